@@ -1,0 +1,118 @@
+//! What a sample allows to be said: distribution-free intervals of quantiles and of shares.
+
+use statrs::distribution::{Binomial, Discrete, DiscreteCDF};
+
+use crate::histogram::{Histogram, Quantile};
+use crate::time::Nanos;
+
+#[cfg(test)]
+mod tests;
+
+/// How far a quantile can be trusted, by the number of samples beyond it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Support {
+    /// Fewer than ten: no statement.
+    Unsupported,
+    /// Ten to a hundred: an indication.
+    Indicative,
+    /// A hundred and more: fit for a decision.
+    Sound,
+}
+
+/// Judges a quantile of `count` samples by how many lie beyond it.
+pub fn support(count: u64, quantile: Quantile) -> Support {
+    match beyond(count, quantile) {
+        0..10 => Support::Unsupported,
+        10..100 => Support::Indicative,
+        _ => Support::Sound,
+    }
+}
+
+/// How many of `count` samples lie beyond the quantile.
+pub fn beyond(count: u64, quantile: Quantile) -> u64 {
+    // The tiny term keeps 1 − 0.99 from losing the sample that decimal arithmetic would count.
+    ((1.0 - quantile.level()) * count as f64 + 1e-6).floor() as u64
+}
+
+/// An interval that contains the true quantile with at least this confidence, whatever the
+/// distribution, if the samples are independent: exact order statistics from the binomial law
+/// (David & Nagaraja, *Order Statistics*, §7.1). `None` where too few samples exist; at 95 % that
+/// is below 368 for P99 (its upper end would be infinite).
+pub fn quantile_interval(
+    histogram: &Histogram,
+    quantile: Quantile,
+    confidence: f64,
+) -> Option<(Nanos, Nanos)> {
+    let n = histogram.count();
+    let (low, high) = order_statistics(n, quantile, confidence)?;
+    let at = |rank: u64| histogram.quantile(Quantile::new(rank as f64 / n as f64)?);
+    Some((at(low)?, at(high)?))
+}
+
+/// The 1-based ranks whose values enclose the quantile with at least this confidence.
+pub fn order_statistics(n: u64, quantile: Quantile, confidence: f64) -> Option<(u64, u64)> {
+    assert!(0.0 < confidence && confidence < 1.0, "a confidence is a probability");
+    if n == 0 {
+        return None;
+    }
+    let below = Binomial::new(quantile.level(), n).ok()?;
+    let tail = (1.0 - confidence) / 2.0;
+    // P[at least `rank` samples lie below the quantile] = P[X_(rank) < quantile].
+    let low = largest(n, |rank| below.cdf(rank - 1) <= tail)?;
+    let high = smallest(n, |rank| below.sf(rank - 1) <= tail)?;
+    Some((low, high))
+}
+
+/// What one trial says of "at most 1 − level of the requests take longer than the limit".
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Share {
+    Pass,
+    Fail,
+    Undecided,
+}
+
+/// Judges `over` of `n` requests beyond a limit against the level, at the given confidence,
+/// by the exact binomial tails: pass if so few would be improbable at the bound, fail if so many.
+pub fn share_within(n: u64, over: u64, level: Quantile, confidence: f64) -> Share {
+    assert!(over <= n, "{over} of {n} requests");
+    if n == 0 {
+        return Share::Undecided;
+    }
+    let Ok(law) = Binomial::new(1.0 - level.level(), n) else { return Share::Undecided };
+    let doubt = 1.0 - confidence;
+    let at_most = law.cdf(over);
+    let at_least = law.sf(over) + law.pmf(over);
+    match () {
+        () if at_most <= doubt => Share::Pass,
+        () if at_least <= doubt => Share::Fail,
+        () => Share::Undecided,
+    }
+}
+
+/// The largest rank in 1..=n with a property that holds up to some rank.
+fn largest(n: u64, holds: impl Fn(u64) -> bool) -> Option<u64> {
+    let (mut yes, mut no) = (0, n + 1);
+    while 1 < no - yes {
+        let middle = yes + (no - yes) / 2;
+        if holds(middle) { yes = middle } else { no = middle }
+    }
+    (0 < yes).then_some(yes)
+}
+
+/// The smallest rank in 1..=n with a property that holds from some rank on.
+fn smallest(n: u64, holds: impl Fn(u64) -> bool) -> Option<u64> {
+    let first = largest(n, |rank| !holds(rank)).map_or(1, |last| last + 1);
+    (first <= n).then_some(first)
+}
+
+/// The median of some numbers; the mean of the middle two if their count is even.
+pub fn median(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    match sorted.len() {
+        0 => None,
+        n if n % 2 == 1 => Some(sorted[middle]),
+        _ => Some((sorted[middle - 1] + sorted[middle]) / 2.0),
+    }
+}

@@ -1,0 +1,15 @@
+//! The vocabulary of measurement: time, rates, chance, histograms, statistics.
+//!
+//! Pure: nothing here performs I/O or reads a clock. Every figure in the product comes from here.
+
+pub mod estimate;
+pub mod histogram;
+pub mod quantity;
+pub mod random;
+pub mod series;
+pub mod time;
+
+pub use histogram::{Histogram, Quantile};
+pub use quantity::{Bytes, Rate};
+pub use random::Random;
+pub use time::{Instant, Nanos};

@@ -1,0 +1,166 @@
+//! Rates and sizes, read and printed with their units.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::time::{Nanos, three_digits};
+
+#[cfg(test)]
+mod tests;
+
+/// Events per second. Positive and finite.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Rate(f64);
+
+impl Rate {
+    /// `None` unless the rate is positive and finite: a load of nothing is no load.
+    pub fn per_second(rate: f64) -> Option<Rate> {
+        (rate.is_finite() && 0.0 < rate).then_some(Rate(rate))
+    }
+
+    pub fn as_per_second(self) -> f64 {
+        self.0
+    }
+
+    /// The mean gap between two events, in nanoseconds; not rounded.
+    pub fn gap_ns(self) -> f64 {
+        1e9 / self.0
+    }
+
+    /// How many events this rate makes in `length`.
+    pub fn count_in(self, length: Nanos) -> f64 {
+        self.0 * length.as_secs_f64()
+    }
+}
+
+/// Reads `500/s`, `5k/s`, `1.5M/s`, `30/m`, `100/h`.
+impl FromStr for Rate {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Rate, ParseError> {
+        let wrong = || {
+            let bare = text.trim().parse::<f64>().is_ok_and(|x| 0.0 < x);
+            let example = if bare { format!("{}/s", text.trim()) } else { "5k/s".to_owned() };
+            ParseError::new(text, "rate", &example)
+        };
+        let (amount, per) = text.split_once('/').ok_or_else(wrong)?;
+        let seconds = match per.trim() {
+            "s" => 1.0,
+            "m" | "min" => 60.0,
+            "h" => 3600.0,
+            _ => return Err(wrong()),
+        };
+        let amount = parse_count(amount).ok_or_else(wrong)?;
+        Rate::per_second(amount / seconds)
+            .ok_or_else(|| ParseError::new(text, "rate above zero", "5k/s"))
+    }
+}
+
+/// Thousands separated, at least three significant digits: `3,712/s`, `45.6/s`, `0.50/s`.
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("{}/s", grouped(self.0)))
+    }
+}
+
+/// A number for people: `12,388,581`, `99.5`, `0.25`.
+pub fn grouped(x: f64) -> String {
+    if x.abs() < 99.95 {
+        return match x {
+            0.0 => "0".to_owned(),
+            _ => three_digits(x),
+        };
+    }
+    let digits = format!("{:.0}", x.abs());
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if 0 < i && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    if x < 0.0 { format!("-{text}") } else { text }
+}
+
+/// A size in bytes.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct Bytes(pub u64);
+
+/// Reads `512B`, `64KiB`, `10MB`; the unit is required.
+impl FromStr for Bytes {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Bytes, ParseError> {
+        let wrong = || ParseError::new(text, "size", "64KiB or 10MB");
+        let (number, unit) = split_unit(text).ok_or_else(wrong)?;
+        let scale = match unit {
+            "B" => 1.0,
+            "kB" | "KB" => 1e3,
+            "MB" => 1e6,
+            "GB" => 1e9,
+            "KiB" => 1024.0,
+            "MiB" => 1024.0 * 1024.0,
+            "GiB" => 1024.0 * 1024.0 * 1024.0,
+            _ => return Err(wrong()),
+        };
+        Ok(Bytes((number * scale).round() as u64))
+    }
+}
+
+/// Three significant digits in decimal units: `999 B`, `8.10 MB`.
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let x = self.0 as f64;
+        let text = match self.0 {
+            0..1_000 => format!("{} B", self.0),
+            1_000..1_000_000 => format!("{} kB", three_digits(x / 1e3)),
+            1_000_000..1_000_000_000 => format!("{} MB", three_digits(x / 1e6)),
+            _ => format!("{} GB", three_digits(x / 1e9)),
+        };
+        f.pad(&text)
+    }
+}
+
+/// What was written, what it should have been, and how it is written.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ParseError {
+    text: String,
+    wanted: String,
+    example: String,
+}
+
+impl ParseError {
+    pub fn new(text: &str, wanted: &str, example: &str) -> ParseError {
+        ParseError { text: text.to_owned(), wanted: wanted.to_owned(), example: example.to_owned() }
+    }
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ParseError { text, wanted, example } = self;
+        write!(f, "`{text}` is no {wanted}; write for example {example}")
+    }
+}
+
+impl std::error::Error for ParseError {}
+
+/// Reads a count with an optional `k`, `M` or `G` (powers of 1000).
+fn parse_count(text: &str) -> Option<f64> {
+    let (number, unit) = split_unit(text)?;
+    let scale = match unit {
+        "" => 1.0,
+        "k" | "K" => 1e3,
+        "M" => 1e6,
+        "G" => 1e9,
+        _ => return None,
+    };
+    Some(number * scale)
+}
+
+/// Splits `1.5ms` into a non-negative number and its unit.
+pub(crate) fn split_unit(text: &str) -> Option<(f64, &str)> {
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    Some((number.parse().ok()?, unit.trim()))
+}

@@ -1,0 +1,40 @@
+use super::*;
+
+fn rate(text: &str) -> Result<f64, String> {
+    text.parse::<Rate>().map(Rate::as_per_second).map_err(|e| e.to_string())
+}
+
+#[test]
+fn rates_are_read_per_second_minute_and_hour() {
+    assert_eq!(rate("500/s"), Ok(500.0));
+    assert_eq!(rate("5k/s"), Ok(5_000.0));
+    assert_eq!(rate("1.5M/s"), Ok(1_500_000.0));
+    assert_eq!(rate("30/m"), Ok(0.5));
+    assert_eq!(rate("0.1/s"), Ok(0.1));
+}
+
+#[test]
+fn a_wrong_rate_says_how_it_is_written() {
+    assert_eq!(rate("5000"), Err("`5000` is no rate; write for example 5000/s".into()));
+    assert_eq!(rate("5 kHz"), Err("`5 kHz` is no rate; write for example 5k/s".into()));
+    assert_eq!(rate("0/s"), Err("`0/s` is no rate above zero; write for example 5k/s".into()));
+    assert!(rate("-3/s").is_err());
+}
+
+#[test]
+fn numbers_are_grouped_for_people() {
+    let print = |x| Rate::per_second(x).map(|r| r.to_string()).unwrap_or_default();
+    assert_eq!(print(3712.4), "3,712/s");
+    assert_eq!(print(12_388_581.0), "12,388,581/s");
+    assert_eq!(print(45.62), "45.6/s");
+    assert_eq!(print(0.5), "0.50/s");
+}
+
+#[test]
+fn sizes_are_read_and_printed() {
+    assert_eq!("64KiB".parse(), Ok(Bytes(65_536)));
+    assert_eq!("10MB".parse(), Ok(Bytes(10_000_000)));
+    assert!("64".parse::<Bytes>().is_err());
+    assert_eq!(Bytes(8_100_000).to_string(), "8.10 MB");
+    assert_eq!(Bytes(999).to_string(), "999 B");
+}

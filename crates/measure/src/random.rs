@@ -1,0 +1,70 @@
+//! One seeded generator of chance, split for every part that needs its own stream.
+
+#[cfg(test)]
+mod tests;
+
+/// xoshiro256++ by Blackman and Vigna (2019), seeded through SplitMix64 as its authors advise.
+///
+/// The same seed gives the same bits on every machine and in every version of the product.
+#[derive(Clone, Debug)]
+pub struct Random {
+    state: [u64; 4],
+}
+
+impl Random {
+    pub fn new(seed: u64) -> Random {
+        let mut seed = seed;
+        Random { state: std::array::from_fn(|_| split_mix(&mut seed)) }
+    }
+
+    /// The stream of part `number` of whatever `seed` drives; streams do not overlap in practice.
+    pub fn part(seed: u64, number: u64) -> Random {
+        let mut mixed = seed;
+        let base = split_mix(&mut mixed);
+        Random::new(base ^ number.wrapping_mul(0xd134_2543_de82_ef95))
+    }
+
+    pub fn next_u64(&mut self) -> u64 {
+        let s = &mut self.state;
+        let result = s[0].wrapping_add(s[3]).rotate_left(23).wrapping_add(s[0]);
+        let t = s[1] << 17;
+        s[2] ^= s[0];
+        s[3] ^= s[1];
+        s[1] ^= s[2];
+        s[0] ^= s[3];
+        s[2] ^= t;
+        s[3] = s[3].rotate_left(45);
+        result
+    }
+
+    /// Uniform in [0, 1), with 53 random bits.
+    pub fn unit(&mut self) -> f64 {
+        (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// Exponential with the given mean, by inversion.
+    pub fn exponential(&mut self, mean: f64) -> f64 {
+        -(1.0 - self.unit()).ln() * mean
+    }
+
+    /// Uniform in [0, bound), without modulo bias worth measuring (Lemire's multiplication).
+    pub fn below(&mut self, bound: u64) -> u64 {
+        assert!(0 < bound, "there is no number below zero");
+        ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
+    }
+}
+
+/// Hashes a text to a seed (FNV-1a), so that an experiment without a seed still has one.
+pub fn seed_of(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
+fn split_mix(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}

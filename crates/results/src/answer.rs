@@ -1,0 +1,63 @@
+//! The answer of a run: the document that `benchwright run --json` prints, kept as `answer.json`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::journal::Entry;
+
+pub const SCHEMA: &str = "benchwright.run/1";
+
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Answer {
+    pub schema: String,
+    pub experiment: String,
+    pub verdict: Verdict,
+    /// The verdict in a sentence.
+    pub summary: String,
+    /// The highest completed rate seen, whatever the response time.
+    pub maximum_throughput: Option<Maximum>,
+    /// The highest offered load that met every SLO; null if none did or none was stated.
+    pub capacity: Option<Capacity>,
+    /// The component that limited at the maximum, in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limited_by: Option<String>,
+    /// Which stop rule ended the search, or why it ended without one.
+    pub stopped_by: String,
+    pub trials: Vec<Entry>,
+    /// Where the report stands, relative to where the command ran.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub report: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// The question was answered: exit 0.
+    Answered,
+    /// Answered with no: an SLO was never met: exit 1.
+    No,
+    /// No trustworthy answer: exit 3.
+    NoAnswer,
+    /// Interrupted; what was finished is in the journal: exit 130.
+    Interrupted,
+}
+
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Maximum {
+    /// Completed, summed over all targets.
+    pub rate_per_s: f64,
+    pub offered_per_s: f64,
+    pub trial: u32,
+}
+
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Capacity {
+    /// Offered, summed over all targets.
+    pub rate_per_s: f64,
+    pub completed_per_s: f64,
+    pub trial: u32,
+    /// The SLO in words: `p99 ≤ 100 ms and failures ≤ 0.1 %`.
+    pub slo: String,
+    /// The lowest load above that missed it, if one was tried.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub missed_at_per_s: Option<f64>,
+}

@@ -1,0 +1,282 @@
+//! The results directory on disk: layout, atomic writes, checksums, and what a crash leaves.
+//!
+//! ```text
+//! manifest.json     what this is; written first
+//! spec.yaml         the resolved spec
+//! environment.json  the machine
+//! journal.jsonl     a line for each attempted trial, synced before the next begins
+//! trials/7/         load.json, response_time.hlog, … of trial 7
+//! answer.json       what `run --json` prints; written last
+//! report.html
+//! ```
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use sha2::{Digest, Sha256};
+
+use crate::answer::Answer;
+use crate::environment::Environment;
+use crate::journal::Entry;
+use crate::load::Load;
+use crate::manifest::{Manifest, VERSION};
+
+#[cfg(test)]
+mod tests;
+
+/// An open results directory.
+#[derive(Clone, Debug)]
+pub struct Directory {
+    path: PathBuf,
+}
+
+/// Why a results directory cannot be used; the text names the file and the remedy.
+#[derive(Debug)]
+pub struct Error {
+    path: PathBuf,
+    problem: String,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path.display(), self.problem)
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// The files of one trial, by name.
+pub type Files = BTreeMap<String, Vec<u8>>;
+
+impl Directory {
+    /// Makes a new directory, which must not hold anything yet.
+    pub fn create(path: &Path, manifest: &Manifest) -> Result<Directory, Error> {
+        let directory = Directory { path: path.to_owned() };
+        let occupied = fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some());
+        if occupied {
+            let problem = "this folder is not empty; name another with --out, or continue it with \
+                           `benchwright resume`";
+            return Err(directory.error("", problem));
+        }
+        fs::create_dir_all(path.join("trials")).map_err(|e| directory.error("", &e.to_string()))?;
+        directory.write_manifest(manifest)?;
+        Ok(directory)
+    }
+
+    /// Opens what an earlier run left, of this version or an older one.
+    pub fn open(path: &Path) -> Result<Directory, Error> {
+        let directory = Directory { path: path.to_owned() };
+        if !path.join("manifest.json").exists() {
+            let problem = "no manifest.json here: this is no results directory";
+            return Err(directory.error("", problem));
+        }
+        let manifest: serde_json::Value = directory.read("manifest.json")?;
+        if manifest["schema"] != "benchwright.results" {
+            let problem = "not the manifest of a results directory (no schema benchwright.results)";
+            return Err(directory.error("manifest.json", problem));
+        }
+        let version = manifest["version"].as_u64().unwrap_or(u64::MAX);
+        if u64::from(VERSION) < version {
+            let problem = format!(
+                "results of version {version}; this tool reads up to {VERSION}: update benchwright"
+            );
+            return Err(directory.error("manifest.json", &problem));
+        }
+        directory.manifest()?;
+        Ok(directory)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub fn manifest(&self) -> Result<Manifest, Error> {
+        self.read("manifest.json")
+    }
+
+    pub fn write_manifest(&self, manifest: &Manifest) -> Result<(), Error> {
+        self.write_json("manifest.json", manifest)
+    }
+
+    pub fn environment(&self) -> Result<Environment, Error> {
+        self.read("environment.json")
+    }
+
+    pub fn write_environment(&self, environment: &Environment) -> Result<(), Error> {
+        self.write_json("environment.json", environment)
+    }
+
+    /// `None` until a run ended.
+    pub fn answer(&self) -> Result<Option<Answer>, Error> {
+        if !self.path.join("answer.json").exists() {
+            return Ok(None);
+        }
+        self.read("answer.json").map(Some)
+    }
+
+    pub fn write_answer(&self, answer: &Answer) -> Result<(), Error> {
+        self.write_json("answer.json", answer)
+    }
+
+    /// Every entry that was completely written. A torn last line is what a crash in the middle of
+    /// an append leaves: it never counted, and the next append overwrites it. Any other line that
+    /// cannot be read is an error.
+    pub fn journal(&self) -> Result<Vec<Entry>, Error> {
+        self.read_journal().map(|(entries, _)| entries)
+    }
+
+    /// Keeps the files of a trial and appends its entry: after this returns the trial is safe.
+    ///
+    /// The files become visible under their final name first, so that every entry has its files;
+    /// files without an entry are what a crash between the two leaves, and are replaced.
+    pub fn append(&self, entry: Entry, files: &Files) -> Result<Entry, Error> {
+        let digests = files.iter().map(|(name, bytes)| (name.clone(), digest(bytes))).collect();
+        let entry = Entry { files: digests, ..entry };
+        let name = format!("trials/{}", entry.trial);
+        self.keep_files(&name, files).map_err(|e| self.error(&name, &e.to_string()))?;
+
+        let (_, end) = self.read_journal()?;
+        let mut line = serde_json::to_vec(&entry).expect("an entry is plain data");
+        line.push(b'\n');
+        append_at(&self.path.join("journal.jsonl"), end, &line)
+            .map_err(|e| self.error("journal.jsonl", &e.to_string()))?;
+        Ok(entry)
+    }
+
+    pub fn trial_path(&self, trial: u32) -> PathBuf {
+        self.path.join("trials").join(trial.to_string())
+    }
+
+    /// What the generator measured in this trial, checked against the journal's digest.
+    pub fn load(&self, entry: &Entry) -> Result<Load, Error> {
+        let name = format!("trials/{}/load.json", entry.trial);
+        let bytes = self.read_bytes(&name)?;
+        if entry.files.get("load.json").is_some_and(|expected| *expected != digest(&bytes)) {
+            return Err(self.error(&name, "changed since it was measured (its digest differs)"));
+        }
+        self.parse(&name, &bytes)
+    }
+
+    /// Writes a file so that a reader sees the old one or the new one, never a part.
+    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
+        write_atomic(&self.path.join(name), bytes).map_err(|e| self.error(name, &e.to_string()))
+    }
+
+    /// The bytes that the directory takes on disk.
+    pub fn size(&self) -> u64 {
+        size_of(&self.path)
+    }
+
+    fn write_json(&self, name: &str, value: &impl Serialize) -> Result<(), Error> {
+        let mut bytes = serde_json::to_vec_pretty(value).expect("results are plain data");
+        bytes.push(b'\n');
+        self.write(name, &bytes)
+    }
+
+    fn read<T: DeserializeOwned>(&self, name: &str) -> Result<T, Error> {
+        let bytes = self.read_bytes(name)?;
+        self.parse(name, &bytes)
+    }
+
+    fn read_bytes(&self, name: &str) -> Result<Vec<u8>, Error> {
+        fs::read(self.path.join(name)).map_err(|e| self.error(name, &e.to_string()))
+    }
+
+    fn parse<T: DeserializeOwned>(&self, name: &str, bytes: &[u8]) -> Result<T, Error> {
+        serde_json::from_slice(bytes).map_err(|e| self.error(name, &format!("cannot be read: {e}")))
+    }
+
+    /// The entries, and where the last complete line ends.
+    fn read_journal(&self) -> Result<(Vec<Entry>, u64), Error> {
+        let bytes = match fs::read(self.path.join("journal.jsonl")) {
+            Ok(bytes) => bytes,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Vec::new(),
+            Err(e) => return Err(self.error("journal.jsonl", &e.to_string())),
+        };
+        let mut entries = Vec::new();
+        let mut end = 0;
+        for (number, line) in (1..).zip(bytes.split_inclusive(|&byte| byte == b'\n')) {
+            if !line.ends_with(b"\n") {
+                break;
+            }
+            let entry = serde_json::from_slice(line).map_err(|e| {
+                self.error("journal.jsonl", &format!("line {number} cannot be read: {e}"))
+            })?;
+            entries.push(entry);
+            end += line.len() as u64;
+        }
+        Ok((entries, end))
+    }
+
+    fn keep_files(&self, name: &str, files: &Files) -> io::Result<()> {
+        let path = self.path.join(name);
+        let partial = self.path.join(format!("{name}.partial"));
+        for leftover in [&path, &partial] {
+            match fs::remove_dir_all(leftover) {
+                Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+                _ => {}
+            }
+        }
+        fs::create_dir_all(&partial)?;
+        for (name, bytes) in files {
+            write_synced(&partial.join(name), bytes)?;
+        }
+        sync_folder(&partial)?;
+        fs::rename(&partial, &path)?;
+        sync_folder(&self.path.join("trials"))
+    }
+
+    fn error(&self, name: &str, problem: &str) -> Error {
+        let path = if name.is_empty() { self.path.clone() } else { self.path.join(name) };
+        Error { path, problem: problem.to_owned() }
+    }
+}
+
+/// SHA-256, in hexadecimal.
+pub fn digest(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut temporary = path.as_os_str().to_owned();
+    temporary.push(".partial");
+    write_synced(Path::new(&temporary), bytes)?;
+    fs::rename(&temporary, path)?;
+    path.parent().map_or(Ok(()), sync_folder)
+}
+
+fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = File::create(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+/// A rename is durable once the folder is.
+fn sync_folder(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}
+
+/// Cuts off whatever stands after `end` (a torn line) and appends.
+fn append_at(path: &Path, end: u64, line: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new().create(true).append(true).open(path)?;
+    file.set_len(end)?;
+    file.write_all(line)?;
+    file.sync_data()
+}
+
+fn size_of(path: &Path) -> u64 {
+    let Ok(entries) = fs::read_dir(path) else { return 0 };
+    entries
+        .flatten()
+        .map(|entry| match entry.metadata() {
+            Ok(metadata) if metadata.is_dir() => size_of(&entry.path()),
+            Ok(metadata) => metadata.len(),
+            Err(_) => 0,
+        })
+        .sum()
+}

@@ -1,0 +1,98 @@
+//! What the machine was: enough to say why two runs differ.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+#[cfg(test)]
+mod tests;
+
+/// The host as its kernel describes it. What a machine does not tell is absent.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(default)]
+pub struct Environment {
+    pub kernel: Option<String>,
+    pub distribution: Option<String>,
+    pub architecture: String,
+    pub cpu_model: Option<String>,
+    pub cpus: u32,
+    pub memory_bytes: Option<u64>,
+    /// The frequency governor, if all CPUs have the same one; else all of them.
+    pub governor: Option<String>,
+    pub hypervisor: bool,
+    pub clock_source: Option<String>,
+    pub load_average: Option<String>,
+    pub open_files_limit: Option<u64>,
+    /// How processes are confined: `cgroup v2`, `cgroup v1` or `affinity only`, and why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confinement: Option<String>,
+    /// Role → CPUs asked.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub roles: BTreeMap<String, String>,
+    /// Process → CPUs that the kernel allows it, read back.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub placement: BTreeMap<String, String>,
+    /// Further versions: of tools, runtimes, stores.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub versions: BTreeMap<String, String>,
+}
+
+impl Environment {
+    /// Reads the machine under `root`, which is `/` but in tests.
+    pub fn read(root: &Path) -> Environment {
+        let text = |path: &str| {
+            fs::read_to_string(root.join(path)).ok().map(|text| text.trim().to_owned())
+        };
+        let cpuinfo = text("proc/cpuinfo").unwrap_or_default();
+        Environment {
+            kernel: text("proc/sys/kernel/osrelease"),
+            distribution: text("etc/os-release")
+                .and_then(|text| value_of(&text, "PRETTY_NAME=").map(unquoted)),
+            architecture: std::env::consts::ARCH.to_owned(),
+            cpu_model: value_of(&cpuinfo, "model name")
+                .map(|v| v.replacen(':', "", 1))
+                .map(|v| v.trim().to_owned()),
+            cpus: cpuinfo.lines().filter(|line| line.starts_with("processor")).count() as u32,
+            memory_bytes: text("proc/meminfo").as_deref().and_then(memory),
+            governor: governor(root),
+            hypervisor: value_of(&cpuinfo, "flags")
+                .is_some_and(|flags| flags.split_whitespace().any(|flag| flag == "hypervisor")),
+            clock_source: text("sys/devices/system/clocksource/clocksource0/current_clocksource"),
+            load_average: text("proc/loadavg"),
+            open_files_limit: text("proc/self/limits").as_deref().and_then(open_files),
+            ..Environment::default()
+        }
+    }
+}
+
+fn value_of<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim)
+}
+
+fn unquoted(text: &str) -> String {
+    text.trim_matches('"').to_owned()
+}
+
+fn memory(meminfo: &str) -> Option<u64> {
+    let kib = value_of(meminfo, "MemTotal:")?.strip_suffix("kB")?.trim();
+    Some(kib.parse::<u64>().ok()? * 1024)
+}
+
+/// The hard limit: what a generator may raise itself to.
+fn open_files(limits: &str) -> Option<u64> {
+    value_of(limits, "Max open files")?.split_whitespace().nth(1)?.parse().ok()
+}
+
+fn governor(root: &Path) -> Option<String> {
+    let mut found: Vec<String> = fs::read_dir(root.join("sys/devices/system/cpu"))
+        .ok()?
+        .flatten()
+        .filter_map(|cpu| fs::read_to_string(cpu.path().join("cpufreq/scaling_governor")).ok())
+        .map(|governor| governor.trim().to_owned())
+        .collect();
+    found.sort();
+    found.dedup();
+    (!found.is_empty()).then(|| found.join(", "))
+}

@@ -1,0 +1,92 @@
+//! The journal: one line for every attempted trial, appended and synced before the next begins.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// One attempted trial.
+///
+/// A search is a pure function of the entries before it, so they hold all that it decides by.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Entry {
+    /// Numbered from 1 in the order of attempts; also the name of the trial's folder.
+    pub trial: u32,
+    /// Names what was measured: a hash of the resolved configuration, the binaries and the tool.
+    /// Entries of different keys are never mixed.
+    pub key: String,
+    pub purpose: Purpose,
+    /// The rate asked of each target; absent where a closed loop decides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asked_per_s: Option<f64>,
+    pub repetition: u32,
+    /// 1, or more where earlier attempts of the same trial were invalid or aborted.
+    pub attempt: u32,
+    pub seed: u64,
+    pub status: Status,
+    /// Why the trial is not valid; empty if it is.
+    pub reasons: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub observed: Option<Observed>,
+    pub findings: Vec<String>,
+    pub warnings: Vec<String>,
+    /// SHA-256 of each file in the trial's folder, by name.
+    pub files: BTreeMap<String, String>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// A short closed loop that tells the sweep where to begin; never a result.
+    Probe,
+    Trial,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// The generator was punctual and lost nothing, its machine was undisturbed.
+    Valid,
+    /// Measured, but not to be believed; kept, listed and repeated.
+    Invalid,
+    /// Did not end: the system under test died in it.
+    Aborted,
+}
+
+/// What a search and a reader need of a trial; the rest is in its folder.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Observed {
+    /// Sums over all targets, per second of the measurement.
+    pub offered_per_s: f64,
+    pub completed_per_s: f64,
+    pub goodput_per_s: f64,
+    pub requests: u64,
+    pub failures: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p50_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p90_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p99_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p999_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lateness_p99_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hiccup_p99_ns: Option<u64>,
+    /// Whether every SLO of the spec was met; absent if it states none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slo_met: Option<bool>,
+    /// The completed rate no longer followed the offered load.
+    pub saturated: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes_per_answer: Option<f64>,
+    /// CPUs used by each component during the measurement (1.0 is one CPU), by name.
+    pub cpu: BTreeMap<String, f64>,
+    /// The component whose CPU or limit was saturated first, in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limited_by: Option<String>,
+}

@@ -1,0 +1,20 @@
+//! The results directory: a versioned contract between those who measure and those who read.
+//!
+//! Only the types here are serializable. What was not measured is absent, never zero. Nothing here
+//! knows how a figure came about or how it is shown.
+
+pub mod answer;
+pub mod directory;
+pub mod environment;
+pub mod journal;
+pub mod load;
+pub mod manifest;
+pub mod times;
+
+pub use answer::Answer;
+pub use directory::Directory;
+pub use environment::Environment;
+pub use journal::Entry;
+pub use load::Load;
+pub use manifest::Manifest;
+pub use times::Times;

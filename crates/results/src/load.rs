@@ -1,0 +1,206 @@
+//! What one generator measured: the document that `benchwright load --json` prints.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::times::Times;
+
+pub const SCHEMA: &str = "benchwright.load/1";
+
+/// One load, from its first connection to the end of its drain.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Load {
+    pub schema: String,
+    /// The tool and its version, for example `benchwright 0.1.0`.
+    pub version: String,
+    pub arguments: Vec<String>,
+    pub seed: u64,
+    /// Ended before its time: the figures cover what was measured until then.
+    pub partial: bool,
+    pub pacing: Pacing,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connections: Option<Connections>,
+    /// When the phases began and ended on the host's monotonic clock. Absent on virtual time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clock: Option<Clock>,
+    /// How long the measurement took.
+    pub measured_s: f64,
+    #[serde(flatten)]
+    pub total: Part,
+    pub targets: Vec<Target>,
+    pub series: Vec<Interval>,
+    pub generator: Generator,
+    pub validity: Validity,
+    /// What is to be known about the target: saturation, failures, a backlog at its bound.
+    pub findings: Vec<String>,
+    /// What weakens the figures without making them invalid, with advice.
+    pub warnings: Vec<String>,
+}
+
+/// Who decided when a request starts.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(tag = "loop", rename_all = "snake_case")]
+pub enum Pacing {
+    Open { arrivals: String },
+    Closed { think_ns: u64 },
+}
+
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Connections {
+    pub asked: u64,
+    pub reached: u64,
+}
+
+/// Nanoseconds of CLOCK_MONOTONIC.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Clock {
+    pub start_ns: u64,
+    pub measurement_start_ns: u64,
+    pub measurement_end_ns: u64,
+    pub end_ns: u64,
+}
+
+/// The figures of all targets together, or of one.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Part {
+    pub counts: Counts,
+    pub rates_per_s: Rates,
+    /// Requests by outcome: `ok`, `status`, `timeout`, `connect`, `reset`, `malformed`, `dropped`,
+    /// `unfinished`, …; kinds that did not occur are absent.
+    pub outcomes: BTreeMap<String, u64>,
+    /// Answers by status.
+    pub statuses: BTreeMap<String, u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response_time: Option<Times>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service_time: Option<Times>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start_delay: Option<Times>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lateness: Option<Times>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backlog_delay: Option<Times>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connect_time: Option<Times>,
+}
+
+/// Over the measurement: every intended request has exactly one outcome.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct Counts {
+    pub intended: u64,
+    pub sent: u64,
+    pub completed: u64,
+    pub ok: u64,
+    pub failed: u64,
+    pub unfinished: u64,
+    pub dropped: u64,
+    pub reconnects: u64,
+    pub bytes_sent: u64,
+    pub bytes_received: u64,
+}
+
+/// Over the measurement. `completed` counts what completed inside it, whenever it was intended.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct Rates {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asked: Option<f64>,
+    pub offered: f64,
+    pub completed: f64,
+    /// Completions that succeeded, within the SLO if there is one.
+    pub goodput: f64,
+}
+
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Target {
+    pub url: String,
+    #[serde(flatten)]
+    pub part: Part,
+}
+
+/// One interval of the series; `t_s` is its beginning, from the start of the measurement.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct Interval {
+    pub t_s: f64,
+    pub length_s: f64,
+    pub offered: u64,
+    pub sent: u64,
+    pub completed: u64,
+    pub failed: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p50_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p90_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p99_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p999_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outstanding: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backlog: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lateness_p99_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub busy: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hiccup_max_ns: Option<u64>,
+}
+
+/// What the generator knows of itself and its machine.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct Generator {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub io: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timer: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shards: Option<u64>,
+    /// The CPUs that the shards were pinned to, as the kernel confirms them.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub cpus: Vec<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_s: Option<f64>,
+    /// The busiest shard's share of time outside waiting and spinning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub busy_share: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hiccup: Option<Times>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hiccup_max_ns: Option<u64>,
+    /// The longest turn of a shard's loop: it bounds the error of every `done`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turn_max_ns: Option<u64>,
+    /// Share of the measurement in which the hypervisor ran somebody else on our CPUs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steal_share: Option<f64>,
+    /// Share of the measurement in which a CPU quota kept us from running.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub throttled_share: Option<f64>,
+    /// Share of the measurement in which a shard was runnable, but another thread ran.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_queue_wait_share: Option<f64>,
+    /// The completed rate of this closed loop was limited by the generator, not by the target.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub generator_bound: Option<bool>,
+}
+
+/// Whether the generator and its machine were fit; never whether the target was.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Validity {
+    pub valid: bool,
+    /// Empty if valid; else a sentence for each gate that was not passed, with its remedy.
+    pub reasons: Vec<String>,
+    pub gates: Vec<Gate>,
+}
+
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Gate {
+    /// `late`, `lost` or `disturbed`.
+    pub name: String,
+    pub passed: bool,
+    /// The figure and its bound in words: `lateness p99 12 µs, bound 100 µs`.
+    pub figure: String,
+}

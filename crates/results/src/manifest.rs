@@ -1,0 +1,42 @@
+//! What a results directory is: `manifest.json`, written first and closed last.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// The version of the whole layout. A reader refuses a newer one rather than misread it.
+pub const VERSION: u32 = 1;
+
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Manifest {
+    /// `benchwright.results`.
+    pub schema: String,
+    pub version: u32,
+    pub tool: String,
+    pub experiment: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
+    /// `--set path=value`, as given.
+    pub set: Vec<String>,
+    pub backend: String,
+    pub seed: u64,
+    /// The key of the configuration: see `journal::Entry::key`.
+    pub key: String,
+    /// The spec's own folder, against which its relative paths are read.
+    pub spec_folder: String,
+    /// Seconds since 1970. Absent on the simulated backend, which has no date.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started_unix_s: Option<u64>,
+    pub state: State,
+    /// Digests of the programs that were measured and that measured, by name.
+    pub binaries: BTreeMap<String, String>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// Begun and not ended: running, or killed.
+    Open,
+    Finished,
+    Interrupted,
+}

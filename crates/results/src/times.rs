@@ -1,0 +1,91 @@
+//! A distribution of times as it stands in a file: its quantiles, and the histogram itself.
+
+use std::io::Cursor;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
+use measure::{Histogram, Nanos, Quantile};
+use serde::{Deserialize, Serialize};
+
+#[cfg(test)]
+mod tests;
+
+/// A distribution of times in nanoseconds. `histogram` is HdrHistogram's V2 encoding, deflated, in
+/// base64; every other figure can be computed from it again, but for the exact mean.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Times {
+    pub count: u64,
+    pub mean_ns: u64,
+    pub min_ns: u64,
+    pub p50_ns: u64,
+    pub p75_ns: u64,
+    pub p90_ns: u64,
+    pub p95_ns: u64,
+    pub p99_ns: u64,
+    pub p999_ns: u64,
+    pub p9999_ns: u64,
+    pub p99999_ns: u64,
+    pub max_ns: u64,
+    pub histogram: String,
+}
+
+impl Times {
+    /// `None` of an empty histogram: what was not measured is absent.
+    pub fn of(histogram: &Histogram) -> Option<Times> {
+        let quantile = |q| histogram.quantile(q).map(|n| n.0);
+        Some(Times {
+            count: histogram.count(),
+            mean_ns: histogram.mean()?.0,
+            min_ns: histogram.min()?.0,
+            p50_ns: quantile(Quantile::P50)?,
+            p75_ns: quantile(Quantile::P75)?,
+            p90_ns: quantile(Quantile::P90)?,
+            p95_ns: quantile(Quantile::P95)?,
+            p99_ns: quantile(Quantile::P99)?,
+            p999_ns: quantile(Quantile::P999)?,
+            p9999_ns: quantile(Quantile::P9999)?,
+            p99999_ns: quantile(Quantile::P99999)?,
+            max_ns: histogram.max()?.0,
+            histogram: encode(histogram),
+        })
+    }
+
+    /// The histogram, or `None` if the text is not one.
+    pub fn histogram(&self) -> Option<Histogram> {
+        let bytes = STANDARD.decode(&self.histogram).ok()?;
+        let stored = Deserializer::new().deserialize(&mut Cursor::new(bytes)).ok()?;
+        Some(Histogram::from_hdr(&stored))
+    }
+
+    pub fn p50(&self) -> Nanos {
+        Nanos(self.p50_ns)
+    }
+
+    pub fn p99(&self) -> Nanos {
+        Nanos(self.p99_ns)
+    }
+}
+
+/// HdrHistogram's V2 encoding, deflated, in base64: also what an interval of an `.hlog` file holds.
+pub fn encode(histogram: &Histogram) -> String {
+    let mut bytes = Vec::new();
+    V2DeflateSerializer::new()
+        .serialize(histogram.as_hdr(), &mut bytes)
+        .expect("writing to memory does not fail");
+    STANDARD.encode(bytes)
+}
+
+/// An HdrHistogram log, version 1.3: one interval of `seconds` a histogram, with its tag.
+pub fn log(histograms: &[(&str, &Histogram)], seconds: f64) -> String {
+    let mut text = String::from(
+        "#[Histogram log format version 1.3]\n\
+         \"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n",
+    );
+    for (tag, histogram) in histograms {
+        let max_ms = histogram.max().unwrap_or_default().as_millis_f64();
+        text += &format!("Tag={tag},0.000,{seconds:.3},{max_ms:.3},{}\n", encode(histogram));
+    }
+    text
+}

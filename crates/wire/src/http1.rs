@@ -1,0 +1,61 @@
+//! HTTP/1.1 (RFC 9112), both sides: requests and responses, headers and bodies.
+
+mod block;
+mod body;
+mod request;
+mod response;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+pub use request::{Request, RequestDecoder, RequestEvent, encode_request};
+pub use response::{Ended, Expect, Response, ResponseDecoder, ResponseEvent, encode_response};
+
+/// The longest header block, in bytes.
+pub const MOST_HEAD_BYTES: usize = 64 * 1024;
+/// The most header fields of one message.
+pub const MOST_FIELDS: usize = 256;
+/// The longest line that announces a chunk.
+pub const MOST_CHUNK_LINE_BYTES: usize = 4 * 1024;
+/// The longest trailer section.
+pub const MOST_TRAILER_BYTES: usize = 16 * 1024;
+
+/// Whether the connection carries another message after this one.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum After {
+    KeepAlive,
+    Close,
+}
+
+/// Bytes that are no HTTP/1.1 message, and why.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Malformed {
+    /// The header block cannot be parsed.
+    Head,
+    /// The header block or its number of fields is beyond the bound.
+    HeadTooLong,
+    /// `Content-Length` is no number, too large, or given twice with different values.
+    ContentLength,
+    /// A chunk's size line cannot be parsed, or is too long.
+    Chunk,
+    /// The trailer section is beyond the bound.
+    TrailersTooLong,
+    /// Status 101: we never ask to leave HTTP/1.1.
+    Upgrade,
+}
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Malformed::Head => "malformed header block",
+            Malformed::HeadTooLong => "header block too long",
+            Malformed::ContentLength => "malformed Content-Length",
+            Malformed::Chunk => "malformed chunk",
+            Malformed::TrailersTooLong => "trailers too long",
+            Malformed::Upgrade => "status 101 without an upgrade asked for",
+        })
+    }
+}
+
+impl std::error::Error for Malformed {}

@@ -1,0 +1,77 @@
+//! Collects a header block out of slices, copying only when a slice ends inside one.
+
+use super::{MOST_HEAD_BYTES, Malformed};
+
+#[derive(Debug, Default)]
+pub(super) struct Block {
+    /// The beginning of a block whose end has not arrived yet; empty otherwise.
+    begun: Vec<u8>,
+}
+
+impl Block {
+    pub(super) fn is_begun(&self) -> bool {
+        !self.begun.is_empty()
+    }
+
+    /// Takes a whole header block off `bytes` and hands it to `parse`; `None` if its end has not
+    /// arrived, in which case all of `bytes` is kept.
+    pub(super) fn take<T>(
+        &mut self,
+        bytes: &mut &[u8],
+        parse: impl FnOnce(&[u8]) -> Result<T, Malformed>,
+    ) -> Result<Option<T>, Malformed> {
+        if self.begun.is_empty() {
+            return match end_of_block(bytes, 0) {
+                Some(end) if MOST_HEAD_BYTES < end => Err(Malformed::HeadTooLong),
+                Some(end) => {
+                    let (block, rest) = bytes.split_at(end);
+                    *bytes = rest;
+                    parse(block).map(Some)
+                }
+                None => self.keep(bytes),
+            };
+        }
+        // The end may straddle the border between the slices by three bytes.
+        let seen = self.begun.len();
+        let room = MOST_HEAD_BYTES + 4 - seen;
+        self.begun.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        match end_of_block(&self.begun, seen.saturating_sub(3)) {
+            Some(end) if MOST_HEAD_BYTES < end => Err(Malformed::HeadTooLong),
+            Some(end) => {
+                *bytes = &bytes[end - seen..];
+                let parsed = parse(&self.begun[..end]);
+                self.begun.clear();
+                parsed.map(Some)
+            }
+            None if MOST_HEAD_BYTES < self.begun.len() => Err(Malformed::HeadTooLong),
+            None => {
+                *bytes = &[];
+                Ok(None)
+            }
+        }
+    }
+
+    fn keep<T>(&mut self, bytes: &mut &[u8]) -> Result<Option<T>, Malformed> {
+        if MOST_HEAD_BYTES < bytes.len() {
+            return Err(Malformed::HeadTooLong);
+        }
+        self.begun.extend_from_slice(bytes);
+        *bytes = &[];
+        Ok(None)
+    }
+}
+
+/// Where the empty line that ends a header block ends, looking from `from` on. Lines may end with
+/// CRLF or with LF alone.
+fn end_of_block(bytes: &[u8], from: usize) -> Option<usize> {
+    let mut at = from;
+    while let Some(offset) = bytes[at..].iter().position(|&byte| byte == b'\n') {
+        at += offset + 1;
+        match bytes[at..] {
+            [b'\n', ..] => return Some(at + 1),
+            [b'\r', b'\n', ..] => return Some(at + 2),
+            _ => {}
+        }
+    }
+    None
+}

@@ -1,0 +1,150 @@
+//! A client's side: responses come in, one after the other.
+
+use super::block::Block;
+use super::body::{Body, Chunk, Coding, Framing};
+use super::{After, MOST_FIELDS, Malformed};
+
+/// Whether the answer to the oldest outstanding request may have a body: one to HEAD has none,
+/// whatever its headers say.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Expect {
+    Body,
+    NoBody,
+}
+
+/// The head of a final response; interim ones (1xx) are passed over.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Response {
+    pub status: u16,
+    pub after: After,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ResponseEvent<'a> {
+    Head(Response),
+    /// A piece of the body, without chunk framing.
+    Body(&'a [u8]),
+    /// The response is complete.
+    End(After),
+}
+
+/// What the end of a connection means for the response that was being read.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Ended {
+    /// None was begun.
+    Between,
+    /// It lasted until the close, and is complete.
+    Complete,
+    /// It is cut off.
+    Truncated,
+}
+
+/// Decodes a connection's responses from any slicing of its bytes.
+///
+/// Bodies are handed on as they lie in the slices and are never collected. Memory is bounded by
+/// the longest header block.
+#[derive(Debug)]
+pub struct ResponseDecoder {
+    block: Block,
+    body: Body,
+    /// Inside a response: what comes after it.
+    open: Option<After>,
+}
+
+impl Default for ResponseDecoder {
+    fn default() -> ResponseDecoder {
+        ResponseDecoder { block: Block::default(), body: Body::Done, open: None }
+    }
+}
+
+impl ResponseDecoder {
+    /// Takes the next event off `bytes`; `None` when more bytes are needed.
+    ///
+    /// After an error the connection is of no more use.
+    pub fn next<'a>(
+        &mut self,
+        bytes: &mut &'a [u8],
+        expect: Expect,
+    ) -> Result<Option<ResponseEvent<'a>>, Malformed> {
+        loop {
+            if let Some(after) = self.open {
+                if let Some(piece) = self.body.next(bytes)? {
+                    return Ok(Some(ResponseEvent::Body(piece)));
+                }
+                return Ok((self.body == Body::Done).then(|| {
+                    self.open = None;
+                    ResponseEvent::End(after)
+                }));
+            }
+            if bytes.is_empty() {
+                return Ok(None);
+            }
+            let Some((response, body)) = self.block.take(bytes, |block| parse(block, expect))?
+            else {
+                return Ok(None);
+            };
+            if response.status < 200 {
+                continue;
+            }
+            self.body = body;
+            self.open = Some(response.after);
+            return Ok(Some(ResponseEvent::Head(response)));
+        }
+    }
+
+    /// The peer closed. The decoder is as new afterwards.
+    pub fn close(&mut self) -> Ended {
+        let ended = match (self.open, self.body) {
+            (Some(_), Body::UntilClose) => Ended::Complete,
+            (None, _) if !self.block.is_begun() => Ended::Between,
+            _ => Ended::Truncated,
+        };
+        *self = ResponseDecoder::default();
+        ended
+    }
+}
+
+fn parse(block: &[u8], expect: Expect) -> Result<(Response, Body), Malformed> {
+    let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
+    let mut head = httparse::Response::new(&mut fields);
+    match head.parse(block) {
+        Ok(httparse::Status::Complete(_)) => {}
+        Ok(httparse::Status::Partial) => return Err(Malformed::Head),
+        Err(httparse::Error::TooManyHeaders) => return Err(Malformed::HeadTooLong),
+        Err(_) => return Err(Malformed::Head),
+    }
+    let status = head.code.filter(|code| (100..1000).contains(code)).ok_or(Malformed::Head)?;
+    if status == 101 {
+        return Err(Malformed::Upgrade);
+    }
+    let framing = Framing::of(head.headers)?;
+    let bodiless = expect == Expect::NoBody || status < 200 || status == 204 || status == 304;
+    let body = match (framing.coding, framing.length) {
+        _ if bodiless => Body::Done,
+        (Coding::Chunked, _) => Body::Chunked(Chunk::FIRST),
+        (Coding::Other, _) | (Coding::None, None) => Body::UntilClose,
+        (Coding::None, Some(0)) => Body::Done,
+        (Coding::None, Some(length)) => Body::Counted(length),
+    };
+    let persistent = head.version == Some(1) || framing.keep_alive;
+    // Chunked with a length is how requests are smuggled: nothing after it can be trusted.
+    let ambiguous = framing.coding == Coding::Chunked && framing.length.is_some();
+    let close = framing.close || !persistent || ambiguous || body == Body::UntilClose;
+    let after = if close { After::Close } else { After::KeepAlive };
+    Ok((Response { status, after }, body))
+}
+
+/// Appends a response with a counted body.
+pub fn encode_response(status: u16, fields: &[(&str, &str)], body: &[u8], wire: &mut Vec<u8>) {
+    let reason = match status {
+        200 => "OK",
+        400 => "Bad Request",
+        404 => "Not Found",
+        503 => "Service Unavailable",
+        _ => "",
+    };
+    wire.extend_from_slice(format!("HTTP/1.1 {status} {reason}\r\n").as_bytes());
+    super::request::encode_fields(fields, wire);
+    wire.extend_from_slice(format!("Content-Length: {}\r\n\r\n", body.len()).as_bytes());
+    wire.extend_from_slice(body);
+}

@@ -1,0 +1,190 @@
+use super::*;
+
+/// What a response stream decodes to, as text: pieces of a body are joined, since how they are cut
+/// is the network's affair.
+fn decode(slices: &[&[u8]], expect: Expect) -> String {
+    let mut decoder = ResponseDecoder::default();
+    let mut text = String::new();
+    for slice in slices {
+        let mut bytes = *slice;
+        loop {
+            match decoder.next(&mut bytes, expect) {
+                Ok(None) => break,
+                Ok(Some(ResponseEvent::Head(head))) => text += &format!("{} [", head.status),
+                Ok(Some(ResponseEvent::Body(piece))) => text += &String::from_utf8_lossy(piece),
+                Ok(Some(ResponseEvent::End(after))) => text += &format!("] {after:?}; "),
+                Err(error) => return text + &format!("{error:?}"),
+            }
+        }
+        assert!(bytes.is_empty(), "all bytes are taken");
+    }
+    text + &format!("{:?}", decoder.close())
+}
+
+/// The decoded text, after proving that it does not depend on how the bytes are cut.
+fn check(bytes: &str, expect: Expect) -> String {
+    let bytes = bytes.as_bytes();
+    let whole = decode(&[bytes], expect);
+    let single: Vec<&[u8]> = bytes.chunks(1).collect();
+    assert_eq!(decode(&single, expect), whole, "byte by byte");
+    for cut in 0..bytes.len() {
+        let (a, b) = bytes.split_at(cut);
+        assert_eq!(decode(&[a, b], expect), whole, "cut at {cut}");
+    }
+    whole
+}
+
+#[test]
+fn answers_are_decoded_whatever_the_slicing() {
+    for (bytes, decoded) in [
+        ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", "200 [hello] KeepAlive; Between"),
+        ("HTTP/1.1 204 No\nContent-Length: 5\n\n", "204 [] KeepAlive; Between"),
+        ("HTTP/1.1 304\r\n\r\n", "304 [] KeepAlive; Between"),
+        ("HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\nx", "200 [x] Close; Between"),
+        (
+            "HTTP/1.0 200 OK\r\nConnection: Keep-Alive\r\nContent-Length: 1\r\n\r\nx",
+            "200 [x] KeepAlive; Between",
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nconnection: foo, CLOSE\r\nContent-Length: 0\r\n\r\n",
+            "200 [] Close; Between",
+        ),
+        ("HTTP/1.1 200 OK\r\n\r\nall of it", "200 [all of itComplete"),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nshort", "200 [shortTruncated"),
+        ("HTTP/1.1 200", "Truncated"),
+        (
+            "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2, 2\r\n\r\nok",
+            "200 [ok] KeepAlive; Between",
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n\
+             5;a=b\r\nhello\r\n6 \r\n world\r\n0\r\nTrailer: x\r\n\r\nHTTP/1.1 500 No\r\n\
+             Content-Length: 0\r\n\r\n",
+            "200 [hello world] KeepAlive; 500 [] KeepAlive; Between",
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+            "200 [] Close; Between",
+        ),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\nzz", "200 [zzComplete"),
+        ("", "Between"),
+    ] {
+        assert_eq!(check(bytes, Expect::Body), decoded, "{bytes:?}");
+    }
+}
+
+#[test]
+fn an_answer_to_head_has_no_body() {
+    let bytes = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nHTTP/1.1 200 OK\r\n\r\n";
+    assert_eq!(check(bytes, Expect::NoBody), "200 [] KeepAlive; 200 [] KeepAlive; Between");
+}
+
+#[test]
+fn malformed_answers_are_told_apart() {
+    for (bytes, error) in [
+        ("SSH-2.0-OpenSSH\r\n\r\n", "Head"),
+        ("HTTP/2.0 200 OK\r\n\r\n", "Head"),
+        ("HTTP/1.1 20 OK\r\n\r\n", "Head"),
+        ("\r\n\r\n", "Head"),
+        ("HTTP/1.1 101 Switching\r\n\r\n", "Upgrade"),
+        ("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", "ContentLength"),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", "ContentLength"),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\n", "ContentLength"),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nz\r\n", "200 [Chunk"),
+        (
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n11111111111111111\r\n",
+            "200 [Chunk",
+        ),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nabX", "200 [abChunk"),
+    ] {
+        assert_eq!(check(bytes, Expect::Body), error, "{bytes:?}");
+    }
+}
+
+#[test]
+fn endless_heads_and_trailers_are_refused() {
+    let head = format!("HTTP/1.1 200 OK\r\nA: {}\r\n\r\n", "x".repeat(MOST_HEAD_BYTES));
+    assert_eq!(decode(&[head.as_bytes()], Expect::Body), "HeadTooLong");
+    let slices: Vec<&[u8]> = head.as_bytes().chunks(100).collect();
+    assert_eq!(decode(&slices, Expect::Body), "HeadTooLong");
+
+    let many = format!("HTTP/1.1 200 OK\r\n{}\r\n", "A: b\r\n".repeat(MOST_FIELDS + 1));
+    assert_eq!(decode(&[many.as_bytes()], Expect::Body), "HeadTooLong");
+
+    let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let trailers = format!("{chunked}0\r\nA: {}", "x".repeat(MOST_TRAILER_BYTES));
+    assert_eq!(decode(&[trailers.as_bytes()], Expect::Body), "200 [TrailersTooLong");
+    let line = format!("{chunked}1;{}", "x".repeat(MOST_CHUNK_LINE_BYTES));
+    assert_eq!(decode(&[line.as_bytes()], Expect::Body), "200 [Chunk");
+}
+
+/// Mutations of good answers, cut anywhere: never a panic, and the same events however they are
+/// cut.
+#[test]
+fn arbitrary_bytes_never_panic_and_slicing_never_matters() {
+    let seeds: [&[u8]; 3] = [
+        b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhelloHTTP/1.1 404 Not\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
+        b"HTTP/1.0 200\nConnection: keep-alive\n\nbody",
+    ];
+    let mut state = 7u64;
+    let mut random = move |bound: usize| {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 33) as usize % bound
+    };
+    for _ in 0..20_000 {
+        let mut bytes = seeds[random(3)].to_vec();
+        for _ in 0..=random(4) {
+            let at = random(bytes.len());
+            match random(3) {
+                0 => bytes[at] = random(256) as u8,
+                1 => drop(bytes.remove(at)),
+                _ => bytes.insert(at, b"\r\n0:;, "[random(7)]),
+            }
+        }
+        let whole = decode(&[&bytes], Expect::Body);
+        let (a, b) = bytes.split_at(random(bytes.len()));
+        assert_eq!(decode(&[a, b], Expect::Body), whole, "{:?}", String::from_utf8_lossy(&bytes));
+    }
+}
+
+fn requests(slices: &[&[u8]]) -> String {
+    let mut decoder = RequestDecoder::default();
+    let mut text = String::new();
+    for slice in slices {
+        let mut bytes = *slice;
+        loop {
+            match decoder.next(&mut bytes) {
+                Ok(None) => break,
+                Ok(Some(RequestEvent::Head(head))) => {
+                    text += &format!("{} {} [", head.method, head.target);
+                }
+                Ok(Some(RequestEvent::Body(piece))) => text += &String::from_utf8_lossy(piece),
+                Ok(Some(RequestEvent::End(after))) => text += &format!("] {after:?}; "),
+                Err(error) => return text + &format!("{error:?}"),
+            }
+        }
+    }
+    text
+}
+
+#[test]
+fn what_is_encoded_is_decoded() {
+    let mut wire = Vec::new();
+    encode_request("GET", "/a?b=c", &[("Host", "x")], b"", &mut wire);
+    encode_request("POST", "/d", &[("Connection", "close")], b"body", &mut wire);
+    let expected = "GET /a?b=c [] KeepAlive; POST /d [body] Close; ";
+    assert_eq!(requests(&[&wire]), expected);
+    let single: Vec<&[u8]> = wire.chunks(1).collect();
+    assert_eq!(requests(&single), expected);
+
+    let mut answer = Vec::new();
+    encode_response(503, &[("A", "b")], b"busy", &mut answer);
+    assert_eq!(decode(&[&answer], Expect::Body), "503 [busy] KeepAlive; Between");
+}
+
+#[test]
+fn requests_with_two_lengths_are_refused() {
+    let bytes = b"POST / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n";
+    assert_eq!(requests(&[bytes]), "ContentLength");
+}

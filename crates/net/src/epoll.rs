@@ -1,0 +1,416 @@
+//! The real world: non-blocking sockets and epoll, one instance per shard.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::str::FromStr;
+
+use measure::{Instant, Nanos};
+
+use crate::clock;
+use crate::io::{Closed, ConnectionId, Event, Io};
+use crate::socket;
+
+#[cfg(test)]
+mod tests;
+
+/// How long before its time a hybrid wait stops sleeping and watches the clock: the kernel wakes a
+/// sleeper 20–60 µs late.
+const WAKE_UP: Nanos = Nanos::from_micros(60);
+/// Ready sockets taken from the kernel at once.
+const MOST_READY: usize = 256;
+/// Bytes read from a socket at once; what is left is read in the next turn.
+const READ_BYTES: usize = 64 * 1024;
+
+/// How to wait for a point in time: punctuality against CPU.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Timer {
+    /// The kernel's timer alone: late by some 50 µs, nearly no CPU.
+    Sleep,
+    /// Sleep until shortly before, then watch the clock: late by under a microsecond, for up to
+    /// 60 µs of CPU a wait.
+    #[default]
+    Hybrid,
+}
+
+impl Timer {
+    pub fn name(self) -> &'static str {
+        match self {
+            Timer::Sleep => "sleep",
+            Timer::Hybrid => "hybrid",
+        }
+    }
+}
+
+impl FromStr for Timer {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Timer, String> {
+        match text {
+            "sleep" => Ok(Timer::Sleep),
+            "hybrid" => Ok(Timer::Hybrid),
+            _ => Err(format!("`{text}` is no timer; there are `hybrid` and `sleep`")),
+        }
+    }
+}
+
+/// Sockets by epoll, level-triggered.
+#[derive(Debug)]
+pub struct Epoll {
+    epoll: OwnedFd,
+    timer: Timer,
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    ready: Vec<libc::epoll_event>,
+    /// How much of `ready` was handed out.
+    taken: usize,
+    /// Connections whose failure a call has shown already: told before everything else.
+    failed: Vec<(ConnectionId, Closed)>,
+    buffer: Vec<u8>,
+}
+
+#[derive(Debug)]
+struct Slot {
+    socket: Option<OwnedFd>,
+    state: State,
+    /// Bytes which the kernel did not take yet.
+    unsent: Vec<u8>,
+    /// Counts the uses of this slot, so that an event of an earlier one is told apart.
+    generation: u32,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum State {
+    Connecting,
+    Open,
+    Listening,
+}
+
+/// An event before its bytes are lent.
+enum Ready {
+    Connected(ConnectionId),
+    Accepted(ConnectionId),
+    Received(ConnectionId, usize),
+    Closed(ConnectionId, Closed),
+}
+
+impl Epoll {
+    pub fn new(timer: Timer) -> io::Result<Epoll> {
+        // SAFETY: a call without pointers.
+        let epoll = socket::owned(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
+        let none = libc::epoll_event { events: 0, u64: 0 };
+        let mut new = Epoll {
+            epoll,
+            timer,
+            slots: Vec::new(),
+            free: Vec::new(),
+            ready: vec![none; MOST_READY],
+            taken: 0,
+            failed: Vec::new(),
+            buffer: vec![0; READ_BYTES],
+        };
+        // An old kernel says at once that it lacks the call, rather than in the first wait.
+        new.poll(Nanos::ZERO)?;
+        new.ready.clear();
+        Ok(new)
+    }
+
+    /// Accepts connections on this address and tells them as events; returns the address, with
+    /// the port that was taken if 0 was asked for.
+    pub fn listen(&mut self, address: SocketAddr) -> io::Result<SocketAddr> {
+        let listener = socket::listen(address)?;
+        let address = socket::local_address(listener.as_raw_fd())?;
+        self.register(listener, State::Listening)?;
+        Ok(address)
+    }
+
+    fn register(&mut self, socket: OwnedFd, state: State) -> io::Result<ConnectionId> {
+        let id = self.reserve(state);
+        let slot = &mut self.slots[id.0 as usize];
+        let fd = socket.as_raw_fd();
+        slot.socket = Some(socket);
+        let interest = interest(state == State::Connecting);
+        if let Err(error) = self.control(libc::EPOLL_CTL_ADD, fd, id, interest) {
+            self.release(id);
+            return Err(error);
+        }
+        Ok(id)
+    }
+
+    fn reserve(&mut self, state: State) -> ConnectionId {
+        let index = self.free.pop().unwrap_or_else(|| {
+            let unsent = Vec::new();
+            self.slots.push(Slot { socket: None, state, unsent, generation: 0 });
+            self.slots.len() as u32 - 1
+        });
+        self.slots[index as usize].state = state;
+        ConnectionId(index)
+    }
+
+    /// Closes the socket and lets the name be used again.
+    fn release(&mut self, id: ConnectionId) {
+        let slot = &mut self.slots[id.0 as usize];
+        slot.socket = None;
+        slot.unsent.clear();
+        slot.generation = slot.generation.wrapping_add(1);
+        self.free.push(id.0);
+    }
+
+    fn control(
+        &self,
+        operation: libc::c_int,
+        fd: RawFd,
+        id: ConnectionId,
+        interest: u32,
+    ) -> io::Result<()> {
+        let generation = self.slots[id.0 as usize].generation;
+        let data = u64::from(generation) << 32 | u64::from(id.0);
+        let mut event = libc::epoll_event { events: interest, u64: data };
+        // SAFETY: `event` is valid for the call.
+        let result = unsafe { libc::epoll_ctl(self.epoll.as_raw_fd(), operation, fd, &mut event) };
+        if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
+    /// Asks whether to be told when the socket takes bytes.
+    fn watch_writable(&self, id: ConnectionId, writable: bool) {
+        let fd = self.descriptor(id).expect("only an open connection is watched");
+        self.control(libc::EPOLL_CTL_MOD, fd, id, interest(writable))
+            .expect("a registered socket can be registered otherwise");
+    }
+
+    fn descriptor(&self, id: ConnectionId) -> Option<RawFd> {
+        self.slots[id.0 as usize].socket.as_ref().map(AsRawFd::as_raw_fd)
+    }
+
+    /// Takes ready sockets from the kernel, waiting for at most `timeout`.
+    fn poll(&mut self, timeout: Nanos) -> io::Result<()> {
+        self.taken = 0;
+        self.ready.clear();
+        let timeout = clock::timespec(timeout.0);
+        // SAFETY: `ready` has room for MOST_READY events, `timeout` is valid, no signal mask is
+        // passed.
+        let count = unsafe {
+            libc::syscall(
+                libc::SYS_epoll_pwait2,
+                self.epoll.as_raw_fd(),
+                self.ready.as_mut_ptr(),
+                MOST_READY as libc::c_int,
+                &raw const timeout,
+                std::ptr::null::<libc::sigset_t>(),
+                0usize,
+            )
+        };
+        match usize::try_from(count) {
+            Ok(count) => {
+                // SAFETY: the kernel has written this many events.
+                unsafe { self.ready.set_len(count) };
+                Ok(())
+            }
+            Err(_) => match io::Error::last_os_error() {
+                error if error.kind() == io::ErrorKind::Interrupted => Ok(()),
+                error => Err(error),
+            },
+        }
+    }
+
+    fn next_ready(&mut self) -> Option<Ready> {
+        if let Some((id, why)) = self.failed.pop() {
+            self.release(id);
+            return Some(Ready::Closed(id, why));
+        }
+        while let Some(event) = self.ready.get(self.taken) {
+            let (data, events) = (event.u64, event.events);
+            let id = ConnectionId(data as u32);
+            let slot = &self.slots[id.0 as usize];
+            if slot.generation != (data >> 32) as u32 {
+                self.taken += 1;
+                continue;
+            }
+            // A listener stays at hand until nobody waits to be accepted.
+            if slot.state == State::Listening {
+                match self.accept(id) {
+                    Some(accepted) => return Some(Ready::Accepted(accepted)),
+                    None => self.taken += 1,
+                }
+                continue;
+            }
+            self.taken += 1;
+            let found = match slot.state {
+                State::Connecting => self.connected(id),
+                _ => self.readable(id, events),
+            };
+            if found.is_some() {
+                return found;
+            }
+        }
+        None
+    }
+
+    fn accept(&mut self, listener: ConnectionId) -> Option<ConnectionId> {
+        let fd = self.descriptor(listener)?;
+        // Whatever goes wrong with one newcomer (it has left, no descriptor is free), the others
+        // must be served; a full table leaves it waiting until one closes.
+        let socket = socket::accept(fd).ok()?;
+        self.register(socket, State::Open).ok()
+    }
+
+    fn connected(&mut self, id: ConnectionId) -> Option<Ready> {
+        let fd = self.descriptor(id)?;
+        if let Some(error) = socket::pending_error(fd) {
+            self.release(id);
+            return Some(Ready::Closed(id, why_not_connected(error)));
+        }
+        self.slots[id.0 as usize].state = State::Open;
+        self.watch_writable(id, !self.slots[id.0 as usize].unsent.is_empty());
+        Some(Ready::Connected(id))
+    }
+
+    fn readable(&mut self, id: ConnectionId, events: u32) -> Option<Ready> {
+        if events & libc::EPOLLOUT as u32 != 0 {
+            self.flush(id);
+        }
+        if events & !(libc::EPOLLOUT as u32) == 0 {
+            return None;
+        }
+        let fd = self.descriptor(id)?;
+        // SAFETY: the buffer has room for READ_BYTES bytes.
+        let count = unsafe { libc::recv(fd, self.buffer.as_mut_ptr().cast(), READ_BYTES, 0) };
+        match usize::try_from(count) {
+            Ok(0) => {
+                self.release(id);
+                Some(Ready::Closed(id, Closed::ByPeer))
+            }
+            Ok(count) => Some(Ready::Received(id, count)),
+            Err(_) if would_block() => None,
+            Err(_) => {
+                self.release(id);
+                Some(Ready::Closed(id, Closed::Reset))
+            }
+        }
+    }
+
+    /// Sends what is left of earlier sends.
+    fn flush(&mut self, id: ConnectionId) {
+        let unsent = std::mem::take(&mut self.slots[id.0 as usize].unsent);
+        let sent = self.transmit(id, &unsent);
+        let slot = &mut self.slots[id.0 as usize];
+        slot.unsent = unsent;
+        slot.unsent.drain(..sent);
+        if slot.unsent.is_empty() && slot.state == State::Open {
+            self.watch_writable(id, false);
+        }
+    }
+
+    /// How many bytes the kernel took; a connection that broke takes all and is told as closed.
+    fn transmit(&mut self, id: ConnectionId, bytes: &[u8]) -> usize {
+        let Some(fd) = self.descriptor(id) else { return bytes.len() };
+        // SAFETY: the pointer and the length are those of a slice.
+        let count =
+            unsafe { libc::send(fd, bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) };
+        match usize::try_from(count) {
+            Ok(count) => count,
+            Err(_) if would_block() => 0,
+            Err(_) => {
+                if !self.failed.iter().any(|(failed, _)| *failed == id) {
+                    self.failed.push((id, Closed::Reset));
+                }
+                bytes.len()
+            }
+        }
+    }
+}
+
+impl Io for Epoll {
+    fn now(&mut self) -> Instant {
+        clock::now()
+    }
+
+    fn connect(&mut self, address: SocketAddr) -> ConnectionId {
+        match socket::connect(address).and_then(|s| self.register(s, State::Connecting)) {
+            Ok(id) => id,
+            Err(error) => {
+                let id = self.reserve(State::Connecting);
+                self.failed.push((id, why_not_connected(error.raw_os_error().unwrap_or(0))));
+                id
+            }
+        }
+    }
+
+    fn send(&mut self, connection: ConnectionId, bytes: &[u8]) {
+        let slot = &mut self.slots[connection.0 as usize];
+        if slot.state == State::Connecting || !slot.unsent.is_empty() {
+            slot.unsent.extend_from_slice(bytes);
+            return;
+        }
+        let sent = self.transmit(connection, bytes);
+        if sent < bytes.len() {
+            self.slots[connection.0 as usize].unsent.extend_from_slice(&bytes[sent..]);
+            self.watch_writable(connection, true);
+        }
+    }
+
+    fn close(&mut self, connection: ConnectionId) {
+        self.failed.retain(|(failed, _)| *failed != connection);
+        self.release(connection);
+    }
+
+    fn wait(&mut self, until: Instant) -> Instant {
+        let left = until.saturating_since(clock::now());
+        let asleep = match self.timer {
+            _ if !self.failed.is_empty() => Nanos::ZERO,
+            Timer::Sleep => left,
+            Timer::Hybrid => left.saturating_sub(WAKE_UP),
+        };
+        self.poll(asleep).expect("waiting on an epoll instance of ours does not fail");
+        let now = clock::now();
+        let found = !self.ready.is_empty() || !self.failed.is_empty();
+        // A signal may end the sleep early; whoever asked for it looks at the clock anyway.
+        match self.timer {
+            Timer::Hybrid if !found && until.saturating_since(now) <= WAKE_UP => {
+                self.watch_clock(until)
+            }
+            _ => now,
+        }
+    }
+
+    fn next_event(&mut self) -> Option<Event<'_>> {
+        Some(match self.next_ready()? {
+            Ready::Connected(id) => Event::Connected(id),
+            Ready::Accepted(id) => Event::Accepted(id),
+            Ready::Received(id, count) => Event::Received(id, &self.buffer[..count]),
+            Ready::Closed(id, why) => Event::Closed(id, why),
+        })
+    }
+}
+
+impl Epoll {
+    /// Spins until an event or the given time.
+    fn watch_clock(&mut self, until: Instant) -> Instant {
+        loop {
+            self.poll(Nanos::ZERO).expect("waiting on an epoll instance of ours does not fail");
+            let now = clock::now();
+            if !self.ready.is_empty() || until <= now {
+                return now;
+            }
+        }
+    }
+}
+
+fn interest(writable: bool) -> u32 {
+    let base = libc::EPOLLIN | libc::EPOLLRDHUP;
+    (if writable { base | libc::EPOLLOUT } else { base }) as u32
+}
+
+fn would_block() -> bool {
+    matches!(
+        io::Error::last_os_error().kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+    )
+}
+
+fn why_not_connected(error: i32) -> Closed {
+    match error {
+        libc::ECONNREFUSED => Closed::Refused,
+        _ => Closed::Unreachable,
+    }
+}

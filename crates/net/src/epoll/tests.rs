@@ -1,0 +1,80 @@
+use super::*;
+
+const LOOPBACK: &str = "127.0.0.1:0";
+
+/// Waits until an event, at most a second, and shows it as text.
+fn event(io: &mut Epoll) -> String {
+    let end = clock::now() + Nanos::SECOND;
+    loop {
+        if let Some(event) = io.next_event() {
+            return format!("{event:?}");
+        }
+        if end <= io.wait(end) && io.ready.is_empty() {
+            return "nothing".into();
+        }
+    }
+}
+
+#[test]
+fn bytes_go_there_and_back() {
+    let mut server = Epoll::new(Timer::Sleep).unwrap();
+    let address = server.listen(LOOPBACK.parse().unwrap()).unwrap();
+    let mut client = Epoll::new(Timer::Hybrid).unwrap();
+    let id = client.connect(address);
+    assert_eq!(event(&mut client), format!("Connected({id:?})"));
+    client.send(id, b"hello");
+    assert_eq!(event(&mut server), "Accepted(ConnectionId(1))");
+    assert_eq!(event(&mut server), "Received(ConnectionId(1), [104, 101, 108, 108, 111])");
+    server.send(ConnectionId(1), b"!");
+    assert_eq!(event(&mut client), format!("Received({id:?}, [33])"));
+    client.close(id);
+    assert_eq!(event(&mut server), "Closed(ConnectionId(1), ByPeer)");
+}
+
+#[test]
+fn what_the_kernel_does_not_take_at_once_is_sent_later() {
+    let mut server = Epoll::new(Timer::Sleep).unwrap();
+    let address = server.listen(LOOPBACK.parse().unwrap()).unwrap();
+    let mut client = Epoll::new(Timer::Sleep).unwrap();
+    let id = client.connect(address);
+    event(&mut client);
+    let much = vec![7u8; 20_000_000];
+    client.send(id, &much);
+    event(&mut server);
+    let mut received = 0;
+    let end = clock::now() + Nanos::from_secs(10);
+    while received < much.len() && clock::now() < end {
+        client.wait(clock::now() + Nanos::from_millis(1));
+        assert_eq!(client.next_event(), None);
+        server.wait(clock::now() + Nanos::from_millis(1));
+        while let Some(event) = server.next_event() {
+            let Event::Received(_, bytes) = event else { panic!("{event:?}") };
+            received += bytes.len();
+        }
+    }
+    assert_eq!(received, much.len());
+}
+
+#[test]
+fn a_refused_connection_is_told_as_such() {
+    let mut listener = Epoll::new(Timer::Sleep).unwrap();
+    let address = listener.listen(LOOPBACK.parse().unwrap()).unwrap();
+    drop(listener);
+    let mut client = Epoll::new(Timer::Sleep).unwrap();
+    let id = client.connect(address);
+    assert_eq!(event(&mut client), format!("Closed({id:?}, Refused)"));
+}
+
+#[test]
+fn waiting_ends_in_time_with_either_timer() {
+    for timer in [Timer::Sleep, Timer::Hybrid] {
+        let mut io = Epoll::new(timer).unwrap();
+        let until = clock::now() + Nanos::from_millis(5);
+        let mut now = io.wait(until);
+        while now < until {
+            now = io.wait(until);
+        }
+        // Only a bound that a stalled machine cannot break either way: it is never early.
+        assert!(until <= now);
+    }
+}

@@ -1,0 +1,55 @@
+//! The seam between a shard and the world.
+
+use std::net::SocketAddr;
+
+use measure::Instant;
+
+/// Names one connection from its `connect` or accept until it is closed; then it is used again.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct ConnectionId(pub u32);
+
+/// What happened to a connection.
+#[derive(Debug, Eq, PartialEq)]
+pub enum Event<'a> {
+    /// A connection asked for with [`Io::connect`] can be used.
+    Connected(ConnectionId),
+    /// A peer connected to a socket that listens.
+    Accepted(ConnectionId),
+    /// Bytes arrived. They are valid until the next event is taken.
+    Received(ConnectionId, &'a [u8]),
+    /// The connection is gone, and its name with it.
+    Closed(ConnectionId, Closed),
+}
+
+/// How a connection ended.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Closed {
+    /// It never came to be: nobody listens there.
+    Refused,
+    /// It never came to be: no route, no answer, no local port or descriptor left.
+    Unreachable,
+    /// The peer closed it in order.
+    ByPeer,
+    /// It broke.
+    Reset,
+}
+
+/// Where bytes and time come from. `Epoll` and `Simulation` are its two forms.
+pub trait Io {
+    fn now(&mut self) -> Instant;
+
+    /// Begins to connect; `Connected` or `Closed` will follow.
+    fn connect(&mut self, address: SocketAddr) -> ConnectionId;
+
+    /// Hands bytes to the network. What it does not take at once is kept and sent when it does.
+    fn send(&mut self, connection: ConnectionId, bytes: &[u8]);
+
+    /// Closes at once; no event about this connection follows.
+    fn close(&mut self, connection: ConnectionId);
+
+    /// Waits for the first events, but never past `until`, and returns the time.
+    fn wait(&mut self, until: Instant) -> Instant;
+
+    /// The next event that the last `wait` found.
+    fn next_event(&mut self) -> Option<Event<'_>>;
+}

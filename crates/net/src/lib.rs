@@ -1,0 +1,16 @@
+//! Where bytes and time come from: every system call of the data plane is made here.
+//!
+//! Nothing here knows a protocol. `Simulation` is the same world on virtual time.
+#![expect(unsafe_code, reason = "system calls")]
+
+pub mod clock;
+pub mod cores;
+pub mod epoll;
+pub mod io;
+pub mod process;
+pub mod simulation;
+mod socket;
+
+pub use epoll::{Epoll, Timer};
+pub use io::{Closed, ConnectionId, Event, Io};
+pub use simulation::Simulation;

@@ -1,0 +1,95 @@
+//! What the kernel accounts to this process and its threads.
+
+use std::fs;
+use std::path::Path;
+
+use measure::Nanos;
+
+/// Raises the limit of open files to what is allowed, and returns it.
+pub fn raise_open_files() -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is valid to write to and to read from.
+    unsafe {
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) != 0 {
+            return 1024;
+        }
+        limit.rlim_cur = limit.rlim_max;
+        if libc::setrlimit(libc::RLIMIT_NOFILE, &limit) != 0 {
+            libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit);
+        }
+    }
+    limit.rlim_cur
+}
+
+/// How long this thread was runnable while another one ran on its CPU. `None` where the kernel
+/// does not count it.
+pub fn run_queue_wait() -> Option<Nanos> {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split_whitespace().nth(1)?.parse().ok().map(Nanos)
+}
+
+/// The time that the hypervisor gave to others while one of these CPUs wanted to run.
+pub fn stolen(cpus: &[u32]) -> Option<Nanos> {
+    let text = fs::read_to_string("/proc/stat").ok()?;
+    let mut ticks = 0;
+    for line in text.lines() {
+        let mut fields = line.split_whitespace();
+        let cpu = fields.next().and_then(|name| name.strip_prefix("cpu")?.parse::<u32>().ok());
+        if cpu.is_some_and(|cpu| cpus.contains(&cpu)) {
+            ticks += fields.nth(7)?.parse::<u64>().ok()?;
+        }
+    }
+    Some(Nanos(ticks * 1_000_000_000 / ticks_per_second()))
+}
+
+/// How long CPU quotas have kept this process from running: its own group's and those of the
+/// groups around it. `None` where no group tells.
+pub fn throttled() -> Option<Nanos> {
+    let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let mut total = None;
+    for line in groups.lines() {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (controllers, group) = (fields.next()?, fields.next()?);
+        let roots: &[&str] = match controllers {
+            "" => &["/sys/fs/cgroup", "/sys/fs/cgroup/unified"],
+            _ if controllers.split(',').any(|name| name == "cpu") => {
+                &["/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct"]
+            }
+            _ => continue,
+        };
+        if let Some(found) = roots.iter().find_map(|root| throttled_in(Path::new(root), group)) {
+            total = Some(total.unwrap_or(Nanos::ZERO) + found);
+        }
+    }
+    total
+}
+
+/// The sum over a group and all groups around it.
+fn throttled_in(root: &Path, group: &str) -> Option<Nanos> {
+    let group = root.join(group.trim_start_matches('/'));
+    let found: Vec<Nanos> = group
+        .ancestors()
+        .take_while(|path| path.starts_with(root))
+        .filter_map(|path| throttled_time(&fs::read_to_string(path.join("cpu.stat")).ok()?))
+        .collect();
+    (!found.is_empty()).then(|| found.into_iter().sum())
+}
+
+/// Version 1 counts nanoseconds, version 2 microseconds.
+fn throttled_time(stat: &str) -> Option<Nanos> {
+    stat.lines().find_map(|line| {
+        let (name, value) = line.split_once(' ')?;
+        let value = value.trim().parse().ok()?;
+        match name {
+            "throttled_time" => Some(Nanos(value)),
+            "throttled_usec" => Some(Nanos::from_micros(value)),
+            _ => None,
+        }
+    })
+}
+
+fn ticks_per_second() -> u64 {
+    // SAFETY: a call without pointers.
+    let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+    u64::try_from(ticks).ok().filter(|&ticks| 0 < ticks).unwrap_or(100)
+}

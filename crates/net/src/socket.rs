@@ -1,0 +1,149 @@
+//! Non-blocking TCP sockets: the few calls that `std` does not offer without blocking.
+
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+/// Starts a connection; its success or failure shows when the socket becomes writable.
+pub(crate) fn connect(address: SocketAddr) -> io::Result<OwnedFd> {
+    let socket = stream(address)?;
+    let (name, length) = to_raw(address);
+    // SAFETY: `name` holds an address of `length` bytes.
+    let result = unsafe { libc::connect(socket.as_raw_fd(), (&raw const name).cast(), length) };
+    match result {
+        0 => Ok(socket),
+        _ => match io::Error::last_os_error() {
+            e if e.raw_os_error() == Some(libc::EINPROGRESS) => Ok(socket),
+            e => Err(e),
+        },
+    }
+}
+
+/// Listens on an address; port 0 takes a free one.
+pub(crate) fn listen(address: SocketAddr) -> io::Result<OwnedFd> {
+    let socket = stream(address)?;
+    set_option(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_REUSEADDR)?;
+    let (name, length) = to_raw(address);
+    // SAFETY: `name` holds an address of `length` bytes; `listen` takes no pointer.
+    let failed = unsafe {
+        libc::bind(socket.as_raw_fd(), (&raw const name).cast(), length) != 0
+            || libc::listen(socket.as_raw_fd(), 4096) != 0
+    };
+    if failed { Err(io::Error::last_os_error()) } else { Ok(socket) }
+}
+
+/// Takes the next waiting connection, if there is one.
+pub(crate) fn accept(listener: RawFd) -> io::Result<OwnedFd> {
+    let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+    // SAFETY: the peer's address is not asked for.
+    let fd = unsafe { libc::accept4(listener, std::ptr::null_mut(), std::ptr::null_mut(), flags) };
+    let socket = owned(fd)?;
+    set_option(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_NODELAY)?;
+    Ok(socket)
+}
+
+pub(crate) fn local_address(socket: RawFd) -> io::Result<SocketAddr> {
+    // SAFETY: all-zero bytes are a valid storage for an address.
+    let mut name: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
+    let mut length = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
+    // SAFETY: `name` has room for `length` bytes.
+    let result = unsafe { libc::getsockname(socket, (&raw mut name).cast(), &mut length) };
+    if result != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    from_raw(&name)
+}
+
+/// The error that a connection attempt ended with, if it did.
+pub(crate) fn pending_error(socket: RawFd) -> Option<i32> {
+    let mut error: libc::c_int = 0;
+    let mut length = size_of::<libc::c_int>() as libc::socklen_t;
+    // SAFETY: `error` has room for `length` bytes.
+    let result = unsafe {
+        let error = (&raw mut error).cast();
+        libc::getsockopt(socket, libc::SOL_SOCKET, libc::SO_ERROR, error, &mut length)
+    };
+    match result {
+        0 => Some(error).filter(|&error| error != 0),
+        _ => Some(libc::EBADF),
+    }
+}
+
+fn stream(address: SocketAddr) -> io::Result<OwnedFd> {
+    let family = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
+    let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+    // SAFETY: a call without pointers.
+    let socket = owned(unsafe { libc::socket(family, kind, 0) })?;
+    set_option(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_NODELAY)?;
+    Ok(socket)
+}
+
+fn set_option(socket: RawFd, level: libc::c_int, option: libc::c_int) -> io::Result<()> {
+    let on: libc::c_int = 1;
+    // SAFETY: `on` is valid for its size.
+    let result = unsafe {
+        let length = size_of::<libc::c_int>() as libc::socklen_t;
+        libc::setsockopt(socket, level, option, (&raw const on).cast(), length)
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+pub(crate) fn owned(fd: RawFd) -> io::Result<OwnedFd> {
+    match fd {
+        0.. => {
+            // SAFETY: the kernel has just given us this descriptor, and nobody else has it.
+            Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+        }
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+fn to_raw(address: SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) {
+    // SAFETY: all-zero bytes are a valid storage for an address.
+    let mut storage: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
+    let length = match address {
+        SocketAddr::V4(v4) => {
+            let name = libc::sockaddr_in {
+                sin_family: libc::AF_INET as libc::sa_family_t,
+                sin_port: v4.port().to_be(),
+                sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(v4.ip().octets()) },
+                sin_zero: [0; 8],
+            };
+            // SAFETY: the storage is large enough and aligned for every kind of address.
+            unsafe { (&raw mut storage).cast::<libc::sockaddr_in>().write(name) };
+            size_of::<libc::sockaddr_in>()
+        }
+        SocketAddr::V6(v6) => {
+            let name = libc::sockaddr_in6 {
+                sin6_family: libc::AF_INET6 as libc::sa_family_t,
+                sin6_port: v6.port().to_be(),
+                sin6_flowinfo: v6.flowinfo(),
+                sin6_addr: libc::in6_addr { s6_addr: v6.ip().octets() },
+                sin6_scope_id: v6.scope_id(),
+            };
+            // SAFETY: the storage is large enough and aligned for every kind of address.
+            unsafe { (&raw mut storage).cast::<libc::sockaddr_in6>().write(name) };
+            size_of::<libc::sockaddr_in6>()
+        }
+    };
+    (storage, length as libc::socklen_t)
+}
+
+fn from_raw(storage: &libc::sockaddr_storage) -> io::Result<SocketAddr> {
+    match i32::from(storage.ss_family) {
+        libc::AF_INET => {
+            // SAFETY: the family says that the storage holds this kind of address.
+            let name = unsafe { &*(&raw const *storage).cast::<libc::sockaddr_in>() };
+            let ip = Ipv4Addr::from(name.sin_addr.s_addr.to_ne_bytes());
+            Ok(SocketAddrV4::new(ip, u16::from_be(name.sin_port)).into())
+        }
+        libc::AF_INET6 => {
+            // SAFETY: the family says that the storage holds this kind of address.
+            let name = unsafe { &*(&raw const *storage).cast::<libc::sockaddr_in6>() };
+            let ip = Ipv6Addr::from(name.sin6_addr.s6_addr);
+            let port = u16::from_be(name.sin6_port);
+            Ok(SocketAddrV6::new(ip, port, name.sin6_flowinfo, name.sin6_scope_id).into())
+        }
+        _ => Err(io::ErrorKind::Unsupported.into()),
+    }
+}

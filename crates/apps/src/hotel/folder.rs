@@ -1,0 +1,69 @@
+//! Where an instance keeps its data: a folder of the user's, or one of its own which goes with it.
+
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process;
+
+use anyhow::Context;
+
+const PREFIX: &str = "benchwright-hotel-";
+
+/// A folder for data.
+pub enum Folder {
+    Kept(PathBuf),
+    /// Removed when this value goes.
+    Temporary(PathBuf),
+}
+
+impl Folder {
+    /// Takes the user's folder, or makes one under the temporary directory which bears the number
+    /// of this process. What dead processes left there is removed first.
+    pub fn choose(kept: Option<PathBuf>) -> anyhow::Result<Self> {
+        let Some(kept) = kept else {
+            let parent = std::env::temp_dir();
+            remove_leftovers(&parent);
+            let path = parent.join(format!("{PREFIX}{}", process::id()));
+            let place = || format!("creating {}", path.display());
+            // Only we may look into it, and it must not be there: the name can be guessed.
+            DirBuilder::new().mode(0o700).create(&path).with_context(place)?;
+            return Ok(Folder::Temporary(path));
+        };
+        Ok(Folder::Kept(kept))
+    }
+
+    pub fn path(&self) -> &Path {
+        let (Folder::Kept(path) | Folder::Temporary(path)) = self;
+        path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if let Folder::Temporary(path) = self {
+            // The next instance removes what we cannot.
+            let _ = fs::remove_dir_all(path);
+        }
+    }
+}
+
+/// Removes the folders of processes that were killed. Another user's we cannot remove; its owner's
+/// next instance does.
+fn remove_leftovers(parent: &Path) {
+    for entry in fs::read_dir(parent).into_iter().flatten().filter_map(io::Result::ok) {
+        let is_leftover = owner(&entry.file_name().to_string_lossy()).is_some_and(is_dead);
+        if is_leftover {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+fn owner(name: &str) -> Option<u32> {
+    name.strip_prefix(PREFIX)?.parse().ok()
+}
+
+/// A folder that bears our own number is a dead namesake's.
+fn is_dead(process: u32) -> bool {
+    process == process::id() || !Path::new(&format!("/proc/{process}")).exists()
+}

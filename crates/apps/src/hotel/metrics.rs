@@ -1,0 +1,212 @@
+//! What the application tells about itself, in Prometheus' text format. Counting is a few relaxed
+//! additions; nothing is formatted until somebody asks.
+
+use std::fmt::{self, Write};
+use std::fs;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// The services, in the order of their ports in the original.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Service {
+    Search,
+    Geo,
+    Rate,
+    Profile,
+    Recommendation,
+    User,
+    Reservation,
+}
+
+const SERVICES: [&str; 7] =
+    ["search", "geo", "rate", "profile", "recommendation", "user", "reservation"];
+
+/// What requests are counted by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Endpoint {
+    Hotels,
+    Recommendations,
+    User,
+    Reservation,
+    /// The page and its style sheet.
+    Page,
+    /// Health, metrics, counts and reset.
+    Admin,
+    Unknown,
+}
+
+const ENDPOINTS: [&str; 7] =
+    ["/hotels", "/recommendations", "/user", "/reservation", "page", "admin", "unknown"];
+
+/// What became of a request for a reservation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reserving {
+    Made,
+    Full,
+    LoginFailed,
+    Failed,
+}
+
+const RESERVINGS: [&str; 4] = ["made", "full", "login_failed", "error"];
+
+/// All codes which the frontend answers.
+const CODES: [u16; 6] = [200, 400, 404, 405, 500, 503];
+
+/// A search finds at most five hotels.
+const HOTELS_FOUND: usize = 6;
+
+/// Times are counted in buckets which end at 1 µs, 2 µs, 4 µs … 0.5 s, and one without end.
+const BUCKETS: usize = 21;
+
+#[derive(Default)]
+struct Counter(AtomicU64);
+
+impl Counter {
+    fn add(&self, amount: u64) {
+        self.0.fetch_add(amount, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+#[derive(Default)]
+struct Requests {
+    by_code: [Counter; CODES.len()],
+    by_time: [Counter; BUCKETS],
+    nanoseconds: Counter,
+}
+
+#[derive(Default)]
+pub struct Metrics {
+    requests: [Requests; ENDPOINTS.len()],
+    calls: [Counter; SERVICES.len()],
+    searches: [Counter; HOTELS_FOUND],
+    logins: [Counter; 2],
+    reservations: [Counter; RESERVINGS.len()],
+    refused_connections: Counter,
+}
+
+impl Metrics {
+    /// Counts an answered request, and the time from its head being read to its answer being ready.
+    pub fn answered(&self, endpoint: Endpoint, code: u16, took: Duration) {
+        let requests = &self.requests[endpoint as usize];
+        let code = CODES.iter().position(|known| *known == code);
+        requests.by_code[code.expect("the frontend answers no other code")].add(1);
+        let nanoseconds = took.as_nanos() as u64;
+        requests.by_time[bucket(nanoseconds)].add(1);
+        requests.nanoseconds.add(nanoseconds);
+    }
+
+    /// Counts what would be a remote call were the services apart.
+    pub fn called(&self, service: Service) {
+        self.calls[service as usize].add(1);
+    }
+
+    pub fn searched(&self, hotels_found: usize) {
+        self.searches[hotels_found.min(HOTELS_FOUND - 1)].add(1);
+    }
+
+    pub fn logged_in(&self, correct: bool) {
+        self.logins[usize::from(!correct)].add(1);
+    }
+
+    pub fn reserved(&self, outcome: Reserving) {
+        self.reservations[outcome as usize].add(1);
+    }
+
+    pub fn refused_connection(&self) {
+        self.refused_connections.add(1);
+    }
+
+    /// Everything in Prometheus' text format.
+    pub fn text(&self) -> String {
+        let mut out = String::with_capacity(16 << 10);
+        self.write_requests(&mut out);
+        self.write_times(&mut out);
+        let found: [String; HOTELS_FOUND] = std::array::from_fn(|hotels| hotels.to_string());
+        let found = found.each_ref().map(String::as_str);
+        write_family(&mut out, "hotel_search_results_total", "hotels", &found, &self.searches);
+        write_family(&mut out, "hotel_logins_total", "outcome", &["ok", "failed"], &self.logins);
+        let reservations = &self.reservations;
+        write_family(&mut out, "hotel_reservations_total", "outcome", &RESERVINGS, reservations);
+        write_family(&mut out, "hotel_service_calls_total", "service", &SERVICES, &self.calls);
+        let refused = self.refused_connections.get();
+        line(&mut out, format_args!("# TYPE hotel_refused_connections_total counter"));
+        line(&mut out, format_args!("hotel_refused_connections_total {refused}"));
+        if let Some(seconds) = cpu_seconds() {
+            line(&mut out, format_args!("# TYPE process_cpu_seconds_total counter"));
+            line(&mut out, format_args!("process_cpu_seconds_total {seconds}"));
+        }
+        out
+    }
+
+    fn write_requests(&self, out: &mut String) {
+        line(out, format_args!("# TYPE hotel_requests_total counter"));
+        for (endpoint, requests) in ENDPOINTS.iter().zip(&self.requests) {
+            for (code, counter) in CODES.iter().zip(&requests.by_code) {
+                // Codes which an endpoint never answered would only be noise, but for success.
+                let count = counter.get();
+                if count > 0 || *code == 200 {
+                    let labels = format_args!("endpoint=\"{endpoint}\",code=\"{code}\"");
+                    line(out, format_args!("hotel_requests_total{{{labels}}} {count}"));
+                }
+            }
+        }
+    }
+
+    fn write_times(&self, out: &mut String) {
+        let name = "hotel_request_duration_seconds";
+        line(out, format_args!("# TYPE {name} histogram"));
+        for (endpoint, requests) in ENDPOINTS.iter().zip(&self.requests) {
+            let label = format!("endpoint=\"{endpoint}\"");
+            let mut count = 0;
+            for (bucket, counter) in requests.by_time.iter().enumerate() {
+                count += counter.get();
+                let end = end_of_bucket(bucket);
+                line(out, format_args!("{name}_bucket{{{label},le=\"{end}\"}} {count}"));
+            }
+            let seconds = requests.nanoseconds.get() as f64 / 1e9;
+            line(out, format_args!("{name}_sum{{{label}}} {seconds}"));
+            line(out, format_args!("{name}_count{{{label}}} {count}"));
+        }
+    }
+}
+
+fn write_family(out: &mut String, name: &str, label: &str, values: &[&str], counters: &[Counter]) {
+    line(out, format_args!("# TYPE {name} counter"));
+    for (value, counter) in values.iter().zip(counters) {
+        let count = counter.get();
+        line(out, format_args!("{name}{{{label}=\"{value}\"}} {count}"));
+    }
+}
+
+fn line(out: &mut String, text: fmt::Arguments<'_>) {
+    writeln!(out, "{text}").expect("a string takes any text");
+}
+
+/// The first bucket which ends at or after this time.
+fn bucket(nanoseconds: u64) -> usize {
+    let microseconds = nanoseconds.div_ceil(1000).max(1);
+    (microseconds.next_power_of_two().trailing_zeros() as usize).min(BUCKETS - 1)
+}
+
+fn end_of_bucket(bucket: usize) -> String {
+    match bucket {
+        last if last == BUCKETS - 1 => "+Inf".into(),
+        _ => (f64::from(1 << bucket) / 1e6).to_string(),
+    }
+}
+
+/// The CPU time of this process so far. The kernel counts it in hundredths of a second on every
+/// machine which we run on.
+fn cpu_seconds() -> Option<f64> {
+    let stat = fs::read_to_string("/proc/self/stat").ok()?;
+    let after_name = stat.rsplit_once(')')?.1;
+    let mut ticks = after_name.split_whitespace().skip(11).map(str::parse::<u64>);
+    Some((ticks.next()?.ok()? + ticks.next()?.ok()?) as f64 / 100.0)
+}
+
+#[cfg(test)]
+mod tests;

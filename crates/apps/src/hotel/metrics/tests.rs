@@ -1,0 +1,35 @@
+use super::*;
+
+#[test]
+fn times_fall_into_the_first_bucket_that_holds_them() {
+    assert_eq!([0, 1, 1000, 1001, 2000, 2001, 4001].map(bucket), [0, 0, 0, 1, 1, 2, 3]);
+    assert_eq!(bucket(u64::MAX), BUCKETS - 1);
+    assert_eq!(end_of_bucket(0), "0.000001");
+    assert_eq!(end_of_bucket(10), "0.001024");
+}
+
+#[test]
+fn what_was_counted_is_told() {
+    let metrics = Metrics::default();
+    metrics.answered(Endpoint::Hotels, 200, Duration::from_micros(3));
+    metrics.answered(Endpoint::Hotels, 400, Duration::from_micros(1));
+    metrics.called(Service::Geo);
+    metrics.searched(2);
+    metrics.logged_in(false);
+    metrics.reserved(Reserving::Full);
+    let text = metrics.text();
+    for line in [
+        "hotel_requests_total{endpoint=\"/hotels\",code=\"200\"} 1",
+        "hotel_requests_total{endpoint=\"/hotels\",code=\"400\"} 1",
+        "hotel_request_duration_seconds_bucket{endpoint=\"/hotels\",le=\"0.000002\"} 1",
+        "hotel_request_duration_seconds_bucket{endpoint=\"/hotels\",le=\"+Inf\"} 2",
+        "hotel_request_duration_seconds_sum{endpoint=\"/hotels\"} 0.000004",
+        "hotel_service_calls_total{service=\"geo\"} 1",
+        "hotel_search_results_total{hotels=\"2\"} 1",
+        "hotel_logins_total{outcome=\"ok\"} 0",
+        "hotel_logins_total{outcome=\"failed\"} 1",
+        "hotel_reservations_total{outcome=\"full\"} 1",
+    ] {
+        assert!(text.lines().any(|told| told == line), "{line} is not in\n{text}");
+    }
+}

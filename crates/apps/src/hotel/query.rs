@@ -1,0 +1,54 @@
+//! The parameters of a request, read as the original's HTTP library reads them.
+//! Nothing is collected: the few parameters of a request are looked for when they are asked for.
+
+use std::borrow::Cow;
+
+/// The query of a request target, still encoded.
+#[derive(Clone, Copy)]
+pub struct Query<'a>(&'a str);
+
+impl<'a> Query<'a> {
+    pub fn new(query: Option<&'a str>) -> Self {
+        Query(query.unwrap_or_default())
+    }
+
+    /// The first value given under `name`; empty if there is none.
+    /// A pair with a broken escape or a semicolon in it is as if it were not there.
+    pub fn get(self, name: &str) -> Cow<'a, str> {
+        self.0.split('&').find_map(|pair| value_of(name, pair)).unwrap_or_default()
+    }
+
+    /// A number, 0 if it is missing or is none.
+    pub fn number<N: std::str::FromStr + Default>(self, name: &str) -> N {
+        self.get(name).parse().unwrap_or_default()
+    }
+}
+
+fn value_of<'a>(name: &str, pair: &'a str) -> Option<Cow<'a, str>> {
+    let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+    let is_asked_for = decode(key)? == name && !pair.contains(';');
+    if is_asked_for { decode(value) } else { None }
+}
+
+fn decode(text: &str) -> Option<Cow<'_, str>> {
+    if !text.bytes().any(|byte| byte == b'%' || byte == b'+') {
+        return Some(Cow::Borrowed(text));
+    }
+    let mut decoded = Vec::with_capacity(text.len());
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        decoded.push(match byte {
+            b'+' => b' ',
+            b'%' => hex(bytes.next()?)? << 4 | hex(bytes.next()?)?,
+            other => other,
+        });
+    }
+    Some(Cow::Owned(String::from_utf8_lossy(&decoded).into_owned()))
+}
+
+fn hex(digit: u8) -> Option<u8> {
+    char::from(digit).to_digit(16).map(|value| value as u8)
+}
+
+#[cfg(test)]
+mod tests;

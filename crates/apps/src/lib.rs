@@ -1,0 +1,9 @@
+//! The reference applications: specimens which Benchwright measures.
+//!
+//! They share no code with the instrument, so that a fault in one cannot hide a fault in the other.
+//! Nothing here generates load or judges a result.
+
+#![forbid(unsafe_code)]
+
+pub mod hotel;
+pub mod serve;

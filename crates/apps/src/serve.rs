@@ -1,0 +1,316 @@
+//! An HTTP/1.1 server which no peer can harm: everything a peer may send, keep open or leave
+//! unfinished has a bound. It knows nothing of what is served.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Body, Bytes, Incoming};
+use hyper::header::{CONNECTION, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{Notify, watch};
+use tokio::time::{self, Instant};
+
+/// The first lines of a request; its body has been read and dropped.
+pub type Head = hyper::http::request::Parts;
+
+/// What is served.
+pub trait Site: Send + Sync + 'static {
+    fn answer(&self, request: Head) -> impl Future<Output = Response<Full<Bytes>>> + Send;
+
+    /// Told of every connection that was one too many.
+    fn refused_connection(&self);
+}
+
+/// Bounds on what peers may do.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Connections beyond this many are closed at once.
+    pub connections: usize,
+    /// Bytes of a request line with its headers; a longer one is refused with 431 or 414.
+    pub head_bytes: usize,
+    /// Bytes of a body which are read and dropped; a longer one is refused with 413.
+    pub body_bytes: usize,
+    /// A request that has begun to arrive is looked at this often. If the same one is still
+    /// unfinished at the next look, the connection is closed: so it has between one and two of
+    /// these intervals. Looking costs nothing per request, unlike a timer for each.
+    pub look: Duration,
+    /// What is in flight at the end may take this long.
+    pub ending: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            connections: 16 << 10,
+            head_bytes: 64 << 10,
+            body_bytes: 1 << 20,
+            look: Duration::from_secs(15),
+            ending: Duration::from_secs(1),
+        }
+    }
+}
+
+/// Resolves when the process is told to end by SIGTERM or SIGINT. Both are caught from now on.
+pub fn told_to_end() -> anyhow::Result<impl Future<Output = ()>> {
+    let mut terminate = signal(SignalKind::terminate()).context("catching SIGTERM")?;
+    let mut interrupt = signal(SignalKind::interrupt()).context("catching SIGINT")?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
+}
+
+/// Listens, with as many file descriptors as the system allows us.
+pub async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
+    if let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) {
+        // With fewer, connections are refused earlier; nothing else depends on it.
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, most, most);
+    }
+    TcpListener::bind(address).await.with_context(|| format!("listening on {address}"))
+}
+
+/// Serves until `ending`, then lets what is in flight finish, within bounds.
+pub async fn until(
+    ending: impl Future<Output = ()>,
+    listener: TcpListener,
+    limits: Limits,
+    site: Arc<impl Site>,
+) {
+    let open = Arc::new(Open::default());
+    let (end, ended) = watch::channel(());
+    tokio::select! {
+        () = ending => {}
+        () = accept(&listener, limits, &open, ended, site) => {}
+    }
+    drop(listener);
+    drop(end);
+    // What does not finish in time is dropped with the runtime.
+    let _ = time::timeout(limits.ending, open.none_left()).await;
+}
+
+async fn accept(
+    listener: &TcpListener,
+    limits: Limits,
+    open: &Arc<Open>,
+    ended: watch::Receiver<()>,
+    site: Arc<impl Site>,
+) {
+    loop {
+        let Ok((stream, _)) = listener.accept().await else {
+            // Mostly too many open files: others have to close first.
+            time::sleep(Duration::from_millis(10)).await;
+            continue;
+        };
+        let Some(place) = Open::enter(open, limits.connections) else {
+            site.refused_connection();
+            continue;
+        };
+        let connection = serve(stream, limits, ended.clone(), Arc::clone(&site));
+        tokio::spawn(async move {
+            connection.await;
+            drop(place);
+        });
+    }
+}
+
+/// One connection's life. How it ends concerns nobody but its peer, who knows.
+async fn serve(
+    stream: TcpStream,
+    limits: Limits,
+    mut ended: watch::Receiver<()>,
+    site: Arc<impl Site>,
+) {
+    // Without it an answer may wait for the acknowledgement of the one before; then it is slow only.
+    let _ = stream.set_nodelay(true);
+    let arrival = Arc::new(Arrival::default());
+    let watched = Watched { stream, arrival: Arc::clone(&arrival) };
+    let service = service_fn(|request| answer(request, limits.body_bytes, &arrival, &*site));
+    let connection = http1::Builder::new()
+        .title_case_headers(true)
+        .max_header_size(limits.head_bytes)
+        .max_buf_size(2 * limits.head_bytes)
+        .header_read_timeout(None)
+        .serve_connection(TokioIo::new(watched), service);
+    let mut connection = pin!(connection);
+    let mut look = pin!(time::sleep(limits.look));
+    let mut seen = None;
+    let mut is_ending = false;
+    loop {
+        tokio::select! {
+            biased;
+            _ = connection.as_mut() => return,
+            () = look.as_mut() => {
+                let unfinished = arrival.unfinished();
+                if unfinished.is_some() && unfinished == seen {
+                    return;
+                }
+                seen = unfinished;
+                look.as_mut().reset(Instant::now() + limits.look);
+            }
+            _ = ended.changed(), if !is_ending => {
+                is_ending = true;
+                connection.as_mut().graceful_shutdown();
+            }
+        }
+    }
+}
+
+async fn answer(
+    request: Request<Incoming>,
+    most: usize,
+    arrival: &Arrival,
+    site: &impl Site,
+) -> Result<Response<Full<Bytes>>, Infallible> {
+    let (head, body) = request.into_parts();
+    let is_dropped = body.is_end_stream() || drop_body(body, most).await;
+    arrival.finished();
+    Ok(if is_dropped { site.answer(head).await } else { too_large() })
+}
+
+/// Reads a body and drops it. False if it is longer than `most` or never ends well.
+async fn drop_body(body: Incoming, most: usize) -> bool {
+    let mut body = pin!(body);
+    let mut length = 0;
+    while let Some(frame) = body.frame().await {
+        let Ok(frame) = frame else { return false };
+        length += frame.data_ref().map_or(0, Bytes::len);
+        if length > most {
+            return false;
+        }
+    }
+    true
+}
+
+fn too_large() -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(Bytes::from_static(b"body too large\n")));
+    *response.status_mut() = StatusCode::PAYLOAD_TOO_LARGE;
+    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    response
+}
+
+/// Which request of a connection is arriving.
+#[derive(Default)]
+struct Arrival {
+    finished: AtomicU64,
+    has_begun: AtomicBool,
+}
+
+impl Arrival {
+    fn begun(&self) {
+        self.has_begun.store(true, Ordering::Relaxed);
+    }
+
+    fn finished(&self) {
+        // Only the task of this connection writes, so nothing is lost between load and store.
+        self.finished.store(self.finished.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        self.has_begun.store(false, Ordering::Relaxed);
+    }
+
+    /// The number of the request of which only a part has come.
+    fn unfinished(&self) -> Option<u64> {
+        let number = self.finished.load(Ordering::Relaxed);
+        self.has_begun.load(Ordering::Relaxed).then_some(number)
+    }
+}
+
+/// A stream that notes when bytes come.
+struct Watched {
+    stream: TcpStream,
+    arrival: Arc<Arrival>,
+}
+
+impl AsyncRead for Watched {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let read = Pin::new(&mut self.stream).poll_read(context, buffer);
+        if buffer.filled().len() > before {
+            self.arrival.begun();
+        }
+        read
+    }
+}
+
+impl AsyncWrite for Watched {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(context, parts)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+/// How many connections are open.
+#[derive(Default)]
+struct Open {
+    count: AtomicUsize,
+    left: Notify,
+}
+
+/// One of them; it leaves when this goes.
+struct Place(Arc<Open>);
+
+impl Open {
+    fn enter(open: &Arc<Open>, most: usize) -> Option<Place> {
+        if open.count.load(Ordering::Relaxed) >= most {
+            return None;
+        }
+        open.count.fetch_add(1, Ordering::Relaxed);
+        Some(Place(Arc::clone(open)))
+    }
+
+    async fn none_left(&self) {
+        while self.count.load(Ordering::Relaxed) > 0 {
+            self.left.notified().await;
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.count.fetch_sub(1, Ordering::Relaxed);
+        self.0.left.notify_one();
+    }
+}

@@ -1,0 +1,110 @@
+//! One running instance and a client which writes and reads bytes, so that nothing is repaired on
+//! the way.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+pub(crate) struct Instance {
+    child: Child,
+    pub(crate) address: SocketAddr,
+    is_over: bool,
+}
+
+impl Instance {
+    /// Starts the hotel application and waits until it says that it is ready.
+    pub(crate) fn start(arguments: &[&str]) -> Self {
+        let mut child = command(arguments).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let address = line.strip_prefix("ready http://").and_then(|rest| rest.strip_suffix('\n'));
+        let address = address.expect("the first line says where it is ready").parse().unwrap();
+        Instance { child, address, is_over: false }
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn temporary_folder(&self) -> PathBuf {
+        std::env::temp_dir().join(format!("benchwright-hotel-{}", self.id()))
+    }
+
+    pub(crate) fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(self.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream
+    }
+
+    /// Sends bytes and reads until the other side closes.
+    pub(crate) fn exchange(&self, bytes: impl AsRef<[u8]>) -> String {
+        let mut stream = self.connect();
+        // It may refuse and close before it has read everything.
+        let _ = stream.write_all(bytes.as_ref());
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        String::from_utf8_lossy(&answer).into_owned()
+    }
+
+    /// The status and the body which a request on a connection of its own is answered with.
+    pub(crate) fn ask(&self, method: &str, target: &str) -> (u16, String) {
+        let host = self.address;
+        let request =
+            format!("{method} {target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+        let answer = self.exchange(request);
+        let (head, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
+        (head[9..12].parse().unwrap(), body.to_owned())
+    }
+
+    pub(crate) fn get(&self, target: &str) -> (u16, String) {
+        self.ask("GET", target)
+    }
+
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        self.is_over = true;
+    }
+
+    /// Ends it as an operator would, and returns its exit code.
+    pub(crate) fn terminate(mut self) -> Option<i32> {
+        let id = self.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+        self.is_over = true;
+        self.child.wait().unwrap().code()
+    }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        if !self.is_over {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+            let _ = std::fs::remove_dir_all(self.temporary_folder());
+        }
+    }
+}
+
+/// Runs the hotel application to its end.
+pub(crate) fn run(arguments: &[&str]) -> Output {
+    command(arguments).output().unwrap()
+}
+
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_benchwright-apps"));
+    command.args(["hotel", "all-in-one"]).args(arguments);
+    command
+}
+
+#[expect(clippy::disallowed_methods, reason = "tests of processes take real time")]
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}
+
+#[expect(clippy::disallowed_methods, reason = "tests of processes take real time")]
+pub(crate) fn sleep(length: Duration) {
+    thread::sleep(length);
+}

@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use super::metrics::{Endpoint, Metrics, Reserving};
 use super::profile::{GetProfilesRequest, Hotel, Profile};
-use super::query::Query;
+use super::query::{Query, number};
 use super::recommendation::{GetRecommendationsRequest, Recommendation, Require};
 use super::reservation::{CheckAvailabilityRequest, MakeReservationRequest, Reservation};
 use super::search::{NearbyRequest, Search};
@@ -96,10 +96,10 @@ impl Frontend {
 
     fn hotels(&self, query: Query<'_>) -> Result<Answer, Refusal> {
         let [in_date, out_date] = dates(query)?;
-        has_location(query)?;
+        let [lat, lon] = location(query)?;
         let found = self.search.nearby(NearbyRequest {
-            lat: query.number("lat"),
-            lon: query.number("lon"),
+            lat: number(&lat),
+            lon: number(&lon),
             in_date: &in_date,
             out_date: &out_date,
         });
@@ -114,13 +114,13 @@ impl Frontend {
     }
 
     fn recommendations(&self, query: Query<'_>) -> Result<Answer, Refusal> {
-        has_location(query)?;
+        let [lat, lon] = location(query)?;
         let require = Require::parse(&query.get("require"))
             .ok_or(Refusal::of_client("Please specify require params"))?;
         let best = self.recommendation.get_recommendations(GetRecommendationsRequest {
             require,
-            lat: query.number("lat"),
-            lon: query.number("lon"),
+            lat: number(&lat),
+            lon: number(&lon),
         });
         Ok(self.on_map(&best.hotel_ids, query))
     }
@@ -151,7 +151,7 @@ impl Frontend {
                     hotel_id: &hotel_id,
                     in_date: &in_date,
                     out_date: &out_date,
-                    room_number: query.number("number"),
+                    room_number: number(&query.get("number")),
                 };
                 self.reserve(request).await
             }
@@ -177,7 +177,7 @@ impl Frontend {
 
     fn health(&self) -> Result<Answer, Refusal> {
         if self.store.is_writing() {
-            return Ok(Answer::ok(TEXT, "ok\n"));
+            return Ok(Answer::ok(TEXT, "ok"));
         }
         let text = "the store has stopped writing".into();
         Err(Refusal { code: StatusCode::SERVICE_UNAVAILABLE, text })
@@ -254,8 +254,8 @@ fn dates(query: Query<'_>) -> Result<[Cow<'_, str>; 2], Refusal> {
     required(query, ["inDate", "outDate"], "Please specify inDate/outDate params")
 }
 
-fn has_location(query: Query<'_>) -> Result<(), Refusal> {
-    required(query, ["lat", "lon"], "Please specify location params").map(drop)
+fn location(query: Query<'_>) -> Result<[Cow<'_, str>; 2], Refusal> {
+    required(query, ["lat", "lon"], "Please specify location params")
 }
 
 fn login(query: Query<'_>) -> Result<[Cow<'_, str>; 2], Refusal> {

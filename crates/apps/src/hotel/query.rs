@@ -2,6 +2,7 @@
 //! Nothing is collected: the few parameters of a request are looked for when they are asked for.
 
 use std::borrow::Cow;
+use std::str::FromStr;
 
 /// The query of a request target, still encoded.
 #[derive(Clone, Copy)]
@@ -17,11 +18,11 @@ impl<'a> Query<'a> {
     pub fn get(self, name: &str) -> Cow<'a, str> {
         self.0.split('&').find_map(|pair| value_of(name, pair)).unwrap_or_default()
     }
+}
 
-    /// A number, 0 if it is missing or is none.
-    pub fn number<N: std::str::FromStr + Default>(self, name: &str) -> N {
-        self.get(name).parse().unwrap_or_default()
-    }
+/// A number; 0 if the text is none.
+pub fn number<N: FromStr + Default>(text: &str) -> N {
+    text.parse().unwrap_or_default()
 }
 
 fn value_of<'a>(name: &str, pair: &'a str) -> Option<Cow<'a, str>> {

@@ -65,7 +65,7 @@ fn answers_are_those_of_the_original_byte_for_byte() {
     );
     assert_eq!(hotel.get("/user?username=Cornell_1&password=1111111111"), (200, LOGGED_IN.into()));
     assert_eq!(hotel.get("/user?username=Cornell_1&password=1"), (200, NOT_LOGGED_IN.into()));
-    assert_eq!(hotel.get("/healthz"), (200, "ok\n".into()));
+    assert_eq!(hotel.get("/healthz"), (200, "ok".into()));
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn hostile_bytes_are_refused_and_harm_nobody() {
     bystander.write_all(close("/healthz").as_bytes()).unwrap();
     let mut answer = String::new();
     bystander.read_to_string(&mut answer).unwrap();
-    assert!(answer.ends_with("ok\n"), "{answer}");
+    assert!(answer.ends_with("\r\n\r\nok"), "{answer}");
 }
 
 #[test]
@@ -275,12 +275,13 @@ fn it_ends_when_told_and_leaves_nothing() {
 
 #[test]
 fn what_a_killed_instance_left_is_removed_by_the_next() {
-    let first = Instance::start(&[]);
+    let temporary = tempfile::tempdir().unwrap();
+    let first = Instance::start_in(temporary.path(), &[]);
     let folder = first.temporary_folder();
-    let living = Instance::start(&[]);
+    let living = Instance::start_in(temporary.path(), &[]);
     first.kill();
     assert!(folder.exists());
-    let _next = Instance::start(&[]);
+    let _next = Instance::start_in(temporary.path(), &[]);
     assert!(!folder.exists());
     assert!(living.temporary_folder().exists());
 }

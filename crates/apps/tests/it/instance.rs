@@ -3,13 +3,14 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 pub(crate) struct Instance {
     child: Child,
+    temporary: PathBuf,
     pub(crate) address: SocketAddr,
     is_over: bool,
 }
@@ -17,12 +18,19 @@ pub(crate) struct Instance {
 impl Instance {
     /// Starts the hotel application and waits until it says that it is ready.
     pub(crate) fn start(arguments: &[&str]) -> Self {
-        let mut child = command(arguments).stdout(Stdio::piped()).spawn().unwrap();
+        Self::start_in(&std::env::temp_dir(), arguments)
+    }
+
+    /// The same with a temporary directory which no other instance tidies.
+    pub(crate) fn start_in(temporary: &Path, arguments: &[&str]) -> Self {
+        let mut command = command(arguments);
+        command.env("TMPDIR", temporary).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let address = line.strip_prefix("ready http://").and_then(|rest| rest.strip_suffix('\n'));
         let address = address.expect("the first line says where it is ready").parse().unwrap();
-        Instance { child, address, is_over: false }
+        Instance { child, temporary: temporary.to_owned(), address, is_over: false }
     }
 
     pub(crate) fn id(&self) -> u32 {
@@ -30,7 +38,7 @@ impl Instance {
     }
 
     pub(crate) fn temporary_folder(&self) -> PathBuf {
-        std::env::temp_dir().join(format!("benchwright-hotel-{}", self.id()))
+        self.temporary.join(format!("benchwright-hotel-{}", self.id()))
     }
 
     pub(crate) fn connect(&self) -> TcpStream {

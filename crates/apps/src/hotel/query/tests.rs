@@ -31,7 +31,7 @@ fn a_broken_pair_is_as_if_it_were_not_there() {
 
 #[test]
 fn what_is_no_number_is_zero() {
-    assert_eq!(Query::new(Some("lat=38.5")).number::<f32>("lat"), 38.5);
-    assert_eq!(Query::new(Some("lat=nil")).number::<f32>("lat"), 0.0);
-    assert_eq!(Query::new(Some("")).number::<f32>("lat"), 0.0);
+    assert_eq!(number::<f32>("38.5"), 38.5);
+    assert_eq!(number::<f32>("nil"), 0.0);
+    assert_eq!(number::<i32>(""), 0);
 }

@@ -1,0 +1,125 @@
+use super::*;
+
+use std::sync::atomic::AtomicU32;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::oneshot;
+
+/// Answers after a while, so that an end can come in between.
+#[derive(Default)]
+struct Slow {
+    refused: AtomicU32,
+}
+
+const WHILE: Duration = Duration::from_millis(100);
+const LOOK: Duration = Duration::from_millis(150);
+
+impl Site for Slow {
+    async fn answer(&self, _: Head) -> Response<Full<Bytes>> {
+        time::sleep(WHILE).await;
+        Response::new(Full::new(Bytes::from_static(b"done")))
+    }
+
+    fn refused_connection(&self) {
+        self.refused.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Serves on a free port while `guest` visits, who may tell the server to end.
+fn visit<F: Future<Output = ()>>(
+    guest: impl FnOnce(SocketAddr, oneshot::Sender<()>, Arc<Slow>) -> F,
+) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let listener = listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let limits = Limits { connections: 2, look: LOOK, ..Limits::default() };
+        let (end, ending) = oneshot::channel();
+        let ending = async move {
+            if ending.await.is_err() {
+                std::future::pending().await
+            }
+        };
+        let site = Arc::new(Slow::default());
+        tokio::spawn(until(ending, listener, limits, Arc::clone(&site)));
+        guest(address, end, site).await;
+    });
+}
+
+async fn rest_of(stream: &mut TcpStream) -> String {
+    let mut bytes = Vec::new();
+    let _ = stream.read_to_end(&mut bytes).await;
+    String::from_utf8(bytes).unwrap()
+}
+
+#[test]
+fn a_head_which_does_not_arrive_in_time_closes_its_connection() {
+    visit(|address, _end, _| async move {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let began = Instant::now();
+        // It dribbles for ever.
+        let (mut from, mut to) = stream.split();
+        let dribble = async {
+            while to.write_all(b"G").await.is_ok() {
+                time::sleep(LOOK / 4).await;
+            }
+        };
+        let mut byte = [0];
+        tokio::select! {
+            () = dribble => {}
+            _ = from.read(&mut byte) => {}
+        }
+        let took = began.elapsed();
+        assert!(took >= LOOK && took < 10 * LOOK, "{took:?}");
+    });
+}
+
+#[test]
+fn a_body_which_does_not_arrive_in_time_closes_its_connection() {
+    visit(|address, _end, _| async move {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(b"POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\nhalf").await.unwrap();
+        assert_eq!(rest_of(&mut stream).await, "");
+    });
+}
+
+#[test]
+fn a_connection_which_waits_between_requests_stays() {
+    visit(|address, _end, _| async move {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        for _ in 0..2 {
+            time::sleep(4 * LOOK).await;
+            stream.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
+            let mut answer = String::new();
+            while !answer.ends_with("done") {
+                let mut bytes = [0; 512];
+                let length = stream.read(&mut bytes).await.unwrap();
+                assert!(length > 0, "closed after {answer}");
+                answer.push_str(std::str::from_utf8(&bytes[..length]).unwrap());
+            }
+        }
+    });
+}
+
+#[test]
+fn what_is_in_flight_at_the_end_is_answered() {
+    visit(|address, end, _| async move {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
+        time::sleep(WHILE / 2).await;
+        end.send(()).unwrap();
+        assert!(rest_of(&mut stream).await.ends_with("\r\n\r\ndone"));
+        assert!(TcpStream::connect(address).await.is_err(), "nobody listens any more");
+    });
+}
+
+#[test]
+fn one_connection_too_many_is_closed_and_told_of() {
+    visit(|address, _end, site| async move {
+        let _first = TcpStream::connect(address).await.unwrap();
+        let _second = TcpStream::connect(address).await.unwrap();
+        let mut third = TcpStream::connect(address).await.unwrap();
+        assert_eq!(rest_of(&mut third).await, "");
+        assert_eq!(site.refused.load(Ordering::Relaxed), 1);
+    });
+}

@@ -16,7 +16,7 @@ pub fn nights(in_date: &str, out_date: &str) -> Option<Range<Night>> {
 }
 
 /// Whether a text has the shape `YYYY-MM-DD`, be there such a day or not.
-pub fn has_shape_of_date(text: &str) -> bool {
+fn has_shape_of_date(text: &str) -> bool {
     text.len() == 10
         && text.bytes().enumerate().all(|(place, byte)| match place {
             4 | 7 => byte == b'-',

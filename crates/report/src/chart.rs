@@ -1,0 +1,158 @@
+//! Figures: a title, a summary in words, plots, a legend, and all numbers as a table.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use measure::estimate::median;
+use results::journal::Observed;
+
+use crate::plot::{Style, swatch};
+use crate::run::{Run, Trial};
+use crate::table::{MOST_ROWS, Table};
+use crate::text::{count, escape, integer};
+
+pub(crate) mod completed;
+pub(crate) mod p99;
+pub(crate) mod percentiles;
+pub(crate) mod seconds;
+
+pub(crate) struct Figure {
+    /// Unique in the page: the state in the URL names figures by it.
+    pub(crate) id: String,
+    pub(crate) title: String,
+    pub(crate) summary: String,
+    pub(crate) panels: Vec<Panel>,
+    pub(crate) table: Table,
+    pub(crate) layout: Layout,
+}
+
+/// One plot, in one or two drawings: the second one, on a linear axis, waits behind a button.
+pub(crate) struct Panel {
+    pub(crate) svg: String,
+    pub(crate) linear: Option<String>,
+    pub(crate) keys: Vec<(Style, String)>,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Layout {
+    /// A column; the table is folded.
+    Column,
+    /// The whole width, the table beside the plot.
+    Whole,
+    /// The whole width, two panels beside each other.
+    Wide,
+}
+
+/// All figures that the run has the trials for, in the order of the page.
+pub(crate) fn figures(run: &Run) -> Vec<Figure> {
+    let curves = [completed::figure(run), p99::figure(run), percentiles::figure(run)];
+    curves.into_iter().flatten().chain(seconds::figures(run)).collect()
+}
+
+impl Figure {
+    pub(crate) fn html(&self) -> String {
+        let mut out = String::new();
+        self.write(&mut out).expect("a string takes all");
+        out
+    }
+
+    fn write(&self, out: &mut String) -> std::fmt::Result {
+        let whole = self.layout == Layout::Whole;
+        let class = match self.layout {
+            Layout::Column => "",
+            Layout::Whole => " class=\"whole\"",
+            Layout::Wide => " class=\"wide\"",
+        };
+        write!(
+            out,
+            "<figure id=\"{}\"{class}>\n<figcaption><h3>{}</h3>",
+            self.id,
+            escape(&self.title)
+        )?;
+        if self.panels.iter().any(|panel| panel.linear.is_some()) {
+            out.push_str("<button type=\"button\" class=\"scale\" hidden>linear</button>");
+        }
+        write!(out, "</figcaption>\n<p>{}</p>\n<div class=\"plots\">", escape(&self.summary))?;
+        for panel in &self.panels {
+            panel.write(out)?;
+        }
+        let open = if whole { " open" } else { "" };
+        write!(
+            out,
+            "</div>\n<details{open}><summary>Numbers</summary>{}</details>\n",
+            self.table.html()
+        )?;
+        out.push_str("</figure>\n");
+        Ok(())
+    }
+}
+
+impl Panel {
+    fn write(&self, out: &mut String) -> std::fmt::Result {
+        write!(out, "<div class=\"panel\">{}", self.svg)?;
+        if let Some(linear) = &self.linear {
+            let hidden = linear.replacen("<svg ", "<svg hidden ", 1);
+            out.push_str(&hidden);
+        }
+        out.push_str("<ul class=\"legend\">");
+        for (style, name) in &self.keys {
+            write!(out, "<li data-s=\"{}\">{}{}</li>", style.series, swatch(*style), escape(name))?;
+        }
+        out.push_str("</ul></div>\n");
+        Ok(())
+    }
+}
+
+/// A trial that a curve can show.
+#[derive(Clone, Copy)]
+pub(crate) struct Point<'a> {
+    pub(crate) trial: &'a Trial,
+    pub(crate) observed: &'a Observed,
+}
+
+/// All that was measured, valid or not, in ascending offered load. Of more than a figure can show
+/// every n-th is taken, and the marked ones always.
+pub(crate) fn points(run: &Run) -> Vec<Point<'_>> {
+    let mut points: Vec<Point> = run
+        .trials
+        .iter()
+        .filter(|trial| !trial.probe())
+        .filter_map(|trial| Some(Point { trial, observed: trial.entry.observed.as_ref()? }))
+        .collect();
+    points.sort_by(|a, b| a.observed.offered_per_s.total_cmp(&b.observed.offered_per_s));
+    let every = points.len().div_ceil(MOST_ROWS).max(1);
+    let marked = |point: &Point| run.is_maximum(point.trial) || run.is_capacity(point.trial);
+    let mut index = 0;
+    points.retain(|point| {
+        index += 1;
+        (index - 1) % every == 0 || marked(point)
+    });
+    points
+}
+
+/// The valid points' medians by asked rate: what a line can honestly connect.
+pub(crate) fn curve(
+    points: &[Point<'_>],
+    x: impl Fn(&Observed) -> f64,
+    y: impl Fn(&Observed) -> Option<f64>,
+) -> Vec<(f64, f64)> {
+    let mut groups: BTreeMap<u64, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
+    for point in points.iter().filter(|point| point.trial.valid()) {
+        let Some(value) = y(point.observed) else { continue };
+        let asked = point.trial.entry.asked_per_s.unwrap_or(point.observed.offered_per_s);
+        let (xs, ys) = groups.entry(asked.to_bits()).or_default();
+        xs.push(x(point.observed));
+        ys.push(value);
+    }
+    // The bits of positive numbers are ordered as the numbers are.
+    groups.into_values().filter_map(|(xs, ys)| Some((median(&xs)?, median(&ys)?))).collect()
+}
+
+/// Says of a thinned figure what it left out.
+pub(crate) fn thinning(run: &Run, shown: usize) -> String {
+    let all = run.trials.iter().filter(|t| !t.probe() && t.entry.observed.is_some()).count();
+    match shown < all {
+        true => format!(" {} of {} are drawn.", integer(shown as u64), count(all, "trial")),
+        false => String::new(),
+    }
+}

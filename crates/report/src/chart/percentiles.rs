@@ -1,0 +1,180 @@
+//! Response time by percentile, on an axis of nines: the whole distribution, tail first.
+
+use measure::estimate::beyond;
+use measure::{Histogram, Quantile};
+use results::Times;
+
+use super::{Figure, Layout, Panel};
+use crate::plot::{Anchor, Axis, Dash, Mark, Plot, Scale, Style, percent};
+use crate::run::Run;
+use crate::table::{Cell, Row, Table, trials};
+use crate::text::{integer, list, rate, tick_time, time};
+
+const LEVELS: [Quantile; 8] = [
+    Quantile::P50,
+    Quantile::P75,
+    Quantile::P90,
+    Quantile::P95,
+    Quantile::P99,
+    Quantile::P999,
+    Quantile::P9999,
+    Quantile::P99999,
+];
+
+/// Fewer samples than this beyond a percentile say nothing of it; the curve is dotted there.
+const FEWEST_BEYOND: u64 = 10;
+
+/// Stands where the SLO bounds the curves; in no legend, so never hidden.
+const SLO: Style = Style { series: 99, colour: 0, dash: Dash::None, mark: Mark::Ring };
+
+/// Colours and marks of the chosen trials, which are four at most.
+const LOOKS: [(usize, Mark); 4] =
+    [(3, Mark::Diamond), (5, Mark::Square), (1, Mark::Disc), (2, Mark::Ring)];
+
+/// The levels whose ticks the axis bears are marked on the curves, too.
+const MARKED: [Quantile; 4] = [Quantile::P50, Quantile::P90, Quantile::P99, Quantile::P999];
+
+/// Levels with their values.
+type Points = Vec<(f64, f64)>;
+
+/// One drawn distribution.
+struct Curve {
+    style: Style,
+    name: String,
+    histogram: Histogram,
+}
+
+pub(crate) fn figure(run: &Run) -> Option<Figure> {
+    let curves = curves(run);
+    let samples = curves.iter().map(|curve| curve.histogram.count()).max()?;
+    let summary = summary(&curves);
+    let draw = |y: Scale| draw(run, &curves, &summary, samples, y);
+    let log = draw(Scale::log_around(extremes(run, &curves)));
+    let linear = draw(Scale::from_zero(extremes(run, &curves)));
+    let keys = curves.iter().map(|curve| (curve.style, curve.name.clone())).collect();
+    Some(Figure {
+        id: "percentiles".into(),
+        title: "Response time by percentile".into(),
+        table: table(&curves, &log),
+        summary,
+        panels: vec![Panel { svg: log.svg(), linear: Some(linear.svg()), keys }],
+        layout: Layout::Whole,
+    })
+}
+
+/// The response times of each chosen trial, and at the maximum the service times too.
+fn curves(run: &Run) -> Vec<Curve> {
+    let mut curves: Vec<Curve> = Vec::new();
+    let mut add = |times: Option<&Times>, colour: usize, dash: Dash, mark: Mark, name: String| {
+        let histogram = times.and_then(Times::histogram).filter(|histogram| !histogram.is_empty());
+        if let Some(histogram) = histogram {
+            let style = Style { series: curves.len(), colour, dash, mark };
+            curves.push(Curve { style, name, histogram });
+        }
+    };
+    for (i, (role, trial)) in run.chosen().into_iter().enumerate() {
+        let (colour, mark) = LOOKS[i.min(LOOKS.len() - 1)];
+        let offered = trial.entry.observed.as_ref().map_or(0.0, |o| o.offered_per_s);
+        let name = format!("{role}, {} (trial {})", rate(offered), trial.entry.trial);
+        add(trial.response_time(), colour, Dash::Solid, mark, name);
+        if run.is_maximum(trial) {
+            let service = trial.load.as_ref().and_then(|load| load.total.service_time.as_ref());
+            let name = format!("service time of trial {}", trial.entry.trial);
+            add(service, colour, Dash::Dashed, Mark::None, name);
+        }
+    }
+    curves
+}
+
+fn draw(run: &Run, curves: &[Curve], summary: &str, samples: u64, y: Scale) -> Plot {
+    let scale = Scale::Nines { samples: samples as f64 };
+    let x = Axis { scale, label: "percentile of requests, %", tick: percent };
+    let y = Axis { scale: y, label: "response time", tick: tick_time };
+    let mut plot = Plot::new(summary, 380.0, x, y);
+    if let Some(limit) = run.limit {
+        let at = (Quantile::P99.level(), limit.0 as f64);
+        plot.rule_y(at.1);
+        plot.mark(SLO, at.0, at.1, "");
+        plot.label(at, (7.0, -6.0), Anchor::Start, &format!("SLO: p99 ≤ {}", tick_time(at.1)));
+    }
+    for curve in curves {
+        let (sound, weak) = shape(&curve.histogram);
+        plot.line(curve.style, &sound);
+        plot.line(Style { colour: 0, dash: Dash::Dotted, ..curve.style }, &weak);
+        let count = curve.histogram.count();
+        for level in MARKED.into_iter().filter(|level| FEWEST_BEYOND <= beyond(count, *level)) {
+            let value = curve.histogram.quantile(level).expect("a drawn histogram is not empty");
+            plot.mark(curve.style, level.level(), value.0 as f64, "");
+        }
+    }
+    plot
+}
+
+/// The curve as far as ten samples lie beyond it, and the rest, which begins where that ends.
+fn shape(histogram: &Histogram) -> (Points, Points) {
+    let count = histogram.count();
+    let (mut sound, mut weak) = (Points::new(), Points::new());
+    let mut below = 0;
+    for (value, n) in histogram.buckets() {
+        // A bucket's value is that of every level from the samples below it to its own last one.
+        let level = (below + n / 2) as f64 / count as f64;
+        below += n;
+        let part = if FEWEST_BEYOND <= count - below { &mut sound } else { &mut weak };
+        part.push((level, value.0 as f64));
+    }
+    if let Some(last) = sound.last() {
+        weak.insert(0, *last);
+    }
+    if let Some(max) = histogram.max() {
+        weak.push((1.0 - 1.0 / count as f64, max.0 as f64));
+    }
+    (sound, weak)
+}
+
+fn extremes(run: &Run, curves: &[Curve]) -> Vec<f64> {
+    let ends = curves.iter().flat_map(|c| [c.histogram.min(), c.histogram.max()]).flatten();
+    ends.chain(run.limit).map(|ns| ns.0 as f64).collect()
+}
+
+fn summary(curves: &[Curve]) -> String {
+    let medians: Vec<String> = curves
+        .iter()
+        .filter(|curve| curve.style.dash == Dash::Solid)
+        .filter_map(|curve| {
+            let quantile = |level| Some(time(curve.histogram.quantile(level)?.0));
+            let (name, _) = curve.name.split_once(',')?;
+            Some(format!(
+                "{} and {} at the {name}",
+                quantile(Quantile::P50)?,
+                quantile(Quantile::P99)?
+            ))
+        })
+        .collect();
+    format!(
+        "P50 and p99 are {}. Dotted grey: fewer than {FEWEST_BEYOND} samples lie beyond.",
+        list(&medians)
+    )
+}
+
+fn table(curves: &[Curve], plot: &Plot) -> Table {
+    let columns =
+        ["percentile".to_owned()].into_iter().chain(curves.iter().map(|curve| curve.name.clone()));
+    let mut table = Table::new("", columns);
+    for level in LEVELS {
+        let mut cells = vec![Cell::number(format!("p{}", percent(level.level())))];
+        cells.extend(curves.iter().map(|curve| {
+            let value = curve.histogram.quantile(level).map(|ns| ns.0);
+            trials::quantile(value, curve.histogram.count(), level)
+        }));
+        table.push(Row::new(cells).at(plot.x(level.level())));
+    }
+    let mut cells = vec![Cell::number("max")];
+    cells.extend(
+        curves.iter().map(|curve| Cell::maybe(curve.histogram.max().map(|ns| ns.to_string()))),
+    );
+    table.push(Row::new(cells));
+    let mut cells = vec![Cell::number("samples")];
+    cells.extend(curves.iter().map(|c| Cell::number(integer(c.histogram.count()))));
+    table.push(Row::new(cells));
+    table
+}

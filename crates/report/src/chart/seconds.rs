@@ -1,0 +1,239 @@
+//! A trial second by second: rates, response times, CPU and the generator's own punctuality.
+
+use measure::quantity::grouped;
+use results::load::{Interval, Load};
+
+use super::{Figure, Layout, Panel};
+use crate::plot::{Axis, Dash, Mark, Plot, Scale, Style};
+use crate::run::{Cpu, Run, Trial};
+use crate::table::{Cell, MOST_ROWS, Row, Table};
+use crate::text::{integer, rate, tick_number, tick_time, time};
+
+/// More components than this cannot be told apart in one plot.
+const MOST_COMPONENTS: usize = 5;
+
+/// What a line takes of an interval, if it was measured.
+type Value = dyn Fn(&Interval) -> Option<f64>;
+
+/// Values at the middles of their intervals.
+type Points = Vec<(f64, Option<f64>)>;
+
+/// One line of a panel: its name and its value in each interval.
+struct Line {
+    name: String,
+    of: Box<Value>,
+}
+
+/// The trial of the maximum and that of the capacity, side by side, or the only one over both
+/// columns.
+pub(crate) fn figures(run: &Run) -> Vec<Figure> {
+    let maximum = run.maximum.as_ref().and_then(|maximum| run.trial(maximum.trial));
+    let capacity = run.capacity.as_ref().and_then(|capacity| run.trial(capacity.trial));
+    let same = maximum.map(|t| t.entry.trial) == capacity.map(|t| t.entry.trial);
+    let chosen = match same {
+        true => vec![("maximum", "Maximum and capacity", maximum)],
+        false => vec![("maximum", "Maximum", maximum), ("capacity", "Capacity", capacity)],
+    };
+    let mut figures: Vec<Figure> =
+        chosen.into_iter().filter_map(|(id, role, trial)| figure(id, role, trial?)).collect();
+    if let [only] = figures.as_mut_slice() {
+        only.layout = Layout::Wide;
+    }
+    figures
+}
+
+fn figure(id: &str, role: &str, trial: &Trial) -> Option<Figure> {
+    let load = trial.load.as_ref().filter(|load| !load.series.is_empty())?;
+    let components = components(trial);
+    let panels = [
+        panel(load, 0, "per second", Kind::Rate, rates()),
+        panel(load, 4, "response time", Kind::Time, times()),
+        panel(load, 8, "CPUs used", Kind::Number, cpus(trial.cpu.as_ref(), &components)),
+        panel(load, 16, "generator", Kind::Time, generator()),
+    ];
+    let panels: Vec<(Plot, Panel)> = panels.into_iter().flatten().collect();
+    let table = table(load, &components, trial.cpu.as_ref(), &panels.first()?.0);
+    Some(Figure {
+        id: format!("seconds-{id}"),
+        title: format!("{role}: trial {} by the second", trial.entry.trial),
+        summary: summary(load),
+        panels: panels.into_iter().map(|(_, panel)| panel).collect(),
+        table,
+        layout: Layout::Column,
+    })
+}
+
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Kind {
+    Rate,
+    Time,
+    Number,
+}
+
+/// Draws the lines that have values; a panel without any is none.
+fn panel(
+    load: &Load,
+    series: usize,
+    label: &'static str,
+    kind: Kind,
+    lines: Vec<Line>,
+) -> Option<(Plot, Panel)> {
+    let drawn: Vec<(String, Points)> = lines
+        .into_iter()
+        .map(|line| (line.name, values(load, &line.of)))
+        .filter(|(_, values)| values.iter().any(|(_, value)| value.is_some()))
+        .collect();
+    let all = || drawn.iter().flat_map(|(_, values)| values.iter().filter_map(|(_, value)| *value));
+    all().next()?;
+    let scale = match kind {
+        Kind::Time => Scale::log_around(all()),
+        Kind::Rate | Kind::Number => Scale::from_zero(all()),
+    };
+    let tick = if kind == Kind::Time { tick_time } else { tick_number };
+    let names: Vec<String> = drawn.iter().map(|(name, _)| name.clone()).collect();
+    let summary = format!("{} by the second", crate::text::list(&names));
+    let end = load.series.last().map_or(0.0, |last| last.t_s + last.length_s).max(1e-3);
+    let x =
+        Axis { scale: Scale::Linear { from: 0.0, to: end }, label: "seconds", tick: tick_number };
+    let mut plot = Plot::new(&summary, 190.0, x, Axis { scale, label, tick });
+    let mut keys = Vec::new();
+    for (i, (name, values)) in drawn.into_iter().enumerate() {
+        let style = style(series + i, i);
+        plot.series(style, &values);
+        keys.push((style, name));
+    }
+    let svg = plot.svg();
+    Some((plot, Panel { svg, linear: None, keys }))
+}
+
+/// Each interval's value stands at its middle.
+fn values(load: &Load, of: &Value) -> Points {
+    load.series.iter().map(|interval| (middle(interval), of(interval))).collect()
+}
+
+fn middle(interval: &Interval) -> f64 {
+    interval.t_s + interval.length_s / 2.0
+}
+
+fn style(series: usize, i: usize) -> Style {
+    let looks = [
+        (1, Dash::Solid, Mark::Disc),
+        (3, Dash::Dashed, Mark::Diamond),
+        (2, Dash::Dotted, Mark::Cross),
+        (5, Dash::Mixed, Mark::Square),
+        (4, Dash::Solid, Mark::Ring),
+    ];
+    let (colour, dash, mark) = looks[i % looks.len()];
+    Style { series, colour, dash, mark }
+}
+
+fn rates() -> Vec<Line> {
+    let per_s = |of: fn(&Interval) -> u64| {
+        move |i: &Interval| (0.0 < i.length_s).then(|| of(i) as f64 / i.length_s)
+    };
+    vec![
+        line("offered", per_s(|i| i.offered)),
+        line("completed", per_s(|i| i.completed)),
+        line("failed", per_s(|i| i.failed)),
+    ]
+}
+
+fn times() -> Vec<Line> {
+    vec![
+        line("p50", |i| i.p50_ns.map(|ns| ns as f64)),
+        line("p99", |i| i.p99_ns.map(|ns| ns as f64)),
+        line("max", |i| i.max_ns.map(|ns| ns as f64)),
+    ]
+}
+
+fn generator() -> Vec<Line> {
+    vec![
+        line("lateness p99", |i| i.lateness_p99_ns.map(|ns| ns as f64)),
+        line("longest hiccup", |i| i.hiccup_max_ns.map(|ns| ns as f64)),
+    ]
+}
+
+fn cpus(cpu: Option<&Cpu>, components: &[String]) -> Vec<Line> {
+    let Some(cpu) = cpu else { return Vec::new() };
+    components
+        .iter()
+        .map(|name| {
+            let (cpu, component) = (cpu.clone(), name.clone());
+            line(name, move |i| cpu.at(&component, i.t_s))
+        })
+        .collect()
+}
+
+fn line(name: &str, of: impl Fn(&Interval) -> Option<f64> + 'static) -> Line {
+    Line { name: name.to_owned(), of: Box::new(of) }
+}
+
+/// The busiest components of this trial.
+fn components(trial: &Trial) -> Vec<String> {
+    let Some(cpu) = &trial.cpu else { return Vec::new() };
+    let mut names: Vec<(&String, f64)> =
+        cpu.components.iter().map(|(name, usage)| (name, usage.iter().sum())).collect();
+    names.sort_by(|a, b| b.1.total_cmp(&a.1));
+    names.into_iter().take(MOST_COMPONENTS).map(|(name, _)| name.clone()).collect()
+}
+
+fn summary(load: &Load) -> String {
+    let rates = &load.total.rates_per_s;
+    let mut text = format!(
+        "{} offered and {} completed over {:.1} s",
+        rate(rates.offered),
+        rate(rates.completed),
+        load.measured_s
+    );
+    let p99 = || load.series.iter().filter_map(|interval| interval.p99_ns);
+    if let (Some(least), Some(most)) = (p99().min(), p99().max()) {
+        text += &format!("; p99 of a second between {} and {}", time(least), time(most));
+    }
+    text + "."
+}
+
+fn table(load: &Load, components: &[String], cpu: Option<&Cpu>, plot: &Plot) -> Table {
+    let before = ["second", "offered /s", "completed /s", "failed /s", "p50", "p99", "max"];
+    let after = ["lateness p99", "hiccup", "outstanding", "backlog"];
+    let columns = before
+        .into_iter()
+        .map(str::to_owned)
+        .chain(components.iter().map(|name| format!("CPU {name}")))
+        .chain(after.map(str::to_owned));
+    let every = load.series.len().div_ceil(MOST_ROWS).max(1);
+    let caption = match every {
+        1 => String::new(),
+        n => format!("Every {n}th of {} intervals.", load.series.len()),
+    };
+    let mut table = Table::new(&caption, columns);
+    for interval in load.series.iter().step_by(every) {
+        let cells = cells(interval, components, cpu);
+        table.push(Row::new(cells).at(plot.x(middle(interval))));
+    }
+    table
+}
+
+fn cells(interval: &Interval, components: &[String], cpu: Option<&Cpu>) -> Vec<Cell> {
+    let ns = |ns: Option<u64>| Cell::maybe(ns.map(time));
+    let per_s = |n: u64| {
+        Cell::maybe((0.0 < interval.length_s).then(|| grouped(n as f64 / interval.length_s)))
+    };
+    let mut cells = vec![
+        Cell::number(tick_number(interval.t_s)),
+        per_s(interval.offered),
+        per_s(interval.completed),
+        per_s(interval.failed),
+        ns(interval.p50_ns),
+        ns(interval.p99_ns),
+        ns(interval.max_ns),
+    ];
+    cells.extend(components.iter().map(|name| {
+        let usage = cpu.and_then(|cpu| cpu.at(name, interval.t_s));
+        Cell::maybe(usage.map(|usage| format!("{usage:.2}")))
+    }));
+    cells.push(ns(interval.lateness_p99_ns));
+    cells.push(ns(interval.hiccup_max_ns));
+    let number = |n: Option<u64>| Cell::maybe(n.map(integer));
+    cells.extend([number(interval.outstanding), number(interval.backlog)]);
+    cells
+}

@@ -1,0 +1,372 @@
+//! A results directory as a sweep into saturation leaves it, made of seeded chance.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use measure::{Histogram, Nanos, Random};
+use results::answer::{Answer, Capacity, Maximum, Verdict};
+use results::journal::{Entry, Observed, Purpose, Status};
+use results::load::{
+    Counts, Gate, Generator, Interval, Load, Pacing, Part, Rates, Target, Validity,
+};
+use results::manifest::{Manifest, State};
+use results::{Directory, Environment, Times, answer, load, manifest};
+use tempfile::TempDir;
+
+/// What the fixture's application completes at most.
+const LIMIT_PER_S: f64 = 3_712.0;
+const SECONDS: usize = 5;
+
+/// A directory that is removed with it.
+pub(crate) struct Fixture {
+    folder: TempDir,
+    pub(crate) directory: Directory,
+    pub(crate) entries: Vec<Entry>,
+}
+
+impl Fixture {
+    /// A directory without trials.
+    pub(crate) fn new(change: impl FnOnce(&mut Manifest)) -> Fixture {
+        let mut manifest = manifest();
+        change(&mut manifest);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("hotel-2026-11-21-0942");
+        let directory = Directory::create(&path, &manifest).unwrap();
+        directory.write_environment(&environment()).unwrap();
+        directory.write("spec.yaml", SPEC.as_bytes()).unwrap();
+        Fixture { folder, directory, entries: Vec::new() }
+    }
+
+    /// A finished sweep: a probe, valid trials into saturation, one invalid and one aborted.
+    pub(crate) fn sweep() -> Fixture {
+        let mut fixture = Fixture::new(|manifest| manifest.state = State::Finished);
+        fixture.unfinished_sweep();
+        fixture.directory.write_answer(&fixture.answer(Verdict::Answered)).unwrap();
+        fixture
+    }
+
+    /// The trials of that sweep, without its answer.
+    pub(crate) fn unfinished_sweep(&mut self) {
+        self.push(3_900.0, |entry| entry.purpose = Purpose::Probe);
+        let mut rate = 2_400.0;
+        for index in 0..17 {
+            match index {
+                6 => self.push(rate, |entry| {
+                    entry.status = Status::Invalid;
+                    entry.reasons = vec![
+                        "generator late: lateness p99 1.90 ms, bound 0.49 ms (host paused 24 ms)"
+                            .into(),
+                    ];
+                }),
+                13 => self.abort(rate),
+                _ => {}
+            }
+            self.push(rate, |_| {});
+            rate = (rate * 1.05_f64).round();
+        }
+    }
+
+    /// Measures a trial at this rate and lets `change` spoil it.
+    pub(crate) fn push(&mut self, offered: f64, change: impl FnOnce(&mut Entry)) {
+        let number = self.entries.len() as u32 + 1;
+        let load = measured(u64::from(number), offered);
+        let mut entry = entry(number, offered);
+        entry.observed = Some(observed(&load, number));
+        if 0.97 * offered > load.total.rates_per_s.completed {
+            entry.findings = vec!["saturated: completed no longer follows offered".into()];
+        }
+        change(&mut entry);
+        let folder = self.directory.trial_path(number);
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("load.json"), serde_json::to_vec(&load).unwrap()).unwrap();
+        fs::write(folder.join("cpu.json"), cpu(offered)).unwrap();
+        self.append(entry);
+    }
+
+    fn abort(&mut self, offered: f64) {
+        let number = self.entries.len() as u32 + 1;
+        let reasons = vec![
+            "hotel ended with signal 9; its last lines:\nlistening on 127.0.0.1\nkilled".into(),
+        ];
+        self.append(Entry { status: Status::Aborted, reasons, ..entry(number, offered) });
+    }
+
+    /// Many trials share one measurement: their number is what is tested. As many have a folder as
+    /// the tables show.
+    pub(crate) fn repeat(&mut self, times: u32) {
+        self.push(2_400.0, |_| {});
+        let first = self.entries[0].clone();
+        let document = fs::read(self.directory.trial_path(1).join("load.json")).unwrap();
+        let mut lines = serde_json::to_string(&first).unwrap() + "\n";
+        for number in 2..=times {
+            let mut entry = Entry { trial: number, ..first.clone() };
+            let observed = entry.observed.as_mut().unwrap();
+            observed.offered_per_s = 1_000.0 + f64::from(number) * 3.7;
+            observed.completed_per_s = observed.offered_per_s * 0.999;
+            observed.p99_ns = Some(4_000_000 + u64::from(number) * 7_919);
+            entry.asked_per_s = Some(observed.offered_per_s);
+            entry.findings = vec!["completed follows offered".into()];
+            if number <= crate::table::MOST_ROWS as u32 {
+                let folder = self.directory.trial_path(number);
+                fs::create_dir_all(&folder).unwrap();
+                fs::write(folder.join("load.json"), &document).unwrap();
+            }
+            lines += &(serde_json::to_string(&entry).unwrap() + "\n");
+            self.entries.push(entry);
+        }
+        fs::write(self.directory.path().join("journal.jsonl"), lines).unwrap();
+    }
+
+    pub(crate) fn answer(&self, verdict: Verdict) -> Answer {
+        let valid = || {
+            self.entries
+                .iter()
+                .filter(|e| e.status == Status::Valid && e.purpose == Purpose::Trial)
+                .map(|e| (e.trial, e.observed.as_ref().unwrap()))
+        };
+        let maximum =
+            valid().max_by(|a, b| a.1.completed_per_s.total_cmp(&b.1.completed_per_s)).unwrap();
+        let capacity = valid()
+            .filter(|(_, o)| o.slo_met == Some(true))
+            .max_by(|a, b| a.1.offered_per_s.total_cmp(&b.1.offered_per_s))
+            .unwrap();
+        Answer {
+            schema: answer::SCHEMA.into(),
+            experiment: "hotel-max-throughput".into(),
+            verdict,
+            summary: "The application completes at most 3,712/s on one CPU; six loads above it \
+                      brought no more."
+                .into(),
+            maximum_throughput: Some(Maximum {
+                rate_per_s: maximum.1.completed_per_s,
+                offered_per_s: maximum.1.offered_per_s,
+                trial: maximum.0,
+            }),
+            capacity: Some(Capacity {
+                rate_per_s: capacity.1.offered_per_s,
+                completed_per_s: capacity.1.completed_per_s,
+                trial: capacity.0,
+                slo: "p99 ≤ 100 ms and failures ≤ 0.1 %".into(),
+                missed_at_per_s: Some(3_724.0),
+            }),
+            limited_by: Some("hotel, CPU 0.98 of 1".into()),
+            stopped_by: "no_new_max: six loads above trial 10 completed no more than 1 % above it"
+                .into(),
+            trials: self.entries.clone(),
+            report: None,
+        }
+    }
+
+    /// The journal's own path of appending reads all that was written before; a fixture need not.
+    fn append(&mut self, entry: Entry) {
+        self.entries.push(entry);
+        let lines: Vec<String> =
+            self.entries.iter().map(|e| serde_json::to_string(e).unwrap() + "\n").collect();
+        fs::write(self.folder.path().join("hotel-2026-11-21-0942/journal.jsonl"), lines.concat())
+            .unwrap();
+    }
+}
+
+const SPEC: &str = "name: hotel-max-throughput
+about: How many requests a second does the hotel application complete, and up to which load does
+  it answer within 100 ms?
+where:
+  backend: local
+  roles: {sut: {cpus: \"0\"}, load: {cpus: \"1\"}}
+load: {model: open, arrivals: poisson}
+slo:
+  - {metric: p99, max: 100ms}
+  - {metric: failures, max: 0.1%}
+search:
+  strategy: sweep
+  step: 5%
+  stop: [{rule: no_new_max, window: 6, by: 1%}]
+";
+
+fn manifest() -> Manifest {
+    Manifest {
+        schema: "benchwright.results".into(),
+        version: manifest::VERSION,
+        tool: "benchwright 0.1.0".into(),
+        experiment: "hotel-max-throughput".into(),
+        profile: None,
+        set: vec!["phases.measure.time=5s".into()],
+        backend: "local".into(),
+        seed: 8_271,
+        key: "5f0c2f6a9c1f4d4e".into(),
+        spec_folder: "experiments".into(),
+        started_unix_s: Some(1_795_254_120),
+        state: State::Open,
+        binaries: BTreeMap::from([
+            ("benchwright".to_owned(), results::directory::digest(b"one")),
+            ("benchwright-apps".to_owned(), results::directory::digest(b"two")),
+        ]),
+    }
+}
+
+fn environment() -> Environment {
+    Environment {
+        kernel: Some("6.8.0".into()),
+        distribution: Some("Debian GNU/Linux 13 (trixie)".into()),
+        architecture: "x86_64".into(),
+        cpu_model: Some("AMD EPYC".into()),
+        cpus: 2,
+        memory_bytes: Some(8 << 30),
+        hypervisor: true,
+        clock_source: Some("kvm-clock".into()),
+        load_average: Some("0.42 0.30 0.11 2/212 4711".into()),
+        confinement: Some("cgroup v1".into()),
+        roles: BTreeMap::from([("sut".into(), "0".into()), ("load".into(), "1".into())]),
+        placement: BTreeMap::from([("hotel".into(), "0".into())]),
+        ..Environment::default()
+    }
+}
+
+fn entry(trial: u32, asked: f64) -> Entry {
+    Entry {
+        trial,
+        key: "5f0c2f6a9c1f4d4e".into(),
+        purpose: Purpose::Trial,
+        asked_per_s: Some(asked),
+        repetition: 1,
+        attempt: 1,
+        seed: u64::from(trial),
+        status: Status::Valid,
+        reasons: Vec::new(),
+        observed: None,
+        findings: Vec::new(),
+        warnings: Vec::new(),
+        files: BTreeMap::new(),
+    }
+}
+
+fn observed(load: &Load, trial: u32) -> Observed {
+    let total = &load.total;
+    let times = total.response_time.as_ref().unwrap();
+    let share = (total.rates_per_s.completed / LIMIT_PER_S).min(0.98);
+    Observed {
+        offered_per_s: total.rates_per_s.offered,
+        completed_per_s: total.rates_per_s.completed,
+        goodput_per_s: total.rates_per_s.goodput,
+        requests: total.counts.intended,
+        failures: total.counts.failed,
+        p50_ns: Some(times.p50_ns),
+        p90_ns: Some(times.p90_ns),
+        p99_ns: Some(times.p99_ns),
+        p999_ns: Some(times.p999_ns),
+        max_ns: Some(times.max_ns),
+        lateness_p99_ns: Some(48_000 + u64::from(trial) * 1_100),
+        hiccup_p99_ns: Some(71_000 + u64::from(trial) * 900),
+        slo_met: Some(times.p99_ns <= 100_000_000),
+        saturated: LIMIT_PER_S < total.rates_per_s.offered,
+        bytes_per_answer: Some(433.5),
+        cpu: BTreeMap::from([("hotel".into(), share), ("generator".into(), 0.31)]),
+        limited_by: None,
+    }
+}
+
+/// What a queue in front of a server of limited rate shows to those who wait.
+fn measured(seed: u64, offered: f64) -> Load {
+    let mut random = Random::new(seed);
+    let noise = 1.0 + (random.unit() - 0.5) * 0.004;
+    // Beyond its limit a server does less the more is asked of it.
+    let decline = 1.0 - 0.03 * (offered / LIMIT_PER_S - 1.0).max(0.0);
+    let completed = offered.min(LIMIT_PER_S * 0.998 * noise * decline);
+    let growth_s = (offered / completed - 1.0) * SECONDS as f64;
+    let load_share = (offered / LIMIT_PER_S).min(0.995);
+    let (mut response, mut service) = (Histogram::new(), Histogram::new());
+    let mut seconds = vec![Histogram::new(); SECONDS];
+    let requests = (offered * SECONDS as f64) as u64;
+    for index in 0..requests {
+        let progress = index as f64 / requests as f64;
+        let work_s = 2e-4 + random.exponential(1.5e-4);
+        let wait_s = random.exponential(2.5e-4 / (1.0 - load_share)) + growth_s * progress;
+        service.record(Nanos::from_secs_f64(work_s));
+        let waited = Nanos::from_secs_f64(work_s + wait_s);
+        response.record(waited);
+        seconds[((progress * SECONDS as f64) as usize).min(SECONDS - 1)].record(waited);
+    }
+    let all = (completed * SECONDS as f64) as u64;
+    let part = Part {
+        counts: Counts {
+            intended: requests,
+            sent: all,
+            completed: all,
+            ok: all,
+            unfinished: requests - all.min(requests),
+            bytes_sent: all * 120,
+            bytes_received: all * 433,
+            ..Counts::default()
+        },
+        rates_per_s: Rates { asked: Some(offered), offered, completed, goodput: completed },
+        outcomes: BTreeMap::from([("ok".into(), all)]),
+        statuses: BTreeMap::from([("200".into(), all)]),
+        response_time: Times::of(&response),
+        service_time: Times::of(&service),
+        start_delay: None,
+        lateness: None,
+        backlog_delay: None,
+        connect_time: None,
+    };
+    Load {
+        schema: load::SCHEMA.into(),
+        version: "benchwright 0.1.0".into(),
+        arguments: Vec::new(),
+        seed,
+        partial: false,
+        pacing: Pacing::Open { arrivals: "poisson".into() },
+        connections: None,
+        clock: None,
+        measured_s: SECONDS as f64,
+        targets: vec![Target { url: "http://127.0.0.1:40113/".into(), part: part.clone() }],
+        total: part,
+        series: series(&seconds, completed, &mut random),
+        generator: Generator::default(),
+        validity: Validity {
+            valid: true,
+            reasons: Vec::new(),
+            gates: vec![Gate {
+                name: "late".into(),
+                passed: true,
+                figure: "lateness p99 52 µs, bound 490 µs".into(),
+            }],
+        },
+        findings: Vec::new(),
+        warnings: Vec::new(),
+    }
+}
+
+fn series(seconds: &[Histogram], completed: f64, random: &mut Random) -> Vec<Interval> {
+    let mut series = Vec::new();
+    for (index, histogram) in seconds.iter().enumerate() {
+        let times = Times::of(histogram).unwrap();
+        series.push(Interval {
+            t_s: index as f64,
+            length_s: 1.0,
+            offered: histogram.count(),
+            sent: completed as u64,
+            completed: completed as u64,
+            failed: 0,
+            p50_ns: Some(times.p50_ns),
+            p90_ns: Some(times.p90_ns),
+            p99_ns: Some(times.p99_ns),
+            p999_ns: Some(times.p999_ns),
+            max_ns: Some(times.max_ns),
+            outstanding: Some(12),
+            backlog: Some(0),
+            lateness_p99_ns: Some(40_000 + random.below(30_000)),
+            busy: Some(0.31),
+            hiccup_max_ns: Some(90_000 + random.below(900_000)),
+        });
+    }
+    series
+}
+
+fn cpu(offered: f64) -> String {
+    let share = (offered / LIMIT_PER_S).min(0.98);
+    format!(
+        "{{\"interval_s\": 1.0, \"components\": {{\"hotel\": [{share:.3}, {:.3}, {share:.3}, \
+         {share:.3}, {share:.3}], \"generator\": [0.31, 0.32, 0.3, 0.31, 0.31]}}}}\n",
+        share * 0.99
+    )
+}

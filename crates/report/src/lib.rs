@@ -1,0 +1,34 @@
+//! A results directory as one HTML page that needs nothing else: no network, no script, no colour.
+//!
+//! A page is a pure function of its directory. Nothing here measures, judges or repairs: what is
+//! missing is said to be missing, and no text of a file reaches the page unescaped.
+
+use std::path::PathBuf;
+
+use results::Directory;
+use results::directory::Error;
+
+mod run;
+
+mod chart;
+mod page;
+mod plot;
+mod table;
+mod text;
+
+#[cfg(test)]
+mod fixture;
+#[cfg(test)]
+mod tests;
+
+/// The page of a directory, finished or not.
+pub fn render(directory: &Directory) -> Result<String, Error> {
+    run::Run::read(directory).map(|run| page::page(&run))
+}
+
+/// Writes `report.html` into the directory, whole or not at all, and says where it stands.
+pub fn write(directory: &Directory) -> Result<PathBuf, Error> {
+    let page = render(directory)?;
+    directory.write("report.html", page.as_bytes())?;
+    Ok(directory.path().join("report.html"))
+}

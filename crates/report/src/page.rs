@@ -1,0 +1,329 @@
+//! The page from top to bottom: question, verdict, figures, trials, and what they rest on.
+
+use std::fmt::Write;
+
+use results::answer::Verdict;
+use results::journal::Status;
+use results::manifest::State;
+
+use crate::chart;
+use crate::run::Run;
+use crate::table::{raw, trials};
+use crate::text::{count, date, escape, integer, list, rate, share, shell_word, time};
+
+const STYLE: &str = include_str!("style.css");
+const SCRIPT: &str = include_str!("script.js");
+
+/// Forbids the page every connection, should foreign text ever get past the escaping.
+const POLICY: &str =
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'";
+
+/// More of a spec than this is a file to open, not to read here.
+const MOST_SPEC: usize = 64 * 1024;
+
+pub(crate) fn page(run: &Run) -> String {
+    let mut out = String::new();
+    write_page(run, &mut out).expect("a string takes all");
+    out
+}
+
+fn write_page(run: &Run, out: &mut String) -> std::fmt::Result {
+    writeln!(
+        out,
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <title>{} · benchwright</title>\n<style>\n{STYLE}</style>\n</head>\n<body>",
+        escape(&run.manifest.experiment),
+    )?;
+    header(run, out)?;
+    out.push_str("<main>\n");
+    verdict(run, out)?;
+    figures(run, out)?;
+    writeln!(out, "<section><h2>Trials</h2>{}</section>", trials::table(run).html())?;
+    provenance(run, out)?;
+    data(run, out)?;
+    writeln!(
+        out,
+        "</main>\n<div id=\"tip\" hidden></div>\n<script>\n{SCRIPT}</script>\n</body>\n</html>"
+    )
+}
+
+fn header(run: &Run, out: &mut String) -> std::fmt::Result {
+    let manifest = &run.manifest;
+    let mut facts = vec![manifest.backend.clone()];
+    facts.extend(manifest.profile.as_ref().map(|profile| format!("profile {profile}")));
+    facts.extend(manifest.started_unix_s.map(date));
+    facts.push(format!("seed {}", manifest.seed));
+    facts.push(manifest.tool.clone());
+    writeln!(
+        out,
+        "<header>\n<button type=\"button\" id=\"theme\" hidden>dark</button>\n<h1>{}</h1>",
+        escape(&manifest.experiment),
+    )?;
+    if let Some(about) = &run.about {
+        writeln!(out, "<p class=\"about\">{}</p>", escape(about))?;
+    }
+    writeln!(out, "<p class=\"facts\">{}</p>\n</header>", escape(&facts.join(" · ")))
+}
+
+fn verdict(run: &Run, out: &mut String) -> std::fmt::Result {
+    let (class, word) = word(run);
+    writeln!(out, "<section class=\"verdict {class}\">\n<h2>{word}</h2>")?;
+    writeln!(out, "<p class=\"sentence\">{}</p>", escape(&sentence(run)))?;
+    out.push_str("<div class=\"figures\">\n");
+    maximum(run, out)?;
+    capacity(run, out)?;
+    out.push_str("</div>\n<dl>\n");
+    for (name, text) in conclusions(run) {
+        writeln!(out, "<dt>{name}</dt><dd>{}</dd>", escape(&text))?;
+    }
+    out.push_str("</dl>\n");
+    for problem in &run.problems {
+        writeln!(out, "<p class=\"problem\">✗ not shown: {}</p>", escape(problem))?;
+    }
+    out.push_str("</section>\n");
+    Ok(())
+}
+
+fn word(run: &Run) -> (&'static str, &'static str) {
+    match run.answer.as_ref().map(|answer| answer.verdict) {
+        Some(Verdict::Answered) => ("good", "✓ Answered"),
+        Some(Verdict::No) => ("bad", "✗ Answered: no"),
+        Some(Verdict::NoAnswer) => ("bad", "! No trustworthy answer"),
+        Some(Verdict::Interrupted) => ("open", "‖ Interrupted"),
+        None if run.manifest.state == State::Interrupted => ("open", "‖ Interrupted"),
+        None => ("open", "… Unfinished"),
+    }
+}
+
+fn sentence(run: &Run) -> String {
+    match &run.answer {
+        Some(answer) => answer.summary.clone(),
+        None => format!(
+            "This run has no answer: it still goes on, or it ended before its time. What follows \
+             rests on {} so far and is no result.",
+            count(run.trials.iter().filter(|trial| !trial.probe()).count(), "attempted trial"),
+        ),
+    }
+}
+
+/// The first of two quantities that are often confused; each states its own definition.
+fn maximum(run: &Run, out: &mut String) -> std::fmt::Result {
+    let so_far = so_far(run);
+    write!(out, "<div class=\"figure\"><h3>Maximum throughput{so_far}</h3>")?;
+    match &run.maximum {
+        None => out.push_str("<p class=\"big\">none</p><p>No valid trial was measured.</p>"),
+        Some(maximum) => {
+            let p99 = run.trial(maximum.trial).and_then(|t| t.entry.observed.as_ref()?.p99_ns);
+            let p99 = p99.map_or(String::new(), |ns| format!("; p99 was {} there", time(ns)));
+            write!(
+                out,
+                "<p class=\"big\">{} <span>completed</span></p>\
+                 <p>at {} offered (trial {}), {} of it{p99}</p>",
+                rate(maximum.rate_per_s),
+                rate(maximum.offered_per_s),
+                maximum.trial,
+                share(maximum.rate_per_s, maximum.offered_per_s),
+            )?;
+        }
+    }
+    out.push_str(
+        "<p class=\"definition\">The highest completed rate seen, whatever the response time.</p></div>\n",
+    );
+    Ok(())
+}
+
+fn capacity(run: &Run, out: &mut String) -> std::fmt::Result {
+    let so_far = so_far(run);
+    write!(out, "<div class=\"figure\"><h3>Capacity under the SLO{so_far}</h3>")?;
+    match &run.capacity {
+        None => {
+            out.push_str("<p class=\"big\">none</p><p>No load met an SLO, or none was stated.</p>")
+        }
+        Some(capacity) => {
+            let missed = capacity
+                .missed_at_per_s
+                .map_or(String::new(), |missed| format!("; missed at {}", rate(missed)));
+            write!(
+                out,
+                "<p class=\"big\">{} <span>offered</span></p>\
+                 <p>{} (trial {}), {} completed{missed}</p>",
+                rate(capacity.rate_per_s),
+                escape(&capacity.slo),
+                capacity.trial,
+                rate(capacity.completed_per_s),
+            )?;
+        }
+    }
+    out.push_str(
+        "<p class=\"definition\">The highest offered load at which more than half of the trials \
+         meet every SLO.</p></div>\n",
+    );
+    Ok(())
+}
+
+fn so_far(run: &Run) -> &'static str {
+    if run.answer.is_none() { " <span>so far</span>" } else { "" }
+}
+
+fn conclusions(run: &Run) -> Vec<(&'static str, String)> {
+    let mut said = Vec::new();
+    if let Some(answer) = &run.answer {
+        let limit = answer.limited_by.clone();
+        said.push(("limited by", limit.unwrap_or_else(|| "nothing that was watched".into())));
+        said.push(("stopped by", answer.stopped_by.clone()));
+    }
+    said.push(("validity", validity(run)));
+    said
+}
+
+fn validity(run: &Run) -> String {
+    let with =
+        |status| run.trials.iter().filter(|t| !t.probe() && t.entry.status == status).count();
+    let (valid, invalid, aborted) =
+        (with(Status::Valid), with(Status::Invalid), with(Status::Aborted));
+    let mut parts = vec![format!(
+        "{} of {} valid",
+        integer(valid as u64),
+        count(valid + invalid + aborted, "trial")
+    )];
+    if 0 < invalid {
+        parts.push(format!("{invalid} not valid, kept and marked"));
+    }
+    if 0 < aborted {
+        parts.push(format!("{aborted} aborted"));
+    }
+    let lateness = run
+        .trials
+        .iter()
+        .filter(|trial| trial.valid() && !trial.probe())
+        .filter_map(|trial| trial.entry.observed.as_ref()?.lateness_p99_ns)
+        .max();
+    if let Some(ns) = lateness {
+        parts.push(format!("the generator’s lateness p99 at most {} in valid ones", time(ns)));
+    }
+    parts.join("; ")
+}
+
+fn figures(run: &Run, out: &mut String) -> std::fmt::Result {
+    let figures = chart::figures(run);
+    if figures.is_empty() {
+        return out
+            .write_str("<section><h2>Figures</h2><p>Nothing was measured yet.</p></section>\n");
+    }
+    out.push_str("<section><h2>Figures</h2>\n<div class=\"charts\">\n");
+    for figure in figures {
+        out.push_str(&figure.html());
+    }
+    out.push_str("</div></section>\n");
+    Ok(())
+}
+
+fn provenance(run: &Run, out: &mut String) -> std::fmt::Result {
+    out.push_str("<section><h2>Environment and provenance</h2>\n");
+    fold(out, "Machine", &pairs(&machine(run)));
+    fold(out, "Run", &pairs(&identity(run)));
+    let spec = match run.spec.char_indices().nth(MOST_SPEC) {
+        None => run.spec.clone(),
+        Some((end, _)) => format!("{}\n… the rest stands in spec.yaml", &run.spec[..end]),
+    };
+    fold(out, "Spec, resolved", &format!("<pre>{}</pre>", escape(&spec)));
+    fold(out, "Again", &format!("<pre>{}</pre>", escape(&commands(run))));
+    out.push_str("</section>\n");
+    Ok(())
+}
+
+fn machine(run: &Run) -> Vec<(String, String)> {
+    let Some(machine) = &run.environment else {
+        return vec![("environment.json".into(), "missing".into())];
+    };
+    let gib = |bytes: u64| format!("{:.1} GiB", bytes as f64 / f64::from(1 << 30));
+    let facts = [
+        ("kernel", machine.kernel.clone()),
+        ("distribution", machine.distribution.clone()),
+        ("architecture", Some(machine.architecture.clone())),
+        ("CPU", machine.cpu_model.clone()),
+        ("CPUs", Some(machine.cpus.to_string())),
+        ("memory", machine.memory_bytes.map(gib)),
+        ("governor", machine.governor.clone()),
+        ("virtual machine", Some(if machine.hypervisor { "yes" } else { "no" }.to_owned())),
+        ("clock source", machine.clock_source.clone()),
+        ("load average", machine.load_average.clone()),
+        ("open files limit", machine.open_files_limit.map(|n| n.to_string())),
+        ("confinement", machine.confinement.clone()),
+    ];
+    let named =
+        |what: &'static str| move |(k, v): (&String, &String)| (format!("{what} {k}"), v.clone());
+    facts
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value.unwrap_or_else(|| "unknown".into())))
+        .chain(machine.roles.iter().map(named("CPUs of role")))
+        .chain(machine.placement.iter().map(named("CPUs of process")))
+        .chain(machine.versions.iter().map(named("version of")))
+        .collect()
+}
+
+fn identity(run: &Run) -> Vec<(String, String)> {
+    let manifest = &run.manifest;
+    let mut facts = vec![
+        ("experiment".to_owned(), manifest.experiment.clone()),
+        ("tool".into(), manifest.tool.clone()),
+        ("layout".into(), format!("{} version {}", manifest.schema, manifest.version)),
+        ("backend".into(), manifest.backend.clone()),
+        ("profile".into(), manifest.profile.clone().unwrap_or_else(|| "none".into())),
+        (
+            "set".into(),
+            if manifest.set.is_empty() { "nothing".into() } else { list(&manifest.set) },
+        ),
+        ("seed".into(), manifest.seed.to_string()),
+        ("key".into(), manifest.key.clone()),
+        ("spec’s folder".into(), manifest.spec_folder.clone()),
+        ("started".into(), manifest.started_unix_s.map_or("on virtual time".into(), date)),
+        ("state".into(), state(run).into()),
+    ];
+    let digests = manifest.binaries.iter();
+    facts.extend(digests.map(|(name, digest)| (format!("SHA-256 of {name}"), digest.clone())));
+    facts
+}
+
+fn state(run: &Run) -> &'static str {
+    match run.manifest.state {
+        State::Open => "open: running, or ended without closing",
+        State::Finished => "finished",
+        State::Interrupted => "interrupted",
+    }
+}
+
+/// How to run it again from the resolved spec, and how to go on where it stopped.
+fn commands(run: &Run) -> String {
+    let folder = run.path.display().to_string();
+    let spec = shell_word(&format!("{folder}/spec.yaml"));
+    let resume = if run.unfinished() || run.manifest.state == State::Interrupted {
+        format!("benchwright resume {}\n", shell_word(&folder))
+    } else {
+        String::new()
+    };
+    format!("benchwright run {spec}\n{resume}benchwright report {}", shell_word(&folder))
+}
+
+fn data(run: &Run, out: &mut String) -> std::fmt::Result {
+    out.push_str("<section><h2>Data</h2>\n");
+    fold(out, "Gates of validity", &raw::gates(run).html());
+    fold(out, "Outcomes", &raw::outcomes(run).html());
+    fold(out, "Percentiles", &raw::percentiles(run).html());
+    out.push_str("</section>\n");
+    Ok(())
+}
+
+fn pairs(facts: &[(String, String)]) -> String {
+    let item = |(name, value): &(String, String)| {
+        format!("<dt>{}</dt><dd>{}</dd>\n", escape(name), escape(value))
+    };
+    format!("<dl>\n{}</dl>", facts.iter().map(item).collect::<String>())
+}
+
+/// `body` is markup of our own.
+fn fold(out: &mut String, name: &str, body: &str) {
+    *out += &format!("<details><summary>{}</summary>{body}</details>\n", escape(name));
+}

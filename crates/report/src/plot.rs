@@ -1,0 +1,355 @@
+//! SVG by hand: two axes, and lines, marks, bars and labels between them.
+//!
+//! Everything is drawn here, once and for good: the script only shows and hides. Colours and
+//! dashes are classes, so that the page's style decides what light, dark and paper look like.
+
+use std::fmt::Write;
+
+use crate::text::escape;
+
+pub(crate) use scale::{Scale, percent};
+
+mod scale;
+
+#[cfg(test)]
+mod tests;
+
+/// All plots have one width, so that equal times and equal loads stand below each other.
+const WIDTH: f64 = 560.0;
+const LEFT: f64 = 62.0;
+const RIGHT: f64 = 18.0;
+const TOP: f64 = 28.0;
+const BOTTOM: f64 = 44.0;
+
+/// How far a drawn line may pass from its points: less than an eye or a printer tells.
+const TOLERANCE: f64 = 0.2;
+
+pub(crate) struct Axis {
+    pub(crate) scale: Scale,
+    pub(crate) label: &'static str,
+    pub(crate) tick: fn(f64) -> String,
+}
+
+/// How a series looks: told apart by dash and mark as well as by colour.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Style {
+    /// Which key of the figure's legend shows and hides it.
+    pub(crate) series: usize,
+    /// One of the eight classes `c0` … `c7` of the style sheet.
+    pub(crate) colour: usize,
+    pub(crate) dash: Dash,
+    pub(crate) mark: Mark,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Dash {
+    None,
+    Solid,
+    Dashed,
+    Dotted,
+    Mixed,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Mark {
+    None,
+    Disc,
+    Ring,
+    Diamond,
+    Cross,
+    Square,
+}
+
+/// Which way a text extends from its point.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+/// Where along an upright line its name stands, so that two of them do not meet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Place {
+    Head,
+    BelowHead,
+    Foot,
+}
+
+pub(crate) struct Plot {
+    summary: String,
+    height: f64,
+    x: Axis,
+    y: Axis,
+    marks: String,
+}
+
+impl Plot {
+    /// An empty plot. The summary is what somebody hears who does not see it.
+    pub(crate) fn new(summary: &str, height: f64, x: Axis, y: Axis) -> Plot {
+        Plot { summary: summary.to_owned(), height, x, y, marks: String::new() }
+    }
+
+    /// Where a value of the x axis stands, in the units of the drawing.
+    pub(crate) fn x(&self, value: f64) -> f64 {
+        LEFT + self.x.scale.position(value) * (WIDTH - LEFT - RIGHT)
+    }
+
+    pub(crate) fn y(&self, value: f64) -> f64 {
+        let height = self.height - TOP - BOTTOM;
+        TOP + (1.0 - self.y.scale.position(value)) * height
+    }
+
+    /// A line through the points, which are given in ascending x.
+    pub(crate) fn line(&mut self, style: Style, points: &[(f64, f64)]) {
+        let drawn: Vec<(f64, f64)> = points.iter().map(|&(x, y)| (self.x(x), self.y(y))).collect();
+        let mut path = String::new();
+        for (i, (x, y)) in straightened(&thinned(&drawn)).into_iter().enumerate() {
+            let verb = if i == 0 { 'M' } else { 'L' };
+            write!(path, "{verb}{x:.1} {y:.1}").expect("a string takes all");
+        }
+        if 1 < points.len() && style.dash != Dash::None {
+            let class = format!("line c{} {}", style.colour, dash_class(style.dash));
+            self.element(style.series, &format!("<path class=\"{class}\" d=\"{path}\"/>"));
+        }
+    }
+
+    /// A line with a mark at each point; points that are absent break it.
+    pub(crate) fn series(&mut self, style: Style, points: &[(f64, Option<f64>)]) {
+        for run in points.split(|(_, y)| y.is_none()) {
+            let run: Vec<(f64, f64)> = run.iter().filter_map(|&(x, y)| Some((x, y?))).collect();
+            self.line(style, &run);
+            let few = points.len() <= 40;
+            for &(x, y) in run.iter().filter(|_| few || run.len() == 1) {
+                self.mark(style, x, y, "");
+            }
+        }
+    }
+
+    /// One mark; its title shows without any script.
+    pub(crate) fn mark(&mut self, style: Style, x: f64, y: f64, title: &str) {
+        let (x, y) = (self.x(x), self.y(y));
+        let class = format!("c{}", style.colour);
+        let title = match title {
+            "" => String::new(),
+            _ => format!("<title>{}</title>", escape(title)),
+        };
+        self.element(style.series, &shape(style.mark, &class, x, y, &title));
+    }
+
+    /// An interval around a point, with its ends marked.
+    pub(crate) fn bar(&mut self, style: Style, x: f64, from: f64, to: f64) {
+        let (x, from, to) = (self.x(x), self.y(from), self.y(to));
+        let (l, r) = (x - 3.0, x + 3.0);
+        let path =
+            format!("M{l:.1} {from:.1}H{r:.1}M{x:.1} {from:.1}V{to:.1}M{l:.1} {to:.1}H{r:.1}");
+        let class = format!("bar c{}", style.colour);
+        self.element(style.series, &format!("<path class=\"{class}\" d=\"{path}\"/>"));
+    }
+
+    /// A thin line across the plot at a value of y.
+    pub(crate) fn rule_y(&mut self, value: f64) {
+        let (y, right) = (self.y(value), WIDTH - RIGHT);
+        self.raw(&format!("<path class=\"rule\" d=\"M{LEFT:.1} {y:.1}H{right:.1}\"/>"));
+    }
+
+    /// The same with its name above its left end.
+    pub(crate) fn named_rule_y(&mut self, value: f64, name: &str) {
+        self.rule_y(value);
+        let y = self.y(value) - 5.0;
+        self.text(LEFT + 6.0, y, Anchor::Start, "note", name);
+    }
+
+    /// A thin line up the plot at a value of x, with its name on the left.
+    pub(crate) fn rule_x(&mut self, value: f64, place: Place, name: &str) {
+        let x = self.x(value);
+        let bottom = self.height - BOTTOM;
+        self.raw(&format!("<path class=\"rule\" d=\"M{x:.1} {TOP:.1}V{bottom:.1}\"/>"));
+        let y = match place {
+            Place::Head => TOP + 12.0,
+            Place::BelowHead => TOP + 28.0,
+            Place::Foot => bottom - 8.0,
+        };
+        self.text(x - 5.0, y, Anchor::End, "note", name);
+    }
+
+    /// A text at a point, moved by some units of the drawing.
+    pub(crate) fn label(
+        &mut self,
+        (x, y): (f64, f64),
+        (dx, dy): (f64, f64),
+        at: Anchor,
+        text: &str,
+    ) {
+        let (x, y) = (self.x(x) + dx, self.y(y) + dy);
+        self.text(x, y, at, "note", text);
+    }
+
+    pub(crate) fn svg(&self) -> String {
+        let mut out = String::new();
+        let summary = escape(&self.summary);
+        write!(
+            out,
+            "<svg viewBox=\"0 0 {WIDTH} {}\" role=\"img\" aria-label=\"{summary}\">\
+             <desc>{summary}</desc>",
+            self.height
+        )
+        .expect("a string takes all");
+        self.draw_axes(&mut out);
+        out += &self.marks;
+        out += "</svg>";
+        out
+    }
+
+    fn draw_axes(&self, out: &mut String) {
+        let (right, bottom) = (WIDTH - RIGHT, self.height - BOTTOM);
+        let mut grid = String::new();
+        let mut texts = String::new();
+        for tick in self.x.scale.ticks(8) {
+            let (x, y, label) = (self.x(tick), bottom + 16.0, (self.x.tick)(tick));
+            write!(grid, "M{x:.1} {TOP:.1}V{bottom:.1}").expect("a string takes all");
+            write!(
+                texts,
+                "<text x=\"{x:.1}\" y=\"{y:.1}\" class=\"mid\">{}</text>",
+                escape(&label)
+            )
+            .expect("a string takes all");
+        }
+        for tick in self.y.scale.ticks(if self.height < 200.0 { 5 } else { 8 }) {
+            let (x, y, label) = (LEFT - 7.0, self.y(tick), (self.y.tick)(tick));
+            write!(grid, "M{LEFT:.1} {y:.1}H{right:.1}").expect("a string takes all");
+            let y = y + 4.0;
+            write!(
+                texts,
+                "<text x=\"{x:.1}\" y=\"{y:.1}\" class=\"end\">{}</text>",
+                escape(&label)
+            )
+            .expect("a string takes all");
+        }
+        write!(
+            out,
+            "<path class=\"grid\" d=\"{grid}\"/>\
+             <path class=\"axis\" d=\"M{LEFT:.1} {TOP:.1}V{bottom:.1}H{right:.1}\"/>{texts}\
+             <text class=\"name end\" x=\"{right:.1}\" y=\"{:.1}\">{}</text>\
+             <text class=\"name\" x=\"4\" y=\"14\">{}</text>",
+            self.height - 8.0,
+            escape(self.x.label),
+            // Above the plot, where it reads without turning one's head.
+            escape(self.y.label),
+        )
+        .expect("a string takes all");
+    }
+
+    fn text(&mut self, x: f64, y: f64, anchor: Anchor, class: &str, text: &str) {
+        let anchor = match anchor {
+            Anchor::Start => "",
+            Anchor::Middle => " mid",
+            Anchor::End => " end",
+        };
+        let text = escape(text);
+        self.raw(&format!(
+            "<text class=\"{class}{anchor}\" x=\"{x:.1}\" y=\"{y:.1}\">{text}</text>"
+        ));
+    }
+
+    fn element(&mut self, series: usize, svg: &str) {
+        let open = format!("<g data-s=\"{series}\">");
+        // Neighbours of one series share a group: a thousand points cost their coordinates only.
+        match self.marks.strip_suffix("</g>") {
+            Some(before)
+                if before.rfind("<g ").is_some_and(|at| before[at..].starts_with(&open)) =>
+            {
+                self.marks.truncate(self.marks.len() - "</g>".len());
+                self.raw(&format!("{svg}</g>"));
+            }
+            _ => self.raw(&format!("{open}{svg}</g>")),
+        }
+    }
+
+    fn raw(&mut self, svg: &str) {
+        self.marks += svg;
+    }
+}
+
+/// A sample of a style for a legend.
+pub(crate) fn swatch(style: Style) -> String {
+    let class = format!("c{}", style.colour);
+    let line = match style.dash {
+        Dash::None => String::new(),
+        dash => format!("<path class=\"line {class} {}\" d=\"M1 7H27\"/>", dash_class(dash)),
+    };
+    let mark = shape(style.mark, &class, 14.0, 7.0, "");
+    format!("<svg viewBox=\"0 0 28 14\" aria-hidden=\"true\">{line}{mark}</svg>")
+}
+
+fn dash_class(dash: Dash) -> &'static str {
+    match dash {
+        Dash::None | Dash::Solid => "d0",
+        Dash::Dashed => "d1",
+        Dash::Dotted => "d2",
+        Dash::Mixed => "d3",
+    }
+}
+
+fn shape(mark: Mark, class: &str, x: f64, y: f64, title: &str) -> String {
+    let path =
+        |kind: &str, d: String| format!("<path class=\"{kind} {class}\" d=\"{d}\">{title}</path>");
+    match mark {
+        Mark::None => String::new(),
+        Mark::Disc => {
+            format!(
+                "<circle class=\"disc {class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.2\">{title}</circle>"
+            )
+        }
+        Mark::Ring => {
+            format!(
+                "<circle class=\"ring {class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.6\">{title}</circle>"
+            )
+        }
+        Mark::Diamond => path("ring", format!("M{x:.1} {:.1}l4 4l-4 4l-4-4z", y - 4.0)),
+        Mark::Square => path("disc", format!("M{:.1} {:.1}h6v6h-6z", x - 3.0, y - 3.0)),
+        Mark::Cross => path("cross", format!("M{:.1} {:.1}l9 9m0-9l-9 9", x - 4.5, y - 4.5)),
+    }
+}
+
+/// At most four points a pixel column: its first, lowest, highest and last, which is all that a
+/// line of any length can show.
+fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let mut kept: Vec<(f64, f64)> = Vec::new();
+    for column in points.chunk_by(|a, b| a.0.floor() == b.0.floor()) {
+        let lowest = (0..column.len()).min_by(|&a, &b| column[a].1.total_cmp(&column[b].1));
+        let highest = (0..column.len()).max_by(|&a, &b| column[a].1.total_cmp(&column[b].1));
+        let mut indices: Vec<usize> =
+            [Some(0), lowest, highest, Some(column.len() - 1)].into_iter().flatten().collect();
+        indices.sort_unstable();
+        indices.dedup();
+        kept.extend(indices.into_iter().map(|index| column[index]));
+    }
+    kept
+}
+
+/// Drops the points that a straight line between others passes closely (Ramer, Douglas, Peucker):
+/// a smooth curve shrinks to a tenth and looks the same.
+fn straightened(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let mut keep = vec![false; points.len()];
+    let mut spans = vec![(0, points.len().saturating_sub(1))];
+    while let Some((first, last)) = spans.pop() {
+        let Some((a, b)) = points.get(first).zip(points.get(last)) else { break };
+        (keep[first], keep[last]) = (true, true);
+        let away = |index: &usize| distance(points[*index], *a, *b);
+        let farthest = (first + 1..last).max_by(|i, j| away(i).total_cmp(&away(j)));
+        if let Some(middle) = farthest.filter(|index| TOLERANCE < away(index)) {
+            spans.extend([(first, middle), (middle, last)]);
+        }
+    }
+    points.iter().zip(keep).filter_map(|(point, keep)| keep.then_some(*point)).collect()
+}
+
+/// Of a point from the line through two others, or from the one if they are the same.
+fn distance((x, y): (f64, f64), (ax, ay): (f64, f64), (bx, by): (f64, f64)) -> f64 {
+    let (dx, dy) = (bx - ax, by - ay);
+    match dx.hypot(dy) {
+        0.0 => (x - ax).hypot(y - ay),
+        length => (dx * (y - ay) - dy * (x - ax)).abs() / length,
+    }
+}

@@ -1,0 +1,264 @@
+//! One run as a report tells it: every file read once, what could not be read said.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+
+use measure::estimate::quantile_interval;
+use measure::{Nanos, Quantile};
+use results::answer::{Answer, Capacity, Maximum};
+use results::directory::Error;
+use results::journal::{Entry, Observed, Purpose, Status};
+use results::manifest::{Manifest, State};
+use results::{Directory, Environment, Load, Times};
+
+pub(crate) use cpu::Cpu;
+
+mod cpu;
+mod spec;
+
+/// The confidence of every interval in the report.
+pub(crate) const CONFIDENCE: f64 = 0.95;
+
+pub(crate) struct Run {
+    pub(crate) path: PathBuf,
+    pub(crate) manifest: Manifest,
+    pub(crate) environment: Option<Environment>,
+    pub(crate) answer: Option<Answer>,
+    /// The resolved spec as it stands in the directory; empty if it is missing.
+    pub(crate) spec: String,
+    pub(crate) about: Option<String>,
+    /// The SLO's limit of the p99 response time.
+    pub(crate) limit: Option<Nanos>,
+    pub(crate) trials: Vec<Trial>,
+    pub(crate) maximum: Option<Maximum>,
+    pub(crate) capacity: Option<Capacity>,
+    /// Files that could not be read, each with its reason.
+    pub(crate) problems: Vec<String>,
+}
+
+/// An attempted trial with what its folder adds to the journal's line.
+pub(crate) struct Trial {
+    pub(crate) entry: Entry,
+    /// The generator's document. Histograms and series are kept of the marked trials only.
+    pub(crate) load: Option<Load>,
+    pub(crate) cpu: Option<Cpu>,
+    /// An interval of the p99 response time, where the samples suffice for one.
+    pub(crate) p99: Option<(Nanos, Nanos)>,
+}
+
+impl Run {
+    /// Fails only without a manifest and a journal; all else may be missing.
+    pub(crate) fn read(directory: &Directory) -> Result<Run, Error> {
+        let manifest = directory.manifest()?;
+        let journal = directory.journal()?;
+        let mut problems = Vec::new();
+        let answer = noted(directory.answer(), &mut problems).flatten();
+        let environment = match directory.path().join("environment.json").exists() {
+            true => noted(directory.environment(), &mut problems),
+            false => None,
+        };
+        let spec = fs::read_to_string(directory.path().join("spec.yaml")).unwrap_or_default();
+        let maximum = match &answer {
+            Some(answer) => answer.maximum_throughput.clone(),
+            None => maximum_so_far(&journal),
+        };
+        let capacity = match &answer {
+            Some(answer) => answer.capacity.clone(),
+            None => capacity_so_far(&journal),
+        };
+        let limit = capacity
+            .as_ref()
+            .and_then(|capacity| spec::p99_limit_in_words(&capacity.slo))
+            .or_else(|| spec::p99_limit(&spec));
+        let marked: Vec<u32> = marked(&journal, maximum.as_ref(), capacity.as_ref());
+        let trials = journal
+            .into_iter()
+            .map(|entry| Trial::read(entry, directory, &marked, &mut problems))
+            .collect();
+        Ok(Run {
+            path: directory.path().to_owned(),
+            about: spec::about(&spec),
+            manifest,
+            environment,
+            answer,
+            spec,
+            limit,
+            trials,
+            maximum,
+            capacity,
+            problems,
+        })
+    }
+
+    pub(crate) fn trial(&self, number: u32) -> Option<&Trial> {
+        self.trials.iter().find(|trial| trial.entry.trial == number)
+    }
+
+    /// No answer was written: the run goes on, was interrupted hard, or was killed.
+    pub(crate) fn unfinished(&self) -> bool {
+        self.answer.is_none() || self.manifest.state == State::Open
+    }
+
+    pub(crate) fn is_maximum(&self, trial: &Trial) -> bool {
+        self.maximum.as_ref().is_some_and(|maximum| maximum.trial == trial.entry.trial)
+    }
+
+    pub(crate) fn is_capacity(&self, trial: &Trial) -> bool {
+        self.capacity.as_ref().is_some_and(|capacity| capacity.trial == trial.entry.trial)
+    }
+
+    /// The trials whose distributions are drawn, each once, with why it was chosen.
+    pub(crate) fn chosen(&self) -> Vec<(String, &Trial)> {
+        let maximum = self.maximum.as_ref().map(|maximum| maximum.trial);
+        let capacity = self.capacity.as_ref().map(|capacity| capacity.trial);
+        let roles = [
+            ("lowest load", lowest(self.measured())),
+            ("capacity", capacity),
+            ("maximum", maximum),
+            ("highest load", highest(self.measured())),
+        ];
+        let mut chosen: Vec<(String, &Trial)> = Vec::new();
+        for (role, number) in roles {
+            let Some(trial) = number.and_then(|number| self.trial(number)) else { continue };
+            match chosen.iter_mut().find(|(_, known)| known.entry.trial == trial.entry.trial) {
+                Some((roles, _)) => *roles = format!("{roles} and {role}"),
+                None => chosen.push((role.to_owned(), trial)),
+            }
+        }
+        chosen
+    }
+
+    fn measured(&self) -> impl Iterator<Item = (&Entry, &Observed)> {
+        valid(self.trials.iter().map(|trial| &trial.entry))
+    }
+}
+
+impl Trial {
+    fn read(entry: Entry, directory: &Directory, marked: &[u32], notes: &mut Vec<String>) -> Trial {
+        let folder = directory.trial_path(entry.trial);
+        let mut load = match folder.join("load.json").exists() {
+            true => noted(directory.load(&entry), notes),
+            false => None,
+        };
+        let p99 = load.as_ref().and_then(|load| interval(load.total.response_time.as_ref()?));
+        let cpu =
+            fs::read_to_string(folder.join("cpu.json")).ok().and_then(|text| Cpu::parse(&text));
+        if let Some(load) = load.as_mut().filter(|_| !marked.contains(&entry.trial)) {
+            forget_bulk(load);
+        }
+        Trial { entry, load, cpu, p99 }
+    }
+
+    pub(crate) fn valid(&self) -> bool {
+        self.entry.status == Status::Valid
+    }
+
+    /// A probe only tells where to begin.
+    pub(crate) fn probe(&self) -> bool {
+        self.entry.purpose == Purpose::Probe
+    }
+
+    /// How many response times its quantiles rest on.
+    pub(crate) fn samples(&self) -> u64 {
+        let times = self.load.as_ref().and_then(|load| load.total.response_time.as_ref());
+        let requests = self.entry.observed.as_ref().map_or(0, |observed| observed.requests);
+        times.map_or(requests, |times| times.count)
+    }
+
+    pub(crate) fn response_time(&self) -> Option<&Times> {
+        self.load.as_ref()?.total.response_time.as_ref()
+    }
+}
+
+/// CPU by component over all trials, the busiest first.
+pub(crate) fn components(trials: &[Trial]) -> Vec<String> {
+    let mut most: BTreeMap<&str, f64> = BTreeMap::new();
+    for (name, &cpu) in trials.iter().filter_map(|t| t.entry.observed.as_ref()).flat_map(|o| &o.cpu)
+    {
+        let known = most.entry(name).or_default();
+        *known = known.max(cpu);
+    }
+    let mut names: Vec<(&str, f64)> = most.into_iter().collect();
+    names.sort_by(|a, b| b.1.total_cmp(&a.1));
+    names.into_iter().map(|(name, _)| name.to_owned()).collect()
+}
+
+/// Until a run ended, the highest rate completed so far stands in for its maximum.
+fn maximum_so_far(journal: &[Entry]) -> Option<Maximum> {
+    let (entry, observed) =
+        valid(journal).max_by(|a, b| a.1.completed_per_s.total_cmp(&b.1.completed_per_s))?;
+    Some(Maximum {
+        rate_per_s: observed.completed_per_s,
+        offered_per_s: observed.offered_per_s,
+        trial: entry.trial,
+    })
+}
+
+fn capacity_so_far(journal: &[Entry]) -> Option<Capacity> {
+    let (entry, observed) = valid(journal)
+        .filter(|(_, observed)| observed.slo_met == Some(true))
+        .max_by(|a, b| a.1.offered_per_s.total_cmp(&b.1.offered_per_s))?;
+    Some(Capacity {
+        rate_per_s: observed.offered_per_s,
+        completed_per_s: observed.completed_per_s,
+        trial: entry.trial,
+        slo: "every SLO of the spec met".to_owned(),
+        missed_at_per_s: None,
+    })
+}
+
+fn valid<'a>(
+    journal: impl IntoIterator<Item = &'a Entry>,
+) -> impl Iterator<Item = (&'a Entry, &'a Observed)> {
+    journal
+        .into_iter()
+        .filter(|entry| entry.purpose == Purpose::Trial && entry.status == Status::Valid)
+        .filter_map(|entry| Some((entry, entry.observed.as_ref()?)))
+}
+
+fn lowest<'a>(measured: impl Iterator<Item = (&'a Entry, &'a Observed)>) -> Option<u32> {
+    measured
+        .min_by(|a, b| a.1.offered_per_s.total_cmp(&b.1.offered_per_s))
+        .map(|(entry, _)| entry.trial)
+}
+
+fn highest<'a>(measured: impl Iterator<Item = (&'a Entry, &'a Observed)>) -> Option<u32> {
+    measured
+        .max_by(|a, b| a.1.offered_per_s.total_cmp(&b.1.offered_per_s))
+        .map(|(entry, _)| entry.trial)
+}
+
+/// The trials that charts show in full.
+fn marked(journal: &[Entry], maximum: Option<&Maximum>, capacity: Option<&Capacity>) -> Vec<u32> {
+    let found = [maximum.map(|m| m.trial), capacity.map(|c| c.trial)];
+    let ends = [lowest(valid(journal)), highest(valid(journal))];
+    found.into_iter().chain(ends).flatten().collect()
+}
+
+fn interval(times: &Times) -> Option<(Nanos, Nanos)> {
+    quantile_interval(&times.histogram()?, Quantile::P99, CONFIDENCE)
+}
+
+/// A thousand trials fit into memory without what is drawn of four.
+fn forget_bulk(load: &mut Load) {
+    load.series = Vec::new();
+    load.targets = Vec::new();
+    let total = &mut load.total;
+    let times = [
+        &mut total.response_time,
+        &mut total.service_time,
+        &mut total.start_delay,
+        &mut total.lateness,
+        &mut total.backlog_delay,
+        &mut total.connect_time,
+    ];
+    for times in times.into_iter().flatten() {
+        times.histogram = String::new();
+    }
+}
+
+/// A file that cannot be read costs its figures, not the report.
+fn noted<T>(read: Result<T, Error>, notes: &mut Vec<String>) -> Option<T> {
+    read.map_err(|error| notes.push(error.to_string())).ok()
+}

@@ -1,0 +1,131 @@
+//! What stands behind the table of trials: gates, outcomes, and all percentiles.
+
+use results::Times;
+use results::load::Load;
+
+use super::{Cell, MOST_ROWS, Row, Table};
+use crate::run::{Run, Trial};
+use crate::text::{integer, time};
+
+/// Each gate's figure and its bound: what made a trial valid or not.
+pub(crate) fn gates(run: &Run) -> Table {
+    let mut table =
+        Table::new(&caption(run, "The gates of validity."), ["trial", "gate", "", "figure"]);
+    for (trial, load) in measured(run) {
+        for gate in &load.validity.gates {
+            let passed = if gate.passed { "✓ passed" } else { "✗ failed" };
+            table.push(Row::new(vec![
+                Cell::number(trial.entry.trial.to_string()),
+                Cell::words(gate.name.as_str()),
+                Cell::words(passed),
+                Cell::words(gate.figure.as_str()),
+            ]));
+        }
+    }
+    table
+}
+
+/// Requests by outcome: every intended one has exactly one.
+pub(crate) fn outcomes(run: &Run) -> Table {
+    let columns = [
+        "trial",
+        "seconds",
+        "intended",
+        "sent",
+        "completed",
+        "ok",
+        "failed",
+        "unfinished",
+        "dropped",
+        "reconnects",
+        "bytes sent",
+        "bytes received",
+        "outcomes",
+        "statuses",
+    ];
+    let mut table = Table::new(&caption(run, "Requests by outcome."), columns);
+    for (trial, load) in measured(run) {
+        let c = &load.total.counts;
+        let counts = [
+            c.intended,
+            c.sent,
+            c.completed,
+            c.ok,
+            c.failed,
+            c.unfinished,
+            c.dropped,
+            c.reconnects,
+            c.bytes_sent,
+            c.bytes_received,
+        ];
+        let mut cells = vec![
+            Cell::number(trial.entry.trial.to_string()),
+            Cell::number(format!("{:.2}", load.measured_s)),
+        ];
+        cells.extend(counts.map(|count| Cell::number(integer(count))));
+        cells.push(Cell::words(by_name(&load.total.outcomes)));
+        cells.push(Cell::words(by_name(&load.total.statuses)));
+        table.push(Row::new(cells));
+    }
+    table
+}
+
+/// Every percentile that was written, of response time and of service time.
+pub(crate) fn percentiles(run: &Run) -> Table {
+    let columns = [
+        "trial", "of", "samples", "mean", "min", "p50", "p75", "p90", "p95", "p99", "p99.9",
+        "p99.99", "p99.999", "max",
+    ];
+    let mut table = Table::new(&caption(run, "Percentiles."), columns);
+    for (trial, load) in measured(run) {
+        let total = &load.total;
+        let kinds = [("response", &total.response_time), ("service", &total.service_time)];
+        for (name, times) in kinds {
+            let Some(times) = times else { continue };
+            let mut cells = vec![
+                Cell::number(trial.entry.trial.to_string()),
+                Cell::words(name),
+                Cell::number(integer(times.count)),
+            ];
+            cells.extend(every_figure(times).map(|ns| Cell::number(time(ns))));
+            table.push(Row::new(cells));
+        }
+    }
+    table
+}
+
+fn every_figure(t: &Times) -> [u64; 11] {
+    [
+        t.mean_ns,
+        t.min_ns,
+        t.p50_ns,
+        t.p75_ns,
+        t.p90_ns,
+        t.p95_ns,
+        t.p99_ns,
+        t.p999_ns,
+        t.p9999_ns,
+        t.p99999_ns,
+        t.max_ns,
+    ]
+}
+
+fn measured(run: &Run) -> impl Iterator<Item = (&Trial, &Load)> {
+    run.trials.iter().filter_map(|trial| Some((trial, trial.load.as_ref()?))).take(MOST_ROWS)
+}
+
+fn caption(run: &Run, what: &str) -> String {
+    let all = run.trials.iter().filter(|trial| trial.load.is_some()).count();
+    match all <= MOST_ROWS {
+        true => what.to_owned(),
+        false => {
+            format!("{what} The first {MOST_ROWS} of {all} trials; trials/N/load.json has all.")
+        }
+    }
+}
+
+fn by_name(counts: &std::collections::BTreeMap<String, u64>) -> String {
+    let parts: Vec<String> =
+        counts.iter().map(|(name, count)| format!("{name} {}", integer(*count))).collect();
+    parts.join(", ")
+}

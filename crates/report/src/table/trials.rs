@@ -1,0 +1,149 @@
+//! The table of all attempted trials: what a reader checks the verdict against.
+
+use measure::estimate::{Support, beyond, support};
+use measure::quantity::grouped;
+use measure::{Nanos, Quantile};
+use results::journal::{Observed, Status};
+
+use super::{Cell, Row, Table};
+use crate::run::{Run, Trial, components};
+use crate::text;
+
+/// More components than this stand together as one: the busiest are those that matter.
+const MOST_COMPONENTS: usize = 6;
+
+pub(crate) fn table(run: &Run) -> Table {
+    let mut components = components(&run.trials);
+    let others = components.split_off(components.len().min(MOST_COMPONENTS));
+    let mut cpus = components.clone();
+    if !others.is_empty() {
+        cpus.push(text::count(others.len(), "other"));
+    }
+    let mut table = Table::new(CAPTION, columns(&cpus)).grouped(groups(cpus.len()));
+    for trial in &run.trials {
+        table.push(row(run, trial, &components, !others.is_empty()));
+    }
+    table
+}
+
+const CAPTION: &str = "Every attempt, in order. “Asked” is the rate asked of each target; all other \
+    rates are sums over the targets, per second. Response times count from the intended start. A \
+    quantile in grey has fewer than ten samples beyond it and says nothing.";
+
+fn columns(cpus: &[String]) -> Vec<String> {
+    let before = ["trial", "asked", "offered", "completed", "goodput", "failures"];
+    let times = ["p50", "p90", "p99", "p99.9", "max", "lateness p99", "hiccup p99"];
+    let after = ["bytes per answer", "status"];
+    before
+        .into_iter()
+        .chain(times)
+        .map(str::to_owned)
+        .chain(cpus.iter().cloned())
+        .chain(after.map(str::to_owned))
+        .collect()
+}
+
+fn groups(cpus: usize) -> Vec<(String, usize)> {
+    [("", 1), ("rate per second", 4), ("", 1), ("response time", 5), ("generator", 2)]
+        .into_iter()
+        .chain((0 < cpus).then_some(("CPUs used", cpus)))
+        .chain([("", 2)])
+        .map(|(name, width)| (name.to_owned(), width))
+        .collect()
+}
+
+fn row(run: &Run, trial: &Trial, components: &[String], others: bool) -> Row {
+    let entry = &trial.entry;
+    let observed = entry.observed.as_ref();
+    let rate = |of: fn(&Observed) -> f64| Cell::maybe(observed.map(|o| grouped(of(o))));
+    let mut cells = vec![
+        Cell::number(entry.trial.to_string()),
+        Cell::maybe(entry.asked_per_s.map(grouped)),
+        rate(|o| o.offered_per_s),
+        rate(|o| o.completed_per_s),
+        rate(|o| o.goodput_per_s),
+        Cell::maybe(observed.map(|o| text::integer(o.failures))),
+    ];
+    let samples = trial.samples();
+    cells.extend([
+        quantile(observed.and_then(|o| o.p50_ns), samples, Quantile::P50),
+        quantile(observed.and_then(|o| o.p90_ns), samples, Quantile::P90),
+        quantile(observed.and_then(|o| o.p99_ns), samples, Quantile::P99),
+        quantile(observed.and_then(|o| o.p999_ns), samples, Quantile::P999),
+    ]);
+    let time =
+        |of: fn(&Observed) -> Option<u64>| Cell::maybe(observed.and_then(of).map(text::time));
+    cells.extend([time(|o| o.max_ns), time(|o| o.lateness_p99_ns), time(|o| o.hiccup_p99_ns)]);
+    let cpu = |name: &String| observed.and_then(|o| o.cpu.get(name)).map(|cpu| format!("{cpu:.2}"));
+    cells.extend(components.iter().map(|name| Cell::maybe(cpu(name))));
+    if others {
+        let rest = observed.map(|o| {
+            o.cpu.iter().filter(|(name, _)| !components.contains(name)).map(|(_, c)| c).sum::<f64>()
+        });
+        cells.push(Cell::maybe(rest.map(|cpu| format!("{cpu:.2}"))));
+    }
+    cells.push(Cell::maybe(
+        observed.and_then(|o| o.bytes_per_answer).map(|bytes| format!("{bytes:.1}")),
+    ));
+    cells.push(Cell::words(status(trial)));
+    Row::new(cells).class(class(run, trial)).notes(notes(run, trial))
+}
+
+/// A quantile with its worth: greyed, with the count, if fewer than ten samples lie beyond.
+pub(crate) fn quantile(ns: Option<u64>, samples: u64, level: Quantile) -> Cell {
+    let Some(ns) = ns else { return Cell::maybe(None) };
+    let weak = support(samples, level) == Support::Unsupported;
+    let why = weak.then(|| format!("{} beyond", beyond(samples, level)));
+    Cell::number(Nanos(ns).to_string()).value(ns as f64).weak(why)
+}
+
+fn status(trial: &Trial) -> &'static str {
+    match (trial.probe(), trial.entry.status) {
+        (true, Status::Valid) => "○ probe",
+        (_, Status::Valid) => "✓ valid",
+        (_, Status::Invalid) => "✗ invalid",
+        (_, Status::Aborted) => "■ aborted",
+    }
+}
+
+fn class(run: &Run, trial: &Trial) -> &'static str {
+    match trial.entry.status {
+        Status::Valid if run.is_maximum(trial) || run.is_capacity(trial) => "found",
+        Status::Valid if trial.probe() => "probe",
+        Status::Valid => "",
+        Status::Invalid | Status::Aborted => "bad",
+    }
+}
+
+/// What the trial was to the search, then what was said of it.
+fn notes(run: &Run, trial: &Trial) -> Vec<String> {
+    let entry = &trial.entry;
+    let named = |name: &'static str, texts: &[String]| {
+        texts.iter().map(|text| format!("{name}: {text}")).collect::<Vec<_>>()
+    };
+    let limit = entry.observed.as_ref().and_then(|o| o.limited_by.clone());
+    let marks = marks(run, trial).join(" · ");
+    [
+        if marks.is_empty() { Vec::new() } else { vec![marks] },
+        named("why", &entry.reasons),
+        named("finding", &entry.findings),
+        named("limited by", limit.as_slice()),
+        named("warning", &entry.warnings),
+    ]
+    .concat()
+}
+
+fn marks(run: &Run, trial: &Trial) -> Vec<String> {
+    let entry = &trial.entry;
+    let observed = entry.observed.as_ref().filter(|_| !trial.probe());
+    let told = entry.findings.iter().any(|finding| finding.contains("saturated"));
+    let mut marks = Vec::new();
+    let mut say = |yes: bool, what: &str| marks.extend(yes.then(|| what.to_owned()));
+    say(run.is_maximum(trial), "maximum");
+    say(run.is_capacity(trial), "capacity");
+    say(observed.is_some_and(|o| o.slo_met == Some(false)), "SLO missed");
+    say(observed.is_some_and(|o| o.saturated && !told), "saturated");
+    say(1 < entry.attempt, &format!("attempt {}", entry.attempt));
+    say(1 < entry.repetition, &format!("repetition {}", entry.repetition));
+    marks
+}

@@ -1,0 +1,233 @@
+use std::fs;
+
+use measure::quantity::grouped;
+use results::answer::Verdict;
+use results::journal::Status;
+use results::manifest::State;
+
+use super::*;
+use crate::fixture::Fixture;
+use crate::text::time;
+
+/// Markup, a script, an attribute's end, a terminal's colours and a reversal of direction.
+const HOSTILE: &str = "</td></table></pre><script>alert(1)</script>\" onload='x' <img src=//evil> \u{1b}[31m \u{202e}";
+
+fn page(fixture: &Fixture) -> String {
+    render(&fixture.directory).unwrap()
+}
+
+/// The text between tags, which is what is left without any of them.
+fn words(page: &str) -> String {
+    let body = page.split_once("</head>").unwrap().1.split("<script>").next().unwrap();
+    let mut text = String::new();
+    for part in body.split('<').skip(1) {
+        text += part.split_once('>').unwrap().1;
+        text += " ";
+    }
+    text
+}
+
+#[test]
+fn a_sample_page_is_written_where_one_wants_to_look_at_it() {
+    let fixture = Fixture::sweep();
+    let path = write(&fixture.directory).unwrap();
+    let page = fs::read(&path).unwrap();
+    assert_eq!(page, render(&fixture.directory).unwrap().into_bytes());
+    assert!(path.ends_with("report.html"));
+    assert!(!fixture.directory.path().join("report.html.partial").exists());
+    if let Some(wanted) = std::env::var_os("REPORT_SAMPLE") {
+        fs::write(wanted, page).unwrap();
+    }
+}
+
+#[test]
+fn every_number_of_every_trial_stands_in_the_page() {
+    let fixture = Fixture::sweep();
+    let words = words(&page(&fixture));
+    for entry in &fixture.entries {
+        let Some(o) = &entry.observed else { continue };
+        let rates = [o.offered_per_s, o.completed_per_s, o.goodput_per_s].map(grouped);
+        let times =
+            [o.p50_ns, o.p90_ns, o.p99_ns, o.p999_ns, o.max_ns, o.lateness_p99_ns, o.hiccup_p99_ns];
+        let times = times.map(|ns| time(ns.unwrap()));
+        let cpu = o.cpu.values().map(|cpu| format!("{cpu:.2}"));
+        for number in rates.into_iter().chain(times).chain(cpu) {
+            assert!(words.contains(&format!(" {number} ")), "{number} of trial {}", entry.trial);
+        }
+    }
+}
+
+#[test]
+fn the_two_quantities_stand_apart_and_are_defined() {
+    let words = words(&page(&Fixture::sweep()));
+    let maximum = words.find("Maximum throughput").unwrap();
+    let capacity = words.find("Capacity under the SLO").unwrap();
+    let definition = words.find("whatever the response time").unwrap();
+    assert!(maximum < definition && definition < capacity);
+    assert!(words[capacity..].contains("p99 ≤ 100 ms and failures ≤ 0.1 %"));
+    assert!(words.contains("limited by  hotel, CPU 0.98 of 1"));
+}
+
+#[test]
+fn trials_that_count_for_nothing_are_kept_and_say_why() {
+    let fixture = Fixture::sweep();
+    let words = words(&page(&fixture));
+    assert!(words.contains("✗ invalid") && words.contains("generator late: lateness p99 1.90 ms"));
+    assert!(words.contains("■ aborted") && words.contains("hotel ended with signal 9"));
+    assert!(words.contains("17 of 19 trials valid; 1 not valid, kept and marked; 1 aborted"));
+    let marked = fixture.entries.iter().filter(|entry| entry.status != Status::Valid).count();
+    assert_eq!(page(&fixture).matches("<tr class=\"bad\">").count(), marked);
+}
+
+#[test]
+fn every_figure_has_a_summary_and_a_table() {
+    let page = page(&Fixture::sweep());
+    let figures: Vec<&str> = page.split("<figure ").skip(1).collect();
+    assert_eq!(figures.len(), 5, "completed, p99, percentiles, two trials by the second");
+    for figure in figures {
+        let figure = figure.split("</figure>").next().unwrap();
+        assert!(figure.contains("role=\"img\" aria-label=\""));
+        assert!(figure.contains("<desc>"));
+        assert!(figure.contains("<p>") && figure.contains("<details"));
+        assert!(5 <= figure.matches("<tr data-x=").count());
+        assert!(!figure.contains("NaN") && !figure.contains("inf"), "{figure}");
+    }
+}
+
+#[test]
+fn the_page_refers_to_nothing_outside_itself() {
+    let page = page(&Fixture::sweep());
+    for reference in ["src=", "href=", "url(", "@import", "<link", "<iframe", "fetch(", "import("] {
+        assert!(!page.contains(reference), "{reference}");
+    }
+    assert!(page.contains("default-src 'none'"));
+}
+
+#[test]
+fn thirty_trials_stay_below_two_hundred_kilobytes() {
+    let mut fixture = Fixture::sweep();
+    while fixture.entries.len() < 30 {
+        fixture.push(5_000.0 + 100.0 * fixture.entries.len() as f64, |_| {});
+    }
+    let size = page(&fixture).len();
+    assert!(size <= 200_000, "{size} bytes");
+    let script = include_str!("script.js").len();
+    assert!(script <= 10_240, "{script} bytes of script");
+}
+
+#[test]
+fn a_thousand_trials_stay_below_two_megabytes() {
+    let mut fixture = Fixture::new(|_| {});
+    fixture.repeat(1_000);
+    let page = page(&fixture);
+    assert!(page.len() <= 2_000_000, "{} bytes", page.len());
+    assert!(page.contains("<td>1000</td>"), "the table of trials holds the last one");
+    assert!(words(&page).contains("trials are drawn"));
+}
+
+#[test]
+fn foreign_text_stays_text_wherever_it_comes_from() {
+    let mut fixture = Fixture::new(|manifest| {
+        manifest.experiment = HOSTILE.into();
+        manifest.profile = Some(HOSTILE.into());
+        manifest.set = vec![HOSTILE.into()];
+        manifest.tool = HOSTILE.into();
+        manifest.binaries.insert(HOSTILE.into(), HOSTILE.into());
+    });
+    fixture.push(2_400.0, |entry| {
+        entry.reasons = vec![HOSTILE.into()];
+        entry.findings = vec![HOSTILE.into()];
+        entry.warnings = vec![HOSTILE.into()];
+        entry.observed.as_mut().unwrap().cpu.insert(HOSTILE.into(), 0.5);
+        entry.observed.as_mut().unwrap().limited_by = Some(HOSTILE.into());
+    });
+    let mut answer = fixture.answer(Verdict::NoAnswer);
+    answer.summary = HOSTILE.into();
+    answer.stopped_by = HOSTILE.into();
+    answer.limited_by = Some(HOSTILE.into());
+    answer.capacity.as_mut().unwrap().slo = HOSTILE.into();
+    fixture.directory.write_answer(&answer).unwrap();
+    let spec = format!("about: {HOSTILE}\n{HOSTILE}\n");
+    fixture.directory.write("spec.yaml", spec.as_bytes()).unwrap();
+    let mut environment = fixture.directory.environment().unwrap();
+    environment.kernel = Some(HOSTILE.into());
+    environment.roles.insert(HOSTILE.into(), HOSTILE.into());
+    fixture.directory.write_environment(&environment).unwrap();
+
+    let page = page(&fixture);
+    assert_eq!(page.matches("<script").count(), 1);
+    assert!(!page.contains("<img") && !page.contains("onload='x'"));
+    assert!(!page.contains('\u{1b}') && !page.contains('\u{202e}'));
+    assert!(20 <= page.matches("&lt;script&gt;alert(1)").count());
+}
+
+#[test]
+fn an_empty_directory_has_a_page_that_says_so() {
+    let words = words(&page(&Fixture::new(|_| {})));
+    assert!(words.contains("… Unfinished"));
+    assert!(words.contains("rests on 0 attempted trials so far"));
+    assert!(words.contains("Nothing was measured yet."));
+    assert!(words.contains("benchwright resume "));
+}
+
+#[test]
+fn a_killed_run_shows_what_it_had_and_calls_it_no_result() {
+    let mut fixture = Fixture::new(|_| {});
+    fixture.unfinished_sweep();
+    let page = page(&fixture);
+    let words = words(&page);
+    assert!(words.contains("… Unfinished") && words.contains("is no result"));
+    assert!(words.contains("so far"));
+    assert_eq!(page.matches("<figure ").count(), 5);
+}
+
+#[test]
+fn an_interrupted_run_tells_how_to_go_on() {
+    let mut fixture = Fixture::new(|manifest| manifest.state = State::Interrupted);
+    fixture.unfinished_sweep();
+    fixture.directory.write_answer(&fixture.answer(Verdict::Interrupted)).unwrap();
+    let words = words(&page(&fixture));
+    assert!(words.contains("‖ Interrupted") && words.contains("benchwright resume "));
+}
+
+#[test]
+fn a_finished_run_is_not_to_be_resumed() {
+    assert!(!words(&page(&Fixture::sweep())).contains("benchwright resume "));
+}
+
+#[test]
+fn a_file_that_was_changed_is_named_and_costs_only_its_own_figures() {
+    let mut fixture = Fixture::new(|_| {});
+    fixture.push(2_400.0, |entry| {
+        entry.files.insert("load.json".into(), "not its digest".into());
+    });
+    fixture.push(2_520.0, |_| {});
+    let words = words(&page(&fixture));
+    assert!(words.contains("✗ not shown: ") && words.contains("trials/1/load.json: changed since"));
+    assert!(words.contains(" 2,520 "));
+}
+
+#[test]
+fn figures_that_are_odd_do_not_stop_a_report() {
+    let mut fixture = Fixture::new(|_| {});
+    fixture.push(100.0, |entry| {
+        let observed = entry.observed.as_mut().unwrap();
+        (observed.offered_per_s, observed.completed_per_s) = (0.0, 0.0);
+        observed.p99_ns = Some(0);
+    });
+    let path = fixture.directory.trial_path(1).join("load.json");
+    let mut load: results::Load = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    for interval in &mut load.series {
+        (interval.t_s, interval.length_s, interval.p99_ns) = (0.0, 0.0, Some(0));
+    }
+    load.total.response_time.as_mut().unwrap().histogram = "no histogram".into();
+    fs::write(&path, serde_json::to_vec(&load).unwrap()).unwrap();
+    let page = page(&fixture);
+    assert!(!page.contains("NaN") && page.contains("<figure "));
+}
+
+#[test]
+fn equal_directories_have_equal_pages() {
+    let fixture = Fixture::sweep();
+    assert_eq!(page(&fixture), page(&fixture));
+}

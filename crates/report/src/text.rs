@@ -1,0 +1,126 @@
+//! Words and numbers for people, and the one gate through which foreign text enters a page.
+
+use std::fmt::{self, Display, Write};
+
+use measure::Nanos;
+use measure::quantity::grouped;
+
+#[cfg(test)]
+mod tests;
+
+/// Foreign text, harmless inside an element and inside a quoted attribute.
+pub(crate) struct Escaped<'a>(&'a str);
+
+/// Escapes what HTML reads as markup. Control characters, and those that reverse the direction of
+/// what follows, become a visible replacement: a log line must not rearrange the page.
+pub(crate) fn escape(text: &str) -> Escaped<'_> {
+    Escaped(text)
+}
+
+impl Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for c in self.0.chars() {
+            match c {
+                '&' => f.write_str("&amp;")?,
+                '<' => f.write_str("&lt;")?,
+                '>' => f.write_str("&gt;")?,
+                '"' => f.write_str("&quot;")?,
+                '\'' => f.write_str("&#39;")?,
+                '\n' | '\t' => f.write_char(c)?,
+                '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => f.write_char('\u{fffd}')?,
+                _ if c.is_control() => f.write_char('\u{fffd}')?,
+                _ => f.write_char(c)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `3,712/s`
+pub(crate) fn rate(per_s: f64) -> String {
+    format!("{}/s", grouped(per_s))
+}
+
+/// `45.6 ms`
+pub(crate) fn time(ns: u64) -> String {
+    Nanos(ns).to_string()
+}
+
+/// `86 %`, `99.4 %`: whole percents hide what matters near the whole. Of nothing there is no share.
+pub(crate) fn share(part: f64, whole: f64) -> String {
+    match part / whole * 100.0 {
+        percent if !percent.is_finite() => "–".to_owned(),
+        percent if (90.0..99.95).contains(&percent) => format!("{percent:.1} %"),
+        percent => format!("{percent:.0} %"),
+    }
+}
+
+/// `16`, `12,388,581`
+pub(crate) fn integer(n: u64) -> String {
+    if n < 100 { n.to_string() } else { grouped(n as f64) }
+}
+
+/// `1 trial`, `16 trials`
+pub(crate) fn count(n: usize, noun: &str) -> String {
+    let plural = if n == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", integer(n as u64))
+}
+
+/// `a, b and c`
+pub(crate) fn list(items: &[String]) -> String {
+    match items {
+        [] => String::new(),
+        [only] => only.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+/// A number on an axis: `0`, `0.5`, `2,500`.
+pub(crate) fn tick_number(x: f64) -> String {
+    match x {
+        _ if 100.0 <= x.abs() => grouped(x),
+        _ => decimal(x),
+    }
+}
+
+/// A time on an axis, given in nanoseconds: `200 µs`, `1 s`.
+pub(crate) fn tick_time(ns: f64) -> String {
+    match ns {
+        0.0 => "0".to_owned(),
+        _ if ns < 999.5 => format!("{} ns", decimal(ns)),
+        _ if ns < 999.5e3 => format!("{} µs", decimal(ns / 1e3)),
+        _ if ns < 999.5e6 => format!("{} ms", decimal(ns / 1e6)),
+        _ => format!("{} s", decimal(ns / 1e9)),
+    }
+}
+
+/// At most three decimals, and none that says nothing.
+fn decimal(x: f64) -> String {
+    let text = format!("{x:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// Seconds since 1970 as `2026-11-21 09:42 UTC` (Hinnant's civil-from-days).
+pub(crate) fn date(unix_s: u64) -> String {
+    let (days, second) = ((unix_s / 86_400) as i64, unix_s % 86_400);
+    let z = days + 719_468;
+    let era = z / 146_097;
+    let day_of_era = z % 146_097;
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
+    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    format!("{year}-{month:02}-{day:02} {:02}:{:02} UTC", second / 3600, second % 3600 / 60)
+}
+
+/// One argument as a POSIX shell takes it.
+pub(crate) fn shell_word(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}

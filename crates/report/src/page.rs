@@ -221,7 +221,7 @@ fn figures(run: &Run, out: &mut String) -> std::fmt::Result {
 }
 
 fn provenance(run: &Run, out: &mut String) -> std::fmt::Result {
-    out.push_str("<section><h2>Environment and provenance</h2>\n");
+    out.push_str("<section class=\"provenance\"><h2>Environment and provenance</h2>\n");
     fold(out, "Machine", &pairs(&machine(run)));
     fold(out, "Run", &pairs(&identity(run)));
     let spec = match run.spec.char_indices().nth(MOST_SPEC) {

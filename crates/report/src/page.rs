@@ -1,6 +1,7 @@
 //! The page from top to bottom: question, verdict, figures, trials, and what they rest on.
 
 use std::fmt::Write;
+use std::path::Path;
 
 use results::answer::Verdict;
 use results::journal::Status;
@@ -295,16 +296,18 @@ fn state(run: &Run) -> &'static str {
     }
 }
 
-/// How to run it again from the resolved spec, and how to go on where it stopped.
+/// How to run it again, and how to go on where it stopped. The resolved spec goes back to its own
+/// folder first, since that is where its relative paths begin.
 fn commands(run: &Run) -> String {
-    let folder = run.path.display().to_string();
-    let spec = shell_word(&format!("{folder}/spec.yaml"));
-    let resume = if run.unfinished() || run.manifest.state == State::Interrupted {
-        format!("benchwright resume {}\n", shell_word(&folder))
-    } else {
-        String::new()
+    let folder = shell_word(&run.path.display().to_string());
+    let spec = shell_word(&run.path.join("spec.yaml").display().to_string());
+    let again = Path::new(&run.manifest.spec_folder).join("again.yaml");
+    let again = shell_word(&again.display().to_string());
+    let resume = match run.unfinished() || run.manifest.state == State::Interrupted {
+        true => format!("benchwright resume {folder}\n"),
+        false => String::new(),
     };
-    format!("benchwright run {spec}\n{resume}benchwright report {}", shell_word(&folder))
+    format!("cp {spec} {again}\nbenchwright run {again}\n{resume}benchwright report {folder}")
 }
 
 fn data(run: &Run, out: &mut String) -> std::fmt::Result {

@@ -191,8 +191,12 @@ fn an_interrupted_run_tells_how_to_go_on() {
 }
 
 #[test]
-fn a_finished_run_is_not_to_be_resumed() {
-    assert!(!words(&page(&Fixture::sweep())).contains("benchwright resume "));
+fn a_finished_run_can_be_run_again_and_is_not_to_be_resumed() {
+    let words = words(&page(&Fixture::sweep()));
+    assert!(
+        words.contains("/spec.yaml experiments/again.yaml\nbenchwright run experiments/again.yaml")
+    );
+    assert!(!words.contains("benchwright resume "));
 }
 
 #[test]

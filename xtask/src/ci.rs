@@ -1,0 +1,126 @@
+//! Everything a change has to pass, in the order in which it is cheapest to fail.
+//!
+//! A failed step does not end the run: one run names all that is wrong. The time of each step is
+//! printed, since it is a figure of the product like any other.
+
+use std::io::{self, BufRead, BufReader};
+use std::process::Command;
+
+use measure::Nanos;
+
+use crate::{repository, skips, tidy, tools};
+
+#[cfg(test)]
+mod tests;
+
+/// What a step came to, and the lines of its output worth repeating at the end.
+struct Outcome {
+    passed: bool,
+    closing: Vec<String>,
+}
+
+type Step = (&'static str, fn() -> Outcome);
+
+const STEPS: [Step; 7] = [
+    ("tools", || tools::install().into()),
+    ("format", || cargo(&["fmt", "--all", "--check"]).into()),
+    ("clippy", || {
+        let what = ["clippy", "--locked", "--workspace", "--all-targets", "--"];
+        cargo(&[&what[..], &["-D", "warnings"]].concat()).into()
+    }),
+    ("build", || cargo(&["build", "--locked", "--release"]).into()),
+    ("build tests", || cargo(&["test", "--locked", "--workspace", "--no-run"]).into()),
+    ("test", test),
+    ("tidy", || tidy::run().into()),
+];
+
+/// Runs all steps and says whether every one of them passed.
+pub(crate) fn run() -> bool {
+    let begun = now();
+    let ended: Vec<_> = STEPS
+        .iter()
+        .map(|(name, step)| {
+            println!("\n── {name}");
+            let begun = now();
+            let outcome = step();
+            (*name, outcome, since(begun))
+        })
+        .collect();
+
+    println!("\n── done");
+    for line in ended.iter().flat_map(|(_, outcome, _)| &outcome.closing) {
+        println!("{line}");
+    }
+    println!();
+    for (name, outcome, took) in &ended {
+        println!("{}", row(name, *took, if outcome.passed { "" } else { "FAILED" }));
+    }
+    println!("{}", row("total", since(begun), ""));
+    ended.iter().all(|(_, outcome, _)| outcome.passed)
+}
+
+fn row(name: &str, took: Nanos, remark: &str) -> String {
+    format!("{name:<12} {:>9}  {remark}", took.to_string()).trim_end().to_owned()
+}
+
+/// Runs the tests, shows their output as it comes, and keeps cargo's own lines about results.
+fn test() -> Outcome {
+    let skipped = skips::File::create();
+    let mut command = repository::cargo();
+    command.args(["test", "--locked", "--workspace", "--no-fail-fast", "--color", "never"]);
+    command.env(skips::VARIABLE, skipped.path());
+
+    let mut closing = Vec::new();
+    let ended = each_line(command, |line| {
+        println!("{line}");
+        if tells_a_result(line) {
+            closing.push(line.to_owned());
+        }
+    });
+    let passed = ended.expect("cargo, which runs this chore, can be started and listened to");
+
+    let skips = skipped.read();
+    closing.extend(skips.lines().map(str::to_owned));
+    let refused = skips::refused(&skips, repository::in_ci(), skips::peers_are_given());
+    closing.extend(refused.iter().map(|skip| format!("not allowed in CI: {skip}")));
+    Outcome { passed: passed && refused.is_empty(), closing }
+}
+
+/// Whether a line of `cargo test` names a test program, its result, or a test which failed.
+fn tells_a_result(line: &str) -> bool {
+    line.starts_with("test result: ")
+        || line.trim_start().starts_with("Running ")
+        || line.starts_with("test ") && line.ends_with("FAILED")
+        || line.starts_with("error")
+}
+
+/// Starts `command` with both its streams in one pipe, hands over each line, and says whether it
+/// ended well.
+fn each_line(mut command: Command, mut line: impl FnMut(&str)) -> io::Result<bool> {
+    let (output, input) = io::pipe()?;
+    let mut child = command.stdout(input.try_clone()?).stderr(input).spawn()?;
+    drop(command); // It holds the writing ends; while one is open, the output never ends.
+    for bytes in BufReader::new(output).split(b'\n') {
+        line(&String::from_utf8_lossy(&bytes?));
+    }
+    Ok(child.wait()?.success())
+}
+
+fn cargo(arguments: &[&str]) -> bool {
+    repository::succeeds(repository::cargo().args(arguments))
+}
+
+impl From<bool> for Outcome {
+    fn from(passed: bool) -> Outcome {
+        Outcome { passed, closing: Vec::new() }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the steps take real time")]
+fn now() -> std::time::Instant {
+    std::time::Instant::now()
+}
+
+fn since(begun: std::time::Instant) -> Nanos {
+    Nanos::from_secs_f64((now() - begun).as_secs_f64())
+}

@@ -1,0 +1,38 @@
+use super::*;
+
+#[test]
+fn the_lines_repeated_at_the_end_are_cargos_own_about_results() {
+    let output = "   Compiling measure v0.1.0
+     Running unittests src/lib.rs (target/debug/deps/measure-1f)
+running 2 tests
+test time::tests::time_never_runs_backwards ... ok
+test time::tests::time_is_money ... FAILED
+test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out
+error: 1 target failed:";
+    let kept: Vec<&str> = output.lines().filter(|line| tells_a_result(line)).collect();
+    assert_eq!(
+        kept,
+        [
+            "     Running unittests src/lib.rs (target/debug/deps/measure-1f)",
+            "test time::tests::time_is_money ... FAILED",
+            "test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out",
+            "error: 1 target failed:",
+        ]
+    );
+}
+
+#[test]
+fn both_streams_are_read_in_order_until_the_last_writer_is_gone() {
+    let mut command = Command::new("sh");
+    command.args(["-c", "echo one; echo two >&2; (echo three) ; exit 4"]);
+    let mut lines = Vec::new();
+    let passed = each_line(command, |line| lines.push(line.to_owned())).unwrap();
+    assert_eq!(lines, ["one", "two", "three"]);
+    assert!(!passed);
+}
+
+#[test]
+fn a_row_has_a_name_a_time_and_a_remark_only_when_something_is_wrong() {
+    assert_eq!(row("clippy", Nanos::from_millis(12_340), ""), "clippy          12.3 s");
+    assert_eq!(row("test", Nanos::from_secs(150), "FAILED"), "test         2 min 30 s  FAILED");
+}

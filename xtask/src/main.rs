@@ -1,0 +1,43 @@
+//! The project's own chores, as `cargo xtask CHORE`: what continuous integration runs is what
+//! anybody runs.
+//!
+//! Nothing here is part of the product, and no chore needs more than cargo and the distribution.
+
+#![forbid(unsafe_code)]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore tells what it does")]
+
+mod ci;
+mod repository;
+mod skips;
+mod tidy;
+mod tools;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+cargo xtask CHORE
+
+  ci      everything a change has to pass, with the time of each step
+  tidy    layers against manifests, shipped specs, documents, sources
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words[..] {
+        ["ci"] => ended(ci::run()),
+        ["tidy"] => ended(tidy::run()),
+        ["help" | "--help" | "-h"] => {
+            print!("{USAGE}");
+            ExitCode::SUCCESS
+        }
+        _ => {
+            eprint!("{USAGE}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn ended(passed: bool) -> ExitCode {
+    if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

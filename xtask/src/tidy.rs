@@ -1,0 +1,63 @@
+//! What a compiler does not see: layers, documents, specs and small promises of the sources.
+//!
+//! Each check is a function from the tree of files to findings, so that the tests show on small
+//! trees that it fails. Nothing is repaired here, and no finding can be silenced.
+
+mod tree;
+
+mod documents;
+mod layers;
+mod manifest;
+mod sources;
+mod specs;
+
+use std::fmt;
+
+use tree::Tree;
+
+use crate::repository;
+
+#[cfg(test)]
+mod tests;
+
+/// One thing that is not as it should be, and what would mend it.
+#[derive(Debug, Eq, PartialEq)]
+struct Finding {
+    /// `path` or `path:line`, from the workspace's folder.
+    place: String,
+    what: String,
+}
+
+/// Checks the repository, prints every finding, and says whether there was none.
+pub(crate) fn run() -> bool {
+    let tree = Tree::read(repository::root()).expect("the repository can be read");
+    let mut findings = check(&tree);
+    findings.extend(specs::check(&tree, specs::plan));
+    for finding in &findings {
+        println!("{finding}");
+    }
+    println!("tidy: {} files, {} findings", tree.files().len(), findings.len());
+    findings.is_empty()
+}
+
+/// All checks which need nothing but the files.
+fn check(tree: &Tree) -> Vec<Finding> {
+    [layers::check, documents::check, sources::check].iter().flat_map(|check| check(tree)).collect()
+}
+
+impl Finding {
+    fn new(place: impl Into<String>, what: impl Into<String>) -> Finding {
+        Finding { place: place.into(), what: what.into() }
+    }
+
+    /// `index` counts lines from zero, as iterators do.
+    fn at(path: &str, index: usize, what: impl Into<String>) -> Finding {
+        Finding::new(format!("{path}:{}", index + 1), what)
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.what)
+    }
+}

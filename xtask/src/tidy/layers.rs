@@ -1,0 +1,156 @@
+//! The layer table of ARCHITECTURE.md against the manifests and the crates' own promises.
+//!
+//! A crate may use fewer of ours than the table allows; the outside dependencies and the places of
+//! unsafe code are exactly those listed, so that the table tells the truth in both directions.
+
+use std::collections::BTreeMap;
+
+use super::Finding;
+use super::manifest;
+use super::tree::{File, Tree};
+
+const DOCUMENT: &str = "ARCHITECTURE.md";
+const HEADING: &str = "| crate | may use (ours) | outside dependencies | unsafe |";
+
+/// One crate's line of the table.
+struct Row {
+    /// From zero.
+    line: usize,
+    ours: Vec<String>,
+    outside: Vec<String>,
+    unsafe_code: Vec<String>,
+}
+
+pub(super) fn check(tree: &Tree) -> Vec<Finding> {
+    let Some(document) = tree.file(DOCUMENT) else {
+        return vec![Finding::new(DOCUMENT, "is missing")];
+    };
+    let rows = rows(&document.text);
+    if rows.is_empty() {
+        return vec![Finding::new(DOCUMENT, format!("has no layer table headed `{HEADING}`"))];
+    }
+    let crates = crates(tree);
+    let mut findings = Vec::new();
+    for (name, row) in rows.iter().filter(|(name, _)| !crates.contains_key(name.as_str())) {
+        findings.push(Finding::at(DOCUMENT, row.line, format!("there is no crate `{name}`")));
+    }
+    for (name, manifest) in &crates {
+        findings.extend(package(name, manifest));
+        match rows.get(*name) {
+            Some(row) => {
+                findings.extend(dependencies(name, manifest, row, &crates));
+                findings.extend(unsafe_code(tree, manifest, row));
+            }
+            None => findings.push(Finding::new(&manifest.path, "is not in the layer table")),
+        }
+    }
+    findings
+}
+
+/// The crates by the names of their folders.
+fn crates(tree: &Tree) -> BTreeMap<&str, &File> {
+    tree.files()
+        .iter()
+        .filter_map(|file| {
+            let folder = file.path.strip_suffix("/Cargo.toml")?;
+            Some((folder.strip_prefix("crates/").unwrap_or(folder), file))
+        })
+        .collect()
+}
+
+fn rows(document: &str) -> BTreeMap<String, Row> {
+    let lines = document.lines().enumerate();
+    lines
+        .skip_while(|(_, line)| !line.starts_with(HEADING))
+        .skip(2)
+        .take_while(|(_, line)| line.starts_with('|'))
+        .filter_map(|(line, text)| {
+            let mut cells = text.trim_matches('|').split('|').map(names);
+            let name = cells.next()?.into_iter().next()?;
+            let (ours, outside, unsafe_code) = (cells.next()?, cells.next()?, cells.next()?);
+            Some((name, Row { line, ours, outside, unsafe_code }))
+        })
+        .collect()
+}
+
+/// `` `a`, b `` are two names, `–` is none.
+fn names(cell: &str) -> Vec<String> {
+    let names = cell.split(',').map(|name| name.trim().trim_matches('`').to_owned());
+    names.filter(|name| !name.is_empty() && name != "–").collect()
+}
+
+/// Every package is named as its folder, licensed, and under the workspace's lints.
+fn package(name: &str, manifest: &File) -> Vec<Finding> {
+    let wants = [
+        ("package", "name", format!("\"{name}\"")),
+        ("package", "license", "workspace = true".to_owned()),
+        ("lints", "workspace", "true".to_owned()),
+    ];
+    wants
+        .into_iter()
+        .filter(|(table, key, want)| manifest::value(&manifest.text, table, key) != Some(want))
+        .map(|(table, key, want)| {
+            Finding::new(&manifest.path, format!("[{table}] has to say `{key}`: `{want}`"))
+        })
+        .collect()
+}
+
+fn dependencies(
+    name: &str,
+    manifest: &File,
+    row: &Row,
+    crates: &BTreeMap<&str, &File>,
+) -> Vec<Finding> {
+    let used = manifest::dependencies(&manifest.text);
+    let (ours, outside): (Vec<&str>, Vec<&str>) =
+        used.into_iter().partition(|used| crates.contains_key(used));
+    let mut findings = Vec::new();
+    for used in ours.iter().filter(|used| !row.ours.iter().any(|allowed| allowed == *used)) {
+        let what = format!("{name} may not use `{used}`: {DOCUMENT} allows {}", list(&row.ours));
+        findings.push(Finding::new(&manifest.path, what));
+    }
+    for used in outside.iter().filter(|used| !row.outside.iter().any(|listed| listed == *used)) {
+        let what = format!("{name} uses `{used}`, which {DOCUMENT} does not list");
+        findings.push(Finding::new(&manifest.path, what));
+    }
+    for listed in row.outside.iter().filter(|listed| !outside.contains(&listed.as_str())) {
+        let what = format!("{name} does not use `{listed}`: take it out of the table");
+        findings.push(Finding::at(DOCUMENT, row.line, what));
+    }
+    findings
+}
+
+/// The last column says `forbid` (each root of the crate forbids it), `deny` (the workspace's
+/// lint, and nothing lifts it), or the files which lift it.
+fn unsafe_code(tree: &Tree, manifest: &File, row: &Row) -> Vec<Finding> {
+    let folder = manifest.path.trim_end_matches("Cargo.toml");
+    let sources = || tree.files().iter().filter(|file| file.path.starts_with(folder));
+    let mut findings = Vec::new();
+    if row.unsafe_code == ["forbid"] {
+        let roots = ["lib", "main"].map(|name| format!("{folder}src/{name}.rs"));
+        for root in sources().filter(|file| roots.contains(&file.path)) {
+            if !root.text.contains("#![forbid(unsafe_code)]") {
+                findings.push(Finding::new(&root.path, "has to say `#![forbid(unsafe_code)]`"));
+            }
+        }
+    }
+    let lifting: Vec<&String> = sources()
+        .filter(|file| file.text.contains(concat!("expect(", "unsafe_code")))
+        .map(|file| &file.path)
+        .collect();
+    for path in lifting.iter().filter(|path| !row.unsafe_code.contains(path)) {
+        let what = format!("lifts `unsafe_code`, which {DOCUMENT} does not list");
+        findings.push(Finding::new(*path, what));
+    }
+    for path in row.unsafe_code.iter().filter(|path| path.contains('/')) {
+        if !lifting.contains(&path) {
+            let what = format!("{path} does not lift `unsafe_code`: take it out of the table");
+            findings.push(Finding::at(DOCUMENT, row.line, what));
+        }
+    }
+    findings
+}
+
+fn list(names: &[String]) -> String {
+    if names.is_empty() { "nothing of ours".to_owned() } else { names.join(", ") }
+}

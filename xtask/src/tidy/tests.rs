@@ -1,0 +1,265 @@
+use super::*;
+
+const TABLE: &str = "\
+# Architecture
+
+| crate | may use (ours) | outside dependencies | unsafe |
+|---|---|---|---|
+| `base` | – | – | forbid |
+| `net` | `base` | `libc` | `crates/net/src/lib.rs` |
+| `xtask` | – | – | deny |
+";
+
+const BASE: &str = "\
+[package]
+name = \"base\"
+license.workspace = true
+
+[lints]
+workspace = true
+
+[dev-dependencies]
+tempfile.workspace = true
+";
+
+const NET: &str = "\
+[package]
+name = \"net\"
+license.workspace = true
+
+[lints]
+workspace = true
+
+[dependencies]
+base.workspace = true
+libc = { workspace = true, features = [
+    \"extra\",
+] }
+";
+
+const XTASK: &str = "\
+[package]
+name = \"xtask\"
+license.workspace = true
+
+[lints]
+workspace = true
+";
+
+/// A tree which every check finds in order.
+const ORDER: [(&str, &str); 9] = [
+    ("ARCHITECTURE.md", TABLE),
+    ("Cargo.toml", "[workspace.package]\nlicense = \"Apache-2.0\"\n"),
+    ("LICENSE", "Apache License\n"),
+    ("crates/base/Cargo.toml", BASE),
+    ("crates/base/src/lib.rs", "#![forbid(unsafe_code)]\n"),
+    ("crates/net/Cargo.toml", NET),
+    ("crates/net/src/lib.rs", concat!("#![expect(", "unsafe_code, reason = \"calls\")]\n")),
+    ("experiments/hello.yaml", "name: hello\nprofiles:\n  ci:\n    budget: 1\n  long: {}\nx: 1\n"),
+    ("xtask/Cargo.toml", XTASK),
+];
+
+/// What is found when `path` has this text instead, or besides.
+fn findings(path: &str, text: &str) -> Vec<String> {
+    let mut files: Vec<(&str, &str)> =
+        ORDER.into_iter().filter(|(other, _)| *other != path).collect();
+    files.push((path, text));
+    check(&Tree::of(&files)).iter().map(Finding::to_string).collect()
+}
+
+#[test]
+fn this_repository_is_in_order() {
+    let tree = Tree::read(repository::root()).unwrap();
+    let findings: Vec<String> = check(&tree).iter().map(Finding::to_string).collect();
+    assert!(findings.is_empty(), "\n{}\n", findings.join("\n"));
+}
+
+#[test]
+fn nothing_is_found_where_all_is_in_order() {
+    assert_eq!(check(&Tree::of(&ORDER)), []);
+}
+
+#[test]
+fn a_dependency_of_ours_that_leaves_the_layer_table_is_found() {
+    assert_eq!(
+        findings(
+            "crates/base/Cargo.toml",
+            &format!("{BASE}[dependencies]\nnet.workspace = true\n")
+        ),
+        ["crates/base/Cargo.toml: base may not use `net`: ARCHITECTURE.md allows nothing of ours"]
+    );
+}
+
+#[test]
+fn an_outside_dependency_that_is_not_listed_is_found_in_every_spelling() {
+    for spelling in [
+        "[dependencies]\nserde.workspace = true",
+        "[dependencies]\nserde = \"1\"",
+        "[dependencies]\n\"serde\" = { version = \"1\" }",
+        "[dependencies.serde]\nversion = \"1\"",
+        "[target.'cfg(unix)'.dependencies]\nserde.workspace = true",
+        "[target.'cfg(unix)'.dependencies.serde]\nworkspace = true",
+        "[build-dependencies]\nserde.workspace = true",
+    ] {
+        assert_eq!(
+            findings("crates/base/Cargo.toml", &format!("{BASE}{spelling}\n")),
+            ["crates/base/Cargo.toml: base uses `serde`, which ARCHITECTURE.md does not list"],
+            "{spelling}"
+        );
+    }
+}
+
+#[test]
+fn a_listed_dependency_that_is_not_used_is_found() {
+    assert_eq!(
+        findings("crates/net/Cargo.toml", NET.split("libc").next().unwrap()),
+        ["ARCHITECTURE.md:6: net does not use `libc`: take it out of the table"]
+    );
+}
+
+#[test]
+fn the_crates_of_the_table_are_those_that_exist() {
+    let without = TABLE.replace("| `base` | – | – | forbid |\n", "| kv | – | – | deny |\n");
+    assert_eq!(
+        findings("ARCHITECTURE.md", &without),
+        [
+            "ARCHITECTURE.md:5: there is no crate `kv`",
+            "crates/base/Cargo.toml: is not in the layer table",
+        ]
+    );
+}
+
+#[test]
+fn a_document_without_the_table_is_found() {
+    let found = findings("ARCHITECTURE.md", "# Architecture\n");
+    assert!(found[0].starts_with("ARCHITECTURE.md: has no layer table"), "{found:?}");
+}
+
+#[test]
+fn unsafe_code_stands_only_where_the_table_says() {
+    let lifting = concat!("#![forbid(unsafe_code)]\n#[expect(", "unsafe_code, reason = \"?\")]\n");
+    assert_eq!(
+        findings("crates/base/src/lib.rs", lifting),
+        ["crates/base/src/lib.rs: lifts `unsafe_code`, which ARCHITECTURE.md does not list"]
+    );
+    assert_eq!(
+        findings("crates/base/src/lib.rs", "//! Nothing.\n"),
+        ["crates/base/src/lib.rs: has to say `#![forbid(unsafe_code)]`"]
+    );
+    let expected = "ARCHITECTURE.md:6: crates/net/src/lib.rs does not lift `unsafe_code`: \
+                    take it out of the table";
+    assert_eq!(findings("crates/net/src/lib.rs", "//! Nothing.\n"), [expected]);
+}
+
+#[test]
+fn a_package_without_a_license_or_outside_the_lints_is_found() {
+    assert_eq!(
+        findings("xtask/Cargo.toml", "[package]\nname = \"xtask\"\n"),
+        [
+            "xtask/Cargo.toml: [package] has to say `license`: `workspace = true`",
+            "xtask/Cargo.toml: [lints] has to say `workspace`: `true`",
+        ]
+    );
+}
+
+#[test]
+fn a_document_that_names_a_file_which_does_not_exist_is_found() {
+    assert_eq!(
+        findings("README.md", "See `crates/net/src/lib.rs`\nand `crates/net/src/gone.rs`.\n"),
+        ["README.md:2: there is no `crates/net/src/gone.rs`"]
+    );
+    assert_eq!(
+        findings("README.md", "```sh\ntarget/x.sh && benchwright run experiments/gone.yaml\n```\n"),
+        ["README.md:2: there is no `experiments/gone.yaml`"]
+    );
+}
+
+#[test]
+fn only_what_can_be_a_path_of_ours_is_taken_for_one() {
+    let text = "`text/html`, `http://a/b.html`, `trials/<number>/load.json`, `/etc/hosts.txt`, \
+                `10/s`, `1.5/2.5`, `lib.rs`, and crates/gone.rs in prose\n";
+    assert_eq!(findings("README.md", text), [""; 0]);
+}
+
+#[test]
+fn a_link_that_leads_nowhere_is_found() {
+    let text = "[a](../LICENSE) [b](../crates/net) [c](https://example.org/x) [d](#here)\n\
+                # Here\n\
+                [e](gone.md) [f](../ARCHITECTURE.md#architecture) [g](#there) [h](../../x.md)\n";
+    assert_eq!(
+        findings("docs/guide.md", text),
+        [
+            "docs/guide.md:3: the link `gone.md` leads nowhere",
+            "docs/guide.md:3: the link `#there` leads nowhere",
+            "docs/guide.md:3: the link `../../x.md` leads nowhere",
+        ]
+    );
+}
+
+#[test]
+fn a_spec_that_does_not_plan_is_found_with_what_was_said() {
+    let refuse = |_: &str, profile: Option<&str>| match profile {
+        Some("long") => Err("unknown field `budgte`".to_owned()),
+        _ => Ok(()),
+    };
+    assert_eq!(
+        specs::check(&Tree::of(&ORDER), refuse),
+        [Finding::new(
+            "experiments/hello.yaml",
+            "does not plan with profile long:\nunknown field `budgte`"
+        )]
+    );
+}
+
+#[test]
+fn a_spec_is_planned_as_it_stands_and_with_each_profile() {
+    let asked = std::cell::RefCell::new(Vec::new());
+    specs::check(&Tree::of(&ORDER), |spec, profile| {
+        asked.borrow_mut().push(format!("{spec} {profile:?}"));
+        Ok(())
+    });
+    assert_eq!(
+        asked.into_inner(),
+        [
+            "experiments/hello.yaml None",
+            "experiments/hello.yaml Some(\"ci\")",
+            "experiments/hello.yaml Some(\"long\")",
+        ]
+    );
+}
+
+#[test]
+fn what_is_unfinished_silenced_or_bound_to_one_machine_is_found() {
+    for (line, expected) in [
+        (concat!("    todo", "!()"), "finish it, or leave it out"),
+        (concat!("#[", "ignore]"), "see CONTRIBUTING.md"),
+        (concat!("#[", "allow(dead_code)]"), "use #[expect("),
+        ("let x = 1; ", "space at the end of the line"),
+        (concat!("let x = \"/", "home/me/x\";"), "is one machine's"),
+    ] {
+        let found = findings("crates/net/src/x.rs", line);
+        assert_eq!(found.len(), 1, "{line} {found:?}");
+        assert!(found[0].starts_with("crates/net/src/x.rs:1: "), "{found:?}");
+        assert!(found[0].contains(expected), "{found:?}");
+    }
+    assert_eq!(findings("crates/net/src/x.rs", "https://host/home/x ../work/x"), [""; 0]);
+}
+
+#[test]
+fn a_file_that_is_too_long_or_too_large_is_found() {
+    assert_eq!(
+        findings("crates/net/src/x.rs", &"\n".repeat(901)),
+        ["crates/net/src/x.rs: has 901 lines, over 900: is it one thing?"]
+    );
+    assert_eq!(
+        findings("docs/picture.png", &"x".repeat((1 << 20) + 1)),
+        ["docs/picture.png: has 1048577 bytes, over 1 MiB"]
+    );
+}
+
+#[test]
+fn a_missing_license_is_found() {
+    let files: Vec<(&str, &str)> =
+        ORDER.into_iter().filter(|(path, _)| *path != "LICENSE").collect();
+    assert_eq!(check(&Tree::of(&files)), [Finding::new("LICENSE", "is missing")]);
+}

@@ -1,0 +1,75 @@
+//! What the tests need from the distribution, installed where that is possible.
+//!
+//! Only what is missing is installed, and only as root; nobody else is asked for a password.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::repository;
+
+/// A package of Debian and what shows that it is there, under whatever name it came.
+struct Package {
+    name: &'static str,
+    proof: Proof,
+}
+
+enum Proof {
+    /// A program in one of the folders of `PATH`.
+    Program(&'static str),
+    File(&'static str),
+}
+
+const PACKAGES: [Package; 3] = [
+    Package { name: "wrk", proof: Proof::Program("wrk") },
+    Package { name: "lua-socket", proof: Proof::File("/usr/share/lua/5.1/socket.lua") },
+    Package { name: "chromium", proof: Proof::Program("chromium") },
+];
+
+/// Installs what is missing. In continuous integration it must then be there; elsewhere the tests
+/// that need it say that they were skipped.
+pub(crate) fn install() -> bool {
+    let wanted = missing();
+    if !wanted.is_empty() && is_root() {
+        println!("installing {}", wanted.join(", "));
+        apt_get(&wanted);
+    }
+    let missing = missing();
+    if missing.is_empty() {
+        println!("all present: {}", PACKAGES.map(|package| package.name).join(", "));
+    } else {
+        println!("missing: {0}; install with: apt-get install {0}", missing.join(" "));
+    }
+    missing.is_empty() || !repository::in_ci()
+}
+
+fn missing() -> Vec<&'static str> {
+    PACKAGES.iter().filter(|package| !package.proof.holds()).map(|package| package.name).collect()
+}
+
+/// Failures need no handling: what counts is what is there afterwards.
+fn apt_get(packages: &[&str]) {
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new("apt-get");
+        command.args(arguments).env("DEBIAN_FRONTEND", "noninteractive");
+        repository::succeeds(&mut command)
+    };
+    let _ = run(&["update", "-q"])
+        && run(&[&["install", "-q", "-y", "--no-install-recommends"], packages].concat());
+}
+
+/// The owner of our own entry in `/proc` is the user we act as.
+fn is_root() -> bool {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
+}
+
+impl Proof {
+    fn holds(&self) -> bool {
+        match self {
+            Proof::File(path) => Path::new(path).exists(),
+            Proof::Program(name) => std::env::var_os("PATH").is_some_and(|path| {
+                std::env::split_paths(&path).any(|folder| folder.join(name).is_file())
+            }),
+        }
+    }
+}

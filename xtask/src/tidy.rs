@@ -32,7 +32,11 @@ struct Finding {
 pub(crate) fn run() -> bool {
     let tree = Tree::read(repository::root()).expect("the repository can be read");
     let mut findings = check(&tree);
-    findings.extend(specs::check(&tree, specs::plan));
+    if specs::build() {
+        findings.extend(specs::check(&tree, specs::plan));
+    } else {
+        findings.push(Finding::new("experiments", "no spec can be planned: the build failed"));
+    }
     for finding in &findings {
         println!("{finding}");
     }

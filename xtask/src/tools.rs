@@ -7,6 +7,9 @@ use std::process::Command;
 
 use crate::repository;
 
+#[cfg(test)]
+mod tests;
+
 /// A package of Debian and what shows that it is there, under whatever name it came.
 struct Package {
     name: &'static str,
@@ -50,11 +53,11 @@ fn missing() -> Vec<&'static str> {
 fn apt_get(packages: &[&str]) {
     let run = |arguments: &[&str]| {
         let mut command = Command::new("apt-get");
-        command.args(arguments).env("DEBIAN_FRONTEND", "noninteractive");
-        repository::succeeds(&mut command)
+        command.args(["-q", "-o", "DPkg::Lock::Timeout=120"]).args(arguments);
+        repository::succeeds(command.env("DEBIAN_FRONTEND", "noninteractive"))
     };
-    let _ = run(&["update", "-q"])
-        && run(&[&["install", "-q", "-y", "--no-install-recommends"], packages].concat());
+    run(&["update"]);
+    run(&[&["install", "-y", "--no-install-recommends"], packages].concat());
 }
 
 /// The owner of our own entry in `/proc` is the user we act as.

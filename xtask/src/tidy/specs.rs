@@ -24,7 +24,12 @@ pub(super) fn check(
     findings
 }
 
-/// `benchwright plan`, from the build that the README's first command makes.
+/// The build that the README's first command makes; none is needed where it was made.
+pub(super) fn build() -> bool {
+    repository::succeeds(repository::cargo().args(["build", "--locked", "--release"]))
+}
+
+/// `benchwright plan`, from that build.
 pub(super) fn plan(spec: &str, profile: Option<&str>) -> Result<(), String> {
     let mut command = repository::cargo();
     command.args(["run", "--quiet", "--locked", "--release", "--bin", "benchwright", "--"]);

@@ -1,0 +1,13 @@
+use super::*;
+
+#[test]
+fn a_program_is_there_if_a_folder_of_the_path_holds_it() {
+    assert!(Proof::Program("sh").holds());
+    assert!(!Proof::Program("no-program-has-this-name").holds());
+}
+
+#[test]
+fn a_file_is_there_if_it_exists() {
+    assert!(Proof::File("/proc/self/status").holds());
+    assert!(!Proof::File("/proc/self/no-such-file").holds());
+}

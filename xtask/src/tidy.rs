@@ -21,7 +21,7 @@ use crate::repository;
 mod tests;
 
 /// One thing that is not as it should be, and what would mend it.
-#[derive(Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 struct Finding {
     /// `path` or `path:line`, from the workspace's folder.
     place: String,

@@ -124,31 +124,43 @@ fn dependencies(
 /// lint, and nothing lifts it), or the files which lift it.
 fn unsafe_code(tree: &Tree, manifest: &File, row: &Row) -> Vec<Finding> {
     let folder = manifest.path.trim_end_matches("Cargo.toml");
-    let sources = || tree.files().iter().filter(|file| file.path.starts_with(folder));
-    let mut findings = Vec::new();
-    if row.unsafe_code == ["forbid"] {
-        let roots = ["lib", "main"].map(|name| format!("{folder}src/{name}.rs"));
-        for root in sources().filter(|file| roots.contains(&file.path)) {
-            if !root.text.contains("#![forbid(unsafe_code)]") {
-                findings.push(Finding::new(&root.path, "has to say `#![forbid(unsafe_code)]`"));
-            }
-        }
+    let sources: Vec<&File> =
+        tree.files().iter().filter(|file| file.path.starts_with(folder)).collect();
+    let said: Vec<&str> = row.unsafe_code.iter().map(String::as_str).collect();
+    match said[..] {
+        ["forbid"] => [forbidden(&sources, folder), lifted(&sources, row, &[])].concat(),
+        ["deny"] => lifted(&sources, row, &[]),
+        _ => lifted(&sources, row, &said),
     }
-    let lifting: Vec<&String> = sources()
-        .filter(|file| file.text.contains(concat!("expect(", "unsafe_code")))
-        .map(|file| &file.path)
-        .collect();
-    for path in lifting.iter().filter(|path| !row.unsafe_code.contains(path)) {
-        let what = format!("lifts `unsafe_code`, which {DOCUMENT} does not list");
-        findings.push(Finding::new(*path, what));
-    }
-    for path in row.unsafe_code.iter().filter(|path| path.contains('/')) {
-        if !lifting.contains(&path) {
-            let what = format!("{path} does not lift `unsafe_code`: take it out of the table");
-            findings.push(Finding::at(DOCUMENT, row.line, what));
-        }
-    }
-    findings
+}
+
+fn forbidden(sources: &[&File], folder: &str) -> Vec<Finding> {
+    let roots = ["lib", "main"].map(|name| format!("{folder}src/{name}.rs"));
+    let is_open = |file: &&&File| {
+        roots.contains(&file.path) && !file.text.contains("#![forbid(unsafe_code)]")
+    };
+    let what = "has to say `#![forbid(unsafe_code)]`";
+    sources.iter().filter(is_open).map(|root| Finding::new(&root.path, what)).collect()
+}
+
+/// The files which lift the lint are those which `listed` names.
+fn lifted(sources: &[&File], row: &Row, listed: &[&str]) -> Vec<Finding> {
+    let lifting: Vec<&str> =
+        sources.iter().filter(|file| lifts(&file.text)).map(|file| file.path.as_str()).collect();
+    let unlisted = lifting.iter().filter(|path| !listed.contains(path)).map(|path| {
+        Finding::new(*path, format!("lifts `unsafe_code`, which {DOCUMENT} does not list"))
+    });
+    let idle = listed.iter().filter(|path| !lifting.contains(path)).map(|path| {
+        let what = format!("{path} does not lift `unsafe_code`: take it out of the table");
+        Finding::at(DOCUMENT, row.line, what)
+    });
+    unlisted.chain(idle).collect()
+}
+
+/// However the attribute is broken into lines.
+fn lifts(source: &str) -> bool {
+    let source: String = source.split_whitespace().collect();
+    source.contains(concat!("expect(", "unsafe_code"))
 }
 
 fn list(names: &[String]) -> String {

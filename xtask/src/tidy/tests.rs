@@ -152,6 +152,24 @@ fn unsafe_code_stands_only_where_the_table_says() {
 }
 
 #[test]
+fn an_attribute_in_several_lines_lifts_all_the_same() {
+    let lifting = concat!("#[expect(\n    ", "unsafe_code,\n    reason = \"calls\"\n)]\n");
+    assert_eq!(findings("crates/net/src/lib.rs", lifting), [""; 0]);
+    assert_eq!(
+        findings("xtask/src/main.rs", lifting),
+        ["xtask/src/main.rs: lifts `unsafe_code`, which ARCHITECTURE.md does not list"]
+    );
+}
+
+#[test]
+fn a_word_that_the_last_column_does_not_know_is_found() {
+    assert_eq!(
+        findings("ARCHITECTURE.md", &TABLE.replace("forbid", "forbidden")),
+        ["ARCHITECTURE.md:5: forbidden does not lift `unsafe_code`: take it out of the table"]
+    );
+}
+
+#[test]
 fn a_package_without_a_license_or_outside_the_lints_is_found() {
     assert_eq!(
         findings("xtask/Cargo.toml", "[package]\nname = \"xtask\"\n"),

@@ -1,0 +1,20 @@
+//! The load engine: when, what, where, what for.
+//!
+//! Start with [`shard`], where one request lives from its intended time to its outcome. The engine
+//! knows nothing of trials or experiments, and nothing here performs I/O but through `net`.
+#![forbid(unsafe_code)]
+
+pub mod driver;
+mod hiccup;
+pub mod measurement;
+pub mod observe;
+mod outstanding;
+pub mod pacing;
+pub mod reference;
+pub mod shard;
+pub mod validity;
+
+pub use driver::{Done, Driver, Fault, Next, Outcome, Seat, Token};
+pub use measurement::{Measurement, measure};
+pub use pacing::{Law, Pacing};
+pub use shard::Shard;

@@ -1,0 +1,54 @@
+use super::*;
+
+const MS: fn(u64) -> Instant = |ms| Instant(ms * 1_000_000);
+
+fn recorder() -> Recorder {
+    let window = Window { start: MS(1_000), end: MS(3_000) };
+    let mut recorder = Recorder::new(1, Nanos::SECOND, None);
+    recorder.begin(MS(0), window);
+    recorder
+}
+
+fn completion(intended: u64, done: u64, outcome: Outcome) -> Completion {
+    let start = Some(Start { room: MS(0), sent: MS(intended) });
+    Completion { target: 0, intended: MS(intended), start, done: MS(done), outcome, status: 200 }
+}
+
+#[test]
+fn only_what_was_intended_in_the_window_counts_and_only_what_ends_in_it_is_a_rate() {
+    let mut recorder = recorder();
+    for (intended, done) in [(900, 1_100), (1_500, 1_600), (2_900, 3_100), (3_000, 3_200)] {
+        recorder.intended(0, MS(intended));
+        recorder.completed(&completion(intended, done, Outcome::Ok));
+    }
+    let part = &recorder.finish(MS(4_000)).parts[0];
+    assert_eq!((part.intended, part.outcome(Outcome::Ok)), (2, 2));
+    assert_eq!(part.completed_inside, 2);
+    assert_eq!(part.response.count(), 2);
+}
+
+#[test]
+fn the_intervals_sum_up_to_the_totals() {
+    let mut recorder = recorder();
+    for ms in (0..4_000).step_by(10) {
+        recorder.intended(0, MS(ms));
+        let outcome = if ms % 100 == 0 { Outcome::Status } else { Outcome::Ok };
+        recorder.completed(&completion(ms, ms + 5, outcome));
+        recorder.turn(MS(ms + 5), Turn::default());
+    }
+    let recorded = recorder.finish(MS(4_000));
+    let part = &recorded.parts[0];
+    let sum = |figure: fn(&Interval) -> u64| recorded.series.iter().map(|(_, i)| figure(i)).sum();
+    let sums: [u64; 3] = [sum(|i| i.intended), sum(|i| i.completed), sum(|i| i.failed)];
+    assert_eq!(sums, [part.intended, part.completed(), part.failed()]);
+    assert_eq!(sums, [200, 200, 20]);
+}
+
+#[test]
+fn slow_answers_are_no_goodput() {
+    let mut recorder = recorder().with_slo(Some(Nanos::from_millis(10)));
+    recorder.completed(&completion(1_500, 1_505, Outcome::Ok));
+    recorder.completed(&completion(1_500, 1_515, Outcome::Ok));
+    let part = &recorder.finish(MS(4_000)).parts[0];
+    assert_eq!((part.completed_inside, part.good_inside), (2, 1));
+}

@@ -1,0 +1,101 @@
+//! The requests that are on their way, in the order in which they were sent.
+
+use ::measure::{Instant, Nanos};
+
+use crate::driver::{Seat, Token};
+
+#[cfg(test)]
+mod tests;
+
+/// One request between its sending and its outcome.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Request {
+    pub(crate) target: u32,
+    pub(crate) seat: Seat,
+    pub(crate) intended: Instant,
+    /// From when on its connection had room for it.
+    pub(crate) room: Instant,
+    pub(crate) sent: Instant,
+}
+
+const NONE: u32 = u32::MAX;
+
+/// A slab whose entries are linked in order of insertion: adding, removing and finding the oldest
+/// take constant time, and memory is that of the most requests that were ever outstanding.
+#[derive(Debug)]
+pub(crate) struct Outstanding {
+    entries: Vec<Entry>,
+    free: Vec<u32>,
+    oldest: u32,
+    newest: u32,
+    count: usize,
+}
+
+#[derive(Debug)]
+struct Entry {
+    request: Option<Request>,
+    older: u32,
+    newer: u32,
+}
+
+impl Outstanding {
+    pub(crate) fn new() -> Outstanding {
+        Outstanding { entries: Vec::new(), free: Vec::new(), oldest: NONE, newest: NONE, count: 0 }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.count
+    }
+
+    pub(crate) fn insert(&mut self, request: Request) -> Token {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.entries.push(Entry { request: None, older: NONE, newer: NONE });
+            self.entries.len() as u32 - 1
+        });
+        let entry = &mut self.entries[index as usize];
+        *entry = Entry { request: Some(request), older: self.newest, newer: NONE };
+        match self.newest {
+            NONE => self.oldest = index,
+            newest => self.entries[newest as usize].newer = index,
+        }
+        self.newest = index;
+        self.count += 1;
+        Token(index)
+    }
+
+    pub(crate) fn remove(&mut self, token: Token) -> Request {
+        let entry = &mut self.entries[token.0 as usize];
+        let request = entry.request.take().expect("a token completes once");
+        let (older, newer) = (entry.older, entry.newer);
+        match older {
+            NONE => self.oldest = newer,
+            older => self.entries[older as usize].newer = newer,
+        }
+        match newer {
+            NONE => self.newest = older,
+            newer => self.entries[newer as usize].older = older,
+        }
+        self.free.push(token.0);
+        self.count -= 1;
+        request
+    }
+
+    /// The request which was sent first, if it was sent at least `timeout` ago.
+    pub(crate) fn expired(&self, now: Instant, timeout: Nanos) -> Option<(Token, Request)> {
+        let request = self.entries.get(self.oldest as usize)?.request?;
+        (request.sent + timeout <= now).then_some((Token(self.oldest), request))
+    }
+
+    /// When the next request will have been outstanding for `timeout`.
+    pub(crate) fn next_expiry(&self, timeout: Nanos) -> Option<Instant> {
+        Some(self.entries.get(self.oldest as usize)?.request?.sent + timeout)
+    }
+
+    /// Takes out everything, oldest first.
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = Request> {
+        std::iter::from_fn(|| match self.oldest {
+            NONE => None,
+            oldest => Some(self.remove(Token(oldest))),
+        })
+    }
+}

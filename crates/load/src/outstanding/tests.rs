@@ -1,0 +1,31 @@
+use super::*;
+
+fn request(sent: u64) -> Request {
+    let at = Instant(sent);
+    Request { target: 0, seat: Seat(0), intended: at, room: at, sent: at }
+}
+
+#[test]
+fn the_oldest_is_found_whatever_was_removed() {
+    let mut outstanding = Outstanding::new();
+    let tokens: Vec<Token> = (0..5).map(|i| outstanding.insert(request(i))).collect();
+    outstanding.remove(tokens[2]);
+    outstanding.remove(tokens[0]);
+    assert_eq!(outstanding.expired(Instant(10), Nanos(9)), Some((tokens[1], request(1))));
+    assert_eq!(outstanding.expired(Instant(9), Nanos(9)), None);
+    outstanding.remove(tokens[4]);
+    outstanding.insert(request(9));
+    let left: Vec<u64> = outstanding.drain().map(|r| r.sent.0).collect();
+    assert_eq!(left, [1, 3, 9]);
+    assert_eq!((outstanding.len(), outstanding.next_expiry(Nanos(1))), (0, None));
+    assert!(outstanding.entries.len() <= 5, "slots are used again");
+}
+
+#[test]
+#[should_panic(expected = "a token completes once")]
+fn a_request_completes_once() {
+    let mut outstanding = Outstanding::new();
+    let token = outstanding.insert(request(0));
+    outstanding.remove(token);
+    outstanding.remove(token);
+}

@@ -1,0 +1,336 @@
+//! Whole loads on virtual time.
+
+use std::collections::HashMap;
+
+use ::measure::{Histogram, Quantile, Random, Rate};
+use net::Simulation;
+use net::simulation::{Effect, Peer};
+use wire::http1::{RequestDecoder, RequestEvent};
+
+use super::*;
+use crate::driver::http1::{Http1, Static};
+use crate::observe::{Recorded, Recorder, Window};
+use crate::pacing::{self, Law, ShardOf, Sharing};
+
+const SECOND: Nanos = Nanos::SECOND;
+const SERVICE: Nanos = Nanos::from_micros(100);
+
+/// A first-come-first-served server behind a perfect network.
+#[derive(Default)]
+struct Queue {
+    stall: Option<(Instant, Instant)>,
+    /// Answers are cut into single bytes.
+    bytewise: bool,
+    misbehaviour: Option<(u64, Misbehaviour)>,
+    refused: std::ops::Range<u64>,
+    free: Instant,
+    served: u64,
+    decoders: HashMap<ConnectionId, RequestDecoder>,
+}
+
+/// What every n-th request meets.
+#[derive(Clone, Copy)]
+enum Misbehaviour {
+    Reset,
+    Silence,
+    Nonsense,
+    Busy,
+    CloseAfter,
+}
+
+impl Peer for Queue {
+    fn accepts(&mut self, attempt: u64) -> bool {
+        !self.refused.contains(&attempt)
+    }
+
+    fn receive(
+        &mut self,
+        connection: ConnectionId,
+        bytes: &[u8],
+        now: Instant,
+        effects: &mut Vec<(Instant, Effect)>,
+    ) {
+        let decoder = self.decoders.entry(connection).or_default();
+        let mut bytes = bytes;
+        while let Some(event) = decoder.next(&mut bytes).unwrap() {
+            if !matches!(event, RequestEvent::End(_)) {
+                continue;
+            }
+            let mut begin = self.free.max(now);
+            if let Some((from, until)) = self.stall
+                && from <= begin
+                && begin < until
+            {
+                begin = until;
+            }
+            self.free = begin + SERVICE;
+            self.served += 1;
+            let meets = self.misbehaviour.filter(|(n, _)| self.served.is_multiple_of(*n));
+            let answer = match meets.map(|(_, misbehaviour)| misbehaviour) {
+                Some(Misbehaviour::Silence) => continue,
+                Some(Misbehaviour::Reset) => {
+                    effects.push((self.free, Effect::Closed(connection, Closed::Reset)));
+                    continue;
+                }
+                Some(Misbehaviour::Nonsense) => "SMTP ready\r\n\r\n",
+                Some(Misbehaviour::Busy) => "HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n",
+                Some(Misbehaviour::CloseAfter) => {
+                    "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 1\r\n\r\nx"
+                }
+                None => "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+            };
+            let size = if self.bytewise { 1 } else { answer.len() };
+            for slice in answer.as_bytes().chunks(size) {
+                effects.push((self.free, Effect::Bytes(connection, slice.to_vec())));
+            }
+        }
+    }
+}
+
+struct Scenario {
+    server: Queue,
+    connections: usize,
+    limits: Limits,
+    seconds: u64,
+    seed: u64,
+}
+
+impl Default for Scenario {
+    fn default() -> Scenario {
+        let limits = Limits { timeout: SECOND * 10, backlog: 1_000_000 };
+        Scenario { server: Queue::default(), connections: 16, limits, seconds: 10, seed: 7 }
+    }
+}
+
+impl Scenario {
+    fn open(self, rate: f64, law: Law) -> Recorded {
+        let rate = Rate::per_second(rate).unwrap();
+        let span = (Instant(0), Instant(0) + SECOND * self.seconds);
+        let shard = ShardOf { index: 0, shards: 1 };
+        let seed = self.seed;
+        let arrivals = pacing::arrivals((rate, law, Sharing::InTurn), 1, shard, seed, span);
+        self.run(Source::Open(arrivals))
+    }
+
+    fn closed(self, think: Nanos) -> Recorded {
+        self.run(Source::Closed { think })
+    }
+
+    fn run(self, mut source: Source) -> Recorded {
+        let stop = AtomicBool::new(false);
+        let recorder = Recorder::new(1, SECOND, None);
+        let mut shard = Shard::new(Simulation::new(self.server), recorder, self.limits, &stop);
+        let workload = Static::new("GET", "/", &[("Host", "simulated")], b"");
+        let address = "127.0.0.1:1".parse().unwrap();
+        shard.add_target(Http1::new(self.connections, workload), vec![address], self.connections);
+        shard.connect(Instant(0) + SECOND);
+        let (start, end) = (Instant(0), Instant(0) + SECOND * self.seconds);
+        shard.observer().begin(start, Window { start, end });
+        let schedule = Schedule { start, end, drained: end + SECOND * 10 };
+        let done = shard.run(&mut source, schedule).unwrap();
+        let recorded = shard.into_parts().1.finish(done);
+        check_invariants(&recorded);
+        recorded
+    }
+}
+
+/// What holds of every load, whatever the server does.
+fn check_invariants(recorded: &Recorded) {
+    let part = &recorded.parts[0];
+    assert_eq!(part.outcomes.iter().sum::<u64>(), part.intended, "one outcome a request");
+    let sum = |figure: fn(&crate::observe::Interval) -> u64| {
+        recorded.series.iter().map(|(_, interval)| figure(interval)).sum::<u64>()
+    };
+    assert_eq!(sum(|i| i.intended), part.intended, "the intervals sum up to the total");
+    assert_eq!(sum(|i| i.completed), part.completed());
+    assert_eq!(sum(|i| i.failed), part.failed());
+    assert!(part.service.max() <= part.response.max(), "response time contains service time");
+}
+
+const QUANTILES: [Quantile; 4] = [Quantile::P50, Quantile::P90, Quantile::P99, Quantile::P999];
+
+fn quantiles_ms(histogram: &Histogram) -> [f64; 4] {
+    QUANTILES.map(|q| histogram.quantile(q).unwrap().as_millis_f64())
+}
+
+const STALL: (Instant, Instant) = (Instant(4_000_000_000), Instant(5_000_000_000));
+
+/// The response times of an ideal schedule: request i is meant for i ms and served in turn.
+fn ideal_response_times(stall: (Instant, Instant)) -> Vec<Nanos> {
+    let mut free = Instant(0);
+    let mut times: Vec<Nanos> = (0..10_000)
+        .map(|i| {
+            let intended = Instant(0) + Nanos::from_millis(i);
+            let begin = free.max(intended);
+            let begin = if stall.0 <= begin && begin < stall.1 { stall.1 } else { begin };
+            free = begin + SERVICE;
+            free - intended
+        })
+        .collect();
+    times.sort();
+    times
+}
+
+#[test]
+fn a_stall_reaches_every_request_which_was_meant_to_start_in_it() {
+    let server = Queue { stall: Some(STALL), ..Queue::default() };
+    let recorded = Scenario { server, ..Scenario::default() }.open(1_000.0, Law::Constant);
+    let part = &recorded.parts[0];
+    assert_eq!(part.intended, 10_000);
+    let ideal = ideal_response_times(STALL);
+    for (quantile, measured) in QUANTILES.iter().zip(quantiles_ms(&part.response)) {
+        let ideal = ideal[(quantile.level() * 10_000.0).ceil() as usize - 1].as_millis_f64();
+        assert!((measured / ideal - 1.0).abs() < 0.01, "{quantile:?}: {measured} for {ideal} ms");
+    }
+    // The stall is the target's: it fills the backlog, and nothing of it is our lateness.
+    assert!(Nanos::from_millis(850) < part.backlog_delay.quantile(Quantile::P99).unwrap());
+    assert_eq!(part.lateness.max(), Some(Nanos::ZERO));
+}
+
+#[test]
+fn a_closed_loop_hides_the_stall() {
+    let server = Queue { stall: Some(STALL), ..Queue::default() };
+    let scenario = Scenario { server, connections: 2, ..Scenario::default() };
+    let recorded = scenario.closed(Nanos::from_millis(2));
+    let [p50, p90, p99, p999] = quantiles_ms(&recorded.parts[0].response);
+    assert!(p999 < 0.21, "{p50} {p90} {p99} {p999}");
+    assert!(recorded.parts[0].intended < 9_000, "it asked less while the server stalled");
+}
+
+/// The mean time in an M/D/1 system is S + ρS / 2(1 − ρ) (Pollaczek and Khinchine).
+#[test]
+fn poisson_arrivals_wait_as_queueing_theory_says() {
+    let scenario = Scenario { connections: 1_024, seconds: 100, ..Scenario::default() };
+    let recorded = scenario.open(8_000.0, Law::Poisson);
+    let mean = recorded.parts[0].response.mean().unwrap().0 as f64;
+    let predicted = 100_000.0 + 0.8 * 100_000.0 / (2.0 * (1.0 - 0.8));
+    assert!((mean / predicted - 1.0).abs() < 0.03, "{mean} for {predicted}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bits() {
+    let buckets = |seed| {
+        let scenario = Scenario { seed, seconds: 2, ..Scenario::default() };
+        let recorded = scenario.open(5_000.0, Law::Poisson);
+        recorded.parts[0].response.buckets().collect::<Vec<_>>()
+    };
+    assert_eq!(buckets(1), buckets(1));
+    assert_ne!(buckets(1), buckets(2));
+}
+
+#[test]
+fn how_answers_are_sliced_changes_nothing() {
+    let run = |bytewise| {
+        let server = Queue { bytewise, ..Queue::default() };
+        let scenario = Scenario { server, seconds: 2, ..Scenario::default() };
+        scenario.open(5_000.0, Law::Poisson).parts[0].response.buckets().collect::<Vec<_>>()
+    };
+    assert_eq!(run(true), run(false));
+}
+
+fn misbehaving(misbehaviour: Misbehaviour) -> Recorded {
+    let server = Queue { misbehaviour: Some((100, misbehaviour)), ..Queue::default() };
+    let limits = Limits { timeout: Nanos::from_millis(200), backlog: 1_000_000 };
+    Scenario { server, limits, seconds: 2, ..Scenario::default() }.open(1_000.0, Law::Constant)
+}
+
+#[test]
+fn each_misbehaviour_has_its_outcome() {
+    for (misbehaviour, outcome, reconnects) in [
+        (Misbehaviour::Reset, Outcome::Reset, 20),
+        (Misbehaviour::Silence, Outcome::Timeout, 20),
+        (Misbehaviour::Nonsense, Outcome::Malformed, 20),
+        (Misbehaviour::Busy, Outcome::Status, 0),
+    ] {
+        let part = &misbehaving(misbehaviour).parts[0];
+        assert_eq!(part.outcome(outcome), 20, "{outcome:?}: {:?}", part.outcomes);
+        assert_eq!(part.outcome(Outcome::Ok), 1_980, "{outcome:?}");
+        // The last time out in the drain, when reconnects no longer count.
+        assert!((reconnects.max(2) - 2..=reconnects).contains(&part.reconnects), "{outcome:?}");
+    }
+}
+
+#[test]
+fn a_timeout_counts_as_at_least_the_time_allowed() {
+    let part = &misbehaving(Misbehaviour::Silence).parts[0];
+    assert_eq!(part.response.count_above(Nanos::from_millis(199)), 20);
+}
+
+#[test]
+fn a_connection_closed_in_order_is_replaced_at_once() {
+    let part = &misbehaving(Misbehaviour::CloseAfter).parts[0];
+    assert_eq!(part.outcome(Outcome::Ok), 2_000);
+    assert!(part.response.max() < Some(SERVICE + SERVICE / 100));
+}
+
+#[test]
+fn a_full_backlog_drops_and_counts() {
+    let server = Queue { stall: Some(STALL), ..Queue::default() };
+    let limits = Limits { timeout: SECOND * 10, backlog: 100 };
+    let recorded = Scenario { server, limits, ..Scenario::default() }.open(1_000.0, Law::Constant);
+    let dropped = recorded.parts[0].outcome(Outcome::Dropped);
+    assert!((880..=890).contains(&dropped), "{dropped}");
+}
+
+#[test]
+fn what_never_comes_back_counts_as_at_least_as_long_as_it_has_waited() {
+    let stall = Some((Instant(8_000_000_000), Instant(u64::MAX / 2)));
+    let server = Queue { stall, ..Queue::default() };
+    let limits = Limits { timeout: SECOND * 60, backlog: 1_000_000 };
+    let recorded = Scenario { server, limits, ..Scenario::default() }.open(100.0, Law::Constant);
+    let part = &recorded.parts[0];
+    assert_eq!(part.outcome(Outcome::Unfinished), 200);
+    // Meant to start between 8 and 10 s, given up at 20 s.
+    assert_eq!(part.response.count_above(SECOND * 10), 200);
+}
+
+#[test]
+fn a_refused_connection_takes_one_request_with_it_and_is_tried_again() {
+    let server = Queue { refused: 1..4, ..Queue::default() };
+    let scenario = Scenario { server, connections: 2, seconds: 2, ..Scenario::default() };
+    let recorded = scenario.open(1_000.0, Law::Constant);
+    let part = &recorded.parts[0];
+    assert!(part.outcome(Outcome::Connect) <= 3);
+    assert_eq!(part.connect.count(), 2, "both seats have a connection in the end");
+}
+
+/// The simulator has to be able to fail: a server that answers twice breaks the one rule.
+#[test]
+#[should_panic(expected = "one outcome a request")]
+fn canary_an_invariant_that_is_broken_is_noticed() {
+    let mut recorded = Scenario { seconds: 1, ..Scenario::default() }.open(10.0, Law::Constant);
+    recorded.parts[0].outcomes[Outcome::Ok as usize] += 1;
+    check_invariants(&recorded);
+}
+
+#[test]
+fn random_servers_never_break_the_invariants() {
+    let kinds = [
+        Misbehaviour::Reset,
+        Misbehaviour::Silence,
+        Misbehaviour::Nonsense,
+        Misbehaviour::Busy,
+        Misbehaviour::CloseAfter,
+    ];
+    for seed in 0..40 {
+        let mut random = Random::new(seed);
+        let from = Instant(random.below(2_000_000_000));
+        let server = Queue {
+            stall: Some((from, from + Nanos(random.below(1_500_000_000)))),
+            bytewise: random.below(2) == 0,
+            misbehaviour: Some((1 + random.below(50), kinds[random.below(5) as usize])),
+            refused: 0..random.below(6),
+            ..Queue::default()
+        };
+        let limits = Limits {
+            timeout: Nanos::from_millis(1 + random.below(500)),
+            backlog: 1 + random.below(2_000) as usize,
+        };
+        let connections = 1 + random.below(30) as usize;
+        let scenario = Scenario { server, limits, connections, seconds: 1, seed };
+        match random.below(2) {
+            0 => scenario.open(10.0 + random.below(3_000) as f64, Law::Poisson),
+            _ => scenario.closed(Nanos(random.below(9_000_000))),
+        };
+    }
+}

@@ -1,0 +1,199 @@
+//! Was the generator itself the bottleneck? Was its machine disturbed?
+//!
+//! Three gates judge the generator and its machine. What the target does (saturation, failures, a
+//! backlog at its bound) is a finding, and a load with findings is valid.
+
+use ::measure::{Histogram, Nanos, Quantile};
+
+use crate::driver::Outcome;
+use crate::measurement::{Measurement, Plan};
+use crate::observe::Part;
+use crate::pacing::Pacing;
+
+#[cfg(test)]
+mod tests;
+
+/// A generator that takes part of 100 µs cannot be told from the machine's own unpunctuality.
+const LATENESS_ALWAYS_ALLOWED: Nanos = Nanos::from_micros(100);
+const LATENESS_NEVER_ALLOWED: Nanos = Nanos::from_millis(1);
+/// An idle pinned sleeper on a virtual machine overshoots by 0.1–0.2 ms.
+const HICCUP_ALWAYS_ALLOWED: Nanos = Nanos::from_micros(500);
+const DISTURBANCE_ALLOWED: f64 = 0.01;
+const BUSY: f64 = 0.7;
+/// Completed below this share of offered says that the target does not keep up.
+const KEEPS_UP: f64 = 0.97;
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Judgement {
+    pub gates: Vec<Gate>,
+    pub findings: Vec<String>,
+    pub warnings: Vec<String>,
+    /// A closed loop that the generator limited: no capacity may be claimed from it.
+    pub generator_bound: Option<bool>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gate {
+    pub name: &'static str,
+    pub figure: String,
+    /// Why it was not passed, with the remedy.
+    pub reason: Option<String>,
+}
+
+impl Judgement {
+    pub fn is_valid(&self) -> bool {
+        self.gates.iter().all(|gate| gate.reason.is_none())
+    }
+
+    pub fn reasons(&self) -> Vec<String> {
+        self.gates.iter().filter_map(|gate| gate.reason.clone()).collect()
+    }
+}
+
+/// Judges a load by rules that were fixed before it ran.
+pub fn judge(plan: &Plan, measurement: &Measurement) -> Judgement {
+    let mut total = Part::default();
+    measurement.parts.iter().for_each(|part| total.add(part));
+    let mut judgement = Judgement {
+        gates: vec![
+            late(plan, measurement, &total),
+            lost(measurement, &total),
+            disturbed(plan, measurement, &total),
+        ],
+        ..Judgement::default()
+    };
+    find(plan, measurement, &total, &mut judgement);
+    judgement
+}
+
+/// The most that the generator may be late, by the p99 of its lateness.
+fn lateness_bound(plan: &Plan, total: &Part) -> Nanos {
+    let response = p99(&total.response);
+    let most = plan.slo.map_or(LATENESS_NEVER_ALLOWED, |slo| slo / 20);
+    (response / 10).max(LATENESS_ALWAYS_ALLOWED).min(most.max(LATENESS_ALWAYS_ALLOWED))
+}
+
+fn late(plan: &Plan, measurement: &Measurement, total: &Part) -> Gate {
+    let lateness = p99(&total.lateness);
+    let Pacing::Open { .. } = plan.pacing else {
+        let figure = format!("a closed loop cannot be late (lateness p99 {lateness})");
+        return Gate { name: "late", figure, reason: None };
+    };
+    let bound = lateness_bound(plan, total);
+    let figure = format!("lateness p99 {lateness}, bound {bound}");
+    let reason = (bound < lateness).then(|| {
+        format!(
+            "generator late: {figure}. {}",
+            match measurement.machine.run_queue_wait_share {
+                Some(share) if 0.02 < share => format!(
+                    "Its core ran something else {:.0} % of the time. Free the core or lower the \
+                     rate.",
+                    100.0 * share
+                ),
+                _ if 0.7 < measurement.machine.busy_share => format!(
+                    "It was busy {:.0} % of the time. Give it more cores or lower the rate.",
+                    100.0 * measurement.machine.busy_share
+                ),
+                _ => format!(
+                    "The machine paused (hiccups up to {}). Repeat it, or use a quieter machine.",
+                    measurement.hiccups.max().unwrap_or_default()
+                ),
+            }
+        )
+    });
+    Gate { name: "late", figure, reason }
+}
+
+fn lost(measurement: &Measurement, total: &Part) -> Gate {
+    let outcomes: u64 = total.outcomes.iter().sum();
+    assert_eq!(outcomes, total.intended, "every intended request has exactly one outcome");
+    let (asked, reached) = (measurement.connections_asked, measurement.connections_reached);
+    let refused = 0 < total.outcome(Outcome::Connect);
+    let figure = format!("{reached} of {asked} connections, {outcomes} outcomes");
+    let reason = (reached < asked && !refused).then(|| {
+        format!(
+            "connections lost: {reached} of {asked} were reached. Raise the limit of open files, \
+             or ask for fewer with --connections."
+        )
+    });
+    Gate { name: "lost", figure, reason }
+}
+
+fn disturbed(plan: &Plan, measurement: &Measurement, total: &Part) -> Gate {
+    let machine = &measurement.machine;
+    let taken = machine.steal_share.unwrap_or(0.0) + machine.throttled_share.unwrap_or(0.0);
+    let hiccup = p99(&measurement.hiccups);
+    let bound = lateness_bound(plan, total).max(HICCUP_ALWAYS_ALLOWED);
+    let figure = format!(
+        "steal and throttling {:.2} %, bound 1 %; hiccups p99 {hiccup}, bound {bound}",
+        100.0 * taken
+    );
+    let reason = match () {
+        () if DISTURBANCE_ALLOWED <= taken => Some(format!(
+            "machine disturbed: steal and throttling took {:.1} % of the generator's time, bound \
+             1 %. Lift its CPU quota, or use a machine that is not overcommitted.",
+            100.0 * taken
+        )),
+        () if bound <= hiccup => Some(format!(
+            "machine disturbed: a sleeping thread was woken late by {hiccup} (p99), bound \
+             {bound}. Repeat it, or use a quieter machine."
+        )),
+        () => None,
+    };
+    Gate { name: "disturbed", figure, reason }
+}
+
+fn find(plan: &Plan, measurement: &Measurement, total: &Part, judgement: &mut Judgement) {
+    let seconds = measurement.window.length().as_secs_f64();
+    let rate = |count: u64| count as f64 / seconds;
+    let grouped = ::measure::quantity::grouped;
+    if let Pacing::Open { .. } = plan.pacing
+        && (total.completed_inside as f64) < KEEPS_UP * total.intended as f64
+    {
+        judgement.findings.push(format!(
+            "the target is saturated: {}/s of {}/s completed; response time grows while it lasts, \
+             so its quantiles depend on the duration",
+            grouped(rate(total.completed_inside)),
+            grouped(rate(total.intended)),
+        ));
+    }
+    if 0 < total.outcome(Outcome::Dropped) {
+        judgement.findings.push(format!(
+            "overloaded: the backlog reached its bound of {} and {} requests were dropped; \
+             quantiles are lower bounds",
+            grouped(plan.limits.backlog as f64),
+            grouped(total.outcome(Outcome::Dropped) as f64),
+        ));
+    }
+    for outcome in Outcome::ALL {
+        let count = total.outcome(outcome);
+        if 0 < count && !matches!(outcome, Outcome::Ok | Outcome::Dropped) {
+            judgement.findings.push(format!(
+                "{} of {} requests ended as `{}`",
+                grouped(count as f64),
+                grouped(total.intended as f64),
+                outcome.name(),
+            ));
+        }
+    }
+    let busy = measurement.machine.busy_share;
+    match plan.pacing {
+        Pacing::Closed { .. } => judgement.generator_bound = Some(BUSY <= busy),
+        Pacing::Open { .. } if BUSY <= busy => judgement.warnings.push(format!(
+            "the busiest shard worked {:.0} % of the time: near its own maximum the generator's \
+             times are its own; give it more cores",
+            100.0 * busy
+        )),
+        Pacing::Open { .. } => {}
+    }
+    if total.response.clamped() > 0 {
+        judgement.warnings.push(format!(
+            "{} response times were longer than an hour and count as one",
+            total.response.clamped()
+        ));
+    }
+}
+
+fn p99(histogram: &Histogram) -> Nanos {
+    histogram.quantile(Quantile::P99).unwrap_or_default()
+}

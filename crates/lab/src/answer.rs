@@ -1,0 +1,201 @@
+//! The answer of a run, from its journal: maximum throughput and capacity stand apart.
+
+use measure::quantity::grouped;
+use results::Answer;
+use results::answer::{Capacity, Maximum, SCHEMA, Verdict};
+use results::journal::{Entry, Observed, Purpose, Status};
+
+use crate::experiment;
+use crate::spec::{Resolved, ResultKind};
+
+#[cfg(test)]
+mod tests;
+
+/// How a run ended, and why.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Ending {
+    Answered(String),
+    NoAnswer(String),
+    Interrupted,
+}
+
+pub fn of(resolved: &Resolved, journal: &[Entry], ending: &Ending) -> Answer {
+    let maximum = maximum(resolved, journal);
+    let capacity = capacity(resolved, journal);
+    let limited_by = maximum
+        .as_ref()
+        .and_then(|maximum| journal.iter().find(|entry| entry.trial == maximum.trial))
+        .and_then(|entry| entry.observed.as_ref()?.limited_by.clone());
+    let slo = slo_in_words(resolved);
+    let asks_capacity = resolved
+        .spec
+        .search
+        .as_ref()
+        .map_or(slo.is_some(), |search| search.result == ResultKind::Capacity);
+    let verdict = match ending {
+        Ending::Interrupted => Verdict::Interrupted,
+        Ending::NoAnswer(_) => Verdict::NoAnswer,
+        Ending::Answered(_) if asks_capacity && capacity.is_none() => Verdict::No,
+        Ending::Answered(_) => Verdict::Answered,
+    };
+    let stopped_by = match ending {
+        Ending::Answered(why) | Ending::NoAnswer(why) => why.clone(),
+        Ending::Interrupted => "interrupted".to_owned(),
+    };
+    let summary =
+        summary(verdict, &stopped_by, maximum.as_ref(), capacity.as_ref(), slo.as_deref());
+    Answer {
+        schema: SCHEMA.to_owned(),
+        experiment: resolved.spec.name.to_string(),
+        verdict,
+        summary,
+        maximum_throughput: maximum,
+        capacity,
+        limited_by,
+        stopped_by,
+        trials: journal.to_vec(),
+        report: None,
+    }
+}
+
+/// `p99 ≤ 100 ms and failures ≤ 0.1 %`
+fn slo_in_words(resolved: &Resolved) -> Option<String> {
+    let words: Vec<String> = resolved.spec.slo.iter().map(ToString::to_string).collect();
+    (!words.is_empty()).then(|| words.join(" and "))
+}
+
+/// The load whose median completed rate is the highest, through its trial nearest to the median.
+fn maximum(resolved: &Resolved, journal: &[Entry]) -> Option<Maximum> {
+    let points = experiment::points(resolved, journal);
+    // Of equal ones the lowest load: it was reached there, and the loads above brought no more.
+    let best = points.iter().rev();
+    let best = best.max_by(|a, b| a.completed_per_s.total_cmp(&b.completed_per_s))?;
+    let off = |observed: &Observed| (observed.completed_per_s - best.completed_per_s).abs();
+    let asked = resolved.spec.search.is_some().then(|| best.asked.as_per_second());
+    let (entry, observed) = valid(journal)
+        .filter(|(entry, _)| asked.is_none() || entry.asked_per_s == asked)
+        .min_by(|a, b| off(a.1).total_cmp(&off(b.1)))?;
+    Some(Maximum {
+        rate_per_s: best.completed_per_s,
+        offered_per_s: observed.offered_per_s,
+        trial: entry.trial,
+    })
+}
+
+/// The highest load at which more than half of the valid trials met every SLO.
+fn capacity(resolved: &Resolved, journal: &[Entry]) -> Option<Capacity> {
+    let slo = slo_in_words(resolved)?;
+    let points = experiment::points(resolved, journal);
+    let met = points.iter().filter(|point| point.slo_met == Some(true));
+    let best = met.max_by(|a, b| a.asked.as_per_second().total_cmp(&b.asked.as_per_second()))?;
+    let asked = resolved.spec.search.is_some().then(|| best.asked.as_per_second());
+    let at = |load: Option<f64>, met: bool| {
+        valid(journal).find(move |(entry, observed)| {
+            (load.is_none() || entry.asked_per_s == load) && observed.slo_met == Some(met)
+        })
+    };
+    let (entry, observed) = at(asked, true)?;
+    let missed = points
+        .iter()
+        .filter(|point| point.slo_met == Some(false) && best.asked < point.asked)
+        .min_by(|a, b| a.asked.as_per_second().total_cmp(&b.asked.as_per_second()));
+    Some(Capacity {
+        rate_per_s: observed.offered_per_s,
+        completed_per_s: observed.completed_per_s,
+        trial: entry.trial,
+        slo,
+        missed_at_per_s: missed
+            .and_then(|point| at(Some(point.asked.as_per_second()), false))
+            .map(|(_, observed)| observed.offered_per_s),
+    })
+}
+
+fn valid(journal: &[Entry]) -> impl Iterator<Item = (&Entry, &Observed)> {
+    journal
+        .iter()
+        .filter(|entry| entry.purpose == Purpose::Trial && entry.status == Status::Valid)
+        .filter_map(|entry| Some((entry, entry.observed.as_ref()?)))
+}
+
+fn summary(
+    verdict: Verdict,
+    stopped_by: &str,
+    maximum: Option<&Maximum>,
+    capacity: Option<&Capacity>,
+    slo: Option<&str>,
+) -> String {
+    let rate = |per_s: f64| format!("{}/s", grouped(per_s));
+    let found = match (maximum, capacity, slo) {
+        (Some(maximum), Some(capacity), _) => format!(
+            "maximum throughput {}; capacity {} with {}",
+            rate(maximum.rate_per_s),
+            rate(capacity.rate_per_s),
+            capacity.slo
+        ),
+        (Some(maximum), None, Some(slo)) => {
+            format!("maximum throughput {}; no load met {slo}", rate(maximum.rate_per_s))
+        }
+        (Some(maximum), None, None) => format!("maximum throughput {}", rate(maximum.rate_per_s)),
+        (None, ..) => "nothing was measured".to_owned(),
+    };
+    match verdict {
+        Verdict::Answered | Verdict::No => format!("{found} ({stopped_by})"),
+        Verdict::NoAnswer => format!("no trustworthy answer: {stopped_by}; so far: {found}"),
+        Verdict::Interrupted => format!("interrupted; so far: {found}"),
+    }
+}
+
+/// The answer as it is printed: one line for each quantity, none for what is not known.
+pub fn table(answer: &Answer) -> String {
+    let rate = |per_s: f64| format!("{}/s", grouped(per_s));
+    let mut text = String::new();
+    let mut line = |name: &str, value: String| text += &format!("{name:<21} {value}\n");
+    if let Some(maximum) = &answer.maximum_throughput {
+        let above =
+            valid(&answer.trials).filter(|(_, o)| maximum.offered_per_s < o.offered_per_s).count();
+        let above = match above {
+            0 => String::new(),
+            1 => "; one trial above it brought no more".to_owned(),
+            n => format!("; {n} trials above it brought no more"),
+        };
+        line(
+            "maximum throughput",
+            format!(
+                "{} completed at {} offered (trial {}){above}",
+                rate(maximum.rate_per_s),
+                rate(maximum.offered_per_s),
+                maximum.trial
+            ),
+        );
+    }
+    if let Some(capacity) = &answer.capacity {
+        let missed = capacity.missed_at_per_s.map(|per_s| format!("; missed at {}", rate(per_s)));
+        line(
+            "capacity",
+            format!(
+                "{} highest load with {}{}",
+                rate(capacity.rate_per_s),
+                capacity.slo,
+                missed.unwrap_or_default()
+            ),
+        );
+    }
+    if let Some(limit) = &answer.limited_by {
+        line("limited by", limit.clone());
+    }
+    let trials = || answer.trials.iter().filter(|entry| entry.purpose == Purpose::Trial);
+    let valid = trials().filter(|entry| entry.status == Status::Valid).count();
+    line("validity", format!("{valid} of {} trials valid", trials().count()));
+    match answer.verdict {
+        Verdict::Answered => line("stopped by", answer.stopped_by.clone()),
+        Verdict::No => line("verdict", "no load met the SLO".to_owned()),
+        Verdict::NoAnswer => line("no answer", answer.stopped_by.clone()),
+        Verdict::Interrupted => {
+            line("interrupted", "what was finished is in the journal".to_owned())
+        }
+    }
+    if let Some(report) = &answer.report {
+        line("report", report.clone());
+    }
+    text
+}

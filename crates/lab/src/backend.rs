@@ -1,0 +1,139 @@
+//! Where components run, as a set of verbs. Every stage of a trial is written in these, so a dry
+//! run is a backend that only tells, and a rehearsal one that simulates.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use measure::{Instant, Nanos, Rate};
+use results::Environment;
+
+use crate::spec::{Exchange, Resolved, SpecError};
+
+pub mod dry_run;
+pub mod local;
+pub mod simulated;
+
+#[cfg(test)]
+mod tests;
+
+/// A place where components run.
+pub trait Backend {
+    /// Time as it passes here.
+    fn now(&mut self) -> Instant;
+
+    fn pause(&mut self, length: Nanos) -> Result<(), Stop>;
+
+    /// Looks whether the experiment can run here at all, and describes the machine. Nothing is
+    /// started yet.
+    fn prepare(&mut self, resolved: &Resolved) -> Result<Environment, Stop>;
+
+    /// Keeps what components print under this folder, as far as there is anything to keep.
+    fn keep_output(&mut self, _folder: &Path) {}
+
+    /// Starts a component on its CPUs, within its limit, and waits until it says that it is ready;
+    /// answers its URL.
+    fn start(&mut self, component: &Component, within: Nanos) -> Result<String, Stop>;
+
+    /// Which CPUs the kernel allows each process that runs now, read back from it.
+    fn placement(&mut self) -> Result<BTreeMap<String, String>, Stop>;
+
+    /// One request. `Err` in words if no answer came: callers wait for a server by asking it.
+    fn ask(&mut self, url: &str, exchange: &Exchange) -> Result<Reply, String>;
+
+    /// Fails if a component has died.
+    fn check(&mut self) -> Result<(), Stop>;
+
+    /// Makes a load with a generator of its own, and watches what the components consume. Nothing
+    /// else talks to the system under test meanwhile.
+    fn drive(&mut self, drive: &Drive, tick: &mut dyn FnMut(Tick)) -> Result<Driven, Stop>;
+
+    /// Ends every component. Never fails: what cannot be ended gently is killed.
+    fn stop(&mut self);
+}
+
+/// One deployable unit of one instance.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Component {
+    pub name: String,
+    /// Program and arguments, without `--listen`.
+    pub command: Vec<String>,
+    pub environment: BTreeMap<String, String>,
+    pub cpu_limit: Option<f64>,
+    /// Whose CPUs it has.
+    pub role: &'static str,
+}
+
+/// What the system answered outside a measurement.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reply {
+    pub status: u16,
+    pub body: String,
+}
+
+/// A load to be made.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Drive {
+    pub targets: Vec<String>,
+    /// Of each target; `None` is a closed loop.
+    pub rate: Option<Rate>,
+    pub think: Nanos,
+    pub warm_up: Nanos,
+    pub measure: Nanos,
+    pub drain: Nanos,
+    pub seed: u64,
+    /// The generator's arguments.
+    pub arguments: Vec<String>,
+}
+
+/// What the generator shows while it works; for eyes only.
+#[derive(Clone, Debug, Default, PartialEq, serde::Deserialize)]
+#[serde(default)]
+pub struct Tick {
+    pub phase: String,
+    pub elapsed_s: f64,
+    pub asked_per_s: Option<f64>,
+    pub completed_per_s: Option<f64>,
+    pub p99_ns: Option<u64>,
+    pub failed: u64,
+}
+
+/// What came of a load.
+#[derive(Clone, Debug)]
+pub struct Driven {
+    pub load: results::Load,
+    /// CPU time by component.
+    pub consumed: BTreeMap<String, Consumed>,
+}
+
+/// How a component's CPU time grew: CPU nanoseconds at points of the host's clock.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Consumed {
+    pub samples: Vec<(Instant, u64)>,
+    /// The CPUs that it may use at most: its limit or its role's CPUs, whichever is less.
+    pub most: f64,
+}
+
+/// Why a stage did not end.
+#[derive(Debug)]
+pub enum Stop {
+    /// Somebody wants it to end: everything is taken down, and what is finished stays.
+    Interrupted,
+    /// The question is wrong: nothing was sent.
+    Question(anyhow::Error),
+    /// There will be no trustworthy answer.
+    NoAnswer(anyhow::Error),
+    /// A component died: the trial is aborted and may be repeated.
+    Died { component: String, why: String, last_lines: Vec<String> },
+}
+
+impl From<SpecError> for Stop {
+    fn from(error: SpecError) -> Stop {
+        Stop::Question(error.into())
+    }
+}
+
+impl Stop {
+    pub fn no_answer(text: impl std::fmt::Display) -> Stop {
+        Stop::NoAnswer(anyhow::anyhow!("{text}"))
+    }
+}

@@ -1,0 +1,116 @@
+//! A backend that only tells what it is asked to do. `plan` is a run with it.
+
+use std::collections::BTreeMap;
+
+use measure::{Instant, Nanos};
+use results::Environment;
+use results::load::{Generator, Pacing, Part, Rates, Validity};
+
+use super::{Backend, Component, Drive, Driven, Reply, Stop, Tick};
+use crate::spec::{Exchange, Resolved, exact};
+
+/// Tells, and answers as if all went well.
+#[derive(Debug, Default)]
+pub struct DryRun {
+    now: Instant,
+    told: Vec<String>,
+}
+
+impl DryRun {
+    /// What was asked, in order.
+    pub fn told(&self) -> &[String] {
+        &self.told
+    }
+
+    fn tell(&mut self, step: String) {
+        self.told.push(step);
+    }
+}
+
+impl Backend for DryRun {
+    fn now(&mut self) -> Instant {
+        self.now
+    }
+
+    fn pause(&mut self, length: Nanos) -> Result<(), Stop> {
+        if Nanos::ZERO < length {
+            self.tell(format!("rest     {}", exact(length)));
+        }
+        self.now = self.now + length;
+        Ok(())
+    }
+
+    fn prepare(&mut self, _resolved: &Resolved) -> Result<Environment, Stop> {
+        Ok(Environment::default())
+    }
+
+    fn start(&mut self, component: &Component, within: Nanos) -> Result<String, Stop> {
+        let Component { name, command, environment, cpu_limit, .. } = component;
+        let variables: String =
+            environment.iter().map(|(name, value)| format!("{name}={value} ")).collect();
+        let limit = cpu_limit.map(|limit| format!(" · at most {limit} CPUs")).unwrap_or_default();
+        self.tell(format!(
+            "start    {name}: {variables}{} --listen 127.0.0.1:0{limit} · ready within {}",
+            command.join(" "),
+            exact(within)
+        ));
+        Ok(format!("http://{name}"))
+    }
+
+    fn placement(&mut self) -> Result<BTreeMap<String, String>, Stop> {
+        Ok(BTreeMap::new())
+    }
+
+    fn ask(&mut self, url: &str, exchange: &Exchange) -> Result<Reply, String> {
+        let Exchange { method, target, status, body } = exchange;
+        let part = body.as_ref().map(|body| format!(", `{body}` in it")).unwrap_or_default();
+        self.tell(format!("ask      {method} {url}{target} → {status}{part}"));
+        Ok(Reply { status: *status, body: body.clone().unwrap_or_default() })
+    }
+
+    fn check(&mut self) -> Result<(), Stop> {
+        Ok(())
+    }
+
+    fn drive(&mut self, drive: &Drive, _tick: &mut dyn FnMut(Tick)) -> Result<Driven, Stop> {
+        self.tell(format!("drive    benchwright {}", drive.arguments.join(" ")));
+        Ok(Driven { load: nothing(drive), consumed: BTreeMap::new() })
+    }
+
+    fn stop(&mut self) {
+        self.tell("stop     everything".to_owned());
+    }
+}
+
+/// A document without a single request: a dry run observes nothing.
+fn nothing(drive: &Drive) -> results::Load {
+    results::Load {
+        schema: results::load::SCHEMA.to_owned(),
+        version: "dry run".to_owned(),
+        arguments: drive.arguments.clone(),
+        seed: drive.seed,
+        partial: false,
+        pacing: Pacing::Closed { think_ns: 0 },
+        connections: None,
+        clock: None,
+        measured_s: drive.measure.as_secs_f64(),
+        total: Part {
+            counts: Default::default(),
+            rates_per_s: Rates::default(),
+            outcomes: BTreeMap::new(),
+            statuses: BTreeMap::new(),
+            response_time: None,
+            service_time: None,
+            start_delay: None,
+            lateness: None,
+            backlog_delay: None,
+            connect_time: None,
+        },
+        targets: Vec::new(),
+        series: Vec::new(),
+        generator: Generator::default(),
+        validity: Validity { valid: true, reasons: Vec::new(), gates: Vec::new() },
+        findings: Vec::new(),
+        warnings: Vec::new(),
+    }
+}

@@ -1,0 +1,407 @@
+//! Processes on this machine: each component in its own control group and process group, the
+//! generator likewise. A service of one's own (`external`) is this backend without components.
+//!
+//! Whatever happens, nothing is left running: every exit path ends in `stop`, a killed runner takes
+//! its processes along, and the next run removes the rest.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+use measure::{Instant, Nanos};
+use nix::sys::signal::Signal;
+use results::Environment;
+
+use super::{Backend, Component, Drive, Driven, Reply, Stop, Tick};
+use crate::host::{self, RunId};
+use crate::spec::{Cpus, Exchange, Resolved, Written};
+use crate::{Host, generator, http, remains};
+use confine::{Confinement, Group};
+use output::Output;
+
+pub(crate) mod confine;
+mod drive;
+mod output;
+mod process;
+
+#[cfg(test)]
+mod tests;
+
+/// How often a waiting runner looks around.
+const GLANCE: Duration = Duration::from_millis(20);
+/// How long a component may take to end by itself.
+const GENTLE: Nanos = Nanos::from_secs(2);
+/// How long reading the output of an ended process may take: a grandchild may hold it open.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
+/// The processes of one run.
+pub struct Local {
+    host: Host,
+    run: RunId,
+    /// Made at the first start.
+    confinement: Option<Confinement>,
+    folder: PathBuf,
+    roles: BTreeMap<&'static str, Cpus>,
+    running: Vec<Running>,
+    outputs: BTreeMap<String, Output>,
+    /// Where the components' outputs are kept, if anywhere.
+    logs: Option<PathBuf>,
+    script_folder: PathBuf,
+}
+
+/// One started process.
+struct Running {
+    name: String,
+    child: Child,
+    group: Group,
+    output: Output,
+    /// The CPUs that it may use at most.
+    most: f64,
+    /// Each ends with the stream that it copies.
+    pumps: Vec<Receiver<()>>,
+}
+
+impl Local {
+    pub fn new(host: Host) -> Local {
+        let run = RunId::new();
+        let folder = host.temporary.join(format!("{}{run}", remains::FOLDER));
+        Local {
+            host,
+            run,
+            confinement: None,
+            folder,
+            roles: BTreeMap::new(),
+            running: Vec::new(),
+            outputs: BTreeMap::new(),
+            logs: None,
+            script_folder: PathBuf::from("."),
+        }
+    }
+
+    fn confinement(&mut self) -> &Confinement {
+        let name = format!("{}{}", remains::GROUP, self.run);
+        let root = &self.host.cgroups;
+        self.confinement.get_or_insert_with(|| Confinement::find(root, &confine::own(), &name))
+    }
+
+    fn interrupted(&self) -> Result<(), Stop> {
+        if self.host.is_interrupted() { Err(Stop::Interrupted) } else { Ok(()) }
+    }
+
+    /// Starts a component's process, its output flowing; the receiver hears the lines of stdout.
+    fn launch(
+        &mut self,
+        component: &Component,
+        program: &Path,
+        arguments: &[String],
+    ) -> anyhow::Result<(Running, Receiver<String>)> {
+        let cpus = self.roles.get(component.role).cloned();
+        fs::create_dir_all(&self.folder)
+            .with_context(|| format!("making {}", self.folder.display()))?;
+        let folder = self.folder.clone();
+        let limit = component.cpu_limit;
+        let confinement = self.confinement();
+        if limit.is_some() && !confinement.can_limit() {
+            return Err(anyhow!(
+                "`{}` has a CPU limit, which cannot be kept here ({confinement}); remove \
+                 cpu_limit, or run with control groups",
+                component.name
+            ));
+        }
+        let group = confinement
+            .group(&component.name, cpus.as_ref(), limit)
+            .with_context(|| format!("making the control group of `{}`", component.name))?;
+        let mut command = Command::new(program);
+        command.args(arguments).envs(&component.environment).env("TMPDIR", folder);
+        let spawned = process::spawn(command, &group, cpus.as_ref());
+        let mut child = match spawned {
+            Ok(child) => child,
+            Err(error) => {
+                group.remove();
+                let reason = crate::spec::plain(&error);
+                return Err(anyhow!("cannot start {}: {reason}", program.display()));
+            }
+        };
+        let output = self.output(&component.name);
+        let (sender, lines) = mpsc::channel();
+        let stdout = child.stdout.take().expect("it was piped");
+        let stderr = child.stderr.take().expect("it was piped");
+        let of_stdout = output.clone();
+        let of_stderr = output.clone();
+        let pumps = vec![
+            in_background(move || output::pump(stdout, &of_stdout, Some(&sender))),
+            in_background(move || output::pump(stderr, &of_stderr, None)),
+        ];
+        let of_role = cpus.map_or_else(cpus_here, |cpus| cpus.0.len() as f64);
+        let most = limit.map_or(of_role, |limit| limit.min(of_role));
+        let name = component.name.clone();
+        Ok((Running { name, child, group, output, most, pumps }, lines))
+    }
+
+    fn output(&mut self, name: &str) -> Output {
+        let logs = self.logs.clone();
+        let new = || {
+            let folder = logs?;
+            fs::create_dir_all(&folder).ok()?;
+            Some(folder.join(format!("{name}.log")))
+        };
+        let output = self.outputs.entry(name.to_owned());
+        output.or_insert_with(|| Output::new(new().as_deref())).clone()
+    }
+}
+
+impl Backend for Local {
+    fn now(&mut self) -> Instant {
+        host::now()
+    }
+
+    fn pause(&mut self, length: Nanos) -> Result<(), Stop> {
+        let end = host::now() + length;
+        loop {
+            self.interrupted()?;
+            let left = Duration::from(end.saturating_since(host::now()));
+            if left.is_zero() {
+                return Ok(());
+            }
+            rest(left.min(GLANCE));
+        }
+    }
+
+    fn prepare(&mut self, resolved: &Resolved) -> Result<Environment, Stop> {
+        self.roles = roles(resolved)?;
+        self.script_folder = resolved.folder.clone();
+        check_script(resolved, &self.host)?;
+        let mut environment = Environment::read(Path::new("/"));
+        environment.confinement = Some(self.confinement().to_string());
+        environment.roles =
+            self.roles.iter().map(|(role, cpus)| ((*role).to_owned(), cpus.to_string())).collect();
+        Ok(environment)
+    }
+
+    fn keep_output(&mut self, folder: &Path) {
+        self.logs = Some(folder.to_owned());
+    }
+
+    /// Both an application and a process are given `--listen 127.0.0.1:0` and say where that is.
+    fn start(&mut self, component: &Component, within: Nanos) -> Result<String, Stop> {
+        let (program, arguments) =
+            command(component, &self.host, &self.script_folder).map_err(Stop::NoAnswer)?;
+        let (mut running, lines) =
+            self.launch(component, &program, &arguments).map_err(Stop::NoAnswer)?;
+        let ready = until_ready(&mut running, &lines, within, &self.host);
+        self.running.push(running);
+        ready
+    }
+
+    fn placement(&mut self) -> Result<BTreeMap<String, String>, Stop> {
+        let placed = self.running.iter().map(|running| {
+            let processes = running.group.processes(running.child.id());
+            (running.name.clone(), allowed_cpus(&processes))
+        });
+        Ok(placed.collect())
+    }
+
+    fn ask(&mut self, url: &str, exchange: &Exchange) -> Result<Reply, String> {
+        http::ask(url, exchange, host::now, || self.host.is_interrupted())
+    }
+
+    fn check(&mut self) -> Result<(), Stop> {
+        self.interrupted()?;
+        match self.running.iter_mut().find_map(died) {
+            Some(stop) => Err(stop),
+            None => Ok(()),
+        }
+    }
+
+    fn drive(&mut self, drive: &Drive, tick: &mut dyn FnMut(Tick)) -> Result<Driven, Stop> {
+        drive::drive(self, drive, tick)
+    }
+
+    fn stop(&mut self) {
+        let mut ending = std::mem::take(&mut self.running);
+        end(&mut ending);
+        if let Some(confinement) = self.confinement.take() {
+            confinement.remove();
+        }
+        // Whoever finds it again removes it: see `remains`.
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// The guard of every exit path, a panic's too.
+impl Drop for Local {
+    fn drop(&mut self) {
+        self.stop();
+        self.outputs.values().for_each(Output::finish);
+    }
+}
+
+/// Ends processes, all at once: gently, then not.
+fn end(ending: &mut [Running]) {
+    ending.iter().for_each(|running| process::signal(&running.child, Signal::SIGTERM));
+    let deadline = host::now() + GENTLE;
+    let alive = |running: &mut Running| matches!(running.child.try_wait(), Ok(None));
+    while ending.iter_mut().any(alive) && host::now() < deadline {
+        rest(GLANCE);
+    }
+    for running in ending {
+        process::signal(&running.child, Signal::SIGKILL);
+        running.group.remove();
+        // It is dead by now, or the kernel itself cannot end it.
+        let _ = running.child.wait();
+        for pump in &running.pumps {
+            let _ = pump.recv_timeout(LAST_WORDS);
+        }
+    }
+}
+
+/// `Died` if the process has ended.
+fn died(running: &mut Running) -> Option<Stop> {
+    let status = running.child.try_wait().ok()??;
+    for pump in &running.pumps {
+        let _ = pump.recv_timeout(LAST_WORDS);
+    }
+    Some(Stop::Died {
+        component: running.name.clone(),
+        why: process::end_in_words(status),
+        last_lines: running.output.last_lines(),
+    })
+}
+
+/// Waits for the line `ready <url>`.
+fn until_ready(
+    running: &mut Running,
+    lines: &Receiver<String>,
+    within: Nanos,
+    host: &Host,
+) -> Result<String, Stop> {
+    let deadline = host::now() + within;
+    loop {
+        match lines.recv_timeout(GLANCE) {
+            Ok(line) => {
+                if let Some(url) = line.strip_prefix("ready ") {
+                    return Ok(url.trim().to_owned());
+                }
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            // Its stdout is closed: it may still be ending.
+            Err(RecvTimeoutError::Disconnected) => rest(GLANCE),
+        }
+        if host.is_interrupted() {
+            return Err(Stop::Interrupted);
+        }
+        if let Some(stop) = died(running) {
+            return Err(stop);
+        }
+        if deadline < host::now() {
+            let lines = running.output.last_lines();
+            let said = match lines.is_empty() {
+                true => "\n  it printed nothing".to_owned(),
+                false => format!("\n  its last output:\n    {}", lines.join("\n    ")),
+            };
+            return Err(Stop::no_answer(format!(
+                "`{}` did not become ready in {within}: it never printed `ready <url>`{said}",
+                running.name
+            )));
+        }
+    }
+}
+
+/// The program and arguments of a component; `benchwright` is ourselves.
+fn command(
+    component: &Component,
+    host: &Host,
+    folder: &Path,
+) -> anyhow::Result<(PathBuf, Vec<String>)> {
+    let (program, arguments) =
+        component.command.split_first().expect("the spec was checked for a program");
+    let program = match program.as_str() {
+        "benchwright" => host.benchwright.clone(),
+        name => host::find_program(name, folder)
+            .ok_or_else(|| anyhow!("there is no program `{name}`"))?,
+    };
+    let listen = ["--listen", "127.0.0.1:0"].map(str::to_owned);
+    Ok((program, arguments.iter().cloned().chain(listen).collect()))
+}
+
+/// The CPUs of each role, which must be there and ours.
+fn roles(resolved: &Resolved) -> Result<BTreeMap<&'static str, Cpus>, Stop> {
+    let roles = &resolved.spec.where_.roles;
+    let here = allowed_here();
+    let mut found = BTreeMap::new();
+    for (name, role) in [("sut", &roles.sut), ("load", &roles.load)] {
+        let Some(Written(cpus)) = role.as_ref().map(|role| &role.cpus) else { continue };
+        if let Some(absent) = cpus.0.iter().find(|cpu| !here.0.contains(cpu)) {
+            let written = &cpus.to_string();
+            let place = resolved.source.find(&format!("{name}:"), written);
+            let message = format!("role {name} asks for CPU {absent}, which is not to be had here");
+            let label = format!("CPUs here: {here}");
+            return Err(resolved.source.error(message, place, &label).into());
+        }
+        found.insert(name, cpus.clone());
+    }
+    Ok(found)
+}
+
+/// A script that cannot be loaded is found before anything is deployed.
+fn check_script(resolved: &Resolved, host: &Host) -> Result<(), Stop> {
+    let Some(script) = resolved.script() else { return Ok(()) };
+    let checked = Command::new(&host.benchwright).args(generator::check_script(&script)).output();
+    let checked = checked
+        .with_context(|| format!("starting {}", host.benchwright.display()))
+        .map_err(Stop::NoAnswer)?;
+    if checked.status.success() {
+        return Ok(());
+    }
+    let message = String::from_utf8_lossy(&checked.stderr);
+    let message = message.trim().trim_start_matches("error: ").to_owned();
+    Err(Stop::Question(anyhow!("the script {} does not load\n  {message}", script.display())))
+}
+
+/// The CPUs that this process may use.
+fn allowed_here() -> Cpus {
+    use crate::spec::Literal;
+    let allowed = allowed_cpus(&[std::process::id() as i32]);
+    Cpus::read(&allowed).unwrap_or(Cpus(vec![0]))
+}
+
+fn cpus_here() -> f64 {
+    allowed_here().0.len() as f64
+}
+
+/// The CPUs that the kernel allows all threads of these processes; each list once.
+fn allowed_cpus(processes: &[i32]) -> String {
+    let threads = processes
+        .iter()
+        .flat_map(|pid| fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten());
+    let mut lists: Vec<String> = threads
+        .filter_map(|thread| {
+            let status = fs::read_to_string(thread.path().join("status")).ok()?;
+            let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+            Some(list.trim().to_owned())
+        })
+        .collect();
+    lists.sort();
+    lists.dedup();
+    lists.join("; ")
+}
+
+/// Runs `work` on a thread of its own; the receiver hears when it is over.
+fn in_background(work: impl FnOnce() + Send + 'static) -> Receiver<()> {
+    let (over, heard) = mpsc::channel();
+    std::thread::spawn(move || {
+        work();
+        let _ = over.send(());
+    });
+    heard
+}
+
+/// The one place where the runner waits for time to pass.
+#[expect(clippy::disallowed_methods, reason = "this backend is where real time passes")]
+fn rest(length: Duration) {
+    std::thread::sleep(length);
+}

@@ -1,0 +1,345 @@
+//! Where components are confined: a control group for each (version 2, else version 1), or plain
+//! affinity where neither can be written. Which one it is, is said and recorded.
+//!
+//! Quotas have a period of 10 ms: with the usual 100 ms a component that used up its share would
+//! stand still for up to 90 ms, which would be its tail.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::spec::{Cpus, plain};
+
+#[cfg(test)]
+mod tests;
+
+/// The period of a quota, in microseconds.
+const PERIOD_US: f64 = 10_000.0;
+/// The shortest quota that kernels accept, in microseconds.
+const LEAST_QUOTA_US: f64 = 1_000.0;
+
+/// The means of confinement on this host, with the group of the run already made.
+#[derive(Debug)]
+pub(crate) enum Confinement {
+    V2 { run: PathBuf },
+    V1 { cpu: PathBuf, cpuacct: PathBuf, cpuset: PathBuf },
+    Affinity { why: String },
+}
+
+/// What `/proc/self/cgroup` says.
+pub(crate) fn own() -> String {
+    fs::read_to_string("/proc/self/cgroup").unwrap_or_default()
+}
+
+impl Confinement {
+    /// Makes the group of the run called `name` under the hierarchies mounted at `root`; `own` is
+    /// this process's own membership.
+    pub(crate) fn find(root: &Path, own: &str, name: &str) -> Confinement {
+        let two = version_2(root, own, name);
+        if let Ok(confinement) = two {
+            return confinement;
+        }
+        match (two, version_1(root, own, name)) {
+            (_, Ok(confinement)) => confinement,
+            (Err(two), Err(one)) => Confinement::Affinity { why: format!("{two}; {one}") },
+            (Ok(confinement), Err(_)) => confinement,
+        }
+    }
+
+    /// A group for one component.
+    pub(crate) fn group(
+        &self,
+        name: &str,
+        cpus: Option<&Cpus>,
+        cpu_limit: Option<f64>,
+    ) -> io::Result<Group> {
+        match self {
+            Confinement::V2 { run } => {
+                let folder = run.join(name);
+                make(&folder)?;
+                if let Some(cpus) = cpus {
+                    write(&folder, "cpuset.cpus", &cpus.to_string())?;
+                }
+                if let Some((quota, period)) = cpu_limit.map(quota) {
+                    write(&folder, "cpu.max", &format!("{quota} {period}"))?;
+                }
+                let usage = Usage::Stat(folder.join("cpu.stat"));
+                Ok(Group { folders: vec![folder], usage })
+            }
+            Confinement::V1 { cpu, cpuacct, cpuset } => {
+                let [cpu, cpuacct, cpuset] = [cpu, cpuacct, cpuset].map(|run| run.join(name));
+                for folder in [&cpu, &cpuacct, &cpuset] {
+                    make(folder)?;
+                }
+                inherit(&cpuset)?;
+                if let Some(cpus) = cpus {
+                    write(&cpuset, "cpuset.cpus", &cpus.to_string())?;
+                }
+                if let Some((quota, period)) = cpu_limit.map(quota) {
+                    write(&cpu, "cpu.cfs_period_us", &period.to_string())?;
+                    write(&cpu, "cpu.cfs_quota_us", &quota.to_string())?;
+                }
+                let usage = Usage::Nanos(cpuacct.join("cpuacct.usage"));
+                Ok(Group { folders: vec![cpu, cpuacct, cpuset], usage })
+            }
+            Confinement::Affinity { .. } => {
+                Ok(Group { folders: Vec::new(), usage: Usage::Process })
+            }
+        }
+    }
+
+    /// Whether a CPU limit can be kept here.
+    pub(crate) fn can_limit(&self) -> bool {
+        !matches!(self, Confinement::Affinity { .. })
+    }
+
+    /// Removes the run's own groups, once their components are gone.
+    pub(crate) fn remove(&self) {
+        match self {
+            Confinement::V2 { run } => drop(remove(run)),
+            Confinement::V1 { cpu, cpuacct, cpuset } => {
+                for run in [cpu, cpuacct, cpuset] {
+                    remove(run);
+                }
+            }
+            Confinement::Affinity { .. } => {}
+        }
+    }
+}
+
+/// For the record: `cgroup v1 (cpu, cpuacct, cpuset)`.
+impl std::fmt::Display for Confinement {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Confinement::V2 { .. } => write!(f, "cgroup v2 (cpu, cpuset), quota period 10 ms"),
+            Confinement::V1 { .. } => {
+                write!(f, "cgroup v1 (cpu, cpuacct, cpuset), quota period 10 ms")
+            }
+            Confinement::Affinity { why } => write!(f, "affinity only: {why}"),
+        }
+    }
+}
+
+/// The group of one component.
+#[derive(Debug)]
+pub(crate) struct Group {
+    folders: Vec<PathBuf>,
+    usage: Usage,
+}
+
+#[derive(Debug)]
+enum Usage {
+    /// `usage_usec` in a `cpu.stat`.
+    Stat(PathBuf),
+    /// A file with nanoseconds.
+    Nanos(PathBuf),
+    /// Only the process itself can be asked.
+    Process,
+}
+
+impl Group {
+    /// Files through which a process enters the group by writing `0`.
+    pub(crate) fn entrances(&self) -> io::Result<Vec<File>> {
+        let open =
+            |folder: &PathBuf| OpenOptions::new().write(true).open(folder.join("cgroup.procs"));
+        self.folders.iter().map(open).collect()
+    }
+
+    pub(crate) fn is_affinity(&self) -> bool {
+        self.folders.is_empty()
+    }
+
+    /// CPU time used so far, in nanoseconds: of the group, or of process `pid`.
+    pub(crate) fn usage_ns(&self, pid: u32) -> Option<u64> {
+        match &self.usage {
+            Usage::Nanos(path) => fs::read_to_string(path).ok()?.trim().parse().ok(),
+            Usage::Stat(path) => {
+                let stat = fs::read_to_string(path).ok()?;
+                let usage = stat.lines().find_map(|line| line.strip_prefix("usage_usec "))?;
+                Some(usage.trim().parse::<u64>().ok()? * 1_000)
+            }
+            Usage::Process => process_ns(pid),
+        }
+    }
+
+    /// The processes in it, or `pid` where there is no group.
+    pub(crate) fn processes(&self, pid: u32) -> Vec<i32> {
+        match self.folders.last() {
+            Some(folder) => processes_in(folder),
+            None => vec![pid as i32],
+        }
+    }
+
+    /// Kills what is left in it and removes it.
+    pub(crate) fn remove(&self) {
+        for folder in &self.folders {
+            for process in processes_in(folder) {
+                // It may be gone already.
+                let _ = kill(Pid::from_raw(process), Signal::SIGKILL);
+            }
+            remove(folder);
+        }
+    }
+}
+
+/// Time of all threads in user and kernel mode, from the scheduler's own account.
+fn process_ns(pid: u32) -> Option<u64> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
+    let of_thread = |thread: fs::DirEntry| {
+        let text = fs::read_to_string(thread.path().join("schedstat")).ok()?;
+        text.split_whitespace().next()?.parse::<u64>().ok()
+    };
+    Some(threads.flatten().filter_map(of_thread).sum())
+}
+
+fn version_2(root: &Path, own: &str, name: &str) -> Result<Confinement, String> {
+    let refused = |error: io::Error| format!("cgroup v2: {}", plain(&error));
+    let mut last = "cgroup v2: the controllers cpu and cpuset are not available".to_owned();
+    for parent in parents_v2(root, own) {
+        let controllers = fs::read_to_string(parent.join("cgroup.controllers")).unwrap_or_default();
+        if !["cpu", "cpuset"].iter().all(|c| controllers.split_whitespace().any(|has| has == *c)) {
+            continue;
+        }
+        let run = parent.join(name);
+        let made = enable(&parent).and_then(|()| make(&run)).and_then(|()| enable(&run));
+        match made {
+            Ok(()) => return Ok(Confinement::V2 { run }),
+            Err(error) => {
+                remove(&run);
+                last = refused(error);
+            }
+        }
+    }
+    Err(last)
+}
+
+/// Children get the controllers that their parent hands on.
+fn enable(folder: &Path) -> io::Result<()> {
+    let handed = fs::read_to_string(folder.join("cgroup.subtree_control")).unwrap_or_default();
+    let has = |controller: &str| handed.split_whitespace().any(|word| word == controller);
+    match has("cpu") && has("cpuset") {
+        true => Ok(()),
+        false => write(folder, "cgroup.subtree_control", "+cpu +cpuset"),
+    }
+}
+
+fn version_1(root: &Path, own: &str, name: &str) -> Result<Confinement, String> {
+    let run = |controller: &str| {
+        let folder = parent_v1(root, own, controller)
+            .ok_or_else(|| format!("cgroup v1: the controller {controller} is not mounted"))?
+            .join(name);
+        make(&folder).map_err(|error| format!("cgroup v1: {}", plain(&error)))?;
+        Ok::<PathBuf, String>(folder)
+    };
+    let made = run("cpu").and_then(|cpu| Ok((cpu, run("cpuacct")?, run("cpuset")?)));
+    let inherited = made.and_then(|(cpu, cpuacct, cpuset)| {
+        inherit(&cpuset).map_err(|error| format!("cgroup v1: {}", plain(&error)))?;
+        Ok(Confinement::V1 { cpu, cpuacct, cpuset })
+    });
+    if inherited.is_err() {
+        for controller in ["cpu", "cpuacct", "cpuset"] {
+            parent_v1(root, own, controller).map(|parent| remove(&parent.join(name)));
+        }
+    }
+    inherited
+}
+
+/// A new cpuset of version 1 is empty, and takes no process until it has CPUs and memory.
+fn inherit(cpuset: &Path) -> io::Result<()> {
+    let parent = cpuset.parent().expect("a group lies in its parent");
+    for file in ["cpuset.mems", "cpuset.cpus"] {
+        let value = fs::read_to_string(parent.join(file))?;
+        write(cpuset, file, value.trim())?;
+    }
+    Ok(())
+}
+
+/// Every folder in which a run's group may lie, of any version.
+pub(crate) fn parents(root: &Path, own: &str) -> Vec<PathBuf> {
+    let one = ["cpu", "cpuacct", "cpuset"].into_iter().filter_map(|c| parent_v1(root, own, c));
+    let mut parents: Vec<PathBuf> = parents_v2(root, own).into_iter().chain(one).collect();
+    parents.sort();
+    parents.dedup();
+    parents
+}
+
+/// Our own group and those above it, the nearest first: a group that has processes cannot hand on
+/// controllers, but one above it may be delegated to us.
+fn parents_v2(root: &Path, own: &str) -> Vec<PathBuf> {
+    let mounts = [root.to_owned(), root.join("unified")];
+    let Some(mount) = mounts.into_iter().find(|m| m.join("cgroup.controllers").exists()) else {
+        return Vec::new();
+    };
+    let path = own.lines().find_map(|line| line.strip_prefix("0::")).unwrap_or("/");
+    let own = mount.join(path.trim_start_matches('/'));
+    own.ancestors()
+        .take_while(|ancestor| ancestor.starts_with(&mount))
+        .filter(|ancestor| ancestor.is_dir())
+        .map(Path::to_owned)
+        .collect()
+}
+
+/// Our own group of this controller; inside a container only its root is visible.
+fn parent_v1(root: &Path, own: &str, controller: &str) -> Option<PathBuf> {
+    let mount = root.join(controller);
+    if !mount.join("cgroup.procs").exists() {
+        return None;
+    }
+    let path = own.lines().find_map(|line| {
+        let mut fields = line.splitn(3, ':');
+        let (_, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);
+        controllers.split(',').any(|c| c == controller).then_some(path)
+    });
+    let own = mount.join(path.unwrap_or("/").trim_start_matches('/'));
+    // Where controllers are mounted together, their folders are one under two names.
+    fs::canonicalize(if own.is_dir() { own } else { mount }).ok()
+}
+
+/// Quota and period in microseconds.
+fn quota(limit: f64) -> (u64, u64) {
+    let period = PERIOD_US.max(LEAST_QUOTA_US / limit).min(1e6);
+    ((limit * period).round() as u64, period.round() as u64)
+}
+
+/// The processes of a group and of those in it.
+pub(crate) fn processes_in(group: &Path) -> Vec<i32> {
+    let text = fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
+    let own = text.lines().filter_map(|line| line.trim().parse().ok());
+    own.chain(children(group).iter().flat_map(|child| processes_in(child))).collect()
+}
+
+/// Removes a group and those in it; how many. Killed processes need a moment to leave it.
+pub(crate) fn remove(group: &Path) -> usize {
+    let inner: usize = children(group).iter().map(|child| remove(child)).sum();
+    for _ in 0..100 {
+        match fs::remove_dir(group) {
+            Ok(()) => return inner + 1,
+            Err(error) if error.raw_os_error() == Some(nix::errno::Errno::EBUSY as i32) => {
+                super::rest(Duration::from_millis(10));
+            }
+            Err(_) => return inner,
+        }
+    }
+    inner
+}
+
+fn children(group: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(group) else { return Vec::new() };
+    let folders = entries.flatten().filter(|entry| entry.file_type().is_ok_and(|t| t.is_dir()));
+    folders.map(|entry| entry.path()).collect()
+}
+
+fn make(folder: &Path) -> io::Result<()> {
+    match fs::create_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        made => made,
+    }
+}
+
+fn write(folder: &Path, file: &str, value: &str) -> io::Result<()> {
+    fs::write(folder.join(file), value)
+}

@@ -1,0 +1,198 @@
+//! One load: the generator's process beside the system, watched from outside.
+//!
+//! Ten times a second the kernel is asked what each component has consumed; the system itself is
+//! not talked to.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::process::{Command, ExitStatus};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use anyhow::anyhow;
+use measure::{Instant, Nanos};
+use nix::sys::signal::Signal;
+
+use super::output::Output;
+use super::{Local, died, in_background, process, rest};
+use crate::backend::{Consumed, Drive, Driven, Stop, Tick};
+use crate::{generator, host};
+
+/// How often the kernel is asked.
+const SAMPLING: Nanos = Nanos::from_millis(100);
+/// How much longer than its phases a generator may take: to connect, and to print.
+const GRACE: Nanos = Nanos::from_secs(30);
+/// How long a generator that was told to end may take.
+const MOST_ENDING: Nanos = Nanos::from_secs(2);
+/// A document is larger only if something is wrong.
+const MOST_DOCUMENT_BYTES: u64 = 256 << 20;
+/// How many messages of the generator are kept.
+const MOST_MESSAGES: usize = 20;
+
+pub(super) fn drive(
+    local: &mut Local,
+    drive: &Drive,
+    tick: &mut dyn FnMut(Tick),
+) -> Result<Driven, Stop> {
+    let mut generator = Generator::start(local, drive).map_err(Stop::NoAnswer)?;
+    let watched = watch(local, &mut generator, drive, tick);
+    let ended = match watched {
+        Ok((status, consumed)) => document(&mut generator, status, consumed),
+        Err(stop) => Err(stop),
+    };
+    generator.end();
+    ended
+}
+
+struct Generator {
+    child: std::process::Child,
+    group: super::Group,
+    document: Receiver<Vec<u8>>,
+    lines: Receiver<String>,
+    _reading: Receiver<()>,
+    messages: Vec<String>,
+}
+
+impl Generator {
+    fn start(local: &mut Local, drive: &Drive) -> anyhow::Result<Generator> {
+        let cpus = local.roles.get("load").cloned();
+        let group = local.confinement().group("generator", cpus.as_ref(), None)?;
+        let mut command = Command::new(&local.host.benchwright);
+        std::fs::create_dir_all(&local.folder)?;
+        command.args(&drive.arguments).env("TMPDIR", &local.folder);
+        let spawned = process::spawn(command, &group, cpus.as_ref());
+        let mut child = match spawned {
+            Ok(child) => child,
+            Err(error) => {
+                group.remove();
+                let program = local.host.benchwright.display();
+                return Err(anyhow!("cannot start {program}: {}", crate::spec::plain(&error)));
+            }
+        };
+        let stdout = child.stdout.take().expect("it was piped");
+        let stderr = child.stderr.take().expect("it was piped");
+        let (document_sender, document) = mpsc::channel();
+        in_background(move || {
+            let mut bytes = Vec::new();
+            // A pipe that breaks leaves a document that cannot be read, which is then said.
+            let _ = stdout.take(MOST_DOCUMENT_BYTES).read_to_end(&mut bytes);
+            let _ = document_sender.send(bytes);
+        });
+        let (line_sender, lines) = mpsc::channel();
+        let unkept = Output::new(None);
+        let reading =
+            in_background(move || super::output::pump(stderr, &unkept, Some(&line_sender)));
+        Ok(Generator { child, group, document, lines, _reading: reading, messages: Vec::new() })
+    }
+
+    /// A line of progress, or a message.
+    fn heard(&mut self, line: String, tick: &mut dyn FnMut(Tick)) {
+        match serde_json::from_str::<Tick>(&line) {
+            Ok(figures) => tick(figures),
+            Err(_) if line.is_empty() => {}
+            Err(_) => {
+                self.messages.push(line);
+                let excess = self.messages.len().saturating_sub(MOST_MESSAGES);
+                self.messages.drain(..excess);
+            }
+        }
+    }
+
+    fn said(&self) -> String {
+        match self.messages.is_empty() {
+            true => "it said nothing".to_owned(),
+            false => self.messages.join("\n  ").trim_start_matches("error: ").to_owned(),
+        }
+    }
+
+    /// Lets it end early; whether it did.
+    fn interrupt(&mut self) {
+        process::signal(&self.child, Signal::SIGINT);
+        let deadline = host::now() + MOST_ENDING;
+        while matches!(self.child.try_wait(), Ok(None)) && host::now() < deadline {
+            rest(super::GLANCE);
+        }
+    }
+
+    fn end(&mut self) {
+        process::signal(&self.child, Signal::SIGKILL);
+        self.group.remove();
+        let _ = self.child.wait();
+    }
+}
+
+/// Watches until the generator ends by itself.
+fn watch(
+    local: &mut Local,
+    generator: &mut Generator,
+    drive: &Drive,
+    tick: &mut dyn FnMut(Tick),
+) -> Result<(ExitStatus, BTreeMap<String, Consumed>), Stop> {
+    let begun = host::now();
+    let longest: Nanos = [drive.warm_up, drive.measure, drive.drain, GRACE].into_iter().sum();
+    let mut consumed = BTreeMap::new();
+    let mut next = begun;
+    loop {
+        let now = host::now();
+        if next <= now {
+            sample(local, &mut consumed);
+            next = now + SAMPLING;
+        }
+        if local.host.is_interrupted() {
+            generator.interrupt();
+            return Err(Stop::Interrupted);
+        }
+        if let Some(stop) = local.running.iter_mut().find_map(died) {
+            return Err(stop);
+        }
+        if let Some(status) = generator.child.try_wait().map_err(Stop::no_answer)? {
+            sample(local, &mut consumed);
+            while let Ok(line) = generator.lines.recv_timeout(super::LAST_WORDS) {
+                generator.heard(line, tick);
+            }
+            return Ok((status, consumed));
+        }
+        if longest < host::now() - begun {
+            return Err(Stop::no_answer(format!("the generator did not end in {longest}")));
+        }
+        let left =
+            Duration::from(next.saturating_since(host::now())).min(Duration::from_millis(50));
+        match generator.lines.recv_timeout(left) {
+            Ok(line) => generator.heard(line, tick),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => rest(left.min(super::GLANCE)),
+        }
+    }
+}
+
+fn sample(local: &Local, consumed: &mut BTreeMap<String, Consumed>) {
+    for running in &local.running {
+        let now: Instant = host::now();
+        let Some(used) = running.group.usage_ns(running.child.id()) else { continue };
+        let of_component = consumed
+            .entry(running.name.clone())
+            .or_insert_with(|| Consumed { samples: Vec::new(), most: running.most });
+        of_component.samples.push((now, used));
+    }
+}
+
+/// The measurement, if there was one: valid or not, saturated or not.
+fn document(
+    generator: &mut Generator,
+    status: ExitStatus,
+    consumed: BTreeMap<String, Consumed>,
+) -> Result<Driven, Stop> {
+    let bytes = generator.document.recv_timeout(super::LAST_WORDS).unwrap_or_default();
+    match status.code() {
+        Some(2) => Err(Stop::Question(anyhow!("the generator refuses: {}", generator.said()))),
+        Some(0 | 3) if !bytes.trim_ascii().is_empty() => match generator::document(&bytes) {
+            Ok(load) => Ok(Driven { load, consumed }),
+            Err(why) => Err(Stop::no_answer(format!("the generator: {why}"))),
+        },
+        Some(130) => Err(Stop::no_answer("the generator was interrupted by somebody else")),
+        _ => {
+            let end = process::end_in_words(status);
+            Err(Stop::no_answer(format!("the generator {end}: {}", generator.said())))
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! What a component prints, kept in a file of bounded size: its beginning and its end.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::Path;
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+#[cfg(test)]
+mod tests;
+
+/// How much is kept of the beginning, and as much of the end.
+const HALF: usize = 512 * 1024;
+/// How many of the last lines are shown when a component fails, and how much of them.
+const LAST_LINES: usize = 10;
+const LONGEST_LINE: usize = 300;
+/// How long a first line is waited for.
+const LONGEST_FIRST_LINE: usize = 4096;
+
+/// A component's output over all its starts.
+#[derive(Clone, Debug)]
+pub(crate) struct Output(Arc<Mutex<Kept>>);
+
+#[derive(Debug)]
+struct Kept {
+    /// Holds the beginning; the end is added when the component ends. Absent where nobody keeps it.
+    file: Option<File>,
+    begun: usize,
+    end: VecDeque<u8>,
+    /// Bytes between the beginning and the end that were forgotten.
+    forgotten: u64,
+}
+
+impl Output {
+    pub(crate) fn new(path: Option<&Path>) -> Output {
+        let file = path.and_then(|path| File::create(path).ok());
+        let kept = Kept { file, begun: 0, end: VecDeque::new(), forgotten: 0 };
+        Output(Arc::new(Mutex::new(kept)))
+    }
+
+    pub(crate) fn add(&self, bytes: &[u8]) {
+        let mut kept = self.kept();
+        let room = HALF.saturating_sub(kept.begun).min(bytes.len());
+        let (head, _) = bytes.split_at(room);
+        kept.begun += head.len();
+        if let Some(file) = &mut kept.file {
+            // A full disk costs the log, not the experiment.
+            let _ = file.write_all(head);
+        }
+        kept.end.extend(bytes);
+        let excess = kept.end.len().saturating_sub(HALF);
+        kept.end.drain(..excess);
+        kept.forgotten += excess as u64;
+    }
+
+    /// The last lines, for messages.
+    pub(crate) fn last_lines(&self) -> Vec<String> {
+        let kept = self.kept();
+        let recent: Vec<u8> =
+            kept.end.iter().rev().take(LAST_LINES * LONGEST_LINE).rev().copied().collect();
+        let text = String::from_utf8_lossy(&recent);
+        let shown = |line: &str| {
+            line.chars().filter(|c| !c.is_control()).take(LONGEST_LINE).collect::<String>()
+        };
+        let lines: Vec<String> = text.lines().map(shown).filter(|l| !l.trim().is_empty()).collect();
+        lines[lines.len().saturating_sub(LAST_LINES)..].to_vec()
+    }
+
+    /// Writes the end behind the beginning, as far as it is not part of it.
+    pub(crate) fn finish(&self) {
+        let mut kept = self.kept();
+        let total = kept.forgotten + kept.end.len() as u64;
+        let missing = (total - kept.begun as u64).min(kept.end.len() as u64);
+        let gap = total - kept.begun as u64 - missing;
+        let from = kept.end.len() - missing as usize;
+        let end: Vec<u8> = kept.end.iter().skip(from).copied().collect();
+        let Some(file) = &mut kept.file else { return };
+        if 0 < gap {
+            let _ = write!(file, "\n[{gap} bytes are left out here]\n");
+        }
+        let _ = file.write_all(&end);
+        kept.file = None;
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Copies what `from` yields until it ends; each of the first lines goes to `lines` as well, until
+/// nobody listens.
+pub(crate) fn pump(mut from: impl Read, output: &Output, lines: Option<&Sender<String>>) {
+    let mut listening = lines;
+    let mut line = Vec::new();
+    let mut buffer = [0; 8192];
+    loop {
+        let n = match from.read(&mut buffer) {
+            Ok(0) => return,
+            Ok(n) => n,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+            Err(_) => return,
+        };
+        output.add(&buffer[..n]);
+        let Some(sender) = listening else { continue };
+        for &byte in &buffer[..n] {
+            match byte {
+                b'\n' => {
+                    let text = String::from_utf8_lossy(&line).trim().to_owned();
+                    line.clear();
+                    if sender.send(text).is_err() {
+                        listening = None;
+                        break;
+                    }
+                }
+                _ if line.len() < LONGEST_FIRST_LINE => line.push(byte),
+                _ => {}
+            }
+        }
+    }
+}

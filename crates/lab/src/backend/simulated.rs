@@ -1,0 +1,323 @@
+//! A queue on virtual time in place of a system and a generator: for teaching, for rehearsing a
+//! plan, and for our own tests. The same seed gives the same bytes; no clock is read.
+//!
+//! Requests wait in one line for `servers` equal servers (M/D/k, M/M/k, and with constant arrivals
+//! D/·/k). The open loop has as many connections as it needs; the closed loop has the spec's.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+use measure::{Histogram, Instant, Nanos, Quantile, Random};
+use results::load::{Counts, Generator, Interval, Pacing, Part, Rates, Target, Validity};
+use results::{Environment, Times};
+
+use super::{Backend, Component, Consumed, Drive, Driven, Reply, Stop, Tick};
+use crate::spec::{self, Arrivals, Exchange, Law, Resolved};
+
+#[cfg(test)]
+mod tests;
+
+/// Virtual time and the model that fills it.
+pub struct Simulated {
+    now: Instant,
+    model: spec::Simulated,
+    arrivals: Arrivals,
+    connections: u32,
+}
+
+impl Simulated {
+    pub fn new(resolved: &Resolved) -> Simulated {
+        let spec = &resolved.spec;
+        let model = spec.simulated.clone().expect("the spec was checked to have a model");
+        let load = &spec.load;
+        let (arrivals, connections) = (load.arrivals, load.connections.0);
+        Simulated { now: Instant::default(), model, arrivals, connections }
+    }
+}
+
+impl Backend for Simulated {
+    fn now(&mut self) -> Instant {
+        self.now
+    }
+
+    fn pause(&mut self, length: Nanos) -> Result<(), Stop> {
+        self.now = self.now + length;
+        Ok(())
+    }
+
+    fn prepare(&mut self, _resolved: &Resolved) -> Result<Environment, Stop> {
+        let confinement = Some("none: a queueing model on virtual time".to_owned());
+        Ok(Environment { confinement, ..Environment::default() })
+    }
+
+    fn start(&mut self, component: &Component, _within: Nanos) -> Result<String, Stop> {
+        Ok(format!("http://{}.simulated", component.name))
+    }
+
+    fn placement(&mut self) -> Result<BTreeMap<String, String>, Stop> {
+        Ok(BTreeMap::new())
+    }
+
+    /// A model of a queue has no answers to check: whatever is expected comes.
+    fn ask(&mut self, _url: &str, exchange: &Exchange) -> Result<Reply, String> {
+        Ok(Reply { status: exchange.status, body: exchange.body.clone().unwrap_or_default() })
+    }
+
+    fn check(&mut self) -> Result<(), Stop> {
+        Ok(())
+    }
+
+    fn drive(&mut self, drive: &Drive, tick: &mut dyn FnMut(Tick)) -> Result<Driven, Stop> {
+        let parts: Vec<(String, Vec<Request>)> = (0..)
+            .zip(&drive.targets)
+            .map(|(part, url)| (url.clone(), self.requests(drive, Random::part(drive.seed, part))))
+            .collect();
+        let load = document(drive, self.arrivals, &parts);
+        tick(Tick {
+            phase: "measurement".to_owned(),
+            elapsed_s: drive.measure.as_secs_f64(),
+            asked_per_s: drive.rate.map(|rate| rate.as_per_second()),
+            completed_per_s: Some(load.total.rates_per_s.completed),
+            p99_ns: load.total.response_time.as_ref().map(|times| times.p99_ns),
+            failed: load.total.counts.failed,
+        });
+        let busy: u64 =
+            parts.iter().flat_map(|(_, requests)| requests).map(|r| busy(r, drive)).sum();
+        let begin = Instant::default() + drive.warm_up;
+        let consumed = Consumed {
+            samples: vec![(begin, 0), (begin + drive.measure, busy)],
+            most: f64::from(self.model.servers.0) * parts.len() as f64,
+        };
+        self.now = self.now + drive.warm_up + drive.measure + drive.drain;
+        Ok(Driven { load, consumed: BTreeMap::from([("servers".to_owned(), consumed)]) })
+    }
+
+    fn stop(&mut self) {}
+}
+
+/// One request's life, in virtual time since the load began.
+#[derive(Clone, Copy, Debug)]
+struct Request {
+    intended: Instant,
+    begun: Instant,
+    done: Instant,
+}
+
+impl Simulated {
+    /// Every request that is meant to start before the measurement ends.
+    fn requests(&self, drive: &Drive, mut chance: Random) -> Vec<Request> {
+        let end = Instant::default() + drive.warm_up + drive.measure;
+        let mut free: BinaryHeap<Reverse<Instant>> =
+            (0..self.model.servers.0).map(|_| Reverse(Instant::default())).collect();
+        // For the closed loop: when each connection starts its next request.
+        let mut starts: BinaryHeap<Reverse<Instant>> =
+            (0..self.connections).map(|_| Reverse(Instant::default())).collect();
+        let mut clock = 0.0;
+        let mut requests = Vec::new();
+        loop {
+            let intended = match drive.rate {
+                Some(rate) => {
+                    clock += match self.arrivals {
+                        Arrivals::Poisson => chance.exponential(rate.gap_ns()),
+                        Arrivals::Constant => rate.gap_ns(),
+                    };
+                    Instant(clock as u64)
+                }
+                None => starts.pop().expect("a closed loop has a connection").0,
+            };
+            if end <= intended {
+                return requests;
+            }
+            let Reverse(server) = free.pop().expect("a model has a server");
+            let begun = server.max(intended);
+            let done = begun + self.service_time(&mut chance);
+            free.push(Reverse(done));
+            starts.push(Reverse(done + drive.think));
+            requests.push(Request { intended, begun, done });
+        }
+    }
+
+    fn service_time(&self, chance: &mut Random) -> Nanos {
+        let mean = *self.model.service_time;
+        match self.model.law {
+            Law::Constant => mean,
+            Law::Exponential => Nanos(chance.exponential(mean.0 as f64).round() as u64),
+        }
+    }
+}
+
+/// The time of the measurement in which a server worked on the request.
+fn busy(request: &Request, drive: &Drive) -> u64 {
+    let begin = Instant::default() + drive.warm_up;
+    let end = begin + drive.measure;
+    request.done.min(end).saturating_since(request.begun.max(begin)).0
+}
+
+fn document(drive: &Drive, arrivals: Arrivals, parts: &[(String, Vec<Request>)]) -> results::Load {
+    let targets: Vec<(String, Counted)> =
+        parts.iter().map(|(url, requests)| (url.clone(), Counted::of(drive, requests))).collect();
+    let mut total = Counted::new(drive);
+    targets.iter().for_each(|(_, part)| total.add(part));
+    let series = total.series();
+    let asked = drive.rate.map(|rate| rate.as_per_second());
+    let part = |counted: &Counted, targets: f64| counted.part(drive, asked.map(|r| r * targets));
+    results::Load {
+        schema: results::load::SCHEMA.to_owned(),
+        version: "simulated".to_owned(),
+        arguments: drive.arguments.clone(),
+        seed: drive.seed,
+        partial: false,
+        pacing: match drive.rate {
+            Some(_) => Pacing::Open { arrivals: arrivals.to_string() },
+            None => Pacing::Closed { think_ns: drive.think.0 },
+        },
+        connections: None,
+        clock: None,
+        measured_s: drive.measure.as_secs_f64(),
+        total: part(&total, targets.len() as f64),
+        targets: targets
+            .iter()
+            .map(|(url, counted)| Target { url: url.clone(), part: part(counted, 1.0) })
+            .collect(),
+        series,
+        generator: Generator { io: Some("simulated".to_owned()), ..Generator::default() },
+        validity: Validity { valid: true, reasons: Vec::new(), gates: Vec::new() },
+        findings: Vec::new(),
+        warnings: Vec::new(),
+    }
+}
+
+/// Figures of one target, or of all.
+struct Counted {
+    counts: Counts,
+    response_time: Histogram,
+    service_time: Histogram,
+    seconds: Vec<Second>,
+}
+
+#[derive(Clone, Default)]
+struct Second {
+    length_s: f64,
+    offered: u64,
+    completed: u64,
+    response_times: Vec<Nanos>,
+}
+
+impl Counted {
+    fn new(drive: &Drive) -> Counted {
+        let mut seconds = Vec::new();
+        let mut left = drive.measure;
+        while Nanos::ZERO < left {
+            let length = left.min(Nanos::SECOND);
+            seconds.push(Second { length_s: length.as_secs_f64(), ..Second::default() });
+            left = left.saturating_sub(length);
+        }
+        Counted {
+            counts: Counts::default(),
+            response_time: Histogram::new(),
+            service_time: Histogram::new(),
+            seconds,
+        }
+    }
+
+    fn of(drive: &Drive, requests: &[Request]) -> Counted {
+        let begin = Instant::default() + drive.warm_up;
+        let end = begin + drive.measure;
+        let last = end + drive.drain;
+        let mut counted = Counted::new(drive);
+        for &Request { intended, begun, done } in requests {
+            if begin <= done && done < end {
+                counted.counts.completed += 1;
+                counted.second(done - begin).completed += 1;
+            }
+            if intended < begin {
+                continue;
+            }
+            let second = counted.second(intended - begin);
+            second.offered += 1;
+            // What never came back took at least as long as it was waited for.
+            second.response_times.push(done.min(last) - intended);
+            counted.response_time.record(done.min(last) - intended);
+            counted.counts.intended += 1;
+            counted.counts.sent += 1;
+            match done < last {
+                true => {
+                    counted.counts.ok += 1;
+                    counted.service_time.record(done - begun);
+                }
+                false => counted.counts.unfinished += 1,
+            }
+        }
+        counted
+    }
+
+    fn second(&mut self, since: Nanos) -> &mut Second {
+        &mut self.seconds[(since.0 / Nanos::SECOND.0) as usize]
+    }
+
+    fn add(&mut self, part: &Counted) {
+        self.counts.intended += part.counts.intended;
+        self.counts.sent += part.counts.sent;
+        self.counts.completed += part.counts.completed;
+        self.counts.ok += part.counts.ok;
+        self.counts.unfinished += part.counts.unfinished;
+        self.response_time.add(&part.response_time);
+        self.service_time.add(&part.service_time);
+        for (second, other) in self.seconds.iter_mut().zip(&part.seconds) {
+            second.offered += other.offered;
+            second.completed += other.completed;
+            second.response_times.extend(&other.response_times);
+        }
+    }
+
+    fn part(&self, drive: &Drive, asked: Option<f64>) -> Part {
+        let seconds = drive.measure.as_secs_f64();
+        let outcomes = [("ok", self.counts.ok), ("unfinished", self.counts.unfinished)];
+        Part {
+            counts: self.counts.clone(),
+            rates_per_s: Rates {
+                asked,
+                offered: self.counts.intended as f64 / seconds,
+                completed: self.counts.completed as f64 / seconds,
+                goodput: self.counts.completed as f64 / seconds,
+            },
+            outcomes: outcomes
+                .into_iter()
+                .filter(|&(_, count)| 0 < count)
+                .map(|(name, count)| (name.to_owned(), count))
+                .collect(),
+            statuses: BTreeMap::from([("200".to_owned(), self.counts.ok)]),
+            response_time: Times::of(&self.response_time),
+            service_time: Times::of(&self.service_time),
+            start_delay: None,
+            lateness: None,
+            backlog_delay: None,
+            connect_time: None,
+        }
+    }
+
+    fn series(&self) -> Vec<Interval> {
+        let interval = |(t, second): (u32, &Second)| {
+            let mut sorted = second.response_times.clone();
+            sorted.sort_unstable();
+            let quantile = |quantile: Quantile| {
+                let rank = (quantile.level() * sorted.len() as f64).ceil() as usize;
+                sorted.get(rank.saturating_sub(1)).map(|time| time.0)
+            };
+            Interval {
+                t_s: f64::from(t),
+                length_s: second.length_s,
+                offered: second.offered,
+                sent: second.offered,
+                completed: second.completed,
+                p50_ns: quantile(Quantile::P50),
+                p90_ns: quantile(Quantile::P90),
+                p99_ns: quantile(Quantile::P99),
+                p999_ns: quantile(Quantile::P999),
+                max_ns: sorted.last().map(|time| time.0),
+                ..Interval::default()
+            }
+        };
+        (0..).zip(&self.seconds).map(interval).collect()
+    }
+}

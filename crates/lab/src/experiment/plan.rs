@@ -1,0 +1,216 @@
+//! What would be done: the run with a backend that only tells.
+
+use measure::{Nanos, Rate};
+use results::journal::Purpose;
+
+use super::{Decision, decide, seed_of};
+use crate::backend::Stop;
+use crate::backend::dry_run::DryRun;
+use crate::progress::Silent;
+use crate::search;
+use crate::spec::{Arrivals, Between, Model, Resolved, Start, exact};
+use crate::system::{self, System};
+use crate::trial::{self, Trial};
+
+/// The plan of an experiment, as text: what is fixed beforehand, the rule for what is not, and the
+/// stages of the first trial in their order.
+pub fn plan(resolved: &Resolved) -> anyhow::Result<String> {
+    let mut text = format!("{}\n", headline(resolved));
+    let mut line = |name: &str, value: String| text += &format!("{name:<9} {value}\n");
+    line("system", format!("{}{}", system::describe(resolved), limits(resolved)));
+    line("load", load(resolved));
+    line("search", search(resolved));
+    line("trial", stages(resolved));
+    line("seed", resolved.seed().to_string());
+    line("time", time(resolved));
+    text += &first_trial(resolved)?;
+    Ok(text)
+}
+
+/// `hotel-max-throughput · local · roles: sut = CPU 0, load = CPU 1 · at most 30 trials`
+pub(super) fn headline(resolved: &Resolved) -> String {
+    let spec = &resolved.spec;
+    let mut parts = vec![spec.name.to_string()];
+    parts.extend(resolved.profile.as_ref().map(|profile| format!("profile {profile}")));
+    parts.extend(resolved.set.iter().map(|setting| format!("--set {setting}")));
+    parts.push(spec.where_.backend.to_string());
+    let roles = [("sut", &spec.where_.roles.sut), ("load", &spec.where_.roles.load)];
+    let roles: Vec<String> = roles
+        .into_iter()
+        .filter_map(|(name, role)| Some(format!("{name} = CPU {}", role.as_ref()?.cpus.0)))
+        .collect();
+    if !roles.is_empty() {
+        parts.push(format!("roles: {}", roles.join(", ")));
+    }
+    let (_, most) = trials(resolved);
+    let length = in_words(trial_length(resolved) * most);
+    parts.push(match most {
+        1 => format!("1 trial, {length}"),
+        most => format!("at most {most} trials, {length}"),
+    });
+    parts.join(" · ")
+}
+
+fn limits(resolved: &Resolved) -> String {
+    let steps = resolved.spec.sut.deploy.iter();
+    let limits = steps.filter_map(|step| {
+        Some(format!(" · {} may use {} CPUs", step.name(), step.cpu_limit()?.0))
+    });
+    limits.collect()
+}
+
+fn load(resolved: &Resolved) -> String {
+    let spec = &resolved.spec;
+    let what = match (&spec.workload.script, &spec.workload.get) {
+        (Some(script), _) => script.clone(),
+        (_, Some(path)) => format!("GET {path}"),
+        (None, None) => unreachable!("a workload is one of the two"),
+    };
+    let instances = match super::targets(resolved) {
+        1 => String::new(),
+        _ => "per instance: ".to_owned(),
+    };
+    let pacing = match (spec.load.model, spec.load.arrivals) {
+        (Model::Closed, _) => "closed loop",
+        (Model::Open, Arrivals::Poisson) => "Poisson arrivals",
+        (Model::Open, Arrivals::Constant) => "constant arrivals",
+    };
+    let rate = spec.load.rate.map(|rate| format!("{}, ", *rate)).unwrap_or_default();
+    format!("{instances}{rate}{} connections, {pacing}, {what}", spec.load.connections.0)
+}
+
+fn search(resolved: &Resolved) -> String {
+    let Some(search) = &resolved.spec.search else {
+        return "none: one load".to_owned();
+    };
+    let first = match search.start {
+        Start::At(rate) => format!("from {rate}"),
+        Start::Probe(share) => {
+            format!("from {share} of what a closed loop completes in a short probe")
+        }
+    };
+    let to = search.to.map(|to| format!(" to {to}")).unwrap_or_default();
+    let rules: Vec<String> = search.stop.iter().map(search::describe).collect();
+    let stop = match rules.is_empty() {
+        true => String::new(),
+        false => format!("; stop: {}", rules.join(" · ")),
+    };
+    let known = match fixed_loads(resolved) {
+        Some(loads) => format!(": {}", shown(&loads)),
+        None => String::new(),
+    };
+    format!("sweep {first}{to}, step {}{known}{stop}", search.step)
+}
+
+fn shown(loads: &[Rate]) -> String {
+    match loads {
+        [first, second, .., last] if 6 < loads.len() => format!("{first}, {second}, … {last}"),
+        _ => loads.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+    }
+}
+
+fn stages(resolved: &Resolved) -> String {
+    let spec = &resolved.spec;
+    let phases = &spec.phases;
+    let mut stages = Vec::new();
+    match (spec.reset.between, spec.reset.steps.is_empty()) {
+        (Between::Trials, false) => stages.push("reset".to_owned()),
+        (Between::Trials, true) => stages.push("restart".to_owned()),
+        (Between::Points, _) => stages.push("reset at a new load".to_owned()),
+        (Between::Never, _) => {}
+    }
+    if Nanos::ZERO < *phases.settle {
+        stages.push(format!("settle {}", exact(*phases.settle)));
+    }
+    stages.push(format!("warm up {}", exact(*phases.warm_up.fixed)));
+    stages.push(format!("measure {}", exact(*phases.measure.time)));
+    stages.push(format!("drain ≤ {}", exact(*phases.drain)));
+    let repeat = match spec.repeat.trials.0 {
+        1 => String::new(),
+        n => format!(" · {n} at each load"),
+    };
+    stages.join(" → ") + &repeat
+}
+
+fn time(resolved: &Resolved) -> String {
+    let (least, most) = trials(resolved);
+    let each = trial_length(resolved);
+    let range = match least == most {
+        true if most == 1 => "1 trial".to_owned(),
+        true => format!("{most} trials: {}", in_words(each * most)),
+        false => format!(
+            "{least} to {most} trials: {} to {}",
+            in_words(each * least),
+            in_words(each * most)
+        ),
+    };
+    format!("{} per trial; {range}", in_words(each))
+}
+
+fn trial_length(resolved: &Resolved) -> Nanos {
+    trial::planned_length(resolved, Purpose::Trial)
+}
+
+/// The fewest and the most trials, invalid ones not counted.
+fn trials(resolved: &Resolved) -> (u64, u64) {
+    let repeat = u64::from(resolved.spec.repeat.trials.0);
+    let budget = u64::from(resolved.spec.budget.trials.0);
+    let Some(search) = &resolved.spec.search else { return (repeat, repeat.min(budget)) };
+    let range = fixed_loads(resolved).map(|loads| loads.len() as u64 * repeat);
+    let most = range.unwrap_or(budget).min(budget);
+    let rules = search.stop.iter().map(|rule| match rule {
+        crate::spec::Stop::NoNewMax { window, .. } => u64::from(window.0) + 1,
+        crate::spec::Stop::SloViolated { times } => u64::from(times.0),
+    });
+    let least = rules.min().map_or(most, |loads| loads * repeat);
+    (least.min(most), most)
+}
+
+/// The loads of a range, if no observation can add one.
+fn fixed_loads(resolved: &Resolved) -> Option<Vec<Rate>> {
+    let search = resolved.spec.search.as_ref()?;
+    let Start::At(_) = search.start else { return None };
+    let unstopped = crate::spec::Search { stop: Vec::new(), ..search.clone() };
+    let mut points = Vec::new();
+    while let search::Next::Load(asked) = search::next(&unstopped, None, &points) {
+        points.push(search::Point { asked, completed_per_s: 0.0, slo_met: None });
+        if resolved.spec.budget.trials.0 as usize <= points.len() {
+            break;
+        }
+    }
+    Some(points.into_iter().map(|point| point.asked).collect())
+}
+
+/// Lives the first trial on a backend that only tells.
+fn first_trial(resolved: &Resolved) -> anyhow::Result<String> {
+    let Decision::Run { purpose, asked, repetition, attempt } = decide(resolved, &[]) else {
+        anyhow::bail!("the budget does not allow a single trial");
+    };
+    let seed = seed_of(resolved.seed(), asked, repetition, attempt);
+    let trial = Trial { number: 1, purpose, asked, repetition, attempt, seed };
+    let mut backend = DryRun::default();
+    let mut system = System::default();
+    let ran = trial::run(&trial, resolved, &mut system, &mut backend, &mut Silent);
+    match ran {
+        Ok(_) => {}
+        Err(Stop::Question(error) | Stop::NoAnswer(error)) => return Err(error),
+        Err(stop) => anyhow::bail!("the dry run stopped: {stop:?}"),
+    }
+    crate::backend::Backend::stop(&mut backend);
+    let first = match purpose {
+        Purpose::Probe => "first, to find the first load:",
+        Purpose::Trial => "the first trial:",
+    };
+    let steps: String = backend.told().iter().map(|step| format!("  {step}\n")).collect();
+    Ok(format!("{first}\n{steps}"))
+}
+
+/// `43 s`, `3 min 30 s`, `1 h 11 min`.
+fn in_words(length: Nanos) -> String {
+    let seconds = length.as_secs_f64();
+    match seconds {
+        _ if seconds < 10.0 => format!("{} s", (seconds * 10.0).round() / 10.0),
+        _ if seconds < 120.0 => format!("{seconds:.0} s"),
+        _ => length.to_string(),
+    }
+}

@@ -1,0 +1,294 @@
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+use expect_test::{Expect, expect};
+
+use super::*;
+use crate::progress::Silent;
+use crate::spec;
+
+const SWEEP: &str = "
+name: queue
+where: {backend: simulated}
+simulated: {service_time: 1ms}
+workload: {get: /}
+load: {model: open}
+phases: {warm_up: {fixed: 100ms}, measure: {time: 500ms}, drain: 100ms}
+slo: [{metric: p99, max: 20ms}, {metric: failures, max: 0.1%}]
+search: {start: {probe: 0.6}, step: 10%, stop: [{rule: no_new_max, window: 3, by: 1%}]}
+";
+
+fn read(text: &str) -> Resolved {
+    spec::from_bytes("my.yaml", text.as_bytes(), Path::new("."), None, &[]).unwrap()
+}
+
+fn host() -> Host {
+    Host::new("/nowhere/benchwright".into(), "0.0.0")
+}
+
+/// Keeps the transcript; raises the interrupt flag once so many trials have ended.
+struct Transcript {
+    text: String,
+    interrupt: Option<(Host, usize)>,
+}
+
+impl Progress for Transcript {
+    fn event(&mut self, event: &Event<'_>) {
+        if event.is_lasting() && !matches!(event, Event::Finished { .. }) {
+            self.text += &format!("{event}\n");
+        }
+        if let (Some((host, left)), Event::Measuring { .. }) = (&mut self.interrupt, event) {
+            match left {
+                1 => host.interrupted.store(true, Ordering::Relaxed),
+                _ => *left -= 1,
+            }
+        }
+    }
+}
+
+/// Every file that a reader may compare, as text.
+fn contents(path: &Path) -> Vec<(String, String)> {
+    let mut files = Vec::new();
+    for name in ["journal.jsonl", "answer.json", "spec.yaml"] {
+        files.push((name.to_owned(), fs::read_to_string(path.join(name)).unwrap()));
+    }
+    let mut trials: Vec<_> = fs::read_dir(path.join("trials")).unwrap().flatten().collect();
+    trials.sort_by_key(|trial| trial.path());
+    for file in trials.iter().flat_map(|t| fs::read_dir(t.path()).unwrap().flatten()) {
+        let name = file.path().strip_prefix(path).unwrap().display().to_string();
+        files.push((name, fs::read_to_string(file.path()).unwrap()));
+    }
+    files.sort();
+    files
+}
+
+fn check_run(text: &str, expected: Expect) -> Answer {
+    let folder = tempfile::tempdir().unwrap();
+    let mut transcript = Transcript { text: String::new(), interrupt: None };
+    let ended = run(&read(text), Some(folder.path().join("r")), &host(), &mut transcript).unwrap();
+    let table = answer::table(&ended.answer);
+    expected.assert_eq(&format!("{}---\n{table}", transcript.text));
+    ended.answer
+}
+
+#[test]
+fn a_sweep_from_a_probe_finds_the_maximum_and_the_capacity() {
+    let answer = check_run(
+        SWEEP,
+        expect![[r#"
+            queue · simulated · at most 100 trials, 70 s
+            deploy   a simulated queue ready in 0.0 s
+            probe    about 1,000/s closed loop → first load 600/s, step 10 %
+              2     600/s   ok          p50 1.03 ms  p99 4.02 ms   cpu 0.57
+              3     660/s   ok          p50 1.75 ms  p99 6.07 ms   cpu 0.69
+              4     726/s   ok          p50 1.87 ms  p99 8.45 ms   cpu 0.71
+              5     799/s   ok          p50 2.08 ms  p99 8.73 ms   cpu 0.79
+              6     879/s   ok          p50 3.91 ms  p99 12.2 ms   cpu 0.91
+              7     967/s   ok          p50 4.94 ms  p99 14.2 ms   limited by: servers, CPU 0.95 of 1
+              8   1,064/s   saturated   p50 31.2 ms  p99 52.5 ms   1,000/s completed  limited by: servers, CPU 1.00 of 1
+              9   1,170/s   saturated   p50 56.1 ms  p99 79.9 ms   1,000/s completed  limited by: servers, CPU 1.00 of 1
+             10   1,287/s   saturated   p50 146 ms   p99 189 ms    1,000/s completed  limited by: servers, CPU 1.00 of 1
+             11   1,416/s   saturated   p50 137 ms   p99 207 ms    1,000/s completed  limited by: servers, CPU 1.00 of 1
+            ---
+            maximum throughput    1,000/s completed at 1,046/s offered (trial 8); 3 trials above it brought no more
+            capacity              954/s highest load with p99 ≤ 20 ms and failures ≤ 0.1 %; missed at 1,046/s
+            limited by            servers, CPU 1.00 of 1
+            validity              10 of 10 trials valid
+            stopped by            no new maximum (by more than 1 %) in 3 loads
+        "#]],
+    );
+    assert_eq!(answer.verdict, results::answer::Verdict::Answered);
+    // A server that takes 1 ms completes 1,000/s.
+    let maximum = answer.maximum_throughput.unwrap();
+    assert!((maximum.rate_per_s - 1_000.0).abs() < 10.0, "{maximum:?}");
+}
+
+#[test]
+fn a_rule_that_is_never_reached_in_the_trials_allowed_is_no_answer() {
+    let text = format!("{SWEEP}budget: {{trials: 3}}\n");
+    let answer = check_run(
+        &text,
+        expect![[r#"
+            queue · simulated · at most 3 trials, 2.1 s
+            deploy   a simulated queue ready in 0.0 s
+            probe    about 1,000/s closed loop → first load 600/s, step 10 %
+              2     600/s   ok          p50 1.03 ms  p99 4.02 ms   cpu 0.57
+              3     660/s   ok          p50 1.75 ms  p99 6.07 ms   cpu 0.69
+              4     726/s   ok          p50 1.87 ms  p99 8.45 ms   cpu 0.71
+            ---
+            maximum throughput    710/s completed at 710/s offered (trial 4)
+            capacity              710/s highest load with p99 ≤ 20 ms and failures ≤ 0.1 %
+            validity              3 of 3 trials valid
+            no answer             no stop rule fired in the 3 trials allowed
+        "#]],
+    );
+    assert_eq!(answer.verdict, results::answer::Verdict::NoAnswer);
+}
+
+#[test]
+fn a_single_load_that_misses_its_slo_answers_no() {
+    let text = SWEEP
+        .replace("{model: open}", "{model: open, rate: 990/s}")
+        .replace("max: 20ms", "max: 1ms");
+    let text: String =
+        text.lines().filter(|l| !l.starts_with("search")).map(|l| format!("{l}\n")).collect();
+    let answer = check_run(
+        &text,
+        expect![[r#"
+            queue · simulated · 1 trial, 0.7 s
+            deploy   a simulated queue ready in 0.0 s
+              1     990/s   slo missed  p50 14.4 ms  p99 25.7 ms   limited by: servers, CPU 0.98 of 1
+            ---
+            maximum throughput    982/s completed at 1,010/s offered (trial 1)
+            limited by            servers, CPU 0.98 of 1
+            validity              1 of 1 trials valid
+            verdict               no load met the SLO
+        "#]],
+    );
+    assert_eq!(answer.verdict, results::answer::Verdict::No);
+}
+
+#[test]
+fn a_closed_loop_has_one_load() {
+    let text = SWEEP.replace("{model: open}", "{model: closed, connections: 4, think: 10ms}");
+    let text: String =
+        text.lines().filter(|l| !l.starts_with("search")).map(|l| format!("{l}\n")).collect();
+    check_run(
+        &text,
+        expect![[r#"
+            queue · simulated · 1 trial, 0.7 s
+            deploy   a simulated queue ready in 0.0 s
+              1    closed   ok          p50 1.00 ms  p99 1.00 ms   368/s completed  cpu 0.37
+            ---
+            maximum throughput    368/s completed at 366/s offered (trial 1)
+            capacity              366/s highest load with p99 ≤ 20 ms and failures ≤ 0.1 %
+            validity              1 of 1 trials valid
+            stopped by            the load was measured
+        "#]],
+    );
+}
+
+#[test]
+fn repetitions_share_a_load_and_differ_in_their_seeds() {
+    let text = format!("{SWEEP}repeat: {{trials: 3}}\nbudget: {{trials: 7}}\n");
+    let answer = check_run(
+        &text,
+        expect![[r#"
+            queue · simulated · at most 7 trials, 4.9 s
+            deploy   a simulated queue ready in 0.0 s
+            probe    about 1,000/s closed loop → first load 600/s, step 10 %
+              2     600/s   ok          p50 1.03 ms  p99 4.02 ms   cpu 0.57
+              3     600/s   ok          p50 1.41 ms  p99 4.87 ms   cpu 0.61
+              4     600/s   ok          p50 1.43 ms  p99 4.76 ms   cpu 0.57
+              5     660/s   ok          p50 1.75 ms  p99 6.07 ms   cpu 0.69
+              6     660/s   ok          p50 1.54 ms  p99 8.43 ms   cpu 0.68
+              7     660/s   ok          p50 1.51 ms  p99 5.55 ms   cpu 0.67
+              8     726/s   ok          p50 1.87 ms  p99 8.45 ms   cpu 0.71
+            ---
+            maximum throughput    680/s completed at 686/s offered (trial 6); 2 trials above it brought no more
+            capacity              690/s highest load with p99 ≤ 20 ms and failures ≤ 0.1 %
+            validity              7 of 7 trials valid
+            no answer             no stop rule fired in the 7 trials allowed
+        "#]],
+    );
+    let mut seeds: Vec<u64> = answer.trials.iter().map(|entry| entry.seed).collect();
+    seeds.sort_unstable();
+    seeds.dedup();
+    assert_eq!(seeds.len(), answer.trials.len());
+}
+
+/// Wherever the run is stopped, its continuation leaves what the unbroken run leaves.
+#[test]
+fn a_run_resumed_at_any_trial_equals_the_unbroken_run_byte_for_byte() {
+    let folder = tempfile::tempdir().unwrap();
+    let resolved = read(SWEEP);
+    let unbroken = folder.path().join("unbroken");
+    run(&resolved, Some(unbroken.clone()), &host(), &mut Silent).unwrap();
+    let expected = contents(&unbroken);
+    let trials = Directory::open(&unbroken).unwrap().journal().unwrap().len();
+    assert!(8 < trials, "{trials}");
+    for stop in 1..=trials {
+        let path = folder.path().join(format!("stopped-{stop}"));
+        let host = host();
+        let interrupt = Some((host.clone(), stop));
+        let mut transcript = Transcript { text: String::new(), interrupt };
+        let ended = run(&resolved, Some(path.clone()), &host, &mut transcript).unwrap();
+        if stop < trials {
+            assert_eq!(ended.answer.verdict, results::answer::Verdict::Interrupted);
+        }
+        host.interrupted.store(false, Ordering::Relaxed);
+        resume(&path, &host, &mut Silent).unwrap();
+        assert_eq!(contents(&path), expected, "stopped after {stop}");
+    }
+}
+
+/// A crash leaves a prefix of the journal's bytes and perhaps a trial's folder without its line.
+#[test]
+fn a_run_killed_at_any_byte_of_the_journal_resumes_to_the_same_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let resolved = read(SWEEP);
+    let path = folder.path().join("run");
+    run(&resolved, Some(path.clone()), &host(), &mut Silent).unwrap();
+    let expected = contents(&path);
+    let journal = fs::read(path.join("journal.jsonl")).unwrap();
+    for cut in (0..journal.len()).step_by(397) {
+        fs::write(path.join("journal.jsonl"), &journal[..cut]).unwrap();
+        fs::remove_file(path.join("answer.json")).unwrap();
+        resume(&path, &host(), &mut Silent).unwrap();
+        assert_eq!(contents(&path), expected, "cut at {cut}");
+    }
+}
+
+#[test]
+fn resume_refuses_to_mix_what_is_not_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run");
+    run(&read(SWEEP), Some(path.clone()), &host(), &mut Silent).unwrap();
+    let newer = Host::new("/nowhere/benchwright".into(), "0.0.1");
+    let error = resume(&path, &newer, &mut Silent).unwrap_err();
+    expect![[r#"
+        this run cannot be continued: changed since it began: the tool's version
+          its trials and new ones would not measure the same; start a new run"#]]
+    .assert_eq(&error.to_string());
+    assert!(matches!(error, Error::Question(_)));
+    let error = resume(folder.path(), &host(), &mut Silent).unwrap_err();
+    assert!(matches!(error, Error::Question(_)));
+    let error = run(&read(SWEEP), Some(path), &host(), &mut Silent).unwrap_err();
+    assert!(matches!(error, Error::Question(_)));
+}
+
+/// Every shipped spec plans; a change of method shows as a change of text.
+#[test]
+fn shipped_specs_plan() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
+    let plan = |name: &str, profile: Option<&str>| {
+        let resolved = spec::load(&folder.join(name), profile, &[]).unwrap();
+        let text = plan(&resolved).unwrap();
+        text.replace(&folder.display().to_string(), "experiments")
+    };
+    expect![[r#"
+        simulated · simulated · at most 30 trials, 3 min 30 s
+        system    a simulated queue
+        load      64 connections, Poisson arrivals, GET /
+        search    sweep from 60 % of what a closed loop completes in a short probe, step 5 %; stop: no new maximum (by more than 1 %) in 6 loads
+        trial     warm up 1 s → measure 5 s → drain ≤ 1 s
+        seed      17285499004125085777
+        time      7 s per trial; 7 to 30 trials: 49 s to 3 min 30 s
+        first, to find the first load:
+          drive    benchwright load http://queue.simulated/ --closed --connections 64 --warm-up 1s --duration 2s --drain 1s --timeout 10s --seed 5122804340250067 --progress lines --json
+          stop     everything
+    "#]].assert_eq(&plan("simulated.yaml", None));
+    expect![[r#"
+        simulated · profile ci · simulated · at most 30 trials, 18 s
+        system    a simulated queue
+        load      64 connections, Poisson arrivals, GET /
+        search    sweep from 60 % of what a closed loop completes in a short probe, step 20 %; stop: no new maximum (by more than 1 %) in 2 loads
+        trial     warm up 100 ms → measure 400 ms → drain ≤ 100 ms
+        seed      17285499004125085777
+        time      0.6 s per trial; 3 to 30 trials: 1.8 s to 18 s
+        first, to find the first load:
+          drive    benchwright load http://queue.simulated/ --closed --connections 64 --warm-up 100ms --duration 400ms --drain 100ms --timeout 10s --seed 5122804340250067 --progress lines --json
+          stop     everything
+    "#]].assert_eq(&plan("simulated.yaml", Some("ci")));
+}

@@ -1,0 +1,96 @@
+//! The generator is a process of its own: its command line, and the document that it prints.
+
+use measure::{Nanos, Rate};
+use results::Load;
+
+use crate::spec::{Model, Resolved};
+
+#[cfg(test)]
+mod tests;
+
+/// A load as the generator is asked for it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Wanted {
+    /// Of each target; `None` is a closed loop.
+    pub rate: Option<Rate>,
+    pub warm_up: Nanos,
+    pub measure: Nanos,
+    pub drain: Nanos,
+    pub seed: u64,
+}
+
+/// The arguments after `benchwright`.
+pub fn arguments(resolved: &Resolved, targets: &[String], wanted: &Wanted) -> Vec<String> {
+    let spec = &resolved.spec;
+    let mut arguments = vec!["load".to_owned()];
+    arguments.extend(targets.iter().cloned());
+    let mut option = |name: &str, value: String| arguments.extend([name.to_owned(), value]);
+    match wanted.rate {
+        Some(rate) => {
+            option("--rate", format!("{}/s", rate.as_per_second()));
+            option("--arrivals", spec.load.arrivals.to_string());
+        }
+        None => arguments.push("--closed".to_owned()),
+    }
+    let mut option = |name: &str, value: String| arguments.extend([name.to_owned(), value]);
+    if let (Model::Closed, Some(think)) = (spec.load.model, spec.load.think) {
+        option("--think", length(*think));
+    }
+    option("--connections", spec.load.connections.0.to_string());
+    option("--warm-up", length(wanted.warm_up));
+    option("--duration", length(wanted.measure));
+    option("--drain", length(wanted.drain));
+    option("--timeout", length(*spec.load.timeout));
+    option("--seed", wanted.seed.to_string());
+    option("--progress", "lines".to_owned());
+    arguments.push("--json".to_owned());
+    if 1 < targets.len() {
+        arguments.push("--per-target".to_owned());
+    }
+    if let Some(script) = resolved.script() {
+        arguments.extend(["--script".to_owned(), script.display().to_string()]);
+        let words = spec.workload.args.iter().map(|word| resolved.text(word, 1));
+        if !spec.workload.args.is_empty() {
+            arguments.push("--".to_owned());
+        }
+        arguments.extend(words);
+    }
+    arguments
+}
+
+/// The arguments after `benchwright` that have it check the syntax of a script.
+pub fn check_script(script: &std::path::Path) -> Vec<String> {
+    vec!["load".to_owned(), "--check-script".to_owned(), script.display().to_string()]
+}
+
+/// A component's URL with the workload's own path.
+pub fn target(resolved: &Resolved, url: &str, instance: u32) -> String {
+    match &resolved.spec.workload.get {
+        Some(path) => {
+            let path = resolved.text(path, instance);
+            format!("{}/{}", url.trim_end_matches('/'), path.trim_start_matches('/'))
+        }
+        None => url.to_owned(),
+    }
+}
+
+/// What the generator printed; the error says why that is no measurement.
+pub fn document(stdout: &[u8]) -> Result<Load, String> {
+    let load: Load = serde_json::from_slice(stdout)
+        .map_err(|error| format!("its document cannot be read: {error}"))?;
+    match load.schema == results::load::SCHEMA {
+        true => Ok(load),
+        false => {
+            Err(format!("its document is a `{}`, not a `{}`", load.schema, results::load::SCHEMA))
+        }
+    }
+}
+
+/// A length exactly, in a unit that the command line reads.
+fn length(length: Nanos) -> String {
+    match length.0 {
+        ns if ns % 1_000_000_000 == 0 => format!("{}s", ns / 1_000_000_000),
+        ns if ns % 1_000_000 == 0 => format!("{}ms", ns / 1_000_000),
+        ns => format!("{ns}ns"),
+    }
+}

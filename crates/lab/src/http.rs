@@ -1,0 +1,135 @@
+//! One request and its answer, blocking: for readiness, smoke tests and resets, never for load.
+
+use std::io::{Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::time::Duration;
+
+use measure::{Instant, Nanos};
+use wire::http1::{Ended, Expect, ResponseDecoder, ResponseEvent, encode_request};
+
+use crate::backend::Reply;
+use crate::spec::{Exchange, plain};
+
+#[cfg(test)]
+mod tests;
+
+/// How long an answer may take.
+const PATIENCE: Nanos = Nanos::from_secs(5);
+
+/// How often one looks whether to give up.
+const GLANCE: Duration = Duration::from_millis(100);
+
+/// Longer bodies are cut: nobody tests for sense in a megabyte.
+const MOST_BODY_BYTES: usize = 1 << 20;
+
+/// Asks `url` once. `give_up` is looked at every 100 ms.
+pub(crate) fn ask(
+    url: &str,
+    exchange: &Exchange,
+    now: impl Fn() -> Instant,
+    give_up: impl Fn() -> bool,
+) -> Result<Reply, String> {
+    let (authority, base) = parts(url)?;
+    let mut stream = connect(&authority)?;
+    let target = format!("{base}/{}", exchange.target.trim_start_matches('/'));
+    let fields = [("Host", authority.as_str()), ("Connection", "close")];
+    let mut request = Vec::new();
+    let method = exchange.method.to_string();
+    let fields_of_post = [fields[0], fields[1], ("Content-Length", "0")];
+    let fields: &[_] = if method == "POST" { &fields_of_post } else { &fields };
+    encode_request(&method, &target, fields, b"", &mut request);
+    stream.write_all(&request).map_err(|error| plain(&error))?;
+
+    let deadline = now() + PATIENCE;
+    let mut answer = Answer::default();
+    let mut buffer = [0; 16 * 1024];
+    loop {
+        match stream.read(&mut buffer) {
+            Ok(0) => return answer.closed(),
+            Ok(n) => {
+                if let Some(reply) = answer.take(&buffer[..n])? {
+                    return Ok(reply);
+                }
+            }
+            Err(error) if is_glance(&error) => {}
+            Err(error) => return Err(plain(&error)),
+        }
+        if give_up() {
+            return Err("interrupted".to_owned());
+        }
+        if deadline < now() {
+            return Err(format!("no answer in {PATIENCE}"));
+        }
+    }
+}
+
+fn is_glance(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
+    matches!(error.kind(), Interrupted | TimedOut | WouldBlock)
+}
+
+fn connect(authority: &str) -> Result<TcpStream, String> {
+    let with_port = match authority.rsplit_once(':') {
+        Some((_, port)) if port.chars().all(|c| c.is_ascii_digit()) => authority.to_owned(),
+        _ => format!("{authority}:80"),
+    };
+    let addresses = with_port.to_socket_addrs().map_err(|_| format!("unknown host {authority}"))?;
+    let mut last = format!("{authority} has no address");
+    for address in addresses {
+        match TcpStream::connect_timeout(&address, Duration::from_secs(2)) {
+            Ok(stream) => {
+                stream.set_read_timeout(Some(GLANCE)).map_err(|error| plain(&error))?;
+                stream.set_write_timeout(Some(PATIENCE.into())).map_err(|error| plain(&error))?;
+                return Ok(stream);
+            }
+            Err(error) => last = plain(&error),
+        }
+    }
+    Err(last)
+}
+
+/// Splits `http://host:port/base` into authority and base path.
+fn parts(url: &str) -> Result<(String, String), String> {
+    let rest = url
+        .strip_prefix("http://")
+        .ok_or_else(|| format!("`{url}` is no address; write for example http://127.0.0.1:8080"))?;
+    let (authority, base) = rest.split_once('/').unwrap_or((rest, ""));
+    let base = base.trim_end_matches('/');
+    Ok((authority.to_owned(), if base.is_empty() { String::new() } else { format!("/{base}") }))
+}
+
+#[derive(Default)]
+struct Answer {
+    decoder: ResponseDecoder,
+    status: u16,
+    body: Vec<u8>,
+}
+
+impl Answer {
+    fn take(&mut self, mut bytes: &[u8]) -> Result<Option<Reply>, String> {
+        loop {
+            let event = self.decoder.next(&mut bytes, Expect::Body);
+            match event.map_err(|error| error.to_string())? {
+                None => return Ok(None),
+                Some(ResponseEvent::Head(head)) => self.status = head.status,
+                Some(ResponseEvent::Body(piece)) => {
+                    let room = MOST_BODY_BYTES.saturating_sub(self.body.len());
+                    self.body.extend_from_slice(&piece[..piece.len().min(room)]);
+                }
+                Some(ResponseEvent::End(_)) => return Ok(Some(self.reply())),
+            }
+        }
+    }
+
+    fn closed(&mut self) -> Result<Reply, String> {
+        match self.decoder.close() {
+            Ended::Complete => Ok(self.reply()),
+            Ended::Between => Err("the connection was closed without an answer".to_owned()),
+            Ended::Truncated => Err("the connection was closed in the middle of the answer".into()),
+        }
+    }
+
+    fn reply(&self) -> Reply {
+        Reply { status: self.status, body: String::from_utf8_lossy(&self.body).into_owned() }
+    }
+}

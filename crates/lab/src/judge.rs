@@ -1,0 +1,233 @@
+//! What an observation means. Validity judges the generator and the environment, never the system
+//! under test: saturation, failures and a backlog are findings.
+
+use std::collections::BTreeMap;
+
+use measure::estimate::{self, Share as Verdict};
+use measure::{Instant, Quantile};
+use results::Load;
+use results::journal::{Observed, Status};
+
+use crate::backend::Consumed;
+use crate::spec::{Resolved, Slo};
+use crate::trial::{self, Observation};
+
+#[cfg(test)]
+mod tests;
+
+/// The system no longer follows when it completes less than this share of what is offered. The
+/// count of arrivals cancels out of the ratio; what remains are requests under way at the edges,
+/// far below 3 % unless response times reach the length of the measurement.
+const FOLLOWS: f64 = 0.97;
+
+/// A component limits when it uses this share of the CPU that it may use.
+const EXHAUSTED: f64 = 0.95;
+
+/// The confidence of an SLO's verdict on one trial.
+const CONFIDENCE: f64 = 0.95;
+
+/// An observation, judged.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judged {
+    pub status: Status,
+    pub reasons: Vec<String>,
+    pub observed: Option<Observed>,
+    pub findings: Vec<String>,
+    pub warnings: Vec<String>,
+}
+
+pub fn judge(observation: &Observation, resolved: &Resolved) -> Judged {
+    let load = &observation.driven.load;
+    let mut reasons = load.validity.reasons.clone();
+    reasons.extend(observation.moved.iter().map(|moved| format!("the placement changed: {moved}")));
+    if load.total.counts.intended == 0 {
+        reasons.push("nothing was sent in the measurement".to_owned());
+    }
+    let valid = load.validity.valid && reasons.is_empty();
+    if !load.validity.valid && reasons.is_empty() {
+        reasons.push("the generator calls it not valid and gives no reason".to_owned());
+    }
+    let observed = observed(observation, resolved);
+    let mut findings = load.findings.clone();
+    if observed.saturated && !findings.iter().any(|finding| finding.contains("saturated")) {
+        findings.push(format!(
+            "saturated: {} of {} completed",
+            per_second(observed.completed_per_s),
+            per_second(observed.offered_per_s)
+        ));
+    }
+    let mut warnings = load.warnings.clone();
+    warnings.extend(doubts(load, resolved));
+    Judged {
+        status: if valid { Status::Valid } else { Status::Invalid },
+        reasons,
+        observed: Some(observed),
+        findings,
+        warnings,
+    }
+}
+
+fn observed(observation: &Observation, resolved: &Resolved) -> Observed {
+    let load = &observation.driven.load;
+    let times = load.total.response_time.as_ref();
+    let rates = &load.total.rates_per_s;
+    let counts = &load.total.counts;
+    let (begin, end) = window(load, &observation.driven.consumed);
+    let cpu = used(&observation.driven.consumed, begin, end);
+    Observed {
+        offered_per_s: rates.offered,
+        completed_per_s: rates.completed,
+        goodput_per_s: rates.goodput,
+        requests: counts.intended,
+        failures: failures(load),
+        p50_ns: times.map(|times| times.p50_ns),
+        p90_ns: times.map(|times| times.p90_ns),
+        p99_ns: times.map(|times| times.p99_ns),
+        p999_ns: times.map(|times| times.p999_ns),
+        max_ns: times.map(|times| times.max_ns),
+        lateness_p99_ns: load.total.lateness.as_ref().map(|times| times.p99_ns),
+        hiccup_p99_ns: load.generator.hiccup.as_ref().map(|times| times.p99_ns),
+        slo_met: (!resolved.spec.slo.is_empty())
+            .then(|| resolved.spec.slo.iter().all(|slo| met(slo, load).passed)),
+        saturated: rates.asked.is_some() && rates.completed < FOLLOWS * rates.offered,
+        bytes_per_answer: (0 < counts.completed && 0 < counts.bytes_received)
+            .then(|| counts.bytes_received as f64 / counts.completed as f64),
+        limited_by: limited_by(&cpu, &observation.driven.consumed, resolved),
+        cpu,
+    }
+}
+
+/// Every intended request that did not succeed.
+fn failures(load: &Load) -> u64 {
+    let counts = &load.total.counts;
+    counts.failed.max(counts.intended.saturating_sub(counts.ok))
+}
+
+/// What one SLO says of one trial.
+struct Met {
+    passed: bool,
+    /// The samples do not decide it at the stated confidence.
+    undecided: bool,
+}
+
+/// The exact binomial verdict decides where it can; where the samples are too few for one, the
+/// point estimate does, and a warning says so.
+fn met(slo: &Slo, load: &Load) -> Met {
+    let n = load.total.counts.intended;
+    let (over, level) = match *slo {
+        Slo::Failures { max } => (failures(load), 1.0 - max.0),
+        Slo::ResponseTime { quantile, max } => {
+            let times = load.total.response_time.as_ref();
+            let Some(histogram) = times.and_then(|times| times.histogram()) else {
+                return Met { passed: false, undecided: false };
+            };
+            // A request that failed at once is over as well: it did not answer within the limit.
+            let unrecorded = n.saturating_sub(histogram.count());
+            let slow = histogram.count_above(max);
+            (slow + unrecorded.max(quick_failures(load)), quantile.level())
+        }
+    };
+    let over = over.min(n);
+    let within_point = n > 0 && over as f64 <= (1.0 - level) * n as f64 + 1e-9;
+    // "No failures at all" leaves nothing to chance.
+    let Some(level) = Quantile::new(level).filter(|level| level.level() < 1.0) else {
+        return Met { passed: over == 0 && n > 0, undecided: false };
+    };
+    match estimate::share_within(n, over, level, CONFIDENCE) {
+        Verdict::Pass => Met { passed: true, undecided: false },
+        Verdict::Fail => Met { passed: false, undecided: false },
+        Verdict::Undecided => Met { passed: within_point, undecided: true },
+    }
+}
+
+/// Failures that took no time: they are no slow answers.
+fn quick_failures(load: &Load) -> u64 {
+    let slow = ["ok", "timeout", "unfinished", "dropped"];
+    load.total
+        .outcomes
+        .iter()
+        .filter(|(kind, _)| !slow.contains(&kind.as_str()))
+        .map(|(_, n)| n)
+        .sum()
+}
+
+/// What weakens the trial's verdicts, with advice.
+fn doubts(load: &Load, resolved: &Resolved) -> Vec<String> {
+    let mut doubts = Vec::new();
+    for slo in &resolved.spec.slo {
+        if met(slo, load).undecided {
+            doubts.push(format!("{slo} is a close call: measure longer to decide it at 95 %"));
+        }
+    }
+    let quantiles = resolved.spec.slo.iter().filter_map(|slo| match slo {
+        Slo::ResponseTime { quantile, .. } => Some(*quantile),
+        Slo::Failures { .. } => None,
+    });
+    let count = load.total.response_time.as_ref().map_or(0, |times| times.count);
+    if let Some(highest) = quantiles.max_by(|a, b| a.level().total_cmp(&b.level())) {
+        let beyond = estimate::beyond(count, highest);
+        let wanted = resolved.spec.phases.measure.min_tail_samples;
+        if beyond < wanted {
+            doubts.push(format!(
+                "p{} rests on {beyond} requests beyond it, {wanted} are wanted: measure longer",
+                (highest.level() * 1e8).round() / 1e6
+            ));
+        }
+    }
+    doubts
+}
+
+/// The measurement on the clock of the samples; virtual time has no other.
+pub fn window(load: &Load, consumed: &BTreeMap<String, Consumed>) -> (Instant, Instant) {
+    match &load.clock {
+        Some(clock) => (Instant(clock.measurement_start_ns), Instant(clock.measurement_end_ns)),
+        None => {
+            let samples = || consumed.values().flat_map(|consumed| &consumed.samples);
+            let first = samples().map(|sample| sample.0).min().unwrap_or_default();
+            let last = samples().map(|sample| sample.0).max().unwrap_or_default();
+            (first, last)
+        }
+    }
+}
+
+/// CPUs used by each component between two points of the clock.
+pub fn used(
+    consumed: &BTreeMap<String, Consumed>,
+    begin: Instant,
+    end: Instant,
+) -> BTreeMap<String, f64> {
+    let between = |(name, consumed): (&String, &Consumed)| {
+        let cpu = trial::cpu_between(&consumed.samples, begin, end)?;
+        Some((name.clone(), (cpu * 1e4).round() / 1e4))
+    };
+    consumed.iter().filter_map(between).collect()
+}
+
+/// The component that used up its limit, or else the busiest one of a role that used up its CPUs.
+fn limited_by(
+    cpu: &BTreeMap<String, f64>,
+    consumed: &BTreeMap<String, Consumed>,
+    resolved: &Resolved,
+) -> Option<String> {
+    let (name, used) = cpu.iter().max_by(|a, b| {
+        let share = |(name, used): (&String, &f64)| used / consumed[name].most;
+        share(*a).total_cmp(&share(*b))
+    })?;
+    let most = consumed[name].most;
+    if EXHAUSTED * most <= *used {
+        return Some(format!("{name}, CPU {used:.2} of {}", trimmed(most)));
+    }
+    let cpus = resolved.spec.where_.roles.sut.as_ref()?.cpus.0.0.len() as f64;
+    let all: f64 = cpu.values().sum();
+    let (busiest, _) = cpu.iter().max_by(|a, b| a.1.total_cmp(b.1))?;
+    (EXHAUSTED * cpus <= all)
+        .then(|| format!("the CPUs of role sut, {all:.2} of {cpus}, most of it {busiest}"))
+}
+
+fn trimmed(x: f64) -> f64 {
+    (x * 1e4).round() / 1e4
+}
+
+fn per_second(rate: f64) -> String {
+    format!("{}/s", measure::quantity::grouped(rate))
+}

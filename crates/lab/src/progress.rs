@@ -1,0 +1,200 @@
+//! What a run tells while it goes on. Nothing here prints: the command line decides where to.
+
+use std::fmt;
+
+use measure::quantity::grouped;
+use measure::{Nanos, Rate};
+use results::Entry;
+use results::journal::{Purpose, Status};
+
+use crate::backend::Tick;
+use crate::trial::Trial;
+
+#[cfg(test)]
+mod tests;
+
+/// Takes the events of a run.
+pub trait Progress {
+    fn event(&mut self, event: &Event<'_>);
+}
+
+/// Nobody watches.
+pub struct Silent;
+
+impl Progress for Silent {
+    fn event(&mut self, _event: &Event<'_>) {}
+}
+
+/// Something that happened; its text is one line of the transcript.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// The experiment in a line.
+    Began {
+        headline: String,
+    },
+    /// Something that the reader should know; not part of the result.
+    Notice(String),
+    /// A stage of a trial begins. For logs and tests of the order, not for the transcript.
+    Stage {
+        name: &'static str,
+    },
+    Deployed {
+        what: String,
+        took: Nanos,
+        smoke_tests: usize,
+    },
+    /// The closed loop's rate, and what begins with it.
+    Probed {
+        completed_per_s: f64,
+        first: Rate,
+        step: String,
+    },
+    /// The load of a trial begins.
+    Measuring {
+        trial: &'a Trial,
+    },
+    /// Live figures: one line that overwrites itself.
+    Tick {
+        trial: &'a Trial,
+        tick: Tick,
+    },
+    /// The journal holds the trial now.
+    Ended {
+        entry: &'a Entry,
+        repeats: bool,
+    },
+    /// How near the stop rules are: part of the next ticks' line.
+    Nearness(String),
+    Finished {
+        text: String,
+    },
+}
+
+impl Event<'_> {
+    /// Whether a transcript without a terminal shows it.
+    pub fn is_lasting(&self) -> bool {
+        !matches!(
+            self,
+            Event::Stage { .. } | Event::Measuring { .. } | Event::Tick { .. } | Event::Nearness(_)
+        )
+    }
+}
+
+impl fmt::Display for Event<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Event::Began { headline } => f.write_str(headline),
+            Event::Notice(text) => write!(f, "! {text}"),
+            Event::Stage { name } => write!(f, "{name}"),
+            Event::Deployed { what, took, smoke_tests } => {
+                write!(f, "deploy   {what} ready in {:.1} s", took.as_secs_f64())?;
+                match smoke_tests {
+                    0 => Ok(()),
+                    n => write!(f, " · smoke test: {n} of {n} requests answered as they should"),
+                }
+            }
+            Event::Probed { completed_per_s, first, step } => {
+                let rate = grouped(*completed_per_s);
+                write!(f, "probe    about {rate}/s closed loop → first load {first}, step {step}")
+            }
+            Event::Measuring { trial } => write!(f, "{} measuring", Title(trial)),
+            Event::Tick { trial, tick } => write!(f, "{} {}", Title(trial), Live(tick)),
+            Event::Ended { entry, repeats } => {
+                write!(f, "{}", Line(entry))?;
+                if *repeats { write!(f, " → repeated") } else { Ok(()) }
+            }
+            Event::Nearness(text) => write!(f, "stop: {text}"),
+            Event::Finished { text } => f.write_str(text),
+        }
+    }
+}
+
+struct Title<'a>(&'a Trial);
+
+impl fmt::Display for Title<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Title(trial) = self;
+        match trial.purpose {
+            Purpose::Trial => write!(f, "{:>3}", trial.number),
+            Purpose::Probe => write!(f, "probe"),
+        }
+    }
+}
+
+/// `measuring 3/5 s · 4,105/s asked · 3,690/s completed · p99 1.40 s`
+struct Live<'a>(&'a Tick);
+
+impl fmt::Display for Live<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Live(tick) = self;
+        let doing = match tick.phase.as_str() {
+            "warm_up" => "warming up",
+            "drain" => "draining",
+            _ => "measuring",
+        };
+        write!(f, "{doing} {:.0} s", tick.elapsed_s)?;
+        if let Some(asked) = tick.asked_per_s {
+            write!(f, " · {}/s asked", grouped(asked))?;
+        }
+        if let Some(completed) = tick.completed_per_s {
+            write!(f, " · {}/s completed", grouped(completed))?;
+        }
+        if let Some(p99) = tick.p99_ns {
+            write!(f, " · p99 {}", Nanos(p99))?;
+        }
+        match tick.failed {
+            0 => Ok(()),
+            failed => write!(f, " · {failed} failed"),
+        }
+    }
+}
+
+/// The line of a finished trial.
+///
+/// ```text
+///   1   2,400/s   ok          p50 1.10 ms  p99 4.90 ms   cpu 0.61
+///  11   3,910/s   saturated   p50 212 ms   p99 901 ms    3,702/s completed   limited by: hotel
+///  12   4,105/s   invalid     generator late: p99 1.9 ms > 0.49 ms
+/// ```
+pub struct Line<'a>(pub &'a Entry);
+
+impl fmt::Display for Line<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Line(entry) = self;
+        let asked = match (entry.purpose, entry.asked_per_s) {
+            (Purpose::Probe, _) => "probe".to_owned(),
+            (Purpose::Trial, Some(rate)) => format!("{}/s", grouped(rate)),
+            (Purpose::Trial, None) => "closed".to_owned(),
+        };
+        write!(f, "{:>3} {asked:>9}   {:<10}", entry.trial, word(entry))?;
+        if entry.status != Status::Valid {
+            return write!(f, "  {}", entry.reasons.first().map_or("", String::as_str));
+        }
+        let Some(observed) = &entry.observed else { return Ok(()) };
+        let time = |ns: Option<u64>| ns.map_or("–".to_owned(), |ns| Nanos(ns).to_string());
+        write!(f, "  p50 {:<8} p99 {:<8}", time(observed.p50_ns), time(observed.p99_ns))?;
+        if observed.saturated || entry.asked_per_s.is_none() {
+            write!(f, "  {}/s completed", grouped(observed.completed_per_s))?;
+        }
+        if 0 < observed.failures && !observed.saturated {
+            write!(f, "  {} failed", grouped(observed.failures as f64))?;
+        }
+        if let Some(limit) = &observed.limited_by {
+            return write!(f, "  limited by: {limit}");
+        }
+        if observed.cpu.is_empty() {
+            return Ok(());
+        }
+        write!(f, "  cpu {:.2}", observed.cpu.values().sum::<f64>())
+    }
+}
+
+fn word(entry: &Entry) -> &'static str {
+    match (entry.status, &entry.observed) {
+        (Status::Invalid, _) => "invalid",
+        (Status::Aborted, _) => "aborted",
+        (Status::Valid, Some(observed)) if observed.saturated => "saturated",
+        (Status::Valid, Some(observed)) if observed.slo_met == Some(false) => "slo missed",
+        (Status::Valid, _) => "ok",
+    }
+}

@@ -1,0 +1,128 @@
+//! What a killed runner left on the host: found by the owner's name in it, and removed.
+//!
+//! Processes die with their runner by the kernel's parent-death signal; their own children and the
+//! control groups and folders do not.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::backend::local::confine;
+use crate::host::{Lock, RunId};
+use crate::{Error, Host};
+
+#[cfg(test)]
+mod tests;
+
+/// The prefix of a run's control group.
+pub(crate) const GROUP: &str = "benchwright-";
+/// The prefix of a run's folder for temporary files.
+pub(crate) const FOLDER: &str = "benchwright-run-";
+
+/// What was removed of one run.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Removed {
+    pub pid: u32,
+    pub processes: usize,
+    pub cgroups: usize,
+    pub folders: usize,
+}
+
+impl fmt::Display for Removed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let counted = |n: usize, one: &str, many: &str| match n {
+            0 => None,
+            1 => Some(format!("1 {one}")),
+            n => Some(format!("{n} {many}")),
+        };
+        let parts = [
+            counted(self.processes, "process", "processes"),
+            counted(self.cgroups, "cgroup", "cgroups"),
+            counted(self.folders, "temporary folder", "temporary folders"),
+        ];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        let pid = self.pid;
+        let parts = parts.join(" and ");
+        write!(f, "a run (pid {pid}) ended without cleaning up: {parts} of it removed")
+    }
+}
+
+/// Removes what killed runs left; fails if an experiment is running.
+pub fn clean(host: &Host) -> Result<Vec<Removed>, Error> {
+    let _lock = Lock::take(&host.temporary).map_err(Error::NoAnswer)?;
+    Ok(remove(host))
+}
+
+/// Removes what dead runs left. Nothing that cannot be removed stands in the way of a run.
+pub(crate) fn remove(host: &Host) -> Vec<Removed> {
+    let mut left: BTreeMap<RunId, Left> = BTreeMap::new();
+    for parent in confine::parents(&host.cgroups, &confine::own()) {
+        for (run, path) in named(&parent, GROUP) {
+            left.entry(run).or_default().groups.push(path);
+        }
+    }
+    for (run, path) in named(&host.temporary, FOLDER) {
+        left.entry(run).or_default().folders.push(path);
+    }
+    for (run, pid) in marked_processes(&host.temporary) {
+        left.entry(run).or_default().processes.insert(pid);
+    }
+    left.into_iter()
+        .filter(|(run, _)| !run.is_alive())
+        .map(|(run, left)| left.remove(run.pid))
+        .collect()
+}
+
+#[derive(Default)]
+struct Left {
+    groups: Vec<PathBuf>,
+    folders: Vec<PathBuf>,
+    processes: BTreeSet<i32>,
+}
+
+impl Left {
+    fn remove(mut self, pid: u32) -> Removed {
+        self.processes.extend(self.groups.iter().flat_map(|group| confine::processes_in(group)));
+        for &process in &self.processes {
+            // It may have ended by itself meanwhile.
+            let _ = kill(Pid::from_raw(process), Signal::SIGKILL);
+        }
+        let cgroups = self.groups.iter().map(|group| confine::remove(group)).sum();
+        let removed = |folder: &&PathBuf| fs::remove_dir_all(folder).is_ok();
+        Removed {
+            pid,
+            processes: self.processes.len(),
+            cgroups,
+            folders: self.folders.iter().filter(removed).count(),
+        }
+    }
+}
+
+fn named(parent: &Path, prefix: &str) -> Vec<(RunId, PathBuf)> {
+    let Ok(entries) = fs::read_dir(parent) else { return Vec::new() };
+    let run = |entry: fs::DirEntry| {
+        let run = RunId::parse(entry.file_name().to_str()?, prefix)?;
+        Some((run, entry.path()))
+    };
+    entries.flatten().filter_map(run).collect()
+}
+
+/// Processes whose temporary folder is a run's: every component is started with one.
+fn marked_processes(temporary: &Path) -> Vec<(RunId, i32)> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let marked = |pid: i32| {
+        let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+        let variable = environment
+            .split(|&byte| byte == 0)
+            .find_map(|variable| variable.strip_prefix(b"TMPDIR="))?;
+        let path = Path::new(std::str::from_utf8(variable).ok()?);
+        let run = RunId::parse(path.file_name()?.to_str()?, FOLDER)?;
+        (path.parent() == Some(temporary)).then_some((run, pid))
+    };
+    pids.filter_map(marked).collect()
+}

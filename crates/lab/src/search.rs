@@ -1,0 +1,125 @@
+//! Which load next: a pure function of what was observed, so that a run resumes by its journal.
+
+use measure::Rate;
+
+use crate::spec::{Growth, Search, Start, Stop};
+
+#[cfg(test)]
+mod tests;
+
+/// One load and what its valid trials say together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    /// Asked of each target.
+    pub asked: Rate,
+    /// The median of its trials' completed rates, summed over all targets.
+    pub completed_per_s: f64,
+    /// Whether more than half of its trials met every SLO; `None` if there is none.
+    pub slo_met: Option<bool>,
+}
+
+/// What a search says.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Next {
+    /// Try this load.
+    Load(Rate),
+    /// A stop rule has fired: the question is answered. Says which, in words.
+    Stopped(String),
+    /// The range is measured to its end; in words whether that is an answer.
+    Ended { answered: bool, why: String },
+}
+
+/// The next load after `points`, which stand in the order they were tried. `probed` is the rate that
+/// the closed loop completed on each target, if the search begins with one.
+pub fn next(search: &Search, probed: Option<Rate>, points: &[Point]) -> Next {
+    if let Some(rule) = search.stop.iter().find(|rule| fires(rule, points)) {
+        return Next::Stopped(describe(rule));
+    }
+    let load = match points.last() {
+        None => first(search, probed),
+        Some(last) => rounded(match search.step {
+            Growth::By(share) => last.asked.as_per_second() * (1.0 + share.0),
+            Growth::Add(rate) => last.asked.as_per_second() + rate.as_per_second(),
+        }),
+    };
+    match search.to {
+        Some(to) if to.as_per_second() * (1.0 + 1e-9) < load.as_per_second() => Next::Ended {
+            answered: search.stop.is_empty(),
+            why: match search.stop.is_empty() {
+                true => format!("the range was measured up to {to}"),
+                false => format!("no stop rule fired up to {to}, the end of the range"),
+            },
+        },
+        _ => Next::Load(load),
+    }
+}
+
+/// How far the rules are from firing: `4 of 6 without a new maximum`.
+pub fn nearness(search: &Search, points: &[Point]) -> Option<String> {
+    search.stop.iter().find_map(|rule| match rule {
+        Stop::NoNewMax { window, by } => {
+            let since = without_new_maximum(points, by.0.0).min(window.0 as usize);
+            (0 < since).then(|| format!("{since} of {} without a new maximum", window.0))
+        }
+        Stop::SloViolated { times } => {
+            let missed = missed_in_a_row(points);
+            (0 < missed).then(|| format!("{missed} of {} that miss the SLO", times.0))
+        }
+    })
+}
+
+pub fn describe(rule: &Stop) -> String {
+    match rule {
+        Stop::NoNewMax { window, by } if by.0.0 == 0.0 => {
+            format!("no new maximum in {} loads", window.0)
+        }
+        Stop::NoNewMax { window, by } => {
+            format!("no new maximum (by more than {}) in {} loads", by.0, window.0)
+        }
+        Stop::SloViolated { times } if times.0 == 1 => "the SLO was missed".to_owned(),
+        Stop::SloViolated { times } => format!("the SLO was missed {} times in a row", times.0),
+    }
+}
+
+fn fires(rule: &Stop, points: &[Point]) -> bool {
+    match rule {
+        // The window's best is compared with the best before it, so creeping up by less than `by`
+        // in all of the window counts as a plateau.
+        Stop::NoNewMax { window, by } => {
+            let Some(split) = points.len().checked_sub(window.0 as usize) else { return false };
+            let (before, last) = points.split_at(split);
+            0 < split && best(last) <= best(before) * (1.0 + by.0.0)
+        }
+        Stop::SloViolated { times } => times.0 as usize <= missed_in_a_row(points),
+    }
+}
+
+fn best(points: &[Point]) -> f64 {
+    points.iter().map(|point| point.completed_per_s).fold(0.0, f64::max)
+}
+
+/// The longest tail of loads that together bring no new maximum.
+fn without_new_maximum(points: &[Point], by: f64) -> usize {
+    let holds = |&split: &usize| best(&points[split..]) <= best(&points[..split]) * (1.0 + by);
+    (1..points.len()).find(holds).map_or(0, |split| points.len() - split)
+}
+
+fn missed_in_a_row(points: &[Point]) -> usize {
+    points.iter().rev().take_while(|point| point.slo_met == Some(false)).count()
+}
+
+fn first(search: &Search, probed: Option<Rate>) -> Rate {
+    match search.start {
+        Start::At(rate) => rate,
+        Start::Probe(share) => {
+            let probed = probed.expect("a search that begins with a probe is asked after it");
+            rounded(probed.as_per_second() * share.0)
+        }
+    }
+}
+
+/// Rates are asked in whole requests per second where that is finer than a percent.
+fn rounded(rate: f64) -> Rate {
+    let rate = if 100.0 <= rate { rate.round() } else { (rate * 1e3).round() / 1e3 };
+    Rate::per_second(rate.max(1e-3)).expect("positive by the line above")
+}

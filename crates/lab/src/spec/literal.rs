@@ -1,0 +1,219 @@
+//! Quantities as they stand in a file: each with its unit, read and written without loss.
+
+use std::fmt;
+use std::ops::Deref;
+
+use measure::quantity::ParseError;
+use measure::{Nanos, Rate};
+use serde::de::{Deserialize, Deserializer, Error, Visitor};
+use serde::ser::{Serialize, Serializer};
+
+#[cfg(test)]
+mod tests;
+
+/// A value that is written as one word, such as `5k/s`, `100ms` or `5%`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Written<T>(pub T);
+
+/// How such a word is read and written. What is written is read again as the same value.
+pub trait Literal: Sized {
+    fn read(text: &str) -> Result<Self, ParseError>;
+    fn write(&self) -> String;
+}
+
+impl<T> Deref for Written<T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T: Literal> Serialize for Written<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0.write())
+    }
+}
+
+impl<'de, T: Literal> Deserialize<'de> for Written<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Written<T>, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        T::read(&text).map(Written).map_err(D::Error::custom)
+    }
+}
+
+impl Literal for Nanos {
+    fn read(text: &str) -> Result<Nanos, ParseError> {
+        text.parse()
+    }
+
+    fn write(&self) -> String {
+        match self.0 {
+            ns if ns % 1_000_000_000 == 0 => format!("{}s", ns / 1_000_000_000),
+            ns if ns % 1_000_000 == 0 => format!("{}ms", ns / 1_000_000),
+            ns if ns % 1_000 == 0 => format!("{}us", ns / 1_000),
+            ns => format!("{ns}ns"),
+        }
+    }
+}
+
+/// A stated length as it was meant: `100 ms`, `5 s`, not to three digits.
+pub(crate) fn exact(length: Nanos) -> String {
+    let written = length.write();
+    let unit = written.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(written.len());
+    format!("{} {}", &written[..unit], &written[unit..])
+}
+
+impl Literal for Rate {
+    fn read(text: &str) -> Result<Rate, ParseError> {
+        text.parse()
+    }
+
+    fn write(&self) -> String {
+        format!("{}/s", self.as_per_second())
+    }
+}
+
+/// A part of a whole, from 0 to 1.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Share(pub f64);
+
+impl Literal for Share {
+    fn read(text: &str) -> Result<Share, ParseError> {
+        let wrong = || ParseError::new(text, "share from 0 to 1", "5% or 0.05");
+        let (number, scale) = match text.trim().strip_suffix('%') {
+            Some(percent) => (percent.trim_end(), 100.0),
+            None => (text.trim(), 1.0),
+        };
+        let share = number.parse::<f64>().map_err(|_| wrong())? / scale;
+        (0.0..=1.0).contains(&share).then_some(Share(share)).ok_or_else(wrong)
+    }
+
+    fn write(&self) -> String {
+        self.0.to_string()
+    }
+}
+
+/// In percent: `0.1 %`.
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rounded = (self.0 * 1e8).round() / 1e6;
+        write!(f, "{rounded} %")
+    }
+}
+
+/// How a sweep goes on: by a share of the last load, or by a rate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Growth {
+    By(Share),
+    Add(Rate),
+}
+
+impl Literal for Growth {
+    fn read(text: &str) -> Result<Growth, ParseError> {
+        let wrong = || ParseError::new(text, "step above zero", "5% or 100/s");
+        match text.contains('/') {
+            true => text.parse().map(Growth::Add).map_err(|_| wrong()),
+            false if !text.trim().ends_with('%') => Err(wrong()),
+            false => match Share::read(text) {
+                Ok(share) if 0.0 < share.0 => Ok(Growth::By(share)),
+                _ => Err(wrong()),
+            },
+        }
+    }
+
+    fn write(&self) -> String {
+        match self {
+            Growth::By(share) => format!("{}%", (share.0 * 1e10).round() / 1e8),
+            Growth::Add(rate) => rate.write(),
+        }
+    }
+}
+
+impl fmt::Display for Growth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Growth::By(share) => share.fmt(f),
+            Growth::Add(rate) => rate.fmt(f),
+        }
+    }
+}
+
+/// A list of CPUs as the kernel writes it: `0`, `0-3`, `0,2-3`. Ascending, without repetition.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Cpus(pub Vec<u32>);
+
+/// More CPUs than any machine has; a list may not grow beyond it.
+const MOST_CPUS: u32 = 8192;
+
+impl Literal for Cpus {
+    fn read(text: &str) -> Result<Cpus, ParseError> {
+        let wrong = || ParseError::new(text, "list of CPUs", "0, 0-3 or 0,2-3");
+        let mut cpus = Vec::new();
+        for part in text.split(',') {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            let number = |text: &str| text.trim().parse::<u32>().ok().filter(|&n| n < MOST_CPUS);
+            let (first, last) = number(first).zip(number(last)).ok_or_else(wrong)?;
+            if last < first {
+                return Err(wrong());
+            }
+            cpus.extend(first..=last);
+        }
+        cpus.sort_unstable();
+        cpus.dedup();
+        Ok(Cpus(cpus))
+    }
+
+    fn write(&self) -> String {
+        let runs = self.0.chunk_by(|a, b| a + 1 == *b);
+        let texts = runs.map(|run| match run {
+            [one] => one.to_string(),
+            _ => format!("{}-{}", run[0], run[run.len() - 1]),
+        });
+        texts.collect::<Vec<_>>().join(",")
+    }
+}
+
+impl fmt::Display for Cpus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.write())
+    }
+}
+
+/// One text or several: `endpoint: http://a/` or `endpoint: [http://a/, http://b/]`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Texts(pub Vec<String>);
+
+impl Serialize for Texts {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.0[..] {
+            [one] => serializer.serialize_str(one),
+            several => several.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Texts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Texts, D::Error> {
+        struct OneOrMore;
+        impl<'de> Visitor<'de> for OneOrMore {
+            type Value = Texts;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text or a list of texts")
+            }
+            fn visit_str<E: Error>(self, text: &str) -> Result<Texts, E> {
+                Ok(Texts(vec![text.to_owned()]))
+            }
+            fn visit_seq<A: serde::de::SeqAccess<'de>>(
+                self,
+                mut list: A,
+            ) -> Result<Texts, A::Error> {
+                let mut texts = Vec::new();
+                while let Some(text) = list.next_element()? {
+                    texts.push(text);
+                }
+                Ok(Texts(texts))
+            }
+        }
+        deserializer.deserialize_any(OneOrMore)
+    }
+}

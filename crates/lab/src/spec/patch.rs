@@ -1,0 +1,86 @@
+//! The one way a spec is changed: as a document, by merge patches (RFC 7386), then typed again.
+
+use serde_json::{Map, Value};
+
+use super::Spec;
+use super::read::{self, Described, did_you_mean};
+use super::source::{Source, SpecError};
+
+/// The spec after its profile and each `path=value`. Profiles themselves are gone from it.
+pub(super) fn apply(
+    source: &Source,
+    written: Spec,
+    profile: Option<&str>,
+    set: &[String],
+) -> Result<Spec, SpecError> {
+    let mut spec = Spec { profiles: Default::default(), ..written.clone() };
+    if let Some(name) = profile {
+        let Some(patch) = written.profiles.get(name) else {
+            return Err(unknown_profile(source, &written, name));
+        };
+        let at = source.find(&format!("{name}:"), name);
+        spec = patched(&spec, patch.clone()).map_err(|(path, Described { message, label })| {
+            let message = format!("profile `{name}`, {path}: {message}");
+            source.error(message, at, &label)
+        })?;
+    }
+    for setting in set {
+        let failed = |message: String, label: &str| {
+            source.error(format!("--set {setting}: {message}"), None, label)
+        };
+        let patch =
+            patch_of(setting).map_err(|message| failed(message, "write --set path=value"))?;
+        spec = patched(&spec, patch).map_err(|(path, Described { message, label })| {
+            failed(if path == "." { message } else { format!("{path}: {message}") }, &label)
+        })?;
+    }
+    Ok(spec)
+}
+
+fn unknown_profile(source: &Source, written: &Spec, name: &str) -> SpecError {
+    let known: Vec<&str> = written.profiles.keys().map(String::as_str).collect();
+    let label = match known.is_empty() {
+        true => "this spec has no profiles".to_owned(),
+        false => format!("profiles here: {}", known.join(", ")),
+    };
+    let message = format!("no profile `{name}`{}", did_you_mean(name, &known));
+    source.error(message, source.find("profiles:", "profiles"), &label)
+}
+
+fn patched(spec: &Spec, patch: Value) -> Result<Spec, (String, Described)> {
+    let mut document = serde_json::to_value(spec).expect("a spec is plain data");
+    merge(&mut document, patch);
+    // JSON is YAML: the one reader types every word as it did the first time.
+    read::typed_with_path(&document.to_string())
+}
+
+/// `a.b.c=value` as a patch; the value is read as a YAML word or list.
+fn patch_of(setting: &str) -> Result<Value, String> {
+    let (path, value) = setting.split_once('=').ok_or("there is no `=`")?;
+    if path.split('.').any(|part| part.trim().is_empty()) {
+        return Err("a part of the path is empty".to_owned());
+    }
+    let value: Value =
+        serde_saphyr::from_str(value).map_err(|_| format!("`{value}` is no value"))?;
+    Ok(path.split('.').rev().fold(value, |inner, part| {
+        Value::Object(Map::from_iter([(part.trim().to_owned(), inner)]))
+    }))
+}
+
+/// RFC 7386: objects merge, null removes, all else replaces.
+fn merge(document: &mut Value, patch: Value) {
+    let Value::Object(patch) = patch else {
+        *document = patch;
+        return;
+    };
+    if !document.is_object() {
+        *document = Value::Object(Map::new());
+    }
+    let fields = document.as_object_mut().expect("it was made one above");
+    for (name, value) in patch {
+        match value {
+            Value::Null => drop(fields.remove(&name)),
+            value => merge(fields.entry(name).or_insert(Value::Null), value),
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! From bytes to a typed spec; what the YAML library reports becomes our kind of error.
+
+use serde::de::DeserializeOwned;
+use serde_saphyr::{Error, MessageFormatter, UserMessageFormatter};
+
+use super::source::{Place, Source, SpecError};
+
+/// A spec is written by hand: what is larger is something else.
+const MOST_BYTES: usize = 1 << 20;
+
+pub(super) fn source(name: &str, bytes: &[u8]) -> Result<Source, SpecError> {
+    let nameless = Source { name: name.to_owned(), text: String::new() };
+    if MOST_BYTES < bytes.len() {
+        return Err(nameless.error("too large for a spec", None, "a spec has at most 1 MiB"));
+    }
+    let text = match std::str::from_utf8(bytes) {
+        Ok(text) if !text.contains('\0') => text.to_owned(),
+        _ => return Err(nameless.error("not a text file", None, "a spec is YAML, in UTF-8")),
+    };
+    let source = Source { name: name.to_owned(), text };
+    match source.text.lines().all(|line| line.trim().is_empty() || line.trim().starts_with('#')) {
+        true => Err(source.error("this spec is empty", None, "begin with `name:`")),
+        false => Ok(source),
+    }
+}
+
+pub(super) fn typed<T: DeserializeOwned>(source: &Source) -> Result<T, SpecError> {
+    serde_saphyr::from_str_with_options(&source.text, options()).map_err(|e| error(source, &e))
+}
+
+/// Reads `text`, which no user wrote, and names the path instead of a place.
+pub(super) fn typed_with_path<T: DeserializeOwned>(text: &str) -> Result<T, (String, Described)> {
+    let mut path = String::new();
+    let read = serde_saphyr::with_deserializer_from_str_with_options(text, options(), |reader| {
+        serde_path_to_error::deserialize::<_, T>(reader).map_err(|error| {
+            path = error.path().to_string();
+            error.into_inner()
+        })
+    });
+    read.map_err(|error| (path, describe(&error)))
+}
+
+fn options() -> serde_saphyr::Options {
+    serde_saphyr::options! {
+        strict_booleans: true,
+        merge_keys: serde_saphyr::MergeKeyPolicy::Error,
+        budget: serde_saphyr::budget! {
+            max_depth: 32,
+            max_nodes: 20_000,
+            max_events: 60_000,
+            max_aliases: 100,
+        },
+        alias_limits: serde_saphyr::alias_limits! {
+            max_total_replayed_events: 20_000,
+        },
+    }
+}
+
+fn error(source: &Source, error: &Error) -> SpecError {
+    let Described { message, label } = describe(error);
+    source.error(message, place(source, error), &label)
+}
+
+fn place(source: &Source, error: &Error) -> Option<Place> {
+    let location = error.without_snippet().location()?;
+    let line = usize::try_from(location.line()).ok().filter(|&line| 0 < line)?;
+    let column = usize::try_from(location.column()).ok()?;
+    Some(source.word_at(line, column))
+}
+
+/// A message and, beside the place, the remedy.
+pub(super) struct Described {
+    pub(super) message: String,
+    pub(super) label: String,
+}
+
+fn describe(error: &Error) -> Described {
+    let described = |message: String, label: &str| Described { message, label: label.to_owned() };
+    match original(error) {
+        Error::SerdeUnknownField { field, expected, .. } => Described {
+            message: format!("unknown field `{field}`{}", did_you_mean(field, expected)),
+            label: format!("fields here: {}", expected.join(", ")),
+        },
+        Error::SerdeUnknownVariant { variant, expected, .. } => Described {
+            message: format!("unknown choice `{variant}`{}", did_you_mean(variant, expected)),
+            label: format!("choices here: {}", expected.join(", ")),
+        },
+        Error::SerdeMissingField { field, .. } => {
+            described(format!("the field `{field}` is missing"), "in this mapping")
+        }
+        Error::DuplicateMappingKey { key, .. } => described(
+            format!("`{}` is given twice", key.as_deref().unwrap_or("this key")),
+            "remove one of them",
+        ),
+        Error::AliasReplayLimitExceeded { .. }
+        | Error::AliasExpansionLimitExceeded { .. }
+        | Error::AliasReplayStackDepthExceeded { .. } => described(
+            "its aliases expand to far more than a spec needs".to_owned(),
+            "write the values out",
+        ),
+        Error::Budget { .. } => described(
+            "more nodes, aliases or levels than a spec has".to_owned(),
+            "a spec nests at most 32 levels",
+        ),
+        Error::MergeKeyNotAllowed { .. } => {
+            described("`<<` does not merge here".to_owned(), "use a profile")
+        }
+        Error::SerdeInvalidType { unexpected, expected, .. } => {
+            described(format!("{expected} is expected here, not {unexpected}"), "")
+        }
+        Error::Unexpected { expected, .. } => {
+            let expected = match *expected {
+                "mapping start" => "a mapping (`field: value`)",
+                "sequence start" => "a list",
+                "string scalar" => "a text",
+                other => other,
+            };
+            described(format!("{expected} is expected here"), "")
+        }
+        Error::Message { msg, .. } => described(msg.clone(), ""),
+        other => described(UserMessageFormatter.format_message(other).into_owned(), ""),
+    }
+}
+
+fn original(error: &Error) -> &Error {
+    match error {
+        Error::WithSnippet { error, .. } | Error::AliasError { error, .. } => original(error),
+        error => error,
+    }
+}
+
+/// `; did you mean …?`, if one of the known words is near.
+pub(super) fn did_you_mean(word: &str, known: &[impl AsRef<str>]) -> String {
+    let near =
+        known.iter().map(|known| (distance(word, known.as_ref()), known.as_ref())).min().filter(
+            |(distance, known)| *distance <= 2.max(known.len() / 3) && *distance < word.len(),
+        );
+    near.map_or(String::new(), |(_, known)| format!("; did you mean `{known}`?"))
+}
+
+/// Levenshtein's distance; words here are short.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().take(64).collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().take(64).enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, &y) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}

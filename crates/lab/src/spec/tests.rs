@@ -1,0 +1,505 @@
+use std::path::Path;
+
+use expect_test::{Expect, expect};
+
+use super::*;
+
+/// The smallest spec, with further lines at its end.
+fn spec(further: &str) -> String {
+    format!(
+        "name: demo\n\
+         where: {{backend: simulated}}\n\
+         simulated: {{service_time: 100us}}\n\
+         workload: {{get: /}}\n\
+         load: {{model: open, rate: 500/s}}\n\
+         phases: {{measure: {{time: 5s}}}}\n\
+         {further}"
+    )
+}
+
+fn read(text: &str, profile: Option<&str>, set: &[&str]) -> Result<Resolved, SpecError> {
+    let set: Vec<String> = set.iter().map(|&setting| setting.to_owned()).collect();
+    from_bytes("my.yaml", text.as_bytes(), Path::new("."), profile, &set)
+}
+
+fn check(text: &str, expected: Expect) {
+    let error = read(text, None, &[]).map(|resolved| resolved.to_yaml()).unwrap_err();
+    expected.assert_eq(&format!("{error}\n"));
+}
+
+fn check_set(profile: Option<&str>, set: &[&str], expected: Expect) {
+    let text = spec(
+        "profiles:\n  ci:\n    phases: {measure: {time: 5}}\n  short: {repeat: {trials: 0}}\n",
+    );
+    let error = read(&text, profile, set).map(|resolved| resolved.to_yaml()).unwrap_err();
+    expected.assert_eq(&format!("{error}\n"));
+}
+
+#[test]
+fn a_resolved_spec_states_every_default_and_reads_as_itself() {
+    let resolved = read(&spec(""), None, &[]).unwrap();
+    let yaml = resolved.to_yaml();
+    expect![[r#"
+        name: demo
+        where:
+          backend: simulated
+          roles: {}
+        sut:
+          instances: 1
+          ready:
+            within: 30s
+        simulated:
+          service_time: 100us
+          law: constant
+          servers: 1
+        workload:
+          get: /
+        load:
+          model: open
+          arrivals: poisson
+          rate: 500/s
+          connections: 32
+          timeout: 10s
+        phases:
+          settle: 0s
+          warm_up:
+            fixed: 1s
+          measure:
+            time: 5s
+            min_tail_samples: 100
+          drain: 1s
+        reset:
+          between: never
+        repeat:
+          trials: 1
+        budget:
+          trials: 100
+          invalid_attempts: 3
+    "#]]
+    .assert_eq(&yaml);
+    let again = read(&yaml, None, &[]).unwrap();
+    assert_eq!(again.spec, resolved.spec);
+}
+
+#[test]
+fn an_unknown_field_is_named_with_the_nearest_known_one() {
+    check(
+        &spec("").replace("measure", "mesure"),
+        expect![[r#"
+        unknown field `mesure`; did you mean `measure`?
+         --> my.yaml:6:10
+          |
+        6 | phases: {mesure: {time: 5s}}
+          |          ^^^^^^ fields here: settle, warm_up, measure, drain
+    "#]],
+    );
+    check(
+        &spec("serach: {}\n"),
+        expect![[r#"
+        unknown field `serach`; did you mean `search`?
+         --> my.yaml:7:1
+          |
+        7 | serach: {}
+          | ^^^^^^ fields here: name, about, seed, vars, where, sut, simulated, workload, load, phases, slo, search, reset, repeat, budget, profiles
+    "#]],
+    );
+    check(
+        &spec("zzz: 1\n"),
+        expect![[r#"
+        unknown field `zzz`
+         --> my.yaml:7:1
+          |
+        7 | zzz: 1
+          | ^^^ fields here: name, about, seed, vars, where, sut, simulated, workload, load, phases, slo, search, reset, repeat, budget, profiles
+    "#]],
+    );
+}
+
+#[test]
+fn a_duplicate_key_is_an_error_with_its_place() {
+    check(
+        &spec("seed: 1\nseed: 2\n"),
+        expect![[r#"
+        `seed` is given twice
+         --> my.yaml:8:1
+          |
+        8 | seed: 2
+          | ^^^^ remove one of them
+    "#]],
+    );
+}
+
+#[test]
+fn a_wrong_unit_shows_how_it_is_written() {
+    check(
+        &spec("").replace("500/s", "500"),
+        expect![[r#"
+        `500` is no rate; write for example 500/s
+         --> my.yaml:5:27
+          |
+        5 | load: {model: open, rate: 500}
+          |                           ^^^
+    "#]],
+    );
+    check(
+        &spec("").replace("5s", "5 seconds"),
+        expect![[r#"
+        `5 seconds` is no length of time; write for example 10ms, 1.5s or 2m
+         --> my.yaml:6:26
+          |
+        6 | phases: {measure: {time: 5 seconds}}
+          |                          ^
+    "#]],
+    );
+}
+
+#[test]
+fn an_unknown_variable_is_found_in_the_text() {
+    let text = spec("vars: {delay: 1ms}\n").replace("get: /", "get: \"/${vars.dealy}\"");
+    check(
+        &text,
+        expect![[r#"
+        unknown variable `vars.dealy`; did you mean `vars.delay`?
+         --> my.yaml:4:19
+          |
+        4 | workload: {get: "/${vars.dealy}"}
+          |                   ^^^^^^^^^^^^ variables here: vars.delay, instance
+    "#]],
+    );
+}
+
+#[test]
+fn an_impossible_cpu_list_shows_how_it_is_written() {
+    let text = spec("").replace("simulated}\n", "simulated, roles: {sut: {cpus: 3-1}}}\n");
+    check(
+        &text,
+        expect![[r#"
+        `3-1` is no list of CPUs; write for example 0, 0-3 or 0,2-3
+         --> my.yaml:2:49
+          |
+        2 | where: {backend: simulated, roles: {sut: {cpus: 3-1}}}
+          |                                                 ^^^
+    "#]],
+    );
+}
+
+#[test]
+fn a_missing_script_is_named_with_its_line() {
+    check(
+        &spec("").replace("get: /", "script: nowhere.lua"),
+        expect![[r#"
+        the script ./nowhere.lua does not exist
+         --> my.yaml:4:20
+          |
+        4 | workload: {script: nowhere.lua}
+          |                    ^^^^^^^^^^^ paths begin at the spec's own folder
+    "#]],
+    );
+}
+
+#[test]
+fn a_load_is_open_or_closed() {
+    check(
+        &spec("").replace("model: open, ", ""),
+        expect![[r#"
+        neither open nor closed; write `model: open` (the clock decides when a request starts) or `model: closed` (a completion does)
+         --> my.yaml:5:7
+          |
+        5 | load: {rate: 500/s}
+          |       ^
+    "#]],
+    );
+    check(
+        &spec("").replace("model: open", "model: opne"),
+        expect![[r#"
+        unknown choice `opne`; did you mean `open`?
+         --> my.yaml:5:15
+          |
+        5 | load: {model: opne, rate: 500/s}
+          |               ^^^^ choices here: open, closed
+    "#]],
+    );
+    check(
+        &spec("").replace("model: open", "model: closed"),
+        expect![[r#"
+        a closed loop has neither rate nor arrivals: completions decide
+         --> my.yaml:5:7
+          |
+        5 | load: {model: closed, rate: 500/s}
+          |       ^
+    "#]],
+    );
+    check(
+        &spec("").replace(", rate: 500/s", ""),
+        expect![[r#"
+        an open loop needs a rate
+         --> my.yaml:5:1
+          |
+        5 | load: {model: open}
+          | ^^^^ add load.rate, for example 500/s, or a search
+    "#]],
+    );
+}
+
+#[test]
+fn no_repetitions_an_empty_range_and_a_negative_step_are_errors() {
+    let sweep = |search: &str| spec(&format!("search:\n  {search}\n")).replace(", rate: 500/s", "");
+    check(
+        &spec("repeat: {trials: 0}\n"),
+        expect![[r#"
+        `0` is too few or too many; write a number from 1
+         --> my.yaml:7:18
+          |
+        7 | repeat: {trials: 0}
+          |                  ^
+    "#]],
+    );
+    check(
+        &sweep("range: [900/s, 500/s]\n  step: 5%"),
+        expect![[r#"
+        the range from 900/s to 500/s is empty; write the lower rate first
+         --> my.yaml:8:3
+          |
+        8 |   range: [900/s, 500/s]
+          |   ^^^^^
+    "#]],
+    );
+    check(
+        &sweep("range: [500/s, 900/s]\n  step: -5%"),
+        expect![[r#"
+        `-5%` is no step above zero; write for example 5% or 100/s
+         --> my.yaml:9:9
+          |
+        9 |   step: -5%
+          |         ^^^
+    "#]],
+    );
+    check(
+        &sweep("range: [500/s, 900/s]\n  step: 0/s"),
+        expect![[r#"
+        `0/s` is no step above zero; write for example 5% or 100/s
+         --> my.yaml:9:9
+          |
+        9 |   step: 0/s
+          |         ^^^
+    "#]],
+    );
+    check(
+        &sweep("start: {probe: 0.6}\n  step: 5%"),
+        expect![[r#"
+        a sweep without a range needs a stop rule; write for example `stop: [{rule: no_new_max, window: 6, by: 1%}]`
+         --> my.yaml:8:3
+          |
+        8 |   start: {probe: 0.6}
+          |   ^^^^^
+    "#]],
+    );
+    check(
+        &sweep("step: 5%"),
+        expect![[r#"
+        a sweep begins either with `range: [500/s, 2000/s]` or with `start: {probe: 0.6}`
+         --> my.yaml:8:3
+          |
+        8 |   step: 5%
+          |   ^^^^
+    "#]],
+    );
+    check(
+        &sweep("range: [500/s, 900/s]\n  step: 5%\n  stop: [{rule: no_new_mx}]"),
+        expect![[r#"
+        unknown choice `no_new_mx`; did you mean `no_new_max`?
+          --> my.yaml:10:11
+           |
+        10 |   stop: [{rule: no_new_mx}]
+           |           ^^^^ choices here: no_new_max, slo_violated
+    "#]],
+    );
+}
+
+#[test]
+fn what_is_no_spec_at_all_says_so() {
+    check(
+        "",
+        expect![[r#"
+        this spec is empty
+         --> my.yaml
+          = begin with `name:`
+    "#]],
+    );
+    check(
+        "# only a comment\n\n",
+        expect![[r#"
+        this spec is empty
+         --> my.yaml
+          = begin with `name:`
+    "#]],
+    );
+    check(
+        "name: \0\u{1}\n",
+        expect![[r#"
+        not a text file
+         --> my.yaml
+          = a spec is YAML, in UTF-8
+    "#]],
+    );
+    check(
+        "just words\n",
+        expect![[r#"
+        a mapping (`field: value`) is expected here
+         --> my.yaml:1:1
+          |
+        1 | just words
+          | ^^^^
+    "#]],
+    );
+    check(
+        "name: [\n",
+        expect![[r#"
+        a text is expected here
+         --> my.yaml:1:7
+          |
+        1 | name: [
+          |       ^
+    "#]],
+    );
+    let error = from_bytes("my.yaml", &[0xff, 0xfe, 0x00], Path::new("."), None, &[]).unwrap_err();
+    expect![[r#"
+        not a text file
+         --> my.yaml
+          = a spec is YAML, in UTF-8"#]]
+    .assert_eq(&error.to_string());
+}
+
+#[test]
+fn hostile_documents_end_in_an_error() {
+    let deep = format!("name: {}{}\n", "[".repeat(10_000), "]".repeat(10_000));
+    check(
+        &deep,
+        expect![[r#"
+        a text is expected here
+         --> my.yaml:1:7
+          |
+        1 | name: [[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[
+          |       ^
+    "#]],
+    );
+    check(
+        &deep.replace("name: ", "profiles: "),
+        expect![[r#"
+        a mapping (`field: value`) is expected here
+         --> my.yaml:1:11
+          |
+        1 | profiles: [[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[
+          |           ^
+    "#]],
+    );
+    let mut bomb = String::from("a0: &a0 [x, x, x, x, x, x, x, x]\n");
+    for level in 1..10 {
+        let aliases = vec![format!("*a{}", level - 1); 8].join(", ");
+        bomb += &format!("a{level}: &a{level} [{aliases}]\n");
+    }
+    check(
+        &format!("profiles:\n  {}", bomb.replace('\n', "\n  ")),
+        expect![[r#"
+        its aliases expand to far more than a spec needs
+         --> my.yaml:6:22
+          |
+        6 |   a4: &a4 [*a3, *a3, *a3, *a3, *a3, *a3, *a3, *a3]
+          |                      ^^^ write the values out
+    "#]],
+    );
+    check(
+        &bomb,
+        expect![[r#"
+        unknown field `a0`
+         --> my.yaml:1:1
+          |
+        1 | a0: &a0 [x, x, x, x, x, x, x, x]
+          | ^^ fields here: name, about, seed, vars, where, sut, simulated, workload, load, phases, slo, search, reset, repeat, budget, profiles
+    "#]],
+    );
+}
+
+#[test]
+fn what_a_profile_or_a_setting_breaks_is_named() {
+    check_set(
+        Some("ci"),
+        &[],
+        expect![[r#"
+        profile `ci`, phases.measure.time: `5` is no length of time; write for example 10ms, 1.5s or 2m
+         --> my.yaml:8:3
+          |
+        8 |   ci:
+          |   ^^
+    "#]],
+    );
+    check_set(
+        Some("short"),
+        &[],
+        expect![[r#"
+        profile `short`, repeat.trials: `0` is too few or too many; write a number from 1
+          --> my.yaml:10:3
+           |
+        10 |   short: {repeat: {trials: 0}}
+           |   ^^^^^
+    "#]],
+    );
+    check_set(
+        Some("sort"),
+        &[],
+        expect![[r#"
+        no profile `sort`; did you mean `short`?
+         --> my.yaml:7:1
+          |
+        7 | profiles:
+          | ^^^^^^^^ profiles here: ci, short
+    "#]],
+    );
+    check_set(
+        None,
+        &["load.rate"],
+        expect![[r#"
+        --set load.rate: there is no `=`
+         --> my.yaml
+          = write --set path=value
+    "#]],
+    );
+    check_set(
+        None,
+        &["load.rate=5"],
+        expect![[r#"
+        --set load.rate=5: load.rate: `5` is no rate; write for example 5/s
+         --> my.yaml
+    "#]],
+    );
+    check_set(
+        None,
+        &["load.rte=5/s"],
+        expect![[r#"
+        --set load.rte=5/s: load.rte: unknown field `rte`; did you mean `rate`?
+         --> my.yaml
+          = fields here: model, arrivals, rate, connections, think, timeout
+    "#]],
+    );
+    check_set(
+        None,
+        &["phases.measure=null"],
+        expect![[r#"
+        --set phases.measure=null: phases: the field `measure` is missing
+         --> my.yaml
+          = in this mapping
+    "#]],
+    );
+}
+
+#[test]
+fn settings_apply_after_the_profile_and_words_stay_words() {
+    let text = spec("profiles: {ci: {phases: {measure: {time: 1s}}, seed: 4}}\n");
+    let set = ["phases.measure.time=2s", "vars.port=8080", "load.connections=7"];
+    let resolved = read(&text, Some("ci"), &set).unwrap();
+    assert_eq!(*resolved.spec.phases.measure.time, Nanos::from_secs(2));
+    assert_eq!(resolved.spec.vars["port"], "8080");
+    assert_eq!(resolved.spec.load.connections.0, 7);
+    assert_eq!(resolved.seed(), 4);
+    assert!(resolved.spec.profiles.is_empty());
+}

@@ -1,0 +1,131 @@
+//! One trial's life, as a plain function over the backend's verbs: reading it is reading the method.
+//!
+//! While a trial measures nothing here talks to the system under test.
+
+use std::collections::BTreeMap;
+
+use measure::{Instant, Nanos, Rate};
+use results::journal::Purpose;
+
+use crate::backend::{Backend, Drive, Driven, Stop};
+use crate::generator::{self, Wanted};
+use crate::progress::{Event, Progress};
+use crate::spec::{Between, Resolved};
+use crate::system::System;
+
+#[cfg(test)]
+mod tests;
+
+/// One measured execution at one load.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Trial {
+    pub number: u32,
+    pub purpose: Purpose,
+    /// Of each target; `None` is a closed loop.
+    pub asked: Option<Rate>,
+    pub repetition: u32,
+    pub attempt: u32,
+    pub seed: u64,
+}
+
+/// What was seen of it; what that means is judged elsewhere.
+#[derive(Debug)]
+pub struct Observation {
+    pub driven: Driven,
+    /// CPUs of each process before and after the load, where the kernel was asked.
+    pub moved: Vec<String>,
+}
+
+pub fn run(
+    trial: &Trial,
+    resolved: &Resolved,
+    system: &mut System,
+    backend: &mut dyn Backend,
+    progress: &mut dyn Progress,
+) -> Result<Observation, Stop> {
+    system.deploy(resolved, backend, progress)?;
+    if resets(resolved, trial) {
+        system.reset(resolved, backend, progress)?;
+    }
+    backend.check()?;
+    let before = backend.placement()?;
+    backend.pause(*resolved.spec.phases.settle)?;
+
+    progress.event(&Event::Measuring { trial });
+    let drive = load(trial, resolved, system);
+    let driven = backend.drive(&drive, &mut |tick| progress.event(&Event::Tick { trial, tick }))?;
+
+    backend.check()?;
+    let moved = differences(&before, &backend.placement()?);
+    Ok(Observation { driven, moved })
+}
+
+/// The generator's one process: warm-up, measurement, drain.
+pub fn load(trial: &Trial, resolved: &Resolved, system: &System) -> Drive {
+    let phases = &resolved.spec.phases;
+    let (warm_up, measure) = match trial.purpose {
+        Purpose::Trial => (*phases.warm_up.fixed, *phases.measure.time),
+        Purpose::Probe => probe_lengths(resolved),
+    };
+    let targets: Vec<String> =
+        (1..).zip(&system.urls).map(|(i, url)| generator::target(resolved, url, i)).collect();
+    let (rate, drain, seed) = (trial.asked, *phases.drain, trial.seed);
+    let wanted = Wanted { rate, warm_up, measure, drain, seed };
+    let arguments = generator::arguments(resolved, &targets, &wanted);
+    let think = resolved.spec.load.think.map_or(Nanos::ZERO, |think| *think);
+    Drive { targets, rate, think, warm_up, measure, drain, seed, arguments }
+}
+
+/// A probe only tells where to begin, so it is shorter than a trial: two seconds at most.
+pub fn probe_lengths(resolved: &Resolved) -> (Nanos, Nanos) {
+    let phases = &resolved.spec.phases;
+    let most = Nanos::from_secs(2);
+    ((*phases.warm_up.fixed).min(most), (*phases.measure.time).min(most))
+}
+
+/// How long a trial takes, as far as it is known beforehand.
+pub fn planned_length(resolved: &Resolved, purpose: Purpose) -> Nanos {
+    let phases = &resolved.spec.phases;
+    let (warm_up, measure) = match purpose {
+        Purpose::Trial => (*phases.warm_up.fixed, *phases.measure.time),
+        Purpose::Probe => probe_lengths(resolved),
+    };
+    [*phases.settle, warm_up, measure, *phases.drain].into_iter().sum()
+}
+
+fn resets(resolved: &Resolved, trial: &Trial) -> bool {
+    match resolved.spec.reset.between {
+        Between::Trials => true,
+        Between::Points => trial.repetition == 1 && trial.attempt == 1,
+        Between::Never => false,
+    }
+}
+
+fn differences(before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) -> Vec<String> {
+    let changed = before.iter().filter(|(name, cpus)| after.get(*name) != Some(cpus));
+    changed
+        .map(|(name, cpus)| {
+            let now = after.get(name).map_or("nowhere", String::as_str);
+            format!("{name} was allowed CPU {cpus} before the load and CPU {now} after it")
+        })
+        .collect()
+}
+
+/// How much CPU a component used between two points of the host's clock, in CPUs; `None` where it
+/// was not watched over all of it.
+pub fn cpu_between(samples: &[(Instant, u64)], from: Instant, to: Instant) -> Option<f64> {
+    let used = at(samples, to)? - at(samples, from)?;
+    (from < to).then(|| used.max(0.0) / (to - from).0 as f64)
+}
+
+/// The CPU time at a point between two samples, linearly.
+fn at(samples: &[(Instant, u64)], point: Instant) -> Option<f64> {
+    let next = samples.iter().position(|&(time, _)| point <= time)?;
+    let (time, used) = samples[next];
+    if time == point {
+        return Some(used as f64);
+    }
+    let (earlier, used_before) = *samples.get(next.checked_sub(1)?)?;
+    let share = (point - earlier).0 as f64 / (time - earlier).0 as f64;
+    Some(used_before as f64 + share * (used as f64 - used_before as f64))
+}

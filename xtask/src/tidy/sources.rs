@@ -69,7 +69,8 @@ fn code(file: &File) -> Vec<Finding> {
 fn text(file: &File) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (index, line) in file.lines() {
-        if line.ends_with([' ', '\t']) {
+        // rustfmt sees to Rust; in a string of it, such as a golden text, a space may be meant.
+        if line.ends_with([' ', '\t']) && !file.path.ends_with(".rs") {
             findings.push(Finding::at(&file.path, index, "space at the end of the line"));
         }
         if let Some(path) = MACHINES.iter().find(|path| names_machine(line, path)) {

@@ -252,7 +252,6 @@ fn what_is_unfinished_silenced_or_bound_to_one_machine_is_found() {
         (concat!("    todo", "!()"), "finish it, or leave it out"),
         (concat!("#[", "ignore]"), "see CONTRIBUTING.md"),
         (concat!("#[", "allow(dead_code)]"), "use #[expect("),
-        ("let x = 1; ", "space at the end of the line"),
         (concat!("let x = \"/", "home/me/x\";"), "is one machine's"),
     ] {
         let found = findings("crates/net/src/x.rs", line);
@@ -261,6 +260,14 @@ fn what_is_unfinished_silenced_or_bound_to_one_machine_is_found() {
         assert!(found[0].contains(expected), "{found:?}");
     }
     assert_eq!(findings("crates/net/src/x.rs", "https://host/home/x ../work/x"), [""; 0]);
+}
+
+#[test]
+fn a_space_at_the_end_of_a_line_is_found() {
+    assert_eq!(
+        findings("docs/guide.md", "One.\nTwo. \n"),
+        ["docs/guide.md:2: space at the end of the line"]
+    );
 }
 
 #[test]

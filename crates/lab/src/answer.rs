@@ -8,9 +8,6 @@ use results::journal::{Entry, Observed, Purpose, Status};
 use crate::experiment;
 use crate::spec::{Resolved, ResultKind};
 
-#[cfg(test)]
-mod tests;
-
 /// How a run ended, and why.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ending {

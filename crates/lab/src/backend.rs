@@ -43,6 +43,11 @@ pub trait Backend {
     /// Fails if a component has died.
     fn check(&mut self) -> Result<(), Stop>;
 
+    /// The last lines that the components printed, for messages.
+    fn last_words(&mut self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Makes a load with a generator of its own, and watches what the components consume. Nothing
     /// else talks to the system under test meanwhile.
     fn drive(&mut self, drive: &Drive, tick: &mut dyn FnMut(Tick)) -> Result<Driven, Stop>;

@@ -58,26 +58,26 @@ pub fn next(search: &Search, probed: Option<Rate>, points: &[Point]) -> Next {
 pub fn nearness(search: &Search, points: &[Point]) -> Option<String> {
     search.stop.iter().find_map(|rule| match rule {
         Stop::NoNewMax { window, by } => {
-            let since = without_new_maximum(points, by.0.0).min(window.0 as usize);
-            (0 < since).then(|| format!("{since} of {} without a new maximum", window.0))
+            let since = without_new_maximum(points, by.0).min(*window as usize);
+            (0 < since).then(|| format!("{since} of {window} without a new maximum"))
         }
         Stop::SloViolated { times } => {
             let missed = missed_in_a_row(points);
-            (0 < missed).then(|| format!("{missed} of {} that miss the SLO", times.0))
+            (0 < missed).then(|| format!("{missed} of {times} that miss the SLO"))
         }
     })
 }
 
 pub fn describe(rule: &Stop) -> String {
     match rule {
-        Stop::NoNewMax { window, by } if by.0.0 == 0.0 => {
-            format!("no new maximum in {} loads", window.0)
+        Stop::NoNewMax { window, by } if by.0 == 0.0 => {
+            format!("no new maximum in {window} loads")
         }
         Stop::NoNewMax { window, by } => {
-            format!("no new maximum (by more than {}) in {} loads", by.0, window.0)
+            format!("no new maximum (by more than {by}) in {window} loads")
         }
-        Stop::SloViolated { times } if times.0 == 1 => "the SLO was missed".to_owned(),
-        Stop::SloViolated { times } => format!("the SLO was missed {} times in a row", times.0),
+        Stop::SloViolated { times } if *times == 1 => "the SLO was missed".to_owned(),
+        Stop::SloViolated { times } => format!("the SLO was missed {times} times in a row"),
     }
 }
 
@@ -86,11 +86,11 @@ fn fires(rule: &Stop, points: &[Point]) -> bool {
         // The window's best is compared with the best before it, so creeping up by less than `by`
         // in all of the window counts as a plateau.
         Stop::NoNewMax { window, by } => {
-            let Some(split) = points.len().checked_sub(window.0 as usize) else { return false };
+            let Some(split) = points.len().checked_sub(*window as usize) else { return false };
             let (before, last) = points.split_at(split);
-            0 < split && best(last) <= best(before) * (1.0 + by.0.0)
+            0 < split && best(last) <= best(before) * (1.0 + by.0)
         }
-        Stop::SloViolated { times } => times.0 as usize <= missed_in_a_row(points),
+        Stop::SloViolated { times } => *times as usize <= missed_in_a_row(points),
     }
 }
 

@@ -850,24 +850,69 @@ pub enum Start {
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
-#[serde(tag = "rule", rename_all = "snake_case", deny_unknown_fields)]
+#[serde(try_from = "WrittenStop", into = "WrittenStop")]
 pub enum Stop {
     /// The last `window` loads together completed no more than the best before them, and `by` on
     /// top: the system is saturated. `by: 0` is "no new maximum".
-    NoNewMax {
-        window: AtLeastOne,
-        #[serde(default = "no_more")]
-        by: Written<Share>,
-    },
+    NoNewMax { window: u32, by: Share },
     /// The last `times` loads all missed the SLO.
-    SloViolated {
-        #[serde(default = "one")]
-        times: AtLeastOne,
-    },
+    SloViolated { times: u32 },
 }
 
-fn no_more() -> Written<Share> {
-    Written(Share(0.0))
+/// A rule and its fields in one struct, so that errors keep their place.
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenStop {
+    rule: Rule,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    window: Option<AtLeastOne>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    by: Option<Written<Share>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    times: Option<AtLeastOne>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Rule {
+    NoNewMax,
+    SloViolated,
+}
+
+impl TryFrom<WrittenStop> for Stop {
+    type Error = &'static str;
+    fn try_from(written: WrittenStop) -> Result<Stop, &'static str> {
+        let WrittenStop { rule, window, by, times } = written;
+        match (rule, window, by, times) {
+            (Rule::NoNewMax, Some(window), by, None) => {
+                Ok(Stop::NoNewMax { window: window.0, by: by.map_or(Share(0.0), |by| *by) })
+            }
+            (Rule::NoNewMax, None, _, None) => {
+                Err("`no_new_max` needs its window; write for example window: 6")
+            }
+            (Rule::NoNewMax, _, _, Some(_)) => Err("`times` belongs to the rule slo_violated"),
+            (Rule::SloViolated, None, None, times) => {
+                Ok(Stop::SloViolated { times: times.map_or(1, |times| times.0) })
+            }
+            (Rule::SloViolated, ..) => Err("`window` and `by` belong to the rule no_new_max"),
+        }
+    }
+}
+
+impl From<Stop> for WrittenStop {
+    fn from(stop: Stop) -> WrittenStop {
+        let rule = |rule| WrittenStop { rule, window: None, by: None, times: None };
+        match stop {
+            Stop::NoNewMax { window, by } => WrittenStop {
+                window: Some(AtLeastOne(window)),
+                by: Some(Written(by)),
+                ..rule(Rule::NoNewMax)
+            },
+            Stop::SloViolated { times } => {
+                WrittenStop { times: Some(AtLeastOne(times)), ..rule(Rule::SloViolated) }
+            }
+        }
+    }
 }
 
 /// Which quantity is the answer; the other is reported all the same.

@@ -5,7 +5,7 @@ use measure::{Instant, Nanos};
 
 use crate::backend::{Backend, Component, Stop};
 use crate::progress::{Event, Progress};
-use crate::spec::{BackendKind, Exchange, Method, ResetStep, Resolved, Step};
+use crate::spec::{BackendKind, Exchange, Method, ResetStep, Resolved, Step, exact};
 
 #[cfg(test)]
 mod tests;
@@ -21,6 +21,8 @@ const MOST_SHOWN: usize = 200;
 pub struct System {
     /// One target for each instance; empty until it is deployed.
     pub urls: Vec<String>,
+    /// Nothing was asked of it since it was started or reset.
+    pub is_initial: bool,
 }
 
 impl System {
@@ -45,10 +47,11 @@ impl System {
             smoke_tests: resolved.spec.sut.smoke.len(),
         });
         // The smoke test may have changed the state: reservations are made in it.
-        if !resolved.spec.sut.smoke.is_empty() && !resolved.spec.reset.steps.is_empty() {
-            self.reset(resolved, backend, progress)?;
+        self.is_initial = resolved.spec.sut.smoke.is_empty();
+        match self.is_initial || resolved.spec.reset.steps.is_empty() {
+            true => Ok(()),
+            false => self.reset(resolved, backend, progress),
         }
-        Ok(())
     }
 
     /// Back to the initial state: by the stated steps, or by starting all components anew.
@@ -60,6 +63,7 @@ impl System {
     ) -> Result<(), Stop> {
         progress.event(&Event::Stage { name: "reset" });
         let reset = &resolved.spec.reset;
+        self.is_initial = true;
         if reset.steps.is_empty() {
             backend.stop();
             self.urls = start(resolved, backend, progress)?;
@@ -152,9 +156,11 @@ fn until_ready(
         };
         if deadline <= backend.now() {
             let target = join(url, &exchange.target);
+            let within = exact(*ready.within);
             return Err(Stop::no_answer(format!(
-                "the system did not become ready in {}\n  waiting for GET {target}: {why}",
-                *ready.within
+                "the system did not become ready in {within}\n  waiting for GET {target}: \
+                 {why}{}",
+                said(backend)
             )));
         }
         backend.pause(BETWEEN_QUESTIONS)?;
@@ -204,7 +210,16 @@ fn expect(url: &str, exchange: &Exchange, backend: &mut dyn Backend) -> Result<(
 fn failed(what: &str, why: &str, backend: &mut dyn Backend) -> Stop {
     match backend.check() {
         Err(stop) => stop,
-        Ok(()) => Stop::no_answer(format!("{what}\n  {why}")),
+        Ok(()) => Stop::no_answer(format!("{what}\n  {why}{}", said(backend))),
+    }
+}
+
+/// What the components printed last, as the end of a message.
+fn said(backend: &mut dyn Backend) -> String {
+    let lines = backend.last_words();
+    match lines.is_empty() {
+        true => String::new(),
+        false => format!("\n  the last output:\n    {}", lines.join("\n    ")),
     }
 }
 

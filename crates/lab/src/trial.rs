@@ -44,7 +44,7 @@ pub fn run(
     progress: &mut dyn Progress,
 ) -> Result<Observation, Stop> {
     system.deploy(resolved, backend, progress)?;
-    if resets(resolved, trial) {
+    if resets(resolved, trial) && !system.is_initial {
         system.reset(resolved, backend, progress)?;
     }
     backend.check()?;
@@ -53,6 +53,7 @@ pub fn run(
 
     progress.event(&Event::Measuring { trial });
     let drive = load(trial, resolved, system);
+    system.is_initial = false;
     let driven = backend.drive(&drive, &mut |tick| progress.event(&Event::Tick { trial, tick }))?;
 
     backend.check()?;

@@ -18,7 +18,7 @@ use results::Environment;
 
 use super::{Backend, Component, Drive, Driven, Reply, Stop, Tick};
 use crate::host::{self, RunId};
-use crate::spec::{Cpus, Exchange, Resolved, Written};
+use crate::spec::{Cpus, Exchange, Resolved, Written, exact};
 use crate::{Host, generator, http, remains};
 use confine::{Confinement, Group};
 use output::Output;
@@ -127,6 +127,7 @@ impl Local {
             }
         };
         let output = self.output(&component.name);
+        output.begin();
         let (sender, lines) = mpsc::channel();
         let stdout = child.stdout.take().expect("it was piped");
         let stderr = child.stderr.take().expect("it was piped");
@@ -217,6 +218,10 @@ impl Backend for Local {
         }
     }
 
+    fn last_words(&mut self) -> Vec<String> {
+        self.running.iter().flat_map(|running| running.output.last_lines()).collect()
+    }
+
     fn drive(&mut self, drive: &Drive, tick: &mut dyn FnMut(Tick)) -> Result<Driven, Stop> {
         drive::drive(self, drive, tick)
     }
@@ -304,8 +309,9 @@ fn until_ready(
                 false => format!("\n  its last output:\n    {}", lines.join("\n    ")),
             };
             return Err(Stop::no_answer(format!(
-                "`{}` did not become ready in {within}: it never printed `ready <url>`{said}",
-                running.name
+                "`{}` did not become ready in {}: it never printed `ready <url>`{said}",
+                running.name,
+                exact(within)
             )));
         }
     }

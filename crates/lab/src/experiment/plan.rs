@@ -159,8 +159,8 @@ fn trials(resolved: &Resolved) -> (u64, u64) {
     let range = fixed_loads(resolved).map(|loads| loads.len() as u64 * repeat);
     let most = range.unwrap_or(budget).min(budget);
     let rules = search.stop.iter().map(|rule| match rule {
-        crate::spec::Stop::NoNewMax { window, .. } => u64::from(window.0) + 1,
-        crate::spec::Stop::SloViolated { times } => u64::from(times.0),
+        crate::spec::Stop::NoNewMax { window, .. } => u64::from(*window) + 1,
+        crate::spec::Stop::SloViolated { times } => u64::from(*times),
     });
     let least = rules.min().map_or(most, |loads| loads * repeat);
     (least.min(most), most)

@@ -268,6 +268,106 @@ fn shipped_specs_plan() {
         text.replace(&folder.display().to_string(), "experiments")
     };
     expect![[r#"
+        hello · local · at most 2 trials, 6 s
+        system    reference ×1
+        load      64 connections, Poisson arrivals, GET /
+        search    sweep from 500/s to 1,000/s, step 500/s: 500/s, 1,000/s
+        trial     warm up 500 ms → measure 2 s → drain ≤ 500 ms
+        seed      11831194018420276491
+        time      3 s per trial; 2 trials: 6 s
+        the first trial:
+          start    reference: benchwright reference --delay exponential:1ms --listen 127.0.0.1:0 · ready within 30 s
+          drive    benchwright load http://reference/ --rate 500/s --arrivals poisson --connections 64 --warm-up 500ms --duration 2s --drain 500ms --timeout 10s --seed 1540608551651571 --progress lines --json
+          stop     everything
+    "#]].assert_eq(&plan("hello.yaml", None));
+    expect![[r#"
+        hotel-max-throughput · local · roles: sut = CPU 0, load = CPU 1 · at most 30 trials, 3 min 30 s
+        system    hotel ×1 · hotel may use 0.3 CPUs
+        load      64 connections, Poisson arrivals, hotel-mixed.lua
+        search    sweep from 60 % of what a closed loop completes in a short probe, step 5 %; stop: no new maximum (by more than 1 %) in 6 loads
+        trial     reset → warm up 1 s → measure 5 s → drain ≤ 1 s
+        seed      6200346834173954307
+        time      7 s per trial; 7 to 30 trials: 49 s to 3 min 30 s
+        first, to find the first load:
+          start    hotel: benchwright app hotel all-in-one --listen 127.0.0.1:0 · at most 0.3 CPUs · ready within 30 s
+          ask      GET http://hotel/healthz → 200
+          ask      GET http://hotel/healthz → 200, `ok` in it
+          ask      GET http://hotel/hotels?inDate=2015-04-09&outDate=2015-04-10&lat=38.0235&lon=-122.095 → 200, `"id":"39"` in it
+          ask      GET http://hotel/hotels?inDate=2015-04-09&outDate=2015-04-10&lat=10&lon=10 → 200, `"features":[]` in it
+          ask      GET http://hotel/hotels?lat=38.0235&lon=-122.095 → 400, `Please specify inDate/outDate params` in it
+          ask      GET http://hotel/recommendations?require=dis&lat=38.0235&lon=-122.095 → 200, `FeatureCollection` in it
+          ask      GET http://hotel/recommendations?require=rate&lat=38.0235&lon=-122.095 → 200, `"id":"39"` in it
+          ask      GET http://hotel/recommendations?require=price&lat=38.0235&lon=-122.095 → 200, `"id":"2"` in it
+          ask      GET http://hotel/recommendations?lat=38.0235&lon=-122.095 → 400, `Please specify require params` in it
+          ask      POST http://hotel/user?username=Cornell_1&password=1111111111 → 200, `Login successfully!` in it
+          ask      POST http://hotel/user?username=Cornell_1&password=wrong → 200, `Failed. Please check your username and password.` in it
+          ask      POST http://hotel/reservation?inDate=2015-04-10&outDate=2015-04-12&hotelId=39&customerName=Cornell_1&username=Cornell_1&password=1111111111&number=1 → 200, `Reserve successfully!` in it
+          ask      POST http://hotel/reservation?inDate=2015-04-10&outDate=2015-04-12&hotelId=39&customerName=Cornell_1&username=Cornell_1&password=1111111111&number=1000 → 200, `Failed. Already reserved.` in it
+          ask      POST http://hotel/reservation?inDate=2015-04-10&outDate=2015-04-12&hotelId=39&customerName=Cornell_1&username=Cornell_1&password=wrong&number=1 → 200, `Failed. Please check your username and password.` in it
+          ask      GET http://hotel/metrics → 200, `hotel_` in it
+          ask      POST http://hotel/reset → 200
+          drive    benchwright load http://hotel --closed --connections 64 --warm-up 1s --duration 2s --drain 1s --timeout 10s --seed 221217432148139 --progress lines --json --script experiments/hotel-mixed.lua
+          stop     everything
+    "#]].assert_eq(&plan("hotel.yaml", None));
+    expect![[r#"
+        hotel-max-throughput · profile ci · local · roles: sut = CPU 0, load = CPU 1 · at most 20 trials, 16 s
+        system    hotel ×1 · hotel may use 0.3 CPUs
+        load      64 connections, Poisson arrivals, hotel-mixed.lua
+        search    sweep from 60 % of what a closed loop completes in a short probe, step 20 %; stop: no new maximum (by more than 1 %) in 2 loads
+        trial     reset → warm up 200 ms → measure 400 ms → drain ≤ 200 ms
+        seed      6200346834173954307
+        time      0.8 s per trial; 3 to 20 trials: 2.4 s to 16 s
+        first, to find the first load:
+          start    hotel: benchwright app hotel all-in-one --listen 127.0.0.1:0 · at most 0.3 CPUs · ready within 30 s
+          ask      GET http://hotel/healthz → 200
+          ask      GET http://hotel/healthz → 200, `ok` in it
+          ask      GET http://hotel/hotels?inDate=2015-04-09&outDate=2015-04-10&lat=38.0235&lon=-122.095 → 200, `"id":"39"` in it
+          ask      GET http://hotel/hotels?inDate=2015-04-09&outDate=2015-04-10&lat=10&lon=10 → 200, `"features":[]` in it
+          ask      GET http://hotel/hotels?lat=38.0235&lon=-122.095 → 400, `Please specify inDate/outDate params` in it
+          ask      GET http://hotel/recommendations?require=dis&lat=38.0235&lon=-122.095 → 200, `FeatureCollection` in it
+          ask      GET http://hotel/recommendations?require=rate&lat=38.0235&lon=-122.095 → 200, `"id":"39"` in it
+          ask      GET http://hotel/recommendations?require=price&lat=38.0235&lon=-122.095 → 200, `"id":"2"` in it
+          ask      GET http://hotel/recommendations?lat=38.0235&lon=-122.095 → 400, `Please specify require params` in it
+          ask      POST http://hotel/user?username=Cornell_1&password=1111111111 → 200, `Login successfully!` in it
+          ask      POST http://hotel/user?username=Cornell_1&password=wrong → 200, `Failed. Please check your username and password.` in it
+          ask      POST http://hotel/reservation?inDate=2015-04-10&outDate=2015-04-12&hotelId=39&customerName=Cornell_1&username=Cornell_1&password=1111111111&number=1 → 200, `Reserve successfully!` in it
+          ask      POST http://hotel/reservation?inDate=2015-04-10&outDate=2015-04-12&hotelId=39&customerName=Cornell_1&username=Cornell_1&password=1111111111&number=1000 → 200, `Failed. Already reserved.` in it
+          ask      POST http://hotel/reservation?inDate=2015-04-10&outDate=2015-04-12&hotelId=39&customerName=Cornell_1&username=Cornell_1&password=wrong&number=1 → 200, `Failed. Please check your username and password.` in it
+          ask      GET http://hotel/metrics → 200, `hotel_` in it
+          ask      POST http://hotel/reset → 200
+          drive    benchwright load http://hotel --closed --connections 64 --warm-up 200ms --duration 400ms --drain 200ms --timeout 10s --seed 221217432148139 --progress lines --json --script experiments/hotel-mixed.lua
+          stop     everything
+    "#]].assert_eq(&plan("hotel.yaml", Some("ci")));
+    expect![[r#"
+        hotel-max-throughput · profile guide_rule · local · roles: sut = CPU 0, load = CPU 1 · at most 30 trials, 3 min 30 s
+        system    hotel ×1 · hotel may use 0.3 CPUs
+        load      64 connections, Poisson arrivals, hotel-mixed.lua
+        search    sweep from 60 % of what a closed loop completes in a short probe, step 5 %; stop: no new maximum in 6 loads
+        trial     reset → warm up 1 s → measure 5 s → drain ≤ 1 s
+        seed      6200346834173954307
+        time      7 s per trial; 7 to 30 trials: 49 s to 3 min 30 s
+        first, to find the first load:
+          start    hotel: benchwright app hotel all-in-one --listen 127.0.0.1:0 · at most 0.3 CPUs · ready within 30 s
+          ask      GET http://hotel/healthz → 200
+          ask      GET http://hotel/healthz → 200, `ok` in it
+          ask      GET http://hotel/hotels?inDate=2015-04-09&outDate=2015-04-10&lat=38.0235&lon=-122.095 → 200, `"id":"39"` in it
+          ask      GET http://hotel/hotels?inDate=2015-04-09&outDate=2015-04-10&lat=10&lon=10 → 200, `"features":[]` in it
+          ask      GET http://hotel/hotels?lat=38.0235&lon=-122.095 → 400, `Please specify inDate/outDate params` in it
+          ask      GET http://hotel/recommendations?require=dis&lat=38.0235&lon=-122.095 → 200, `FeatureCollection` in it
+          ask      GET http://hotel/recommendations?require=rate&lat=38.0235&lon=-122.095 → 200, `"id":"39"` in it
+          ask      GET http://hotel/recommendations?require=price&lat=38.0235&lon=-122.095 → 200, `"id":"2"` in it
+          ask      GET http://hotel/recommendations?lat=38.0235&lon=-122.095 → 400, `Please specify require params` in it
+          ask      POST http://hotel/user?username=Cornell_1&password=1111111111 → 200, `Login successfully!` in it
+          ask      POST http://hotel/user?username=Cornell_1&password=wrong → 200, `Failed. Please check your username and password.` in it
+          ask      POST http://hotel/reservation?inDate=2015-04-10&outDate=2015-04-12&hotelId=39&customerName=Cornell_1&username=Cornell_1&password=1111111111&number=1 → 200, `Reserve successfully!` in it
+          ask      POST http://hotel/reservation?inDate=2015-04-10&outDate=2015-04-12&hotelId=39&customerName=Cornell_1&username=Cornell_1&password=1111111111&number=1000 → 200, `Failed. Already reserved.` in it
+          ask      POST http://hotel/reservation?inDate=2015-04-10&outDate=2015-04-12&hotelId=39&customerName=Cornell_1&username=Cornell_1&password=wrong&number=1 → 200, `Failed. Please check your username and password.` in it
+          ask      GET http://hotel/metrics → 200, `hotel_` in it
+          ask      POST http://hotel/reset → 200
+          drive    benchwright load http://hotel --closed --connections 64 --warm-up 1s --duration 2s --drain 1s --timeout 10s --seed 221217432148139 --progress lines --json --script experiments/hotel-mixed.lua
+          stop     everything
+    "#]].assert_eq(&plan("hotel.yaml", Some("guide_rule")));
+    expect![[r#"
         simulated · simulated · at most 30 trials, 3 min 30 s
         system    a simulated queue
         load      64 connections, Poisson arrivals, GET /

@@ -1,1 +1,46 @@
+use std::path::Path;
 
+use expect_test::expect;
+
+use super::*;
+use crate::spec;
+
+fn read(load: &str, further: &str) -> Resolved {
+    let text = format!(
+        "name: x\nwhere: {{backend: external}}\nsut: {{endpoint: [\"http://a:1/\", \"http://b:2\"]}}\n\
+         load: {{{load}}}\nphases: {{measure: {{time: 5s}}}}\n{further}\n"
+    );
+    spec::from_bytes("my.yaml", text.as_bytes(), Path::new("/specs"), None, &[]).unwrap()
+}
+
+fn command(resolved: &Resolved, rate: Option<f64>) -> String {
+    let wanted = Wanted {
+        rate: rate.and_then(Rate::per_second),
+        warm_up: Nanos::from_millis(1_500),
+        measure: Nanos::from_secs(5),
+        drain: Nanos::ZERO,
+        seed: 7,
+    };
+    let urls = ["http://a:1/", "http://b:2"];
+    let targets: Vec<String> = urls.iter().map(|url| target(resolved, url, 1)).collect();
+    arguments(resolved, &targets, &wanted).join(" ")
+}
+
+#[test]
+fn an_open_loop_is_asked_for_with_its_rate_and_arrivals() {
+    let resolved = read("model: open, rate: 5k/s, arrivals: constant", "workload: {get: /a}");
+    expect!["load http://a:1/a http://b:2/a --rate 5000/s --arrivals constant --connections 32 --warm-up 1500ms --duration 5s --drain 0s --timeout 10s --seed 7 --progress lines --json --per-target"].assert_eq(&command(&resolved, Some(5_000.0)));
+}
+
+#[test]
+fn a_closed_loop_is_asked_for_with_its_think_time() {
+    let resolved =
+        read("model: closed, think: 10ms, connections: 4, timeout: 2s", "workload: {get: /}");
+    expect!["load http://a:1/ http://b:2/ --closed --think 10ms --connections 4 --warm-up 1500ms --duration 5s --drain 0s --timeout 2s --seed 7 --progress lines --json --per-target"].assert_eq(&command(&resolved, None));
+}
+
+#[test]
+fn what_is_no_document_is_refused() {
+    assert!(document(b"").unwrap_err().starts_with("its document cannot be read: "));
+    assert!(document(b"{\"schema\": \"x\"}").is_err());
+}

@@ -1,1 +1,50 @@
+use std::net::TcpListener;
 
+use super::*;
+use crate::host::now;
+use crate::spec::Method;
+
+/// Answers one connection with these bytes; the client's request and what it made of the answer.
+fn exchange(method: Method, base: &str, answer: &'static [u8]) -> (String, Result<Reply, String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}{base}", listener.local_addr().unwrap());
+    let server = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut request = vec![0; 4096];
+        let n = stream.read(&mut request).unwrap();
+        stream.write_all(answer).unwrap();
+        String::from_utf8_lossy(&request[..n]).into_owned()
+    });
+    let exchange = Exchange { method, target: "/a?b=c".to_owned(), status: 200, body: None };
+    let reply = ask(&url, &exchange, now, || false);
+    let request = server.join().unwrap().replace(url.split('/').nth(2).unwrap(), "HOST");
+    (request, reply)
+}
+
+#[test]
+fn a_request_is_sent_and_its_answer_read() {
+    let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+    let (request, reply) = exchange(Method::Get, "", answer);
+    assert_eq!(request, "GET /a?b=c HTTP/1.1\r\nHost: HOST\r\nConnection: close\r\n\r\n");
+    assert_eq!(reply, Ok(Reply { status: 200, body: "hello".to_owned() }));
+    let (request, reply) = exchange(Method::Post, "/base/", b"HTTP/1.1 503 No\r\n\r\nuntil close");
+    assert!(request.starts_with("POST /base/a?b=c HTTP/1.1\r\n"), "{request}");
+    assert!(request.contains("Content-Length: 0\r\n"), "{request}");
+    assert_eq!(reply, Ok(Reply { status: 503, body: "until close".to_owned() }));
+}
+
+#[test]
+fn what_is_no_answer_is_told_in_words() {
+    let close = "the connection was closed";
+    assert_eq!(exchange(Method::Get, "", b"").1, Err(format!("{close} without an answer")));
+    let cut = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhe";
+    assert_eq!(
+        exchange(Method::Get, "", cut).1,
+        Err(format!("{close} in the middle of the answer"))
+    );
+    assert!(exchange(Method::Get, "", b"SSH-2.0\r\n\r\n").1.is_err());
+    let get = Exchange { method: Method::Get, target: "/".to_owned(), status: 200, body: None };
+    let refused = ask("http://127.0.0.1:1", &get, now, || false);
+    assert_eq!(refused, Err("connection refused".to_owned()));
+    assert!(ask("ftp://x", &get, now, || false).unwrap_err().contains("no address"));
+}

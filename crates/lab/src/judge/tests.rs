@@ -1,1 +1,154 @@
+use std::path::Path;
 
+use measure::{Histogram, Nanos};
+use results::Times;
+use results::load::{Counts, Generator, Pacing, Part, Rates, Validity};
+
+use super::*;
+use crate::backend::Driven;
+use crate::spec;
+
+fn read(slo: &str) -> Resolved {
+    let text = format!(
+        "name: x\nwhere: {{backend: simulated, roles: {{sut: {{cpus: 0-1}}}}}}\n\
+         simulated: {{service_time: 1ms}}\nworkload: {{get: /}}\n\
+         load: {{model: open, rate: 10/s}}\nphases: {{measure: {{time: 5s}}}}\nslo: [{slo}]\n"
+    );
+    spec::from_bytes("my.yaml", text.as_bytes(), Path::new("."), None, &[]).unwrap()
+}
+
+/// `fast` requests of 1 ms, `slow` ones of 200 ms, and some that failed at once.
+fn load(fast: u64, slow: u64, refused: u64) -> Load {
+    let mut histogram = Histogram::new();
+    histogram.record_n(Nanos::from_millis(1), fast);
+    histogram.record_n(Nanos::from_millis(200), slow);
+    let intended = fast + slow + refused;
+    let (completed, ok, failed) = (fast + slow, fast + slow, refused);
+    let outcomes = [("ok".to_owned(), ok), ("connect".to_owned(), refused)];
+    Load {
+        schema: results::load::SCHEMA.to_owned(),
+        version: String::new(),
+        arguments: Vec::new(),
+        seed: 0,
+        partial: false,
+        pacing: Pacing::Open { arrivals: "poisson".to_owned() },
+        connections: None,
+        clock: None,
+        measured_s: 5.0,
+        total: Part {
+            counts: Counts { intended, sent: intended, completed, ok, failed, ..Counts::default() },
+            rates_per_s: Rates {
+                asked: Some(intended as f64 / 5.0),
+                offered: intended as f64 / 5.0,
+                completed: completed as f64 / 5.0,
+                goodput: ok as f64 / 5.0,
+            },
+            outcomes: outcomes.into_iter().filter(|(_, n)| 0 < *n).collect(),
+            statuses: Default::default(),
+            response_time: Times::of(&histogram),
+            service_time: None,
+            start_delay: None,
+            lateness: None,
+            backlog_delay: None,
+            connect_time: None,
+        },
+        targets: Vec::new(),
+        series: Vec::new(),
+        generator: Generator::default(),
+        validity: Validity { valid: true, reasons: Vec::new(), gates: Vec::new() },
+        findings: Vec::new(),
+        warnings: Vec::new(),
+    }
+}
+
+fn judged(load: Load, slo: &str) -> Judged {
+    let driven = Driven { load, consumed: BTreeMap::new() };
+    judge(&Observation { driven, moved: Vec::new() }, &read(slo))
+}
+
+const P99: &str = "{metric: p99, max: 100ms}";
+
+/// The bounds of METHOD 4.2 for N = 15,000 at 95 %: pass up to 129, fail from 171.
+#[test]
+fn the_binomial_verdict_decides_and_between_its_bounds_the_point_estimate() {
+    for (slow, met, close) in [
+        (0, true, false),
+        (129, true, false),
+        (130, true, true),
+        (150, true, true),
+        (151, false, true),
+        (170, false, true),
+        (171, false, false),
+    ] {
+        let judged = judged(load(15_000 - slow, slow, 0), P99);
+        let observed = judged.observed.unwrap();
+        assert_eq!(observed.slo_met, Some(met), "{slow} slow");
+        let doubted = judged.warnings.iter().any(|warning| warning.contains("close call"));
+        assert_eq!(doubted, close, "{slow} slow: {:?}", judged.warnings);
+    }
+}
+
+#[test]
+fn failures_count_as_over_the_limit_and_on_their_own() {
+    let refused = load(14_700, 0, 300);
+    assert_eq!(judged(refused.clone(), P99).observed.unwrap().slo_met, Some(false));
+    let failures = "{metric: failures, max: 0.1%}";
+    assert_eq!(judged(refused.clone(), failures).observed.unwrap().slo_met, Some(false));
+    assert_eq!(judged(load(15_000, 0, 0), failures).observed.unwrap().slo_met, Some(true));
+    assert_eq!(judged(refused.clone(), "").observed.unwrap().slo_met, None);
+    assert_eq!(judged(refused, "").observed.unwrap().failures, 300);
+    let none_at_all = "{metric: failures, max: 0}";
+    assert_eq!(judged(load(15_000, 0, 0), none_at_all).observed.unwrap().slo_met, Some(true));
+    assert_eq!(judged(load(15_000, 0, 1), none_at_all).observed.unwrap().slo_met, Some(false));
+}
+
+#[test]
+fn what_the_system_does_is_a_finding_and_never_invalidity() {
+    let judged = judged(load(9_000, 0, 6_000), P99);
+    assert_eq!(judged.status, Status::Valid);
+    assert!(judged.observed.unwrap().saturated);
+    assert_eq!(judged.findings, ["saturated: 1,800/s of 3,000/s completed"]);
+}
+
+#[test]
+fn the_generators_verdict_and_a_moved_process_make_a_trial_invalid() {
+    let mut late = load(10, 0, 0);
+    late.validity =
+        Validity { valid: false, reasons: vec!["generator late".to_owned()], gates: Vec::new() };
+    let judgement = judged(late, "");
+    assert_eq!(judgement.status, Status::Invalid);
+    assert_eq!(judgement.reasons, ["generator late"]);
+    let driven = Driven { load: load(10, 0, 0), consumed: BTreeMap::new() };
+    let moved = vec!["hotel was allowed CPU 0 before the load and CPU 1 after it".to_owned()];
+    let judgement = judge(&Observation { driven, moved }, &read(""));
+    assert_eq!(judgement.status, Status::Invalid);
+    assert!(judgement.reasons[0].starts_with("the placement changed: hotel"));
+    assert_eq!(judged(load(0, 0, 0), "").status, Status::Invalid);
+}
+
+#[test]
+fn too_few_requests_beyond_a_quantile_are_a_warning() {
+    let judged = judged(load(1_000, 0, 0), P99);
+    let warning = "p99 rests on 10 requests beyond it, 100 are wanted: measure longer";
+    assert!(judged.warnings.iter().any(|text| text == warning), "{:?}", judged.warnings);
+}
+
+#[test]
+fn the_component_that_used_up_its_cpu_limits() {
+    let consumed = |most: f64, used: u64| Consumed {
+        samples: vec![(Instant(0), 0), (Instant(1_000), used)],
+        most,
+    };
+    let limit = |store: Consumed, front: Consumed| {
+        let components = [("store".to_owned(), store), ("front".to_owned(), front)];
+        let driven = Driven { load: load(10, 0, 0), consumed: BTreeMap::from(components) };
+        let observation = Observation { driven, moved: Vec::new() };
+        judge(&observation, &read("")).observed.unwrap().limited_by
+    };
+    let of_its_limit = limit(consumed(0.3, 290), consumed(2.0, 900));
+    assert_eq!(of_its_limit.as_deref(), Some("store, CPU 0.29 of 0.3"));
+    let of_the_role = limit(consumed(2.0, 900), consumed(2.0, 1_050));
+    let expected = "the CPUs of role sut, 1.95 of 2, most of it front";
+    assert_eq!(of_the_role.as_deref(), Some(expected));
+    assert_eq!(limit(consumed(2.0, 500), consumed(2.0, 600)), None);
+}

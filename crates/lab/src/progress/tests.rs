@@ -1,1 +1,131 @@
+use std::collections::BTreeMap;
 
+use expect_test::expect;
+use results::journal::Observed;
+
+use super::*;
+
+fn entry(status: Status, observed: Option<Observed>, reasons: &[&str]) -> Entry {
+    Entry {
+        trial: 11,
+        key: String::new(),
+        purpose: Purpose::Trial,
+        asked_per_s: Some(3_910.0),
+        repetition: 1,
+        attempt: 1,
+        seed: 0,
+        status,
+        reasons: reasons.iter().map(|&reason| reason.to_owned()).collect(),
+        observed,
+        findings: Vec::new(),
+        warnings: Vec::new(),
+        files: BTreeMap::new(),
+    }
+}
+
+fn observed() -> Observed {
+    Observed {
+        offered_per_s: 3_905.0,
+        completed_per_s: 3_899.0,
+        goodput_per_s: 3_899.0,
+        requests: 19_525,
+        failures: 0,
+        p50_ns: Some(1_100_000),
+        p90_ns: Some(2_100_000),
+        p99_ns: Some(4_900_000),
+        p999_ns: None,
+        max_ns: None,
+        lateness_p99_ns: None,
+        hiccup_p99_ns: None,
+        slo_met: Some(true),
+        saturated: false,
+        bytes_per_answer: None,
+        cpu: BTreeMap::from([("hotel".to_owned(), 0.61)]),
+        limited_by: None,
+    }
+}
+
+#[test]
+fn a_finished_trial_is_one_line() {
+    let saturated = Observed {
+        saturated: true,
+        completed_per_s: 3_702.0,
+        p50_ns: Some(212_000_000),
+        p99_ns: Some(901_000_000),
+        slo_met: Some(false),
+        limited_by: Some("hotel, CPU 0.30 of 0.3".to_owned()),
+        ..observed()
+    };
+    let missed = Observed { slo_met: Some(false), failures: 1_234, ..observed() };
+    let lines = [
+        entry(Status::Valid, Some(observed()), &[]),
+        entry(Status::Valid, Some(saturated), &[]),
+        entry(Status::Valid, Some(missed), &[]),
+        entry(Status::Invalid, Some(observed()), &["generator late: p99 1.9 ms > 0.49 ms"]),
+        entry(Status::Aborted, None, &["hotel was killed by SIGKILL in mid-trial"]),
+        Entry { asked_per_s: None, ..entry(Status::Valid, Some(observed()), &[]) },
+    ];
+    let text: String = lines
+        .iter()
+        .map(|entry| {
+            let repeats = entry.status != Status::Valid;
+            format!("{}\n", Event::Ended { entry, repeats })
+        })
+        .collect();
+    expect![[r#"
+         11   3,910/s   ok          p50 1.10 ms  p99 4.90 ms   cpu 0.61
+         11   3,910/s   saturated   p50 212 ms   p99 901 ms    3,702/s completed  limited by: hotel, CPU 0.30 of 0.3
+         11   3,910/s   slo missed  p50 1.10 ms  p99 4.90 ms   1,234 failed  cpu 0.61
+         11   3,910/s   invalid     generator late: p99 1.9 ms > 0.49 ms → repeated
+         11   3,910/s   aborted     hotel was killed by SIGKILL in mid-trial → repeated
+         11    closed   ok          p50 1.10 ms  p99 4.90 ms   3,899/s completed  cpu 0.61
+    "#]].assert_eq(&text);
+}
+
+#[test]
+fn live_figures_are_one_line() {
+    let trial = Trial {
+        number: 13,
+        purpose: Purpose::Trial,
+        asked: Rate::per_second(4_105.0),
+        repetition: 1,
+        attempt: 1,
+        seed: 0,
+    };
+    let tick = Tick {
+        phase: "measurement".to_owned(),
+        elapsed_s: 3.0,
+        asked_per_s: Some(4_105.0),
+        completed_per_s: Some(3_690.0),
+        p99_ns: Some(1_400_000_000),
+        failed: 2,
+    };
+    let event = Event::Tick { trial: &trial, tick };
+    expect![" 13 measuring 3 s · 4,105/s asked · 3,690/s completed · p99 1.40 s · 2 failed"]
+        .assert_eq(&event.to_string());
+    assert!(!event.is_lasting());
+}
+
+#[test]
+fn what_happens_before_the_trials_is_a_line_each() {
+    let events = [
+        Event::Notice("virtual machine".to_owned()),
+        Event::Deployed {
+            what: "hotel ×1".to_owned(),
+            took: Nanos::from_millis(412),
+            smoke_tests: 9,
+        },
+        Event::Probed {
+            completed_per_s: 3_900.4,
+            first: Rate::per_second(2_340.0).unwrap(),
+            step: "5 %".to_owned(),
+        },
+    ];
+    let text: String = events.iter().map(|event| format!("{event}\n")).collect();
+    expect![[r#"
+        ! virtual machine
+        deploy   hotel ×1 ready in 0.4 s · smoke test: 9 of 9 requests answered as they should
+        probe    about 3,900/s closed loop → first load 2,340/s, step 5 %
+    "#]]
+    .assert_eq(&text);
+}

@@ -1,1 +1,46 @@
+use std::process::{Command, Stdio};
 
+use super::*;
+
+/// The number of a process that is gone.
+fn dead() -> u32 {
+    let mut child = Command::new("true").spawn().unwrap();
+    child.wait().unwrap();
+    child.id()
+}
+
+#[test]
+fn what_a_dead_runner_left_is_removed_and_what_a_living_one_has_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let temporary = folder.path().canonicalize().unwrap();
+    let cgroups = temporary.join("cgroups");
+    let host = Host {
+        temporary: temporary.clone(),
+        cgroups: cgroups.clone(),
+        ..Host::new("x".into(), "0")
+    };
+    for controller in ["cpu", "cpuacct", "cpuset"] {
+        fs::create_dir_all(cgroups.join(controller)).unwrap();
+        fs::write(cgroups.join(controller).join("cgroup.procs"), "").unwrap();
+    }
+    let pid = dead();
+    let left = temporary.join(format!("{FOLDER}{pid}-12"));
+    fs::create_dir_all(left.join("data")).unwrap();
+    fs::create_dir_all(cgroups.join(format!("cpu/{GROUP}{pid}-12/hotel"))).unwrap();
+    let mut process =
+        Command::new("sleep").arg("60").env("TMPDIR", &left).stdout(Stdio::null()).spawn().unwrap();
+    let living = RunId::new();
+    let kept = temporary.join(format!("{FOLDER}{living}"));
+    fs::create_dir_all(&kept).unwrap();
+
+    let removed = clean(&host).unwrap();
+    assert_eq!(removed, [Removed { pid, processes: 1, cgroups: 2, folders: 1 }]);
+    let text = format!(
+        "a run (pid {pid}) ended without cleaning up: 1 process and 2 cgroups and 1 temporary \
+         folder of it removed"
+    );
+    assert_eq!(removed[0].to_string(), text);
+    assert!(!process.wait().unwrap().success());
+    assert!(!left.exists() && kept.exists());
+    assert_eq!(clean(&host).unwrap(), []);
+}

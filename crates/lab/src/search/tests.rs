@@ -2,14 +2,14 @@ use expect_test::{Expect, expect};
 use measure::Random;
 
 use super::*;
-use crate::spec::{AtLeastOne, ResultKind, Share, Written};
+use crate::spec::{ResultKind, Share};
 
 fn rate(per_s: f64) -> Rate {
     Rate::per_second(per_s).unwrap()
 }
 
 fn no_new_max(window: u32, by: f64) -> Stop {
-    Stop::NoNewMax { window: AtLeastOne(window), by: Written(Share(by)) }
+    Stop::NoNewMax { window, by: Share(by) }
 }
 
 fn sweep(stop: Vec<Stop>) -> Search {
@@ -116,7 +116,7 @@ fn creeping_counts_over_the_whole_window() {
 
 #[test]
 fn one_miss_of_the_slo_is_not_two_in_a_row() {
-    let rule = Stop::SloViolated { times: AtLeastOne(2) };
+    let rule = Stop::SloViolated { times: 2 };
     check(
         &sweep(vec![rule]),
         |index, x| (x, index != 1 && index < 4),

@@ -307,12 +307,12 @@ fn no_repetitions_an_empty_range_and_a_negative_step_are_errors() {
     check(
         &sweep("range: [500/s, 900/s]\n  step: 5%\n  stop: [{rule: no_new_mx}]"),
         expect![[r#"
-        unknown choice `no_new_mx`; did you mean `no_new_max`?
-          --> my.yaml:10:11
-           |
-        10 |   stop: [{rule: no_new_mx}]
-           |           ^^^^ choices here: no_new_max, slo_violated
-    "#]],
+            unknown choice `no_new_mx`; did you mean `no_new_max`?
+              --> my.yaml:10:17
+               |
+            10 |   stop: [{rule: no_new_mx}]
+               |                 ^^^^^^^^^ choices here: no_new_max, slo_violated
+        "#]],
     );
 }
 

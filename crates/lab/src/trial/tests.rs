@@ -1,1 +1,106 @@
+use std::path::Path;
 
+use expect_test::{Expect, expect};
+
+use super::*;
+use crate::backend::dry_run::DryRun;
+use crate::spec;
+
+const TWO_INSTANCES: &str = "
+name: shop
+vars: {size: small}
+sut:
+  instances: 2
+  deploy:
+    - process: {name: store, command: [store, --size, \"${vars.size}\"], cpu_limit: 0.5}
+    - process: {name: front, command: [benchwright, reference], environment: {SHOP: \"${instance}\"}}
+  ready: {get: /healthz}
+  smoke: [{post: \"/login?n=${instance}\", body: welcome}]
+reset: {between: trials, steps: [http: {post: /reset}]}
+workload: {get: /}
+load: {model: open, rate: 100/s}
+phases: {settle: 2s, measure: {time: 5s}}
+";
+
+/// The stages of two trials in a row, in order.
+fn check(text: &str, expected: Expect) {
+    let read = spec::from_bytes("my.yaml", text.as_bytes(), Path::new("."), None, &[]);
+    let resolved = read.unwrap();
+    let mut backend = DryRun::default();
+    let mut system = System::default();
+    for repetition in 1..=2 {
+        let (number, attempt, seed) = (repetition, 1, 7);
+        let asked = Rate::per_second(100.0);
+        let trial = Trial { number, purpose: Purpose::Trial, asked, repetition, attempt, seed };
+        run(&trial, &resolved, &mut system, &mut backend, &mut crate::progress::Silent).unwrap();
+    }
+    backend.stop();
+    expected.assert_eq(&(backend.told().join("\n") + "\n"));
+}
+
+#[test]
+fn the_stages_of_a_trial_stand_in_order_and_deploying_happens_once() {
+    check(
+        TWO_INSTANCES,
+        expect![[r#"
+            start    store-1: store --size small --listen 127.0.0.1:0 · at most 0.5 CPUs · ready within 30 s
+            start    front-1: SHOP=1 benchwright reference --listen 127.0.0.1:0 · ready within 30 s
+            start    store-2: store --size small --listen 127.0.0.1:0 · at most 0.5 CPUs · ready within 30 s
+            start    front-2: SHOP=2 benchwright reference --listen 127.0.0.1:0 · ready within 30 s
+            ask      GET http://front-1/healthz → 200
+            ask      GET http://front-2/healthz → 200
+            ask      POST http://front-1/login?n=1 → 200, `welcome` in it
+            ask      POST http://front-2/login?n=2 → 200, `welcome` in it
+            ask      POST http://front-1/reset → 200
+            ask      POST http://front-2/reset → 200
+            rest     2 s
+            drive    benchwright load http://front-1/ http://front-2/ --rate 100/s --arrivals poisson --connections 32 --warm-up 1s --duration 5s --drain 1s --timeout 10s --seed 7 --progress lines --json --per-target
+            ask      POST http://front-1/reset → 200
+            ask      POST http://front-2/reset → 200
+            rest     2 s
+            drive    benchwright load http://front-1/ http://front-2/ --rate 100/s --arrivals poisson --connections 32 --warm-up 1s --duration 5s --drain 1s --timeout 10s --seed 7 --progress lines --json --per-target
+            stop     everything
+        "#]],
+    );
+}
+
+#[test]
+fn a_reset_without_steps_starts_the_components_anew() {
+    let text = TWO_INSTANCES
+        .replace(", steps: [http: {post: /reset}]", "")
+        .replace("instances: 2", "instances: 1");
+    check(
+        &text,
+        expect![[r#"
+        start    store: store --size small --listen 127.0.0.1:0 · at most 0.5 CPUs · ready within 30 s
+        start    front: SHOP=1 benchwright reference --listen 127.0.0.1:0 · ready within 30 s
+        ask      GET http://front/healthz → 200
+        ask      POST http://front/login?n=1 → 200, `welcome` in it
+        stop     everything
+        start    store: store --size small --listen 127.0.0.1:0 · at most 0.5 CPUs · ready within 30 s
+        start    front: SHOP=1 benchwright reference --listen 127.0.0.1:0 · ready within 30 s
+        ask      GET http://front/healthz → 200
+        rest     2 s
+        drive    benchwright load http://front/ --rate 100/s --arrivals poisson --connections 32 --warm-up 1s --duration 5s --drain 1s --timeout 10s --seed 7 --progress lines --json
+        stop     everything
+        start    store: store --size small --listen 127.0.0.1:0 · at most 0.5 CPUs · ready within 30 s
+        start    front: SHOP=1 benchwright reference --listen 127.0.0.1:0 · ready within 30 s
+        ask      GET http://front/healthz → 200
+        rest     2 s
+        drive    benchwright load http://front/ --rate 100/s --arrivals poisson --connections 32 --warm-up 1s --duration 5s --drain 1s --timeout 10s --seed 7 --progress lines --json
+        stop     everything
+    "#]],
+    );
+}
+
+#[test]
+fn cpu_is_cut_to_the_measurement() {
+    let samples: Vec<(Instant, u64)> =
+        [(0, 0), (100, 10), (200, 110), (300, 110)].map(|(t, used)| (Instant(t), used)).to_vec();
+    let cpu = |from, to| cpu_between(&samples, Instant(from), Instant(to));
+    assert_eq!(cpu(100, 200), Some(1.0));
+    assert_eq!(cpu(150, 250), Some(0.5));
+    assert_eq!(cpu(0, 300), Some(110.0 / 300.0));
+    assert_eq!(cpu(200, 400), None);
+    assert_eq!(cpu(200, 200), None);
+}

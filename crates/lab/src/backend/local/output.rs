@@ -30,13 +30,21 @@ struct Kept {
     end: VecDeque<u8>,
     /// Bytes between the beginning and the end that were forgotten.
     forgotten: u64,
+    /// Bytes before the component's last start.
+    earlier: u64,
 }
 
 impl Output {
     pub(crate) fn new(path: Option<&Path>) -> Output {
         let file = path.and_then(|path| File::create(path).ok());
-        let kept = Kept { file, begun: 0, end: VecDeque::new(), forgotten: 0 };
+        let kept = Kept { file, begun: 0, end: VecDeque::new(), forgotten: 0, earlier: 0 };
         Output(Arc::new(Mutex::new(kept)))
+    }
+
+    /// A component starts: its last lines are those from now on.
+    pub(crate) fn begin(&self) {
+        let mut kept = self.kept();
+        kept.earlier = kept.forgotten + kept.end.len() as u64;
     }
 
     pub(crate) fn add(&self, bytes: &[u8]) {
@@ -57,8 +65,9 @@ impl Output {
     /// The last lines, for messages.
     pub(crate) fn last_lines(&self) -> Vec<String> {
         let kept = self.kept();
-        let recent: Vec<u8> =
-            kept.end.iter().rev().take(LAST_LINES * LONGEST_LINE).rev().copied().collect();
+        let since_start = kept.forgotten + kept.end.len() as u64 - kept.earlier;
+        let most = usize::try_from(since_start).unwrap_or(HALF).min(LAST_LINES * LONGEST_LINE);
+        let recent: Vec<u8> = kept.end.iter().rev().take(most).rev().copied().collect();
         let text = String::from_utf8_lossy(&recent);
         let shown = |line: &str| {
             line.chars().filter(|c| !c.is_control()).take(LONGEST_LINE).collect::<String>()

@@ -1,1 +1,297 @@
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::atomic::Ordering;
 
+use expect_test::expect;
+use measure::Rate;
+use results::answer::Verdict;
+use results::journal::Status;
+
+use super::*;
+use crate::backend::simulated::Simulated;
+use crate::experiment::{self, Ended};
+use crate::progress::{Event, Progress, Silent};
+use crate::{Error, spec};
+
+/// Stands in for the generator: prints a document that was made beforehand, as slowly as told.
+const GENERATOR: &str = r#"#!/bin/sh
+here=$(dirname "$0")
+if [ "$2" = --check-script ]; then
+    if grep -q broken "$3"; then echo "error: $3:1: '=' expected near 'broken'" >&2; exit 2; fi
+    exit 0
+fi
+echo '{"phase":"measurement","elapsed_s":1.0,"completed_per_s":500.0,"failed":0}' >&2
+. "$here/behaviour"
+"#;
+
+const SERVER: &str = "echo starting; echo ready http://127.0.0.1:9; exec sleep 60";
+
+/// A folder with a generator that does as told.
+struct Stage {
+    folder: tempfile::TempDir,
+    host: Host,
+}
+
+impl Stage {
+    fn new(behaviour: &str) -> Stage {
+        let folder = tempfile::tempdir().unwrap();
+        let generator = folder.path().join("benchwright");
+        fs::write(&generator, GENERATOR).unwrap();
+        fs::set_permissions(&generator, fs::Permissions::from_mode(0o755)).unwrap();
+        fs::write(folder.path().join("behaviour"), behaviour).unwrap();
+        fs::write(folder.path().join("document"), a_document()).unwrap();
+        let host = Host { temporary: folder.path().to_owned(), ..Host::new(generator, "0.0.0") };
+        Stage { folder, host }
+    }
+
+    /// An experiment with one component, a shell's command.
+    fn text(command: &str) -> String {
+        format!(
+            "name: demo\n\
+             where: {{roles: {{sut: {{cpus: 0}}, load: {{cpus: 0}}}}}}\n\
+             sut:\n  \
+               deploy: [process: {{name: server, command: [sh, -c, '{command}']}}]\n  \
+               ready: {{within: 1s}}\n\
+             workload: {{get: /}}\n\
+             load: {{model: open, rate: 500/s}}\n\
+             phases: {{warm_up: {{fixed: 0s}}, measure: {{time: 300ms}}, drain: 0s}}\n"
+        )
+    }
+
+    fn read(&self, text: &str) -> Resolved {
+        spec::from_bytes("my.yaml", text.as_bytes(), self.folder.path(), None, &[]).unwrap()
+    }
+
+    fn out(&self) -> PathBuf {
+        self.folder.path().join("results")
+    }
+
+    fn run(&self, resolved: &Resolved) -> Result<Ended, Error> {
+        experiment::run(resolved, Some(self.out()), &self.host, &mut Silent)
+    }
+
+    /// No process, control group or folder of ours is left.
+    fn assert_nothing_left(&self) {
+        assert_eq!(remains::remove(&self.host), []);
+        let mark = self.folder.path().display().to_string();
+        for process in fs::read_dir("/proc").unwrap().flatten() {
+            let environment = fs::read(process.path().join("environ")).unwrap_or_default();
+            assert!(!String::from_utf8_lossy(&environment).contains(&mark), "{process:?}");
+        }
+        for entry in fs::read_dir(self.folder.path()).unwrap().flatten() {
+            let name = entry.file_name().into_string().unwrap();
+            assert!(!name.starts_with(remains::FOLDER), "{name}");
+        }
+    }
+}
+
+/// What a queue of one server at half its capacity measures.
+fn a_document() -> String {
+    let text = "name: queue\nwhere: {backend: simulated}\nsimulated: {service_time: 1ms}\n\
+                workload: {get: /}\nload: {model: open, rate: 500/s}\n\
+                phases: {measure: {time: 1s}}\n";
+    let resolved = spec::from_bytes("q", text.as_bytes(), Path::new("."), None, &[]).unwrap();
+    let mut backend = Simulated::new(&resolved);
+    let drive = Drive {
+        targets: vec!["http://queue/".to_owned()],
+        rate: Rate::per_second(500.0),
+        think: Nanos::ZERO,
+        warm_up: Nanos::ZERO,
+        measure: Nanos::SECOND,
+        drain: Nanos::SECOND,
+        seed: 1,
+        arguments: Vec::new(),
+    };
+    serde_json::to_string(&backend.drive(&drive, &mut |_| {}).unwrap().load).unwrap()
+}
+
+#[test]
+fn a_trial_of_a_process_leaves_its_results_and_nothing_else() {
+    let stage = Stage::new(r#"sleep 0.5; cat "$here/document""#);
+    let ended = stage.run(&stage.read(&Stage::text(SERVER))).unwrap();
+    assert_eq!(ended.answer.verdict, Verdict::Answered);
+    let entry = &ended.answer.trials[0];
+    assert_eq!(entry.status, Status::Valid, "{entry:?}");
+    assert!(entry.observed.as_ref().unwrap().cpu.contains_key("server"), "{entry:?}");
+    let files: Vec<&str> = entry.files.keys().map(String::as_str).collect();
+    assert_eq!(files, ["cpu.json", "load.json", "response_time.hlog", "service_time.hlog"]);
+    let environment = results::Directory::open(&stage.out()).unwrap().environment().unwrap();
+    assert_eq!(environment.placement["server"], "0");
+    assert!(environment.confinement.is_some());
+    let log = fs::read_to_string(stage.out().join("components/server.log")).unwrap();
+    assert_eq!(log, "starting\nready http://127.0.0.1:9\n");
+    stage.assert_nothing_left();
+}
+
+#[test]
+fn a_component_that_dies_in_mid_trial_aborts_it_and_is_started_anew_twice() {
+    let dies = "echo ready http://127.0.0.1:9; sleep 0.3; echo out of rooms >&2; exit 7";
+    let stage = Stage::new("sleep 20");
+    let ended = stage.run(&stage.read(&Stage::text(dies))).unwrap();
+    assert_eq!(ended.answer.verdict, Verdict::NoAnswer);
+    let statuses: Vec<Status> = ended.answer.trials.iter().map(|entry| entry.status).collect();
+    assert_eq!(statuses, [Status::Aborted; 3]);
+    expect![[r#"
+        a trial was aborted 3 times: server ended with 7 in mid-trial
+          its last output: ready http://127.0.0.1:9 | out of rooms"#]]
+    .assert_eq(&ended.answer.stopped_by);
+    stage.assert_nothing_left();
+}
+
+#[test]
+fn a_component_that_never_becomes_ready_is_shown_with_its_output() {
+    let stage = Stage::new("");
+    let error = stage
+        .run(&stage.read(&Stage::text("echo store: permission denied; sleep 60")))
+        .unwrap_err();
+    assert!(matches!(error, Error::NoAnswer(_)));
+    expect![[r#"
+        `server` did not become ready in 1 s: it never printed `ready <url>`
+          its last output:
+            store: permission denied"#]]
+    .assert_eq(&error.to_string());
+    stage.assert_nothing_left();
+}
+
+#[test]
+fn a_component_that_ends_before_it_is_ready_is_shown_with_its_end() {
+    let stage = Stage::new("");
+    let error = stage.run(&stage.read(&Stage::text("echo no disk >&2; exit 3"))).unwrap_err();
+    assert!(matches!(error, Error::NoAnswer(_)));
+    expect![[r#"
+        `server` ended with 3
+          its last output:
+            no disk"#]]
+    .assert_eq(&error.to_string());
+    stage.assert_nothing_left();
+}
+
+#[test]
+fn a_system_that_does_not_answer_its_readiness_request_says_what_was_asked() {
+    let stage = Stage::new("");
+    let set = ["sut.ready.get=/healthz".to_owned(), "sut.ready.within=300ms".to_owned()];
+    let text = Stage::text(SERVER);
+    let resolved =
+        spec::from_bytes("my.yaml", text.as_bytes(), stage.folder.path(), None, &set).unwrap();
+    let error = stage.run(&resolved).unwrap_err();
+    expect![[r#"
+        the system did not become ready in 300 ms
+          waiting for GET http://127.0.0.1:9/healthz: connection refused
+          the last output:
+            starting
+            ready http://127.0.0.1:9"#]]
+    .assert_eq(&error.to_string());
+    stage.assert_nothing_left();
+}
+
+/// Raises the flag at the first event with this text.
+struct InterruptAt(&'static str, Host);
+
+impl Progress for InterruptAt {
+    fn event(&mut self, event: &Event<'_>) {
+        if event.to_string().contains(self.0) {
+            self.1.interrupted.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+#[test]
+fn an_interrupt_in_any_stage_takes_everything_down_in_seconds() {
+    for at in ["demo", "deploy", "ready", "measuring", "measuring 1 s"] {
+        let stage = Stage::new("sleep 30");
+        // It ignores requests to end, as does its child.
+        let stubborn = "trap \"\" TERM INT; echo ready http://127.0.0.1:9; sleep 60; sleep 60";
+        let in_load = at == "measuring 1 s";
+        let resolved = stage.read(&Stage::text(if in_load { stubborn } else { SERVER }));
+        let begun = host::now();
+        let mut progress = InterruptAt(at, stage.host.clone());
+        let ended = experiment::run(&resolved, Some(stage.out()), &stage.host, &mut progress);
+        let took = host::now() - begun;
+        if stage.host.is_interrupted() {
+            assert_eq!(ended.unwrap().answer.verdict, Verdict::Interrupted, "{at}");
+        }
+        assert!(took < Nanos::from_secs(5), "{at}: {took}");
+        stage.assert_nothing_left();
+    }
+}
+
+#[test]
+fn what_the_generator_says_is_passed_on() {
+    for (behaviour, question) in [
+        ("echo 'error: cannot connect to 127.0.0.1:9: connection refused' >&2; exit 3", false),
+        ("echo 'error: no rate' >&2; exit 2", true),
+        ("echo '{}'; exit 0", false),
+        ("kill -9 $$", false),
+    ] {
+        let stage = Stage::new(behaviour);
+        let error = stage.run(&stage.read(&Stage::text(SERVER))).unwrap_err();
+        assert_eq!(matches!(error, Error::Question(_)), question, "{error}");
+        let expected = match behaviour {
+            _ if behaviour.contains("connect") => {
+                "the generator ended with 3: cannot connect to 127.0.0.1:9: connection refused"
+            }
+            _ if behaviour.contains("rate") => "the generator refuses: no rate",
+            _ if behaviour.contains("kill") => {
+                "the generator was killed by SIGKILL: it said nothing"
+            }
+            _ => "the generator: its document cannot be read: missing field `schema`",
+        };
+        assert!(error.to_string().starts_with(expected), "{error}");
+        stage.assert_nothing_left();
+    }
+}
+
+#[test]
+fn an_absent_cpu_and_a_broken_script_are_found_before_anything_is_deployed() {
+    let stage = Stage::new("");
+    let text = Stage::text(SERVER);
+    let absent = stage.read(&text.replacen("cpus: 0", "cpus: 4095", 1));
+    let error = stage.run(&absent).unwrap_err();
+    assert!(matches!(error, Error::Question(_)), "{error}");
+    let shown = error.to_string();
+    assert!(
+        shown.starts_with("role sut asks for CPU 4095, which is not to be had here\n"),
+        "{shown}"
+    );
+    assert!(shown.contains("my.yaml:") && shown.contains("^^^^ CPUs here: 0"), "{shown}");
+
+    fs::write(stage.folder.path().join("w.lua"), "broken\n").unwrap();
+    let error = stage.run(&stage.read(&text.replace("get: /", "script: w.lua"))).unwrap_err();
+    assert!(matches!(error, Error::Question(_)), "{error}");
+    assert!(error.to_string().ends_with("w.lua:1: '=' expected near 'broken'"), "{error}");
+
+    let error = stage.run(&stage.read(&text.replace("[sh,", "[no-such-shell,"))).unwrap_err();
+    assert!(matches!(error, Error::Question(_)), "{error}");
+    assert!(error.to_string().starts_with("there is no program `no-such-shell`\n"), "{error}");
+    assert!(!stage.out().exists());
+    stage.assert_nothing_left();
+}
+
+#[test]
+fn only_one_experiment_measures_on_a_host() {
+    let stage = Stage::new("");
+    let _lock = host::Lock::take(&stage.host.temporary).unwrap();
+    let error = stage.run(&stage.read(&Stage::text(SERVER))).unwrap_err();
+    let pid = std::process::id();
+    let expected = format!("another experiment is measuring on this host (pid {pid})");
+    assert!(error.to_string().starts_with(&expected), "{error}");
+    assert!(!stage.out().exists());
+}
+
+#[test]
+fn a_limit_is_kept_where_there_are_control_groups() {
+    let stage = Stage::new(r#"sleep 1; cat "$here/document""#);
+    let busy = "echo ready http://127.0.0.1:9; while :; do :; done";
+    let text = Stage::text(busy).replace("name: server,", "name: server, cpu_limit: 0.2,");
+    let resolved = stage.read(&text);
+    match stage.run(&resolved) {
+        Ok(ended) => {
+            let observed = ended.answer.trials[0].observed.as_ref().unwrap();
+            let used = observed.cpu["server"];
+            assert!((0.1..0.3).contains(&used), "{used}");
+        }
+        Err(error) => assert!(error.to_string().contains("cannot be kept here"), "{error}"),
+    }
+    stage.assert_nothing_left();
+}

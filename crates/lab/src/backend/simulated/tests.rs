@@ -1,1 +1,89 @@
+use std::path::Path;
 
+use measure::Rate;
+
+use super::*;
+
+fn backend(model: &str) -> Simulated {
+    let text = format!(
+        "name: x\nwhere: {{backend: simulated}}\nsimulated: {{{model}}}\nworkload: {{get: /}}\n\
+         load: {{model: open, rate: 10/s, connections: 8}}\nphases: {{measure: {{time: 1s}}}}\n"
+    );
+    let read = spec::from_bytes("my.yaml", text.as_bytes(), Path::new("."), None, &[]);
+    Simulated::new(&read.unwrap())
+}
+
+/// A minute of load and more, so that the statistics are within a few percent.
+fn drive(per_s: Option<f64>, targets: usize, seed: u64) -> Drive {
+    Drive {
+        targets: (0..targets).map(|i| format!("http://queue-{i}/")).collect(),
+        rate: per_s.and_then(Rate::per_second),
+        think: Nanos::from_millis(15),
+        warm_up: Nanos::SECOND,
+        measure: Nanos::from_secs(200),
+        drain: Nanos::SECOND,
+        seed,
+        arguments: Vec::new(),
+    }
+}
+
+fn load(model: &str, drive: &Drive) -> results::Load {
+    backend(model).drive(drive, &mut |_| {}).unwrap().load
+}
+
+fn mean_ms(load: &results::Load) -> f64 {
+    load.total.response_time.as_ref().unwrap().mean_ns as f64 / 1e6
+}
+
+/// Pollaczek and Khinchine: the mean response time of M/D/1 and of M/M/1.
+#[test]
+fn the_queue_obeys_the_theory() {
+    for (law, variation) in [("constant", 0.0), ("exponential", 1.0)] {
+        for load_factor in [0.5, 0.8] {
+            let model = format!("service_time: 1ms, law: {law}");
+            let mean = mean_ms(&load(&model, &drive(Some(load_factor * 1_000.0), 1, 1)));
+            let waiting = load_factor / (1.0 - load_factor) * (1.0 + variation) / 2.0;
+            let theory = 1.0 + waiting;
+            assert!((mean / theory - 1.0).abs() < 0.05, "{law} {load_factor}: {mean} {theory}");
+        }
+    }
+}
+
+/// Eight connections that think 15 ms between answers of 1 ms complete 8 / 16 ms.
+#[test]
+fn a_closed_loop_is_paced_by_its_answers() {
+    let load = load("service_time: 1ms, servers: 8", &drive(None, 1, 1));
+    assert!((load.total.rates_per_s.completed - 500.0).abs() < 1.0, "{:?}", load.total.rates_per_s);
+    assert_eq!(load.total.rates_per_s.asked, None);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_and_another_one_others() {
+    let text = |seed| {
+        let load = load("service_time: 1ms, law: exponential", &drive(Some(300.0), 2, seed));
+        serde_json::to_string(&results::Load { seed: 0, ..load }).unwrap()
+    };
+    assert_eq!(text(1), text(1));
+    assert_ne!(text(1), text(2));
+}
+
+#[test]
+fn targets_have_queues_of_their_own_and_add_up() {
+    let load = load("service_time: 1ms", &drive(Some(500.0), 3, 1));
+    let parts: u64 = load.targets.iter().map(|target| target.part.counts.intended).sum();
+    assert_eq!(load.total.counts.intended, parts);
+    assert_eq!(load.total.rates_per_s.asked, Some(1_500.0));
+    let in_seconds: u64 = load.series.iter().map(|second| second.offered).sum();
+    assert_eq!(in_seconds, parts);
+}
+
+/// What never comes back in time counts as at least as long as it was waited for.
+#[test]
+fn beyond_its_capacity_the_queue_leaves_requests_unfinished() {
+    let load = load("service_time: 1ms", &drive(Some(2_000.0), 1, 1));
+    let counts = &load.total.counts;
+    assert!((load.total.rates_per_s.completed - 1_000.0).abs() < 2.0);
+    assert_eq!(counts.ok + counts.unfinished, counts.intended);
+    let longest = load.total.response_time.as_ref().unwrap().max_ns;
+    assert!(Nanos::from_secs(99) < Nanos(longest), "{longest}");
+}

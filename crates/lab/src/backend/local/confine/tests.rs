@@ -1,1 +1,159 @@
+use expect_test::{Expect, expect};
 
+use super::*;
+
+/// A tree of files in place of the kernel's.
+struct Tree(tempfile::TempDir);
+
+impl Tree {
+    fn new(files: &[(&str, &str)]) -> Tree {
+        let tree = Tree(tempfile::tempdir().unwrap());
+        for (path, text) in files {
+            let path = tree.0.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        tree
+    }
+
+    /// Every file with its text.
+    fn list(&self) -> String {
+        fn walk(folder: &Path, lines: &mut Vec<(PathBuf, String)>) {
+            for entry in fs::read_dir(folder).unwrap().flatten() {
+                match entry.file_type().unwrap().is_dir() {
+                    true => walk(&entry.path(), lines),
+                    false => lines.push((entry.path(), fs::read_to_string(entry.path()).unwrap())),
+                }
+            }
+        }
+        let mut lines = Vec::new();
+        walk(self.0.path(), &mut lines);
+        lines.sort();
+        let name = |path: &Path| path.strip_prefix(self.0.path()).unwrap().display().to_string();
+        lines.iter().map(|(path, text)| format!("{} = {text}\n", name(path))).collect()
+    }
+}
+
+fn check(tree: &Tree, own: &str, expected: Expect) {
+    let confinement = Confinement::find(tree.0.path(), own, "benchwright-7-9");
+    let cpus = Cpus(vec![0, 2, 3]);
+    let group = confinement.group("hotel", Some(&cpus), Some(0.3));
+    let group = group.map_or_else(|e| e.to_string(), |g| format!("{} folders", g.folders.len()));
+    expected.assert_eq(&format!("{confinement}\n{group}\n{}", tree.list()));
+}
+
+#[test]
+fn version_2_makes_a_group_for_each_component() {
+    let tree = Tree::new(&[
+        ("cgroup.controllers", "cpuset cpu io memory"),
+        ("cgroup.subtree_control", "memory"),
+    ]);
+    check(
+        &tree,
+        "0::/\n",
+        expect![[r#"
+        cgroup v2 (cpu, cpuset), quota period 10 ms
+        1 folders
+        benchwright-7-9/cgroup.subtree_control = +cpu +cpuset
+        benchwright-7-9/hotel/cpu.max = 3000 10000
+        benchwright-7-9/hotel/cpuset.cpus = 0,2-3
+        cgroup.controllers = cpuset cpu io memory
+        cgroup.subtree_control = +cpu +cpuset
+    "#]],
+    );
+}
+
+/// A group that cannot hand on controllers (here: has none) is passed over for the one above it.
+#[test]
+fn version_2_takes_the_nearest_group_that_is_delegated() {
+    let tree = Tree::new(&[
+        ("cgroup.controllers", "cpuset cpu"),
+        ("cgroup.subtree_control", "cpuset cpu"),
+        ("user/cgroup.controllers", "cpuset cpu"),
+        ("user/cgroup.subtree_control", "cpuset cpu"),
+        ("user/shell/cgroup.controllers", ""),
+    ]);
+    check(
+        &tree,
+        "0::/user/shell\n",
+        expect![[r#"
+        cgroup v2 (cpu, cpuset), quota period 10 ms
+        1 folders
+        cgroup.controllers = cpuset cpu
+        cgroup.subtree_control = cpuset cpu
+        user/benchwright-7-9/cgroup.subtree_control = +cpu +cpuset
+        user/benchwright-7-9/hotel/cpu.max = 3000 10000
+        user/benchwright-7-9/hotel/cpuset.cpus = 0,2-3
+        user/cgroup.controllers = cpuset cpu
+        user/cgroup.subtree_control = cpuset cpu
+        user/shell/cgroup.controllers = 
+    "#]],
+    );
+}
+
+#[test]
+fn version_1_makes_a_group_in_each_of_its_hierarchies() {
+    let tree = Tree::new(&[
+        ("cpu/cgroup.procs", ""),
+        ("cpuacct/cgroup.procs", ""),
+        ("cpuset/cgroup.procs", ""),
+        ("cpuset/cpuset.cpus", "0-3\n"),
+        ("cpuset/cpuset.mems", "0\n"),
+        ("cpu/shell/cgroup.procs", ""),
+        ("unified/cgroup.controllers", ""),
+    ]);
+    check(
+        &tree,
+        "3:cpuset:/\n1:cpu:/shell\n0::/\n",
+        expect![[r#"
+        cgroup v1 (cpu, cpuacct, cpuset), quota period 10 ms
+        3 folders
+        cpu/cgroup.procs = 
+        cpu/shell/benchwright-7-9/hotel/cpu.cfs_period_us = 10000
+        cpu/shell/benchwright-7-9/hotel/cpu.cfs_quota_us = 3000
+        cpu/shell/cgroup.procs = 
+        cpuacct/cgroup.procs = 
+        cpuset/benchwright-7-9/cpuset.cpus = 0-3
+        cpuset/benchwright-7-9/cpuset.mems = 0
+        cpuset/benchwright-7-9/hotel/cpuset.cpus = 0,2-3
+        cpuset/benchwright-7-9/hotel/cpuset.mems = 0
+        cpuset/cgroup.procs = 
+        cpuset/cpuset.cpus = 0-3
+
+        cpuset/cpuset.mems = 0
+
+        unified/cgroup.controllers = 
+    "#]],
+    );
+}
+
+#[test]
+fn without_control_groups_affinity_is_left_and_said() {
+    check(
+        &Tree::new(&[]),
+        "",
+        expect![[r#"
+        affinity only: cgroup v2: the controllers cpu and cpuset are not available; cgroup v1: the controller cpu is not mounted
+        0 folders
+    "#]],
+    );
+}
+
+#[test]
+fn usage_is_read_in_nanoseconds() {
+    let tree =
+        Tree::new(&[("cpu.stat", "usage_usec 1500\nuser_usec 1\n"), ("cpuacct.usage", "77\n")]);
+    let group = |usage| Group { folders: Vec::new(), usage };
+    let path = |name: &str| tree.0.path().join(name);
+    assert_eq!(group(Usage::Stat(path("cpu.stat"))).usage_ns(0), Some(1_500_000));
+    assert_eq!(group(Usage::Nanos(path("cpuacct.usage"))).usage_ns(0), Some(77));
+    assert!(group(Usage::Process).usage_ns(std::process::id()).is_some());
+}
+
+#[test]
+fn a_quota_has_a_short_period_and_is_never_below_a_millisecond() {
+    assert_eq!(quota(0.3), (3_000, 10_000));
+    assert_eq!(quota(2.0), (20_000, 10_000));
+    assert_eq!(quota(0.05), (1_000, 20_000));
+    assert_eq!(quota(0.01), (1_000, 100_000));
+}

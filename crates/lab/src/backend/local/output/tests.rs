@@ -1,1 +1,55 @@
+use super::*;
 
+#[test]
+fn a_short_output_is_kept_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.log");
+    let output = Output::new(Some(&path));
+    output.add(b"one\n");
+    output.add(b"two\nthr");
+    assert_eq!(output.last_lines(), ["one", "two", "thr"]);
+    output.finish();
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "one\ntwo\nthr");
+}
+
+#[test]
+fn of_a_long_output_the_beginning_and_the_end_are_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.log");
+    for total in [HALF, HALF + 1, 2 * HALF - 1, 2 * HALF, 2 * HALF + 1, 5 * HALF] {
+        let output = Output::new(Some(&path));
+        let bytes: Vec<u8> = (0..total).map(|i| b'a' + (i % 23) as u8).collect();
+        bytes.chunks(777).for_each(|piece| output.add(piece));
+        output.finish();
+        let kept = std::fs::read(&path).unwrap();
+        let note = match total.saturating_sub(2 * HALF) {
+            0 => String::new(),
+            gap => format!("\n[{gap} bytes are left out here]\n"),
+        };
+        let end = total.saturating_sub(HALF).max(HALF.min(total));
+        let expected = [&bytes[..HALF.min(total)], note.as_bytes(), &bytes[end..]].concat();
+        assert!(kept == expected, "{total}: {} kept, {} expected", kept.len(), expected.len());
+    }
+}
+
+#[test]
+fn last_lines_are_few_short_and_without_control_characters() {
+    let output = Output::new(None);
+    for i in 0..30 {
+        output.add(format!("{i} \u{1b}[31m{}\n", "x".repeat(1000)).as_bytes());
+    }
+    let lines = output.last_lines();
+    assert!(lines.len() <= LAST_LINES);
+    assert!(lines.iter().all(|line| line.len() <= LONGEST_LINE && !line.contains('\u{1b}')));
+}
+
+#[test]
+fn lines_are_heard_until_nobody_listens() {
+    let output = Output::new(None);
+    let (sender, lines) = std::sync::mpsc::channel();
+    pump(&b"starting\nready http://x\nrest"[..], &output, Some(&sender));
+    assert_eq!(lines.try_iter().collect::<Vec<_>>(), ["starting", "ready http://x"]);
+    drop(lines);
+    pump(&b"more\nand more\n"[..], &output, Some(&sender));
+    assert_eq!(output.last_lines(), ["starting", "ready http://x", "restmore", "and more"]);
+}

@@ -18,7 +18,7 @@ use crate::backend::{Backend, Stop};
 use crate::host::{self, Lock};
 use crate::progress::{Event, Progress};
 use crate::search::{self, Next, Point};
-use crate::spec::{BackendKind, Resolved, Start};
+use crate::spec::{BackendKind, Cpus, Resolved, Roles, Start};
 use crate::system::System;
 use crate::trial::{self, Observation, Trial};
 use crate::{Error, Host, judge};
@@ -247,9 +247,20 @@ impl Run<'_> {
             progress.event(&Event::Notice(text));
         }
         backend.keep_output(&self.directory.path().join("components"));
+        if let Some(notice) = shared_cpus(self.resolved) {
+            progress.event(&Event::Notice(notice));
+        }
         let mut system = System::default();
         let ending = self.trials(&mut journal, &mut system, backend, progress);
+        let begun = backend.now();
         backend.stop();
+        if let Err(Stop::Interrupted) = ending {
+            let took = (backend.now() - begun).as_secs_f64();
+            let trials = journal.len();
+            let text =
+                format!("interrupted after {trials} trials · everything stopped in {took:.1} s");
+            progress.event(&Event::Notice(text));
+        }
         self.end(&journal, ending, progress)
     }
 
@@ -423,6 +434,18 @@ fn fatal(stop: Stop) -> Error {
             Error::NoAnswer(anyhow::anyhow!("`{component}` {why}{output}{lines}"))
         }
     }
+}
+
+/// What two roles share, each takes from the other.
+fn shared_cpus(resolved: &Resolved) -> Option<String> {
+    let Roles { sut: Some(sut), load: Some(load) } = &resolved.spec.where_.roles else {
+        return None;
+    };
+    let shared: Vec<u32> =
+        sut.cpus.0.0.iter().copied().filter(|cpu| load.cpus.0.0.contains(cpu)).collect();
+    (!shared.is_empty()).then(|| {
+        format!("roles sut and load share CPU {}: each is the other's noise", Cpus(shared))
+    })
 }
 
 /// A refusal before anything was started: nothing is left, not even a folder.

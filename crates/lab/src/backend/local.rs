@@ -35,7 +35,7 @@ mod tests;
 const GLANCE: Duration = Duration::from_millis(20);
 /// How long a component may take to end by itself.
 const GENTLE: Nanos = Nanos::from_secs(2);
-/// How long reading the output of an ended process may take: a grandchild may hold it open.
+/// How long reading the output of ended processes may take: a grandchild may hold it open.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// The processes of one run.
@@ -253,14 +253,15 @@ fn end(ending: &mut [Running]) {
     while ending.iter_mut().any(alive) && host::now() < deadline {
         rest(GLANCE);
     }
-    for running in ending {
+    for running in ending.iter_mut() {
         process::signal(&running.child, Signal::SIGKILL);
         running.group.remove();
         // It is dead by now, or the kernel itself cannot end it.
         let _ = running.child.wait();
-        for pump in &running.pumps {
-            let _ = pump.recv_timeout(LAST_WORDS);
-        }
+    }
+    let deadline = host::now() + Nanos(LAST_WORDS.as_nanos() as u64);
+    for pump in ending.iter().flat_map(|running| &running.pumps) {
+        let _ = pump.recv_timeout(deadline.saturating_since(host::now()).into());
     }
 }
 

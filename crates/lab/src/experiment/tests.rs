@@ -150,6 +150,29 @@ fn a_single_load_that_misses_its_slo_answers_no() {
 }
 
 #[test]
+fn a_search_for_a_capacity_that_no_load_has_answers_no() {
+    let text = SWEEP
+        .replace("max: 20ms", "max: 1ms")
+        .replace("no_new_max, window: 3, by: 1%", "slo_violated, times: 2")
+        .replace("step: 10%", "step: 10%, result: capacity");
+    let answer = check_run(
+        &text,
+        expect![[r#"
+        queue · simulated · at most 100 trials, 70 s
+        deploy   a simulated queue ready in 0.0 s
+        probe    about 1,000/s closed loop → first load 600/s, step 10 %
+          2     600/s   slo missed  p50 1.03 ms  p99 4.02 ms   cpu 0.57
+          3     660/s   slo missed  p50 1.75 ms  p99 6.07 ms   cpu 0.69
+        ---
+        maximum throughput    690/s completed at 690/s offered (trial 3)
+        validity              2 of 2 trials valid
+        verdict               no load met the SLO
+    "#]],
+    );
+    assert_eq!(answer.verdict, results::answer::Verdict::No);
+}
+
+#[test]
 fn a_closed_loop_has_one_load() {
     let text = SWEEP.replace("{model: open}", "{model: closed, connections: 4, think: 10ms}");
     let text: String =
@@ -268,7 +291,7 @@ fn shipped_specs_plan() {
         text.replace(&folder.display().to_string(), "experiments")
     };
     expect![[r#"
-        hello · local · at most 2 trials, 6 s
+        hello · local · roles: sut = CPU 0, load = CPU 1 · at most 2 trials, 6 s
         system    reference ×1
         load      64 connections, Poisson arrivals, GET /
         search    sweep from 500/s to 1,000/s, step 500/s: 500/s, 1,000/s

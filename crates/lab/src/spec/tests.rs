@@ -393,6 +393,17 @@ fn hostile_documents_end_in_an_error() {
           |           ^
     "#]],
     );
+    let in_profile = format!("profiles: {{a: {}{}}}\n", "[".repeat(100), "]".repeat(100));
+    check(
+        &in_profile,
+        expect![[r#"
+        more nodes, aliases or levels than a spec has
+         --> my.yaml:1:45
+          |
+        1 | profiles: {a: [[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]
+          |                                             ^ a spec nests at most 32 levels
+    "#]],
+    );
     let mut bomb = String::from("a0: &a0 [x, x, x, x, x, x, x, x]\n");
     for level in 1..10 {
         let aliases = vec![format!("*a{}", level - 1); 8].join(", ");

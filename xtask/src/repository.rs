@@ -1,11 +1,13 @@
 //! Where the repository stands, and how commands are run in it.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::Command;
 
-/// The folder of the workspace.
-pub(crate) fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace's folder")
+/// The folder of the workspace whose chore this is. Cargo says so at run time; what stood there at
+/// compile time may have been another clone, with which this one shares its target folder.
+pub(crate) fn root() -> PathBuf {
+    let own = std::env::var_os("CARGO_MANIFEST_DIR").expect("chores and tests are run by cargo");
+    PathBuf::from(own).parent().expect("xtask lies in the workspace's folder").to_owned()
 }
 
 /// The cargo that runs this chore, in the workspace's folder.

@@ -30,7 +30,7 @@ struct Finding {
 
 /// Checks the repository, prints every finding, and says whether there was none.
 pub(crate) fn run() -> bool {
-    let tree = Tree::read(repository::root()).expect("the repository can be read");
+    let tree = Tree::read(&repository::root()).expect("the repository can be read");
     let mut findings = check(&tree);
     if specs::build() {
         findings.extend(specs::check(&tree, specs::plan));

@@ -69,7 +69,7 @@ fn findings(path: &str, text: &str) -> Vec<String> {
 
 #[test]
 fn this_repository_is_in_order() {
-    let tree = Tree::read(repository::root()).unwrap();
+    let tree = Tree::read(&repository::root()).unwrap();
     let findings: Vec<String> = check(&tree).iter().map(Finding::to_string).collect();
     assert!(findings.is_empty(), "\n{}\n", findings.join("\n"));
 }

@@ -1,0 +1,139 @@
+//! A script file: its text, its arguments, and how its errors are told.
+
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use mlua::chunk::ChunkMode;
+use mlua::{Function, Lua, LuaOptions, StdLib};
+
+#[cfg(test)]
+mod tests;
+
+/// A script that is known to be Lua, and what it is called with. It can be run on any thread, as
+/// often as one likes.
+#[derive(Clone, Debug)]
+pub struct Program {
+    path: PathBuf,
+    source: Vec<u8>,
+    arguments: Vec<String>,
+}
+
+/// Why a file is no script.
+#[derive(Debug)]
+pub enum Error {
+    Read {
+        path: PathBuf,
+        cause: io::Error,
+    },
+    /// `file:line: message`.
+    Syntax(String),
+}
+
+impl Program {
+    /// Reads the script and checks its syntax; nothing of it runs.
+    pub fn load(path: &Path, arguments: Vec<String>) -> Result<Program, Error> {
+        let source =
+            fs::read(path).map_err(|cause| Error::Read { path: path.to_owned(), cause })?;
+        Program::parse(path, source, arguments)
+    }
+
+    pub(crate) fn parse(
+        path: &Path,
+        source: Vec<u8>,
+        arguments: Vec<String>,
+    ) -> Result<Program, Error> {
+        let program = Program { path: path.to_owned(), source, arguments };
+        program.check_syntax().map_err(|error| Error::Syntax(program.explain(&error, None)))?;
+        Ok(program)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What `init` gets as `args[1]` and following.
+    pub fn arguments(&self) -> &[String] {
+        &self.arguments
+    }
+
+    fn check_syntax(&self) -> mlua::Result<()> {
+        let lua = Lua::new_with(StdLib::NONE, LuaOptions::default())?;
+        self.compile(&lua).map(drop)
+    }
+
+    pub(crate) fn compile(&self, lua: &Lua) -> mlua::Result<Function> {
+        let name = format!("@{}", self.path.display());
+        lua.load(self.source.as_slice()).set_name(name).set_mode(ChunkMode::Text).into_function()
+    }
+
+    /// `file:line: message`, whatever of it Lua's own message has. Where neither the message nor the
+    /// traceback names a line of the script, it is `nearby`.
+    pub(crate) fn explain(&self, error: &mlua::Error, nearby: Option<usize>) -> String {
+        let path = self.path.display();
+        let shortened = shorten(&path.to_string());
+        let (message, traceback) = message_and_traceback(error);
+        match message.strip_prefix(&shortened).filter(|rest| rest.starts_with(':')) {
+            Some(line_and_message) => format!("{path}{line_and_message}"),
+            None => self.tell(line_of(&shortened, &traceback).or(nearby), &message),
+        }
+    }
+
+    /// Tells what is wrong with the script, and where if that is known.
+    pub(crate) fn tell(&self, line: Option<usize>, what: &str) -> String {
+        let path = self.path.display();
+        line.map_or_else(|| format!("{path}: {what}"), |line| format!("{path}:{line}: {what}"))
+    }
+}
+
+/// The most bytes of a file's name in Lua's own messages, its `LUA_IDSIZE` with the final zero.
+const NAME_BYTES: usize = 60;
+const ELLIPSIS: &str = "...";
+
+/// Lua keeps only the end of a long path; we look for what it says in order to say it all.
+fn shorten(path: &str) -> String {
+    if path.len() < NAME_BYTES {
+        return path.to_owned();
+    }
+    let kept = NAME_BYTES - 1 - ELLIPSIS.len();
+    let end = &path.as_bytes()[path.len() - kept..];
+    format!("{ELLIPSIS}{}", String::from_utf8_lossy(end))
+}
+
+fn message_and_traceback(error: &mlua::Error) -> (String, String) {
+    let text = match error {
+        mlua::Error::SyntaxError { message, .. } => message.clone(),
+        mlua::Error::RuntimeError(text) => text.clone(),
+        mlua::Error::CallbackError { traceback, cause } => {
+            return (message_and_traceback(cause).0, traceback.clone());
+        }
+        other => other.to_string(),
+    };
+    match text.split_once("\nstack traceback:") {
+        Some((message, traceback)) => (message.to_owned(), traceback.to_owned()),
+        None => (text, String::new()),
+    }
+}
+
+/// The innermost line of the script in a traceback, for errors raised by what it called.
+fn line_of(name: &str, traceback: &str) -> Option<usize> {
+    traceback.lines().find_map(|frame| {
+        let (line, _) =
+            frame.trim_start().strip_prefix(name)?.strip_prefix(':')?.split_once(':')?;
+        line.parse().ok()
+    })
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Read { path, cause } => {
+                write!(f, "{}: the script cannot be read: {cause}", path.display())
+            }
+            Error::Syntax(text) => f.write_str(text),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

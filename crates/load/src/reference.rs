@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use ::measure::{Histogram, Instant, Nanos, Random};
+use ::measure::{Histogram, Instant, Nanos, Quantile, Random, Rate};
 use net::{ConnectionId, Epoll, Event, Io, Timer, clock};
 use wire::http1::{After, RequestDecoder, RequestEvent, encode_response};
 
@@ -91,26 +91,40 @@ pub struct Log {
     pub gaps: Histogram,
     highest: Option<u64>,
     last_arrival: Option<Instant>,
+    schedule: Option<Schedule>,
 }
+
+/// When numbered requests were meant to arrive: each a gap after the one before it.
+#[derive(Debug)]
+struct Schedule {
+    rate: Rate,
+    /// How much later each arrived than its number of gaps after the clock's origin, in ns.
+    delays: Vec<i64>,
+}
+
+/// The log of a schedule is bounded; how many requests it covers is said with it.
+const MOST_SCHEDULED: usize = 1 << 20;
 
 impl fmt::Display for Log {
     /// One line of JSON, for whoever compares it with a generator's figures.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let quantile = |level: f64| {
-            let quantile = ::measure::Quantile::new(level).expect("a constant level");
-            self.took.quantile(quantile).unwrap_or_default().0
-        };
+        let took = |quantile| self.took.quantile(quantile).unwrap_or_default().0;
         write!(
             f,
-            r#"{{"requests":{},"out_of_order":{},"p50_ns":{},"p90_ns":{},"p99_ns":{},"max_ns":{},"gap_mean_ns":{}}}"#,
+            r#"{{"requests":{},"out_of_order":{},"p50_ns":{},"p90_ns":{},"p99_ns":{},"max_ns":{},"gap_mean_ns":{}"#,
             self.requests,
             self.out_of_order,
-            quantile(0.5),
-            quantile(0.9),
-            quantile(0.99),
+            took(Quantile::P50),
+            took(Quantile::P90),
+            took(Quantile::P99),
             self.took.max().unwrap_or_default().0,
             self.gaps.mean().unwrap_or_default().0,
-        )
+        )?;
+        if let Some(lateness) = self.lateness() {
+            let p99 = lateness.quantile(Quantile::P99).unwrap_or_default().0;
+            write!(f, r#","late_count":{},"late_p99_ns":{p99}"#, lateness.count())?;
+        }
+        write!(f, "}}")
     }
 }
 
@@ -127,8 +141,32 @@ impl Log {
             let behind = self.highest.is_some_and(|highest| number < highest);
             self.out_of_order += u64::from(behind && since_last != Some(Nanos::ZERO));
             self.highest = self.highest.max(Some(number));
+            if let Some(schedule) = &mut self.schedule {
+                schedule.arrived(now, number);
+            }
         }
         self.last_arrival = Some(now);
+    }
+
+    /// How late numbered requests came by the schedule they were meant to keep, if there was one.
+    ///
+    /// Nobody told when the schedule began, so lateness counts from the most punctual request. What
+    /// the network and this server's own waking up take every time is not in it.
+    pub fn lateness(&self) -> Option<Histogram> {
+        let delays = &self.schedule.as_ref()?.delays;
+        let least = delays.iter().min().copied().unwrap_or_default();
+        let mut lateness = Histogram::new();
+        delays.iter().for_each(|delay| lateness.record(Nanos(delay.abs_diff(least))));
+        Some(lateness)
+    }
+}
+
+impl Schedule {
+    fn arrived(&mut self, now: Instant, number: u64) {
+        if self.delays.len() < MOST_SCHEDULED {
+            let intended = (number as f64 * self.rate.gap_ns()).round() as i64;
+            self.delays.push(now.0 as i64 - intended);
+        }
     }
 }
 
@@ -192,6 +230,12 @@ impl Reference {
             due: BinaryHeap::new(),
             log: Log::default(),
         })
+    }
+
+    /// Logs how late requests come that are numbered and meant to arrive at this constant rate.
+    pub fn expecting(mut self, rate: Rate) -> Reference {
+        self.log.schedule = Some(Schedule { rate, delays: Vec::new() });
+        self
     }
 
     pub fn address(&self) -> SocketAddr {

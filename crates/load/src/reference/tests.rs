@@ -25,3 +25,32 @@ fn the_log_tells_disorder_from_simultaneity() {
     }
     assert_eq!((log.requests, log.out_of_order), (6, 1));
 }
+
+#[test]
+fn lateness_counts_from_the_most_punctual_request_of_a_constant_schedule() {
+    let rate = Rate::per_second(1000.0).unwrap();
+    let schedule = Some(Schedule { rate, delays: Vec::new() });
+    let mut log = Log { schedule, ..Log::default() };
+    // The first is 3 ms late, the second on time, the fourth overtakes the third.
+    for (at_ms, target) in [(13, "/1"), (11, "/2"), (13, "/4"), (14, "/3"), (14, "/about")] {
+        log.last_arrival = None;
+        log.arrived(Instant(at_ms * 1_000_000), target);
+    }
+    let lateness = log.lateness().unwrap();
+    assert_eq!(lateness.count(), 4);
+    let milliseconds = |level| {
+        let quantile = Quantile::new(level).unwrap();
+        lateness.quantile(quantile).unwrap().as_millis_f64().round()
+    };
+    assert_eq!([0.25, 0.5, 0.75, 1.0].map(milliseconds), [0.0, 0.0, 2.0, 3.0]);
+    let line = log.to_string();
+    assert!(line.ends_with(r#""gap_mean_ns":0,"late_count":4,"late_p99_ns":3000319}"#), "{line}");
+}
+
+#[test]
+fn without_a_schedule_nothing_is_said_of_lateness() {
+    let mut log = Log::default();
+    log.arrived(Instant(7), "/1");
+    assert_eq!(log.lateness().map(|lateness| lateness.count()), None);
+    assert!(!log.to_string().contains("late"));
+}

@@ -1,6 +1,7 @@
 //! The vocabulary of measurement: time, rates, chance, histograms, statistics.
 //!
 //! Pure: nothing here performs I/O or reads a clock. Every figure in the product comes from here.
+#![forbid(unsafe_code)]
 
 pub mod estimate;
 pub mod histogram;

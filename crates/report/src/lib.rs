@@ -2,6 +2,7 @@
 //!
 //! A page is a pure function of its directory. Nothing here measures, judges or repairs: what is
 //! missing is said to be missing, and no text of a file reaches the page unescaped.
+#![forbid(unsafe_code)]
 
 use std::path::PathBuf;
 

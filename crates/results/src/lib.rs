@@ -2,6 +2,7 @@
 //!
 //! Only the types here are serializable. What was not measured is absent, never zero. Nothing here
 //! knows how a figure came about or how it is shown.
+#![forbid(unsafe_code)]
 
 pub mod answer;
 pub mod directory;

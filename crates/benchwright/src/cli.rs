@@ -1,0 +1,238 @@
+//! What can be typed. Every value is typed as soon as it is read.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use load::Law;
+use load::reference::Delay;
+use measure::{Nanos, Rate};
+use net::Timer;
+
+pub(crate) const FIRST_STEPS: &str = "\
+benchwright measures networked services, reproducibly.
+
+  benchwright run experiments/hello.yaml      an experiment: deploy, load, judge, report
+  benchwright load http://127.0.0.1:8080/ --rate 1k/s
+  benchwright app hotel all-in-one            a reference application to measure
+
+`benchwright help COMMAND` teaches. Rates are written 5k/s, lengths of time 10ms, sizes 64KiB.";
+
+/// Measures networked services, reproducibly.
+#[derive(Debug, Parser)]
+#[command(name = "benchwright", version, arg_required_else_help = true)]
+#[command(after_help = "Exit codes: 0 answered, 1 answered with no, 2 the question is wrong, \
+                        3 no trustworthy answer, 130 interrupted.")]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run an experiment: deploy, load, judge, report
+    Run(Run),
+    /// Tell what `run` would do, and how long it would take
+    Plan(Plan),
+    /// Continue a run that was interrupted or killed
+    Resume(Resume),
+    /// Write the report of a results directory again
+    Report(Report),
+    /// Offer one load, at once
+    Load(Box<Load>),
+    /// Serve HTTP with known delays, to calibrate a generator
+    Reference(Reference),
+    /// Start a reference application (executes benchwright-apps from the same folder)
+    App(App),
+    /// Remove what a killed run left behind: processes, control groups, temporary folders
+    Clean,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Run {
+    #[command(flatten)]
+    pub(crate) spec: Plan,
+    /// The results directory [default: results/NAME-DATE]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print the answer as one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Plan {
+    /// The experiment, as a YAML file
+    pub(crate) spec: PathBuf,
+    /// Apply one of the spec's own profiles
+    #[arg(long, value_name = "NAME")]
+    pub(crate) profile: Option<String>,
+    /// Change one value of the spec, recorded in the results: --set phases.measure.time=2s
+    #[arg(long, value_name = "PATH=VALUE")]
+    pub(crate) set: Vec<String>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Resume {
+    /// The results directory of the run
+    pub(crate) directory: PathBuf,
+    /// Print the answer as one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Report {
+    /// A results directory; its report.html is written again
+    pub(crate) directory: PathBuf,
+}
+
+/// One of --rate and --closed is required: they answer different questions.
+#[derive(Args, Debug)]
+#[command(
+    about = "Offer one load, at once",
+    long_about = "Offer one load, at once.\n\n\
+        --rate is an open loop: requests start by the clock, as those of independent users do. \
+        Response time counts from the intended start, so a target that stalls cannot hide it.\n\
+        --closed is a closed loop: each connection asks again once it was answered. It finds the \
+        highest rate, but slows down with the target.",
+    after_help = "Examples:\n  \
+        benchwright load http://127.0.0.1:8080/ --rate 5k/s --duration 30s\n  \
+        benchwright load http://127.0.0.1:8080/ --closed --connections 16\n  \
+        benchwright load http://127.0.0.1:8080/ --rate 1k/s --script mix.lua -- 7\n\n\
+        Punctuality costs CPU. --timer hybrid (the default) is late by under a microsecond and \
+        spins for up to 60 µs a request; --timer sleep is late by some 50 µs and spins not at all."
+)]
+pub(crate) struct Load {
+    /// What to load; several URLs share the rate in turn
+    #[arg(value_name = "URL", required_unless_present = "check_script")]
+    pub(crate) urls: Vec<String>,
+    /// Open loop: so many requests are meant to start, for example 5k/s, 30/m
+    #[arg(long, value_name = "RATE", help_heading = "How much")]
+    pub(crate) rate: Option<Rate>,
+    /// Closed loop: every connection asks again once it was answered
+    #[arg(long, conflicts_with = "rate", help_heading = "How much")]
+    pub(crate) closed: bool,
+    /// Closed loop: time between an answer and the next request
+    #[arg(long, value_name = "TIME", default_value = "0s", help_heading = "How much")]
+    pub(crate) think: Nanos,
+    /// Open loop: the law of the gaps, poisson or constant
+    #[arg(long, value_name = "LAW", default_value = "poisson", help_heading = "How much")]
+    pub(crate) arrivals: Law,
+    /// Each URL gets the whole rate and all connections
+    #[arg(long, help_heading = "How much")]
+    pub(crate) per_target: bool,
+    /// How long to measure
+    #[arg(long, value_name = "TIME", default_value = "10s", help_heading = "How much")]
+    pub(crate) duration: Nanos,
+    /// Load before the measurement that does not count
+    #[arg(long, value_name = "TIME", default_value = "0s", help_heading = "How much")]
+    pub(crate) warm_up: Nanos,
+    /// How long to await what is outstanding at the end [default: the timeout]
+    #[arg(long, value_name = "TIME", help_heading = "How much")]
+    pub(crate) drain: Option<Nanos>,
+    /// Connections, over all targets (with --per-target: of each)
+    #[arg(long, value_name = "N", default_value_t = 64, help_heading = "Where")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) connections: u32,
+    /// Addresses to use instead of the URL's: `all` or `first` of its name's, or a list
+    #[arg(
+        long,
+        value_name = "all|first|IP[:PORT],…",
+        default_value = "all",
+        help_heading = "Where"
+    )]
+    pub(crate) address: String,
+    #[arg(long, value_name = "METHOD", default_value = "GET", help_heading = "What")]
+    pub(crate) method: String,
+    /// A header field, `Name: value`; may be repeated
+    #[arg(long, value_name = "FIELD", help_heading = "What")]
+    pub(crate) header: Vec<String>,
+    #[arg(long, value_name = "TEXT", help_heading = "What")]
+    pub(crate) body: Option<String>,
+    /// A Lua script that makes the requests, as wrk's; its arguments stand after `--`
+    #[arg(long, value_name = "FILE", help_heading = "What")]
+    pub(crate) script: Option<PathBuf>,
+    /// Arguments of the script
+    #[arg(last = true, value_name = "ARGS")]
+    pub(crate) script_arguments: Vec<String>,
+    /// Only check the syntax of a script
+    #[arg(long, value_name = "FILE", help_heading = "What", exclusive = true)]
+    pub(crate) check_script: Option<PathBuf>,
+    /// A request without an answer after this long has failed
+    #[arg(long, value_name = "TIME", default_value = "10s", help_heading = "Limits")]
+    pub(crate) timeout: Nanos,
+    #[arg(long, value_name = "TIME", default_value = "5s", help_heading = "Limits")]
+    pub(crate) connect_timeout: Nanos,
+    /// Requests that may wait for a connection; more are dropped and counted
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, help_heading = "Limits")]
+    pub(crate) backlog: usize,
+    /// Threads, each with its own connections [default: as many as the rate needs, at most one a
+    /// CPU]
+    #[arg(long, value_name = "N", help_heading = "How")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) shards: Option<u32>,
+    /// Keep each shard on a CPU of its own
+    #[arg(long, value_enum, default_value_t = Pin::Auto, help_heading = "How")]
+    pub(crate) pin: Pin,
+    /// How to wait for the next start: hybrid or sleep
+    #[arg(long, value_name = "TIMER", default_value = "hybrid", help_heading = "How")]
+    pub(crate) timer: Timer,
+    /// The same seed gives the same intended times and the same script's choices
+    #[arg(long, default_value_t = 1, help_heading = "How")]
+    pub(crate) seed: u64,
+    /// The p99 that is wanted: slower answers are no goodput, and the generator must be the more
+    /// punctual the tighter it is
+    #[arg(long, value_name = "TIME", help_heading = "Results")]
+    pub(crate) slo: Option<Nanos>,
+    #[arg(long, value_name = "TIME", default_value = "1s", help_heading = "Results")]
+    pub(crate) interval: Nanos,
+    /// Print one JSON document
+    #[arg(long, help_heading = "Results")]
+    pub(crate) json: bool,
+    /// Live figures on stderr: one line on a terminal, or JSON lines
+    #[arg(long, value_enum, default_value_t = Live::Auto, help_heading = "Results")]
+    pub(crate) progress: Live,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum Pin {
+    Auto,
+    Off,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum Live {
+    /// One line that overwrites itself, on a terminal
+    Auto,
+    /// A line of JSON each interval
+    Lines,
+    Never,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "Its log goes to stdout when it ends: one line of JSON with the number of \
+                        requests, their order, and how long it really took to answer.")]
+pub(crate) struct Reference {
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0")]
+    pub(crate) listen: SocketAddr,
+    /// 1ms, exponential:1ms, or bimodal:1ms,10ms,5%
+    #[arg(long, value_name = "LAW", default_value = "0s")]
+    pub(crate) delay: Delay,
+    /// Bytes of each answer's body
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub(crate) body: usize,
+    /// Log how late numbered requests (`/1`, `/2`, …) come by a schedule of this constant rate
+    #[arg(long, value_name = "RATE")]
+    pub(crate) numbered_rate: Option<Rate>,
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+}
+
+#[derive(Args, Debug)]
+#[command(disable_help_flag = true)]
+pub(crate) struct App {
+    /// The application and its arguments: `hotel all-in-one --listen 127.0.0.1:0`
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "NAME …")]
+    pub(crate) arguments: Vec<String>,
+}

@@ -1,0 +1,7 @@
+//! One module a command.
+
+pub(crate) mod app;
+pub(crate) mod load;
+pub(crate) mod reference;
+pub(crate) mod report;
+pub(crate) mod run;

@@ -1,0 +1,20 @@
+//! `benchwright app`: becomes the other binary, which shares no code with this one.
+
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use anyhow::Context;
+
+use crate::cli::App;
+use crate::output::{Exit, Failure};
+
+pub(crate) fn app(arguments: &App) -> Result<Exit, Failure> {
+    let failed = |error: anyhow::Error| Failure { exit: Exit::Question, error };
+    let own = std::env::current_exe().context("finding the own executable").map_err(failed)?;
+    let apps = own.with_file_name("benchwright-apps");
+    let error = Command::new(&apps).args(&arguments.arguments).exec();
+    Err(failed(anyhow::anyhow!(
+        "{}: {error}; it is built with `cargo build --release` and stands beside benchwright",
+        apps.display()
+    )))
+}

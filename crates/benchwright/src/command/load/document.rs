@@ -1,0 +1,190 @@
+//! A measurement as the document that `--json` prints.
+
+use std::collections::BTreeMap;
+
+use load::Outcome;
+use load::measurement::{Measurement, Plan};
+use load::observe::{Interval, Part};
+use load::pacing::{Pacing, Sharing};
+use load::validity::Judgement;
+use measure::{Histogram, Nanos, Quantile};
+use results::load as document;
+use results::{Load, Times};
+
+use super::live;
+use super::target::Target;
+use crate::cli;
+
+pub(crate) fn of(
+    arguments: &cli::Load,
+    plan: &Plan,
+    targets: &[Target],
+    measurement: &Measurement,
+    judgement: &Judgement,
+) -> Load {
+    let length = measurement.window.length();
+    let mut total = Part::default();
+    measurement.parts.iter().for_each(|part| total.add(part));
+    let count = targets.len() as f64;
+    let asked = live::asked(plan);
+    let asked_of_each = match plan.pacing {
+        Pacing::Open { sharing: Sharing::Each, rate, .. } => Some(rate.as_per_second()),
+        _ => asked.map(|rate| rate / count),
+    };
+    Load {
+        schema: document::SCHEMA.to_owned(),
+        version: format!("benchwright {}", env!("CARGO_PKG_VERSION")),
+        arguments: std::env::args().skip(1).collect(),
+        seed: arguments.seed,
+        partial: measurement.partial,
+        pacing: pacing(plan),
+        connections: Some(document::Connections {
+            asked: measurement.connections_asked,
+            reached: measurement.connections_reached,
+        }),
+        clock: Some(document::Clock {
+            start_ns: measurement.start.0,
+            measurement_start_ns: measurement.window.start.0,
+            measurement_end_ns: measurement.window.end.0,
+            end_ns: measurement.end.0,
+        }),
+        measured_s: length.as_secs_f64(),
+        total: part(&total, asked, length),
+        targets: targets
+            .iter()
+            .zip(&measurement.parts)
+            .map(|(target, figures)| document::Target {
+                url: target.url.clone(),
+                part: part(figures, asked_of_each, length),
+            })
+            .collect(),
+        series: series(measurement),
+        generator: generator(plan, measurement, judgement),
+        validity: document::Validity {
+            valid: judgement.is_valid(),
+            reasons: judgement.reasons(),
+            gates: judgement
+                .gates
+                .iter()
+                .map(|gate| document::Gate {
+                    name: gate.name.to_owned(),
+                    passed: gate.reason.is_none(),
+                    figure: gate.figure.clone(),
+                })
+                .collect(),
+        },
+        findings: judgement.findings.clone(),
+        warnings: judgement.warnings.clone(),
+    }
+}
+
+fn pacing(plan: &Plan) -> document::Pacing {
+    match plan.pacing {
+        Pacing::Open { law, .. } => document::Pacing::Open { arrivals: law.to_string() },
+        Pacing::Closed { think } => document::Pacing::Closed { think_ns: think.0 },
+    }
+}
+
+fn part(part: &Part, asked: Option<f64>, length: Nanos) -> document::Part {
+    let seconds = length.as_secs_f64();
+    let rate = |count: u64| if 0.0 < seconds { count as f64 / seconds } else { 0.0 };
+    document::Part {
+        counts: document::Counts {
+            intended: part.intended,
+            sent: part.sent,
+            completed: part.completed(),
+            ok: part.outcome(Outcome::Ok),
+            failed: part.failed(),
+            unfinished: part.outcome(Outcome::Unfinished),
+            dropped: part.outcome(Outcome::Dropped),
+            reconnects: part.reconnects,
+            bytes_sent: part.bytes_sent,
+            bytes_received: part.bytes_received,
+        },
+        rates_per_s: document::Rates {
+            asked,
+            offered: rate(part.intended),
+            completed: rate(part.completed_inside),
+            goodput: rate(part.good_inside),
+        },
+        outcomes: Outcome::ALL
+            .iter()
+            .map(|&outcome| (outcome.name().to_owned(), part.outcome(outcome)))
+            .filter(|&(_, count)| 0 < count)
+            .collect(),
+        statuses: part
+            .statuses
+            .iter()
+            .map(|(status, count)| (status.to_string(), count))
+            .collect::<BTreeMap<_, _>>(),
+        response_time: Times::of(&part.response),
+        service_time: Times::of(&part.service),
+        start_delay: Times::of(&part.start_delay),
+        lateness: Times::of(&part.lateness),
+        backlog_delay: Times::of(&part.backlog_delay),
+        connect_time: Times::of(&part.connect),
+    }
+}
+
+fn series(measurement: &Measurement) -> Vec<document::Interval> {
+    let length = measurement.series.interval();
+    let measured = measurement.window.length();
+    let hiccups: BTreeMap<Nanos, Nanos> = measurement.hiccup_series.iter().copied().collect();
+    measurement
+        .series
+        .iter()
+        // What ends in the drain is in the totals; as an interval it would be no second of load.
+        .filter(|(begin, interval)| *begin < measured || 0 < interval.completed + interval.failed)
+        .map(|(begin, interval)| entry(begin, length, interval, hiccups.get(&begin).copied()))
+        .collect()
+}
+
+fn entry(
+    begin: Nanos,
+    length: Nanos,
+    interval: &Interval,
+    hiccup: Option<Nanos>,
+) -> document::Interval {
+    let mut response = Histogram::new();
+    interval.response.add_to(&mut response);
+    let mut lateness = Histogram::new();
+    interval.lateness.add_to(&mut lateness);
+    let quantile = |histogram: &Histogram, q| histogram.quantile(q).map(|time| time.0);
+    document::Interval {
+        t_s: begin.as_secs_f64(),
+        length_s: length.as_secs_f64(),
+        offered: interval.intended,
+        sent: interval.sent,
+        completed: interval.completed,
+        failed: interval.failed,
+        p50_ns: quantile(&response, Quantile::P50),
+        p90_ns: quantile(&response, Quantile::P90),
+        p99_ns: quantile(&response, Quantile::P99),
+        p999_ns: quantile(&response, Quantile::P999),
+        max_ns: response.max().map(|time| time.0),
+        outstanding: Some(interval.outstanding_max),
+        backlog: Some(interval.backlog_max),
+        lateness_p99_ns: quantile(&lateness, Quantile::P99),
+        busy: None,
+        hiccup_max_ns: hiccup.map(|time| time.0),
+    }
+}
+
+fn generator(plan: &Plan, measurement: &Measurement, judgement: &Judgement) -> document::Generator {
+    let machine = &measurement.machine;
+    document::Generator {
+        io: Some("epoll".to_owned()),
+        timer: Some(plan.timer.name().to_owned()),
+        shards: Some(plan.cpus.len() as u64),
+        cpus: machine.cpus.clone(),
+        cpu_s: Some(machine.cpu.as_secs_f64()),
+        busy_share: Some(machine.busy_share),
+        hiccup: Times::of(&measurement.hiccups),
+        hiccup_max_ns: measurement.hiccups.max().map(|time| time.0),
+        turn_max_ns: Some(machine.turn_max.0),
+        steal_share: machine.steal_share,
+        throttled_share: machine.throttled_share,
+        run_queue_wait_share: machine.run_queue_wait_share,
+        generator_bound: judgement.generator_bound,
+    }
+}

@@ -1,0 +1,134 @@
+//! Live figures while a load runs: one line that overwrites itself, or JSON lines for a program.
+
+use std::collections::BTreeMap;
+use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::thread;
+
+use load::measurement::Plan;
+use load::observe::{Interval, Live as Ended};
+use load::pacing::{Pacing, Sharing};
+use measure::quantity::grouped;
+use measure::series::Merge;
+use measure::{Histogram, Instant, Nanos, Quantile};
+
+use crate::cli::Live;
+use crate::output;
+
+/// Intervals that may wait to be shown, of each shard; more are lost to the watcher only.
+const MOST_WAITING: usize = 16;
+
+/// Runs `work` while its intervals are shown.
+pub(crate) fn watch<T>(
+    how: Live,
+    plan: &Plan,
+    shards: usize,
+    work: impl FnOnce(SyncSender<Ended>) -> T,
+) -> T {
+    let (sender, receiver) = mpsc::sync_channel(MOST_WAITING * shards);
+    thread::scope(|scope| {
+        scope.spawn(move || show(how, plan, shards, &receiver));
+        work(sender)
+    })
+}
+
+/// Shows each interval once all shards have ended it.
+fn show(how: Live, plan: &Plan, shards: usize, ended: &Receiver<Ended>) {
+    let mut waiting: BTreeMap<Instant, (usize, Interval)> = BTreeMap::new();
+    let mut shown = 0;
+    for Ended { end, interval } in ended {
+        let (count, merged) = waiting.entry(end).or_default();
+        *count += 1;
+        merged.merge(interval);
+        if *count < shards {
+            continue;
+        }
+        // What is older was lost in part.
+        let (_, interval) = waiting.remove(&end).expect("it was found a moment ago");
+        waiting = waiting.split_off(&end);
+        shown += 1;
+        let figures = Figures::of(plan, shown, &interval);
+        match how {
+            Live::Auto => output::transient(&figures.line()),
+            Live::Lines => output::error(&figures.json()),
+            Live::Never => {}
+        }
+    }
+    if how == Live::Auto {
+        output::clear();
+    }
+}
+
+struct Figures {
+    elapsed: Nanos,
+    length: Nanos,
+    asked: Option<f64>,
+    completed: f64,
+    p50: Option<Nanos>,
+    p99: Option<Nanos>,
+    failed: u64,
+    phase: &'static str,
+}
+
+impl Figures {
+    fn of(plan: &Plan, number: u64, interval: &Interval) -> Figures {
+        let elapsed = plan.interval * number;
+        let mut response = Histogram::new();
+        interval.response.add_to(&mut response);
+        let phase = match elapsed {
+            _ if elapsed <= plan.warm_up => "warm_up",
+            _ if elapsed <= plan.warm_up + plan.measure => "measurement",
+            _ => "drain",
+        };
+        Figures {
+            elapsed: elapsed.saturating_sub(plan.warm_up),
+            length: plan.measure,
+            asked: asked(plan),
+            completed: interval.completed as f64 / plan.interval.as_secs_f64(),
+            p50: response.quantile(Quantile::P50),
+            p99: response.quantile(Quantile::P99),
+            failed: interval.failed,
+            phase,
+        }
+    }
+
+    fn line(&self) -> String {
+        let asked = self.asked.map(|rate| format!("{}/s asked · ", grouped(rate)));
+        let time = |time: Option<Nanos>| time.map_or("–".to_owned(), |time| time.to_string());
+        match self.phase {
+            "warm_up" => format!("{}warming up", asked.unwrap_or_default()),
+            _ => format!(
+                "{}{}/s completed · p50 {}  p99 {} (last interval) · {} failed · {:.0}/{:.0} s",
+                asked.unwrap_or_default(),
+                grouped(self.completed),
+                time(self.p50),
+                time(self.p99),
+                self.failed,
+                self.elapsed.as_secs_f64(),
+                self.length.as_secs_f64(),
+            ),
+        }
+    }
+
+    fn json(&self) -> String {
+        let document = serde_json::json!({
+            "phase": self.phase,
+            "elapsed_s": self.elapsed.as_secs_f64(),
+            "asked_per_s": self.asked,
+            "completed_per_s": self.completed,
+            "p99_ns": self.p99.map(|time| time.0),
+            "failed": self.failed,
+        });
+        document.to_string()
+    }
+}
+
+/// The rate over all targets.
+pub(crate) fn asked(plan: &Plan) -> Option<f64> {
+    match plan.pacing {
+        Pacing::Open { rate, sharing: Sharing::InTurn, .. } => Some(rate.as_per_second()),
+        Pacing::Open { rate, sharing: Sharing::Each, .. } => {
+            Some(rate.as_per_second() * plan.targets.len() as f64)
+        }
+        Pacing::Closed { .. } => None,
+    }
+}

@@ -1,0 +1,125 @@
+//! A load's document on one screen.
+
+use std::fmt::Write;
+
+use measure::estimate::{self, Support};
+use measure::quantity::grouped;
+use measure::{Bytes, Nanos, Quantile};
+use results::{Load, Times};
+
+pub(crate) fn of(load: &Load) -> String {
+    let mut text = String::new();
+    write(load, &mut text).expect("writing to memory does not fail");
+    text
+}
+
+fn write(load: &Load, text: &mut String) -> std::fmt::Result {
+    let rates = &load.total.rates_per_s;
+    let counts = &load.total.counts;
+    if let Some(asked) = rates.asked {
+        write!(text, "asked {}/s · ", grouped(asked))?;
+    }
+    writeln!(
+        text,
+        "offered {}/s · completed {}/s · {} requests · {}",
+        grouped(rates.offered),
+        grouped(rates.completed),
+        grouped(counts.intended as f64),
+        Bytes(counts.bytes_received),
+    )?;
+    times(load, text)?;
+    if 1 < load.targets.len() {
+        targets(load, text)?;
+    }
+    writeln!(text)?;
+    for finding in &load.findings {
+        writeln!(text, "found: {finding}")?;
+    }
+    for warning in &load.warnings {
+        writeln!(text, "warning: {warning}")?;
+    }
+    if load.partial {
+        writeln!(text, "interrupted after {:.1} s of the measurement", load.measured_s)?;
+    }
+    match load.validity.valid {
+        true => writeln!(text, "valid. {}", support(load)),
+        false => writeln!(text, "not valid: {}", load.validity.reasons.join("\n           ")),
+    }
+}
+
+const COLUMNS: [(&str, Quantile); 5] = [
+    ("p50", Quantile::P50),
+    ("p90", Quantile::P90),
+    ("p99", Quantile::P99),
+    ("p99.9", Quantile::P999),
+    ("p99.99", Quantile::P9999),
+];
+
+fn times(load: &Load, text: &mut String) -> std::fmt::Result {
+    write!(text, "\n{:9}", "")?;
+    for (name, _) in COLUMNS {
+        write!(text, "{name:>12}")?;
+    }
+    writeln!(text, "{:>12}", "max")?;
+    for (name, times, note) in [
+        ("response", &load.total.response_time, "counted from the intended start"),
+        ("service", &load.total.service_time, "counted from the sending"),
+        ("lateness", &load.total.lateness, "the generator's own part"),
+    ] {
+        let Some(times) = times else { continue };
+        write!(text, "{name:9}")?;
+        for (_, quantile) in COLUMNS {
+            write!(text, "{:>12}", figure(times, quantile))?;
+        }
+        writeln!(text, "{:>12}   {note}", Nanos(times.max_ns).to_string())?;
+    }
+    Ok(())
+}
+
+/// In brackets where fewer than ten samples lie beyond it.
+fn figure(times: &Times, quantile: Quantile) -> String {
+    let ns = match quantile {
+        Quantile::P50 => times.p50_ns,
+        Quantile::P90 => times.p90_ns,
+        Quantile::P99 => times.p99_ns,
+        Quantile::P999 => times.p999_ns,
+        _ => times.p9999_ns,
+    };
+    match estimate::support(times.count, quantile) {
+        Support::Unsupported => format!("({})", Nanos(ns)),
+        Support::Indicative | Support::Sound => Nanos(ns).to_string(),
+    }
+}
+
+fn targets(load: &Load, text: &mut String) -> std::fmt::Result {
+    writeln!(text)?;
+    for target in &load.targets {
+        let rates = &target.part.rates_per_s;
+        let p99 = target.part.response_time.as_ref().map_or(Nanos::ZERO, Times::p99);
+        writeln!(
+            text,
+            "{}   offered {}/s · completed {}/s · p99 {p99} · {} failed",
+            target.url,
+            grouped(rates.offered),
+            grouped(rates.completed),
+            grouped(target.part.counts.failed as f64),
+        )?;
+    }
+    Ok(())
+}
+
+/// The highest quantile that rests on too few requests, and how long it takes to have enough.
+fn support(load: &Load) -> String {
+    let Some(times) = &load.total.response_time else { return "Nothing was answered.".to_owned() };
+    let weak = COLUMNS
+        .iter()
+        .find(|(_, quantile)| estimate::support(times.count, *quantile) != Support::Sound);
+    let Some((name, quantile)) = weak else { return String::new() };
+    let beyond = estimate::beyond(times.count, *quantile);
+    let needed = 100.0 / (1.0 - quantile.level()) / times.count as f64 * load.measured_s;
+    format!(
+        "{name} rests on {beyond} request{}: run {} for 100.",
+        if beyond == 1 { "" } else { "s" },
+        Nanos::from_secs_f64(needed.ceil()),
+    )
+}

@@ -1,0 +1,77 @@
+//! The command line: it turns arguments into typed values, wires the crates together and prints.
+//!
+//! Nothing is measured or decided here.
+#![forbid(unsafe_code)]
+
+mod cli;
+mod command;
+mod output;
+mod progress;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use clap::Parser;
+use clap::error::ErrorKind;
+use output::{Exit, Failure};
+
+use crate::cli::{Cli, Command};
+
+fn main() -> ExitCode {
+    let exit = match Cli::try_parse() {
+        Ok(cli) => dispatch(cli),
+        Err(error) => return refuse(&error),
+    };
+    let code = match exit {
+        Ok(exit) => exit,
+        Err(Failure { exit, error }) => {
+            output::error(&format!("error: {error:#}"));
+            exit
+        }
+    };
+    ExitCode::from(code as u8)
+}
+
+fn dispatch(cli: Cli) -> Result<Exit, Failure> {
+    match cli.command {
+        Command::Run(arguments) => command::run::run(&arguments),
+        Command::Plan(arguments) => command::run::plan(&arguments),
+        Command::Resume(arguments) => command::run::resume(&arguments),
+        Command::Report(arguments) => command::report::report(&arguments),
+        Command::Load(arguments) => command::load::load(&arguments),
+        Command::Reference(arguments) => command::reference::reference(&arguments),
+        Command::App(arguments) => command::app::app(&arguments),
+        Command::Clean => command::run::clean(),
+    }
+}
+
+/// Help and version are answers; without any argument the first steps are shown.
+fn refuse(error: &clap::Error) -> ExitCode {
+    match error.kind() {
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand if std::env::args_os().len() == 1 => {
+            output::error(cli::FIRST_STEPS);
+            ExitCode::from(Exit::Question as u8)
+        }
+        // The kinds that clap prints to stdout are those that were asked for.
+        _ => {
+            let code = if error.use_stderr() { Exit::Question } else { Exit::Answered };
+            // A closed pipe is no error of ours.
+            let _ = error.print();
+            ExitCode::from(code as u8)
+        }
+    }
+}
+
+/// Set by Ctrl-C and by a request to terminate; a second Ctrl-C ends the process at once.
+fn interrupted() -> Arc<AtomicBool> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    let flag = Arc::new(AtomicBool::new(false));
+    let exit = Exit::Interrupted as i32;
+    let registered = signal_hook::flag::register_conditional_shutdown(SIGINT, exit, flag.clone())
+        .and_then(|_| signal_hook::flag::register(SIGINT, flag.clone()))
+        .and_then(|_| signal_hook::flag::register(SIGTERM, flag.clone()))
+        .and_then(|_| signal_hook::flag::register(SIGHUP, flag.clone()));
+    registered.expect("these signals can be handled");
+    flag
+}

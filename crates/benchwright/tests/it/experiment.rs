@@ -1,0 +1,195 @@
+//! `benchwright run`, `resume` and what interrupts them, on real processes.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::support::{Ran, Scratch, experiments, machine, run_while, signal, sleep, until};
+
+fn hotel(scratch: &Scratch) -> Command {
+    let mut command = scratch.benchwright();
+    let spec = experiments().join("hotel.yaml");
+    command.arg("run").arg(spec).args(["--profile", "ci", "--out", "out", "--json"]);
+    command
+}
+
+fn journal(folder: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(folder.join("journal.jsonl")).unwrap_or_default();
+    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    whole.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Holds of every results directory whose run came to its end.
+fn check_results(folder: &Path) {
+    let entries = journal(folder);
+    assert!(!entries.is_empty());
+    for (number, entry) in (1..).zip(&entries) {
+        assert_eq!(entry["trial"], number, "no trial is lost or repeated");
+        let trial = folder.join("trials").join(number.to_string());
+        for (name, _) in entry["files"].as_object().unwrap() {
+            assert!(trial.join(name).exists(), "{number}/{name}");
+        }
+        if entry["observed"].is_object() {
+            assert!(entry["files"]["load.json"].is_string());
+            assert!(entry["files"]["response_time.hlog"].is_string());
+        }
+    }
+    for file in ["manifest.json", "spec.yaml", "environment.json", "answer.json", "report.html"] {
+        assert!(folder.join(file).exists(), "{file}");
+    }
+}
+
+fn check_answer(ran: &Ran) -> Value {
+    let answer = ran.json();
+    assert_eq!(answer["schema"], "benchwright.run/1", "{ran:#?}");
+    answer
+}
+
+#[test]
+fn the_hotel_experiment_finds_its_maximum() {
+    let _machine = machine();
+    let scratch = Scratch::new();
+    let ran = run_while(&mut hotel(&scratch), |_| {});
+    let answer = check_answer(&ran);
+    assert_eq!(ran.code, 0, "{ran:#?}");
+    assert_eq!(answer["verdict"], "answered");
+    let maximum = &answer["maximum_throughput"];
+    assert!(0.0 < maximum["rate_per_s"].as_f64().unwrap());
+    let trial = maximum["trial"].as_u64().unwrap() as usize;
+    let entries = journal(&scratch.path().join("out"));
+    assert_eq!(entries[trial - 1]["status"], "valid");
+    let environment = std::fs::read(scratch.path().join("out/environment.json")).unwrap();
+    let environment: Value = serde_json::from_slice(&environment).unwrap();
+    let placement = environment["placement"].as_object().unwrap();
+    assert!(placement.values().any(|cpus| cpus == "0"), "read back: {placement:?}");
+    check_results(&scratch.path().join("out"));
+    assert_eq!(scratch.remains(), [""; 0]);
+}
+
+#[test]
+fn a_stop_rule_that_is_never_reached_is_no_answer() {
+    let _machine = machine();
+    let scratch = Scratch::new();
+    let mut command = hotel(&scratch);
+    command.args(["--set", "budget.trials=2"]);
+    let ran = run_while(&mut command, |_| {});
+    assert_eq!(ran.code, 3, "{ran:#?}");
+    let summary = check_answer(&ran)["summary"].to_string();
+    assert!(summary.contains("no stop rule fired in the 2 trials allowed"), "{summary}");
+    check_results(&scratch.path().join("out"));
+}
+
+#[test]
+fn ctrl_c_in_any_stage_brings_everything_down_and_resume_finishes() {
+    let _machine = machine();
+    for after in [50, 400, 900, 1_600, 3_000] {
+        let scratch = Scratch::new();
+        let mut asked = None;
+        let ran = run_while(&mut hotel(&scratch), |pid| {
+            sleep(Duration::from_millis(after));
+            asked = Some(crate::support::now());
+            signal(pid, "INT");
+        });
+        let took = crate::support::now() - asked.unwrap();
+        assert_eq!(ran.code, 130, "after {after} ms: {ran:#?}");
+        assert!(took < Duration::from_secs(5), "after {after} ms: {took:?}");
+        assert_eq!(scratch.remains(), [""; 0], "after {after} ms");
+        let out = scratch.path().join("out");
+        if !out.join("manifest.json").exists() {
+            continue; // Interrupted before there was anything to keep.
+        }
+        assert_eq!(check_answer(&ran)["verdict"], "interrupted");
+        assert!(out.join("report.html").exists(), "a partial report");
+        if after == 1_600 {
+            let before = journal(&out);
+            let ran = run_while(scratch.benchwright().args(["resume", "out", "--json"]), |_| {});
+            assert_eq!(ran.code, 0, "{ran:#?}");
+            assert_eq!(journal(&out)[..before.len()], before, "no completed trial is repeated");
+            check_results(&out);
+        }
+    }
+}
+
+#[test]
+fn a_killed_runner_loses_nothing_and_leaves_nothing() {
+    let _machine = machine();
+    for after in [700, 2_100] {
+        let scratch = Scratch::new();
+        run_while(&mut hotel(&scratch), |pid| {
+            sleep(Duration::from_millis(after));
+            signal(pid, "KILL");
+        });
+        let out = scratch.path().join("out");
+        until("the results directory exists", || out.join("manifest.json").exists());
+        let before = journal(&out);
+        let ran = run_while(scratch.benchwright().args(["resume", "out", "--json"]), |_| {});
+        assert_eq!(ran.code, 0, "after {after} ms: {ran:#?}");
+        assert_eq!(journal(&out)[..before.len()], before);
+        check_results(&out);
+        assert_eq!(scratch.remains(), [""; 0], "after {after} ms");
+    }
+}
+
+#[test]
+fn an_application_that_dies_aborts_its_trial() {
+    let _machine = machine();
+    let scratch = Scratch::new();
+    let spec = "name: mortal\n\
+        sut: {deploy: [process: {name: mortal, command: [sh, -c, 'echo soon dead >&2; \
+        timeout -s KILL 1.5 \"$0\" reference \"$@\"', \"${vars.own}\"]}]}\n\
+        vars: {own: OWN}\n\
+        workload: {get: /}\n\
+        load: {model: open, rate: 200/s}\n\
+        phases: {warm_up: {fixed: 100ms}, measure: {time: 5s}, drain: 100ms}\n";
+    let own = crate::support::benchwright();
+    scratch.file("spec.yaml", spec.replace("OWN", own.to_str().unwrap()));
+    let mut command = scratch.benchwright();
+    command.args(["run", "spec.yaml", "--out", "out", "--json"]);
+    let ran = run_while(&mut command, |_| {});
+    assert_eq!(ran.code, 3, "{ran:#?}");
+    let entries = journal(&scratch.path().join("out"));
+    assert_eq!(entries.len(), 3, "repeated twice at most: {entries:#?}");
+    for entry in &entries {
+        assert_eq!(entry["status"], "aborted");
+        let reasons = entry["reasons"].to_string();
+        assert!(reasons.contains("mortal") && reasons.contains("soon dead"), "{reasons}");
+    }
+    assert_eq!(scratch.remains(), [""; 0]);
+}
+
+#[test]
+fn an_application_that_never_becomes_ready_is_told_with_its_output() {
+    let _machine = machine();
+    let scratch = Scratch::new();
+    let spec = "name: sleeper\n\
+        sut:\n  deploy: [process: {name: sleeper, command: [sh, -c, 'echo dreaming >&2; sleep 60']}]\n  \
+        ready: {get: /, within: 1s}\n\
+        load: {model: open, rate: 100/s}\nphases: {measure: {time: 1s}}\nworkload: {get: /}\n";
+    scratch.file("spec.yaml", spec);
+    let ran = run_while(scratch.benchwright().args(["run", "spec.yaml"]), |_| {});
+    assert_eq!(ran.code, 3, "{ran:#?}");
+    assert!(ran.stderr.contains("dreaming"), "{}", ran.stderr);
+    assert!(ran.took < Duration::from_secs(6), "{:?}", ran.took);
+    assert_eq!(scratch.remains(), [""; 0]);
+}
+
+#[test]
+fn a_service_of_my_own_is_measured_by_its_address() {
+    let _machine = machine();
+    let server = crate::support::Server::reference(&["--delay", "1ms"]);
+    let scratch = Scratch::new();
+    let spec = format!(
+        "name: mine\nwhere: {{backend: external}}\nsut: {{endpoint: \"{}\"}}\n\
+         workload: {{get: /}}\nload: {{model: open, rate: 500/s}}\n\
+         phases: {{warm_up: {{fixed: 100ms}}, measure: {{time: 1s}}, drain: 1s}}\n",
+        server.url
+    );
+    scratch.file("spec.yaml", spec);
+    let mut command = scratch.benchwright();
+    command.args(["run", "spec.yaml", "--out", "out", "--json"]);
+    let ran = run_while(&mut command, |_| {});
+    assert_eq!(ran.code, 0, "{ran:#?}");
+    check_results(&scratch.path().join("out"));
+}

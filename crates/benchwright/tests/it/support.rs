@@ -1,0 +1,236 @@
+//! What the tests share: starting what they measure, ending it by pid, and reading what came of it.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+pub(crate) fn benchwright() -> PathBuf {
+    PathBuf::from(env!("CARGO_BIN_EXE_benchwright"))
+}
+
+pub(crate) fn apps() -> PathBuf {
+    let path = benchwright().with_file_name("benchwright-apps");
+    assert!(path.exists(), "{} is missing; build it with `cargo build -p apps`", path.display());
+    path
+}
+
+/// The folder of the shipped experiments.
+pub(crate) fn experiments() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments").canonicalize().unwrap()
+}
+
+/// Two tests that measure at once would disturb each other, as two experiments would.
+pub(crate) fn machine() -> MutexGuard<'static, ()> {
+    static MACHINE: Mutex<()> = Mutex::new(());
+    MACHINE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// A program that has ended.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    pub(crate) took: Duration,
+}
+
+impl Ran {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:#?}"))
+    }
+}
+
+/// Starts the command, runs `meanwhile` with its pid, and waits for its end.
+pub(crate) fn run_while(command: &mut Command, meanwhile: impl FnOnce(u32)) -> Ran {
+    let begun = now();
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let mut stderr = child.stderr.take().unwrap();
+    let reader = std::thread::spawn(move || {
+        let mut text = String::new();
+        stderr.read_to_string(&mut text).unwrap();
+        text
+    });
+    meanwhile(child.id());
+    let output = child.wait_with_output().unwrap();
+    Ran {
+        code: output.status.code().unwrap_or(-1),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: reader.join().unwrap(),
+        took: now() - begun,
+    }
+}
+
+pub(crate) fn run(arguments: &[&str]) -> Ran {
+    run_while(Command::new(benchwright()).args(arguments), |_| {})
+}
+
+/// A server that was started by a test; it ends with it.
+pub(crate) struct Server {
+    child: Child,
+    stdout: BufReader<std::process::ChildStdout>,
+    pub(crate) url: String,
+}
+
+impl Server {
+    pub(crate) fn start(command: &mut Command) -> Server {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        stdout.read_line(&mut line).unwrap();
+        let url = line.strip_prefix("ready ").unwrap_or_else(|| panic!("{command:?}: {line:?}"));
+        Server { child, url: url.trim().to_owned(), stdout }
+    }
+
+    pub(crate) fn reference(arguments: &[&str]) -> Server {
+        Server::start(Command::new(benchwright()).arg("reference").args(arguments))
+    }
+
+    pub(crate) fn hotel() -> Server {
+        Server::start(Command::new(apps()).args(["hotel", "all-in-one"]))
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Asks it to end, and returns what it printed last.
+    pub(crate) fn end(mut self) -> String {
+        signal(self.child.id(), "TERM");
+        let mut text = String::new();
+        self.stdout.read_to_string(&mut text).unwrap();
+        assert_eq!(self.child.wait().unwrap().code(), Some(0));
+        text
+    }
+
+    /// The value of one series at `/metrics`, or 0.
+    pub(crate) fn metric(&self, series: &str) -> f64 {
+        let page = get(&self.url, "/metrics");
+        let line = page.lines().find_map(|line| line.strip_prefix(series));
+        line.map_or(0.0, |value| value.trim().parse().unwrap())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The body that a server answers with.
+pub(crate) fn get(url: &str, target: &str) -> String {
+    let address = url.trim_start_matches("http://");
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "GET {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer.split_once("\r\n\r\n").unwrap_or_default().1.to_owned()
+}
+
+pub(crate) fn signal(pid: u32, name: &str) {
+    let status = Command::new("kill").args([format!("-{name}"), pid.to_string()]).status();
+    assert!(status.unwrap().success(), "kill -{name} {pid}");
+}
+
+pub(crate) fn sleep(length: Duration) {
+    #[expect(clippy::disallowed_methods, reason = "real processes take real time")]
+    std::thread::sleep(length);
+}
+
+pub(crate) fn now() -> Instant {
+    #[expect(clippy::disallowed_methods, reason = "real processes take real time")]
+    Instant::now()
+}
+
+/// Waits until something holds, at most ten seconds.
+pub(crate) fn until(what: &str, holds: impl Fn() -> bool) {
+    let end = now() + Duration::from_secs(10);
+    while !holds() {
+        assert!(now() < end, "{what}: not in ten seconds");
+        sleep(Duration::from_millis(10));
+    }
+}
+
+/// A folder of the originals' files; where there is none the test says that it was skipped.
+pub(crate) fn peers(test: &str) -> Option<PathBuf> {
+    let folder = std::env::var_os("BENCHWRIGHT_PEERS").map(PathBuf::from);
+    if folder.is_none() {
+        skip(test, "BENCHWRIGHT_PEERS, the folder of the originals' scripts");
+    }
+    folder
+}
+
+/// A program of the distribution; where it is missing the test says that it was skipped.
+pub(crate) fn tool(test: &str, name: &str) -> bool {
+    let found = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())
+        .any(|folder| folder.join(name).exists());
+    if !found {
+        skip(test, name);
+    }
+    found
+}
+
+fn skip(test: &str, needs: &str) {
+    if let Some(file) = std::env::var_os("BENCHWRIGHT_SKIPPED") {
+        let mut file = std::fs::OpenOptions::new().append(true).open(file).unwrap();
+        writeln!(file, "skipped: {test}: needs {needs}").unwrap();
+    }
+}
+
+/// A temporary folder of a test, in which everything that it starts keeps its own.
+pub(crate) struct Scratch(tempfile::TempDir);
+
+impl Scratch {
+    pub(crate) fn new() -> Scratch {
+        Scratch(tempfile::tempdir().unwrap())
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    pub(crate) fn file(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// The command, with this folder for its temporary files.
+    pub(crate) fn benchwright(&self) -> Command {
+        let mut command = Command::new(benchwright());
+        command.env("TMPDIR", self.path().join("tmp")).current_dir(self.path());
+        std::fs::create_dir_all(self.path().join("tmp")).unwrap();
+        command
+    }
+
+    /// What must not be left of a run that used this folder.
+    pub(crate) fn remains(&self) -> Vec<String> {
+        let mut remains = Vec::new();
+        for entry in std::fs::read_dir(self.path().join("tmp")).unwrap().flatten() {
+            let name = entry.file_name().into_string().unwrap();
+            if name != "benchwright.lock" {
+                remains.push(name);
+            }
+        }
+        let temporary = format!("TMPDIR={}", self.path().display());
+        for process in std::fs::read_dir("/proc").unwrap().flatten() {
+            let environment = std::fs::read(process.path().join("environ")).unwrap_or_default();
+            if environment.split(|&b| b == 0).any(|word| word.starts_with(temporary.as_bytes())) {
+                let command = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
+                let command = String::from_utf8_lossy(&command).replace('\0', " ");
+                remains.push(format!("process {:?}: {command}", process.file_name()));
+            }
+        }
+        remains
+    }
+}

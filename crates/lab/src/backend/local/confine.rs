@@ -72,19 +72,25 @@ impl Confinement {
             }
             Confinement::V1 { cpu, cpuacct, cpuset } => {
                 let [cpu, cpuacct, cpuset] = [cpu, cpuacct, cpuset].map(|run| run.join(name));
-                for folder in [&cpu, &cpuacct, &cpuset] {
+                let mut folders = vec![cpuacct.clone(), cpuset.clone()];
+                for folder in &folders {
                     make(folder)?;
                 }
                 inherit(&cpuset)?;
                 if let Some(cpus) = cpus {
                     write(&cpuset, "cpuset.cpus", &cpus.to_string())?;
                 }
+                // Only what is limited needs a group of its own here: where the kernel schedules
+                // real time by group, a new one may run no such thread, and the generator's hiccup
+                // meter is one.
                 if let Some((quota, period)) = cpu_limit.map(quota) {
+                    make(&cpu)?;
                     write(&cpu, "cpu.cfs_period_us", &period.to_string())?;
                     write(&cpu, "cpu.cfs_quota_us", &quota.to_string())?;
+                    folders.insert(0, cpu);
                 }
                 let usage = Usage::Nanos(cpuacct.join("cpuacct.usage"));
-                Ok(Group { folders: vec![cpu, cpuacct, cpuset], usage })
+                Ok(Group { folders, usage })
             }
             Confinement::Affinity { .. } => {
                 Ok(Group { folders: Vec::new(), usage: Usage::Process })

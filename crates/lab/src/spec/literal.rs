@@ -5,8 +5,9 @@ use std::ops::Deref;
 
 use measure::quantity::ParseError;
 use measure::{Nanos, Rate};
-use serde::de::{Deserialize, Deserializer, Error, Visitor};
-use serde::ser::{Serialize, Serializer};
+use serde::de::{Deserializer, Error, Visitor};
+use serde::ser::Serializer;
+use serde::{Deserialize, Serialize};
 
 #[cfg(test)]
 mod tests;
@@ -215,5 +216,30 @@ impl<'de> Deserialize<'de> for Texts {
             }
         }
         deserializer.deserialize_any(OneOrMore)
+    }
+}
+
+/// A number of things of which there is one at least.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(try_from = "u32", into = "u32")]
+pub struct AtLeastOne(pub u32);
+
+pub(super) fn one() -> AtLeastOne {
+    AtLeastOne(1)
+}
+
+impl From<AtLeastOne> for u32 {
+    fn from(number: AtLeastOne) -> u32 {
+        number.0
+    }
+}
+
+impl TryFrom<u32> for AtLeastOne {
+    type Error = String;
+    fn try_from(number: u32) -> Result<AtLeastOne, String> {
+        match number {
+            1..=1_000_000 => Ok(AtLeastOne(number)),
+            _ => Err(format!("`{number}` is too few or too many; write a number from 1")),
+        }
     }
 }

@@ -1,0 +1,91 @@
+//! How much is offered, and by which clock.
+
+use std::fmt;
+
+use measure::{Nanos, Rate};
+use serde::{Deserialize, Serialize};
+
+use super::{AtLeastOne, Written};
+
+/// How much is offered.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(try_from = "WrittenLoad")]
+pub struct Load {
+    pub model: Model,
+    pub arrivals: Arrivals,
+    /// Of each instance. Absent where a search decides it, or a closed loop.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Written<Rate>>,
+    pub connections: AtLeastOne,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub think: Option<Written<Nanos>>,
+    pub timeout: Written<Nanos>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Model {
+    /// Starts are decided by the clock alone.
+    Open,
+    /// A start is decided by a completion and the think time after it.
+    Closed,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Arrivals {
+    #[default]
+    Poisson,
+    Constant,
+}
+
+impl fmt::Display for Arrivals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Arrivals::Poisson => "poisson",
+            Arrivals::Constant => "constant",
+        })
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenLoad {
+    model: Option<Model>,
+    arrivals: Option<Arrivals>,
+    rate: Option<Written<Rate>>,
+    connections: Option<AtLeastOne>,
+    think: Option<Written<Nanos>>,
+    timeout: Option<Written<Nanos>>,
+}
+
+impl TryFrom<WrittenLoad> for Load {
+    type Error = &'static str;
+    fn try_from(written: WrittenLoad) -> Result<Load, &'static str> {
+        let WrittenLoad { model, arrivals, rate, connections, think, timeout } = written;
+        let model = model.ok_or(
+            "neither open nor closed; write `model: open` (the clock decides when a request \
+             starts) or `model: closed` (a completion does)",
+        )?;
+        match model {
+            Model::Open if think.is_some() => {
+                return Err("think time belongs to a closed loop; in an open one the rate decides");
+            }
+            Model::Closed if rate.is_some() || arrivals.is_some() => {
+                return Err("a closed loop has neither rate nor arrivals: completions decide");
+            }
+            _ => {}
+        }
+        if timeout.is_some_and(|timeout| *timeout == Nanos::ZERO) {
+            return Err("a timeout is longer than zero");
+        }
+        Ok(Load {
+            model,
+            arrivals: arrivals.unwrap_or_default(),
+            rate,
+            connections: connections.unwrap_or(AtLeastOne(32)),
+            think,
+            timeout: timeout.unwrap_or(Written(Nanos::from_secs(10))),
+        })
+    }
+}

@@ -1,0 +1,69 @@
+//! How trials follow each other: what is reset between them, how often each load is repeated, and
+//! what all of them may cost.
+
+use measure::Nanos;
+use serde::{Deserialize, Serialize};
+
+use super::literal::one;
+use super::{AtLeastOne, Exchange, Written};
+
+/// How the system returns to its initial state. Without steps its components are started anew.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reset {
+    #[serde(default)]
+    pub between: Between,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<ResetStep>,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Between {
+    /// Before every trial.
+    Trials,
+    /// Before the first trial at each load.
+    Points,
+    /// Only after the smoke test.
+    #[default]
+    Never,
+}
+
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ResetStep {
+    Http(Exchange),
+}
+
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Repeat {
+    /// Trials at each load.
+    pub trials: AtLeastOne,
+}
+
+impl Default for Repeat {
+    fn default() -> Repeat {
+        Repeat { trials: one() }
+    }
+}
+
+/// What the experiment may cost.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Budget {
+    /// Attempted trials at most.
+    pub trials: AtLeastOne,
+    /// How often an invalid trial is repeated.
+    pub invalid_attempts: u32,
+    /// The time of all phases at most, as planned (not as the clock showed, so that a resumed run
+    /// decides alike).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time: Option<Written<Nanos>>,
+}
+
+impl Default for Budget {
+    fn default() -> Budget {
+        Budget { trials: AtLeastOne(100), invalid_attempts: 3, time: None }
+    }
+}

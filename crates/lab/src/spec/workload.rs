@@ -1,0 +1,40 @@
+//! What is sent.
+
+use serde::{Deserialize, Serialize};
+
+/// What is sent.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(try_from = "WrittenWorkload")]
+pub struct Workload {
+    /// A Lua file in wrk's manner.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub script: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub args: Vec<String>,
+    /// The same request again and again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub get: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenWorkload {
+    script: Option<String>,
+    #[serde(default)]
+    args: Vec<String>,
+    get: Option<String>,
+}
+
+impl TryFrom<WrittenWorkload> for Workload {
+    type Error = &'static str;
+    fn try_from(written: WrittenWorkload) -> Result<Workload, &'static str> {
+        let WrittenWorkload { script, args, get } = written;
+        match (&script, &get) {
+            (Some(_), None) => {}
+            (None, Some(_)) if args.is_empty() => {}
+            (None, Some(_)) => return Err("`args` belong to a script"),
+            _ => return Err("a workload is either `script: file.lua` or `get: /path`"),
+        }
+        Ok(Workload { script, args, get })
+    }
+}

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use ::measure::series::{Merge, Series};
 use ::measure::{Histogram, Instant, Nanos};
+use net::cores::Urgency;
 use net::{clock, cores};
 
 use crate::observe::Window;
@@ -39,7 +40,7 @@ pub(crate) fn meter(
     done: &AtomicBool,
 ) -> Hiccups {
     clock::precise_timers();
-    if cores::real_time()
+    if cores::urgent() == Urgency::RealTime
         && let Some(cpu) = cpu
     {
         // Staying unpinned is no failure: it measures the machine all the same.

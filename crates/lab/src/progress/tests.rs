@@ -65,14 +65,15 @@ fn a_finished_trial_is_one_line() {
         entry(Status::Aborted, None, &["hotel was killed by SIGKILL in mid-trial"]),
         Entry { asked_per_s: None, ..entry(Status::Valid, Some(observed()), &[]) },
     ];
-    let text: String = lines
-        .iter()
-        .map(|entry| {
-            let repeats = entry.status != Status::Valid;
-            format!("{}\n", Event::Ended { entry, repeats })
-        })
-        .collect();
+    let ended = lines.iter().map(|entry| {
+        let repeats = entry.status != Status::Valid;
+        format!("{}\n", Event::Ended { entry, repeats })
+    });
+    // Its first line stands at the margin: what all lines share would count as indentation.
+    let began = format!("{}\n", Event::Began { headline: "demo".to_owned() });
+    let text: String = std::iter::once(began).chain(ended).collect();
     expect![[r#"
+        demo
          11   3,910/s   ok          p50 1.10 ms  p99 4.90 ms   cpu 0.61
          11   3,910/s   saturated   p50 212 ms   p99 901 ms    3,702/s completed  limited by: hotel, CPU 0.30 of 0.3
          11   3,910/s   slo missed  p50 1.10 ms  p99 4.90 ms   1,234 failed  cpu 0.61

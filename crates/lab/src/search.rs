@@ -118,8 +118,9 @@ fn first(search: &Search, probed: Option<Rate>) -> Rate {
     }
 }
 
-/// Rates are asked in whole requests per second where that is finer than a percent.
+/// Rates are asked in whole requests per second where that is finer than a percent. A sweep that
+/// nothing ends stays in numbers.
 fn rounded(rate: f64) -> Rate {
     let rate = if 100.0 <= rate { rate.round() } else { (rate * 1e3).round() / 1e3 };
-    Rate::per_second(rate.max(1e-3)).expect("positive by the line above")
+    Rate::per_second(rate.clamp(1e-3, f64::MAX)).expect("positive and finite by its bounds")
 }

@@ -169,7 +169,7 @@ fn trials(resolved: &Resolved) -> (u64, u64) {
 /// The loads of a range, if no observation can add one.
 fn fixed_loads(resolved: &Resolved) -> Option<Vec<Rate>> {
     let search = resolved.spec.search.as_ref()?;
-    let Start::At(_) = search.start else { return None };
+    let (Start::At(_), Some(_)) = (search.start, search.to) else { return None };
     let unstopped = crate::spec::Search { stop: Vec::new(), ..search.clone() };
     let mut points = Vec::new();
     while let search::Next::Load(asked) = search::next(&unstopped, None, &points) {

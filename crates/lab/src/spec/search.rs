@@ -1,9 +1,14 @@
 //! How the loads are chosen: where a sweep begins, how it goes on, and what ends it.
 
+use std::fmt;
+
 use measure::Rate;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, Error, MapAccess, Visitor};
+use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 
-use super::{AtLeastOne, Growth, Share, Written};
+use super::{AtLeastOne, Growth, Literal, Share, Written};
 
 /// How the loads are chosen.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -17,12 +22,60 @@ pub struct Search {
     pub result: ResultKind,
 }
 
-/// The first load of a sweep.
+/// The first load of a sweep: `start: 500/s` or `start: {probe: 0.6}`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Start {
     At(Rate),
     /// This share of the rate that a short closed loop completes.
     Probe(Share),
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenProbe {
+    probe: Written<Share>,
+}
+
+impl Serialize for Start {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match *self {
+            Start::At(rate) => Written(rate).serialize(serializer),
+            Start::Probe(share) => WrittenProbe { probe: Written(share) }.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Start {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Start, D::Error> {
+        struct RateOrProbe;
+        impl<'de> Visitor<'de> for RateOrProbe {
+            type Value = Start;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a rate (`500/s`) or `{probe: 0.6}`")
+            }
+            fn visit_str<E: Error>(self, text: &str) -> Result<Start, E> {
+                Rate::read(text).map(Start::At).map_err(E::custom)
+            }
+            // A rate without its unit looks like a number.
+            fn visit_u64<E: Error>(self, number: u64) -> Result<Start, E> {
+                self.visit_str(&number.to_string())
+            }
+            fn visit_i64<E: Error>(self, number: i64) -> Result<Start, E> {
+                self.visit_str(&number.to_string())
+            }
+            fn visit_f64<E: Error>(self, number: f64) -> Result<Start, E> {
+                self.visit_str(&number.to_string())
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Start, A::Error> {
+                let written = WrittenProbe::deserialize(MapAccessDeserializer::new(map))?;
+                match *written.probe {
+                    share if 0.0 < share.0 => Ok(Start::Probe(share)),
+                    _ => Err(A::Error::custom("a probe's share is above zero")),
+                }
+            }
+        }
+        deserializer.deserialize_any(RateOrProbe)
+    }
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
@@ -115,18 +168,12 @@ struct WrittenSearch {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     range: Option<(Written<Rate>, Written<Rate>)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    start: Option<WrittenStart>,
+    start: Option<Start>,
     step: Written<Growth>,
     #[serde(default)]
     stop: Vec<Stop>,
     #[serde(default)]
     result: ResultKind,
-}
-
-#[derive(Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-struct WrittenStart {
-    probe: Written<Share>,
 }
 
 impl TryFrom<WrittenSearch> for Search {
@@ -141,12 +188,18 @@ impl TryFrom<WrittenSearch> for Search {
                 ));
             }
             (Some((from, to)), None) => (Start::At(*from), Some(*to)),
-            (None, Some(WrittenStart { probe })) if 0.0 < probe.0.0 => (Start::Probe(*probe), None),
-            (None, Some(_)) => return Err("a probe's share is above zero".to_owned()),
-            _ => {
-                return Err("a sweep begins either with `range: [500/s, 2000/s]` or with \
-                            `start: {probe: 0.6}`"
+            (None, Some(start)) => (start, None),
+            (Some(_), Some(_)) => {
+                return Err("`range` and `start` both say where the sweep begins; remove one of \
+                            them"
                     .to_owned());
+            }
+            (None, None) => {
+                return Err(
+                    "a sweep begins with `range: [500/s, 2000/s]`, with `start: 500/s` or \
+                            with `start: {probe: 0.6}`"
+                        .to_owned(),
+                );
             }
         };
         if to.is_none() && stop.is_empty() {
@@ -162,10 +215,8 @@ impl From<Search> for WrittenSearch {
     fn from(search: Search) -> WrittenSearch {
         let Search { start, to, step, stop, result } = search;
         let (range, start) = match (start, to) {
-            (Start::At(from), to) => {
-                (Some((Written(from), Written(to.expect("a range has two ends")))), None)
-            }
-            (Start::Probe(share), _) => (None, Some(WrittenStart { probe: Written(share) })),
+            (Start::At(from), Some(to)) => (Some((Written(from), Written(to))), None),
+            (start, _) => (None, Some(start)),
         };
         let strategy = Strategy::Sweep;
         WrittenSearch { strategy, range, start, step: Written(step), stop, result }

@@ -298,7 +298,7 @@ fn no_repetitions_an_empty_range_and_a_negative_step_are_errors() {
     check(
         &sweep("step: 5%"),
         expect![[r#"
-        a sweep begins either with `range: [500/s, 2000/s]` or with `start: {probe: 0.6}`
+        a sweep begins with `range: [500/s, 2000/s]`, with `start: 500/s` or with `start: {probe: 0.6}`
          --> my.yaml:8:3
           |
         8 |   step: 5%
@@ -315,6 +315,92 @@ fn no_repetitions_an_empty_range_and_a_negative_step_are_errors() {
                |                 ^^^^^^^^^ choices here: no_new_max, slo_violated
         "#]],
     );
+}
+
+/// A sweep with a rule, so that it may begin in any way.
+fn sweep(begins: &str) -> String {
+    let stop = "stop: [{rule: no_new_max, window: 6}]";
+    spec(&format!("search:\n  {begins}\n  step: 5%\n  {stop}\n")).replace(", rate: 500/s", "")
+}
+
+#[test]
+fn a_sweep_begins_at_a_rate_or_with_a_probe() {
+    let rate = |per_second| Start::At(measure::Rate::per_second(per_second).unwrap());
+    let begins = |text: &str, set: &[&str]| {
+        let resolved = read(text, None, set).unwrap();
+        assert_eq!(read(&resolved.to_yaml(), None, &[]).unwrap().spec, resolved.spec);
+        let search = resolved.spec.search.unwrap();
+        assert_eq!(search.to, None);
+        search.start
+    };
+    let probed = sweep("start: {probe: 0.6}");
+    assert_eq!(begins(&probed, &[]), Start::Probe(Share(0.6)));
+    assert_eq!(begins(&probed, &["search.start=1.5k/s"]), rate(1500.0));
+    assert_eq!(begins(&probed, &["search.start.probe=0.5"]), Start::Probe(Share(0.5)));
+    let fixed = sweep("start: 500/s");
+    assert_eq!(begins(&fixed, &[]), rate(500.0));
+    assert_eq!(begins(&fixed, &["search.start=30/m"]), rate(0.5));
+    assert_eq!(begins(&fixed, &["search.start={probe: 60%}"]), Start::Probe(Share(0.6)));
+    assert_eq!(begins(&fixed, &["search.start.probe=0.5"]), Start::Probe(Share(0.5)));
+    let range = sweep("range: [500/s, 900/s]");
+    assert_eq!(begins(&range, &["search={range: null, start: 300/s}"]), rate(300.0));
+}
+
+#[test]
+fn a_sweep_that_begins_nowhere_or_twice_is_an_error() {
+    check(&sweep("start: 500"), expect![[r#"
+        `500` is no rate; write for example 500/s
+         --> my.yaml:8:10
+          |
+        8 |   start: 500
+          |          ^^^
+    "#]]);
+    check(&sweep("start: 0.6"), expect![[r#"
+        `0.6` is no rate; write for example 0.6/s
+         --> my.yaml:8:10
+          |
+        8 |   start: 0.6
+          |          ^^^
+    "#]]);
+    check(&sweep("start: [500/s]"), expect![[r#"
+        a rate (`500/s`) or `{probe: 0.6}` is expected here, not sequence
+         --> my.yaml:8:3
+          |
+        8 |   start: [500/s]
+          |   ^^^^^
+    "#]]);
+    check(&sweep("start: {prob: 0.6}"), expect![[r#"
+        unknown field `prob`; did you mean `probe`?
+         --> my.yaml:8:11
+          |
+        8 |   start: {prob: 0.6}
+          |           ^^^^ fields here: probe
+    "#]]);
+    check(&sweep("start: {probe: 6}"), expect![[r#"
+        `6` is no share from 0 to 1; write for example 5% or 0.05
+         --> my.yaml:8:18
+          |
+        8 |   start: {probe: 6}
+          |                  ^
+    "#]]);
+    check(&sweep("start: {probe: 0}"), expect![[r#"
+        a probe's share is above zero
+         --> my.yaml:8:10
+          |
+        8 |   start: {probe: 0}
+          |          ^
+    "#]]);
+    check(&sweep("start: 500/s\n  range: [500/s, 900/s]"), expect![[r#"
+        `range` and `start` both say where the sweep begins; remove one of them
+         --> my.yaml:8:3
+          |
+        8 |   start: 500/s
+          |   ^^^^^
+    "#]]);
+    let error = read(&sweep("start: {probe: 0.6}"), None, &["search.start=500"]).unwrap_err();
+    expect![[r#"
+        --set search.start=500: search.start: `500` is no rate; write for example 500/s
+         --> my.yaml"#]].assert_eq(&error.to_string());
 }
 
 #[test]

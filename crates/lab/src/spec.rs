@@ -218,8 +218,10 @@ pub struct Spec {
     pub sut: Sut,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub simulated: Option<Simulated>,
+    #[serde(default)]
     pub workload: Workload,
     pub load: Load,
+    #[serde(default)]
     pub phases: Phases,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slo: Vec<Slo>,

@@ -15,10 +15,22 @@ pub struct Phases {
     /// Load that is recorded but not counted.
     #[serde(default)]
     pub warm_up: WarmUp,
+    #[serde(default)]
     pub measure: Measure,
     /// How long outstanding requests are waited for.
     #[serde(default = "a_second")]
     pub drain: Written<Nanos>,
+}
+
+impl Default for Phases {
+    fn default() -> Phases {
+        Phases {
+            settle: nothing(),
+            warm_up: WarmUp::default(),
+            measure: Measure::default(),
+            drain: a_second(),
+        }
+    }
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -41,22 +53,28 @@ pub struct Measure {
     pub min_tail_samples: u64,
 }
 
+impl Default for Measure {
+    fn default() -> Measure {
+        Measure { time: Written(Nanos::from_secs(10)), min_tail_samples: 100 }
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenMeasure {
-    time: Written<Nanos>,
+    time: Option<Written<Nanos>>,
     min_tail_samples: Option<u64>,
 }
 
 impl TryFrom<WrittenMeasure> for Measure {
     type Error = &'static str;
     fn try_from(written: WrittenMeasure) -> Result<Measure, &'static str> {
-        match *written.time {
+        let default = Measure::default();
+        let time = written.time.unwrap_or(default.time);
+        let min_tail_samples = written.min_tail_samples.unwrap_or(default.min_tail_samples);
+        match *time {
             Nanos::ZERO => Err("a measurement takes time; write for example time: 5s"),
-            _ => Ok(Measure {
-                time: written.time,
-                min_tail_samples: written.min_tail_samples.unwrap_or(100),
-            }),
+            _ => Ok(Measure { time, min_tail_samples }),
         }
     }
 }

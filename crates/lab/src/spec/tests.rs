@@ -83,6 +83,33 @@ fn a_resolved_spec_states_every_default_and_reads_as_itself() {
 }
 
 #[test]
+fn a_newcomer_says_what_to_measure_and_how_much_of_it() {
+    let text = "name: mine\n\
+                where: {backend: external}\n\
+                sut: {endpoint: \"http://127.0.0.1:8080\"}\n\
+                load: {model: open, rate: 500/s}\n";
+    let spec = read(text, None, &[]).unwrap().spec;
+    assert_eq!(spec.workload.get.as_deref(), Some("/"));
+    let phases = &spec.phases;
+    assert_eq!(*phases.settle, Nanos::ZERO);
+    assert_eq!(*phases.warm_up.fixed, Nanos::SECOND);
+    assert_eq!(*phases.measure.time, Nanos::from_secs(10));
+    assert_eq!(*phases.drain, Nanos::SECOND);
+
+    let longer = read(text, None, &["phases.warm_up.fixed=5s"]).unwrap().spec.phases;
+    assert_eq!(*longer.warm_up.fixed, Nanos::from_secs(5));
+    assert_eq!(longer.measure, phases.measure);
+
+    let error = read(text, None, &["workload.script=mine.lua"]).unwrap_err();
+    expect![[r#"
+        --set workload.script=mine.lua: workload: a workload is either a script or one GET, which is `get: /` if unsaid; remove one of them (a patch removes by `get: null`)
+         --> my.yaml"#]].assert_eq(&error.to_string());
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+    let script = format!("workload={{get: null, script: {file}}}");
+    assert_eq!(read(text, None, &[&script]).unwrap().spec.workload.script.as_deref(), Some(file));
+}
+
+#[test]
 fn an_unknown_field_is_named_with_the_nearest_known_one() {
     check(
         &spec("").replace("measure", "mesure"),
@@ -348,59 +375,81 @@ fn a_sweep_begins_at_a_rate_or_with_a_probe() {
 
 #[test]
 fn a_sweep_that_begins_nowhere_or_twice_is_an_error() {
-    check(&sweep("start: 500"), expect![[r#"
+    check(
+        &sweep("start: 500"),
+        expect![[r#"
         `500` is no rate; write for example 500/s
          --> my.yaml:8:10
           |
         8 |   start: 500
           |          ^^^
-    "#]]);
-    check(&sweep("start: 0.6"), expect![[r#"
+    "#]],
+    );
+    check(
+        &sweep("start: 0.6"),
+        expect![[r#"
         `0.6` is no rate; write for example 0.6/s
          --> my.yaml:8:10
           |
         8 |   start: 0.6
           |          ^^^
-    "#]]);
-    check(&sweep("start: [500/s]"), expect![[r#"
+    "#]],
+    );
+    check(
+        &sweep("start: [500/s]"),
+        expect![[r#"
         a rate (`500/s`) or `{probe: 0.6}` is expected here, not sequence
          --> my.yaml:8:3
           |
         8 |   start: [500/s]
           |   ^^^^^
-    "#]]);
-    check(&sweep("start: {prob: 0.6}"), expect![[r#"
+    "#]],
+    );
+    check(
+        &sweep("start: {prob: 0.6}"),
+        expect![[r#"
         unknown field `prob`; did you mean `probe`?
          --> my.yaml:8:11
           |
         8 |   start: {prob: 0.6}
           |           ^^^^ fields here: probe
-    "#]]);
-    check(&sweep("start: {probe: 6}"), expect![[r#"
+    "#]],
+    );
+    check(
+        &sweep("start: {probe: 6}"),
+        expect![[r#"
         `6` is no share from 0 to 1; write for example 5% or 0.05
          --> my.yaml:8:18
           |
         8 |   start: {probe: 6}
           |                  ^
-    "#]]);
-    check(&sweep("start: {probe: 0}"), expect![[r#"
+    "#]],
+    );
+    check(
+        &sweep("start: {probe: 0}"),
+        expect![[r#"
         a probe's share is above zero
          --> my.yaml:8:10
           |
         8 |   start: {probe: 0}
           |          ^
-    "#]]);
-    check(&sweep("start: 500/s\n  range: [500/s, 900/s]"), expect![[r#"
+    "#]],
+    );
+    check(
+        &sweep("start: 500/s\n  range: [500/s, 900/s]"),
+        expect![[r#"
         `range` and `start` both say where the sweep begins; remove one of them
          --> my.yaml:8:3
           |
         8 |   start: 500/s
           |   ^^^^^
-    "#]]);
+    "#]],
+    );
     let error = read(&sweep("start: {probe: 0.6}"), None, &["search.start=500"]).unwrap_err();
     expect![[r#"
         --set search.start=500: search.start: `500` is no rate; write for example 500/s
-         --> my.yaml"#]].assert_eq(&error.to_string());
+         --> my.yaml"#]]
+    .assert_eq(&error.to_string());
 }
 
 #[test]
@@ -581,9 +630,9 @@ fn what_a_profile_or_a_setting_breaks_is_named() {
     );
     check_set(
         None,
-        &["phases.measure=null"],
+        &["simulated.service_time=null"],
         expect![[r#"
-        --set phases.measure=null: phases: the field `measure` is missing
+        --set simulated.service_time=null: simulated: the field `service_time` is missing
          --> my.yaml
           = in this mapping
     "#]],

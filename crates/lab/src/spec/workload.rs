@@ -16,6 +16,12 @@ pub struct Workload {
     pub get: Option<String>,
 }
 
+impl Default for Workload {
+    fn default() -> Workload {
+        Workload { script: None, args: Vec::new(), get: Some("/".to_owned()) }
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenWorkload {
@@ -33,7 +39,13 @@ impl TryFrom<WrittenWorkload> for Workload {
             (Some(_), None) => {}
             (None, Some(_)) if args.is_empty() => {}
             (None, Some(_)) => return Err("`args` belong to a script"),
-            _ => return Err("a workload is either `script: file.lua` or `get: /path`"),
+            (Some(_), Some(_)) => {
+                return Err(
+                    "a workload is either a script or one GET, which is `get: /` if unsaid; \
+                            remove one of them (a patch removes by `get: null`)",
+                );
+            }
+            (None, None) => return Err("a workload is either `script: file.lua` or `get: /path`"),
         }
         Ok(Workload { script, args, get })
     }

@@ -141,6 +141,10 @@ impl Trial {
             true => noted(directory.load(&entry), notes),
             false => None,
         };
+        if let Some(load) = load.as_mut() {
+            // Behind the measurement lies the drain, in which nothing is offered any more.
+            load.series.retain(|interval| interval.t_s < load.measured_s);
+        }
         let p99 = load.as_ref().and_then(|load| interval(load.total.response_time.as_ref()?));
         let cpu =
             fs::read_to_string(folder.join("cpu.json")).ok().and_then(|text| Cpu::parse(&text));

@@ -222,6 +222,7 @@ impl Scratch {
                 remains.push(name);
             }
         }
+        remains.extend(groups(Path::new("/sys/fs/cgroup"), 4));
         let temporary = format!("TMPDIR={}", self.path().display());
         for process in std::fs::read_dir("/proc").unwrap().flatten() {
             let environment = std::fs::read(process.path().join("environ")).unwrap_or_default();
@@ -233,4 +234,18 @@ impl Scratch {
         }
         remains
     }
+}
+
+/// The control groups of runs, at most so deep below a folder.
+fn groups(folder: &Path, depth: usize) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name().into_string().unwrap_or_default();
+        if name.starts_with("benchwright-") {
+            found.push(entry.path().display().to_string());
+        } else if 0 < depth && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            found.extend(groups(&entry.path(), depth - 1));
+        }
+    }
+    found
 }

@@ -181,8 +181,8 @@ pub(crate) struct Load {
     /// The same seed gives the same intended times and the same script's choices
     #[arg(long, default_value_t = 1, help_heading = "How")]
     pub(crate) seed: u64,
-    /// The p99 that is wanted: slower answers are no goodput, and the generator must be the more
-    /// punctual the tighter it is
+    /// The response time that is wanted: slower answers are no goodput, and the generator must be
+    /// the more punctual the tighter it is
     #[arg(long, value_name = "TIME", help_heading = "Results")]
     pub(crate) slo: Option<Nanos>,
     #[arg(long, value_name = "TIME", default_value = "1s", help_heading = "Results")]

@@ -3,7 +3,7 @@
 use measure::{Nanos, Rate};
 use results::Load;
 
-use crate::spec::{Model, Resolved};
+use crate::spec::{Model, Resolved, Slo};
 
 #[cfg(test)]
 mod tests;
@@ -42,6 +42,14 @@ pub fn arguments(resolved: &Resolved, targets: &[String], wanted: &Wanted) -> Ve
     option("--drain", length(wanted.drain));
     option("--timeout", length(*spec.load.timeout));
     option("--seed", wanted.seed.to_string());
+    // The tightest bound says how punctual the generator has to be, and which answers are good.
+    let bound = |slo: &Slo| match slo {
+        Slo::ResponseTime { max, .. } => Some(*max),
+        Slo::Failures { .. } => None,
+    };
+    if let Some(limit) = spec.slo.iter().filter_map(bound).min() {
+        option("--slo", length(limit));
+    }
     option("--progress", "lines".to_owned());
     arguments.push("--json".to_owned());
     if 1 < targets.len() {

@@ -40,6 +40,14 @@ fn a_closed_loop_is_asked_for_with_its_think_time() {
 }
 
 #[test]
+fn the_tightest_bound_of_an_slo_is_passed_on() {
+    let slo =
+        "slo: [{metric: p99.9, max: 80ms}, {metric: p50, max: 5ms}, {metric: failures, max: 1%}]";
+    let command = command(&read("model: open, rate: 1/s", slo), Some(1.0));
+    assert!(command.contains("--seed 7 --slo 5ms --progress"), "{command}");
+}
+
+#[test]
 fn what_is_no_document_is_refused() {
     assert!(document(b"").unwrap_err().starts_with("its document cannot be read: "));
     assert!(document(b"{\"schema\": \"x\"}").is_err());

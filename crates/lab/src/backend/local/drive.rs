@@ -1,13 +1,12 @@
 //! One load: the generator's process beside the system, watched from outside.
 //!
-//! Ten times a second the kernel is asked what each component has consumed; the system itself is
-//! not talked to.
+//! Eight times a second the runner wakes, asks the kernel what each component has consumed and
+//! reads what the generator said meanwhile; the system itself is not talked to.
 
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::process::{Command, ExitStatus};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::time::Duration;
+use std::sync::mpsc::{self, Receiver};
 
 use anyhow::anyhow;
 use measure::{Instant, Nanos};
@@ -18,12 +17,10 @@ use super::{Local, died, in_background, process, rest};
 use crate::backend::{Consumed, Drive, Driven, Stop, Tick};
 use crate::{generator, host};
 
-/// How often the kernel is asked.
-const SAMPLING: Nanos = Nanos::from_millis(100);
+/// How often the runner wakes while a trial measures: it may share a CPU with what is measured.
+const SAMPLING: Nanos = Nanos::from_millis(125);
 /// How much longer than its phases a generator may take: to connect, and to print.
 const GRACE: Nanos = Nanos::from_secs(30);
-/// How long a generator that was told to end may take.
-const MOST_ENDING: Nanos = Nanos::from_secs(2);
 /// A document is larger only if something is wrong.
 const MOST_DOCUMENT_BYTES: u64 = 256 << 20;
 /// How many messages of the generator are kept.
@@ -105,15 +102,7 @@ impl Generator {
         }
     }
 
-    /// Lets it end early; whether it did.
-    fn interrupt(&mut self) {
-        process::signal(&self.child, Signal::SIGINT);
-        let deadline = host::now() + MOST_ENDING;
-        while matches!(self.child.try_wait(), Ok(None)) && host::now() < deadline {
-            rest(super::GLANCE);
-        }
-    }
-
+    /// Nothing of what it measured is wanted any more, if it is still running.
     fn end(&mut self) {
         process::signal(&self.child, Signal::SIGKILL);
         self.group.remove();
@@ -131,15 +120,13 @@ fn watch(
     let begun = host::now();
     let longest: Nanos = [drive.warm_up, drive.measure, drive.drain, GRACE].into_iter().sum();
     let mut consumed = BTreeMap::new();
-    let mut next = begun;
     loop {
-        let now = host::now();
-        if next <= now {
-            sample(local, &mut consumed);
-            next = now + SAMPLING;
+        let next = host::now() + SAMPLING;
+        sample(local, &mut consumed);
+        while let Ok(line) = generator.lines.try_recv() {
+            generator.heard(line, tick);
         }
         if local.host.is_interrupted() {
-            generator.interrupt();
             return Err(Stop::Interrupted);
         }
         if let Some(stop) = local.running.iter_mut().find_map(died) {
@@ -155,13 +142,7 @@ fn watch(
         if longest < host::now() - begun {
             return Err(Stop::no_answer(format!("the generator did not end in {longest}")));
         }
-        let left =
-            Duration::from(next.saturating_since(host::now())).min(Duration::from_millis(50));
-        match generator.lines.recv_timeout(left) {
-            Ok(line) => generator.heard(line, tick),
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => rest(left.min(super::GLANCE)),
-        }
+        rest(next.saturating_since(host::now()).into());
     }
 }
 

@@ -471,7 +471,7 @@ fn take_over(
     if resolved.spec.where_.backend == BackendKind::Simulated {
         return Ok(None);
     }
-    let lock = Lock::take(&host.temporary).map_err(Error::NoAnswer)?;
+    let lock = Lock::take(&host.lock).map_err(Error::NoAnswer)?;
     for removed in crate::remains::remove(host) {
         progress.event(&Event::Notice(removed.to_string()));
     }

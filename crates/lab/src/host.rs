@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Context, anyhow};
 use measure::Instant;
-use nix::fcntl::{Flock, FlockArg};
+use nix::fcntl::{Flock, FlockArg, OFlag};
 use nix::time::{ClockId, clock_gettime};
 
 use crate::Host;
@@ -26,9 +26,8 @@ pub(crate) struct Lock {
 }
 
 impl Lock {
-    pub(crate) fn take(temporary: &Path) -> anyhow::Result<Lock> {
-        let path = temporary.join("benchwright.lock");
-        let file = open_shared(&path).with_context(|| format!("opening {}", path.display()))?;
+    pub(crate) fn take(path: &Path) -> anyhow::Result<Lock> {
+        let file = open_shared(path).with_context(|| format!("opening {}", path.display()))?;
         match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
             Ok(mut file) => {
                 // The holder's number is for people; a failure to write it harms nobody.
@@ -39,9 +38,11 @@ impl Lock {
             Err((mut file, _)) => {
                 let mut holder = String::new();
                 let _ = file.read_to_string(&mut holder);
-                let holder = match holder.trim() {
-                    "" => "another process".to_owned(),
-                    pid => format!("pid {pid}"),
+                // One who could only read the file has left an earlier holder's number in it.
+                let alive = |pid: &u32| start_of(*pid).is_some();
+                let holder = match holder.trim().parse().ok().filter(alive) {
+                    None => "another process".to_owned(),
+                    Some(pid) => format!("pid {pid}"),
                 };
                 Err(anyhow!(
                     "another experiment is measuring on this host ({holder}); two at a time would \
@@ -53,16 +54,24 @@ impl Lock {
 }
 
 /// Every user of the host shares the file, so it is opened before it is made: in a sticky folder
-/// the kernel refuses to "make" what another user owns.
+/// the kernel refuses to "make" what another user owns. Who may not write it can lock it all the
+/// same.
 fn open_shared(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    options.read(true).write(true);
-    match options.open(path) {
+    // In a folder that everybody writes to, a link may lead to a file that is not to be emptied.
+    options.read(true).custom_flags(OFlag::O_NOFOLLOW.bits());
+    let opened = match options.clone().write(true).open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let file = options.create(true).mode(0o666).open(path)?;
-            file.set_permissions(fs::Permissions::from_mode(0o666))?;
-            Ok(file)
+            let made = options.clone().write(true).create(true).mode(0o666).open(path);
+            // The umask may have taken some of it; a file of somebody else's has its own.
+            made.inspect(|file| {
+                let _ = file.set_permissions(fs::Permissions::from_mode(0o666));
+            })
         }
+        opened => opened,
+    };
+    match opened {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => options.open(path),
         opened => opened,
     }
 }

@@ -36,9 +36,12 @@ pub struct Host {
     pub benchwright: PathBuf,
     /// The tool's version, for the record.
     pub version: String,
-    /// Set when somebody wants the run to end; looked at every 100 ms at least.
+    /// Set when somebody wants the run to end; looked at several times a second.
     pub interrupted: Arc<AtomicBool>,
-    /// Where the lock and the components' temporary files are.
+    /// Held by the one experiment that measures on this host. Not in `temporary`, which each user
+    /// may have of their own: `/tmp/benchwright.lock`.
+    pub lock: PathBuf,
+    /// Where the components' temporary files are.
     pub temporary: PathBuf,
     /// Where the control groups are mounted: `/sys/fs/cgroup`.
     pub cgroups: PathBuf,
@@ -50,6 +53,7 @@ impl Host {
             benchwright,
             version: version.to_owned(),
             interrupted: Arc::default(),
+            lock: PathBuf::from("/tmp/benchwright.lock"),
             temporary: std::env::temp_dir(),
             cgroups: PathBuf::from("/sys/fs/cgroup"),
         }

@@ -53,7 +53,7 @@ impl fmt::Display for Removed {
 
 /// Removes what killed runs left; fails if an experiment is running.
 pub fn clean(host: &Host) -> Result<Vec<Removed>, Error> {
-    let _lock = Lock::take(&host.temporary).map_err(Error::NoAnswer)?;
+    let _lock = Lock::take(&host.lock).map_err(Error::NoAnswer)?;
     Ok(remove(host))
 }
 

@@ -15,6 +15,7 @@ fn what_a_dead_runner_left_is_removed_and_what_a_living_one_has_is_not() {
     let temporary = folder.path().canonicalize().unwrap();
     let cgroups = temporary.join("cgroups");
     let host = Host {
+        lock: temporary.join("lock"),
         temporary: temporary.clone(),
         cgroups: cgroups.clone(),
         ..Host::new("x".into(), "0")

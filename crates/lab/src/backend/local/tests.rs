@@ -41,7 +41,9 @@ impl Stage {
         fs::set_permissions(&generator, fs::Permissions::from_mode(0o755)).unwrap();
         fs::write(folder.path().join("behaviour"), behaviour).unwrap();
         fs::write(folder.path().join("document"), a_document()).unwrap();
-        let host = Host { temporary: folder.path().to_owned(), ..Host::new(generator, "0.0.0") };
+        let temporary = folder.path().to_owned();
+        let lock = folder.path().join("lock");
+        let host = Host { temporary, lock, ..Host::new(generator, "0.0.0") };
         Stage { folder, host }
     }
 
@@ -271,7 +273,7 @@ fn an_absent_cpu_and_a_broken_script_are_found_before_anything_is_deployed() {
 #[test]
 fn only_one_experiment_measures_on_a_host() {
     let stage = Stage::new("");
-    let _lock = host::Lock::take(&stage.host.temporary).unwrap();
+    let _lock = host::Lock::take(&stage.host.lock).unwrap();
     let error = stage.run(&stage.read(&Stage::text(SERVER))).unwrap_err();
     let pid = std::process::id();
     let expected = format!("another experiment is measuring on this host (pid {pid})");

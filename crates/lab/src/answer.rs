@@ -5,7 +5,7 @@ use results::Answer;
 use results::answer::{Capacity, Maximum, SCHEMA, Verdict};
 use results::journal::{Entry, Observed, Purpose, Status};
 
-use crate::experiment;
+use crate::experiment::{self, Ended};
 use crate::spec::{Resolved, ResultKind};
 
 /// How a run ended, and why.
@@ -137,9 +137,31 @@ fn summary(
     };
     match verdict {
         Verdict::Answered | Verdict::No => format!("{found} ({stopped_by})"),
-        Verdict::NoAnswer => format!("no trustworthy answer: {stopped_by}; so far: {found}"),
+        Verdict::NoAnswer => {
+            let (why, details) = stopped_by.split_at(first_line(stopped_by).len());
+            let so_far = maximum.map(|_| format!("; so far: {found}")).unwrap_or_default();
+            format!("no trustworthy answer: {why}{so_far}{details}")
+        }
         Verdict::Interrupted => format!("interrupted; so far: {found}"),
     }
+}
+
+/// What was running may have said more.
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}
+
+/// The last line of a run that was interrupted: how far it came, and how it is continued.
+pub fn interrupted(ended: &Ended) -> String {
+    let reached = match ended.answer.trials.last() {
+        Some(entry) => format!("after trial {} of about {}", entry.trial, ended.most_trials),
+        None => format!("in the first trial of about {}", ended.most_trials),
+    };
+    let took = ended.stopped_in.as_secs_f64();
+    let directory = ended.directory.display();
+    format!(
+        "interrupted {reached} · everything stopped in {took:.1} s · benchwright resume {directory}"
+    )
 }
 
 /// The answer as it is printed: one line for each quantity, none for what is not known.
@@ -186,7 +208,7 @@ pub fn table(answer: &Answer) -> String {
     match answer.verdict {
         Verdict::Answered => line("stopped by", answer.stopped_by.clone()),
         Verdict::No => line("verdict", "no load met the SLO".to_owned()),
-        Verdict::NoAnswer => line("no answer", answer.stopped_by.clone()),
+        Verdict::NoAnswer => line("no answer", first_line(&answer.stopped_by).to_owned()),
         Verdict::Interrupted => {
             line("interrupted", "what was finished is in the journal".to_owned())
         }

@@ -34,11 +34,16 @@ mod tests;
 /// How often an aborted trial is repeated.
 const MOST_REPEATS_OF_ABORTED: u32 = 2;
 
-/// A run that came to its end, whichever that is.
+/// A run that came to its end, whichever that is: what could not go on has an answer too, which
+/// says why there is none.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ended {
     pub answer: Answer,
     pub directory: PathBuf,
+    /// How many trials it would have had at most.
+    pub most_trials: u64,
+    /// How long it took to take everything down.
+    pub stopped_in: Nanos,
 }
 
 /// Runs an experiment into a new results directory: `out`, or `results/<name>-<date>`.
@@ -254,14 +259,8 @@ impl Run<'_> {
         let ending = self.trials(&mut journal, &mut system, backend, progress);
         let begun = backend.now();
         backend.stop();
-        if let Err(Stop::Interrupted) = ending {
-            let took = (backend.now() - begun).as_secs_f64();
-            let trials = journal.len();
-            let text =
-                format!("interrupted after {trials} trials · everything stopped in {took:.1} s");
-            progress.event(&Event::Notice(text));
-        }
-        self.end(&journal, ending, progress)
+        let stopped_in = backend.now() - begun;
+        self.end(&journal, ending, stopped_in, progress)
     }
 
     /// Trial after trial, until the journal says that it is the end.
@@ -387,15 +386,16 @@ impl Run<'_> {
         mut self,
         journal: &[Entry],
         ending: Result<Ending, Stop>,
+        stopped_in: Nanos,
         progress: &mut dyn Progress,
     ) -> Result<Ended, Error> {
-        let (ending, error) = match ending {
+        let (ending, question) = match ending {
             Ok(ending) => (ending, None),
             Err(Stop::Interrupted) => (Ending::Interrupted, None),
             Err(stop) => {
                 let error = fatal(stop);
-                let why = error.to_string();
-                (Ending::NoAnswer(why), Some(error))
+                let why = Ending::NoAnswer(error.to_string());
+                (why, matches!(error, Error::Question(_)).then_some(error))
             }
         };
         let answer = answer::of(self.resolved, journal, &ending);
@@ -405,14 +405,16 @@ impl Run<'_> {
             Ending::Answered(_) | Ending::NoAnswer(_) => State::Finished,
         };
         self.directory.write_manifest(&self.manifest)?;
-        if let Some(error) = error {
-            return Err(error);
+        if let Some(question) = question {
+            return Err(question);
         }
         let size = measure::Bytes(self.directory.size());
         let path = self.directory.path();
         let text = format!("results  {} ({size})", path.display());
         progress.event(&Event::Finished { text });
-        Ok(Ended { answer, directory: path.to_owned() })
+        let directory = path.to_owned();
+        let most_trials = plan::most_trials(self.resolved);
+        Ok(Ended { answer, directory, most_trials, stopped_in })
     }
 }
 

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use lab::experiment::Ended;
 use lab::{Host, experiment, spec};
-use results::Directory;
 use results::answer::Verdict;
+use results::{Answer, Directory};
 
 use crate::cli::{Plan, Resume, Run};
 use crate::output::{self, Exit, Failure};
@@ -51,28 +51,39 @@ fn resolve(arguments: &Plan) -> Result<spec::Resolved, Failure> {
         .map_err(Failure::question)
 }
 
-/// Writes the report, then the answer with the report's place in it.
+/// Writes the report, then the answer with the report's place in it, and says last on stderr why a
+/// run was not answered.
 fn conclude(ended: Result<Ended, lab::Error>, json: bool) -> Result<Exit, Failure> {
-    let Ended { mut answer, directory } = ended.map_err(failed)?;
+    let mut ended = ended.map_err(failed)?;
     output::clear();
-    let results = Directory::open(&directory).map_err(Failure::no_answer)?;
-    let report = ::report::write(&results).map_err(Failure::no_answer)?;
-    answer.report = Some(shown(&report));
-    results.write_answer(&answer).map_err(Failure::no_answer)?;
-    if answer.verdict == Verdict::Interrupted {
-        let path = shown(&directory);
-        output::error(&format!("interrupted · to continue: benchwright resume {path}"));
-    }
+    ended.answer.report = Some(report(&ended).map_err(Failure::no_answer)?);
+    let answer = &ended.answer;
     output::result(&match json {
-        true => output::json(&answer),
-        false => lab::answer::table(&answer),
+        true => output::json(answer),
+        false => lab::answer::table(answer),
     })?;
     Ok(match answer.verdict {
         Verdict::Answered => Exit::Answered,
         Verdict::No => Exit::No,
-        Verdict::NoAnswer => Exit::NoAnswer,
-        Verdict::Interrupted => Exit::Interrupted,
+        Verdict::NoAnswer => {
+            output::error(&format!("error: {}", answer.summary));
+            Exit::NoAnswer
+        }
+        Verdict::Interrupted => {
+            output::error(&lab::answer::interrupted(&ended));
+            Exit::Interrupted
+        }
     })
+}
+
+/// Writes the report and answers its path. The directory's own answer names the report as it stands
+/// there: what a directory holds does not depend on where it is, or the same run would differ.
+fn report(ended: &Ended) -> Result<String, results::directory::Error> {
+    let results = Directory::open(&ended.directory)?;
+    let path = ::report::write(&results)?;
+    let name = path.strip_prefix(results.path()).unwrap_or(&path);
+    results.write_answer(&Answer { report: Some(shown(name)), ..ended.answer.clone() })?;
+    Ok(shown(&path))
 }
 
 fn shown(path: &Path) -> String {

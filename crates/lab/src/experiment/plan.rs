@@ -151,6 +151,13 @@ fn trial_length(resolved: &Resolved) -> Nanos {
     trial::planned_length(resolved, Purpose::Trial)
 }
 
+/// The most trials, the probe counted as it is numbered.
+pub(super) fn most_trials(resolved: &Resolved) -> u64 {
+    let probes =
+        resolved.spec.search.as_ref().map(|search| matches!(search.start, Start::Probe(_)));
+    trials(resolved).1 + u64::from(probes == Some(true))
+}
+
 /// The fewest and the most trials, invalid ones not counted.
 fn trials(resolved: &Resolved) -> (u64, u64) {
     let repeat = u64::from(resolved.spec.repeat.trials.0);

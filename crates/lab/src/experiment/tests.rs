@@ -239,6 +239,13 @@ fn a_run_resumed_at_any_trial_equals_the_unbroken_run_byte_for_byte() {
         let ended = run(&resolved, Some(path.clone()), &host, &mut transcript).unwrap();
         if stop < trials {
             assert_eq!(ended.answer.verdict, results::answer::Verdict::Interrupted);
+            let line = answer::interrupted(&ended);
+            let path = path.display();
+            let expected = format!(
+                "interrupted after trial {stop} of about 101 · everything stopped in 0.0 s · \
+                 benchwright resume {path}"
+            );
+            assert_eq!(line, expected);
         }
         host.interrupted.store(false, Ordering::Relaxed);
         resume(&path, &host, &mut Silent).unwrap();
@@ -300,7 +307,7 @@ fn shipped_specs_plan() {
         time      3 s per trial; 2 trials: 6 s
         the first trial:
           start    reference: benchwright reference --delay exponential:1ms --listen 127.0.0.1:0 · ready within 30 s
-          drive    benchwright load http://reference/ --rate 500/s --arrivals poisson --connections 64 --warm-up 500ms --duration 2s --drain 500ms --timeout 10s --seed 1540608551651571 --progress lines --json
+          drive    benchwright load http://reference/ --rate 500/s --arrivals poisson --connections 64 --warm-up 500ms --duration 2s --drain 500ms --timeout 10s --seed 1540608551651571 --slo 20ms --progress lines --json
           stop     everything
     "#]].assert_eq(&plan("hello.yaml", None));
     expect![[r#"
@@ -329,7 +336,7 @@ fn shipped_specs_plan() {
           ask      POST http://hotel/reservation?inDate=2015-04-10&outDate=2015-04-12&hotelId=39&customerName=Cornell_1&username=Cornell_1&password=wrong&number=1 → 200, `Failed. Please check your username and password.` in it
           ask      GET http://hotel/metrics → 200, `hotel_` in it
           ask      POST http://hotel/reset → 200
-          drive    benchwright load http://hotel --closed --connections 64 --warm-up 1s --duration 2s --drain 1s --timeout 10s --seed 221217432148139 --progress lines --json --script experiments/hotel-mixed.lua
+          drive    benchwright load http://hotel --closed --connections 64 --warm-up 1s --duration 2s --drain 1s --timeout 10s --seed 221217432148139 --slo 100ms --progress lines --json --script experiments/hotel-mixed.lua
           stop     everything
     "#]].assert_eq(&plan("hotel.yaml", None));
     expect![[r#"
@@ -358,7 +365,7 @@ fn shipped_specs_plan() {
           ask      POST http://hotel/reservation?inDate=2015-04-10&outDate=2015-04-12&hotelId=39&customerName=Cornell_1&username=Cornell_1&password=wrong&number=1 → 200, `Failed. Please check your username and password.` in it
           ask      GET http://hotel/metrics → 200, `hotel_` in it
           ask      POST http://hotel/reset → 200
-          drive    benchwright load http://hotel --closed --connections 64 --warm-up 200ms --duration 400ms --drain 200ms --timeout 10s --seed 221217432148139 --progress lines --json --script experiments/hotel-mixed.lua
+          drive    benchwright load http://hotel --closed --connections 64 --warm-up 200ms --duration 400ms --drain 200ms --timeout 10s --seed 221217432148139 --slo 100ms --progress lines --json --script experiments/hotel-mixed.lua
           stop     everything
     "#]].assert_eq(&plan("hotel.yaml", Some("ci")));
     expect![[r#"
@@ -387,7 +394,7 @@ fn shipped_specs_plan() {
           ask      POST http://hotel/reservation?inDate=2015-04-10&outDate=2015-04-12&hotelId=39&customerName=Cornell_1&username=Cornell_1&password=wrong&number=1 → 200, `Failed. Please check your username and password.` in it
           ask      GET http://hotel/metrics → 200, `hotel_` in it
           ask      POST http://hotel/reset → 200
-          drive    benchwright load http://hotel --closed --connections 64 --warm-up 1s --duration 2s --drain 1s --timeout 10s --seed 221217432148139 --progress lines --json --script experiments/hotel-mixed.lua
+          drive    benchwright load http://hotel --closed --connections 64 --warm-up 1s --duration 2s --drain 1s --timeout 10s --seed 221217432148139 --slo 100ms --progress lines --json --script experiments/hotel-mixed.lua
           stop     everything
     "#]].assert_eq(&plan("hotel.yaml", Some("guide_rule")));
     expect![[r#"
@@ -399,7 +406,7 @@ fn shipped_specs_plan() {
         seed      17285499004125085777
         time      7 s per trial; 7 to 30 trials: 49 s to 3 min 30 s
         first, to find the first load:
-          drive    benchwright load http://queue.simulated/ --closed --connections 64 --warm-up 1s --duration 2s --drain 1s --timeout 10s --seed 5122804340250067 --progress lines --json
+          drive    benchwright load http://queue.simulated/ --closed --connections 64 --warm-up 1s --duration 2s --drain 1s --timeout 10s --seed 5122804340250067 --slo 10ms --progress lines --json
           stop     everything
     "#]].assert_eq(&plan("simulated.yaml", None));
     expect![[r#"
@@ -411,7 +418,7 @@ fn shipped_specs_plan() {
         seed      17285499004125085777
         time      0.6 s per trial; 3 to 30 trials: 1.8 s to 18 s
         first, to find the first load:
-          drive    benchwright load http://queue.simulated/ --closed --connections 64 --warm-up 100ms --duration 400ms --drain 100ms --timeout 10s --seed 5122804340250067 --progress lines --json
+          drive    benchwright load http://queue.simulated/ --closed --connections 64 --warm-up 100ms --duration 400ms --drain 100ms --timeout 10s --seed 5122804340250067 --slo 10ms --progress lines --json
           stop     everything
     "#]].assert_eq(&plan("simulated.yaml", Some("ci")));
 }

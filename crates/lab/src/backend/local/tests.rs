@@ -73,6 +73,16 @@ impl Stage {
         experiment::run(resolved, Some(self.out()), &self.host, &mut Silent)
     }
 
+    /// Why a run came to no answer; its directory is kept, with what the components printed.
+    fn no_answer(&self, resolved: &Resolved) -> String {
+        let Ended { answer, directory, .. } = self.run(resolved).unwrap();
+        assert_eq!(answer.verdict, Verdict::NoAnswer);
+        assert_eq!(answer.summary, format!("no trustworthy answer: {}", answer.stopped_by));
+        let kept = results::Directory::open(&directory).unwrap();
+        assert_eq!(kept.answer().unwrap().as_ref(), Some(&answer));
+        answer.stopped_by
+    }
+
     /// No process, control group or folder of ours is left.
     fn assert_nothing_left(&self) {
         assert_eq!(remains::remove(&self.host), []);
@@ -144,28 +154,26 @@ fn a_component_that_dies_in_mid_trial_aborts_it_and_is_started_anew_twice() {
 #[test]
 fn a_component_that_never_becomes_ready_is_shown_with_its_output() {
     let stage = Stage::new("");
-    let error = stage
-        .run(&stage.read(&Stage::text("echo store: permission denied; sleep 60")))
-        .unwrap_err();
-    assert!(matches!(error, Error::NoAnswer(_)));
+    let why = stage.no_answer(&stage.read(&Stage::text("echo store: permission denied; sleep 60")));
     expect![[r#"
         `server` did not become ready in 1 s: it never printed `ready <url>`
           its last output:
             store: permission denied"#]]
-    .assert_eq(&error.to_string());
+    .assert_eq(&why);
+    let log = fs::read_to_string(stage.out().join("components/server.log")).unwrap();
+    assert_eq!(log, "store: permission denied\n");
     stage.assert_nothing_left();
 }
 
 #[test]
 fn a_component_that_ends_before_it_is_ready_is_shown_with_its_end() {
     let stage = Stage::new("");
-    let error = stage.run(&stage.read(&Stage::text("echo no disk >&2; exit 3"))).unwrap_err();
-    assert!(matches!(error, Error::NoAnswer(_)));
+    let why = stage.no_answer(&stage.read(&Stage::text("echo no disk >&2; exit 3")));
     expect![[r#"
         `server` ended with 3
           its last output:
             no disk"#]]
-    .assert_eq(&error.to_string());
+    .assert_eq(&why);
     stage.assert_nothing_left();
 }
 
@@ -176,14 +184,14 @@ fn a_system_that_does_not_answer_its_readiness_request_says_what_was_asked() {
     let text = Stage::text(SERVER);
     let resolved =
         spec::from_bytes("my.yaml", text.as_bytes(), stage.folder.path(), None, &set).unwrap();
-    let error = stage.run(&resolved).unwrap_err();
+    let why = stage.no_answer(&resolved);
     expect![[r#"
         the system did not become ready in 300 ms
           waiting for GET http://127.0.0.1:9/healthz: connection refused
           the last output:
             starting
             ready http://127.0.0.1:9"#]]
-    .assert_eq(&error.to_string());
+    .assert_eq(&why);
     stage.assert_nothing_left();
 }
 
@@ -227,8 +235,14 @@ fn what_the_generator_says_is_passed_on() {
         ("kill -9 $$", false),
     ] {
         let stage = Stage::new(behaviour);
-        let error = stage.run(&stage.read(&Stage::text(SERVER))).unwrap_err();
-        assert_eq!(matches!(error, Error::Question(_)), question, "{error}");
+        let resolved = stage.read(&Stage::text(SERVER));
+        let why = match question {
+            true => match stage.run(&resolved).unwrap_err() {
+                Error::Question(error) => error.to_string(),
+                Error::NoAnswer(error) => panic!("{error}"),
+            },
+            false => stage.no_answer(&resolved),
+        };
         let expected = match behaviour {
             _ if behaviour.contains("connect") => {
                 "the generator ended with 3: cannot connect to 127.0.0.1:9: connection refused"
@@ -239,7 +253,7 @@ fn what_the_generator_says_is_passed_on() {
             }
             _ => "the generator: its document cannot be read: missing field `schema`",
         };
-        assert!(error.to_string().starts_with(expected), "{error}");
+        assert!(why.starts_with(expected), "{why}");
         stage.assert_nothing_left();
     }
 }
@@ -287,13 +301,13 @@ fn a_limit_is_kept_where_there_are_control_groups() {
     let busy = "echo ready http://127.0.0.1:9; while :; do :; done";
     let text = Stage::text(busy).replace("name: server,", "name: server, cpu_limit: 0.2,");
     let resolved = stage.read(&text);
-    match stage.run(&resolved) {
-        Ok(ended) => {
-            let observed = ended.answer.trials[0].observed.as_ref().unwrap();
-            let used = observed.cpu["server"];
+    let answer = stage.run(&resolved).unwrap().answer;
+    match answer.trials.first() {
+        Some(trial) => {
+            let used = trial.observed.as_ref().unwrap().cpu["server"];
             assert!((0.05..0.3).contains(&used), "{used}");
         }
-        Err(error) => assert!(error.to_string().contains("cannot be kept here"), "{error}"),
+        None => assert!(answer.stopped_by.contains("cannot be kept here"), "{answer:?}"),
     }
     stage.assert_nothing_left();
 }
@@ -331,7 +345,7 @@ fn without_control_groups_processes_are_pinned_watched_and_ended_all_the_same() 
 
     let limited = Stage::text(SERVER).replace("name: server,", "name: server, cpu_limit: 0.2,");
     fs::remove_dir_all(stage.out()).unwrap();
-    let error = stage.run(&stage.read(&limited)).unwrap_err();
-    assert!(error.to_string().starts_with("`server` has a CPU limit, which cannot be kept here"));
+    let why = stage.no_answer(&stage.read(&limited));
+    assert!(why.starts_with("`server` has a CPU limit, which cannot be kept here"), "{why}");
     stage.assert_nothing_left();
 }

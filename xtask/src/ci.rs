@@ -8,7 +8,7 @@ use std::process::Command;
 
 use measure::Nanos;
 
-use crate::{repository, skips, tidy, tools};
+use crate::{bench, repository, skips, tidy, tools};
 
 #[cfg(test)]
 mod tests;
@@ -21,7 +21,7 @@ struct Outcome {
 
 type Step = (&'static str, fn() -> Outcome);
 
-const STEPS: [Step; 7] = [
+const STEPS: [Step; 8] = [
     ("tools", || tools::install().into()),
     ("format", || cargo(&["fmt", "--all", "--check"]).into()),
     ("clippy", || {
@@ -31,6 +31,7 @@ const STEPS: [Step; 7] = [
     ("build", || cargo(&["build", "--locked", "--release"]).into()),
     ("build tests", || cargo(&["test", "--locked", "--workspace", "--no-run"]).into()),
     ("test", test),
+    ("bench", || bench::quick().into()),
     ("tidy", || tidy::run().into()),
 ];
 

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore tells what it does")]
 
+mod bench;
 mod ci;
 mod repository;
 mod skips;
@@ -19,6 +20,7 @@ cargo xtask CHORE
 
   ci      everything a change has to pass, with the time of each step
   tidy    layers against manifests, shipped specs, documents, sources
+  bench   measurements against what is promised; `cargo xtask bench` tells which
 ";
 
 fn main() -> ExitCode {
@@ -27,6 +29,13 @@ fn main() -> ExitCode {
     match words[..] {
         ["ci"] => ended(ci::run()),
         ["tidy"] => ended(tidy::run()),
+        ["bench", ref what @ ..] => bench::run(what).map_or_else(
+            || {
+                eprint!("{}", bench::USAGE);
+                ExitCode::from(2)
+            },
+            ended,
+        ),
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
             ExitCode::SUCCESS

@@ -1,0 +1,148 @@
+//! Measurements of the product itself, against what it promises.
+//!
+//! Each bench prints every attempt with the machine's noise beside it, repeats nothing until it is
+//! right, and fails when a bound is missed. What is measured is the release build.
+
+use std::path::PathBuf;
+
+use crate::repository;
+use machine::Machine;
+
+mod calibration;
+mod kill;
+mod starved;
+mod wrk;
+
+mod json;
+mod load;
+mod machine;
+mod summary;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) const USAGE: &str = "\
+cargo xtask bench WHAT
+
+  calibration [--attempts 20]            quantiles against the reference server's log
+  starved [--trials 5] [--undisturbed 20]
+                                         a generator without CPU notices that it is late
+  wrk [--pairs 5]                        completed requests beside Debian's wrk (printed only)
+  kill [--runs 20] [--simulated 200]     a killed runner's run is continued, and nothing is left
+  --quick                                a little of each, as continuous integration runs it
+";
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Bench {
+    Calibration { attempts: usize },
+    Starved { trials: usize, undisturbed: usize },
+    Wrk { pairs: usize },
+    Kill { runs: usize, simulated: usize },
+}
+
+const QUICK: [Bench; 4] = [
+    Bench::Calibration { attempts: 2 },
+    Bench::Starved { trials: 2, undisturbed: 2 },
+    Bench::Kill { runs: 2, simulated: 20 },
+    Bench::Wrk { pairs: 1 },
+];
+
+/// Runs what the words ask for. `None` if they ask for nothing that there is.
+pub(crate) fn run(words: &[&str]) -> Option<bool> {
+    read(words).map(|benches| run_all(&benches))
+}
+
+/// What continuous integration runs.
+pub(crate) fn quick() -> bool {
+    run_all(&QUICK)
+}
+
+fn run_all(benches: &[Bench]) -> bool {
+    let machine = match Machine::prepare() {
+        Ok(machine) => machine,
+        Err(error) => {
+            println!("error: {error}");
+            return false;
+        }
+    };
+    // All of them, whatever the first one said.
+    let passed: Vec<bool> = benches.iter().map(|bench| tell(*bench, &machine)).collect();
+    passed.iter().all(|passed| *passed)
+}
+
+fn tell(bench: Bench, machine: &Machine) -> bool {
+    let name = bench.name();
+    println!("\n── bench {name}");
+    let begun = machine::now();
+    let passed = bench.run(machine).unwrap_or_else(|error| {
+        println!("error: {error}");
+        false
+    });
+    let word = if passed { "passed" } else { "FAILED" };
+    println!("bench {name}: {word} in {}", machine::since(begun));
+    passed
+}
+
+impl Bench {
+    fn name(self) -> &'static str {
+        match self {
+            Bench::Calibration { .. } => "calibration",
+            Bench::Starved { .. } => "starved",
+            Bench::Wrk { .. } => "wrk",
+            Bench::Kill { .. } => "kill",
+        }
+    }
+
+    fn run(self, machine: &Machine) -> Result<bool, String> {
+        match self {
+            Bench::Calibration { attempts } => calibration::run(machine, &script(), attempts),
+            Bench::Starved { trials, undisturbed } => {
+                starved::run(machine, &script(), trials, undisturbed)
+            }
+            Bench::Wrk { pairs } => wrk::run(machine, pairs),
+            Bench::Kill { runs, simulated } => kill::run(machine, runs, simulated),
+        }
+    }
+}
+
+/// It numbers the requests.
+fn script() -> PathBuf {
+    repository::root().join("xtask/src/bench/counter.lua")
+}
+
+fn read(words: &[&str]) -> Option<Vec<Bench>> {
+    if words == ["--quick"] {
+        return Some(QUICK.to_vec());
+    }
+    let (name, rest) = words.split_first()?;
+    let options = options(rest)?;
+    let known = |names: &[&str]| options.iter().all(|(name, _)| names.contains(name));
+    let count = |name: &str, default| {
+        options.iter().find(|(option, _)| *option == name).map_or(default, |(_, count)| *count)
+    };
+    let bench = match *name {
+        "calibration" if known(&["--attempts"]) => {
+            Bench::Calibration { attempts: count("--attempts", 20) }
+        }
+        "starved" if known(&["--trials", "--undisturbed"]) => {
+            Bench::Starved { trials: count("--trials", 5), undisturbed: count("--undisturbed", 20) }
+        }
+        "wrk" if known(&["--pairs"]) => Bench::Wrk { pairs: count("--pairs", 5) },
+        "kill" if known(&["--runs", "--simulated"]) => {
+            Bench::Kill { runs: count("--runs", 20), simulated: count("--simulated", 200) }
+        }
+        _ => return None,
+    };
+    Some(vec![bench])
+}
+
+/// Reads `--name 7` again and again. Every count is of at least one.
+fn options<'a>(words: &[&'a str]) -> Option<Vec<(&'a str, usize)>> {
+    words
+        .chunks(2)
+        .map(|pair| match pair {
+            [name, count] => Some((*name, count.parse().ok().filter(|count| 0 < *count)?)),
+            _ => None,
+        })
+        .collect()
+}

@@ -1,0 +1,160 @@
+//! Does the generator measure what really happened? Its quantiles beside those of the reference
+//! server's own log, for known delays.
+//!
+//! What the network and waking up take every time is the floor: the same load on the same server
+//! without any delay, measured next to each attempt. A wrong attempt is never repeated until it is
+//! right: every one is printed and counted.
+
+use std::path::Path;
+
+use measure::Nanos;
+
+use super::load::{self, Load};
+use super::machine::{Machine, Others, Server, Side};
+
+#[cfg(test)]
+mod tests;
+
+const DELAYS: [&str; 3] = ["fixed:1ms", "exponential:1ms", "bimodal:1ms,10ms,5%"];
+const RATES: [&str; 2] = ["1k/s", "10k/s"];
+const LAWS: [&str; 2] = ["constant", "poisson"];
+const LEVELS: [&str; 3] = ["p50", "p90", "p99"];
+/// It has no common factor with the twelve combinations, so that a few attempts are a mixture.
+const STRIDE: usize = 7;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Combination {
+    delay: &'static str,
+    rate: &'static str,
+    law: &'static str,
+}
+
+impl Combination {
+    fn of_attempt(attempt: usize) -> Combination {
+        let number = attempt * STRIDE % (DELAYS.len() * RATES.len() * LAWS.len());
+        Combination {
+            delay: DELAYS[number / 4],
+            rate: RATES[number / 2 % 2],
+            law: LAWS[number % 2],
+        }
+    }
+}
+
+/// One attempt: both sides of it, and its floor.
+struct Attempt {
+    load: Load,
+    log: Log,
+    floor: [Nanos; 3],
+}
+
+/// What the server saw.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Log {
+    requests: u64,
+    out_of_order: u64,
+    took: [Nanos; 3],
+}
+
+/// Runs the attempts, and says whether enough were valid and all valid ones agree.
+pub(super) fn run(machine: &Machine, script: &Path, attempts: usize) -> Result<bool, String> {
+    println!("generator against the reference server's log: p50, p90, p99 of the response time");
+    println!("bound: 1 % and twice the floor (the same load without delay)\n");
+    let mut verdicts = Vec::new();
+    for attempt in 0..attempts {
+        let combination = Combination::of_attempt(attempt);
+        let seed = attempt as u64 + 1;
+        let others = Others::watch();
+        let (floor, _) =
+            measure(machine, script, Combination { delay: "0s", ..combination }, seed)?;
+        let (load, log) = measure(machine, script, combination, seed)?;
+        let load = load.beside(&others);
+        let attempt = Attempt { load, log, floor: floor.response };
+        verdicts.push(tell(verdicts.len() + 1, combination, &attempt));
+    }
+    let valid: Vec<_> = verdicts.iter().filter(|verdict| **verdict != Verdict::Invalid).collect();
+    let wrong = valid.iter().filter(|verdict| **verdict == &Verdict::Differs).count();
+    let wanted = enough(attempts);
+    println!("\n{} of {attempts} valid (at least {wanted}), {wrong} of them differ", valid.len());
+    Ok(wanted <= valid.len() && wrong == 0)
+}
+
+/// Fifteen of twenty.
+fn enough(attempts: usize) -> usize {
+    attempts * 3 / 4
+}
+
+fn measure(
+    machine: &Machine,
+    script: &Path,
+    combination: Combination,
+    seed: u64,
+) -> Result<(Load, Log), String> {
+    let Combination { delay, rate, law } = combination;
+    let seed = seed.to_string();
+    let server = Server::start(machine, &["--delay", delay, "--seed", &seed])?;
+    let mut command = machine.command(Side::Client, &machine.benchwright);
+    command.args(["load", &server.url, "--rate", rate, "--arrivals", law, "--seed", &seed]);
+    // One thread numbers all requests, and a slow answer never keeps the next request waiting.
+    command.args(["--shards", "1", "--connections", "256", "--duration", "4s"]);
+    command.arg("--script").arg(script);
+    let load = Load::run(&mut command)?;
+    let log = server.end()?;
+    let number = |name| log.number(name).map(|number| number as u64);
+    let log =
+        number("requests").zip(number("out_of_order")).and_then(|(requests, out_of_order)| {
+            Some(Log { requests, out_of_order, took: load::quantiles(&log, "")? })
+        });
+    Ok((load, log.ok_or("the reference server's log lacks a figure")?))
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Verdict {
+    Agrees,
+    Differs,
+    /// The generator itself refused it, or the machine was not ours alone: nothing is concluded.
+    Invalid,
+}
+
+fn judge(attempt: &Attempt) -> Verdict {
+    let Attempt { load, log, .. } = attempt;
+    let same = log.requests == load.intended
+        && load.completed == load.intended
+        && log.out_of_order == 0
+        && differences(attempt).iter().all(|(off, bound)| off <= bound);
+    match (load.is_valid() && !load.is_shared(), same) {
+        (false, _) => Verdict::Invalid,
+        (true, true) => Verdict::Agrees,
+        (true, false) => Verdict::Differs,
+    }
+}
+
+/// How far the two sides are apart at each level, and how far they may be.
+fn differences(attempt: &Attempt) -> [(Nanos, Nanos); 3] {
+    let Attempt { load, log, floor } = attempt;
+    std::array::from_fn(|i| {
+        let off = Nanos(load.response[i].0.abs_diff(log.took[i].0));
+        (off, log.took[i] / 100 + floor[i] * 2)
+    })
+}
+
+fn tell(number: usize, combination: Combination, attempt: &Attempt) -> Verdict {
+    let Combination { delay, rate, law } = combination;
+    let Attempt { load, log, .. } = attempt;
+    let verdict = judge(attempt);
+    let word = match verdict {
+        Verdict::Agrees => "agrees",
+        Verdict::Differs => "DIFFERS",
+        Verdict::Invalid => "not valid",
+    };
+    println!("{number:>3}  {delay} {rate} {law}: {word}");
+    for (i, (off, bound)) in differences(attempt).into_iter().enumerate() {
+        let (level, response, took) = (LEVELS[i], load.response[i], log.took[i]);
+        println!("       {level} {response:>8}, log {took:>8}, apart {off:>8}, bound {bound:>8}");
+    }
+    println!(
+        "       {} requests, log {}, {} out of order; lateness p99 {}; {}",
+        load.intended, log.requests, log.out_of_order, load.lateness_p99, load.noise
+    );
+    load.reasons.iter().for_each(|reason| println!("       {reason}"));
+    verdict
+}

@@ -1,0 +1,51 @@
+//! What a journal says before and after a run was killed.
+
+use std::path::Path;
+
+use super::trial_folder;
+use crate::bench::json::Value;
+
+#[cfg(test)]
+mod tests;
+
+/// Without the torn last line that a crash in the middle of writing leaves: it never counted.
+pub(super) fn complete(journal: &[u8]) -> &[u8] {
+    let end = journal.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1);
+    &journal[..end]
+}
+
+/// How many trials it tells of.
+pub(super) fn count(journal: &[u8]) -> usize {
+    journal.iter().filter(|&&byte| byte == b'\n').count()
+}
+
+/// What was lost, changed or repeated.
+pub(super) fn faults(before: &[u8], after: &[u8]) -> Vec<String> {
+    let mut faults = Vec::new();
+    if !after.starts_with(before) {
+        faults.push("the journal does not begin as it was when the runner was killed".to_owned());
+    }
+    if complete(after) != after {
+        faults.push("the journal's last line is torn".to_owned());
+    }
+    let numbers = numbers(after);
+    let expected: Vec<Option<u64>> = (1..).map(Some).take(numbers.len()).collect();
+    if numbers != expected {
+        faults.push(format!("the journal's trials are numbered {numbers:?}"));
+    }
+    faults
+}
+
+/// Trials whose files should be there and are not.
+pub(super) fn trials_without_files(journal: &[u8], results: &Path) -> Vec<String> {
+    let numbers = numbers(journal).into_iter().flatten();
+    let without = numbers.filter(|&number| !trial_folder(results, number).is_dir());
+    without.map(|number| format!("the files of trial {number} are missing")).collect()
+}
+
+/// The trials' numbers, in the order of the lines; `None` for a line without one.
+fn numbers(journal: &[u8]) -> Vec<Option<u64>> {
+    let text = String::from_utf8_lossy(journal);
+    let number = |line| Value::read(line)?.number("trial").map(|number| number as u64);
+    text.lines().map(number).collect()
+}

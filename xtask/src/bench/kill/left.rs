@@ -1,0 +1,117 @@
+//! What a run left: files to be compared, and things that should be gone.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+
+#[cfg(test)]
+mod tests;
+
+/// How deep below the mount point a run's control group may lie.
+const DEEPEST_GROUP: usize = 8;
+
+/// Every file below a folder, by its path from there.
+pub(super) fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(inner) = folders.pop() {
+        for entry in fs::read_dir(&inner).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let name = path.strip_prefix(folder).expect("it was found below").to_owned();
+                files.insert(name, fs::read(&path).unwrap_or_default());
+            }
+        }
+    }
+    files
+}
+
+pub(super) fn differences(
+    expected: &BTreeMap<PathBuf, Vec<u8>>,
+    found: &BTreeMap<PathBuf, Vec<u8>>,
+) -> Vec<String> {
+    let mut names: Vec<&PathBuf> = expected.keys().chain(found.keys()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let differs = |name: &&&PathBuf| expected.get(**name) != found.get(**name);
+    names
+        .iter()
+        .filter(differs)
+        .map(|name| {
+            let how = match (expected.get(*name), found.get(*name)) {
+                (Some(_), None) => "is missing",
+                (None, _) => "is not in the unbroken run",
+                _ => "differs from the unbroken run's",
+            };
+            format!("{} {how}", name.display())
+        })
+        .collect()
+}
+
+/// Processes, ports, control groups and temporary folders of runs that have ended.
+pub(super) fn on_machine(temporary: &Path, results: &Path, runners: &[u32]) -> Vec<String> {
+    let processes = processes(temporary).into_iter().map(|pid| format!("process {pid} is left"));
+    let ports = ports(results).into_iter().filter(|&port| answers(port));
+    let ports = ports.map(|port| format!("port {port} is still listened on"));
+    let groups = groups(Path::new("/sys/fs/cgroup"), runners).into_iter();
+    let groups = groups.map(|group| format!("control group {} is left", group.display()));
+    let entries = fs::read_dir(temporary).into_iter().flatten().flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    // Every run on a host shares it, and none removes it.
+    let folders = names.filter(|name| name != "benchwright.lock");
+    let folders = folders.map(|name| format!("temporary {name} is left"));
+    processes.chain(ports).chain(groups).chain(folders).collect()
+}
+
+/// Those that were started with our temporary folder or a folder in it.
+fn processes(temporary: &Path) -> Vec<u32> {
+    let mark = format!("TMPDIR={}", temporary.display());
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let is_marked = |pid: &u32| {
+        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environment.split(|&byte| byte == 0).any(|entry| entry.starts_with(mark.as_bytes()))
+    };
+    pids.filter(is_marked).collect()
+}
+
+/// The ports that a run's components said they listen on.
+fn ports(results: &Path) -> Vec<u16> {
+    let outputs = files(&results.join("components"));
+    outputs.values().flat_map(|output| announced(&String::from_utf8_lossy(output))).collect()
+}
+
+/// Those in lines like `ready http://127.0.0.1:36069`.
+fn announced(output: &str) -> Vec<u16> {
+    let urls = output.lines().filter_map(|line| line.strip_prefix("ready "));
+    urls.filter_map(|url| url.trim_end_matches('/').rsplit(':').next()?.trim().parse().ok())
+        .collect()
+}
+
+fn answers(port: u16) -> bool {
+    TcpStream::connect(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).is_ok()
+}
+
+/// The control groups that bear a runner's number.
+fn groups(root: &Path, runners: &[u32]) -> Vec<PathBuf> {
+    let prefixes: Vec<String> = runners.iter().map(|pid| format!("benchwright-{pid}-")).collect();
+    let mut found = Vec::new();
+    let mut folders = vec![(root.to_owned(), 0)];
+    while let Some((folder, depth)) = folders.pop() {
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                continue;
+            }
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if prefixes.iter().any(|prefix| name.starts_with(prefix)) {
+                found.push(entry.path());
+            } else if depth < DEEPEST_GROUP {
+                folders.push((entry.path(), depth + 1));
+            }
+        }
+    }
+    found
+}

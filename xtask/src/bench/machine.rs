@@ -1,0 +1,225 @@
+//! The machine under a bench: its CPUs, its time, and the processes that a bench starts.
+//!
+//! Every process started here is ended here: at the latest when what holds it is dropped.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Lines};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use measure::Nanos;
+
+use super::json::Value;
+use crate::repository;
+
+#[cfg(test)]
+mod tests;
+
+/// Where the two sides of a measurement run, and what they are.
+pub(super) struct Machine {
+    pub(super) benchwright: PathBuf,
+    /// The CPU of what is measured.
+    server: Option<u32>,
+    /// The CPU of what measures.
+    client: Option<u32>,
+}
+
+#[derive(Clone, Copy)]
+pub(super) enum Side {
+    Server,
+    Client,
+}
+
+impl Machine {
+    /// Builds what is measured, and takes the first two CPUs that this process may use.
+    pub(super) fn prepare() -> Result<Machine, String> {
+        if !repository::succeeds(repository::cargo().args(["build", "--locked", "--release"])) {
+            return Err("the release build failed".to_owned());
+        }
+        let benchwright = release_folder()?.join("benchwright");
+        let allowed = fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let allowed = allowed_cpus(&allowed);
+        let pinned = match allowed[..] {
+            _ if !is_there("taskset") => Err("there is no taskset (package util-linux)"),
+            [server, client, ..] => Ok((server, client)),
+            _ => Err("there is one CPU"),
+        };
+        let (server, client) = match pinned {
+            Ok((server, client)) => {
+                println!("server on CPU {server}, client on CPU {client}");
+                (Some(server), Some(client))
+            }
+            Err(why) => {
+                println!("not pinned, so the two sides disturb each other: {why}");
+                (None, None)
+            }
+        };
+        Ok(Machine { benchwright, server, client })
+    }
+
+    /// A command that runs on one side's CPU.
+    pub(super) fn command(&self, side: Side, program: impl AsRef<Path>) -> Command {
+        let cpu = match side {
+            Side::Server => self.server,
+            Side::Client => self.client,
+        };
+        let program = program.as_ref();
+        let Some(cpu) = cpu else { return Command::new(program) };
+        let mut command = Command::new("taskset");
+        command.args(["--cpu-list", &cpu.to_string()]).arg(program);
+        command
+    }
+}
+
+/// This chore stands in the folder `debug` of cargo's target folder, wherever that is.
+fn release_folder() -> Result<PathBuf, String> {
+    let own = std::env::current_exe().map_err(|e| format!("finding the own executable: {e}"))?;
+    let target = own.parent().and_then(Path::parent).expect("cargo puts programs in two folders");
+    Ok(target.join("release"))
+}
+
+/// The CPUs in `Cpus_allowed_list` of a process's status.
+fn allowed_cpus(status: &str) -> Vec<u32> {
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    let cpus = list.unwrap_or_default().split(',').filter_map(|range| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        Some(first.trim().parse::<u32>().ok()?..=last.trim().parse::<u32>().ok()?)
+    });
+    cpus.flatten().collect()
+}
+
+pub(super) fn is_there(program: &str) -> bool {
+    std::env::var_os("PATH").is_some_and(|path| {
+        std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+    })
+}
+
+/// A process that is ended, and waited for, when it is dropped.
+pub(super) struct Process(pub(super) Child);
+
+impl Process {
+    pub(super) fn start(command: &mut Command) -> Result<Process, String> {
+        let program = command.get_program().display().to_string();
+        command.spawn().map(Process).map_err(|error| format!("starting {program}: {error}"))
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// `benchwright reference`, ready.
+pub(super) struct Server {
+    process: Process,
+    lines: Lines<BufReader<ChildStdout>>,
+    pub(super) url: String,
+}
+
+impl Server {
+    pub(super) fn start(machine: &Machine, arguments: &[&str]) -> Result<Server, String> {
+        let mut command = machine.command(Side::Server, &machine.benchwright);
+        command.arg("reference").args(arguments).stdout(Stdio::piped());
+        let mut process = Process::start(&mut command)?;
+        let stdout = process.0.stdout.take().expect("it was piped");
+        let mut lines = BufReader::new(stdout).lines();
+        let first = lines.next().and_then(Result::ok).unwrap_or_default();
+        let url = first.strip_prefix("ready ").ok_or("the reference server did not get ready")?;
+        Ok(Server { process, lines, url: url.to_owned() })
+    }
+
+    /// Ends it gently and returns its log.
+    pub(super) fn end(mut self) -> Result<Value, String> {
+        let pid = self.process.0.id();
+        repository::succeeds(Command::new("sh").args(["-c", &format!("kill -TERM {pid}")]));
+        let log = self.lines.next().and_then(Result::ok).unwrap_or_default();
+        Value::read(&log).ok_or_else(|| format!("the reference server's log is `{log}`"))
+    }
+}
+
+/// CPU time of all children that have ended and were waited for, to 10 ms.
+pub(super) fn cpu_of_ended_children() -> Nanos {
+    own_cpu().children
+}
+
+/// What others than this bench and what it starts do meanwhile.
+///
+/// The generator's gates tell what befell the generator; this tells of both sides, and why.
+pub(super) struct Others {
+    begun: std::time::Instant,
+    all: Nanos,
+    own: Nanos,
+}
+
+impl Others {
+    pub(super) fn watch() -> Others {
+        Others { begun: now(), all: cpu_of_all(), own: own_cpu().sum() }
+    }
+
+    /// The share of one CPU that they used since then. What was started since must have ended.
+    pub(super) fn share(&self) -> f64 {
+        let all = cpu_of_all().saturating_sub(self.all);
+        let own = own_cpu().sum().saturating_sub(self.own);
+        all.saturating_sub(own).as_secs_f64() / since(self.begun).as_secs_f64()
+    }
+}
+
+/// From here on a machine is not undisturbed, and what it measured is not valid.
+pub(super) const MOST_OF_OTHERS: f64 = 0.02;
+
+/// The CPU time of a process, and that of its children that were waited for.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Cpu {
+    own: Nanos,
+    children: Nanos,
+}
+
+impl Cpu {
+    fn sum(self) -> Nanos {
+        self.own + self.children
+    }
+
+    /// The 14th to 17th field of its stat, in hundredths of a second, behind its name.
+    fn read(stat: &str) -> Option<Cpu> {
+        let (_, behind_name) = stat.rsplit_once(')')?;
+        let fields = behind_name.split_whitespace().skip(11).take(4);
+        let ticks: Vec<u64> = fields.map_while(|field| field.parse().ok()).collect();
+        let [user, system, user_of_children, system_of_children] = ticks[..] else { return None };
+        Some(Cpu {
+            own: Nanos::from_millis(10 * (user + system)),
+            children: Nanos::from_millis(10 * (user_of_children + system_of_children)),
+        })
+    }
+}
+
+fn own_cpu() -> Cpu {
+    let stat = fs::read_to_string("/proc/self/stat").expect("Linux tells a process about itself");
+    Cpu::read(&stat).expect("the kernel writes numbers")
+}
+
+/// Of every process; the kernel hands what a process used to the one that waits for it.
+fn cpu_of_all() -> Nanos {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let stats = entries.filter_map(|entry| {
+        entry.file_name().to_str()?.parse::<u32>().ok()?;
+        fs::read_to_string(entry.path().join("stat")).ok()
+    });
+    stats.filter_map(|stat| Cpu::read(&stat)).map(Cpu::sum).sum()
+}
+
+#[expect(clippy::disallowed_methods, reason = "a bench measures real time")]
+pub(super) fn now() -> std::time::Instant {
+    std::time::Instant::now()
+}
+
+pub(super) fn since(begun: std::time::Instant) -> Nanos {
+    Nanos::from_secs_f64((now() - begun).as_secs_f64())
+}
+
+#[expect(clippy::disallowed_methods, reason = "a bench waits for real processes")]
+pub(super) fn sleep(length: Nanos) {
+    std::thread::sleep(length.into());
+}

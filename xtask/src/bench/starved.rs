@@ -1,0 +1,289 @@
+//! Does the generator notice that it is starved? It is given too little CPU in two ways, and the
+//! reference server tells whether its requests really came late. Left alone, it must not complain.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use measure::Nanos;
+
+use super::load::{self, Load};
+use super::machine::{Machine, Others, Process, Server, Side};
+use crate::repository;
+
+#[cfg(test)]
+mod tests;
+
+/// From here on a generator that calls itself punctual is wrong.
+const LATE: Nanos = Nanos::from_millis(1);
+const BUSY_LOOPS: usize = 3;
+/// The kernel's usual period; a twentieth of it is the quota.
+const PERIOD_US: u64 = 100_000;
+const QUOTA_US: u64 = PERIOD_US / 20;
+/// Of all undisturbed trials.
+const MOST_REFUSED: usize = 1;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Way {
+    /// A CPU quota of 5 %.
+    Quota,
+    /// Three busy loops on the generator's CPU.
+    BusyLoops,
+    Undisturbed,
+}
+
+/// One load, and how late the server says it was.
+struct Trial {
+    load: Load,
+    late_p99: Nanos,
+}
+
+/// Runs `starved` trials of each way of starving and `undisturbed` ones, and says whether all were
+/// judged rightly.
+pub(super) fn run(
+    machine: &Machine,
+    script: &Path,
+    starved: usize,
+    undisturbed: usize,
+) -> Result<bool, String> {
+    let quota = quota(machine, script, starved)?;
+    let busy = ways(machine, script, Way::BusyLoops, None, starved)?;
+    let alone = alone(machine, script, undisturbed)?;
+    Ok(quota && busy && alone)
+}
+
+/// Without a control group there is nothing to show; continuous integration must have one.
+fn quota(machine: &Machine, script: &Path, trials: usize) -> Result<bool, String> {
+    match Quota::make() {
+        Ok(quota) => ways(machine, script, Way::Quota, Some(&quota), trials),
+        Err(why) => {
+            println!("skipped: a CPU quota of 5 %: needs a writable control group: {why}");
+            Ok(!repository::in_ci())
+        }
+    }
+}
+
+fn ways(
+    machine: &Machine,
+    script: &Path,
+    way: Way,
+    quota: Option<&Quota>,
+    trials: usize,
+) -> Result<bool, String> {
+    println!(
+        "\n{way}: to be refused whenever the server's log says late by more than {LATE} (p99)"
+    );
+    let mut verdicts = Vec::new();
+    for number in 1..=trials {
+        let trial = measure(machine, script, way, quota)?;
+        let verdict = judge_starved(&trial);
+        tell(
+            number,
+            &trial,
+            match verdict {
+                Starved::Refused => "refused",
+                Starved::Missed => "MISSED",
+                Starved::Punctual => "was punctual all the same",
+            },
+        );
+        verdicts.push(verdict);
+    }
+    let count = |verdict| verdicts.iter().filter(|v| **v == verdict).count();
+    let (refused, missed) = (count(Starved::Refused), count(Starved::Missed));
+    println!("{refused} refused, {missed} missed, of {trials}");
+    if refused + missed == 0 {
+        println!("none of them was late, so nothing was shown");
+    }
+    Ok(missed == 0 && 0 < refused)
+}
+
+fn alone(machine: &Machine, script: &Path, trials: usize) -> Result<bool, String> {
+    println!(
+        "\n{}: at most {MOST_REFUSED} refused, and that by the hiccup meter",
+        Way::Undisturbed
+    );
+    let mut verdicts = Vec::new();
+    for number in 1..=trials {
+        let trial = measure(machine, script, Way::Undisturbed, None)?;
+        let verdict = judge_undisturbed(&trial.load);
+        let word = match verdict {
+            Undisturbed::Accepted => "accepted",
+            Undisturbed::Explained => "refused, and the machine did pause",
+            Undisturbed::Unexplained => "REFUSED WITHOUT REASON",
+            Undisturbed::Shared => "refused, but others were at work: no undisturbed trial",
+        };
+        tell(number, &trial, word);
+        verdicts.push(verdict);
+    }
+    let count = |verdict| verdicts.iter().filter(|v| **v == verdict).count();
+    let (explained, unexplained) = (count(Undisturbed::Explained), count(Undisturbed::Unexplained));
+    let (undisturbed, wanted) = (trials - count(Undisturbed::Shared), enough(trials));
+    println!("{undisturbed} of {trials} undisturbed (at least {wanted}): {explained} refused with");
+    println!("a reason (at most {MOST_REFUSED}), {unexplained} without");
+    Ok(wanted <= undisturbed && explained <= MOST_REFUSED && unexplained == 0)
+}
+
+fn measure(
+    machine: &Machine,
+    script: &Path,
+    way: Way,
+    quota: Option<&Quota>,
+) -> Result<Trial, String> {
+    // At this rate the hybrid timer needs more of its CPU than three competitors leave it.
+    let rate = if way == Way::BusyLoops { "10k/s" } else { "1k/s" };
+    let others = Others::watch();
+    let server = Server::start(machine, &["--delay", "1ms", "--numbered-rate", rate])?;
+    let loops = if way == Way::BusyLoops { BUSY_LOOPS } else { 0 };
+    let loops: Vec<Process> = (0..loops).map(|_| busy_loop(machine)).collect::<Result<_, _>>()?;
+    let mut command = match quota {
+        Some(quota) => quota.command(machine),
+        None => machine.command(Side::Client, &machine.benchwright),
+    };
+    command.args(["load", &server.url, "--rate", rate, "--arrivals", "constant"]);
+    command.args(["--shards", "1", "--connections", "256", "--duration", "3s"]);
+    command.arg("--script").arg(script);
+    let load = Load::run(&mut command)?;
+    drop(loops);
+    let log = server.end()?;
+    let late_p99 = load::time(&log, "late_p99_ns").ok_or("the server's log tells no lateness")?;
+    Ok(Trial { load: load.beside(&others), late_p99 })
+}
+
+/// It ends with this chore, however that ends.
+fn busy_loop(machine: &Machine) -> Result<Process, String> {
+    let mut command = machine.command(Side::Client, "sh");
+    command.args(["-c", "while kill -0 $PPID; do :; done"]);
+    Process::start(command.stderr(Stdio::null()))
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Starved {
+    /// Exit 3, and a gate is named.
+    Refused,
+    Missed,
+    /// By the server's log; whatever the generator says of itself then is not wrong.
+    Punctual,
+}
+
+fn judge_starved(trial: &Trial) -> Starved {
+    let refused = trial.load.exit == Some(3) && !trial.load.gates.is_empty();
+    match () {
+        () if trial.late_p99 <= LATE => Starved::Punctual,
+        () if refused && !trial.load.reasons.is_empty() => Starved::Refused,
+        () => Starved::Missed,
+    }
+}
+
+/// Of all trials, those that have to be undisturbed.
+fn enough(trials: usize) -> usize {
+    trials * 3 / 4
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Undisturbed {
+    Accepted,
+    /// The hiccup meter saw a pause at least as long as what the generator is blamed for.
+    Explained,
+    Unexplained,
+    /// Others used the machine, which that meter overtakes: it shows nothing either way.
+    Shared,
+}
+
+fn judge_undisturbed(load: &Load) -> Undisturbed {
+    match () {
+        () if load.is_valid() => Undisturbed::Accepted,
+        () if load.is_shared() => Undisturbed::Shared,
+        () if load.gates.iter().any(|gate| gate == "lost") => Undisturbed::Unexplained,
+        () if load.gates.iter().any(|gate| gate == "disturbed") => Undisturbed::Explained,
+        () if load.lateness_p99 <= load.noise.hiccup_max => Undisturbed::Explained,
+        () => Undisturbed::Unexplained,
+    }
+}
+
+fn tell(number: usize, trial: &Trial, word: &str) {
+    let Trial { load, late_p99 } = trial;
+    let exit = load.exit.map_or("by a signal".to_owned(), |code| code.to_string());
+    println!(
+        "{number:>3}  server says late p99 {late_p99:>8}, generator {:>8}; exit {exit}: {word}",
+        load.lateness_p99
+    );
+    println!("       {}", load.noise);
+    load.reasons.iter().for_each(|reason| println!("       {reason}"));
+}
+
+impl std::fmt::Display for Way {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Way::Quota => "a CPU quota of 5 %",
+            Way::BusyLoops => "three busy loops on its CPU",
+            Way::Undisturbed => "undisturbed",
+        })
+    }
+}
+
+/// A control group of our own with a CPU quota, removed in the end.
+struct Quota(PathBuf);
+
+impl Quota {
+    /// In version 2 of the kernel's interface, else in version 1.
+    fn make() -> Result<Quota, String> {
+        let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+        let two = [("cpu.max", format!("{QUOTA_US} {PERIOD_US}"))];
+        let one = [
+            ("cpu.cfs_period_us", PERIOD_US.to_string()),
+            ("cpu.cfs_quota_us", QUOTA_US.to_string()),
+        ];
+        let mut refused = Vec::new();
+        for (group, files) in [(version_2(&own), &two[..]), (version_1(&own), &one[..])] {
+            let Some(group) = group else { continue };
+            match Quota::limit(&group, files) {
+                Ok(quota) => return Ok(quota),
+                Err(error) => refused.push(format!("{}: {error}", group.display())),
+            }
+        }
+        Err(if refused.is_empty() { "none is mounted".to_owned() } else { refused.join("; ") })
+    }
+
+    fn limit(group: &Path, files: &[(&str, String)]) -> std::io::Result<Quota> {
+        fs::create_dir_all(group)?;
+        let quota = Quota(group.to_owned());
+        for (name, value) in files {
+            fs::write(group.join(name), value)?;
+        }
+        Ok(quota)
+    }
+
+    /// The generator, which enters the group before it begins.
+    fn command(&self, machine: &Machine) -> Command {
+        let mut command = machine.command(Side::Client, "sh");
+        let enter = "echo $$ >\"$0\"/cgroup.procs && exec \"$@\"";
+        command.args(["-c", enter]).arg(&self.0).arg(&machine.benchwright);
+        command
+    }
+}
+
+impl Drop for Quota {
+    fn drop(&mut self) {
+        // It is empty, unless somebody else entered it.
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+const GROUP: &str = "benchwright-bench";
+
+fn version_2(own: &str) -> Option<PathBuf> {
+    let path = own.lines().find_map(|line| line.strip_prefix("0::/"))?;
+    let root = Path::new("/sys/fs/cgroup");
+    root.join("cgroup.controllers").exists().then(|| root.join(path).join(GROUP))
+}
+
+fn version_1(own: &str) -> Option<PathBuf> {
+    own.lines().find_map(|line| {
+        let mut fields = line.splitn(3, ':');
+        let controllers = fields.nth(1)?;
+        let path = fields.next()?.trim_start_matches('/');
+        let is_cpu = controllers.split(',').any(|controller| controller == "cpu");
+        let mounted = Path::new("/sys/fs/cgroup").join(controllers).join(path);
+        is_cpu.then(|| mounted.join(GROUP))
+    })
+}

@@ -156,5 +156,10 @@ fn tell(number: usize, combination: Combination, attempt: &Attempt) -> Verdict {
         load.intended, log.requests, log.out_of_order, load.lateness_p99, load.noise
     );
     load.reasons.iter().for_each(|reason| println!("       {reason}"));
+    if load.is_shared() {
+        println!(
+            "       others were at work: the two sides did not have the machine to themselves"
+        );
+    }
     verdict
 }

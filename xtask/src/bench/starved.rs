@@ -118,8 +118,10 @@ fn alone(machine: &Machine, script: &Path, trials: usize) -> Result<bool, String
     let count = |verdict| verdicts.iter().filter(|v| **v == verdict).count();
     let (explained, unexplained) = (count(Undisturbed::Explained), count(Undisturbed::Unexplained));
     let (undisturbed, wanted) = (trials - count(Undisturbed::Shared), enough(trials));
-    println!("{undisturbed} of {trials} undisturbed (at least {wanted}): {explained} refused with");
-    println!("a reason (at most {MOST_REFUSED}), {unexplained} without");
+    println!(
+        "{undisturbed} of {trials} count (at least {wanted}): {explained} refused with a reason (at \
+         most {MOST_REFUSED}), {unexplained} without"
+    );
     Ok(wanted <= undisturbed && explained <= MOST_REFUSED && unexplained == 0)
 }
 

@@ -38,7 +38,7 @@ fn from_an_invalid_attempt_nothing_is_concluded() {
     let load = Load { gates: vec!["late".to_owned()], ..attempt(9_000, 100).load };
     assert_eq!(judge(&Attempt { load, ..attempt(9_000, 100) }), Verdict::Invalid);
     let mut shared = attempt(1_000, 100);
-    shared.load.noise.others_share = 0.03;
+    shared.load.noise.others_share = 0.05;
     assert_eq!(judge(&shared), Verdict::Invalid);
 }
 

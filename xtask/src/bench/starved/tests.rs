@@ -24,7 +24,7 @@ fn a_refusal_is_explained_by_a_pause_as_long_as_the_lateness() {
     assert_eq!(judge_undisturbed(&load(3, &["late"], 501)), Undisturbed::Unexplained);
     assert_eq!(judge_undisturbed(&load(3, &["disturbed"], 501)), Undisturbed::Explained);
     let mut shared = load(3, &["late"], 501);
-    shared.noise.others_share = 0.03;
+    shared.noise.others_share = 0.05;
     assert_eq!(judge_undisturbed(&shared), Undisturbed::Shared);
     let both = ["disturbed", "lost"];
     assert_eq!(judge_undisturbed(&load(3, &both, 0)), Undisturbed::Unexplained);

@@ -312,14 +312,14 @@ fn shipped_specs_plan() {
     "#]].assert_eq(&plan("hello.yaml", None));
     expect![[r#"
         hotel-max-throughput · local · roles: sut = CPU 0, load = CPU 1 · at most 30 trials, 3 min 30 s
-        system    hotel ×1 · hotel may use 0.3 CPUs
+        system    hotel ×1 · hotel may use 0.2 CPUs
         load      64 connections, Poisson arrivals, hotel-mixed.lua
-        search    sweep from 60 % of what a closed loop completes in a short probe, step 5 %; stop: no new maximum (by more than 1 %) in 6 loads
+        search    sweep from 80 % of what a closed loop completes in a short probe, step 5 %; stop: no new maximum (by more than 1 %) in 6 loads
         trial     reset → warm up 1 s → measure 5 s → drain ≤ 1 s
         seed      6200346834173954307
         time      7 s per trial; 7 to 30 trials: 49 s to 3 min 30 s
         first, to find the first load:
-          start    hotel: benchwright app hotel all-in-one --listen 127.0.0.1:0 · at most 0.3 CPUs · ready within 30 s
+          start    hotel: benchwright app hotel all-in-one --listen 127.0.0.1:0 · at most 0.2 CPUs · ready within 30 s
           ask      GET http://hotel/healthz → 200
           ask      GET http://hotel/healthz → 200, `ok` in it
           ask      GET http://hotel/hotels?inDate=2015-04-09&outDate=2015-04-10&lat=38.0235&lon=-122.095 → 200, `"id":"39"` in it
@@ -341,14 +341,14 @@ fn shipped_specs_plan() {
     "#]].assert_eq(&plan("hotel.yaml", None));
     expect![[r#"
         hotel-max-throughput · profile ci · local · roles: sut = CPU 0, load = CPU 1 · at most 20 trials, 16 s
-        system    hotel ×1 · hotel may use 0.3 CPUs
+        system    hotel ×1 · hotel may use 0.2 CPUs
         load      64 connections, Poisson arrivals, hotel-mixed.lua
-        search    sweep from 60 % of what a closed loop completes in a short probe, step 20 %; stop: no new maximum (by more than 1 %) in 2 loads
+        search    sweep from 80 % of what a closed loop completes in a short probe, step 20 %; stop: no new maximum (by more than 1 %) in 2 loads
         trial     reset → warm up 200 ms → measure 400 ms → drain ≤ 200 ms
         seed      6200346834173954307
         time      0.8 s per trial; 3 to 20 trials: 2.4 s to 16 s
         first, to find the first load:
-          start    hotel: benchwright app hotel all-in-one --listen 127.0.0.1:0 · at most 0.3 CPUs · ready within 30 s
+          start    hotel: benchwright app hotel all-in-one --listen 127.0.0.1:0 · at most 0.2 CPUs · ready within 30 s
           ask      GET http://hotel/healthz → 200
           ask      GET http://hotel/healthz → 200, `ok` in it
           ask      GET http://hotel/hotels?inDate=2015-04-09&outDate=2015-04-10&lat=38.0235&lon=-122.095 → 200, `"id":"39"` in it
@@ -370,14 +370,14 @@ fn shipped_specs_plan() {
     "#]].assert_eq(&plan("hotel.yaml", Some("ci")));
     expect![[r#"
         hotel-max-throughput · profile guide_rule · local · roles: sut = CPU 0, load = CPU 1 · at most 30 trials, 3 min 30 s
-        system    hotel ×1 · hotel may use 0.3 CPUs
+        system    hotel ×1 · hotel may use 0.2 CPUs
         load      64 connections, Poisson arrivals, hotel-mixed.lua
-        search    sweep from 60 % of what a closed loop completes in a short probe, step 5 %; stop: no new maximum in 6 loads
+        search    sweep from 80 % of what a closed loop completes in a short probe, step 5 %; stop: no new maximum in 6 loads
         trial     reset → warm up 1 s → measure 5 s → drain ≤ 1 s
         seed      6200346834173954307
         time      7 s per trial; 7 to 30 trials: 49 s to 3 min 30 s
         first, to find the first load:
-          start    hotel: benchwright app hotel all-in-one --listen 127.0.0.1:0 · at most 0.3 CPUs · ready within 30 s
+          start    hotel: benchwright app hotel all-in-one --listen 127.0.0.1:0 · at most 0.2 CPUs · ready within 30 s
           ask      GET http://hotel/healthz → 200
           ask      GET http://hotel/healthz → 200, `ok` in it
           ask      GET http://hotel/hotels?inDate=2015-04-09&outDate=2015-04-10&lat=38.0235&lon=-122.095 → 200, `"id":"39"` in it

@@ -1,4 +1,7 @@
 //! The answer of a run: the document that `benchwright run --json` prints, kept as `answer.json`.
+//!
+//! The two differ in one field: a kept answer names its report relative to its own folder, so that
+//! it says the same wherever that lies.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +26,8 @@ pub struct Answer {
     /// Which stop rule ended the search, or why it ended without one.
     pub stopped_by: String,
     pub trials: Vec<Entry>,
-    /// Where the report stands, relative to where the command ran.
+    /// Where the report stands: as printed, relative to where the command ran; as kept, relative to
+    /// the results directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub report: Option<String>,
 }

@@ -217,10 +217,7 @@ impl Scratch {
     pub(crate) fn remains(&self) -> Vec<String> {
         let mut remains = Vec::new();
         for entry in std::fs::read_dir(self.path().join("tmp")).unwrap().flatten() {
-            let name = entry.file_name().into_string().unwrap();
-            if name != "benchwright.lock" {
-                remains.push(name);
-            }
+            remains.push(entry.file_name().into_string().unwrap());
         }
         remains.extend(groups(Path::new("/sys/fs/cgroup"), 4));
         let temporary = format!("TMPDIR={}", self.path().display());

@@ -27,6 +27,12 @@ pub trait Backend {
     /// started yet.
     fn prepare(&mut self, resolved: &Resolved) -> Result<Environment, Stop>;
 
+    /// What of the spec cannot be kept here, in words, and what to do about it. Asked once, after
+    /// `prepare`; each trial carries it as a warning.
+    fn caveats(&mut self, _resolved: &Resolved) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Keeps what components print under this folder, as far as there is anything to keep.
     fn keep_output(&mut self, _folder: &Path) {}
 

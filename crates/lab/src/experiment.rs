@@ -62,7 +62,8 @@ pub fn run(
         Directory::create(&path, &manifest).map_err(|error| Error::Question(error.into()))?;
     directory.write("spec.yaml", resolved.to_yaml().as_bytes())?;
     directory.write_environment(&environment)?;
-    Run { resolved, host, directory, manifest }.go(&mut *backend, progress)
+    let caveats = backend.caveats(resolved);
+    Run { resolved, host, directory, manifest, caveats }.go(&mut *backend, progress)
 }
 
 /// Continues what an earlier run left, with the spec that it resolved.
@@ -77,7 +78,8 @@ pub fn resume(dir: &Path, host: &Host, progress: &mut dyn Progress) -> Result<En
     backend.prepare(&resolved).map_err(|stop| refused(stop, &mut *backend))?;
     let manifest = Manifest { state: State::Open, ..earlier };
     directory.write_manifest(&manifest)?;
-    Run { resolved: &resolved, host, directory, manifest }.go(&mut *backend, progress)
+    let caveats = backend.caveats(&resolved);
+    Run { resolved: &resolved, host, directory, manifest, caveats }.go(&mut *backend, progress)
 }
 
 /// What comes next, by the journal alone.
@@ -241,11 +243,16 @@ struct Run<'a> {
     host: &'a Host,
     directory: Directory,
     manifest: Manifest,
+    /// What of the spec is not kept on this host.
+    caveats: Vec<String>,
 }
 
 impl Run<'_> {
     fn go(self, backend: &mut dyn Backend, progress: &mut dyn Progress) -> Result<Ended, Error> {
         progress.event(&Event::Began { headline: plan::headline(self.resolved) });
+        for caveat in &self.caveats {
+            progress.event(&Event::Notice(caveat.clone()));
+        }
         let mut journal = self.directory.journal()?;
         if let Some(entry) = journal.last() {
             let text = format!("continued after trial {}", entry.trial);
@@ -311,7 +318,7 @@ impl Run<'_> {
             reasons: judged.reasons,
             observed: judged.observed,
             findings: judged.findings,
-            warnings: judged.warnings,
+            warnings: [&self.caveats[..], &judged.warnings].concat(),
             ..self.entry(trial)
         };
         (entry, files::of(observation))

@@ -103,15 +103,9 @@ impl Local {
         fs::create_dir_all(&self.folder)
             .with_context(|| format!("making {}", self.folder.display()))?;
         let folder = self.folder.clone();
-        let limit = component.cpu_limit;
         let confinement = self.confinement();
-        if limit.is_some() && !confinement.can_limit() {
-            return Err(anyhow!(
-                "`{}` has a CPU limit, which cannot be kept here ({confinement}); remove \
-                 cpu_limit, or run with control groups",
-                component.name
-            ));
-        }
+        // What cannot be kept was told as a caveat.
+        let limit = component.cpu_limit.filter(|_| confinement.can_limit());
         let group = confinement
             .group(&component.name, cpus.as_ref(), limit)
             .with_context(|| format!("making the control group of `{}`", component.name))?;
@@ -181,6 +175,23 @@ impl Backend for Local {
         environment.roles =
             self.roles.iter().map(|(role, cpus)| ((*role).to_owned(), cpus.to_string())).collect();
         Ok(environment)
+    }
+
+    fn caveats(&mut self, resolved: &Resolved) -> Vec<String> {
+        let confinement = self.confinement();
+        if confinement.can_limit() {
+            return Vec::new();
+        }
+        let limited = resolved.spec.sut.deploy.iter().filter_map(|step| {
+            let limit = step.cpu_limit()?;
+            Some(format!(
+                "`{}` runs without its CPU limit of {}: {confinement}; run as root or in a \
+                 delegated control group to have it kept",
+                step.name(),
+                limit.0
+            ))
+        });
+        limited.collect()
     }
 
     fn keep_output(&mut self, folder: &Path) {

@@ -25,9 +25,19 @@ const LEAST_QUOTA_US: f64 = 1_000.0;
 /// The means of confinement on this host, with the group of the run already made.
 #[derive(Debug)]
 pub(crate) enum Confinement {
-    V2 { run: PathBuf },
-    V1 { cpu: PathBuf, cpuacct: PathBuf, cpuset: PathBuf },
-    Affinity { why: String },
+    /// With `cpuset` or without: sessions of users are often given the others only.
+    V2 {
+        run: PathBuf,
+        cpuset: bool,
+    },
+    V1 {
+        cpu: PathBuf,
+        cpuacct: PathBuf,
+        cpuset: PathBuf,
+    },
+    Affinity {
+        why: String,
+    },
 }
 
 /// What `/proc/self/cgroup` says.
@@ -58,17 +68,17 @@ impl Confinement {
         cpu_limit: Option<f64>,
     ) -> io::Result<Group> {
         match self {
-            Confinement::V2 { run } => {
+            Confinement::V2 { run, cpuset } => {
                 let folder = run.join(name);
                 make(&folder)?;
-                if let Some(cpus) = cpus {
+                if let Some(cpus) = cpus.filter(|_| *cpuset) {
                     write(&folder, "cpuset.cpus", &cpus.to_string())?;
                 }
                 if let Some((quota, period)) = cpu_limit.map(quota) {
                     write(&folder, "cpu.max", &format!("{quota} {period}"))?;
                 }
                 let usage = Usage::Stat(folder.join("cpu.stat"));
-                Ok(Group { folders: vec![folder], usage })
+                Ok(Group { folders: vec![folder], usage, pins: *cpuset })
             }
             Confinement::V1 { cpu, cpuacct, cpuset } => {
                 let [cpu, cpuacct, cpuset] = [cpu, cpuacct, cpuset].map(|run| run.join(name));
@@ -90,10 +100,10 @@ impl Confinement {
                     folders.insert(0, cpu);
                 }
                 let usage = Usage::Nanos(cpuacct.join("cpuacct.usage"));
-                Ok(Group { folders, usage })
+                Ok(Group { folders, usage, pins: true })
             }
             Confinement::Affinity { .. } => {
-                Ok(Group { folders: Vec::new(), usage: Usage::Process })
+                Ok(Group { folders: Vec::new(), usage: Usage::Process, pins: false })
             }
         }
     }
@@ -106,7 +116,7 @@ impl Confinement {
     /// Removes the run's own groups, once their components are gone.
     pub(crate) fn remove(&self) {
         match self {
-            Confinement::V2 { run } => drop(remove(run)),
+            Confinement::V2 { run, .. } => drop(remove(run)),
             Confinement::V1 { cpu, cpuacct, cpuset } => {
                 for run in [cpu, cpuacct, cpuset] {
                     remove(run);
@@ -121,7 +131,12 @@ impl Confinement {
 impl std::fmt::Display for Confinement {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Confinement::V2 { .. } => write!(f, "cgroup v2 (cpu, cpuset), quota period 10 ms"),
+            Confinement::V2 { cpuset: true, .. } => {
+                write!(f, "cgroup v2 (cpu, cpuset), quota period 10 ms")
+            }
+            Confinement::V2 { cpuset: false, .. } => {
+                write!(f, "cgroup v2 (cpu) and affinity, quota period 10 ms")
+            }
             Confinement::V1 { .. } => {
                 write!(f, "cgroup v1 (cpu, cpuacct, cpuset), quota period 10 ms")
             }
@@ -135,6 +150,8 @@ impl std::fmt::Display for Confinement {
 pub(crate) struct Group {
     folders: Vec<PathBuf>,
     usage: Usage,
+    /// Whether the group itself keeps its processes on their CPUs.
+    pins: bool,
 }
 
 #[derive(Debug)]
@@ -155,8 +172,9 @@ impl Group {
         self.folders.iter().map(open).collect()
     }
 
-    pub(crate) fn is_affinity(&self) -> bool {
-        self.folders.is_empty()
+    /// Whether the group itself keeps its processes on their CPUs; else affinity must.
+    pub(crate) fn pins(&self) -> bool {
+        self.pins
     }
 
     /// CPU time used so far, in nanoseconds: of the group, or of process `pid`.
@@ -204,16 +222,18 @@ fn process_ns(pid: u32) -> Option<u64> {
 
 fn version_2(root: &Path, own: &str, name: &str) -> Result<Confinement, String> {
     let refused = |error: io::Error| format!("cgroup v2: {}", plain(&error));
-    let mut last = "cgroup v2: the controllers cpu and cpuset are not available".to_owned();
+    let mut last = "cgroup v2: the controller cpu is not available".to_owned();
     for parent in parents_v2(root, own) {
-        let controllers = fs::read_to_string(parent.join("cgroup.controllers")).unwrap_or_default();
-        if !["cpu", "cpuset"].iter().all(|c| controllers.split_whitespace().any(|has| has == *c)) {
+        let offered = words(&parent.join("cgroup.controllers"));
+        if !offered.iter().any(|word| word == "cpu") {
             continue;
         }
+        let cpuset = offered.iter().any(|word| word == "cpuset");
         let run = parent.join(name);
-        let made = enable(&parent).and_then(|()| make(&run)).and_then(|()| enable(&run));
+        let made =
+            enable(&parent, cpuset).and_then(|()| make(&run)).and_then(|()| enable(&run, cpuset));
         match made {
-            Ok(()) => return Ok(Confinement::V2 { run }),
+            Ok(()) => return Ok(Confinement::V2 { run, cpuset }),
             Err(error) => {
                 remove(&run);
                 last = refused(error);
@@ -224,13 +244,19 @@ fn version_2(root: &Path, own: &str, name: &str) -> Result<Confinement, String> 
 }
 
 /// Children get the controllers that their parent hands on.
-fn enable(folder: &Path) -> io::Result<()> {
-    let handed = fs::read_to_string(folder.join("cgroup.subtree_control")).unwrap_or_default();
-    let has = |controller: &str| handed.split_whitespace().any(|word| word == controller);
-    match has("cpu") && has("cpuset") {
-        true => Ok(()),
-        false => write(folder, "cgroup.subtree_control", "+cpu +cpuset"),
+fn enable(folder: &Path, cpuset: bool) -> io::Result<()> {
+    let handed = words(&folder.join("cgroup.subtree_control"));
+    let has = |controller: &str| handed.iter().any(|word| word == controller);
+    match (has("cpu"), has("cpuset") || !cpuset) {
+        (true, true) => Ok(()),
+        _ if cpuset => write(folder, "cgroup.subtree_control", "+cpu +cpuset"),
+        _ => write(folder, "cgroup.subtree_control", "+cpu"),
     }
+}
+
+fn words(file: &Path) -> Vec<String> {
+    let text = fs::read_to_string(file).unwrap_or_default();
+    text.split_whitespace().map(str::to_owned).collect()
 }
 
 fn version_1(root: &Path, own: &str, name: &str) -> Result<Confinement, String> {

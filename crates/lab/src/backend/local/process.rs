@@ -18,7 +18,7 @@ use crate::spec::Cpus;
 /// own, so that Ctrl-C reaches only us, and the kernel kills it when we die.
 pub(crate) fn spawn(mut command: Command, group: &Group, cpus: Option<&Cpus>) -> io::Result<Child> {
     let mut entrances: Vec<File> = group.entrances()?;
-    let affinity = cpus.filter(|_| group.is_affinity()).map(affinity).transpose()?;
+    let affinity = cpus.filter(|_| !group.pins()).map(affinity).transpose()?;
     let parent = getpid();
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let prepare = move || {

@@ -63,6 +63,29 @@ fn version_2_makes_a_group_for_each_component() {
     );
 }
 
+/// What systemd gives to the sessions of users.
+#[test]
+fn version_2_without_cpuset_keeps_limits_and_leaves_pinning_to_affinity() {
+    let tree = Tree::new(&[
+        ("cgroup.controllers", "cpu memory pids"),
+        ("cgroup.subtree_control", "cpu memory pids"),
+    ]);
+    check(
+        &tree,
+        "0::/\n",
+        expect![[r#"
+        cgroup v2 (cpu) and affinity, quota period 10 ms
+        1 folders
+        benchwright-7-9/cgroup.subtree_control = +cpu
+        benchwright-7-9/hotel/cpu.max = 3000 10000
+        cgroup.controllers = cpu memory pids
+        cgroup.subtree_control = cpu memory pids
+    "#]],
+    );
+    let confinement = Confinement::find(tree.0.path(), "0::/\n", "benchwright-7-9");
+    assert!(!confinement.group("hotel", None, None).unwrap().pins());
+}
+
 /// A group that cannot hand on controllers (here: has none) is passed over for the one above it.
 #[test]
 fn version_2_takes_the_nearest_group_that_is_delegated() {
@@ -133,9 +156,9 @@ fn without_control_groups_affinity_is_left_and_said() {
         &Tree::new(&[]),
         "",
         expect![[r#"
-        affinity only: cgroup v2: the controllers cpu and cpuset are not available; cgroup v1: the controller cpu is not mounted
-        0 folders
-    "#]],
+            affinity only: cgroup v2: the controller cpu is not available; cgroup v1: the controller cpu is not mounted
+            0 folders
+        "#]],
     );
 }
 
@@ -143,7 +166,7 @@ fn without_control_groups_affinity_is_left_and_said() {
 fn usage_is_read_in_nanoseconds() {
     let tree =
         Tree::new(&[("cpu.stat", "usage_usec 1500\nuser_usec 1\n"), ("cpuacct.usage", "77\n")]);
-    let group = |usage| Group { folders: Vec::new(), usage };
+    let group = |usage| Group { folders: Vec::new(), usage, pins: false };
     let path = |name: &str| tree.0.path().join(name);
     assert_eq!(group(Usage::Stat(path("cpu.stat"))).usage_ns(0), Some(1_500_000));
     assert_eq!(group(Usage::Nanos(path("cpuacct.usage"))).usage_ns(0), Some(77));

@@ -23,8 +23,13 @@ pub trait Backend {
 
     fn pause(&mut self, length: Nanos) -> Result<(), Stop>;
 
-    /// Looks whether the experiment can run here at all, and describes the machine. Nothing is
-    /// started yet.
+    /// Whether the question can be asked here; nothing is started or written for it, so it is asked
+    /// before the host is taken.
+    fn accept(&mut self, _resolved: &Resolved) -> Result<(), Stop> {
+        Ok(())
+    }
+
+    /// Finds out what this place offers, and describes it. Nothing is started yet.
     fn prepare(&mut self, resolved: &Resolved) -> Result<Environment, Stop>;
 
     /// What of the spec cannot be kept here, in words, and what to do about it. Asked once, after

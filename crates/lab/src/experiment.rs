@@ -53,8 +53,9 @@ pub fn run(
     host: &Host,
     progress: &mut dyn Progress,
 ) -> Result<Ended, Error> {
-    let _lock = take_over(resolved, host, progress)?;
     let mut backend = backend(resolved, host);
+    backend.accept(resolved).map_err(fatal)?;
+    let _lock = take_over(resolved, host, progress)?;
     let environment = backend.prepare(resolved).map_err(|stop| refused(stop, &mut *backend))?;
     let manifest = manifest(resolved, host)?;
     let path = out.unwrap_or_else(|| host::default_folder(&resolved.spec.name));
@@ -71,8 +72,9 @@ pub fn resume(dir: &Path, host: &Host, progress: &mut dyn Progress) -> Result<En
     let directory = Directory::open(dir).map_err(|error| Error::Question(error.into()))?;
     let earlier = directory.manifest().map_err(|error| Error::Question(error.into()))?;
     let resolved = resolved_of(&directory, &earlier)?;
-    let _lock = take_over(&resolved, host, progress)?;
     let mut backend = backend(&resolved, host);
+    backend.accept(&resolved).map_err(fatal)?;
+    let _lock = take_over(&resolved, host, progress)?;
     let manifest = manifest(&resolved, host)?;
     same_question(&earlier, &manifest)?;
     backend.prepare(&resolved).map_err(|stop| refused(stop, &mut *backend))?;

@@ -69,6 +69,28 @@ fn the_hotel_experiment_finds_its_maximum() {
 }
 
 #[test]
+fn instances_are_measured_each_and_merged_exactly() {
+    let _machine = machine();
+    let scratch = Scratch::new();
+    let mut command = hotel(&scratch);
+    command.args(["--set", "sut.instances=2", "--set", "budget.trials=1"]);
+    let ran = run_while(&mut command, |_| {});
+    let out = scratch.path().join("out");
+    let entries = journal(&out);
+    assert_eq!(entries.len(), 2, "a probe and a trial: {ran:#?}");
+    let text = std::fs::read(out.join("trials/2/load.json")).unwrap();
+    let load: Value = serde_json::from_slice(&text).unwrap();
+    let targets = load["targets"].as_array().unwrap();
+    assert_eq!(targets.len(), 2);
+    for figure in ["/counts/intended", "/counts/completed", "/response_time/count"] {
+        let sum: u64 = targets.iter().map(|t| t.pointer(figure).unwrap().as_u64().unwrap()).sum();
+        assert_eq!(load.pointer(figure).unwrap().as_u64(), Some(sum), "{figure}");
+    }
+    let cpu = entries[1]["observed"]["cpu"].as_object().unwrap();
+    assert!(cpu.contains_key("hotel-1") && cpu.contains_key("hotel-2"), "{cpu:?}");
+}
+
+#[test]
 fn a_stop_rule_that_is_never_reached_is_no_answer() {
     let _machine = machine();
     let scratch = Scratch::new();
@@ -101,6 +123,8 @@ fn ctrl_c_in_any_stage_brings_everything_down_and_resume_finishes() {
             continue; // Interrupted before there was anything to keep.
         }
         assert_eq!(check_answer(&ran)["verdict"], "interrupted");
+        let last = ran.stderr.trim_end().lines().last().unwrap_or_default();
+        assert!(last.contains("benchwright resume out"), "it says how to go on: {last}");
         assert!(out.join("report.html").exists(), "a partial report");
         if after == 1_600 {
             let before = journal(&out);

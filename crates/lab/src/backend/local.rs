@@ -166,10 +166,13 @@ impl Backend for Local {
         }
     }
 
-    fn prepare(&mut self, resolved: &Resolved) -> Result<Environment, Stop> {
+    fn accept(&mut self, resolved: &Resolved) -> Result<(), Stop> {
         self.roles = roles(resolved)?;
+        check_script(resolved, &self.host)
+    }
+
+    fn prepare(&mut self, resolved: &Resolved) -> Result<Environment, Stop> {
         self.script_folder = resolved.folder.clone();
-        check_script(resolved, &self.host)?;
         let mut environment = Environment::read(Path::new("/"));
         environment.confinement = Some(self.confinement().to_string());
         environment.roles =

@@ -121,9 +121,12 @@ impl Server {
 }
 
 impl Drop for Server {
+    /// In order, so that it removes its own folder; `end` may have been there before.
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        if let Ok(None) = self.child.try_wait() {
+            signal(self.child.id(), "TERM");
+            let _ = self.child.wait();
+        }
     }
 }
 

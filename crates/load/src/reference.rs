@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use ::measure::{Histogram, Instant, Nanos, Quantile, Random, Rate};
 use net::{ConnectionId, Epoll, Event, Io, Timer, clock};
-use wire::http1::{After, RequestDecoder, RequestEvent, encode_response};
+use wire::http1::{After, Malformed, RequestDecoder, RequestEvent, encode_response};
 
 #[cfg(test)]
 mod tests;
@@ -174,11 +174,15 @@ impl Schedule {
 pub struct Reference {
     io: Epoll,
     address: SocketAddr,
-    delay: Delay,
-    random: Random,
     answer: Vec<u8>,
     connections: Vec<Connection>,
-    /// Answers that wait for their time.
+    desk: Desk,
+}
+
+/// Where requests are noted and wait for their time.
+struct Desk {
+    delay: Delay,
+    random: Random,
     due: BinaryHeap<Reverse<Pending>>,
     log: Log,
 }
@@ -188,7 +192,6 @@ struct Connection {
     decoder: RequestDecoder,
     /// Tells answers of an earlier connection of the same name from this one's.
     generation: u64,
-    after: Option<After>,
     /// The latest time promised: answers leave in the order of their requests.
     latest: Instant,
     open: bool,
@@ -223,18 +226,20 @@ impl Reference {
         Ok(Reference {
             io,
             address,
-            delay,
-            random: Random::new(seed),
             answer,
             connections: Vec::new(),
-            due: BinaryHeap::new(),
-            log: Log::default(),
+            desk: Desk {
+                delay,
+                random: Random::new(seed),
+                due: BinaryHeap::new(),
+                log: Log::default(),
+            },
         })
     }
 
     /// Logs how late requests come that are numbered and meant to arrive at this constant rate.
     pub fn expecting(mut self, rate: Rate) -> Reference {
-        self.log.schedule = Some(Schedule { rate, delays: Vec::new() });
+        self.desk.log.schedule = Some(Schedule { rate, delays: Vec::new() });
         self
     }
 
@@ -246,12 +251,12 @@ impl Reference {
     pub fn serve(mut self, stop: &AtomicBool) -> Log {
         while !stop.load(Ordering::Relaxed) {
             let now = self.io.now();
-            let next = self.due.peek().map_or(Instant::NEVER, |Reverse(pending)| pending.at);
+            let next = self.desk.due.peek().map_or(Instant::NEVER, |Reverse(pending)| pending.at);
             let now = self.io.wait(next.min(now + LONGEST_WAIT));
             self.read(now);
             self.answer_due();
         }
-        self.log
+        self.desk.log
     }
 
     fn read(&mut self, now: Instant) {
@@ -268,35 +273,7 @@ impl Reference {
                 }
                 Event::Received(id, bytes) => {
                     let connection = &mut self.connections[id.0 as usize];
-                    let mut bytes = bytes;
-                    let log = &mut self.log;
-                    let mut order = log.requests;
-                    let broken = loop {
-                        match connection.decoder.next(&mut bytes) {
-                            Ok(None) => break false,
-                            Err(_) => break true,
-                            Ok(Some(RequestEvent::Head(head))) => {
-                                log.arrived(now, &head.target);
-                                connection.after = Some(head.after);
-                            }
-                            Ok(Some(RequestEvent::Body(_))) => {}
-                            Ok(Some(RequestEvent::End(after))) => {
-                                order += 1;
-                                let at = now + self.delay.draw(&mut self.random);
-                                let at = at.max(connection.latest);
-                                connection.latest = at;
-                                self.due.push(Reverse(Pending {
-                                    at,
-                                    order,
-                                    connection: id,
-                                    generation: connection.generation,
-                                    arrived: now,
-                                    close: after == After::Close,
-                                }));
-                            }
-                        }
-                    };
-                    if broken {
+                    if self.desk.take(connection, id, bytes, now).is_err() {
                         connection.open = false;
                         self.io.close(id);
                     }
@@ -311,21 +288,53 @@ impl Reference {
     fn answer_due(&mut self) {
         loop {
             let now = self.io.now();
-            let Some(Reverse(pending)) = self.due.peek().copied() else { return };
+            let Some(Reverse(pending)) = self.desk.due.peek().copied() else { return };
             if now < pending.at {
                 return;
             }
-            self.due.pop();
+            self.desk.due.pop();
             let connection = &mut self.connections[pending.connection.0 as usize];
             if !connection.open || connection.generation != pending.generation {
                 continue;
             }
             self.io.send(pending.connection, &self.answer);
-            self.log.took.record(now - pending.arrived);
+            self.desk.log.took.record(now - pending.arrived);
             if pending.close {
                 connection.open = false;
                 self.io.close(pending.connection);
             }
         }
+    }
+}
+
+impl Desk {
+    /// Notes each request that the bytes complete, and when its answer is due.
+    fn take(
+        &mut self,
+        connection: &mut Connection,
+        id: ConnectionId,
+        bytes: &[u8],
+        now: Instant,
+    ) -> Result<(), Malformed> {
+        let mut bytes = bytes;
+        while let Some(event) = connection.decoder.next(&mut bytes)? {
+            match event {
+                RequestEvent::Head(head) => self.log.arrived(now, &head.target),
+                RequestEvent::Body(_) => {}
+                RequestEvent::End(after) => {
+                    let at = now + self.delay.draw(&mut self.random);
+                    connection.latest = at.max(connection.latest);
+                    self.due.push(Reverse(Pending {
+                        at: connection.latest,
+                        order: self.log.requests,
+                        connection: id,
+                        generation: connection.generation,
+                        arrived: now,
+                        close: after == After::Close,
+                    }));
+                }
+            }
+        }
+        Ok(())
     }
 }

@@ -111,15 +111,7 @@ impl Local {
             .with_context(|| format!("making the control group of `{}`", component.name))?;
         let mut command = Command::new(program);
         command.args(arguments).envs(&component.environment).env("TMPDIR", folder);
-        let spawned = process::spawn(command, &group, cpus.as_ref());
-        let mut child = match spawned {
-            Ok(child) => child,
-            Err(error) => {
-                group.remove();
-                let reason = crate::spec::plain(&error);
-                return Err(anyhow!("cannot start {}: {reason}", program.display()));
-            }
-        };
+        let mut child = start(command, &group, cpus.as_ref())?;
         let output = self.output(&component.name);
         output.begin();
         let (sender, lines) = mpsc::channel();
@@ -249,6 +241,15 @@ impl Backend for Local {
         // Whoever finds it again removes it: see `remains`.
         let _ = fs::remove_dir_all(&self.folder);
     }
+}
+
+/// Starts a process in its group; one that cannot be started leaves no group.
+fn start(command: Command, group: &Group, cpus: Option<&Cpus>) -> anyhow::Result<Child> {
+    let program = PathBuf::from(command.get_program());
+    process::spawn(command, group, cpus).map_err(|error| {
+        group.remove();
+        anyhow!("cannot start {}: {}", program.display(), crate::spec::plain(&error))
+    })
 }
 
 /// The guard of every exit path, a panic's too.

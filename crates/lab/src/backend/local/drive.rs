@@ -13,7 +13,7 @@ use measure::{Instant, Nanos};
 use nix::sys::signal::Signal;
 
 use super::output::Output;
-use super::{Local, died, in_background, process, rest};
+use super::{Local, died, in_background, process, rest, start};
 use crate::backend::{Consumed, Drive, Driven, Stop, Tick};
 use crate::{generator, host};
 
@@ -57,15 +57,7 @@ impl Generator {
         let mut command = Command::new(&local.host.benchwright);
         std::fs::create_dir_all(&local.folder)?;
         command.args(&drive.arguments).env("TMPDIR", &local.folder);
-        let spawned = process::spawn(command, &group, cpus.as_ref());
-        let mut child = match spawned {
-            Ok(child) => child,
-            Err(error) => {
-                group.remove();
-                let program = local.host.benchwright.display();
-                return Err(anyhow!("cannot start {program}: {}", crate::spec::plain(&error)));
-            }
-        };
+        let mut child = start(command, &group, cpus.as_ref())?;
         let stdout = child.stdout.take().expect("it was piped");
         let stderr = child.stderr.take().expect("it was piped");
         let (document_sender, document) = mpsc::channel();

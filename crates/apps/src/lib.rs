@@ -6,4 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod hotel;
+
+pub mod account;
+pub mod rpc;
 pub mod serve;

@@ -6,9 +6,16 @@ use std::io::Write;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
-use apps::hotel::{self, Durability, Options};
-use clap::{Parser, Subcommand};
+use apps::hotel::process::Below;
+use apps::hotel::{self, Data, Durability, Options, Role};
+use apps::rpc::Addresses;
+use clap::{Args, Parser, Subcommand};
+
+/// Messages are many small allocations, which this allocator makes cheaper than the system's.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Reference applications for Benchwright to measure.
 ///
@@ -24,7 +31,17 @@ struct Cli {
 #[derive(Subcommand)]
 enum Application {
     /// Hotel reservation: searches, recommendations, logins and reservations over 80 hotels.
-    #[command(subcommand, arg_required_else_help = true)]
+    ///
+    /// Each service is a process that answers gRPC calls, and /healthz and /metrics over HTTP/1.1
+    /// on the same port; the frontend answers HTTP/1.1. ADDRESSES are those of all replicas of a
+    /// service, HOST:PORT,HOST:PORT, which are called in turn; or @FILE, a list that may be
+    /// replaced at any time; a host's name stands for all of its addresses.
+    ///
+    /// Start a store first, then the services that name it, then search, then the frontend:
+    ///   benchwright-apps hotel store --listen 127.0.0.1:7000
+    ///   benchwright-apps hotel geo   --listen 127.0.0.1:8083 --store 127.0.0.1:7000
+    ///   …
+    #[command(subcommand, arg_required_else_help = true, verbatim_doc_comment)]
     Hotel(Hotel),
 }
 
@@ -43,15 +60,33 @@ enum Hotel {
     ///   GET  /counts    what the store holds, and a digest of it
     ///   POST /reset     back to the seeded data, byte for byte; answers the counts
     #[command(verbatim_doc_comment)]
-    AllInOne(AllInOne),
+    AllInOne(StoreArguments),
+    /// HTTP in, calls of the services, HTTP out; with /healthz, /metrics, /counts and /reset.
+    Frontend(Frontend),
+    /// The hotels near a place that have a rate; calls geo and rate.
+    Search(Search),
+    /// The hotels near a place.
+    Geo(Stateless),
+    /// What hotels cost.
+    Rate(Stateless),
+    /// What there is to say about hotels.
+    Profile(Stateless),
+    /// The best hotels by distance, rate or price.
+    Recommendation(Stateless),
+    /// Is this the user's password?
+    User(Stateless),
+    /// Has a hotel rooms left, and take some.
+    Reservation(Stateless),
+    /// What guests say about hotels.
+    Review(Stateless),
+    /// What there is to see and eat near a hotel.
+    Attractions(Stateless),
+    /// The state of one instance: a durable database with the seeded data.
+    Store(StoreArguments),
 }
 
-#[derive(clap::Args)]
-struct AllInOne {
-    /// Where to listen; port 0 takes a free one, which the `ready` line names.
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0", value_parser = address)]
-    listen: SocketAddr,
-
+#[derive(Args)]
+struct StoreArguments {
     /// Keeps the data in this folder, and goes on from what is there.
     /// Without it a fresh folder in the temporary directory is used and removed at the end.
     #[arg(long, value_name = "FOLDER")]
@@ -63,26 +98,118 @@ struct AllInOne {
     #[arg(long)]
     fsync: bool,
 
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Args)]
+struct Stateless {
+    /// Where the store is.
+    #[arg(long, value_name = "ADDRESSES")]
+    store: Addresses,
+
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Args)]
+struct Search {
+    #[arg(long, value_name = "ADDRESSES")]
+    geo: Addresses,
+
+    #[arg(long, value_name = "ADDRESSES")]
+    rate: Addresses,
+
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Args)]
+struct Frontend {
+    #[arg(long, value_name = "ADDRESSES")]
+    search: Addresses,
+
+    #[arg(long, value_name = "ADDRESSES")]
+    profile: Addresses,
+
+    #[arg(long, value_name = "ADDRESSES")]
+    recommendation: Addresses,
+
+    #[arg(long, value_name = "ADDRESSES")]
+    user: Addresses,
+
+    #[arg(long, value_name = "ADDRESSES")]
+    reservation: Addresses,
+
+    /// Without it /review is unknown.
+    #[arg(long, value_name = "ADDRESSES")]
+    review: Option<Addresses>,
+
+    /// Without it /restaurants, /museums and /cinema are unknown.
+    #[arg(long, value_name = "ADDRESSES")]
+    attractions: Option<Addresses>,
+
+    /// Where the store is, for /counts and /reset.
+    #[arg(long, value_name = "ADDRESSES")]
+    store: Addresses,
+
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Args)]
+struct Common {
+    /// Where to listen; port 0 takes a free one, which the `ready` line names.
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0", value_parser = address)]
+    listen: SocketAddr,
+
     /// Connections beyond this many are closed at once, and counted.
     #[arg(long, value_name = "N", default_value_t = 16_384,
           value_parser = clap::value_parser!(u32).range(1..))]
     max_connections: u32,
+
+    /// Calls in hand beyond this many are refused with RESOURCE_EXHAUSTED, and counted.
+    #[arg(long, value_name = "N", default_value_t = 16_384,
+          value_parser = clap::value_parser!(u32).range(1..))]
+    max_calls: u32,
+
+    /// Calls of other services may take this long.
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = length)]
+    deadline: Duration,
+
+    /// For tests: every request keeps the service's only thread this long.
+    #[arg(long, value_name = "DURATION", value_parser = length)]
+    delay: Option<Duration>,
+
+    /// Rewrites this file twice a second with how many requests are in hand, as one line of JSON.
+    #[arg(long, value_name = "FILE")]
+    account: Option<PathBuf>,
 }
 
-impl From<AllInOne> for Options {
-    fn from(arguments: AllInOne) -> Self {
+impl From<Common> for Options {
+    fn from(common: Common) -> Self {
         Options {
-            listen: arguments.listen,
-            data: arguments.data,
-            durability: if arguments.fsync { Durability::PowerLoss } else { Durability::Kill },
-            max_connections: arguments.max_connections as usize,
+            listen: common.listen,
+            max_connections: common.max_connections as usize,
+            max_calls: common.max_calls as usize,
+            deadline: common.deadline,
+            delay: common.delay,
+            account: common.account,
         }
     }
 }
 
+impl StoreArguments {
+    fn split(self) -> (Options, Data) {
+        let durability = if self.fsync { Durability::PowerLoss } else { Durability::Kill };
+        (self.common.into(), Data { folder: self.data, durability })
+    }
+}
+
 fn main() -> ExitCode {
-    let Application::Hotel(Hotel::AllInOne(arguments)) = Cli::parse().application;
-    match hotel::all_in_one(arguments.into()) {
+    let Application::Hotel(hotel) = Cli::parse().application;
+    let (options, role) = read(hotel);
+    match hotel::run(options, role) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // Standard error may be closed; there is nowhere left to say so.
@@ -92,8 +219,68 @@ fn main() -> ExitCode {
     }
 }
 
+fn read(hotel: Hotel) -> (Options, Role) {
+    let of =
+        |Stateless { store, common }, role: fn(Addresses) -> Role| (common.into(), role(store));
+    match hotel {
+        Hotel::AllInOne(arguments) => {
+            let (options, data) = arguments.split();
+            (options, Role::AllInOne(data))
+        }
+        Hotel::Store(arguments) => {
+            let (options, data) = arguments.split();
+            (options, Role::Store(data))
+        }
+        Hotel::Frontend(Frontend {
+            search,
+            profile,
+            recommendation,
+            user,
+            reservation,
+            review,
+            attractions,
+            store,
+            common,
+        }) => {
+            let below = Below {
+                search,
+                profile,
+                recommendation,
+                user,
+                reservation,
+                review,
+                attractions,
+                store,
+            };
+            (common.into(), Role::Frontend(below))
+        }
+        Hotel::Search(Search { geo, rate, common }) => (common.into(), Role::Search { geo, rate }),
+        Hotel::Geo(arguments) => of(arguments, |store| Role::Geo { store }),
+        Hotel::Rate(arguments) => of(arguments, |store| Role::Rate { store }),
+        Hotel::Profile(arguments) => of(arguments, |store| Role::Profile { store }),
+        Hotel::Recommendation(arguments) => of(arguments, |store| Role::Recommendation { store }),
+        Hotel::User(arguments) => of(arguments, |store| Role::User { store }),
+        Hotel::Reservation(arguments) => of(arguments, |store| Role::Reservation { store }),
+        Hotel::Review(arguments) => of(arguments, |store| Role::Review { store }),
+        Hotel::Attractions(arguments) => of(arguments, |store| Role::Attractions { store }),
+    }
+}
+
 fn address(text: &str) -> Result<SocketAddr, String> {
     let remedy = "write ADDRESS:PORT, for example 127.0.0.1:5000 (port 0: a free one)";
     let mut found = text.to_socket_addrs().map_err(|error| format!("{error}; {remedy}"))?;
     found.next().ok_or_else(|| format!("no such address; {remedy}"))
+}
+
+fn length(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("`{text}` is no length of time; write for example 500us, 5ms or 10s");
+    let unit = text.find(|c: char| !c.is_ascii_digit()).ok_or_else(wrong)?;
+    let (digits, unit) = text.split_at(unit);
+    let amount: u32 = digits.parse().map_err(|_| wrong())?;
+    match unit {
+        "us" => Ok(Duration::from_micros(amount.into())),
+        "ms" => Ok(Duration::from_millis(amount.into())),
+        "s" => Ok(Duration::from_secs(amount.into())),
+        _ => Err(wrong()),
+    }
 }

@@ -1,5 +1,6 @@
-//! An HTTP/1.1 server which no peer can harm: everything a peer may send, keep open or leave
-//! unfinished has a bound. It knows nothing of what is served.
+//! A server which no peer can harm: everything a peer may send, keep open or leave unfinished has
+//! a bound. It speaks HTTP/1.1, and on the same port the calls of [`rpc`], to whoever begins with
+//! HTTP/2's preface. It knows nothing of what is served.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -26,6 +27,12 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Notify, watch};
 use tokio::time::{self, Instant};
 
+use crate::account::Account;
+use crate::rpc::{self, Calls};
+
+/// How a connection of HTTP/2 begins (RFC 9113, 3.4); no method of HTTP/1.1 begins so.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0";
+
 /// The first lines of a request; its body has been read and dropped.
 pub type Head = hyper::http::request::Parts;
 
@@ -35,6 +42,11 @@ pub trait Site: Send + Sync + 'static {
 
     /// Told of every connection that was one too many.
     fn refused_connection(&self);
+
+    /// The calls that are answered on the same port, if there are any.
+    fn calls(&self) -> Option<&Calls> {
+        None
+    }
 }
 
 /// Bounds on what peers may do.
@@ -52,6 +64,8 @@ pub struct Limits {
     pub look: Duration,
     /// What is in flight at the end may take this long.
     pub ending: Duration,
+    /// For tests: every request keeps the thread this long.
+    pub delay: Option<Duration>,
 }
 
 impl Default for Limits {
@@ -62,6 +76,7 @@ impl Default for Limits {
             body_bytes: 1 << 20,
             look: Duration::from_secs(15),
             ending: Duration::from_secs(1),
+            delay: None,
         }
     }
 }
@@ -92,9 +107,10 @@ pub async fn until(
     ending: impl Future<Output = ()>,
     listener: TcpListener,
     limits: Limits,
+    account: Arc<Account>,
     site: Arc<impl Site>,
 ) {
-    let open = Arc::new(Open::default());
+    let open = Arc::new(Open { account, ..Open::default() });
     let (end, ended) = watch::channel(());
     tokio::select! {
         () = ending => {}
@@ -120,10 +136,12 @@ async fn accept(
             continue;
         };
         let Some(place) = Open::enter(open, limits.connections) else {
+            open.account.refuse();
             site.refused_connection();
             continue;
         };
-        let connection = serve(stream, limits, ended.clone(), Arc::clone(&site));
+        let account = Arc::clone(&open.account);
+        let connection = serve(stream, limits, ended.clone(), account, Arc::clone(&site));
         tokio::spawn(async move {
             connection.await;
             drop(place);
@@ -136,13 +154,27 @@ async fn serve(
     stream: TcpStream,
     limits: Limits,
     mut ended: watch::Receiver<()>,
+    account: Arc<Account>,
     site: Arc<impl Site>,
 ) {
     // Without it an answer may wait for the acknowledgement of the one before; then it is slow only.
     let _ = stream.set_nodelay(true);
+    if let Some(calls) = site.calls() {
+        // Whoever says nothing costs a file and a waiting task, until it says something.
+        let mut first = [0; PREFACE.len()];
+        let peeked = tokio::select! {
+            peeked = stream.peek(&mut first) => peeked,
+            _ = ended.changed() => return,
+        };
+        let Ok(1..) = peeked else { return };
+        let length = peeked.unwrap_or_default();
+        if PREFACE.starts_with(&first[..length]) {
+            return rpc::server::serve(stream, calls.clone(), ended).await;
+        }
+    }
     let arrival = Arc::new(Arrival::default());
     let watched = Watched { stream, arrival: Arc::clone(&arrival) };
-    let service = service_fn(|request| answer(request, limits.body_bytes, &arrival, &*site));
+    let service = service_fn(|request| answer(request, limits, &arrival, &account, &*site));
     let connection = http1::Builder::new()
         .title_case_headers(true)
         // One copied buffer is 5 % cheaper per request than two gathered ones.
@@ -177,14 +209,25 @@ async fn serve(
 
 async fn answer(
     request: Request<Incoming>,
-    most: usize,
+    limits: Limits,
     arrival: &Arrival,
+    account: &Arc<Account>,
     site: &impl Site,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
+    let _in_hand = account.serve();
     let (head, body) = request.into_parts();
-    let is_dropped = body.is_end_stream() || drop_body(body, most).await;
+    let is_dropped = body.is_end_stream() || drop_body(body, limits.body_bytes).await;
     arrival.finished();
+    keep_busy(limits.delay);
     Ok(if is_dropped { site.answer(head).await } else { too_large() })
+}
+
+/// Keeps the only thread for a while, as slow work would.
+#[expect(clippy::disallowed_methods, reason = "this is what a slow service does")]
+pub(crate) fn keep_busy(delay: Option<Duration>) {
+    if let Some(length) = delay {
+        std::thread::sleep(length);
+    }
 }
 
 /// Reads a body and drops it. False if it is longer than `most` or never ends well.
@@ -289,6 +332,7 @@ impl AsyncWrite for Watched {
 struct Open {
     count: AtomicUsize,
     left: Notify,
+    account: Arc<Account>,
 }
 
 /// One of them; it leaves when this goes.
@@ -300,6 +344,7 @@ impl Open {
             return None;
         }
         open.count.fetch_add(1, Ordering::Relaxed);
+        open.account.connected(1);
         Some(Place(Arc::clone(open)))
     }
 
@@ -313,6 +358,7 @@ impl Open {
 impl Drop for Place {
     fn drop(&mut self) {
         self.0.count.fetch_sub(1, Ordering::Relaxed);
+        self.0.account.connected(-1);
         self.0.left.notify_one();
     }
 }

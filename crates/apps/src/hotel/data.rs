@@ -1,11 +1,13 @@
-//! The seeded data: 80 hotels, 27 of which have a rate, 501 users and one reservation. The facts
-//! are the original's; the prose is ours. Always the same, and never read from anywhere.
+//! The seeded data: 80 hotels, 27 of which have a rate, 501 users, one reservation, and some
+//! reviews and attractions. The facts are the original's; the prose, and where attractions are, is ours. Always the same, and never read from anywhere.
 
-use super::profile::{Address, Hotel, Image};
-use super::rate::{RatePlan, RoomType};
-use super::recommendation::Candidate;
+use sha2::{Digest, Sha256};
+
+use super::api::profile::{Address, Hotel, Image};
+use super::api::rate::{RatePlan, RoomType};
+use super::api::review::{Image as Picture, ReviewComm};
+use super::api::store::{Booking, Candidate, Place};
 use super::stay;
-use super::store::{Booking, hex_digest};
 
 const HOTELS: u32 = 80;
 const USERS: u32 = 501;
@@ -102,9 +104,9 @@ const NAMED: [Named; 6] = [
     },
 ];
 
-/// Where each hotel is: latitude and longitude in degrees.
-pub fn places() -> Vec<(String, (f64, f64))> {
-    (1..=HOTELS).map(|number| (number.to_string(), place(number))).collect()
+/// Where each hotel is.
+pub fn places() -> Vec<Place> {
+    (1..=HOTELS).map(at).collect()
 }
 
 /// What rooms cost, for the hotels which tell.
@@ -138,12 +140,70 @@ pub fn users() -> Vec<(String, String)> {
 
 /// The one reservation which is there from the start.
 pub fn first_booking() -> Booking {
+    let nights = stay::nights("2015-04-09", "2015-04-10").expect("both are days of the calendar");
     Booking {
         hotel_id: "4".into(),
         customer_name: "Alice".into(),
-        nights: stay::nights("2015-04-09", "2015-04-10").expect("both are days of the calendar"),
+        begin: nights.start,
+        end: nights.end,
         rooms: 1,
     }
+}
+
+/// Four guests wrote of the first hotel, two of the second.
+pub fn reviews() -> Vec<ReviewComm> {
+    let review = |(number, (hotel, name, rating, text)): (usize, &(&str, &str, f32, &str))| {
+        let review_id = (number + 1).to_string();
+        ReviewComm {
+            images: Some(Picture { url: format!("/reviews/{review_id}.jpg"), default: false }),
+            review_id,
+            hotel_id: (*hotel).into(),
+            name: (*name).into(),
+            rating: *rating,
+            description: (*text).into(),
+        }
+    };
+    REVIEWS.iter().enumerate().map(review).collect()
+}
+
+/// Six restaurants, each a short walk from one of the named hotels.
+pub fn restaurants() -> Vec<Place> {
+    (1..=6).map(|number| beside(number, 0.0010, 0.0005)).collect()
+}
+
+/// Six museums, somewhat farther away.
+pub fn museums() -> Vec<Place> {
+    (1..=6).map(|number| beside(number, -0.0030, 0.0040)).collect()
+}
+
+/// SHA-256 in lower-case hexadecimal, without salt: how the contract stores passwords.
+pub fn hex_digest(bytes: &[u8]) -> String {
+    hex(Sha256::new_with_prefix(bytes))
+}
+
+pub fn hex(digest: Sha256) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digits = |byte: u8| [byte >> 4, byte & 15].map(|half| char::from(DIGITS[half as usize]));
+    digest.finalize().into_iter().flat_map(digits).collect()
+}
+
+const REVIEWS: [(&str, &str, f32, &str); 6] = [
+    ("1", "Ada", 4.5, "Quiet rooms above the roofs, and breakfast when one wakes up."),
+    ("1", "Basil", 4.0, "The bar alone is worth the stay; the lift takes its time."),
+    ("1", "Chloe", 3.5, "A grand old house whose pipes are as old."),
+    ("1", "Dmitri", 5.0, "Two squares, three theatres, and the kindest porter in town."),
+    ("2", "Emil", 4.0, "The pool under the glass roof is warm in winter."),
+    ("2", "Fatima", 3.0, "Lively at dusk means loud at midnight; ask for the garden side."),
+];
+
+fn beside(number: u32, lat: f64, lon: f64) -> Place {
+    let hotel = at(number);
+    Place { lat: hotel.lat + lat, lon: hotel.lon + lon, ..hotel }
+}
+
+fn at(number: u32) -> Place {
+    let (lat, lon) = place(number);
+    Place { id: number.to_string(), lat, lon }
 }
 
 fn named(number: u32) -> Option<&'static Named> {
@@ -193,14 +253,14 @@ fn rate_plan(number: u32) -> RatePlan {
         code: "RACK".into(),
         in_date: "2015-04-09".into(),
         out_date: out_date.into(),
-        room_type: RoomType {
+        room_type: Some(RoomType {
             bookable_rate: rate,
             total_rate: rate,
             total_rate_inclusive: inclusive,
             code: code.into(),
             currency: "USD".into(),
             room_description: description.into(),
-        },
+        }),
     }
 }
 
@@ -216,7 +276,7 @@ fn profile(number: u32) -> Hotel {
         name: like.name.into(),
         phone_number,
         description: like.description.into(),
-        address: Address {
+        address: Some(Address {
             street_number: like.street.0.into(),
             street_name: like.street.1.into(),
             city: "San Francisco".into(),
@@ -225,19 +285,18 @@ fn profile(number: u32) -> Hotel {
             postal_code: "94103".into(),
             lat,
             lon,
-        },
+        }),
         images: vec![Image { url: format!("/images/{number}.jpg"), default: true }],
     }
 }
 
 fn candidate(number: u32) -> Candidate {
-    let (lat, lon) = place(number);
     let (rate, price) = match named(number) {
         Some(hotel) => (hotel.rate, hotel.price),
         None if number.is_multiple_of(3) => prices(number),
         None => (135.0, 179.0),
     };
-    Candidate { hotel_id: number.to_string(), lat, lon, rate, price }
+    Candidate { place: Some(at(number)), rate, price }
 }
 
 #[cfg(test)]

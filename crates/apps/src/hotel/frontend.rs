@@ -12,17 +12,21 @@ use hyper::header::{
 };
 use hyper::{Method, Response, StatusCode, Uri};
 use serde::Serialize;
+use tonic::{Request, Status};
 
+use super::api;
+use super::api::profile::{Address, GetProfilesRequest, Hotel};
+use super::api::recommendation::GetRecommendationsRequest;
+use super::api::reservation::ReservationRequest;
+use super::api::search::NearbyRequest;
+use super::api::store::{CountsReply, Nothing};
+use super::api::user::CheckUserRequest;
+use super::api::{attractions, review};
+use super::health::Health;
 use super::metrics::{Endpoint, Metrics, Reserving};
-use super::profile::{GetProfilesRequest, Hotel, Profile};
 use super::query::{Query, number};
-use super::recommendation::{GetRecommendationsRequest, Recommendation, Require};
-use super::reservation::{CheckAvailabilityRequest, MakeReservationRequest, Reservation};
-use super::search::{NearbyRequest, Search};
-use super::status::{Code, Status};
+use super::recommendation::Require;
 use super::stay;
-use super::store::{Counts, Store};
-use super::user::{CheckUserRequest, User};
 use crate::serve::{Head, Site};
 
 const TEXT: &str = "text/plain; charset=utf-8";
@@ -35,13 +39,27 @@ const FULL: &str = "{\"message\":\"Failed. Already reserved. \"}\n";
 const NOT_LOGGED_IN: &str = "{\"message\":\"Failed. Please check your username and password. \"}\n";
 
 pub struct Frontend {
-    pub search: Search,
-    pub profile: Profile,
-    pub recommendation: Recommendation,
-    pub user: User,
-    pub reservation: Reservation,
-    pub store: Arc<Store>,
+    pub search: Arc<dyn api::Search>,
+    pub profile: Arc<dyn api::Profile>,
+    pub recommendation: Arc<dyn api::Recommendation>,
+    pub user: Arc<dyn api::User>,
+    pub reservation: Arc<dyn api::Reservation>,
+    /// Younger services, which the original of 2022 had not: without them their pages are unknown.
+    pub review: Option<Arc<dyn api::Review>>,
+    pub attractions: Option<Arc<dyn api::Attractions>>,
+    /// For experiments only: it is counted and reset.
+    pub store: Arc<dyn api::Store>,
+    pub health: Health,
     pub metrics: Arc<Metrics>,
+}
+
+/// What may be near a hotel.
+#[derive(Clone, Copy)]
+enum Near {
+    Reviews,
+    Restaurants,
+    Museums,
+    Cinemas,
 }
 
 /// What is answered, before it becomes HTTP.
@@ -77,80 +95,93 @@ impl Frontend {
     async fn route(&self, method: &Method, target: &Uri) -> (Endpoint, Result<Answer, Refusal>) {
         let query = Query::new(target.query());
         match target.path() {
-            "/hotels" => (Endpoint::Hotels, self.hotels(query)),
-            "/recommendations" => (Endpoint::Recommendations, self.recommendations(query)),
-            "/user" => (Endpoint::User, self.user(query)),
+            "/hotels" => (Endpoint::Hotels, self.hotels(query).await),
+            "/recommendations" => (Endpoint::Recommendations, self.recommendations(query).await),
+            "/user" => (Endpoint::User, self.user(query).await),
             "/reservation" => (Endpoint::Reservation, self.reservation(query).await),
+            "/review" => (Endpoint::Nearby, self.near(query, Near::Reviews).await),
+            "/restaurants" => (Endpoint::Nearby, self.near(query, Near::Restaurants).await),
+            "/museums" => (Endpoint::Nearby, self.near(query, Near::Museums).await),
+            "/cinema" => (Endpoint::Nearby, self.near(query, Near::Cinemas).await),
             "/" => (Endpoint::Page, Ok(Answer::page())),
             "/stylesheets/main.css" => (Endpoint::Page, Ok(Answer::style())),
-            "/healthz" => (Endpoint::Admin, self.health()),
+            "/healthz" => (Endpoint::Admin, self.healthy()),
             "/metrics" => (Endpoint::Admin, Ok(Answer::ok(PROMETHEUS, self.metrics.text()))),
-            "/counts" => (Endpoint::Admin, self.of_store(Store::counts).await),
+            "/counts" => {
+                (Endpoint::Admin, counts(self.store.counts(Request::new(Nothing {})).await))
+            }
             "/reset" if *method == Method::POST => {
-                (Endpoint::Admin, self.of_store(Store::reset).await)
+                (Endpoint::Admin, counts(self.store.reset(Request::new(Nothing {})).await))
             }
             "/reset" => (Endpoint::Admin, Err(Refusal::wrong_method())),
             _ => (Endpoint::Unknown, Err(Refusal::not_found())),
         }
     }
 
-    fn hotels(&self, query: Query<'_>) -> Result<Answer, Refusal> {
-        let [in_date, out_date] = dates(query)?;
+    async fn hotels(&self, query: Query<'_>) -> Result<Answer, Refusal> {
+        let [in_date, out_date] = dates(query)?.map(Cow::into_owned);
         let [lat, lon] = location(query)?;
-        let found = self.search.nearby(NearbyRequest {
+        let found = self.search.nearby(Request::new(NearbyRequest {
             lat: number(&lat),
             lon: number(&lon),
-            in_date: &in_date,
-            out_date: &out_date,
-        });
-        let available = self.reservation.check_availability(CheckAvailabilityRequest {
-            hotel_ids: &found.hotel_ids,
-            in_date: &in_date,
-            out_date: &out_date,
+            in_date: in_date.clone(),
+            out_date: out_date.clone(),
+        }));
+        let available = self.reservation.check_availability(Request::new(ReservationRequest {
+            customer_name: String::new(),
+            hotel_id: found.await?.into_inner().hotel_ids,
+            in_date,
+            out_date,
             room_number: 1,
-        })?;
-        self.metrics.searched(available.hotel_ids.len());
-        Ok(self.on_map(&available.hotel_ids, query))
+        }));
+        let available = available.await?.into_inner().hotel_id;
+        self.metrics.searched(available.len());
+        self.on_map(available, query).await
     }
 
-    fn recommendations(&self, query: Query<'_>) -> Result<Answer, Refusal> {
+    async fn recommendations(&self, query: Query<'_>) -> Result<Answer, Refusal> {
         let [lat, lon] = location(query)?;
-        let require = Require::parse(&query.get("require"))
-            .ok_or(Refusal::of_client("Please specify require params"))?;
-        let best = self.recommendation.get_recommendations(GetRecommendationsRequest {
-            require,
+        let require = query.get("require");
+        if Require::parse(&require).is_none() {
+            return Err(Refusal::of_client("Please specify require params"));
+        }
+        let best = GetRecommendationsRequest {
+            require: require.into_owned(),
             lat: number(&lat),
             lon: number(&lon),
-        });
-        Ok(self.on_map(&best.hotel_ids, query))
+        };
+        let best = self.recommendation.get_recommendations(Request::new(best)).await?;
+        self.on_map(best.into_inner().hotel_ids, query).await
     }
 
-    fn user(&self, query: Query<'_>) -> Result<Answer, Refusal> {
-        let [username, password] = login(query)?;
-        let check = CheckUserRequest { username: &username, password: &password };
-        let correct = self.user.check_user(check)?.correct;
+    async fn user(&self, query: Query<'_>) -> Result<Answer, Refusal> {
+        let correct = self.is_correct(login(query)?).await?;
         Ok(Answer::message(if correct { LOGGED_IN } else { NOT_LOGGED_IN }))
     }
 
+    async fn is_correct(&self, login: [Cow<'_, str>; 2]) -> Result<bool, Status> {
+        let [username, password] = login.map(Cow::into_owned);
+        let check = Request::new(CheckUserRequest { username, password });
+        Ok(self.user.check_user(check).await?.into_inner().correct)
+    }
+
     async fn reservation(&self, query: Query<'_>) -> Result<Answer, Refusal> {
-        let [in_date, out_date] = dates(query)?;
+        let [in_date, out_date] = dates(query)?.map(Cow::into_owned);
         if stay::nights(&in_date, &out_date).is_none() {
             return Err(Refusal::of_client("Please check inDate/outDate format (YYYY-MM-DD)"));
         }
         let [hotel_id] = required(query, ["hotelId"], "Please specify hotelId params")?;
         let [customer_name] =
             required(query, ["customerName"], "Please specify customerName params")?;
-        let [username, password] = login(query)?;
-        let check = CheckUserRequest { username: &username, password: &password };
-        let reserving = match self.user.check_user(check) {
+        let reserving = match self.is_correct(login(query)?).await {
             Err(failure) => Err(failure),
-            Ok(reply) if !reply.correct => Ok(Reserving::LoginFailed),
-            Ok(_) => {
-                let request = MakeReservationRequest {
-                    customer_name: &customer_name,
-                    hotel_id: &hotel_id,
-                    in_date: &in_date,
-                    out_date: &out_date,
+            Ok(false) => Ok(Reserving::LoginFailed),
+            Ok(true) => {
+                let request = ReservationRequest {
+                    customer_name: customer_name.into_owned(),
+                    hotel_id: vec![hotel_id.into_owned()],
+                    in_date,
+                    out_date,
                     room_number: number(&query.get("number")),
                 };
                 self.reserve(request).await
@@ -160,41 +191,71 @@ impl Frontend {
         Ok(Answer::message(message(reserving?)))
     }
 
-    async fn reserve(&self, request: MakeReservationRequest<'_>) -> Result<Reserving, Status> {
-        let reply = self.reservation.make_reservation(request).await?;
-        Ok(if reply.hotel_id.is_some() { Reserving::Made } else { Reserving::Full })
+    async fn reserve(&self, request: ReservationRequest) -> Result<Reserving, Status> {
+        let reply = self.reservation.make_reservation(Request::new(request)).await?.into_inner();
+        Ok(if reply.hotel_id.is_empty() { Reserving::Full } else { Reserving::Made })
+    }
+
+    /// How many there are of something near a hotel, for those who have logged in.
+    async fn near(&self, query: Query<'_>, what: Near) -> Result<Answer, Refusal> {
+        let is_correct = self.is_correct(login(query)?).await?;
+        let [hotel_id] = required(query, ["hotelId"], "Please specify hotelId params")?;
+        if !is_correct {
+            return Ok(Answer::message(NOT_LOGGED_IN));
+        }
+        let name = match what {
+            Near::Reviews => "Reviews",
+            Near::Restaurants => "Restaurants",
+            Near::Museums => "Museums",
+            Near::Cinemas => "Cinemas",
+        };
+        let text = match self.count_near(hotel_id.into_owned(), what).await? {
+            0 => format!("Failed. No {name}. "),
+            count => format!("Have {} = {count}", name.to_lowercase()),
+        };
+        Ok(Answer::ok(TEXT, format!("{{\"message\":\"{text}\"}}\n")))
+    }
+
+    async fn count_near(&self, hotel_id: String, what: Near) -> Result<usize, Refusal> {
+        if let Near::Reviews = what {
+            let review = self.review.as_ref().ok_or_else(Refusal::not_found)?;
+            let asked = Request::new(review::ReviewRequest { hotel_id });
+            return Ok(review.get_reviews(asked).await?.into_inner().reviews.len());
+        }
+        let attractions = self.attractions.as_ref().ok_or_else(Refusal::not_found)?;
+        let asked = Request::new(attractions::Request { hotel_id });
+        let found = match what {
+            Near::Museums => attractions.nearby_mus(asked).await?,
+            Near::Cinemas => attractions.nearby_cinema(asked).await?,
+            Near::Restaurants | Near::Reviews => attractions.nearby_rest(asked).await?,
+        };
+        Ok(found.into_inner().attraction_ids.len())
     }
 
     /// Hotels as GeoJSON. An empty list is asked for as well, as the original does.
-    fn on_map(&self, hotel_ids: &[String], query: Query<'_>) -> Answer {
+    async fn on_map(&self, hotel_ids: Vec<String>, query: Query<'_>) -> Result<Answer, Refusal> {
         let locale = match query.get("locale") {
-            none if none.is_empty() => Cow::Borrowed("en"),
-            locale => locale,
+            none if none.is_empty() => "en".to_owned(),
+            locale => locale.into_owned(),
         };
-        let profiles = self.profile.get_profiles(GetProfilesRequest { hotel_ids, locale: &locale });
-        Answer::ok(TEXT, geo_json(&profiles.hotels))
+        let profiles = Request::new(GetProfilesRequest { hotel_ids, locale });
+        let profiles = self.profile.get_profiles(profiles).await?.into_inner();
+        Ok(Answer::ok(TEXT, geo_json(&profiles.hotels)))
     }
 
-    fn health(&self) -> Result<Answer, Refusal> {
-        if self.store.is_writing() {
-            return Ok(Answer::ok(TEXT, "ok"));
+    fn healthy(&self) -> Result<Answer, Refusal> {
+        match self.health.ails() {
+            None => Ok(Answer::ok(TEXT, "ok")),
+            Some(text) => Err(Refusal { code: StatusCode::SERVICE_UNAVAILABLE, text: text.into() }),
         }
-        let text = "the store has stopped writing".into();
-        Err(Refusal { code: StatusCode::SERVICE_UNAVAILABLE, text })
     }
+}
 
-    /// Runs what takes milliseconds beside the requests and not before them.
-    async fn of_store(
-        &self,
-        ask: impl FnOnce(&Store) -> Result<Counts, Status> + Send + 'static,
-    ) -> Result<Answer, Refusal> {
-        let store = Arc::clone(&self.store);
-        let counts = tokio::task::spawn_blocking(move || ask(&store)).await;
-        let counts = counts.map_err(|error| Status::new(Code::Unavailable, error))??;
-        let mut body = serde_json::to_vec(&counts).expect("counts have string keys only");
-        body.push(b'\n');
-        Ok(Answer::ok(JSON, body))
-    }
+fn counts(counts: Result<tonic::Response<CountsReply>, Status>) -> Result<Answer, Refusal> {
+    let counts = counts?.into_inner();
+    let mut body = serde_json::to_vec(&counts).expect("counts have string keys only");
+    body.push(b'\n');
+    Ok(Answer::ok(JSON, body))
 }
 
 impl Answer {
@@ -238,7 +299,8 @@ impl Refusal {
 
 impl From<Status> for Refusal {
     fn from(status: Status) -> Self {
-        Refusal { code: StatusCode::INTERNAL_SERVER_ERROR, text: status.to_string().into() }
+        let text = format!("rpc error: code = {:?} desc = {}", status.code(), status.message());
+        Refusal { code: StatusCode::INTERNAL_SERVER_ERROR, text: text.into() }
     }
 }
 
@@ -303,8 +365,8 @@ struct Properties<'a> {
     phone_number: &'a str,
 }
 
-fn geo_json(hotels: &[Arc<Hotel>]) -> Vec<u8> {
-    let features = hotels.iter().map(|hotel| feature(hotel)).collect();
+fn geo_json(hotels: &[Hotel]) -> Vec<u8> {
+    let features = hotels.iter().map(feature).collect();
     let collection = FeatureCollection { features, r#type: "FeatureCollection" };
     // A hotel takes some 175 bytes.
     let mut body = Vec::with_capacity(64 + 192 * hotels.len());
@@ -314,9 +376,9 @@ fn geo_json(hotels: &[Arc<Hotel>]) -> Vec<u8> {
 }
 
 fn feature(hotel: &Hotel) -> Feature<'_> {
-    let coordinates = [hotel.address.lon, hotel.address.lat];
+    let (lat, lon) = hotel.address.as_ref().map_or((0.0, 0.0), |at: &Address| (at.lat, at.lon));
     Feature {
-        geometry: Geometry { coordinates, r#type: "Point" },
+        geometry: Geometry { coordinates: [lon, lat], r#type: "Point" },
         id: &hotel.id,
         properties: Properties { name: &hotel.name, phone_number: &hotel.phone_number },
         r#type: "Feature",

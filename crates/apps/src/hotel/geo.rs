@@ -2,6 +2,11 @@
 
 use std::sync::Arc;
 
+use tonic::{Request, Response, Status, async_trait};
+
+use super::api;
+use super::api::geo::{NearbyReply, NearbyRequest};
+use super::api::store::Place;
 use super::metrics::{Metrics, Service};
 
 /// The radius of the Earth, as the original has it.
@@ -13,40 +18,52 @@ const RADIUS_KM: f64 = 10.0;
 /// No more hotels than these are near, and they are the nearest.
 const NEAREST: usize = 5;
 
-pub struct NearbyRequest {
-    pub lat: f32,
-    pub lon: f32,
-}
+/// Places to choose the nearest from.
+pub struct Places(Vec<(String, Point)>);
 
-pub struct NearbyReply {
-    pub hotel_ids: Vec<String>,
-}
-
-pub struct Geo {
-    places: Vec<(String, Point)>,
-    metrics: Arc<Metrics>,
-}
-
-impl Geo {
-    /// Takes the latitude and longitude, in degrees, of every hotel.
-    pub fn new(places: Vec<(String, (f64, f64))>, metrics: Arc<Metrics>) -> Self {
-        let places = places.into_iter().map(|(id, (lat, lon))| (id, Point::at(lat, lon))).collect();
-        Geo { places, metrics }
+impl Places {
+    pub fn new(places: Vec<Place>) -> Self {
+        let point = |place: Place| (place.id, Point::at(place.lat, place.lon));
+        Places(places.into_iter().map(point).collect())
     }
 
-    /// The nearest hotels, nearest first.
-    pub fn nearby(&self, request: NearbyRequest) -> NearbyReply {
-        self.metrics.called(Service::Geo);
-        let here = Point::at(f64::from(request.lat), f64::from(request.lon));
+    /// The nearest ones to a latitude and longitude in degrees, nearest first.
+    pub fn near(&self, lat: f64, lon: f64) -> Vec<String> {
+        let here = Point::at(lat, lon);
         let farthest = squared_chord(RADIUS_KM);
         let mut near: Vec<(f64, &str)> = self
-            .places
+            .0
             .iter()
             .map(|(id, place)| (here.squared_chord_to(*place), id.as_str()))
             .filter(|(squared, _)| *squared <= farthest)
             .collect();
         near.sort_by(|one, other| one.0.total_cmp(&other.0));
-        NearbyReply { hotel_ids: near.iter().take(NEAREST).map(|(_, id)| id.to_string()).collect() }
+        near.iter().take(NEAREST).map(|(_, id)| id.to_string()).collect()
+    }
+}
+
+pub struct Geo {
+    hotels: Places,
+    metrics: Arc<Metrics>,
+}
+
+impl Geo {
+    pub fn new(hotels: Vec<Place>, metrics: Arc<Metrics>) -> Self {
+        Geo { hotels: Places::new(hotels), metrics }
+    }
+}
+
+#[async_trait]
+impl api::Geo for Geo {
+    /// The nearest hotels, nearest first.
+    async fn nearby(
+        &self,
+        request: Request<NearbyRequest>,
+    ) -> Result<Response<NearbyReply>, Status> {
+        self.metrics.called(Service::Geo);
+        let NearbyRequest { lat, lon } = request.into_inner();
+        let hotel_ids = self.hotels.near(lat.into(), lon.into());
+        Ok(Response::new(NearbyReply { hotel_ids }))
     }
 }
 

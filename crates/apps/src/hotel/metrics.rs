@@ -6,6 +6,8 @@ use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use tonic::Code;
+
 /// The services, in the order of their ports in the original.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Service {
@@ -16,10 +18,24 @@ pub enum Service {
     Recommendation,
     User,
     Reservation,
+    Review,
+    Attractions,
+    /// Ours: the original has none.
+    Store,
 }
 
-const SERVICES: [&str; 7] =
-    ["search", "geo", "rate", "profile", "recommendation", "user", "reservation"];
+const SERVICES: [&str; 10] = [
+    "search",
+    "geo",
+    "rate",
+    "profile",
+    "recommendation",
+    "user",
+    "reservation",
+    "review",
+    "attractions",
+    "store",
+];
 
 /// What requests are counted by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +44,8 @@ pub enum Endpoint {
     Recommendations,
     User,
     Reservation,
+    /// Reviews, restaurants, museums and cinemas.
+    Nearby,
     /// The page and its style sheet.
     Page,
     /// Health, metrics, counts and reset.
@@ -35,8 +53,8 @@ pub enum Endpoint {
     Unknown,
 }
 
-const ENDPOINTS: [&str; 7] =
-    ["/hotels", "/recommendations", "/user", "/reservation", "page", "admin", "unknown"];
+const ENDPOINTS: [&str; 8] =
+    ["/hotels", "/recommendations", "/user", "/reservation", "nearby", "page", "admin", "unknown"];
 
 /// What became of a request for a reservation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,17 +89,34 @@ impl Counter {
     }
 }
 
+/// Counts by time.
+#[derive(Default)]
+struct Times {
+    buckets: [Counter; BUCKETS],
+    nanoseconds: Counter,
+}
+
 #[derive(Default)]
 struct Requests {
     by_code: [Counter; CODES.len()],
-    by_time: [Counter; BUCKETS],
-    nanoseconds: Counter,
+    times: Times,
 }
+
+/// Remote calls that this process answered.
+#[derive(Default)]
+struct Calls {
+    by_code: [Counter; GRPC_CODES],
+    times: Times,
+}
+
+/// The codes of gRPC are 0 to 16.
+const GRPC_CODES: usize = 17;
 
 #[derive(Default)]
 pub struct Metrics {
     requests: [Requests; ENDPOINTS.len()],
     calls: [Counter; SERVICES.len()],
+    answered: [Calls; SERVICES.len()],
     searches: [Counter; HOTELS_FOUND],
     logins: [Counter; 2],
     reservations: [Counter; RESERVINGS.len()],
@@ -94,12 +129,18 @@ impl Metrics {
         let requests = &self.requests[endpoint as usize];
         let code = CODES.iter().position(|known| *known == code);
         requests.by_code[code.expect("the frontend answers no other code")].add(1);
-        let nanoseconds = took.as_nanos() as u64;
-        requests.by_time[bucket(nanoseconds)].add(1);
-        requests.nanoseconds.add(nanoseconds);
+        requests.times.add(took);
     }
 
-    /// Counts what would be a remote call were the services apart.
+    /// Counts a remote call that ended, and the time from its head being read to its answer being
+    /// handed on.
+    pub fn ended(&self, service: Service, code: Code, took: Duration) {
+        let calls = &self.answered[service as usize];
+        calls.by_code[code as usize].add(1);
+        calls.times.add(took);
+    }
+
+    /// Counts a call of a service, be it remote or not.
     pub fn called(&self, service: Service) {
         self.calls[service as usize].add(1);
     }
@@ -133,6 +174,7 @@ impl Metrics {
         write_family(&mut out, "hotel_reservations_total", "outcome", &RESERVINGS, reservations);
         write_family(&mut out, "hotel_service_calls_total", "service", &SERVICES, &self.calls);
         let refused = self.refused_connections.get();
+        self.write_calls(&mut out);
         line(&mut out, format_args!("# TYPE hotel_refused_connections_total counter"));
         line(&mut out, format_args!("hotel_refused_connections_total {refused}"));
         if let Some(seconds) = cpu_seconds() {
@@ -160,17 +202,53 @@ impl Metrics {
         let name = "hotel_request_duration_seconds";
         line(out, format_args!("# TYPE {name} histogram"));
         for (endpoint, requests) in ENDPOINTS.iter().zip(&self.requests) {
-            let label = format!("endpoint=\"{endpoint}\"");
-            let mut count = 0;
-            for (bucket, counter) in requests.by_time.iter().enumerate() {
-                count += counter.get();
-                let end = end_of_bucket(bucket);
-                line(out, format_args!("{name}_bucket{{{label},le=\"{end}\"}} {count}"));
-            }
-            let seconds = requests.nanoseconds.get() as f64 / 1e9;
-            line(out, format_args!("{name}_sum{{{label}}} {seconds}"));
-            line(out, format_args!("{name}_count{{{label}}} {count}"));
+            requests.times.write(out, name, &format!("endpoint=\"{endpoint}\""));
         }
+    }
+
+    fn write_calls(&self, out: &mut String) {
+        let name = "hotel_call_duration_seconds";
+        let answered = || SERVICES.iter().zip(&self.answered);
+        let answered = || answered().filter(|(_, calls)| calls.times.count() > 0);
+        line(out, format_args!("# TYPE hotel_calls_answered_total counter"));
+        for (service, calls) in answered() {
+            for (code, counter) in calls.by_code.iter().enumerate() {
+                let count = counter.get();
+                if count > 0 || code == Code::Ok as usize {
+                    let code = Code::from_i32(code as i32);
+                    let labels = format_args!("service=\"{service}\",code=\"{code:?}\"");
+                    line(out, format_args!("hotel_calls_answered_total{{{labels}}} {count}"));
+                }
+            }
+        }
+        line(out, format_args!("# TYPE {name} histogram"));
+        for (service, calls) in answered() {
+            calls.times.write(out, name, &format!("service=\"{service}\""));
+        }
+    }
+}
+
+impl Times {
+    fn add(&self, took: Duration) {
+        let nanoseconds = took.as_nanos() as u64;
+        self.buckets[bucket(nanoseconds)].add(1);
+        self.nanoseconds.add(nanoseconds);
+    }
+
+    fn count(&self) -> u64 {
+        self.buckets.iter().map(Counter::get).sum()
+    }
+
+    fn write(&self, out: &mut String, name: &str, label: &str) {
+        let mut count = 0;
+        for (bucket, counter) in self.buckets.iter().enumerate() {
+            count += counter.get();
+            let end = end_of_bucket(bucket);
+            line(out, format_args!("{name}_bucket{{{label},le=\"{end}\"}} {count}"));
+        }
+        let seconds = self.nanoseconds.get() as f64 / 1e9;
+        line(out, format_args!("{name}_sum{{{label}}} {seconds}"));
+        line(out, format_args!("{name}_count{{{label}}} {count}"));
     }
 }
 

@@ -2,6 +2,11 @@
 
 use std::sync::Arc;
 
+use tonic::{Request, Response, Status, async_trait};
+
+use super::api;
+use super::api::recommendation::{GetRecommendationsReply, GetRecommendationsRequest};
+use super::api::store::Candidate;
 use super::geo::Point;
 use super::metrics::{Metrics, Service};
 
@@ -28,26 +33,6 @@ impl Require {
     }
 }
 
-pub struct GetRecommendationsRequest {
-    pub require: Require,
-    pub lat: f64,
-    pub lon: f64,
-}
-
-pub struct GetRecommendationsReply {
-    pub hotel_ids: Vec<String>,
-}
-
-/// What is known of one hotel: its position in degrees, its rating and its price.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Candidate {
-    pub hotel_id: String,
-    pub lat: f64,
-    pub lon: f64,
-    pub rate: f64,
-    pub price: f64,
-}
-
 pub struct Recommendation {
     places: Vec<(Point, String)>,
     highest_rated: Vec<String>,
@@ -58,34 +43,47 @@ pub struct Recommendation {
 impl Recommendation {
     /// The best by rate and by price are the same for everybody, so they are found once.
     pub fn new(candidates: &[Candidate], metrics: Arc<Metrics>) -> Self {
-        let place = |one: &Candidate| (Point::at(one.lat, one.lon), one.hotel_id.clone());
-        let ids = |best: Vec<&Candidate>| best.iter().map(|one| one.hotel_id.clone()).collect();
+        let ids = |best: Vec<&Candidate>| best.iter().map(|one| id(one)).collect();
         Recommendation {
-            places: candidates.iter().map(place).collect(),
+            places: candidates.iter().map(|one| (point(one), id(one))).collect(),
             highest_rated: ids(smallest(candidates, |one| -one.rate)),
             cheapest: ids(smallest(candidates, |one| one.price)),
             metrics,
         }
     }
 
-    /// All hotels which are equally the best.
-    pub fn get_recommendations(
-        &self,
-        request: GetRecommendationsRequest,
-    ) -> GetRecommendationsReply {
-        self.metrics.called(Service::Recommendation);
-        let hotel_ids = match request.require {
-            Require::Distance => self.nearest(Point::at(request.lat, request.lon)),
-            Require::Rate => self.highest_rated.clone(),
-            Require::Price => self.cheapest.clone(),
-        };
-        GetRecommendationsReply { hotel_ids }
-    }
-
     fn nearest(&self, here: Point) -> Vec<String> {
         let nearest = smallest(&self.places, |(place, _)| here.squared_chord_to(*place));
         nearest.into_iter().map(|(_, id)| id.clone()).collect()
     }
+}
+
+#[async_trait]
+impl api::Recommendation for Recommendation {
+    /// All hotels which are equally the best; none by a measure that there is not.
+    async fn get_recommendations(
+        &self,
+        request: Request<GetRecommendationsRequest>,
+    ) -> Result<Response<GetRecommendationsReply>, Status> {
+        self.metrics.called(Service::Recommendation);
+        let GetRecommendationsRequest { require, lat, lon } = request.into_inner();
+        let hotel_ids = match Require::parse(&require) {
+            Some(Require::Distance) => self.nearest(Point::at(lat, lon)),
+            Some(Require::Rate) => self.highest_rated.clone(),
+            Some(Require::Price) => self.cheapest.clone(),
+            None => Vec::new(),
+        };
+        Ok(Response::new(GetRecommendationsReply { hotel_ids }))
+    }
+}
+
+fn id(candidate: &Candidate) -> String {
+    candidate.place.as_ref().map(|place| place.id.clone()).unwrap_or_default()
+}
+
+fn point(candidate: &Candidate) -> Point {
+    let place = candidate.place.clone().unwrap_or_default();
+    Point::at(place.lat, place.lon)
 }
 
 /// All items whose measure is the smallest one; none if no measure is a number.

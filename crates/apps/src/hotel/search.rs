@@ -1,44 +1,39 @@
-//! The search service: hotels which are near and have a rate. Whether they have rooms left is the
-//! reservation service's to say.
+//! The search service: the hotels near a place that have a rate.
 
 use std::sync::Arc;
 
-use super::geo::{self, Geo};
+use tonic::{Request, Response, Status, async_trait};
+
+use super::api;
+use super::api::search::{NearbyReply, NearbyRequest};
 use super::metrics::{Metrics, Service};
-use super::rate::{GetRatesRequest, Rate};
-
-pub struct NearbyRequest<'a> {
-    pub lat: f32,
-    pub lon: f32,
-    pub in_date: &'a str,
-    pub out_date: &'a str,
-}
-
-pub struct NearbyReply {
-    pub hotel_ids: Vec<String>,
-}
 
 pub struct Search {
-    geo: Geo,
-    rate: Rate,
+    geo: Arc<dyn api::Geo>,
+    rate: Arc<dyn api::Rate>,
     metrics: Arc<Metrics>,
 }
 
 impl Search {
-    pub fn new(geo: Geo, rate: Rate, metrics: Arc<Metrics>) -> Self {
+    pub fn new(geo: Arc<dyn api::Geo>, rate: Arc<dyn api::Rate>, metrics: Arc<Metrics>) -> Self {
         Search { geo, rate, metrics }
     }
+}
 
+#[async_trait]
+impl api::Search for Search {
     /// The nearest hotels that have a rate, the dearest first.
-    pub fn nearby(&self, request: NearbyRequest<'_>) -> NearbyReply {
+    async fn nearby(
+        &self,
+        request: Request<NearbyRequest>,
+    ) -> Result<Response<NearbyReply>, Status> {
         self.metrics.called(Service::Search);
-        let near = self.geo.nearby(geo::NearbyRequest { lat: request.lat, lon: request.lon });
-        let rates = self.rate.get_rates(GetRatesRequest {
-            hotel_ids: &near.hotel_ids,
-            in_date: request.in_date,
-            out_date: request.out_date,
-        });
-        let hotel_ids = rates.rate_plans.iter().map(|plan| plan.hotel_id.clone()).collect();
-        NearbyReply { hotel_ids }
+        let NearbyRequest { lat, lon, in_date, out_date } = request.into_inner();
+        let near = self.geo.nearby(Request::new(api::geo::NearbyRequest { lat, lon })).await?;
+        let hotel_ids = near.into_inner().hotel_ids;
+        let rates = api::rate::GetRatesRequest { hotel_ids, in_date, out_date };
+        let rates = self.rate.get_rates(Request::new(rates)).await?.into_inner();
+        let hotel_ids = rates.rate_plans.into_iter().map(|plan| plan.hotel_id).collect();
+        Ok(Response::new(NearbyReply { hotel_ids }))
     }
 }

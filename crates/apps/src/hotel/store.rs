@@ -20,31 +20,41 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use anyhow::{Context, bail};
+use prost::Message;
 use redb::{
     Database, Key, ReadOnlyTable, ReadableDatabase, ReadableTable, ReadableTableMetadata,
     StorageBackend, Table, TableDefinition, Value, WriteTransaction,
 };
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 use tokio::sync::oneshot;
+use tonic::{Request, Response, Status, async_trait};
 
-use super::data;
-use super::profile::Hotel;
-use super::rate::RatePlan;
-use super::recommendation::Candidate;
-use super::status::{Code, Status};
-use super::stay::Night;
+use super::api;
+use super::api::review::ReviewComm;
+use super::api::store::{
+    AttractionsReply, Booking, Candidate, CandidatesReply, CountsReply, HasRoomsReply,
+    HasRoomsRequest, Hotels, Nothing, PasswordDigestReply, PasswordDigestRequest, Place,
+    PlacesReply, ProfilesReply, RatePlansReply, Reserved, ReviewsReply,
+};
+use super::data::{self, hex};
+use super::stay::{LONGEST_STAY, Night};
 
 /// Hotel → latitude, longitude.
 const PLACES: TableDefinition<&str, (f64, f64)> = TableDefinition::new("places");
-/// Hotel → [`RatePlan`] as JSON.
+/// Hotel → [`api::rate::RatePlan`], encoded.
 const RATES: TableDefinition<&str, &[u8]> = TableDefinition::new("rates");
-/// Hotel → [`Hotel`] as JSON.
+/// Hotel → [`api::profile::Hotel`], encoded.
 const PROFILES: TableDefinition<&str, &[u8]> = TableDefinition::new("profiles");
 /// Hotel → latitude, longitude, rate, price.
 const RECOMMENDATIONS: TableDefinition<&str, (f64, f64, f64, f64)> =
     TableDefinition::new("recommendations");
+/// Review → [`ReviewComm`], encoded.
+const REVIEWS: TableDefinition<&str, &[u8]> = TableDefinition::new("reviews");
+/// Kind and name → latitude, longitude.
+const ATTRACTIONS: TableDefinition<&str, (f64, f64)> = TableDefinition::new("attractions");
+const RESTAURANT: &str = "restaurant/";
+const MUSEUM: &str = "museum/";
+const CINEMA: &str = "cinema/";
 /// Hotel → rooms.
 const CAPACITIES: TableDefinition<&str, u32> = TableDefinition::new("capacities");
 /// User → SHA-256 of the password.
@@ -70,38 +80,16 @@ pub enum Durability {
     PowerLoss,
 }
 
-/// Rooms asked for in each of some nights.
-#[derive(Clone, Debug)]
-pub struct Booking {
-    pub hotel_id: String,
-    pub customer_name: String,
-    pub nights: Range<Night>,
-    pub rooms: u32,
-}
-
 /// What became of a booking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reserved {
+enum Decided {
     Made,
     Full,
     UnknownHotel,
 }
 
-/// How much the store holds, and a digest of all of it: equal digests, equal bytes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Counts {
-    pub capacities: u64,
-    pub digest: String,
-    pub hotels: u64,
-    pub nights: u64,
-    pub profiles: u64,
-    pub rates: u64,
-    pub recommendations: u64,
-    pub reservations: u64,
-    pub users: u64,
-}
-
-pub struct Store {
+/// The store of this process.
+pub struct Embedded {
     shared: Arc<Shared>,
     orders: Option<Sender<Order>>,
     writer: Option<JoinHandle<()>>,
@@ -115,10 +103,10 @@ struct Shared {
 
 struct Order {
     booking: Booking,
-    answer: oneshot::Sender<Result<Reserved, Status>>,
+    answer: oneshot::Sender<Result<Decided, Status>>,
 }
 
-impl Store {
+impl Embedded {
     /// Opens the store in a folder; a new one gets the seeded data.
     pub fn open(folder: &Path, durability: Durability) -> anyhow::Result<Self> {
         fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))?;
@@ -141,31 +129,7 @@ impl Store {
         let writing = Arc::clone(&shared);
         let writer = thread::Builder::new().name("store".into());
         let writer = writer.spawn(move || write(&writing, &waiting))?;
-        Ok(Store { shared, orders: Some(orders), writer: Some(writer) })
-    }
-
-    /// The latitude and longitude of every hotel.
-    pub fn places(&self) -> anyhow::Result<Vec<(String, (f64, f64))>> {
-        rows(&self.shared.database, PLACES, |id, place| (id.to_owned(), place))
-    }
-
-    pub fn rates(&self) -> anyhow::Result<Vec<RatePlan>> {
-        documents(&self.shared.database, RATES)
-    }
-
-    pub fn profiles(&self) -> anyhow::Result<Vec<Hotel>> {
-        documents(&self.shared.database, PROFILES)
-    }
-
-    /// What recommendations are made from, in the order of the hotels' numbers.
-    pub fn candidates(&self) -> anyhow::Result<Vec<Candidate>> {
-        let candidate = |id: &str, (lat, lon, rate, price)| {
-            let hotel_id = id.to_owned();
-            Candidate { hotel_id, lat, lon, rate, price }
-        };
-        let mut candidates = rows(&self.shared.database, RECOMMENDATIONS, candidate)?;
-        candidates.sort_by_key(|one| (one.hotel_id.len(), one.hotel_id.clone()));
-        Ok(candidates)
+        Ok(Embedded { shared, orders: Some(orders), writer: Some(writer) })
     }
 
     /// Everything committed so far. Holding on to a view keeps its pages from being used again.
@@ -173,20 +137,14 @@ impl Store {
         Arc::clone(&self.shared.view.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The digest of a user's password, if there is such a user.
-    pub fn password_digest(&self, username: &str) -> Result<Option<String>, Status> {
-        let digest = self.view().users.get(username).map_err(redb::Error::from)?;
-        Ok(digest.map(|digest| digest.value().to_owned()))
-    }
-
     /// Takes the rooms in every night, or in none; returns when that is durable.
-    pub async fn reserve(&self, booking: Booking) -> Result<Reserved, Status> {
+    async fn decided(&self, booking: Booking) -> Result<Decided, Status> {
         let (answer, answered) = oneshot::channel();
-        // Bookings that wait are bounded by the connections, each of which carries one.
+        // Bookings that wait are bounded by the calls in hand, each of which carries one.
         let sent = self.orders.as_ref().map(|orders| orders.send(Order { booking, answer }));
         match (sent, answered.await) {
-            (Some(Ok(())), Ok(reserved)) => reserved,
-            _ => Err(Status::new(Code::Unavailable, "the store has stopped writing")),
+            (Some(Ok(())), Ok(decided)) => decided,
+            _ => Err(Status::unavailable("the store has stopped writing")),
         }
     }
 
@@ -194,21 +152,145 @@ impl Store {
     pub fn is_writing(&self) -> bool {
         self.writer.as_ref().is_some_and(|writer| !writer.is_finished())
     }
+}
 
-    /// Counts and digests everything. It reads all there is, so it is not for the hot path.
-    pub fn counts(&self) -> Result<Counts, Status> {
-        count(&self.shared.database).map_err(Status::from)
+/// What takes milliseconds runs beside the calls and not before them.
+async fn beside<T: Send + 'static>(
+    shared: &Arc<Shared>,
+    work: impl FnOnce(&Shared) -> Result<T, redb::Error> + Send + 'static,
+) -> Result<Response<T>, Status> {
+    let shared = Arc::clone(shared);
+    let done = tokio::task::spawn_blocking(move || work(&shared)).await;
+    let done = done.map_err(|error| Status::internal(error.to_string()))?;
+    done.map(Response::new).map_err(unavailable)
+}
+
+#[async_trait]
+impl api::Store for Embedded {
+    async fn places(&self, _: Request<Nothing>) -> Result<Response<PlacesReply>, Status> {
+        let places = rows(&self.shared.database, PLACES, place).map_err(unavailable)?;
+        Ok(Response::new(PlacesReply { places }))
+    }
+
+    /// In the order of the hotels' numbers.
+    async fn candidates(&self, _: Request<Nothing>) -> Result<Response<CandidatesReply>, Status> {
+        let candidate = |id: &str, (lat, lon, rate, price)| Candidate {
+            place: Some(place(id, (lat, lon))),
+            rate,
+            price,
+        };
+        let candidates = rows(&self.shared.database, RECOMMENDATIONS, candidate);
+        let mut candidates = candidates.map_err(unavailable)?;
+        candidates
+            .sort_by_key(|one| one.place.as_ref().map(|place| (place.id.len(), place.id.clone())));
+        Ok(Response::new(CandidatesReply { candidates }))
+    }
+
+    async fn attractions(&self, _: Request<Nothing>) -> Result<Response<AttractionsReply>, Status> {
+        let all = rows(&self.shared.database, ATTRACTIONS, place).map_err(unavailable)?;
+        let of = |kind: &str| {
+            let name = |one: &Place| Some(one.id.strip_prefix(kind)?.to_owned());
+            let named = all.iter().filter_map(|one| Some(Place { id: name(one)?, ..one.clone() }));
+            named.collect()
+        };
+        Ok(Response::new(AttractionsReply {
+            hotels: rows(&self.shared.database, PLACES, place).map_err(unavailable)?,
+            restaurants: of(RESTAURANT),
+            museums: of(MUSEUM),
+            cinemas: of(CINEMA),
+        }))
+    }
+
+    async fn rate_plans(
+        &self,
+        request: Request<Hotels>,
+    ) -> Result<Response<RatePlansReply>, Status> {
+        let of = request.into_inner().hotel_ids;
+        let rate_plans = documents(&self.shared.database, RATES, &of).map_err(unavailable)?;
+        Ok(Response::new(RatePlansReply { rate_plans }))
+    }
+
+    async fn profiles(&self, request: Request<Hotels>) -> Result<Response<ProfilesReply>, Status> {
+        let of = request.into_inner().hotel_ids;
+        let hotels = documents(&self.shared.database, PROFILES, &of).map_err(unavailable)?;
+        Ok(Response::new(ProfilesReply { hotels }))
+    }
+
+    async fn reviews(&self, request: Request<Hotels>) -> Result<Response<ReviewsReply>, Status> {
+        let of = request.into_inner().hotel_ids;
+        let reviews: Result<Vec<ReviewComm>, _> = documents(&self.shared.database, REVIEWS, &[]);
+        let mut reviews = reviews.map_err(unavailable)?;
+        reviews.retain(|review| of.is_empty() || of.contains(&review.hotel_id));
+        Ok(Response::new(ReviewsReply { reviews }))
+    }
+
+    async fn password_digest(
+        &self,
+        request: Request<PasswordDigestRequest>,
+    ) -> Result<Response<PasswordDigestReply>, Status> {
+        let view = self.view();
+        let digest = view.users.get(request.get_ref().username.as_str());
+        let digest = digest.map_err(|error| unavailable(error.into()))?;
+        let digest = digest.map(|digest| digest.value().to_owned());
+        Ok(Response::new(PasswordDigestReply { digest }))
+    }
+
+    /// Those of the hotels that have the rooms in every night.
+    async fn has_rooms(
+        &self,
+        request: Request<HasRoomsRequest>,
+    ) -> Result<Response<HasRoomsReply>, Status> {
+        let HasRoomsRequest { hotel_ids, begin, end, rooms } = request.into_inner();
+        let view = self.view();
+        let mut with_rooms = Vec::with_capacity(hotel_ids.len());
+        for hotel in hotel_ids {
+            if view.has_rooms(&hotel, begin..end, rooms).map_err(unavailable)? {
+                with_rooms.push(hotel);
+            }
+        }
+        Ok(Response::new(HasRoomsReply { hotel_ids: with_rooms }))
+    }
+
+    async fn reserve(&self, request: Request<Booking>) -> Result<Response<Reserved>, Status> {
+        let booking = request.into_inner();
+        let nights = i64::from(booking.end) - i64::from(booking.begin);
+        if (LONGEST_STAY as i64) < nights {
+            return Err(Status::invalid_argument("a stay is at most 366 nights"));
+        }
+        let hotel = booking.hotel_id.clone();
+        match self.decided(booking).await? {
+            Decided::Made => Ok(Response::new(Reserved { made: true })),
+            Decided::Full => Ok(Response::new(Reserved { made: false })),
+            Decided::UnknownHotel => Err(Status::not_found(format!("there is no hotel {hotel:?}"))),
+        }
+    }
+
+    /// Counts and digests everything.
+    async fn counts(&self, _: Request<Nothing>) -> Result<Response<CountsReply>, Status> {
+        beside(&self.shared, |shared| count(&shared.database)).await
     }
 
     /// Returns to the seeded data in one transaction, byte for byte.
-    pub fn reset(&self) -> Result<Counts, Status> {
-        seed(&self.shared.database)?;
-        self.shared.publish()?;
-        self.counts()
+    async fn reset(&self, _: Request<Nothing>) -> Result<Response<CountsReply>, Status> {
+        beside(&self.shared, |shared| {
+            seed(&shared.database)?;
+            shared.publish()?;
+            count(&shared.database)
+        })
+        .await
     }
 }
 
-impl Drop for Store {
+/// Whatever the database reports, its caller cannot mend it.
+fn unavailable(error: redb::Error) -> Status {
+    Status::unavailable(error.to_string())
+}
+
+fn place(id: &str, (lat, lon): (f64, f64)) -> Place {
+    Place { id: id.to_owned(), lat, lon }
+}
+
+impl Drop for Embedded {
     fn drop(&mut self) {
         self.orders = None;
         if let Some(writer) = self.writer.take() {
@@ -236,9 +318,14 @@ impl View {
     }
 
     /// Whether a hotel has this many rooms in every night. Nobody has rooms in an unknown hotel.
-    pub fn has_rooms(&self, hotel: &str, nights: Range<Night>, rooms: i32) -> Result<bool, Status> {
+    pub fn has_rooms(
+        &self,
+        hotel: &str,
+        nights: Range<Night>,
+        rooms: i32,
+    ) -> Result<bool, redb::Error> {
         let has_rooms = has_rooms(&self.capacities, &self.nights, hotel, nights, rooms.into());
-        Ok(has_rooms.map_err(redb::Error::from)? == Some(true))
+        Ok(has_rooms? == Some(true))
     }
 }
 
@@ -285,13 +372,16 @@ fn write(shared: &Shared, waiting: &Receiver<Order>) {
         }) {
             Ok(decided) => answer(batch, decided.into_iter().map(Ok)),
             Err(error) => {
-                return answer(batch, iter::repeat(Err(Status::from(error))));
+                return answer(
+                    batch,
+                    iter::repeat_with(|| Err(Status::unavailable(error.to_string()))),
+                );
             }
         }
     }
 }
 
-fn answer(batch: Vec<Order>, answers: impl Iterator<Item = Result<Reserved, Status>>) {
+fn answer(batch: Vec<Order>, answers: impl Iterator<Item = Result<Decided, Status>>) {
     for (order, answer) in batch.into_iter().zip(answers) {
         // Whoever asked may have gone; the reservation stands.
         let _ = order.answer.send(answer);
@@ -299,14 +389,14 @@ fn answer(batch: Vec<Order>, answers: impl Iterator<Item = Result<Reserved, Stat
 }
 
 /// Decides a batch in order, each knowing those before it, and commits if anything was taken.
-fn decide(database: &Database, batch: &[Order]) -> Result<Vec<Reserved>, redb::Error> {
+fn decide(database: &Database, batch: &[Order]) -> Result<Vec<Decided>, redb::Error> {
     let transaction = database.begin_write()?;
     let mut ledger = Ledger::open(&transaction)?;
     let decided: Result<Vec<_>, _> =
         batch.iter().map(|order| ledger.reserve(&order.booking)).collect();
     drop(ledger);
     let decided = decided?;
-    match decided.contains(&Reserved::Made) {
+    match decided.contains(&Decided::Made) {
         true => transaction.commit()?,
         false => transaction.abort()?,
     }
@@ -333,23 +423,23 @@ impl<'transaction> Ledger<'transaction> {
         })
     }
 
-    fn reserve(&mut self, booking: &Booking) -> Result<Reserved, redb::Error> {
-        let Booking { hotel_id, nights, rooms, .. } = booking;
+    fn reserve(&mut self, booking: &Booking) -> Result<Decided, redb::Error> {
+        let Booking { hotel_id, begin, end, rooms, .. } = booking;
         let hotel = hotel_id.as_str();
-        match has_rooms(&self.capacities, &self.nights, hotel, nights.clone(), (*rooms).into())? {
-            None => Ok(Reserved::UnknownHotel),
-            Some(false) => Ok(Reserved::Full),
-            Some(true) => self.take(booking).map(|()| Reserved::Made),
+        match has_rooms(&self.capacities, &self.nights, hotel, *begin..*end, (*rooms).into())? {
+            None => Ok(Decided::UnknownHotel),
+            Some(false) => Ok(Decided::Full),
+            Some(true) => self.take(booking).map(|()| Decided::Made),
         }
     }
 
     /// No rooms take no place: a reservation of none succeeds and leaves no trace.
     fn take(&mut self, booking: &Booking) -> Result<(), redb::Error> {
-        let Booking { hotel_id, customer_name, nights, rooms } = booking;
+        let Booking { hotel_id, customer_name, begin, end, rooms } = booking;
         if *rooms == 0 {
             return Ok(());
         }
-        for night in nights.clone() {
+        for night in *begin..*end {
             let key = (hotel_id.as_str(), night);
             let taken = self.nights.get(key)?.map_or(0, |taken| taken.value());
             self.nights.insert(key, taken + rooms)?;
@@ -368,16 +458,25 @@ fn seed(database: &Database) -> Result<(), redb::Error> {
     for table in tables {
         transaction.delete_table(table)?;
     }
-    fill(&transaction, data::places(), PLACES, |(id, place)| (id.as_str(), *place))?;
+    fill(&transaction, data::places(), PLACES, |one| (one.id.as_str(), (one.lat, one.lon)))?;
     fill(&transaction, data::capacities(), CAPACITIES, |(id, rooms)| (id.as_str(), *rooms))?;
     fill(&transaction, data::users(), USERS, |(name, digest)| (name.as_str(), digest.as_str()))?;
-    fill(&transaction, data::candidates(), RECOMMENDATIONS, |one| {
-        (one.hotel_id.as_str(), (one.lat, one.lon, one.rate, one.price))
-    })?;
+    let candidates = data::candidates().into_iter().filter_map(|one| {
+        let Candidate { place, rate, price } = one;
+        place.map(|place| (place.id, (place.lat, place.lon, rate, price)))
+    });
+    fill(&transaction, candidates.collect(), RECOMMENDATIONS, |(id, one)| (id.as_str(), *one))?;
     let rates = encoded(&data::rates(), |plan| &plan.hotel_id);
-    fill(&transaction, rates, RATES, |(id, json)| (id.as_str(), json.as_slice()))?;
+    fill(&transaction, rates, RATES, |(id, bytes)| (id.as_str(), bytes.as_slice()))?;
     let profiles = encoded(&data::profiles(), |hotel| &hotel.id);
-    fill(&transaction, profiles, PROFILES, |(id, json)| (id.as_str(), json.as_slice()))?;
+    fill(&transaction, profiles, PROFILES, |(id, bytes)| (id.as_str(), bytes.as_slice()))?;
+    let reviews = encoded(&data::reviews(), |review| &review.review_id);
+    fill(&transaction, reviews, REVIEWS, |(id, bytes)| (id.as_str(), bytes.as_slice()))?;
+    // Cinemas have a place, but the original fills in none.
+    for (kind, places) in [(RESTAURANT, data::restaurants()), (MUSEUM, data::museums())] {
+        let named = places.into_iter().map(|one| (format!("{kind}{}", one.id), (one.lat, one.lon)));
+        fill(&transaction, named.collect(), ATTRACTIONS, |(id, place)| (id.as_str(), *place))?;
+    }
     let mut ledger = Ledger::open(&transaction)?;
     ledger.take(&data::first_booking())?;
     drop(ledger);
@@ -399,24 +498,31 @@ fn fill<K: Key + 'static, V: Value + 'static, Row>(
     Ok(())
 }
 
-fn encoded<T: Serialize>(items: &[T], id: impl Fn(&T) -> &String) -> Vec<(String, Vec<u8>)> {
-    let json = |item| serde_json::to_vec(item).expect("documents have string keys only");
-    items.iter().map(|item| (id(item).clone(), json(item))).collect()
+fn encoded<T: Message>(items: &[T], id: impl Fn(&T) -> &String) -> Vec<(String, Vec<u8>)> {
+    items.iter().map(|item| (id(item).clone(), item.encode_to_vec())).collect()
 }
 
-fn documents<T: DeserializeOwned>(
+/// Those of these, in the order asked; none named: all.
+fn documents<T: Message + Default>(
     database: &Database,
     table: TableDefinition<&'static str, &'static [u8]>,
-) -> anyhow::Result<Vec<T>> {
-    let documents = rows(database, table, |_, json| serde_json::from_slice(json))?;
-    Ok(documents.into_iter().collect::<Result<_, _>>()?)
+    of: &[String],
+) -> Result<Vec<T>, redb::Error> {
+    let table = database.begin_read()?.open_table(table)?;
+    let decode =
+        |bytes: &[u8]| T::decode(bytes).map_err(|error| redb::Error::Corrupted(error.to_string()));
+    if of.is_empty() {
+        return table.iter()?.map(|entry| decode(entry?.1.value())).collect();
+    }
+    let found = of.iter().map(|id| table.get(id.as_str())).filter_map(Result::transpose);
+    found.map(|entry| decode(entry?.value())).collect()
 }
 
 fn rows<V: Value + 'static, Row>(
     database: &Database,
     table: TableDefinition<&'static str, V>,
     row: impl Fn(&str, V::SelfType<'_>) -> Row,
-) -> anyhow::Result<Vec<Row>> {
+) -> Result<Vec<Row>, redb::Error> {
     let table = database.begin_read()?.open_table(table)?;
     let mut rows = Vec::new();
     for entry in table.iter()? {
@@ -426,10 +532,11 @@ fn rows<V: Value + 'static, Row>(
     Ok(rows)
 }
 
-fn count(database: &Database) -> Result<Counts, redb::Error> {
+fn count(database: &Database) -> Result<CountsReply, redb::Error> {
     let read = database.begin_read()?;
     let mut digest = Sha256::new();
-    Ok(Counts {
+    Ok(CountsReply {
+        attractions: digest_table(&read.open_table(ATTRACTIONS)?, &mut digest)?,
         capacities: digest_table(&read.open_table(CAPACITIES)?, &mut digest)?,
         hotels: digest_table(&read.open_table(PLACES)?, &mut digest)?,
         nights: digest_table(&read.open_table(NIGHTS)?, &mut digest)?,
@@ -437,6 +544,7 @@ fn count(database: &Database) -> Result<Counts, redb::Error> {
         rates: digest_table(&read.open_table(RATES)?, &mut digest)?,
         recommendations: digest_table(&read.open_table(RECOMMENDATIONS)?, &mut digest)?,
         reservations: digest_table(&read.open_table(RESERVATIONS)?, &mut digest)?,
+        reviews: digest_table(&read.open_table(REVIEWS)?, &mut digest)?,
         users: digest_table(&read.open_table(USERS)?, &mut digest)?,
         digest: hex(digest),
     })
@@ -458,17 +566,6 @@ fn digest_table<K: Key + 'static, V: Value + 'static>(
         }
     }
     Ok(length)
-}
-
-/// SHA-256 in lower-case hexadecimal, without salt: how the contract stores passwords.
-pub fn hex_digest(bytes: &[u8]) -> String {
-    hex(Sha256::new_with_prefix(bytes))
-}
-
-fn hex(digest: Sha256) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digits = |byte: u8| [byte >> 4, byte & 15].map(|half| char::from(DIGITS[half as usize]));
-    digest.finalize().into_iter().flat_map(digits).collect()
 }
 
 /// The database's file. What is written is in the kernel's hands, and so outlives this process;

@@ -2,36 +2,38 @@
 
 use std::sync::Arc;
 
+use tonic::{Request, Response, Status, async_trait};
+
+use super::api;
+use super::api::store::PasswordDigestRequest;
+use super::api::user::{CheckUserReply, CheckUserRequest};
+use super::data::hex_digest;
 use super::metrics::{Metrics, Service};
-use super::status::Status;
-use super::store::{Store, hex_digest};
-
-pub struct CheckUserRequest<'a> {
-    pub username: &'a str,
-    pub password: &'a str,
-}
-
-pub struct CheckUserReply {
-    pub correct: bool,
-}
 
 pub struct User {
-    store: Arc<Store>,
+    store: Arc<dyn api::Store>,
     metrics: Arc<Metrics>,
 }
 
 impl User {
-    pub fn new(store: Arc<Store>, metrics: Arc<Metrics>) -> Self {
+    pub fn new(store: Arc<dyn api::Store>, metrics: Arc<Metrics>) -> Self {
         User { store, metrics }
     }
+}
 
+#[async_trait]
+impl api::User for User {
     /// Compares the digest of the password with the stored one. An unknown user is not correct.
-    pub fn check_user(&self, request: CheckUserRequest<'_>) -> Result<CheckUserReply, Status> {
+    async fn check_user(
+        &self,
+        request: Request<CheckUserRequest>,
+    ) -> Result<Response<CheckUserReply>, Status> {
         self.metrics.called(Service::User);
-        let stored = self.store.password_digest(request.username)?;
-        let correct =
-            stored.is_some_and(|stored| stored == hex_digest(request.password.as_bytes()));
+        let CheckUserRequest { username, password } = request.into_inner();
+        let asked = Request::new(PasswordDigestRequest { username });
+        let stored = self.store.password_digest(asked).await?.into_inner().digest;
+        let correct = stored.is_some_and(|stored| stored == hex_digest(password.as_bytes()));
         self.metrics.logged_in(correct);
-        Ok(CheckUserReply { correct })
+        Ok(Response::new(CheckUserReply { correct }))
     }
 }

@@ -41,7 +41,7 @@ fn visit<F: Future<Output = ()>>(
             }
         };
         let site = Arc::new(Slow::default());
-        tokio::spawn(until(ending, listener, limits, Arc::clone(&site)));
+        tokio::spawn(until(ending, listener, limits, Arc::default(), Arc::clone(&site)));
         guest(address, end, site).await;
     });
 }

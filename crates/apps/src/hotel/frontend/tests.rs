@@ -1,22 +1,27 @@
 use super::*;
 
 use http_body_util::BodyExt;
-use hyper::Request;
+
 use redb::Database;
 use redb::backends::InMemoryBackend;
 
-use crate::hotel::assemble;
+use crate::hotel::process::all_in_one;
+use crate::hotel::store::Embedded;
 
 fn frontend() -> Frontend {
     let database = Database::builder().create_with_backend(InMemoryBackend::new()).unwrap();
-    assemble(Arc::new(Store::over(database).unwrap())).unwrap()
+    let store = Arc::new(Embedded::over(database).unwrap());
+    wait(all_in_one(store, Health::default(), Arc::default())).unwrap()
+}
+
+fn wait<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
 }
 
 /// The status and the body which a target is answered with.
 fn ask(frontend: &Frontend, target: &str) -> (u16, String) {
-    let head = Request::get(target).body(()).unwrap().into_parts().0;
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    runtime.block_on(async {
+    let head = hyper::Request::get(target).body(()).unwrap().into_parts().0;
+    wait(async {
         let response = frontend.answer(head).await;
         let code = response.status().as_u16();
         let body = response.into_body().collect().await.unwrap().to_bytes();
@@ -141,7 +146,8 @@ fn a_reservation_is_refused_clearly_and_harms_nobody() {
         &format!("/reservation?{dates}&hotelId=1&customerName=a&username=b&password=c&number=1"),
     );
     assert_eq!(failed, (200, NOT_LOGGED_IN.into()));
-    assert_eq!(frontend.store.counts().unwrap().reservations, 1, "nothing was reserved");
+    let counts = wait(frontend.store.counts(tonic::Request::new(Nothing {}))).unwrap();
+    assert_eq!(counts.into_inner().reservations, 1, "nothing was reserved");
 }
 
 /// A small generator of our own: tests must not depend on a library's choice of sequence.
@@ -185,9 +191,9 @@ fn the_workload_sees_the_statistics_of_the_original() {
         };
         let query = Query::new(target.split_once('?').map(|(_, query)| query));
         let answer = match coin {
-            ..600 => frontend.hotels(query),
-            600..990 => frontend.recommendations(query),
-            _ => frontend.user(query),
+            ..600 => wait(frontend.hotels(query)),
+            600..990 => wait(frontend.recommendations(query)),
+            _ => wait(frontend.user(query)),
         };
         let body = answer.ok().unwrap().body;
         if coin < 600 {

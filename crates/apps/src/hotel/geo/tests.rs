@@ -2,8 +2,7 @@ use super::*;
 use crate::hotel::data;
 
 fn nearby(lat: f32, lon: f32) -> Vec<String> {
-    let geo = Geo::new(data::places(), Arc::new(Metrics::default()));
-    geo.nearby(NearbyRequest { lat, lon }).hotel_ids
+    Places::new(data::places()).near(lat.into(), lon.into())
 }
 
 /// The distance as textbooks write it.
@@ -21,8 +20,8 @@ fn the_five_nearest_are_found_nearest_first() {
 
 #[test]
 fn fewer_are_near_at_the_end_of_the_line() {
-    let last = data::places()[79].1;
-    assert_eq!(nearby(last.0 as f32 + 0.07, last.1 as f32 + 0.04), ["80", "79"]);
+    let last = &data::places()[79];
+    assert_eq!(nearby(last.lat as f32 + 0.07, last.lon as f32 + 0.04), ["80", "79"]);
 }
 
 #[test]
@@ -38,7 +37,7 @@ fn chords_choose_as_haversine_distances_do() {
         let here = (f64::from(here.0 as f32), f64::from(here.1 as f32));
         let mut expected: Vec<_> = data::places()
             .into_iter()
-            .map(|(id, place)| (haversine_km(here, place), id))
+            .map(|place| (haversine_km(here, (place.lat, place.lon)), place.id))
             .filter(|(km, _)| *km <= RADIUS_KM)
             .collect();
         expected.sort_by(|one, other| one.0.total_cmp(&other.0));

@@ -14,6 +14,8 @@ fn what_was_counted_is_told() {
     metrics.answered(Endpoint::Hotels, 200, Duration::from_micros(3));
     metrics.answered(Endpoint::Hotels, 400, Duration::from_micros(1));
     metrics.called(Service::Geo);
+    metrics.ended(Service::Geo, Code::Ok, Duration::from_micros(3));
+    metrics.ended(Service::Geo, Code::Unavailable, Duration::from_micros(1));
     metrics.searched(2);
     metrics.logged_in(false);
     metrics.reserved(Reserving::Full);
@@ -25,6 +27,9 @@ fn what_was_counted_is_told() {
         "hotel_request_duration_seconds_bucket{endpoint=\"/hotels\",le=\"+Inf\"} 2",
         "hotel_request_duration_seconds_sum{endpoint=\"/hotels\"} 0.000004",
         "hotel_service_calls_total{service=\"geo\"} 1",
+        "hotel_calls_answered_total{service=\"geo\",code=\"Ok\"} 1",
+        "hotel_calls_answered_total{service=\"geo\",code=\"Unavailable\"} 1",
+        "hotel_call_duration_seconds_count{service=\"geo\"} 2",
         "hotel_search_results_total{hotels=\"2\"} 1",
         "hotel_logins_total{outcome=\"ok\"} 0",
         "hotel_logins_total{outcome=\"failed\"} 1",

@@ -1,0 +1,137 @@
+//! How many requests a process has in hand and how many of them wait for other processes, as
+//! integrals over time: the mean number over any interval is the growth of the integral by its
+//! length (Little's law). Who wants to know reads a file, so nobody has to ask a busy process.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
+
+use anyhow::Context;
+use nix::time::{ClockId, clock_gettime};
+use tokio::time;
+
+#[cfg(test)]
+mod tests;
+
+/// How often the file is written anew.
+const BETWEEN_LINES: Duration = Duration::from_millis(500);
+
+/// A line is padded to this length, so that a shorter one leaves nothing of a longer one.
+const LINE: usize = 200;
+
+/// What one process has in hand.
+#[derive(Debug, Default)]
+pub struct Account {
+    served: Level,
+    with_others: Level,
+    calls: AtomicU64,
+    connections: AtomicI64,
+    refused: AtomicU64,
+}
+
+/// Something that is in hand until this goes.
+#[derive(Debug)]
+pub struct Entry {
+    account: Arc<Account>,
+    of: fn(&Account) -> &Level,
+}
+
+impl Account {
+    /// A request has come; it is in hand until the entry goes.
+    pub fn serve(self: &Arc<Self>) -> Entry {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        Entry::new(self, |account| &account.served)
+    }
+
+    /// Another process is asked; its answer is waited for until the entry goes.
+    pub fn ask(self: &Arc<Self>) -> Entry {
+        Entry::new(self, |account| &account.with_others)
+    }
+
+    /// Requests in hand.
+    pub fn in_hand(&self) -> usize {
+        usize::try_from(self.served.count.load(Ordering::Relaxed)).unwrap_or_default()
+    }
+
+    pub fn connected(&self, by: i64) {
+        self.connections.fetch_add(by, Ordering::Relaxed);
+    }
+
+    /// Something was turned away because a bound was reached.
+    pub fn refuse(&self) {
+        self.refused.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Everything as one line of JSON. Times are in nanoseconds, `at_ns` is of CLOCK_MONOTONIC.
+    fn line(&self, now: i64) -> String {
+        let json = serde_json::json!({
+            "at_ns": now,
+            "calls": self.calls.load(Ordering::Relaxed),
+            "in_service_ns": self.served.integral(now),
+            "in_others_ns": self.with_others.integral(now),
+            "connections": self.connections.load(Ordering::Relaxed),
+            "refused": self.refused.load(Ordering::Relaxed),
+        });
+        format!("{:<LINE$}\n", json.to_string())
+    }
+}
+
+impl Entry {
+    fn new(account: &Arc<Account>, of: fn(&Account) -> &Level) -> Self {
+        of(account).enter(now());
+        Entry { account: Arc::clone(account), of }
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        (self.of)(&self.account).leave(now());
+    }
+}
+
+/// How many there are, and the integral of that over time.
+///
+/// Each contributes its length, which is its end less its beginning, or the present less its
+/// beginning. So the sum of all ends less that of all beginnings is all that has to be kept.
+#[derive(Debug, Default)]
+struct Level {
+    count: AtomicI64,
+    ends_less_beginnings: AtomicI64,
+}
+
+impl Level {
+    fn enter(&self, now: i64) {
+        self.count.fetch_add(1, Ordering::Relaxed);
+        self.ends_less_beginnings.fetch_sub(now, Ordering::Relaxed);
+    }
+
+    fn leave(&self, now: i64) {
+        self.count.fetch_sub(1, Ordering::Relaxed);
+        self.ends_less_beginnings.fetch_add(now, Ordering::Relaxed);
+    }
+
+    fn integral(&self, now: i64) -> i64 {
+        // The sum may wrap round between a beginning and its end; the difference is right again.
+        let open = self.count.load(Ordering::Relaxed).wrapping_mul(now);
+        self.ends_less_beginnings.load(Ordering::Relaxed).wrapping_add(open)
+    }
+}
+
+/// Writes the account into a file twice a second, for ever.
+pub async fn keep(account: Arc<Account>, path: &Path) -> anyhow::Result<()> {
+    let place = || format!("writing the account {}", path.display());
+    let file = File::create(path).with_context(place)?;
+    loop {
+        file.write_all_at(account.line(now()).as_bytes(), 0).with_context(place)?;
+        time::sleep(BETWEEN_LINES).await;
+    }
+}
+
+/// CLOCK_MONOTONIC in nanoseconds: all processes of the machine share it.
+fn now() -> i64 {
+    let time = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("Linux has this clock");
+    time.tv_sec() * 1_000_000_000 + time.tv_nsec()
+}

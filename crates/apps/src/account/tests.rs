@@ -1,0 +1,30 @@
+use super::*;
+
+#[test]
+fn the_integral_counts_what_has_ended_and_what_has_not() {
+    let level = Level::default();
+    level.enter(100);
+    level.enter(200);
+    level.leave(300);
+    // One of 200 or 100 long has ended, the other goes on.
+    assert_eq!(level.integral(1_000), 1_000 - 100 + 300 - 200);
+    level.leave(1_000);
+    assert_eq!(level.integral(5_000), 1_000);
+}
+
+#[test]
+fn a_request_that_waits_for_others_is_in_hand_as_well() {
+    let account = Arc::new(Account::default());
+    let served = account.serve();
+    let asked = account.ask();
+    assert_eq!(account.in_hand(), 1);
+    drop(asked);
+    drop(served);
+    assert_eq!(account.in_hand(), 0);
+    let line = account.line(now());
+    assert_eq!(line.len(), LINE + 1);
+    let json: serde_json::Value = serde_json::from_str(&line).unwrap();
+    assert_eq!(json["calls"], 1);
+    assert!(json["in_others_ns"].as_i64().unwrap() > 0, "{line}");
+    assert!(json["in_others_ns"].as_i64() < json["in_service_ns"].as_i64(), "{line}");
+}

@@ -1,0 +1,58 @@
+//! The attractions service: what there is to see and eat near a hotel. It holds all places in
+//! memory.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tonic::{Request, Response, Status, async_trait};
+
+use super::api;
+use super::api::attractions::{Request as Near, Result as Found};
+use super::api::store::AttractionsReply;
+use super::geo::Places;
+use super::metrics::{Metrics, Service};
+
+pub struct Attractions {
+    /// Hotel → latitude, longitude.
+    hotels: HashMap<String, (f64, f64)>,
+    restaurants: Places,
+    museums: Places,
+    cinemas: Places,
+    metrics: Arc<Metrics>,
+}
+
+impl Attractions {
+    pub fn new(known: AttractionsReply, metrics: Arc<Metrics>) -> Self {
+        let place = |place: api::store::Place| (place.id, (place.lat, place.lon));
+        Attractions {
+            hotels: known.hotels.into_iter().map(place).collect(),
+            restaurants: Places::new(known.restaurants),
+            museums: Places::new(known.museums),
+            cinemas: Places::new(known.cinemas),
+            metrics,
+        }
+    }
+
+    /// Nothing is near an unknown hotel.
+    fn near(&self, hotel: &str, places: &Places) -> Result<Response<Found>, Status> {
+        self.metrics.called(Service::Attractions);
+        let place = self.hotels.get(hotel);
+        let attraction_ids = place.map(|(lat, lon)| places.near(*lat, *lon)).unwrap_or_default();
+        Ok(Response::new(Found { attraction_ids }))
+    }
+}
+
+#[async_trait]
+impl api::Attractions for Attractions {
+    async fn nearby_rest(&self, near: Request<Near>) -> Result<Response<Found>, Status> {
+        self.near(&near.into_inner().hotel_id, &self.restaurants)
+    }
+
+    async fn nearby_mus(&self, near: Request<Near>) -> Result<Response<Found>, Status> {
+        self.near(&near.into_inner().hotel_id, &self.museums)
+    }
+
+    async fn nearby_cinema(&self, near: Request<Near>) -> Result<Response<Found>, Status> {
+        self.near(&near.into_inner().hotel_id, &self.cinemas)
+    }
+}

@@ -1,0 +1,52 @@
+//! What a service without a page of its own shows over HTTP/1.1, beside the calls it answers:
+//! health for whoever waits for it, and counts for whoever watches it.
+
+use std::sync::Arc;
+
+use http_body_util::Full;
+use hyper::body::Bytes;
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::{Response, StatusCode};
+
+use super::health::Health;
+use super::metrics::Metrics;
+use crate::rpc::Calls;
+use crate::serve::{Head, Site};
+
+pub struct Page {
+    pub health: Health,
+    pub metrics: Arc<Metrics>,
+    pub calls: Calls,
+}
+
+impl Site for Page {
+    async fn answer(&self, request: Head) -> Response<Full<Bytes>> {
+        match request.uri.path() {
+            "/healthz" => match self.health.ails() {
+                None => text(StatusCode::OK, "ok".to_owned()),
+                Some(why) => text(StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n")),
+            },
+            "/metrics" => text(StatusCode::OK, self.metrics.text()),
+            _ => {
+                let hint = "404: here are /healthz and /metrics; calls are gRPC over HTTP/2\n";
+                text(StatusCode::NOT_FOUND, hint.to_owned())
+            }
+        }
+    }
+
+    fn refused_connection(&self) {
+        self.metrics.refused_connection();
+    }
+
+    fn calls(&self) -> Option<&Calls> {
+        Some(&self.calls)
+    }
+}
+
+fn text(code: StatusCode, body: String) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(body.into()));
+    *response.status_mut() = code;
+    let plain = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+    response.headers_mut().insert(CONTENT_TYPE, plain);
+    response
+}

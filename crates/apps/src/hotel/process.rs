@@ -1,0 +1,384 @@
+//! A process of the application: what it connects to, what it serves, and how it ends.
+
+use std::collections::HashMap;
+use std::future::pending;
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+use tokio::runtime::Builder;
+use tonic::{Request, Response, Status};
+
+use super::api::attractions::attractions_server::AttractionsServer;
+use super::api::geo::geo_server::GeoServer;
+use super::api::profile::profile_server::ProfileServer;
+use super::api::rate::rate_server::RateServer;
+use super::api::recommendation::recommendation_server::RecommendationServer;
+use super::api::reservation::reservation_server::ReservationServer;
+use super::api::review::ReviewReply;
+use super::api::review::review_server::ReviewServer;
+use super::api::search::search_server::SearchServer;
+use super::api::store::store_server::StoreServer;
+use super::api::store::{Hotels, Nothing, ReviewsReply};
+use super::api::user::user_server::UserServer;
+use super::api::{self, Remote};
+use super::attractions::Attractions;
+use super::documents::Documents;
+use super::folder::Folder;
+use super::frontend::Frontend;
+use super::geo::Geo;
+use super::health::Health;
+use super::metrics::{Metrics, Service};
+use super::page::Page;
+use super::profile::Profile;
+use super::rate::Rate;
+use super::recommendation::Recommendation;
+use super::reservation::Reservation;
+use super::review::Review;
+use super::search::Search;
+use super::store::{Durability, Embedded};
+use super::user::User;
+use crate::account::{self, Account};
+use crate::rpc::{Addresses, Calls, LARGEST_MESSAGE, Peers};
+use crate::serve::{self, Limits};
+
+/// How long what runs beside the requests may take to end.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// What every process is told.
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub listen: SocketAddr,
+    pub max_connections: usize,
+    /// Calls in hand beyond this many are refused.
+    pub max_calls: usize,
+    /// How long a call of another process may take.
+    pub deadline: Duration,
+    /// For tests: every request keeps the only thread this long.
+    pub delay: Option<Duration>,
+    /// Where to tell what is in hand.
+    pub account: Option<PathBuf>,
+}
+
+/// Where data is kept.
+#[derive(Clone, Debug)]
+pub struct Data {
+    /// A temporary folder if nowhere.
+    pub folder: Option<PathBuf>,
+    pub durability: Durability,
+}
+
+/// What a process is.
+#[derive(Clone, Debug)]
+pub enum Role {
+    AllInOne(Data),
+    Store(Data),
+    Geo { store: Addresses },
+    Rate { store: Addresses },
+    Profile { store: Addresses },
+    Recommendation { store: Addresses },
+    User { store: Addresses },
+    Reservation { store: Addresses },
+    Review { store: Addresses },
+    Attractions { store: Addresses },
+    Search { geo: Addresses, rate: Addresses },
+    Frontend(Below),
+}
+
+/// What a frontend calls.
+#[derive(Clone, Debug)]
+pub struct Below {
+    pub search: Addresses,
+    pub profile: Addresses,
+    pub recommendation: Addresses,
+    pub user: Addresses,
+    pub reservation: Addresses,
+    pub review: Option<Addresses>,
+    pub attractions: Option<Addresses>,
+    pub store: Addresses,
+}
+
+/// What answers HTTP/1.1 in a process.
+enum Served {
+    Frontend(Arc<Frontend>),
+    Page(Arc<Page>),
+}
+
+/// Runs until it is told to end.
+///
+/// One thread serves: its requests never wait for each other's locks. More of them is what replicas
+/// are for.
+pub fn run(options: Options, role: Role) -> anyhow::Result<()> {
+    let folder = role.data().map(|data| Folder::choose(data.folder.clone())).transpose()?;
+    let runtime = Builder::new_current_thread().enable_all().build().context("starting")?;
+    let served = runtime.block_on(serve_role(options, role, folder.as_ref()));
+    runtime.shutdown_timeout(PATIENCE);
+    // The folder goes when nobody writes into it any more.
+    drop(folder);
+    served
+}
+
+async fn serve_role(options: Options, role: Role, folder: Option<&Folder>) -> anyhow::Result<()> {
+    let mut ending = pin!(serve::told_to_end()?);
+    let listener = serve::listen(options.listen).await?;
+    let address = listener.local_addr()?;
+    let process = Process { options, metrics: Arc::default(), account: Arc::default() };
+    let served = tokio::select! {
+        served = process.assemble(role, folder) => served?,
+        () = ending.as_mut() => return Ok(()),
+    };
+    say_ready(address);
+    let limits = Limits {
+        connections: process.options.max_connections,
+        delay: process.options.delay,
+        ..Limits::default()
+    };
+    let account = || Arc::clone(&process.account);
+    let serving = async {
+        match served {
+            Served::Frontend(site) => serve::until(ending, listener, limits, account(), site).await,
+            Served::Page(site) => serve::until(ending, listener, limits, account(), site).await,
+        }
+    };
+    tokio::select! {
+        () = serving => Ok(()),
+        kept = process.keep_account() => kept,
+    }
+}
+
+impl Role {
+    fn data(&self) -> Option<&Data> {
+        match self {
+            Role::AllInOne(data) | Role::Store(data) => Some(data),
+            _ => None,
+        }
+    }
+}
+
+struct Process {
+    options: Options,
+    metrics: Arc<Metrics>,
+    account: Arc<Account>,
+}
+
+impl Process {
+    async fn assemble(&self, role: Role, folder: Option<&Folder>) -> anyhow::Result<Served> {
+        let metrics = || Arc::clone(&self.metrics);
+        Ok(match role {
+            Role::AllInOne(data) => {
+                let store = open(folder, data)?;
+                let health = Health::of_store(Arc::clone(&store));
+                let frontend = all_in_one(store, health, metrics()).await?;
+                Served::Frontend(Arc::new(frontend))
+            }
+            Role::Frontend(below) => Served::Frontend(Arc::new(self.frontend(&below).await?)),
+            Role::Store(data) => {
+                let store = open(folder, data)?;
+                let health = Health::of_store(Arc::clone(&store));
+                let server = StoreServer::from_arc(store);
+                let server = server.max_decoding_message_size(LARGEST_MESSAGE);
+                self.page(Service::Store, server, health)
+            }
+            Role::Search { geo, rate } => {
+                let (geo, rate) =
+                    (self.peers("geo", &geo).await?, self.peers("rate", &rate).await?);
+                let health = Health::of_peers(vec![geo.clone(), rate.clone()]);
+                let search = Search::new(remote(geo), remote(rate), metrics());
+                self.page(Service::Search, SearchServer::new(search), health)
+            }
+            Role::Geo { store } => {
+                let (store, health) = self.store(&store).await?;
+                let geo = geo(&*store, metrics()).await?;
+                self.page(Service::Geo, GeoServer::new(geo), health)
+            }
+            Role::Rate { store } => {
+                let (store, health) = self.store(&store).await?;
+                let rate = rate(&*store, metrics()).await?;
+                self.page(Service::Rate, RateServer::new(rate), health)
+            }
+            Role::Profile { store } => {
+                let (store, health) = self.store(&store).await?;
+                let profile = profile(&*store, metrics()).await?;
+                self.page(Service::Profile, ProfileServer::new(profile), health)
+            }
+            Role::Recommendation { store } => {
+                let (store, health) = self.store(&store).await?;
+                let recommendation = recommendation(&*store, metrics()).await?;
+                let server = RecommendationServer::new(recommendation);
+                self.page(Service::Recommendation, server, health)
+            }
+            Role::User { store } => {
+                let (store, health) = self.store(&store).await?;
+                let user = User::new(store, metrics());
+                self.page(Service::User, UserServer::new(user), health)
+            }
+            Role::Reservation { store } => {
+                let (store, health) = self.store(&store).await?;
+                let reservation = Reservation::new(store, metrics());
+                self.page(Service::Reservation, ReservationServer::new(reservation), health)
+            }
+            Role::Review { store } => {
+                let (store, health) = self.store(&store).await?;
+                let review = review(&*store, metrics()).await?;
+                self.page(Service::Review, ReviewServer::new(review), health)
+            }
+            Role::Attractions { store } => {
+                let (store, health) = self.store(&store).await?;
+                let attractions = attractions(&*store, metrics()).await?;
+                self.page(Service::Attractions, AttractionsServer::new(attractions), health)
+            }
+        })
+    }
+
+    async fn frontend(&self, below: &Below) -> anyhow::Result<Frontend> {
+        let search = self.peers("search", &below.search).await?;
+        let profile = self.peers("profile", &below.profile).await?;
+        let recommendation = self.peers("recommendation", &below.recommendation).await?;
+        let user = self.peers("user", &below.user).await?;
+        let reservation = self.peers("reservation", &below.reservation).await?;
+        let store = self.peers("store", &below.store).await?;
+        let mut peers = vec![search, profile, recommendation, user, reservation, store];
+        let mut of_later_years = async |name, addresses: &Option<Addresses>| {
+            let Some(addresses) = addresses else { return anyhow::Ok(None) };
+            let found = self.peers(name, addresses).await?;
+            peers.push(found.clone());
+            Ok(Some(found))
+        };
+        let review = of_later_years("review", &below.review).await?;
+        let attractions = of_later_years("attractions", &below.attractions).await?;
+        let [search, profile, recommendation, user, reservation, store] =
+            [0, 1, 2, 3, 4, 5].map(|place: usize| remote(peers[place].clone()));
+        Ok(Frontend {
+            search,
+            profile,
+            recommendation,
+            user,
+            reservation,
+            review: review.map(|peers| remote(peers) as _),
+            attractions: attractions.map(|peers| remote(peers) as _),
+            store,
+            health: Health::of_peers(peers),
+            metrics: Arc::clone(&self.metrics),
+        })
+    }
+
+    async fn peers(&self, service: &'static str, addresses: &Addresses) -> anyhow::Result<Peers> {
+        let account = Arc::clone(&self.account);
+        Peers::connect(service, addresses, self.options.deadline, account).await
+    }
+
+    async fn store(&self, addresses: &Addresses) -> anyhow::Result<(Arc<dyn api::Store>, Health)> {
+        let peers = self.peers("store", addresses).await?;
+        Ok((remote(peers.clone()), Health::of_peers(vec![peers])))
+    }
+
+    fn page<S>(&self, service: Service, server: S, health: Health) -> Served
+    where
+        S: crate::rpc::server::Answers,
+    {
+        let ended = Arc::clone(&self.metrics);
+        let ended = move |code, took| ended.ended(service, code, took);
+        let Options { max_calls, delay, .. } = self.options;
+        let calls = Calls::new(server, Arc::clone(&self.account), max_calls, delay, ended);
+        Served::Page(Arc::new(Page { health, metrics: Arc::clone(&self.metrics), calls }))
+    }
+
+    async fn keep_account(&self) -> anyhow::Result<()> {
+        match &self.options.account {
+            Some(path) => account::keep(Arc::clone(&self.account), path).await,
+            None => pending().await,
+        }
+    }
+}
+
+fn remote(peers: Peers) -> Arc<Remote> {
+    Arc::new(Remote(peers))
+}
+
+fn open(folder: Option<&Folder>, data: Data) -> anyhow::Result<Arc<Embedded>> {
+    let folder = folder.expect("a role with data has a folder");
+    Ok(Arc::new(Embedded::open(folder.path(), data.durability)?))
+}
+
+/// All services in one process: what would be a call is a call of a function.
+pub async fn all_in_one(
+    store: Arc<Embedded>,
+    health: Health,
+    metrics: Arc<Metrics>,
+) -> anyhow::Result<Frontend> {
+    let metrics = || Arc::clone(&metrics);
+    let store: Arc<dyn api::Store> = store;
+    let geo = Arc::new(geo(&*store, metrics()).await?);
+    let rate = Arc::new(rate(&*store, metrics()).await?);
+    Ok(Frontend {
+        search: Arc::new(Search::new(geo, rate, metrics())),
+        profile: Arc::new(profile(&*store, metrics()).await?),
+        recommendation: Arc::new(recommendation(&*store, metrics()).await?),
+        user: Arc::new(User::new(Arc::clone(&store), metrics())),
+        reservation: Arc::new(Reservation::new(Arc::clone(&store), metrics())),
+        review: Some(Arc::new(review(&*store, metrics()).await?)),
+        attractions: Some(Arc::new(attractions(&*store, metrics()).await?)),
+        store,
+        health,
+        metrics: metrics(),
+    })
+}
+
+async fn geo(store: &dyn api::Store, metrics: Arc<Metrics>) -> anyhow::Result<Geo> {
+    let places = loaded(store.places(Request::new(Nothing {})).await)?.places;
+    Ok(Geo::new(places, metrics))
+}
+
+async fn rate(store: &dyn api::Store, metrics: Arc<Metrics>) -> anyhow::Result<Rate> {
+    let plans = loaded(store.rate_plans(Request::new(Hotels::default())).await)?.rate_plans;
+    let by_hotel = plans.into_iter().map(|plan| (plan.hotel_id.clone(), plan));
+    Ok(Rate::new(Documents::in_memory(by_hotel), metrics))
+}
+
+async fn profile(store: &dyn api::Store, metrics: Arc<Metrics>) -> anyhow::Result<Profile> {
+    let hotels = loaded(store.profiles(Request::new(Hotels::default())).await)?.hotels;
+    let by_hotel = hotels.into_iter().map(|hotel| (hotel.id.clone(), hotel));
+    Ok(Profile::new(Documents::in_memory(by_hotel), metrics))
+}
+
+async fn recommendation(
+    store: &dyn api::Store,
+    metrics: Arc<Metrics>,
+) -> anyhow::Result<Recommendation> {
+    let candidates = loaded(store.candidates(Request::new(Nothing {})).await)?.candidates;
+    Ok(Recommendation::new(&candidates, metrics))
+}
+
+async fn review(store: &dyn api::Store, metrics: Arc<Metrics>) -> anyhow::Result<Review> {
+    let reviews = loaded(store.reviews(Request::new(Hotels::default())).await)?;
+    Ok(Review::new(Documents::in_memory(by_hotel(reviews)), metrics))
+}
+
+async fn attractions(store: &dyn api::Store, metrics: Arc<Metrics>) -> anyhow::Result<Attractions> {
+    let known = loaded(store.attractions(Request::new(Nothing {})).await)?;
+    Ok(Attractions::new(known, metrics))
+}
+
+fn by_hotel(reviews: ReviewsReply) -> HashMap<String, ReviewReply> {
+    let mut by_hotel: HashMap<String, ReviewReply> = HashMap::new();
+    for review in reviews.reviews {
+        by_hotel.entry(review.hotel_id.clone()).or_default().reviews.push(review);
+    }
+    by_hotel
+}
+
+fn loaded<T>(answer: Result<Response<T>, Status>) -> anyhow::Result<T> {
+    answer.map(Response::into_inner).map_err(|status| {
+        anyhow!("loading from the store: {:?}: {}", status.code(), status.message())
+    })
+}
+
+/// Whoever started us waits for this line. If nobody reads it, we serve all the same.
+fn say_ready(address: SocketAddr) {
+    let mut out = std::io::stdout().lock();
+    let _ = writeln!(out, "ready http://{address}").and_then(|()| out.flush());
+}

@@ -1,0 +1,319 @@
+//! The asking side: a service as its callers see it, whatever the number of its replicas.
+//!
+//! Each replica has one connection, which all calls share. Calls take the connected replicas in
+//! turn. A replica whose connection breaks, or that leaves a ping unanswered, is passed over until
+//! it can be reached again: only the calls that it had in hand fail.
+
+use std::collections::BTreeSet;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use anyhow::bail;
+use bytes::Bytes;
+use h2::client::SendRequest;
+use h2::{Ping, PingPong, Reason};
+use http::uri::{Authority, Scheme};
+use http::{Request, Response, Uri};
+use http_body::Body as _;
+use tokio::net::TcpStream;
+use tokio::task::AbortHandle;
+use tokio::time;
+use tonic::Status;
+use tonic::body::Body;
+use tower_service::Service;
+
+use super::{Addresses, Receiving};
+use crate::account::Account;
+
+/// A replica that does not answer a ping in this time is taken for dead. A busy machine makes a
+/// living one late, so it is longer than such delays.
+const LONGEST_PONG: Duration = Duration::from_secs(3);
+const BETWEEN_PINGS: Duration = Duration::from_secs(1);
+
+const LONGEST_CONNECT: Duration = Duration::from_secs(1);
+/// A refused connection is tried again after this time, which doubles up to the longest.
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// How often a list that may change is looked at.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
+
+/// How long a process waits at its start for those that it needs.
+const LONGEST_START: Duration = Duration::from_secs(20);
+const BETWEEN_GLANCES: Duration = Duration::from_millis(2);
+
+/// The replicas of one service.
+#[derive(Clone)]
+pub struct Peers(Arc<Inner>);
+
+struct Inner {
+    /// For messages.
+    service: &'static str,
+    replicas: Mutex<Arc<[Arc<Replica>]>>,
+    next: AtomicUsize,
+    deadline: Duration,
+    account: Arc<Account>,
+    following: Mutex<Option<AbortHandle>>,
+}
+
+struct Replica {
+    address: String,
+    authority: Authority,
+    /// Present while it is connected.
+    link: Mutex<Option<SendRequest<Bytes>>>,
+    /// It is on the list no more: it is not connected again.
+    is_gone: std::sync::atomic::AtomicBool,
+}
+
+impl Peers {
+    /// Connects, and waits until a replica can be called. A call may take as long as `deadline`.
+    pub async fn connect(
+        service: &'static str,
+        addresses: &Addresses,
+        deadline: Duration,
+        account: Arc<Account>,
+    ) -> anyhow::Result<Peers> {
+        let inner = Arc::new(Inner {
+            service,
+            replicas: Mutex::new(Arc::from([])),
+            next: AtomicUsize::new(0),
+            deadline,
+            account,
+            following: Mutex::default(),
+        });
+        inner.replace(addresses.look().await?);
+        if addresses.may_change() {
+            let following = tokio::spawn(follow(Arc::downgrade(&inner), addresses.clone()));
+            *lock(&inner.following) = Some(following.abort_handle());
+        }
+        let peers = Peers(inner);
+        let connected = async {
+            while !peers.can_be_reached() {
+                time::sleep(BETWEEN_GLANCES).await;
+            }
+        };
+        if time::timeout(LONGEST_START, connected).await.is_err() {
+            let addresses = peers.0.addresses().join(", ");
+            bail!("no replica of {service} can be reached at {addresses}");
+        }
+        Ok(peers)
+    }
+
+    pub fn service(&self) -> &'static str {
+        self.0.service
+    }
+
+    /// Whether a replica is connected now.
+    pub fn can_be_reached(&self) -> bool {
+        lock(&self.0.replicas).iter().any(|replica| lock(&replica.link).is_some())
+    }
+
+    /// One call from here on counts as waiting for others, and ends with the deadline.
+    pub async fn within<T>(
+        &self,
+        call: impl Future<Output = Result<T, Status>>,
+    ) -> Result<T, Status> {
+        let _asked = self.0.account.ask();
+        match time::timeout(self.0.deadline, call).await {
+            Ok(answer) => answer,
+            Err(_) => {
+                let (service, deadline) = (self.0.service, self.0.deadline);
+                Err(Status::deadline_exceeded(format!("{service} took longer than {deadline:?}")))
+            }
+        }
+    }
+}
+
+impl Inner {
+    /// The connected replica whose turn it is.
+    fn pick(&self) -> Option<(Arc<Replica>, SendRequest<Bytes>)> {
+        let replicas = Arc::clone(&lock(&self.replicas));
+        let first = self.next.fetch_add(1, Ordering::Relaxed);
+        (0..replicas.len()).find_map(|further| {
+            let replica = &replicas[first.wrapping_add(further) % replicas.len()];
+            let link = lock(&replica.link).clone()?;
+            Some((Arc::clone(replica), link))
+        })
+    }
+
+    fn addresses(&self) -> Vec<String> {
+        lock(&self.replicas).iter().map(|replica| replica.address.clone()).collect()
+    }
+
+    /// Keeps the replicas that are still listed, connects new ones and lets go of the others: what
+    /// those have in hand is finished.
+    fn replace(&self, addresses: BTreeSet<String>) {
+        let mut replicas = lock(&self.replicas);
+        let (kept, gone): (Vec<_>, Vec<_>) = replicas
+            .iter()
+            .map(Arc::clone)
+            .partition(|replica| addresses.contains(&replica.address));
+        for replica in gone {
+            replica.is_gone.store(true, Ordering::Relaxed);
+            *lock(&replica.link) = None;
+        }
+        let is_new = |address: &String| kept.iter().all(|replica| replica.address != *address);
+        let new = addresses
+            .iter()
+            .filter(|address| is_new(address))
+            .filter_map(|one| Replica::connect(one));
+        *replicas = new.chain(kept.iter().map(Arc::clone)).collect();
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.replace(BTreeSet::new());
+        if let Some(following) = lock(&self.following).take() {
+            following.abort();
+        }
+    }
+}
+
+/// Looks at a list that may change until nobody calls its replicas any more. A list that cannot be
+/// read just now changes nothing.
+async fn follow(inner: std::sync::Weak<Inner>, addresses: Addresses) {
+    let mut known = None;
+    loop {
+        time::sleep(BETWEEN_LOOKS).await;
+        let Ok(found) = addresses.look().await else { continue };
+        let Some(inner) = inner.upgrade() else { return };
+        if known.as_ref() != Some(&found) {
+            inner.replace(found.clone());
+            known = Some(found);
+        }
+    }
+}
+
+impl Replica {
+    fn connect(address: &str) -> Option<Arc<Replica>> {
+        let replica = Arc::new(Replica {
+            address: address.to_owned(),
+            authority: address.parse().ok()?,
+            link: Mutex::default(),
+            is_gone: Default::default(),
+        });
+        tokio::spawn(Arc::clone(&replica).stay_connected());
+        Some(replica)
+    }
+
+    async fn stay_connected(self: Arc<Self>) {
+        let mut pause = FIRST_PAUSE;
+        while !self.is_gone.load(Ordering::Relaxed) {
+            if self.be_connected().await {
+                pause = FIRST_PAUSE;
+            }
+            time::sleep(pause).await;
+            pause = (2 * pause).min(LONGEST_PAUSE);
+        }
+    }
+
+    /// One connection's life; whether there was one.
+    async fn be_connected(&self) -> bool {
+        let connecting = async {
+            let stream = TcpStream::connect(&self.address).await.ok()?;
+            // A request must not wait for the acknowledgement of the one before it.
+            stream.set_nodelay(true).ok()?;
+            h2::client::Builder::new().enable_push(false).handshake::<_, Bytes>(stream).await.ok()
+        };
+        let Ok(Some((link, mut connection))) = time::timeout(LONGEST_CONNECT, connecting).await
+        else {
+            return false;
+        };
+        let pings = connection.ping_pong();
+        if !self.is_gone.load(Ordering::Relaxed) {
+            *lock(&self.link) = Some(link);
+        }
+        tokio::select! {
+            _ = connection => {}
+            () = is_silent(pings) => {}
+        }
+        *lock(&self.link) = None;
+        true
+    }
+}
+
+/// Ends when a ping is not answered in time.
+async fn is_silent(pings: Option<PingPong>) {
+    let Some(mut pings) = pings else { return };
+    loop {
+        time::sleep(BETWEEN_PINGS).await;
+        match time::timeout(LONGEST_PONG, pings.ping(Ping::opaque())).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(_)) | Err(_) => return,
+        }
+    }
+}
+
+/// The transport under tonic's stubs.
+impl Service<Request<Body>> for Peers {
+    type Response = Response<Receiving>;
+    type Error = Status;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Receiving>, Status>> + Send>>;
+
+    /// Bounds are those of the connections; which one it will be is not known yet.
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Status>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let inner = Arc::clone(&self.0);
+        Box::pin(async move { call(&inner, request).await })
+    }
+}
+
+async fn call(inner: &Inner, request: Request<Body>) -> Result<Response<Receiving>, Status> {
+    let service = inner.service;
+    // Nothing was sent to a replica that is not ready, so another may be asked.
+    let (replica, mut link) = loop {
+        let Some((replica, link)) = inner.pick() else {
+            return Err(Status::unavailable(format!("no replica of {service} can be reached")));
+        };
+        match link.ready().await {
+            Ok(link) => break (replica, link),
+            Err(_) => drop(lock(&replica.link).take()),
+        }
+    };
+    let failed = |error: h2::Error| {
+        let address = &replica.address;
+        Status::unavailable(format!("{service} at {address}: {error}"))
+    };
+    let (head, body) = request.into_parts();
+    let mut request = Request::from_parts(head, ());
+    *request.uri_mut() = target(&replica, request.uri());
+    let (response, mut stream) = link.send_request(request, false).map_err(failed)?;
+    let mut body = pin!(body);
+    let mut last = Bytes::new();
+    // The end of the stream travels with the last bytes.
+    while let Some(frame) = poll_fn(|context| body.as_mut().poll_frame(context)).await {
+        let Ok(data) = frame?.into_data() else { continue };
+        if !last.is_empty() {
+            stream.send_data(last, false).map_err(failed)?;
+        }
+        last = data;
+    }
+    stream.send_data(last, true).map_err(failed)?;
+    let response = response.await.map_err(|error| {
+        if error.reason() == Some(Reason::REFUSED_STREAM) {
+            return Status::resource_exhausted(format!("{service} refuses more calls"));
+        }
+        failed(error)
+    })?;
+    Ok(response.map(Receiving))
+}
+
+/// HTTP/2 wants scheme and authority with the path.
+fn target(replica: &Replica, path: &Uri) -> Uri {
+    let mut parts = path.clone().into_parts();
+    parts.scheme = Some(Scheme::HTTP);
+    parts.authority = Some(replica.authority.clone());
+    Uri::from_parts(parts).expect("tonic's stubs name a path")
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

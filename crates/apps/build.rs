@@ -20,6 +20,7 @@ fn main() -> Result<(), Error> {
     let described = protox::compile(FILES, ["proto"]).map_err(Error::other)?;
     tonic_prost_build::configure()
         .build_transport(false)
+        .codec_path("crate::rpc::Codec")
         .type_attribute("store.CountsReply", "#[derive(serde::Serialize)]")
         .compile_fds(described)
 }

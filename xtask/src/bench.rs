@@ -9,6 +9,7 @@ use crate::repository;
 use machine::Machine;
 
 mod calibration;
+mod hotel;
 mod kill;
 mod starved;
 mod wrk;
@@ -28,6 +29,7 @@ cargo xtask bench WHAT
   starved [--trials 5] [--undisturbed 20]
                                          a generator without CPU notices that it is late
   wrk [--pairs 5]                        completed requests beside Debian's wrk (printed only)
+  hotel [--attempts 3]                   CPU a request of the hotel application's processes
   kill [--runs 20] [--simulated 200]     a killed runner's run is continued, and nothing is left
   --quick                                a little of each, as continuous integration runs it
 ";
@@ -37,14 +39,16 @@ enum Bench {
     Calibration { attempts: usize },
     Starved { trials: usize, undisturbed: usize },
     Wrk { pairs: usize },
+    Hotel { attempts: usize },
     Kill { runs: usize, simulated: usize },
 }
 
-const QUICK: [Bench; 4] = [
+const QUICK: [Bench; 5] = [
     Bench::Calibration { attempts: 2 },
     Bench::Starved { trials: 2, undisturbed: 2 },
     Bench::Kill { runs: 2, simulated: 20 },
     Bench::Wrk { pairs: 1 },
+    Bench::Hotel { attempts: 1 },
 ];
 
 /// Runs what the words ask for. `None` if they ask for nothing that there is.
@@ -89,6 +93,7 @@ impl Bench {
             Bench::Calibration { .. } => "calibration",
             Bench::Starved { .. } => "starved",
             Bench::Wrk { .. } => "wrk",
+            Bench::Hotel { .. } => "hotel",
             Bench::Kill { .. } => "kill",
         }
     }
@@ -100,6 +105,7 @@ impl Bench {
                 starved::run(machine, &script(), trials, undisturbed)
             }
             Bench::Wrk { pairs } => wrk::run(machine, pairs),
+            Bench::Hotel { attempts } => hotel::run(machine, attempts),
             Bench::Kill { runs, simulated } => kill::run(machine, runs, simulated),
         }
     }
@@ -128,6 +134,7 @@ fn read(words: &[&str]) -> Option<Vec<Bench>> {
             Bench::Starved { trials: count("--trials", 5), undisturbed: count("--undisturbed", 20) }
         }
         "wrk" if known(&["--pairs"]) => Bench::Wrk { pairs: count("--pairs", 5) },
+        "hotel" if known(&["--attempts"]) => Bench::Hotel { attempts: count("--attempts", 3) },
         "kill" if known(&["--runs", "--simulated"]) => {
             Bench::Kill { runs: count("--runs", 20), simulated: count("--simulated", 200) }
         }

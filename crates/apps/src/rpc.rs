@@ -12,10 +12,12 @@ use http_body::{Body, Frame};
 use tonic::Status;
 
 pub mod addresses;
+mod codec;
 pub mod peers;
 pub mod server;
 
 pub use addresses::Addresses;
+pub use codec::Codec;
 pub use peers::Peers;
 pub use server::Calls;
 

@@ -159,6 +159,11 @@ impl Others {
         Others { begun: now(), all: cpu_of_all(), own: own_cpu().sum() }
     }
 
+    /// How long they have been watched.
+    pub(super) fn seconds(&self) -> f64 {
+        since(self.begun).as_secs_f64()
+    }
+
     /// The share of one CPU that they used since then. What was started since must have ended.
     pub(super) fn share(&self) -> f64 {
         let all = cpu_of_all().saturating_sub(self.all);

@@ -2,6 +2,8 @@
 //! its callers see it. Every one is a trait, which the service itself implements, and [`Remote`] for
 //! the replicas of it in other processes: a caller does not know which of the two it has.
 
+use std::pin::pin;
+
 use tonic::{Request, Response, Status, async_trait};
 
 use crate::rpc::Peers;
@@ -44,7 +46,7 @@ macro_rules! remote {
                 $(
                     async fn $method(&self, request: Request<$request>) -> Answer<$reply> {
                         let mut client = $module::$client::new(self.0.clone());
-                        self.0.within(client.$method(request)).await
+                        self.0.within(pin!(client.$method(request))).await
                     }
                 )*
             }

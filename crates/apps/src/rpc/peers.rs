@@ -112,10 +112,11 @@ impl Peers {
         lock(&self.0.replicas).iter().any(|replica| lock(&replica.link).is_some())
     }
 
-    /// One call from here on counts as waiting for others, and ends with the deadline.
+    /// One call from here on counts as waiting for others, and ends with the deadline. It is pinned
+    /// where it was made, since moving it copies more than a kilobyte.
     pub async fn within<T>(
         &self,
-        call: impl Future<Output = Result<T, Status>>,
+        call: Pin<&mut impl Future<Output = Result<T, Status>>>,
     ) -> Result<T, Status> {
         let _asked = self.0.account.ask();
         match time::timeout(self.0.deadline, call).await {

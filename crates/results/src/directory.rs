@@ -5,7 +5,7 @@
 //! spec.yaml         the resolved spec
 //! environment.json  the machine
 //! journal.jsonl     a line for each attempted trial, synced before the next begins
-//! trials/7/         load.json, response_time.hlog, … of trial 7
+//! trials/7/         load.json, components.json, response_time.hlog, … of trial 7
 //! answer.json       what `run --json` prints; written last
 //! report.html
 //! ```
@@ -21,6 +21,7 @@ use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 
 use crate::answer::Answer;
+use crate::components::{self, Components};
 use crate::environment::Environment;
 use crate::journal::Entry;
 use crate::load::Load;
@@ -154,9 +155,29 @@ impl Directory {
 
     /// What the generator measured in this trial, checked against the journal's digest.
     pub fn load(&self, entry: &Entry) -> Result<Load, Error> {
-        let name = format!("trials/{}/load.json", entry.trial);
+        self.of_trial(entry, "load.json")
+    }
+
+    /// What the components used in this trial, checked likewise; `None` if nobody watched them.
+    pub fn components(&self, entry: &Entry) -> Result<Option<Components>, Error> {
+        if !self.trial_path(entry.trial).join(components::FILE).exists() {
+            return Ok(None);
+        }
+        let document: serde_json::Value = self.of_trial(entry, components::FILE)?;
+        let name = format!("trials/{}/{}", entry.trial, components::FILE);
+        if document["schema"] != components::SCHEMA {
+            let problem =
+                format!("of schema {}; this tool reads {}", document["schema"], components::SCHEMA);
+            return Err(self.error(&name, &problem));
+        }
+        let read = serde_json::from_value(document);
+        read.map(Some).map_err(|e| self.error(&name, &format!("cannot be read: {e}")))
+    }
+
+    fn of_trial<T: DeserializeOwned>(&self, entry: &Entry, file: &str) -> Result<T, Error> {
+        let name = format!("trials/{}/{file}", entry.trial);
         let bytes = self.read_bytes(&name)?;
-        if entry.files.get("load.json").is_some_and(|expected| *expected != digest(&bytes)) {
+        if entry.files.get(file).is_some_and(|expected| *expected != digest(&bytes)) {
             return Err(self.error(&name, "changed since it was measured (its digest differs)"));
         }
         self.parse(&name, &bytes)

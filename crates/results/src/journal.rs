@@ -86,7 +86,29 @@ pub struct Observed {
     pub bytes_per_answer: Option<f64>,
     /// CPUs used by each component during the measurement (1.0 is one CPU), by name.
     pub cpu: BTreeMap<String, f64>,
-    /// The component whose CPU or limit was saturated first, in words.
+    /// What was saturated first, in words with its figures; absent if the system followed its load.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limited_by: Option<String>,
+    /// The same in parts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Limit>,
+}
+
+/// What was saturated first in a trial.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limit {
+    /// A component, or `role sut`: all components of a role together.
+    pub component: String,
+    /// `CPU`, `CPU limit`, `thread`, `memory`, `connections`, `refusals` or `requests`.
+    pub resource: String,
+    /// The interval of the measurement in which it began.
+    pub since: u32,
+}
+
+/// `geo-1.1 (thread)`
+impl std::fmt::Display for Limit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} ({})", self.component, self.resource)
+    }
 }

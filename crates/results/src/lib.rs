@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod answer;
+pub mod components;
 pub mod directory;
 pub mod environment;
 pub mod journal;
@@ -13,6 +14,7 @@ pub mod manifest;
 pub mod times;
 
 pub use answer::Answer;
+pub use components::Components;
 pub use directory::Directory;
 pub use environment::Environment;
 pub use journal::Entry;

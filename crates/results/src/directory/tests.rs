@@ -116,3 +116,33 @@ fn a_newer_or_foreign_directory_is_refused_with_the_remedy() {
     let error = Directory::open(empty.path()).unwrap_err().to_string();
     assert!(error.contains("no results directory"), "{error}");
 }
+
+#[test]
+fn components_are_read_as_written_and_of_another_schema_refused() {
+    let (_folder, directory) = fresh();
+    let hotel = components::Component {
+        step: "hotel".into(),
+        role: "sut".into(),
+        cpus: 1.0,
+        cpu: vec![Some(0.5), None],
+        in_service: vec![Some(3.0), Some(2.0)],
+        in_others: vec![Some(1.0), None],
+        ..Default::default()
+    };
+    assert_eq!((hotel.held(0), hotel.held(1), hotel.held(2)), (Some(2.0), None, None));
+    let components = Components {
+        schema: components::SCHEMA.into(),
+        interval_s: 1.0,
+        roles: BTreeMap::from([("sut".into(), 1.0)]),
+        components: BTreeMap::from([("hotel".into(), hotel)]),
+    };
+    let text = serde_json::to_string(&components).unwrap();
+    let file = |text: &str| Files::from([(components::FILE.to_owned(), text.as_bytes().to_vec())]);
+    let kept = directory.append(entry(1), &file(&text)).unwrap();
+    assert_eq!(directory.components(&kept).unwrap(), Some(components));
+    let kept = directory.append(entry(2), &file(&text.replace("/1", "/2"))).unwrap();
+    let refused = directory.components(&kept).unwrap_err().to_string();
+    assert!(refused.ends_with("this tool reads benchwright.components/1"), "{refused}");
+    let kept = directory.append(entry(3), &files()).unwrap();
+    assert_eq!(directory.components(&kept).unwrap(), None);
+}

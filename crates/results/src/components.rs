@@ -1,0 +1,107 @@
+//! What each component used and held, second by second: `components.json` in a trial's folder.
+//!
+//! The runner reads these from the kernel and from files while a trial measures; nobody asks the
+//! system. A series that was never measured is absent, and a second that was not is null.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+pub const SCHEMA: &str = "benchwright.components/1";
+
+/// The file's name in the folder of a trial.
+pub const FILE: &str = "components.json";
+
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Components {
+    pub schema: String,
+    /// The length of every interval; the last one ends with the measurement.
+    pub interval_s: f64,
+    /// The CPUs of each role, which its components share.
+    pub roles: BTreeMap<String, f64>,
+    pub components: BTreeMap<String, Component>,
+}
+
+/// A value for each interval of the measurement.
+pub type Series<T> = Vec<Option<T>>;
+
+/// One process, by its name: `store`, `geo-2`, `geo.1`, `geo-2.1`.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Component {
+    /// The step of the spec of which this is an instance or a replica: the service.
+    pub step: String,
+    pub role: String,
+    /// The CPUs that it may use at most: those of its role, or its own limit if that is less.
+    pub cpus: f64,
+    /// Its own CPU limit, where one is kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_limit: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_limit_bytes: Option<u64>,
+    /// How many files it may have open, connections among them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub open_files_limit: Option<u64>,
+    /// CPUs used; 1.0 is one CPU.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cpu: Series<f64>,
+    /// CPUs used by its busiest thread: near 1.0 a service of one thread is used up, however many
+    /// CPUs it may use.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub busiest_thread: Series<f64>,
+    /// Threads that could have run and waited for a CPU, on average.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub run_queue: Series<f64>,
+    /// The share of the interval in which its CPU limit held it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub throttled: Series<f64>,
+    /// In how many of the limit's periods that was.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub throttled_periods: Series<u64>,
+    /// Without the part of the page cache that can be dropped, where a limit counts it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub memory_bytes: Series<u64>,
+    /// How often it was refused memory.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub memory_failures: Series<u64>,
+    /// Established on its listening port.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub connections: Series<u64>,
+    /// Of these, with bytes that it has not read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unread_connections: Series<u64>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unread_bytes: Series<u64>,
+    /// Connections that it has not accepted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub accept_backlog: Series<u64>,
+    /// By its own account: calls begun.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Series<u64>,
+    /// By its own account: requests in it, on average.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub in_service: Series<f64>,
+    /// Of these, waiting for the services and stores that it called.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub in_others: Series<f64>,
+    /// By its own account: calls turned away because a bound was reached.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Series<u64>,
+}
+
+impl Component {
+    /// The requests that it holds up itself, in this interval: Little's law over its own account.
+    pub fn held(&self, interval: usize) -> Option<f64> {
+        let inside = self.in_service.get(interval).copied().flatten()?;
+        let elsewhere = self.in_others.get(interval).copied().flatten()?;
+        Some((inside - elsewhere).max(0.0))
+    }
+}
+
+/// The mean of what was measured; `None` if nothing was.
+pub fn mean(values: impl IntoIterator<Item = Option<f64>>) -> Option<f64> {
+    let measured = values.into_iter().flatten();
+    let (sum, n) = measured.fold((0.0, 0u32), |(sum, n), value| (sum + value, n + 1));
+    (0 < n).then(|| sum / f64::from(n))
+}

@@ -19,10 +19,7 @@ pub enum Ending {
 pub fn of(resolved: &Resolved, journal: &[Entry], ending: &Ending) -> Answer {
     let maximum = maximum(resolved, journal);
     let capacity = capacity(resolved, journal);
-    let limited_by = maximum
-        .as_ref()
-        .and_then(|maximum| journal.iter().find(|entry| entry.trial == maximum.trial))
-        .and_then(|entry| entry.observed.as_ref()?.limited_by.clone());
+    let limited_by = maximum.as_ref().and_then(|maximum| limited_by(journal, maximum));
     let slo = slo_in_words(resolved);
     let asks_capacity = resolved
         .spec
@@ -59,6 +56,20 @@ pub fn of(resolved: &Resolved, journal: &[Entry], ending: &Ending) -> Answer {
 fn slo_in_words(resolved: &Resolved) -> Option<String> {
     let words: Vec<String> = resolved.spec.slo.iter().map(ToString::to_string).collect();
     (!words.is_empty()).then(|| words.join(" and "))
+}
+
+/// What limited at the maximum. A trial that still followed its load was not limited: then the lowest
+/// load above it tells that was.
+fn limited_by(journal: &[Entry], maximum: &Maximum) -> Option<String> {
+    let at = |entry: &Entry| entry.trial == maximum.trial;
+    let limited = |(entry, observed): (&Entry, &Observed)| {
+        let words = observed.limited_by.clone()?;
+        let above = maximum.offered_per_s <= observed.offered_per_s;
+        (at(entry) || above).then_some((!at(entry), observed.offered_per_s, words))
+    };
+    let first =
+        valid(journal).filter_map(limited).min_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+    first.map(|(_, _, words)| words)
 }
 
 /// The load whose median completed rate is the highest, through its trial nearest to the median.

@@ -9,6 +9,10 @@ use results::Environment;
 
 use crate::spec::{Exchange, Resolved, SpecError};
 
+pub use consumed::{Consumed, Samples, Thread};
+
+mod consumed;
+
 pub mod dry_run;
 pub mod local;
 pub mod simulated;
@@ -117,16 +121,8 @@ pub struct Tick {
 #[derive(Clone, Debug)]
 pub struct Driven {
     pub load: results::Load,
-    /// CPU time by component.
+    /// What the components used and held meanwhile, by name.
     pub consumed: BTreeMap<String, Consumed>,
-}
-
-/// How a component's CPU time grew: CPU nanoseconds at points of the host's clock.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Consumed {
-    pub samples: Vec<(Instant, u64)>,
-    /// The CPUs that it may use at most: its limit or its role's CPUs, whichever is less.
-    pub most: f64,
 }
 
 /// Why a stage did not end.

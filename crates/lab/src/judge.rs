@@ -9,6 +9,8 @@ use results::Load;
 use results::journal::{Observed, Status};
 
 use crate::backend::Consumed;
+use crate::limits::{self, Shortfall};
+use crate::seconds::{self, window};
 use crate::spec::{Resolved, Slo};
 use crate::trial::{self, Observation};
 
@@ -19,9 +21,6 @@ mod tests;
 /// count of arrivals cancels out of the ratio; what remains are requests under way at the edges,
 /// far below 3 % unless response times reach the length of the measurement.
 const FOLLOWS: f64 = 0.97;
-
-/// A component limits when it uses this share of the CPU that it may use.
-const EXHAUSTED: f64 = 0.95;
 
 /// The confidence of an SLO's verdict on one trial.
 const CONFIDENCE: f64 = 0.95;
@@ -74,6 +73,16 @@ fn observed(observation: &Observation, resolved: &Resolved) -> Observed {
     let counts = &load.total.counts;
     let (begin, end) = window(load, &observation.driven.consumed);
     let cpu = used(&observation.driven.consumed, begin, end);
+    let slo_met = (!resolved.spec.slo.is_empty())
+        .then(|| resolved.spec.slo.iter().all(|slo| met(slo, load).passed));
+    let saturated = rates.asked.is_some() && rates.completed < FOLLOWS * rates.offered;
+    let shortfall = match (saturated, rates.asked.is_none() || slo_met == Some(false)) {
+        (true, _) => Shortfall::Saturated,
+        (false, true) => Shortfall::Slow,
+        (false, false) => Shortfall::None,
+    };
+    let components = seconds::of(load, &observation.driven.consumed);
+    let limit = limits::first(&components, seconds::outstanding(load), shortfall);
     Observed {
         offered_per_s: rates.offered,
         completed_per_s: rates.completed,
@@ -87,13 +96,13 @@ fn observed(observation: &Observation, resolved: &Resolved) -> Observed {
         max_ns: times.map(|times| times.max_ns),
         lateness_p99_ns: load.total.lateness.as_ref().map(|times| times.p99_ns),
         hiccup_p99_ns: load.generator.hiccup.as_ref().map(|times| times.p99_ns),
-        slo_met: (!resolved.spec.slo.is_empty())
-            .then(|| resolved.spec.slo.iter().all(|slo| met(slo, load).passed)),
-        saturated: rates.asked.is_some() && rates.completed < FOLLOWS * rates.offered,
+        slo_met,
+        saturated,
         bytes_per_answer: (0 < counts.completed && 0 < counts.bytes_received)
             .then(|| counts.bytes_received as f64 / counts.completed as f64),
-        limited_by: limited_by(&cpu, &observation.driven.consumed, resolved),
         cpu,
+        limited_by: limit.as_ref().map(|found| found.words.clone()),
+        limit: limit.map(|found| found.limit),
     }
 }
 
@@ -177,55 +186,17 @@ fn doubts(load: &Load, resolved: &Resolved) -> Vec<String> {
     doubts
 }
 
-/// The measurement on the clock of the samples; virtual time has no other.
-pub fn window(load: &Load, consumed: &BTreeMap<String, Consumed>) -> (Instant, Instant) {
-    match &load.clock {
-        Some(clock) => (Instant(clock.measurement_start_ns), Instant(clock.measurement_end_ns)),
-        None => {
-            let samples = || consumed.values().flat_map(|consumed| &consumed.samples);
-            let first = samples().map(|sample| sample.0).min().unwrap_or_default();
-            let last = samples().map(|sample| sample.0).max().unwrap_or_default();
-            (first, last)
-        }
-    }
-}
-
 /// CPUs used by each component between two points of the clock.
-pub fn used(
+fn used(
     consumed: &BTreeMap<String, Consumed>,
     begin: Instant,
     end: Instant,
 ) -> BTreeMap<String, f64> {
     let between = |(name, consumed): (&String, &Consumed)| {
-        let cpu = trial::cpu_between(&consumed.samples, begin, end)?;
+        let cpu = trial::cpu_between(&consumed.cpu, begin, end)?;
         Some((name.clone(), (cpu * 1e4).round() / 1e4))
     };
     consumed.iter().filter_map(between).collect()
-}
-
-/// The component that used up its limit, or else the busiest one of a role that used up its CPUs.
-fn limited_by(
-    cpu: &BTreeMap<String, f64>,
-    consumed: &BTreeMap<String, Consumed>,
-    resolved: &Resolved,
-) -> Option<String> {
-    let (name, used) = cpu.iter().max_by(|a, b| {
-        let share = |(name, used): (&String, &f64)| used / consumed[name].most;
-        share(*a).total_cmp(&share(*b))
-    })?;
-    let most = consumed[name].most;
-    if EXHAUSTED * most <= *used {
-        return Some(format!("{name}, CPU {used:.2} of {}", trimmed(most)));
-    }
-    let cpus = resolved.spec.where_.roles.sut.as_ref()?.cpus.0.0.len() as f64;
-    let all: f64 = cpu.values().sum();
-    let (busiest, _) = cpu.iter().max_by(|a, b| a.1.total_cmp(b.1))?;
-    (EXHAUSTED * cpus <= all)
-        .then(|| format!("the CPUs of role sut, {all:.2} of {cpus}, most of it {busiest}"))
-}
-
-fn trimmed(x: f64) -> f64 {
-    (x * 1e4).round() / 1e4
 }
 
 fn per_second(rate: f64) -> String {

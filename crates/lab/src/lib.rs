@@ -15,8 +15,11 @@ pub mod search;
 pub mod system;
 pub mod trial;
 
+pub mod account;
 pub mod generator;
 pub mod judge;
+pub mod limits;
+pub mod seconds;
 
 pub mod answer;
 pub mod progress;

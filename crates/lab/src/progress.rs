@@ -153,7 +153,7 @@ impl fmt::Display for Live<'_> {
 ///
 /// ```text
 ///   1   2,400/s   ok          p50 1.10 ms  p99 4.90 ms   cpu 0.61
-///  11   3,910/s   saturated   p50 212 ms   p99 901 ms    3,702/s completed   limited by: hotel
+///  11   3,910/s   saturated   p50 212 ms   p99 901 ms    3,702/s completed   limited by: hotel (CPU)
 ///  12   4,105/s   invalid     generator late: p99 1.9 ms > 0.49 ms
 /// ```
 pub struct Line<'a>(pub &'a Entry);
@@ -179,8 +179,10 @@ impl fmt::Display for Line<'_> {
         if 0 < observed.failures && !observed.saturated {
             write!(f, "  {} failed", grouped(observed.failures as f64))?;
         }
-        if let Some(limit) = &observed.limited_by {
-            return write!(f, "  limited by: {limit}");
+        match (&observed.limit, &observed.limited_by) {
+            (Some(limit), _) => return write!(f, "  limited by: {limit}"),
+            (None, Some(words)) => return write!(f, "  limited by: {words}"),
+            (None, None) => {}
         }
         if observed.cpu.is_empty() {
             return Ok(());

@@ -27,6 +27,8 @@ pub(crate) mod confine;
 mod drive;
 mod output;
 mod process;
+mod sockets;
+mod watch;
 
 #[cfg(test)]
 mod tests;
@@ -59,10 +61,29 @@ struct Running {
     child: Child,
     group: Group,
     output: Output,
-    /// The CPUs that it may use at most.
-    most: f64,
+    role: &'static str,
+    /// The CPUs of its role.
+    of_role: f64,
+    /// The limit that is kept.
+    cpu_limit: Option<f64>,
+    /// Where it listens, once it said so.
+    port: Option<u16>,
+    /// The file in which it keeps its account, if it is an application of ours.
+    account: Option<PathBuf>,
     /// Each ends with the stream that it copies.
     pumps: Vec<Receiver<()>>,
+}
+
+impl Running {
+    /// The step of which it is an instance or a replica: `frontend` of `frontend-1.2`.
+    fn step(&self) -> &str {
+        let number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        let without = |name, mark| match str::rsplit_once(name, mark) {
+            Some((step, tail)) if number(tail) => step,
+            _ => name,
+        };
+        without(without(&self.name, '.'), '-')
+    }
 }
 
 impl Local {
@@ -124,9 +145,19 @@ impl Local {
             in_background(move || output::pump(stderr, &of_stderr, None)),
         ];
         let of_role = cpus.map_or_else(cpus_here, |cpus| cpus.0.len() as f64);
-        let most = limit.map_or(of_role, |limit| limit.min(of_role));
-        let name = component.name.clone();
-        Ok((Running { name, child, group, output, most, pumps }, lines))
+        let running = Running {
+            name: component.name.clone(),
+            child,
+            group,
+            output,
+            role: component.role,
+            of_role,
+            cpu_limit: limit,
+            port: None,
+            account: is_app(component).then(|| account(&self.folder, &component.name)),
+            pumps,
+        };
+        Ok((running, lines))
     }
 
     fn output(&mut self, name: &str) -> Output {
@@ -195,11 +226,16 @@ impl Backend for Local {
 
     /// Both an application and a process are given `--listen 127.0.0.1:0` and say where that is.
     fn start(&mut self, component: &Component, within: Nanos) -> Result<String, Stop> {
-        let (program, arguments) =
+        let (program, mut arguments) =
             command(component, &self.host, &self.script_folder).map_err(Stop::NoAnswer)?;
+        if is_app(component) {
+            let account = account(&self.folder, &component.name).display().to_string();
+            arguments.extend(["--account".to_owned(), account]);
+        }
         let (mut running, lines) =
             self.launch(component, &program, &arguments).map_err(Stop::NoAnswer)?;
         let ready = until_ready(&mut running, &lines, within, &self.host);
+        running.port = ready.as_deref().ok().and_then(port);
         self.running.push(running);
         ready
     }
@@ -348,6 +384,22 @@ fn command(
     };
     let listen = ["--listen", "127.0.0.1:0"].map(str::to_owned);
     Ok((program, arguments.iter().cloned().chain(listen).collect()))
+}
+
+/// An application of ours, which keeps an account if it is told where.
+fn is_app(component: &Component) -> bool {
+    component.command.starts_with(&["benchwright".to_owned(), "app".to_owned()])
+}
+
+fn account(folder: &Path, name: &str) -> PathBuf {
+    folder.join(format!("{name}.account"))
+}
+
+/// The port of `http://127.0.0.1:40113/`.
+fn port(url: &str) -> Option<u16> {
+    let (_, rest) = url.split_once("://")?;
+    let authority = rest.split('/').next()?;
+    authority.rsplit_once(':')?.1.parse().ok()
 }
 
 /// The CPUs of each role, which must be there and ours.

@@ -85,8 +85,11 @@ impl Backend for Simulated {
             parts.iter().flat_map(|(_, requests)| requests).map(|r| busy(r, drive)).sum();
         let begin = Instant::default() + drive.warm_up;
         let consumed = Consumed {
-            samples: vec![(begin, 0), (begin + drive.measure, busy)],
-            most: f64::from(self.model.servers.0) * parts.len() as f64,
+            step: "servers".to_owned(),
+            role: "sut".to_owned(),
+            of_role: f64::from(self.model.servers.0) * parts.len() as f64,
+            cpu: vec![(begin, 0), (begin + drive.measure, busy)],
+            ..Consumed::default()
         };
         self.now = self.now + drive.warm_up + drive.measure + drive.drain;
         Ok(Driven { load, consumed: BTreeMap::from([("servers".to_owned(), consumed)]) })

@@ -1,12 +1,10 @@
 //! What is kept of a trial beside its journal entry.
 
-use std::collections::BTreeMap;
-
-use measure::{Histogram, Instant, Nanos};
+use measure::Histogram;
 use results::directory::Files;
-use results::{Times, times};
+use results::{Times, components, times};
 
-use crate::judge;
+use crate::seconds;
 use crate::trial::Observation;
 
 pub(super) fn of(observation: &Observation) -> Files {
@@ -30,23 +28,9 @@ pub(super) fn of(observation: &Observation) -> Files {
     let histogram = |times: &Option<Times>| times.as_ref().and_then(Times::histogram);
     keep("response_time.hlog", &|part| histogram(&part.response_time));
     keep("service_time.hlog", &|part| histogram(&part.service_time));
-    files.insert("cpu.json".to_owned(), cpu(observation));
+    let components = seconds::of(load, &observation.driven.consumed);
+    let mut document = serde_json::to_vec(&components).expect("components are plain data");
+    document.push(b'\n');
+    files.insert(components::FILE.to_owned(), document);
     files
-}
-
-/// CPUs used by each component in each second of the measurement.
-fn cpu(observation: &Observation) -> Vec<u8> {
-    let consumed = &observation.driven.consumed;
-    let (begin, end) = judge::window(&observation.driven.load, consumed);
-    let mut components: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-    let mut from: Instant = begin;
-    while from < end {
-        let to = (from + Nanos::SECOND).min(end);
-        for (name, cpu) in judge::used(consumed, from, to) {
-            components.entry(name).or_default().push(cpu);
-        }
-        from = to;
-    }
-    let document = serde_json::json!({ "interval_s": 1.0, "components": components });
-    (document.to_string() + "\n").into_bytes()
 }

@@ -85,11 +85,11 @@ fn a_sweep_from_a_probe_finds_the_maximum_and_the_capacity() {
               4     726/s   ok          p50 1.87 ms  p99 8.45 ms   cpu 0.71
               5     799/s   ok          p50 2.08 ms  p99 8.73 ms   cpu 0.79
               6     879/s   ok          p50 3.91 ms  p99 12.2 ms   cpu 0.91
-              7     967/s   ok          p50 4.94 ms  p99 14.2 ms   limited by: servers, CPU 0.95 of 1
-              8   1,064/s   saturated   p50 31.2 ms  p99 52.5 ms   1,000/s completed  limited by: servers, CPU 1.00 of 1
-              9   1,170/s   saturated   p50 56.1 ms  p99 79.9 ms   1,000/s completed  limited by: servers, CPU 1.00 of 1
-             10   1,287/s   saturated   p50 146 ms   p99 189 ms    1,000/s completed  limited by: servers, CPU 1.00 of 1
-             11   1,416/s   saturated   p50 137 ms   p99 207 ms    1,000/s completed  limited by: servers, CPU 1.00 of 1
+              7     967/s   ok          p50 4.94 ms  p99 14.2 ms   cpu 0.95
+              8   1,064/s   saturated   p50 31.2 ms  p99 52.5 ms   1,000/s completed  limited by: servers (CPU)
+              9   1,170/s   saturated   p50 56.1 ms  p99 79.9 ms   1,000/s completed  limited by: servers (CPU)
+             10   1,287/s   saturated   p50 146 ms   p99 189 ms    1,000/s completed  limited by: servers (CPU)
+             11   1,416/s   saturated   p50 137 ms   p99 207 ms    1,000/s completed  limited by: servers (CPU)
             ---
             maximum throughput    1,000/s completed at 1,046/s offered (trial 8); 3 trials above it brought no more
             capacity              954/s highest load with p99 ≤ 20 ms and failures ≤ 0.1 %; missed at 1,046/s
@@ -138,7 +138,7 @@ fn a_single_load_that_misses_its_slo_answers_no() {
         expect![[r#"
             queue · simulated · 1 trial, 0.7 s
             deploy   a simulated queue ready in 0.0 s
-              1     990/s   slo missed  p50 14.4 ms  p99 25.7 ms   limited by: servers, CPU 0.98 of 1
+              1     990/s   slo missed  p50 14.4 ms  p99 25.7 ms   limited by: servers (CPU)
             ---
             maximum throughput    982/s completed at 1,010/s offered (trial 1)
             limited by            servers, CPU 0.98 of 1

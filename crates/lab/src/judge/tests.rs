@@ -133,22 +133,30 @@ fn too_few_requests_beyond_a_quantile_are_a_warning() {
     assert!(judged.warnings.iter().any(|text| text == warning), "{:?}", judged.warnings);
 }
 
+/// The rules are tested with `limits`; here is who asks them.
 #[test]
-fn the_component_that_used_up_its_cpu_limits() {
-    let consumed = |most: f64, used: u64| Consumed {
-        samples: vec![(Instant(0), 0), (Instant(1_000), used)],
-        most,
+fn what_fell_short_has_a_limit_and_what_followed_its_load_has_none() {
+    let hotel = Consumed {
+        step: "hotel".to_owned(),
+        role: "sut".to_owned(),
+        of_role: 1.0,
+        cpu: vec![(Instant(0), 0), (Instant(5_000_000_000), 4_900_000_000)],
+        ..Consumed::default()
     };
-    let limit = |store: Consumed, front: Consumed| {
-        let components = [("store".to_owned(), store), ("front".to_owned(), front)];
-        let driven = Driven { load: load(10, 0, 0), consumed: BTreeMap::from(components) };
+    let limit = |load: Load, slo: &str| {
+        let consumed = BTreeMap::from([("hotel".to_owned(), hotel.clone())]);
+        let driven = Driven { load, consumed };
         let observation = Observation { driven, moved: Vec::new() };
-        judge(&observation, &read("")).observed.unwrap().limited_by
+        let observed = judge(&observation, &read(slo)).observed.unwrap();
+        assert_eq!(observed.cpu["hotel"], 0.98);
+        assert_eq!(observed.limit.is_some(), observed.limited_by.is_some());
+        observed.limited_by
     };
-    let of_its_limit = limit(consumed(0.3, 290), consumed(2.0, 900));
-    assert_eq!(of_its_limit.as_deref(), Some("store, CPU 0.29 of 0.3"));
-    let of_the_role = limit(consumed(2.0, 900), consumed(2.0, 1_050));
-    let expected = "the CPUs of role sut, 1.95 of 2, most of it front";
-    assert_eq!(of_the_role.as_deref(), Some(expected));
-    assert_eq!(limit(consumed(2.0, 500), consumed(2.0, 600)), None);
+    let expected = Some("hotel, CPU 0.98 of 1".to_owned());
+    assert_eq!(limit(load(9_000, 0, 6_000), ""), expected, "saturated");
+    assert_eq!(limit(load(14_000, 1_000, 0), P99), expected, "slower than wanted");
+    let mut closed = load(15_000, 0, 0);
+    closed.total.rates_per_s.asked = None;
+    assert_eq!(limit(closed, ""), expected, "a closed loop is as fast as it can");
+    assert_eq!(limit(load(15_000, 0, 0), P99), None);
 }

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use expect_test::expect;
-use results::journal::Observed;
+use results::journal::{Limit, Observed};
 
 use super::*;
 
@@ -42,6 +42,7 @@ fn observed() -> Observed {
         bytes_per_answer: None,
         cpu: BTreeMap::from([("hotel".to_owned(), 0.61)]),
         limited_by: None,
+        limit: None,
     }
 }
 
@@ -54,6 +55,11 @@ fn a_finished_trial_is_one_line() {
         p99_ns: Some(901_000_000),
         slo_met: Some(false),
         limited_by: Some("hotel, CPU 0.30 of 0.3".to_owned()),
+        limit: Some(Limit {
+            component: "hotel".to_owned(),
+            resource: "CPU limit".to_owned(),
+            since: 0,
+        }),
         ..observed()
     };
     let missed = Observed { slo_met: Some(false), failures: 1_234, ..observed() };
@@ -75,7 +81,7 @@ fn a_finished_trial_is_one_line() {
     expect![[r#"
         demo
          11   3,910/s   ok          p50 1.10 ms  p99 4.90 ms   cpu 0.61
-         11   3,910/s   saturated   p50 212 ms   p99 901 ms    3,702/s completed  limited by: hotel, CPU 0.30 of 0.3
+         11   3,910/s   saturated   p50 212 ms   p99 901 ms    3,702/s completed  limited by: hotel (CPU limit)
          11   3,910/s   slo missed  p50 1.10 ms  p99 4.90 ms   1,234 failed  cpu 0.61
          11   3,910/s   invalid     generator late: p99 1.9 ms > 0.49 ms → repeated
          11   3,910/s   aborted     hotel was killed by SIGKILL in mid-trial → repeated

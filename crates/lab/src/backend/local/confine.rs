@@ -177,6 +177,11 @@ impl Group {
         self.pins
     }
 
+    /// Where the kernel keeps its accounts of the group; empty where there is none.
+    pub(crate) fn folders(&self) -> &[PathBuf] {
+        &self.folders
+    }
+
     /// CPU time used so far, in nanoseconds: of the group, or of process `pid`.
     pub(crate) fn usage_ns(&self, pid: u32) -> Option<u64> {
         match &self.usage {

@@ -1,7 +1,9 @@
 //! One load: the generator's process beside the system, watched from outside.
 //!
 //! Eight times a second the runner wakes, asks the kernel what each component has consumed and
-//! reads what the generator said meanwhile; the system itself is not talked to.
+//! reads what the generator said meanwhile, and once a second it looks closely (`watch`); the system
+//! itself is not talked to. Meanwhile the runner keeps to the CPUs of the load, which are not
+//! measured, and gives way to the generator there.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -9,10 +11,11 @@ use std::process::{Command, ExitStatus};
 use std::sync::mpsc::{self, Receiver};
 
 use anyhow::anyhow;
-use measure::{Instant, Nanos};
+use measure::Nanos;
 use nix::sys::signal::Signal;
 
 use super::output::Output;
+use super::watch::Watch;
 use super::{Local, died, in_background, process, rest, start};
 use crate::backend::{Consumed, Drive, Driven, Stop, Tick};
 use crate::{generator, host};
@@ -111,10 +114,11 @@ fn watch(
 ) -> Result<(ExitStatus, BTreeMap<String, Consumed>), Stop> {
     let begun = host::now();
     let longest: Nanos = [drive.warm_up, drive.measure, drive.drain, GRACE].into_iter().sum();
-    let mut consumed = BTreeMap::new();
+    let _aside = local.roles.get("load").map(process::Aside::go);
+    let mut watch = Watch::begin();
     loop {
         let next = host::now() + SAMPLING;
-        sample(local, &mut consumed);
+        watch.look(&local.running);
         while let Ok(line) = generator.lines.try_recv() {
             generator.heard(line, tick);
         }
@@ -125,7 +129,7 @@ fn watch(
             return Err(stop);
         }
         if let Some(status) = generator.child.try_wait().map_err(Stop::no_answer)? {
-            sample(local, &mut consumed);
+            let consumed = watch.end(&local.running);
             while let Ok(line) = generator.lines.recv_timeout(super::LAST_WORDS) {
                 generator.heard(line, tick);
             }
@@ -135,17 +139,6 @@ fn watch(
             return Err(Stop::no_answer(format!("the generator did not end in {longest}")));
         }
         rest(next.saturating_since(host::now()).into());
-    }
-}
-
-fn sample(local: &Local, consumed: &mut BTreeMap<String, Consumed>) {
-    for running in &local.running {
-        let now: Instant = host::now();
-        let Some(used) = running.group.usage_ns(running.child.id()) else { continue };
-        let of_component = consumed
-            .entry(running.name.clone())
-            .or_insert_with(|| Consumed { samples: Vec::new(), most: running.most });
-        of_component.samples.push((now, used));
     }
 }
 

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
-use nix::sched::{CpuSet, sched_setaffinity};
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::{Pid, getpid, getppid};
@@ -47,6 +47,28 @@ fn affinity(cpus: &Cpus) -> io::Result<CpuSet> {
         set.set(cpu as usize)?;
     }
     Ok(set)
+}
+
+/// Keeps this thread to some CPUs until it goes.
+pub(crate) struct Aside {
+    before: CpuSet,
+}
+
+impl Aside {
+    /// `None` if the kernel does not let us: then the thread stays where it was.
+    pub(crate) fn go(cpus: &Cpus) -> Option<Aside> {
+        let this = Pid::from_raw(0);
+        let before = sched_getaffinity(this).ok()?;
+        sched_setaffinity(this, &affinity(cpus).ok()?).ok()?;
+        Some(Aside { before })
+    }
+}
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        // Whatever is started later inherits the affinity of this thread.
+        let _ = sched_setaffinity(Pid::from_raw(0), &self.before);
+    }
 }
 
 /// Signals the process and all that it started in its group; those that are gone do not mind.

@@ -127,7 +127,7 @@ fn a_trial_of_a_process_leaves_its_results_and_nothing_else() {
     assert_eq!(entry.status, Status::Valid, "{entry:?}");
     assert!(entry.observed.as_ref().unwrap().cpu.contains_key("server"), "{entry:?}");
     let files: Vec<&str> = entry.files.keys().map(String::as_str).collect();
-    assert_eq!(files, ["cpu.json", "load.json", "response_time.hlog", "service_time.hlog"]);
+    assert_eq!(files, ["components.json", "load.json", "response_time.hlog", "service_time.hlog"]);
     let environment = results::Directory::open(&stage.out()).unwrap().environment().unwrap();
     assert_eq!(environment.placement["server"], "0");
     assert!(environment.confinement.is_some());

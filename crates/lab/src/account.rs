@@ -1,0 +1,62 @@
+//! A component's own account: a file that it rewrites twice a second with one line of integers that
+//! only grow. It is read instead of asking the component, which would be a load.
+//!
+//! The mean number of requests in it between two readings is Δ`in_service_ns` / Δ`at_ns`; of these
+//! Δ`in_others_ns` / Δ`at_ns` waited for services and stores that it called. What is left is held up
+//! in the component itself (Little's law).
+
+use std::path::Path;
+
+use serde::Deserialize;
+
+/// An account is far shorter; what is longer is none.
+const MOST_BYTES: usize = 4096;
+
+/// One line of an account. Fields of later versions are none of our business.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
+pub struct Reading {
+    /// On the host's monotonic clock.
+    pub at_ns: u64,
+    pub calls: u64,
+    pub in_service_ns: u64,
+    pub in_others_ns: u64,
+    /// Open now.
+    pub connections: u64,
+    /// Calls turned away because a bound was reached.
+    pub refused: u64,
+}
+
+impl Reading {
+    /// `None` of what is no whole line: it may be just being written.
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Reading> {
+        (bytes.len() <= MOST_BYTES).then(|| serde_json::from_slice(bytes).ok()).flatten()
+    }
+
+    pub(crate) fn read(path: &Path) -> Option<Reading> {
+        Reading::parse(&std::fs::read(path).ok()?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_account_is_read_whole_or_not_at_all() {
+        let line = br#"{"at_ns":7,"calls":1,"in_service_ns":9,"in_others_ns":4,"connections":2,"refused":0,"new":1}
+"#;
+        let read = Reading {
+            at_ns: 7,
+            calls: 1,
+            in_service_ns: 9,
+            in_others_ns: 4,
+            connections: 2,
+            refused: 0,
+        };
+        assert_eq!(Reading::parse(line), Some(read));
+        for torn in 0..line.len() - 2 {
+            assert_eq!(Reading::parse(&line[..torn]), None, "{torn} bytes");
+        }
+        assert_eq!(Reading::parse(&vec![b' '; MOST_BYTES + 1]), None);
+    }
+}

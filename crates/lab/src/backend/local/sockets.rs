@@ -1,0 +1,108 @@
+//! Connections and what waits in them, by listening port, in one pass over the kernel's tables.
+//!
+//! The pass costs what the tables hold, so it is made once a second for all components together.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+
+#[cfg(test)]
+mod tests;
+
+const TABLES: [&str; 2] = ["/proc/net/tcp", "/proc/net/tcp6"];
+
+/// The kernel's names for states of a connection.
+const ESTABLISHED: &[u8] = b"01";
+const LISTEN: &[u8] = b"0A";
+
+/// The sockets of the ports that were asked for.
+#[derive(Default)]
+pub(super) struct Sockets {
+    seen: BTreeMap<u16, Seen>,
+    /// The tables in which somebody listened when the ports were last new.
+    tables: Vec<&'static str>,
+    buffer: Vec<u8>,
+}
+
+/// What waits at one listening port.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(super) struct Seen {
+    pub(super) listens: bool,
+    pub(super) established: u64,
+    /// Established connections with bytes that were not read.
+    pub(super) unread: u64,
+    pub(super) unread_bytes: u64,
+    /// Connections that were not accepted.
+    pub(super) backlog: u64,
+}
+
+impl Sockets {
+    pub(super) fn look(&mut self, ports: impl Iterator<Item = u16>) {
+        let known = self.seen.len();
+        let wanted: BTreeMap<u16, Seen> = ports.map(|port| (port, Seen::default())).collect();
+        let new = wanted.len() != known || wanted.keys().any(|port| !self.seen.contains_key(port));
+        self.seen = wanted;
+        if new {
+            self.tables.clear();
+        }
+        for table in TABLES {
+            // A table costs time even where none of ours is in it.
+            if !new && !self.tables.contains(&table) || self.seen.is_empty() {
+                continue;
+            }
+            self.buffer.clear();
+            let read = File::open(table).and_then(|mut file| file.read_to_end(&mut self.buffer));
+            if read.is_ok() && count(&self.buffer, &mut self.seen) && new {
+                self.tables.push(table);
+            }
+        }
+    }
+
+    /// `None` if nobody listens there.
+    pub(super) fn of(&self, port: u16) -> Option<Seen> {
+        self.seen.get(&port).copied().filter(|seen| seen.listens)
+    }
+}
+
+/// Adds a table's sockets to their ports; whether one of these listens in it.
+fn count(table: &[u8], seen: &mut BTreeMap<u16, Seen>) -> bool {
+    let mut listens = false;
+    for line in table.split(|&byte| byte == b'\n').skip(1) {
+        let Some((port, state, unread)) = socket(line) else { continue };
+        let Some(seen) = seen.get_mut(&port) else { continue };
+        match state {
+            ESTABLISHED => {
+                seen.established += 1;
+                seen.unread += u64::from(0 < unread);
+                seen.unread_bytes += unread;
+            }
+            LISTEN => {
+                seen.listens = true;
+                seen.backlog += unread;
+                listens = true;
+            }
+            _ => {}
+        }
+    }
+    listens
+}
+
+/// `sl local_address rem_address st tx_queue:rx_queue …`: the local port, the state and `rx_queue`,
+/// which of a listening socket is the length of its accept queue.
+fn socket(line: &[u8]) -> Option<(u16, &[u8], u64)> {
+    let mut fields = line.split(|&byte| byte == b' ').filter(|field| !field.is_empty());
+    let local = fields.nth(1)?;
+    let port = hexadecimal(after_colon(local)?)?;
+    let state = fields.nth(1)?;
+    let unread = hexadecimal(after_colon(fields.next()?)?)?;
+    Some((u16::try_from(port).ok()?, state, unread))
+}
+
+fn after_colon(field: &[u8]) -> Option<&[u8]> {
+    let colon = field.iter().position(|&byte| byte == b':')?;
+    field.get(colon + 1..)
+}
+
+fn hexadecimal(digits: &[u8]) -> Option<u64> {
+    u64::from_str_radix(str::from_utf8(digits).ok()?, 16).ok()
+}

@@ -1,0 +1,348 @@
+//! What limited the system: the rules by which a component and a resource are named, all of them,
+//! as a pure function of what was seen second by second.
+//!
+//! A component is saturated in a second by
+//!
+//! 1. its **CPU**: 95 % of what it may use was used, or its limit held it in 10 % of the second. A
+//!    limit is kept in periods: bursts meet it long before the mean reaches it;
+//! 2. its busiest **thread**: 95 % of one CPU. A service of one thread cannot use a second CPU;
+//! 3. its role's **CPU**: all components together used 95 % of the role's CPUs. That names the role,
+//!    and who took most of it;
+//! 4. its **memory**: 95 % of its limit, or memory was refused;
+//! 5. its **bounds**: open files, or calls turned away while most of its requests stood in itself. One
+//!    that refuses because its requests wait elsewhere is a victim, and not named.
+//!
+//! The earliest second decides, since what saturates later often does so because of what saturated
+//! first: but only if the state lasted, for half of the seconds from then on. A pause of one second
+//! is no limit. Of several in one second it is the component in which most requests stand: those
+//! above it in the call graph wait for it, and what waits for others does not count as standing
+//! there. A role comes after components, which say more.
+//!
+//! 6. Where the system is saturated and none of these holds, time passes in something that is no
+//!    resource of ours: a lock, a sleep, a disk. Then the service is named in which most **requests**
+//!    stand. By Little's law over the accounts that is what is in it less what waits for others.
+//!    Requests that the generator or a caller waits for and that are in no service lie unread in
+//!    sockets: they stand where unread bytes are seen, in their proportion. So a slow service behind
+//!    two hops is named whether it reads its requests and keeps them, or does not read them; its
+//!    callers hold nothing themselves. Replicas count together, then the one with most is named.
+
+use std::collections::BTreeMap;
+
+use measure::quantity::grouped;
+use results::components::{Component, Components, Series, mean};
+use results::journal::Limit;
+
+#[cfg(test)]
+mod tests;
+
+/// The share of a bound at which it is used up.
+const EXHAUSTED: f64 = 0.95;
+/// The share of a second in which a limit held a component.
+const THROTTLED: f64 = 0.10;
+/// The share of the seconds, from the first, in which a limit must have held.
+const LASTING: f64 = 0.5;
+
+/// How far the system fell short of what was asked of it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Shortfall {
+    /// It followed its load: nothing limited.
+    None,
+    /// It was as fast as it could, or slower than wanted, but requests did not pile up.
+    Slow,
+    /// It completed less than was offered: requests stood somewhere.
+    Saturated,
+}
+
+/// What limited first, in parts and in words.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found {
+    pub limit: Limit,
+    pub words: String,
+}
+
+/// `outstanding` is how many requests the generator waited for.
+pub fn first(
+    components: &Components,
+    outstanding: Option<f64>,
+    shortfall: Shortfall,
+) -> Option<Found> {
+    if shortfall == Shortfall::None {
+        return None;
+    }
+    let standing = standing(components, outstanding);
+    let of_components = components.components.iter().flat_map(|(name, component)| {
+        let stands = standing.requests.get(name.as_str()).copied().unwrap_or_default();
+        rules(name, component).map(move |held| (stands, held))
+    });
+    // No component has fewer requests than none: a role comes last.
+    let of_roles = components.roles.keys().filter_map(|role| whole_role(role, components));
+    let mut all: Vec<(f64, Held)> =
+        of_components.chain(of_roles.map(|held| (-1.0, held))).collect();
+    // Where as many requests stand, in none for example, the order of the rules decides.
+    all.sort_by(|(stands, a), (others_stand, b)| {
+        let begun = a.since.cmp(&b.since).then(others_stand.total_cmp(stands));
+        begun.then(a.resource.cmp(&b.resource)).then(b.share.total_cmp(&a.share))
+    });
+    match all.into_iter().next() {
+        Some((_, held)) => Some(held.found()),
+        None if shortfall == Shortfall::Saturated => where_they_stand(components, &standing),
+        None => None,
+    }
+}
+
+/// In the order of the rules.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum Resource {
+    CpuLimit,
+    Cpu,
+    Thread,
+    Memory,
+    Connections,
+    Refusals,
+}
+
+impl Resource {
+    fn word(self) -> &'static str {
+        match self {
+            Resource::CpuLimit => "CPU limit",
+            Resource::Cpu => "CPU",
+            Resource::Thread => "thread",
+            Resource::Memory => "memory",
+            Resource::Connections => "connections",
+            Resource::Refusals => "refusals",
+        }
+    }
+}
+
+/// A bound that was reached, and lasted.
+struct Held {
+    name: String,
+    resource: Resource,
+    since: usize,
+    /// Of the bound, on average over the seconds in which it was reached.
+    share: f64,
+    words: String,
+}
+
+impl Held {
+    fn found(self) -> Found {
+        let limit = Limit {
+            component: self.name,
+            resource: self.resource.word().to_owned(),
+            since: self.since as u32,
+        };
+        Found { limit, words: self.words }
+    }
+}
+
+fn rules(name: &str, component: &Component) -> impl Iterator<Item = Held> {
+    [cpu, thread, memory, connections, refusals]
+        .map(|rule| rule(name, component))
+        .into_iter()
+        .flatten()
+}
+
+fn cpu(name: &str, component: &Component) -> Option<Held> {
+    let cpus = component.cpus;
+    let throttled = |second: usize| at(&component.throttled, second).unwrap_or_default();
+    let reached = |second: usize| {
+        let used = at(&component.cpu, second)?;
+        (EXHAUSTED * cpus <= used || THROTTLED <= throttled(second)).then_some(used)
+    };
+    let (since, used) = lasting(component.cpu.len(), reached)?;
+    let mut words = format!("{name}, CPU {used:.2} of {}", plain(cpus));
+    let seconds = (since..component.cpu.len()).map(|second| Some(throttled(second)));
+    if let Some(held) = mean(seconds).filter(|held| THROTTLED <= *held) {
+        words += &format!(", throttled {:.0} % of the time", held * 100.0);
+    }
+    let limited = component.cpu_limit.is_some_and(|limit| limit <= cpus);
+    let resource = if limited { Resource::CpuLimit } else { Resource::Cpu };
+    Some(Held { name: name.to_owned(), resource, since, share: used / cpus, words })
+}
+
+fn thread(name: &str, component: &Component) -> Option<Held> {
+    let busiest = &component.busiest_thread;
+    let reached = |second: usize| at(busiest, second).filter(|used| EXHAUSTED <= *used);
+    let (since, share) = lasting(busiest.len(), reached)?;
+    let cpus = plain(component.cpus);
+    let words = format!("{name}, one thread {share:.2} of 1 CPU, of {cpus} that it may use");
+    Some(Held { name: name.to_owned(), resource: Resource::Thread, since, share, words })
+}
+
+fn memory(name: &str, component: &Component) -> Option<Held> {
+    let limit = component.memory_limit_bytes? as f64;
+    let reached = |second: usize| {
+        let used = count(&component.memory_bytes, second)?;
+        let refused = count(&component.memory_failures, second).is_some_and(|n| 0.0 < n);
+        (EXHAUSTED * limit <= used || refused).then_some(used)
+    };
+    let (since, used) = lasting(component.memory_bytes.len(), reached)?;
+    let mib = |bytes: f64| plain((bytes / f64::from(1 << 20) * 10.0).round() / 10.0);
+    let words = format!("{name}, memory {} of {} MiB", mib(used), mib(limit));
+    Some(Held {
+        name: name.to_owned(),
+        resource: Resource::Memory,
+        since,
+        share: used / limit,
+        words,
+    })
+}
+
+fn connections(name: &str, component: &Component) -> Option<Held> {
+    let limit = component.open_files_limit? as f64;
+    let open = &component.connections;
+    let reached = |second: usize| count(open, second).filter(|n| EXHAUSTED * limit <= *n);
+    let (since, n) = lasting(open.len(), reached)?;
+    let words = format!("{name}, {} connections of {} open files", grouped(n), grouped(limit));
+    Some(Held {
+        name: name.to_owned(),
+        resource: Resource::Connections,
+        since,
+        share: n / limit,
+        words,
+    })
+}
+
+fn refusals(name: &str, component: &Component) -> Option<Held> {
+    let reached = |second: usize| {
+        let refused = count(&component.refused, second).filter(|n| 0.0 < *n)?;
+        let inside = at(&component.in_service, second)?;
+        (inside <= 2.0 * component.held(second)?).then_some(refused)
+    };
+    let (since, refused) = lasting(component.refused.len(), reached)?;
+    let words = format!("{name}, at its bound: refused {}/s", grouped(refused));
+    Some(Held { name: name.to_owned(), resource: Resource::Refusals, since, share: 1.0, words })
+}
+
+fn whole_role(role: &str, components: &Components) -> Option<Held> {
+    let cpus = components.roles[role];
+    let of_role: Vec<(&String, &Component)> =
+        components.components.iter().filter(|(_, component)| component.role == role).collect();
+    let seconds = of_role.iter().map(|(_, component)| component.cpu.len()).max()?;
+    let used = |second: usize| -> f64 {
+        of_role.iter().filter_map(|(_, component)| at(&component.cpu, second)).sum()
+    };
+    let reached = |second: usize| Some(used(second)).filter(|used| EXHAUSTED * cpus <= *used);
+    let (since, all) = lasting(seconds, reached)?;
+    let most = of_role
+        .iter()
+        .filter_map(|(name, component)| Some((name, mean(component.cpu.iter().copied())?)))
+        .max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let words = format!(
+        "CPU of role {role} ({all:.2} of {}), most by {} ({:.2})",
+        plain(cpus),
+        most.0,
+        most.1
+    );
+    let name = format!("role {role}");
+    Some(Held { name, resource: Resource::Cpu, since, share: all / cpus, words })
+}
+
+/// The first second from which a bound was reached in half of all that follow, and the mean of what
+/// was seen in those.
+fn lasting(seconds: usize, reached: impl Fn(usize) -> Option<f64>) -> Option<(usize, f64)> {
+    let seen: Series<f64> = (0..seconds).map(reached).collect();
+    let lasts = |since: usize| {
+        let from = &seen[since..];
+        let times = from.iter().flatten().count();
+        seen[since].is_some() && LASTING * from.len() as f64 <= times as f64
+    };
+    let since = (0..seconds).find(|&since| lasts(since))?;
+    Some((since, mean(seen[since..].iter().copied())?))
+}
+
+/// Where requests stand, on average over the measurement.
+struct Standing<'a> {
+    /// By component. Without any account these are connections with unread bytes.
+    requests: BTreeMap<&'a str, f64>,
+    all: f64,
+    accounts: bool,
+}
+
+fn standing(components: &Components, outstanding: Option<f64>) -> Standing<'_> {
+    let all = || components.components.iter();
+    let sum = |of: fn(&Component) -> &Series<f64>| -> f64 {
+        all().filter_map(|(_, component)| mean(of(component).iter().copied())).sum()
+    };
+    let mut requests: BTreeMap<&str, f64> =
+        all().map(|(name, component)| (name.as_str(), held(component))).collect();
+    let accounts = all().any(|(_, component)| !component.in_service.is_empty());
+    if !accounts {
+        for (name, component) in all() {
+            requests.insert(name, mean_count(&component.unread_connections));
+        }
+        let all = requests.values().sum();
+        return Standing { requests, all, accounts };
+    }
+    let waited_for = outstanding.unwrap_or_default() + sum(|component| &component.in_others);
+    let between = (waited_for - sum(|component| &component.in_service)).max(0.0);
+    let unread = |component: &Component| mean_count(&component.unread_bytes);
+    // Who keeps no account may have read its requests: then only its connections are known.
+    let unknown = |component: &Component| match component.in_service.is_empty() {
+        true => mean_count(&component.connections),
+        false => 0.0,
+    };
+    let share: &dyn Fn(&Component) -> f64 =
+        if all().any(|(_, component)| 0.0 < unread(component)) { &unread } else { &unknown };
+    let whole: f64 = all().map(|(_, component)| share(component)).sum();
+    for (name, component) in all().filter(|_| 0.0 < whole) {
+        *requests.entry(name).or_default() += between * share(component) / whole;
+    }
+    let all = requests.values().sum::<f64>().max(outstanding.unwrap_or_default());
+    Standing { requests, all, accounts }
+}
+
+fn held(component: &Component) -> f64 {
+    mean((0..component.in_service.len()).map(|second| component.held(second))).unwrap_or_default()
+}
+
+fn where_they_stand(components: &Components, standing: &Standing<'_>) -> Option<Found> {
+    let mut services: BTreeMap<&str, (f64, usize)> = BTreeMap::new();
+    for (name, component) in &components.components {
+        let service = services.entry(&component.step).or_default();
+        service.0 += standing.requests[name.as_str()];
+        service.1 += 1;
+    }
+    let (service, (of_service, replicas)) =
+        services.into_iter().max_by(|a, b| a.1.0.total_cmp(&b.1.0))?;
+    let (name, component, stands) = components
+        .components
+        .iter()
+        .filter(|(_, component)| component.step == service)
+        .map(|(name, component)| (name, component, standing.requests[name.as_str()]))
+        .max_by(|a, b| a.2.total_cmp(&b.2))?;
+    // Less than one request stands nowhere.
+    if stands.round() < 1.0 {
+        return None;
+    }
+    let all = standing.all;
+    let mut facts = match standing.accounts {
+        true => vec![format!("holds {stands:.0} of {all:.0} requests")],
+        false => vec![format!("{stands:.0} of {all:.0} connections with unread requests")],
+    };
+    if 1 < replicas {
+        facts.push(format!("all {replicas} of {service} {of_service:.0}"));
+    }
+    if let Some(cpu) = mean(component.cpu.iter().copied()) {
+        facts.push(format!("{cpu:.2} CPUs"));
+    }
+    let words = format!("{name} ({})", facts.join(", "));
+    let limit = Limit { component: name.clone(), resource: "requests".to_owned(), since: 0 };
+    Some(Found { limit, words })
+}
+
+fn at(series: &Series<f64>, second: usize) -> Option<f64> {
+    series.get(second).copied().flatten()
+}
+
+fn count(series: &Series<u64>, second: usize) -> Option<f64> {
+    series.get(second).copied().flatten().map(|n| n as f64)
+}
+
+fn mean_count(series: &Series<u64>) -> f64 {
+    mean(series.iter().map(|n| n.map(|n| n as f64))).unwrap_or_default()
+}
+
+fn plain(x: f64) -> f64 {
+    (x * 1e4).round() / 1e4
+}

@@ -1,0 +1,245 @@
+use super::*;
+
+const SECONDS: usize = 5;
+
+fn component(step: &str, cpu: f64) -> Component {
+    Component {
+        step: step.into(),
+        role: "sut".into(),
+        cpus: 2.0,
+        cpu: all(cpu),
+        busiest_thread: all(cpu.min(1.0)),
+        ..Component::default()
+    }
+}
+
+/// By its own account, on average: requests in it, and of these those that wait for others.
+fn accounted(step: &str, cpu: f64, in_service: f64, in_others: f64) -> Component {
+    Component {
+        in_service: all(in_service),
+        in_others: all(in_others),
+        unread_bytes: vec![Some(0); SECONDS],
+        ..component(step, cpu)
+    }
+}
+
+fn all<T: Clone>(value: T) -> Series<T> {
+    vec![Some(value); SECONDS]
+}
+
+fn found(
+    components: &[(&str, Component)],
+    outstanding: Option<f64>,
+    shortfall: Shortfall,
+) -> Option<Found> {
+    let components = Components {
+        schema: results::components::SCHEMA.into(),
+        interval_s: 1.0,
+        roles: BTreeMap::from([("sut".into(), 2.0)]),
+        components: components.iter().map(|(n, c)| ((*n).to_owned(), c.clone())).collect(),
+    };
+    first(&components, outstanding, shortfall)
+}
+
+fn limited(components: &[(&str, Component)], outstanding: f64) -> String {
+    let found = found(components, Some(outstanding), Shortfall::Saturated);
+    found.map_or("nothing".to_owned(), |found| {
+        format!("{} since {}: {}", found.limit, found.limit.since, found.words)
+    })
+}
+
+#[test]
+fn a_system_that_follows_its_load_has_no_limit() {
+    let busy = component("geo", 1.99);
+    assert_eq!(found(&[("geo", busy.clone())], Some(9.0), Shortfall::None), None);
+    assert!(found(&[("geo", busy)], Some(9.0), Shortfall::Slow).is_some());
+    // Requests stand in every system: only where they pile up do they tell of a limit.
+    let holding = accounted("geo", 0.1, 9.0, 0.0);
+    assert_eq!(found(&[("geo", holding)], Some(9.0), Shortfall::Slow), None);
+}
+
+#[test]
+fn a_component_is_limited_by_its_cpu_limit_if_it_used_it_or_was_throttled() {
+    let limit = |cpu, throttled| Component {
+        cpus: 0.3,
+        cpu_limit: Some(0.3),
+        throttled: all(throttled),
+        ..component("store", cpu)
+    };
+    let limited = |cpu, throttled| limited(&[("store", limit(cpu, throttled))], 9.0);
+    assert_eq!(limited(0.29, 0.0), "store (CPU limit) since 0: store, CPU 0.29 of 0.3");
+    assert_eq!(
+        limited(0.2, 0.14),
+        "store (CPU limit) since 0: store, CPU 0.20 of 0.3, throttled 14 % of the time"
+    );
+    assert_eq!(limited(0.28, 0.09), "nothing");
+}
+
+#[test]
+fn a_component_that_has_all_its_roles_cpus_is_named_by_itself() {
+    assert_eq!(limited(&[("hotel", component("hotel", 1.96))], 9.0), {
+        "hotel (CPU) since 0: hotel, CPU 1.96 of 2"
+    });
+}
+
+#[test]
+fn a_service_of_one_thread_is_used_up_by_one_cpu() {
+    assert_eq!(
+        limited(&[("geo-1.1", component("geo", 0.97)), ("rate", component("rate", 0.2))], 9.0),
+        "geo-1.1 (thread) since 0: geo-1.1, one thread 0.97 of 1 CPU, of 2 that it may use"
+    );
+}
+
+#[test]
+fn components_that_use_up_their_role_together_are_named_as_the_role() {
+    let many: Vec<(String, Component)> =
+        (0..9).map(|i| (format!("geo.{i}"), component("geo", 0.2))).collect();
+    let mut many: Vec<(&str, Component)> = many.iter().map(|(n, c)| (&**n, c.clone())).collect();
+    many.push(("frontend-1.1", component("frontend", 0.18)));
+    assert_eq!(
+        limited(&many, 9.0),
+        "role sut (CPU) since 0: CPU of role sut (1.98 of 2), most by geo.8 (0.20)"
+    );
+    many.pop();
+    assert_eq!(limited(&many, 9.0), "nothing");
+}
+
+#[test]
+fn memory_limits_at_its_limit_and_where_it_is_refused() {
+    let store = |mib: u64, failures: u64| Component {
+        memory_limit_bytes: Some(100 << 20),
+        memory_bytes: all(mib << 20),
+        memory_failures: all(failures),
+        ..component("store", 0.1)
+    };
+    let expected = "store (memory) since 0: store, memory 96 of 100 MiB";
+    assert_eq!(limited(&[("store", store(96, 0))], 9.0), expected);
+    let expected = "store (memory) since 0: store, memory 60 of 100 MiB";
+    assert_eq!(limited(&[("store", store(60, 1))], 9.0), expected);
+    assert_eq!(limited(&[("store", store(60, 0))], 9.0), "nothing");
+}
+
+#[test]
+fn open_connections_limit_where_files_run_out() {
+    let front = Component {
+        connections: all(1_010),
+        open_files_limit: Some(1_024),
+        ..component("front", 0.1)
+    };
+    assert_eq!(
+        limited(&[("front", front)], 9.0),
+        "front (connections) since 0: front, 1,010 connections of 1,024 open files"
+    );
+}
+
+#[test]
+fn who_refuses_because_others_are_slow_is_not_the_limit() {
+    let refusing = |step, in_service, in_others| Component {
+        refused: all(120),
+        ..accounted(step, 0.1, in_service, in_others)
+    };
+    let geo = ("geo", refusing("geo", 64.0, 0.0));
+    let front = ("front", refusing("front", 100.0, 98.0));
+    assert_eq!(
+        limited(&[geo, front.clone()], 100.0),
+        "geo (refusals) since 0: geo, at its bound: refused 120/s"
+    );
+    let slow = ("geo", accounted("geo", 0.02, 98.0, 0.0));
+    assert_eq!(
+        limited(&[front, slow], 100.0),
+        "geo (requests) since 0: geo (holds 98 of 100 requests, 0.02 CPUs)"
+    );
+}
+
+#[test]
+fn the_earliest_second_decides_if_the_state_lasts() {
+    let busy = |from: usize, to: usize| {
+        let cpu: Series<f64> =
+            (0..10).map(|i| Some(if (from..to).contains(&i) { 1.0 } else { 0.1 })).collect();
+        Component { busiest_thread: cpu.clone(), cpu, cpus: 4.0, ..component("x", 0.0) }
+    };
+    let named = |a: Component, b: Component| {
+        let found = found(&[("a", a), ("b", b)], None, Shortfall::Saturated);
+        found.map(|found| (found.limit.component, found.limit.since))
+    };
+    assert_eq!(named(busy(3, 10), busy(2, 10)), Some(("b".to_owned(), 2)));
+    assert_eq!(named(busy(0, 1), busy(2, 10)), Some(("b".to_owned(), 2)), "a pause is no limit");
+    assert_eq!(named(busy(1, 4), busy(9, 10)), Some(("b".to_owned(), 9)));
+}
+
+#[test]
+fn of_two_in_one_second_it_is_the_one_in_which_requests_stand() {
+    let front = ("a-front", accounted("front", 0.99, 100.0, 95.0));
+    let geo = ("geo", accounted("geo", 0.96, 95.0, 0.0));
+    assert!(limited(&[front, geo], 100.0).starts_with("geo (thread)"));
+}
+
+/// frontend → search → geo: what waits upstream is not held there.
+#[test]
+fn a_slow_service_behind_two_hops_is_named_if_it_keeps_its_requests() {
+    let system = [
+        ("frontend-1.1", accounted("frontend", 0.10, 131.0, 126.0)),
+        ("geo-1.1", accounted("geo", 0.02, 120.0, 0.0)),
+        ("rate-1.1", accounted("rate", 0.05, 1.0, 0.0)),
+        ("search-1.1", accounted("search", 0.06, 125.0, 121.0)),
+    ];
+    assert_eq!(
+        limited(&system, 131.0),
+        "geo-1.1 (requests) since 0: geo-1.1 (holds 120 of 131 requests, 0.02 CPUs)"
+    );
+}
+
+/// Its one thread sleeps: requests lie in its socket, and its account shows one at most.
+#[test]
+fn a_slow_service_behind_two_hops_is_named_if_it_does_not_read_its_requests() {
+    let unread = |bytes: u64, component: Component| Component {
+        unread_bytes: all(bytes),
+        unread_connections: all(bytes.min(2)),
+        ..component
+    };
+    let system = [
+        ("frontend", unread(400, accounted("frontend", 0.10, 125.0, 122.0))),
+        ("geo", unread(6_000, accounted("geo", 0.02, 1.0, 0.0))),
+        ("search", accounted("search", 0.06, 121.0, 119.0)),
+    ];
+    assert_eq!(
+        limited(&system, 131.0),
+        "geo (requests) since 0: geo (holds 118 of 131 requests, 0.02 CPUs)"
+    );
+}
+
+#[test]
+fn replicas_count_together_and_the_one_with_most_is_named() {
+    let geo = |in_service| accounted("geo", 0.02, in_service, 0.0);
+    let system = [
+        ("frontend", accounted("frontend", 0.1, 131.0, 91.0)),
+        ("geo.1", geo(30.0)),
+        ("geo.2", geo(31.0)),
+        ("geo.3", geo(30.0)),
+    ];
+    assert_eq!(
+        limited(&system, 131.0),
+        "geo.2 (requests) since 0: geo.2 (holds 31 of 131 requests, all 3 of geo 91, 0.02 CPUs)"
+    );
+}
+
+#[test]
+fn a_store_without_an_account_is_named_by_what_is_in_no_service() {
+    let postgres = Component { connections: all(8), ..component("postgres", 0.3) };
+    let system = [("postgres", postgres), ("user", accounted("user", 0.1, 60.0, 58.0))];
+    assert_eq!(
+        limited(&system, 60.0),
+        "postgres (requests) since 0: postgres (holds 58 of 60 requests, 0.30 CPUs)"
+    );
+}
+
+#[test]
+fn without_accounts_the_sockets_tell() {
+    let unread = |step, n: u64| Component { unread_connections: all(n), ..component(step, 0.1) };
+    let system = [("back", unread("back", 12)), ("front", unread("front", 1))];
+    assert_eq!(
+        limited(&system, 50.0),
+        "back (requests) since 0: back (12 of 13 connections with unread requests, 0.10 CPUs)"
+    );
+    assert_eq!(limited(&[("back", component("back", 0.1))], 50.0), "nothing");
+}

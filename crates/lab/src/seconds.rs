@@ -1,0 +1,168 @@
+//! From samples at odd moments to a value for each second of the measurement.
+//!
+//! A value is given only where at least half of its second was watched: what was not measured is
+//! absent, never zero.
+
+use std::collections::BTreeMap;
+
+use measure::{Instant, Nanos};
+use results::components::{Component, Components, SCHEMA, Series};
+use results::{Load, components};
+
+use crate::account::Reading;
+use crate::backend::{Consumed, Samples};
+
+#[cfg(test)]
+mod tests;
+
+/// A second of which less was watched has no value.
+const LEAST_WATCHED: f64 = 0.5;
+
+/// What is left at the end, if it is shorter than this, belongs to the second before.
+const SLIVER: Nanos = Nanos::from_millis(100);
+
+/// What the components did in each second of the measurement.
+pub fn of(load: &Load, consumed: &BTreeMap<String, Consumed>) -> Components {
+    let (begin, end) = window(load, consumed);
+    let mut seconds = Vec::new();
+    let mut from = begin;
+    while from < end {
+        let next = from + Nanos::SECOND;
+        let to = if end < next + SLIVER { end } else { next };
+        seconds.push((from, to));
+        from = to;
+    }
+    let mut roles = BTreeMap::new();
+    let mut all = BTreeMap::new();
+    for (name, consumed) in consumed {
+        roles.insert(consumed.role.clone(), consumed.of_role);
+        all.insert(name.clone(), component(consumed, &seconds));
+    }
+    Components { schema: SCHEMA.to_owned(), interval_s: 1.0, roles, components: all }
+}
+
+/// The measurement on the clock of the samples; virtual time has no other.
+pub fn window(load: &Load, consumed: &BTreeMap<String, Consumed>) -> (Instant, Instant) {
+    match &load.clock {
+        Some(clock) => (Instant(clock.measurement_start_ns), Instant(clock.measurement_end_ns)),
+        None => {
+            let samples = || consumed.values().flat_map(|consumed| &consumed.cpu);
+            let first = samples().map(|sample| sample.0).min().unwrap_or_default();
+            let last = samples().map(|sample| sample.0).max().unwrap_or_default();
+            (first, last)
+        }
+    }
+}
+
+/// The requests that the generator waited for, on average over the measurement.
+pub fn outstanding(load: &Load) -> Option<f64> {
+    let within = load.series.iter().filter(|interval| interval.t_s < load.measured_s);
+    components::mean(within.map(|interval| interval.outstanding.map(|n| n as f64)))
+}
+
+type Second = (Instant, Instant);
+
+fn component(consumed: &Consumed, seconds: &[Second]) -> Component {
+    let account = |of: fn(&Reading) -> u64| -> Samples {
+        consumed.account.iter().map(|reading| (Instant(reading.at_ns), of(reading))).collect()
+    };
+    // A process that the kernel does not show the sockets of may count them itself.
+    let connections = match consumed.connections.is_empty() {
+        true => account(|reading| reading.connections),
+        false => consumed.connections.clone(),
+    };
+    Component {
+        step: consumed.step.clone(),
+        role: consumed.role.clone(),
+        cpus: consumed.most(),
+        cpu_limit: consumed.cpu_limit,
+        memory_limit_bytes: consumed.memory_limit,
+        open_files_limit: consumed.open_files_limit,
+        cpu: rates(&consumed.cpu, seconds),
+        busiest_thread: busiest_thread(consumed, seconds),
+        run_queue: run_queue(consumed, seconds),
+        throttled: rates(&consumed.throttled, seconds),
+        throttled_periods: counts(&consumed.throttled_periods, seconds),
+        memory_bytes: levels(&consumed.memory, seconds),
+        memory_failures: counts(&consumed.memory_failures, seconds),
+        connections: levels(&connections, seconds),
+        unread_connections: levels(&consumed.unread_connections, seconds),
+        unread_bytes: levels(&consumed.unread_bytes, seconds),
+        accept_backlog: levels(&consumed.accept_backlog, seconds),
+        calls: counts(&account(|reading| reading.calls), seconds),
+        in_service: rates(&account(|reading| reading.in_service_ns), seconds),
+        in_others: rates(&account(|reading| reading.in_others_ns), seconds),
+        refused: counts(&account(|reading| reading.refused), seconds),
+    }
+}
+
+fn busiest_thread(consumed: &Consumed, seconds: &[Second]) -> Series<f64> {
+    let each = |&(from, to): &Second| {
+        let threads = consumed.threads.values();
+        threads.filter_map(|thread| rate(&thread.cpu, from, to)).max_by(f64::total_cmp)
+    };
+    absent_if_empty(seconds.iter().map(|second| each(second).map(rounded)).collect())
+}
+
+fn run_queue(consumed: &Consumed, seconds: &[Second]) -> Series<f64> {
+    let each = |&(from, to): &Second| {
+        let waited: Vec<f64> =
+            consumed.threads.values().filter_map(|t| rate(&t.waited, from, to)).collect();
+        (!waited.is_empty()).then(|| rounded(waited.iter().sum()))
+    };
+    absent_if_empty(seconds.iter().map(each).collect())
+}
+
+/// How fast something grew, per nanosecond: of nanoseconds of CPU time these are CPUs.
+fn rates(samples: &Samples, seconds: &[Second]) -> Series<f64> {
+    let each = |&(from, to): &Second| rate(samples, from, to).map(rounded);
+    absent_if_empty(seconds.iter().map(each).collect())
+}
+
+/// By how much something grew.
+fn counts(samples: &Samples, seconds: &[Second]) -> Series<u64> {
+    let each = |&(from, to): &Second| {
+        rate(samples, from, to).map(|rate| (rate * (to - from).0 as f64).round() as u64)
+    };
+    absent_if_empty(seconds.iter().map(each).collect())
+}
+
+/// What something was when it was last looked at in each second.
+fn levels(samples: &Samples, seconds: &[Second]) -> Series<u64> {
+    let each = |&(from, to): &Second| {
+        let within = |(at, _): &&(Instant, u64)| from <= *at && *at < to;
+        samples.iter().rev().find(within).map(|&(_, level)| level)
+    };
+    absent_if_empty(seconds.iter().map(each).collect())
+}
+
+fn absent_if_empty<T>(series: Series<T>) -> Series<T> {
+    if series.iter().any(Option::is_some) { series } else { Vec::new() }
+}
+
+/// Growth over the watched part of an interval; `None` if too little of it was watched.
+fn rate(samples: &Samples, from: Instant, to: Instant) -> Option<f64> {
+    let (first, last) = (samples.first()?.0, samples.last()?.0);
+    let (begin, end) = (from.max(first), to.min(last));
+    let watched = end.saturating_since(begin).0 as f64;
+    if watched < LEAST_WATCHED * to.saturating_since(from).0 as f64 || watched == 0.0 {
+        return None;
+    }
+    Some((at(samples, end)? - at(samples, begin)?).max(0.0) / watched)
+}
+
+/// The figure at a point between two samples, linearly.
+fn at(samples: &Samples, point: Instant) -> Option<f64> {
+    let next = samples.partition_point(|&(time, _)| time < point);
+    let &(time, value) = samples.get(next)?;
+    if time == point {
+        return Some(value as f64);
+    }
+    let &(earlier, before) = samples.get(next.checked_sub(1)?)?;
+    let share = (point - earlier).0 as f64 / (time - earlier).0 as f64;
+    Some(before as f64 + share * (value as f64 - before as f64))
+}
+
+fn rounded(x: f64) -> f64 {
+    (x * 1e4).round() / 1e4
+}

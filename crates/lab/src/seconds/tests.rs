@@ -1,0 +1,62 @@
+use super::*;
+use crate::backend::Thread;
+
+const S: u64 = 1_000_000_000;
+
+fn whole(n: u64) -> Vec<Second> {
+    (0..n).map(|i| (Instant(i * S), Instant((i + 1) * S))).collect()
+}
+
+fn samples(points: &[(f64, u64)]) -> Samples {
+    points.iter().map(|&(s, value)| (Instant((s * S as f64) as u64), value)).collect()
+}
+
+#[test]
+fn growth_is_told_by_the_second_between_samples_at_odd_moments() {
+    let cpu = samples(&[(0.0, 0), (0.5, S / 2), (1.5, S), (2.5, S + S / 10)]);
+    assert_eq!(rates(&cpu, &whole(2)), [Some(0.75), Some(0.3)]);
+    assert_eq!(counts(&samples(&[(0.0, 0), (2.0, 240)]), &whole(2)), [Some(120), Some(120)]);
+}
+
+#[test]
+fn a_second_that_was_half_watched_has_a_value_and_less_has_none() {
+    let cpu = samples(&[(0.4, 0), (2.4, 2 * S)]);
+    assert_eq!(rates(&cpu, &whole(4)), [Some(1.0), Some(1.0), None, None]);
+    assert_eq!(rates(&Samples::new(), &whole(4)), []);
+}
+
+#[test]
+fn a_level_is_the_last_one_of_its_second() {
+    let memory = samples(&[(0.2, 7), (0.9, 8), (2.5, 9)]);
+    assert_eq!(levels(&memory, &whole(3)), [Some(8), None, Some(9)]);
+}
+
+#[test]
+fn the_busiest_thread_may_be_another_one_each_second() {
+    let thread = |points| Thread { cpu: samples(points), waited: samples(&[(0.0, 0), (2.0, S)]) };
+    let one = thread(&[(0.0, 0), (1.0, 9 * S / 10), (2.0, S)]);
+    let two = thread(&[(0.0, 0), (1.0, S / 10), (2.0, 3 * S / 10)]);
+    let consumed = Consumed { threads: [(1, one), (2, two)].into(), ..Consumed::default() };
+    assert_eq!(busiest_thread(&consumed, &whole(2)), [Some(0.9), Some(0.2)]);
+    assert_eq!(run_queue(&consumed, &whole(2)), [Some(1.0), Some(1.0)]);
+}
+
+/// Four requests in the service, three of them waiting for others.
+#[test]
+fn an_account_tells_how_many_requests_are_held() {
+    let reading = |s: u64| Reading {
+        at_ns: s * S / 2,
+        calls: s * 50,
+        in_service_ns: s * 2 * S,
+        in_others_ns: s * 3 * S / 2,
+        connections: 5,
+        refused: s,
+    };
+    let consumed = Consumed { account: (0..5).map(reading).collect(), ..Consumed::default() };
+    let component = component(&consumed, &whole(2));
+    assert_eq!(component.in_service, [Some(4.0), Some(4.0)]);
+    assert_eq!((component.held(0), component.held(1)), (Some(1.0), Some(1.0)));
+    assert_eq!(component.calls, [Some(100), Some(100)]);
+    assert_eq!(component.refused, [Some(2), Some(2)]);
+    assert_eq!(component.connections, [Some(5), Some(5)]);
+}

@@ -5,12 +5,13 @@ use std::fs;
 
 use measure::{Histogram, Nanos, Random};
 use results::answer::{Answer, Capacity, Maximum, Verdict};
+use results::components::{Component, mean};
 use results::journal::{Entry, Observed, Purpose, Status};
 use results::load::{
     Counts, Gate, Generator, Interval, Load, Pacing, Part, Rates, Target, Validity,
 };
 use results::manifest::{Manifest, State};
-use results::{Directory, Environment, Times, answer, load, manifest};
+use results::{Components, Directory, Environment, Times, answer, components, load, manifest};
 use tempfile::TempDir;
 
 /// What the fixture's application completes at most.
@@ -22,6 +23,8 @@ pub(crate) struct Fixture {
     folder: TempDir,
     pub(crate) directory: Directory,
     pub(crate) entries: Vec<Entry>,
+    /// Whether the trials measure 34 components with accounts.
+    pub(crate) microservices: bool,
 }
 
 impl Fixture {
@@ -34,7 +37,7 @@ impl Fixture {
         let directory = Directory::create(&path, &manifest).unwrap();
         directory.write_environment(&environment()).unwrap();
         directory.write("spec.yaml", SPEC.as_bytes()).unwrap();
-        Fixture { folder, directory, entries: Vec::new() }
+        Fixture { folder, directory, entries: Vec::new(), microservices: false }
     }
 
     /// A finished sweep: a probe, valid trials into saturation, one invalid and one aborted.
@@ -71,7 +74,13 @@ impl Fixture {
         let number = self.entries.len() as u32 + 1;
         let load = measured(u64::from(number), offered);
         let mut entry = entry(number, offered);
-        entry.observed = Some(observed(&load, number));
+        let mut observed = observed(&load, number);
+        if self.microservices {
+            let components = microservices((offered / LIMIT_PER_S).min(0.98));
+            let used = |(name, c): (String, Component)| (name, mean(c.cpu).unwrap());
+            observed.cpu = components.into_iter().map(used).collect();
+        }
+        entry.observed = Some(observed);
         if 0.97 * offered > load.total.rates_per_s.completed {
             entry.findings = vec!["saturated: completed no longer follows offered".into()];
         }
@@ -79,8 +88,27 @@ impl Fixture {
         let folder = self.directory.trial_path(number);
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join("load.json"), serde_json::to_vec(&load).unwrap()).unwrap();
-        fs::write(folder.join("cpu.json"), cpu(offered)).unwrap();
+        fs::write(folder.join("components.json"), self.components(offered)).unwrap();
         self.append(entry);
+    }
+
+    /// Instances and replicas of a whole application, if the fixture is one, else two components.
+    fn components(&self, offered: f64) -> Vec<u8> {
+        let share = (offered / LIMIT_PER_S).min(0.98);
+        let hotel = component("hotel", [share, share * 0.99, share, share, share]);
+        let generator = component("generator", [0.31, 0.32, 0.3, 0.31, 0.31]);
+        let mut components =
+            BTreeMap::from([("hotel".to_owned(), hotel), ("generator".to_owned(), generator)]);
+        if self.microservices {
+            components = microservices(share);
+        }
+        let document = Components {
+            schema: components::SCHEMA.into(),
+            interval_s: 1.0,
+            roles: BTreeMap::from([("sut".into(), 1.0)]),
+            components,
+        };
+        serde_json::to_vec(&document).unwrap()
     }
 
     fn abort(&mut self, offered: f64) {
@@ -262,6 +290,7 @@ fn observed(load: &Load, trial: u32) -> Observed {
         bytes_per_answer: Some(433.5),
         cpu: BTreeMap::from([("hotel".into(), share), ("generator".into(), 0.31)]),
         limited_by: None,
+        limit: None,
     }
 }
 
@@ -362,11 +391,56 @@ fn series(seconds: &[Histogram], completed: f64, random: &mut Random) -> Vec<Int
     series
 }
 
-fn cpu(offered: f64) -> String {
-    let share = (offered / LIMIT_PER_S).min(0.98);
-    format!(
-        "{{\"interval_s\": 1.0, \"components\": {{\"hotel\": [{share:.3}, {:.3}, {share:.3}, \
-         {share:.3}, {share:.3}], \"generator\": [0.31, 0.32, 0.3, 0.31, 0.31]}}}}\n",
-        share * 0.99
-    )
+fn component(step: &str, cpu: [f64; SECONDS]) -> Component {
+    let step = step.to_owned();
+    Component {
+        step,
+        role: "sut".into(),
+        cpus: 1.0,
+        cpu: cpu.map(Some).into(),
+        ..Default::default()
+    }
+}
+
+/// Two instances of two replicas each, and a store for each instance; `geo` holds requests.
+fn microservices(share: f64) -> BTreeMap<String, Component> {
+    let services = [
+        ("frontend", 0.26, 3.0),
+        ("search", 0.15, 1.4),
+        ("profile", 0.13, 0.9),
+        ("reservation", 0.12, 0.7),
+        ("geo", 0.11, 120.0),
+        ("rate", 0.09, 0.5),
+        ("user", 0.05, 0.3),
+        ("recommendation", 0.04, 0.2),
+    ];
+    let mut components = BTreeMap::new();
+    let mut add = |name: String, step: &str, cpu: f64, held: f64| {
+        let waves = [0.97, 1.02, 1.0, 0.99, 1.02].map(|wave| share * cpu * wave);
+        let growing = |seconds: f64| Some(held * (0.2 + 0.4 * seconds) + 2.0);
+        let component = Component {
+            busiest_thread: waves.map(Some).into(),
+            run_queue: vec![Some(0.4); SECONDS],
+            memory_bytes: vec![Some(9 << 20); SECONDS],
+            connections: vec![Some(4); SECONDS],
+            unread_connections: vec![Some(1); SECONDS],
+            unread_bytes: vec![Some(120); SECONDS],
+            accept_backlog: vec![Some(0); SECONDS],
+            calls: vec![Some(1_200); SECONDS],
+            in_service: [0.0, 1.0, 2.0, 3.0, 4.0].map(growing).into(),
+            in_others: vec![Some(2.0); SECONDS],
+            refused: vec![Some(0); SECONDS],
+            ..component(step, waves)
+        };
+        components.insert(name, component);
+    };
+    for instance in 1..=2 {
+        add(format!("store-{instance}"), "store", 0.025, 0.4);
+        for (step, cpu, held) in services {
+            for replica in 1..=2 {
+                add(format!("{step}-{instance}.{replica}"), step, cpu / 4.0, held / 4.0);
+            }
+        }
+    }
+    components
 }

@@ -9,7 +9,7 @@ use results::manifest::State;
 
 use crate::chart;
 use crate::run::Run;
-use crate::table::{raw, trials};
+use crate::table::{components, raw, trials};
 use crate::text::{count, date, escape, integer, list, rate, share, shell_word, time};
 
 const STYLE: &str = include_str!("style.css");
@@ -312,6 +312,9 @@ fn commands(run: &Run) -> String {
 
 fn data(run: &Run, out: &mut String) -> std::fmt::Result {
     out.push_str("<section><h2>Data</h2>\n");
+    if let Some(table) = components::table(run) {
+        fold(out, "Components", &table.html());
+    }
     fold(out, "Gates of validity", &raw::gates(run).html());
     fold(out, "Outcomes", &raw::outcomes(run).html());
     fold(out, "Percentiles", &raw::percentiles(run).html());

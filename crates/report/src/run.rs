@@ -10,11 +10,9 @@ use results::answer::{Answer, Capacity, Maximum};
 use results::directory::Error;
 use results::journal::{Entry, Observed, Purpose, Status};
 use results::manifest::{Manifest, State};
-use results::{Directory, Environment, Load, Times};
+use results::{Components, Directory, Environment, Load, Times};
 
-pub(crate) use cpu::Cpu;
-
-mod cpu;
+pub(crate) mod services;
 mod spec;
 
 /// The confidence of every interval in the report.
@@ -31,6 +29,8 @@ pub(crate) struct Run {
     /// The SLO's limit of the p99 response time.
     pub(crate) limit: Option<Nanos>,
     pub(crate) trials: Vec<Trial>,
+    /// The service of each component, as far as a trial that is shown in full tells.
+    pub(crate) services: BTreeMap<String, String>,
     pub(crate) maximum: Option<Maximum>,
     pub(crate) capacity: Option<Capacity>,
     /// Files that could not be read, each with its reason.
@@ -42,7 +42,8 @@ pub(crate) struct Trial {
     pub(crate) entry: Entry,
     /// The generator's document. Histograms and series are kept of the marked trials only.
     pub(crate) load: Option<Load>,
-    pub(crate) cpu: Option<Cpu>,
+    /// What the components used and held, of the marked trials only.
+    pub(crate) components: Option<Components>,
     /// An interval of the p99 response time, where the samples suffice for one.
     pub(crate) p99: Option<(Nanos, Nanos)>,
 }
@@ -72,9 +73,15 @@ impl Run {
             .and_then(|capacity| spec::p99_limit_in_words(&capacity.slo))
             .or_else(|| spec::p99_limit(&spec));
         let marked: Vec<u32> = marked(&journal, maximum.as_ref(), capacity.as_ref());
-        let trials = journal
+        let trials: Vec<Trial> = journal
             .into_iter()
             .map(|entry| Trial::read(entry, directory, &marked, &mut problems))
+            .collect();
+        let services = trials
+            .iter()
+            .filter_map(|trial| trial.components.as_ref())
+            .flat_map(|components| &components.components)
+            .map(|(name, component)| (name.clone(), component.step.clone()))
             .collect();
         Ok(Run {
             path: directory.path().to_owned(),
@@ -85,6 +92,7 @@ impl Run {
             spec,
             limit,
             trials,
+            services,
             maximum,
             capacity,
             problems,
@@ -146,12 +154,15 @@ impl Trial {
             load.series.retain(|interval| interval.t_s < load.measured_s);
         }
         let p99 = load.as_ref().and_then(|load| interval(load.total.response_time.as_ref()?));
-        let cpu =
-            fs::read_to_string(folder.join("cpu.json")).ok().and_then(|text| Cpu::parse(&text));
-        if let Some(load) = load.as_mut().filter(|_| !marked.contains(&entry.trial)) {
+        let is_marked = marked.contains(&entry.trial);
+        let components = match is_marked {
+            true => noted(directory.components(&entry), notes).flatten(),
+            false => None,
+        };
+        if let Some(load) = load.as_mut().filter(|_| !is_marked) {
             forget_bulk(load);
         }
-        Trial { entry, load, cpu, p99 }
+        Trial { entry, load, components, p99 }
     }
 
     pub(crate) fn valid(&self) -> bool {
@@ -175,17 +186,28 @@ impl Trial {
     }
 }
 
-/// CPU by component over all trials, the busiest first.
-pub(crate) fn components(trials: &[Trial]) -> Vec<String> {
-    let mut most: BTreeMap<&str, f64> = BTreeMap::new();
-    for (name, &cpu) in trials.iter().filter_map(|t| t.entry.observed.as_ref()).flat_map(|o| &o.cpu)
-    {
-        let known = most.entry(name).or_default();
-        *known = known.max(cpu);
+/// CPUs used by each service in a trial: by its components, summed.
+pub(crate) fn cpu_by_service<'a>(run: &'a Run, observed: &'a Observed) -> BTreeMap<&'a str, f64> {
+    let mut services = BTreeMap::new();
+    for (name, cpu) in &observed.cpu {
+        let service = run.services.get(name).unwrap_or(name);
+        *services.entry(service.as_str()).or_default() += cpu;
     }
-    let mut names: Vec<(&str, f64)> = most.into_iter().collect();
-    names.sort_by(|a, b| b.1.total_cmp(&a.1));
-    names.into_iter().map(|(name, _)| name.to_owned()).collect()
+    services
+}
+
+/// Services over all trials, the busiest first.
+pub(crate) fn services(run: &Run) -> Vec<&str> {
+    let mut most: BTreeMap<&str, f64> = BTreeMap::new();
+    for observed in run.trials.iter().filter_map(|trial| trial.entry.observed.as_ref()) {
+        for (service, cpu) in cpu_by_service(run, observed) {
+            let known = most.entry(service).or_default();
+            *known = known.max(cpu);
+        }
+    }
+    let mut services: Vec<(&str, f64)> = most.into_iter().collect();
+    services.sort_by(|a, b| b.1.total_cmp(&a.1));
+    services.into_iter().map(|(service, _)| service).collect()
 }
 
 /// Until a run ended, the highest rate completed so far stands in for its maximum.

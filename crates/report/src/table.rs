@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use crate::text::escape;
 
+pub(crate) mod components;
 pub(crate) mod raw;
 pub(crate) mod trials;
 

@@ -235,3 +235,22 @@ fn equal_directories_have_equal_pages() {
     let fixture = Fixture::sweep();
     assert_eq!(page(&fixture), page(&fixture));
 }
+
+#[test]
+fn thirty_four_components_are_told_as_services() {
+    let mut fixture = Fixture::new(|manifest| manifest.state = State::Finished);
+    fixture.microservices = true;
+    fixture.unfinished_sweep();
+    fixture.directory.write_answer(&fixture.answer(Verdict::Answered)).unwrap();
+    let page = page(&fixture);
+    if let Some(wanted) = std::env::var_os("REPORT_SAMPLE_SERVICES") {
+        fs::write(wanted, &page).unwrap();
+    }
+    let words = words(&page);
+    let trials = &words[words.find("CPUs used   ").unwrap()..];
+    assert!(trials.contains("frontend ×4  search ×4  profile ×4  reservation ×4"));
+    assert!(words.contains(" CPU geo ×4 ") && words.contains(" held geo ×4 "));
+    assert!(words.contains(" 4 others "));
+    assert!(page.contains("CPUs used") && page.contains("requests held"));
+    assert!(page.len() <= 260_000, "{} bytes", page.len());
+}

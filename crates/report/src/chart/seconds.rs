@@ -1,16 +1,19 @@
-//! A trial second by second: rates, response times, CPU and the generator's own punctuality.
+//! A trial second by second: rates, response times, the services' CPU and the requests that they
+//! held, and the generator's own punctuality.
 
 use measure::quantity::grouped;
+use results::components::{Component, Components};
 use results::load::{Interval, Load};
 
 use super::{Figure, Layout, Panel};
 use crate::plot::{Axis, Dash, Mark, Plot, Scale, Style};
-use crate::run::{Cpu, Run, Trial};
+use crate::run::services::{self, Service};
+use crate::run::{Run, Trial};
 use crate::table::{Cell, MOST_ROWS, Row, Table};
 use crate::text::{integer, rate, tick_number, tick_time, time};
 
-/// More components than this cannot be told apart in one plot.
-const MOST_COMPONENTS: usize = 5;
+/// More services than this cannot be told apart in one plot.
+const MOST_SERVICES: usize = 5;
 
 /// What a line takes of an interval, if it was measured.
 type Value = dyn Fn(&Interval) -> Option<f64>;
@@ -44,19 +47,20 @@ pub(crate) fn figures(run: &Run) -> Vec<Figure> {
 
 fn figure(id: &str, role: &str, trial: &Trial) -> Option<Figure> {
     let load = trial.load.as_ref().filter(|load| !load.series.is_empty())?;
-    let components = components(trial);
+    let services = Services::of(trial);
     let panels = [
         panel(load, 0, "per second", Kind::Rate, rates()),
         panel(load, 4, "response time", Kind::Time, times()),
-        panel(load, 8, "CPUs used", Kind::Number, cpus(trial.cpu.as_ref(), &components)),
-        panel(load, 16, "generator", Kind::Time, generator()),
+        panel(load, 8, "CPUs used", Kind::Number, services.lines(&services.cpu)),
+        panel(load, 16, "requests held", Kind::Number, services.lines(&services.held)),
+        panel(load, 24, "generator", Kind::Time, generator()),
     ];
     let panels: Vec<(Plot, Panel)> = panels.into_iter().flatten().collect();
-    let table = table(load, &components, trial.cpu.as_ref(), &panels.first()?.0);
+    let table = table(load, &services, &panels.first()?.0);
     Some(Figure {
         id: format!("seconds-{id}"),
         title: format!("{role}: trial {} by the second", trial.entry.trial),
-        summary: summary(load),
+        summary: summary(trial, load),
         panels: panels.into_iter().map(|(_, panel)| panel).collect(),
         table,
         layout: Layout::Column,
@@ -122,6 +126,7 @@ fn style(series: usize, i: usize) -> Style {
         (2, Dash::Dotted, Mark::Cross),
         (5, Dash::Mixed, Mark::Square),
         (4, Dash::Solid, Mark::Ring),
+        (0, Dash::Dashed, Mark::None),
     ];
     let (colour, dash, mark) = looks[i % looks.len()];
     Style { series, colour, dash, mark }
@@ -153,31 +158,39 @@ fn generator() -> Vec<Line> {
     ]
 }
 
-fn cpus(cpu: Option<&Cpu>, components: &[String]) -> Vec<Line> {
-    let Some(cpu) = cpu else { return Vec::new() };
-    components
-        .iter()
-        .map(|name| {
-            let (cpu, component) = (cpu.clone(), name.clone());
-            line(name, move |i| cpu.at(&component, i.t_s))
-        })
-        .collect()
-}
-
 fn line(name: &str, of: impl Fn(&Interval) -> Option<f64> + 'static) -> Line {
     Line { name: name.to_owned(), of: Box::new(of) }
 }
 
-/// The busiest components of this trial.
-fn components(trial: &Trial) -> Vec<String> {
-    let Some(cpu) = &trial.cpu else { return Vec::new() };
-    let mut names: Vec<(&String, f64)> =
-        cpu.components.iter().map(|(name, usage)| (name, usage.iter().sum())).collect();
-    names.sort_by(|a, b| b.1.total_cmp(&a.1));
-    names.into_iter().take(MOST_COMPONENTS).map(|(name, _)| name.clone()).collect()
+/// What the largest services used and held in a trial.
+struct Services {
+    interval_s: f64,
+    cpu: Vec<Service>,
+    held: Vec<Service>,
 }
 
-fn summary(load: &Load) -> String {
+impl Services {
+    fn of(trial: &Trial) -> Services {
+        let largest = |of: fn(&Component, usize) -> Option<f64>| {
+            let of_trial = |c: &Components| services::largest(c, MOST_SERVICES, of);
+            trial.components.as_ref().map(of_trial).unwrap_or_default()
+        };
+        let cpu = |component: &Component, interval: usize| *component.cpu.get(interval)?;
+        let interval_s = trial.components.as_ref().map_or(1.0, |c| c.interval_s).max(1e-3);
+        Services { interval_s, cpu: largest(cpu), held: largest(Component::held) }
+    }
+
+    fn lines(&self, services: &[Service]) -> Vec<Line> {
+        let interval_s = self.interval_s;
+        let line = |service: &Service| {
+            let service = service.clone();
+            line(&service.name.clone(), move |i| service.at(i.t_s / interval_s))
+        };
+        services.iter().map(line).collect()
+    }
+}
+
+fn summary(trial: &Trial, load: &Load) -> String {
     let rates = &load.total.rates_per_s;
     let mut text = format!(
         "{} offered and {} completed over {:.1} s",
@@ -189,16 +202,21 @@ fn summary(load: &Load) -> String {
     if let (Some(least), Some(most)) = (p99().min(), p99().max()) {
         text += &format!("; p99 of a second between {} and {}", time(least), time(most));
     }
+    let limit = trial.entry.observed.as_ref().and_then(|observed| observed.limited_by.as_ref());
+    if let Some(limit) = limit {
+        text += &format!("; limited by {limit}");
+    }
     text + "."
 }
 
-fn table(load: &Load, components: &[String], cpu: Option<&Cpu>, plot: &Plot) -> Table {
+fn table(load: &Load, services: &Services, plot: &Plot) -> Table {
     let before = ["second", "offered /s", "completed /s", "failed /s", "p50", "p99", "max"];
     let after = ["lateness p99", "hiccup", "outstanding", "backlog"];
     let columns = before
         .into_iter()
         .map(str::to_owned)
-        .chain(components.iter().map(|name| format!("CPU {name}")))
+        .chain(services.cpu.iter().map(|service| format!("CPU {}", service.name)))
+        .chain(services.held.iter().map(|service| format!("held {}", service.name)))
         .chain(after.map(str::to_owned));
     let every = load.series.len().div_ceil(MOST_ROWS).max(1);
     let caption = match every {
@@ -207,13 +225,13 @@ fn table(load: &Load, components: &[String], cpu: Option<&Cpu>, plot: &Plot) -> 
     };
     let mut table = Table::new(&caption, columns);
     for interval in load.series.iter().step_by(every) {
-        let cells = cells(interval, components, cpu);
+        let cells = cells(interval, services);
         table.push(Row::new(cells).at(plot.x(middle(interval))));
     }
     table
 }
 
-fn cells(interval: &Interval, components: &[String], cpu: Option<&Cpu>) -> Vec<Cell> {
+fn cells(interval: &Interval, services: &Services) -> Vec<Cell> {
     let ns = |ns: Option<u64>| Cell::maybe(ns.map(time));
     let per_s = |n: u64| {
         Cell::maybe((0.0 < interval.length_s).then(|| grouped(n as f64 / interval.length_s)))
@@ -227,10 +245,10 @@ fn cells(interval: &Interval, components: &[String], cpu: Option<&Cpu>) -> Vec<C
         ns(interval.p99_ns),
         ns(interval.max_ns),
     ];
-    cells.extend(components.iter().map(|name| {
-        let usage = cpu.and_then(|cpu| cpu.at(name, interval.t_s));
-        Cell::maybe(usage.map(|usage| format!("{usage:.2}")))
-    }));
+    let index = interval.t_s / services.interval_s;
+    let at = |service: &Service| service.at(index);
+    cells.extend(services.cpu.iter().map(|s| Cell::maybe(at(s).map(|cpu| format!("{cpu:.2}")))));
+    cells.extend(services.held.iter().map(|s| Cell::maybe(at(s).map(|n| format!("{n:.1}")))));
     cells.push(ns(interval.lateness_p99_ns));
     cells.push(ns(interval.hiccup_max_ns));
     let number = |n: Option<u64>| Cell::maybe(n.map(integer));

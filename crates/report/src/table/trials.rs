@@ -6,22 +6,25 @@ use measure::{Nanos, Quantile};
 use results::journal::{Observed, Status};
 
 use super::{Cell, Row, Table};
-use crate::run::{Run, Trial, components};
+use crate::run::services::titled;
+use crate::run::{Run, Trial, cpu_by_service, services};
 use crate::text;
 
-/// More components than this stand together as one: the busiest are those that matter.
-const MOST_COMPONENTS: usize = 6;
+/// More services than this stand together as one: the busiest are those that matter.
+const MOST_SERVICES: usize = 6;
 
 pub(crate) fn table(run: &Run) -> Table {
-    let mut components = components(&run.trials);
-    let others = components.split_off(components.len().min(MOST_COMPONENTS));
-    let mut cpus = components.clone();
+    let mut services = services(run);
+    let others = services.split_off(services.len().min(MOST_SERVICES));
+    let replicas = |name: &str| run.services.values().filter(|service| *service == name).count();
+    let mut cpus: Vec<String> =
+        services.iter().map(|name| titled(name, replicas(name).max(1))).collect();
     if !others.is_empty() {
         cpus.push(text::count(others.len(), "other"));
     }
     let mut table = Table::new(CAPTION, columns(&cpus)).grouped(groups(cpus.len()));
     for trial in &run.trials {
-        table.push(row(run, trial, &components, !others.is_empty()));
+        table.push(row(run, trial, &services, !others.is_empty()));
     }
     table
 }
@@ -52,7 +55,7 @@ fn groups(cpus: usize) -> Vec<(String, usize)> {
         .collect()
 }
 
-fn row(run: &Run, trial: &Trial, components: &[String], others: bool) -> Row {
+fn row(run: &Run, trial: &Trial, services: &[&str], others: bool) -> Row {
     let entry = &trial.entry;
     let observed = entry.observed.as_ref();
     let rate = |of: fn(&Observed) -> f64| Cell::maybe(observed.map(|o| grouped(of(o))));
@@ -74,13 +77,12 @@ fn row(run: &Run, trial: &Trial, components: &[String], others: bool) -> Row {
     let time =
         |of: fn(&Observed) -> Option<u64>| Cell::maybe(observed.and_then(of).map(text::time));
     cells.extend([time(|o| o.max_ns), time(|o| o.lateness_p99_ns), time(|o| o.hiccup_p99_ns)]);
-    let cpu = |name: &String| observed.and_then(|o| o.cpu.get(name)).map(|cpu| format!("{cpu:.2}"));
-    cells.extend(components.iter().map(|name| Cell::maybe(cpu(name))));
+    let cpu = observed.map(|observed| cpu_by_service(run, observed)).unwrap_or_default();
+    let in_words = |cpu: f64| format!("{cpu:.2}");
+    cells.extend(services.iter().map(|name| Cell::maybe(cpu.get(name).copied().map(in_words))));
     if others {
-        let rest = observed.map(|o| {
-            o.cpu.iter().filter(|(name, _)| !components.contains(name)).map(|(_, c)| c).sum::<f64>()
-        });
-        cells.push(Cell::maybe(rest.map(|cpu| format!("{cpu:.2}"))));
+        let rest = cpu.iter().filter(|(name, _)| !services.contains(name)).map(|(_, cpu)| cpu);
+        cells.push(Cell::maybe(observed.map(|_| in_words(rest.sum()))));
     }
     cells.push(Cell::maybe(
         observed.and_then(|o| o.bytes_per_answer).map(|bytes| format!("{bytes:.1}")),

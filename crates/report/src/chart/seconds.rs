@@ -2,7 +2,7 @@
 //! held, and the generator's own punctuality.
 
 use measure::quantity::grouped;
-use results::components::{Component, Components};
+use results::components::Series;
 use results::load::{Interval, Load};
 
 use super::{Figure, Layout, Panel};
@@ -51,8 +51,8 @@ fn figure(id: &str, role: &str, trial: &Trial) -> Option<Figure> {
     let panels = [
         panel(load, 0, "per second", Kind::Rate, rates()),
         panel(load, 4, "response time", Kind::Time, times()),
-        panel(load, 8, "CPUs used", Kind::Number, services.lines(&services.cpu)),
-        panel(load, 16, "requests held", Kind::Number, services.lines(&services.held)),
+        panel(load, 8, "CPUs used", Kind::Number, services.lines(|service| &service.cpu)),
+        panel(load, 16, "requests held", Kind::Number, services.lines(|service| &service.held)),
         panel(load, 24, "generator", Kind::Time, generator()),
     ];
     let panels: Vec<(Plot, Panel)> = panels.into_iter().flatten().collect();
@@ -82,26 +82,27 @@ fn panel(
     kind: Kind,
     lines: Vec<Line>,
 ) -> Option<(Plot, Panel)> {
-    let drawn: Vec<(String, Points)> = lines
-        .into_iter()
-        .map(|line| (line.name, values(load, &line.of)))
-        .filter(|(_, values)| values.iter().any(|(_, value)| value.is_some()))
+    // A line keeps its look where others have no values.
+    let drawn: Vec<(usize, String, Points)> = (0..)
+        .zip(lines)
+        .map(|(i, line)| (i, line.name, values(load, &line.of)))
+        .filter(|(_, _, values)| values.iter().any(|(_, value)| value.is_some()))
         .collect();
-    let all = || drawn.iter().flat_map(|(_, values)| values.iter().filter_map(|(_, value)| *value));
+    let all = || drawn.iter().flat_map(|(_, _, values)| values.iter().filter_map(|(_, v)| *v));
     all().next()?;
     let scale = match kind {
         Kind::Time => Scale::log_around(all()),
         Kind::Rate | Kind::Number => Scale::from_zero(all()),
     };
     let tick = if kind == Kind::Time { tick_time } else { tick_number };
-    let names: Vec<String> = drawn.iter().map(|(name, _)| name.clone()).collect();
+    let names: Vec<String> = drawn.iter().map(|(_, name, _)| name.clone()).collect();
     let summary = format!("{} by the second", crate::text::list(&names));
     let end = load.series.last().map_or(0.0, |last| last.t_s + last.length_s).max(1e-3);
     let x =
         Axis { scale: Scale::Linear { from: 0.0, to: end }, label: "seconds", tick: tick_number };
     let mut plot = Plot::new(&summary, 190.0, x, Axis { scale, label, tick });
     let mut keys = Vec::new();
-    for (i, (name, values)) in drawn.into_iter().enumerate() {
+    for (i, name, values) in drawn {
         let style = style(series + i, i);
         plot.series(style, &values);
         keys.push((style, name));
@@ -165,29 +166,41 @@ fn line(name: &str, of: impl Fn(&Interval) -> Option<f64> + 'static) -> Line {
 /// What the largest services used and held in a trial.
 struct Services {
     interval_s: f64,
-    cpu: Vec<Service>,
-    held: Vec<Service>,
+    largest: Vec<Service>,
 }
 
 impl Services {
     fn of(trial: &Trial) -> Services {
-        let largest = |of: fn(&Component, usize) -> Option<f64>| {
-            let of_trial = |c: &Components| services::largest(c, MOST_SERVICES, of);
-            trial.components.as_ref().map(of_trial).unwrap_or_default()
+        let Some(components) = &trial.components else {
+            return Services { interval_s: 1.0, largest: Vec::new() };
         };
-        let cpu = |component: &Component, interval: usize| *component.cpu.get(interval)?;
-        let interval_s = trial.components.as_ref().map_or(1.0, |c| c.interval_s).max(1e-3);
-        Services { interval_s, cpu: largest(cpu), held: largest(Component::held) }
+        let largest = services::largest(components, MOST_SERVICES);
+        Services { interval_s: components.interval_s.max(1e-3), largest }
     }
 
-    fn lines(&self, services: &[Service]) -> Vec<Line> {
+    fn at(&self, series: &Series<f64>, interval: &Interval) -> Option<f64> {
+        at(series, interval.t_s / self.interval_s)
+    }
+
+    fn lines(&self, of: fn(&Service) -> &Series<f64>) -> Vec<Line> {
         let interval_s = self.interval_s;
         let line = |service: &Service| {
-            let service = service.clone();
-            line(&service.name.clone(), move |i| service.at(i.t_s / interval_s))
+            let series = of(service).clone();
+            line(&service.name, move |i| at(&series, i.t_s / interval_s))
         };
-        services.iter().map(line).collect()
+        self.largest.iter().map(line).collect()
     }
+
+    /// Those of which there is a value.
+    fn measured(&self, of: fn(&Service) -> &Series<f64>) -> Vec<&Service> {
+        let has = |service: &&Service| of(service).iter().any(Option::is_some);
+        self.largest.iter().filter(has).collect()
+    }
+}
+
+/// The value at this many intervals' lengths into the measurement.
+fn at(series: &Series<f64>, interval: f64) -> Option<f64> {
+    series.get((interval + 1e-6) as usize).copied().flatten()
 }
 
 fn summary(trial: &Trial, load: &Load) -> String {
@@ -215,8 +228,8 @@ fn table(load: &Load, services: &Services, plot: &Plot) -> Table {
     let columns = before
         .into_iter()
         .map(str::to_owned)
-        .chain(services.cpu.iter().map(|service| format!("CPU {}", service.name)))
-        .chain(services.held.iter().map(|service| format!("held {}", service.name)))
+        .chain(services.measured(|s| &s.cpu).into_iter().map(|s| format!("CPU {}", s.name)))
+        .chain(services.measured(|s| &s.held).into_iter().map(|s| format!("held {}", s.name)))
         .chain(after.map(str::to_owned));
     let every = load.series.len().div_ceil(MOST_ROWS).max(1);
     let caption = match every {
@@ -245,10 +258,11 @@ fn cells(interval: &Interval, services: &Services) -> Vec<Cell> {
         ns(interval.p99_ns),
         ns(interval.max_ns),
     ];
-    let index = interval.t_s / services.interval_s;
-    let at = |service: &Service| service.at(index);
-    cells.extend(services.cpu.iter().map(|s| Cell::maybe(at(s).map(|cpu| format!("{cpu:.2}")))));
-    cells.extend(services.held.iter().map(|s| Cell::maybe(at(s).map(|n| format!("{n:.1}")))));
+    let value = |series: &Series<f64>| services.at(series, interval);
+    let cpu = |s: &&Service| Cell::maybe(value(&s.cpu).map(|cpu| format!("{cpu:.2}")));
+    let held = |s: &&Service| Cell::maybe(value(&s.held).map(|n| format!("{n:.1}")));
+    cells.extend(services.measured(|service| &service.cpu).iter().map(cpu));
+    cells.extend(services.measured(|service| &service.held).iter().map(held));
     cells.push(ns(interval.lateness_p99_ns));
     cells.push(ns(interval.hiccup_max_ns));
     let number = |n: Option<u64>| Cell::maybe(n.map(integer));

@@ -7,62 +7,60 @@ use results::components::{Component, Components, Series, mean};
 #[cfg(test)]
 mod tests;
 
-/// A service's sum over its instances and replicas, in each interval.
+/// A service's sums over its instances and replicas, in each interval.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Service {
     pub(crate) name: String,
-    pub(crate) values: Series<f64>,
+    pub(crate) cpu: Series<f64>,
+    /// Requests that it holds up itself.
+    pub(crate) held: Series<f64>,
 }
 
-impl Service {
-    fn mean(&self) -> f64 {
-        mean(self.values.iter().copied()).unwrap_or_default()
+/// The `most` largest services, and the sum of all others behind them. Large is what has much of
+/// the CPU or holds many of the requests: a slow service may use hardly any CPU. All charts show the
+/// same ones, so that a service looks the same in each.
+pub(crate) fn largest(components: &Components, most: usize) -> Vec<Service> {
+    let mut members: BTreeMap<&str, Vec<&Component>> = BTreeMap::new();
+    for component in components.components.values() {
+        members.entry(&component.step).or_default().push(component);
     }
-
-    /// At this many intervals' lengths into the measurement.
-    pub(crate) fn at(&self, interval: f64) -> Option<f64> {
-        self.values.get((interval + 1e-6) as usize).copied().flatten()
-    }
-}
-
-/// The `most` services with the largest means, in falling order, and the sum of all others behind
-/// them; none if nothing of the kind was measured.
-pub(crate) fn largest(
-    components: &Components,
-    most: usize,
-    of: impl Fn(&Component, usize) -> Option<f64>,
-) -> Vec<Service> {
-    let all = || components.components.values();
-    let intervals = all().map(|component| component.cpu.len()).max().unwrap_or_default();
-    let mut services: BTreeMap<&str, Vec<&Component>> = BTreeMap::new();
-    for component in all() {
-        services.entry(&component.step).or_default().push(component);
-    }
-    let sum = |members: &[&Component]| -> Series<f64> {
-        (0..intervals)
-            .map(|interval| {
-                let values: Vec<f64> = members.iter().filter_map(|c| of(c, interval)).collect();
-                (!values.is_empty()).then(|| values.iter().sum())
-            })
-            .collect()
-    };
-    let mut summed: Vec<Service> = services
+    let mut services: Vec<Service> = members
         .iter()
-        .map(|(name, members)| Service { name: titled(name, members.len()), values: sum(members) })
-        .filter(|service| service.values.iter().any(Option::is_some))
+        .map(|(name, members)| {
+            let cpu = members.iter().map(|component| component.cpu.clone());
+            let held = |c: &&Component| (0..c.cpu.len()).map(|i| c.held(i)).collect();
+            let held = members.iter().map(held);
+            Service { name: titled(name, members.len()), cpu: sum(cpu), held: sum(held) }
+        })
         .collect();
-    summed.sort_by(|a, b| b.mean().total_cmp(&a.mean()));
-    let others = summed.split_off(summed.len().min(most));
+    let level = |series: &Series<f64>| mean(series.iter().copied()).unwrap_or_default();
+    let all = |of: fn(&Service) -> &Series<f64>| -> f64 {
+        services.iter().map(|service| level(of(service))).sum::<f64>().max(f64::MIN_POSITIVE)
+    };
+    let (all_cpu, all_held) = (all(|service| &service.cpu), all(|service| &service.held));
+    let share = |s: &Service| (level(&s.cpu) / all_cpu).max(level(&s.held) / all_held);
+    services.sort_by(|a, b| share(b).total_cmp(&share(a)));
+    let others = services.split_off(services.len().min(most));
     if !others.is_empty() {
-        let values = (0..intervals)
-            .map(|i| {
-                let of_others: Vec<f64> = others.iter().filter_map(|s| s.values[i]).collect();
-                (!of_others.is_empty()).then(|| of_others.iter().sum())
-            })
-            .collect();
-        summed.push(Service { name: crate::text::count(others.len(), "other"), values });
+        services.push(Service {
+            name: crate::text::count(others.len(), "other"),
+            cpu: sum(others.iter().map(|service| service.cpu.clone())),
+            held: sum(others.iter().map(|service| service.held.clone())),
+        });
     }
-    summed
+    services
+}
+
+/// What was not measured adds nothing; where nothing was there is no sum.
+fn sum(all: impl Iterator<Item = Series<f64>>) -> Series<f64> {
+    let mut sums = Series::new();
+    for series in all {
+        sums.resize(sums.len().max(series.len()), None);
+        for (sum, value) in sums.iter_mut().zip(series).filter(|(_, value)| value.is_some()) {
+            *sum = Some(sum.unwrap_or(0.0) + value.unwrap_or(0.0));
+        }
+    }
+    sums
 }
 
 /// `store`, `geo ×4`

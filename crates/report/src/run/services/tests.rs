@@ -14,10 +14,6 @@ fn components(cpus: &[(&str, &str, f64)]) -> Components {
     }
 }
 
-fn cpu(component: &Component, interval: usize) -> Option<f64> {
-    component.cpu[interval]
-}
-
 #[test]
 fn replicas_are_summed_and_small_services_stand_together() {
     let all = components(&[
@@ -29,13 +25,25 @@ fn replicas_are_summed_and_small_services_stand_together() {
     ]);
     let service = |name: &str, cpu: f64| Service {
         name: name.into(),
-        values: vec![Some(cpu), None, Some(2.0 * cpu)],
+        cpu: vec![Some(cpu), None, Some(2.0 * cpu)],
+        held: vec![None; 3],
     };
     assert_eq!(
-        largest(&all, 2, cpu),
+        largest(&all, 2),
         [service("geo ×2", 0.75), service("front", 0.25), service("2 others", 0.25)]
     );
-    assert_eq!(largest(&all, 2, cpu)[0].at(1.0), None);
-    assert_eq!(largest(&all, 2, cpu)[0].at(2.0), Some(1.5));
-    assert_eq!(largest(&all, 2, Component::held), [], "nobody keeps an account");
+}
+
+#[test]
+fn a_service_that_holds_requests_is_shown_however_little_cpu_it_uses() {
+    let mut all =
+        components(&[("front", "front", 0.5), ("geo", "geo", 0.1), ("rate", "rate", 0.2)]);
+    for (name, held) in [("front", 1.0), ("geo", 50.0), ("rate", 1.0)] {
+        let component = all.components.get_mut(name).unwrap();
+        component.in_service = vec![Some(held + 3.0), None, Some(held + 3.0)];
+        component.in_others = vec![Some(3.0); 3];
+    }
+    let names: Vec<String> = largest(&all, 2).into_iter().map(|service| service.name).collect();
+    assert_eq!(names, ["geo", "front", "1 other"]);
+    assert_eq!(largest(&all, 1)[0].held, [Some(50.0), None, Some(50.0)]);
 }

@@ -22,6 +22,7 @@ use crate::spec::{Cpus, Exchange, Resolved, Written, exact};
 use crate::{Host, generator, http, remains};
 use confine::{Confinement, Group};
 use output::Output;
+use watch::Source;
 
 pub(crate) mod confine;
 mod drive;
@@ -61,29 +62,10 @@ struct Running {
     child: Child,
     group: Group,
     output: Output,
-    role: &'static str,
-    /// The CPUs of its role.
-    of_role: f64,
-    /// The limit that is kept.
-    cpu_limit: Option<f64>,
-    /// Where it listens, once it said so.
-    port: Option<u16>,
-    /// The file in which it keeps its account, if it is an application of ours.
-    account: Option<PathBuf>,
+    /// How it is watched.
+    source: Source,
     /// Each ends with the stream that it copies.
     pumps: Vec<Receiver<()>>,
-}
-
-impl Running {
-    /// The step of which it is an instance or a replica: `frontend` of `frontend-1.2`.
-    fn step(&self) -> &str {
-        let number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-        let without = |name, mark| match str::rsplit_once(name, mark) {
-            Some((step, tail)) if number(tail) => step,
-            _ => name,
-        };
-        without(without(&self.name, '.'), '-')
-    }
 }
 
 impl Local {
@@ -145,19 +127,19 @@ impl Local {
             in_background(move || output::pump(stderr, &of_stderr, None)),
         ];
         let of_role = cpus.map_or_else(cpus_here, |cpus| cpus.0.len() as f64);
-        let running = Running {
-            name: component.name.clone(),
-            child,
-            group,
-            output,
+        let name = component.name.clone();
+        let source = Source {
+            name: name.clone(),
+            step: step(&name).to_owned(),
             role: component.role,
             of_role,
             cpu_limit: limit,
+            pid: child.id(),
+            group: group.clone(),
             port: None,
-            account: is_app(component).then(|| account(&self.folder, &component.name)),
-            pumps,
+            account: is_app(component).then(|| account(&self.folder, &name)),
         };
-        Ok((running, lines))
+        Ok((Running { name, child, group, output, source, pumps }, lines))
     }
 
     fn output(&mut self, name: &str) -> Output {
@@ -235,7 +217,7 @@ impl Backend for Local {
         let (mut running, lines) =
             self.launch(component, &program, &arguments).map_err(Stop::NoAnswer)?;
         let ready = until_ready(&mut running, &lines, within, &self.host);
-        running.port = ready.as_deref().ok().and_then(port);
+        running.source.port = ready.as_deref().ok().and_then(port);
         self.running.push(running);
         ready
     }
@@ -384,6 +366,19 @@ fn command(
     };
     let listen = ["--listen", "127.0.0.1:0"].map(str::to_owned);
     Ok((program, arguments.iter().cloned().chain(listen).collect()))
+}
+
+/// The step of which a component is an instance or a replica: `frontend` of `frontend-1.2`.
+fn step(component: &str) -> &str {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let mut step = component;
+    for mark in ['.', '-'] {
+        step = match step.rsplit_once(mark) {
+            Some((before, number)) if is_number(number) => before,
+            _ => step,
+        };
+    }
+    step
 }
 
 /// An application of ours, which keeps an account if it is told where.

@@ -146,7 +146,7 @@ impl std::fmt::Display for Confinement {
 }
 
 /// The group of one component.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Group {
     folders: Vec<PathBuf>,
     usage: Usage,
@@ -154,7 +154,7 @@ pub(crate) struct Group {
     pins: bool,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Usage {
     /// `usage_usec` in a `cpu.stat`.
     Stat(PathBuf),

@@ -1,9 +1,8 @@
 //! One load: the generator's process beside the system, watched from outside.
 //!
-//! Eight times a second the runner wakes, asks the kernel what each component has consumed and
-//! reads what the generator said meanwhile, and once a second it looks closely (`watch`); the system
-//! itself is not talked to. Meanwhile the runner keeps to the CPUs of the load, which are not
-//! measured, and gives way to the generator there.
+//! Eight times a second the runner looks whether everybody is alive and reads what the generator
+//! said meanwhile, and beside it a thread keeps watch over what the components use (`watch`); the
+//! system itself is not talked to. Both keep to the CPUs of the load, which are not measured.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -15,13 +14,13 @@ use measure::Nanos;
 use nix::sys::signal::Signal;
 
 use super::output::Output;
-use super::watch::Watch;
+use super::watch::Watching;
 use super::{Local, died, in_background, process, rest, start};
 use crate::backend::{Consumed, Drive, Driven, Stop, Tick};
 use crate::{generator, host};
 
 /// How often the runner wakes while a trial measures: it may share a CPU with what is measured.
-const SAMPLING: Nanos = Nanos::from_millis(125);
+const GLANCE: Nanos = Nanos::from_millis(125);
 /// How much longer than its phases a generator may take: to connect, and to print.
 const GRACE: Nanos = Nanos::from_secs(30);
 /// A document is larger only if something is wrong.
@@ -115,10 +114,9 @@ fn watch(
     let begun = host::now();
     let longest: Nanos = [drive.warm_up, drive.measure, drive.drain, GRACE].into_iter().sum();
     let _aside = local.roles.get("load").map(process::Aside::go);
-    let mut watch = Watch::begin();
+    let watching = Watching::begin(local.running.iter().map(|r| r.source.clone()).collect());
     loop {
-        let next = host::now() + SAMPLING;
-        watch.look(&local.running);
+        let next = host::now() + GLANCE;
         while let Ok(line) = generator.lines.try_recv() {
             generator.heard(line, tick);
         }
@@ -129,7 +127,7 @@ fn watch(
             return Err(stop);
         }
         if let Some(status) = generator.child.try_wait().map_err(Stop::no_answer)? {
-            let consumed = watch.end(&local.running);
+            let consumed = watching.end();
             while let Ok(line) = generator.lines.recv_timeout(super::LAST_WORDS) {
                 generator.heard(line, tick);
             }

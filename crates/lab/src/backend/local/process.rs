@@ -71,6 +71,13 @@ impl Drop for Aside {
     }
 }
 
+/// Lets everybody else on this thread's CPUs go first; they may not wait for those who only watch.
+pub(crate) fn give_way() {
+    // SAFETY: takes three numbers and changes this thread's own niceness, which is always allowed in
+    // this direction; 0 is the calling thread.
+    unsafe { nix::libc::setpriority(nix::libc::PRIO_PROCESS, 0, 19) };
+}
+
 /// Signals the process and all that it started in its group; those that are gone do not mind.
 pub(crate) fn signal(child: &Child, signal: Signal) {
     let _ = killpg(Pid::from_raw(child.id() as i32), signal);

@@ -1,19 +1,22 @@
 //! What the components use and hold while a trial measures, from the kernel's files and from their
 //! own accounts. Nobody asks a component: it would have to answer instead of doing its work.
 //!
-//! CPU time is read whenever the runner wakes, so that any second can be cut out of it; the rest
-//! once a second. Paths and buffers are kept: the runner may share a CPU with what it watches.
+//! CPU time is read eight times a second, so that any second can be cut out of it; the rest once a
+//! second. A thread of its own does it, on the CPUs that its starter has and behind everybody else
+//! there; paths and buffers are kept.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread::JoinHandle;
 
 use measure::{Instant, Nanos};
 use nix::unistd::{SysconfVar, sysconf};
 
-use super::Running;
 use super::confine::Group;
+use super::process;
 use super::sockets::Sockets;
 use crate::account::Reading;
 use crate::backend::Consumed;
@@ -22,8 +25,10 @@ use crate::host;
 #[cfg(test)]
 mod tests;
 
-/// How often all but the CPU time is read.
-const SECOND: Nanos = Nanos::SECOND;
+/// How often CPU time is read.
+const OFTEN: Nanos = Nanos::from_millis(125);
+/// How often all else is.
+const CLOSELY: Nanos = Nanos::SECOND;
 
 /// A component may have any number of threads; of more than this the busiest is not looked for.
 const MOST_THREADS: usize = 256;
@@ -31,20 +36,68 @@ const MOST_THREADS: usize = 256;
 /// A limit beyond this is the kernel's way to say that there is none.
 const NO_LIMIT: u64 = 1 << 60;
 
-/// What is watched of a trial's components, and what was seen so far.
-pub(super) struct Watch {
-    consumed: BTreeMap<String, Consumed>,
-    places: BTreeMap<String, Places>,
+/// A component as far as it can be watched.
+#[derive(Clone, Debug)]
+pub(super) struct Source {
+    pub(super) name: String,
+    pub(super) step: String,
+    pub(super) role: &'static str,
+    /// The CPUs of its role.
+    pub(super) of_role: f64,
+    /// The limit that is kept.
+    pub(super) cpu_limit: Option<f64>,
+    pub(super) pid: u32,
+    pub(super) group: Group,
+    /// Where it listens, if it said so.
+    pub(super) port: Option<u16>,
+    /// The file in which it keeps its account, if it does.
+    pub(super) account: Option<PathBuf>,
+}
+
+/// A watch that is being kept. Given up, it ends by itself.
+pub(super) struct Watching {
+    over: Sender<()>,
+    thread: JoinHandle<BTreeMap<String, Consumed>>,
+}
+
+impl Watching {
+    pub(super) fn begin(sources: Vec<Source>) -> Watching {
+        let (over, told) = mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            process::give_way();
+            let mut watch = Watch::of(sources);
+            loop {
+                watch.look();
+                if told.recv_timeout(OFTEN.into()) != Err(RecvTimeoutError::Timeout) {
+                    return watch.end();
+                }
+            }
+        });
+        Watching { over, thread }
+    }
+
+    /// What was seen, up to this moment.
+    pub(super) fn end(self) -> BTreeMap<String, Consumed> {
+        // It listens until it is told.
+        let _ = self.over.send(());
+        self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}
+
+struct Watch {
+    watched: Vec<Watched>,
     sockets: Sockets,
     text: Text,
+    /// When to look closely again.
     next: Instant,
 }
 
-/// Where the figures of one process stand.
-struct Places {
-    pid: u32,
+/// A component with what was seen of it so far.
+struct Watched {
+    source: Source,
     cpu_stat: Option<PathBuf>,
     memory: Option<Memory>,
+    consumed: Consumed,
 }
 
 struct Memory {
@@ -54,112 +107,95 @@ struct Memory {
 }
 
 impl Watch {
-    pub(super) fn begin() -> Watch {
-        Watch {
-            consumed: BTreeMap::new(),
-            places: BTreeMap::new(),
-            sockets: Sockets::default(),
-            text: Text::default(),
-            next: Instant::default(),
-        }
+    fn of(sources: Vec<Source>) -> Watch {
+        let mut text = Text::default();
+        let watched = sources.into_iter().map(|source| Watched::new(source, &mut text)).collect();
+        Watch { watched, sockets: Sockets::default(), text, next: Instant::default() }
     }
 
     /// Reads what is due.
-    pub(super) fn look(&mut self, running: &[Running]) {
-        for component in running {
-            self.meet(component);
-        }
-        for component in running {
-            let now = host::now();
-            let used = component.group.usage_ns(component.child.id());
-            let consumed = self.of(component);
-            consumed.cpu.extend(used.map(|used| (now, used)));
+    fn look(&mut self) {
+        for Watched { source, consumed, .. } in &mut self.watched {
+            let used = source.group.usage_ns(source.pid);
+            consumed.cpu.extend(used.map(|used| (host::now(), used)));
         }
         if self.next <= host::now() {
-            self.next = host::now() + SECOND;
-            self.look_closely(running);
+            self.next = host::now() + CLOSELY;
+            self.look_closely();
+        }
+    }
+
+    fn look_closely(&mut self) {
+        self.sockets.look(self.watched.iter().filter_map(|watched| watched.source.port));
+        for watched in &mut self.watched {
+            watched.look_closely(&self.sockets, &mut self.text);
         }
     }
 
     /// Reads everything once more: the measurement may have ended in the second since.
-    pub(super) fn end(mut self, running: &[Running]) -> BTreeMap<String, Consumed> {
+    fn end(mut self) -> BTreeMap<String, Consumed> {
         self.next = Instant::default();
-        self.look(running);
-        self.consumed
-    }
-
-    fn of(&mut self, component: &Running) -> &mut Consumed {
-        self.consumed.get_mut(&component.name).expect("every component was met")
-    }
-
-    /// What does not change is read when a component is first seen, or anew under its name.
-    fn meet(&mut self, component: &Running) {
-        let pid = component.child.id();
-        if self.places.get(&component.name).is_some_and(|places| places.pid == pid) {
-            return;
-        }
-        let (places, memory_limit) = places(component, &mut self.text);
-        self.places.insert(component.name.clone(), places);
-        let consumed = self.consumed.entry(component.name.clone()).or_default();
-        component.step().clone_into(&mut consumed.step);
-        component.role.clone_into(&mut consumed.role);
-        consumed.of_role = component.of_role;
-        consumed.cpu_limit = component.cpu_limit;
-        consumed.memory_limit = memory_limit;
-        consumed.open_files_limit =
-            self.text.of(Path::new(&format!("/proc/{pid}/limits"))).and_then(open_files);
-    }
-
-    fn look_closely(&mut self, running: &[Running]) {
-        self.sockets.look(running.iter().filter_map(|component| component.port));
-        for component in running {
-            let places = &self.places[&component.name];
-            let text = &mut self.text;
-            let now = host::now();
-            let consumed = self.consumed.get_mut(&component.name).expect("it was met");
-            if let Some(path) = &places.cpu_stat {
-                throttling(text, path, now, consumed);
-            }
-            let processes = component.group.processes(places.pid);
-            threads(text, &processes, now, consumed);
-            let memory = match &places.memory {
-                Some(memory) => memory.read(text, now, consumed),
-                None => resident(text, &processes),
-            };
-            consumed.memory.extend(memory.map(|bytes| (now, bytes)));
-            if let Some(seen) = component.port.and_then(|port| self.sockets.of(port)) {
-                consumed.connections.push((now, seen.established));
-                consumed.unread_connections.push((now, seen.unread));
-                consumed.unread_bytes.push((now, seen.unread_bytes));
-                consumed.accept_backlog.push((now, seen.backlog));
-            }
-            let newer = |reading: &Reading| {
-                consumed.account.last().is_none_or(|last| last.at_ns < reading.at_ns)
-            };
-            let path = component.account.as_deref();
-            let reading = path.and_then(Reading::read).filter(newer);
-            consumed.account.extend(reading);
-        }
+        self.look();
+        let seen = |watched: Watched| (watched.source.name, watched.consumed);
+        self.watched.into_iter().map(seen).collect()
     }
 }
 
-/// Only where a limit is kept is anything throttled.
-fn places(component: &Running, text: &mut Text) -> (Places, Option<u64>) {
-    let find = |file: &str| in_group(&component.group, file);
-    let cpu_stat = find("cpu.stat").filter(|_| component.cpu_limit.is_some());
+impl Watched {
+    /// What does not change is read here.
+    fn new(source: Source, text: &mut Text) -> Watched {
+        let find = |file: &str| in_group(&source.group, file);
+        // Only where a limit is kept is anything throttled.
+        let cpu_stat = find("cpu.stat").filter(|_| source.cpu_limit.is_some());
+        let (memory, memory_limit) = memory(&source.group, text);
+        let limits = PathBuf::from(format!("/proc/{}/limits", source.pid));
+        let consumed = Consumed {
+            step: source.step.clone(),
+            role: source.role.to_owned(),
+            of_role: source.of_role,
+            cpu_limit: source.cpu_limit,
+            memory_limit,
+            open_files_limit: text.of(&limits).and_then(open_files),
+            ..Consumed::default()
+        };
+        Watched { source, cpu_stat, memory, consumed }
+    }
+
+    fn look_closely(&mut self, sockets: &Sockets, text: &mut Text) {
+        let Watched { source, cpu_stat, memory, consumed } = self;
+        let now = host::now();
+        if let Some(path) = cpu_stat {
+            throttling(text, path, now, consumed);
+        }
+        let processes = source.group.processes(source.pid);
+        threads(text, &processes, now, consumed);
+        let memory = match memory {
+            Some(memory) => memory.read(text, now, consumed),
+            None => resident(text, &processes),
+        };
+        consumed.memory.extend(memory.map(|bytes| (now, bytes)));
+        if let Some(seen) = source.port.and_then(|port| sockets.of(port)) {
+            consumed.connections.push((now, seen.established));
+            consumed.unread_connections.push((now, seen.unread));
+            consumed.unread_bytes.push((now, seen.unread_bytes));
+            consumed.accept_backlog.push((now, seen.backlog));
+        }
+        let reading = source.account.as_deref().and_then(Reading::read);
+        let last = consumed.account.last().map(|last| last.at_ns);
+        consumed.account.extend(reading.filter(|reading| last < Some(reading.at_ns)));
+    }
+}
+
+/// Where the memory of a group is accounted, and its limit.
+fn memory(group: &Group, text: &mut Text) -> (Option<Memory>, Option<u64>) {
+    let find = |file: &str| in_group(group, file);
     let one = find("memory.usage_in_bytes").zip(find("memory.limit_in_bytes"));
     let two = find("memory.current").zip(find("memory.max"));
-    let (memory, limit) = match two.or(one) {
-        None => (None, None),
-        Some((usage, limit)) => {
-            let limit = text.of(&limit).and_then(|text| text.trim().parse().ok());
-            let failures = find("memory.events").or(find("memory.oom_control"));
-            let stat = usage.with_file_name("memory.stat");
-            let failures = failures.unwrap_or_default();
-            (Some(Memory { usage, stat, failures }), limit.filter(|limit| *limit < NO_LIMIT))
-        }
-    };
-    (Places { pid: component.child.id(), cpu_stat, memory }, limit)
+    let Some((usage, limit)) = two.or(one) else { return (None, None) };
+    let limit: Option<u64> = text.of(&limit).and_then(|text| text.trim().parse().ok());
+    let failures = find("memory.events").or(find("memory.oom_control")).unwrap_or_default();
+    let stat = usage.with_file_name("memory.stat");
+    (Some(Memory { usage, stat, failures }), limit.filter(|limit| *limit < NO_LIMIT))
 }
 
 fn in_group(group: &Group, file: &str) -> Option<PathBuf> {

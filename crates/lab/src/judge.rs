@@ -82,7 +82,7 @@ fn observed(observation: &Observation, resolved: &Resolved) -> Observed {
         (false, false) => Shortfall::None,
     };
     let components = seconds::of(load, &observation.driven.consumed);
-    let limit = limits::first(&components, seconds::outstanding(load), shortfall);
+    let limit = limits::first(&components, shortfall);
     Observed {
         offered_per_s: rates.offered,
         completed_per_s: rates.completed,

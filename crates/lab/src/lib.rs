@@ -20,6 +20,7 @@ pub mod generator;
 pub mod judge;
 pub mod limits;
 pub mod seconds;
+pub mod standing;
 
 pub mod answer;
 pub mod progress;

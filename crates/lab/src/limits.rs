@@ -20,11 +20,9 @@
 //!
 //! 6. Where the system is saturated and none of these holds, time passes in something that is no
 //!    resource of ours: a lock, a sleep, a disk. Then the service is named in which most **requests**
-//!    stand. By Little's law over the accounts that is what is in it less what waits for others.
-//!    Requests that the generator or a caller waits for and that are in no service lie unread in
-//!    sockets: they stand where unread bytes are seen, in their proportion. So a slow service behind
-//!    two hops is named whether it reads its requests and keeps them, or does not read them; its
-//!    callers hold nothing themselves. Replicas count together, then the one with most is named.
+//!    stand (`standing`). A slow service behind two hops is so named whether it reads its requests
+//!    and keeps them, or does not read them: its callers hold nothing themselves. Replicas count
+//!    together, then the one with most is named.
 
 use std::collections::BTreeMap;
 
@@ -60,16 +58,11 @@ pub struct Found {
     pub words: String,
 }
 
-/// `outstanding` is how many requests the generator waited for.
-pub fn first(
-    components: &Components,
-    outstanding: Option<f64>,
-    shortfall: Shortfall,
-) -> Option<Found> {
+pub fn first(components: &Components, shortfall: Shortfall) -> Option<Found> {
     if shortfall == Shortfall::None {
         return None;
     }
-    let standing = standing(components, outstanding);
+    let standing = Standing::of(components);
     let of_components = components.components.iter().flat_map(|(name, component)| {
         let stands = standing.requests.get(name.as_str()).copied().unwrap_or_default();
         rules(name, component).map(move |held| (stands, held))
@@ -259,41 +252,20 @@ struct Standing<'a> {
     accounts: bool,
 }
 
-fn standing(components: &Components, outstanding: Option<f64>) -> Standing<'_> {
-    let all = || components.components.iter();
-    let sum = |of: fn(&Component) -> &Series<f64>| -> f64 {
-        all().filter_map(|(_, component)| mean(of(component).iter().copied())).sum()
-    };
-    let mut requests: BTreeMap<&str, f64> =
-        all().map(|(name, component)| (name.as_str(), held(component))).collect();
-    let accounts = all().any(|(_, component)| !component.in_service.is_empty());
-    if !accounts {
-        for (name, component) in all() {
-            requests.insert(name, mean_count(&component.unread_connections));
-        }
-        let all = requests.values().sum();
-        return Standing { requests, all, accounts };
+impl Standing<'_> {
+    fn of(components: &Components) -> Standing<'_> {
+        let all = || components.components.iter();
+        let accounts = all().any(|(_, component)| !component.standing.is_empty());
+        let stands = |component: &Component| match accounts {
+            true => mean(component.standing.iter().copied()).unwrap_or_default(),
+            false => mean_count(&component.unread_connections),
+        };
+        let requests: BTreeMap<&str, f64> =
+            all().map(|(name, component)| (name.as_str(), stands(component))).collect();
+        let known = requests.values().sum::<f64>();
+        let outstanding = if accounts { mean_count(&components.outstanding) } else { 0.0 };
+        Standing { requests, all: known.max(outstanding), accounts }
     }
-    let waited_for = outstanding.unwrap_or_default() + sum(|component| &component.in_others);
-    let between = (waited_for - sum(|component| &component.in_service)).max(0.0);
-    let unread = |component: &Component| mean_count(&component.unread_bytes);
-    // Who keeps no account may have read its requests: then only its connections are known.
-    let unknown = |component: &Component| match component.in_service.is_empty() {
-        true => mean_count(&component.connections),
-        false => 0.0,
-    };
-    let share: &dyn Fn(&Component) -> f64 =
-        if all().any(|(_, component)| 0.0 < unread(component)) { &unread } else { &unknown };
-    let whole: f64 = all().map(|(_, component)| share(component)).sum();
-    for (name, component) in all().filter(|_| 0.0 < whole) {
-        *requests.entry(name).or_default() += between * share(component) / whole;
-    }
-    let all = requests.values().sum::<f64>().max(outstanding.unwrap_or_default());
-    Standing { requests, all, accounts }
-}
-
-fn held(component: &Component) -> f64 {
-    mean((0..component.in_service.len()).map(|second| component.held(second))).unwrap_or_default()
 }
 
 fn where_they_stand(components: &Components, standing: &Standing<'_>) -> Option<Found> {

@@ -6,11 +6,12 @@
 use std::collections::BTreeMap;
 
 use measure::{Instant, Nanos};
+use results::Load;
 use results::components::{Component, Components, SCHEMA, Series};
-use results::{Load, components};
 
 use crate::account::Reading;
 use crate::backend::{Consumed, Samples};
+use crate::standing;
 
 #[cfg(test)]
 mod tests;
@@ -38,7 +39,15 @@ pub fn of(load: &Load, consumed: &BTreeMap<String, Consumed>) -> Components {
         roles.insert(consumed.role.clone(), consumed.of_role);
         all.insert(name.clone(), component(consumed, &seconds));
     }
-    Components { schema: SCHEMA.to_owned(), interval_s: 1.0, roles, components: all }
+    let mut components = Components {
+        schema: SCHEMA.to_owned(),
+        interval_s: 1.0,
+        roles,
+        outstanding: outstanding(load, &seconds),
+        components: all,
+    };
+    standing::work_out(&mut components, seconds.len());
+    components
 }
 
 /// The measurement on the clock of the samples; virtual time has no other.
@@ -54,10 +63,15 @@ pub fn window(load: &Load, consumed: &BTreeMap<String, Consumed>) -> (Instant, I
     }
 }
 
-/// The requests that the generator waited for, on average over the measurement.
-pub fn outstanding(load: &Load) -> Option<f64> {
-    let within = load.series.iter().filter(|interval| interval.t_s < load.measured_s);
-    components::mean(within.map(|interval| interval.outstanding.map(|n| n as f64)))
+/// The requests that the generator waited for, in each second.
+fn outstanding(load: &Load, seconds: &[Second]) -> Series<u64> {
+    let (length, begin) = (Nanos::SECOND.as_secs_f64(), seconds.first().map(|second| second.0));
+    let each = |&(from, _): &Second| {
+        let t_s = (from - begin?).as_secs_f64();
+        let within = |t: f64| t_s - length / 2.0 <= t && t < t_s + length / 2.0;
+        load.series.iter().find(|interval| within(interval.t_s))?.outstanding
+    };
+    absent_if_empty(seconds.iter().map(each).collect())
 }
 
 type Second = (Instant, Instant);
@@ -92,6 +106,7 @@ fn component(consumed: &Consumed, seconds: &[Second]) -> Component {
         calls: counts(&account(|reading| reading.calls), seconds),
         in_service: rates(&account(|reading| reading.in_service_ns), seconds),
         in_others: rates(&account(|reading| reading.in_others_ns), seconds),
+        standing: Vec::new(),
         refused: counts(&account(|reading| reading.refused), seconds),
     }
 }

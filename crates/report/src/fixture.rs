@@ -106,6 +106,7 @@ impl Fixture {
             schema: components::SCHEMA.into(),
             interval_s: 1.0,
             roles: BTreeMap::from([("sut".into(), 1.0)]),
+            outstanding: vec![Some(130); SECONDS],
             components,
         };
         serde_json::to_vec(&document).unwrap()
@@ -429,6 +430,7 @@ fn microservices(share: f64) -> BTreeMap<String, Component> {
             calls: vec![Some(1_200); SECONDS],
             in_service: [0.0, 1.0, 2.0, 3.0, 4.0].map(growing).into(),
             in_others: vec![Some(2.0); SECONDS],
+            standing: [0.2, 0.6, 1.0, 1.4, 1.8].map(|growth| Some(held * growth)).into(),
             refused: vec![Some(0); SECONDS],
             ..component(step, waves)
         };

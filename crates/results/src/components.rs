@@ -20,6 +20,9 @@ pub struct Components {
     pub interval_s: f64,
     /// The CPUs of each role, which its components share.
     pub roles: BTreeMap<String, f64>,
+    /// The requests that the generator waited for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outstanding: Series<u64>,
     pub components: BTreeMap<String, Component>,
 }
 
@@ -85,6 +88,10 @@ pub struct Component {
     /// Of these, waiting for the services and stores that it called.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub in_others: Series<f64>,
+    /// The requests that stand in it: those that it holds by its own account, and its part of those
+    /// that lie unread in sockets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub standing: Series<f64>,
     /// By its own account: calls turned away because a bound was reached.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Series<u64>,

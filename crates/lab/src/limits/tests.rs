@@ -29,19 +29,21 @@ fn all<T: Clone>(value: T) -> Series<T> {
 
 fn found(
     components: &[(&str, Component)],
-    outstanding: Option<f64>,
+    outstanding: Option<u64>,
     shortfall: Shortfall,
 ) -> Option<Found> {
-    let components = Components {
+    let mut components = Components {
         schema: results::components::SCHEMA.into(),
         interval_s: 1.0,
         roles: BTreeMap::from([("sut".into(), 2.0)]),
+        outstanding: outstanding.map_or(Vec::new(), all),
         components: components.iter().map(|(n, c)| ((*n).to_owned(), c.clone())).collect(),
     };
-    first(&components, outstanding, shortfall)
+    crate::standing::work_out(&mut components, SECONDS);
+    first(&components, shortfall)
 }
 
-fn limited(components: &[(&str, Component)], outstanding: f64) -> String {
+fn limited(components: &[(&str, Component)], outstanding: u64) -> String {
     let found = found(components, Some(outstanding), Shortfall::Saturated);
     found.map_or("nothing".to_owned(), |found| {
         format!("{} since {}: {}", found.limit, found.limit.since, found.words)
@@ -51,11 +53,11 @@ fn limited(components: &[(&str, Component)], outstanding: f64) -> String {
 #[test]
 fn a_system_that_follows_its_load_has_no_limit() {
     let busy = component("geo", 1.99);
-    assert_eq!(found(&[("geo", busy.clone())], Some(9.0), Shortfall::None), None);
-    assert!(found(&[("geo", busy)], Some(9.0), Shortfall::Slow).is_some());
+    assert_eq!(found(&[("geo", busy.clone())], Some(9), Shortfall::None), None);
+    assert!(found(&[("geo", busy)], Some(9), Shortfall::Slow).is_some());
     // Requests stand in every system: only where they pile up do they tell of a limit.
     let holding = accounted("geo", 0.1, 9.0, 0.0);
-    assert_eq!(found(&[("geo", holding)], Some(9.0), Shortfall::Slow), None);
+    assert_eq!(found(&[("geo", holding)], Some(9), Shortfall::Slow), None);
 }
 
 #[test]
@@ -66,7 +68,7 @@ fn a_component_is_limited_by_its_cpu_limit_if_it_used_it_or_was_throttled() {
         throttled: all(throttled),
         ..component("store", cpu)
     };
-    let limited = |cpu, throttled| limited(&[("store", limit(cpu, throttled))], 9.0);
+    let limited = |cpu, throttled| limited(&[("store", limit(cpu, throttled))], 9);
     assert_eq!(limited(0.29, 0.0), "store (CPU limit) since 0: store, CPU 0.29 of 0.3");
     assert_eq!(
         limited(0.2, 0.14),
@@ -77,7 +79,7 @@ fn a_component_is_limited_by_its_cpu_limit_if_it_used_it_or_was_throttled() {
 
 #[test]
 fn a_component_that_has_all_its_roles_cpus_is_named_by_itself() {
-    assert_eq!(limited(&[("hotel", component("hotel", 1.96))], 9.0), {
+    assert_eq!(limited(&[("hotel", component("hotel", 1.96))], 9), {
         "hotel (CPU) since 0: hotel, CPU 1.96 of 2"
     });
 }
@@ -85,7 +87,7 @@ fn a_component_that_has_all_its_roles_cpus_is_named_by_itself() {
 #[test]
 fn a_service_of_one_thread_is_used_up_by_one_cpu() {
     assert_eq!(
-        limited(&[("geo-1.1", component("geo", 0.97)), ("rate", component("rate", 0.2))], 9.0),
+        limited(&[("geo-1.1", component("geo", 0.97)), ("rate", component("rate", 0.2))], 9),
         "geo-1.1 (thread) since 0: geo-1.1, one thread 0.97 of 1 CPU, of 2 that it may use"
     );
 }
@@ -97,11 +99,11 @@ fn components_that_use_up_their_role_together_are_named_as_the_role() {
     let mut many: Vec<(&str, Component)> = many.iter().map(|(n, c)| (&**n, c.clone())).collect();
     many.push(("frontend-1.1", component("frontend", 0.18)));
     assert_eq!(
-        limited(&many, 9.0),
+        limited(&many, 9),
         "role sut (CPU) since 0: CPU of role sut (1.98 of 2), most by geo.8 (0.20)"
     );
     many.pop();
-    assert_eq!(limited(&many, 9.0), "nothing");
+    assert_eq!(limited(&many, 9), "nothing");
 }
 
 #[test]
@@ -113,10 +115,10 @@ fn memory_limits_at_its_limit_and_where_it_is_refused() {
         ..component("store", 0.1)
     };
     let expected = "store (memory) since 0: store, memory 96 of 100 MiB";
-    assert_eq!(limited(&[("store", store(96, 0))], 9.0), expected);
+    assert_eq!(limited(&[("store", store(96, 0))], 9), expected);
     let expected = "store (memory) since 0: store, memory 60 of 100 MiB";
-    assert_eq!(limited(&[("store", store(60, 1))], 9.0), expected);
-    assert_eq!(limited(&[("store", store(60, 0))], 9.0), "nothing");
+    assert_eq!(limited(&[("store", store(60, 1))], 9), expected);
+    assert_eq!(limited(&[("store", store(60, 0))], 9), "nothing");
 }
 
 #[test]
@@ -127,7 +129,7 @@ fn open_connections_limit_where_files_run_out() {
         ..component("front", 0.1)
     };
     assert_eq!(
-        limited(&[("front", front)], 9.0),
+        limited(&[("front", front)], 9),
         "front (connections) since 0: front, 1,010 connections of 1,024 open files"
     );
 }
@@ -141,12 +143,12 @@ fn who_refuses_because_others_are_slow_is_not_the_limit() {
     let geo = ("geo", refusing("geo", 64.0, 0.0));
     let front = ("front", refusing("front", 100.0, 98.0));
     assert_eq!(
-        limited(&[geo, front.clone()], 100.0),
+        limited(&[geo, front.clone()], 100),
         "geo (refusals) since 0: geo, at its bound: refused 120/s"
     );
     let slow = ("geo", accounted("geo", 0.02, 98.0, 0.0));
     assert_eq!(
-        limited(&[front, slow], 100.0),
+        limited(&[front, slow], 100),
         "geo (requests) since 0: geo (holds 98 of 100 requests, 0.02 CPUs)"
     );
 }
@@ -171,7 +173,7 @@ fn the_earliest_second_decides_if_the_state_lasts() {
 fn of_two_in_one_second_it_is_the_one_in_which_requests_stand() {
     let front = ("a-front", accounted("front", 0.99, 100.0, 95.0));
     let geo = ("geo", accounted("geo", 0.96, 95.0, 0.0));
-    assert!(limited(&[front, geo], 100.0).starts_with("geo (thread)"));
+    assert!(limited(&[front, geo], 100).starts_with("geo (thread)"));
 }
 
 /// frontend → search → geo: what waits upstream is not held there.
@@ -184,7 +186,7 @@ fn a_slow_service_behind_two_hops_is_named_if_it_keeps_its_requests() {
         ("search-1.1", accounted("search", 0.06, 125.0, 121.0)),
     ];
     assert_eq!(
-        limited(&system, 131.0),
+        limited(&system, 131),
         "geo-1.1 (requests) since 0: geo-1.1 (holds 120 of 131 requests, 0.02 CPUs)"
     );
 }
@@ -203,7 +205,7 @@ fn a_slow_service_behind_two_hops_is_named_if_it_does_not_read_its_requests() {
         ("search", accounted("search", 0.06, 121.0, 119.0)),
     ];
     assert_eq!(
-        limited(&system, 131.0),
+        limited(&system, 131),
         "geo (requests) since 0: geo (holds 118 of 131 requests, 0.02 CPUs)"
     );
 }
@@ -218,7 +220,7 @@ fn replicas_count_together_and_the_one_with_most_is_named() {
         ("geo.3", geo(30.0)),
     ];
     assert_eq!(
-        limited(&system, 131.0),
+        limited(&system, 131),
         "geo.2 (requests) since 0: geo.2 (holds 31 of 131 requests, all 3 of geo 91, 0.02 CPUs)"
     );
 }
@@ -228,7 +230,7 @@ fn a_store_without_an_account_is_named_by_what_is_in_no_service() {
     let postgres = Component { connections: all(8), ..component("postgres", 0.3) };
     let system = [("postgres", postgres), ("user", accounted("user", 0.1, 60.0, 58.0))];
     assert_eq!(
-        limited(&system, 60.0),
+        limited(&system, 60),
         "postgres (requests) since 0: postgres (holds 58 of 60 requests, 0.30 CPUs)"
     );
 }
@@ -238,8 +240,8 @@ fn without_accounts_the_sockets_tell() {
     let unread = |step, n: u64| Component { unread_connections: all(n), ..component(step, 0.1) };
     let system = [("back", unread("back", 12)), ("front", unread("front", 1))];
     assert_eq!(
-        limited(&system, 50.0),
+        limited(&system, 50),
         "back (requests) since 0: back (12 of 13 connections with unread requests, 0.10 CPUs)"
     );
-    assert_eq!(limited(&[("back", component("back", 0.1))], 50.0), "nothing");
+    assert_eq!(limited(&[("back", component("back", 0.1))], 50), "nothing");
 }

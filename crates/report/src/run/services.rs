@@ -12,7 +12,7 @@ mod tests;
 pub(crate) struct Service {
     pub(crate) name: String,
     pub(crate) cpu: Series<f64>,
-    /// Requests that it holds up itself.
+    /// Requests that stand in it.
     pub(crate) held: Series<f64>,
 }
 
@@ -28,8 +28,7 @@ pub(crate) fn largest(components: &Components, most: usize) -> Vec<Service> {
         .iter()
         .map(|(name, members)| {
             let cpu = members.iter().map(|component| component.cpu.clone());
-            let held = |c: &&Component| (0..c.cpu.len()).map(|i| c.held(i)).collect();
-            let held = members.iter().map(held);
+            let held = members.iter().map(|component| component.standing.clone());
             Service { name: titled(name, members.len()), cpu: sum(cpu), held: sum(held) }
         })
         .collect();

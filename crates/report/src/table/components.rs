@@ -9,8 +9,9 @@ use crate::run::{Run, Trial};
 
 const CAPTION: &str = "Each component of the trials of the maximum and of the capacity, on average over \
     the measurement, the busiest first; the one that limited is bold. A run queue of 1 is one thread \
-    that waits for a CPU all the time. Held are the requests in a component less those that wait \
-    for others, by its own account. Sockets are those of its listening port, seen once a second.";
+    that waits for a CPU all the time. Held are the requests that stand in a \
+    component: by its own account those that do not wait for others, and its part of those that lie \
+    unread in sockets. Sockets are those of its listening port, seen once a second.";
 
 pub(crate) fn table(run: &Run) -> Option<Table> {
     let columns = [
@@ -56,7 +57,6 @@ fn row(trial: &Trial, name: &str, component: &Component) -> Row {
         Cell::maybe(seen.then(|| crate::text::integer(series.iter().flatten().sum())))
     };
     let requests = |series: &Series<f64>| Cell::maybe(average(series).map(|n| format!("{n:.1}")));
-    let held: Series<f64> = (0..component.cpu.len()).map(|i| component.held(i)).collect();
     let throttled = average(&component.throttled).map(|share| crate::text::share(share, 1.0));
     let memory = component.memory_bytes.iter().flatten().max();
     let limit = trial.entry.observed.as_ref().and_then(|observed| observed.limit.as_ref());
@@ -76,7 +76,7 @@ fn row(trial: &Trial, name: &str, component: &Component) -> Row {
         sum(&component.calls),
         requests(&component.in_service),
         requests(&component.in_others),
-        requests(&held),
+        requests(&component.standing),
         sum(&component.refused),
     ])
     .class(if limits { "found" } else { "" })

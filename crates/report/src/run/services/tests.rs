@@ -10,6 +10,7 @@ fn components(cpus: &[(&str, &str, f64)]) -> Components {
         schema: results::components::SCHEMA.into(),
         interval_s: 1.0,
         roles: BTreeMap::new(),
+        outstanding: Vec::new(),
         components: cpus.iter().map(|(n, s, c)| ((*n).to_owned(), component(s, *c))).collect(),
     }
 }
@@ -26,7 +27,7 @@ fn replicas_are_summed_and_small_services_stand_together() {
     let service = |name: &str, cpu: f64| Service {
         name: name.into(),
         cpu: vec![Some(cpu), None, Some(2.0 * cpu)],
-        held: vec![None; 3],
+        held: Vec::new(),
     };
     assert_eq!(
         largest(&all, 2),
@@ -40,8 +41,7 @@ fn a_service_that_holds_requests_is_shown_however_little_cpu_it_uses() {
         components(&[("front", "front", 0.5), ("geo", "geo", 0.1), ("rate", "rate", 0.2)]);
     for (name, held) in [("front", 1.0), ("geo", 50.0), ("rate", 1.0)] {
         let component = all.components.get_mut(name).unwrap();
-        component.in_service = vec![Some(held + 3.0), None, Some(held + 3.0)];
-        component.in_others = vec![Some(3.0); 3];
+        component.standing = vec![Some(held), None, Some(held)];
     }
     let names: Vec<String> = largest(&all, 2).into_iter().map(|service| service.name).collect();
     assert_eq!(names, ["geo", "front", "1 other"]);

@@ -1,0 +1,52 @@
+//! Where requests stand, in each second.
+//!
+//! A request that waits for another service does not stand where it waits. By Little's law over its
+//! account a component holds what is in it less what waits for others. But a component that does not
+//! read its requests does not know of them: they lie in its sockets. How many those are, all
+//! together, is known: what the generator and all callers wait for, less what is in any service. They
+//! stand where unread bytes are seen, in their proportion; where none are seen, in the components
+//! that keep no account, in proportion to their connections.
+
+use results::components::{Component, Components, Series};
+
+#[cfg(test)]
+mod tests;
+
+/// Fills in `standing`, if any component keeps an account.
+pub fn work_out(components: &mut Components, seconds: usize) {
+    if components.components.values().all(|component| component.in_service.is_empty()) {
+        return;
+    }
+    for second in 0..seconds {
+        let between = between(components, second);
+        let unread = |component: &Component| count(&component.unread_bytes, second);
+        let unknown = |component: &Component| match component.in_service.is_empty() {
+            true => count(&component.connections, second),
+            false => 0.0,
+        };
+        let any = components.components.values().any(|component| 0.0 < unread(component));
+        let part: &dyn Fn(&Component) -> f64 = if any { &unread } else { &unknown };
+        let whole: f64 = components.components.values().map(part).sum();
+        for component in components.components.values_mut() {
+            let share = if 0.0 < whole { part(component) / whole } else { 0.0 };
+            let held = component.held(second);
+            let stands = held.or((0.0 < share).then_some(0.0)).map(|held| held + between * share);
+            component.standing.push(stands.map(|n| (n * 1e4).round() / 1e4));
+        }
+    }
+}
+
+/// Requests that somebody waits for and that are in no service.
+fn between(components: &Components, second: usize) -> f64 {
+    let sum = |of: fn(&Component) -> &Series<f64>| -> f64 {
+        let values = components.components.values().map(of);
+        values.filter_map(|series| series.get(second).copied().flatten()).sum()
+    };
+    let generator = count(&components.outstanding, second);
+    let callers = sum(|component| &component.in_others);
+    (generator + callers - sum(|component| &component.in_service)).max(0.0)
+}
+
+fn count(series: &Series<u64>, second: usize) -> f64 {
+    series.get(second).copied().flatten().unwrap_or_default() as f64
+}

@@ -13,8 +13,8 @@
 //!    that refuses because its requests wait elsewhere is a victim, and not named.
 //!
 //! The earliest second decides, since what saturates later often does so because of what saturated
-//! first: but only if the state lasted, for half of the seconds from then on. A pause of one second
-//! is no limit. Of several in one second it is the component in which most requests stand: those
+//! first: but only if the state lasted, for half of the seconds from then on and a quarter of all. A
+//! pause of one second is no limit. Of several in one second it is the component in which most requests stand: those
 //! above it in the call graph wait for it, and what waits for others does not count as standing
 //! there. A role comes after components, which say more.
 //!
@@ -39,6 +39,10 @@ const EXHAUSTED: f64 = 0.95;
 const THROTTLED: f64 = 0.10;
 /// The share of the seconds, from the first, in which a limit must have held.
 const LASTING: f64 = 0.5;
+/// The share of all seconds in which it must have held.
+const NOTABLE: f64 = 0.25;
+/// The share of all seconds that must have been watched to say where requests stand.
+const WATCHED: f64 = 0.5;
 
 /// How far the system fell short of what was asked of it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -238,7 +242,8 @@ fn lasting(seconds: usize, reached: impl Fn(usize) -> Option<f64>) -> Option<(us
     let lasts = |since: usize| {
         let from = &seen[since..];
         let times = from.iter().flatten().count();
-        seen[since].is_some() && LASTING * from.len() as f64 <= times as f64
+        let enough = (LASTING * from.len() as f64).max(NOTABLE * seconds as f64);
+        seen[since].is_some() && enough <= times as f64
     };
     let since = (0..seconds).find(|&since| lasts(since))?;
     Some((since, mean(seen[since..].iter().copied())?))
@@ -257,8 +262,8 @@ impl Standing<'_> {
         let all = || components.components.iter();
         let accounts = all().any(|(_, component)| !component.standing.is_empty());
         let stands = |component: &Component| match accounts {
-            true => mean(component.standing.iter().copied()).unwrap_or_default(),
-            false => mean_count(&component.unread_connections),
+            true => typical(component.standing.iter().copied()),
+            false => typical(component.unread_connections.iter().map(|n| n.map(|n| n as f64))),
         };
         let requests: BTreeMap<&str, f64> =
             all().map(|(name, component)| (name.as_str(), stands(component))).collect();
@@ -313,6 +318,13 @@ fn count(series: &Series<u64>, second: usize) -> Option<f64> {
 
 fn mean_count(series: &Series<u64>) -> f64 {
     mean(series.iter().map(|n| n.map(|n| n as f64))).unwrap_or_default()
+}
+
+/// The mean, or nothing where too little was watched: one second says little of a trial.
+fn typical(values: impl ExactSizeIterator<Item = Option<f64>> + Clone) -> f64 {
+    let watched = values.clone().flatten().count() as f64;
+    let enough = WATCHED * values.len() as f64 <= watched;
+    mean(values).filter(|_| enough).unwrap_or_default()
 }
 
 fn plain(x: f64) -> f64 {

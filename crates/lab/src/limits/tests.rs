@@ -166,7 +166,8 @@ fn the_earliest_second_decides_if_the_state_lasts() {
     };
     assert_eq!(named(busy(3, 10), busy(2, 10)), Some(("b".to_owned(), 2)));
     assert_eq!(named(busy(0, 1), busy(2, 10)), Some(("b".to_owned(), 2)), "a pause is no limit");
-    assert_eq!(named(busy(1, 4), busy(9, 10)), Some(("b".to_owned(), 9)));
+    assert_eq!(named(busy(1, 4), busy(9, 10)), None, "neither lasted");
+    assert_eq!(named(busy(1, 4), busy(7, 10)), Some(("b".to_owned(), 7)));
 }
 
 #[test]
@@ -244,4 +245,13 @@ fn without_accounts_the_sockets_tell() {
         "back (requests) since 0: back (12 of 13 connections with unread requests, 0.10 CPUs)"
     );
     assert_eq!(limited(&[("back", component("back", 0.1))], 50), "nothing");
+}
+
+/// A watch that was kept from its CPU until the end has seen one moment only.
+#[test]
+fn one_second_of_six_names_nobody() {
+    let mut geo = accounted("geo", 0.02, 0.0, 0.0);
+    geo.in_service = vec![None, None, None, None, Some(90.0)];
+    geo.in_others = vec![None, None, None, None, Some(0.0)];
+    assert_eq!(limited(&[("geo", geo)], 90), "nothing");
 }

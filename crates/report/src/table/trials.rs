@@ -11,7 +11,7 @@ use crate::run::{Run, Trial, cpu_by_service, services};
 use crate::text;
 
 /// More services than this stand together as one: the busiest are those that matter.
-const MOST_SERVICES: usize = 4;
+const MOST_SERVICES: usize = 2;
 
 pub(crate) fn table(run: &Run) -> Table {
     let mut services = services(run);

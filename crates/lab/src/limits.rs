@@ -6,8 +6,9 @@
 //! 1. its **CPU**: 95 % of what it may use was used, or its limit held it in 10 % of the second. A
 //!    limit is kept in periods: bursts meet it long before the mean reaches it;
 //! 2. its busiest **thread**: 95 % of one CPU. A service of one thread cannot use a second CPU;
-//! 3. its role's **CPU**: all components together used 95 % of the role's CPUs. That names the role,
-//!    and who took most of it;
+//! 3. its role's **CPU**: all components together used 95 % of the role's CPUs, or on average a thread
+//!    for each of these CPUs waited to run: somebody else then has what is missing. That names the
+//!    role, and who took most of it;
 //! 4. its **memory**: 95 % of its limit, or memory was refused;
 //! 5. its **bounds**: open files, or calls turned away while most of its requests stood in itself. One
 //!    that refuses because its requests wait elsewhere is a victim, and not named.
@@ -219,18 +220,24 @@ fn whole_role(role: &str, components: &Components) -> Option<Held> {
     let used = |second: usize| -> f64 {
         of_role.iter().filter_map(|(_, component)| at(&component.cpu, second)).sum()
     };
-    let reached = |second: usize| Some(used(second)).filter(|used| EXHAUSTED * cpus <= *used);
+    let waiting = |second: usize| -> f64 {
+        of_role.iter().filter_map(|(_, component)| at(&component.run_queue, second)).sum()
+    };
+    let reached = |second: usize| {
+        let used = used(second);
+        (EXHAUSTED * cpus <= used || cpus <= waiting(second)).then_some(used)
+    };
     let (since, all) = lasting(seconds, reached)?;
     let most = of_role
         .iter()
         .filter_map(|(name, component)| Some((name, mean(component.cpu.iter().copied())?)))
         .max_by(|a, b| a.1.total_cmp(&b.1))?;
-    let words = format!(
-        "CPU of role {role} ({all:.2} of {}), most by {} ({:.2})",
-        plain(cpus),
-        most.0,
-        most.1
-    );
+    let mut used = format!("{all:.2} of {}", plain(cpus));
+    if all < EXHAUSTED * cpus {
+        let waiting = mean((since..seconds).map(|second| Some(waiting(second))))?;
+        used += &format!(", {waiting:.1} threads waiting");
+    }
+    let words = format!("CPU of role {role} ({used}), most by {} ({:.2})", most.0, most.1);
     let name = format!("role {role}");
     Some(Held { name, resource: Resource::Cpu, since, share: all / cpus, words })
 }

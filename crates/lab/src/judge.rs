@@ -76,7 +76,9 @@ fn observed(observation: &Observation, resolved: &Resolved) -> Observed {
     let slo_met = (!resolved.spec.slo.is_empty())
         .then(|| resolved.spec.slo.iter().all(|slo| met(slo, load).passed));
     let saturated = rates.asked.is_some() && rates.completed < FOLLOWS * rates.offered;
-    let shortfall = match (saturated, rates.asked.is_none() || slo_met == Some(false)) {
+    // An error is an answer too, and completes: who answers with errors does not follow either.
+    let failing = (1.0 - FOLLOWS) * (counts.intended as f64) < failures(load) as f64;
+    let shortfall = match (saturated || failing, rates.asked.is_none() || slo_met == Some(false)) {
         (true, _) => Shortfall::Saturated,
         (false, true) => Shortfall::Slow,
         (false, false) => Shortfall::None,

@@ -155,6 +155,9 @@ fn what_fell_short_has_a_limit_and_what_followed_its_load_has_none() {
     let expected = Some("hotel, CPU 0.98 of 1".to_owned());
     assert_eq!(limit(load(9_000, 0, 6_000), ""), expected, "saturated");
     assert_eq!(limit(load(14_000, 1_000, 0), P99), expected, "slower than wanted");
+    let mut failing = load(15_000, 0, 0);
+    (failing.total.counts.ok, failing.total.counts.failed) = (9_000, 6_000);
+    assert_eq!(limit(failing, ""), expected, "answers with errors");
     let mut closed = load(15_000, 0, 0);
     closed.total.rates_per_s.asked = None;
     assert_eq!(limit(closed, ""), expected, "a closed loop is as fast as it can");

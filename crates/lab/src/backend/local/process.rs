@@ -72,7 +72,7 @@ impl Drop for Aside {
 }
 
 /// Lets others on this thread's CPUs go first: they shall not wait for those who only watch. Not by
-/// all means: at a niceness of 19 a busy generator kept the watch from its CPU for a whole trial.
+/// all means: at a niceness of 19, beside compilers, a watch saw the ends of a trial only.
 pub(crate) fn give_way() {
     // SAFETY: takes three numbers and changes this thread's own niceness, which is always allowed in
     // this direction; 0 is the calling thread.

@@ -8,7 +8,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use apps::hotel::process::Below;
+use apps::hotel::memcached::Servers;
+use apps::hotel::process::{Below, Cache, Kept};
+use apps::hotel::source::Source;
 use apps::hotel::{self, Data, Durability, Options, Role};
 use apps::rpc::Addresses;
 use clap::{Args, Parser, Subcommand};
@@ -41,6 +43,9 @@ enum Application {
     ///   benchwright-apps hotel store --listen 127.0.0.1:7000
     ///   benchwright-apps hotel geo   --listen 127.0.0.1:8083 --store 127.0.0.1:7000
     ///   …
+    /// or give every service, and the frontend, a PostgreSQL database in the place of a store:
+    ///   benchwright-apps hotel geo   --listen 127.0.0.1:8083 \
+    ///     --store postgres://hotel@127.0.0.1:5432/hotel
     #[command(subcommand, arg_required_else_help = true, verbatim_doc_comment)]
     Hotel(Hotel),
 }
@@ -68,9 +73,9 @@ enum Hotel {
     /// The hotels near a place.
     Geo(Stateless),
     /// What hotels cost.
-    Rate(Stateless),
+    Rate(Documents),
     /// What there is to say about hotels.
-    Profile(Stateless),
+    Profile(Documents),
     /// The best hotels by distance, rate or price.
     Recommendation(Stateless),
     /// Is this the user's password?
@@ -78,7 +83,7 @@ enum Hotel {
     /// Has a hotel rooms left, and take some.
     Reservation(Stateless),
     /// What guests say about hotels.
-    Review(Stateless),
+    Review(Documents),
     /// What there is to see and eat near a hotel.
     Attractions(Stateless),
     /// The state of one instance: a durable database with the seeded data.
@@ -104,12 +109,32 @@ struct StoreArguments {
 
 #[derive(Args)]
 struct Stateless {
-    /// Where the store is.
-    #[arg(long, value_name = "ADDRESSES")]
-    store: Addresses,
+    /// Where the store is: ADDRESSES of its process, or postgres://USER@HOST:PORT/DATABASE, where
+    /// whoever comes first creates and fills the tables (schema `hotel`).
+    #[arg(long, value_name = "ADDRESSES|URL")]
+    store: Source,
 
     #[command(flatten)]
     common: Common,
+}
+
+#[derive(Args)]
+struct Documents {
+    #[command(flatten)]
+    stateless: Stateless,
+
+    /// Asks these servers before the store, for example memcached://127.0.0.1:11211,127.0.0.1:11212
+    /// or memcached://127.0.0.1:11211/first (keys begin with `first`, so that instances can share
+    /// servers). Without it everything is loaded into memory at the start.
+    ///
+    /// Rates, profiles and reviews are cached, without expiry. Reservations and users are always
+    /// asked of the store: there is no counterpart of the original's memcached-reserve.
+    #[arg(long, value_name = "URL")]
+    cache: Option<Servers>,
+
+    /// The cache may take this long; then the store is asked, as after a miss.
+    #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = length)]
+    cache_timeout: Duration,
 }
 
 #[derive(Args)]
@@ -149,9 +174,9 @@ struct Frontend {
     #[arg(long, value_name = "ADDRESSES")]
     attractions: Option<Addresses>,
 
-    /// Where the store is, for /counts and /reset.
-    #[arg(long, value_name = "ADDRESSES")]
-    store: Addresses,
+    /// Where the store is, for /counts and /reset: ADDRESSES or postgres://USER@HOST:PORT/DATABASE.
+    #[arg(long, value_name = "ADDRESSES|URL")]
+    store: Source,
 
     #[command(flatten)]
     common: Common,
@@ -220,8 +245,12 @@ fn main() -> ExitCode {
 }
 
 fn read(hotel: Hotel) -> (Options, Role) {
-    let of =
-        |Stateless { store, common }, role: fn(Addresses) -> Role| (common.into(), role(store));
+    let of = |Stateless { store, common }, role: fn(Source) -> Role| (common.into(), role(store));
+    let documents = |arguments: Documents, role: fn(Kept) -> Role| {
+        let Documents { stateless: Stateless { store, common }, cache, cache_timeout } = arguments;
+        let cache = cache.map(|servers| Cache { servers, timeout: cache_timeout });
+        (common.into(), role(Kept { store, cache }))
+    };
     match hotel {
         Hotel::AllInOne(arguments) => {
             let (options, data) = arguments.split();
@@ -256,12 +285,12 @@ fn read(hotel: Hotel) -> (Options, Role) {
         }
         Hotel::Search(Search { geo, rate, common }) => (common.into(), Role::Search { geo, rate }),
         Hotel::Geo(arguments) => of(arguments, |store| Role::Geo { store }),
-        Hotel::Rate(arguments) => of(arguments, |store| Role::Rate { store }),
-        Hotel::Profile(arguments) => of(arguments, |store| Role::Profile { store }),
+        Hotel::Rate(arguments) => documents(arguments, Role::Rate),
+        Hotel::Profile(arguments) => documents(arguments, Role::Profile),
         Hotel::Recommendation(arguments) => of(arguments, |store| Role::Recommendation { store }),
         Hotel::User(arguments) => of(arguments, |store| Role::User { store }),
         Hotel::Reservation(arguments) => of(arguments, |store| Role::Reservation { store }),
-        Hotel::Review(arguments) => of(arguments, |store| Role::Review { store }),
+        Hotel::Review(arguments) => documents(arguments, Role::Review),
         Hotel::Attractions(arguments) => of(arguments, |store| Role::Attractions { store }),
     }
 }

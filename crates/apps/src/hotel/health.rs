@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::postgres::Postgres;
 use super::store::Embedded;
 use crate::rpc::Peers;
 
@@ -10,21 +11,39 @@ use crate::rpc::Peers;
 pub struct Health {
     peers: Vec<Peers>,
     store: Option<Arc<Embedded>>,
+    database: Option<Arc<Postgres>>,
 }
 
 impl Health {
     pub fn of_peers(peers: Vec<Peers>) -> Self {
-        Health { peers, store: None }
+        Health { peers, ..Health::default() }
     }
 
     pub fn of_store(store: Arc<Embedded>) -> Self {
-        Health { peers: Vec::new(), store: Some(store) }
+        Health { store: Some(store), ..Health::default() }
+    }
+
+    pub fn of_database(database: Arc<Postgres>) -> Self {
+        Health { database: Some(database), ..Health::default() }
+    }
+
+    /// What both need.
+    pub fn and(mut self, other: Health) -> Self {
+        self.peers.extend(other.peers);
+        Health {
+            peers: self.peers,
+            store: self.store.or(other.store),
+            database: self.database.or(other.database),
+        }
     }
 
     /// What keeps it from serving, if anything does.
     pub fn ails(&self) -> Option<String> {
         if self.store.as_ref().is_some_and(|store| !store.is_writing()) {
             return Some("the store has stopped writing".to_owned());
+        }
+        if let Some(why) = self.database.as_ref().and_then(|database| database.ails()) {
+            return Some(why);
         }
         let lost = self.peers.iter().find(|peers| !peers.can_be_reached())?;
         Some(format!("no replica of {} can be reached", lost.service()))

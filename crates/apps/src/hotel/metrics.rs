@@ -67,6 +67,17 @@ pub enum Reserving {
 
 const RESERVINGS: [&str; 4] = ["made", "full", "login_failed", "error"];
 
+/// What came of asking the cache for a document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lookup {
+    Hit,
+    Miss,
+    /// The cache could not be asked, or not in time: a miss as well.
+    Error,
+}
+
+const LOOKUPS: [&str; 3] = ["hit", "miss", "error"];
+
 /// All codes which the frontend answers.
 const CODES: [u16; 6] = [200, 400, 404, 405, 500, 503];
 
@@ -120,6 +131,7 @@ pub struct Metrics {
     searches: [Counter; HOTELS_FOUND],
     logins: [Counter; 2],
     reservations: [Counter; RESERVINGS.len()],
+    lookups: [Counter; LOOKUPS.len()],
     refused_connections: Counter,
 }
 
@@ -157,6 +169,11 @@ impl Metrics {
         self.reservations[outcome as usize].add(1);
     }
 
+    /// Counts documents that the cache was asked for.
+    pub fn looked_up(&self, outcome: Lookup, documents: usize) {
+        self.lookups[outcome as usize].add(documents as u64);
+    }
+
     pub fn refused_connection(&self) {
         self.refused_connections.add(1);
     }
@@ -172,6 +189,7 @@ impl Metrics {
         write_family(&mut out, "hotel_logins_total", "outcome", &["ok", "failed"], &self.logins);
         let reservations = &self.reservations;
         write_family(&mut out, "hotel_reservations_total", "outcome", &RESERVINGS, reservations);
+        write_family(&mut out, "hotel_cache_lookups_total", "outcome", &LOOKUPS, &self.lookups);
         write_family(&mut out, "hotel_service_calls_total", "service", &SERVICES, &self.calls);
         let refused = self.refused_connections.get();
         self.write_calls(&mut out);

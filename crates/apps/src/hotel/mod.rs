@@ -28,10 +28,13 @@ pub mod user;
 
 pub mod api;
 pub mod documents;
+pub mod memcached;
 pub mod stay;
 
 pub mod data;
 pub mod folder;
+pub mod postgres;
+pub mod source;
 pub mod store;
 
 pub mod health;

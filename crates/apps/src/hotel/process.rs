@@ -1,6 +1,5 @@
 //! A process of the application: what it connects to, what it serves, and how it ends.
 
-use std::collections::HashMap;
 use std::future::pending;
 use std::io::Write;
 use std::net::SocketAddr;
@@ -11,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use tokio::runtime::Builder;
-use tonic::{Request, Response, Status};
+use tonic::{Request, Status};
 
 use super::api::attractions::attractions_server::AttractionsServer;
 use super::api::geo::geo_server::GeoServer;
@@ -19,27 +18,29 @@ use super::api::profile::profile_server::ProfileServer;
 use super::api::rate::rate_server::RateServer;
 use super::api::recommendation::recommendation_server::RecommendationServer;
 use super::api::reservation::reservation_server::ReservationServer;
-use super::api::review::ReviewReply;
 use super::api::review::review_server::ReviewServer;
 use super::api::search::search_server::SearchServer;
+use super::api::store::Nothing;
 use super::api::store::store_server::StoreServer;
-use super::api::store::{Hotels, Nothing, ReviewsReply};
 use super::api::user::user_server::UserServer;
 use super::api::{self, Remote};
 use super::attractions::Attractions;
-use super::documents::Documents;
+use super::documents::{Cached, Document, Documents};
 use super::folder::Folder;
 use super::frontend::Frontend;
 use super::geo::Geo;
 use super::health::Health;
+use super::memcached::{Memcached, Servers};
 use super::metrics::{Metrics, Service};
 use super::page::Page;
+use super::postgres::{Postgres, Use};
 use super::profile::Profile;
 use super::rate::Rate;
 use super::recommendation::Recommendation;
 use super::reservation::Reservation;
 use super::review::Review;
 use super::search::Search;
+use super::source::Source;
 use super::store::{Durability, Embedded};
 use super::user::User;
 use crate::account::{self, Account};
@@ -77,14 +78,14 @@ pub struct Data {
 pub enum Role {
     AllInOne(Data),
     Store(Data),
-    Geo { store: Addresses },
-    Rate { store: Addresses },
-    Profile { store: Addresses },
-    Recommendation { store: Addresses },
-    User { store: Addresses },
-    Reservation { store: Addresses },
-    Review { store: Addresses },
-    Attractions { store: Addresses },
+    Geo { store: Source },
+    Rate(Kept),
+    Profile(Kept),
+    Recommendation { store: Source },
+    User { store: Source },
+    Reservation { store: Source },
+    Review(Kept),
+    Attractions { store: Source },
     Search { geo: Addresses, rate: Addresses },
     Frontend(Below),
 }
@@ -99,7 +100,22 @@ pub struct Below {
     pub reservation: Addresses,
     pub review: Option<Addresses>,
     pub attractions: Option<Addresses>,
-    pub store: Addresses,
+    pub store: Source,
+}
+
+/// Where documents that never change are.
+#[derive(Clone, Debug)]
+pub struct Kept {
+    pub store: Source,
+    /// All of them in memory if nowhere.
+    pub cache: Option<Cache>,
+}
+
+/// A cache, and how long it may be waited for.
+#[derive(Clone, Debug)]
+pub struct Cache {
+    pub servers: Servers,
+    pub timeout: Duration,
 }
 
 /// What answers HTTP/1.1 in a process.
@@ -191,43 +207,43 @@ impl Process {
                 self.page(Service::Search, SearchServer::new(search), health)
             }
             Role::Geo { store } => {
-                let (store, health) = self.store(&store).await?;
+                let (store, health) = self.store(&store, Use::Reads).await?;
                 let geo = geo(&*store, metrics()).await?;
                 self.page(Service::Geo, GeoServer::new(geo), health)
             }
-            Role::Rate { store } => {
-                let (store, health) = self.store(&store).await?;
-                let rate = rate(&*store, metrics()).await?;
+            Role::Rate(kept) => {
+                let (documents, health) = self.documents(&kept).await?;
+                let rate = Rate::new(documents, metrics());
                 self.page(Service::Rate, RateServer::new(rate), health)
             }
-            Role::Profile { store } => {
-                let (store, health) = self.store(&store).await?;
-                let profile = profile(&*store, metrics()).await?;
+            Role::Profile(kept) => {
+                let (documents, health) = self.documents(&kept).await?;
+                let profile = Profile::new(documents, metrics());
                 self.page(Service::Profile, ProfileServer::new(profile), health)
             }
             Role::Recommendation { store } => {
-                let (store, health) = self.store(&store).await?;
+                let (store, health) = self.store(&store, Use::Reads).await?;
                 let recommendation = recommendation(&*store, metrics()).await?;
                 let server = RecommendationServer::new(recommendation);
                 self.page(Service::Recommendation, server, health)
             }
             Role::User { store } => {
-                let (store, health) = self.store(&store).await?;
+                let (store, health) = self.store(&store, Use::Reads).await?;
                 let user = User::new(store, metrics());
                 self.page(Service::User, UserServer::new(user), health)
             }
             Role::Reservation { store } => {
-                let (store, health) = self.store(&store).await?;
+                let (store, health) = self.store(&store, Use::Books).await?;
                 let reservation = Reservation::new(store, metrics());
                 self.page(Service::Reservation, ReservationServer::new(reservation), health)
             }
-            Role::Review { store } => {
-                let (store, health) = self.store(&store).await?;
-                let review = review(&*store, metrics()).await?;
+            Role::Review(kept) => {
+                let (documents, health) = self.documents(&kept).await?;
+                let review = Review::new(documents, metrics());
                 self.page(Service::Review, ReviewServer::new(review), health)
             }
             Role::Attractions { store } => {
-                let (store, health) = self.store(&store).await?;
+                let (store, health) = self.store(&store, Use::Reads).await?;
                 let attractions = attractions(&*store, metrics()).await?;
                 self.page(Service::Attractions, AttractionsServer::new(attractions), health)
             }
@@ -240,8 +256,8 @@ impl Process {
         let recommendation = self.peers("recommendation", &below.recommendation).await?;
         let user = self.peers("user", &below.user).await?;
         let reservation = self.peers("reservation", &below.reservation).await?;
-        let store = self.peers("store", &below.store).await?;
-        let mut peers = vec![search, profile, recommendation, user, reservation, store];
+        let (store, of_store) = self.store(&below.store, Use::Reads).await?;
+        let mut peers = vec![search, profile, recommendation, user, reservation];
         let mut of_later_years = async |name, addresses: &Option<Addresses>| {
             let Some(addresses) = addresses else { return anyhow::Ok(None) };
             let found = self.peers(name, addresses).await?;
@@ -250,8 +266,8 @@ impl Process {
         };
         let review = of_later_years("review", &below.review).await?;
         let attractions = of_later_years("attractions", &below.attractions).await?;
-        let [search, profile, recommendation, user, reservation, store] =
-            [0, 1, 2, 3, 4, 5].map(|place: usize| remote(peers[place].clone()));
+        let [search, profile, recommendation, user, reservation] =
+            [0, 1, 2, 3, 4].map(|place: usize| remote(peers[place].clone()));
         Ok(Frontend {
             search,
             profile,
@@ -261,7 +277,7 @@ impl Process {
             review: review.map(|peers| remote(peers) as _),
             attractions: attractions.map(|peers| remote(peers) as _),
             store,
-            health: Health::of_peers(peers),
+            health: Health::of_peers(peers).and(of_store),
             metrics: Arc::clone(&self.metrics),
         })
     }
@@ -271,9 +287,35 @@ impl Process {
         Peers::connect(service, addresses, self.options.deadline, account).await
     }
 
-    async fn store(&self, addresses: &Addresses) -> anyhow::Result<(Arc<dyn api::Store>, Health)> {
-        let peers = self.peers("store", addresses).await?;
-        Ok((remote(peers.clone()), Health::of_peers(vec![peers])))
+    async fn store(
+        &self,
+        source: &Source,
+        purpose: Use,
+    ) -> anyhow::Result<(Arc<dyn api::Store>, Health)> {
+        match source {
+            Source::Process(addresses) => {
+                let peers = self.peers("store", addresses).await?;
+                Ok((remote(peers.clone()), Health::of_peers(vec![peers])))
+            }
+            Source::Postgres(database) => {
+                let (deadline, account) = (self.options.deadline, Arc::clone(&self.account));
+                let found = Postgres::connect(database, purpose, deadline, account).await?;
+                let found = Arc::new(found);
+                Ok((Arc::clone(&found) as _, Health::of_database(found)))
+            }
+        }
+    }
+
+    async fn documents<T: Document>(&self, kept: &Kept) -> anyhow::Result<(Documents<T>, Health)> {
+        let (store, health) = self.store(&kept.store, Use::Reads).await?;
+        let documents = match &kept.cache {
+            None => loaded(Documents::in_memory(&*store).await)?,
+            Some(Cache { servers, timeout }) => {
+                let cache = Memcached::new(servers, *timeout, Arc::clone(&self.account));
+                Documents::Cached(Cached { cache, store, metrics: Arc::clone(&self.metrics) })
+            }
+        };
+        Ok((documents, health))
     }
 
     fn page<S>(&self, service: Service, server: S, health: Health) -> Served
@@ -313,14 +355,17 @@ pub async fn all_in_one(
     let metrics = || Arc::clone(&metrics);
     let store: Arc<dyn api::Store> = store;
     let geo = Arc::new(geo(&*store, metrics()).await?);
-    let rate = Arc::new(rate(&*store, metrics()).await?);
+    let rates = loaded(Documents::in_memory(&*store).await)?;
+    let rate = Arc::new(Rate::new(rates, metrics()));
+    let profiles = loaded(Documents::in_memory(&*store).await)?;
+    let reviews = loaded(Documents::in_memory(&*store).await)?;
     Ok(Frontend {
         search: Arc::new(Search::new(geo, rate, metrics())),
-        profile: Arc::new(profile(&*store, metrics()).await?),
+        profile: Arc::new(Profile::new(profiles, metrics())),
         recommendation: Arc::new(recommendation(&*store, metrics()).await?),
         user: Arc::new(User::new(Arc::clone(&store), metrics())),
         reservation: Arc::new(Reservation::new(Arc::clone(&store), metrics())),
-        review: Some(Arc::new(review(&*store, metrics()).await?)),
+        review: Some(Arc::new(Review::new(reviews, metrics()))),
         attractions: Some(Arc::new(attractions(&*store, metrics()).await?)),
         store,
         health,
@@ -329,50 +374,25 @@ pub async fn all_in_one(
 }
 
 async fn geo(store: &dyn api::Store, metrics: Arc<Metrics>) -> anyhow::Result<Geo> {
-    let places = loaded(store.places(Request::new(Nothing {})).await)?.places;
+    let places = loaded(store.places(Request::new(Nothing {})).await)?.into_inner().places;
     Ok(Geo::new(places, metrics))
-}
-
-async fn rate(store: &dyn api::Store, metrics: Arc<Metrics>) -> anyhow::Result<Rate> {
-    let plans = loaded(store.rate_plans(Request::new(Hotels::default())).await)?.rate_plans;
-    let by_hotel = plans.into_iter().map(|plan| (plan.hotel_id.clone(), plan));
-    Ok(Rate::new(Documents::in_memory(by_hotel), metrics))
-}
-
-async fn profile(store: &dyn api::Store, metrics: Arc<Metrics>) -> anyhow::Result<Profile> {
-    let hotels = loaded(store.profiles(Request::new(Hotels::default())).await)?.hotels;
-    let by_hotel = hotels.into_iter().map(|hotel| (hotel.id.clone(), hotel));
-    Ok(Profile::new(Documents::in_memory(by_hotel), metrics))
 }
 
 async fn recommendation(
     store: &dyn api::Store,
     metrics: Arc<Metrics>,
 ) -> anyhow::Result<Recommendation> {
-    let candidates = loaded(store.candidates(Request::new(Nothing {})).await)?.candidates;
-    Ok(Recommendation::new(&candidates, metrics))
-}
-
-async fn review(store: &dyn api::Store, metrics: Arc<Metrics>) -> anyhow::Result<Review> {
-    let reviews = loaded(store.reviews(Request::new(Hotels::default())).await)?;
-    Ok(Review::new(Documents::in_memory(by_hotel(reviews)), metrics))
+    let known = loaded(store.candidates(Request::new(Nothing {})).await)?.into_inner();
+    Ok(Recommendation::new(&known.candidates, metrics))
 }
 
 async fn attractions(store: &dyn api::Store, metrics: Arc<Metrics>) -> anyhow::Result<Attractions> {
-    let known = loaded(store.attractions(Request::new(Nothing {})).await)?;
+    let known = loaded(store.attractions(Request::new(Nothing {})).await)?.into_inner();
     Ok(Attractions::new(known, metrics))
 }
 
-fn by_hotel(reviews: ReviewsReply) -> HashMap<String, ReviewReply> {
-    let mut by_hotel: HashMap<String, ReviewReply> = HashMap::new();
-    for review in reviews.reviews {
-        by_hotel.entry(review.hotel_id.clone()).or_default().reviews.push(review);
-    }
-    by_hotel
-}
-
-fn loaded<T>(answer: Result<Response<T>, Status>) -> anyhow::Result<T> {
-    answer.map(Response::into_inner).map_err(|status| {
+fn loaded<T>(answer: Result<T, Status>) -> anyhow::Result<T> {
+    answer.map_err(|status| {
         anyhow!("loading from the store: {:?}: {}", status.code(), status.message())
     })
 }

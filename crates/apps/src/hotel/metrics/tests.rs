@@ -19,6 +19,7 @@ fn what_was_counted_is_told() {
     metrics.searched(2);
     metrics.logged_in(false);
     metrics.reserved(Reserving::Full);
+    metrics.looked_up(Lookup::Hit, 3);
     let text = metrics.text();
     for line in [
         "hotel_requests_total{endpoint=\"/hotels\",code=\"200\"} 1",
@@ -34,6 +35,8 @@ fn what_was_counted_is_told() {
         "hotel_logins_total{outcome=\"ok\"} 0",
         "hotel_logins_total{outcome=\"failed\"} 1",
         "hotel_reservations_total{outcome=\"full\"} 1",
+        "hotel_cache_lookups_total{outcome=\"hit\"} 3",
+        "hotel_cache_lookups_total{outcome=\"error\"} 0",
     ] {
         assert!(text.lines().any(|told| told == line), "{line} is not in\n{text}");
     }

@@ -1,0 +1,497 @@
+//! The store in PostgreSQL: the same answers as the embedded one, from a database that several
+//! processes ask without a store process between.
+//!
+//! Each process keeps a few connections for good. Calls share them: a connection takes questions
+//! without waiting for the answers before. One that breaks is made anew, and meanwhile calls are
+//! answered with `Unavailable`. What needs a transaction of several statements (counts, reset,
+//! seeding) has a short-lived connection of its own, one at a time. A booking is one statement,
+//! which locks its hotel's row: nothing is ever locked while we wait for anything but PostgreSQL.
+
+use std::borrow::Cow;
+use std::error::Error as _;
+use std::future::Future;
+use std::str::FromStr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use anyhow::{Context, bail, ensure};
+use prost::Message;
+use tokio::sync::Semaphore;
+use tokio::time::{self, Instant};
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Client, Config, Error, NoTls, Row, Statement};
+use tonic::{Request, Response, Status, async_trait};
+
+use super::api;
+use super::api::store::{
+    AttractionsReply, Booking, Candidate, CandidatesReply, CountsReply, HasRoomsReply,
+    HasRoomsRequest, Hotels, Nothing, PasswordDigestReply, PasswordDigestRequest, Place,
+    PlacesReply, ProfilesReply, RatePlansReply, Reserved, ReviewsReply,
+};
+use super::stay::LONGEST_STAY;
+use crate::account::Account;
+
+mod seed;
+
+const LONGEST_CONNECT: Duration = Duration::from_secs(1);
+/// A connection that is silent for this long is asked by the kernel whether it lives.
+const KEEPALIVE: Duration = Duration::from_secs(10);
+/// A connection is tried again after this time, which doubles up to the longest.
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// How long a process waits at its start for the database.
+const LONGEST_START: Duration = Duration::from_secs(20);
+const BETWEEN_GLANCES: Duration = Duration::from_millis(2);
+
+/// Where a database is, as `postgres://USER@HOST:PORT/DATABASE` says.
+#[derive(Clone, Debug)]
+pub struct Database(Box<Config>);
+
+impl FromStr for Database {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> anyhow::Result<Self> {
+        let remedy = "write postgres://USER@HOST:PORT/DATABASE";
+        let mut config: Config = text.parse().with_context(|| remedy.to_owned())?;
+        ensure!(!config.get_hosts().is_empty(), "`{text}` names no host; {remedy}");
+        ensure!(config.get_user().is_some(), "`{text}` names no user; {remedy}");
+        ensure!(config.get_dbname().is_some(), "`{text}` names no database; {remedy}");
+        config.connect_timeout(LONGEST_CONNECT).keepalives_idle(KEEPALIVE);
+        config.application_name("benchwright hotel");
+        Ok(Database(Box::new(config)))
+    }
+}
+
+/// What a process asks a database for. One that books keeps more than one connection, since
+/// bookings of one connection wait for each other's commits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Use {
+    Reads,
+    Books,
+}
+
+impl Use {
+    fn connections(self) -> usize {
+        match self {
+            Use::Reads => 1,
+            Use::Books => 3,
+        }
+    }
+}
+
+/// The database of one instance.
+pub struct Postgres {
+    database: Database,
+    /// The first is for questions, the others are for bookings.
+    links: Vec<Arc<Link>>,
+    next: AtomicUsize,
+    /// One of these at a time.
+    administration: Semaphore,
+    deadline: Duration,
+    account: Arc<Account>,
+}
+
+impl Postgres {
+    /// Connects, and sees to it that the tables are there. Waits for a database that is starting.
+    pub async fn connect(
+        database: &Database,
+        purpose: Use,
+        deadline: Duration,
+        account: Arc<Account>,
+    ) -> anyhow::Result<Self> {
+        prepare(database).await.context("preparing the tables in PostgreSQL")?;
+        let link = |_| Link::keep(database.clone());
+        let store = Postgres {
+            database: database.clone(),
+            links: (0..purpose.connections()).map(link).collect(),
+            next: AtomicUsize::new(0),
+            administration: Semaphore::new(1),
+            deadline,
+            account,
+        };
+        let connected = async {
+            while !store.links.iter().all(|link| link.is_connected()) {
+                time::sleep(BETWEEN_GLANCES).await;
+            }
+        };
+        if time::timeout(LONGEST_START, connected).await.is_err() {
+            bail!("PostgreSQL cannot be reached: {}", store.lost().message());
+        }
+        Ok(store)
+    }
+
+    /// What keeps it from answering, if anything does.
+    pub fn ails(&self) -> Option<String> {
+        let lost = self.links.iter().any(|link| !link.is_connected());
+        lost.then(|| self.lost().message().to_owned())
+    }
+
+    fn lost(&self) -> Status {
+        let why = self.links.iter().find_map(|link| lock(&link.why).clone());
+        let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+        Status::unavailable(format!("PostgreSQL cannot be reached{why}"))
+    }
+
+    /// The connection for questions.
+    fn reader(&self) -> Result<Arc<Connected>, Status> {
+        self.links[0].connected().ok_or_else(|| self.lost())
+    }
+
+    /// The next of those for bookings that is there.
+    fn writer(&self) -> Result<Arc<Connected>, Status> {
+        let first = self.next.fetch_add(1, Ordering::Relaxed);
+        let for_bookings = self.links.get(1..).filter(|links| !links.is_empty());
+        let links = for_bookings.unwrap_or(&self.links);
+        let mut in_turn =
+            (0..links.len()).map(|further| &links[first.wrapping_add(further) % links.len()]);
+        in_turn.find_map(|link| link.connected()).ok_or_else(|| self.lost())
+    }
+
+    /// Counts as waiting for others, and ends with the deadline.
+    async fn within<T>(
+        &self,
+        asked: impl Future<Output = Result<T, Status>>,
+    ) -> Result<Response<T>, Status> {
+        let _asked = self.account.ask();
+        match time::timeout(self.deadline, asked).await {
+            Ok(answer) => answer.map(Response::new),
+            Err(_) => {
+                let deadline = self.deadline;
+                let text = format!("PostgreSQL took longer than {deadline:?}");
+                Err(Status::deadline_exceeded(text))
+            }
+        }
+    }
+
+    async fn rows(
+        &self,
+        question: fn(&Statements) -> &Statement,
+        about: &[&(dyn ToSql + Sync)],
+    ) -> Result<Vec<Row>, Status> {
+        let connected = self.reader()?;
+        let Connected { client, statements } = &*connected;
+        client.query(question(statements), about).await.map_err(unavailable)
+    }
+
+    /// Those of these hotels that have one, in the order asked; none named: all.
+    async fn documents<T: Message + Default>(
+        &self,
+        question: fn(&Statements) -> &Statement,
+        hotels: &[String],
+    ) -> Result<Vec<T>, Status> {
+        let hotels: Vec<_> = hotels.iter().map(|hotel| text(hotel)).collect();
+        let rows = self.rows(question, &[&hotels]).await?;
+        let decoded = rows.iter().map(|row| T::decode(row.get::<_, &[u8]>(0)));
+        let wrong = |error| Status::unavailable(format!("a document in PostgreSQL: {error}"));
+        decoded.collect::<Result<_, _>>().map_err(wrong)
+    }
+
+    /// A connection of its own for what needs several statements.
+    async fn administer<T>(
+        &self,
+        work: impl AsyncFnOnce(&mut Client) -> Result<T, Error>,
+    ) -> Result<Response<T>, Status> {
+        self.within(async {
+            let turn = self.administration.acquire().await;
+            let _turn = turn.map_err(|error| Status::internal(error.to_string()))?;
+            let mut client = open(&self.database).await.map_err(unavailable)?;
+            work(&mut client).await.map_err(unavailable)
+        })
+        .await
+    }
+}
+
+#[async_trait]
+impl api::Store for Postgres {
+    async fn places(&self, _: Request<Nothing>) -> Result<Response<PlacesReply>, Status> {
+        self.within(async {
+            let rows = self.rows(|all| &all.places, &[]).await?;
+            Ok(PlacesReply { places: rows.iter().map(place).collect() })
+        })
+        .await
+    }
+
+    /// In the order of the hotels' numbers.
+    async fn candidates(&self, _: Request<Nothing>) -> Result<Response<CandidatesReply>, Status> {
+        let candidate =
+            |row: &Row| Candidate { place: Some(place(row)), rate: row.get(3), price: row.get(4) };
+        self.within(async {
+            let rows = self.rows(|all| &all.candidates, &[]).await?;
+            Ok(CandidatesReply { candidates: rows.iter().map(candidate).collect() })
+        })
+        .await
+    }
+
+    async fn attractions(&self, _: Request<Nothing>) -> Result<Response<AttractionsReply>, Status> {
+        self.within(async {
+            let hotels = self.rows(|all| &all.places, &[]).await?;
+            let all = self.rows(|all| &all.attractions, &[]).await?;
+            let of = |kind: &str| {
+                let of_kind = all.iter().filter(|row| row.get::<_, &str>(3) == kind);
+                of_kind.map(place).collect()
+            };
+            Ok(AttractionsReply {
+                hotels: hotels.iter().map(place).collect(),
+                restaurants: of(seed::RESTAURANT),
+                museums: of(seed::MUSEUM),
+                cinemas: of(seed::CINEMA),
+            })
+        })
+        .await
+    }
+
+    async fn rate_plans(
+        &self,
+        request: Request<Hotels>,
+    ) -> Result<Response<RatePlansReply>, Status> {
+        let of = request.into_inner().hotel_ids;
+        let plans = async { self.documents(|all| &all.rates, &of).await };
+        self.within(async { Ok(RatePlansReply { rate_plans: plans.await? }) }).await
+    }
+
+    async fn profiles(&self, request: Request<Hotels>) -> Result<Response<ProfilesReply>, Status> {
+        let of = request.into_inner().hotel_ids;
+        let hotels = async { self.documents(|all| &all.profiles, &of).await };
+        self.within(async { Ok(ProfilesReply { hotels: hotels.await? }) }).await
+    }
+
+    async fn reviews(&self, request: Request<Hotels>) -> Result<Response<ReviewsReply>, Status> {
+        let of = request.into_inner().hotel_ids;
+        let reviews = async { self.documents(|all| &all.reviews, &of).await };
+        self.within(async { Ok(ReviewsReply { reviews: reviews.await? }) }).await
+    }
+
+    async fn password_digest(
+        &self,
+        request: Request<PasswordDigestRequest>,
+    ) -> Result<Response<PasswordDigestReply>, Status> {
+        let name = request.into_inner().username;
+        self.within(async {
+            let rows = self.rows(|all| &all.digest, &[&text(&name)]).await?;
+            Ok(PasswordDigestReply { digest: rows.first().map(|row| row.get(0)) })
+        })
+        .await
+    }
+
+    /// Those of the hotels that have the rooms in every night.
+    async fn has_rooms(
+        &self,
+        request: Request<HasRoomsRequest>,
+    ) -> Result<Response<HasRoomsReply>, Status> {
+        let HasRoomsRequest { hotel_ids, begin, end, rooms } = request.into_inner();
+        self.within(async {
+            let asked: Vec<_> = hotel_ids.iter().map(|hotel| text(hotel)).collect();
+            let about: [&(dyn ToSql + Sync); 4] = [&asked, &begin, &end, &i64::from(rooms)];
+            let rows = self.rows(|all| &all.has_rooms, &about).await?;
+            Ok(HasRoomsReply { hotel_ids: rows.iter().map(|row| row.get(0)).collect() })
+        })
+        .await
+    }
+
+    async fn reserve(&self, request: Request<Booking>) -> Result<Response<Reserved>, Status> {
+        let Booking { hotel_id, customer_name, begin, end, rooms } = request.into_inner();
+        if (LONGEST_STAY as i64) < i64::from(end) - i64::from(begin) {
+            return Err(Status::invalid_argument("a stay is at most 366 nights"));
+        }
+        self.within(async {
+            let connected = self.writer()?;
+            let Connected { client, statements } = &*connected;
+            let (hotel, customer) = (text(&hotel_id), text(&customer_name));
+            let about: [&(dyn ToSql + Sync); 5] =
+                [&hotel, &customer, &begin, &end, &i64::from(rooms)];
+            let decided = client.query_one(&statements.reserve, &about).await;
+            let made: Option<bool> = decided.map_err(unavailable)?.get(0);
+            let unknown = || Status::not_found(format!("there is no hotel {hotel_id:?}"));
+            Ok(Reserved { made: made.ok_or_else(unknown)? })
+        })
+        .await
+    }
+
+    /// Counts and digests everything, as of one moment.
+    async fn counts(&self, _: Request<Nothing>) -> Result<Response<CountsReply>, Status> {
+        self.administer(seed::count).await
+    }
+
+    /// Returns to the seeded data in one transaction.
+    async fn reset(&self, _: Request<Nothing>) -> Result<Response<CountsReply>, Status> {
+        self.administer(seed::reset).await
+    }
+}
+
+/// Columns are the name, the latitude and the longitude.
+fn place(row: &Row) -> Place {
+    Place { id: row.get(0), lat: row.get(1), lon: row.get(2) }
+}
+
+/// PostgreSQL's text has no NUL; no name of ours has either, so any other name will do.
+fn text(text: &str) -> Cow<'_, str> {
+    match text.contains('\0') {
+        true => text.replace('\0', "\u{fffd}").into(),
+        false => text.into(),
+    }
+}
+
+/// Whatever the database reports, its caller cannot mend it.
+fn unavailable(error: Error) -> Status {
+    Status::unavailable(told(&error))
+}
+
+fn told(error: &Error) -> String {
+    match error.source() {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    }
+}
+
+/// A connection that lives as long as its client.
+async fn open(Database(config): &Database) -> Result<Client, Error> {
+    let (client, connection) = config.connect(NoTls).await?;
+    // How it ends is told to whoever asked.
+    tokio::spawn(async { drop(connection.await) });
+    Ok(client)
+}
+
+/// Creates and fills the tables if there are none; waits while the database cannot be asked.
+async fn prepare(database: &Database) -> Result<(), Error> {
+    let until = Instant::now() + LONGEST_START;
+    let mut pause = FIRST_PAUSE;
+    loop {
+        let prepared = async { seed::prepare(&mut open(database).await?).await }.await;
+        match prepared {
+            Err(error) if may_pass(&error) && Instant::now() < until => {}
+            ended => return ended,
+        }
+        time::sleep(pause).await;
+        pause = (2 * pause).min(LONGEST_PAUSE);
+    }
+}
+
+/// Whether waiting may help: it cannot be reached, is starting or ending, or lacks resources.
+fn may_pass(error: &Error) -> bool {
+    error.code().is_none_or(|code| ["53", "57"].contains(&&code.code()[..2]))
+}
+
+/// A connection that is made anew whenever it breaks.
+struct Link {
+    connected: Mutex<Option<Arc<Connected>>>,
+    /// What the last attempt failed of.
+    why: Mutex<Option<String>>,
+}
+
+struct Connected {
+    client: Client,
+    statements: Statements,
+}
+
+impl Link {
+    /// Stays connected until nobody holds it any more.
+    fn keep(database: Database) -> Arc<Link> {
+        let link = Arc::new(Link { connected: Mutex::default(), why: Mutex::default() });
+        tokio::spawn(stay_connected(Arc::downgrade(&link), database));
+        link
+    }
+
+    fn connected(&self) -> Option<Arc<Connected>> {
+        lock(&self.connected).clone()
+    }
+
+    fn is_connected(&self) -> bool {
+        lock(&self.connected).is_some()
+    }
+}
+
+async fn stay_connected(link: Weak<Link>, database: Database) {
+    let mut pause = FIRST_PAUSE;
+    loop {
+        let ended = be_connected(&link, &database).await;
+        let Some(link) = link.upgrade() else { return };
+        *lock(&link.connected) = None;
+        match ended {
+            Ok(()) => pause = FIRST_PAUSE,
+            Err(error) => *lock(&link.why) = Some(told(&error)),
+        }
+        drop(link);
+        time::sleep(pause).await;
+        pause = (2 * pause).min(LONGEST_PAUSE);
+    }
+}
+
+/// One connection's life; an error if there was none.
+async fn be_connected(link: &Weak<Link>, Database(config): &Database) -> Result<(), Error> {
+    let (client, connection) = config.connect(NoTls).await?;
+    let mut connection = tokio::spawn(connection);
+    let statements = Statements::prepare(&client).await?;
+    let Some(kept) = link.upgrade() else { return Ok(()) };
+    *lock(&kept.connected) = Some(Arc::new(Connected { client, statements }));
+    *lock(&kept.why) = None;
+    drop(kept);
+    // It ends when it breaks, or when the last client has gone.
+    let _ = (&mut connection).await;
+    Ok(())
+}
+
+/// What is asked again and again, prepared once for each connection.
+struct Statements {
+    places: Statement,
+    candidates: Statement,
+    attractions: Statement,
+    rates: Statement,
+    profiles: Statement,
+    reviews: Statement,
+    digest: Statement,
+    has_rooms: Statement,
+    reserve: Statement,
+}
+
+impl Statements {
+    async fn prepare(client: &Client) -> Result<Self, Error> {
+        let documents = |table: &str| {
+            format!(
+                "(SELECT document FROM hotel.{table} WHERE cardinality($1::text[]) = 0
+                  ORDER BY hotel)
+                 UNION ALL
+                 (SELECT document FROM unnest($1) WITH ORDINALITY AS asked (hotel, place)
+                  JOIN hotel.{table} USING (hotel) ORDER BY place)"
+            )
+        };
+        let prepare = async |text: &str| client.prepare(text).await;
+        Ok(Statements {
+            places: prepare("SELECT hotel, lat, lon FROM hotel.places ORDER BY hotel").await?,
+            candidates: prepare(
+                "SELECT hotel, lat, lon, rate, price FROM hotel.recommendations
+                 ORDER BY length(hotel), hotel",
+            )
+            .await?,
+            attractions: prepare(
+                "SELECT name, lat, lon, kind FROM hotel.attractions ORDER BY kind, name",
+            )
+            .await?,
+            rates: prepare(&documents("rates")).await?,
+            profiles: prepare(&documents("profiles")).await?,
+            reviews: prepare(
+                "SELECT document FROM hotel.reviews
+                 WHERE cardinality($1::text[]) = 0 OR hotel = ANY ($1) ORDER BY review",
+            )
+            .await?,
+            digest: prepare("SELECT digest FROM hotel.users WHERE name = $1").await?,
+            // Looks only at nights of which rooms are taken, however long the stay.
+            has_rooms: prepare(
+                "SELECT hotel FROM unnest($1::text[]) WITH ORDINALITY AS asked (hotel, place)
+                 JOIN hotel.capacities AS room USING (hotel)
+                 WHERE $3::int <= $2::int OR $4::bigint <= room.rooms AND NOT EXISTS (
+                     SELECT FROM hotel.nights AS held
+                     WHERE held.hotel = room.hotel AND held.night >= $2 AND held.night < $3
+                         AND room.rooms < held.taken + $4)
+                 ORDER BY place",
+            )
+            .await?,
+            reserve: prepare("SELECT hotel.reserve($1, $2, $3, $4, $5)").await?,
+        })
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

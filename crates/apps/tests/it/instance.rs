@@ -23,7 +23,17 @@ impl Instance {
 
     /// The same with a temporary directory which no other instance tidies.
     pub(crate) fn start_in(temporary: &Path, arguments: &[&str]) -> Self {
-        let mut command = command(arguments);
+        Self::spawn(temporary, command(arguments))
+    }
+
+    /// Starts one service of the hotel application.
+    pub(crate) fn service(name: &str, arguments: &[&str]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_benchwright-apps"));
+        command.args(["hotel", name]).args(arguments);
+        Self::spawn(&std::env::temp_dir(), command)
+    }
+
+    fn spawn(temporary: &Path, mut command: Command) -> Self {
         command.env("TMPDIR", temporary).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut line = String::new();

@@ -1,0 +1,168 @@
+//! Servers of the distribution, each started on a free port of loopback in a folder of its own and
+//! ended by its process id; and what a test does that lacks one.
+
+use std::fs;
+use std::io::Write;
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::chown;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use crate::instance::{now, sleep};
+
+/// Notes that a test did not run for want of something; see `xtask/src/skips.rs`.
+pub(crate) fn skip(test: &str, needs: &str) {
+    if let Some(file) = std::env::var_os("BENCHWRIGHT_SKIPPED") {
+        let mut file = fs::OpenOptions::new().append(true).open(file).unwrap();
+        writeln!(file, "skipped: {test}: needs {needs}").unwrap();
+    }
+}
+
+/// A free port. Another process may take it before its server does, but hardly ever will.
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+fn wait_until_it_listens(port: u16) {
+    let began = now();
+    while TcpStream::connect(("127.0.0.1", port)).is_err() {
+        assert!(began.elapsed() < Duration::from_secs(20), "nobody listens on port {port}");
+        sleep(Duration::from_millis(5));
+    }
+}
+
+fn signal(child: &Child, name: &str) {
+    let id = child.id().to_string();
+    assert!(Command::new("kill").args([name, &id]).status().unwrap().success());
+}
+
+/// A program that ends with the thread that started it, and runs as `user` if we are root: some
+/// refuse to be.
+fn humble(program: &Path, user: &str) -> Command {
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "INT"]);
+    if is_root() {
+        command.args(["--reuid", user, "--regid", user, "--clear-groups"]);
+    }
+    command.arg("--").arg(program).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+}
+
+fn is_root() -> bool {
+    use std::os::unix::fs::MetadataExt;
+    fs::metadata("/proc/self").unwrap().uid() == 0
+}
+
+/// A memcached of the distribution.
+pub(crate) struct Memcached {
+    child: Child,
+    port: u16,
+}
+
+impl Memcached {
+    /// Where there is none the test says that it was skipped.
+    pub(crate) fn start(test: &str) -> Option<Memcached> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let found = std::env::split_paths(&path).map(|folder| folder.join("memcached"));
+        let Some(program) = found.into_iter().find(|program| program.is_file()) else {
+            skip(test, "memcached");
+            return None;
+        };
+        let port = free_port();
+        let mut command = Command::new("setpriv");
+        command.args(["--pdeathsig", "TERM", "--"]).arg(program);
+        command.args(["-l", "127.0.0.1", "-p", &port.to_string(), "-U", "0", "-m", "16"]);
+        command.args(["-t", "1", "-u", "nobody"]);
+        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        wait_until_it_listens(port);
+        Some(Memcached { child, port })
+    }
+
+    pub(crate) fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    /// Alive, but without a word.
+    pub(crate) fn freeze(&self) {
+        signal(&self.child, "-STOP");
+    }
+
+    pub(crate) fn thaw(&self) {
+        signal(&self.child, "-CONT");
+    }
+}
+
+impl Drop for Memcached {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A PostgreSQL of the distribution with an empty database.
+pub(crate) struct Postgres {
+    server: Option<Child>,
+    port: u16,
+    folder: TempDir,
+    programs: PathBuf,
+}
+
+const USER: &str = "postgres";
+
+impl Postgres {
+    /// Where there is none the test says that it was skipped.
+    pub(crate) fn start(test: &str) -> Option<Postgres> {
+        let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+        let mut programs = versions.map(|version| version.path().join("bin"));
+        let Some(programs) = programs.find(|programs| programs.join("postgres").is_file()) else {
+            skip(test, "postgresql");
+            return None;
+        };
+        let folder = tempfile::tempdir().unwrap();
+        if is_root() {
+            let number = |option| {
+                let output = Command::new("id").args([option, USER]).output().unwrap();
+                String::from_utf8(output.stdout).unwrap().trim().parse().unwrap()
+            };
+            chown(folder.path(), Some(number("-u")), Some(number("-g"))).unwrap();
+        }
+        let mut prepare = humble(&programs.join("initdb"), USER);
+        prepare.args(["--no-sync", "--auth=trust", "--username=hotel", "--no-locale"]);
+        prepare.args(["--encoding=UTF8", "--pgdata"]).arg(folder.path().join("data"));
+        assert!(prepare.current_dir(folder.path()).status().unwrap().success(), "initdb");
+        let mut postgres = Postgres { server: None, port: free_port(), folder, programs };
+        postgres.resume();
+        Some(postgres)
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("postgres://hotel@127.0.0.1:{}/postgres", self.port)
+    }
+
+    /// Starts it, or starts it again.
+    pub(crate) fn resume(&mut self) {
+        let folder = self.folder.path();
+        let mut command = humble(&self.programs.join("postgres"), USER);
+        command.arg("-D").arg(folder.join("data")).arg("-k").arg(folder);
+        command.args(["-h", "127.0.0.1", "-p", &self.port.to_string(), "-B", "16MB"]);
+        self.server = Some(command.current_dir(folder).spawn().unwrap());
+        wait_until_it_listens(self.port);
+    }
+
+    /// Ends it as an administrator would who does not wait for its clients.
+    pub(crate) fn stop(&mut self) {
+        if let Some(mut server) = self.server.take() {
+            signal(&server, "-INT");
+            server.wait().unwrap();
+        }
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}

@@ -181,6 +181,13 @@ struct Process {
     account: Arc<Account>,
 }
 
+/// A server that takes no longer messages than any of ours. Each has this method of its own.
+macro_rules! bounded {
+    ($server:expr) => {
+        $server.max_decoding_message_size(LARGEST_MESSAGE)
+    };
+}
+
 impl Process {
     async fn assemble(&self, role: Role, folder: Option<&Folder>) -> anyhow::Result<Served> {
         let metrics = || Arc::clone(&self.metrics);
@@ -195,57 +202,63 @@ impl Process {
             Role::Store(data) => {
                 let store = open(folder, data)?;
                 let health = Health::of_store(Arc::clone(&store));
-                let server = StoreServer::from_arc(store);
-                let server = server.max_decoding_message_size(LARGEST_MESSAGE);
-                self.page(Service::Store, server, health)
+                self.page(Service::Store, bounded!(StoreServer::from_arc(store)), health)
             }
             Role::Search { geo, rate } => {
                 let (geo, rate) =
                     (self.peers("geo", &geo).await?, self.peers("rate", &rate).await?);
                 let health = Health::of_peers(vec![geo.clone(), rate.clone()]);
                 let search = Search::new(remote(geo), remote(rate), metrics());
-                self.page(Service::Search, SearchServer::new(search), health)
+                self.page(Service::Search, bounded!(SearchServer::new(search)), health)
             }
             Role::Geo { store } => {
                 let (store, health) = self.store(&store, Use::Reads).await?;
                 let geo = geo(&*store, metrics()).await?;
-                self.page(Service::Geo, GeoServer::new(geo), health)
+                self.page(Service::Geo, bounded!(GeoServer::new(geo)), health)
             }
             Role::Rate(kept) => {
                 let (documents, health) = self.documents(&kept).await?;
                 let rate = Rate::new(documents, metrics());
-                self.page(Service::Rate, RateServer::new(rate), health)
+                self.page(Service::Rate, bounded!(RateServer::new(rate)), health)
             }
             Role::Profile(kept) => {
                 let (documents, health) = self.documents(&kept).await?;
                 let profile = Profile::new(documents, metrics());
-                self.page(Service::Profile, ProfileServer::new(profile), health)
+                self.page(Service::Profile, bounded!(ProfileServer::new(profile)), health)
             }
             Role::Recommendation { store } => {
                 let (store, health) = self.store(&store, Use::Reads).await?;
                 let recommendation = recommendation(&*store, metrics()).await?;
-                let server = RecommendationServer::new(recommendation);
+                let server = bounded!(RecommendationServer::new(recommendation));
                 self.page(Service::Recommendation, server, health)
             }
             Role::User { store } => {
                 let (store, health) = self.store(&store, Use::Reads).await?;
                 let user = User::new(store, metrics());
-                self.page(Service::User, UserServer::new(user), health)
+                self.page(Service::User, bounded!(UserServer::new(user)), health)
             }
             Role::Reservation { store } => {
                 let (store, health) = self.store(&store, Use::Books).await?;
                 let reservation = Reservation::new(store, metrics());
-                self.page(Service::Reservation, ReservationServer::new(reservation), health)
+                self.page(
+                    Service::Reservation,
+                    bounded!(ReservationServer::new(reservation)),
+                    health,
+                )
             }
             Role::Review(kept) => {
                 let (documents, health) = self.documents(&kept).await?;
                 let review = Review::new(documents, metrics());
-                self.page(Service::Review, ReviewServer::new(review), health)
+                self.page(Service::Review, bounded!(ReviewServer::new(review)), health)
             }
             Role::Attractions { store } => {
                 let (store, health) = self.store(&store, Use::Reads).await?;
                 let attractions = attractions(&*store, metrics()).await?;
-                self.page(Service::Attractions, AttractionsServer::new(attractions), health)
+                self.page(
+                    Service::Attractions,
+                    bounded!(AttractionsServer::new(attractions)),
+                    health,
+                )
             }
         })
     }

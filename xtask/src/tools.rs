@@ -1,11 +1,15 @@
-//! What the tests need from the distribution, installed where that is possible.
+//! What the tests need from the distribution and from PyPI, installed where that is possible.
 //!
-//! Only what is missing is installed, and only as root; nobody else is asked for a password.
+//! Only what is missing is installed: packages of the distribution only as root (nobody else is
+//! asked for a password), those of Python into the target folder.
 
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 use crate::repository;
+
+mod python;
 
 #[cfg(test)]
 mod tests;
@@ -20,12 +24,17 @@ enum Proof {
     /// A program in one of the folders of `PATH`.
     Program(&'static str),
     File(&'static str),
+    /// A path in one of the folders in a folder, one of which there is for each version.
+    Versioned(&'static str, &'static str),
 }
 
-const PACKAGES: [Package; 3] = [
+const PACKAGES: [Package; 6] = [
     Package { name: "wrk", proof: Proof::Program("wrk") },
     Package { name: "lua-socket", proof: Proof::File("/usr/share/lua/5.1/socket.lua") },
     Package { name: "chromium", proof: Proof::Program("chromium") },
+    Package { name: "memcached", proof: Proof::Program("memcached") },
+    Package { name: "postgresql", proof: Proof::Versioned("/usr/lib/postgresql", "bin/postgres") },
+    Package { name: "python3-venv", proof: Proof::Versioned("/usr/lib", "ensurepip/__init__.py") },
 ];
 
 /// Installs what is missing. In continuous integration it must then be there; elsewhere the tests
@@ -36,13 +45,16 @@ pub(crate) fn install() -> bool {
         println!("installing {}", wanted.join(", "));
         apt_get(&wanted);
     }
+    if !python::is_there() {
+        python::install();
+    }
     let missing = missing();
     if missing.is_empty() {
         println!("all present: {}", PACKAGES.map(|package| package.name).join(", "));
     } else {
         println!("missing: {0}; install with: apt-get install {0}", missing.join(" "));
     }
-    missing.is_empty() || !repository::in_ci()
+    (missing.is_empty() && python::is_there()) || !repository::in_ci()
 }
 
 fn missing() -> Vec<&'static str> {
@@ -70,6 +82,10 @@ impl Proof {
     fn holds(&self) -> bool {
         match self {
             Proof::File(path) => Path::new(path).exists(),
+            Proof::Versioned(parent, path) => {
+                let versions = fs::read_dir(parent).into_iter().flatten().flatten();
+                versions.map(|version| version.path().join(path)).any(|path| path.exists())
+            }
             Proof::Program(name) => std::env::var_os("PATH").is_some_and(|path| {
                 std::env::split_paths(&path).any(|folder| folder.join(name).is_file())
             }),

@@ -11,3 +11,10 @@ fn a_file_is_there_if_it_exists() {
     assert!(Proof::File("/proc/self/status").holds());
     assert!(!Proof::File("/proc/self/no-such-file").holds());
 }
+
+#[test]
+fn a_file_of_any_version_will_do() {
+    assert!(Proof::Versioned("/proc", "status").holds());
+    assert!(!Proof::Versioned("/proc", "no-such-file").holds());
+    assert!(!Proof::Versioned("/no-such-folder", "status").holds());
+}

@@ -7,32 +7,29 @@ use crate::instance::Instance;
 
 /// What the state is kept in.
 #[derive(Default)]
-pub(crate) struct Kept<'given> {
+pub(crate) struct Kept {
     /// A process of our own if none.
     pub(crate) store: Option<String>,
     /// Documents are in memory if none.
     pub(crate) cache: Option<String>,
-    /// Told to all services.
-    pub(crate) options: &'given [&'given str],
 }
 
 /// All services of one instance. Fields go from top to bottom: the frontends first.
 pub(crate) struct Application {
     pub(crate) frontends: Vec<Instance>,
     pub(crate) services: BTreeMap<&'static str, Vec<Instance>>,
-    _store: Option<Instance>,
+    pub(crate) store: Option<Instance>,
 }
 
 impl Application {
-    pub(crate) fn start(kept: &Kept<'_>, replicas: usize) -> Self {
+    pub(crate) fn start(kept: &Kept, replicas: usize) -> Self {
         let own = kept.store.is_none().then(|| Instance::service("store", &[]));
         let of_own = own.as_ref().map(|own| own.address.to_string());
         let store = kept.store.clone().or(of_own).expect("there is one or the other");
         let mut application =
-            Application { frontends: Vec::new(), services: BTreeMap::new(), _store: own };
+            Application { frontends: Vec::new(), services: BTreeMap::new(), store: own };
         let mut start = |name: &'static str, arguments: &[String]| {
             let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-            let arguments = [&arguments[..], kept.options].concat();
             let started: Vec<_> =
                 (0..replicas).map(|_| Instance::service(name, &arguments)).collect();
             let addresses: Vec<_> = started.iter().map(|one| one.address.to_string()).collect();

@@ -1,5 +1,6 @@
 //! The built binary, asked over loopback as its users ask it.
 
+mod foreign;
 mod hotel;
 mod stores;
 

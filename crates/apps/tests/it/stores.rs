@@ -40,7 +40,7 @@ fn the_checks_hold_with_postgresql_and_memcached() {
     };
     let cache = Some(format!("memcached://{}/first", cache.address())).zip(Some(cache));
     let (cache, _memcached) = cache.unzip();
-    let hotel = Application::start(&Kept { store: Some(store.url()), cache, ..Kept::default() }, 2);
+    let hotel = Application::start(&Kept { store: Some(store.url()), cache }, 2);
     check(&hotel);
     check_cache(&hotel);
 }

@@ -312,6 +312,42 @@ fn a_restart_of_postgresql_loses_nothing_acknowledged_and_seeds_nothing() {
     assert_eq!(hotel.frontends[0].get("/counts"), counts);
 }
 
+#[test]
+fn postgresql_is_seeded_once_and_reset_among_bookings() {
+    const TEST: &str = "postgresql_is_seeded_once_and_reset_among_bookings";
+    let Some(database) = Postgres::start(TEST) else { return };
+    let url = database.url();
+    // All find the database empty; one of them fills it.
+    let first = || Instance::service("geo", &["--store", &url]);
+    thread::scope(|scope| {
+        let together: Vec<_> = (0..8).map(|_| scope.spawn(first)).collect();
+        together.into_iter().for_each(|one| drop(one.join().unwrap()));
+    });
+    let hotel = Application::start(&Kept { store: Some(url), ..Kept::default() }, 1);
+    let frontend = &hotel.frontends[0];
+    let seeded = frontend.get("/counts");
+    assert!(seeded.1.contains("\"hotels\":80,") && seeded.1.contains("\"reservations\":1,"));
+
+    let book = |guest: usize| {
+        let mut client = Client::of(frontend);
+        for number in 0..50 {
+            let hotel = (1 + (guest + number) % 80).to_string();
+            let stay = ["2015-04-09", "2015-05-09"];
+            assert_eq!(client.answer(&format!("POST {}", reservation(&hotel, stay, 1))), MADE);
+        }
+    };
+    thread::scope(|scope| {
+        let book = &book;
+        let guests: Vec<_> = (0..8).map(|guest| scope.spawn(move || book(guest))).collect();
+        while guests.iter().any(|guest| !guest.is_finished()) {
+            assert_eq!(frontend.ask("POST", "/reset"), seeded);
+        }
+    });
+    book(0);
+    assert_eq!(frontend.ask("POST", "/reset"), seeded);
+    assert_eq!(frontend.get("/counts"), seeded);
+}
+
 fn reservation(hotel: &str, dates: [&str; 2], rooms: u32) -> String {
     let [in_date, out_date] = dates;
     format!(

@@ -1,7 +1,8 @@
 -- What an instance keeps in PostgreSQL: the tables of the embedded store, under the same names.
 -- Text is compared by its bytes, as the embedded store does, so that both answer in one order.
 
-CREATE SCHEMA hotel;
+-- An administrator may have made it for a user who must not.
+CREATE SCHEMA IF NOT EXISTS hotel;
 
 -- Latitude and longitude are in degrees.
 CREATE TABLE hotel.places (

@@ -36,7 +36,11 @@ pub(super) async fn prepare(client: &mut Client) -> Result<(), Error> {
     transaction.commit().await
 }
 
-const IS_PREPARED: &str = "SELECT to_regclass('hotel.reservations') IS NOT NULL";
+/// Asks the catalogue's tables, which show what was committed before the question. `to_regclass`
+/// would remember, while its transaction lasts, that there was no such table.
+const IS_PREPARED: &str = "SELECT EXISTS (
+    SELECT FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+    WHERE nspname = 'hotel' AND relname = 'reservations')";
 
 fn is_prepared(row: Row) -> bool {
     row.get(0)

@@ -53,11 +53,12 @@ impl FromStr for Database {
     type Err = anyhow::Error;
 
     fn from_str(text: &str) -> anyhow::Result<Self> {
+        // The URL may hold a password, so no message repeats it.
         let remedy = "write postgres://USER@HOST:PORT/DATABASE";
         let mut config: Config = text.parse().with_context(|| remedy.to_owned())?;
-        ensure!(!config.get_hosts().is_empty(), "`{text}` names no host; {remedy}");
-        ensure!(config.get_user().is_some(), "`{text}` names no user; {remedy}");
-        ensure!(config.get_dbname().is_some(), "`{text}` names no database; {remedy}");
+        ensure!(!config.get_hosts().is_empty(), "the URL names no host; {remedy}");
+        ensure!(config.get_user().is_some(), "the URL names no user; {remedy}");
+        ensure!(config.get_dbname().is_some(), "the URL names no database; {remedy}");
         config.connect_timeout(LONGEST_CONNECT).keepalives_idle(KEEPALIVE);
         config.application_name("benchwright hotel");
         Ok(Database(Box::new(config)))

@@ -320,6 +320,12 @@ fn the_help_teaches() {
     for word in ["--listen <ADDRESS:PORT>", "--data <FOLDER>", "--fsync", "/metrics", "curl"] {
         assert!(text.contains(word), "{word} is not in\n{text}");
     }
+    let mut rate = Command::new(env!("CARGO_BIN_EXE_benchwright-apps"));
+    rate.args(["hotel", "rate", "--help"]);
+    let text = String::from_utf8(rate.output().unwrap().stdout).unwrap();
+    for word in ["postgres://USER@HOST:PORT/DATABASE", "memcached://127.0.0.1:11211"] {
+        assert!(text.contains(word), "{word} is not in\n{text}");
+    }
     let bare = Command::new(env!("CARGO_BIN_EXE_benchwright-apps")).output().unwrap();
     assert_eq!(bare.status.code(), Some(2));
 }

@@ -7,6 +7,7 @@ use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use tempfile::TempDir;
@@ -21,9 +22,14 @@ pub(crate) fn skip(test: &str, needs: &str) {
     }
 }
 
-/// A free port. Another process may take it before its server does, but hardly ever will.
+/// A free port, for a server that cannot say which one it took. It lies below those that the kernel
+/// gives to connections, so that none of the many in these tests takes it meanwhile.
 fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let first = std::process::id().wrapping_mul(32);
+    let next = || first.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
+    let mut ports = std::iter::repeat_with(|| 20_000 + (next() % 12_000) as u16);
+    ports.find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).expect("it goes on for ever")
 }
 
 fn wait_until_it_listens(port: u16) {

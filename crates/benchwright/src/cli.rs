@@ -135,14 +135,15 @@ pub(crate) struct Load {
     #[arg(long, value_name = "N", default_value_t = 64, help_heading = "Where")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) connections: u32,
-    /// Addresses to use instead of the URL's: `all` or `first` of its name's, or a list
+    /// Addresses to use instead of the URL's: `all` or `first` of its name's, or a list, over which
+    /// its connections spread; once for all URLs, or once for each in their order
     #[arg(
         long,
         value_name = "all|first|IP[:PORT],…",
         default_value = "all",
         help_heading = "Where"
     )]
-    pub(crate) address: String,
+    pub(crate) address: Vec<String>,
     #[arg(long, value_name = "METHOD", default_value = "GET", help_heading = "What")]
     pub(crate) method: String,
     /// A header field, `Name: value`; may be repeated

@@ -37,10 +37,16 @@ impl Target {
     }
 }
 
-/// Reads the URLs and looks their names up, once.
-pub(crate) fn resolve(urls: &[String], address: &str) -> anyhow::Result<Vec<Target>> {
+/// Reads the URLs and looks their names up, once; `wanted` is one for all or one for each.
+pub(crate) fn resolve(urls: &[String], wanted: &[String]) -> anyhow::Result<Vec<Target>> {
+    let (given, of) = (wanted.len(), urls.len());
+    ensure!(
+        given == 1 || given == of,
+        "--address is given {given} times for {of} URLs; give it once for all, or once for each"
+    );
     urls.iter()
-        .map(|url| {
+        .zip(wanted.iter().cycle())
+        .map(|(url, address)| {
             let target = parse(url)?;
             let port = target.port.unwrap_or(80);
             let addresses = addresses(&target.host, port, address)

@@ -32,3 +32,23 @@ fn addresses_are_all_the_first_or_those_listed() {
     assert_eq!(listed, ["127.0.0.2:80", "127.0.0.3:81"].map(|a| a.parse().unwrap()));
     assert!(addresses("x", 80, "nowhere").unwrap_err().to_string().contains("no address"));
 }
+
+#[test]
+fn addresses_are_given_once_for_all_or_once_for_each_url() {
+    let urls = ["http://a/", "http://b/", "http://c/"].map(str::to_owned);
+    let resolved = |addresses: &[&str]| {
+        let addresses: Vec<String> = addresses.iter().map(|&list| list.to_owned()).collect();
+        let targets = resolve(&urls, &addresses).map_err(|error| error.to_string())?;
+        let ports = |target: Target| target.addresses.iter().map(|a| a.port()).collect::<Vec<_>>();
+        Ok::<_, String>(targets.into_iter().map(ports).collect::<Vec<_>>())
+    };
+    assert_eq!(resolved(&["127.0.0.1:1"]), Ok(vec![vec![1], vec![1], vec![1]]));
+    assert_eq!(
+        resolved(&["127.0.0.1:1,127.0.0.1:2", "127.0.0.1", "127.0.0.1:4"]),
+        Ok(vec![vec![1, 2], vec![80], vec![4]])
+    );
+    assert_eq!(
+        resolved(&["127.0.0.1:1", "127.0.0.1:2"]),
+        Err("--address is given 2 times for 3 URLs; give it once for all, or once for each".into())
+    );
+}

@@ -45,11 +45,11 @@ pub trait Backend {
     /// Keeps what components print under this folder, as far as there is anything to keep.
     fn keep_output(&mut self, _folder: &Path) {}
 
-    /// Starts a component on its CPUs, within its limit, and waits until it says that it is ready;
-    /// answers its URL.
-    fn start(&mut self, component: &Component, within: Nanos) -> Result<String, Stop>;
+    /// Starts components that do not wait for each other, each on its CPUs and within its limits, and
+    /// waits until each says that it is ready; answers their URLs in the same order.
+    fn start(&mut self, wave: &[Component]) -> Result<Vec<String>, Stop>;
 
-    /// Which CPUs the kernel allows each process that runs now, read back from it.
+    /// Which CPUs the kernel allows each component that lives now, read back from it.
     fn placement(&mut self) -> Result<BTreeMap<String, String>, Stop>;
 
     /// One request. `Err` in words if no answer came: callers wait for a server by asking it.
@@ -75,10 +75,18 @@ pub trait Backend {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Component {
     pub name: String,
+    /// The step of the spec that it is an instance or a replica of.
+    pub step: String,
+    /// Whose replica it is: components of the same service can stand in for each other.
+    pub service: String,
     /// Program and arguments, without `--listen`.
     pub command: Vec<String>,
     pub environment: BTreeMap<String, String>,
     pub cpu_limit: Option<f64>,
+    /// In bytes.
+    pub memory_limit: Option<u64>,
+    /// How long it may take to say that it is ready.
+    pub ready_within: Nanos,
     /// Whose CPUs it has.
     pub role: &'static str,
 }
@@ -123,6 +131,19 @@ pub struct Driven {
     pub load: results::Load,
     /// What the components used and held meanwhile, by name.
     pub consumed: BTreeMap<String, Consumed>,
+    /// What died without ending the load, in the order of death.
+    pub deaths: Vec<Death>,
+}
+
+/// A component that died while another replica of its service lived on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Death {
+    pub component: String,
+    /// When it was noticed, on the host's clock.
+    pub at: Instant,
+    /// `was killed by SIGKILL`
+    pub why: String,
+    pub last_lines: Vec<String>,
 }
 
 /// Why a stage did not end.

@@ -14,14 +14,14 @@ use results::{Answer, Directory};
 use crate::answer::{self, Ending};
 use crate::backend::local::Local;
 use crate::backend::simulated::Simulated;
-use crate::backend::{Backend, Stop};
+use crate::backend::{Backend, Death, Stop};
 use crate::host::{self, Lock};
 use crate::progress::{Event, Progress};
 use crate::search::{self, Next, Point};
 use crate::spec::{BackendKind, Cpus, Resolved, Roles, Start};
 use crate::system::System;
 use crate::trial::{self, Observation, Trial};
-use crate::{Error, Host, judge};
+use crate::{Error, Host, generator, judge};
 
 pub use plan::plan;
 
@@ -63,7 +63,7 @@ pub fn run(
         Directory::create(&path, &manifest).map_err(|error| Error::Question(error.into()))?;
     directory.write("spec.yaml", resolved.to_yaml().as_bytes())?;
     directory.write_environment(&environment)?;
-    let caveats = backend.caveats(resolved);
+    let caveats = caveats(resolved, &mut *backend);
     Run { resolved, host, directory, manifest, caveats }.go(&mut *backend, progress)
 }
 
@@ -80,7 +80,7 @@ pub fn resume(dir: &Path, host: &Host, progress: &mut dyn Progress) -> Result<En
     backend.prepare(&resolved).map_err(|stop| refused(stop, &mut *backend))?;
     let manifest = Manifest { state: State::Open, ..earlier };
     directory.write_manifest(&manifest)?;
-    let caveats = backend.caveats(&resolved);
+    let caveats = caveats(&resolved, &mut *backend);
     Run { resolved: &resolved, host, directory, manifest, caveats }.go(&mut *backend, progress)
 }
 
@@ -315,11 +315,14 @@ impl Run<'_> {
 
     fn observed(&self, trial: &Trial, observation: &Observation) -> (Entry, Files) {
         let judged = judge::judge(observation, self.resolved);
+        let mut findings = judged.findings;
+        findings.extend(trial::findings(&observation.driven));
+        findings.extend(observation.driven.deaths.iter().filter_map(last_output));
         let entry = Entry {
             status: judged.status,
             reasons: judged.reasons,
             observed: judged.observed,
-            findings: judged.findings,
+            findings,
             warnings: [&self.caveats[..], &judged.warnings].concat(),
             ..self.entry(trial)
         };
@@ -427,6 +430,13 @@ impl Run<'_> {
     }
 }
 
+/// What a component printed before it died, if it did.
+fn last_output(death: &Death) -> Option<String> {
+    let Death { component, last_lines, .. } = death;
+    (!last_lines.is_empty())
+        .then(|| format!("the last output of {component}: {}", last_lines.join(" | ")))
+}
+
 /// An entry as a later reader sees it: numbers may lose their last bit in a file, and the run and
 /// its continuation must decide alike.
 fn as_read(entry: Entry) -> Entry {
@@ -463,6 +473,11 @@ fn shared_cpus(resolved: &Resolved) -> Option<String> {
 fn refused(stop: Stop, backend: &mut dyn Backend) -> Error {
     backend.stop();
     fatal(stop)
+}
+
+/// What of the spec is not kept, in the system or in the load.
+fn caveats(resolved: &Resolved, backend: &mut dyn Backend) -> Vec<String> {
+    [backend.caveats(resolved), generator::caveats(resolved)].concat()
 }
 
 fn backend(resolved: &Resolved, host: &Host) -> Box<dyn Backend> {

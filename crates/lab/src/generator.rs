@@ -19,11 +19,18 @@ pub struct Wanted {
     pub seed: u64,
 }
 
-/// The arguments after `benchwright`.
-pub fn arguments(resolved: &Resolved, targets: &[String], wanted: &Wanted) -> Vec<String> {
+/// The arguments after `benchwright`; `addresses` are those of each target's replicas, where there
+/// are several.
+pub fn arguments(
+    resolved: &Resolved,
+    targets: &[String],
+    addresses: &[String],
+    wanted: &Wanted,
+) -> Vec<String> {
     let spec = &resolved.spec;
     let mut arguments = vec!["load".to_owned()];
     arguments.extend(targets.iter().cloned());
+    arguments.extend(addresses.iter().flat_map(|list| ["--address".to_owned(), list.clone()]));
     let mut option = |name: &str, value: String| arguments.extend([name.to_owned(), value]);
     match wanted.rate {
         Some(rate) => {
@@ -64,6 +71,19 @@ pub fn arguments(resolved: &Resolved, targets: &[String], wanted: &Wanted) -> Ve
         arguments.extend(words);
     }
     arguments
+}
+
+/// What of the spec the generator does differently, in words.
+pub fn caveats(resolved: &Resolved) -> Vec<String> {
+    let of_threads = resolved.spec.load.script_threads.map(|threads| {
+        format!(
+            "load.script_threads: {} is recorded and not kept: each thread of the generator runs one \
+             state of the script for each instance, with a seed of its own, and their number follows \
+             the load",
+            threads.0
+        )
+    });
+    of_threads.into_iter().collect()
 }
 
 /// The arguments after `benchwright` that have it check the syntax of a script.

@@ -2,7 +2,8 @@
 //! the file itself, and nothing is guessed: what cannot be understood is an error with its place.
 //!
 //! One file asks one question. Unknown and duplicate fields are errors; quantities bear their unit;
-//! `${vars.x}` and `${instance}` stand in texts, and there is no further expression language.
+//! `${vars.x}`, `${instance}` and `${addresses.step}` stand in texts, and there is no further
+//! expression language.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,11 +21,13 @@ pub use roles::{BackendKind, Role, Roles, Where};
 pub use search::{ResultKind, Search, Start, Stop};
 pub use slo::Slo;
 pub use source::{Place, Source, SpecError};
-pub use sut::{App, Command, CpuLimit, Law, Process, Ready, Simulated, Step, Sut};
+pub use sut::{App, Command, CpuLimit, Law, MemoryLimit, Process, Ready, Simulated, Step, Sut};
+pub use texts::Addresses;
 pub use workload::Workload;
 
 mod roles;
 
+mod deploy;
 mod exchange;
 mod sut;
 
@@ -108,8 +111,18 @@ impl Resolved {
 
     /// A text with its variables replaced, for this instance (counted from 1).
     pub fn text(&self, text: &str, instance: u32) -> String {
-        texts::substitute(text, &self.spec.vars, instance)
+        self.text_with(text, instance, &Addresses::new())
+    }
+
+    /// A text of a component, which may name the addresses of those that it needs.
+    pub fn text_with(&self, text: &str, instance: u32, addresses: &Addresses) -> String {
+        texts::substitute(text, &self.spec.vars, instance, addresses)
             .expect("every variable was looked up when the spec was read")
+    }
+
+    /// The steps in the order of their starts: those of a wave need only earlier waves.
+    pub fn waves(&self) -> Vec<Vec<&Step>> {
+        deploy::waves(&self.spec.sut.deploy)
     }
 
     /// The resolved spec as a file of its own: without profiles, with every default.
@@ -120,6 +133,7 @@ impl Resolved {
     /// What only the whole document can tell.
     fn check(&self) -> Result<(), SpecError> {
         texts::check(self)?;
+        deploy::check(self)?;
         let Spec { where_, sut, simulated, search, load, .. } = &self.spec;
         let find = |key: &str| self.source.find(key, key.trim_end_matches(':'));
         let error = |message: &str, key: &str, label: &str| {

@@ -1,11 +1,15 @@
-//! The system under test: started in order, asked until it is ready, tested for sense, and returned
+//! The system under test: started in waves, asked until it is ready, tested for sense, and returned
 //! to its initial state. Written in the backend's verbs, so it is the same everywhere.
+
+use std::collections::BTreeMap;
 
 use measure::{Instant, Nanos};
 
 use crate::backend::{Backend, Component, Stop};
 use crate::progress::{Event, Progress};
-use crate::spec::{BackendKind, Exchange, Method, ResetStep, Resolved, Step, exact};
+use crate::spec::{
+    Addresses, BackendKind, Exchange, Method, Ready, ResetStep, Resolved, Step, Sut, exact,
+};
 
 #[cfg(test)]
 mod tests;
@@ -19,13 +23,33 @@ const MOST_SHOWN: usize = 200;
 /// What stands now.
 #[derive(Debug, Default)]
 pub struct System {
-    /// One target for each instance; empty until it is deployed.
+    /// One target for each instance, its first replica; empty until it is deployed.
     pub urls: Vec<String>,
+    /// Of each target with several replicas, where all of them listen: `ip:port,ip:port`.
+    pub addresses: Vec<String>,
     /// Nothing was asked of it since it was started or reset.
     pub is_initial: bool,
 }
 
 impl System {
+    /// Takes a system down in which a component has died: whoever wants it next starts it anew.
+    pub fn mend(
+        &mut self,
+        backend: &mut dyn Backend,
+        progress: &mut dyn Progress,
+    ) -> Result<(), Stop> {
+        if self.urls.is_empty() {
+            return Ok(());
+        }
+        let Err(stop) = backend.check() else { return Ok(()) };
+        let Stop::Died { component, why, .. } = stop else { return Err(stop) };
+        let text = format!("`{component}` {why}: the system is started anew");
+        progress.event(&Event::Notice(text));
+        backend.stop();
+        *self = System::default();
+        Ok(())
+    }
+
     /// Makes the system stand, unless it does: components ready, every smoke test answered.
     pub fn deploy(
         &mut self,
@@ -37,10 +61,10 @@ impl System {
             return Ok(());
         }
         let begun = backend.now();
-        let urls = start(resolved, backend, progress)?;
+        let started = start(resolved, backend, progress)?;
         let took = backend.now() - begun;
-        smoke(resolved, &urls, backend, progress)?;
-        self.urls = urls;
+        smoke(resolved, &started.urls, backend, progress)?;
+        *self = started;
         progress.event(&Event::Deployed {
             what: describe(resolved),
             took,
@@ -66,7 +90,7 @@ impl System {
         self.is_initial = true;
         if reset.steps.is_empty() {
             backend.stop();
-            self.urls = start(resolved, backend, progress)?;
+            *self = start(resolved, backend, progress)?;
             return Ok(());
         }
         for (instance, url) in (1..).zip(&self.urls) {
@@ -80,41 +104,129 @@ impl System {
     }
 }
 
-/// Starts every component of every instance in order; answers the instances' endpoints.
+/// Starts every component of every instance, a wave in all instances at once: what does not need
+/// each other starts together.
 fn start(
     resolved: &Resolved,
     backend: &mut dyn Backend,
     progress: &mut dyn Progress,
-) -> Result<Vec<String>, Stop> {
+) -> Result<System, Stop> {
     let sut = &resolved.spec.sut;
-    let mut urls = Vec::new();
     if resolved.spec.where_.backend == BackendKind::External {
-        urls = (1..).zip(&sut.endpoint.0).map(|(i, url)| resolved.text(url, i)).collect();
-    } else {
-        let endpoint = sut.endpoint.0.first().map(String::as_str);
-        let endpoint = endpoint.or(sut.deploy.last().map(Step::name)).unwrap_or("queue");
-        for instance in 1..=sut.instances.0 {
-            progress.event(&Event::Stage { name: "deploy" });
-            let mut url = None;
-            for step in &sut.deploy {
-                let component = component(resolved, step, instance);
-                let started = backend.start(&component, *sut.ready.within)?;
-                if step.name() == endpoint {
-                    url = Some(started);
-                }
-            }
-            urls.push(url.unwrap_or_else(|| format!("http://{endpoint}.simulated")));
+        return started_elsewhere(resolved, backend, progress);
+    }
+    let mut standing = Standing::new();
+    for steps in resolved.waves() {
+        progress.event(&Event::Stage { name: "deploy" });
+        let wave = wave(resolved, &steps, &standing);
+        let components: Vec<Component> =
+            wave.iter().map(|(_, component)| component.clone()).collect();
+        let urls = backend.start(&components)?;
+        for ((place, _), url) in wave.iter().zip(&urls) {
+            standing.entry(*place).or_default().push(url.clone());
+        }
+        for (((instance, step), _), url) in wave.iter().zip(&urls) {
+            let step = steps.iter().find(|known| known.name() == *step);
+            let ready = sut.ready_of(step.expect("it is of this wave"));
+            until_ready(resolved, &ready, url, *instance, backend, progress)?;
         }
     }
-    for (instance, url) in (1..).zip(&urls) {
-        until_ready(resolved, url, instance, backend, progress)?;
+    Ok(endpoint(resolved, standing))
+}
+
+/// The URLs of what is ready, by instance and step, in the order of replicas.
+type Standing<'a> = BTreeMap<(u32, &'a str), Vec<String>>;
+
+/// The components of these steps in all instances, with their places.
+fn wave<'a>(
+    resolved: &Resolved,
+    steps: &[&'a Step],
+    standing: &Standing<'_>,
+) -> Vec<((u32, &'a str), Component)> {
+    let sut = &resolved.spec.sut;
+    let mut wave = Vec::new();
+    for instance in 1..=sut.instances.0 {
+        let addresses = addresses(standing, instance);
+        for &step in steps {
+            for replica in 1..=sut.replicas_of(step) {
+                let component = component(resolved, step, instance, replica, &addresses);
+                wave.push(((instance, step.name()), component));
+            }
+        }
     }
-    Ok(urls)
+    wave
+}
+
+/// The targets: the endpoint's replicas in each instance.
+fn endpoint<'a>(resolved: &'a Resolved, mut standing: Standing<'a>) -> System {
+    let sut = &resolved.spec.sut;
+    let endpoint = sut.endpoint_step().map_or("queue", Step::name);
+    let none = || vec![format!("http://{endpoint}.simulated")];
+    let of = |instance| standing.remove(&(instance, endpoint)).unwrap_or_else(none);
+    let targets: Vec<Vec<String>> = (1..=sut.instances.0).map(of).collect();
+    let addresses = match targets.iter().any(|replicas| 1 < replicas.len()) {
+        true => targets.iter().map(|replicas| listed(replicas)).collect(),
+        false => Vec::new(),
+    };
+    let urls = targets.into_iter().map(|mut replicas| replicas.swap_remove(0)).collect();
+    System { urls, addresses, is_initial: true }
+}
+
+fn started_elsewhere(
+    resolved: &Resolved,
+    backend: &mut dyn Backend,
+    progress: &mut dyn Progress,
+) -> Result<System, Stop> {
+    let sut = &resolved.spec.sut;
+    let urls: Vec<String> =
+        (1..).zip(&sut.endpoint.0).map(|(i, url)| resolved.text(url, i)).collect();
+    for (instance, url) in (1..).zip(&urls) {
+        until_ready(resolved, &sut.ready, url, instance, backend, progress)?;
+    }
+    Ok(System { urls, addresses: Vec::new(), is_initial: true })
+}
+
+/// Where the components of this instance listen that stand already, by step.
+fn addresses(standing: &Standing<'_>, instance: u32) -> Addresses {
+    let here = standing.iter().filter(|((of, _), _)| *of == instance);
+    here.map(|((_, step), urls)| ((*step).to_owned(), listed(urls))).collect()
+}
+
+/// `127.0.0.1:7001,127.0.0.1:7002`
+fn listed(urls: &[String]) -> String {
+    let authority = |url: &String| {
+        let (_, rest) = url.split_once("://").unwrap_or(("", url));
+        rest.split('/').next().unwrap_or(rest).to_owned()
+    };
+    urls.iter().map(authority).collect::<Vec<_>>().join(",")
+}
+
+/// `frontend`, or with instances `frontend-2`, with replicas `frontend.2`, with both `frontend-1.2`.
+pub(crate) fn name(resolved: &Resolved, step: &Step, instance: u32, replica: u32) -> String {
+    let service = service(resolved, step, instance);
+    match resolved.spec.sut.replicas_of(step) {
+        1 => service,
+        _ => format!("{service}.{replica}"),
+    }
+}
+
+/// The name of the step in one instance.
+fn service(resolved: &Resolved, step: &Step, instance: u32) -> String {
+    match resolved.spec.sut.instances.0 {
+        1 => step.name().to_owned(),
+        _ => format!("{}-{instance}", step.name()),
+    }
 }
 
 /// A step as a component of this instance. The program `benchwright` is resolved by the backend.
-pub fn component(resolved: &Resolved, step: &Step, instance: u32) -> Component {
-    let text = |text: &String| resolved.text(text, instance);
+fn component(
+    resolved: &Resolved,
+    step: &Step,
+    instance: u32,
+    replica: u32,
+    addresses: &Addresses,
+) -> Component {
+    let text = |text: &String| resolved.text_with(text, instance, addresses);
     let command = match step {
         Step::App(app) => ["benchwright", "app"]
             .into_iter()
@@ -125,23 +237,28 @@ pub fn component(resolved: &Resolved, step: &Step, instance: u32) -> Component {
     };
     let environment =
         step.environment().iter().map(|(name, value)| (name.clone(), text(value))).collect();
-    let name = match resolved.spec.sut.instances.0 {
-        1 => step.name().to_owned(),
-        _ => format!("{}-{instance}", step.name()),
-    };
-    let cpu_limit = step.cpu_limit().map(|limit| limit.0);
-    Component { name, command, environment, cpu_limit, role: "sut" }
+    Component {
+        name: name(resolved, step, instance, replica),
+        step: step.name().to_owned(),
+        service: service(resolved, step, instance),
+        command,
+        environment,
+        cpu_limit: step.cpu_limit().map(|limit| limit.0),
+        memory_limit: step.memory_limit().map(|limit| limit.0),
+        ready_within: *resolved.spec.sut.ready_of(step).within,
+        role: "sut",
+    }
 }
 
 /// Asks the stated request until it is answered with success.
 fn until_ready(
     resolved: &Resolved,
+    ready: &Ready,
     url: &str,
     instance: u32,
     backend: &mut dyn Backend,
     progress: &mut dyn Progress,
 ) -> Result<(), Stop> {
-    let ready = &resolved.spec.sut.ready;
     let Some(path) = &ready.get else { return Ok(()) };
     progress.event(&Event::Stage { name: "ready" });
     let target = resolved.text(path, instance);
@@ -236,15 +353,38 @@ fn join(url: &str, path: &str) -> String {
     format!("{}/{}", url.trim_end_matches('/'), path.trim_start_matches('/'))
 }
 
-/// `hotel ×1`, `store + frontend ×4`, `http://127.0.0.1:8080`.
+/// `hotel ×1`, `2 instances × (2 replicas of geo, frontend + 1 of store): 10 processes`, or
+/// `http://127.0.0.1:8080`.
 pub fn describe(resolved: &Resolved) -> String {
     let sut = &resolved.spec.sut;
     match resolved.spec.where_.backend {
         BackendKind::External => sut.endpoint.0.join(", "),
         BackendKind::Simulated => "a simulated queue".to_owned(),
-        BackendKind::Local => {
+        BackendKind::Local if sut.deploy.iter().all(|step| sut.replicas_of(step) == 1) => {
             let names: Vec<&str> = sut.deploy.iter().map(Step::name).collect();
             format!("{} ×{}", names.join(" + "), sut.instances.0)
         }
+        BackendKind::Local => replicated(sut),
     }
+}
+
+fn replicated(sut: &Sut) -> String {
+    let mut by_replicas: BTreeMap<u32, Vec<&str>> = BTreeMap::new();
+    for step in &sut.deploy {
+        by_replicas.entry(sut.replicas_of(step)).or_default().push(step.name());
+    }
+    let parts: Vec<String> = by_replicas
+        .iter()
+        .rev()
+        .map(|(replicas, names)| match replicas {
+            1 => format!("1 of {}", names.join(", ")),
+            n => format!("{n} replicas of {}", names.join(", ")),
+        })
+        .collect();
+    let each: u32 = sut.deploy.iter().map(|step| sut.replicas_of(step)).sum();
+    let instances = match sut.instances.0 {
+        1 => String::new(),
+        n => format!("{n} instances × "),
+    };
+    format!("{instances}({}): {} processes", parts.join(" + "), each * sut.instances.0)
 }

@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 use measure::{Instant, Nanos, Rate};
 use results::journal::Purpose;
 
-use crate::backend::{Backend, Drive, Driven, Stop};
+use crate::backend::{Backend, Death, Drive, Driven, Stop};
 use crate::generator::{self, Wanted};
 use crate::progress::{Event, Progress};
+use crate::seconds;
 use crate::spec::{Between, Resolved};
 use crate::system::System;
 
@@ -43,6 +44,7 @@ pub fn run(
     backend: &mut dyn Backend,
     progress: &mut dyn Progress,
 ) -> Result<Observation, Stop> {
+    system.mend(backend, progress)?;
     system.deploy(resolved, backend, progress)?;
     if resets(resolved, trial) && !system.is_initial {
         system.reset(resolved, backend, progress)?;
@@ -56,9 +58,25 @@ pub fn run(
     system.is_initial = false;
     let driven = backend.drive(&drive, &mut |tick| progress.event(&Event::Tick { trial, tick }))?;
 
-    backend.check()?;
+    for finding in findings(&driven) {
+        progress.event(&Event::Notice(finding));
+    }
     let moved = differences(&before, &backend.placement()?);
     Ok(Observation { driven, moved })
+}
+
+/// What died without ending the trial: what the system does is a finding.
+pub fn findings(driven: &Driven) -> Vec<String> {
+    let (begin, _) = seconds::window(&driven.load, &driven.consumed);
+    let finding = |death: &Death| {
+        let Death { component, at, why, .. } = death;
+        let when = match begin <= *at {
+            true => format!("after {:.1} s", (*at - begin).as_secs_f64()),
+            false => format!("{:.1} s before the measurement", (begin - *at).as_secs_f64()),
+        };
+        format!("{component} {why} {when}: the trial went on without it")
+    };
+    driven.deaths.iter().map(finding).collect()
 }
 
 /// The generator's one process: warm-up, measurement, drain.
@@ -72,7 +90,7 @@ pub fn load(trial: &Trial, resolved: &Resolved, system: &System) -> Drive {
         (1..).zip(&system.urls).map(|(i, url)| generator::target(resolved, url, i)).collect();
     let (rate, drain, seed) = (trial.asked, *phases.drain, trial.seed);
     let wanted = Wanted { rate, warm_up, measure, drain, seed };
-    let arguments = generator::arguments(resolved, &targets, &wanted);
+    let arguments = generator::arguments(resolved, &targets, &system.addresses, &wanted);
     let think = resolved.spec.load.think.map_or(Nanos::ZERO, |think| *think);
     Drive { targets, rate, think, warm_up, measure, drain, seed, arguments }
 }
@@ -102,14 +120,13 @@ fn resets(resolved: &Resolved, trial: &Trial) -> bool {
     }
 }
 
+/// Processes that were moved; one that died is told as such.
 fn differences(before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) -> Vec<String> {
-    let changed = before.iter().filter(|(name, cpus)| after.get(*name) != Some(cpus));
-    changed
-        .map(|(name, cpus)| {
-            let now = after.get(name).map_or("nowhere", String::as_str);
-            format!("{name} was allowed CPU {cpus} before the load and CPU {now} after it")
-        })
-        .collect()
+    let moved = before.iter().filter_map(|(name, cpus)| {
+        let now = after.get(name).filter(|now| *now != cpus)?;
+        Some(format!("{name} was allowed CPU {cpus} before the load and CPU {now} after it"))
+    });
+    moved.collect()
 }
 
 /// How much CPU a component used between two points of the host's clock, in CPUs; `None` where it

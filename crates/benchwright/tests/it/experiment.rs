@@ -73,7 +73,7 @@ fn instances_are_measured_each_and_merged_exactly() {
     let _machine = machine();
     let scratch = Scratch::new();
     let mut command = hotel(&scratch);
-    command.args(["--set", "sut.instances=2", "--set", "budget.trials=1"]);
+    command.args(["--set", "budget.trials=1"]);
     let ran = run_while(&mut command, |_| {});
     let out = scratch.path().join("out");
     let entries = journal(&out);
@@ -87,7 +87,7 @@ fn instances_are_measured_each_and_merged_exactly() {
         assert_eq!(load.pointer(figure).unwrap().as_u64(), Some(sum), "{figure}");
     }
     let cpu = entries[1]["observed"]["cpu"].as_object().unwrap();
-    assert!(cpu.contains_key("hotel-1") && cpu.contains_key("hotel-2"), "{cpu:?}");
+    assert!(cpu.contains_key("store-1") && cpu.contains_key("frontend-2.2"), "{cpu:?}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use results::Environment;
 use results::load::{Generator, Pacing, Part, Rates, Validity};
 
 use super::{Backend, Component, Drive, Driven, Reply, Stop, Tick};
-use crate::spec::{Exchange, Resolved, exact};
+use crate::spec::{Exchange, Literal, MemoryLimit, Resolved, exact};
 
 /// Tells, and answers as if all went well.
 #[derive(Debug, Default)]
@@ -44,17 +44,10 @@ impl Backend for DryRun {
         Ok(Environment::default())
     }
 
-    fn start(&mut self, component: &Component, within: Nanos) -> Result<String, Stop> {
-        let Component { name, command, environment, cpu_limit, .. } = component;
-        let variables: String =
-            environment.iter().map(|(name, value)| format!("{name}={value} ")).collect();
-        let limit = cpu_limit.map(|limit| format!(" · at most {limit} CPUs")).unwrap_or_default();
-        self.tell(format!(
-            "start    {name}: {variables}{} --listen 127.0.0.1:0{limit} · ready within {}",
-            command.join(" "),
-            exact(within)
-        ));
-        Ok(format!("http://{name}"))
+    fn start(&mut self, wave: &[Component]) -> Result<Vec<String>, Stop> {
+        let services = wave.chunk_by(|a, b| a.service == b.service);
+        self.told.extend(services.map(started));
+        Ok(wave.iter().map(|component| format!("http://{}", component.name)).collect())
     }
 
     fn placement(&mut self) -> Result<BTreeMap<String, String>, Stop> {
@@ -74,12 +67,32 @@ impl Backend for DryRun {
 
     fn drive(&mut self, drive: &Drive, _tick: &mut dyn FnMut(Tick)) -> Result<Driven, Stop> {
         self.tell(format!("drive    benchwright {}", drive.arguments.join(" ")));
-        Ok(Driven { load: nothing(drive), consumed: BTreeMap::new() })
+        Ok(Driven { load: nothing(drive), consumed: BTreeMap::new(), deaths: Vec::new() })
     }
 
     fn stop(&mut self) {
         self.tell("stop     everything".to_owned());
     }
+}
+
+/// One service: its replicas differ in nothing but their names.
+fn started(replicas: &[Component]) -> String {
+    let component = &replicas[0];
+    let Component { command, environment, cpu_limit, memory_limit, .. } = component;
+    let name = match replicas.len() {
+        1 => component.name.clone(),
+        n => format!("{} ×{n}", component.service),
+    };
+    let variables: String =
+        environment.iter().map(|(name, value)| format!("{name}={value} ")).collect();
+    let cpu = cpu_limit.map(|limit| format!(" · at most {limit} CPUs")).unwrap_or_default();
+    let memory = memory_limit.map(|limit| format!(" · at most {}", MemoryLimit(limit).write()));
+    format!(
+        "start    {name}: {variables}{} --listen 127.0.0.1:0{cpu}{} · ready within {}",
+        command.join(" "),
+        memory.unwrap_or_default(),
+        exact(component.ready_within)
+    )
 }
 
 /// A document without a single request: a dry run observes nothing.

@@ -18,9 +18,9 @@ use results::Environment;
 
 use super::{Backend, Component, Drive, Driven, Reply, Stop, Tick};
 use crate::host::{self, RunId};
-use crate::spec::{Cpus, Exchange, Resolved, Written, exact};
+use crate::spec::{Cpus, Exchange, Literal, Resolved, Step, Written, exact};
 use crate::{Host, generator, http, remains};
-use confine::{Confinement, Group};
+use confine::{Confinement, Group, Limits};
 use output::Output;
 use watch::Source;
 
@@ -59,11 +59,14 @@ pub struct Local {
 /// One started process.
 struct Running {
     name: String,
+    /// Whose replica it is.
+    service: String,
     child: Child,
     group: Group,
     output: Output,
     /// How it is watched.
     source: Source,
+    ready_within: Nanos,
     /// Each ends with the stream that it copies.
     pumps: Vec<Receiver<()>>,
 }
@@ -96,12 +99,12 @@ impl Local {
     }
 
     /// Starts a component's process, its output flowing; the receiver hears the lines of stdout.
-    fn launch(
-        &mut self,
-        component: &Component,
-        program: &Path,
-        arguments: &[String],
-    ) -> anyhow::Result<(Running, Receiver<String>)> {
+    fn launch(&mut self, component: &Component) -> anyhow::Result<(Running, Receiver<String>)> {
+        let (program, mut arguments) = command(component, &self.host, &self.script_folder)?;
+        let account = is_app(component).then(|| account(&self.folder, &component.name));
+        if let Some(account) = &account {
+            arguments.extend(["--account".to_owned(), account.display().to_string()]);
+        }
         let cpus = self.roles.get(component.role).cloned();
         fs::create_dir_all(&self.folder)
             .with_context(|| format!("making {}", self.folder.display()))?;
@@ -109,8 +112,9 @@ impl Local {
         let confinement = self.confinement();
         // What cannot be kept was told as a caveat.
         let limit = component.cpu_limit.filter(|_| confinement.can_limit());
+        let memory = component.memory_limit.filter(|_| confinement.can_limit_memory());
         let group = confinement
-            .group(&component.name, cpus.as_ref(), limit)
+            .group(&component.name, cpus.as_ref(), Limits { cpu: limit, memory })
             .with_context(|| format!("making the control group of `{}`", component.name))?;
         let mut command = Command::new(program);
         command.args(arguments).envs(&component.environment).env("TMPDIR", folder);
@@ -127,19 +131,19 @@ impl Local {
             in_background(move || output::pump(stderr, &of_stderr, None)),
         ];
         let of_role = cpus.map_or_else(cpus_here, |cpus| cpus.0.len() as f64);
-        let name = component.name.clone();
+        let Component { name, step, service, ready_within, role, .. } = component.clone();
         let source = Source {
             name: name.clone(),
-            step: step(&name).to_owned(),
-            role: component.role,
+            step,
+            role,
             of_role,
             cpu_limit: limit,
             pid: child.id(),
             group: group.clone(),
             port: None,
-            account: is_app(component).then(|| account(&self.folder, &name)),
+            account,
         };
-        Ok((Running { name, child, group, output, source, pumps }, lines))
+        Ok((Running { name, service, child, group, output, source, ready_within, pumps }, lines))
     }
 
     fn output(&mut self, name: &str) -> Output {
@@ -187,19 +191,20 @@ impl Backend for Local {
 
     fn caveats(&mut self, resolved: &Resolved) -> Vec<String> {
         let confinement = self.confinement();
-        if confinement.can_limit() {
-            return Vec::new();
-        }
-        let limited = resolved.spec.sut.deploy.iter().filter_map(|step| {
-            let limit = step.cpu_limit()?;
-            Some(format!(
-                "`{}` runs without its CPU limit of {}: {confinement}; run as root or in a \
+        let unkept = |step: &Step, what: &str, limit: String| {
+            format!(
+                "`{}` runs without its {what} limit of {limit}: {confinement}; run as root or in a \
                  delegated control group to have it kept",
                 step.name(),
-                limit.0
-            ))
-        });
-        limited.collect()
+            )
+        };
+        let of_step = |step: &Step| {
+            let cpu = step.cpu_limit().filter(|_| !confinement.can_limit());
+            let memory = step.memory_limit().filter(|_| !confinement.can_limit_memory());
+            let cpu = cpu.map(|limit| unkept(step, "CPU", limit.0.to_string()));
+            cpu.into_iter().chain(memory.map(|limit| unkept(step, "memory", limit.write())))
+        };
+        resolved.spec.sut.deploy.iter().flat_map(of_step).collect()
     }
 
     fn keep_output(&mut self, folder: &Path) {
@@ -207,23 +212,27 @@ impl Backend for Local {
     }
 
     /// Both an application and a process are given `--listen 127.0.0.1:0` and say where that is.
-    fn start(&mut self, component: &Component, within: Nanos) -> Result<String, Stop> {
-        let (program, mut arguments) =
-            command(component, &self.host, &self.script_folder).map_err(Stop::NoAnswer)?;
-        if is_app(component) {
-            let account = account(&self.folder, &component.name).display().to_string();
-            arguments.extend(["--account".to_owned(), account]);
+    fn start(&mut self, wave: &[Component]) -> Result<Vec<String>, Stop> {
+        let first = self.running.len();
+        let mut lines = Vec::new();
+        for component in wave {
+            self.interrupted()?;
+            let launched = self.launch(component).map_err(Stop::NoAnswer)?;
+            self.running.push(launched.0);
+            lines.push(launched.1);
         }
-        let (mut running, lines) =
-            self.launch(component, &program, &arguments).map_err(Stop::NoAnswer)?;
-        let ready = until_ready(&mut running, &lines, within, &self.host);
-        running.source.port = ready.as_deref().ok().and_then(port);
-        self.running.push(running);
-        ready
+        let started = &mut self.running[first..];
+        let urls = all_ready(started, &lines, &self.host)?;
+        for (running, url) in started.iter_mut().zip(&urls) {
+            running.source.port = port(url);
+        }
+        Ok(urls)
     }
 
     fn placement(&mut self) -> Result<BTreeMap<String, String>, Stop> {
-        let placed = self.running.iter().map(|running| {
+        let living =
+            self.running.iter_mut().filter_map(|running| lives(running).then_some(running));
+        let placed = living.map(|running| {
             let processes = running.group.processes(running.child.id());
             (running.name.clone(), allowed_cpus(&processes))
         });
@@ -282,8 +291,7 @@ impl Drop for Local {
 fn end(ending: &mut [Running]) {
     ending.iter().for_each(|running| process::signal(&running.child, Signal::SIGTERM));
     let deadline = host::now() + GENTLE;
-    let alive = |running: &mut Running| matches!(running.child.try_wait(), Ok(None));
-    while ending.iter_mut().any(alive) && host::now() < deadline {
+    while ending.iter_mut().any(lives) && host::now() < deadline {
         rest(GLANCE);
     }
     for running in ending.iter_mut() {
@@ -296,6 +304,10 @@ fn end(ending: &mut [Running]) {
     for pump in ending.iter().flat_map(|running| &running.pumps) {
         let _ = pump.recv_timeout(deadline.saturating_since(host::now()).into());
     }
+}
+
+fn lives(running: &mut Running) -> bool {
+    matches!(running.child.try_wait(), Ok(None))
 }
 
 /// `Died` if the process has ended.
@@ -311,14 +323,25 @@ fn died(running: &mut Running) -> Option<Stop> {
     })
 }
 
-/// Waits for the line `ready <url>`.
+/// Waits until all that were started together are ready; answers their URLs.
+fn all_ready(
+    running: &mut [Running],
+    lines: &[Receiver<String>],
+    host: &Host,
+) -> Result<Vec<String>, Stop> {
+    let begun = host::now();
+    (0..).zip(lines).map(|(index, lines)| until_ready(running, index, lines, begun, host)).collect()
+}
+
+/// Waits for the line `ready <url>` of one, and for the death of any.
 fn until_ready(
-    running: &mut Running,
+    running: &mut [Running],
+    index: usize,
     lines: &Receiver<String>,
-    within: Nanos,
+    begun: Instant,
     host: &Host,
 ) -> Result<String, Stop> {
-    let deadline = host::now() + within;
+    let Running { ready_within, .. } = running[index];
     loop {
         match lines.recv_timeout(GLANCE) {
             Ok(line) => {
@@ -333,22 +356,26 @@ fn until_ready(
         if host.is_interrupted() {
             return Err(Stop::Interrupted);
         }
-        if let Some(stop) = died(running) {
+        if let Some(stop) = running.iter_mut().find_map(died) {
             return Err(stop);
         }
-        if deadline < host::now() {
-            let lines = running.output.last_lines();
-            let said = match lines.is_empty() {
-                true => "\n  it printed nothing".to_owned(),
-                false => format!("\n  its last output:\n    {}", lines.join("\n    ")),
-            };
-            return Err(Stop::no_answer(format!(
-                "`{}` did not become ready in {}: it never printed `ready <url>`{said}",
-                running.name,
-                exact(within)
-            )));
+        if begun + ready_within < host::now() {
+            return Err(unready(&running[index]));
         }
     }
+}
+
+fn unready(running: &Running) -> Stop {
+    let lines = running.output.last_lines();
+    let said = match lines.is_empty() {
+        true => "\n  it printed nothing".to_owned(),
+        false => format!("\n  its last output:\n    {}", lines.join("\n    ")),
+    };
+    Stop::no_answer(format!(
+        "`{}` did not become ready in {}: it never printed `ready <url>`{said}",
+        running.name,
+        exact(running.ready_within)
+    ))
 }
 
 /// The program and arguments of a component; `benchwright` is ourselves.
@@ -366,19 +393,6 @@ fn command(
     };
     let listen = ["--listen", "127.0.0.1:0"].map(str::to_owned);
     Ok((program, arguments.iter().cloned().chain(listen).collect()))
-}
-
-/// The step of which a component is an instance or a replica: `frontend` of `frontend-1.2`.
-fn step(component: &str) -> &str {
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    let mut step = component;
-    for mark in ['.', '-'] {
-        step = match step.rsplit_once(mark) {
-            Some((before, number)) if is_number(number) => before,
-            _ => step,
-        };
-    }
-    step
 }
 
 /// An application of ours, which keeps an account if it is told where.
@@ -433,7 +447,6 @@ fn check_script(resolved: &Resolved, host: &Host) -> Result<(), Stop> {
 
 /// The CPUs that this process may use.
 fn allowed_here() -> Cpus {
-    use crate::spec::Literal;
     let allowed = allowed_cpus(&[std::process::id() as i32]);
     Cpus::read(&allowed).unwrap_or(Cpus(vec![0]))
 }

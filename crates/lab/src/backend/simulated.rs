@@ -50,8 +50,9 @@ impl Backend for Simulated {
         Ok(Environment { confinement, ..Environment::default() })
     }
 
-    fn start(&mut self, component: &Component, _within: Nanos) -> Result<String, Stop> {
-        Ok(format!("http://{}.simulated", component.name))
+    fn start(&mut self, wave: &[Component]) -> Result<Vec<String>, Stop> {
+        let url = |component: &Component| format!("http://{}.simulated", component.name);
+        Ok(wave.iter().map(url).collect())
     }
 
     fn placement(&mut self) -> Result<BTreeMap<String, String>, Stop> {
@@ -92,7 +93,8 @@ impl Backend for Simulated {
             ..Consumed::default()
         };
         self.now = self.now + drive.warm_up + drive.measure + drive.drain;
-        Ok(Driven { load, consumed: BTreeMap::from([("servers".to_owned(), consumed)]) })
+        let consumed = BTreeMap::from([("servers".to_owned(), consumed)]);
+        Ok(Driven { load, consumed, deaths: Vec::new() })
     }
 
     fn stop(&mut self) {}

@@ -13,20 +13,27 @@ fn contract(backend: &mut dyn Backend, resolved: &Resolved) {
 
     let component = Component {
         name: "server".to_owned(),
+        step: "server".to_owned(),
+        service: "server".to_owned(),
         command: ["sh", "-c", "echo ready http://127.0.0.1:1; exec sleep 60"]
             .map(str::to_owned)
             .to_vec(),
         environment: BTreeMap::new(),
         cpu_limit: None,
+        memory_limit: None,
+        ready_within: Nanos::from_secs(5),
         role: "sut",
     };
-    let url = backend.start(&component, Nanos::from_secs(5)).unwrap();
+    let wave = [component.clone(), Component { name: "server.2".to_owned(), ..component }];
+    let urls = backend.start(&wave).unwrap();
+    assert_eq!(urls.len(), 2);
+    let url = &urls[0];
     assert!(url.starts_with("http://"), "{url}");
     backend.check().unwrap();
     assert_eq!(backend.placement().unwrap(), backend.placement().unwrap());
     let exchange =
         Exchange { method: Method::Get, target: "/".to_owned(), status: 200, body: None };
-    match backend.ask(&url, &exchange) {
+    match backend.ask(url, &exchange) {
         Ok(reply) => assert_eq!(reply.status, 200),
         Err(why) => assert_eq!(why, "connection refused"),
     }
@@ -34,7 +41,7 @@ fn contract(backend: &mut dyn Backend, resolved: &Resolved) {
     backend.stop();
     backend.check().unwrap();
     assert!(backend.placement().unwrap().is_empty());
-    backend.start(&component, Nanos::from_secs(5)).unwrap();
+    backend.start(&wave).unwrap();
     backend.stop();
 }
 

@@ -1,14 +1,16 @@
 //! What would be done: the run with a backend that only tells.
 
+use measure::quantity::grouped;
 use measure::{Nanos, Rate};
 use results::journal::Purpose;
 
 use super::{Decision, decide, seed_of};
 use crate::backend::Stop;
 use crate::backend::dry_run::DryRun;
+use crate::generator;
 use crate::progress::Silent;
 use crate::search;
-use crate::spec::{Arrivals, Between, Model, Resolved, Start, exact};
+use crate::spec::{Arrivals, Between, Literal, Model, Resolved, Start, Step, exact};
 use crate::system::{self, System};
 use crate::trial::{self, Trial};
 
@@ -23,6 +25,9 @@ pub fn plan(resolved: &Resolved) -> anyhow::Result<String> {
     line("trial", stages(resolved));
     line("seed", resolved.seed().to_string());
     line("time", time(resolved));
+    for caveat in generator::caveats(resolved) {
+        text += &format!("! {caveat}\n");
+    }
     text += &first_trial(resolved)?;
     Ok(text)
 }
@@ -52,11 +57,13 @@ pub(super) fn headline(resolved: &Resolved) -> String {
 }
 
 fn limits(resolved: &Resolved) -> String {
-    let steps = resolved.spec.sut.deploy.iter();
-    let limits = steps.filter_map(|step| {
-        Some(format!(" · {} may use {} CPUs", step.name(), step.cpu_limit()?.0))
-    });
-    limits.collect()
+    let of_step = |step: &Step| {
+        let cpu = step.cpu_limit().map(|limit| format!("{} CPUs", limit.0));
+        let memory = step.memory_limit().map(|limit| limit.write());
+        let limits: Vec<String> = cpu.into_iter().chain(memory).collect();
+        (!limits.is_empty()).then(|| format!(" · {} may use {}", step.name(), limits.join(" and ")))
+    };
+    resolved.spec.sut.deploy.iter().filter_map(of_step).collect()
 }
 
 fn load(resolved: &Resolved) -> String {
@@ -76,7 +83,13 @@ fn load(resolved: &Resolved) -> String {
         (Model::Open, Arrivals::Constant) => "constant arrivals",
     };
     let rate = spec.load.rate.map(|rate| format!("{}, ", *rate)).unwrap_or_default();
-    format!("{instances}{rate}{} connections, {pacing}, {what}", spec.load.connections.0)
+    let threads = spec.load.script_threads;
+    let threads = threads.map(|n| format!(", {} script threads", n.0)).unwrap_or_default();
+    let connections = match spec.load.connections.0 {
+        n if n < 1_000 => n.to_string(),
+        n => grouped(f64::from(n)),
+    };
+    format!("{instances}{rate}{connections} connections{threads}, {pacing}, {what}")
 }
 
 fn search(resolved: &Resolved) -> String {
@@ -99,7 +112,11 @@ fn search(resolved: &Resolved) -> String {
         Some(loads) => format!(": {}", shown(&loads)),
         None => String::new(),
     };
-    format!("sweep {first}{to}, step {}{known}{stop}", search.step)
+    let each = match super::targets(resolved) {
+        1 => "",
+        _ => "per instance, ",
+    };
+    format!("sweep {each}{first}{to}, step {}{known}{stop}", search.step)
 }
 
 fn shown(loads: &[Rate]) -> String {

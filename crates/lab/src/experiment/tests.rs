@@ -297,6 +297,11 @@ fn shipped_specs_plan() {
         let text = plan(&resolved).unwrap();
         text.replace(&folder.display().to_string(), "experiments")
     };
+    // The stages of the first trial are the same in all profiles but for their lengths.
+    let fixed = |name: &str, profile: &str| {
+        let text = plan(name, Some(profile));
+        text[..text.find("first").unwrap()].to_owned()
+    };
     expect![[r#"
         hello · local · roles: sut = CPU 0, load = CPU 1 · at most 2 trials, 6 s
         system    reference ×1
@@ -311,70 +316,94 @@ fn shipped_specs_plan() {
           stop     everything
     "#]].assert_eq(&plan("hello.yaml", None));
     expect![[r#"
-        hotel-max-throughput · local · roles: sut = CPU 0, load = CPU 1 · at most 30 trials, 3 min 30 s
-        system    hotel ×1 · hotel may use 0.2 CPUs
-        load      64 connections, Poisson arrivals, hotel-mixed.lua
-        search    sweep from 80 % of what a closed loop completes in a short probe, step 5 %; stop: no new maximum (by more than 1 %) in 6 loads
-        trial     reset → warm up 1 s → measure 5 s → drain ≤ 1 s
+        hotel-max-throughput · local · roles: sut = CPU 0, load = CPU 1 · at most 30 trials, 5 min 0 s
+        system    2 instances × (2 replicas of geo, rate, profile, recommendation, user, reservation, search, frontend + 1 of store): 34 processes
+        load      per instance: 64 connections, Poisson arrivals, hotel-mixed.lua
+        search    sweep per instance, from 70 % of what a closed loop completes in a short probe, step 5 %; stop: no new maximum (by more than 1 %) in 6 loads
+        trial     reset → warm up 1 s → measure 8 s → drain ≤ 1 s
         seed      6200346834173954307
-        time      7 s per trial; 7 to 30 trials: 49 s to 3 min 30 s
+        time      10 s per trial; 7 to 30 trials: 70 s to 5 min 0 s
         first, to find the first load:
-          start    hotel: benchwright app hotel all-in-one --listen 127.0.0.1:0 · at most 0.2 CPUs · ready within 30 s
-          ask      GET http://hotel/healthz → 200
-          ask      GET http://hotel/healthz → 200, `ok` in it
-          ask      GET http://hotel/hotels?inDate=2015-04-09&outDate=2015-04-10&lat=38.0235&lon=-122.095 → 200, `"id":"39"` in it
-          ask      GET http://hotel/hotels?inDate=2015-04-09&outDate=2015-04-10&lat=10&lon=10 → 200, `"features":[]` in it
-          ask      GET http://hotel/hotels?lat=38.0235&lon=-122.095 → 400, `Please specify inDate/outDate params` in it
-          ask      GET http://hotel/recommendations?require=dis&lat=38.0235&lon=-122.095 → 200, `FeatureCollection` in it
-          ask      GET http://hotel/recommendations?require=rate&lat=38.0235&lon=-122.095 → 200, `"id":"39"` in it
-          ask      GET http://hotel/recommendations?require=price&lat=38.0235&lon=-122.095 → 200, `"id":"2"` in it
-          ask      GET http://hotel/recommendations?lat=38.0235&lon=-122.095 → 400, `Please specify require params` in it
-          ask      POST http://hotel/user?username=Cornell_1&password=1111111111 → 200, `Login successfully!` in it
-          ask      POST http://hotel/user?username=Cornell_1&password=wrong → 200, `Failed. Please check your username and password.` in it
-          ask      POST http://hotel/reservation?inDate=2015-04-10&outDate=2015-04-12&hotelId=39&customerName=Cornell_1&username=Cornell_1&password=1111111111&number=1 → 200, `Reserve successfully!` in it
-          ask      POST http://hotel/reservation?inDate=2015-04-10&outDate=2015-04-12&hotelId=39&customerName=Cornell_1&username=Cornell_1&password=1111111111&number=1000 → 200, `Failed. Already reserved.` in it
-          ask      POST http://hotel/reservation?inDate=2015-04-10&outDate=2015-04-12&hotelId=39&customerName=Cornell_1&username=Cornell_1&password=wrong&number=1 → 200, `Failed. Please check your username and password.` in it
-          ask      GET http://hotel/metrics → 200, `hotel_` in it
-          ask      POST http://hotel/reset → 200
-          drive    benchwright load http://hotel --closed --connections 64 --warm-up 1s --duration 2s --drain 1s --timeout 10s --seed 221217432148139 --slo 100ms --progress lines --json --script experiments/hotel-mixed.lua
+          start    store-1: benchwright app hotel store --listen 127.0.0.1:0 · ready within 30 s
+          start    store-2: benchwright app hotel store --listen 127.0.0.1:0 · ready within 30 s
+          start    geo-1 ×2: benchwright app hotel geo --store store-1 --listen 127.0.0.1:0 · ready within 30 s
+          start    rate-1 ×2: benchwright app hotel rate --store store-1 --listen 127.0.0.1:0 · ready within 30 s
+          start    profile-1 ×2: benchwright app hotel profile --store store-1 --listen 127.0.0.1:0 · ready within 30 s
+          start    recommendation-1 ×2: benchwright app hotel recommendation --store store-1 --listen 127.0.0.1:0 · ready within 30 s
+          start    user-1 ×2: benchwright app hotel user --store store-1 --listen 127.0.0.1:0 · ready within 30 s
+          start    reservation-1 ×2: benchwright app hotel reservation --store store-1 --listen 127.0.0.1:0 · ready within 30 s
+          start    geo-2 ×2: benchwright app hotel geo --store store-2 --listen 127.0.0.1:0 · ready within 30 s
+          start    rate-2 ×2: benchwright app hotel rate --store store-2 --listen 127.0.0.1:0 · ready within 30 s
+          start    profile-2 ×2: benchwright app hotel profile --store store-2 --listen 127.0.0.1:0 · ready within 30 s
+          start    recommendation-2 ×2: benchwright app hotel recommendation --store store-2 --listen 127.0.0.1:0 · ready within 30 s
+          start    user-2 ×2: benchwright app hotel user --store store-2 --listen 127.0.0.1:0 · ready within 30 s
+          start    reservation-2 ×2: benchwright app hotel reservation --store store-2 --listen 127.0.0.1:0 · ready within 30 s
+          start    search-1 ×2: benchwright app hotel search --geo geo-1.1,geo-1.2 --rate rate-1.1,rate-1.2 --listen 127.0.0.1:0 · ready within 30 s
+          start    search-2 ×2: benchwright app hotel search --geo geo-2.1,geo-2.2 --rate rate-2.1,rate-2.2 --listen 127.0.0.1:0 · ready within 30 s
+          start    frontend-1 ×2: benchwright app hotel frontend --search search-1.1,search-1.2 --profile profile-1.1,profile-1.2 --recommendation recommendation-1.1,recommendation-1.2 --user user-1.1,user-1.2 --reservation reservation-1.1,reservation-1.2 --store store-1 --listen 127.0.0.1:0 · ready within 30 s
+          start    frontend-2 ×2: benchwright app hotel frontend --search search-2.1,search-2.2 --profile profile-2.1,profile-2.2 --recommendation recommendation-2.1,recommendation-2.2 --user user-2.1,user-2.2 --reservation reservation-2.1,reservation-2.2 --store store-2 --listen 127.0.0.1:0 · ready within 30 s
+          ask      GET http://frontend-1.1/healthz → 200
+          ask      GET http://frontend-1.2/healthz → 200
+          ask      GET http://frontend-2.1/healthz → 200
+          ask      GET http://frontend-2.2/healthz → 200
+          ask      GET http://frontend-1.1/healthz → 200, `ok` in it
+          ask      GET http://frontend-1.1/hotels?inDate=2015-04-09&outDate=2015-04-10&lat=38.0235&lon=-122.095 → 200, `"id":"39"` in it
+          ask      GET http://frontend-1.1/hotels?inDate=2015-04-09&outDate=2015-04-10&lat=10&lon=10 → 200, `"features":[]` in it
+          ask      GET http://frontend-1.1/hotels?lat=38.0235&lon=-122.095 → 400, `Please specify inDate/outDate params` in it
+          ask      GET http://frontend-1.1/recommendations?require=dis&lat=38.0235&lon=-122.095 → 200, `FeatureCollection` in it
+          ask      GET http://frontend-1.1/recommendations?require=rate&lat=38.0235&lon=-122.095 → 200, `"id":"39"` in it
+          ask      GET http://frontend-1.1/recommendations?require=price&lat=38.0235&lon=-122.095 → 200, `"id":"2"` in it
+          ask      GET http://frontend-1.1/recommendations?lat=38.0235&lon=-122.095 → 400, `Please specify require params` in it
+          ask      POST http://frontend-1.1/user?username=Cornell_1&password=1111111111 → 200, `Login successfully!` in it
+          ask      POST http://frontend-1.1/user?username=Cornell_1&password=wrong → 200, `Failed. Please check your username and password.` in it
+          ask      POST http://frontend-1.1/reservation?inDate=2015-04-10&outDate=2015-04-12&hotelId=39&customerName=Cornell_1&username=Cornell_1&password=1111111111&number=1 → 200, `Reserve successfully!` in it
+          ask      POST http://frontend-1.1/reservation?inDate=2015-04-10&outDate=2015-04-12&hotelId=39&customerName=Cornell_1&username=Cornell_1&password=1111111111&number=1000 → 200, `Failed. Already reserved.` in it
+          ask      POST http://frontend-1.1/reservation?inDate=2015-04-10&outDate=2015-04-12&hotelId=39&customerName=Cornell_1&username=Cornell_1&password=wrong&number=1 → 200, `Failed. Please check your username and password.` in it
+          ask      GET http://frontend-1.1/metrics → 200, `hotel_` in it
+          ask      GET http://frontend-2.1/healthz → 200, `ok` in it
+          ask      GET http://frontend-2.1/hotels?inDate=2015-04-09&outDate=2015-04-10&lat=38.0235&lon=-122.095 → 200, `"id":"39"` in it
+          ask      GET http://frontend-2.1/hotels?inDate=2015-04-09&outDate=2015-04-10&lat=10&lon=10 → 200, `"features":[]` in it
+          ask      GET http://frontend-2.1/hotels?lat=38.0235&lon=-122.095 → 400, `Please specify inDate/outDate params` in it
+          ask      GET http://frontend-2.1/recommendations?require=dis&lat=38.0235&lon=-122.095 → 200, `FeatureCollection` in it
+          ask      GET http://frontend-2.1/recommendations?require=rate&lat=38.0235&lon=-122.095 → 200, `"id":"39"` in it
+          ask      GET http://frontend-2.1/recommendations?require=price&lat=38.0235&lon=-122.095 → 200, `"id":"2"` in it
+          ask      GET http://frontend-2.1/recommendations?lat=38.0235&lon=-122.095 → 400, `Please specify require params` in it
+          ask      POST http://frontend-2.1/user?username=Cornell_1&password=1111111111 → 200, `Login successfully!` in it
+          ask      POST http://frontend-2.1/user?username=Cornell_1&password=wrong → 200, `Failed. Please check your username and password.` in it
+          ask      POST http://frontend-2.1/reservation?inDate=2015-04-10&outDate=2015-04-12&hotelId=39&customerName=Cornell_1&username=Cornell_1&password=1111111111&number=1 → 200, `Reserve successfully!` in it
+          ask      POST http://frontend-2.1/reservation?inDate=2015-04-10&outDate=2015-04-12&hotelId=39&customerName=Cornell_1&username=Cornell_1&password=1111111111&number=1000 → 200, `Failed. Already reserved.` in it
+          ask      POST http://frontend-2.1/reservation?inDate=2015-04-10&outDate=2015-04-12&hotelId=39&customerName=Cornell_1&username=Cornell_1&password=wrong&number=1 → 200, `Failed. Please check your username and password.` in it
+          ask      GET http://frontend-2.1/metrics → 200, `hotel_` in it
+          ask      POST http://frontend-1.1/reset → 200
+          ask      POST http://frontend-2.1/reset → 200
+          drive    benchwright load http://frontend-1.1 http://frontend-2.1 --address frontend-1.1,frontend-1.2 --address frontend-2.1,frontend-2.2 --closed --connections 64 --warm-up 1s --duration 2s --drain 1s --timeout 10s --seed 221217432148139 --slo 100ms --progress lines --json --per-target --script experiments/hotel-mixed.lua
           stop     everything
     "#]].assert_eq(&plan("hotel.yaml", None));
     expect![[r#"
         hotel-max-throughput · profile ci · local · roles: sut = CPU 0, load = CPU 1 · at most 20 trials, 16 s
-        system    hotel ×1 · hotel may use 0.2 CPUs
-        load      64 connections, Poisson arrivals, hotel-mixed.lua
-        search    sweep from 80 % of what a closed loop completes in a short probe, step 20 %; stop: no new maximum (by more than 1 %) in 2 loads
+        system    2 instances × (2 replicas of geo, rate, profile, recommendation, user, reservation, search, frontend + 1 of store): 34 processes
+        load      per instance: 64 connections, Poisson arrivals, hotel-mixed.lua
+        search    sweep per instance, from 70 % of what a closed loop completes in a short probe, step 20 %; stop: no new maximum (by more than 1 %) in 2 loads
         trial     reset → warm up 200 ms → measure 400 ms → drain ≤ 200 ms
         seed      6200346834173954307
         time      0.8 s per trial; 3 to 20 trials: 2.4 s to 16 s
-        first, to find the first load:
-          start    hotel: benchwright app hotel all-in-one --listen 127.0.0.1:0 · at most 0.2 CPUs · ready within 30 s
-          ask      GET http://hotel/healthz → 200
-          ask      GET http://hotel/healthz → 200, `ok` in it
-          ask      GET http://hotel/hotels?inDate=2015-04-09&outDate=2015-04-10&lat=38.0235&lon=-122.095 → 200, `"id":"39"` in it
-          ask      GET http://hotel/hotels?inDate=2015-04-09&outDate=2015-04-10&lat=10&lon=10 → 200, `"features":[]` in it
-          ask      GET http://hotel/hotels?lat=38.0235&lon=-122.095 → 400, `Please specify inDate/outDate params` in it
-          ask      GET http://hotel/recommendations?require=dis&lat=38.0235&lon=-122.095 → 200, `FeatureCollection` in it
-          ask      GET http://hotel/recommendations?require=rate&lat=38.0235&lon=-122.095 → 200, `"id":"39"` in it
-          ask      GET http://hotel/recommendations?require=price&lat=38.0235&lon=-122.095 → 200, `"id":"2"` in it
-          ask      GET http://hotel/recommendations?lat=38.0235&lon=-122.095 → 400, `Please specify require params` in it
-          ask      POST http://hotel/user?username=Cornell_1&password=1111111111 → 200, `Login successfully!` in it
-          ask      POST http://hotel/user?username=Cornell_1&password=wrong → 200, `Failed. Please check your username and password.` in it
-          ask      POST http://hotel/reservation?inDate=2015-04-10&outDate=2015-04-12&hotelId=39&customerName=Cornell_1&username=Cornell_1&password=1111111111&number=1 → 200, `Reserve successfully!` in it
-          ask      POST http://hotel/reservation?inDate=2015-04-10&outDate=2015-04-12&hotelId=39&customerName=Cornell_1&username=Cornell_1&password=1111111111&number=1000 → 200, `Failed. Already reserved.` in it
-          ask      POST http://hotel/reservation?inDate=2015-04-10&outDate=2015-04-12&hotelId=39&customerName=Cornell_1&username=Cornell_1&password=wrong&number=1 → 200, `Failed. Please check your username and password.` in it
-          ask      GET http://hotel/metrics → 200, `hotel_` in it
-          ask      POST http://hotel/reset → 200
-          drive    benchwright load http://hotel --closed --connections 64 --warm-up 200ms --duration 400ms --drain 200ms --timeout 10s --seed 221217432148139 --slo 100ms --progress lines --json --script experiments/hotel-mixed.lua
-          stop     everything
-    "#]].assert_eq(&plan("hotel.yaml", Some("ci")));
+    "#]].assert_eq(&fixed("hotel.yaml", "ci"));
     expect![[r#"
-        hotel-max-throughput · profile guide_rule · local · roles: sut = CPU 0, load = CPU 1 · at most 30 trials, 3 min 30 s
+        hotel-max-throughput · profile guide_rule · local · roles: sut = CPU 0, load = CPU 1 · at most 30 trials, 5 min 0 s
+        system    2 instances × (2 replicas of geo, rate, profile, recommendation, user, reservation, search, frontend + 1 of store): 34 processes
+        load      per instance: 64 connections, Poisson arrivals, hotel-mixed.lua
+        search    sweep per instance, from 70 % of what a closed loop completes in a short probe, step 5 %; stop: no new maximum in 6 loads
+        trial     reset → warm up 1 s → measure 8 s → drain ≤ 1 s
+        seed      6200346834173954307
+        time      10 s per trial; 7 to 30 trials: 70 s to 5 min 0 s
+    "#]].assert_eq(&fixed("hotel.yaml", "guide_rule"));
+    expect![[r#"
+        hotel-all-in-one · local · roles: sut = CPU 0, load = CPU 1 · at most 30 trials, 3 min 30 s
         system    hotel ×1 · hotel may use 0.2 CPUs
         load      64 connections, Poisson arrivals, hotel-mixed.lua
-        search    sweep from 80 % of what a closed loop completes in a short probe, step 5 %; stop: no new maximum in 6 loads
+        search    sweep from 80 % of what a closed loop completes in a short probe, step 5 %; stop: no new maximum (by more than 1 %) in 6 loads
         trial     reset → warm up 1 s → measure 5 s → drain ≤ 1 s
-        seed      6200346834173954307
+        seed      15145020614165038492
         time      7 s per trial; 7 to 30 trials: 49 s to 3 min 30 s
         first, to find the first load:
           start    hotel: benchwright app hotel all-in-one --listen 127.0.0.1:0 · at most 0.2 CPUs · ready within 30 s
@@ -394,9 +423,27 @@ fn shipped_specs_plan() {
           ask      POST http://hotel/reservation?inDate=2015-04-10&outDate=2015-04-12&hotelId=39&customerName=Cornell_1&username=Cornell_1&password=wrong&number=1 → 200, `Failed. Please check your username and password.` in it
           ask      GET http://hotel/metrics → 200, `hotel_` in it
           ask      POST http://hotel/reset → 200
-          drive    benchwright load http://hotel --closed --connections 64 --warm-up 1s --duration 2s --drain 1s --timeout 10s --seed 221217432148139 --slo 100ms --progress lines --json --script experiments/hotel-mixed.lua
+          drive    benchwright load http://hotel --closed --connections 64 --warm-up 1s --duration 2s --drain 1s --timeout 10s --seed 4860157389481002 --slo 100ms --progress lines --json --script experiments/hotel-mixed.lua
           stop     everything
-    "#]].assert_eq(&plan("hotel.yaml", Some("guide_rule")));
+    "#]].assert_eq(&plan("hotel-all-in-one.yaml", None));
+    expect![[r#"
+        hotel-all-in-one · profile ci · local · roles: sut = CPU 0, load = CPU 1 · at most 20 trials, 16 s
+        system    hotel ×1 · hotel may use 0.2 CPUs
+        load      64 connections, Poisson arrivals, hotel-mixed.lua
+        search    sweep from 80 % of what a closed loop completes in a short probe, step 20 %; stop: no new maximum (by more than 1 %) in 2 loads
+        trial     reset → warm up 200 ms → measure 400 ms → drain ≤ 200 ms
+        seed      15145020614165038492
+        time      0.8 s per trial; 3 to 20 trials: 2.4 s to 16 s
+    "#]].assert_eq(&fixed("hotel-all-in-one.yaml", "ci"));
+    expect![[r#"
+        hotel-all-in-one · profile guide_rule · local · roles: sut = CPU 0, load = CPU 1 · at most 30 trials, 3 min 30 s
+        system    hotel ×1 · hotel may use 0.2 CPUs
+        load      64 connections, Poisson arrivals, hotel-mixed.lua
+        search    sweep from 80 % of what a closed loop completes in a short probe, step 5 %; stop: no new maximum in 6 loads
+        trial     reset → warm up 1 s → measure 5 s → drain ≤ 1 s
+        seed      15145020614165038492
+        time      7 s per trial; 7 to 30 trials: 49 s to 3 min 30 s
+    "#]].assert_eq(&fixed("hotel-all-in-one.yaml", "guide_rule"));
     expect![[r#"
         simulated · simulated · at most 30 trials, 3 min 30 s
         system    a simulated queue
@@ -417,8 +464,5 @@ fn shipped_specs_plan() {
         trial     warm up 100 ms → measure 400 ms → drain ≤ 100 ms
         seed      17285499004125085777
         time      0.6 s per trial; 3 to 30 trials: 1.8 s to 18 s
-        first, to find the first load:
-          drive    benchwright load http://queue.simulated/ --closed --connections 64 --warm-up 100ms --duration 400ms --drain 100ms --timeout 10s --seed 5122804340250067 --slo 10ms --progress lines --json
-          stop     everything
-    "#]].assert_eq(&plan("simulated.yaml", Some("ci")));
+    "#]].assert_eq(&fixed("simulated.yaml", "ci"));
 }

@@ -23,7 +23,7 @@ fn command(resolved: &Resolved, rate: Option<f64>) -> String {
     };
     let urls = ["http://a:1/", "http://b:2"];
     let targets: Vec<String> = urls.iter().map(|url| target(resolved, url, 1)).collect();
-    arguments(resolved, &targets, &wanted).join(" ")
+    arguments(resolved, &targets, &[], &wanted).join(" ")
 }
 
 #[test]
@@ -45,6 +45,25 @@ fn the_tightest_bound_of_an_slo_is_passed_on() {
         "slo: [{metric: p99.9, max: 80ms}, {metric: p50, max: 5ms}, {metric: failures, max: 1%}]";
     let command = command(&read("model: open, rate: 1/s", slo), Some(1.0));
     assert!(command.contains("--seed 7 --slo 5ms --progress"), "{command}");
+}
+
+#[test]
+fn the_addresses_of_replicas_are_given_once_for_each_target() {
+    let resolved = read("model: closed, script_threads: 48", "");
+    let wanted = Wanted {
+        rate: None,
+        warm_up: Nanos::ZERO,
+        measure: Nanos::SECOND,
+        drain: Nanos::ZERO,
+        seed: 7,
+    };
+    let targets = ["http://a:1/", "http://b:1/"].map(str::to_owned);
+    let addresses = ["a:1,a:2", "b:1,b:2"].map(str::to_owned);
+    let arguments = arguments(&resolved, &targets, &addresses, &wanted).join(" ");
+    let begin = "load http://a:1/ http://b:1/ --address a:1,a:2 --address b:1,b:2 --closed ";
+    assert!(arguments.starts_with(begin), "{arguments}");
+    let [caveat] = &caveats(&resolved)[..] else { panic!("it is not kept") };
+    assert!(caveat.starts_with("load.script_threads: 48 is recorded and not kept"), "{caveat}");
 }
 
 #[test]

@@ -16,7 +16,11 @@ pub struct Load {
     /// Of each instance. Absent where a search decides it, or a closed loop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<Written<Rate>>,
+    /// Of each instance.
     pub connections: AtLeastOne,
+    /// Of each instance: how many states of the script a workload was written for (wrk's -t).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub script_threads: Option<AtLeastOne>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub think: Option<Written<Nanos>>,
     pub timeout: Written<Nanos>,
@@ -55,6 +59,7 @@ struct WrittenLoad {
     arrivals: Option<Arrivals>,
     rate: Option<Written<Rate>>,
     connections: Option<AtLeastOne>,
+    script_threads: Option<AtLeastOne>,
     think: Option<Written<Nanos>>,
     timeout: Option<Written<Nanos>>,
 }
@@ -62,7 +67,8 @@ struct WrittenLoad {
 impl TryFrom<WrittenLoad> for Load {
     type Error = &'static str;
     fn try_from(written: WrittenLoad) -> Result<Load, &'static str> {
-        let WrittenLoad { model, arrivals, rate, connections, think, timeout } = written;
+        let WrittenLoad { model, arrivals, rate, connections, script_threads, think, timeout } =
+            written;
         let model = model.ok_or(
             "neither open nor closed; write `model: open` (the clock decides when a request \
              starts) or `model: closed` (a completion does)",
@@ -84,6 +90,7 @@ impl TryFrom<WrittenLoad> for Load {
             arrivals: arrivals.unwrap_or_default(),
             rate,
             connections: connections.unwrap_or(AtLeastOne(32)),
+            script_threads,
             think,
             timeout: timeout.unwrap_or(Written(Nanos::from_secs(10))),
         })

@@ -3,11 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use measure::Nanos;
+use measure::quantity::ParseError;
+use measure::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
 use super::literal::one;
-use super::{AtLeastOne, Exchange, Name, Texts, Written};
+use super::{AtLeastOne, Exchange, Literal, Name, Texts, Written, texts};
 
 /// The system under test.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -16,7 +17,10 @@ pub struct Sut {
     /// Copies of the whole system; the load is per instance.
     #[serde(default = "one")]
     pub instances: AtLeastOne,
-    /// Started in this order, each when the one before it is ready.
+    /// Processes of each step in each instance, unless the step says otherwise.
+    #[serde(default = "one")]
+    pub replicas: AtLeastOne,
+    /// Each is started in the first wave after those that it needs; the order here says nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deploy: Vec<Step>,
     #[serde(default)]
@@ -33,11 +37,38 @@ impl Default for Sut {
     fn default() -> Sut {
         Sut {
             instances: one(),
+            replicas: one(),
             deploy: Vec::new(),
             ready: Ready::default(),
             endpoint: Texts::default(),
             smoke: Vec::new(),
         }
+    }
+}
+
+impl Sut {
+    /// The step that takes the load: the named one, or else the last.
+    pub fn endpoint_step(&self) -> Option<&Step> {
+        match self.endpoint.0.first() {
+            Some(name) => self.deploy.iter().find(|step| step.name() == name),
+            None => self.deploy.last(),
+        }
+    }
+
+    /// How many processes a step has in each instance.
+    pub fn replicas_of(&self, step: &Step) -> u32 {
+        step.replicas().unwrap_or(self.replicas).0
+    }
+
+    /// When a component of this step counts as ready: as the step says, or else as the system does,
+    /// whose request is meant for the endpoint.
+    pub fn ready_of(&self, step: &Step) -> Ready {
+        let is_endpoint = self.endpoint_step().is_some_and(|end| end.name() == step.name());
+        let of_system = || Ready {
+            get: self.ready.get.clone().filter(|_| is_endpoint),
+            within: self.ready.within,
+        };
+        step.ready().cloned().unwrap_or_else(of_system)
     }
 }
 
@@ -55,26 +86,62 @@ pub enum Step {
     Process(Process),
 }
 
+/// A field that both kinds of step have.
+macro_rules! of {
+    ($step:ident, $field:ident) => {
+        match $step {
+            Step::App(app) => &app.$field,
+            Step::Process(process) => &process.$field,
+        }
+    };
+}
+
 impl Step {
     pub fn name(&self) -> &str {
+        of!(self, name)
+    }
+
+    /// Its program and arguments, or the words of an application, as written.
+    pub fn words(&self) -> &[String] {
         match self {
-            Step::App(app) => &app.name,
-            Step::Process(process) => &process.name,
+            Step::App(app) => std::slice::from_ref(&app.run),
+            Step::Process(process) => &process.command.0,
         }
+    }
+
+    /// The texts in which addresses may stand.
+    pub fn texts(&self) -> impl Iterator<Item = &String> {
+        self.words().iter().chain(self.environment().values())
+    }
+
+    /// The steps that must be ready before it: those it names, and those whose addresses it uses.
+    pub fn needs(&self) -> Vec<&str> {
+        let named = of!(self, needs).iter().map(|name| &**name);
+        let used = self.texts().flat_map(|text| texts::addresses_in(text));
+        let mut needs: Vec<&str> = named.chain(used).collect();
+        needs.sort_unstable();
+        needs.dedup();
+        needs
+    }
+
+    pub fn replicas(&self) -> Option<AtLeastOne> {
+        *of!(self, replicas)
+    }
+
+    pub fn ready(&self) -> Option<&Ready> {
+        of!(self, ready).as_ref()
     }
 
     pub fn cpu_limit(&self) -> Option<CpuLimit> {
-        match self {
-            Step::App(app) => app.cpu_limit,
-            Step::Process(process) => process.cpu_limit,
-        }
+        *of!(self, cpu_limit)
+    }
+
+    pub fn memory_limit(&self) -> Option<MemoryLimit> {
+        of!(self, memory_limit).map(|limit| *limit)
     }
 
     pub fn environment(&self) -> &BTreeMap<String, String> {
-        match self {
-            Step::App(app) => &app.environment,
-            Step::Process(process) => &process.environment,
-        }
+        of!(self, environment)
     }
 }
 
@@ -82,10 +149,19 @@ impl Step {
 #[serde(deny_unknown_fields)]
 pub struct App {
     pub name: Name,
-    /// The words after `benchwright app`.
+    /// The words after `benchwright app`. `${addresses.store}` stands for where the replicas of the
+    /// step `store` in the same instance listen: `127.0.0.1:7001,127.0.0.1:7002`.
     pub run: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replicas: Option<AtLeastOne>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<Name>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ready: Option<Ready>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_limit: Option<CpuLimit>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_limit: Option<Written<MemoryLimit>>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub environment: BTreeMap<String, String>,
 }
@@ -97,7 +173,15 @@ pub struct Process {
     /// Program and arguments; the program `benchwright` is this tool itself.
     pub command: Command,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replicas: Option<AtLeastOne>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<Name>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ready: Option<Ready>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_limit: Option<CpuLimit>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_limit: Option<Written<MemoryLimit>>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub environment: BTreeMap<String, String>,
 }
@@ -146,8 +230,32 @@ impl TryFrom<f64> for CpuLimit {
     }
 }
 
+/// How much memory a component may use, in bytes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct MemoryLimit(pub u64);
+
+/// Less does not hold a program.
+const LEAST_MEMORY: u64 = 1 << 20;
+
+impl Literal for MemoryLimit {
+    fn read(text: &str) -> Result<MemoryLimit, ParseError> {
+        let wrong = || ParseError::new(text, "memory limit from 1MiB", "64MiB");
+        match text.parse() {
+            Ok(Bytes(bytes)) if LEAST_MEMORY <= bytes => Ok(MemoryLimit(bytes)),
+            _ => Err(wrong()),
+        }
+    }
+
+    fn write(&self) -> String {
+        let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
+        let whole = units.into_iter().find(|(bits, _)| self.0.is_multiple_of(1 << bits));
+        whole.map_or(format!("{}B", self.0), |(bits, unit)| format!("{}{unit}", self.0 >> bits))
+    }
+}
+
 /// When a component counts as ready: at its line `ready <url>`, and if a request is stated here,
-/// once the endpoint answers that with a status below 300.
+/// once it answers that with a status below 300. What the system states is asked of the endpoint's
+/// components.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ready {

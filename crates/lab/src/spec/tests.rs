@@ -47,6 +47,7 @@ fn a_resolved_spec_states_every_default_and_reads_as_itself() {
           roles: {}
         sut:
           instances: 1
+          replicas: 1
           ready:
             within: 30s
         simulated:
@@ -623,10 +624,10 @@ fn what_a_profile_or_a_setting_breaks_is_named() {
         None,
         &["load.rte=5/s"],
         expect![[r#"
-        --set load.rte=5/s: load.rte: unknown field `rte`; did you mean `rate`?
-         --> my.yaml
-          = fields here: model, arrivals, rate, connections, think, timeout
-    "#]],
+            --set load.rte=5/s: load.rte: unknown field `rte`; did you mean `rate`?
+             --> my.yaml
+              = fields here: model, arrivals, rate, connections, script_threads, think, timeout
+        "#]],
     );
     check_set(
         None,

@@ -1,4 +1,4 @@
-//! `${vars.x}` and `${instance}` in texts, and nothing more.
+//! `${vars.x}`, `${instance}` and `${addresses.step}` in texts, and nothing more.
 
 use std::collections::BTreeMap;
 
@@ -6,11 +6,17 @@ use super::read::did_you_mean;
 use super::source::SpecError;
 use super::{Exchange, ResetStep, Resolved, Step};
 
+/// Where the replicas of each step listen, by the step's name: `127.0.0.1:7001,127.0.0.1:7002`.
+pub type Addresses = BTreeMap<String, String>;
+
+const OF_STEP: &str = "addresses.";
+
 /// Replaces every variable; the error is the name of an unknown one.
 pub(super) fn substitute(
     text: &str,
     vars: &BTreeMap<String, String>,
     instance: u32,
+    addresses: &Addresses,
 ) -> Result<String, String> {
     let mut result = String::new();
     let mut rest = text;
@@ -19,7 +25,9 @@ pub(super) fn substitute(
         let Some((name, after)) = behind.split_once('}') else {
             return Err(behind.to_owned());
         };
-        result += &match (name, name.strip_prefix("vars.").and_then(|name| vars.get(name))) {
+        let constant = name.strip_prefix("vars.").and_then(|name| vars.get(name));
+        let address = name.strip_prefix(OF_STEP).and_then(|step| addresses.get(step));
+        result += &match (name, constant.or(address)) {
             (_, Some(value)) => value.clone(),
             ("instance", None) => instance.to_string(),
             _ => return Err(name.to_owned()),
@@ -29,40 +37,69 @@ pub(super) fn substitute(
     Ok(result + rest)
 }
 
-/// Every text of the spec uses known variables only.
+/// The steps whose addresses stand in this text.
+pub(super) fn addresses_in(text: &str) -> impl Iterator<Item = &str> {
+    text.split("${").skip(1).filter_map(|behind| {
+        let (name, _) = behind.split_once('}')?;
+        name.strip_prefix(OF_STEP)
+    })
+}
+
+/// Every text of the spec uses known variables only, and addresses stand only where components are
+/// told of each other.
 pub(super) fn check(resolved: &Resolved) -> Result<(), SpecError> {
+    let steps = &resolved.spec.sut.deploy;
+    let addresses: Addresses =
+        steps.iter().map(|step| (step.name().to_owned(), String::new())).collect();
+    check_all(resolved, of_components(resolved), &addresses)?;
+    check_all(resolved, of_requests(resolved), &Addresses::new())
+}
+
+fn check_all<'a>(
+    resolved: &Resolved,
+    texts: impl Iterator<Item = &'a str>,
+    addresses: &Addresses,
+) -> Result<(), SpecError> {
     let vars = &resolved.spec.vars;
-    for text in all(resolved) {
-        let Err(name) = substitute(text, vars, 1) else { continue };
-        let mut known: Vec<String> = vars.keys().map(|name| format!("vars.{name}")).collect();
-        known.push("instance".to_owned());
-        let message = format!("unknown variable `{name}`{}", did_you_mean(&name, &known));
+    for text in texts {
+        let Err(name) = substitute(text, vars, 1, addresses) else { continue };
         let written = format!("${{{name}");
         let place = resolved.source.find(&written, &written);
+        if name.starts_with(OF_STEP) && addresses.is_empty() {
+            let message = format!("`${{{name}}}` does not stand here");
+            let label = "only a component's run, command and environment can name addresses";
+            return Err(resolved.source.error(message, place, label));
+        }
+        let mut known: Vec<String> = vars.keys().map(|name| format!("vars.{name}")).collect();
+        known.push("instance".to_owned());
+        if name.starts_with(OF_STEP) {
+            known = addresses.keys().map(|step| format!("{OF_STEP}{step}")).collect();
+        }
+        let message = format!("unknown variable `{name}`{}", did_you_mean(&name, &known));
         let label = format!("variables here: {}", known.join(", "));
         return Err(resolved.source.error(message, place, &label));
     }
     Ok(())
 }
 
-/// The texts in which variables may stand.
-fn all(resolved: &Resolved) -> impl Iterator<Item = &str> {
+/// The texts of components, in which addresses may stand as well.
+fn of_components(resolved: &Resolved) -> impl Iterator<Item = &str> {
+    let steps = resolved.spec.sut.deploy.iter();
+    steps.flat_map(Step::texts).map(String::as_str)
+}
+
+/// All other texts in which variables may stand.
+fn of_requests(resolved: &Resolved) -> impl Iterator<Item = &str> {
     let spec = &resolved.spec;
-    let commands = spec.sut.deploy.iter().flat_map(|step| {
-        let words: &[String] = match step {
-            Step::App(app) => std::slice::from_ref(&app.run),
-            Step::Process(process) => &process.command.0,
-        };
-        words.iter().chain(step.environment().values())
-    });
     let resets = spec.reset.steps.iter().map(|ResetStep::Http(exchange)| exchange);
     let exchanges = resets
         .chain(&spec.sut.smoke)
         .flat_map(|Exchange { target, body, .. }| [Some(target), body.as_ref()]);
-    commands
-        .chain(exchanges.flatten())
+    let questions = spec.sut.deploy.iter().filter_map(Step::ready).chain([&spec.sut.ready]);
+    exchanges
+        .flatten()
         .chain(&spec.sut.endpoint.0)
-        .chain(&spec.sut.ready.get)
+        .chain(questions.filter_map(|ready| ready.get.as_ref()))
         .chain(&spec.workload.script)
         .chain(&spec.workload.args)
         .chain(&spec.workload.get)

@@ -24,8 +24,8 @@ impl Backend for Answers {
     fn prepare(&mut self, resolved: &Resolved) -> Result<results::Environment, Stop> {
         self.clock.prepare(resolved)
     }
-    fn start(&mut self, _component: &Component, _within: Nanos) -> Result<String, Stop> {
-        Ok("http://shop".to_owned())
+    fn start(&mut self, wave: &[Component]) -> Result<Vec<String>, Stop> {
+        Ok(wave.iter().map(|component| format!("http://{}", component.name)).collect())
     }
     fn placement(&mut self) -> Result<std::collections::BTreeMap<String, String>, Stop> {
         self.clock.placement()
@@ -114,4 +114,13 @@ fn a_smoke_test_compares_status_and_sense() {
         the smoke test failed
           POST http://shop/login: connection refused"#]],
     );
+}
+
+#[test]
+fn every_replica_of_the_endpoint_is_asked_whether_it_is_ready_and_the_first_for_sense() {
+    let refused = Err("connection refused".to_owned());
+    let answers =
+        vec![reply(200, ""), refused, reply(200, ""), reply(200, "welcome"), reply(500, "")];
+    let sut = "replicas: 2, ready: {get: /healthz}, smoke: [{post: /login, body: welcome}]";
+    check(sut, answers, expect![[r#"["http://shop.1"] after 50.0 ms"#]]);
 }

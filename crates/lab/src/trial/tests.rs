@@ -65,6 +65,51 @@ fn the_stages_of_a_trial_stand_in_order_and_deploying_happens_once() {
 }
 
 #[test]
+fn what_needs_nobody_starts_together_and_the_others_once_those_are_ready() {
+    let text = "
+name: shop
+sut:
+  instances: 2
+  replicas: 2
+  deploy:
+    - process: {name: front, command: [front, --carts, \"${addresses.cart}\"], needs: [mail], memory_limit: 64MiB}
+    - process: {name: cart, command: [cart], environment: {STORE: \"${addresses.store}\"}}
+    - process: {name: store, command: [store], replicas: 1, ready: {get: /ready}}
+    - process: {name: mail, command: [mail], ready: {within: 5s}}
+  endpoint: front
+  ready: {get: /healthz, within: 10s}
+  smoke: [{get: /, body: welcome}]
+workload: {get: /}
+load: {model: open, rate: 100/s, script_threads: 4}
+phases: {measure: {time: 5s}}
+";
+    check(
+        text,
+        expect![[r#"
+        start    store-1: store --listen 127.0.0.1:0 · ready within 30 s
+        start    mail-1 ×2: mail --listen 127.0.0.1:0 · ready within 5 s
+        start    store-2: store --listen 127.0.0.1:0 · ready within 30 s
+        start    mail-2 ×2: mail --listen 127.0.0.1:0 · ready within 5 s
+        ask      GET http://store-1/ready → 200
+        ask      GET http://store-2/ready → 200
+        start    cart-1 ×2: STORE=store-1 cart --listen 127.0.0.1:0 · ready within 10 s
+        start    cart-2 ×2: STORE=store-2 cart --listen 127.0.0.1:0 · ready within 10 s
+        start    front-1 ×2: front --carts cart-1.1,cart-1.2 --listen 127.0.0.1:0 · at most 64MiB · ready within 10 s
+        start    front-2 ×2: front --carts cart-2.1,cart-2.2 --listen 127.0.0.1:0 · at most 64MiB · ready within 10 s
+        ask      GET http://front-1.1/healthz → 200
+        ask      GET http://front-1.2/healthz → 200
+        ask      GET http://front-2.1/healthz → 200
+        ask      GET http://front-2.2/healthz → 200
+        ask      GET http://front-1.1/ → 200, `welcome` in it
+        ask      GET http://front-2.1/ → 200, `welcome` in it
+        drive    benchwright load http://front-1.1/ http://front-2.1/ --address front-1.1,front-1.2 --address front-2.1,front-2.2 --rate 100/s --arrivals poisson --connections 32 --warm-up 1s --duration 5s --drain 1s --timeout 10s --seed 7 --progress lines --json --per-target
+        drive    benchwright load http://front-1.1/ http://front-2.1/ --address front-1.1,front-1.2 --address front-2.1,front-2.2 --rate 100/s --arrivals poisson --connections 32 --warm-up 1s --duration 5s --drain 1s --timeout 10s --seed 7 --progress lines --json --per-target
+        stop     everything
+    "#]],
+    );
+}
+
+#[test]
 fn a_reset_without_steps_starts_the_components_anew() {
     let text = TWO_INSTANCES
         .replace(", steps: [http: {post: /reset}]", "")

@@ -22,6 +22,12 @@ const PERIOD_US: f64 = 10_000.0;
 /// The shortest quota that kernels accept, in microseconds.
 const LEAST_QUOTA_US: f64 = 1_000.0;
 
+/// The controllers of version 1 in which a run has a group.
+const VERSION_1: [&str; 4] = ["cpu", "cpuacct", "cpuset", "memory"];
+
+/// The controllers of version 2 that are used, as far as they are to be had.
+const VERSION_2: [&str; 3] = ["cpu", "cpuset", "memory"];
+
 /// The means of confinement on this host, with the group of the run already made.
 #[derive(Debug)]
 pub(crate) enum Confinement {
@@ -29,15 +35,26 @@ pub(crate) enum Confinement {
     V2 {
         run: PathBuf,
         cpuset: bool,
+        memory: bool,
     },
     V1 {
         cpu: PathBuf,
         cpuacct: PathBuf,
         cpuset: PathBuf,
+        memory: Option<PathBuf>,
     },
     Affinity {
         why: String,
     },
+}
+
+/// What a component may use at most.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Limits {
+    /// In CPUs.
+    pub(crate) cpu: Option<f64>,
+    /// In bytes.
+    pub(crate) memory: Option<u64>,
 }
 
 /// What `/proc/self/cgroup` says.
@@ -65,22 +82,25 @@ impl Confinement {
         &self,
         name: &str,
         cpus: Option<&Cpus>,
-        cpu_limit: Option<f64>,
+        limits: Limits,
     ) -> io::Result<Group> {
         match self {
-            Confinement::V2 { run, cpuset } => {
+            Confinement::V2 { run, cpuset, memory } => {
                 let folder = run.join(name);
                 make(&folder)?;
                 if let Some(cpus) = cpus.filter(|_| *cpuset) {
                     write(&folder, "cpuset.cpus", &cpus.to_string())?;
                 }
-                if let Some((quota, period)) = cpu_limit.map(quota) {
+                if let Some((quota, period)) = limits.cpu.map(quota) {
                     write(&folder, "cpu.max", &format!("{quota} {period}"))?;
+                }
+                if let Some(bytes) = limits.memory.filter(|_| *memory) {
+                    write(&folder, "memory.max", &bytes.to_string())?;
                 }
                 let usage = Usage::Stat(folder.join("cpu.stat"));
                 Ok(Group { folders: vec![folder], usage, pins: *cpuset })
             }
-            Confinement::V1 { cpu, cpuacct, cpuset } => {
+            Confinement::V1 { cpu, cpuacct, cpuset, memory } => {
                 let [cpu, cpuacct, cpuset] = [cpu, cpuacct, cpuset].map(|run| run.join(name));
                 let mut folders = vec![cpuacct.clone(), cpuset.clone()];
                 for folder in &folders {
@@ -93,11 +113,17 @@ impl Confinement {
                 // Only what is limited needs a group of its own here: where the kernel schedules
                 // real time by group, a new one may run no such thread, and the generator's hiccup
                 // meter is one.
-                if let Some((quota, period)) = cpu_limit.map(quota) {
+                if let Some((quota, period)) = limits.cpu.map(quota) {
                     make(&cpu)?;
                     write(&cpu, "cpu.cfs_period_us", &period.to_string())?;
                     write(&cpu, "cpu.cfs_quota_us", &quota.to_string())?;
                     folders.insert(0, cpu);
+                }
+                if let (Some(run), Some(bytes)) = (memory, limits.memory) {
+                    let memory = run.join(name);
+                    make(&memory)?;
+                    write(&memory, "memory.limit_in_bytes", &bytes.to_string())?;
+                    folders.insert(0, memory);
                 }
                 let usage = Usage::Nanos(cpuacct.join("cpuacct.usage"));
                 Ok(Group { folders, usage, pins: true })
@@ -113,12 +139,19 @@ impl Confinement {
         !matches!(self, Confinement::Affinity { .. })
     }
 
+    pub(crate) fn can_limit_memory(&self) -> bool {
+        matches!(
+            self,
+            Confinement::V2 { memory: true, .. } | Confinement::V1 { memory: Some(_), .. }
+        )
+    }
+
     /// Removes the run's own groups, once their components are gone.
     pub(crate) fn remove(&self) {
         match self {
             Confinement::V2 { run, .. } => drop(remove(run)),
-            Confinement::V1 { cpu, cpuacct, cpuset } => {
-                for run in [cpu, cpuacct, cpuset] {
+            Confinement::V1 { cpu, cpuacct, cpuset, memory } => {
+                for run in [cpu, cpuacct, cpuset].into_iter().chain(memory) {
                     remove(run);
                 }
             }
@@ -233,12 +266,14 @@ fn version_2(root: &Path, own: &str, name: &str) -> Result<Confinement, String> 
         if !offered.iter().any(|word| word == "cpu") {
             continue;
         }
-        let cpuset = offered.iter().any(|word| word == "cpuset");
+        let offers = |controller: &str| offered.iter().any(|word| word == controller);
+        let (cpuset, memory) = (offers("cpuset"), offers("memory"));
+        let wanted: Vec<&str> = VERSION_2.into_iter().filter(|&name| offers(name)).collect();
         let run = parent.join(name);
         let made =
-            enable(&parent, cpuset).and_then(|()| make(&run)).and_then(|()| enable(&run, cpuset));
+            enable(&parent, &wanted).and_then(|()| make(&run)).and_then(|()| enable(&run, &wanted));
         match made {
-            Ok(()) => return Ok(Confinement::V2 { run, cpuset }),
+            Ok(()) => return Ok(Confinement::V2 { run, cpuset, memory }),
             Err(error) => {
                 remove(&run);
                 last = refused(error);
@@ -249,14 +284,13 @@ fn version_2(root: &Path, own: &str, name: &str) -> Result<Confinement, String> 
 }
 
 /// Children get the controllers that their parent hands on.
-fn enable(folder: &Path, cpuset: bool) -> io::Result<()> {
+fn enable(folder: &Path, wanted: &[&str]) -> io::Result<()> {
     let handed = words(&folder.join("cgroup.subtree_control"));
-    let has = |controller: &str| handed.iter().any(|word| word == controller);
-    match (has("cpu"), has("cpuset") || !cpuset) {
-        (true, true) => Ok(()),
-        _ if cpuset => write(folder, "cgroup.subtree_control", "+cpu +cpuset"),
-        _ => write(folder, "cgroup.subtree_control", "+cpu"),
+    if wanted.iter().all(|controller| handed.iter().any(|word| word == controller)) {
+        return Ok(());
     }
+    let added: Vec<String> = wanted.iter().map(|controller| format!("+{controller}")).collect();
+    write(folder, "cgroup.subtree_control", &added.join(" "))
 }
 
 fn words(file: &Path) -> Vec<String> {
@@ -275,10 +309,10 @@ fn version_1(root: &Path, own: &str, name: &str) -> Result<Confinement, String> 
     let made = run("cpu").and_then(|cpu| Ok((cpu, run("cpuacct")?, run("cpuset")?)));
     let inherited = made.and_then(|(cpu, cpuacct, cpuset)| {
         inherit(&cpuset).map_err(|error| format!("cgroup v1: {}", plain(&error)))?;
-        Ok(Confinement::V1 { cpu, cpuacct, cpuset })
+        Ok(Confinement::V1 { cpu, cpuacct, cpuset, memory: run("memory").ok() })
     });
     if inherited.is_err() {
-        for controller in ["cpu", "cpuacct", "cpuset"] {
+        for controller in VERSION_1 {
             parent_v1(root, own, controller).map(|parent| remove(&parent.join(name)));
         }
     }
@@ -297,7 +331,7 @@ fn inherit(cpuset: &Path) -> io::Result<()> {
 
 /// Every folder in which a run's group may lie, of any version.
 pub(crate) fn parents(root: &Path, own: &str) -> Vec<PathBuf> {
-    let one = ["cpu", "cpuacct", "cpuset"].into_iter().filter_map(|c| parent_v1(root, own, c));
+    let one = VERSION_1.into_iter().filter_map(|c| parent_v1(root, own, c));
     let mut parents: Vec<PathBuf> = parents_v2(root, own).into_iter().chain(one).collect();
     parents.sort();
     parents.dedup();

@@ -15,8 +15,8 @@ use nix::sys::signal::Signal;
 
 use super::output::Output;
 use super::watch::Watching;
-use super::{Local, died, in_background, process, rest, start};
-use crate::backend::{Consumed, Drive, Driven, Stop, Tick};
+use super::{Limits, Local, died, in_background, lives, process, rest, start};
+use crate::backend::{Consumed, Death, Drive, Driven, Stop, Tick};
 use crate::{generator, host};
 
 /// How often the runner wakes while a trial measures: it may share a CPU with what is measured.
@@ -36,7 +36,7 @@ pub(super) fn drive(
     let mut generator = Generator::start(local, drive).map_err(Stop::NoAnswer)?;
     let watched = watch(local, &mut generator, drive, tick);
     let ended = match watched {
-        Ok((status, consumed)) => document(&mut generator, status, consumed),
+        Ok(watched) => document(&mut generator, watched),
         Err(stop) => Err(stop),
     };
     generator.end();
@@ -55,7 +55,7 @@ struct Generator {
 impl Generator {
     fn start(local: &mut Local, drive: &Drive) -> anyhow::Result<Generator> {
         let cpus = local.roles.get("load").cloned();
-        let group = local.confinement().group("generator", cpus.as_ref(), None)?;
+        let group = local.confinement().group("generator", cpus.as_ref(), Limits::default())?;
         let mut command = Command::new(&local.host.benchwright);
         std::fs::create_dir_all(&local.folder)?;
         command.args(&drive.arguments).env("TMPDIR", &local.folder);
@@ -104,17 +104,25 @@ impl Generator {
     }
 }
 
+/// What was seen of a load until the generator ended.
+struct Watched {
+    status: ExitStatus,
+    consumed: BTreeMap<String, Consumed>,
+    deaths: Vec<Death>,
+}
+
 /// Watches until the generator ends by itself.
 fn watch(
     local: &mut Local,
     generator: &mut Generator,
     drive: &Drive,
     tick: &mut dyn FnMut(Tick),
-) -> Result<(ExitStatus, BTreeMap<String, Consumed>), Stop> {
+) -> Result<Watched, Stop> {
     let begun = host::now();
     let longest: Nanos = [drive.warm_up, drive.measure, drive.drain, GRACE].into_iter().sum();
     let _aside = local.roles.get("load").map(process::Aside::go);
     let watching = Watching::begin(local.running.iter().map(|r| r.source.clone()).collect());
+    let mut deaths = Vec::new();
     loop {
         let next = host::now() + GLANCE;
         while let Ok(line) = generator.lines.try_recv() {
@@ -123,15 +131,15 @@ fn watch(
         if local.host.is_interrupted() {
             return Err(Stop::Interrupted);
         }
-        if let Some(stop) = local.running.iter_mut().find_map(died) {
-            return Err(stop);
-        }
-        if let Some(status) = generator.child.try_wait().map_err(Stop::no_answer)? {
+        // The generator is asked first: whatever died before its end is known then.
+        let ended = generator.child.try_wait().map_err(Stop::no_answer)?;
+        bury(local, &mut deaths)?;
+        if let Some(status) = ended {
             let consumed = watching.end();
             while let Ok(line) = generator.lines.recv_timeout(super::LAST_WORDS) {
                 generator.heard(line, tick);
             }
-            return Ok((status, consumed));
+            return Ok(Watched { status, consumed, deaths });
         }
         if longest < host::now() - begun {
             return Err(Stop::no_answer(format!("the generator did not end in {longest}")));
@@ -140,17 +148,34 @@ fn watch(
     }
 }
 
+/// Notes who has died; the last of a service takes the load with it.
+fn bury(local: &mut Local, deaths: &mut Vec<Death>) -> Result<(), Stop> {
+    for index in 0..local.running.len() {
+        let name = &local.running[index].name;
+        if deaths.iter().any(|death| death.component == *name) {
+            continue;
+        }
+        let Some(stop) = died(&mut local.running[index]) else { continue };
+        let service = local.running[index].service.clone();
+        let mut others = local.running.iter_mut().filter(|running| running.service == service);
+        match (stop, others.any(lives)) {
+            (Stop::Died { component, why, last_lines }, true) => {
+                deaths.push(Death { component, at: host::now(), why, last_lines });
+            }
+            (stop, _) => return Err(stop),
+        }
+    }
+    Ok(())
+}
+
 /// The measurement, if there was one: valid or not, saturated or not.
-fn document(
-    generator: &mut Generator,
-    status: ExitStatus,
-    consumed: BTreeMap<String, Consumed>,
-) -> Result<Driven, Stop> {
+fn document(generator: &mut Generator, watched: Watched) -> Result<Driven, Stop> {
+    let Watched { status, consumed, deaths } = watched;
     let bytes = generator.document.recv_timeout(super::LAST_WORDS).unwrap_or_default();
     match status.code() {
         Some(2) => Err(Stop::Question(anyhow!("the generator refuses: {}", generator.said()))),
         Some(0 | 3) if !bytes.trim_ascii().is_empty() => match generator::document(&bytes) {
-            Ok(load) => Ok(Driven { load, consumed }),
+            Ok(load) => Ok(Driven { load, consumed, deaths }),
             Err(why) => Err(Stop::no_answer(format!("the generator: {why}"))),
         },
         Some(130) => Err(Stop::no_answer("the generator was interrupted by somebody else")),

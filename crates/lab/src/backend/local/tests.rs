@@ -151,6 +151,110 @@ fn a_component_that_dies_in_mid_trial_aborts_it_and_is_started_anew_twice() {
     stage.assert_nothing_left();
 }
 
+/// Two replicas, of which only the first ever started dies, once it has served for a while.
+fn mortal_pair(stage: &Stage) -> String {
+    let mark = stage.folder.path().join("mark").display().to_string();
+    let dies = format!(
+        "echo ready http://127.0.0.1:9; if mkdir {mark} 2>/dev/null; then sleep 0.4; \
+         echo out of rooms >&2; kill -9 $$; fi; exec sleep 60"
+    );
+    Stage::text(&dies).replace("sut:\n", "sut:\n  replicas: 2\n") + "repeat: {trials: 2}\n"
+}
+
+/// Keeps the lasting events.
+#[derive(Default)]
+struct Heard(Vec<String>);
+
+impl Progress for Heard {
+    fn event(&mut self, event: &Event<'_>) {
+        if event.is_lasting() {
+            self.0.push(event.to_string());
+        }
+    }
+}
+
+#[test]
+fn a_replica_that_dies_marks_its_trial_and_the_system_is_started_anew() {
+    let stage = Stage::new(r#"sleep 1; cat "$here/document""#);
+    let resolved = stage.read(&mortal_pair(&stage));
+    let mut heard = Heard::default();
+    let ended = experiment::run(&resolved, Some(stage.out()), &stage.host, &mut heard).unwrap();
+    assert_eq!(ended.answer.verdict, Verdict::Answered, "{heard:?}", heard = heard.0);
+    let [marked, whole] = &ended.answer.trials[..] else { panic!("{:?}", ended.answer.trials) };
+    assert_eq!((marked.status, whole.status), (Status::Valid, Status::Valid));
+    let finding = marked.findings.iter().find(|finding| finding.contains("killed")).unwrap();
+    let (who, rest) = finding.split_once(" was killed by SIGKILL ").unwrap();
+    assert!(["server.1", "server.2"].contains(&who), "{finding}");
+    assert!(rest.ends_with(": the trial went on without it"), "{finding}");
+    let last = format!("the last output of {who}: ready http://127.0.0.1:9 | out of rooms");
+    assert!(marked.findings.contains(&last), "{:?}", marked.findings);
+    assert!(whole.findings.iter().all(|finding| !finding.contains("killed")), "{whole:?}");
+    let anew = format!("! `{who}` was killed by SIGKILL: the system is started anew");
+    assert_eq!(heard.0.iter().filter(|line| **line == anew).count(), 1, "{:?}", heard.0);
+    assert!(heard.0.contains(&format!("! {finding}")), "{:?}", heard.0);
+    assert_eq!(heard.0.iter().filter(|line| line.starts_with("deploy")).count(), 2);
+    for name in ["server.1", "server.2"] {
+        assert!(stage.out().join(format!("components/{name}.log")).exists(), "{name}");
+    }
+    stage.assert_nothing_left();
+}
+
+/// Kills what wrote its pid into a file, once the first trial is over.
+struct KillOnce(PathBuf, Heard);
+
+impl Progress for KillOnce {
+    fn event(&mut self, event: &Event<'_>) {
+        if let (Event::Ended { .. }, Ok(pid)) = (event, fs::read_to_string(&self.0)) {
+            fs::remove_file(&self.0).unwrap();
+            let pid = nix::unistd::Pid::from_raw(pid.trim().parse().unwrap());
+            nix::sys::signal::kill(pid, Signal::SIGKILL).unwrap();
+            rest(Duration::from_millis(50));
+        }
+        self.1.event(event);
+    }
+}
+
+#[test]
+fn a_component_that_dies_between_trials_is_started_anew_with_a_notice() {
+    let stage = Stage::new(r#"cat "$here/document""#);
+    let pid = stage.folder.path().join("pid");
+    let command = format!("echo $$ > {}; {SERVER}", pid.display());
+    let resolved = stage.read(&(Stage::text(&command) + "repeat: {trials: 2}\n"));
+    let mut killer = KillOnce(pid, Heard::default());
+    let ended = experiment::run(&resolved, Some(stage.out()), &stage.host, &mut killer).unwrap();
+    let statuses: Vec<Status> = ended.answer.trials.iter().map(|entry| entry.status).collect();
+    assert_eq!(statuses, [Status::Valid; 2]);
+    let anew = "! `server` was killed by SIGKILL: the system is started anew";
+    assert_eq!(killer.1.0.iter().filter(|line| *line == anew).count(), 1, "{:?}", killer.1.0);
+    stage.assert_nothing_left();
+}
+
+#[test]
+fn twenty_starts_and_stops_of_34_processes_leave_nothing_behind() {
+    let stage = Stage::new("");
+    let text = Stage::text(SERVER)
+        .replace("sut:\n", "sut:\n  instances: 2\n  replicas: 17\n")
+        .replace("within: 1s", "within: 30s");
+    let resolved = stage.read(&text);
+    let mut backend = Local::new(stage.host.clone());
+    backend.accept(&resolved).unwrap();
+    backend.prepare(&resolved).unwrap();
+    let mut longest = Nanos::ZERO;
+    for _ in 0..20 {
+        let mut system = crate::system::System::default();
+        let begun = host::now();
+        system.deploy(&resolved, &mut backend, &mut Silent).unwrap();
+        longest = longest.max(host::now() - begun);
+        assert_eq!(system.addresses.len(), 2);
+        let placement = backend.placement().unwrap();
+        assert_eq!(placement.len(), 34);
+        assert!(placement.contains_key("server-2.17"), "{placement:?}");
+        backend.stop();
+        stage.assert_nothing_left();
+    }
+    assert!(longest < Nanos::from_secs(3), "{longest}");
+}
+
 #[test]
 fn a_component_that_never_becomes_ready_is_shown_with_its_output() {
     let stage = Stage::new("");
@@ -306,6 +410,25 @@ fn a_limit_is_kept_where_there_are_control_groups() {
     let used = trial.observed.as_ref().unwrap().cpu["server"];
     let is_kept = trial.warnings.iter().all(|warning| !warning.contains("without its CPU limit"));
     assert_eq!(is_kept, (0.05..0.3).contains(&used), "{used}: {:?}", trial.warnings);
+    stage.assert_nothing_left();
+}
+
+#[test]
+fn a_memory_limit_is_kept_where_there_are_control_groups() {
+    let stage = Stage::new(r#"sleep 1.5; cat "$here/document""#);
+    let greedy = "echo ready http://127.0.0.1:9; sleep 0.2; \
+                  head -c 100000000 /dev/zero | tail -n 1 >/dev/null || exit 9; exec sleep 60";
+    let text = Stage::text(greedy).replace("name: server,", "name: server, memory_limit: 16MiB,");
+    let answer = stage.run(&stage.read(&text)).unwrap().answer;
+    let is_kept =
+        answer.trials[0].warnings.iter().all(|warning| !warning.contains("its memory limit"));
+    let expected = if is_kept && answer.trials[0].status == Status::Aborted {
+        "server ended with 9 in mid-trial"
+    } else {
+        "`server` runs without its memory limit of 16MiB: "
+    };
+    let told = [&answer.trials[0].reasons[..], &answer.trials[0].warnings].concat();
+    assert!(told.iter().any(|text| text.starts_with(expected)), "{told:?}");
     stage.assert_nothing_left();
 }
 

@@ -37,7 +37,8 @@ impl Tree {
 fn check(tree: &Tree, own: &str, expected: Expect) {
     let confinement = Confinement::find(tree.0.path(), own, "benchwright-7-9");
     let cpus = Cpus(vec![0, 2, 3]);
-    let group = confinement.group("hotel", Some(&cpus), Some(0.3));
+    let limits = Limits { cpu: Some(0.3), memory: Some(64 << 20) };
+    let group = confinement.group("hotel", Some(&cpus), limits);
     let group = group.map_or_else(|e| e.to_string(), |g| format!("{} folders", g.folders.len()));
     expected.assert_eq(&format!("{confinement}\n{group}\n{}", tree.list()));
 }
@@ -52,14 +53,15 @@ fn version_2_makes_a_group_for_each_component() {
         &tree,
         "0::/\n",
         expect![[r#"
-        cgroup v2 (cpu, cpuset), quota period 10 ms
-        1 folders
-        benchwright-7-9/cgroup.subtree_control = +cpu +cpuset
-        benchwright-7-9/hotel/cpu.max = 3000 10000
-        benchwright-7-9/hotel/cpuset.cpus = 0,2-3
-        cgroup.controllers = cpuset cpu io memory
-        cgroup.subtree_control = +cpu +cpuset
-    "#]],
+            cgroup v2 (cpu, cpuset), quota period 10 ms
+            1 folders
+            benchwright-7-9/cgroup.subtree_control = +cpu +cpuset +memory
+            benchwright-7-9/hotel/cpu.max = 3000 10000
+            benchwright-7-9/hotel/cpuset.cpus = 0,2-3
+            benchwright-7-9/hotel/memory.max = 67108864
+            cgroup.controllers = cpuset cpu io memory
+            cgroup.subtree_control = +cpu +cpuset +memory
+        "#]],
     );
 }
 
@@ -74,16 +76,17 @@ fn version_2_without_cpuset_keeps_limits_and_leaves_pinning_to_affinity() {
         &tree,
         "0::/\n",
         expect![[r#"
-        cgroup v2 (cpu) and affinity, quota period 10 ms
-        1 folders
-        benchwright-7-9/cgroup.subtree_control = +cpu
-        benchwright-7-9/hotel/cpu.max = 3000 10000
-        cgroup.controllers = cpu memory pids
-        cgroup.subtree_control = cpu memory pids
-    "#]],
+            cgroup v2 (cpu) and affinity, quota period 10 ms
+            1 folders
+            benchwright-7-9/cgroup.subtree_control = +cpu +memory
+            benchwright-7-9/hotel/cpu.max = 3000 10000
+            benchwright-7-9/hotel/memory.max = 67108864
+            cgroup.controllers = cpu memory pids
+            cgroup.subtree_control = cpu memory pids
+        "#]],
     );
     let confinement = Confinement::find(tree.0.path(), "0::/\n", "benchwright-7-9");
-    assert!(!confinement.group("hotel", None, None).unwrap().pins());
+    assert!(!confinement.group("hotel", None, Limits::default()).unwrap().pins());
 }
 
 /// A group that cannot hand on controllers (here: has none) is passed over for the one above it.
@@ -100,17 +103,17 @@ fn version_2_takes_the_nearest_group_that_is_delegated() {
         &tree,
         "0::/user/shell\n",
         expect![[r#"
-        cgroup v2 (cpu, cpuset), quota period 10 ms
-        1 folders
-        cgroup.controllers = cpuset cpu
-        cgroup.subtree_control = cpuset cpu
-        user/benchwright-7-9/cgroup.subtree_control = +cpu +cpuset
-        user/benchwright-7-9/hotel/cpu.max = 3000 10000
-        user/benchwright-7-9/hotel/cpuset.cpus = 0,2-3
-        user/cgroup.controllers = cpuset cpu
-        user/cgroup.subtree_control = cpuset cpu
-        user/shell/cgroup.controllers = 
-    "#]],
+            cgroup v2 (cpu, cpuset), quota period 10 ms
+            1 folders
+            cgroup.controllers = cpuset cpu
+            cgroup.subtree_control = cpuset cpu
+            user/benchwright-7-9/cgroup.subtree_control = +cpu +cpuset
+            user/benchwright-7-9/hotel/cpu.max = 3000 10000
+            user/benchwright-7-9/hotel/cpuset.cpus = 0,2-3
+            user/cgroup.controllers = cpuset cpu
+            user/cgroup.subtree_control = cpuset cpu
+            user/shell/cgroup.controllers = 
+        "#]],
     );
 }
 
@@ -122,6 +125,7 @@ fn version_1_makes_a_group_in_each_of_its_hierarchies() {
         ("cpuset/cgroup.procs", ""),
         ("cpuset/cpuset.cpus", "0-3\n"),
         ("cpuset/cpuset.mems", "0\n"),
+        ("memory/cgroup.procs", ""),
         ("cpu/shell/cgroup.procs", ""),
         ("unified/cgroup.controllers", ""),
     ]);
@@ -129,24 +133,26 @@ fn version_1_makes_a_group_in_each_of_its_hierarchies() {
         &tree,
         "3:cpuset:/\n1:cpu:/shell\n0::/\n",
         expect![[r#"
-        cgroup v1 (cpu, cpuacct, cpuset), quota period 10 ms
-        3 folders
-        cpu/cgroup.procs = 
-        cpu/shell/benchwright-7-9/hotel/cpu.cfs_period_us = 10000
-        cpu/shell/benchwright-7-9/hotel/cpu.cfs_quota_us = 3000
-        cpu/shell/cgroup.procs = 
-        cpuacct/cgroup.procs = 
-        cpuset/benchwright-7-9/cpuset.cpus = 0-3
-        cpuset/benchwright-7-9/cpuset.mems = 0
-        cpuset/benchwright-7-9/hotel/cpuset.cpus = 0,2-3
-        cpuset/benchwright-7-9/hotel/cpuset.mems = 0
-        cpuset/cgroup.procs = 
-        cpuset/cpuset.cpus = 0-3
+            cgroup v1 (cpu, cpuacct, cpuset), quota period 10 ms
+            4 folders
+            cpu/cgroup.procs = 
+            cpu/shell/benchwright-7-9/hotel/cpu.cfs_period_us = 10000
+            cpu/shell/benchwright-7-9/hotel/cpu.cfs_quota_us = 3000
+            cpu/shell/cgroup.procs = 
+            cpuacct/cgroup.procs = 
+            cpuset/benchwright-7-9/cpuset.cpus = 0-3
+            cpuset/benchwright-7-9/cpuset.mems = 0
+            cpuset/benchwright-7-9/hotel/cpuset.cpus = 0,2-3
+            cpuset/benchwright-7-9/hotel/cpuset.mems = 0
+            cpuset/cgroup.procs = 
+            cpuset/cpuset.cpus = 0-3
 
-        cpuset/cpuset.mems = 0
+            cpuset/cpuset.mems = 0
 
-        unified/cgroup.controllers = 
-    "#]],
+            memory/benchwright-7-9/hotel/memory.limit_in_bytes = 67108864
+            memory/cgroup.procs = 
+            unified/cgroup.controllers = 
+        "#]],
     );
 }
 

@@ -1,0 +1,172 @@
+use std::path::Path;
+
+use expect_test::{Expect, expect};
+
+use crate::spec::{Resolved, SpecError, from_bytes};
+
+/// A system of these steps, each with further fields.
+fn read(steps: &str, rest: &str) -> Result<Resolved, SpecError> {
+    let text = format!(
+        "name: shop\nsut:\n  deploy:\n{steps}workload: {{get: /}}\n\
+         load: {{model: open, rate: 1/s}}\n{rest}"
+    );
+    from_bytes("my.yaml", text.as_bytes(), Path::new("."), None, &[])
+}
+
+fn steps(fields: &[(&str, &str)]) -> String {
+    let step = |(name, further): &(&str, &str)| {
+        format!("    - process: {{name: {name}, command: [{name}]{further}}}\n")
+    };
+    fields.iter().map(step).collect()
+}
+
+fn check(fields: &[(&str, &str)], expected: Expect) {
+    let error = read(&steps(fields), "").map(|resolved| resolved.to_yaml()).unwrap_err();
+    expected.assert_eq(&format!("{error}\n"));
+}
+
+#[test]
+fn steps_stand_in_the_wave_after_the_last_that_they_need() {
+    let fields = [
+        ("front", ", needs: [cart, mail]"),
+        ("cart", ", environment: {STORE: \"${addresses.store}\"}"),
+        ("store", ""),
+        ("mail", ""),
+    ];
+    let resolved = read(&steps(&fields), "").unwrap();
+    let names = |wave: Vec<&crate::spec::Step>| {
+        wave.iter().map(|step| step.name().to_owned()).collect::<Vec<_>>()
+    };
+    let waves: Vec<Vec<String>> = resolved.waves().into_iter().map(names).collect();
+    assert_eq!(waves, [vec!["store", "mail"], vec!["cart"], vec!["front"]]);
+    let again = resolved.to_yaml();
+    let again = from_bytes("again", again.as_bytes(), Path::new("."), None, &[]).unwrap();
+    assert_eq!(again.spec, resolved.spec);
+}
+
+#[test]
+fn needs_that_cannot_be_met_are_told_with_their_place() {
+    check(
+        &[("front", ", needs: [cart]"), ("card", "")],
+        expect![[r#"
+        `front` needs `cart`, which nobody is called; did you mean `card`?
+         --> my.yaml:4:56
+          |
+        4 |     - process: {name: front, command: [front], needs: [cart]}
+          |                                                        ^^^^ components here: front, card
+    "#]],
+    );
+    check(
+        &[("front", ", needs: [front]")],
+        expect![[r#"
+        `front` needs itself
+         --> my.yaml:4:56
+          |
+        4 |     - process: {name: front, command: [front], needs: [front]}
+          |                                                        ^^^^^ it could never be started; remove it
+    "#]],
+    );
+    check(
+        &[("a", ""), ("b", ", needs: [a, d]"), ("c", ", needs: [b]"), ("d", ", needs: [c]")],
+        expect![[r#"
+            none of these can start first: b needs d needs c needs b
+             --> my.yaml:5:23
+              |
+            5 |     - process: {name: b, command: [b], needs: [a, d]}
+              |                       ^ remove one of these needs
+        "#]],
+    );
+    check(
+        &[("front", ""), ("front", "")],
+        expect![[r#"
+        two components are called `front`
+         --> my.yaml:4:23
+          |
+        4 |     - process: {name: front, command: [front]}
+          |                       ^^^^^ give each a name of its own
+    "#]],
+    );
+    check(
+        &[("front", ", environment: {X: \"${addresses.cart}\"}"), ("card", "")],
+        expect![[r#"
+        unknown variable `addresses.cart`; did you mean `addresses.card`?
+         --> my.yaml:4:66
+          |
+        4 |     - process: {name: front, command: [front], environment: {X: "${addresses.cart}"}}
+          |                                                                  ^^^^^^^^^^^^^^^^ variables here: addresses.card, addresses.front
+    "#]],
+    );
+    check(
+        &[("front", ", environment: {X: \"${addresses.front}\"}")],
+        expect![[r#"
+        `front` needs itself
+         --> my.yaml:4:23
+          |
+        4 |     - process: {name: front, command: [front], environment: {X: "${addresses.front}"}}
+          |                       ^^^^^ it could never be started; remove it
+    "#]],
+    );
+    check(
+        &[("front", ", replicas: 0")],
+        expect![[r#"
+        `0` is too few or too many; write a number from 1
+         --> my.yaml:4:58
+          |
+        4 |     - process: {name: front, command: [front], replicas: 0}
+          |                                                          ^
+    "#]],
+    );
+    check(
+        &[("front", ", memory_limit: 64")],
+        expect![[r#"
+        `64` is no memory limit from 1MiB; write for example 64MiB
+         --> my.yaml:4:62
+          |
+        4 |     - process: {name: front, command: [front], memory_limit: 64}
+          |                                                              ^^
+    "#]],
+    );
+    check(
+        &[("front", ", memory_limit: 64kB")],
+        expect![[r#"
+        `64kB` is no memory limit from 1MiB; write for example 64MiB
+         --> my.yaml:4:62
+          |
+        4 |     - process: {name: front, command: [front], memory_limit: 64kB}
+          |                                                              ^^^^
+    "#]],
+    );
+    check(
+        &[("front", ", replicas: 1001")],
+        expect![[r#"
+        this is a system of 1001 processes
+         --> my.yaml:2:1
+          |
+        2 | sut:
+          | ^^^^ ask for fewer instances or replicas: 1000 at most
+    "#]],
+    );
+    check(
+        &[("front", ", replicas: 2"), ("front.2", "")],
+        expect![[r#"
+        two components would be called `front.2`
+         --> my.yaml:5:23
+          |
+        5 |     - process: {name: front.2, command: [front.2]}
+          |                       ^^^^^^^ rename this step
+    "#]],
+    );
+}
+
+#[test]
+fn addresses_stand_only_where_components_are_told_of_each_other() {
+    let error =
+        read(&steps(&[("front", "")]), "reset: {steps: [http: {post: \"/${addresses.front}\"}]}\n");
+    expect![[r#"
+        `${addresses.front}` does not stand here
+         --> my.yaml:7:32
+          |
+        7 | reset: {steps: [http: {post: "/${addresses.front}"}]}
+          |                                ^^^^^^^^^^^^^^^^^ only a component's run, command and environment can name addresses
+    "#]].assert_eq(&format!("{}\n", error.unwrap_err()));
+}

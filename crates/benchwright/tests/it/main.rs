@@ -7,3 +7,4 @@ mod experiment;
 mod hotel;
 mod load;
 mod page;
+mod replicas;

@@ -110,10 +110,10 @@ fn measure(
     let load = load(machine, application, &[pacing, &["--duration", DURATION]].concat())?;
     let after = application.cpu()?;
     // What is measured runs on, so it counts as others; it is not.
-    let noise = load.noise.clone();
+    let mut noise = load.noise.clone();
     let ours: Nanos =
         after.iter().map(|(name, cpu)| cpu.all.saturating_sub(before[name].all)).sum();
-    let others = (others.share() - ours.as_secs_f64() / others.seconds()).max(0.0);
+    noise.others_share = (others.share() - ours.as_secs_f64() / others.seconds()).max(0.0);
     let requests = load.completed as f64;
     let cost = |of: fn(&Cpu) -> Nanos, name: &str| {
         of(&after[name]).saturating_sub(of(&before[name])).as_secs_f64() * 1e6 / requests
@@ -121,11 +121,8 @@ fn measure(
     let sum = |of: fn(&Cpu) -> Nanos| -> f64 { after.keys().map(|name| cost(of, name)).sum() };
     let all = sum(|cpu| cpu.all);
     println!(
-        "     {:.0}/s, p50 {}, p99 {}; others used {:.1} % of a CPU; {noise}",
-        load.completed_per_s,
-        load.response[0],
-        load.response[2],
-        100.0 * others
+        "     {:.0}/s, p50 {}, p99 {}; {noise}",
+        load.completed_per_s, load.response[0], load.response[2]
     );
     for name in after.keys() {
         println!(

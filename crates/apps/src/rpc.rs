@@ -5,10 +5,12 @@
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use bytes::Bytes;
-use h2::RecvStream;
+use h2::{Ping, PingPong, RecvStream};
 use http_body::{Body, Frame};
+use tokio::time;
 use tonic::Status;
 
 pub mod addresses;
@@ -24,7 +26,12 @@ pub use server::Calls;
 /// A message is at most this long; the longest of ours has some 50 KB.
 pub const LARGEST_MESSAGE: usize = 256 << 10;
 
-/// The body of a request or an answer as it comes.
+/// Whether the peer answers a ping in this time.
+async fn is_alive(pings: &mut PingPong, within: Duration) -> bool {
+    matches!(time::timeout(within, pings.ping(Ping::opaque())).await, Ok(Ok(_)))
+}
+
+/// The body of an answer as it comes.
 #[derive(Debug)]
 pub struct Receiving(RecvStream);
 

@@ -15,7 +15,7 @@ use std::time::Duration;
 use anyhow::bail;
 use bytes::Bytes;
 use h2::client::SendRequest;
-use h2::{Ping, PingPong, Reason};
+use h2::{PingPong, Reason};
 use http::uri::{Authority, Scheme};
 use http::{Request, Response, Uri};
 use http_body::Body as _;
@@ -26,7 +26,7 @@ use tonic::Status;
 use tonic::body::Body;
 use tower_service::Service;
 
-use super::{Addresses, Receiving};
+use super::{Addresses, Receiving, is_alive};
 use crate::account::Account;
 
 /// A replica that does not answer a ping in this time is taken for dead. A busy machine makes a
@@ -225,27 +225,33 @@ impl Replica {
         else {
             return false;
         };
-        let pings = connection.ping_pong();
+        let pings = connection.ping_pong().expect("nobody else took it");
+        let mut was_connected = false;
+        tokio::select! {
+            _ = connection => {}
+            () = self.be_called(link, pings, &mut was_connected) => {}
+        }
+        *lock(&self.link) = None;
+        was_connected
+    }
+
+    /// The kernel connects to a process that hangs; so it is not called before it has answered a
+    /// ping. Ends when it leaves one unanswered.
+    async fn be_called(
+        &self,
+        link: SendRequest<Bytes>,
+        mut pings: PingPong,
+        was_connected: &mut bool,
+    ) {
+        if !is_alive(&mut pings, LONGEST_CONNECT).await {
+            return;
+        }
+        *was_connected = true;
         if !self.is_gone.load(Ordering::Relaxed) {
             *lock(&self.link) = Some(link);
         }
-        tokio::select! {
-            _ = connection => {}
-            () = is_silent(pings) => {}
-        }
-        *lock(&self.link) = None;
-        true
-    }
-}
-
-/// Ends when a ping is not answered in time.
-async fn is_silent(pings: Option<PingPong>) {
-    let Some(mut pings) = pings else { return };
-    loop {
-        time::sleep(BETWEEN_PINGS).await;
-        match time::timeout(LONGEST_PONG, pings.ping(Ping::opaque())).await {
-            Ok(Ok(_)) => {}
-            Ok(Err(_)) | Err(_) => return,
+        while is_alive(&mut pings, LONGEST_PONG).await {
+            time::sleep(BETWEEN_PINGS).await;
         }
     }
 }

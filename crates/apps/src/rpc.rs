@@ -18,6 +18,8 @@ mod codec;
 pub mod peers;
 pub mod server;
 
+mod guard;
+
 pub use addresses::Addresses;
 pub use codec::Codec;
 pub use peers::Peers;

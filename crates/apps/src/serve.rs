@@ -159,18 +159,17 @@ async fn serve(
 ) {
     // Without it an answer may wait for the acknowledgement of the one before; then it is slow only.
     let _ = stream.set_nodelay(true);
-    if let Some(calls) = site.calls() {
-        // Whoever says nothing costs a file and a waiting task, until it says something.
-        let mut first = [0; PREFACE.len()];
-        let peeked = tokio::select! {
-            peeked = stream.peek(&mut first) => peeked,
-            _ = ended.changed() => return,
-        };
-        let Ok(1..) = peeked else { return };
-        let length = peeked.unwrap_or_default();
-        if PREFACE.starts_with(&first[..length]) {
-            return rpc::server::serve(stream, calls.clone(), ended).await;
-        }
+    // Whoever says nothing costs a file and a waiting task, until it says something.
+    let mut first = [0; PREFACE.len()];
+    let peeked = tokio::select! {
+        peeked = stream.peek(&mut first) => peeked,
+        _ = ended.changed() => return,
+    };
+    let Ok(length @ 1..) = peeked else { return };
+    if let Some(calls) = site.calls()
+        && PREFACE.starts_with(&first[..length])
+    {
+        return rpc::server::serve(stream, calls.clone(), ended).await;
     }
     let arrival = Arc::new(Arrival::default());
     let watched = Watched { stream, arrival: Arc::clone(&arrival) };

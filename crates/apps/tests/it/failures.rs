@@ -1,0 +1,260 @@
+//! What fails when processes die, hang, leave or are slow, and for how long.
+
+use std::thread;
+use std::time::Duration;
+
+use crate::grpc::Grpc;
+use crate::instance::{now, sleep};
+use crate::services::{Caller, Load, Plan, Process, SEARCH, Sample, failures, wait_for};
+use apps::hotel::api::reservation::ReservationRequest;
+
+const CALLERS: usize = 4;
+/// A while in which a load asks a few hundred times.
+const WHILE: Duration = Duration::from_millis(400);
+/// A connection that breaks is noticed at once, if the machine lets us.
+const AT_ONCE: Duration = Duration::from_secs(1);
+/// Of a replica that hangs: a second between pings, three for the answer, and one for the machine.
+const LONGEST_DETECTION: Duration = Duration::from_secs(5);
+/// A replica that is back is tried at least once a second.
+const LONGEST_RETURN: Duration = Duration::from_secs(3);
+
+const SLOW: &[&str] = &["--delay", "2ms"];
+
+fn is_used_again(replica: &Process) {
+    let before = replica.answered("Ok");
+    let used = || before + 10 < replica.answered("Ok");
+    wait_for("it is used again", LONGEST_RETURN, used);
+}
+
+#[test]
+fn a_killed_replica_fails_what_it_had_in_hand_and_is_used_again_when_it_is_back() {
+    for service in ["geo", "reservation"] {
+        let mut hotel = Plan::default().replicas(service, 2).options(service, SLOW).start();
+        let load = Load::start(hotel.frontend(), CALLERS);
+        sleep(WHILE);
+        let died = now();
+        hotel.of(service)[0].kill();
+        sleep(2 * WHILE);
+        hotel.of(service)[0].start_again();
+        is_used_again(&hotel.of(service)[0]);
+        is_used_again(&hotel.of(service)[1]);
+        let samples = load.end();
+
+        let failures = failures(&samples);
+        let is_at_once = |failed: &&Sample| {
+            let end = failed.began + failed.took;
+            died <= end && failed.began <= died + AT_ONCE && failed.took <= AT_ONCE
+        };
+        assert!(failures.iter().all(is_at_once), "{service}: {failures:?}");
+        // Each caller has one request in hand.
+        assert!(failures.len() <= CALLERS, "{service}: {failures:?}");
+        assert!(100 < samples.len(), "{}", samples.len());
+    }
+}
+
+#[test]
+fn a_replica_that_hangs_is_passed_over_and_is_used_again_when_it_goes_on() {
+    let deadline = Duration::from_millis(200);
+    let mut hotel =
+        Plan::default().replicas("geo", 2).options("search", &["--deadline", "200ms"]).start();
+    let load = Load::start(hotel.frontend(), CALLERS);
+    sleep(WHILE);
+    let hung = now();
+    hotel.of("geo")[0].signal("-STOP");
+    sleep(LONGEST_DETECTION + WHILE);
+    let went_on = now();
+    hotel.of("geo")[0].signal("-CONT");
+    is_used_again(&hotel.of("geo")[0]);
+    let samples = load.end();
+
+    let failures = failures(&samples);
+    assert!(!failures.is_empty(), "nobody noticed that it hung");
+    for failed in &failures {
+        let text = failed.wrong.as_ref().unwrap();
+        assert!(text.contains("DeadlineExceeded") || text.contains("Unavailable"), "{text}");
+        let since = failed.began - hung;
+        assert!(since < LONGEST_DETECTION, "{text} {since:?} after it hung");
+    }
+    let late: Vec<_> = samples.iter().filter(|one| one.took > deadline + AT_ONCE).collect();
+    assert!(late.is_empty(), "{late:?}");
+    assert!(samples.iter().any(|one| hung + LONGEST_DETECTION < one.began && one.began < went_on));
+}
+
+fn reservation(hotel: usize, number: usize) -> String {
+    let (day, next) = (9 + number % 15, 10 + number % 15);
+    format!(
+        "/reservation?inDate=2015-04-{day:02}&outDate=2015-04-{next:02}&hotelId={}\
+         &customerName=Cornell_7&username=Cornell_7&password=7777777777&number=1",
+        1 + hotel
+    )
+}
+
+/// How many documents of reservations the store has.
+fn reservations(caller: &mut Caller) -> u64 {
+    let (code, counts) = caller.ask("GET", "/counts").unwrap();
+    assert_eq!(code, 200, "{counts}");
+    let counts: serde_json::Value = serde_json::from_str(&counts).unwrap();
+    counts["reservations"].as_u64().unwrap()
+}
+
+#[test]
+fn a_store_that_is_killed_and_started_again_has_all_that_it_acknowledged() {
+    let mut hotel = Plan::default().replicas("reservation", 2).start();
+    let frontend = hotel.frontend();
+    let seeded = reservations(&mut Caller::new(frontend));
+    let began = now();
+    let guest = move |hotel: usize| {
+        let mut caller = Caller::new(frontend);
+        let (mut made, mut unknown) = (0, 0);
+        for number in 0.. {
+            match caller.ask("POST", &reservation(hotel, number)).unwrap() {
+                (200, body) if body.contains("successfully") => made += 1,
+                (500, body) => {
+                    assert!(body.contains("rpc error: code = Unavailable"), "{body}");
+                    unknown += 1;
+                    sleep(Duration::from_millis(1));
+                }
+                other => panic!("{other:?}"),
+            }
+            if 6 * WHILE < began.elapsed() {
+                break;
+            }
+        }
+        (made, unknown)
+    };
+    let guests: Vec<_> =
+        (20..20 + CALLERS).map(|hotel| thread::spawn(move || guest(hotel))).collect();
+    sleep(WHILE);
+    hotel.of("store")[0].kill();
+    sleep(WHILE);
+    hotel.of("store")[0].start_again();
+    wait_for("services find the store again", LONGEST_RETURN, || {
+        Caller::new(frontend).ask("POST", &reservation(60, 0)).is_ok_and(|(code, _)| code == 200)
+    });
+    let kept = reservations(&mut Caller::new(frontend));
+    assert!(seeded < kept);
+    let counted: Vec<(u64, u64)> = guests.into_iter().map(|guest| guest.join().unwrap()).collect();
+    let made: u64 = counted.iter().map(|(made, _)| made).sum();
+    let unknown: u64 = counted.iter().map(|(_, unknown)| unknown).sum();
+    assert!(0 < unknown, "nobody noticed");
+    let there = reservations(&mut Caller::new(frontend));
+    // One was made while we waited. What was in hand when it died may have been made or not.
+    let least = seeded + made + 1;
+    assert!(
+        (least..=least + CALLERS as u64).contains(&there),
+        "{least} acknowledged, {there} there"
+    );
+}
+
+#[test]
+fn a_list_that_changes_takes_and_gives_shares_and_fails_nothing() {
+    let mut hotel = Plan::default().replicas("geo", 2).options("geo", SLOW).in_files().start();
+    let load = Load::start(hotel.frontend(), CALLERS);
+    sleep(WHILE);
+    hotel.add("geo");
+    assert_eq!(hotel.of("geo").len(), 3);
+    assert_eq!(hotel.of("geo")[2].answered("Ok"), 0);
+    hotel.announce("geo", &[0, 1, 2]);
+    is_used_again(&hotel.of("geo")[2]);
+    let before: Vec<u64> = hotel.of("geo").iter().map(|one| one.answered("Ok")).collect();
+    sleep(2 * WHILE);
+    let after = hotel.of("geo").iter().map(|one| one.answered("Ok"));
+    let shares: Vec<u64> = after.zip(&before).map(|(after, before)| after - before).collect();
+    let (least, most) = (*shares.iter().min().unwrap(), *shares.iter().max().unwrap());
+    assert!(30 < most && most < least + least / 4 + 5, "{shares:?}");
+
+    hotel.announce("geo", &[1, 2]);
+    sleep(AT_ONCE);
+    let calls = hotel.of("geo")[0].answered("Ok");
+    sleep(WHILE);
+    assert_eq!(hotel.of("geo")[0].answered("Ok"), calls, "it is on the list no more");
+    is_used_again(&hotel.of("geo")[1]);
+    let samples = load.end();
+    assert!(failures(&samples).is_empty(), "{:?}", failures(&samples));
+}
+
+#[test]
+fn a_service_slower_than_its_callers_deadline_is_an_error_in_time() {
+    let hotel = Plan::default()
+        .options("geo", &["--delay", "300ms"])
+        .options("search", &["--deadline", "100ms"])
+        .start();
+    let began = now();
+    let (code, body) = Caller::new(hotel.frontend()).ask("GET", SEARCH).unwrap();
+    let took = began.elapsed();
+    assert_eq!(code, 500);
+    assert_eq!(body, "rpc error: code = DeadlineExceeded desc = geo took longer than 100ms\n");
+    assert!(took < Duration::from_millis(280), "{took:?}");
+}
+
+/// One that has to ask the store.
+fn check() -> ReservationRequest {
+    ReservationRequest {
+        hotel_id: vec!["1".to_owned()],
+        in_date: "2015-04-09".to_owned(),
+        out_date: "2015-04-10".to_owned(),
+        room_number: 1,
+        customer_name: String::new(),
+    }
+}
+
+const CHECK: &str = "/reservation.Reservation/CheckAvailability";
+
+#[test]
+fn a_server_keeps_its_callers_deadline_and_refuses_what_is_too_much() {
+    let folder = tempfile::tempdir().unwrap();
+    let account = folder.path().join("account");
+    let store = Process::start(&["store"]);
+    let arguments = ["reservation", "--store", &store.address.to_string(), "--max-calls", "2"];
+    let account_file = ["--account", account.to_str().unwrap()];
+    let reservation = Process::start(&[&arguments[..], &account_file].concat());
+    let grpc = Grpc::connect(reservation.address);
+    assert_eq!(grpc.call(CHECK, &check(), None).code, 0);
+
+    // What asks the store now has to wait.
+    store.signal("-STOP");
+    let began = now();
+    let timeout = Duration::from_millis(600);
+    let first = grpc.begin(CHECK, &check(), Some(timeout));
+    let second = grpc.begin(CHECK, &check(), Some(timeout));
+    let third = grpc.call(CHECK, &check(), Some(timeout));
+    let took = began.elapsed();
+    assert_eq!((third.code, third.message.as_str()), (8, "too many calls at once"));
+    assert!(took < timeout / 2, "{took:?}");
+    for held in [first, second] {
+        let held = grpc.end(held);
+        assert_eq!((held.code, held.message.as_str()), (4, "the call took too long"));
+    }
+    let took = began.elapsed();
+    assert!(timeout <= took && took < 2 * timeout, "{took:?}");
+    assert_eq!(reservation.answered("ResourceExhausted"), 1);
+    assert_eq!(reservation.answered("DeadlineExceeded"), 2);
+    wait_for("the account tells of it", AT_ONCE, || {
+        std::fs::read_to_string(&account).is_ok_and(|line| line.contains("\"refused\":1"))
+    });
+
+    store.signal("-CONT");
+    assert_eq!(grpc.call(CHECK, &check(), None).code, 0, "and it goes on");
+}
+
+#[test]
+fn an_end_lets_what_is_in_hand_finish_and_fails_nothing() {
+    let services = ["geo", "search", "reservation"];
+    let mut plan = Plan::default();
+    for service in services {
+        plan = plan.replicas(service, 2).options(service, SLOW);
+    }
+    let mut hotel = plan.start();
+    let load = Load::start(hotel.frontend(), CALLERS);
+    for round in 0..4 {
+        for service in services {
+            sleep(WHILE / 10);
+            let replica = &mut hotel.of(service)[round % 2];
+            assert_eq!(replica.terminate(), Some(0));
+            replica.start_again();
+            is_used_again(&hotel.of(service)[round % 2]);
+        }
+    }
+    let samples = load.end();
+    assert!(failures(&samples).is_empty(), "{:?}", failures(&samples));
+}

@@ -1,0 +1,118 @@
+//! A well-behaved caller of one service, over the plain `h2` library, on a connection of its own.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use h2::client::{self, ResponseFuture, SendRequest};
+use http::{HeaderMap, Request};
+use prost::Message;
+use tokio::net::TcpStream;
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::timeout;
+
+const LONGEST_ANSWER: Duration = Duration::from_secs(10);
+
+pub(crate) struct Grpc {
+    runtime: Runtime,
+    address: SocketAddr,
+    link: SendRequest<Bytes>,
+}
+
+/// How a call ended.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    /// gRPC's own number.
+    pub(crate) code: i32,
+    pub(crate) message: String,
+    /// Without the five bytes before it.
+    pub(crate) body: Bytes,
+}
+
+impl Grpc {
+    pub(crate) fn connect(address: SocketAddr) -> Grpc {
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        let link = runtime.block_on(async {
+            let stream = TcpStream::connect(address).await.unwrap();
+            stream.set_nodelay(true).unwrap();
+            let (link, connection) = client::handshake(stream).await.unwrap();
+            tokio::spawn(connection);
+            link
+        });
+        Grpc { runtime, address, link }
+    }
+
+    pub(crate) fn call(
+        &self,
+        path: &str,
+        message: &impl Message,
+        patience: Option<Duration>,
+    ) -> Answer {
+        self.end(self.begin(path, message, patience))
+    }
+
+    /// Sends a call, and waits for nothing.
+    pub(crate) fn begin(
+        &self,
+        path: &str,
+        message: &impl Message,
+        patience: Option<Duration>,
+    ) -> ResponseFuture {
+        let mut framed = BytesMut::new();
+        framed.put_u8(0);
+        framed.put_u32(message.encoded_len() as u32);
+        message.encode(&mut framed).unwrap();
+        self.send(path, framed.freeze(), patience)
+    }
+
+    /// The same with bytes that need not be a message.
+    pub(crate) fn send(
+        &self,
+        path: &str,
+        body: Bytes,
+        patience: Option<Duration>,
+    ) -> ResponseFuture {
+        let mut request = Request::post(format!("http://{}{path}", self.address))
+            .header("content-type", "application/grpc")
+            .header("te", "trailers");
+        if let Some(patience) = patience {
+            request = request.header("grpc-timeout", format!("{}m", patience.as_millis()));
+        }
+        let ready = self.link.clone().ready();
+        let mut link = self.runtime.block_on(ready).unwrap();
+        let (answer, mut stream) = link.send_request(request.body(()).unwrap(), false).unwrap();
+        stream.send_data(body, true).unwrap();
+        // The connection runs while we wait for something, and has to be woken first.
+        self.runtime.block_on(async {
+            for _ in 0..4 {
+                tokio::task::yield_now().await;
+            }
+        });
+        answer
+    }
+
+    pub(crate) fn end(&self, answer: ResponseFuture) -> Answer {
+        let answer = async { timeout(LONGEST_ANSWER, received(answer)).await };
+        self.runtime.block_on(answer).expect("an answer in time")
+    }
+}
+
+async fn received(answer: ResponseFuture) -> Answer {
+    let (head, mut stream) = answer.await.unwrap().into_parts();
+    let mut bytes = BytesMut::new();
+    while let Some(data) = stream.data().await {
+        let data = data.unwrap();
+        stream.flow_control().release_capacity(data.len()).unwrap();
+        bytes.extend_from_slice(&data);
+    }
+    let trailers = stream.trailers().await.unwrap();
+    let body = bytes.freeze();
+    read(&trailers.unwrap_or(head.headers), body.slice(5.min(body.len())..))
+}
+
+fn read(headers: &HeaderMap, body: Bytes) -> Answer {
+    let text = |name| headers.get(name).map(|value| value.to_str().unwrap().to_owned());
+    let code = text("grpc-status").expect("a status").parse().unwrap();
+    let message = text("grpc-message").unwrap_or_default().replace("%20", " ");
+    Answer { code, message, body }
+}

@@ -1,0 +1,225 @@
+//! Hostile clients: whatever they do, the process lives, its memory is bounded, and who behaves
+//! well beside them goes on getting right answers, about as fast as before.
+//!
+//! Rounds with and without the attack take turns, and medians are compared. How much slower is
+//! bearable depends on who asks: a test that shares its machine with others allows for its pauses,
+//! while `cargo xtask bench hostile` wants the promised factor and says so in the environment.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use apps::hotel::api::geo::{NearbyReply, NearbyRequest};
+use bytes::{BufMut, Bytes, BytesMut};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use prost::Message;
+
+use crate::attacks::{Attack, Field, ON_CALLS, ON_HTTP};
+use crate::grpc::Grpc;
+use crate::instance::{now, sleep};
+use crate::services::{Caller, FOUND, Plan, Process, SEARCH, wait_for};
+
+const NEARBY: &str = "/geo.Geo/Nearby";
+const HOTEL_39: NearbyRequest = NearbyRequest { lat: 38.0175, lon: -122.098 };
+
+/// A process may never have more than this, whatever is done to it here. Most of it are calls whose
+/// answers nobody takes: some 11 KB each, of which `--max-calls` allows 16,384.
+const MOST_RESIDENT: u64 = 256 << 20;
+
+/// How much is measured, and what is wanted of it.
+struct Measure {
+    rounds: usize,
+    /// Of one round without and one with the attack, each.
+    length: Duration,
+    /// The p99 under attack by the undisturbed one.
+    most_slower: f64,
+    /// Pauses of the machine which count for nothing.
+    allowed: Duration,
+}
+
+const IN_PASSING: Measure = Measure {
+    rounds: 1,
+    length: Duration::from_millis(60),
+    most_slower: 10.0,
+    allowed: Duration::from_millis(50),
+};
+
+const STRICT: Measure = Measure {
+    rounds: 5,
+    length: Duration::from_millis(600),
+    most_slower: 2.0,
+    allowed: Duration::ZERO,
+};
+
+impl Measure {
+    fn chosen() -> Measure {
+        let is_strict = std::env::var_os("BENCHWRIGHT_HOSTILE_STRICT").is_some();
+        if is_strict { STRICT } else { IN_PASSING }
+    }
+}
+
+#[test]
+fn attacks_on_the_calls_of_a_service_are_borne() {
+    let store = Process::start(&["store"]);
+    let mut geo = Process::start(&["geo", "--store", &store.address.to_string()]);
+    let grpc = Grpc::connect(geo.address);
+    let ask = || {
+        let answer = grpc.call(NEARBY, &HOTEL_39, None);
+        let found = NearbyReply::decode(answer.body).unwrap();
+        assert_eq!((answer.code, found.hotel_ids[0].as_str()), (0, "39"));
+    };
+    let address = geo.address;
+    bear_all(&ON_CALLS, &mut geo, address, ask);
+}
+
+#[test]
+fn attacks_on_the_frontend_are_borne() {
+    let mut hotel = Plan::default().start();
+    let address = hotel.frontend();
+    let mut caller = Caller::new(address);
+    let ask = || {
+        let (code, body) = caller.ask("GET", SEARCH).unwrap();
+        assert!(code == 200 && body.contains(FOUND), "{code} {body}");
+    };
+    bear_all(&ON_HTTP, &mut hotel.of("frontend")[0], address, ask);
+}
+
+fn bear_all(
+    attacks: &[Attack],
+    attacked: &mut Process,
+    address: SocketAddr,
+    mut ask: impl FnMut(),
+) {
+    let (_, most) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
+    setrlimit(Resource::RLIMIT_NOFILE, most, most).unwrap();
+    let measure = Measure::chosen();
+    p99(&measure, &mut ask);
+    let failed: Vec<&str> = attacks
+        .iter()
+        .filter(|attack| !is_borne(attack, &measure, attacked, address, &mut ask))
+        .map(|(name, _)| *name)
+        .collect();
+    assert!(failed.is_empty(), "{failed:#?}");
+}
+
+fn is_borne(
+    (name, attack): &Attack,
+    measure: &Measure,
+    attacked: &mut Process,
+    address: SocketAddr,
+    ask: &mut impl FnMut(),
+) -> bool {
+    let mut most_resident = 0;
+    let mut round = || {
+        let alone = p99(measure, ask);
+        let field =
+            Field { address, is_over: AtomicBool::new(false), is_ready: AtomicBool::new(false) };
+        let beside = thread::scope(|scope| {
+            scope.spawn(|| attack(&field));
+            let _end = End(&field);
+            wait_for(name, Duration::from_secs(20), || field.is_ready.load(Ordering::Relaxed));
+            let beside = p99(measure, ask);
+            most_resident = most_resident.max(attacked.resident());
+            beside
+        });
+        assert!(attacked.is_running(), "{name}: it died");
+        (alone, beside)
+    };
+    let (alone, beside): (Vec<_>, Vec<_>) = (0..measure.rounds).map(|_| round()).unzip();
+    let (first, second) = (median(&alone), median(&beside));
+    let slower = second.as_secs_f64() / first.as_secs_f64();
+    let is_fast = second.saturating_sub(measure.allowed) <= first.mul_f64(measure.most_slower);
+    let is_small = most_resident <= MOST_RESIDENT;
+    let verdict = if is_fast && is_small { "" } else { "  TOO MUCH" };
+    let megabytes = most_resident as f64 / f64::from(1 << 20);
+    tell(&format!("{name:<46} p99 × {slower:.2}, {megabytes:.0} MB{verdict}"));
+    tell(&format!("    alone  {alone:.2?}\n    beside {beside:.2?}"));
+    is_fast && is_small
+}
+
+/// Every figure is told, whatever becomes of it.
+#[expect(clippy::print_stdout, reason = "the bench shows it, and a failed test")]
+fn tell(text: &str) {
+    println!("{text}");
+}
+
+/// The attack ends with this, even if a wrong answer ends the test.
+struct End<'a>(&'a Field);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.is_over.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Of a caller who asks about a thousand times a second.
+fn p99(measure: &Measure, ask: &mut impl FnMut()) -> Duration {
+    let mut times = Vec::new();
+    let end = now() + measure.length;
+    while now() < end {
+        let began = now();
+        ask();
+        times.push(began.elapsed());
+        sleep(Duration::from_millis(1));
+    }
+    times.sort();
+    times[(times.len() * 99).div_ceil(100) - 1]
+}
+
+fn median(times: &[Duration]) -> Duration {
+    let mut times = times.to_vec();
+    times.sort();
+    times[times.len() / 2]
+}
+
+/// A message and what stands before it.
+fn framed(is_compressed: u8, length: u32, body: &[u8]) -> Bytes {
+    let mut bytes = BytesMut::new();
+    bytes.put_u8(is_compressed);
+    bytes.put_u32(length);
+    bytes.extend_from_slice(body);
+    bytes.freeze()
+}
+
+#[test]
+fn a_message_that_cannot_be_taken_is_refused_with_a_status_at_once() {
+    let store = Process::start(&["store"]);
+    let geo = Process::start(&["geo", "--store", &store.address.to_string()]);
+    let grpc = Grpc::connect(geo.address);
+    let began = now();
+    for (path, body, code, text) in [
+        (NEARBY, framed(0, u32::MAX, b"x"), 8, "a message may have 65536 bytes, not 4294967295"),
+        (NEARBY, framed(0, 300 << 10, &[0; 300 << 10]), 8, "65536 bytes, not 307200"),
+        (NEARBY, framed(1, 4, b"1234"), 13, "compressed-flag but no grpc-encoding"),
+        (NEARBY, framed(7, 4, b"1234"), 13, "compression flag"),
+        (NEARBY, framed(0, 9, b"1234"), 13, "EOF"),
+        (NEARBY, framed(0, 4, &[0xff; 4]), 13, "decode"),
+        (NEARBY, Bytes::new(), 13, "Missing"),
+        ("/geo.Geo/Farby", framed(0, 0, b""), 12, ""),
+        ("/", framed(0, 0, b""), 12, ""),
+    ] {
+        let answer = grpc.end(grpc.send(path, body, None));
+        assert_eq!(answer.code, code, "{answer:?}");
+        assert!(answer.message.contains(text), "{answer:?}");
+    }
+    assert_eq!(grpc.call(NEARBY, &HOTEL_39, None).code, 0);
+    assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
+}
+
+#[test]
+fn a_call_larger_than_a_window_passes_in_parts() {
+    let store = Process::start(&["store"]);
+    let geo = Process::start(&["geo", "--store", &store.address.to_string()]);
+    let grpc = Grpc::connect(geo.address);
+    // Fields that nobody knows are passed over: number 15, 60,000 bytes.
+    let mut body = BytesMut::new();
+    HOTEL_39.encode(&mut body).unwrap();
+    body.extend_from_slice(&[0x7a, 0xe0, 0xd4, 0x03]);
+    body.resize(body.len() + 60_000, b'x');
+    let calls: Vec<_> =
+        (0..40).map(|_| grpc.send(NEARBY, framed(0, body.len() as u32, &body), None)).collect();
+    for call in calls {
+        assert_eq!(grpc.end(call).code, 0);
+    }
+}

@@ -9,6 +9,7 @@ use crate::repository;
 use machine::Machine;
 
 mod calibration;
+mod hostile;
 mod hotel;
 mod kill;
 mod starved;
@@ -30,6 +31,7 @@ cargo xtask bench WHAT
                                          a generator without CPU notices that it is late
   wrk [--pairs 5]                        completed requests beside Debian's wrk (printed only)
   hotel [--attempts 3]                   CPU a request of the hotel application's processes
+  hostile                                p99 beside attacks on the hotel application, at most 2 ×
   kill [--runs 20] [--simulated 200]     a killed runner's run is continued, and nothing is left
   --quick                                a little of each, as continuous integration runs it
 ";
@@ -40,6 +42,7 @@ enum Bench {
     Starved { trials: usize, undisturbed: usize },
     Wrk { pairs: usize },
     Hotel { attempts: usize },
+    Hostile,
     Kill { runs: usize, simulated: usize },
 }
 
@@ -94,6 +97,7 @@ impl Bench {
             Bench::Starved { .. } => "starved",
             Bench::Wrk { .. } => "wrk",
             Bench::Hotel { .. } => "hotel",
+            Bench::Hostile => "hostile",
             Bench::Kill { .. } => "kill",
         }
     }
@@ -106,6 +110,7 @@ impl Bench {
             }
             Bench::Wrk { pairs } => wrk::run(machine, pairs),
             Bench::Hotel { attempts } => hotel::run(machine, attempts),
+            Bench::Hostile => Ok(hostile::run()),
             Bench::Kill { runs, simulated } => kill::run(machine, runs, simulated),
         }
     }
@@ -135,6 +140,7 @@ fn read(words: &[&str]) -> Option<Vec<Bench>> {
         }
         "wrk" if known(&["--pairs"]) => Bench::Wrk { pairs: count("--pairs", 5) },
         "hotel" if known(&["--attempts"]) => Bench::Hotel { attempts: count("--attempts", 3) },
+        "hostile" if known(&[]) => Bench::Hostile,
         "kill" if known(&["--runs", "--simulated"]) => {
             Bench::Kill { runs: count("--runs", 20), simulated: count("--simulated", 200) }
         }

@@ -15,7 +15,7 @@ use std::time::Duration;
 use anyhow::bail;
 use bytes::Bytes;
 use h2::client::SendRequest;
-use h2::{PingPong, Reason};
+use h2::{PingPong, Reason, RecvStream};
 use http::uri::{Authority, Scheme};
 use http::{Request, Response, Uri};
 use http_body::Body as _;
@@ -139,6 +139,29 @@ impl Inner {
             let link = lock(&replica.link).clone()?;
             Some((Arc::clone(replica), link))
         })
+    }
+
+    /// One that takes a call now.
+    async fn ready(&self) -> Result<(Arc<Replica>, SendRequest<Bytes>), Status> {
+        let service = self.service;
+        loop {
+            let Some((replica, link)) = self.pick() else {
+                return Err(Status::unavailable(format!("no replica of {service} can be reached")));
+            };
+            // Nothing was sent to a replica that is not ready, so another may be asked.
+            match link.ready().await {
+                Ok(link) => return Ok((replica, link)),
+                Err(_) => drop(lock(&replica.link).take()),
+            }
+        }
+    }
+
+    fn failed(&self, replica: &Replica, error: &h2::Error) -> Status {
+        let service = self.service;
+        if error.reason() == Some(Reason::REFUSED_STREAM) {
+            return Status::resource_exhausted(format!("{service} refuses more calls"));
+        }
+        Status::unavailable(format!("{service} at {}: {error}", replica.address))
     }
 
     fn addresses(&self) -> Vec<String> {
@@ -274,43 +297,47 @@ impl Service<Request<Body>> for Peers {
 }
 
 async fn call(inner: &Inner, request: Request<Body>) -> Result<Response<Receiving>, Status> {
-    let service = inner.service;
-    // Nothing was sent to a replica that is not ready, so another may be asked.
-    let (replica, mut link) = loop {
-        let Some((replica, link)) = inner.pick() else {
-            return Err(Status::unavailable(format!("no replica of {service} can be reached")));
-        };
-        match link.ready().await {
-            Ok(link) => break (replica, link),
-            Err(_) => drop(lock(&replica.link).take()),
-        }
-    };
-    let failed = |error: h2::Error| {
-        let address = &replica.address;
-        Status::unavailable(format!("{service} at {address}: {error}"))
-    };
     let (head, body) = request.into_parts();
-    let mut request = Request::from_parts(head, ());
-    *request.uri_mut() = target(&replica, request.uri());
-    let (response, mut stream) = link.send_request(request, false).map_err(failed)?;
+    let message = whole(body).await?;
+    loop {
+        let (replica, link) = inner.ready().await?;
+        let mut request = Request::from_parts(head.clone(), ());
+        *request.uri_mut() = target(&replica, request.uri());
+        match ask(link, request, message.clone()).await {
+            Ok(response) => return Ok(response.map(Receiving)),
+            // This connection takes no more calls, so the same one is not asked twice.
+            Err(error) if is_untouched(&error) => {}
+            Err(error) => return Err(inner.failed(&replica, &error)),
+        }
+    }
+}
+
+/// What is asked with is one message, which is here at once.
+async fn whole(body: Body) -> Result<Bytes, Status> {
     let mut body = pin!(body);
-    let mut last = Bytes::new();
-    // The end of the stream travels with the last bytes.
+    let mut whole = Bytes::new();
     while let Some(frame) = poll_fn(|context| body.as_mut().poll_frame(context)).await {
         let Ok(data) = frame?.into_data() else { continue };
-        if !last.is_empty() {
-            stream.send_data(last, false).map_err(failed)?;
-        }
-        last = data;
+        whole = if whole.is_empty() { data } else { Bytes::from([whole, data].concat()) };
     }
-    stream.send_data(last, true).map_err(failed)?;
-    let response = response.await.map_err(|error| {
-        if error.reason() == Some(Reason::REFUSED_STREAM) {
-            return Status::resource_exhausted(format!("{service} refuses more calls"));
-        }
-        failed(error)
-    })?;
-    Ok(response.map(Receiving))
+    Ok(whole)
+}
+
+async fn ask(
+    mut link: SendRequest<Bytes>,
+    request: Request<()>,
+    message: Bytes,
+) -> Result<Response<RecvStream>, h2::Error> {
+    let (response, mut stream) = link.send_request(request, false)?;
+    // The end of the stream travels with its only bytes.
+    stream.send_data(message, true)?;
+    response.await
+}
+
+/// A replica that ends names the last call that it has taken; later ones fail with this, and those
+/// that it took do not.
+fn is_untouched(error: &h2::Error) -> bool {
+    error.is_go_away() && error.is_remote() && error.reason() == Some(Reason::NO_ERROR)
 }
 
 /// HTTP/2 wants scheme and authority with the path.

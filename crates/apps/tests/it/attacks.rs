@@ -88,10 +88,10 @@ pub(crate) const ON_CALLS: [Attack; 20] = [
         let calls = (0..1000).map(|at| message(2 * at + 1, 0, 60_000, &[0; 250]));
         field.again_and_again(&[[opening(), calls.flatten().collect()].concat()]);
     }),
-    ("1,000 calls whose answers nobody reads", |field| {
+    ("5,000 calls whose answers nobody reads", |field| {
         let no_window = frame(SETTINGS, 0, 0, &[0, 4, 0, 0, 0, 0]);
         let calls = (0..1000).map(|at| message(2 * at + 1, END_STREAM, 0, &[]));
-        field.hold(20, &[PREFACE.to_vec(), no_window, calls.flatten().collect()].concat());
+        field.hold(5, &[PREFACE.to_vec(), no_window, calls.flatten().collect()].concat());
     }),
     ("200 heads that dribble", |field| {
         field.dribble(200, &[opening(), head(1, 0, &CALL)].concat(), 30);
@@ -128,8 +128,8 @@ pub(crate) const ON_HTTP: [Attack; 9] = [
         let request = b"POST / HTTP/1.1\r\nContent-Length: 100000\r\n\r\nxxxxxxxxxxxxxxx";
         field.dribble(200, request, 50);
     }),
-    ("1,000 requests whose answers nobody reads", |field| {
-        field.hold(20, &b"GET / HTTP/1.1\r\nHost: hotel\r\n\r\n".repeat(1000));
+    ("5,000 requests whose answers nobody reads", |field| {
+        field.hold(5, &b"GET / HTTP/1.1\r\nHost: hotel\r\n\r\n".repeat(1000));
     }),
     ("5,000 connections that say nothing", |field| field.hold(5000, b"")),
 ];

@@ -8,7 +8,8 @@ use crate::repository;
 /// Says whether every attack was borne.
 pub(super) fn run() -> bool {
     let mut command = repository::cargo();
-    command.args(["test", "--locked", "--release", "-p", "apps", "--test", "it", "attacks_on"]);
+    command.args(["test", "--locked", "--profile", "tests", "-p", "apps"]);
+    command.args(["--test", "it", "attacks_on"]);
     // One after the other: each is measured.
     command.args(["--", "--nocapture", "--test-threads", "1"]);
     repository::succeeds(command.env("BENCHWRIGHT_HOSTILE_STRICT", "1"))

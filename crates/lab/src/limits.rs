@@ -6,18 +6,18 @@
 //! 1. its **CPU**: 95 % of what it may use was used, or its limit held it in 10 % of the second. A
 //!    limit is kept in periods: bursts meet it long before the mean reaches it;
 //! 2. its busiest **thread**: 95 % of one CPU. A service of one thread cannot use a second CPU;
-//! 3. its role's **CPU**: all components together used 95 % of the role's CPUs, or on average a thread
-//!    for each of these CPUs waited to run: somebody else then has what is missing. That names the
-//!    role, and who took most of it;
+//! 3. its role's **CPU**: all components together used 95 % of the role's CPUs. That names the role, and
+//!    who took most of it. Threads that wait to run are recorded, but are no sign of it: many
+//!    processes that wake together wait for each other on a CPU that is idle most of the time;
 //! 4. its **memory**: 95 % of its limit, or memory was refused;
 //! 5. its **bounds**: open files, or calls turned away while most of its requests stood in itself. One
 //!    that refuses because its requests wait elsewhere is a victim, and not named.
 //!
 //! The earliest second decides, since what saturates later often does so because of what saturated
 //! first: but only if the state lasted, for half of the seconds from then on and a quarter of all. A
-//! pause of one second is no limit. Of several in one second it is the component in which most requests stand: those
-//! above it in the call graph wait for it, and what waits for others does not count as standing
-//! there. A role comes after components, which say more.
+//! pause of one second is no limit. Of several in one second it is the component in which most
+//! requests stand: those above it in the call graph wait for it, and what waits for others does not
+//! count as standing there. A role comes after components, which say more.
 //!
 //! 6. Where the system is saturated and none of these holds, time passes in something that is no
 //!    resource of ours: a lock, a sleep, a disk. Then the service is named in which most **requests**
@@ -220,23 +220,13 @@ fn whole_role(role: &str, components: &Components) -> Option<Held> {
     let used = |second: usize| -> f64 {
         of_role.iter().filter_map(|(_, component)| at(&component.cpu, second)).sum()
     };
-    let waiting = |second: usize| -> f64 {
-        of_role.iter().filter_map(|(_, component)| at(&component.run_queue, second)).sum()
-    };
-    let reached = |second: usize| {
-        let used = used(second);
-        (EXHAUSTED * cpus <= used || cpus <= waiting(second)).then_some(used)
-    };
+    let reached = |second: usize| Some(used(second)).filter(|used| EXHAUSTED * cpus <= *used);
     let (since, all) = lasting(seconds, reached)?;
     let most = of_role
         .iter()
         .filter_map(|(name, component)| Some((name, mean(component.cpu.iter().copied())?)))
         .max_by(|a, b| a.1.total_cmp(&b.1))?;
-    let mut used = format!("{all:.2} of {}", plain(cpus));
-    if all < EXHAUSTED * cpus {
-        let waiting = mean((since..seconds).map(|second| Some(waiting(second))))?;
-        used += &format!(", {waiting:.1} threads waiting");
-    }
+    let used = format!("{all:.2} of {}", plain(cpus));
     let words = format!("CPU of role {role} ({used}), most by {} ({:.2})", most.0, most.1);
     let name = format!("role {role}");
     Some(Held { name, resource: Resource::Cpu, since, share: all / cpus, words })

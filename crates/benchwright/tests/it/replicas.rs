@@ -12,8 +12,12 @@ use crate::support::{Scratch, experiments, machine, run, run_while, signal, slee
 
 /// One short load of the whole system, without a search.
 fn one_load(scratch: &Scratch, rate: &str, length: &str, out: &str) -> Command {
+    one_load_of(&experiments().join("hotel.yaml"), scratch, rate, length, out)
+}
+
+fn one_load_of(spec: &Path, scratch: &Scratch, rate: &str, length: &str, out: &str) -> Command {
     let mut command = scratch.benchwright();
-    command.arg("run").arg(experiments().join("hotel.yaml"));
+    command.arg("run").arg(spec);
     let (rate, length) = (format!("load.rate={rate}"), format!("phases.measure.time={length}"));
     for setting in ["search=null", "budget.invalid_attempts=0", &rate, &length] {
         command.args(["--set", setting]);
@@ -83,6 +87,26 @@ fn a_service_killed_under_load_marks_its_trial_and_the_others_carry_on() {
     let (failed, all) = (observed["failures"].as_f64(), observed["requests"].as_f64());
     assert!(failed.unwrap() < 0.2 * all.unwrap(), "{entry}");
     assert_eq!(scratch.remains(), [""; 0]);
+}
+
+#[test]
+fn a_slow_service_behind_two_others_is_named_as_the_limit() {
+    let _machine = machine();
+    let scratch = Scratch::new();
+    let spec = std::fs::read_to_string(experiments().join("hotel.yaml")).unwrap();
+    let script = experiments().join("hotel-mixed.lua").display().to_string();
+    let slow = spec
+        .replace("hotel geo --store", "hotel geo --delay 5ms --store")
+        .replace("hotel-mixed.lua}", &format!("{script}}}"));
+    let path = scratch.path().join("slow.yaml");
+    std::fs::write(&path, slow).unwrap();
+    // Two replicas answer 200 searches a second each, which are three requests of five.
+    run_while(&mut one_load_of(&path, &scratch, "1000/s", "4s", "out"), |_| {});
+    let entry = first_trial(&scratch.path().join("out"));
+    assert_eq!(entry["observed"]["saturated"], true, "{entry}");
+    let limit = &entry["observed"]["limit"];
+    assert!(limit["component"].as_str().unwrap().starts_with("geo-"), "{entry}");
+    assert_eq!(limit["resource"], "requests", "{entry}");
 }
 
 #[test]

@@ -22,7 +22,7 @@ use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Notify, watch};
 use tokio::time::{self, Instant};
@@ -32,6 +32,10 @@ use crate::rpc::{self, Calls};
 
 /// How a connection of HTTP/2 begins (RFC 9113, 3.4); no method of HTTP/1.1 begins so.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0";
+
+/// Connections that wait to be accepted. One beyond them is not refused, but tried again by its
+/// peer's kernel a second later. The kernel takes no more than these anyway.
+const BACKLOG: u32 = 4096;
 
 /// The first lines of a request; its body has been read and dropped.
 pub type Head = hyper::http::request::Parts;
@@ -99,7 +103,16 @@ pub async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
         // With fewer, connections are refused earlier; nothing else depends on it.
         let _ = setrlimit(Resource::RLIMIT_NOFILE, most, most);
     }
-    TcpListener::bind(address).await.with_context(|| format!("listening on {address}"))
+    let bind = || {
+        let socket = match address {
+            SocketAddr::V4(_) => TcpSocket::new_v4(),
+            SocketAddr::V6(_) => TcpSocket::new_v6(),
+        }?;
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        socket.listen(BACKLOG)
+    };
+    bind().with_context(|| format!("listening on {address}"))
 }
 
 /// Serves until `ending`, then lets what is in flight finish, within bounds.

@@ -6,6 +6,7 @@
 //! while `cargo xtask bench hostile` wants the promised factor and says so in the environment.
 
 use std::net::SocketAddr;
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -15,10 +16,10 @@ use bytes::{BufMut, Bytes, BytesMut};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use prost::Message;
 
-use crate::attacks::{Attack, Field, ON_CALLS, ON_HTTP};
+use crate::attacks::{Attack, FLOODS_OF_CALLS, Field, ON_CALLS, ON_HTTP};
 use crate::grpc::Grpc;
 use crate::instance::{now, sleep};
-use crate::services::{Caller, FOUND, Plan, Process, SEARCH, wait_for};
+use crate::services::{Caller, FOUND, Plan, Process, SEARCH};
 
 const NEARBY: &str = "/geo.Geo/Nearby";
 const HOTEL_39: NearbyRequest = NearbyRequest { lat: 38.0175, lon: -122.098 };
@@ -73,7 +74,9 @@ fn attacks_on_the_calls_of_a_service_are_borne() {
         assert_eq!((answer.code, found.hotel_ids[0].as_str()), (0, "39"));
     };
     let address = geo.address;
-    bear_all(&ON_CALLS, &mut geo, address, ask);
+    let on_calls = bear_all(&ON_CALLS, &Measure::chosen(), &mut geo, address, ask);
+    let floods = bear_all(&FLOODS_OF_CALLS, &IN_PASSING, &mut geo, address, ask);
+    assert!(on_calls.is_empty() && floods.is_empty(), "{on_calls:#?} {floods:#?}");
 }
 
 #[test]
@@ -85,25 +88,27 @@ fn attacks_on_the_frontend_are_borne() {
         let (code, body) = caller.ask("GET", SEARCH).unwrap();
         assert!(code == 200 && body.contains(FOUND), "{code} {body}");
     };
-    bear_all(&ON_HTTP, &mut hotel.of("frontend")[0], address, ask);
+    let measure = Measure::chosen();
+    let failed = bear_all(&ON_HTTP, &measure, &mut hotel.of("frontend")[0], address, ask);
+    assert!(failed.is_empty(), "{failed:#?}");
 }
 
+/// The names of those that were not borne.
 fn bear_all(
     attacks: &[Attack],
+    measure: &Measure,
     attacked: &mut Process,
     address: SocketAddr,
     mut ask: impl FnMut(),
-) {
+) -> Vec<&'static str> {
     let (_, most) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
     setrlimit(Resource::RLIMIT_NOFILE, most, most).unwrap();
-    let measure = Measure::chosen();
-    p99(&measure, &mut ask);
-    let failed: Vec<&str> = attacks
+    p99(measure, &mut ask);
+    attacks
         .iter()
-        .filter(|attack| !is_borne(attack, &measure, attacked, address, &mut ask))
+        .filter(|attack| !is_borne(attack, measure, attacked, address, &mut ask))
         .map(|(name, _)| *name)
-        .collect();
-    assert!(failed.is_empty(), "{failed:#?}");
+        .collect()
 }
 
 fn is_borne(
@@ -119,9 +124,18 @@ fn is_borne(
         let field =
             Field { address, is_over: AtomicBool::new(false), is_ready: AtomicBool::new(false) };
         let beside = thread::scope(|scope| {
-            scope.spawn(|| attack(&field));
+            scope.spawn(|| {
+                give_way();
+                attack(&field);
+            });
             let _end = End(&field);
-            wait_for(name, LONGEST_OPENING, || field.is_ready.load(Ordering::Relaxed));
+            let began = now();
+            // It is asked meanwhile: a caller that is silent for long is let go.
+            while !field.is_ready.load(Ordering::Relaxed) {
+                assert!(began.elapsed() < LONGEST_OPENING, "{name} takes too long");
+                ask();
+                sleep(Duration::from_millis(5));
+            }
             let beside = p99(measure, ask);
             most_resident = most_resident.max(attacked.resident());
             beside
@@ -139,6 +153,12 @@ fn is_borne(
     tell(&format!("{name:<46} p99 × {slower:.2}, {megabytes:.0} MB{verdict}"));
     tell(&format!("    alone  {alone:.2?}\n    beside {beside:.2?}"));
     is_fast && is_small
+}
+
+/// Who attacks from elsewhere does not take the CPU of whoever asks; here both are on one machine.
+fn give_way() {
+    let thread = nix::unistd::gettid().to_string();
+    let _ = Command::new("renice").args(["-n", "19", "-p", &thread]).output();
 }
 
 /// Every figure is told, whatever becomes of it.

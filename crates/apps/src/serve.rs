@@ -25,6 +25,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Notify, watch};
+use tokio::task;
 use tokio::time::{self, Instant};
 
 use crate::account::Account;
@@ -32,6 +33,9 @@ use crate::rpc::{self, Calls};
 
 /// How a connection of HTTP/2 begins (RFC 9113, 3.4); no method of HTTP/1.1 begins so.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0";
+
+/// Pieces of a body that are read before others have their turn.
+const FRAMES_IN_TURN: usize = 8;
 
 /// Connections that wait to be accepted. One beyond them is not refused, but tried again by its
 /// peer's kernel a second later. The kernel takes no more than these anyway.
@@ -246,7 +250,12 @@ pub(crate) fn keep_busy(delay: Option<Duration>) {
 async fn drop_body(body: Incoming, most: usize) -> bool {
     let mut body = pin!(body);
     let mut length = 0;
-    while let Some(frame) = body.frame().await {
+    for frames in 1.. {
+        let Some(frame) = body.frame().await else { break };
+        // Tiny chunks are much work: others have their turn.
+        if frames % FRAMES_IN_TURN == 0 {
+            task::yield_now().await;
+        }
         let Ok(frame) = frame else { return false };
         length += frame.data_ref().map_or(0, Bytes::len);
         if length > most {

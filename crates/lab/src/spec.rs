@@ -161,6 +161,13 @@ impl Resolved {
                     "remove it, or choose backend: local",
                 );
             }
+            BackendKind::External | BackendKind::Simulated if 1 < sut.replicas.0 => {
+                return error(
+                    "only what is deployed has replicas",
+                    "replicas:",
+                    "remove it, or choose backend: local",
+                );
+            }
             BackendKind::Simulated if simulated.is_none() => {
                 return error(
                     "the simulated backend needs its model",

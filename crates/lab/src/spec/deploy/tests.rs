@@ -170,3 +170,14 @@ fn addresses_stand_only_where_components_are_told_of_each_other() {
           |                                ^^^^^^^^^^^^^^^^^ only a component's run, command and environment can name addresses
     "#]].assert_eq(&format!("{}\n", error.unwrap_err()));
 }
+
+#[test]
+fn only_what_is_deployed_has_replicas() {
+    let text = "name: shop\nwhere: {backend: external}\n\
+                sut: {endpoint: \"http://127.0.0.1:1\", replicas: 2}\n\
+                workload: {get: /}\nload: {model: open, rate: 1/s}\n";
+    let read = from_bytes("my.yaml", text.as_bytes(), Path::new("."), None, &[]);
+    let error = read.map(|resolved| resolved.to_yaml()).unwrap_err().to_string();
+    assert!(error.starts_with("only what is deployed has replicas"), "{error}");
+    assert!(error.contains("my.yaml:3:"), "{error}");
+}

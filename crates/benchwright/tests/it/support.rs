@@ -191,15 +191,20 @@ fn skip(test: &str, needs: &str) {
 }
 
 /// A temporary folder of a test, in which everything that it starts keeps its own.
-pub(crate) struct Scratch(tempfile::TempDir);
+pub(crate) struct Scratch {
+    folder: tempfile::TempDir,
+    /// The control groups of others, which may stand where no run of this test could clean them.
+    strangers: Vec<String>,
+}
 
 impl Scratch {
     pub(crate) fn new() -> Scratch {
-        Scratch(tempfile::tempdir().unwrap())
+        let folder = tempfile::tempdir().unwrap();
+        Scratch { folder, strangers: groups(Path::new("/sys/fs/cgroup"), 4) }
     }
 
     pub(crate) fn path(&self) -> &Path {
-        self.0.path()
+        self.folder.path()
     }
 
     pub(crate) fn file(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
@@ -222,7 +227,8 @@ impl Scratch {
         for entry in std::fs::read_dir(self.path().join("tmp")).unwrap().flatten() {
             remains.push(entry.file_name().into_string().unwrap());
         }
-        remains.extend(groups(Path::new("/sys/fs/cgroup"), 4));
+        let groups = groups(Path::new("/sys/fs/cgroup"), 4).into_iter();
+        remains.extend(groups.filter(|group| !self.strangers.contains(group)));
         let temporary = format!("TMPDIR={}", self.path().display());
         for process in std::fs::read_dir("/proc").unwrap().flatten() {
             let environment = std::fs::read(process.path().join("environ")).unwrap_or_default();

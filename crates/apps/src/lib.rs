@@ -8,5 +8,7 @@
 pub mod hotel;
 
 pub mod account;
+mod lock;
+mod patience;
 pub mod rpc;
 pub mod serve;

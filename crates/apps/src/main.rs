@@ -225,9 +225,9 @@ impl From<Common> for Options {
 }
 
 impl StoreArguments {
-    fn split(self) -> (Options, Data) {
+    fn of(self, role: fn(Data) -> Role) -> (Options, Role) {
         let durability = if self.fsync { Durability::PowerLoss } else { Durability::Kill };
-        (self.common.into(), Data { folder: self.data, durability })
+        (self.common.into(), role(Data { folder: self.data, durability }))
     }
 }
 
@@ -252,14 +252,8 @@ fn read(hotel: Hotel) -> (Options, Role) {
         (common.into(), role(Kept { store, cache }))
     };
     match hotel {
-        Hotel::AllInOne(arguments) => {
-            let (options, data) = arguments.split();
-            (options, Role::AllInOne(data))
-        }
-        Hotel::Store(arguments) => {
-            let (options, data) = arguments.split();
-            (options, Role::Store(data))
-        }
+        Hotel::AllInOne(arguments) => arguments.of(Role::AllInOne),
+        Hotel::Store(arguments) => arguments.of(Role::Store),
         Hotel::Frontend(Frontend {
             search,
             profile,

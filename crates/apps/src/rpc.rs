@@ -25,7 +25,7 @@ pub use codec::Codec;
 pub use peers::Peers;
 pub use server::Calls;
 
-/// A message is at most this long; the longest of ours has some 50 KB.
+/// No message of ours is longer: the longest has some 50 KB. Requests have a bound of their own.
 pub const LARGEST_MESSAGE: usize = 256 << 10;
 
 /// Whether the peer answers a ping in this time.

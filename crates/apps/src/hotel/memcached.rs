@@ -6,6 +6,7 @@
 //! alone for a while before it is tried again.
 
 use std::collections::HashMap;
+use std::pin::pin;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +19,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time;
 
 use crate::account::Account;
+use crate::patience::Pause;
 use crate::rpc::LARGEST_MESSAGE;
 
 #[cfg(test)]
@@ -32,10 +34,6 @@ const MOST_KEYS: usize = 64;
 const LONGEST_KEY: usize = 250;
 /// A line of an answer: a key and two numbers at most.
 const LONGEST_LINE: u64 = 512;
-
-/// A server that failed is left alone for this time, which doubles up to the longest.
-const FIRST_PAUSE: Duration = Duration::from_millis(20);
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// As it is written on a command line: `memcached://HOST:PORT,HOST:PORT`, and `/PREFIX` for keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -168,7 +166,7 @@ fn hash(bytes: &[u8]) -> u64 {
 
 /// The life of one server's connections, until nobody asks any more.
 async fn serve(address: String, mut asked: mpsc::Receiver<Question>, timeout: Duration) {
-    let mut pause = FIRST_PAUSE;
+    let mut pause = Pause::first();
     loop {
         let connecting = time::timeout(timeout, TcpStream::connect(&address));
         if let Ok(Ok(stream)) = connecting.await
@@ -176,16 +174,14 @@ async fn serve(address: String, mut asked: mpsc::Receiver<Question>, timeout: Du
         {
             let mut connection = Connection::new(stream);
             while let Some(()) = next_batch(&mut connection, &mut asked, timeout).await {
-                pause = FIRST_PAUSE;
+                pause = Pause::first();
             }
         }
         // What is asked meanwhile fails at once rather than in time.
-        let resting = time::sleep(pause);
-        pause = (2 * pause).min(LONGEST_PAUSE);
-        tokio::pin!(resting);
+        let mut resting = pin!(pause.rest());
         loop {
             tokio::select! {
-                () = &mut resting => break,
+                () = resting.as_mut() => break,
                 question = asked.recv() => if question.is_none() { return },
             }
         }

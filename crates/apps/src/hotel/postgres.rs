@@ -10,15 +10,16 @@
 use std::borrow::Cow;
 use std::error::Error as _;
 use std::future::Future;
+use std::pin::pin;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use prost::Message;
 use tokio::sync::Semaphore;
-use tokio::time::{self, Instant};
+use tokio::time::Instant;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Config, Error, NoTls, Row, Statement};
 use tonic::{Request, Response, Status, async_trait};
@@ -31,19 +32,14 @@ use super::api::store::{
 };
 use super::stay::LONGEST_STAY;
 use crate::account::Account;
+use crate::lock::lock;
+use crate::patience::{self, LONGEST_START, Pause};
 
 mod seed;
 
 const LONGEST_CONNECT: Duration = Duration::from_secs(1);
 /// A connection that is silent for this long is asked by the kernel whether it lives.
 const KEEPALIVE: Duration = Duration::from_secs(10);
-/// A connection is tried again after this time, which doubles up to the longest.
-const FIRST_PAUSE: Duration = Duration::from_millis(20);
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-
-/// How long a process waits at its start for the database.
-const LONGEST_START: Duration = Duration::from_secs(20);
-const BETWEEN_GLANCES: Duration = Duration::from_millis(2);
 
 /// Where a database is, as `postgres://USER@HOST:PORT/DATABASE` says.
 #[derive(Clone, Debug)]
@@ -112,12 +108,7 @@ impl Postgres {
             deadline,
             account,
         };
-        let connected = async {
-            while !store.links.iter().all(|link| link.is_connected()) {
-                time::sleep(BETWEEN_GLANCES).await;
-            }
-        };
-        if time::timeout(LONGEST_START, connected).await.is_err() {
+        if !patience::until(|| store.links.iter().all(|link| link.is_connected())).await {
             bail!("PostgreSQL cannot be reached: {}", store.lost().message());
         }
         Ok(store)
@@ -155,15 +146,9 @@ impl Postgres {
         &self,
         asked: impl Future<Output = Result<T, Status>>,
     ) -> Result<Response<T>, Status> {
-        let _asked = self.account.ask();
-        match time::timeout(self.deadline, asked).await {
-            Ok(answer) => answer.map(Response::new),
-            Err(_) => {
-                let deadline = self.deadline;
-                let text = format!("PostgreSQL took longer than {deadline:?}");
-                Err(Status::deadline_exceeded(text))
-            }
-        }
+        let asked = pin!(asked);
+        let answer = patience::within(self.deadline, "PostgreSQL", &self.account, asked).await;
+        answer.map(Response::new)
     }
 
     async fn rows(
@@ -357,15 +342,14 @@ async fn open(Database(config): &Database) -> Result<Client, Error> {
 /// Creates and fills the tables if there are none; waits while the database cannot be asked.
 async fn prepare(database: &Database) -> Result<(), Error> {
     let until = Instant::now() + LONGEST_START;
-    let mut pause = FIRST_PAUSE;
+    let mut pause = Pause::first();
     loop {
         let prepared = async { seed::prepare(&mut open(database).await?).await }.await;
         match prepared {
             Err(error) if may_pass(&error) && Instant::now() < until => {}
             ended => return ended,
         }
-        time::sleep(pause).await;
-        pause = (2 * pause).min(LONGEST_PAUSE);
+        pause.rest().await;
     }
 }
 
@@ -404,18 +388,17 @@ impl Link {
 }
 
 async fn stay_connected(link: Weak<Link>, database: Database) {
-    let mut pause = FIRST_PAUSE;
+    let mut pause = Pause::first();
     loop {
         let ended = be_connected(&link, &database).await;
         let Some(link) = link.upgrade() else { return };
         *lock(&link.connected) = None;
         match ended {
-            Ok(()) => pause = FIRST_PAUSE,
+            Ok(()) => pause = Pause::first(),
             Err(error) => *lock(&link.why) = Some(told(&error)),
         }
         drop(link);
-        time::sleep(pause).await;
-        pause = (2 * pause).min(LONGEST_PAUSE);
+        pause.rest().await;
     }
 }
 
@@ -491,8 +474,4 @@ impl Statements {
             reserve: prepare("SELECT hotel.reserve($1, $2, $3, $4, $5)").await?,
         })
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

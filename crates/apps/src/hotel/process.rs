@@ -44,7 +44,7 @@ use super::source::Source;
 use super::store::{Durability, Embedded};
 use super::user::User;
 use crate::account::{self, Account};
-use crate::rpc::{Addresses, Calls, LARGEST_MESSAGE, Peers};
+use crate::rpc::{Addresses, Calls, Peers};
 use crate::serve::{self, Limits};
 
 /// How long what runs beside the requests may take to end.
@@ -181,13 +181,6 @@ struct Process {
     account: Arc<Account>,
 }
 
-/// A server that takes no longer messages than any of ours. Each has this method of its own.
-macro_rules! bounded {
-    ($server:expr) => {
-        $server.max_decoding_message_size(LARGEST_MESSAGE)
-    };
-}
-
 impl Process {
     async fn assemble(&self, role: Role, folder: Option<&Folder>) -> anyhow::Result<Served> {
         let metrics = || Arc::clone(&self.metrics);
@@ -202,95 +195,90 @@ impl Process {
             Role::Store(data) => {
                 let store = open(folder, data)?;
                 let health = Health::of_store(Arc::clone(&store));
-                self.page(Service::Store, bounded!(StoreServer::from_arc(store)), health)
+                self.page(Service::Store, StoreServer::from_arc(store), health)
             }
             Role::Search { geo, rate } => {
                 let (geo, rate) =
                     (self.peers("geo", &geo).await?, self.peers("rate", &rate).await?);
                 let health = Health::of_peers(vec![geo.clone(), rate.clone()]);
                 let search = Search::new(remote(geo), remote(rate), metrics());
-                self.page(Service::Search, bounded!(SearchServer::new(search)), health)
+                self.page(Service::Search, SearchServer::new(search), health)
             }
             Role::Geo { store } => {
                 let (store, health) = self.store(&store, Use::Reads).await?;
                 let geo = geo(&*store, metrics()).await?;
-                self.page(Service::Geo, bounded!(GeoServer::new(geo)), health)
+                self.page(Service::Geo, GeoServer::new(geo), health)
             }
             Role::Rate(kept) => {
                 let (documents, health) = self.documents(&kept).await?;
                 let rate = Rate::new(documents, metrics());
-                self.page(Service::Rate, bounded!(RateServer::new(rate)), health)
+                self.page(Service::Rate, RateServer::new(rate), health)
             }
             Role::Profile(kept) => {
                 let (documents, health) = self.documents(&kept).await?;
                 let profile = Profile::new(documents, metrics());
-                self.page(Service::Profile, bounded!(ProfileServer::new(profile)), health)
+                self.page(Service::Profile, ProfileServer::new(profile), health)
             }
             Role::Recommendation { store } => {
                 let (store, health) = self.store(&store, Use::Reads).await?;
                 let recommendation = recommendation(&*store, metrics()).await?;
-                let server = bounded!(RecommendationServer::new(recommendation));
+                let server = RecommendationServer::new(recommendation);
                 self.page(Service::Recommendation, server, health)
             }
             Role::User { store } => {
                 let (store, health) = self.store(&store, Use::Reads).await?;
                 let user = User::new(store, metrics());
-                self.page(Service::User, bounded!(UserServer::new(user)), health)
+                self.page(Service::User, UserServer::new(user), health)
             }
             Role::Reservation { store } => {
                 let (store, health) = self.store(&store, Use::Books).await?;
                 let reservation = Reservation::new(store, metrics());
-                self.page(
-                    Service::Reservation,
-                    bounded!(ReservationServer::new(reservation)),
-                    health,
-                )
+                self.page(Service::Reservation, ReservationServer::new(reservation), health)
             }
             Role::Review(kept) => {
                 let (documents, health) = self.documents(&kept).await?;
                 let review = Review::new(documents, metrics());
-                self.page(Service::Review, bounded!(ReviewServer::new(review)), health)
+                self.page(Service::Review, ReviewServer::new(review), health)
             }
             Role::Attractions { store } => {
                 let (store, health) = self.store(&store, Use::Reads).await?;
                 let attractions = attractions(&*store, metrics()).await?;
-                self.page(
-                    Service::Attractions,
-                    bounded!(AttractionsServer::new(attractions)),
-                    health,
-                )
+                self.page(Service::Attractions, AttractionsServer::new(attractions), health)
             }
         })
     }
 
     async fn frontend(&self, below: &Below) -> anyhow::Result<Frontend> {
-        let search = self.peers("search", &below.search).await?;
-        let profile = self.peers("profile", &below.profile).await?;
-        let recommendation = self.peers("recommendation", &below.recommendation).await?;
-        let user = self.peers("user", &below.user).await?;
-        let reservation = self.peers("reservation", &below.reservation).await?;
-        let (store, of_store) = self.store(&below.store, Use::Reads).await?;
-        let mut peers = vec![search, profile, recommendation, user, reservation];
-        let mut of_later_years = async |name, addresses: &Option<Addresses>| {
-            let Some(addresses) = addresses else { return anyhow::Ok(None) };
-            let found = self.peers(name, addresses).await?;
-            peers.push(found.clone());
-            Ok(Some(found))
+        let mut needed = Vec::new();
+        let mut called = async |service, addresses: &Addresses| {
+            let peers = self.peers(service, addresses).await?;
+            needed.push(peers.clone());
+            anyhow::Ok(remote(peers))
         };
-        let review = of_later_years("review", &below.review).await?;
-        let attractions = of_later_years("attractions", &below.attractions).await?;
-        let [search, profile, recommendation, user, reservation] =
-            [0, 1, 2, 3, 4].map(|place: usize| remote(peers[place].clone()));
+        let search = called("search", &below.search).await?;
+        let profile = called("profile", &below.profile).await?;
+        let recommendation = called("recommendation", &below.recommendation).await?;
+        let user = called("user", &below.user).await?;
+        let reservation = called("reservation", &below.reservation).await?;
+        let (store, of_store) = self.store(&below.store, Use::Reads).await?;
+        let review: Option<Arc<dyn api::Review>> = match &below.review {
+            Some(addresses) => Some(called("review", addresses).await?),
+            None => None,
+        };
+        let attractions: Option<Arc<dyn api::Attractions>> = match &below.attractions {
+            Some(addresses) => Some(called("attractions", addresses).await?),
+            None => None,
+        };
         Ok(Frontend {
             search,
             profile,
             recommendation,
             user,
             reservation,
-            review: review.map(|peers| remote(peers) as _),
-            attractions: attractions.map(|peers| remote(peers) as _),
+            review,
+            attractions,
             store,
-            health: Health::of_peers(peers).and(of_store),
+            health: Health::of_peers(needed).and(of_store),
             metrics: Arc::clone(&self.metrics),
         })
     }

@@ -16,7 +16,7 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
 use anyhow::{Context, bail};
@@ -38,6 +38,7 @@ use super::api::store::{
 };
 use super::data::{self, hex};
 use super::stay::{LONGEST_STAY, Night};
+use crate::lock::lock;
 
 /// Hotel → latitude, longitude.
 const PLACES: TableDefinition<&str, (f64, f64)> = TableDefinition::new("places");
@@ -134,7 +135,7 @@ impl Embedded {
 
     /// Everything committed so far. Holding on to a view keeps its pages from being used again.
     pub fn view(&self) -> Arc<View> {
-        Arc::clone(&self.shared.view.lock().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&lock(&self.shared.view))
     }
 
     /// Takes the rooms in every night, or in none; returns when that is durable.
@@ -354,7 +355,7 @@ impl Shared {
     /// Makes what was committed the view of all readers. The view is taken under the lock, so that
     /// an older one never replaces a newer one.
     fn publish(&self) -> Result<(), redb::Error> {
-        let mut view = self.view.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut view = lock(&self.view);
         *view = Arc::new(View::of(&self.database)?);
         Ok(())
     }

@@ -7,8 +7,8 @@
 use std::collections::BTreeSet;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -28,6 +28,8 @@ use tower_service::Service;
 
 use super::{Addresses, Receiving, is_alive};
 use crate::account::Account;
+use crate::lock::lock;
+use crate::patience::{self, Pause};
 
 /// A replica that does not answer a ping in this time is taken for dead. A busy machine makes a
 /// living one late, so it is longer than such delays.
@@ -35,16 +37,9 @@ const LONGEST_PONG: Duration = Duration::from_secs(3);
 const BETWEEN_PINGS: Duration = Duration::from_secs(1);
 
 const LONGEST_CONNECT: Duration = Duration::from_secs(1);
-/// A refused connection is tried again after this time, which doubles up to the longest.
-const FIRST_PAUSE: Duration = Duration::from_millis(20);
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// How often a list that may change is looked at.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
-
-/// How long a process waits at its start for those that it needs.
-const LONGEST_START: Duration = Duration::from_secs(20);
-const BETWEEN_GLANCES: Duration = Duration::from_millis(2);
 
 /// The replicas of one service.
 #[derive(Clone)]
@@ -66,7 +61,7 @@ struct Replica {
     /// Present while it is connected.
     link: Mutex<Option<SendRequest<Bytes>>>,
     /// It is on the list no more: it is not connected again.
-    is_gone: std::sync::atomic::AtomicBool,
+    is_gone: AtomicBool,
 }
 
 impl Peers {
@@ -91,12 +86,7 @@ impl Peers {
             *lock(&inner.following) = Some(following.abort_handle());
         }
         let peers = Peers(inner);
-        let connected = async {
-            while !peers.can_be_reached() {
-                time::sleep(BETWEEN_GLANCES).await;
-            }
-        };
-        if time::timeout(LONGEST_START, connected).await.is_err() {
+        if !patience::until(|| peers.can_be_reached()).await {
             let addresses = peers.0.addresses().join(", ");
             bail!("no replica of {service} can be reached at {addresses}");
         }
@@ -112,20 +102,13 @@ impl Peers {
         lock(&self.0.replicas).iter().any(|replica| lock(&replica.link).is_some())
     }
 
-    /// One call from here on counts as waiting for others, and ends with the deadline. It is pinned
-    /// where it was made, since moving it copies more than a kilobyte.
+    /// One call counts as waiting for others, and ends with the deadline.
     pub async fn within<T>(
         &self,
         call: Pin<&mut impl Future<Output = Result<T, Status>>>,
     ) -> Result<T, Status> {
-        let _asked = self.0.account.ask();
-        match time::timeout(self.0.deadline, call).await {
-            Ok(answer) => answer,
-            Err(_) => {
-                let (service, deadline) = (self.0.service, self.0.deadline);
-                Err(Status::deadline_exceeded(format!("{service} took longer than {deadline:?}")))
-            }
-        }
+        let Inner { deadline, service, account, .. } = &*self.0;
+        patience::within(*deadline, service, account, call).await
     }
 }
 
@@ -226,13 +209,12 @@ impl Replica {
     }
 
     async fn stay_connected(self: Arc<Self>) {
-        let mut pause = FIRST_PAUSE;
+        let mut pause = Pause::first();
         while !self.is_gone.load(Ordering::Relaxed) {
             if self.be_connected().await {
-                pause = FIRST_PAUSE;
+                pause = Pause::first();
             }
-            time::sleep(pause).await;
-            pause = (2 * pause).min(LONGEST_PAUSE);
+            pause.rest().await;
         }
     }
 
@@ -346,8 +328,4 @@ fn target(replica: &Replica, path: &Uri) -> Uri {
     parts.scheme = Some(Scheme::HTTP);
     parts.authority = Some(replica.authority.clone());
     Uri::from_parts(parts).expect("tonic's stubs name a path")
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

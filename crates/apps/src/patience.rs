@@ -1,0 +1,59 @@
+//! How one process waits for another: at its start, for an answer, and before it tries again.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time;
+use tonic::Status;
+
+use crate::account::Account;
+
+/// How long a process waits at its start for those that it needs.
+pub(crate) const LONGEST_START: Duration = Duration::from_secs(20);
+const BETWEEN_GLANCES: Duration = Duration::from_millis(2);
+
+/// Waits at the start of a process; false if what it needs is not there in time.
+pub(crate) async fn until(is_there: impl Fn() -> bool) -> bool {
+    let waiting = async {
+        while !is_there() {
+            time::sleep(BETWEEN_GLANCES).await;
+        }
+    };
+    time::timeout(LONGEST_START, waiting).await.is_ok()
+}
+
+/// What `who` is asked from here on counts as waiting for others, and ends with the deadline. The
+/// call is pinned where it was made, since moving one copies more than a kilobyte.
+pub(crate) async fn within<T>(
+    deadline: Duration,
+    who: &str,
+    account: &Arc<Account>,
+    call: Pin<&mut impl Future<Output = Result<T, Status>>>,
+) -> Result<T, Status> {
+    let _asked = account.ask();
+    match time::timeout(deadline, call).await {
+        Ok(answer) => answer,
+        Err(_) => Err(Status::deadline_exceeded(format!("{who} took longer than {deadline:?}"))),
+    }
+}
+
+/// The time before the next attempt, which doubles from one to the next up to the longest.
+pub(crate) struct Pause(Duration);
+
+impl Pause {
+    const FIRST: Duration = Duration::from_millis(20);
+    const LONGEST: Duration = Duration::from_secs(1);
+
+    pub(crate) fn first() -> Self {
+        Pause(Self::FIRST)
+    }
+
+    /// Sleeps for this one's time; the next one is longer.
+    pub(crate) async fn rest(&mut self) {
+        let length = self.0;
+        self.0 = (2 * length).min(Self::LONGEST);
+        time::sleep(length).await;
+    }
+}

@@ -326,7 +326,7 @@ impl Run<'_> {
             warnings: [&self.caveats[..], &judged.warnings].concat(),
             ..self.entry(trial)
         };
-        (entry, files::of(observation))
+        (entry, files::of(observation, &judged.components))
     }
 
     fn aborted(&self, trial: &Trial, component: &str, why: &str, last: &[String]) -> Entry {

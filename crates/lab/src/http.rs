@@ -88,6 +88,12 @@ fn connect(authority: &str) -> Result<TcpStream, String> {
     Err(last)
 }
 
+/// `host:port` of `http://host:port/base`.
+pub(crate) fn authority(url: &str) -> &str {
+    let (_, rest) = url.split_once("://").unwrap_or(("", url));
+    rest.split_once('/').map_or(rest, |(authority, _)| authority)
+}
+
 /// Splits `http://host:port/base` into authority and base path.
 fn parts(url: &str) -> Result<(String, String), String> {
     let rest = url

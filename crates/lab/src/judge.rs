@@ -6,13 +6,14 @@ use std::collections::BTreeMap;
 use measure::estimate::{self, Share as Verdict};
 use measure::{Instant, Quantile};
 use results::Load;
+use results::components::Components;
 use results::journal::{Observed, Status};
 
 use crate::backend::Consumed;
 use crate::limits::{self, Shortfall};
 use crate::seconds::{self, window};
 use crate::spec::{Resolved, Slo};
-use crate::trial::{self, Observation};
+use crate::trial::Observation;
 
 #[cfg(test)]
 mod tests;
@@ -33,6 +34,8 @@ pub struct Judged {
     pub observed: Option<Observed>,
     pub findings: Vec<String>,
     pub warnings: Vec<String>,
+    /// What the components did by the second, which names the limit and is kept.
+    pub components: Components,
 }
 
 pub fn judge(observation: &Observation, resolved: &Resolved) -> Judged {
@@ -46,7 +49,8 @@ pub fn judge(observation: &Observation, resolved: &Resolved) -> Judged {
     if !load.validity.valid && reasons.is_empty() {
         reasons.push("the generator calls it not valid and gives no reason".to_owned());
     }
-    let observed = observed(observation, resolved);
+    let components = seconds::of(load, &observation.driven.consumed);
+    let observed = observed(observation, &components, resolved);
     let mut findings = load.findings.clone();
     if observed.saturated && !findings.iter().any(|finding| finding.contains("saturated")) {
         findings.push(format!(
@@ -63,10 +67,11 @@ pub fn judge(observation: &Observation, resolved: &Resolved) -> Judged {
         observed: Some(observed),
         findings,
         warnings,
+        components,
     }
 }
 
-fn observed(observation: &Observation, resolved: &Resolved) -> Observed {
+fn observed(observation: &Observation, components: &Components, resolved: &Resolved) -> Observed {
     let load = &observation.driven.load;
     let times = load.total.response_time.as_ref();
     let rates = &load.total.rates_per_s;
@@ -83,8 +88,7 @@ fn observed(observation: &Observation, resolved: &Resolved) -> Observed {
         (false, true) => Shortfall::Slow,
         (false, false) => Shortfall::None,
     };
-    let components = seconds::of(load, &observation.driven.consumed);
-    let limit = limits::first(&components, shortfall);
+    let limit = limits::first(components, shortfall);
     Observed {
         offered_per_s: rates.offered,
         completed_per_s: rates.completed,
@@ -195,8 +199,8 @@ fn used(
     end: Instant,
 ) -> BTreeMap<String, f64> {
     let between = |(name, consumed): (&String, &Consumed)| {
-        let cpu = trial::cpu_between(&consumed.cpu, begin, end)?;
-        Some((name.clone(), (cpu * 1e4).round() / 1e4))
+        let cpu = seconds::cpu_between(&consumed.cpu, begin, end)?;
+        Some((name.clone(), seconds::rounded(cpu)))
     };
     consumed.iter().filter_map(between).collect()
 }

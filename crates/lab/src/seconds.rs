@@ -166,6 +166,13 @@ fn rate(samples: &Samples, from: Instant, to: Instant) -> Option<f64> {
     Some((at(samples, end)? - at(samples, begin)?).max(0.0) / watched)
 }
 
+/// How much CPU a component used between two points of the host's clock, in CPUs; `None` where it
+/// was not watched over all of it.
+pub fn cpu_between(samples: &Samples, from: Instant, to: Instant) -> Option<f64> {
+    let used = at(samples, to)? - at(samples, from)?;
+    (from < to).then(|| used.max(0.0) / (to - from).0 as f64)
+}
+
 /// The figure at a point between two samples, linearly.
 fn at(samples: &Samples, point: Instant) -> Option<f64> {
     let next = samples.partition_point(|&(time, _)| time < point);
@@ -178,6 +185,7 @@ fn at(samples: &Samples, point: Instant) -> Option<f64> {
     Some(before as f64 + share * (value as f64 - before as f64))
 }
 
-fn rounded(x: f64) -> f64 {
+/// Four decimals are enough for shares and for requests.
+pub(crate) fn rounded(x: f64) -> f64 {
     (x * 1e4).round() / 1e4
 }

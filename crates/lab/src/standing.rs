@@ -9,6 +9,8 @@
 
 use results::components::{Component, Components, Series};
 
+use crate::seconds::rounded;
+
 #[cfg(test)]
 mod tests;
 
@@ -31,7 +33,7 @@ pub fn work_out(components: &mut Components, seconds: usize) {
             let share = if 0.0 < whole { part(component) / whole } else { 0.0 };
             let held = component.held(second);
             let stands = held.or((0.0 < share).then_some(0.0)).map(|held| held + between * share);
-            component.standing.push(stands.map(|n| (n * 1e4).round() / 1e4));
+            component.standing.push(stands.map(rounded));
         }
     }
 }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use measure::{Instant, Nanos};
 
 use crate::backend::{Backend, Component, Stop};
+use crate::http;
 use crate::progress::{Event, Progress};
 use crate::spec::{
     Addresses, BackendKind, Exchange, Method, Ready, ResetStep, Resolved, Step, Sut, exact,
@@ -194,11 +195,7 @@ fn addresses(standing: &Standing<'_>, instance: u32) -> Addresses {
 
 /// `127.0.0.1:7001,127.0.0.1:7002`
 fn listed(urls: &[String]) -> String {
-    let authority = |url: &String| {
-        let (_, rest) = url.split_once("://").unwrap_or(("", url));
-        rest.split('/').next().unwrap_or(rest).to_owned()
-    };
-    urls.iter().map(authority).collect::<Vec<_>>().join(",")
+    urls.iter().map(|url| http::authority(url)).collect::<Vec<_>>().join(",")
 }
 
 /// `frontend`, or with instances `frontend-2`, with replicas `frontend.2`, with both `frontend-1.2`.

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use measure::{Instant, Nanos, Rate};
+use measure::{Nanos, Rate};
 use results::journal::Purpose;
 
 use crate::backend::{Backend, Death, Drive, Driven, Stop};
@@ -127,23 +127,4 @@ fn differences(before: &BTreeMap<String, String>, after: &BTreeMap<String, Strin
         Some(format!("{name} was allowed CPU {cpus} before the load and CPU {now} after it"))
     });
     moved.collect()
-}
-
-/// How much CPU a component used between two points of the host's clock, in CPUs; `None` where it
-/// was not watched over all of it.
-pub fn cpu_between(samples: &[(Instant, u64)], from: Instant, to: Instant) -> Option<f64> {
-    let used = at(samples, to)? - at(samples, from)?;
-    (from < to).then(|| used.max(0.0) / (to - from).0 as f64)
-}
-
-/// The CPU time at a point between two samples, linearly.
-fn at(samples: &[(Instant, u64)], point: Instant) -> Option<f64> {
-    let next = samples.iter().position(|&(time, _)| point <= time)?;
-    let (time, used) = samples[next];
-    if time == point {
-        return Some(used as f64);
-    }
-    let (earlier, used_before) = *samples.get(next.checked_sub(1)?)?;
-    let share = (point - earlier).0 as f64 / (time - earlier).0 as f64;
-    Some(used_before as f64 + share * (used as f64 - used_before as f64))
 }

@@ -406,9 +406,7 @@ fn account(folder: &Path, name: &str) -> PathBuf {
 
 /// The port of `http://127.0.0.1:40113/`.
 fn port(url: &str) -> Option<u16> {
-    let (_, rest) = url.split_once("://")?;
-    let authority = rest.split('/').next()?;
-    authority.rsplit_once(':')?.1.parse().ok()
+    http::authority(url).rsplit_once(':')?.1.parse().ok()
 }
 
 /// The CPUs of each role, which must be there and ours.

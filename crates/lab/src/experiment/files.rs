@@ -1,13 +1,13 @@
 //! What is kept of a trial beside its journal entry.
 
 use measure::Histogram;
+use results::components::Components;
 use results::directory::Files;
 use results::{Times, components, times};
 
-use crate::seconds;
 use crate::trial::Observation;
 
-pub(super) fn of(observation: &Observation) -> Files {
+pub(super) fn of(observation: &Observation, by_second: &Components) -> Files {
     let load = &observation.driven.load;
     let mut document = serde_json::to_vec(load).expect("a document is plain data");
     document.push(b'\n');
@@ -28,8 +28,7 @@ pub(super) fn of(observation: &Observation) -> Files {
     let histogram = |times: &Option<Times>| times.as_ref().and_then(Times::histogram);
     keep("response_time.hlog", &|part| histogram(&part.response_time));
     keep("service_time.hlog", &|part| histogram(&part.service_time));
-    let components = seconds::of(load, &observation.driven.consumed);
-    let mut document = serde_json::to_vec(&components).expect("components are plain data");
+    let mut document = serde_json::to_vec(by_second).expect("components are plain data");
     document.push(b'\n');
     files.insert(components::FILE.to_owned(), document);
     files

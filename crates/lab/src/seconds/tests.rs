@@ -60,3 +60,15 @@ fn an_account_tells_how_many_requests_are_held() {
     assert_eq!(component.refused, [Some(2), Some(2)]);
     assert_eq!(component.connections, [Some(5), Some(5)]);
 }
+
+#[test]
+fn cpu_is_cut_to_the_measurement() {
+    let samples: Vec<(Instant, u64)> =
+        [(0, 0), (100, 10), (200, 110), (300, 110)].map(|(t, used)| (Instant(t), used)).to_vec();
+    let cpu = |from, to| cpu_between(&samples, Instant(from), Instant(to));
+    assert_eq!(cpu(100, 200), Some(1.0));
+    assert_eq!(cpu(150, 250), Some(0.5));
+    assert_eq!(cpu(0, 300), Some(110.0 / 300.0));
+    assert_eq!(cpu(200, 400), None);
+    assert_eq!(cpu(200, 200), None);
+}

@@ -27,8 +27,8 @@ pub(crate) fn largest(components: &Components, most: usize) -> Vec<Service> {
     let mut services: Vec<Service> = members
         .iter()
         .map(|(name, members)| {
-            let cpu = members.iter().map(|component| component.cpu.clone());
-            let held = members.iter().map(|component| component.standing.clone());
+            let cpu = members.iter().map(|component| &component.cpu);
+            let held = members.iter().map(|component| &component.standing);
             Service { name: titled(name, members.len()), cpu: sum(cpu), held: sum(held) }
         })
         .collect();
@@ -43,20 +43,20 @@ pub(crate) fn largest(components: &Components, most: usize) -> Vec<Service> {
     if !others.is_empty() {
         services.push(Service {
             name: crate::text::count(others.len(), "other"),
-            cpu: sum(others.iter().map(|service| service.cpu.clone())),
-            held: sum(others.iter().map(|service| service.held.clone())),
+            cpu: sum(others.iter().map(|service| &service.cpu)),
+            held: sum(others.iter().map(|service| &service.held)),
         });
     }
     services
 }
 
 /// What was not measured adds nothing; where nothing was there is no sum.
-fn sum(all: impl Iterator<Item = Series<f64>>) -> Series<f64> {
+fn sum<'a>(all: impl Iterator<Item = &'a Series<f64>>) -> Series<f64> {
     let mut sums = Series::new();
     for series in all {
         sums.resize(sums.len().max(series.len()), None);
-        for (sum, value) in sums.iter_mut().zip(series).filter(|(_, value)| value.is_some()) {
-            *sum = Some(sum.unwrap_or(0.0) + value.unwrap_or(0.0));
+        for (sum, value) in sums.iter_mut().zip(series) {
+            *sum = value.map(|value| sum.unwrap_or(0.0) + value).or(*sum);
         }
     }
     sums

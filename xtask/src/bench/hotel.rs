@@ -8,14 +8,13 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::Stdio;
 
 use measure::Nanos;
 
 use super::load::Load;
-use super::machine::{Machine, Others, Process, Side};
+use super::machine::{self, Machine, Others, Process, Side};
 use super::summary::Summary;
 use crate::repository;
 
@@ -165,13 +164,9 @@ impl Application {
                 command.arg(format!("--{service}")).arg(&addresses[service]);
             }
             let mut process = Process::start(&mut command)?;
-            let stdout = process.0.stdout.take().expect("it was piped");
-            let mut line = String::new();
-            // A closed pipe is an empty line.
-            let _ = BufReader::new(stdout).read_line(&mut line);
-            let address = line.trim().strip_prefix("ready http://");
-            let address = address.ok_or_else(|| format!("{name} did not get ready: {line}"))?;
-            addresses.insert(name, address.to_owned());
+            let ready = machine::ready(&mut process);
+            let (_, url) = ready.ok_or_else(|| format!("{name} did not get ready"))?;
+            addresses.insert(name, url.trim_start_matches("http://").to_owned());
             processes.push((name, process));
         }
         let url = format!("http://{}/", addresses["frontend"]);
@@ -195,15 +190,7 @@ impl Cpu {
             let text = fs::read_to_string(thread.path().join("schedstat")).ok()?;
             text.split_whitespace().next()?.parse().ok().map(Nanos)
         };
-        let [user, kernel] = ticks(&stat)?;
+        let [user, kernel, ..] = machine::ticks(&stat)?;
         Some(Cpu { all: threads.flatten().filter_map(of_thread).sum(), user, kernel })
     }
-}
-
-/// The 14th and 15th field of a stat, in hundredths of a second, behind the name.
-fn ticks(stat: &str) -> Option<[Nanos; 2]> {
-    let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
-    let mut next =
-        || fields.next()?.parse::<u64>().ok().map(|ticks| Nanos::from_millis(10 * ticks));
-    Some([next()?, next()?])
 }

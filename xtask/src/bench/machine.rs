@@ -124,11 +124,8 @@ impl Server {
         let mut command = machine.command(Side::Server, &machine.benchwright);
         command.arg("reference").args(arguments).stdout(Stdio::piped());
         let mut process = Process::start(&mut command)?;
-        let stdout = process.0.stdout.take().expect("it was piped");
-        let mut lines = BufReader::new(stdout).lines();
-        let first = lines.next().and_then(Result::ok).unwrap_or_default();
-        let url = first.strip_prefix("ready ").ok_or("the reference server did not get ready")?;
-        Ok(Server { process, lines, url: url.to_owned() })
+        let (lines, url) = ready(&mut process).ok_or("the reference server did not get ready")?;
+        Ok(Server { process, lines, url })
     }
 
     /// Ends it gently and returns its log.
@@ -188,17 +185,27 @@ impl Cpu {
         self.own + self.children
     }
 
-    /// The 14th to 17th field of its stat, in hundredths of a second, behind its name.
     fn read(stat: &str) -> Option<Cpu> {
-        let (_, behind_name) = stat.rsplit_once(')')?;
-        let fields = behind_name.split_whitespace().skip(11).take(4);
-        let ticks: Vec<u64> = fields.map_while(|field| field.parse().ok()).collect();
-        let [user, system, user_of_children, system_of_children] = ticks[..] else { return None };
-        Some(Cpu {
-            own: Nanos::from_millis(10 * (user + system)),
-            children: Nanos::from_millis(10 * (user_of_children + system_of_children)),
-        })
+        let [user, kernel, user_of_children, kernel_of_children] = ticks(stat)?;
+        Some(Cpu { own: user + kernel, children: user_of_children + kernel_of_children })
     }
+}
+
+/// CPU time of a process in user mode and in the kernel, and of its children that were waited for:
+/// the 14th to 17th field of its stat, in hundredths of a second, behind its name.
+pub(super) fn ticks(stat: &str) -> Option<[Nanos; 4]> {
+    let (_, behind_name) = stat.rsplit_once(')')?;
+    let fields = behind_name.split_whitespace().skip(11).take(4);
+    let ticks = fields.map_while(|field| Some(Nanos::from_millis(10 * field.parse::<u64>().ok()?)));
+    ticks.collect::<Vec<Nanos>>().try_into().ok()
+}
+
+/// Reads the first line of a process, `ready <url>`; what it prints after that is to be read yet.
+pub(super) fn ready(process: &mut Process) -> Option<(Lines<BufReader<ChildStdout>>, String)> {
+    let mut lines = BufReader::new(process.0.stdout.take().expect("it was piped")).lines();
+    let first = lines.next()?.ok()?;
+    let url = first.strip_prefix("ready ")?.to_owned();
+    Some((lines, url))
 }
 
 fn own_cpu() -> Cpu {

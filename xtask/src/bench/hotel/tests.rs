@@ -3,8 +3,9 @@ use super::*;
 #[test]
 fn ticks_stand_behind_the_name_of_the_process() {
     let stat = "7 (a) b (c) S 1 7 7 0 -1 0 9 0 0 0 123 45 6 7 20 0 1 0";
-    assert_eq!(ticks(stat), Some([Nanos::from_millis(1230), Nanos::from_millis(450)]));
-    assert_eq!(ticks("7 (a) S 1"), None);
+    let [user, kernel, ..] = machine::ticks(stat).unwrap();
+    assert_eq!([user, kernel], [Nanos::from_millis(1230), Nanos::from_millis(450)]);
+    assert_eq!(machine::ticks("7 (a) S 1"), None);
 }
 
 #[test]

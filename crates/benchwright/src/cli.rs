@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use load::Law;
 use load::reference::Delay;
+use load::{Law, Think};
 use measure::{Nanos, Rate};
 use net::Timer;
 
@@ -113,9 +113,9 @@ pub(crate) struct Load {
     /// Closed loop: every connection asks again once it was answered
     #[arg(long, conflicts_with = "rate", help_heading = "How much")]
     pub(crate) closed: bool,
-    /// Closed loop: time between an answer and the next request
+    /// Closed loop: time between an answer and the next request, fixed or with a mean (exp:10ms)
     #[arg(long, value_name = "TIME", default_value = "0s", help_heading = "How much")]
-    pub(crate) think: Nanos,
+    pub(crate) think: Think,
     /// Open loop: the law of the gaps, poisson or constant
     #[arg(long, value_name = "LAW", default_value = "poisson", help_heading = "How much")]
     pub(crate) arrivals: Law,

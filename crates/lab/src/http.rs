@@ -117,7 +117,7 @@ impl Answer {
             let event = self.decoder.next(&mut bytes, Expect::Body);
             match event.map_err(|error| error.to_string())? {
                 None => return Ok(None),
-                Some(ResponseEvent::Head(head)) => self.status = head.status,
+                Some(ResponseEvent::Head(head, _)) => self.status = head.status,
                 Some(ResponseEvent::Body(piece)) => {
                     let room = MOST_BODY_BYTES.saturating_sub(self.body.len());
                     self.body.extend_from_slice(&piece[..piece.len().min(room)]);

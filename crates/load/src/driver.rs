@@ -4,9 +4,10 @@ pub mod http1;
 
 use std::fmt;
 
+use ::measure::Nanos;
 use net::Closed;
 
-/// A place for one connection to a target; when a connection is lost, its seat gets another one.
+/// A place for one connection of a lane; when a connection is lost, its seat gets another one.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Seat(pub u32);
 
@@ -14,18 +15,30 @@ pub struct Seat(pub u32);
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Token(pub u32);
 
+/// A group of requests whose figures are kept apart; [`Label::NONE`] is in none.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct Label(pub u16);
+
+impl Label {
+    pub const NONE: Label = Label(u16::MAX);
+}
+
 /// What became of a request. Every intended request has exactly one.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Outcome {
     Ok,
     /// An answer whose status says failure.
     Status,
+    /// An answer that a check of the workload did not let pass.
+    Check,
     /// No answer in the time allowed; counted as at least that time.
     Timeout,
     /// No connection could be made for it.
     Connect,
     /// The connection broke or closed before the answer was complete.
     Reset,
+    /// The connection broke while the request was being written.
+    Write,
     /// The answer was not of the protocol.
     Malformed,
     /// It found the backlog at its bound and was never sent.
@@ -35,12 +48,14 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    pub const ALL: [Outcome; 8] = [
+    pub const ALL: [Outcome; 10] = [
         Outcome::Ok,
         Outcome::Status,
+        Outcome::Check,
         Outcome::Timeout,
         Outcome::Connect,
         Outcome::Reset,
+        Outcome::Write,
         Outcome::Malformed,
         Outcome::Dropped,
         Outcome::Unfinished,
@@ -50,22 +65,55 @@ impl Outcome {
         match self {
             Outcome::Ok => "ok",
             Outcome::Status => "status",
+            Outcome::Check => "check",
             Outcome::Timeout => "timeout",
             Outcome::Connect => "connect",
             Outcome::Reset => "reset",
+            Outcome::Write => "write",
             Outcome::Malformed => "malformed",
             Outcome::Dropped => "dropped",
             Outcome::Unfinished => "unfinished",
         }
     }
+
+    /// Whether an answer came, good or not.
+    pub fn is_answer(self) -> bool {
+        matches!(self, Outcome::Ok | Outcome::Status | Outcome::Check)
+    }
 }
 
-/// A request that a driver has finished with. `status` is 0 where there was no answer.
+/// A request that is asked of a driver.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Asked {
+    pub token: Token,
+    /// The arrival's place in the sequence that all shards walk: the same request has the same
+    /// number however many shards there are.
+    pub number: u64,
+    /// What the arrival asks for, if it does.
+    pub label: Label,
+}
+
+/// A request that a driver has finished with.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Done {
     pub token: Token,
     pub outcome: Outcome,
+    /// Of the answer, or of the first bad one of several; 0 where there was none.
     pub status: u16,
+    /// Answers that arrived: several to requests that were pipelined together.
+    pub answers: u32,
+    /// How many of them had a status that says failure.
+    pub bad: u32,
+    /// What was wrong, beyond the outcome.
+    pub why: &'static str,
+}
+
+/// What a driver has to report, lent to its calls.
+#[derive(Debug, Default)]
+pub struct Reports {
+    /// Requests whose answer has begun.
+    pub begun: Vec<Token>,
+    pub done: Vec<Done>,
 }
 
 /// Whether a connection can go on.
@@ -87,19 +135,50 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
-/// Speaks one protocol over the seats of one target, without I/O.
+/// Speaks one protocol over the seats of one lane, without I/O.
 ///
 /// The driver knows what to send and what an answer means; it never knows the time.
 pub trait Driver {
     /// How many more requests this seat's connection can carry right now.
     fn room(&self, seat: Seat) -> usize;
 
-    /// Appends the next request to `wire` and remembers `token` until it completes.
-    fn start(&mut self, seat: Seat, token: Token, wire: &mut Vec<u8>) -> Result<(), Fault>;
+    /// Appends the next request to `wire` and remembers its token until it completes. Returns the
+    /// request's label.
+    fn start(&mut self, seat: Seat, asked: Asked, wire: &mut Vec<u8>) -> Result<Label, Fault>;
 
-    /// Takes in bytes from the peer and reports each request which they complete.
-    fn receive(&mut self, seat: Seat, bytes: &[u8], completed: &mut Vec<Done>) -> Next;
+    /// Takes in bytes from the peer and reports what they begin and complete.
+    fn receive(&mut self, seat: Seat, bytes: &[u8], reports: &mut Reports) -> Result<Next, Fault>;
 
-    /// The seat's connection is gone; reports what was outstanding on it. The seat is as new.
-    fn closed(&mut self, seat: Seat, how: Closed, completed: &mut Vec<Done>);
+    /// The seat's connection is gone; reports what was outstanding on it as `lost`, but for what
+    /// the end of the connection completes. The seat is as new.
+    fn closed(&mut self, seat: Seat, lost: Lost, reports: &mut Reports) -> Result<(), Fault>;
+
+    /// Closed loop: how long the user of the next request thinks beyond what the load asks for.
+    fn delay(&mut self) -> Result<Nanos, Fault> {
+        Ok(Nanos::ZERO)
+    }
+
+    /// Does a little of what may be done ahead, while nothing else is due; false if there is
+    /// nothing to do.
+    fn prepare(&mut self) -> Result<bool, Fault> {
+        Ok(false)
+    }
+
+    /// Whether the time that its calls take is worth being recorded.
+    fn is_scripted(&self) -> bool {
+        false
+    }
+
+    /// Whether the workload wants no more requests to be started.
+    fn has_stopped(&self) -> bool {
+        false
+    }
+}
+
+/// Why a connection is gone, and what that makes of the requests on it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Lost {
+    By(Closed),
+    /// We gave it up because this request took too long.
+    TooLate(Token),
 }

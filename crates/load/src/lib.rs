@@ -6,15 +6,18 @@
 
 pub mod driver;
 mod hiccup;
+mod idle;
 pub mod measurement;
 pub mod observe;
 mod outstanding;
 pub mod pacing;
 pub mod reference;
 pub mod shard;
+pub mod source;
 pub mod validity;
 
-pub use driver::{Done, Driver, Fault, Next, Outcome, Seat, Token};
+pub use driver::{Done, Driver, Fault, Label, Next, Outcome, Seat, Token};
 pub use measurement::{Measurement, measure};
 pub use pacing::{Law, Pacing};
 pub use shard::Shard;
+pub use source::Think;

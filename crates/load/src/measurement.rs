@@ -1,33 +1,33 @@
 //! A whole load on this machine: one shard per core, its phases, and everything merged.
 
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Barrier, Mutex};
 use std::thread;
 
 use ::measure::series::Series;
-use ::measure::{Instant, Nanos};
-use net::{Closed, Epoll, Timer, clock, cores, process};
+use ::measure::{Instant, Nanos, Random};
+use net::{Closed, Endpoint, Epoll, Timer, clock, cores, process};
 
 use crate::driver::{Driver, Fault};
 use crate::hiccup::{self, Hiccups};
-use crate::observe::{Interval, Live, Part, Recorded, Recorder, Window};
-use crate::pacing::{self, Pacing, ShardOf};
-use crate::shard::{Limits, Schedule, Shard, Source};
+use crate::observe::{Group, Interval, Live, Observer, Of, Part, Recorded, Recorder, Window};
+use crate::pacing::{self, Dealt, Pacing};
+use crate::shard::{Ended, Limits, Numbers, Schedule, Shard};
+use crate::source::{Source, Streams};
 
 /// What to do; everything that is not decided while it runs.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The addresses of each target.
-    pub targets: Vec<Vec<SocketAddr>>,
-    /// Of each target.
-    pub connections: usize,
+    pub targets: u32,
+    /// Of each target one after the other, the same number of each. Shards take them in turn.
+    pub lanes: Vec<Lane>,
     pub pacing: Pacing,
+    /// Ends the load when so many requests have been started and answered.
+    pub requests: Option<u64>,
     pub warm_up: Nanos,
     pub measure: Nanos,
     pub drain: Nanos,
-    pub connect_timeout: Nanos,
     pub limits: Limits,
     pub slo: Option<Nanos>,
     pub interval: Nanos,
@@ -37,10 +37,46 @@ pub struct Plan {
     pub seed: u64,
 }
 
+/// One workload's part of a target: with connections of its own.
+#[derive(Clone, Debug)]
+pub struct Lane {
+    /// Taken by its connections in turn.
+    pub endpoints: Vec<Endpoint>,
+    pub connections: usize,
+}
+
+impl Plan {
+    /// Lanes of each target.
+    pub fn lanes_of_each(&self) -> u32 {
+        self.lanes.len() as u32 / self.targets
+    }
+
+    pub fn connections(&self) -> usize {
+        self.lanes.iter().map(|lane| lane.connections).sum()
+    }
+
+    fn of(&self, lane: usize) -> Of {
+        let lane = lane as u32;
+        Of { lane, target: lane / self.lanes_of_each() }
+    }
+
+    /// How a closed loop numbers the requests of a lane. Several targets in turn are one sequence.
+    fn numbers(&self, lane: usize) -> Numbers {
+        let lanes = self.lanes.len() as u64;
+        let lane = lane as u64;
+        let quota = self.requests.map(|n| n / lanes + u64::from(lane < n % lanes));
+        Numbers { first: lane, step: lanes, quota }
+    }
+}
+
 /// What happened.
 #[derive(Debug)]
 pub struct Measurement {
     pub parts: Vec<Part>,
+    /// By label.
+    pub labels: Vec<Group>,
+    /// By segment of the load's shape.
+    pub segments: Vec<Group>,
     pub series: Series<Interval>,
     pub hiccups: ::measure::Histogram,
     /// The worst hiccup of each interval.
@@ -49,6 +85,7 @@ pub struct Measurement {
     pub start: Instant,
     pub window: Window,
     pub end: Instant,
+    pub ended: Ended,
     /// It was interrupted: the window is shorter than asked.
     pub partial: bool,
     pub connections_asked: u64,
@@ -65,6 +102,8 @@ pub struct Machine {
     pub cpu: Nanos,
     /// The busiest shard's share of the window outside waiting.
     pub busy_share: f64,
+    /// The share of the window that the busiest script's shard spent in scripts.
+    pub script_share: f64,
     pub turn_max: Nanos,
     pub steal_share: Option<f64>,
     pub throttled_share: Option<f64>,
@@ -85,25 +124,43 @@ pub enum Failure {
     Interrupted,
 }
 
-/// Runs a load. `driver` makes the driver of one target on one shard; it is called on that shard's
-/// own thread. `stop` ends the load early.
-pub fn measure<D: Driver>(
+/// A measurement, and what it was made with.
+#[derive(Debug)]
+pub struct Measured<D, O> {
+    pub measurement: Measurement,
+    /// By lane.
+    pub drivers: Vec<D>,
+    /// By shard.
+    pub watchers: Vec<O>,
+}
+
+/// Runs a load. Each lane has a driver, each shard a watcher beside our own recorder. `stop` ends
+/// the load early.
+pub fn measure<D: Driver + Send, O: Observer + Send>(
     plan: &Plan,
-    driver: impl Fn(ShardOf, usize, usize) -> Result<D, Fault> + Sync,
+    drivers: Vec<D>,
+    watchers: Vec<O>,
     live: Option<SyncSender<Live>>,
     stop: &AtomicBool,
-) -> Result<Measurement, Failure> {
-    let shards = plan.cpus.len() as u32;
-    assert!(0 < shards && !plan.targets.is_empty(), "a load has a shard and a target");
+) -> Result<Measured<D, O>, Failure> {
+    let shards = plan.cpus.len();
+    assert!(0 < shards && !plan.lanes.is_empty(), "a load has a shard and a lane");
+    assert_eq!(drivers.len(), plan.lanes.len(), "a lane has a driver");
+    assert_eq!(watchers.len(), shards, "a shard has a watcher");
     let hub = Hub::new(plan, stop);
     let cpu_before = clock::process_cpu();
+    let mut hands: Vec<Vec<(usize, D)>> = (0..shards).map(|_| Vec::new()).collect();
+    for (lane, driver) in drivers.into_iter().enumerate() {
+        hands[lane % shards].push((lane, driver));
+    }
     let (ended, hiccups) = thread::scope(|scope| {
         let meter =
             scope.spawn(|| hiccup::meter(plan.cpus[0], &hub.window, plan.interval, &hub.done));
-        let threads: Vec<_> = (0..shards)
-            .map(|index| {
-                let (hub, driver, live) = (&hub, &driver, live.clone());
-                scope.spawn(move || hub.shard(ShardOf { index, shards }, driver, live))
+        let threads: Vec<_> = (0u32..)
+            .zip(hands.into_iter().zip(watchers))
+            .map(|(index, (drivers, watcher))| {
+                let (hub, live) = (&hub, live.clone());
+                scope.spawn(move || hub.shard(index, drivers, watcher, live))
             })
             .collect();
         let ended: Vec<_> = threads.into_iter().map(join).collect();
@@ -115,8 +172,20 @@ pub fn measure<D: Driver>(
         return Err(failure);
     }
     let start = lock(&hub.begin).expect("the shards have met");
-    let ended = ended.into_iter().map(|shard| shard.expect("who fails says so")).collect();
-    Ok(merge(plan, start, ended, hiccups, cpu))
+    let mut shards = Vec::new();
+    let mut watchers = Vec::new();
+    let mut drivers: Vec<(usize, D)> = Vec::new();
+    for shard in ended {
+        let (shard, watcher, hand) = shard.expect("who fails says so");
+        shards.push(shard);
+        watchers.push(watcher);
+        drivers.extend(hand);
+    }
+    drivers.sort_by_key(|&(lane, _)| lane);
+    let drivers = drivers.into_iter().map(|(_, driver)| driver).collect();
+    let interrupted = stop.load(Ordering::Relaxed);
+    let measurement = merge(plan, start, shards, hiccups, cpu, interrupted);
+    Ok(Measured { measurement, drivers, watchers })
 }
 
 /// A panic in a thread is a panic of the measurement.
@@ -132,19 +201,25 @@ struct Hub<'a> {
     failure: Mutex<Option<Failure>>,
     window: Mutex<Option<Window>>,
     done: AtomicBool,
+    /// Ends the load on all shards: what one measures after another one failed is worth nothing.
+    halt: AtomicBool,
     stop: &'a AtomicBool,
 }
 
 /// One shard at its end.
-struct Ended {
+struct Ending {
     recorded: Recorded,
     end: Instant,
+    ended: Ended,
     connections: (usize, usize),
     cpu: Option<u32>,
     steal: Option<Nanos>,
     throttled: Option<Nanos>,
     run_queue_wait: Option<Nanos>,
 }
+
+/// The drivers of a shard with the numbers of their lanes.
+type Hand<D> = Vec<(usize, D)>;
 
 impl<'a> Hub<'a> {
     fn new(plan: &'a Plan, stop: &'a AtomicBool) -> Hub<'a> {
@@ -155,18 +230,20 @@ impl<'a> Hub<'a> {
             failure: Mutex::new(None),
             window: Mutex::new(None),
             done: AtomicBool::new(false),
+            halt: AtomicBool::new(false),
             stop,
         }
     }
 
     /// A shard's thread: get ready, wait for the others, generate load.
-    fn shard<D: Driver>(
+    fn shard<D: Driver, O: Observer>(
         &self,
-        shard: ShardOf,
-        driver: &(impl Fn(ShardOf, usize, usize) -> Result<D, Fault> + Sync),
+        index: u32,
+        drivers: Hand<D>,
+        watcher: O,
         live: Option<SyncSender<Live>>,
-    ) -> Option<Ended> {
-        let mut ready = match self.prepare(shard, driver, live) {
+    ) -> Option<(Ending, O, Hand<D>)> {
+        let mut ready = match self.prepare(index, drivers, watcher, live) {
             Ok(ready) => Some(ready),
             Err(failure) => {
                 lock(&self.failure).get_or_insert(failure);
@@ -179,48 +256,54 @@ impl<'a> Hub<'a> {
             return None;
         }
         let ready = ready.take().expect("who is not ready has said so");
-        match self.generate(shard, ready, start) {
+        match self.generate(index, ready, start) {
             Ok(ended) => Some(ended),
             Err(fault) => {
                 lock(&self.failure).get_or_insert(Failure::Fault(fault));
-                // What the others measure meanwhile is worth nothing.
-                self.stop.store(true, Ordering::Relaxed);
+                self.halt.store(true, Ordering::Relaxed);
                 None
             }
         }
     }
 
-    /// Pins the thread, makes its drivers and opens its connections.
-    fn prepare<D: Driver>(
+    /// Pins the thread and opens its connections.
+    fn prepare<D: Driver, O: Observer>(
         &self,
-        shard: ShardOf,
-        driver: &impl Fn(ShardOf, usize, usize) -> Result<D, Fault>,
+        index: u32,
+        drivers: Hand<D>,
+        watcher: O,
         live: Option<SyncSender<Live>>,
-    ) -> Result<Ready<'a, D>, Failure> {
+    ) -> Result<Ready<'_, D, O>, Failure> {
         let plan = self.plan;
         clock::precise_timers();
-        if let Some(cpu) = plan.cpus[shard.index as usize] {
+        if let Some(cpu) = plan.cpus[index as usize] {
             cores::pin(cpu)
                 .map_err(|e| Failure::Machine(format!("pinning a shard to CPU {cpu}: {e}")))?;
         }
         let io = Epoll::new(plan.timer).map_err(|e| {
             Failure::Machine(format!("waiting with epoll_pwait2 (Linux 5.11): {e}"))
         })?;
-        let recorder = Recorder::new(plan.targets.len(), plan.interval, live).with_slo(plan.slo);
-        let mut ready =
-            Ready { shard: Shard::new(io, recorder, plan.limits, self.stop), asked: 0, reached: 0 };
-        for (target, addresses) in plan.targets.iter().enumerate() {
-            let seats = share(plan.connections, shard);
-            let driver = driver(shard, target, seats).map_err(Failure::Fault)?;
-            ready.shard.add_target(driver, addresses.clone(), seats);
-            ready.asked += seats;
+        let recorder = Recorder::new(plan.targets as usize, plan.interval, live).with_slo(plan.slo);
+        let stop = [self.stop, &self.halt];
+        let mut shard = Shard::new(io, (recorder, watcher), plan.limits, stop);
+        let lanes: Vec<usize> = drivers.iter().map(|&(lane, _)| lane).collect();
+        for (lane, driver) in drivers {
+            let Lane { endpoints, connections } = plan.lanes[lane].clone();
+            shard.add_lane(plan.of(lane), driver, (endpoints, connections), plan.numbers(lane));
         }
-        ready.reached = ready.shard.connect(clock::now() + plan.connect_timeout);
-        match ready.shard.unreachable() {
+        let asked = lanes.iter().map(|&lane| plan.lanes[lane].connections).sum();
+        let deadline = clock::now() + plan.limits.connect_timeout + self.opening(asked);
+        let reached = shard.connect(deadline).map_err(Failure::Fault)?;
+        match shard.unreachable() {
             Some(_) if self.stop.load(Ordering::Relaxed) => Err(Failure::Interrupted),
             Some((target, why)) => Err(Failure::Unreachable { target, why }),
-            None => Ok(ready),
+            None => Ok(Ready { shard, lanes, asked, reached }),
         }
+    }
+
+    /// How long the attempts to connect are meant to be spread over.
+    fn opening(&self, connections: usize) -> Nanos {
+        self.plan.limits.open_gap * connections as u64
     }
 
     /// Waits until every shard is ready, and agrees on a beginning.
@@ -234,51 +317,61 @@ impl<'a> Hub<'a> {
         lock(&self.begin).expect("the leader has set it")
     }
 
-    fn generate<D: Driver>(
+    fn generate<D: Driver, O: Observer>(
         &self,
-        shard: ShardOf,
-        ready: Ready<'a, D>,
+        index: u32,
+        ready: Ready<'_, D, O>,
         start: Instant,
-    ) -> Result<Ended, Fault> {
-        let Ready { shard: mut engine, asked, reached } = ready;
+    ) -> Result<(Ending, O, Hand<D>), Fault> {
+        let Ready { shard: mut engine, lanes, asked, reached } = ready;
         let plan = self.plan;
         let window = window(plan, start);
-        let mut source = match plan.pacing {
-            Pacing::Closed { think } => Source::Closed { think },
-            Pacing::Open { rate, law, sharing } => {
-                let targets = plan.targets.len() as u32;
-                let span = (start, window.end);
-                Source::Open(pacing::arrivals(
-                    (rate, law, sharing),
-                    targets,
-                    shard,
-                    plan.seed,
-                    span,
-                ))
-            }
-        };
-        engine.observer().begin(start, window);
+        let mut source = self.source(index, start, window.end);
+        engine.observer().0.begin(start, window, &[]);
         let cpus = cores::allowed();
         let before = (process::stolen(&cpus), process::throttled(), process::run_queue_wait());
-        let schedule = Schedule { start, end: window.end, drained: window.end + plan.drain };
-        let end = engine.run(&mut source, schedule)?;
+        let schedule = Schedule { start, end: window.end, drain: plan.drain };
+        let (end, ended) = engine.run(&mut source, schedule)?;
+        if ended == Ended::Overloaded {
+            self.halt.store(true, Ordering::Relaxed);
+        }
         let since = |now: Option<Nanos>, then: Option<Nanos>| Some(now?.saturating_sub(then?));
-        let (_, recorder) = engine.into_parts();
-        Ok(Ended {
+        let ((recorder, watcher), drivers) = engine.into_parts();
+        let ending = Ending {
             recorded: recorder.finish(end),
             end,
+            ended,
             connections: (asked, reached),
-            cpu: plan.cpus[shard.index as usize].and(cpus.first().copied()),
+            cpu: plan.cpus[index as usize].and(cpus.first().copied()),
             steal: since(process::stolen(&cpus), before.0),
             throttled: since(process::throttled(), before.1),
             run_queue_wait: since(process::run_queue_wait(), before.2),
-        })
+        };
+        Ok((ending, watcher, lanes.into_iter().zip(drivers).collect()))
+    }
+
+    fn source(&self, index: u32, start: Instant, end: Instant) -> Source {
+        let plan = self.plan;
+        match plan.pacing {
+            Pacing::Closed { think } => {
+                Source::Closed { think, random: Random::part(plan.seed, u64::from(index)) }
+            }
+            Pacing::Open { rate, law, sharing } => {
+                let shards = plan.cpus.len() as u32;
+                let (targets, lanes) = (plan.targets, plan.lanes_of_each());
+                let dealt = Dealt { targets, lanes, shards, shard: index };
+                let streams =
+                    pacing::arrivals((rate, law, sharing), dealt, plan.seed, (start, end));
+                Source::Open(Streams::new(streams, shards, plan.requests.is_some()))
+            }
+        }
     }
 }
 
 /// A shard with its connections open.
-struct Ready<'a, D> {
-    shard: Shard<'a, Epoll, D, Recorder>,
+struct Ready<'a, D, O> {
+    shard: Shard<'a, Epoll, D, (Recorder, O)>,
+    lanes: Vec<usize>,
     asked: usize,
     reached: usize,
 }
@@ -288,20 +381,16 @@ fn window(plan: &Plan, start: Instant) -> Window {
     Window { start: begin, end: begin + plan.measure }
 }
 
-/// How many of `connections` fall to this shard.
-fn share(connections: usize, shard: ShardOf) -> usize {
-    let (shards, index) = (shard.shards as usize, shard.index as usize);
-    connections / shards + usize::from(index < connections % shards)
-}
-
 fn merge(
     plan: &Plan,
     start: Instant,
-    ended: Vec<Ended>,
+    shards: Vec<Ending>,
     hiccups: Hiccups,
     cpu: Nanos,
+    interrupted: bool,
 ) -> Measurement {
-    let end = ended.iter().map(|shard| shard.end).max().expect("a load has a shard");
+    let end = shards.iter().map(|shard| shard.end).max().expect("a load has a shard");
+    let ended = shards.iter().map(|shard| shard.ended).max().expect("a load has a shard");
     let planned = window(plan, start);
     let window = Window { start: planned.start, end: planned.end.min(end).max(planned.start) };
     let share = |part: Nanos, whole: Nanos| match whole {
@@ -309,43 +398,44 @@ fn merge(
         whole => part.as_secs_f64() / whole.as_secs_f64(),
     };
     let whole = end - start;
-    let most = |figure: fn(&Ended) -> Option<Nanos>| {
-        let longest = ended.iter().filter_map(figure).max();
+    let most = |figure: fn(&Ending) -> Option<Nanos>| {
+        let longest = shards.iter().filter_map(figure).max();
         longest.map(|longest| share(longest, whole).min(1.0))
     };
-    let least_waited = ended.iter().map(|shard| shard.recorded.waited).min();
-    let machine = Machine {
-        cpus: ended.iter().filter_map(|shard| shard.cpu).collect(),
-        cpu,
-        busy_share: 1.0 - share(least_waited.unwrap_or_default(), window.length()).min(1.0),
-        turn_max: ended.iter().map(|shard| shard.recorded.turn_max).max().unwrap_or_default(),
-        steal_share: most(|shard| shard.steal),
-        throttled_share: most(|shard| shard.throttled),
-        run_queue_wait_share: most(|shard| shard.run_queue_wait),
-    };
-    let connections = |figure: fn(&Ended) -> usize| ended.iter().map(figure).sum::<usize>() as u64;
-    let (asked, reached) = (connections(|e| e.connections.0), connections(|e| e.connections.1));
+    let (steal_share, throttled_share) = (most(|s| s.steal), most(|s| s.throttled));
+    let run_queue_wait_share = most(|s| s.run_queue_wait);
+    let cpus = shards.iter().filter_map(|shard| shard.cpu).collect();
+    let connections = |figure: fn(&Ending) -> usize| shards.iter().map(figure).sum::<usize>();
+    let (asked, reached) = (connections(|s| s.connections.0), connections(|s| s.connections.1));
 
-    let mut shards = ended.into_iter().map(|shard| shard.recorded);
-    let Recorded { mut parts, mut series, .. } = shards.next().expect("a load has a shard");
-    for shard in shards {
-        for (into, part) in parts.iter_mut().zip(&shard.parts) {
-            into.add(part);
-        }
-        series.add(shard.series);
-    }
+    let mut each = shards.into_iter().map(|shard| shard.recorded);
+    let mut recorded = each.next().expect("a load has a shard");
+    each.for_each(|other| recorded.add(other));
+    let length = window.length();
     Measurement {
-        parts,
-        series,
         hiccups: hiccups.overshoot,
         hiccup_series: hiccups.worst.iter().map(|(at, worst)| (at, worst.0)).collect(),
         start,
         window,
         end,
-        partial: window.end < planned.end,
-        connections_asked: asked,
-        connections_reached: reached,
-        machine,
+        ended,
+        partial: interrupted && window.end < planned.end,
+        connections_asked: asked as u64,
+        connections_reached: reached as u64,
+        machine: Machine {
+            cpus,
+            cpu,
+            busy_share: 1.0 - share(recorded.waited, length).min(1.0),
+            script_share: share(recorded.scripted, length).min(1.0),
+            turn_max: recorded.turn_max,
+            steal_share,
+            throttled_share,
+            run_queue_wait_share,
+        },
+        parts: recorded.parts,
+        labels: recorded.labels,
+        segments: recorded.segments,
+        series: recorded.series,
     }
 }
 

@@ -1,34 +1,56 @@
 //! What is kept of what happened.
 
+use std::collections::BTreeMap;
 use std::sync::mpsc::SyncSender;
 
 use ::measure::series::{Merge, Series, Sparse};
 use ::measure::{Histogram, Instant, Nanos};
 
-use crate::driver::Outcome;
+use crate::driver::{Label, Outcome, Seat};
 
 #[cfg(test)]
 mod tests;
 
+/// Whose request it is: a lane is one workload's part of a target.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Of {
+    /// Over all shards.
+    pub lane: u32,
+    pub target: u32,
+}
+
 /// Everything the shard knows about one request that has come to its end.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Completion {
-    pub target: u32,
+    pub of: Of,
     pub intended: Instant,
+    /// The arrival's place in the sequence that all shards walk.
+    pub number: u64,
+    pub label: Label,
     /// `None` if it was never sent.
     pub start: Option<Start>,
     pub done: Instant,
     pub outcome: Outcome,
     pub status: u16,
+    /// Answers that arrived: several to requests that were pipelined together.
+    pub answers: u32,
+    /// How many of them had a status that says failure.
+    pub bad: u32,
+    /// What was wrong, beyond the outcome.
+    pub why: &'static str,
 }
 
-/// When a request left.
+/// How a request left.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Start {
     /// From when on its connection had room for it.
     pub room: Instant,
-    /// When its first byte was handed to the kernel.
+    /// When its first byte was handed to the kernel, or when it began to have a connection opened.
     pub sent: Instant,
+    /// When the first byte of its answer was there.
+    pub first_byte: Option<Instant>,
+    /// The connection that carried it, by its place in the lane.
+    pub connection: Seat,
 }
 
 impl Completion {
@@ -53,24 +75,82 @@ impl Start {
 /// What to do with what happened.
 pub trait Observer {
     /// A request's intended time has come.
-    fn intended(&mut self, target: u32, intended: Instant);
-    fn sent(&mut self, target: u32, intended: Instant, sent: Instant, bytes: usize);
-    fn received(&mut self, target: u32, now: Instant, bytes: usize);
+    fn intended(&mut self, of: Of, intended: Instant);
+    fn sent(&mut self, of: Of, intended: Instant, sent: Instant, bytes: usize);
+    fn received(&mut self, of: Of, now: Instant, bytes: usize);
     fn completed(&mut self, completion: &Completion);
-    fn connected(&mut self, target: u32, now: Instant, took: Nanos);
-    fn disconnected(&mut self, target: u32, now: Instant);
-    /// A turn of the loop is over: what is outstanding, what waits, and how long the turn waited
-    /// and worked.
+    /// A request has taken longer than its timeout, and is awaited all the same.
+    fn overdue(&mut self, of: Of, intended: Instant);
+    fn connected(&mut self, of: Of, now: Instant, took: Nanos);
+    fn disconnected(&mut self, of: Of, now: Instant);
+    /// A turn of the loop is over.
     fn turn(&mut self, now: Instant, turn: Turn);
 }
 
-/// One turn of a shard's loop.
+/// Keeps nothing.
+impl Observer for () {
+    fn intended(&mut self, _of: Of, _intended: Instant) {}
+    fn sent(&mut self, _of: Of, _intended: Instant, _sent: Instant, _bytes: usize) {}
+    fn received(&mut self, _of: Of, _now: Instant, _bytes: usize) {}
+    fn completed(&mut self, _completion: &Completion) {}
+    fn overdue(&mut self, _of: Of, _intended: Instant) {}
+    fn connected(&mut self, _of: Of, _now: Instant, _took: Nanos) {}
+    fn disconnected(&mut self, _of: Of, _now: Instant) {}
+    fn turn(&mut self, _now: Instant, _turn: Turn) {}
+}
+
+/// Tells both.
+impl<A: Observer, B: Observer> Observer for (A, B) {
+    fn intended(&mut self, of: Of, intended: Instant) {
+        self.0.intended(of, intended);
+        self.1.intended(of, intended);
+    }
+
+    fn sent(&mut self, of: Of, intended: Instant, sent: Instant, bytes: usize) {
+        self.0.sent(of, intended, sent, bytes);
+        self.1.sent(of, intended, sent, bytes);
+    }
+
+    fn received(&mut self, of: Of, now: Instant, bytes: usize) {
+        self.0.received(of, now, bytes);
+        self.1.received(of, now, bytes);
+    }
+
+    fn completed(&mut self, completion: &Completion) {
+        self.0.completed(completion);
+        self.1.completed(completion);
+    }
+
+    fn overdue(&mut self, of: Of, intended: Instant) {
+        self.0.overdue(of, intended);
+        self.1.overdue(of, intended);
+    }
+
+    fn connected(&mut self, of: Of, now: Instant, took: Nanos) {
+        self.0.connected(of, now, took);
+        self.1.connected(of, now, took);
+    }
+
+    fn disconnected(&mut self, of: Of, now: Instant) {
+        self.0.disconnected(of, now);
+        self.1.disconnected(of, now);
+    }
+
+    fn turn(&mut self, now: Instant, turn: Turn) {
+        self.0.turn(now, turn);
+        self.1.turn(now, turn);
+    }
+}
+
+/// One turn of a shard's loop: what is outstanding, what waits, and where the time went.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Turn {
     pub outstanding: usize,
     pub backlog: usize,
     pub waited: Nanos,
     pub worked: Nanos,
+    /// The part of the work that was done in scripts.
+    pub scripted: Nanos,
 }
 
 /// The time in which requests count: those whose intended time falls into [start, end).
@@ -98,7 +178,15 @@ pub struct Part {
     pub bytes_sent: u64,
     pub bytes_received: u64,
     pub reconnects: u64,
+    /// Answers, of which several may belong to one request where they were pipelined together.
+    pub answers: u64,
+    /// Answers with a status that says failure.
+    pub bad_answers: u64,
+    /// Requests that took longer than the timeout and were awaited all the same.
+    pub overdue: u64,
     pub outcomes: [u64; Outcome::ALL.len()],
+    /// What was wrong with failed requests, where the outcome does not say it all.
+    pub reasons: BTreeMap<(Outcome, &'static str), u64>,
     /// Answers by status, of requests that count.
     pub statuses: Statuses,
     /// Answers that arrived inside the window, whenever they were intended.
@@ -111,7 +199,28 @@ pub struct Part {
     pub lateness: Histogram,
     pub backlog_delay: Histogram,
     pub connect: Histogram,
+    /// From `sent` to the first byte of the answer.
+    pub first_byte: Histogram,
 }
+
+/// The figures of the requests with one label, or of one segment of a load's shape.
+#[derive(Clone, Debug, Default)]
+pub struct Group {
+    pub outcomes: [u64; Outcome::ALL.len()],
+    pub response: Histogram,
+    pub service: Histogram,
+}
+
+impl Group {
+    pub fn add(&mut self, other: &Group) {
+        add_each(&mut self.outcomes, &other.outcomes);
+        self.response.add(&other.response);
+        self.service.add(&other.service);
+    }
+}
+
+/// Labels beyond so many are counted with the unlabelled: each takes most of a megabyte.
+pub const MOST_LABELS: usize = 64;
 
 /// A count for each status from 0 to 999.
 #[derive(Clone, Debug)]
@@ -137,7 +246,7 @@ impl Part {
 
     /// Requests that were answered, well or not.
     pub fn completed(&self) -> u64 {
-        self.outcome(Outcome::Ok) + self.outcome(Outcome::Status)
+        Outcome::ALL.iter().filter(|o| o.is_answer()).map(|&o| self.outcome(o)).sum()
     }
 
     /// Requests with any outcome but `ok`.
@@ -151,6 +260,12 @@ impl Part {
         self.bytes_sent += other.bytes_sent;
         self.bytes_received += other.bytes_received;
         self.reconnects += other.reconnects;
+        self.answers += other.answers;
+        self.bad_answers += other.bad_answers;
+        self.overdue += other.overdue;
+        for (&reason, count) in &other.reasons {
+            *self.reasons.entry(reason).or_default() += count;
+        }
         self.completed_inside += other.completed_inside;
         self.good_inside += other.good_inside;
         add_each(&mut self.outcomes, &other.outcomes);
@@ -162,6 +277,7 @@ impl Part {
             (&mut self.lateness, &other.lateness),
             (&mut self.backlog_delay, &other.backlog_delay),
             (&mut self.connect, &other.connect),
+            (&mut self.first_byte, &other.first_byte),
         ] {
             into.add(from);
         }
@@ -186,6 +302,10 @@ pub struct Interval {
     pub outstanding_max: u64,
     pub backlog_max: u64,
     pub waited: Nanos,
+    pub worked: Nanos,
+    pub scripted: Nanos,
+    /// The share of the busiest shard that was neither waiting nor spinning.
+    pub busy: f64,
 }
 
 impl Merge for Interval {
@@ -199,6 +319,9 @@ impl Merge for Interval {
         self.outstanding_max += other.outstanding_max;
         self.backlog_max += other.backlog_max;
         self.waited += other.waited;
+        self.worked += other.worked;
+        self.scripted += other.scripted;
+        self.busy = self.busy.max(other.busy);
     }
 }
 
@@ -215,6 +338,10 @@ pub struct Recorder {
     window: Window,
     slo: Option<Nanos>,
     parts: Vec<Part>,
+    /// By label, as far as they have occurred.
+    labels: Vec<Group>,
+    /// By segment of the shape, with its end.
+    segments: Vec<(Instant, Group)>,
     series: Series<Interval>,
     interval: Nanos,
     /// The interval that is being recorded, and its histograms.
@@ -225,17 +352,46 @@ pub struct Recorder {
     live: Option<SyncSender<Live>>,
     turn_max: Nanos,
     waited: Nanos,
+    scripted: Nanos,
 }
 
 /// What a recorder has at the end.
 #[derive(Debug)]
 pub struct Recorded {
     pub parts: Vec<Part>,
+    /// By label; those that did not occur are empty or absent.
+    pub labels: Vec<Group>,
+    /// By segment of the load's shape.
+    pub segments: Vec<Group>,
     pub series: Series<Interval>,
     /// The longest that a turn worked inside the window.
     pub turn_max: Nanos,
     /// How long the shard waited inside the window.
     pub waited: Nanos,
+    /// How long it was in scripts inside the window.
+    pub scripted: Nanos,
+}
+
+impl Recorded {
+    pub fn add(&mut self, other: Recorded) {
+        for (into, part) in self.parts.iter_mut().zip(&other.parts) {
+            into.add(part);
+        }
+        if self.labels.len() < other.labels.len() {
+            self.labels.resize_with(other.labels.len(), Group::default);
+        }
+        for (into, group) in self.labels.iter_mut().zip(&other.labels) {
+            into.add(group);
+        }
+        for (into, group) in self.segments.iter_mut().zip(&other.segments) {
+            into.add(group);
+        }
+        self.series.add(other.series);
+        self.turn_max = self.turn_max.max(other.turn_max);
+        // The busiest shard is the one to be judged.
+        self.waited = self.waited.min(other.waited);
+        self.scripted = self.scripted.max(other.scripted);
+    }
 }
 
 impl Recorder {
@@ -246,6 +402,8 @@ impl Recorder {
             window: Window { start: Instant::NEVER, end: Instant::NEVER },
             slo: None,
             parts: vec![Part::default(); targets],
+            labels: Vec::new(),
+            segments: Vec::new(),
             series: Series::new(Instant::NEVER, interval),
             interval,
             current: Interval::default(),
@@ -255,14 +413,16 @@ impl Recorder {
             live,
             turn_max: Nanos::ZERO,
             waited: Nanos::ZERO,
+            scripted: Nanos::ZERO,
         }
     }
 
     /// The load begins. The intervals are laid so that one of them begins with the window.
-    pub fn begin(&mut self, start: Instant, window: Window) {
+    pub fn begin(&mut self, start: Instant, window: Window, segments: &[Instant]) {
         let first = Nanos((window.start - start).0 % self.interval.0);
         let first = if first == Nanos::ZERO { self.interval } else { first };
         self.window = window;
+        self.segments = segments.iter().map(|&end| (end, Group::default())).collect();
         self.series = Series::new(window.start, self.interval);
         self.current_end = start + first;
     }
@@ -276,14 +436,13 @@ impl Recorder {
         self.end_interval(now);
         Recorded {
             parts: self.parts,
+            labels: self.labels,
+            segments: self.segments.into_iter().map(|(_, group)| group).collect(),
             series: self.series,
             turn_max: self.turn_max,
             waited: self.waited,
+            scripted: self.scripted,
         }
-    }
-
-    fn part(&mut self, target: u32) -> &mut Part {
-        &mut self.parts[target as usize]
     }
 
     /// Moves the interval that is over into the series.
@@ -292,6 +451,8 @@ impl Recorder {
         let mut interval = std::mem::take(&mut self.current);
         interval.response = Sparse::of(&self.response);
         interval.lateness = Sparse::of(&self.lateness);
+        let whole = (interval.worked + interval.waited).as_secs_f64();
+        interval.busy = if 0.0 < whole { interval.worked.as_secs_f64() / whole } else { 0.0 };
         self.response.clear();
         self.lateness.clear();
         if let Some(live) = &self.live {
@@ -310,36 +471,36 @@ impl Recorder {
 }
 
 impl Observer for Recorder {
-    fn intended(&mut self, target: u32, intended: Instant) {
+    fn intended(&mut self, of: Of, intended: Instant) {
         if self.window.contains(intended) {
-            self.part(target).intended += 1;
+            self.part(of).intended += 1;
             self.current.intended += 1;
         }
     }
 
-    fn sent(&mut self, target: u32, intended: Instant, sent: Instant, bytes: usize) {
+    fn sent(&mut self, of: Of, intended: Instant, sent: Instant, bytes: usize) {
         if self.window.contains(intended) {
-            self.part(target).sent += 1;
+            self.part(of).sent += 1;
             self.current.sent += 1;
         }
         if self.window.contains(sent) {
-            self.part(target).bytes_sent += bytes as u64;
+            self.part(of).bytes_sent += bytes as u64;
         }
     }
 
-    fn received(&mut self, target: u32, now: Instant, bytes: usize) {
+    fn received(&mut self, of: Of, now: Instant, bytes: usize) {
         if self.window.contains(now) {
-            self.part(target).bytes_received += bytes as u64;
+            self.part(of).bytes_received += bytes as u64;
         }
     }
 
     fn completed(&mut self, completion: &Completion) {
-        let &Completion { target, intended, start, done, outcome, status } = completion;
+        let &Completion { of, intended, start, done, outcome, .. } = completion;
         let response = completion.response_time();
-        let answered = matches!(outcome, Outcome::Ok | Outcome::Status);
+        let answered = outcome.is_answer();
         let good = outcome == Outcome::Ok && self.slo.is_none_or(|slo| response <= slo);
         let (counts, inside) = (self.window.contains(intended), self.window.contains(done));
-        let part = &mut self.parts[target as usize];
+        let part = self.part(of);
         if inside {
             part.completed_inside += u64::from(answered);
             part.good_inside += u64::from(good);
@@ -347,37 +508,39 @@ impl Observer for Recorder {
         if !counts {
             return;
         }
-        part.outcomes[outcome as usize] += 1;
-        if answered {
-            part.statuses.0[usize::from(status)] += 1;
-            self.current.completed += 1;
-        }
+        part.count(completion);
+        self.current.completed += u64::from(answered);
         self.current.failed += u64::from(outcome != Outcome::Ok);
-        // A request that failed at once tells nothing of how long an answer takes; one that was
-        // given up tells that it takes longer.
-        if answered || matches!(outcome, Outcome::Timeout | Outcome::Unfinished) {
-            part.response.record(response);
+        let timed = is_timed(outcome);
+        if timed {
             self.response.record(response);
-            if let Some(start) = start {
-                part.service.record(done - start.sent);
-            }
         }
         if let Some(start) = start {
-            let lateness = start.lateness(intended);
-            part.start_delay.record(start.sent - intended);
-            part.lateness.record(lateness);
-            part.backlog_delay.record(start.backlog_delay(intended));
-            self.lateness.record(lateness);
+            self.lateness.record(start.lateness(intended));
+        }
+        let service = start.filter(|_| timed).map(|start| done - start.sent);
+        let response = Some(response).filter(|_| timed);
+        if let Some(group) = self.label(completion.label) {
+            group.count(outcome, response, service);
+        }
+        if let Some(group) = self.segment(intended) {
+            group.count(outcome, response, service);
         }
     }
 
-    fn connected(&mut self, target: u32, _now: Instant, took: Nanos) {
-        self.part(target).connect.record(took);
+    fn overdue(&mut self, of: Of, intended: Instant) {
+        if self.window.contains(intended) {
+            self.part(of).overdue += 1;
+        }
     }
 
-    fn disconnected(&mut self, target: u32, now: Instant) {
+    fn connected(&mut self, of: Of, _now: Instant, took: Nanos) {
+        self.part(of).connect.record(took);
+    }
+
+    fn disconnected(&mut self, of: Of, now: Instant) {
         if self.window.contains(now) {
-            self.part(target).reconnects += 1;
+            self.part(of).reconnects += 1;
         }
     }
 
@@ -385,12 +548,79 @@ impl Observer for Recorder {
         self.current.outstanding_max = self.current.outstanding_max.max(turn.outstanding as u64);
         self.current.backlog_max = self.current.backlog_max.max(turn.backlog as u64);
         self.current.waited += turn.waited;
+        self.current.worked += turn.worked;
+        self.current.scripted += turn.scripted;
         if self.window.contains(now) {
             self.turn_max = self.turn_max.max(turn.worked);
             self.waited += turn.waited;
+            self.scripted += turn.scripted;
         }
         if self.current_end <= now {
             self.end_interval(now);
         }
+    }
+}
+
+/// A request that failed at once tells nothing of how long an answer takes; one that was given up
+/// tells that it takes longer.
+fn is_timed(outcome: Outcome) -> bool {
+    outcome.is_answer() || matches!(outcome, Outcome::Timeout | Outcome::Unfinished)
+}
+
+impl Part {
+    fn count(&mut self, completion: &Completion) {
+        let &Completion { intended, start, done, outcome, status, why, .. } = completion;
+        self.outcomes[outcome as usize] += 1;
+        self.answers += u64::from(completion.answers);
+        self.bad_answers += u64::from(completion.bad);
+        if outcome.is_answer() {
+            self.statuses.0[usize::from(status)] += 1;
+        }
+        if !why.is_empty() {
+            *self.reasons.entry((outcome, why)).or_default() += 1;
+        }
+        if is_timed(outcome) {
+            self.response.record(completion.response_time());
+        }
+        let Some(start) = start else { return };
+        if is_timed(outcome) {
+            self.service.record(done - start.sent);
+        }
+        if let Some(first_byte) = start.first_byte {
+            self.first_byte.record(first_byte - start.sent);
+        }
+        self.start_delay.record(start.sent - intended);
+        self.lateness.record(start.lateness(intended));
+        self.backlog_delay.record(start.backlog_delay(intended));
+    }
+}
+
+impl Group {
+    fn count(&mut self, outcome: Outcome, response: Option<Nanos>, service: Option<Nanos>) {
+        self.outcomes[outcome as usize] += 1;
+        response.into_iter().for_each(|time| self.response.record(time));
+        service.into_iter().for_each(|time| self.service.record(time));
+    }
+}
+
+impl Recorder {
+    fn part(&mut self, of: Of) -> &mut Part {
+        &mut self.parts[of.target as usize]
+    }
+
+    fn label(&mut self, label: Label) -> Option<&mut Group> {
+        let index = usize::from(label.0);
+        if MOST_LABELS <= index {
+            return None;
+        }
+        if self.labels.len() <= index {
+            self.labels.resize_with(index + 1, Group::default);
+        }
+        Some(&mut self.labels[index])
+    }
+
+    fn segment(&mut self, intended: Instant) -> Option<&mut Group> {
+        let index = self.segments.partition_point(|(end, _)| *end <= intended);
+        self.segments.get_mut(index).map(|(_, group)| group)
     }
 }

@@ -2,7 +2,7 @@
 
 use ::measure::{Instant, Nanos};
 
-use crate::driver::{Seat, Token};
+use crate::driver::{Label, Seat, Token};
 
 #[cfg(test)]
 mod tests;
@@ -10,12 +10,18 @@ mod tests;
 /// One request between its sending and its outcome.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Request {
-    pub(crate) target: u32,
+    /// Of this shard, by its place.
+    pub(crate) lane: u32,
     pub(crate) seat: Seat,
     pub(crate) intended: Instant,
+    pub(crate) number: u64,
+    pub(crate) label: Label,
     /// From when on its connection had room for it.
     pub(crate) room: Instant,
+    /// When its first byte was handed to the kernel, or when it began to have a connection opened.
     pub(crate) sent: Instant,
+    /// When the first byte of its answer was there.
+    pub(crate) first_byte: Option<Instant>,
 }
 
 const NONE: u32 = u32::MAX;
@@ -28,6 +34,8 @@ pub(crate) struct Outstanding {
     free: Vec<u32>,
     oldest: u32,
     newest: u32,
+    /// The oldest that is not known to be overdue; those before it are.
+    punctual: u32,
     count: usize,
 }
 
@@ -40,7 +48,14 @@ struct Entry {
 
 impl Outstanding {
     pub(crate) fn new() -> Outstanding {
-        Outstanding { entries: Vec::new(), free: Vec::new(), oldest: NONE, newest: NONE, count: 0 }
+        Outstanding {
+            entries: Vec::new(),
+            free: Vec::new(),
+            oldest: NONE,
+            newest: NONE,
+            punctual: NONE,
+            count: 0,
+        }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -59,8 +74,15 @@ impl Outstanding {
             newest => self.entries[newest as usize].newer = index,
         }
         self.newest = index;
+        if self.punctual == NONE {
+            self.punctual = index;
+        }
         self.count += 1;
         Token(index)
+    }
+
+    pub(crate) fn get(&mut self, token: Token) -> &mut Request {
+        self.entries[token.0 as usize].request.as_mut().expect("a token names a request")
     }
 
     pub(crate) fn remove(&mut self, token: Token) -> Request {
@@ -75,20 +97,30 @@ impl Outstanding {
             NONE => self.newest = older,
             newer => self.entries[newer as usize].older = older,
         }
+        if self.punctual == token.0 {
+            self.punctual = newer;
+        }
         self.free.push(token.0);
         self.count -= 1;
         request
     }
 
-    /// The request which was sent first, if it was sent at least `timeout` ago.
+    /// The request that was sent first of those which are not marked, if it was sent at least
+    /// `timeout` ago.
     pub(crate) fn expired(&self, now: Instant, timeout: Nanos) -> Option<(Token, Request)> {
-        let request = self.entries.get(self.oldest as usize)?.request?;
-        (request.sent + timeout <= now).then_some((Token(self.oldest), request))
+        let request = self.entries.get(self.punctual as usize)?.request?;
+        (request.sent + timeout <= now).then_some((Token(self.punctual), request))
+    }
+
+    /// Lets the request that [`Outstanding::expired`] has found go on without being found again.
+    pub(crate) fn mark(&mut self, token: Token) {
+        assert_eq!(self.punctual, token.0, "requests become overdue in their order");
+        self.punctual = self.entries[token.0 as usize].newer;
     }
 
     /// When the next request will have been outstanding for `timeout`.
     pub(crate) fn next_expiry(&self, timeout: Nanos) -> Option<Instant> {
-        Some(self.entries.get(self.oldest as usize)?.request?.sent + timeout)
+        Some(self.entries.get(self.punctual as usize)?.request?.sent + timeout)
     }
 
     /// Takes out everything, oldest first.

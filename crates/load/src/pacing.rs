@@ -6,6 +6,9 @@ use std::str::FromStr;
 
 use ::measure::{Instant, Nanos, Random, Rate};
 
+use crate::driver::Label;
+use crate::source::Think;
+
 #[cfg(test)]
 mod tests;
 
@@ -13,7 +16,7 @@ mod tests;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pacing {
     Open { rate: Rate, law: Law, sharing: Sharing },
-    Closed { think: Nanos },
+    Closed { think: Think },
 }
 
 /// The law of the gaps between intended times.
@@ -62,11 +65,22 @@ impl FromStr for Law {
     }
 }
 
-/// Which of several shards this is.
+/// Which of several shards this is, and how many lanes each target has over all of them.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct ShardOf {
-    pub index: u32,
+pub struct Dealt {
+    pub targets: u32,
+    pub lanes: u32,
     pub shards: u32,
+    pub shard: u32,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Arrival {
+    pub intended: Instant,
+    pub target: u32,
+    pub lane: u32,
+    pub number: u64,
+    pub label: Label,
 }
 
 /// The intended times that fall to one shard, each with its target.
@@ -78,7 +92,7 @@ pub struct Arrivals {
     process: Process,
     first_target: u32,
     targets: u32,
-    shard: ShardOf,
+    dealt: Dealt,
     /// Arrivals drawn so far, by all shards.
     drawn: u64,
     end: Instant,
@@ -87,26 +101,25 @@ pub struct Arrivals {
 /// The arrivals of a load, one stream a process, until `end`.
 pub fn arrivals(
     (rate, law, sharing): (Rate, Law, Sharing),
-    targets: u32,
-    shard: ShardOf,
+    dealt: Dealt,
     seed: u64,
     (start, end): (Instant, Instant),
 ) -> Vec<Peekable<Arrivals>> {
     let stream = |first_target: u32, targets: u32| {
         let random = Random::part(seed, u64::from(first_target));
         let process = Process::new(law, rate, start, random);
-        Arrivals { process, first_target, targets, shard, drawn: 0, end }.peekable()
+        Arrivals { process, first_target, targets, dealt, drawn: 0, end }.peekable()
     };
     match sharing {
-        Sharing::InTurn => vec![stream(0, targets)],
-        Sharing::Each => (0..targets).map(|target| stream(target, 1)).collect(),
+        Sharing::InTurn => vec![stream(0, dealt.targets)],
+        Sharing::Each => (0..dealt.targets).map(|target| stream(target, 1)).collect(),
     }
 }
 
 impl Iterator for Arrivals {
-    type Item = (Instant, u32);
+    type Item = Arrival;
 
-    fn next(&mut self) -> Option<(Instant, u32)> {
+    fn next(&mut self) -> Option<Arrival> {
         loop {
             let intended = self.process.next();
             if self.end <= intended {
@@ -114,9 +127,12 @@ impl Iterator for Arrivals {
             }
             let (round, place) =
                 (self.drawn / u64::from(self.targets), self.drawn % u64::from(self.targets));
+            let number = self.drawn;
             self.drawn += 1;
-            if round % u64::from(self.shard.shards) == u64::from(self.shard.index) {
-                return Some((intended, self.first_target + place as u32));
+            let target = self.first_target + place as u32;
+            let lane = target * self.dealt.lanes + (round % u64::from(self.dealt.lanes)) as u32;
+            if lane % self.dealt.shards == self.dealt.shard {
+                return Some(Arrival { intended, target, lane, number, label: Label::NONE });
             }
         }
     }

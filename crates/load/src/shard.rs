@@ -6,38 +6,54 @@
 //! nothing reads a clock but through the I/O, and the intended time of a request is never changed.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
-use std::iter::Peekable;
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use ::measure::{Instant, Nanos};
-use net::{Closed, ConnectionId, Event, Io};
+use ::measure::{Instant, Nanos, Random};
+use net::{Closed, ConnectionId, Endpoint, Event, Io};
 
-use crate::driver::{Done, Driver, Fault, Next, Outcome, Seat};
-use crate::observe::{Completion, Observer, Start, Turn};
+use crate::driver::{Asked, Done, Driver, Fault, Lost, Next, Outcome, Reports, Seat, Token};
+use crate::observe::{Completion, Observer, Of, Start, Turn};
 use crate::outstanding::{Outstanding, Request};
-use crate::pacing::Arrivals;
+use crate::pacing::Arrival;
+use crate::source::{Source, Think};
 
+pub use self::lane::Numbers;
+use self::lane::{Lane, State};
+
+mod connections;
+mod lane;
 #[cfg(test)]
 mod tests;
 
-/// Connections that may be on their way at once: more would overrun a listener's queue.
-const MOST_CONNECTING: usize = 128;
-/// How soon a lost connection is opened again, and at most how late while that keeps failing.
-const FIRST_PAUSE: Nanos = Nanos::from_millis(10);
-const LONGEST_PAUSE: Nanos = Nanos::SECOND;
 /// How long a wait may last: how soon an interruption is noticed.
 const LONGEST_WAIT: Nanos = Nanos::from_millis(50);
 
 /// What a shard does not choose itself.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// From `sent`: a request without an answer by then failed, and its connection is closed.
+    /// From `sent`: a request without an answer by then is overdue.
     pub timeout: Nanos,
-    /// Requests beyond this many waiting ones are dropped: a target which never answers must not
-    /// exhaust our memory.
+    pub overdue: Overdue,
+    /// Requests beyond this many waiting ones of a lane are dropped: a target which never answers
+    /// must not exhaust our memory.
     pub backlog: usize,
+    /// How long an attempt to connect may take.
+    pub connect_timeout: Nanos,
+    /// The least time between two attempts to connect before the load begins.
+    pub open_gap: Nanos,
+    /// So many requests a connection serves; then we close it, and the next request has another
+    /// one opened.
+    pub keep_alive: Option<u32>,
+}
+
+/// What becomes of a request that takes too long.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Overdue {
+    /// It has failed, and its connection is closed: what would answer there could no longer be
+    /// told from the answer to a later request.
+    Cut,
+    /// It is counted as overdue once, and its answer is awaited all the same.
+    Mark,
 }
 
 /// When the phases of a load end. Warm-up is what lies before the observer's window.
@@ -46,501 +62,458 @@ pub struct Schedule {
     pub start: Instant,
     /// No request is started after this.
     pub end: Instant,
-    /// Until when the outstanding ones are awaited.
-    pub drained: Instant,
+    /// How long the outstanding ones are awaited from then on.
+    pub drain: Nanos,
 }
 
-/// Who starts the requests.
-#[derive(Debug)]
-pub enum Source {
-    Open(Vec<Peekable<Arrivals>>),
-    Closed { think: Nanos },
+/// Why a load ended.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Ended {
+    /// Its time was over, or all its requests were answered.
+    AsPlanned,
+    /// Every workload of the shard wanted no more.
+    ByWorkload,
+    /// Another shard ended early, or the user interrupted it.
+    Halted,
+    /// The backlog reached its bound.
+    Overloaded,
 }
 
 pub struct Shard<'a, I, D, O> {
     io: I,
     observer: O,
     limits: Limits,
-    stop: &'a AtomicBool,
-    targets: Vec<Target<D>>,
+    /// Each of them ends the load early.
+    stop: [&'a AtomicBool; 2],
+    lanes: Vec<Lane<D>>,
     /// Closed loop: how long a user thinks between an answer and the next request.
-    think: Option<Nanos>,
-    /// By connection: the target and seat it belongs to.
-    owners: Vec<Option<(u32, Seat)>>,
+    think: Option<(Think, Random)>,
     outstanding: Outstanding,
-    connecting: usize,
+    connections: connections::Connections,
+    has_dropped: bool,
+    /// Time spent in scripts since the last turn was told.
+    scripted: Nanos,
+    /// The lane whose turn it is to prepare requests.
+    preparing: usize,
     // Lent to the loop's calls, so that a turn allocates nothing.
-    completed: Vec<Done>,
+    reports: Reports,
     wire: Vec<u8>,
 }
 
-/// A target as one shard sees it.
-struct Target<D> {
-    driver: D,
-    addresses: Vec<SocketAddr>,
-    seats: Vec<Place>,
-    /// How many seats have lost their connection, or never had one.
-    lost: usize,
-    /// Why the last attempt to connect failed.
-    failure: Option<Closed>,
-    /// Seats with room, idle longest first. A seat whose connection was lost stays in it until it
-    /// is taken.
-    idle: VecDeque<Seat>,
-    /// Intended times of requests whose time has come but which found no room, oldest first.
-    backlog: VecDeque<Instant>,
-    /// Closed loop: when the users who think will ask again.
-    thinking: BinaryHeap<Reverse<Instant>>,
-}
-
-/// A seat's connection.
+/// A request whose time has come.
 #[derive(Clone, Copy, Debug)]
-struct Place {
-    state: State,
-    /// Whether it stands in the queue of idle seats.
-    queued: bool,
-    /// From when on it had room.
-    room: Instant,
-    /// The pause before the next attempt to connect.
-    pause: Nanos,
-}
-
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum State {
-    Lost { reopen: Instant },
-    Connecting { connection: ConnectionId, since: Instant },
-    Open { connection: ConnectionId },
+struct Waiting {
+    intended: Instant,
+    number: u64,
+    label: crate::driver::Label,
 }
 
 impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
-    pub fn new(io: I, observer: O, limits: Limits, stop: &'a AtomicBool) -> Shard<'a, I, D, O> {
+    pub fn new(
+        io: I,
+        observer: O,
+        limits: Limits,
+        stop: [&'a AtomicBool; 2],
+    ) -> Shard<'a, I, D, O> {
         Shard {
             io,
             observer,
             limits,
             stop,
-            targets: Vec::new(),
+            lanes: Vec::new(),
             think: None,
-            owners: Vec::new(),
             outstanding: Outstanding::new(),
-            connecting: 0,
-            completed: Vec::new(),
+            connections: connections::Connections::default(),
+            has_dropped: false,
+            scripted: Nanos::ZERO,
+            preparing: 0,
+            reports: Reports::default(),
             wire: Vec::new(),
         }
     }
 
-    /// Adds a target, with so many connections, which take its addresses in turn.
-    pub fn add_target(&mut self, driver: D, addresses: Vec<SocketAddr>, connections: usize) {
-        assert!(!addresses.is_empty(), "a target has an address");
-        let lost = State::Lost { reopen: Instant::default() };
-        let (room, pause) = (Instant::default(), Nanos::ZERO);
-        let place = Place { state: lost, queued: false, room, pause };
-        self.targets.push(Target {
-            driver,
-            addresses,
-            seats: vec![place; connections],
-            lost: connections,
-            failure: None,
-            idle: VecDeque::with_capacity(connections),
-            backlog: VecDeque::new(),
-            thinking: BinaryHeap::new(),
-        });
+    /// Adds a lane, with so many connections, which take its endpoints in turn. Lanes are added in
+    /// the order of their numbers.
+    pub fn add_lane(
+        &mut self,
+        of: Of,
+        driver: D,
+        (endpoints, connections): (Vec<Endpoint>, usize),
+        numbers: Numbers,
+    ) {
+        assert!(!endpoints.is_empty(), "a lane has an endpoint");
+        self.lanes.push(Lane::new(of, driver, endpoints, connections, numbers));
     }
 
     pub fn observer(&mut self) -> &mut O {
         &mut self.observer
     }
 
-    /// The world and the observer, once the load is over.
-    pub fn into_parts(self) -> (I, O) {
-        (self.io, self.observer)
-    }
-
-    /// Opens the connections, before the load begins: until each has succeeded or failed once, at
-    /// the latest until `deadline`. Returns how many are open.
-    pub fn connect(&mut self, deadline: Instant) -> usize {
-        let mut now = self.io.now();
-        while now < deadline && self.is_connecting() && !self.is_stopped() {
-            self.reopen(now);
-            now = self.io.wait(deadline.min(now + LONGEST_WAIT));
-            self.complete(now);
-        }
-        self.places().filter(|place| place.is_open()).count()
-    }
-
-    /// The first target to which no connection is open, and why if an attempt has failed.
-    pub fn unreachable(&self) -> Option<(usize, Option<Closed>)> {
-        let unreachable = |target: &Target<D>| !target.seats.iter().any(Place::is_open);
-        let index = self.targets.iter().position(unreachable)?;
-        Some((index, self.targets[index].failure))
+    /// The observer and the drivers in the order of their lanes, once the load is over.
+    pub fn into_parts(self) -> (O, Vec<D>) {
+        (self.observer, self.lanes.into_iter().map(|lane| lane.driver).collect())
     }
 
     /// Generates load as scheduled. What is then outstanding or in the backlog counts as
     /// unfinished: as at least as long as it has waited.
-    pub fn run(&mut self, source: &mut Source, schedule: Schedule) -> Result<Instant, Fault> {
-        if let Source::Closed { think } = *source {
-            self.think = Some(think);
-            self.seat_users(schedule.start);
-        }
-        let mut end = schedule.end;
+    pub fn run(
+        &mut self,
+        source: &mut Source,
+        schedule: Schedule,
+    ) -> Result<(Instant, Ended), Fault> {
+        self.begin(source, schedule.start)?;
+        let Schedule { mut end, drain, .. } = schedule;
+        let mut drained = end + drain;
+        let mut ended = Ended::AsPlanned;
         let mut now = self.io.now();
         loop {
-            if self.is_stopped() {
-                end = end.min(now);
+            if now < end {
+                if let Some(early) = self.ends_early() {
+                    (ended, end, drained) = (early, now, now);
+                } else if self.is_idle() && self.is_exhausted(source) {
+                    (end, drained) = (now, now);
+                }
             }
-            let drained = if end < schedule.end { end } else { schedule.drained };
             if drained <= now || (end <= now && self.is_idle()) {
                 break;
             }
             let begun = now;
             self.admit(now, source, end);
             self.dispatch()?;
-            self.expire(now);
+            self.expire(now)?;
             self.reopen(now);
             let until = self.next_event_expected(source, end, drained).min(begun + LONGEST_WAIT);
+            let until = self.prepare(until)?;
             let before = self.io.now();
             now = self.io.wait(until);
-            self.complete(now);
-            self.observer.turn(
-                now,
-                Turn {
-                    outstanding: self.outstanding.len(),
-                    backlog: self.targets.iter().map(|target| target.backlog.len()).sum(),
-                    waited: now - before,
-                    worked: before - begun,
-                },
-            );
+            self.complete(now)?;
+            let turn = Turn {
+                outstanding: self.outstanding.len(),
+                backlog: self.lanes.iter().map(|lane| lane.backlog.len()).sum(),
+                waited: now - before,
+                worked: before - begun,
+                scripted: std::mem::take(&mut self.scripted),
+            };
+            self.observer.turn(now, turn);
         }
-        self.give_up(now);
-        Ok(now)
+        self.give_up(now)?;
+        Ok((now, ended))
     }
 
-    /// Moves every request whose time has come into its target's backlog, its intended time with
-    /// it. Nothing is skipped, nothing is rescheduled.
-    fn admit(&mut self, now: Instant, source: &mut Source, end: Instant) {
-        match source {
-            Source::Open(streams) => {
-                for stream in streams {
-                    while let Some((intended, target)) =
-                        stream.next_if(|(intended, _)| *intended <= now && *intended < end)
-                    {
-                        self.enqueue(target, intended, now);
-                    }
-                }
-            }
-            Source::Closed { .. } => {
-                for target in 0..self.targets.len() as u32 {
-                    while let Some(intended) = self.targets[target as usize].next_user(now, end) {
-                        self.enqueue(target, intended, now);
-                    }
-                }
-            }
-        }
-    }
-
-    fn enqueue(&mut self, target: u32, intended: Instant, now: Instant) {
-        self.observer.intended(target, intended);
-        let backlog = &mut self.targets[target as usize].backlog;
-        // In a closed loop the number of users is the bound.
-        if self.think.is_some() || backlog.len() < self.limits.backlog {
-            backlog.push_back(intended);
-        } else {
-            self.never_sent(target, intended, now, Outcome::Dropped);
-        }
-    }
-
-    /// Starts waiting requests, oldest first, while their target has a connection with room.
-    fn dispatch(&mut self) -> Result<(), Fault> {
-        for index in 0..self.targets.len() as u32 {
-            loop {
-                let target = &mut self.targets[index as usize];
-                let Some(&intended) = target.backlog.front() else { break };
-                let Some((seat, connection, room)) = target.take_idle() else { break };
-                target.backlog.pop_front();
-                let sent = self.io.now();
-                let request = Request { target: index, seat, intended, room, sent };
-                let token = self.outstanding.insert(request);
-                self.wire.clear();
-                target.driver.start(seat, token, &mut self.wire)?;
-                target.offer(seat, room);
-                self.io.send(connection, &self.wire);
-                self.observer.sent(index, intended, sent, self.wire.len());
+    /// In a closed loop every user begins at once, but for what a script delays.
+    fn begin(&mut self, source: &mut Source, start: Instant) -> Result<(), Fault> {
+        self.vacate_limited(start)?;
+        let Source::Closed { think, random } = source else { return Ok(()) };
+        self.think = Some((*think, random.clone()));
+        for lane in &mut self.lanes {
+            for _ in 0..lane.users() {
+                let first = start + lane.driver.delay()?;
+                lane.thinking.push(Reverse(first));
             }
         }
         Ok(())
     }
 
-    /// Hands what arrived to the drivers, and what it completes to the observer.
-    fn complete(&mut self, now: Instant) {
-        while let Some(event) = self.io.next_event() {
-            match event {
-                Event::Received(connection, bytes) => {
-                    let (index, seat) = owner(&self.owners, connection);
-                    let target = &mut self.targets[index as usize];
-                    self.observer.received(index, now, bytes.len());
-                    let next = target.driver.receive(seat, bytes, &mut self.completed);
-                    match next {
-                        Next::Continue => target.offer(seat, now),
-                        Next::Close => {
-                            self.io.close(connection);
-                            self.lose(index, seat, Closed::ByPeer, now);
-                        }
-                    }
-                }
-                Event::Connected(connection) => {
-                    let (index, seat) = owner(&self.owners, connection);
-                    self.opened(index, seat, now);
-                }
-                Event::Closed(connection, how) => {
-                    let (index, seat) = owner(&self.owners, connection);
-                    self.lose(index, seat, how, now);
-                }
-                Event::Accepted(_) => unreachable!("a shard does not listen"),
-            }
-            self.settle(now);
+    fn ends_early(&self) -> Option<Ended> {
+        match () {
+            () if self.has_dropped => Some(Ended::Overloaded),
+            () if self.is_stopped() => Some(Ended::Halted),
+            () if self.lanes.iter().all(Lane::has_stopped) => Some(Ended::ByWorkload),
+            () => None,
         }
-    }
-
-    /// Gives each finished request its outcome; in a closed loop, its user begins to think.
-    fn settle(&mut self, now: Instant) {
-        while let Some(Done { token, outcome, status }) = self.completed.pop() {
-            let Request { target, intended, room, sent, .. } = self.outstanding.remove(token);
-            let start = Some(Start { room, sent });
-            let completion = Completion { target, intended, start, done: now, outcome, status };
-            self.observer.completed(&completion);
-            self.think(target, now);
-        }
-    }
-
-    /// The user of a closed loop who asked for this will ask again.
-    fn think(&mut self, target: u32, now: Instant) {
-        if let Some(think) = self.think {
-            self.targets[target as usize].thinking.push(Reverse(now + think));
-        }
-    }
-
-    /// Fails what has been outstanding for too long, and closes its connection: what would answer
-    /// there could no longer be told from the answer to a later request.
-    fn expire(&mut self, now: Instant) {
-        while let Some((token, request)) = self.outstanding.expired(now, self.limits.timeout) {
-            let place = self.targets[request.target as usize].seats[request.seat.0 as usize];
-            let State::Open { connection } = place.state else {
-                unreachable!("what is outstanding is outstanding on an open connection")
-            };
-            self.io.close(connection);
-            self.lose(request.target, request.seat, Closed::Reset, now);
-            for done in self.completed.iter_mut().filter(|done| done.token == token) {
-                done.outcome = Outcome::Timeout;
-            }
-            self.settle(now);
-        }
-    }
-
-    /// What a target still owes at the end is as slow as it has been until now.
-    fn give_up(&mut self, now: Instant) {
-        for request in self.outstanding.drain() {
-            let Request { target, intended, room, sent, .. } = request;
-            self.observer.completed(&Completion {
-                target,
-                intended,
-                start: Some(Start { room, sent }),
-                done: now,
-                outcome: Outcome::Unfinished,
-                status: 0,
-            });
-        }
-        for index in 0..self.targets.len() as u32 {
-            while let Some(intended) = self.targets[index as usize].backlog.pop_front() {
-                self.never_sent(index, intended, now, Outcome::Unfinished);
-            }
-        }
-    }
-
-    fn never_sent(&mut self, target: u32, intended: Instant, now: Instant, outcome: Outcome) {
-        let (start, done, status) = (None, now, 0);
-        self.observer.completed(&Completion { target, intended, start, done, outcome, status });
-        self.think(target, now);
     }
 
     fn is_stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
+        self.stop.iter().any(|stop| stop.load(Ordering::Relaxed))
+    }
+
+    /// Moves every request whose time has come into its lane's backlog, its intended time with it.
+    /// Nothing is skipped, nothing is rescheduled.
+    fn admit(&mut self, now: Instant, source: &mut Source, end: Instant) {
+        match source {
+            Source::Open(streams) => {
+                while let Some(arrival) = streams.next_due(now, end) {
+                    let Arrival { intended, lane, number, label, .. } = arrival;
+                    let lane = streams.place(lane);
+                    if !self.lanes[lane].has_stopped() {
+                        self.enqueue(lane, Waiting { intended, number, label }, now);
+                    }
+                }
+            }
+            Source::Closed { .. } => {
+                for lane in 0..self.lanes.len() {
+                    while let Some(waiting) = self.lanes[lane].next_user(now, end) {
+                        self.enqueue(lane, waiting, now);
+                    }
+                }
+            }
+        }
+    }
+
+    fn enqueue(&mut self, index: usize, waiting: Waiting, now: Instant) {
+        let lane = &mut self.lanes[index];
+        self.observer.intended(lane.of, waiting.intended);
+        // In a closed loop the number of users is the bound.
+        if self.think.is_some() || lane.backlog.len() < self.limits.backlog {
+            lane.backlog.push_back(waiting);
+        } else {
+            self.has_dropped = true;
+            let completion = never_sent(lane.of, waiting, now, Outcome::Dropped, "");
+            self.observer.completed(&completion);
+        }
+    }
+
+    /// Starts waiting requests, oldest first, while their lane has a connection with room.
+    fn dispatch(&mut self) -> Result<(), Fault> {
+        for index in 0..self.lanes.len() {
+            while let Some((waiting, seat)) = self.lanes[index].take_next() {
+                self.start(index, seat, waiting)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A request leaves the backlog: for the wire, or to have a connection opened.
+    fn start(&mut self, index: usize, seat: Seat, waiting: Waiting) -> Result<(), Fault> {
+        let Waiting { intended, number, label } = waiting;
+        let place = self.lanes[index].place(seat);
+        let (state, room) = (place.state, place.room);
+        let sent = self.io.now();
+        let lane = index as u32;
+        let request = Request { lane, seat, intended, number, label, room, sent, first_byte: None };
+        let token = self.outstanding.insert(request);
+        match state {
+            State::Open { connection } => self.transmit(connection, token),
+            _ => {
+                self.begin_to_connect(index, seat, sent);
+                let lane = &mut self.lanes[index];
+                lane.place(seat).awaited = Some(token);
+                lane.offer(seat, sent);
+                Ok(())
+            }
+        }
+    }
+
+    /// Hands a request to the network.
+    fn transmit(&mut self, connection: ConnectionId, token: Token) -> Result<(), Fault> {
+        let request = self.outstanding.get(token);
+        let lane = &mut self.lanes[request.lane as usize];
+        let asked = Asked { token, number: request.number, label: request.label };
+        self.wire.clear();
+        if lane.driver.is_scripted() {
+            let begun = self.io.now();
+            request.label = lane.driver.start(request.seat, asked, &mut self.wire)?;
+            let ended = self.io.now();
+            self.scripted += ended - begun;
+            // What the script took is our lateness, not the target's.
+            if lane.place(request.seat).awaited.is_none() {
+                request.sent = ended;
+            }
+        } else {
+            request.label = lane.driver.start(request.seat, asked, &mut self.wire)?;
+        }
+        self.io.send(connection, &self.wire);
+        self.observer.sent(lane.of, request.intended, request.sent, self.wire.len());
+        let (seat, sent) = (request.seat, request.sent);
+        let place = lane.place(seat);
+        place.awaited = None;
+        place.outstanding += 1;
+        place.carried += 1;
+        lane.offer_below(seat, sent, self.limits.keep_alive);
+        Ok(())
+    }
+
+    /// Hands what arrived to the drivers, and what it completes to the observer.
+    fn complete(&mut self, now: Instant) -> Result<(), Fault> {
+        while let Some(event) = self.io.next_event() {
+            match event {
+                Event::Received(connection, bytes) => {
+                    let (index, seat) = self.connections.owner(connection);
+                    let lane = &mut self.lanes[index];
+                    self.observer.received(lane.of, now, bytes.len());
+                    let next = lane.driver.receive(seat, bytes, &mut self.reports)?;
+                    self.settle(now)?;
+                    self.go_on(connection, index, seat, next, now)?;
+                }
+                Event::Connected(connection) => {
+                    let (index, seat) = self.connections.owner(connection);
+                    self.opened(index, seat, now)?;
+                }
+                Event::Closed(connection, how) => {
+                    let (index, seat) = self.connections.owner(connection);
+                    self.lose(index, seat, Lost::By(how), now)?;
+                }
+                Event::Accepted(_) => unreachable!("a shard does not listen"),
+            }
+        }
+        Ok(())
+    }
+
+    /// What becomes of a connection on which something arrived.
+    fn go_on(
+        &mut self,
+        connection: ConnectionId,
+        index: usize,
+        seat: Seat,
+        next: Next,
+        now: Instant,
+    ) -> Result<(), Fault> {
+        let lane = &mut self.lanes[index];
+        let is_free = lane.place(seat).outstanding == 0;
+        // An answer that came before its request was written: the rest of the request would be
+        // taken for another one.
+        let early = is_free && !self.io.is_flushed(connection);
+        if next == Next::Close || early {
+            self.io.close(connection);
+            return self.lose(index, seat, Lost::By(Closed::ByPeer), now);
+        }
+        if is_free && self.limits.keep_alive.is_some_and(|most| most <= lane.place(seat).carried) {
+            return self.retire(connection, index, seat, now);
+        }
+        lane.offer_below(seat, now, self.limits.keep_alive);
+        Ok(())
+    }
+
+    /// Gives each finished request its outcome; in a closed loop, its user begins to think.
+    fn settle(&mut self, now: Instant) -> Result<(), Fault> {
+        for token in self.reports.begun.drain(..) {
+            self.outstanding.get(token).first_byte.get_or_insert(now);
+        }
+        while let Some(done) = self.reports.done.pop() {
+            let request = self.outstanding.remove(done.token);
+            let lane = &mut self.lanes[request.lane as usize];
+            lane.place(request.seat).outstanding -= 1;
+            self.observer.completed(&completion(lane.of, &request, done, now));
+            self.think(request.lane as usize, now)?;
+        }
+        Ok(())
+    }
+
+    /// The user of a closed loop who asked for this will ask again.
+    fn think(&mut self, index: usize, now: Instant) -> Result<(), Fault> {
+        let Some((think, random)) = &mut self.think else { return Ok(()) };
+        let lane = &mut self.lanes[index];
+        let next = now + think.draw(random) + lane.driver.delay()?;
+        lane.thinking.push(Reverse(next));
+        Ok(())
+    }
+
+    /// Fails, or marks, what has been outstanding for too long.
+    fn expire(&mut self, now: Instant) -> Result<(), Fault> {
+        while let Some((token, request)) = self.outstanding.expired(now, self.limits.timeout) {
+            let index = request.lane as usize;
+            if self.limits.overdue == Overdue::Mark {
+                self.outstanding.mark(token);
+                self.observer.overdue(self.lanes[index].of, request.intended);
+                continue;
+            }
+            match self.lanes[index].place(request.seat).state {
+                State::Open { connection } | State::Connecting { connection, .. } => {
+                    self.io.close(connection);
+                }
+                State::Lost { .. } | State::Vacant => {
+                    unreachable!("what is outstanding has a connection, or one on its way")
+                }
+            }
+            self.lose(index, request.seat, Lost::TooLate(token), now)?;
+        }
+        self.expire_attempts(now)
+    }
+
+    /// Lets one lane do a little of what may be done ahead, if there is time. Returns until when to
+    /// wait then: not at all after it did something, so that answers are read in between.
+    fn prepare(&mut self, until: Instant) -> Result<Instant, Fault> {
+        self.preparing = (self.preparing + 1) % self.lanes.len();
+        let lane = &mut self.lanes[self.preparing];
+        if !lane.driver.is_scripted() {
+            return Ok(until);
+        }
+        let begun = self.io.now();
+        if until.saturating_since(begun) <= lane.longest_preparation || !lane.driver.prepare()? {
+            return Ok(until);
+        }
+        let ended = self.io.now();
+        self.scripted += ended - begun;
+        lane.longest_preparation = (ended - begun).max(lane.longest_preparation / 8 * 7);
+        Ok(ended)
+    }
+
+    /// What a target still owes at the end is as slow as it has been until now.
+    fn give_up(&mut self, now: Instant) -> Result<(), Fault> {
+        for request in self.outstanding.drain() {
+            let of = self.lanes[request.lane as usize].of;
+            let done = unanswered(Token(0), Outcome::Unfinished, "");
+            self.observer.completed(&completion(of, &request, done, now));
+        }
+        for lane in &mut self.lanes {
+            for waiting in lane.backlog.drain(..) {
+                let completion = never_sent(lane.of, waiting, now, Outcome::Unfinished, "");
+                self.observer.completed(&completion);
+            }
+        }
+        Ok(())
     }
 
     /// Nothing is outstanding and nothing waits.
     fn is_idle(&self) -> bool {
-        self.outstanding.len() == 0 && self.targets.iter().all(|target| target.backlog.is_empty())
+        self.outstanding.len() == 0 && self.lanes.iter().all(|lane| lane.backlog.is_empty())
+    }
+
+    /// A number of requests was asked for, and all have been started.
+    fn is_exhausted(&self, source: &mut Source) -> bool {
+        match source {
+            Source::Open(streams) => streams.is_exhausted(),
+            Source::Closed { .. } => self.lanes.iter().all(Lane::is_exhausted),
+        }
     }
 
     /// Until when there is nothing to do, unless something arrives.
     fn next_event_expected(&self, source: &mut Source, end: Instant, drained: Instant) -> Instant {
         let start = match source {
-            Source::Open(streams) => {
-                streams.iter_mut().filter_map(|stream| Some(stream.peek()?.0)).min()
-            }
-            Source::Closed { .. } => {
-                self.targets.iter().filter_map(|target| Some(target.thinking.peek()?.0)).min()
-            }
+            Source::Open(streams) => streams.next_intended(),
+            Source::Closed { .. } => self.lanes.iter().filter_map(Lane::next_asking).min(),
         };
         let reopen = self.next_reopening();
+        let attempt = self.next_attempt_expiry();
         let expiry = self.outstanding.next_expiry(self.limits.timeout);
         let last = if self.is_idle() { end } else { drained };
-        [start.filter(|start| *start < end), reopen, expiry]
+        [start.filter(|start| *start < end), reopen, attempt, expiry]
             .into_iter()
             .flatten()
             .fold(last, Instant::min)
     }
 }
 
-/// Connections: how seats get theirs, lose them and get others.
-impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
-    fn places(&self) -> impl Iterator<Item = &Place> {
-        self.targets.iter().flat_map(|target| &target.seats)
-    }
+fn completion(of: Of, request: &Request, done: Done, now: Instant) -> Completion {
+    let &Request { seat, intended, number, label, room, sent, first_byte, .. } = request;
+    let Done { outcome, status, answers, bad, why, .. } = done;
+    let start = Some(Start { room, sent, first_byte, connection: seat });
+    Completion { of, intended, number, label, start, done: now, outcome, status, answers, bad, why }
+}
 
-    /// Whether a connection is on its way or was never tried.
-    fn is_connecting(&self) -> bool {
-        self.places().any(|place| match place.state {
-            State::Connecting { .. } => true,
-            State::Lost { .. } => place.pause == Nanos::ZERO,
-            State::Open { .. } => false,
-        })
-    }
-
-    /// Every user of a closed loop begins at once.
-    fn seat_users(&mut self, start: Instant) {
-        for target in &mut self.targets {
-            let users = target.seats.len();
-            target.thinking.extend((0..users).map(|_| Reverse(start)));
-        }
-    }
-
-    /// When the next lost connection may be opened again, unless too many are on their way.
-    fn next_reopening(&self) -> Option<Instant> {
-        let next = self.targets.iter().filter_map(Target::next_reopening).min();
-        next.filter(|_| self.connecting < MOST_CONNECTING)
-    }
-
-    /// Begins to connect the seats whose pause is over.
-    fn reopen(&mut self, now: Instant) {
-        if self.next_reopening().is_none_or(|at| now < at) {
-            return;
-        }
-        for index in 0..self.targets.len() {
-            for seat in 0..self.targets[index].seats.len() {
-                let due = self.targets[index].seats[seat].is_due(now);
-                if due && self.connecting < MOST_CONNECTING {
-                    self.begin_to_connect(index, seat, now);
-                }
-            }
-        }
-    }
-
-    fn begin_to_connect(&mut self, index: usize, seat: usize, now: Instant) {
-        let target = &mut self.targets[index];
-        let connection = self.io.connect(target.addresses[seat % target.addresses.len()]);
-        target.seats[seat].state = State::Connecting { connection, since: now };
-        target.lost -= 1;
-        self.connecting += 1;
-        let name = connection.0 as usize;
-        if self.owners.len() <= name {
-            self.owners.resize(name + 1, None);
-        }
-        self.owners[name] = Some((index as u32, Seat(seat as u32)));
-    }
-
-    fn opened(&mut self, index: u32, seat: Seat, now: Instant) {
-        let target = &mut self.targets[index as usize];
-        let place = &mut target.seats[seat.0 as usize];
-        let State::Connecting { connection, since } = place.state else {
-            unreachable!("only a seat that connects is told that it has connected")
-        };
-        place.state = State::Open { connection };
-        place.room = now;
-        self.connecting -= 1;
-        self.observer.connected(index, now, now - since);
-        target.offer(seat, now);
-    }
-
-    /// The seat's connection is gone. A connection that served is replaced at once; one that never
-    /// came to be takes the oldest waiting request with it, and the next attempt waits longer.
-    fn lose(&mut self, index: u32, seat: Seat, how: Closed, now: Instant) {
-        let target = &mut self.targets[index as usize];
-        let place = &mut target.seats[seat.0 as usize];
-        target.lost += 1;
-        match place.state {
-            State::Connecting { .. } => {
-                self.connecting -= 1;
-                target.failure = Some(how);
-                place.pause = (place.pause * 2).max(FIRST_PAUSE).min(LONGEST_PAUSE);
-                place.state = State::Lost { reopen: now + place.pause };
-                if let Some(intended) = target.backlog.pop_front() {
-                    self.never_sent(index, intended, now, Outcome::Connect);
-                }
-            }
-            State::Open { .. } => {
-                place.pause = if how == Closed::Reset { FIRST_PAUSE } else { Nanos::ZERO };
-                place.state = State::Lost { reopen: now + place.pause };
-                target.driver.closed(seat, how, &mut self.completed);
-                self.observer.disconnected(index, now);
-            }
-            State::Lost { .. } => unreachable!("a lost connection is not lost again"),
-        }
+fn never_sent(
+    of: Of,
+    waiting: Waiting,
+    now: Instant,
+    outcome: Outcome,
+    why: &'static str,
+) -> Completion {
+    let Waiting { intended, number, label } = waiting;
+    Completion {
+        of,
+        intended,
+        number,
+        label,
+        start: None,
+        done: now,
+        outcome,
+        status: 0,
+        answers: 0,
+        bad: 0,
+        why,
     }
 }
 
-impl Place {
-    fn is_open(&self) -> bool {
-        matches!(self.state, State::Open { .. })
-    }
-
-    fn is_due(&self, now: Instant) -> bool {
-        matches!(self.state, State::Lost { reopen } if reopen <= now)
-    }
-}
-
-impl<D: Driver> Target<D> {
-    /// The next user whose thinking is over.
-    fn next_user(&mut self, now: Instant, end: Instant) -> Option<Instant> {
-        let Reverse(next) = self.thinking.peek()?;
-        if now < *next || end <= *next {
-            return None;
-        }
-        self.thinking.pop().map(|Reverse(intended)| intended)
-    }
-
-    /// Takes the seat which has been idle longest.
-    fn take_idle(&mut self) -> Option<(Seat, ConnectionId, Instant)> {
-        loop {
-            let seat = self.idle.pop_front()?;
-            let place = &mut self.seats[seat.0 as usize];
-            place.queued = false;
-            if let State::Open { connection } = place.state {
-                return Some((seat, connection, place.room));
-            }
-        }
-    }
-
-    /// Queues a seat if its connection has room and it does not stand in the queue yet.
-    fn offer(&mut self, seat: Seat, since: Instant) {
-        let place = &mut self.seats[seat.0 as usize];
-        if !place.queued && 0 < self.driver.room(seat) {
-            place.queued = true;
-            place.room = since;
-            self.idle.push_back(seat);
-        }
-    }
-
-    fn next_reopening(&self) -> Option<Instant> {
-        if self.lost == 0 {
-            return None;
-        }
-        let lost = self.seats.iter().filter_map(|place| match place.state {
-            State::Lost { reopen } => Some(reopen),
-            _ => None,
-        });
-        lost.min()
-    }
-}
-
-fn owner(owners: &[Option<(u32, Seat)>], connection: ConnectionId) -> (u32, Seat) {
-    owners[connection.0 as usize].expect("every connection of a shard has a seat")
+fn unanswered(token: Token, outcome: Outcome, why: &'static str) -> Done {
+    Done { token, outcome, status: 0, answers: 0, bad: 0, why }
 }

@@ -8,7 +8,7 @@ use std::str::FromStr;
 use measure::{Instant, Nanos};
 
 use crate::clock;
-use crate::io::{Closed, ConnectionId, Event, Io};
+use crate::io::{Closed, ConnectionId, Endpoint, Event, Io};
 use crate::socket;
 
 #[cfg(test)]
@@ -31,6 +31,8 @@ pub enum Timer {
     /// 60 µs of CPU a wait.
     #[default]
     Hybrid,
+    /// Only watch the clock: as punctual, for a whole CPU.
+    Spin,
 }
 
 impl Timer {
@@ -38,6 +40,7 @@ impl Timer {
         match self {
             Timer::Sleep => "sleep",
             Timer::Hybrid => "hybrid",
+            Timer::Spin => "spin",
         }
     }
 }
@@ -49,7 +52,8 @@ impl FromStr for Timer {
         match text {
             "sleep" => Ok(Timer::Sleep),
             "hybrid" => Ok(Timer::Hybrid),
-            _ => Err(format!("`{text}` is no timer; there are `hybrid` and `sleep`")),
+            "spin" => Ok(Timer::Spin),
+            _ => Err(format!("`{text}` is no timer; there are `hybrid`, `sleep` and `spin`")),
         }
     }
 }
@@ -75,6 +79,8 @@ struct Slot {
     state: State,
     /// Bytes which the kernel did not take yet.
     unsent: Vec<u8>,
+    /// It takes no more bytes. What the peer sent before is still to be read.
+    broken: bool,
     /// Counts the uses of this slot, so that an event of an earlier one is told apart.
     generation: u32,
 }
@@ -140,7 +146,8 @@ impl Epoll {
     fn reserve(&mut self, state: State) -> ConnectionId {
         let index = self.free.pop().unwrap_or_else(|| {
             let unsent = Vec::new();
-            self.slots.push(Slot { socket: None, state, unsent, generation: 0 });
+            let broken = false;
+            self.slots.push(Slot { socket: None, state, unsent, broken, generation: 0 });
             self.slots.len() as u32 - 1
         });
         self.slots[index as usize].state = state;
@@ -152,6 +159,7 @@ impl Epoll {
         let slot = &mut self.slots[id.0 as usize];
         slot.socket = None;
         slot.unsent.clear();
+        slot.broken = false;
         slot.generation = slot.generation.wrapping_add(1);
         self.free.push(id.0);
     }
@@ -275,18 +283,15 @@ impl Epoll {
         let fd = self.descriptor(id)?;
         // SAFETY: the buffer has room for READ_BYTES bytes.
         let count = unsafe { libc::recv(fd, self.buffer.as_mut_ptr().cast(), READ_BYTES, 0) };
-        match usize::try_from(count) {
-            Ok(0) => {
-                self.release(id);
-                Some(Ready::Closed(id, Closed::ByPeer))
-            }
-            Ok(count) => Some(Ready::Received(id, count)),
-            Err(_) if would_block() => None,
-            Err(_) => {
-                self.release(id);
-                Some(Ready::Closed(id, Closed::Reset))
-            }
-        }
+        let how = match usize::try_from(count) {
+            Ok(0) => Closed::ByPeer,
+            Ok(count) => return Some(Ready::Received(id, count)),
+            Err(_) if would_block() => return None,
+            Err(_) => Closed::Reset,
+        };
+        let broken = self.slots[id.0 as usize].broken;
+        self.release(id);
+        Some(Ready::Closed(id, if broken { Closed::WhileWriting } else { how }))
     }
 
     /// Sends what is left of earlier sends.
@@ -301,7 +306,8 @@ impl Epoll {
         }
     }
 
-    /// How many bytes the kernel took; a connection that broke takes all and is told as closed.
+    /// How many bytes the kernel took. A connection that broke takes all; its socket becomes
+    /// readable, and is told as closed once what the peer sent before has been read.
     fn transmit(&mut self, id: ConnectionId, bytes: &[u8]) -> usize {
         let Some(fd) = self.descriptor(id) else { return bytes.len() };
         // SAFETY: the pointer and the length are those of a slice.
@@ -311,9 +317,7 @@ impl Epoll {
             Ok(count) => count,
             Err(_) if would_block() => 0,
             Err(_) => {
-                if !self.failed.iter().any(|(failed, _)| *failed == id) {
-                    self.failed.push((id, Closed::Reset));
-                }
+                self.slots[id.0 as usize].broken = true;
                 bytes.len()
             }
         }
@@ -325,8 +329,8 @@ impl Io for Epoll {
         clock::now()
     }
 
-    fn connect(&mut self, address: SocketAddr) -> ConnectionId {
-        match socket::connect(address).and_then(|s| self.register(s, State::Connecting)) {
+    fn connect(&mut self, to: &Endpoint) -> ConnectionId {
+        match socket::connect(to).and_then(|s| self.register(s, State::Connecting)) {
             Ok(id) => id,
             Err(error) => {
                 let id = self.reserve(State::Connecting);
@@ -338,6 +342,9 @@ impl Io for Epoll {
 
     fn send(&mut self, connection: ConnectionId, bytes: &[u8]) {
         let slot = &mut self.slots[connection.0 as usize];
+        if slot.broken {
+            return;
+        }
         if slot.state == State::Connecting || !slot.unsent.is_empty() {
             slot.unsent.extend_from_slice(bytes);
             return;
@@ -347,6 +354,10 @@ impl Io for Epoll {
             self.slots[connection.0 as usize].unsent.extend_from_slice(&bytes[sent..]);
             self.watch_writable(connection, true);
         }
+    }
+
+    fn is_flushed(&self, connection: ConnectionId) -> bool {
+        self.slots[connection.0 as usize].unsent.is_empty()
     }
 
     fn close(&mut self, connection: ConnectionId) {
@@ -360,6 +371,7 @@ impl Io for Epoll {
             _ if !self.failed.is_empty() => Nanos::ZERO,
             Timer::Sleep => left,
             Timer::Hybrid => left.saturating_sub(WAKE_UP),
+            Timer::Spin => Nanos::ZERO,
         };
         self.poll(asleep).expect("waiting on an epoll instance of ours does not fail");
         let now = clock::now();
@@ -369,6 +381,7 @@ impl Io for Epoll {
             Timer::Hybrid if !found && until.saturating_since(now) <= WAKE_UP => {
                 self.watch_clock(until)
             }
+            Timer::Spin if !found => self.watch_clock(until),
             _ => now,
         }
     }
@@ -410,7 +423,7 @@ fn would_block() -> bool {
 
 fn why_not_connected(error: i32) -> Closed {
     match error {
-        libc::ECONNREFUSED => Closed::Refused,
+        libc::ECONNREFUSED | libc::ENOENT => Closed::Refused,
         _ => Closed::Unreachable,
     }
 }

@@ -1,8 +1,40 @@
 //! The seam between a shard and the world.
 
-use std::net::SocketAddr;
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 
 use measure::Instant;
+
+/// Where a connection leads, and where it comes from.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub struct Endpoint {
+    pub address: Address,
+    /// The local address; `None` leaves it to the kernel.
+    pub source: Option<IpAddr>,
+}
+
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub enum Address {
+    Inet(SocketAddr),
+    /// A socket in the file system.
+    Unix(PathBuf),
+}
+
+impl From<SocketAddr> for Endpoint {
+    fn from(address: SocketAddr) -> Endpoint {
+        Endpoint { address: Address::Inet(address), source: None }
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Address::Inet(address) => write!(f, "{address}"),
+            Address::Unix(path) => write!(f, "{}", path.display()),
+        }
+    }
+}
 
 /// Names one connection from its `connect` or accept until it is closed; then it is used again.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -32,6 +64,8 @@ pub enum Closed {
     ByPeer,
     /// It broke.
     Reset,
+    /// It broke while we were writing.
+    WhileWriting,
 }
 
 /// Where bytes and time come from. `Epoll` and `Simulation` are its two forms.
@@ -39,10 +73,13 @@ pub trait Io {
     fn now(&mut self) -> Instant;
 
     /// Begins to connect; `Connected` or `Closed` will follow.
-    fn connect(&mut self, address: SocketAddr) -> ConnectionId;
+    fn connect(&mut self, to: &Endpoint) -> ConnectionId;
 
     /// Hands bytes to the network. What it does not take at once is kept and sent when it does.
     fn send(&mut self, connection: ConnectionId, bytes: &[u8]);
+
+    /// Whether the network has taken everything that was sent.
+    fn is_flushed(&self, connection: ConnectionId) -> bool;
 
     /// Closes at once; no event about this connection follows.
     fn close(&mut self, connection: ConnectionId);

@@ -12,5 +12,5 @@ pub mod simulation;
 mod socket;
 
 pub use epoll::{Epoll, Timer};
-pub use io::{Closed, ConnectionId, Event, Io};
+pub use io::{Address, Closed, ConnectionId, Endpoint, Event, Io};
 pub use simulation::Simulation;

@@ -2,11 +2,10 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::net::SocketAddr;
 
 use measure::Instant;
 
-use crate::io::{Closed, ConnectionId, Event, Io};
+use crate::io::{Closed, ConnectionId, Endpoint, Event, Io};
 
 /// The far end of every connection.
 pub trait Peer {
@@ -77,7 +76,7 @@ impl<P: Peer> Io for Simulation<P> {
     }
 
     /// Names are never used twice here, so that a late effect cannot reach a later connection.
-    fn connect(&mut self, _address: SocketAddr) -> ConnectionId {
+    fn connect(&mut self, _to: &Endpoint) -> ConnectionId {
         let id = ConnectionId(self.open.len() as u32);
         let accepted = self.peer.accepts(self.attempts);
         self.attempts += 1;
@@ -97,6 +96,10 @@ impl<P: Peer> Io for Simulation<P> {
             self.schedule(at, effect);
         }
         self.effects = effects;
+    }
+
+    fn is_flushed(&self, _connection: ConnectionId) -> bool {
+        true
     }
 
     fn close(&mut self, connection: ConnectionId) {

@@ -1,13 +1,31 @@
-//! Non-blocking TCP sockets: the few calls that `std` does not offer without blocking.
+//! Non-blocking stream sockets: the few calls that `std` does not offer without blocking.
 
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use crate::io::{Address, Endpoint};
 
 /// Starts a connection; its success or failure shows when the socket becomes writable.
-pub(crate) fn connect(address: SocketAddr) -> io::Result<OwnedFd> {
-    let socket = stream(address)?;
-    let (name, length) = to_raw(address);
+pub(crate) fn connect(to: &Endpoint) -> io::Result<OwnedFd> {
+    match &to.address {
+        Address::Inet(address) => {
+            let socket = stream(*address)?;
+            if let Some(source) = to.source {
+                bind_source(socket.as_raw_fd(), source)?;
+            }
+            begin(socket, to_raw(*address))
+        }
+        Address::Unix(path) => begin(open(libc::AF_UNIX)?, to_raw_path(path)?),
+    }
+}
+
+fn begin(
+    socket: OwnedFd,
+    (name, length): (libc::sockaddr_storage, libc::socklen_t),
+) -> io::Result<OwnedFd> {
     // SAFETY: `name` holds an address of `length` bytes.
     let result = unsafe { libc::connect(socket.as_raw_fd(), (&raw const name).cast(), length) };
     match result {
@@ -69,13 +87,25 @@ pub(crate) fn pending_error(socket: RawFd) -> Option<i32> {
     }
 }
 
+/// Leaves the choice of the port to `connect`, which knows whose it may share.
+fn bind_source(socket: RawFd, source: IpAddr) -> io::Result<()> {
+    set_option(socket, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT)?;
+    let (name, length) = to_raw(SocketAddr::new(source, 0));
+    // SAFETY: `name` holds an address of `length` bytes.
+    let result = unsafe { libc::bind(socket, (&raw const name).cast(), length) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 fn stream(address: SocketAddr) -> io::Result<OwnedFd> {
-    let family = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
-    let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
-    // SAFETY: a call without pointers.
-    let socket = owned(unsafe { libc::socket(family, kind, 0) })?;
+    let socket = open(if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 })?;
     set_option(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_NODELAY)?;
     Ok(socket)
+}
+
+fn open(family: libc::c_int) -> io::Result<OwnedFd> {
+    let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+    // SAFETY: a call without pointers.
+    owned(unsafe { libc::socket(family, kind, 0) })
 }
 
 fn set_option(socket: RawFd, level: libc::c_int, option: libc::c_int) -> io::Result<()> {
@@ -127,6 +157,28 @@ fn to_raw(address: SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) {
         }
     };
     (storage, length as libc::socklen_t)
+}
+
+fn to_raw_path(path: &Path) -> io::Result<(libc::sockaddr_storage, libc::socklen_t)> {
+    // SAFETY: all-zero bytes are a valid name of a Unix socket.
+    let mut name: libc::sockaddr_un = unsafe { std::mem::zeroed() };
+    let bytes = path.as_os_str().as_bytes();
+    // One byte stays zero: the end of the path.
+    if name.sun_path.len() <= bytes.len() {
+        return Err(io::Error::from_raw_os_error(libc::ENAMETOOLONG));
+    }
+    name.sun_family = libc::AF_UNIX as libc::sa_family_t;
+    for (to, &byte) in name.sun_path.iter_mut().zip(bytes) {
+        *to = byte as libc::c_char;
+    }
+    // SAFETY: all-zero bytes are a valid storage for an address, which is large enough and aligned
+    // for every kind.
+    let storage = unsafe {
+        let mut storage: libc::sockaddr_storage = std::mem::zeroed();
+        (&raw mut storage).cast::<libc::sockaddr_un>().write(name);
+        storage
+    };
+    Ok((storage, size_of::<libc::sockaddr_un>() as libc::socklen_t))
 }
 
 fn from_raw(storage: &libc::sockaddr_storage) -> io::Result<SocketAddr> {

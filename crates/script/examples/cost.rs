@@ -8,7 +8,6 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use load::driver::http1::HttpWorkload;
 use script::{Defaults, Program, Script, Target};
 
 const ROUNDS: usize = 6;
@@ -30,7 +29,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let begun = Instant::now();
         for _ in 0..REQUESTS {
             wire.clear();
-            script.next(&mut wire)?;
+            script.append(&mut wire)?;
         }
         println!("mean {:?} a request", begun.elapsed() / REQUESTS);
     }
@@ -44,7 +43,7 @@ fn slowest_first(script: &mut Script, wire: &mut Vec<u8>) -> Result<Vec<Duration
     for _ in 0..REQUESTS {
         wire.clear();
         let begun = Instant::now();
-        script.next(wire)?;
+        script.append(wire)?;
         lengths.push(begun.elapsed());
     }
     lengths.sort_by(|one, other| other.cmp(one));

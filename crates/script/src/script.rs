@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use load::Fault;
-use load::driver::http1::HttpWorkload;
+use load::driver::http1::{Expected, HttpWorkload, Origin, Outgoing};
 use mlua::{Function, Lua, LuaOptions, LuaString, StdLib, Table, Value};
 use wire::http1::Expect;
 
@@ -90,10 +90,9 @@ impl Script {
         };
         Ok(Script { program: program.clone(), requests })
     }
-}
 
-impl HttpWorkload for Script {
-    fn next(&mut self, wire: &mut Vec<u8>) -> Result<Expect, Fault> {
+    /// Appends one complete request to `wire`, and says whether its answer may have a body.
+    pub fn append(&mut self, wire: &mut Vec<u8>) -> Result<Expect, Fault> {
         match &self.requests {
             Requests::Fixed { request, expect } => {
                 wire.extend_from_slice(request);
@@ -101,6 +100,18 @@ impl HttpWorkload for Script {
             }
             Requests::Made(machine) => machine.next(&self.program, wire),
         }
+    }
+}
+
+impl HttpWorkload for Script {
+    fn next(&mut self, _of: Origin, outgoing: &mut Outgoing<'_>) -> Result<(), Fault> {
+        let body = self.append(outgoing.wire)?;
+        outgoing.expected.push(Expected { body, tag: 0 });
+        Ok(())
+    }
+
+    fn is_scripted(&self) -> bool {
+        matches!(self.requests, Requests::Made(_))
     }
 }
 

@@ -10,7 +10,9 @@ mod tests;
 use std::fmt;
 
 pub use request::{Request, RequestDecoder, RequestEvent, encode_request};
-pub use response::{Ended, Expect, Response, ResponseDecoder, ResponseEvent, encode_response};
+pub use response::{
+    Ended, Expect, Response, ResponseDecoder, ResponseEvent, encode_response, fields,
+};
 
 /// The longest header block, in bytes.
 pub const MOST_HEAD_BYTES: usize = 64 * 1024;
@@ -45,16 +47,22 @@ pub enum Malformed {
     Upgrade,
 }
 
-impl fmt::Display for Malformed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl Malformed {
+    pub fn as_str(self) -> &'static str {
+        match self {
             Malformed::Head => "malformed header block",
             Malformed::HeadTooLong => "header block too long",
             Malformed::ContentLength => "malformed Content-Length",
             Malformed::Chunk => "malformed chunk",
             Malformed::TrailersTooLong => "trailers too long",
             Malformed::Upgrade => "status 101 without an upgrade asked for",
-        })
+        }
+    }
+}
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
     }
 }
 

@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
 use load::driver::http1::{Http1, HttpWorkload, Static};
-use load::measurement::{Failure as NotMeasured, Plan};
-use load::pacing::{Pacing, ShardOf, Sharing};
-use load::shard::Limits;
+use load::measurement::{Failure as NotMeasured, Lane, Plan};
+use load::pacing::{Pacing, Sharing};
+use load::shard::{Limits, Overdue};
 use load::{Fault, validity};
 use measure::{Nanos, Random, Rate};
 use net::{Closed, cores, process};
@@ -34,17 +34,16 @@ pub(crate) fn load(arguments: &Load) -> Result<Exit, Failure> {
     let plan = plan(arguments, &targets)?;
     let workload = Workload::new(arguments)?;
     // A script that does not load is a wrong question; one that fails later is no answer.
-    workload.make(&targets[0], ALONE, 0).map_err(Failure::question)?;
+    workload.make(&targets[0], 0).map_err(Failure::question)?;
     let stop = crate::interrupted();
 
-    let shards = plan.cpus.len();
-    let measured = live::watch(arguments.progress, &plan, shards, |live| {
-        let driver = |shard: ShardOf, index: usize, seats: usize| {
-            Ok(Http1::new(seats, workload.make(&targets[index], shard, index)?))
-        };
-        load::measure(&plan, driver, Some(live), &stop)
+    let drivers = drivers(&plan, &targets, &workload).map_err(Failure::no_answer)?;
+    let watchers = vec![(); plan.cpus.len()];
+    let measured = live::watch(arguments.progress, &plan, |live| {
+        load::measure(&plan, drivers, watchers, Some(live), &stop)
     });
-    let measurement = measured.map_err(|failure| explain(&failure, &targets, &stop))?;
+    let measured = measured.map_err(|failure| explain(&failure, &targets, &stop))?;
+    let measurement = measured.measurement;
     let judgement = validity::judge(&plan, &measurement);
     let document = document::of(arguments, &plan, &targets, &measurement, &judgement);
     output::result(&match arguments.json {
@@ -58,7 +57,19 @@ pub(crate) fn load(arguments: &Load) -> Result<Exit, Failure> {
     })
 }
 
-const ALONE: ShardOf = ShardOf { index: 0, shards: 1 };
+/// The driver of each lane.
+fn drivers(
+    plan: &Plan,
+    targets: &[Target],
+    workload: &Workload<'_>,
+) -> Result<Vec<Http1<Box<dyn HttpWorkload + Send>>>, Fault> {
+    let of_each = plan.lanes_of_each() as usize;
+    let drivers = plan.lanes.iter().enumerate().map(|(lane, Lane { connections, .. })| {
+        let workload = workload.make(&targets[lane / of_each], lane as u64)?;
+        Ok(Http1::new(*connections, workload))
+    });
+    drivers.collect()
+}
 
 /// Whether a script loads: its syntax, what it does at once, and what it asks for.
 fn check(script: &Path) -> Result<Exit, Failure> {
@@ -87,24 +98,39 @@ fn plan(arguments: &Load, targets: &[Target]) -> Result<Plan, Failure> {
             each * targets.len()
         )));
     }
+    let cpus = cpus(arguments, pacing, each);
     Ok(Plan {
-        targets: targets.iter().map(|target| target.addresses.clone()).collect(),
-        connections: each,
+        targets: targets.len() as u32,
+        lanes: lanes(targets, each, cpus.len()),
         pacing,
+        requests: None,
         warm_up: arguments.warm_up,
         measure: positive(arguments.duration, "--duration")?,
         drain: arguments.drain.unwrap_or(arguments.timeout),
-        connect_timeout: arguments.connect_timeout,
         limits: Limits {
             timeout: positive(arguments.timeout, "--timeout")?,
+            overdue: Overdue::Cut,
             backlog: arguments.backlog,
+            connect_timeout: arguments.connect_timeout,
+            open_gap: Nanos::ZERO,
+            keep_alive: None,
         },
         slo: arguments.slo,
         interval: positive(arguments.interval, "--interval")?,
         timer: arguments.timer,
-        cpus: cpus(arguments, pacing, each),
+        cpus,
         seed: arguments.seed,
     })
+}
+
+/// A lane of each target on each shard, with its share of the connections.
+fn lanes(targets: &[Target], connections: usize, shards: usize) -> Vec<Lane> {
+    let lane = |target: &Target, shard: usize| Lane {
+        endpoints: target.addresses.iter().map(|&address| address.into()).collect(),
+        connections: connections / shards + usize::from(shard < connections % shards),
+    };
+    let of_target = |target| (0..shards).map(move |shard| lane(target, shard));
+    targets.iter().flat_map(of_target).collect()
 }
 
 fn pacing(arguments: &Load) -> Result<Pacing, Failure> {
@@ -182,13 +208,8 @@ impl<'a> Workload<'a> {
         }
     }
 
-    /// The workload of one target on one shard; called on the shard's own thread.
-    fn make(
-        &self,
-        target: &Target,
-        shard: ShardOf,
-        index: usize,
-    ) -> Result<Box<dyn HttpWorkload>, Fault> {
+    /// The workload of one lane.
+    fn make(&self, target: &Target, lane: u64) -> Result<Box<dyn HttpWorkload + Send>, Fault> {
         match self {
             Workload::Static { method, headers, body } => {
                 let mut fields: Vec<(&str, &str)> = Vec::new();
@@ -199,8 +220,7 @@ impl<'a> Workload<'a> {
                 Ok(Box::new(Static::new(method, &target.path, &fields, body)))
             }
             Workload::Script { program, seed, defaults } => {
-                let thread = index as u64 * u64::from(shard.shards) + u64::from(shard.index);
-                let seed = Random::part(*seed, thread).next_u64();
+                let seed = Random::part(*seed, lane).next_u64();
                 let target = target.for_script();
                 Ok(Box::new(Script::new(program, &target, defaults, seed)?))
             }
@@ -228,7 +248,7 @@ fn explain(failure: &NotMeasured, targets: &[Target], stop: &AtomicBool) -> Fail
             let why = match why {
                 Some(Closed::Refused) => "connection refused: is it running, and on this port?",
                 Some(Closed::Unreachable) => "no route, or no free local port",
-                Some(Closed::Reset | Closed::ByPeer) => "it closes at once",
+                Some(Closed::Reset | Closed::ByPeer | Closed::WhileWriting) => "it closes at once",
                 None => "no answer in time (--connect-timeout)",
             };
             let address = addresses.first().map_or(String::new(), ToString::to_string);

@@ -1,24 +1,37 @@
 use super::*;
 
+const OF: Of = Of { lane: 0, target: 0 };
 const MS: fn(u64) -> Instant = |ms| Instant(ms * 1_000_000);
 
 fn recorder() -> Recorder {
     let window = Window { start: MS(1_000), end: MS(3_000) };
     let mut recorder = Recorder::new(1, Nanos::SECOND, None);
-    recorder.begin(MS(0), window);
+    recorder.begin(MS(0), window, &[]);
     recorder
 }
 
 fn completion(intended: u64, done: u64, outcome: Outcome) -> Completion {
-    let start = Some(Start { room: MS(0), sent: MS(intended) });
-    Completion { target: 0, intended: MS(intended), start, done: MS(done), outcome, status: 200 }
+    let (sent, connection) = (MS(intended), Seat(0));
+    Completion {
+        of: OF,
+        intended: sent,
+        number: 0,
+        label: Label::NONE,
+        start: Some(Start { room: MS(0), sent, first_byte: None, connection }),
+        done: MS(done),
+        outcome,
+        status: 200,
+        answers: 1,
+        bad: 0,
+        why: "",
+    }
 }
 
 #[test]
 fn only_what_was_intended_in_the_window_counts_and_only_what_ends_in_it_is_a_rate() {
     let mut recorder = recorder();
     for (intended, done) in [(900, 1_100), (1_500, 1_600), (2_900, 3_100), (3_000, 3_200)] {
-        recorder.intended(0, MS(intended));
+        recorder.intended(OF, MS(intended));
         recorder.completed(&completion(intended, done, Outcome::Ok));
     }
     let part = &recorder.finish(MS(4_000)).parts[0];
@@ -31,7 +44,7 @@ fn only_what_was_intended_in_the_window_counts_and_only_what_ends_in_it_is_a_rat
 fn the_intervals_sum_up_to_the_totals() {
     let mut recorder = recorder();
     for ms in (0..4_000).step_by(10) {
-        recorder.intended(0, MS(ms));
+        recorder.intended(OF, MS(ms));
         let outcome = if ms % 100 == 0 { Outcome::Status } else { Outcome::Ok };
         recorder.completed(&completion(ms, ms + 5, outcome));
         recorder.turn(MS(ms + 5), Turn::default());
@@ -51,4 +64,18 @@ fn slow_answers_are_no_goodput() {
     recorder.completed(&completion(1_500, 1_515, Outcome::Ok));
     let part = &recorder.finish(MS(4_000)).parts[0];
     assert_eq!((part.completed_inside, part.good_inside), (2, 1));
+}
+
+#[test]
+fn labels_and_segments_have_figures_of_their_own() {
+    let mut recorder = recorder();
+    recorder.begin(MS(0), Window { start: MS(1_000), end: MS(3_000) }, &[MS(2_000), MS(3_000)]);
+    for (intended, label) in [(1_100, 1), (1_200, 0), (2_500, 1), (2_600, u16::MAX)] {
+        let label = Label(label);
+        recorder.completed(&Completion { label, ..completion(intended, 2_700, Outcome::Ok) });
+    }
+    let recorded = recorder.finish(MS(4_000));
+    let counts = |groups: &[Group]| groups.iter().map(|g| g.response.count()).collect::<Vec<_>>();
+    assert_eq!(counts(&recorded.labels), [1, 2]);
+    assert_eq!(counts(&recorded.segments), [2, 2]);
 }

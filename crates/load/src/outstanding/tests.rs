@@ -2,7 +2,16 @@ use super::*;
 
 fn request(sent: u64) -> Request {
     let at = Instant(sent);
-    Request { target: 0, seat: Seat(0), intended: at, room: at, sent: at }
+    Request {
+        lane: 0,
+        seat: Seat(0),
+        intended: at,
+        number: 0,
+        label: Label::NONE,
+        room: at,
+        sent: at,
+        first_byte: None,
+    }
 }
 
 #[test]
@@ -28,4 +37,26 @@ fn a_request_completes_once() {
     let token = outstanding.insert(request(0));
     outstanding.remove(token);
     outstanding.remove(token);
+}
+
+#[test]
+fn what_is_marked_is_not_found_again_but_stays() {
+    let mut outstanding = Outstanding::new();
+    let tokens: Vec<Token> = (0..4).map(|i| outstanding.insert(request(i))).collect();
+    let mut found = Vec::new();
+    while let Some((token, _)) = outstanding.expired(Instant(11), Nanos(10)) {
+        found.push(token);
+        outstanding.mark(token);
+    }
+    assert_eq!(found, tokens[..2]);
+    assert_eq!(outstanding.next_expiry(Nanos(10)), Some(Instant(12)));
+    // An answer after all, and one in time.
+    outstanding.remove(tokens[0]);
+    outstanding.remove(tokens[2]);
+    assert_eq!(outstanding.next_expiry(Nanos(10)), Some(Instant(13)));
+    outstanding.mark(tokens[3]);
+    assert_eq!(outstanding.next_expiry(Nanos(10)), None);
+    let late = outstanding.insert(request(20));
+    assert_eq!(outstanding.expired(Instant(30), Nanos(10)), Some((late, request(20))));
+    assert_eq!(outstanding.len(), 3);
 }

@@ -6,11 +6,12 @@ fn all(law: Law, sharing: Sharing, targets: u32, shards: u32) -> Vec<(Instant, u
     let rate = Rate::per_second(1_000.0).unwrap();
     let end = START + Nanos::from_secs(100);
     let mut merged: Vec<_> = (0..shards)
-        .flat_map(|index| {
-            let shard = ShardOf { index, shards };
-            arrivals((rate, law, sharing), targets, shard, 5, (START, end))
+        .flat_map(|shard| {
+            let dealt = Dealt { targets, lanes: shards, shards, shard };
+            arrivals((rate, law, sharing), dealt, 5, (START, end))
         })
         .flatten()
+        .map(|arrival| (arrival.intended, arrival.target))
         .collect();
     merged.sort();
     merged

@@ -10,7 +10,8 @@ use wire::http1::{RequestDecoder, RequestEvent};
 use super::*;
 use crate::driver::http1::{Http1, Static};
 use crate::observe::{Recorded, Recorder, Window};
-use crate::pacing::{self, Law, ShardOf, Sharing};
+use crate::pacing::{self, Dealt, Law, Sharing};
+use crate::source::Streams;
 
 const SECOND: Nanos = Nanos::SECOND;
 const SERVICE: Nanos = Nanos::from_micros(100);
@@ -87,6 +88,15 @@ impl Peer for Queue {
     }
 }
 
+const LIMITS: Limits = Limits {
+    timeout: Nanos::from_secs(10),
+    overdue: Overdue::Cut,
+    backlog: 1_000_000,
+    connect_timeout: Nanos::from_secs(5),
+    open_gap: Nanos::ZERO,
+    keep_alive: None,
+};
+
 struct Scenario {
     server: Queue,
     connections: usize,
@@ -97,8 +107,7 @@ struct Scenario {
 
 impl Default for Scenario {
     fn default() -> Scenario {
-        let limits = Limits { timeout: SECOND * 10, backlog: 1_000_000 };
-        Scenario { server: Queue::default(), connections: 16, limits, seconds: 10, seed: 7 }
+        Scenario { server: Queue::default(), connections: 16, limits: LIMITS, seconds: 10, seed: 7 }
     }
 }
 
@@ -106,29 +115,34 @@ impl Scenario {
     fn open(self, rate: f64, law: Law) -> Recorded {
         let rate = Rate::per_second(rate).unwrap();
         let span = (Instant(0), Instant(0) + SECOND * self.seconds);
-        let shard = ShardOf { index: 0, shards: 1 };
+        let dealt = Dealt { targets: 1, lanes: 1, shards: 1, shard: 0 };
         let seed = self.seed;
-        let arrivals = pacing::arrivals((rate, law, Sharing::InTurn), 1, shard, seed, span);
-        self.run(Source::Open(arrivals))
+        let arrivals = pacing::arrivals((rate, law, Sharing::InTurn), dealt, seed, span);
+        self.run(Source::Open(Streams::new(arrivals, 1, false)))
     }
 
     fn closed(self, think: Nanos) -> Recorded {
-        self.run(Source::Closed { think })
+        let random = Random::new(self.seed);
+        self.run(Source::Closed { think: Think::Fixed(think), random })
     }
 
     fn run(self, mut source: Source) -> Recorded {
         let stop = AtomicBool::new(false);
         let recorder = Recorder::new(1, SECOND, None);
-        let mut shard = Shard::new(Simulation::new(self.server), recorder, self.limits, &stop);
+        let world = Simulation::new(self.server);
+        let mut shard = Shard::new(world, recorder, self.limits, [&stop, &stop]);
         let workload = Static::new("GET", "/", &[("Host", "simulated")], b"");
-        let address = "127.0.0.1:1".parse().unwrap();
-        shard.add_target(Http1::new(self.connections, workload), vec![address], self.connections);
-        shard.connect(Instant(0) + SECOND);
+        let address: std::net::SocketAddr = "127.0.0.1:1".parse().unwrap();
+        let driver = Http1::new(self.connections, workload);
+        let where_to = (vec![address.into()], self.connections);
+        let numbers = Numbers { first: 0, step: 1, quota: None };
+        shard.add_lane(Of { lane: 0, target: 0 }, driver, where_to, numbers);
+        shard.connect(Instant(0) + SECOND).unwrap();
         let (start, end) = (Instant(0), Instant(0) + SECOND * self.seconds);
-        shard.observer().begin(start, Window { start, end });
-        let schedule = Schedule { start, end, drained: end + SECOND * 10 };
-        let done = shard.run(&mut source, schedule).unwrap();
-        let recorded = shard.into_parts().1.finish(done);
+        shard.observer().begin(start, Window { start, end }, &[]);
+        let schedule = Schedule { start, end, drain: SECOND * 10 };
+        let (done, _) = shard.run(&mut source, schedule).unwrap();
+        let recorded = shard.into_parts().0.finish(done);
         check_invariants(&recorded);
         recorded
     }
@@ -230,7 +244,7 @@ fn how_answers_are_sliced_changes_nothing() {
 
 fn misbehaving(misbehaviour: Misbehaviour) -> Recorded {
     let server = Queue { misbehaviour: Some((100, misbehaviour)), ..Queue::default() };
-    let limits = Limits { timeout: Nanos::from_millis(200), backlog: 1_000_000 };
+    let limits = Limits { timeout: Nanos::from_millis(200), ..LIMITS };
     Scenario { server, limits, seconds: 2, ..Scenario::default() }.open(1_000.0, Law::Constant)
 }
 
@@ -264,19 +278,22 @@ fn a_connection_closed_in_order_is_replaced_at_once() {
 }
 
 #[test]
-fn a_full_backlog_drops_and_counts() {
+fn a_full_backlog_ends_the_load_as_overloaded() {
     let server = Queue { stall: Some(STALL), ..Queue::default() };
-    let limits = Limits { timeout: SECOND * 10, backlog: 100 };
+    let limits = Limits { backlog: 100, ..LIMITS };
     let recorded = Scenario { server, limits, ..Scenario::default() }.open(1_000.0, Law::Constant);
-    let dropped = recorded.parts[0].outcome(Outcome::Dropped);
-    assert!((880..=890).contains(&dropped), "{dropped}");
+    let part = &recorded.parts[0];
+    // Sixteen are on their way, a hundred wait, and one is too many.
+    assert_eq!(part.outcome(Outcome::Dropped), 1);
+    assert_eq!(part.intended, 4_000 + 16 + 100 + 1);
+    assert_eq!(part.outcome(Outcome::Unfinished), 116);
 }
 
 #[test]
 fn what_never_comes_back_counts_as_at_least_as_long_as_it_has_waited() {
     let stall = Some((Instant(8_000_000_000), Instant(u64::MAX / 2)));
     let server = Queue { stall, ..Queue::default() };
-    let limits = Limits { timeout: SECOND * 60, backlog: 1_000_000 };
+    let limits = Limits { timeout: SECOND * 60, ..LIMITS };
     let recorded = Scenario { server, limits, ..Scenario::default() }.open(100.0, Law::Constant);
     let part = &recorded.parts[0];
     assert_eq!(part.outcome(Outcome::Unfinished), 200);
@@ -325,6 +342,8 @@ fn random_servers_never_break_the_invariants() {
         let limits = Limits {
             timeout: Nanos::from_millis(1 + random.below(500)),
             backlog: 1 + random.below(2_000) as usize,
+            keep_alive: Some(1 + random.below(3) as u32).filter(|_| random.below(2) == 0),
+            ..LIMITS
         };
         let connections = 1 + random.below(30) as usize;
         let scenario = Scenario { server, limits, connections, seconds: 1, seed };

@@ -3,22 +3,30 @@ use ::measure::{Instant, Rate};
 use net::Timer;
 
 use super::*;
-use crate::measurement::Machine;
+use crate::measurement::{Lane, Machine};
 use crate::observe::Window;
 use crate::pacing::{Law, Sharing};
-use crate::shard::Limits;
+use crate::shard::{Ended, Limits, Overdue};
+use crate::source::Think;
 
 fn plan() -> Plan {
     let rate = Rate::per_second(1_000.0).unwrap();
     Plan {
-        targets: vec![Vec::new()],
-        connections: 1,
+        targets: 1,
+        lanes: vec![Lane { endpoints: Vec::new(), connections: 1 }],
+        requests: None,
         pacing: Pacing::Open { rate, law: Law::Poisson, sharing: Sharing::InTurn },
         warm_up: Nanos::ZERO,
         measure: Nanos::SECOND,
         drain: Nanos::SECOND,
-        connect_timeout: Nanos::SECOND,
-        limits: Limits { timeout: Nanos::SECOND, backlog: 10 },
+        limits: Limits {
+            timeout: Nanos::SECOND,
+            overdue: Overdue::Cut,
+            backlog: 10,
+            connect_timeout: Nanos::SECOND,
+            open_gap: Nanos::ZERO,
+            keep_alive: None,
+        },
         slo: None,
         interval: Nanos::SECOND,
         timer: Timer::Hybrid,
@@ -38,12 +46,15 @@ fn measurement(response: u64, lateness: u64, hiccup: u64) -> Measurement {
     let window = Window { start: Instant(0), end: Instant(1_000_000_000) };
     Measurement {
         parts: vec![part],
+        labels: Vec::new(),
+        segments: Vec::new(),
         series: Series::new(Instant(0), Nanos::SECOND),
         hiccups,
         hiccup_series: Vec::new(),
         start: Instant(0),
         window,
         end: window.end,
+        ended: Ended::AsPlanned,
         partial: false,
         connections_asked: 1,
         connections_reached: 1,
@@ -95,7 +106,7 @@ fn a_saturated_failing_target_is_a_finding_and_no_invalidity() {
     let mut saturated = measurement(1_000, 10, 100);
     let part = &mut saturated.parts[0];
     part.intended = 1_000;
-    part.outcomes = [500, 100, 0, 0, 0, 0, 100, 300];
+    part.outcomes = [500, 100, 0, 0, 0, 0, 0, 0, 100, 300];
     part.completed_inside = 600;
     let judgement = judge(&plan(), &saturated);
     assert!(judgement.is_valid());
@@ -114,7 +125,7 @@ fn connections_that_were_not_reached_are_lost() {
 
 #[test]
 fn a_closed_loop_on_a_busy_generator_is_bound_by_it() {
-    let closed = Plan { pacing: Pacing::Closed { think: Nanos::ZERO }, ..plan() };
+    let closed = Plan { pacing: Pacing::Closed { think: Think::NONE }, ..plan() };
     let mut busy = measurement(1_000, 5_000, 100);
     busy.machine.busy_share = 0.9;
     let judgement = judge(&closed, &busy);

@@ -20,7 +20,7 @@ fn bytes_go_there_and_back() {
     let mut server = Epoll::new(Timer::Sleep).unwrap();
     let address = server.listen(LOOPBACK.parse().unwrap()).unwrap();
     let mut client = Epoll::new(Timer::Hybrid).unwrap();
-    let id = client.connect(address);
+    let id = client.connect(&address.into());
     assert_eq!(event(&mut client), format!("Connected({id:?})"));
     client.send(id, b"hello");
     assert_eq!(event(&mut server), "Accepted(ConnectionId(1))");
@@ -36,7 +36,7 @@ fn what_the_kernel_does_not_take_at_once_is_sent_later() {
     let mut server = Epoll::new(Timer::Sleep).unwrap();
     let address = server.listen(LOOPBACK.parse().unwrap()).unwrap();
     let mut client = Epoll::new(Timer::Sleep).unwrap();
-    let id = client.connect(address);
+    let id = client.connect(&address.into());
     event(&mut client);
     let much = vec![7u8; 20_000_000];
     client.send(id, &much);
@@ -61,7 +61,7 @@ fn a_refused_connection_is_told_as_such() {
     let address = listener.listen(LOOPBACK.parse().unwrap()).unwrap();
     drop(listener);
     let mut client = Epoll::new(Timer::Sleep).unwrap();
-    let id = client.connect(address);
+    let id = client.connect(&address.into());
     assert_eq!(event(&mut client), format!("Closed({id:?}, Refused)"));
 }
 

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use expect_test::{Expect as Golden, expect};
 use load::Fault;
-use load::driver::http1::HttpWorkload;
 use wire::http1::Expect;
 
 use super::{Defaults, Script, Target, seed_of_luajit};
@@ -221,7 +220,7 @@ fn each_script_has_globals_of_its_own() {
 #[test]
 fn the_answer_to_head_is_expected_without_a_body() {
     for source in ["wrk.method = 'HEAD'", "request = function() return wrk.format('HEAD') end"] {
-        assert_eq!(script(source).next(&mut Vec::new()), Ok(Expect::NoBody));
+        assert_eq!(script(source).append(&mut Vec::new()), Ok(Expect::NoBody));
     }
 }
 
@@ -229,7 +228,7 @@ fn the_answer_to_head_is_expected_without_a_body() {
 fn requests_are_appended() {
     let mut script = script("request = function() return wrk.format() end");
     let mut wire = b"before".to_vec();
-    script.next(&mut wire).unwrap();
+    script.append(&mut wire).unwrap();
     assert!(wire.starts_with(b"beforeGET /"));
 }
 
@@ -409,7 +408,7 @@ fn bytes_that_are_not_one_request_are_refused() {
 #[test]
 fn a_request_that_is_refused_leaves_nothing_on_the_wire() {
     let mut wire = Vec::new();
-    script("request = function() return 'GET' end").next(&mut wire).unwrap_err();
+    script("request = function() return 'GET' end").append(&mut wire).unwrap_err();
     assert_eq!(wire, b"");
 }
 
@@ -538,7 +537,7 @@ fn script(source: &str) -> Script {
 
 fn bytes(script: &mut Script) -> Vec<u8> {
     let mut wire = Vec::new();
-    script.next(&mut wire).unwrap();
+    script.append(&mut wire).unwrap();
     wire
 }
 
@@ -549,7 +548,7 @@ fn text(script: &mut Script) -> String {
 
 fn try_text(script: &mut Script) -> Result<String, Fault> {
     let mut wire = Vec::new();
-    script.next(&mut wire)?;
+    script.append(&mut wire)?;
     Ok(String::from_utf8(wire).unwrap().replace("\r\n", "\n"))
 }
 
@@ -574,7 +573,7 @@ fn check_fault(source: &str, expected: Golden) {
 }
 
 fn check_next_fault(source: &str, expected: Golden) {
-    let Fault(what) = script(source).next(&mut Vec::new()).unwrap_err();
+    let Fault(what) = script(source).append(&mut Vec::new()).unwrap_err();
     expected.assert_eq(&what);
 }
 

@@ -4,29 +4,33 @@ use super::{MOST_HEAD_BYTES, Malformed};
 
 #[derive(Debug, Default)]
 pub(super) struct Block {
-    /// The beginning of a block whose end has not arrived yet; empty otherwise.
+    /// The beginning of a block whose end has not arrived yet; empty otherwise, but for the block
+    /// that was taken last if it came in several slices.
     begun: Vec<u8>,
+    taken: bool,
 }
 
 impl Block {
     pub(super) fn is_begun(&self) -> bool {
-        !self.begun.is_empty()
+        !self.taken && !self.begun.is_empty()
     }
 
-    /// Takes a whole header block off `bytes` and hands it to `parse`; `None` if its end has not
-    /// arrived, in which case all of `bytes` is kept.
-    pub(super) fn take<T>(
-        &mut self,
-        bytes: &mut &[u8],
-        parse: impl FnOnce(&[u8]) -> Result<T, Malformed>,
-    ) -> Result<Option<T>, Malformed> {
+    /// Takes a whole header block off `bytes`; `None` if its end has not arrived, in which case all
+    /// of `bytes` is kept.
+    pub(super) fn take<'a, 'b: 'a>(
+        &'a mut self,
+        bytes: &mut &'b [u8],
+    ) -> Result<Option<&'a [u8]>, Malformed> {
+        if std::mem::take(&mut self.taken) {
+            self.begun.clear();
+        }
         if self.begun.is_empty() {
             return match end_of_block(bytes, 0) {
                 Some(end) if MOST_HEAD_BYTES < end => Err(Malformed::HeadTooLong),
                 Some(end) => {
                     let (block, rest) = bytes.split_at(end);
                     *bytes = rest;
-                    parse(block).map(Some)
+                    Ok(Some(block))
                 }
                 None => self.keep(bytes),
             };
@@ -39,9 +43,8 @@ impl Block {
             Some(end) if MOST_HEAD_BYTES < end => Err(Malformed::HeadTooLong),
             Some(end) => {
                 *bytes = &bytes[end - seen..];
-                let parsed = parse(&self.begun[..end]);
-                self.begun.clear();
-                parsed.map(Some)
+                self.taken = true;
+                Ok(Some(&self.begun[..end]))
             }
             None if MOST_HEAD_BYTES < self.begun.len() => Err(Malformed::HeadTooLong),
             None => {
@@ -51,7 +54,7 @@ impl Block {
         }
     }
 
-    fn keep<T>(&mut self, bytes: &mut &[u8]) -> Result<Option<T>, Malformed> {
+    fn keep<'a>(&mut self, bytes: &mut &[u8]) -> Result<Option<&'a [u8]>, Malformed> {
         if MOST_HEAD_BYTES < bytes.len() {
             return Err(Malformed::HeadTooLong);
         }

@@ -81,11 +81,11 @@ impl RequestDecoder {
         if bytes.is_empty() {
             return Ok(None);
         }
-        Ok(self.block.take(bytes, parse)?.map(|(request, body)| {
-            self.body = body;
-            self.open = Some(request.after);
-            RequestEvent::Head(request)
-        }))
+        let Some(block) = self.block.take(bytes)? else { return Ok(None) };
+        let (request, body) = parse(block)?;
+        self.body = body;
+        self.open = Some(request.after);
+        Ok(Some(RequestEvent::Head(request)))
     }
 }
 

@@ -12,7 +12,8 @@ pub enum Expect {
     NoBody,
 }
 
-/// The head of a final response; interim ones (1xx) are passed over.
+/// The head of a response. Interim ones (1xx) have nothing after it: the next event is the head of
+/// the next response to the same request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Response {
     pub status: u16,
@@ -21,7 +22,8 @@ pub struct Response {
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ResponseEvent<'a> {
-    Head(Response),
+    /// The header block as it arrived goes with it.
+    Head(Response, &'a [u8]),
     /// A piece of the body, without chunk framing.
     Body(&'a [u8]),
     /// The response is complete.
@@ -61,35 +63,30 @@ impl ResponseDecoder {
     /// Takes the next event off `bytes`; `None` when more bytes are needed.
     ///
     /// After an error the connection is of no more use.
-    pub fn next<'a>(
-        &mut self,
-        bytes: &mut &'a [u8],
+    pub fn next<'a, 'b: 'a>(
+        &'a mut self,
+        bytes: &mut &'b [u8],
         expect: Expect,
     ) -> Result<Option<ResponseEvent<'a>>, Malformed> {
-        loop {
-            if let Some(after) = self.open {
-                if let Some(piece) = self.body.next(bytes)? {
-                    return Ok(Some(ResponseEvent::Body(piece)));
-                }
-                return Ok((self.body == Body::Done).then(|| {
-                    self.open = None;
-                    ResponseEvent::End(after)
-                }));
+        if let Some(after) = self.open {
+            if let Some(piece) = self.body.next(bytes)? {
+                return Ok(Some(ResponseEvent::Body(piece)));
             }
-            if bytes.is_empty() {
-                return Ok(None);
-            }
-            let Some((response, body)) = self.block.take(bytes, |block| parse(block, expect))?
-            else {
-                return Ok(None);
-            };
-            if response.status < 200 {
-                continue;
-            }
+            return Ok((self.body == Body::Done).then(|| {
+                self.open = None;
+                ResponseEvent::End(after)
+            }));
+        }
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        let Some(block) = self.block.take(bytes)? else { return Ok(None) };
+        let (response, body) = parse(block, expect)?;
+        if 200 <= response.status {
             self.body = body;
             self.open = Some(response.after);
-            return Ok(Some(ResponseEvent::Head(response)));
         }
+        Ok(Some(ResponseEvent::Head(response, block)))
     }
 
     /// The peer closed. The decoder is as new afterwards.
@@ -132,6 +129,16 @@ fn parse(block: &[u8], expect: Expect) -> Result<(Response, Body), Malformed> {
     let close = framing.close || !persistent || ambiguous || body == Body::UntilClose;
     let after = if close { After::Close } else { After::KeepAlive };
     Ok((Response { status, after }, body))
+}
+
+/// The fields of a response's header block, in their order, names as they were written.
+pub fn fields(block: &[u8]) -> impl Iterator<Item = (&str, &[u8])> {
+    let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
+    let mut head = httparse::Response::new(&mut fields);
+    // What a decoder has let through can be parsed again.
+    let parsed = head.parse(block).is_ok();
+    let count = if parsed { head.headers.len() } else { 0 };
+    fields.into_iter().take(count).map(|field| (field.name, field.value))
 }
 
 /// Appends a response with a counted body.

@@ -10,7 +10,10 @@ fn decode(slices: &[&[u8]], expect: Expect) -> String {
         loop {
             match decoder.next(&mut bytes, expect) {
                 Ok(None) => break,
-                Ok(Some(ResponseEvent::Head(head))) => text += &format!("{} [", head.status),
+                Ok(Some(ResponseEvent::Head(head, _))) if head.status < 200 => {
+                    text += &format!("{}; ", head.status);
+                }
+                Ok(Some(ResponseEvent::Head(head, _))) => text += &format!("{} [", head.status),
                 Ok(Some(ResponseEvent::Body(piece))) => text += &String::from_utf8_lossy(piece),
                 Ok(Some(ResponseEvent::End(after))) => text += &format!("] {after:?}; "),
                 Err(error) => return text + &format!("{error:?}"),
@@ -54,7 +57,7 @@ fn answers_are_decoded_whatever_the_slicing() {
         ("HTTP/1.1 200", "Truncated"),
         (
             "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2, 2\r\n\r\nok",
-            "200 [ok] KeepAlive; Between",
+            "100; 200 [ok] KeepAlive; Between",
         ),
         (
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n\
@@ -70,6 +73,25 @@ fn answers_are_decoded_whatever_the_slicing() {
         ("", "Between"),
     ] {
         assert_eq!(check(bytes, Expect::Body), decoded, "{bytes:?}");
+    }
+}
+
+#[test]
+fn a_header_block_is_handed_out_as_it_arrived_whatever_the_slicing() {
+    let bytes = "HTTP/1.1 200 OK\r\nX-Token: a b\r\nx-empty:\r\nContent-Length: 1\r\n\r\nx";
+    for cut in 0..bytes.len() {
+        let (a, b) = bytes.as_bytes().split_at(cut);
+        let mut decoder = ResponseDecoder::default();
+        let mut found = Vec::new();
+        for mut slice in [a, b] {
+            while let Some(event) = decoder.next(&mut slice, Expect::Body).unwrap() {
+                if let ResponseEvent::Head(_, block) = event {
+                    found.extend(fields(block).map(|(name, value)| format!("{name}={value:?}")));
+                }
+            }
+        }
+        let expected = ["X-Token=[97, 32, 98]", "x-empty=[]", "Content-Length=[49]"];
+        assert_eq!(found, expected, "cut at {cut}");
     }
 }
 

@@ -81,7 +81,7 @@ pub(crate) fn of(
 fn pacing(plan: &Plan) -> document::Pacing {
     match plan.pacing {
         Pacing::Open { law, .. } => document::Pacing::Open { arrivals: law.to_string() },
-        Pacing::Closed { think } => document::Pacing::Closed { think_ns: think.0 },
+        Pacing::Closed { think } => document::Pacing::Closed { think_ns: think.mean().0 },
     }
 }
 

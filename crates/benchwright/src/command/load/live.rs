@@ -18,12 +18,8 @@ use crate::output;
 const MOST_WAITING: usize = 16;
 
 /// Runs `work` while its intervals are shown.
-pub(crate) fn watch<T>(
-    how: Live,
-    plan: &Plan,
-    shards: usize,
-    work: impl FnOnce(SyncSender<Ended>) -> T,
-) -> T {
+pub(crate) fn watch<T>(how: Live, plan: &Plan, work: impl FnOnce(SyncSender<Ended>) -> T) -> T {
+    let shards = plan.cpus.len();
     let (sender, receiver) = mpsc::sync_channel(MOST_WAITING * shards);
     thread::scope(|scope| {
         scope.spawn(move || show(how, plan, shards, &receiver));
@@ -127,7 +123,7 @@ pub(crate) fn asked(plan: &Plan) -> Option<f64> {
     match plan.pacing {
         Pacing::Open { rate, sharing: Sharing::InTurn, .. } => Some(rate.as_per_second()),
         Pacing::Open { rate, sharing: Sharing::Each, .. } => {
-            Some(rate.as_per_second() * plan.targets.len() as f64)
+            Some(rate.as_per_second() * f64::from(plan.targets))
         }
         Pacing::Closed { .. } => None,
     }

@@ -1,0 +1,81 @@
+//! Which connection has room, the least loaded first, and among those the one idle longest.
+
+use crate::driver::Seat;
+
+#[cfg(test)]
+mod tests;
+
+const NONE: u32 = u32::MAX;
+
+/// The seats that have room, in a queue for each number of requests that they carry. Entering,
+/// leaving and finding the first take constant time, but for steps over empty queues.
+#[derive(Debug, Default)]
+pub(crate) struct Idle {
+    queues: Vec<Queue>,
+    links: Vec<Link>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Queue {
+    first: u32,
+    last: u32,
+}
+
+/// A seat's neighbours, and the queue in which it stands.
+#[derive(Clone, Copy, Debug)]
+struct Link {
+    queue: u32,
+    before: u32,
+    after: u32,
+}
+
+impl Idle {
+    pub(crate) fn new(seats: usize) -> Idle {
+        let nowhere = Link { queue: NONE, before: NONE, after: NONE };
+        Idle { queues: Vec::new(), links: vec![nowhere; seats] }
+    }
+
+    /// The seat that comes next.
+    pub(crate) fn first(&self) -> Option<Seat> {
+        let queue = self.queues.iter().find(|queue| queue.first != NONE)?;
+        Some(Seat(queue.first))
+    }
+
+    /// Puts a seat behind all others that carry as many requests.
+    pub(crate) fn enter(&mut self, seat: Seat, carried: usize) {
+        self.leave(seat);
+        if self.queues.len() <= carried {
+            self.queues.resize(carried + 1, Queue { first: NONE, last: NONE });
+        }
+        let queue = &mut self.queues[carried];
+        let link = Link { queue: carried as u32, before: queue.last, after: NONE };
+        match queue.last {
+            NONE => queue.first = seat.0,
+            last => self.links[last as usize].after = seat.0,
+        }
+        queue.last = seat.0;
+        self.links[seat.0 as usize] = link;
+    }
+
+    /// Takes a seat out, if it stands in a queue.
+    pub(crate) fn leave(&mut self, seat: Seat) {
+        let Link { queue, before, after } = self.links[seat.0 as usize];
+        if queue == NONE {
+            return;
+        }
+        let queue = &mut self.queues[queue as usize];
+        match before {
+            NONE => queue.first = after,
+            before => self.links[before as usize].after = after,
+        }
+        match after {
+            NONE => queue.last = before,
+            after => self.links[after as usize].before = before,
+        }
+        self.links[seat.0 as usize].queue = NONE;
+    }
+
+    pub(crate) fn contains(&self, seat: Seat) -> bool {
+        self.links[seat.0 as usize].queue != NONE
+    }
+}

@@ -1,0 +1,295 @@
+//! How seats get their connections, lose them and get others.
+
+use std::collections::VecDeque;
+
+use ::measure::{Instant, Nanos};
+use net::{Closed, ConnectionId, Io};
+
+use super::lane::{Place, State};
+use super::{LONGEST_WAIT, Shard, completion, never_sent, unanswered};
+use crate::driver::{Driver, Fault, Lost, Outcome, Seat, Token};
+use crate::observe::Observer;
+
+/// Connections that may be on their way at once: more would overrun a listener's queue.
+const MOST_CONNECTING: usize = 128;
+/// How soon a lost connection is opened again, and at most how late while that keeps failing.
+const FIRST_PAUSE: Nanos = Nanos::from_millis(10);
+const LONGEST_PAUSE: Nanos = Nanos::SECOND;
+
+/// What a shard knows of its connections beyond their seats.
+#[derive(Debug, Default)]
+pub(super) struct Connections {
+    /// By connection: the lane and seat it belongs to.
+    owners: Vec<Option<(u32, Seat)>>,
+    connecting: usize,
+    /// Attempts in the order of their beginning; some of them have ended.
+    attempts: VecDeque<Attempt>,
+    /// No attempt is to begin before this.
+    next_opening: Instant,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Attempt {
+    connection: ConnectionId,
+    since: Instant,
+}
+
+impl Connections {
+    pub(super) fn owner(&self, connection: ConnectionId) -> (usize, Seat) {
+        let owner = self.owners[connection.0 as usize];
+        let (lane, seat) = owner.expect("every connection of a shard has a seat");
+        (lane as usize, seat)
+    }
+}
+
+impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
+    /// Opens the connections, before the load begins: until each has succeeded or failed once, at
+    /// the latest until `deadline`. Returns how many are open.
+    pub fn connect(&mut self, deadline: Instant) -> Result<usize, Fault> {
+        let mut now = self.io.now();
+        while now < deadline && self.is_connecting() && !self.is_stopped() {
+            self.reopen(now);
+            let next = self.next_reopening().unwrap_or(deadline);
+            now = self.io.wait(deadline.min(now + LONGEST_WAIT).min(next.max(now)));
+            self.complete(now)?;
+        }
+        Ok(self.places().filter(|place| place.is_open()).count())
+    }
+
+    /// The first target to which no connection is open, and why if an attempt has failed.
+    pub fn unreachable(&self) -> Option<(usize, Option<Closed>)> {
+        let mut lanes = self.lanes.iter().filter(|lane| !lane.seats.is_empty());
+        let lane = lanes.find(|lane| !lane.seats.iter().any(Place::is_open))?;
+        Some((lane.of.target as usize, lane.failure))
+    }
+
+    fn places(&self) -> impl Iterator<Item = &Place> {
+        self.lanes.iter().flat_map(|lane| &lane.seats)
+    }
+
+    /// Whether a connection is on its way or was never tried.
+    fn is_connecting(&self) -> bool {
+        self.places().any(|place| match place.state {
+            State::Connecting { .. } => true,
+            State::Lost { .. } => place.pause == Nanos::ZERO,
+            State::Open { .. } | State::Vacant => false,
+        })
+    }
+
+    /// When the next lost connection may be opened again, unless too many are on their way.
+    pub(super) fn next_reopening(&self) -> Option<Instant> {
+        if MOST_CONNECTING <= self.connections.connecting {
+            return None;
+        }
+        let lanes = self.lanes.iter().filter(|lane| 0 < lane.lost);
+        let places = lanes.flat_map(|lane| &lane.seats);
+        let due = places.filter_map(|place| match place.state {
+            State::Lost { reopen } => Some(reopen),
+            _ => None,
+        });
+        due.min().map(|at| at.max(self.connections.next_opening))
+    }
+
+    /// Begins to connect the seats whose pause is over.
+    pub(super) fn reopen(&mut self, now: Instant) {
+        if self.next_reopening().is_none_or(|at| now < at) {
+            return;
+        }
+        for index in 0..self.lanes.len() {
+            for seat in 0..self.lanes[index].seats.len() as u32 {
+                let lane = &mut self.lanes[index];
+                if !lane.place(Seat(seat)).is_due(now) {
+                    continue;
+                }
+                if self.limits.keep_alive.is_some() && lane.place(Seat(seat)).pause > Nanos::ZERO {
+                    lane.lost -= 1;
+                    lane.place(Seat(seat)).state = State::Vacant;
+                    lane.offer(Seat(seat), now);
+                    continue;
+                }
+                if MOST_CONNECTING <= self.connections.connecting
+                    || now < self.connections.next_opening
+                {
+                    return;
+                }
+                lane.lost -= 1;
+                let earliest = self.connections.next_opening;
+                self.connections.next_opening = earliest.max(now) + self.limits.open_gap;
+                self.begin_to_connect(index, Seat(seat), now);
+            }
+        }
+    }
+
+    /// Begins to connect a seat that has no connection.
+    pub(super) fn begin_to_connect(&mut self, index: usize, seat: Seat, now: Instant) {
+        let lane = &mut self.lanes[index];
+        let endpoint = &lane.endpoints[seat.0 as usize % lane.endpoints.len()];
+        let connection = self.io.connect(endpoint);
+        let place = lane.place(seat);
+        place.state = State::Connecting { connection, since: now };
+        place.carried = 0;
+        let connections = &mut self.connections;
+        connections.connecting += 1;
+        connections.attempts.push_back(Attempt { connection, since: now });
+        let name = connection.0 as usize;
+        if connections.owners.len() <= name {
+            connections.owners.resize(name + 1, None);
+        }
+        connections.owners[name] = Some((index as u32, seat));
+    }
+
+    pub(super) fn opened(&mut self, index: usize, seat: Seat, now: Instant) -> Result<(), Fault> {
+        let lane = &mut self.lanes[index];
+        let place = lane.place(seat);
+        let State::Connecting { connection, since } = place.state else {
+            unreachable!("only a seat that connects is told that it has connected")
+        };
+        place.state = State::Open { connection };
+        let awaited = place.awaited;
+        self.connections.connecting -= 1;
+        self.observer.connected(lane.of, now, now - since);
+        match awaited {
+            Some(token) => self.transmit(connection, token),
+            None => {
+                lane.offer(seat, now);
+                Ok(())
+            }
+        }
+    }
+
+    /// The seat's connection is gone. A connection that served is replaced at once; one that never
+    /// came to be takes the oldest waiting request with it, and the next attempt waits longer.
+    pub(super) fn lose(
+        &mut self,
+        index: usize,
+        seat: Seat,
+        lost: Lost,
+        now: Instant,
+    ) -> Result<(), Fault> {
+        let lane = &mut self.lanes[index];
+        lane.idle.leave(seat);
+        lane.lost += 1;
+        let place = &mut lane.seats[seat.0 as usize];
+        match place.state {
+            State::Connecting { .. } => {
+                self.connections.connecting -= 1;
+                place.pause = (place.pause * 2).max(FIRST_PAUSE).min(LONGEST_PAUSE);
+                place.state = State::Lost { reopen: now + place.pause };
+                match (place.awaited.take(), lost) {
+                    (Some(token), Lost::TooLate(_)) => {
+                        self.not_connected(token, Outcome::Timeout, "", now)
+                    }
+                    (Some(token), Lost::By(how)) => {
+                        lane.failure = Some(how);
+                        self.not_connected(token, Outcome::Connect, reason(how), now)
+                    }
+                    (None, Lost::By(how)) => {
+                        lane.failure = Some(how);
+                        let Some(waiting) = lane.backlog.pop_front() else { return Ok(()) };
+                        let outcome = Outcome::Connect;
+                        let completion = never_sent(lane.of, waiting, now, outcome, reason(how));
+                        self.observer.completed(&completion);
+                        self.think(index, now)
+                    }
+                    (None, Lost::TooLate(_)) => unreachable!("no request is late before its start"),
+                }
+            }
+            State::Open { .. } => {
+                let in_order = lost == Lost::By(Closed::ByPeer);
+                place.pause = if in_order { Nanos::ZERO } else { FIRST_PAUSE };
+                place.state = State::Lost { reopen: now + place.pause };
+                self.observer.disconnected(lane.of, now);
+                lane.driver.closed(seat, lost, &mut self.reports)?;
+                if self.limits.keep_alive.is_some() && in_order {
+                    lane.lost -= 1;
+                    lane.seats[seat.0 as usize].state = State::Vacant;
+                    lane.offer(seat, now);
+                }
+                self.settle(now)
+            }
+            State::Lost { .. } | State::Vacant => {
+                unreachable!("a lost connection is not lost again")
+            }
+        }
+    }
+
+    /// The request for which a connection was to be opened has failed with it.
+    fn not_connected(
+        &mut self,
+        token: Token,
+        outcome: Outcome,
+        why: &'static str,
+        now: Instant,
+    ) -> Result<(), Fault> {
+        let request = self.outstanding.remove(token);
+        let of = self.lanes[request.lane as usize].of;
+        let done = unanswered(token, outcome, why);
+        self.observer.completed(&completion(of, &request, done, now));
+        self.think(request.lane as usize, now)
+    }
+
+    /// Closes a connection that has served as many requests as it may.
+    pub(super) fn retire(
+        &mut self,
+        connection: ConnectionId,
+        index: usize,
+        seat: Seat,
+        now: Instant,
+    ) -> Result<(), Fault> {
+        self.io.close(connection);
+        let lane = &mut self.lanes[index];
+        lane.driver.closed(seat, Lost::By(Closed::ByPeer), &mut self.reports)?;
+        lane.place(seat).state = State::Vacant;
+        // It has room from now on, however long it stood in the queue.
+        lane.idle.leave(seat);
+        lane.offer(seat, now);
+        Ok(())
+    }
+
+    /// A connection that serves one request is opened for it: none is open when the load begins.
+    pub(super) fn vacate_limited(&mut self, now: Instant) -> Result<(), Fault> {
+        if self.limits.keep_alive != Some(1) {
+            return Ok(());
+        }
+        for index in 0..self.lanes.len() {
+            for seat in 0..self.lanes[index].seats.len() as u32 {
+                if let State::Open { connection } = self.lanes[index].place(Seat(seat)).state {
+                    self.retire(connection, index, Seat(seat), now)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives up attempts to connect that take too long.
+    pub(super) fn expire_attempts(&mut self, now: Instant) -> Result<(), Fault> {
+        while let Some(&attempt) = self.connections.attempts.front() {
+            let (index, seat) = self.connections.owner(attempt.connection);
+            let Attempt { connection, since } = attempt;
+            let goes_on =
+                self.lanes[index].place(seat).state == State::Connecting { connection, since };
+            if goes_on && now < since + self.limits.connect_timeout {
+                return Ok(());
+            }
+            self.connections.attempts.pop_front();
+            if goes_on {
+                self.io.close(connection);
+                self.lose(index, seat, Lost::By(Closed::Unreachable), now)?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn next_attempt_expiry(&self) -> Option<Instant> {
+        let attempt = self.connections.attempts.front()?;
+        Some(attempt.since + self.limits.connect_timeout)
+    }
+}
+
+fn reason(how: Closed) -> &'static str {
+    match how {
+        Closed::Refused => "connection refused",
+        Closed::Unreachable => "no route, no answer in time, or no free local port",
+        Closed::ByPeer | Closed::Reset | Closed::WhileWriting => "closed at once",
+    }
+}

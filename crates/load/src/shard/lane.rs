@@ -1,0 +1,185 @@
+//! A lane: one workload's part of a target, with its connections and what waits for them.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use ::measure::{Instant, Nanos};
+use net::{Closed, ConnectionId, Endpoint};
+
+use super::Waiting;
+use crate::driver::{Driver, Label, Seat, Token};
+use crate::idle::Idle;
+use crate::observe::Of;
+
+pub(super) struct Lane<D> {
+    pub(super) of: Of,
+    pub(super) driver: D,
+    pub(super) endpoints: Vec<Endpoint>,
+    pub(super) seats: Vec<Place>,
+    /// How many seats have lost their connection, or never had one.
+    pub(super) lost: usize,
+    /// Why the last attempt to connect failed.
+    pub(super) failure: Option<Closed>,
+    /// Seats with room.
+    pub(super) idle: Idle,
+    /// Requests whose time has come but which found no room, oldest first.
+    pub(super) backlog: VecDeque<Waiting>,
+    /// Closed loop: when the users who think will ask again.
+    pub(super) thinking: BinaryHeap<Reverse<Instant>>,
+    numbers: Numbers,
+    /// Closed loop: requests started so far.
+    asked: u64,
+    pub(super) longest_preparation: Nanos,
+}
+
+/// How a closed loop numbers the requests of a lane: an open one's arrivals are numbered already.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Numbers {
+    pub first: u64,
+    pub step: u64,
+    /// How many requests there are to be; `None` if only time ends them.
+    pub quota: Option<u64>,
+}
+
+/// A seat's connection.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub(super) state: State,
+    /// From when on it had room.
+    pub(super) room: Instant,
+    /// The pause before the next attempt to connect.
+    pub(super) pause: Nanos,
+    /// Requests on their way.
+    pub(super) outstanding: usize,
+    /// Requests that the connection has been given.
+    pub(super) carried: u32,
+    /// The request for which the connection is being opened.
+    pub(super) awaited: Option<Token>,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum State {
+    Lost {
+        reopen: Instant,
+    },
+    /// The next request has a connection opened.
+    Vacant,
+    Connecting {
+        connection: ConnectionId,
+        since: Instant,
+    },
+    Open {
+        connection: ConnectionId,
+    },
+}
+
+impl<D: Driver> Lane<D> {
+    pub(super) fn new(
+        of: Of,
+        driver: D,
+        endpoints: Vec<Endpoint>,
+        seats: usize,
+        numbers: Numbers,
+    ) -> Lane<D> {
+        let place = Place {
+            state: State::Lost { reopen: Instant::default() },
+            room: Instant::default(),
+            pause: Nanos::ZERO,
+            outstanding: 0,
+            carried: 0,
+            awaited: None,
+        };
+        Lane {
+            of,
+            driver,
+            endpoints,
+            seats: vec![place; seats],
+            lost: seats,
+            failure: None,
+            idle: Idle::new(seats),
+            backlog: VecDeque::new(),
+            thinking: BinaryHeap::new(),
+            numbers,
+            asked: 0,
+            longest_preparation: Nanos::ZERO,
+        }
+    }
+
+    pub(super) fn place(&mut self, seat: Seat) -> &mut Place {
+        &mut self.seats[seat.0 as usize]
+    }
+
+    pub(super) fn has_stopped(&self) -> bool {
+        self.driver.has_stopped()
+    }
+
+    /// Users of a closed loop: as many as its connections can carry requests.
+    pub(super) fn users(&self) -> usize {
+        (0..self.seats.len() as u32).map(|seat| self.driver.room(Seat(seat))).sum()
+    }
+
+    /// The next user whose thinking is over.
+    pub(super) fn next_user(&mut self, now: Instant, end: Instant) -> Option<Waiting> {
+        let intended = self.next_asking().filter(|next| *next <= now && *next < end)?;
+        self.thinking.pop();
+        let number = self.numbers.first + self.asked * self.numbers.step;
+        self.asked += 1;
+        Some(Waiting { intended, number, label: Label::NONE })
+    }
+
+    pub(super) fn next_asking(&self) -> Option<Instant> {
+        if self.is_exhausted() || self.has_stopped() {
+            return None;
+        }
+        self.thinking.peek().map(|Reverse(next)| *next)
+    }
+
+    /// A number of requests was asked for, and all have been started.
+    pub(super) fn is_exhausted(&self) -> bool {
+        self.numbers.quota.is_some_and(|quota| quota <= self.asked)
+    }
+
+    /// The oldest waiting request and the connection for it, if there is room.
+    pub(super) fn take_next(&mut self) -> Option<(Waiting, Seat)> {
+        if self.backlog.is_empty() {
+            return None;
+        }
+        let seat = self.idle.first()?;
+        Some((self.backlog.pop_front()?, seat))
+    }
+
+    /// Queues a seat where its load says, or takes it out if it has no room.
+    pub(super) fn offer(&mut self, seat: Seat, since: Instant) {
+        self.offer_below(seat, since, None);
+    }
+
+    /// The same for a connection that may carry only so many requests.
+    pub(super) fn offer_below(&mut self, seat: Seat, since: Instant, most: Option<u32>) {
+        let place = &mut self.seats[seat.0 as usize];
+        let has_room = match place.state {
+            State::Open { .. } => {
+                most.is_none_or(|most| place.carried < most) && 0 < self.driver.room(seat)
+            }
+            State::Vacant => true,
+            State::Lost { .. } | State::Connecting { .. } => false,
+        };
+        if !has_room {
+            self.idle.leave(seat);
+            return;
+        }
+        if !self.idle.contains(seat) {
+            place.room = since;
+        }
+        self.idle.enter(seat, place.outstanding);
+    }
+}
+
+impl Place {
+    pub(super) fn is_open(&self) -> bool {
+        matches!(self.state, State::Open { .. })
+    }
+
+    pub(super) fn is_due(&self, now: Instant) -> bool {
+        matches!(self.state, State::Lost { reopen } if reopen <= now)
+    }
+}

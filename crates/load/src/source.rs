@@ -1,0 +1,95 @@
+//! Who starts the requests: the clock, or the answers.
+
+use std::fmt;
+use std::iter::Peekable;
+use std::str::FromStr;
+
+use ::measure::{Instant, Nanos, Random};
+
+use crate::pacing::{Arrival, Arrivals};
+
+#[derive(Debug)]
+pub enum Source {
+    Open(Streams),
+    Closed { think: Think, random: Random },
+}
+
+/// The arrivals that fall to one shard.
+#[derive(Debug)]
+pub struct Streams {
+    streams: Vec<Peekable<Arrivals>>,
+    shards: u32,
+    /// A number of requests ends it, not only time.
+    is_counted: bool,
+}
+
+impl Streams {
+    pub fn new(streams: Vec<Peekable<Arrivals>>, shards: u32, is_counted: bool) -> Streams {
+        Streams { streams, shards, is_counted }
+    }
+
+    /// An arrival whose time has come, and that is before `end`.
+    pub(crate) fn next_due(&mut self, now: Instant, end: Instant) -> Option<Arrival> {
+        let is_due = |arrival: &Arrival| arrival.intended <= now && arrival.intended < end;
+        self.streams.iter_mut().find_map(|stream| stream.next_if(is_due))
+    }
+
+    pub(crate) fn next_intended(&mut self) -> Option<Instant> {
+        self.streams.iter_mut().filter_map(|stream| Some(stream.peek()?.intended)).min()
+    }
+
+    pub(crate) fn is_exhausted(&mut self) -> bool {
+        self.is_counted && self.next_intended().is_none()
+    }
+
+    /// Where a lane stands among those of its shard: shards take lanes in turn.
+    pub(crate) fn place(&self, lane: u32) -> usize {
+        (lane / self.shards) as usize
+    }
+}
+
+/// How long the user of a closed loop thinks between an answer and the next request.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Think {
+    Fixed(Nanos),
+    Exponential { mean: Nanos },
+}
+
+impl Think {
+    pub const NONE: Think = Think::Fixed(Nanos::ZERO);
+
+    pub(crate) fn draw(self, random: &mut Random) -> Nanos {
+        match self {
+            Think::Fixed(length) => length,
+            Think::Exponential { mean } => Nanos(random.exponential(mean.0 as f64) as u64),
+        }
+    }
+
+    pub fn mean(self) -> Nanos {
+        match self {
+            Think::Fixed(mean) | Think::Exponential { mean } => mean,
+        }
+    }
+}
+
+impl fmt::Display for Think {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Think::Fixed(length) => write!(f, "{length}"),
+            Think::Exponential { mean } => write!(f, "exp:{mean}"),
+        }
+    }
+}
+
+/// Reads `10ms`, and `exp:10ms` for a mean.
+impl FromStr for Think {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Think, String> {
+        let length = |text: &str| text.parse::<Nanos>().map_err(|e| e.to_string());
+        match text.strip_prefix("exp:") {
+            Some(mean) => Ok(Think::Exponential { mean: length(mean)? }),
+            None => Ok(Think::Fixed(length(text)?)),
+        }
+    }
+}

@@ -1,12 +1,12 @@
 //! What can be typed. Every value is typed as soon as it is read.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use load::reference::Delay;
-use load::{Law, Think};
-use measure::{Nanos, Rate};
+use load::{Law, Slo, Think};
+use measure::{Bytes, Nanos, Rate};
 use net::Timer;
 
 pub(crate) const FIRST_STEPS: &str = "\
@@ -122,9 +122,13 @@ pub(crate) struct Load {
     /// Each URL gets the whole rate and all connections
     #[arg(long, help_heading = "How much")]
     pub(crate) per_target: bool,
-    /// How long to measure
-    #[arg(long, value_name = "TIME", default_value = "10s", help_heading = "How much")]
-    pub(crate) duration: Nanos,
+    /// How long to measure [default: 10s, or until --requests are answered]
+    #[arg(long, value_name = "TIME", help_heading = "How much")]
+    pub(crate) duration: Option<Nanos>,
+    /// End when so many requests are answered
+    #[arg(long, value_name = "N", help_heading = "How much")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) requests: Option<u64>,
     /// Load before the measurement that does not count
     #[arg(long, value_name = "TIME", default_value = "0s", help_heading = "How much")]
     pub(crate) warm_up: Nanos,
@@ -144,6 +148,24 @@ pub(crate) struct Load {
         help_heading = "Where"
     )]
     pub(crate) address: Vec<String>,
+    /// Connect there, whatever the URL says; `Host` stays the URL's
+    #[arg(long, value_name = "HOST:PORT", help_heading = "Where")]
+    pub(crate) connect_to: Option<String>,
+    /// Local addresses to connect from, in turn: each has ports of its own
+    #[arg(long, value_name = "IP,…", value_delimiter = ',', help_heading = "Where")]
+    pub(crate) source: Vec<IpAddr>,
+    /// How fast connections are opened before the load begins
+    #[arg(long, value_name = "RATE", default_value = "10k/s", help_heading = "Where")]
+    pub(crate) open_rate: Rate,
+    /// Close a connection after so many requests and have the next one opened when it is needed: with
+    /// 1, each response time contains the connecting
+    #[arg(long, value_name = "N", help_heading = "Where")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) keep_alive: Option<u32>,
+    /// Requests that may be on their way on one connection
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Where")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=65_535))]
+    pub(crate) pipeline: u32,
     #[arg(long, value_name = "METHOD", default_value = "GET", help_heading = "What")]
     pub(crate) method: String,
     /// A header field, `Name: value`; may be repeated
@@ -151,6 +173,8 @@ pub(crate) struct Load {
     pub(crate) header: Vec<String>,
     #[arg(long, value_name = "TEXT", help_heading = "What")]
     pub(crate) body: Option<String>,
+    #[arg(long, value_name = "FILE", conflicts_with = "body", help_heading = "What")]
+    pub(crate) body_file: Option<PathBuf>,
     /// A Lua script that makes the requests, as wrk's; its arguments stand after `--`
     #[arg(long, value_name = "FILE", help_heading = "What")]
     pub(crate) script: Option<PathBuf>,
@@ -165,35 +189,68 @@ pub(crate) struct Load {
     pub(crate) timeout: Nanos,
     #[arg(long, value_name = "TIME", default_value = "5s", help_heading = "Limits")]
     pub(crate) connect_timeout: Nanos,
-    /// Requests that may wait for a connection; more are dropped and counted
-    #[arg(long, value_name = "N", default_value_t = 1_000_000, help_heading = "Limits")]
+    /// Requests that may wait for a connection, over all targets (with --per-target: of each); one
+    /// more, and the load ends as overloaded
+    #[arg(long, value_name = "N", default_value = "1M", help_heading = "Limits")]
+    #[arg(value_parser = count)]
     pub(crate) backlog: usize,
+    /// A longer body of an answer is malformed
+    #[arg(long, value_name = "SIZE", default_value = "64MiB", help_heading = "Limits")]
+    pub(crate) max_body: Bytes,
     /// Threads, each with its own connections [default: as many as the rate needs, at most one a
     /// CPU]
     #[arg(long, value_name = "N", help_heading = "How")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) shards: Option<u32>,
+    /// States of the script for each target, each with its share of connections and requests
+    /// [default: one a thread]
+    #[arg(long, value_name = "N", requires = "script", help_heading = "How")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) script_threads: Option<u32>,
     /// Keep each shard on a CPU of its own
     #[arg(long, value_enum, default_value_t = Pin::Auto, help_heading = "How")]
     pub(crate) pin: Pin,
-    /// How to wait for the next start: hybrid or sleep
+    /// How to wait for the next start: hybrid, sleep or spin
     #[arg(long, value_name = "TIMER", default_value = "hybrid", help_heading = "How")]
     pub(crate) timer: Timer,
     /// The same seed gives the same intended times and the same script's choices
     #[arg(long, default_value_t = 1, help_heading = "How")]
     pub(crate) seed: u64,
-    /// The response time that is wanted: slower answers are no goodput, and the generator must be
-    /// the more punctual the tighter it is
-    #[arg(long, value_name = "TIME", help_heading = "Results")]
-    pub(crate) slo: Option<Nanos>,
+    /// What is wanted: 10ms for the p99, or p99<10ms,errors<0.1%. Missing it exits with 1, slower
+    /// answers are no goodput, and the generator must be the more punctual the tighter it is
+    #[arg(long, value_name = "CONDITIONS", help_heading = "Results")]
+    pub(crate) slo: Option<Slo>,
     #[arg(long, value_name = "TIME", default_value = "1s", help_heading = "Results")]
     pub(crate) interval: Nanos,
-    /// Print one JSON document
-    #[arg(long, help_heading = "Results")]
-    pub(crate) json: bool,
+    /// Print one JSON document, or write it to a file: --json=FILE
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "-", help_heading = "Results")]
+    pub(crate) json: Option<PathBuf>,
+    /// Write a row of figures for each interval
+    #[arg(long, value_name = "FILE", help_heading = "Results")]
+    pub(crate) csv: Option<PathBuf>,
+    /// Write an HdrHistogram log: response and service times of each interval
+    #[arg(long, value_name = "FILE", help_heading = "Results")]
+    pub(crate) hlog: Option<PathBuf>,
+    /// Write a row for each request
+    #[arg(long, value_name = "FILE", help_heading = "Results")]
+    pub(crate) samples: Option<PathBuf>,
     /// Live figures on stderr: one line on a terminal, or JSON lines
     #[arg(long, value_enum, default_value_t = Live::Auto, help_heading = "Results")]
     pub(crate) progress: Live,
+}
+
+/// Reads `1000`, `100k`, `1M`.
+fn count(text: &str) -> Result<usize, String> {
+    let (digits, factor) = match text.strip_suffix(['k', 'K']) {
+        Some(digits) => (digits, 1_000),
+        None => match text.strip_suffix('M') {
+            Some(digits) => (digits, 1_000_000),
+            None => (text, 1),
+        },
+    };
+    let number = digits.parse::<usize>().ok().and_then(|number| number.checked_mul(factor));
+    number.ok_or_else(|| format!("`{text}` is no count; write 1000, 100k or 1M"))
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]

@@ -104,6 +104,8 @@ pub struct Done {
     pub answers: u32,
     /// How many of them had a status that says failure.
     pub bad: u32,
+    /// Of their bodies.
+    pub bytes: u64,
     /// What was wrong, beyond the outcome.
     pub why: &'static str,
 }

@@ -36,6 +36,8 @@ pub struct Completion {
     pub answers: u32,
     /// How many of them had a status that says failure.
     pub bad: u32,
+    /// Of their bodies.
+    pub bytes: u64,
     /// What was wrong, beyond the outcome.
     pub why: &'static str,
 }
@@ -72,31 +74,56 @@ impl Start {
     }
 }
 
-/// What to do with what happened.
+/// What to do with what happened; an observer says only what it keeps.
 pub trait Observer {
     /// A request's intended time has come.
-    fn intended(&mut self, of: Of, intended: Instant);
-    fn sent(&mut self, of: Of, intended: Instant, sent: Instant, bytes: usize);
-    fn received(&mut self, of: Of, now: Instant, bytes: usize);
-    fn completed(&mut self, completion: &Completion);
-    /// A request has taken longer than its timeout, and is awaited all the same.
-    fn overdue(&mut self, of: Of, intended: Instant);
-    fn connected(&mut self, of: Of, now: Instant, took: Nanos);
-    fn disconnected(&mut self, of: Of, now: Instant);
-    /// A turn of the loop is over.
-    fn turn(&mut self, now: Instant, turn: Turn);
-}
-
-/// Keeps nothing.
-impl Observer for () {
     fn intended(&mut self, _of: Of, _intended: Instant) {}
     fn sent(&mut self, _of: Of, _intended: Instant, _sent: Instant, _bytes: usize) {}
     fn received(&mut self, _of: Of, _now: Instant, _bytes: usize) {}
     fn completed(&mut self, _completion: &Completion) {}
+    /// A request has taken longer than its timeout, and is awaited all the same.
     fn overdue(&mut self, _of: Of, _intended: Instant) {}
     fn connected(&mut self, _of: Of, _now: Instant, _took: Nanos) {}
     fn disconnected(&mut self, _of: Of, _now: Instant) {}
+    /// A turn of the loop is over.
     fn turn(&mut self, _now: Instant, _turn: Turn) {}
+}
+
+impl Observer for () {}
+
+/// Tells whoever is there.
+impl<A: Observer> Observer for Option<A> {
+    fn intended(&mut self, of: Of, intended: Instant) {
+        self.iter_mut().for_each(|a| a.intended(of, intended));
+    }
+
+    fn sent(&mut self, of: Of, intended: Instant, sent: Instant, bytes: usize) {
+        self.iter_mut().for_each(|a| a.sent(of, intended, sent, bytes));
+    }
+
+    fn received(&mut self, of: Of, now: Instant, bytes: usize) {
+        self.iter_mut().for_each(|a| a.received(of, now, bytes));
+    }
+
+    fn completed(&mut self, completion: &Completion) {
+        self.iter_mut().for_each(|a| a.completed(completion));
+    }
+
+    fn overdue(&mut self, of: Of, intended: Instant) {
+        self.iter_mut().for_each(|a| a.overdue(of, intended));
+    }
+
+    fn connected(&mut self, of: Of, now: Instant, took: Nanos) {
+        self.iter_mut().for_each(|a| a.connected(of, now, took));
+    }
+
+    fn disconnected(&mut self, of: Of, now: Instant) {
+        self.iter_mut().for_each(|a| a.disconnected(of, now));
+    }
+
+    fn turn(&mut self, now: Instant, turn: Turn) {
+        self.iter_mut().for_each(|a| a.turn(now, turn));
+    }
 }
 
 /// Tells both.
@@ -298,6 +325,7 @@ pub struct Interval {
     pub completed: u64,
     pub failed: u64,
     pub response: Sparse,
+    pub service: Sparse,
     pub lateness: Sparse,
     pub outstanding_max: u64,
     pub backlog_max: u64,
@@ -315,6 +343,7 @@ impl Merge for Interval {
         self.completed += other.completed;
         self.failed += other.failed;
         self.response.merge(other.response);
+        self.service.merge(other.service);
         self.lateness.merge(other.lateness);
         self.outstanding_max += other.outstanding_max;
         self.backlog_max += other.backlog_max;
@@ -348,6 +377,7 @@ pub struct Recorder {
     current: Interval,
     current_end: Instant,
     response: Histogram,
+    service: Histogram,
     lateness: Histogram,
     live: Option<SyncSender<Live>>,
     turn_max: Nanos,
@@ -409,6 +439,7 @@ impl Recorder {
             current: Interval::default(),
             current_end: Instant::NEVER,
             response: Histogram::new(),
+            service: Histogram::new(),
             lateness: Histogram::new(),
             live,
             turn_max: Nanos::ZERO,
@@ -450,10 +481,12 @@ impl Recorder {
         let begun = Instant(self.current_end.0.saturating_sub(self.interval.0));
         let mut interval = std::mem::take(&mut self.current);
         interval.response = Sparse::of(&self.response);
+        interval.service = Sparse::of(&self.service);
         interval.lateness = Sparse::of(&self.lateness);
         let whole = (interval.worked + interval.waited).as_secs_f64();
         interval.busy = if 0.0 < whole { interval.worked.as_secs_f64() / whole } else { 0.0 };
         self.response.clear();
+        self.service.clear();
         self.lateness.clear();
         if let Some(live) = &self.live {
             // A full queue means that the watcher is slow, and that is no affair of ours.
@@ -519,6 +552,7 @@ impl Observer for Recorder {
             self.lateness.record(start.lateness(intended));
         }
         let service = start.filter(|_| timed).map(|start| done - start.sent);
+        service.into_iter().for_each(|time| self.service.record(time));
         let response = Some(response).filter(|_| timed);
         if let Some(group) = self.label(completion.label) {
             group.count(outcome, response, service);

@@ -486,9 +486,23 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
 
 fn completion(of: Of, request: &Request, done: Done, now: Instant) -> Completion {
     let &Request { seat, intended, number, label, room, sent, first_byte, .. } = request;
-    let Done { outcome, status, answers, bad, why, .. } = done;
+    let Done { outcome, status, answers, bad, bytes, why, .. } = done;
     let start = Some(Start { room, sent, first_byte, connection: seat });
-    Completion { of, intended, number, label, start, done: now, outcome, status, answers, bad, why }
+    let done = now;
+    Completion {
+        of,
+        intended,
+        number,
+        label,
+        start,
+        done,
+        outcome,
+        status,
+        answers,
+        bad,
+        bytes,
+        why,
+    }
 }
 
 fn never_sent(
@@ -510,10 +524,11 @@ fn never_sent(
         status: 0,
         answers: 0,
         bad: 0,
+        bytes: 0,
         why,
     }
 }
 
 fn unanswered(token: Token, outcome: Outcome, why: &'static str) -> Done {
-    Done { token, outcome, status: 0, answers: 0, bad: 0, why }
+    Done { token, outcome, status: 0, answers: 0, bad: 0, bytes: 0, why }
 }

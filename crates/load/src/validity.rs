@@ -51,13 +51,15 @@ impl Judgement {
 }
 
 /// Judges a load by rules that were fixed before it ran.
-pub fn judge(plan: &Plan, measurement: &Measurement) -> Judgement {
+///
+/// `lost` are samples that could not be written in time.
+pub fn judge(plan: &Plan, measurement: &Measurement, lost: u64) -> Judgement {
     let mut total = Part::default();
     measurement.parts.iter().for_each(|part| total.add(part));
     let mut judgement = Judgement {
         gates: vec![
             late(plan, measurement, &total),
-            lost(measurement, &total),
+            self::lost(measurement, &total, lost),
             disturbed(plan, measurement, &total),
         ],
         ..Judgement::default()
@@ -104,18 +106,23 @@ fn late(plan: &Plan, measurement: &Measurement, total: &Part) -> Gate {
     Gate { name: "late", figure, reason }
 }
 
-fn lost(measurement: &Measurement, total: &Part) -> Gate {
+fn lost(measurement: &Measurement, total: &Part, samples: u64) -> Gate {
     let outcomes: u64 = total.outcomes.iter().sum();
     assert_eq!(outcomes, total.intended, "every intended request has exactly one outcome");
     let (asked, reached) = (measurement.connections_asked, measurement.connections_reached);
     let refused = 0 < total.outcome(Outcome::Connect);
     let figure = format!("{reached} of {asked} connections, {outcomes} outcomes");
-    let reason = (reached < asked && !refused).then(|| {
-        format!(
+    let reason = match () {
+        () if reached < asked && !refused => Some(format!(
             "connections lost: {reached} of {asked} were reached. Raise the limit of open files, \
              or ask for fewer with --connections."
-        )
-    });
+        )),
+        () if 0 < samples => Some(format!(
+            "{samples} samples lost: the disk did not keep up. Write --samples elsewhere, or go \
+             without them."
+        )),
+        () => None,
+    };
     Gate { name: "lost", figure, reason }
 }
 
@@ -159,20 +166,23 @@ fn find(plan: &Plan, measurement: &Measurement, total: &Part, judgement: &mut Ju
     }
     if 0 < total.outcome(Outcome::Dropped) {
         judgement.findings.push(format!(
-            "overloaded: the backlog reached its bound of {} and {} requests were dropped; \
-             quantiles are lower bounds",
-            grouped(plan.limits.backlog as f64),
-            grouped(total.outcome(Outcome::Dropped) as f64),
+            "overloaded: the backlog reached its bound of {} requests after {:.1} s, and the load \
+             ended; quantiles are lower bounds",
+            grouped((plan.limits.backlog * plan.lanes.len()) as f64),
+            measurement.window.length().as_secs_f64(),
         ));
     }
     for outcome in Outcome::ALL {
         let count = total.outcome(outcome);
         if 0 < count && !matches!(outcome, Outcome::Ok | Outcome::Dropped) {
+            let reasons = total.reasons.iter().filter(|((of, _), _)| *of == outcome);
+            let most = reasons.max_by_key(|(_, count)| **count);
             judgement.findings.push(format!(
-                "{} of {} requests ended as `{}`",
+                "{} of {} requests ended as `{}`{}",
                 grouped(count as f64),
                 grouped(total.intended as f64),
                 outcome.name(),
+                most.map_or(String::new(), |((_, why), _)| format!(": {why}")),
             ));
         }
     }

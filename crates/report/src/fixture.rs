@@ -337,6 +337,8 @@ fn measured(seed: u64, offered: f64) -> Load {
         lateness: None,
         backlog_delay: None,
         connect_time: None,
+        first_byte_time: None,
+        reasons: BTreeMap::new(),
     };
     Load {
         schema: load::SCHEMA.into(),
@@ -344,6 +346,10 @@ fn measured(seed: u64, offered: f64) -> Load {
         arguments: Vec::new(),
         seed,
         partial: false,
+        ended: None,
+        labels: BTreeMap::new(),
+        segments: Vec::new(),
+        slo: None,
         pacing: Pacing::Open { arrivals: "poisson".into() },
         connections: None,
         clock: None,

@@ -18,6 +18,9 @@ pub struct Load {
     pub seed: u64,
     /// Ended before its time: the figures cover what was measured until then.
     pub partial: bool,
+    /// Why it ended, if not as planned: `halted`, `overloaded`, `by the workload`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub ended: Option<String>,
     pub pacing: Pacing,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connections: Option<Connections>,
@@ -29,6 +32,12 @@ pub struct Load {
     #[serde(flatten)]
     pub total: Part,
     pub targets: Vec<Target>,
+    /// By label of the requests, where they have some.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
+    pub labels: BTreeMap<String, Group>,
+    /// By segment of the load's shape, in its order.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub segments: Vec<Segment>,
     pub series: Vec<Interval>,
     pub generator: Generator,
     pub validity: Validity,
@@ -36,6 +45,40 @@ pub struct Load {
     pub findings: Vec<String>,
     /// What weakens the figures without making them invalid, with advice.
     pub warnings: Vec<String>,
+    /// Absent if nothing was wanted of the target.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub slo: Option<Slo>,
+}
+
+/// What was wanted of the target, and whether it was met.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Slo {
+    pub text: String,
+    pub met: bool,
+    /// A sentence for each condition that does not hold.
+    pub missed: Vec<String>,
+}
+
+/// The figures of some of the requests.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Group {
+    pub completed: u64,
+    pub failed: u64,
+    pub outcomes: BTreeMap<String, u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response_time: Option<Times>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service_time: Option<Times>,
+}
+
+/// A part of the load's shape, from the start of the measurement.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Segment {
+    pub name: String,
+    pub begin_s: f64,
+    pub end_s: f64,
+    #[serde(flatten)]
+    pub group: Group,
 }
 
 /// Who decided when a request starts.
@@ -71,6 +114,10 @@ pub struct Part {
     pub outcomes: BTreeMap<String, u64>,
     /// Answers by status.
     pub statuses: BTreeMap<String, u64>,
+    /// What was wrong with failed requests, by `outcome: reason`, where the outcome does not say it
+    /// all.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
+    pub reasons: BTreeMap<String, u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_time: Option<Times>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -83,6 +130,9 @@ pub struct Part {
     pub backlog_delay: Option<Times>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connect_time: Option<Times>,
+    /// From sending to the first byte of the answer.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub first_byte_time: Option<Times>,
 }
 
 /// Over the measurement: every intended request has exactly one outcome.
@@ -166,6 +216,9 @@ pub struct Generator {
     /// The busiest shard's share of time outside waiting and spinning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub busy_share: Option<f64>,
+    /// The share of time that the shard spent in scripts which did most.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub script_share: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hiccup: Option<Times>,
     #[serde(skip_serializing_if = "Option::is_none")]

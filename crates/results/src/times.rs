@@ -79,13 +79,18 @@ pub fn encode(histogram: &Histogram) -> String {
 
 /// An HdrHistogram log, version 1.3: one interval of `seconds` a histogram, with its tag.
 pub fn log(histograms: &[(&str, &Histogram)], seconds: f64) -> String {
-    let mut text = String::from(
-        "#[Histogram log format version 1.3]\n\
-         \"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n",
-    );
-    for (tag, histogram) in histograms {
-        let max_ms = histogram.max().unwrap_or_default().as_millis_f64();
-        text += &format!("Tag={tag},0.000,{seconds:.3},{max_ms:.3},{}\n", encode(histogram));
-    }
-    text
+    let lines = histograms.iter().map(|(tag, histogram)| log_line(tag, (0.0, seconds), histogram));
+    std::iter::once(log_header().to_owned()).chain(lines).collect()
+}
+
+/// What stands before the lines of an HdrHistogram log.
+pub fn log_header() -> &'static str {
+    "#[Histogram log format version 1.3]\n\
+     \"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n"
+}
+
+/// One interval of an HdrHistogram log: it begins so many seconds after the log, and lasts so many.
+pub fn log_line(tag: &str, (begin, length): (f64, f64), histogram: &Histogram) -> String {
+    let max_ms = histogram.max().unwrap_or_default().as_millis_f64();
+    format!("Tag={tag},{begin:.3},{length:.3},{max_ms:.3},{}\n", encode(histogram))
 }

@@ -1,74 +1,107 @@
 //! `benchwright load`: one load, at once. Its life: targets → plan → measurement → judgement →
-//! document → exit code.
+//! document → files → exit code.
 
+mod csv;
 mod document;
+mod hlog;
 mod live;
+mod samples;
 mod target;
 mod text;
+mod workload;
 
+use std::fs;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use anyhow::Context;
-use load::driver::http1::{Http1, HttpWorkload, Static};
+use load::driver::http1::Http1;
 use load::measurement::{Failure as NotMeasured, Lane, Plan};
+use load::observe::Part;
 use load::pacing::{Pacing, Sharing};
 use load::shard::{Limits, Overdue};
-use load::{Fault, validity};
-use measure::{Nanos, Random, Rate};
+use load::validity;
+use measure::{Nanos, Rate};
 use net::{Closed, cores, process};
 use script::{Defaults, Program, Script};
 
-use self::target::Target;
+use self::samples::Sampling;
+use self::target::{Finding, Target};
+use self::workload::Workload;
 use crate::cli::{Load, Pin};
 use crate::output::{self, Exit, Failure};
 
 /// What one shard can be expected to start in a second, with a CPU of its own and no script.
 const REQUESTS_OF_A_SHARD: f64 = 20_000.0;
+/// A load that only a number of requests ends is given up after this.
+const LONGEST_LOAD: Nanos = Nanos::from_secs(24 * 3600);
 
 pub(crate) fn load(arguments: &Load) -> Result<Exit, Failure> {
     if let Some(script) = &arguments.check_script {
         return check(script);
     }
-    let targets = target::resolve(&arguments.urls, &arguments.address).map_err(question)?;
+    let finding = Finding {
+        addresses: &arguments.address,
+        connect_to: arguments.connect_to.as_deref(),
+        sources: &arguments.source,
+    };
+    let targets = target::resolve(&arguments.urls, &finding).map_err(question)?;
     let plan = plan(arguments, &targets)?;
     let workload = Workload::new(arguments)?;
-    // A script that does not load is a wrong question; one that fails later is no answer.
-    workload.make(&targets[0], 0).map_err(Failure::question)?;
+    let drivers = workload.drivers(&plan, &targets)?;
+    let drivers: Vec<_> = drivers
+        .into_iter()
+        .map(|driver: Http1<_>| {
+            let driver = driver.with_pipeline(arguments.pipeline as usize);
+            driver.with_most_body(arguments.max_body.0)
+        })
+        .collect();
     let stop = crate::interrupted();
 
-    let drivers = drivers(&plan, &targets, &workload).map_err(Failure::no_answer)?;
-    let watchers = vec![(); plan.cpus.len()];
+    let labels = workload.labels();
+    let sampling = arguments.samples.as_deref().map(|path| Sampling::begin(path, labels.clone()));
+    let sampling = sampling.transpose().map_err(question)?;
+    let watchers = (0..plan.cpus.len()).map(|shard| sampling.as_ref().map(|s| s.watch(shard)));
     let measured = live::watch(arguments.progress, &plan, |live| {
-        load::measure(&plan, drivers, watchers, Some(live), &stop)
+        load::measure(&plan, drivers, watchers.collect(), Some(live), &stop)
     });
     let measured = measured.map_err(|failure| explain(&failure, &targets, &stop))?;
     let measurement = measured.measurement;
-    let judgement = validity::judge(&plan, &measurement);
-    let document = document::of(arguments, &plan, &targets, &measurement, &judgement);
-    output::result(&match arguments.json {
-        true => output::json(&document),
-        false => text::of(&document),
-    })?;
+    let lost = measured.watchers.into_iter().flatten().map(samples::Sampler::finish).sum();
+    if let Some(sampling) = sampling {
+        sampling.finish().map_err(|error| Failure::no_answer(format!("{error:#}")))?;
+    }
+
+    let judgement = validity::judge(&plan, &measurement, lost);
+    let mut total = Part::default();
+    measurement.parts.iter().for_each(|part| total.add(part));
+    let missed = arguments.slo.as_ref().map(|slo| slo.missed(&total));
+    let document =
+        document::of(arguments, &plan, &targets, &measurement, &judgement, (missed, &labels));
+    let write = |path: &Path, text: String| {
+        let written = fs::write(path, text).with_context(|| format!("writing {}", path.display()));
+        written.map_err(|error| Failure::no_answer(format!("{error:#}")))
+    };
+    if let Some(path) = &arguments.csv {
+        write(path, csv::of(&document))?;
+    }
+    if let Some(path) = &arguments.hlog {
+        write(path, hlog::of(&measurement))?;
+    }
+    match arguments.json.as_deref() {
+        Some(path) if path != Path::new("-") => {
+            write(path, output::json(&document))?;
+            output::result(&text::of(&document))?;
+        }
+        Some(_) => output::result(&output::json(&document))?,
+        None => output::result(&text::of(&document))?,
+    }
     Ok(match () {
         () if measurement.partial => Exit::Interrupted,
         () if !judgement.is_valid() => Exit::NoAnswer,
+        () if document.slo.is_some_and(|slo| !slo.met) => Exit::No,
         () => Exit::Answered,
     })
-}
-
-/// The driver of each lane.
-fn drivers(
-    plan: &Plan,
-    targets: &[Target],
-    workload: &Workload<'_>,
-) -> Result<Vec<Http1<Box<dyn HttpWorkload + Send>>>, Fault> {
-    let of_each = plan.lanes_of_each() as usize;
-    let drivers = plan.lanes.iter().enumerate().map(|(lane, Lane { connections, .. })| {
-        let workload = workload.make(&targets[lane / of_each], lane as u64)?;
-        Ok(Http1::new(*connections, workload))
-    });
-    drivers.collect()
 }
 
 /// Whether a script loads: its syntax, what it does at once, and what it asks for.
@@ -85,10 +118,11 @@ fn question(error: anyhow::Error) -> Failure {
 
 fn plan(arguments: &Load, targets: &[Target]) -> Result<Plan, Failure> {
     let pacing = pacing(arguments)?;
-    let each = match (arguments.per_target, targets.len()) {
-        (true, _) => arguments.connections as usize,
-        (false, targets) => (arguments.connections as usize).div_ceil(targets),
+    let share = |number: usize| match arguments.per_target {
+        true => number,
+        false => number.div_ceil(targets.len()),
     };
+    let each = share(arguments.connections as usize);
     let needed = (each * targets.len()) as u64 + 64;
     let files = process::raise_open_files();
     if files < needed {
@@ -99,23 +133,35 @@ fn plan(arguments: &Load, targets: &[Target]) -> Result<Plan, Failure> {
         )));
     }
     let cpus = cpus(arguments, pacing, each);
+    let of_each = arguments.script_threads.map_or(cpus.len(), |threads| threads as usize);
+    if each < of_each {
+        return Err(Failure::question(format!(
+            "{of_each} script threads share {each} connections of a target; each needs one\n  \
+             ask for more --connections or fewer --script-threads"
+        )));
+    }
+    let measure = match (arguments.duration, arguments.requests) {
+        (Some(duration), _) => positive(duration, "--duration")?,
+        (None, Some(_)) => LONGEST_LOAD,
+        (None, None) => Nanos::from_secs(10),
+    };
     Ok(Plan {
         targets: targets.len() as u32,
-        lanes: lanes(targets, each, cpus.len()),
+        lanes: lanes(targets, each, of_each),
         pacing,
-        requests: None,
+        requests: arguments.requests,
         warm_up: arguments.warm_up,
-        measure: positive(arguments.duration, "--duration")?,
+        measure,
         drain: arguments.drain.unwrap_or(arguments.timeout),
         limits: Limits {
             timeout: positive(arguments.timeout, "--timeout")?,
             overdue: Overdue::Cut,
-            backlog: arguments.backlog,
-            connect_timeout: arguments.connect_timeout,
-            open_gap: Nanos::ZERO,
-            keep_alive: None,
+            backlog: share(arguments.backlog).div_ceil(of_each).max(1),
+            connect_timeout: positive(arguments.connect_timeout, "--connect-timeout")?,
+            open_gap: Nanos((arguments.open_rate.gap_ns() * cpus.len() as f64) as u64),
+            keep_alive: arguments.keep_alive,
         },
-        slo: arguments.slo,
+        slo: arguments.slo.as_ref().and_then(load::Slo::response_time),
         interval: positive(arguments.interval, "--interval")?,
         timer: arguments.timer,
         cpus,
@@ -123,13 +169,13 @@ fn plan(arguments: &Load, targets: &[Target]) -> Result<Plan, Failure> {
     })
 }
 
-/// A lane of each target on each shard, with its share of the connections.
-fn lanes(targets: &[Target], connections: usize, shards: usize) -> Vec<Lane> {
-    let lane = |target: &Target, shard: usize| Lane {
-        endpoints: target.addresses.iter().map(|&address| address.into()).collect(),
-        connections: connections / shards + usize::from(shard < connections % shards),
+/// The lanes of each target, which share its connections.
+fn lanes(targets: &[Target], connections: usize, of_each: usize) -> Vec<Lane> {
+    let lane = |target: &Target, place: usize| Lane {
+        endpoints: target.endpoints.clone(),
+        connections: connections / of_each + usize::from(place < connections % of_each),
     };
-    let of_target = |target| (0..shards).map(move |shard| lane(target, shard));
+    let of_target = |target| (0..of_each).map(move |place| lane(target, place));
     targets.iter().flat_map(of_target).collect()
 }
 
@@ -163,7 +209,11 @@ fn cpus(arguments: &Load, pacing: Pacing, connections: usize) -> Vec<Option<u32>
         (None, Pacing::Closed { .. }) => allowed.len(),
     };
     let most = if arguments.shards.is_some() { wanted } else { allowed.len() };
-    let shards = wanted.clamp(1, most.max(1)).min(connections);
+    let lanes = match arguments.script_threads {
+        Some(threads) => threads as usize * arguments.urls.len(),
+        None => connections,
+    };
+    let shards = wanted.clamp(1, most.max(1)).min(lanes);
     // The last CPUs: interrupts and what the machine does besides prefer the first.
     let pinned = arguments.pin == Pin::Auto && shards <= allowed.len();
     let first = allowed.len().saturating_sub(shards);
@@ -175,89 +225,27 @@ fn shards_for(rate: Rate, arguments: &Load) -> usize {
     (rate.as_per_second() * targets / REQUESTS_OF_A_SHARD).ceil() as usize
 }
 
-/// What is asked, of every target.
-enum Workload<'a> {
-    Static { method: &'a str, headers: Vec<(String, String)>, body: &'a [u8] },
-    Script { program: Program, seed: u64, defaults: Defaults },
-}
-
-impl<'a> Workload<'a> {
-    fn new(arguments: &'a Load) -> Result<Workload<'a>, Failure> {
-        let headers = arguments
-            .header
-            .iter()
-            .map(|field| header(field))
-            .collect::<anyhow::Result<Vec<_>>>()
-            .map_err(question)?;
-        match &arguments.script {
-            Some(path) => {
-                let program = Program::load(path, arguments.script_arguments.clone())
-                    .map_err(Failure::question)?;
-                let defaults = Defaults {
-                    method: arguments.method.clone(),
-                    headers,
-                    body: arguments.body.clone().map(String::into_bytes),
-                };
-                Ok(Workload::Script { program, seed: arguments.seed, defaults })
-            }
-            None => Ok(Workload::Static {
-                method: &arguments.method,
-                headers,
-                body: arguments.body.as_deref().unwrap_or("").as_bytes(),
-            }),
-        }
-    }
-
-    /// The workload of one lane.
-    fn make(&self, target: &Target, lane: u64) -> Result<Box<dyn HttpWorkload + Send>, Fault> {
-        match self {
-            Workload::Static { method, headers, body } => {
-                let mut fields: Vec<(&str, &str)> = Vec::new();
-                if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
-                    fields.push(("Host", &target.authority));
-                }
-                fields.extend(headers.iter().map(|(name, value)| (&**name, &**value)));
-                Ok(Box::new(Static::new(method, &target.path, &fields, body)))
-            }
-            Workload::Script { program, seed, defaults } => {
-                let seed = Random::part(*seed, lane).next_u64();
-                let target = target.for_script();
-                Ok(Box::new(Script::new(program, &target, defaults, seed)?))
-            }
-        }
-    }
-}
-
-fn header(field: &str) -> anyhow::Result<(String, String)> {
-    let (name, value) = field
-        .split_once(':')
-        .with_context(|| format!("`{field}` is no header field; write `Name: value`"))?;
-    let bad = |c: char| c.is_control() || c == ' ';
-    anyhow::ensure!(
-        !name.is_empty() && !name.contains(bad) && !value.contains(['\r', '\n']),
-        "`{field}` is no header field; write `Name: value`"
-    );
-    Ok((name.to_owned(), value.trim().to_owned()))
-}
-
 /// Why there is no measurement, and what to do about it.
 fn explain(failure: &NotMeasured, targets: &[Target], stop: &AtomicBool) -> Failure {
     match failure {
         NotMeasured::Unreachable { target, why } => {
-            let Target { url, addresses, .. } = &targets[*target];
+            let Target { url, endpoints, .. } = &targets[*target];
             let why = match why {
                 Some(Closed::Refused) => "connection refused: is it running, and on this port?",
-                Some(Closed::Unreachable) => "no route, or no free local port",
+                Some(Closed::Unreachable) => "no route, no answer in time, or no free local port",
                 Some(Closed::Reset | Closed::ByPeer | Closed::WhileWriting) => "it closes at once",
                 None => "no answer in time (--connect-timeout)",
             };
-            let address = addresses.first().map_or(String::new(), ToString::to_string);
+            let address = endpoints.first().map_or(String::new(), |e| e.address.to_string());
             Failure::no_answer(format!("{url} cannot be reached ({address}): {why}"))
         }
         NotMeasured::Fault(fault) => Failure::no_answer(fault),
         NotMeasured::Machine(problem) => Failure::no_answer(problem),
         NotMeasured::Interrupted => {
-            debug_assert!(stop.load(Ordering::Relaxed), "only an interruption interrupts");
+            debug_assert!(
+                stop.load(std::sync::atomic::Ordering::Relaxed),
+                "only an interruption interrupts"
+            );
             let error = anyhow::anyhow!("interrupted before anything was measured");
             Failure { exit: Exit::Interrupted, error }
         }

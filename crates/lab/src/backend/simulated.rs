@@ -172,6 +172,10 @@ fn document(drive: &Drive, arrivals: Arrivals, parts: &[(String, Vec<Request>)])
         arguments: drive.arguments.clone(),
         seed: drive.seed,
         partial: false,
+        ended: None,
+        labels: BTreeMap::new(),
+        segments: Vec::new(),
+        slo: None,
         pacing: match drive.rate {
             Some(_) => Pacing::Open { arrivals: arrivals.to_string() },
             None => Pacing::Closed { think_ns: drive.think.0 },
@@ -298,6 +302,8 @@ impl Counted {
             lateness: None,
             backlog_delay: None,
             connect_time: None,
+            first_byte_time: None,
+            reasons: BTreeMap::new(),
         }
     }
 

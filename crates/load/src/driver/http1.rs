@@ -210,9 +210,9 @@ struct Tally {
     begun: bool,
     answers: u32,
     bad: u32,
+    bytes: u64,
     /// The first answer that was not well, with its status.
     failure: Option<(Outcome, u16)>,
-    status: u16,
 }
 
 impl<W> Http1<W> {
@@ -371,15 +371,15 @@ impl State {
         let tally = &mut self.tally;
         tally.answers += 1;
         tally.bad += u32::from(bad);
-        tally.status = status;
+        tally.bytes += *length;
         if outcome != Outcome::Ok {
             tally.failure.get_or_insert((outcome, status));
         }
         if is_last {
             let (outcome, status) = tally.failure.unwrap_or((Outcome::Ok, status));
-            let Tally { answers, bad, .. } = std::mem::take(tally);
+            let Tally { answers, bad, bytes, .. } = std::mem::take(tally);
             self.groups -= 1;
-            reports.done.push(Done { token, outcome, status, answers, bad, why: "" });
+            reports.done.push(Done { token, outcome, status, answers, bad, bytes, why: "" });
         }
         Ok(())
     }
@@ -393,7 +393,7 @@ impl State {
         reports: &mut Reports,
     ) -> Result<(), Fault> {
         let status = std::mem::take(&mut self.reading.status);
-        let Tally { answers, bad, .. } = std::mem::take(&mut self.tally);
+        let Tally { answers, bad, bytes, .. } = std::mem::take(&mut self.tally);
         self.groups -= 1;
         loop {
             let pending = self.pending.pop_front().expect("a group ends with its last answer");
@@ -405,6 +405,7 @@ impl State {
                     status,
                     answers,
                     bad,
+                    bytes,
                     why,
                 });
                 return Ok(());

@@ -23,6 +23,7 @@ fn completion(intended: u64, done: u64, outcome: Outcome) -> Completion {
         status: 200,
         answers: 1,
         bad: 0,
+        bytes: 0,
         why: "",
     }
 }

@@ -63,7 +63,7 @@ fn measurement(response: u64, lateness: u64, hiccup: u64) -> Measurement {
 }
 
 fn failed_gates(plan: &Plan, measurement: &Measurement) -> Vec<&'static str> {
-    let judgement = judge(plan, measurement);
+    let judgement = judge(plan, measurement, 0);
     let failed = judgement.gates.iter().filter(|gate| gate.reason.is_some());
     failed.map(|gate| gate.name).collect()
 }
@@ -108,7 +108,7 @@ fn a_saturated_failing_target_is_a_finding_and_no_invalidity() {
     part.intended = 1_000;
     part.outcomes = [500, 100, 0, 0, 0, 0, 0, 0, 100, 300];
     part.completed_inside = 600;
-    let judgement = judge(&plan(), &saturated);
+    let judgement = judge(&plan(), &saturated, 0);
     assert!(judgement.is_valid());
     let findings = judgement.findings.join("; ");
     assert!(findings.contains("600/s of 1,000/s completed"), "{findings}");
@@ -128,6 +128,6 @@ fn a_closed_loop_on_a_busy_generator_is_bound_by_it() {
     let closed = Plan { pacing: Pacing::Closed { think: Think::NONE }, ..plan() };
     let mut busy = measurement(1_000, 5_000, 100);
     busy.machine.busy_share = 0.9;
-    let judgement = judge(&closed, &busy);
+    let judgement = judge(&closed, &busy, 0);
     assert_eq!((judgement.is_valid(), judgement.generator_bound), (true, Some(true)));
 }

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use load::Outcome;
 use load::measurement::{Measurement, Plan};
-use load::observe::{Interval, Part};
+use load::observe::{Group, Interval, Part};
 use load::pacing::{Pacing, Sharing};
+use load::shard::Ended;
 use load::validity::Judgement;
 use measure::{Histogram, Nanos, Quantile};
 use results::load as document;
@@ -21,6 +22,7 @@ pub(crate) fn of(
     targets: &[Target],
     measurement: &Measurement,
     judgement: &Judgement,
+    (missed, labels): (Option<Vec<String>>, &[String]),
 ) -> Load {
     let length = measurement.window.length();
     let mut total = Part::default();
@@ -37,6 +39,7 @@ pub(crate) fn of(
         arguments: std::env::args().skip(1).collect(),
         seed: arguments.seed,
         partial: measurement.partial,
+        ended: ended(measurement),
         pacing: pacing(plan),
         connections: Some(document::Connections {
             asked: measurement.connections_asked,
@@ -58,6 +61,8 @@ pub(crate) fn of(
                 part: part(figures, asked_of_each, length),
             })
             .collect(),
+        labels: by_label(labels, measurement),
+        segments: Vec::new(),
         series: series(measurement),
         generator: generator(plan, measurement, judgement),
         validity: document::Validity {
@@ -75,7 +80,45 @@ pub(crate) fn of(
         },
         findings: judgement.findings.clone(),
         warnings: judgement.warnings.clone(),
+        slo: arguments.slo.as_ref().zip(missed).map(|(slo, missed)| document::Slo {
+            text: slo.to_string(),
+            met: missed.is_empty(),
+            missed,
+        }),
     }
+}
+
+fn ended(measurement: &Measurement) -> Option<String> {
+    let how = match measurement.ended {
+        Ended::AsPlanned => return None,
+        Ended::Halted => "halted",
+        Ended::Overloaded => "overloaded",
+        Ended::ByWorkload => "by the workload",
+    };
+    Some(how.to_owned())
+}
+
+fn by_label(labels: &[String], measurement: &Measurement) -> BTreeMap<String, document::Group> {
+    let named = labels.iter().zip(&measurement.labels);
+    named.map(|(name, figures)| (name.clone(), group(figures))).collect()
+}
+
+fn group(group: &Group) -> document::Group {
+    let of = |wanted: fn(Outcome) -> bool| {
+        Outcome::ALL.iter().filter(|o| wanted(**o)).map(|&o| group.outcomes[o as usize]).sum()
+    };
+    document::Group {
+        completed: of(Outcome::is_answer),
+        failed: of(|outcome| outcome != Outcome::Ok),
+        outcomes: outcomes(&group.outcomes),
+        response_time: Times::of(&group.response),
+        service_time: Times::of(&group.service),
+    }
+}
+
+fn outcomes(counts: &[u64]) -> BTreeMap<String, u64> {
+    let named = Outcome::ALL.iter().zip(counts).filter(|(_, count)| 0 < **count);
+    named.map(|(outcome, &count)| (outcome.name().to_owned(), count)).collect()
 }
 
 fn pacing(plan: &Plan) -> document::Pacing {
@@ -107,22 +150,24 @@ fn part(part: &Part, asked: Option<f64>, length: Nanos) -> document::Part {
             completed: rate(part.completed_inside),
             goodput: rate(part.good_inside),
         },
-        outcomes: Outcome::ALL
-            .iter()
-            .map(|&outcome| (outcome.name().to_owned(), part.outcome(outcome)))
-            .filter(|&(_, count)| 0 < count)
-            .collect(),
+        outcomes: outcomes(&part.outcomes),
         statuses: part
             .statuses
             .iter()
             .map(|(status, count)| (status.to_string(), count))
             .collect::<BTreeMap<_, _>>(),
+        reasons: part
+            .reasons
+            .iter()
+            .map(|((outcome, why), &count)| (format!("{}: {why}", outcome.name()), count))
+            .collect(),
         response_time: Times::of(&part.response),
         service_time: Times::of(&part.service),
         start_delay: Times::of(&part.start_delay),
         lateness: Times::of(&part.lateness),
         backlog_delay: Times::of(&part.backlog_delay),
         connect_time: Times::of(&part.connect),
+        first_byte_time: Times::of(&part.first_byte),
     }
 }
 
@@ -165,7 +210,7 @@ fn entry(
         outstanding: Some(interval.outstanding_max),
         backlog: Some(interval.backlog_max),
         lateness_p99_ns: quantile(&lateness, Quantile::P99),
-        busy: None,
+        busy: Some(interval.busy),
         hiccup_max_ns: hiccup.map(|time| time.0),
     }
 }
@@ -179,6 +224,7 @@ fn generator(plan: &Plan, measurement: &Measurement, judgement: &Judgement) -> d
         cpus: machine.cpus.clone(),
         cpu_s: Some(machine.cpu.as_secs_f64()),
         busy_share: Some(machine.busy_share),
+        script_share: Some(machine.script_share).filter(|share| 0.0 < *share),
         hiccup: Times::of(&measurement.hiccups),
         hiccup_max_ns: measurement.hiccups.max().map(|time| time.0),
         turn_max_ns: Some(machine.turn_max.0),

@@ -1,9 +1,11 @@
 //! A URL as the engine needs it: where to connect, and what to say there.
 
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
 
 use anyhow::{Context, bail, ensure};
 use http::Uri;
+use net::{Address, Endpoint};
 
 /// One thing to load.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,7 +19,19 @@ pub(crate) struct Target {
     pub(crate) authority: String,
     /// With the query; never empty.
     pub(crate) path: String,
-    pub(crate) addresses: Vec<SocketAddr>,
+    /// Taken by the connections in turn.
+    pub(crate) endpoints: Vec<Endpoint>,
+}
+
+/// How the addresses of a target are found.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Finding<'a> {
+    /// `all` or `first` of its name's, or a list; one for all URLs or one for each.
+    pub(crate) addresses: &'a [String],
+    /// `HOST:PORT` instead of the URL's.
+    pub(crate) connect_to: Option<&'a str>,
+    /// Local addresses, taken in turn.
+    pub(crate) sources: &'a [IpAddr],
 }
 
 impl Target {
@@ -37,26 +51,53 @@ impl Target {
     }
 }
 
-/// Reads the URLs and looks their names up, once; `wanted` is one for all or one for each.
-pub(crate) fn resolve(urls: &[String], wanted: &[String]) -> anyhow::Result<Vec<Target>> {
-    let (given, of) = (wanted.len(), urls.len());
+/// Reads the URLs and looks their names up, once.
+pub(crate) fn resolve(urls: &[String], finding: &Finding<'_>) -> anyhow::Result<Vec<Target>> {
+    let (given, of) = (finding.addresses.len(), urls.len());
     ensure!(
         given == 1 || given == of,
         "--address is given {given} times for {of} URLs; give it once for all, or once for each"
     );
     urls.iter()
-        .zip(wanted.iter().cycle())
+        .zip(finding.addresses.iter().cycle())
         .map(|(url, address)| {
             let target = parse(url)?;
-            let port = target.port.unwrap_or(80);
-            let addresses = addresses(&target.host, port, address)
+            if !target.endpoints.is_empty() {
+                return Ok(target);
+            }
+            let (host, port) = match finding.connect_to {
+                Some(place) => host_and_port(place)?,
+                None => (target.host.clone(), target.port.unwrap_or(80)),
+            };
+            let addresses = addresses(&host, port, address)
                 .with_context(|| format!("finding the address of {url}"))?;
-            Ok(Target { addresses, ..target })
+            Ok(Target { endpoints: endpoints(&addresses, finding.sources)?, ..target })
         })
         .collect()
 }
 
+/// Each address from each source, so that connections spread over both.
+fn endpoints(addresses: &[SocketAddr], sources: &[IpAddr]) -> anyhow::Result<Vec<Endpoint>> {
+    if sources.is_empty() {
+        return Ok(addresses.iter().copied().map(Endpoint::from).collect());
+    }
+    let mut endpoints = Vec::new();
+    for source in sources {
+        for &address in addresses {
+            ensure!(
+                source.is_ipv4() == address.is_ipv4(),
+                "--source {source} cannot reach {address}: they are of different families"
+            );
+            endpoints.push(Endpoint { address: Address::Inet(address), source: Some(*source) });
+        }
+    }
+    Ok(endpoints)
+}
+
 fn parse(url: &str) -> anyhow::Result<Target> {
+    if let Some(rest) = url.strip_prefix("http+unix://") {
+        return unix(url, rest);
+    }
     // A fragment is for whoever reads the answer; it is not sent.
     let sent = url.split('#').next().unwrap_or(url);
     let uri: Uri = sent
@@ -65,7 +106,9 @@ fn parse(url: &str) -> anyhow::Result<Target> {
     match uri.scheme_str() {
         Some("http") => {}
         Some("https") => bail!("`{url}`: TLS is not supported yet; load the plain port"),
-        Some(scheme) => bail!("`{url}`: `{scheme}` is not supported; there is `http`"),
+        Some(scheme) => {
+            bail!("`{url}`: `{scheme}` is not supported; there are `http` and `http+unix`")
+        }
         None => bail!("`{url}` has no scheme; write http://{url}"),
     }
     let authority = uri.authority().context("a URL names a host")?;
@@ -81,8 +124,53 @@ fn parse(url: &str) -> anyhow::Result<Target> {
         port: authority.port_u16(),
         authority: authority.as_str().to_owned(),
         path: uri.path_and_query().map_or("/", |path| path.as_str()).to_owned(),
-        addresses: Vec::new(),
+        endpoints: Vec::new(),
     })
+}
+
+/// `http+unix://%2Frun%2Fa.sock/path`: the socket's path, its slashes escaped, stands for the host.
+fn unix(url: &str, rest: &str) -> anyhow::Result<Target> {
+    let rest = rest.split('#').next().unwrap_or(rest);
+    let (socket, path) = match rest.find('/') {
+        Some(slash) => rest.split_at(slash),
+        None => (rest, "/"),
+    };
+    let socket = unescaped(socket).filter(|socket| socket.starts_with('/')).with_context(|| {
+        format!("`{url}` names no socket; write for example http+unix://%2Frun%2Fa.sock/path")
+    })?;
+    let address = Address::Unix(PathBuf::from(socket));
+    Ok(Target {
+        url: url.to_owned(),
+        host: "localhost".to_owned(),
+        port: None,
+        authority: "localhost".to_owned(),
+        path: path.to_owned(),
+        endpoints: vec![Endpoint { address, source: None }],
+    })
+}
+
+/// `%2F` becomes `/`.
+fn unescaped(text: &str) -> Option<String> {
+    let mut bytes = Vec::new();
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'%' => {
+                let mut digit = || char::from(rest.next()?).to_digit(16);
+                (digit()? * 16 + digit()?) as u8
+            }
+            byte => byte,
+        });
+    }
+    String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))
+}
+
+fn host_and_port(place: &str) -> anyhow::Result<(String, u16)> {
+    let wrong = || format!("`{place}` is no place; write --connect-to HOST:PORT");
+    let (host, port) = place.rsplit_once(':').with_context(wrong)?;
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    ensure!(!host.is_empty(), wrong());
+    Ok((host.to_owned(), port.parse().ok().with_context(wrong)?))
 }
 
 /// `all` or `first` of the name's addresses, or those of the list.

@@ -174,7 +174,7 @@ fn document(generator: &mut Generator, watched: Watched) -> Result<Driven, Stop>
     let bytes = generator.document.recv_timeout(super::LAST_WORDS).unwrap_or_default();
     match status.code() {
         Some(2) => Err(Stop::Question(anyhow!("the generator refuses: {}", generator.said()))),
-        Some(0 | 3) if !bytes.trim_ascii().is_empty() => match generator::document(&bytes) {
+        Some(0 | 1 | 3) if !bytes.trim_ascii().is_empty() => match generator::document(&bytes) {
             Ok(load) => Ok(Driven { load, consumed, deaths }),
             Err(why) => Err(Stop::no_answer(format!("the generator: {why}"))),
         },

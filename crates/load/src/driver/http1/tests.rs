@@ -103,6 +103,7 @@ fn requests_that_leave_together_are_done_with_the_last_answer() {
             status: 503,
             answers: 3,
             bad: 1,
+            bytes: 2,
             why: "",
         };
         assert_eq!((reports.done, reports.begun), (vec![done], vec![Token(7)]), "cut at {cut}");

@@ -14,7 +14,7 @@ fn a_wrong_url_is_explained() {
         ("localhost:80", "write http://"),
         ("127.0.0.1", "has no scheme"),
         ("https://a/", "TLS is not supported yet"),
-        ("ftp://a/", "there is `http`"),
+        ("ftp://a/", "there are `http`"),
         ("http://me:secret@a/", "Authorization"),
         ("http://", "is no URL"),
         ("http://a b/", "is no URL"),
@@ -38,17 +38,55 @@ fn addresses_are_given_once_for_all_or_once_for_each_url() {
     let urls = ["http://a/", "http://b/", "http://c/"].map(str::to_owned);
     let resolved = |addresses: &[&str]| {
         let addresses: Vec<String> = addresses.iter().map(|&list| list.to_owned()).collect();
-        let targets = resolve(&urls, &addresses).map_err(|error| error.to_string())?;
-        let ports = |target: Target| target.addresses.iter().map(|a| a.port()).collect::<Vec<_>>();
-        Ok::<_, String>(targets.into_iter().map(ports).collect::<Vec<_>>())
+        let finding = Finding { addresses: &addresses, ..Finding::default() };
+        let targets = resolve(&urls, &finding).map_err(|error| error.to_string())?;
+        Ok::<_, String>(targets.iter().map(shown).collect::<Vec<_>>())
     };
-    assert_eq!(resolved(&["127.0.0.1:1"]), Ok(vec![vec![1], vec![1], vec![1]]));
+    assert_eq!(resolved(&["127.0.0.1:1"]).unwrap(), ["127.0.0.1:1"; 3]);
     assert_eq!(
-        resolved(&["127.0.0.1:1,127.0.0.1:2", "127.0.0.1", "127.0.0.1:4"]),
-        Ok(vec![vec![1, 2], vec![80], vec![4]])
+        resolved(&["127.0.0.1:1,127.0.0.1:2", "127.0.0.1", "127.0.0.1:4"]).unwrap(),
+        ["127.0.0.1:1 127.0.0.1:2", "127.0.0.1:80", "127.0.0.1:4"]
     );
     assert_eq!(
         resolved(&["127.0.0.1:1", "127.0.0.1:2"]),
         Err("--address is given 2 times for 3 URLs; give it once for all, or once for each".into())
     );
+}
+
+fn shown(target: &Target) -> String {
+    let endpoint = |Endpoint { address, source }: &Endpoint| match source {
+        Some(source) => format!("{source}>{address}"),
+        None => address.to_string(),
+    };
+    target.endpoints.iter().map(endpoint).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_connection_may_lead_elsewhere_and_come_from_somewhere() {
+    let all = ["all".to_owned()];
+    let sources = ["127.0.0.8".parse().unwrap(), "127.0.0.9".parse().unwrap()];
+    let find = |url: &str, connect_to, sources| {
+        let finding = Finding { addresses: &all, connect_to, sources };
+        resolve(&[url.to_owned()], &finding).map(|t| (shown(&t[0]), t[0].authority.clone()))
+    };
+    let (endpoints, authority) =
+        find("http://example/", Some("127.0.0.1:81"), &sources[..]).unwrap();
+    assert_eq!(endpoints, "127.0.0.8>127.0.0.1:81 127.0.0.9>127.0.0.1:81");
+    assert_eq!(authority, "example", "the URL says what is asked for");
+    let error = find("http://[::1]/", None, &sources[..]).unwrap_err().to_string();
+    assert!(error.contains("of different families"), "{error}");
+    let error = find("http://example/", Some("127.0.0.1"), &[]).unwrap_err().to_string();
+    assert!(error.contains("write --connect-to HOST:PORT"), "{error}");
+}
+
+#[test]
+fn a_socket_in_the_file_system_is_a_target() {
+    let target = parse("http+unix://%2Frun%2Fa%20b.sock/x?y#z").unwrap();
+    assert_eq!((shown(&target).as_str(), target.path.as_str()), ("/run/a b.sock", "/x?y"));
+    assert_eq!(target.authority, "localhost");
+    for url in ["http+unix://run.sock/", "http+unix:///x", "http+unix://%2/", "http+unix://%2F%00/"]
+    {
+        let error = parse(url).expect_err(url).to_string();
+        assert!(error.contains("names no socket"), "{error}");
+    }
 }

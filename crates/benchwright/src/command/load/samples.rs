@@ -1,0 +1,130 @@
+//! A row for each request, written by a thread of its own: who measures never waits for a disk.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::thread::JoinHandle;
+
+use anyhow::Context;
+use load::Label;
+use load::observe::{Completion, Observer};
+use measure::Instant;
+
+const HEADER: &str =
+    "intended_ns,sent_ns,first_byte_ns,done_ns,outcome,status,bytes,label,connection,shard\n";
+/// Rows that travel together.
+const IN_BATCH: usize = 1024;
+/// Batches that may wait to be written; what comes when all wait is lost, and counted.
+const MOST_WAITING: usize = 256;
+
+/// The rows of one shard that belong together.
+struct Batch {
+    shard: usize,
+    rows: Vec<Completion>,
+}
+
+/// The file and the thread that writes it.
+pub(super) struct Sampling {
+    sender: SyncSender<Batch>,
+    writer: JoinHandle<io::Result<()>>,
+}
+
+impl Sampling {
+    /// `labels` are the names of the labels, in their order.
+    pub(super) fn begin(path: &Path, labels: Vec<String>) -> anyhow::Result<Sampling> {
+        let file = File::create(path).with_context(|| format!("--samples {}", path.display()))?;
+        let (sender, receiver) = mpsc::sync_channel(MOST_WAITING);
+        let writer = std::thread::spawn(move || write(file, &receiver, &labels));
+        Ok(Sampling { sender, writer })
+    }
+
+    /// The observer of one shard.
+    pub(super) fn watch(&self, shard: usize) -> Sampler {
+        let rows = Vec::with_capacity(IN_BATCH);
+        Sampler { sender: self.sender.clone(), shard, rows, lost: 0 }
+    }
+
+    /// Waits until everything is written.
+    pub(super) fn finish(self) -> anyhow::Result<()> {
+        drop(self.sender);
+        let written = self.writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        written.context("writing the samples")
+    }
+}
+
+fn write(file: File, batches: &Receiver<Batch>, labels: &[String]) -> io::Result<()> {
+    let mut file = BufWriter::new(file);
+    file.write_all(HEADER.as_bytes())?;
+    for Batch { shard, rows } in batches {
+        for row in rows {
+            write_row(&mut file, shard, &row, labels)?;
+        }
+    }
+    file.flush()
+}
+
+/// What did not happen is an empty cell. Times are those of CLOCK_MONOTONIC; when the measurement
+/// began by it stands in the JSON document.
+fn write_row(
+    file: &mut impl Write,
+    shard: usize,
+    row: &Completion,
+    labels: &[String],
+) -> io::Result<()> {
+    let &Completion { intended, start, done, outcome, status, bytes, label, .. } = row;
+    let time = |at: Option<Instant>| at.map_or(String::new(), |at| at.0.to_string());
+    let label = match label {
+        Label::NONE => "",
+        Label(index) => labels.get(usize::from(index)).map_or("", String::as_str),
+    };
+    let quoted = match label.contains([',', '"', '\n']) {
+        true => format!("\"{}\"", label.replace('"', "\"\"")),
+        false => label.to_owned(),
+    };
+    writeln!(
+        file,
+        "{},{},{},{},{},{status},{bytes},{quoted},{},{shard}",
+        intended.0,
+        time(start.map(|start| start.sent)),
+        time(start.and_then(|start| start.first_byte)),
+        done.0,
+        outcome.name(),
+        start.map_or(String::new(), |start| start.connection.0.to_string()),
+    )
+}
+
+/// Sends the requests of one shard to be written.
+pub(super) struct Sampler {
+    sender: SyncSender<Batch>,
+    shard: usize,
+    rows: Vec<Completion>,
+    lost: u64,
+}
+
+impl Sampler {
+    /// How many rows were lost.
+    pub(super) fn finish(mut self) -> u64 {
+        self.hand_over();
+        self.lost
+    }
+
+    fn hand_over(&mut self) {
+        let rows = std::mem::replace(&mut self.rows, Vec::with_capacity(IN_BATCH));
+        let batch = Batch { shard: self.shard, rows };
+        if let Err(mpsc::TrySendError::Full(batch) | mpsc::TrySendError::Disconnected(batch)) =
+            self.sender.try_send(batch)
+        {
+            self.lost += batch.rows.len() as u64;
+        }
+    }
+}
+
+impl Observer for Sampler {
+    fn completed(&mut self, completion: &Completion) {
+        self.rows.push(*completion);
+        if self.rows.len() == IN_BATCH {
+            self.hand_over();
+        }
+    }
+}

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod extended;
+pub mod layout;
 pub mod statistics;
 pub mod units;
 

@@ -5,6 +5,7 @@
 //! mislead we deviate, and the place says so.
 #![forbid(unsafe_code)]
 
+pub mod arguments;
 pub mod extended;
 pub mod layout;
 pub mod statistics;

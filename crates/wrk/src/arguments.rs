@@ -1,0 +1,341 @@
+//! The originals' command lines: whatever starts wrk, wrk2 or DeathStarBench's fork starts us.
+//!
+//! Options and URLs mix, short options cluster, long ones may be cut while they are unique: so
+//! `getopt_long` reads them. What is refused here, the originals refuse, or misread in silence.
+
+use measure::{Nanos, Rate};
+
+mod amount;
+mod options;
+mod url;
+mod usage;
+
+#[cfg(test)]
+mod tests;
+
+use options::{Event, Flag, Scanned};
+
+/// Which of the three is meant.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Flavour {
+    Wrk,
+    Wrk2,
+    /// DeathStarBench's fork of wrk2, which is installed as `wrk` too.
+    Dsb,
+}
+
+impl Flavour {
+    pub const ALL: [Flavour; 3] = [Flavour::Wrk, Flavour::Wrk2, Flavour::Dsb];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Flavour::Wrk => "wrk",
+            Flavour::Wrk2 => "wrk2",
+            Flavour::Dsb => "dsb",
+        }
+    }
+
+    fn named(name: &str) -> Option<Flavour> {
+        Flavour::ALL.into_iter().find(|flavour| flavour.name() == name)
+    }
+}
+
+/// What a command line asks for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Command {
+    pub flavour: Flavour,
+    /// Of each target; at least one.
+    pub threads: u64,
+    /// Of each target; at least as many as threads.
+    pub connections: u64,
+    /// More than zero.
+    pub duration: Nanos,
+    pub script: Option<String>,
+    /// Names and values, in order.
+    pub headers: Vec<(String, String)>,
+    /// `-L`, which `-U` implies.
+    pub latency: bool,
+    pub timeout: Nanos,
+    /// wrk2: of all threads; dsb: of each target. wrk has none, and the others always one.
+    pub rate: Option<Rate>,
+    /// `-U`.
+    pub uncorrected: bool,
+    /// `-B`: a pipelined batch is one sample.
+    pub batch: bool,
+    /// `-D`.
+    pub law: Law,
+    /// `-S`; always with a single target.
+    pub separate: bool,
+    /// `-r`.
+    pub sent: bool,
+    /// `-P`.
+    pub each_latency: bool,
+    /// `-p`.
+    pub stretches: bool,
+    /// As given. One, with dsb one or more.
+    pub urls: Vec<String>,
+    /// What the script gets after its first URL: with dsb the other URLs, unless `--` was given.
+    pub arguments: Vec<String>,
+    pub native: Native,
+}
+
+/// How arrivals are spread, by DeathStarBench's names.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Law {
+    #[default]
+    Fixed,
+    Exp,
+    Norm,
+    Zipf,
+}
+
+/// Our own flags which no original knows: as they were written, for whoever reads them natively.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Native {
+    pub json: Option<Destination>,
+    pub csv: Option<String>,
+    pub hlog: Option<String>,
+    pub samples: Option<String>,
+    pub report: Option<String>,
+    pub seed: Option<String>,
+    pub strict: bool,
+    pub timer: Option<String>,
+    pub io: Option<String>,
+    pub shards: Option<String>,
+    pub pin: Option<String>,
+}
+
+/// Where `--json` and `--json=F` write.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Destination {
+    Stdout,
+    File(String),
+}
+
+/// Why nothing is measured.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Refusal {
+    Help(Flavour),
+    Version(Flavour),
+    /// The sentence says what is wrong and begins with the program's name.
+    Wrong(Flavour, String),
+}
+
+impl Refusal {
+    pub fn code(&self) -> u8 {
+        match self {
+            Refusal::Help(_) | Refusal::Version(_) => 0,
+            Refusal::Wrong(..) => 1,
+        }
+    }
+
+    /// What goes to stdout; `version` and `io`, the loop that would run, are for `-v`.
+    pub fn stdout(&self, version: &str, io: &str) -> String {
+        match self {
+            Refusal::Help(flavour) | Refusal::Wrong(flavour, _) => usage::text(*flavour),
+            Refusal::Version(flavour) => {
+                format!("wrk {version} [{io}] Benchwright as {}\n", flavour.name())
+            }
+        }
+    }
+
+    /// What goes to stderr.
+    pub fn stderr(&self) -> String {
+        match self {
+            Refusal::Help(_) | Refusal::Version(_) => String::new(),
+            Refusal::Wrong(_, sentence) => format!("{sentence}\n"),
+        }
+    }
+}
+
+/// Reads the arguments after the name under which we were started: a path that ends in `wrk` or
+/// `wrk2`.
+pub fn parse(name: &str, arguments: &[String]) -> Result<Command, Refusal> {
+    let scanned = options::scan(arguments);
+    let flavour = flavour(name, &scanned);
+    read(flavour, scanned).map_err(|refused| match refused {
+        Refused::Help => Refusal::Help(flavour),
+        Refused::Version => Refusal::Version(flavour),
+        Refused::Wrong(what) => Refusal::Wrong(flavour, format!("{name}: {what}")),
+    })
+}
+
+enum Refused {
+    Help,
+    Version,
+    Wrong(String),
+}
+
+impl From<String> for Refused {
+    fn from(what: String) -> Refused {
+        Refused::Wrong(what)
+    }
+}
+
+/// All three install a program `wrk`, so under that name the arguments decide.
+fn flavour(name: &str, scanned: &Scanned) -> Flavour {
+    let flags = || scanned.events.iter().filter_map(Event::option);
+    let is_only = |flag: Flag, of: &[Flavour]| flag.flavours() == of;
+    let several = 1 < scanned.free.len() && scanned.free.iter().all(|free| url::is_url(free));
+    if let Some(flavour) = flags().rev().find_map(|(flag, value)| match flag {
+        Flag::Flavour => Flavour::named(value),
+        _ => None,
+    }) {
+        flavour
+    } else if several || flags().any(|(flag, _)| is_only(flag, &[Flavour::Dsb])) {
+        Flavour::Dsb
+    } else if name.ends_with("wrk2")
+        || flags().any(|(flag, _)| !flag.flavours().contains(&Flavour::Wrk))
+    {
+        Flavour::Wrk2
+    } else {
+        Flavour::Wrk
+    }
+}
+
+fn read(flavour: Flavour, scanned: Scanned) -> Result<Command, Refused> {
+    let mut command = Command::new(flavour);
+    for event in scanned.events {
+        match event {
+            Event::Wrong(what) => return Err(Refused::Wrong(what)),
+            Event::Option { flag, written, .. } if !flag.flavours().contains(&flavour) => {
+                return Err(options::unknown(&written).into());
+            }
+            Event::Option { flag: Flag::Help, .. } => return Err(Refused::Help),
+            Event::Option { flag: Flag::Version, .. } => return Err(Refused::Version),
+            Event::Option { flag, written, value } => {
+                command.take(flag, value).map_err(|what| format!("{written}: {what}"))?;
+            }
+        }
+    }
+    command.take_free(scanned.free, scanned.after)?;
+    command.check()?;
+    Ok(command)
+}
+
+impl Command {
+    fn new(flavour: Flavour) -> Command {
+        Command {
+            flavour,
+            threads: 2,
+            connections: 10,
+            duration: Nanos::from_secs(10),
+            script: None,
+            headers: Vec::new(),
+            latency: false,
+            timeout: Nanos::from_secs(2),
+            rate: None,
+            uncorrected: false,
+            batch: false,
+            law: Law::default(),
+            separate: false,
+            sent: false,
+            each_latency: false,
+            stretches: false,
+            urls: Vec::new(),
+            arguments: Vec::new(),
+            native: Native::default(),
+        }
+    }
+
+    /// Options given twice count as they were given last, but headers add up.
+    fn take(&mut self, flag: Flag, value: Option<String>) -> Result<(), String> {
+        let native = &mut self.native;
+        let (is_given, text) = (value.is_some(), value.unwrap_or_default());
+        match flag {
+            Flag::Threads => self.threads = amount::whole(&text)?,
+            Flag::Connections => self.connections = amount::whole(&text)?,
+            Flag::Duration => self.duration = amount::time(&text)?,
+            Flag::Script => self.script = Some(text),
+            Flag::Header => self.headers.push(header(&text)?),
+            Flag::Latency => self.latency = true,
+            Flag::Timeout => self.timeout = amount::time(&text)?,
+            Flag::Rate => self.rate = Rate::per_second(amount::number(&text)?),
+            Flag::Uncorrected => (self.latency, self.uncorrected) = (true, true),
+            Flag::Batch => self.batch = true,
+            Flag::Law => self.law = law(&text)?,
+            Flag::Separate => self.separate = true,
+            Flag::Sent => self.sent = true,
+            Flag::EachLatency => self.each_latency = true,
+            Flag::Stretches => self.stretches = true,
+            Flag::Flavour if Flavour::named(&text).is_none() => {
+                return Err(format!("there is no `{text}`; there are wrk, wrk2 and dsb"));
+            }
+            Flag::Json if is_given => native.json = Some(Destination::File(text)),
+            Flag::Json => native.json = Some(Destination::Stdout),
+            Flag::Csv => native.csv = Some(text),
+            Flag::Hlog => native.hlog = Some(text),
+            Flag::Samples => native.samples = Some(text),
+            Flag::Report => native.report = Some(text),
+            Flag::Seed => native.seed = Some(text),
+            Flag::Strict => native.strict = true,
+            Flag::Timer => native.timer = Some(text),
+            Flag::Io => native.io = Some(text),
+            Flag::Shards => native.shards = Some(text),
+            Flag::Pin => native.pin = Some(text),
+            Flag::Flavour | Flag::Help | Flag::Version => {}
+        }
+        Ok(())
+    }
+
+    /// Free arguments, and those after `--`. Without a free one those after `--` are free, as for
+    /// `getopt`.
+    fn take_free(&mut self, free: Vec<String>, after: Vec<String>) -> Result<(), String> {
+        let (mut free, after) = if free.is_empty() { (after, free) } else { (free, after) };
+        if free.is_empty() {
+            return Err("there is no URL; write for example http://127.0.0.1:8080/".to_owned());
+        }
+        self.arguments = match self.flavour {
+            Flavour::Wrk | Flavour::Wrk2 => free.split_off(1),
+            Flavour::Dsb if after.is_empty() => free[1..].to_vec(),
+            Flavour::Dsb => Vec::new(),
+        };
+        self.arguments.extend(after);
+        self.urls = free;
+        match self.urls.iter().find(|url| !url::is_url(url)) {
+            Some(url) => Err(format!("invalid URL: {url}")),
+            None => Ok(()),
+        }
+    }
+
+    fn check(&mut self) -> Result<(), String> {
+        let Command { threads, connections, .. } = *self;
+        self.separate |= self.urls.len() == 1;
+        if threads == 0 {
+            return Err("-t: nothing is sent by 0 threads".to_owned());
+        }
+        if self.duration == Nanos::ZERO {
+            return Err("-d: nothing is sent in no time".to_owned());
+        }
+        if connections < threads {
+            return Err(format!(
+                "-c: {connections} connections are too few for {threads} threads, each of which \
+                 needs one; raise -c or lower -t"
+            ));
+        }
+        if self.rate.is_none() && self.flavour != Flavour::Wrk {
+            return Err("-R: say how many requests a second; it is required".to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// `Name: value`, also without the space, for lack of which the originals drop it in silence.
+fn header(text: &str) -> Result<(String, String), String> {
+    match text.split_once(':') {
+        Some((name, value)) if !name.is_empty() => {
+            Ok((name.to_owned(), value.trim_start_matches([' ', '\t']).to_owned()))
+        }
+        _ => Err(format!("`{text}` is no header; write for example 'Accept: text/html'")),
+    }
+}
+
+fn law(name: &str) -> Result<Law, String> {
+    match name {
+        "fixed" => Ok(Law::Fixed),
+        "exp" => Ok(Law::Exp),
+        "norm" => Ok(Law::Norm),
+        "zipf" => Ok(Law::Zipf),
+        _ => Err(format!("there is no `{name}`; there are fixed, exp, norm and zipf")),
+    }
+}

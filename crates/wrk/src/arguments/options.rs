@@ -1,0 +1,257 @@
+//! Which options there are, and how words become options: the rules of `getopt_long`.
+
+use super::Flavour;
+
+/// What was written, in order.
+#[derive(Debug)]
+pub(super) struct Scanned {
+    pub(super) events: Vec<Event>,
+    /// Words that are neither options nor their values.
+    pub(super) free: Vec<String>,
+    /// Words after `--`.
+    pub(super) after: Vec<String>,
+}
+
+#[derive(Debug)]
+pub(super) enum Event {
+    /// `written` is how the option was called, without its value.
+    Option {
+        flag: Flag,
+        written: String,
+        value: Option<String>,
+    },
+    Wrong(String),
+}
+
+impl Event {
+    pub(super) fn option(&self) -> Option<(Flag, &str)> {
+        match self {
+            Event::Option { flag, value, .. } => Some((*flag, value.as_deref().unwrap_or(""))),
+            Event::Wrong(_) => None,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Flag {
+    Threads,
+    Connections,
+    Duration,
+    Script,
+    Header,
+    Latency,
+    Timeout,
+    Rate,
+    Uncorrected,
+    Batch,
+    Law,
+    Separate,
+    Sent,
+    EachLatency,
+    Stretches,
+    Version,
+    Help,
+    Flavour,
+    Json,
+    Csv,
+    Hlog,
+    Samples,
+    Report,
+    Seed,
+    Strict,
+    Timer,
+    Io,
+    Shards,
+    Pin,
+}
+
+/// How an option is called, what it takes, and who knows it.
+struct Known {
+    flag: Flag,
+    /// The letters, if any.
+    short: &'static str,
+    /// Empty if it has none.
+    long: &'static str,
+    takes: Takes,
+    flavours: &'static [Flavour],
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Takes {
+    Nothing,
+    Value,
+    /// Only after `=`.
+    Perhaps,
+}
+
+const ALL: &[Flavour] = &Flavour::ALL;
+const PACED: &[Flavour] = &[Flavour::Wrk2, Flavour::Dsb];
+const WRK2: &[Flavour] = &[Flavour::Wrk2];
+const DSB: &[Flavour] = &[Flavour::Dsb];
+
+const ORIGINAL: [Known; 17] = [
+    known(Flag::Threads, "t", "threads", Takes::Value, ALL),
+    known(Flag::Connections, "c", "connections", Takes::Value, ALL),
+    known(Flag::Duration, "d", "duration", Takes::Value, ALL),
+    known(Flag::Script, "s", "script", Takes::Value, ALL),
+    known(Flag::Header, "H", "header", Takes::Value, ALL),
+    known(Flag::Latency, "L", "latency", Takes::Nothing, ALL),
+    known(Flag::Timeout, "T", "timeout", Takes::Value, ALL),
+    known(Flag::Version, "v", "version", Takes::Nothing, ALL),
+    known(Flag::Help, "h?", "help", Takes::Nothing, ALL),
+    known(Flag::Rate, "R", "rate", Takes::Value, PACED),
+    known(Flag::Batch, "B", "batch_latency", Takes::Nothing, PACED),
+    known(Flag::Uncorrected, "U", "u_latency", Takes::Nothing, WRK2),
+    known(Flag::Law, "D", "dist", Takes::Value, DSB),
+    known(Flag::Separate, "S", "separate", Takes::Nothing, DSB),
+    known(Flag::Sent, "r", "requests", Takes::Nothing, DSB),
+    known(Flag::EachLatency, "P", "", Takes::Nothing, DSB),
+    known(Flag::Stretches, "p", "", Takes::Nothing, DSB),
+];
+
+/// Ours have no short names and are never cut, so that they take nothing from the originals'.
+const OURS: [Known; 12] = [
+    known(Flag::Flavour, "", "flavour", Takes::Value, ALL),
+    known(Flag::Json, "", "json", Takes::Perhaps, ALL),
+    known(Flag::Csv, "", "csv", Takes::Value, ALL),
+    known(Flag::Hlog, "", "hlog", Takes::Value, ALL),
+    known(Flag::Samples, "", "samples", Takes::Value, ALL),
+    known(Flag::Report, "", "report", Takes::Value, ALL),
+    known(Flag::Seed, "", "seed", Takes::Value, ALL),
+    known(Flag::Strict, "", "strict", Takes::Nothing, ALL),
+    known(Flag::Timer, "", "timer", Takes::Value, ALL),
+    known(Flag::Io, "", "io", Takes::Value, ALL),
+    known(Flag::Shards, "", "shards", Takes::Value, ALL),
+    known(Flag::Pin, "", "pin", Takes::Value, ALL),
+];
+
+const fn known(
+    flag: Flag,
+    short: &'static str,
+    long: &'static str,
+    takes: Takes,
+    flavours: &'static [Flavour],
+) -> Known {
+    Known { flag, short, long, takes, flavours }
+}
+
+impl Flag {
+    /// Who knows it.
+    pub(super) fn flavours(self) -> &'static [Flavour] {
+        let known = all().find(|known| known.flag == self);
+        known.expect("each flag stands in one of the tables").flavours
+    }
+}
+
+fn all() -> impl Iterator<Item = &'static Known> {
+    ORIGINAL.iter().chain(&OURS)
+}
+
+/// What is said of an option that the flavour does not have.
+pub(super) fn unknown(written: &str) -> String {
+    match written.strip_prefix("--") {
+        Some(_) => format!("unrecognized option '{written}'"),
+        None => format!("invalid option -- '{}'", written.trim_start_matches('-')),
+    }
+}
+
+/// Takes the words apart; what is wrong becomes an event in its place.
+pub(super) fn scan(words: &[String]) -> Scanned {
+    let mut scanned = Scanned { events: Vec::new(), free: Vec::new(), after: Vec::new() };
+    let mut words = words.iter().cloned();
+    while let Some(word) = words.next() {
+        if word == "--" {
+            scanned.after.extend(words.by_ref());
+        } else if let Some(long) = word.strip_prefix("--") {
+            scanned.events.push(long_option(long, &mut words));
+        } else if let Some(cluster) = word.strip_prefix('-').filter(|rest| !rest.is_empty()) {
+            short_options(cluster, &mut words, &mut scanned.events);
+        } else {
+            scanned.free.push(word);
+        }
+    }
+    scanned
+}
+
+/// `threads=2`, `threads 2` or `thr 2`.
+fn long_option(text: &str, words: &mut impl Iterator<Item = String>) -> Event {
+    let (name, given) = match text.split_once('=') {
+        Some((name, value)) => (name, Some(value.to_owned())),
+        None => (text, None),
+    };
+    let known = match long(name) {
+        Ok(known) => known,
+        Err(what) => return Event::Wrong(what),
+    };
+    let written = format!("--{}", known.long);
+    let value = match (known.takes, given) {
+        (Takes::Nothing, Some(_)) => {
+            return Event::Wrong(format!("option '{written}' doesn't allow an argument"));
+        }
+        (Takes::Value, None) => match words.next() {
+            Some(value) => Some(value),
+            None => return Event::Wrong(format!("option '{written}' requires an argument")),
+        },
+        (_, given) => given,
+    };
+    Event::Option { flag: known.flag, written, value }
+}
+
+/// The option of that name, or the only one of a flavour that begins so: wrk's come first.
+fn long(name: &str) -> Result<&'static Known, String> {
+    if let Some(exact) = all().find(|known| !name.is_empty() && known.long == name) {
+        return Ok(exact);
+    }
+    for flavour in Flavour::ALL {
+        let begins = |known: &&Known| {
+            known.flavours.contains(&flavour) && !name.is_empty() && known.long.starts_with(name)
+        };
+        let fitting: Vec<&Known> = ORIGINAL.iter().filter(begins).collect();
+        match fitting[..] {
+            [] => {}
+            [one] => return Ok(one),
+            _ => {
+                let names: Vec<String> =
+                    fitting.iter().map(|known| format!(" '--{}'", known.long)).collect();
+                let names = names.concat();
+                return Err(format!("option '--{name}' is ambiguous; possibilities:{names}"));
+            }
+        }
+    }
+    Err(unknown(&format!("--{name}")))
+}
+
+/// `Lt2` and `t 2`.
+fn short_options(cluster: &str, words: &mut impl Iterator<Item = String>, events: &mut Vec<Event>) {
+    for (at, letter) in cluster.char_indices() {
+        let Some(known) = ORIGINAL.iter().find(|known| known.short.contains(letter)) else {
+            events.push(Event::Wrong(unknown(&format!("-{letter}"))));
+            continue;
+        };
+        let written = format!("-{letter}");
+        if known.takes == Takes::Nothing {
+            events.push(Event::Option { flag: known.flag, written, value: None });
+            continue;
+        }
+        let attached = &cluster[at + letter.len_utf8()..];
+        let value = match attached {
+            "" => words.next(),
+            value => Some(value.to_owned()),
+        };
+        events.push(match value {
+            Some(value) => Event::Option { flag: known.flag, written, value: Some(value) },
+            None => Event::Wrong(format!("option requires an argument -- '{letter}'")),
+        });
+        return;
+    }
+}
+
+/// How each option is written in full, and who knows it.
+#[cfg(test)]
+pub(super) fn written() -> impl Iterator<Item = (String, &'static [Flavour])> {
+    all().map(|known| match (known.short.chars().next(), known.long) {
+        (Some(letter), "") => (format!(" -{letter} "), known.flavours),
+        (Some(letter), long) => (format!(" -{letter}, --{long} "), known.flavours),
+        (None, long) => (format!(" --{long}"), known.flavours),
+    })
+}

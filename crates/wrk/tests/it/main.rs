@@ -1,0 +1,6 @@
+//! What reads the originals' output reads ours: one set of expressions for both.
+
+mod expressions;
+mod golden;
+mod original;
+mod server;

@@ -5,9 +5,11 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use load::reference::Delay;
-use load::{Law, Slo, Think};
+use load::{Law, Think};
 use measure::{Bytes, Nanos, Rate};
 use net::Timer;
+
+use crate::slo::Slo;
 
 pub(crate) const FIRST_STEPS: &str = "\
 benchwright measures networked services, reproducibly.
@@ -40,6 +42,12 @@ pub(crate) enum Command {
     Report(Report),
     /// Offer one load, at once
     Load(Box<Load>),
+    /// Load as wrk does: its arguments, its output (also under the name `wrk`)
+    #[command(disable_help_flag = true)]
+    Wrk(Original),
+    /// Load as wrk2 does, or DeathStarBench's fork of it (also under the name `wrk2`)
+    #[command(disable_help_flag = true)]
+    Wrk2(Original),
     /// Serve HTTP with known delays, to calibrate a generator
     Reference(Reference),
     /// Start a reference application (executes benchwright-apps from the same folder)
@@ -89,6 +97,7 @@ pub(crate) struct Report {
 
 /// One of --rate and --closed is required: they answer different questions.
 #[derive(Args, Debug)]
+#[command(args_override_self = true)]
 #[command(
     about = "Offer one load, at once",
     long_about = "Offer one load, at once.\n\n\
@@ -285,6 +294,13 @@ pub(crate) struct Reference {
     pub(crate) numbered_rate: Option<Rate>,
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Original {
+    /// The original's arguments
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+    pub(crate) arguments: Vec<String>,
 }
 
 #[derive(Args, Debug)]

@@ -5,3 +5,4 @@ pub(crate) mod load;
 pub(crate) mod reference;
 pub(crate) mod report;
 pub(crate) mod run;
+pub(crate) mod wrk;

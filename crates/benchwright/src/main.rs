@@ -7,6 +7,7 @@ mod cli;
 mod command;
 mod output;
 mod progress;
+mod slo;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -19,6 +20,10 @@ use output::{Exit, Failure};
 use crate::cli::{Cli, Command};
 
 fn main() -> ExitCode {
+    if let Some(original) = as_original() {
+        let (name, arguments) = original;
+        return command::wrk::wrk(&name, &arguments);
+    }
     let exit = match Cli::try_parse() {
         Ok(cli) => dispatch(cli),
         Err(error) => return refuse(&error),
@@ -33,6 +38,16 @@ fn main() -> ExitCode {
     ExitCode::from(code as u8)
 }
 
+/// The name and the arguments, if we were started as `wrk` or `wrk2`, or with one of them as the
+/// first argument: what follows is read as the original reads it.
+fn as_original() -> Option<(String, Vec<String>)> {
+    let mut words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+    let is_original = |name: &str| matches!(name.rsplit('/').next(), Some("wrk" | "wrk2"));
+    let name = words.next().filter(|name| is_original(name));
+    let name = name.or_else(|| words.next().filter(|word| matches!(&**word, "wrk" | "wrk2")))?;
+    Some((name, words.collect()))
+}
+
 fn dispatch(cli: Cli) -> Result<Exit, Failure> {
     match cli.command {
         Command::Run(arguments) => command::run::run(&arguments),
@@ -40,6 +55,8 @@ fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Command::Resume(arguments) => command::run::resume(&arguments),
         Command::Report(arguments) => command::report::report(&arguments),
         Command::Load(arguments) => command::load::load(&arguments),
+        // `main` has taken them before they could be read as our own.
+        Command::Wrk(_) | Command::Wrk2(_) => unreachable!("the originals' arguments are theirs"),
         Command::Reference(arguments) => command::reference::reference(&arguments),
         Command::App(arguments) => command::app::app(&arguments),
         Command::Clean => command::run::clean(),

@@ -13,7 +13,6 @@ mod outstanding;
 pub mod pacing;
 pub mod reference;
 pub mod shard;
-pub mod slo;
 pub mod source;
 pub mod validity;
 
@@ -21,5 +20,4 @@ pub use driver::{Done, Driver, Fault, Label, Next, Outcome, Seat, Token};
 pub use measurement::{Measurement, measure};
 pub use pacing::{Law, Pacing};
 pub use shard::Shard;
-pub use slo::Slo;
 pub use source::Think;

@@ -327,7 +327,7 @@ impl<'a> Hub<'a> {
         let plan = self.plan;
         let window = window(plan, start);
         let mut source = self.source(index, start, window.end);
-        engine.observer().0.begin(start, window, &[]);
+        engine.observer().begin(start, window);
         let cpus = cores::allowed();
         let before = (process::stolen(&cpus), process::throttled(), process::run_queue_wait());
         let schedule = Schedule { start, end: window.end, drain: plan.drain };
@@ -336,6 +336,7 @@ impl<'a> Hub<'a> {
             self.halt.store(true, Ordering::Relaxed);
         }
         let since = |now: Option<Nanos>, then: Option<Nanos>| Some(now?.saturating_sub(then?));
+        engine.observer().end(end);
         let ((recorder, watcher), drivers) = engine.into_parts();
         let ending = Ending {
             recorded: recorder.finish(end),
@@ -362,7 +363,8 @@ impl<'a> Hub<'a> {
                 let dealt = Dealt { targets, lanes, shards, shard: index };
                 let streams =
                     pacing::arrivals((rate, law, sharing), dealt, plan.seed, (start, end));
-                Source::Open(Streams::new(streams, shards, plan.requests.is_some()))
+                let most = plan.requests.map(|most| most.div_ceil(streams.len() as u64));
+                Source::Open(Streams::new(streams, shards, most))
             }
         }
     }

@@ -76,6 +76,8 @@ impl Start {
 
 /// What to do with what happened; an observer says only what it keeps.
 pub trait Observer {
+    /// The load begins.
+    fn begin(&mut self, _start: Instant, _window: Window) {}
     /// A request's intended time has come.
     fn intended(&mut self, _of: Of, _intended: Instant) {}
     fn sent(&mut self, _of: Of, _intended: Instant, _sent: Instant, _bytes: usize) {}
@@ -87,12 +89,22 @@ pub trait Observer {
     fn disconnected(&mut self, _of: Of, _now: Instant) {}
     /// A turn of the loop is over.
     fn turn(&mut self, _now: Instant, _turn: Turn) {}
+    /// The load is over.
+    fn end(&mut self, _now: Instant) {}
 }
 
 impl Observer for () {}
 
 /// Tells whoever is there.
 impl<A: Observer> Observer for Option<A> {
+    fn begin(&mut self, start: Instant, window: Window) {
+        self.iter_mut().for_each(|a| a.begin(start, window));
+    }
+
+    fn end(&mut self, now: Instant) {
+        self.iter_mut().for_each(|a| a.end(now));
+    }
+
     fn intended(&mut self, of: Of, intended: Instant) {
         self.iter_mut().for_each(|a| a.intended(of, intended));
     }
@@ -128,6 +140,16 @@ impl<A: Observer> Observer for Option<A> {
 
 /// Tells both.
 impl<A: Observer, B: Observer> Observer for (A, B) {
+    fn begin(&mut self, start: Instant, window: Window) {
+        self.0.begin(start, window);
+        self.1.begin(start, window);
+    }
+
+    fn end(&mut self, now: Instant) {
+        self.0.end(now);
+        self.1.end(now);
+    }
+
     fn intended(&mut self, of: Of, intended: Instant) {
         self.0.intended(of, intended);
         self.1.intended(of, intended);
@@ -369,7 +391,7 @@ pub struct Recorder {
     parts: Vec<Part>,
     /// By label, as far as they have occurred.
     labels: Vec<Group>,
-    /// By segment of the shape, with its end.
+    /// By segment of the shape, with its end as if the measurement began at zero.
     segments: Vec<(Instant, Group)>,
     series: Series<Interval>,
     interval: Nanos,
@@ -448,14 +470,10 @@ impl Recorder {
         }
     }
 
-    /// The load begins. The intervals are laid so that one of them begins with the window.
-    pub fn begin(&mut self, start: Instant, window: Window, segments: &[Instant]) {
-        let first = Nanos((window.start - start).0 % self.interval.0);
-        let first = if first == Nanos::ZERO { self.interval } else { first };
-        self.window = window;
-        self.segments = segments.iter().map(|&end| (end, Group::default())).collect();
-        self.series = Series::new(window.start, self.interval);
-        self.current_end = start + first;
+    /// Keeps the segments of a shape apart, which end so long after the measurement began.
+    pub fn with_segments(self, ends: &[Nanos]) -> Recorder {
+        let segments = ends.iter().map(|&end| (Instant(0) + end, Group::default())).collect();
+        Recorder { segments, ..self }
     }
 
     /// Answers slower than this are no goodput.
@@ -504,6 +522,15 @@ impl Recorder {
 }
 
 impl Observer for Recorder {
+    /// The intervals are laid so that one of them begins with the window.
+    fn begin(&mut self, start: Instant, window: Window) {
+        let first = Nanos((window.start - start).0 % self.interval.0);
+        let first = if first == Nanos::ZERO { self.interval } else { first };
+        self.window = window;
+        self.series = Series::new(window.start, self.interval);
+        self.current_end = start + first;
+    }
+
     fn intended(&mut self, of: Of, intended: Instant) {
         if self.window.contains(intended) {
             self.part(of).intended += 1;
@@ -654,7 +681,8 @@ impl Recorder {
     }
 
     fn segment(&mut self, intended: Instant) -> Option<&mut Group> {
-        let index = self.segments.partition_point(|(end, _)| *end <= intended);
+        let since = Instant(0) + (intended - self.window.start);
+        let index = self.segments.partition_point(|(end, _)| *end <= since);
         self.segments.get_mut(index).map(|(_, group)| group)
     }
 }

@@ -19,27 +19,33 @@ pub enum Source {
 pub struct Streams {
     streams: Vec<Peekable<Arrivals>>,
     shards: u32,
-    /// A number of requests ends it, not only time.
-    is_counted: bool,
+    /// How many requests of each stream there are to be, over all shards; `None` if only time ends
+    /// them.
+    most: Option<u64>,
 }
 
 impl Streams {
-    pub fn new(streams: Vec<Peekable<Arrivals>>, shards: u32, is_counted: bool) -> Streams {
-        Streams { streams, shards, is_counted }
+    pub fn new(streams: Vec<Peekable<Arrivals>>, shards: u32, most: Option<u64>) -> Streams {
+        Streams { streams, shards, most }
     }
 
     /// An arrival whose time has come, and that is before `end`.
     pub(crate) fn next_due(&mut self, now: Instant, end: Instant) -> Option<Arrival> {
-        let is_due = |arrival: &Arrival| arrival.intended <= now && arrival.intended < end;
+        let most = self.most.unwrap_or(u64::MAX);
+        let is_due = |arrival: &Arrival| {
+            arrival.intended <= now && arrival.intended < end && arrival.number < most
+        };
         self.streams.iter_mut().find_map(|stream| stream.next_if(is_due))
     }
 
     pub(crate) fn next_intended(&mut self) -> Option<Instant> {
-        self.streams.iter_mut().filter_map(|stream| Some(stream.peek()?.intended)).min()
+        let most = self.most.unwrap_or(u64::MAX);
+        let next = self.streams.iter_mut().filter_map(|stream| stream.peek());
+        next.filter(|arrival| arrival.number < most).map(|arrival| arrival.intended).min()
     }
 
     pub(crate) fn is_exhausted(&mut self) -> bool {
-        self.is_counted && self.next_intended().is_none()
+        self.most.is_some() && self.next_intended().is_none()
     }
 
     /// Where a lane stands among those of its shard: shards take lanes in turn.

@@ -153,7 +153,7 @@ fn disturbed(plan: &Plan, measurement: &Measurement, total: &Part) -> Gate {
 fn find(plan: &Plan, measurement: &Measurement, total: &Part, judgement: &mut Judgement) {
     let seconds = measurement.window.length().as_secs_f64();
     let rate = |count: u64| count as f64 / seconds;
-    let grouped = ::measure::quantity::grouped;
+    let (grouped, counted) = (::measure::quantity::grouped, ::measure::quantity::counted);
     if let Pacing::Open { .. } = plan.pacing
         && (total.completed_inside as f64) < KEEPS_UP * total.intended as f64
     {
@@ -168,19 +168,21 @@ fn find(plan: &Plan, measurement: &Measurement, total: &Part, judgement: &mut Ju
         judgement.findings.push(format!(
             "overloaded: the backlog reached its bound of {} requests after {:.1} s, and the load \
              ended; quantiles are lower bounds",
-            grouped((plan.limits.backlog * plan.lanes.len()) as f64),
+            counted((plan.limits.backlog * plan.lanes.len()) as u64),
             measurement.window.length().as_secs_f64(),
         ));
     }
     for outcome in Outcome::ALL {
         let count = total.outcome(outcome);
-        if 0 < count && !matches!(outcome, Outcome::Ok | Outcome::Dropped) {
+        // Where nobody waits for the last answers they are no news.
+        let awaited = outcome != Outcome::Unfinished || Nanos::ZERO < plan.drain;
+        if 0 < count && awaited && !matches!(outcome, Outcome::Ok | Outcome::Dropped) {
             let reasons = total.reasons.iter().filter(|((of, _), _)| *of == outcome);
             let most = reasons.max_by_key(|(_, count)| **count);
             judgement.findings.push(format!(
                 "{} of {} requests ended as `{}`{}",
-                grouped(count as f64),
-                grouped(total.intended as f64),
+                counted(count),
+                counted(total.intended),
                 outcome.name(),
                 most.map_or(String::new(), |((_, why), _)| format!(": {why}")),
             ));

@@ -82,6 +82,11 @@ pub fn grouped(x: f64) -> String {
     if x < 0.0 { format!("-{text}") } else { text }
 }
 
+/// A whole number for people: `12,388,581`, `7`.
+pub fn counted(n: u64) -> String {
+    if n < 100 { n.to_string() } else { grouped(n as f64) }
+}
+
 /// A size in bytes.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Bytes(pub u64);

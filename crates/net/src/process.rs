@@ -5,6 +5,15 @@ use std::path::Path;
 
 use measure::Nanos;
 
+/// A number that nobody can foresee, for a load that is to be another one each time.
+pub fn entropy() -> u64 {
+    let mut bytes = [0u8; 8];
+    // SAFETY: `bytes` has room for as many bytes as are asked for.
+    let count = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
+    assert_eq!(count, 8, "so few bytes come at once (getrandom(2))");
+    u64::from_ne_bytes(bytes)
+}
+
 /// Raises the limit of open files to what is allowed, and returns it.
 pub fn raise_open_files() -> u64 {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };

@@ -347,6 +347,7 @@ fn measured(seed: u64, offered: f64) -> Load {
         seed,
         partial: false,
         ended: None,
+        flavour: None,
         labels: BTreeMap::new(),
         segments: Vec::new(),
         slo: None,

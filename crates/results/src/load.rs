@@ -15,6 +15,9 @@ pub struct Load {
     /// The tool and its version, for example `benchwright 0.1.0`.
     pub version: String,
     pub arguments: Vec<String>,
+    /// The original as which the engine was started: `wrk`, `wrk2` or `dsb`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub flavour: Option<String>,
     pub seed: u64,
     /// Ended before its time: the figures cover what was measured until then.
     pub partial: bool,

@@ -2,22 +2,21 @@
 //! document → files → exit code.
 
 mod csv;
-mod document;
+pub(crate) mod document;
 mod hlog;
 mod live;
+mod outputs;
 mod samples;
-mod target;
+pub(crate) mod target;
 mod text;
-mod workload;
+pub(crate) mod workload;
 
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use anyhow::Context;
-use load::driver::http1::Http1;
+use anyhow::Context as _;
 use load::measurement::{Failure as NotMeasured, Lane, Plan};
-use load::observe::Part;
 use load::pacing::{Pacing, Sharing};
 use load::shard::{Limits, Overdue};
 use load::validity;
@@ -25,11 +24,13 @@ use measure::{Nanos, Rate};
 use net::{Closed, cores, process};
 use script::{Defaults, Program, Script};
 
-use self::samples::Sampling;
+pub(crate) use self::outputs::Outputs;
 use self::target::{Finding, Target};
-use self::workload::Workload;
+pub(crate) use self::workload::Driver;
+use self::workload::{Requested, Workload};
 use crate::cli::{Load, Pin};
 use crate::output::{self, Exit, Failure};
+use crate::slo::Slo;
 
 /// What one shard can be expected to start in a second, with a CPU of its own and no script.
 const REQUESTS_OF_A_SHARD: f64 = 20_000.0;
@@ -47,60 +48,73 @@ pub(crate) fn load(arguments: &Load) -> Result<Exit, Failure> {
     };
     let targets = target::resolve(&arguments.urls, &finding).map_err(question)?;
     let plan = plan(arguments, &targets)?;
-    let workload = Workload::new(arguments)?;
-    let drivers = workload.drivers(&plan, &targets)?;
-    let drivers: Vec<_> = drivers
-        .into_iter()
-        .map(|driver: Http1<_>| {
-            let driver = driver.with_pipeline(arguments.pipeline as usize);
-            driver.with_most_body(arguments.max_body.0)
-        })
-        .collect();
+    let workload = Workload::new(requested(arguments)?)?;
+    let drivers = workload.drivers(&plan, &targets)?.into_iter().map(|driver| {
+        let driver = driver.with_pipeline(arguments.pipeline as usize);
+        driver.with_most_body(arguments.max_body.0)
+    });
+    let drivers: Vec<Driver> = drivers.collect();
+    let labels = workload.labels();
+    let mut outputs = Outputs::of(arguments, labels.clone()).map_err(question)?;
     let stop = crate::interrupted();
 
-    let labels = workload.labels();
-    let sampling = arguments.samples.as_deref().map(|path| Sampling::begin(path, labels.clone()));
-    let sampling = sampling.transpose().map_err(question)?;
-    let watchers = (0..plan.cpus.len()).map(|shard| sampling.as_ref().map(|s| s.watch(shard)));
+    let samplers = outputs.samplers(plan.cpus.len());
     let measured = live::watch(arguments.progress, &plan, |live| {
-        load::measure(&plan, drivers, watchers.collect(), Some(live), &stop)
+        load::measure(&plan, drivers, samplers, Some(live), &stop)
     });
     let measured = measured.map_err(|failure| explain(&failure, &targets, &stop))?;
     let measurement = measured.measurement;
-    let lost = measured.watchers.into_iter().flatten().map(samples::Sampler::finish).sum();
-    if let Some(sampling) = sampling {
-        sampling.finish().map_err(|error| Failure::no_answer(format!("{error:#}")))?;
-    }
+    let lost = outputs.finish(measured.watchers)?;
 
     let judgement = validity::judge(&plan, &measurement, lost);
-    let mut total = Part::default();
-    measurement.parts.iter().for_each(|part| total.add(part));
-    let missed = arguments.slo.as_ref().map(|slo| slo.missed(&total));
-    let document =
-        document::of(arguments, &plan, &targets, &measurement, &judgement, (missed, &labels));
-    let write = |path: &Path, text: String| {
-        let written = fs::write(path, text).with_context(|| format!("writing {}", path.display()));
-        written.map_err(|error| Failure::no_answer(format!("{error:#}")))
+    let context = Context {
+        arguments: std::env::args().skip(1).collect(),
+        seed: arguments.seed,
+        slo: arguments.slo.as_ref(),
+        labels: &labels,
+        flavour: None,
     };
-    if let Some(path) = &arguments.csv {
-        write(path, csv::of(&document))?;
-    }
-    if let Some(path) = &arguments.hlog {
-        write(path, hlog::of(&measurement))?;
-    }
-    match arguments.json.as_deref() {
-        Some(path) if path != Path::new("-") => {
-            write(path, output::json(&document))?;
-            output::result(&text::of(&document))?;
-        }
-        Some(_) => output::result(&output::json(&document))?,
-        None => output::result(&text::of(&document))?,
+    let document = document::of(&context, &plan, &targets, &measurement, &judgement);
+    outputs.write(&document, &measurement)?;
+    if !outputs.is_json() {
+        output::result(&text::of(&document))?;
     }
     Ok(match () {
         () if measurement.partial => Exit::Interrupted,
         () if !judgement.is_valid() => Exit::NoAnswer,
         () if document.slo.is_some_and(|slo| !slo.met) => Exit::No,
         () => Exit::Answered,
+    })
+}
+
+/// What a document says beyond what was measured.
+pub(crate) struct Context<'a> {
+    pub(crate) arguments: Vec<String>,
+    pub(crate) seed: u64,
+    pub(crate) slo: Option<&'a Slo>,
+    /// The names of the labels, in their order.
+    pub(crate) labels: &'a [String],
+    /// The original as which we were started.
+    pub(crate) flavour: Option<&'static str>,
+}
+
+fn requested(arguments: &Load) -> Result<Requested<'_>, Failure> {
+    let headers = arguments.header.iter().map(|field| workload::header(field));
+    let body = match (&arguments.body, &arguments.body_file) {
+        (Some(text), _) => Some(text.clone().into_bytes()),
+        (None, Some(path)) => {
+            let read = fs::read(path).with_context(|| format!("--body-file {}", path.display()));
+            Some(read.map_err(question)?)
+        }
+        (None, None) => None,
+    };
+    let script = arguments.script.as_deref();
+    Ok(Requested {
+        method: &arguments.method,
+        headers: headers.collect::<anyhow::Result<_>>().map_err(question)?,
+        body,
+        script: script.map(|path| (path, &arguments.script_arguments[..])),
+        seed: arguments.seed,
     })
 }
 
@@ -161,7 +175,7 @@ fn plan(arguments: &Load, targets: &[Target]) -> Result<Plan, Failure> {
             open_gap: Nanos((arguments.open_rate.gap_ns() * cpus.len() as f64) as u64),
             keep_alive: arguments.keep_alive,
         },
-        slo: arguments.slo.as_ref().and_then(load::Slo::response_time),
+        slo: arguments.slo.as_ref().and_then(Slo::response_time),
         interval: positive(arguments.interval, "--interval")?,
         timer: arguments.timer,
         cpus,

@@ -104,6 +104,7 @@ fn nothing(drive: &Drive) -> results::Load {
         seed: drive.seed,
         partial: false,
         ended: None,
+        flavour: None,
         labels: BTreeMap::new(),
         segments: Vec::new(),
         slo: None,

@@ -173,6 +173,7 @@ fn document(drive: &Drive, arrivals: Arrivals, parts: &[(String, Vec<Request>)])
         seed: drive.seed,
         partial: false,
         ended: None,
+        flavour: None,
         labels: BTreeMap::new(),
         segments: Vec::new(),
         slo: None,

@@ -32,6 +32,7 @@ fn load(fast: u64, slow: u64, refused: u64) -> Load {
         seed: 0,
         partial: false,
         ended: None,
+        flavour: None,
         labels: BTreeMap::new(),
         segments: Vec::new(),
         slo: None,

@@ -6,7 +6,7 @@ const MS: fn(u64) -> Instant = |ms| Instant(ms * 1_000_000);
 fn recorder() -> Recorder {
     let window = Window { start: MS(1_000), end: MS(3_000) };
     let mut recorder = Recorder::new(1, Nanos::SECOND, None);
-    recorder.begin(MS(0), window, &[]);
+    recorder.begin(MS(0), window);
     recorder
 }
 
@@ -69,8 +69,8 @@ fn slow_answers_are_no_goodput() {
 
 #[test]
 fn labels_and_segments_have_figures_of_their_own() {
-    let mut recorder = recorder();
-    recorder.begin(MS(0), Window { start: MS(1_000), end: MS(3_000) }, &[MS(2_000), MS(3_000)]);
+    let segments = [Nanos::from_millis(1_000), Nanos::from_millis(2_000)];
+    let mut recorder = recorder().with_segments(&segments);
     for (intended, label) in [(1_100, 1), (1_200, 0), (2_500, 1), (2_600, u16::MAX)] {
         let label = Label(label);
         recorder.completed(&Completion { label, ..completion(intended, 2_700, Outcome::Ok) });

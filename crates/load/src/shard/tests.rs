@@ -118,7 +118,7 @@ impl Scenario {
         let dealt = Dealt { targets: 1, lanes: 1, shards: 1, shard: 0 };
         let seed = self.seed;
         let arrivals = pacing::arrivals((rate, law, Sharing::InTurn), dealt, seed, span);
-        self.run(Source::Open(Streams::new(arrivals, 1, false)))
+        self.run(Source::Open(Streams::new(arrivals, 1, None)))
     }
 
     fn closed(self, think: Nanos) -> Recorded {
@@ -139,7 +139,7 @@ impl Scenario {
         shard.add_lane(Of { lane: 0, target: 0 }, driver, where_to, numbers);
         shard.connect(Instant(0) + SECOND).unwrap();
         let (start, end) = (Instant(0), Instant(0) + SECOND * self.seconds);
-        shard.observer().begin(start, Window { start, end }, &[]);
+        shard.observer().begin(start, Window { start, end });
         let schedule = Schedule { start, end, drain: SECOND * 10 };
         let (done, _) = shard.run(&mut source, schedule).unwrap();
         let recorded = shard.into_parts().0.finish(done);

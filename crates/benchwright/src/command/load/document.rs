@@ -12,17 +12,15 @@ use measure::{Histogram, Nanos, Quantile};
 use results::load as document;
 use results::{Load, Times};
 
-use super::live;
 use super::target::Target;
-use crate::cli;
+use super::{Context, live};
 
 pub(crate) fn of(
-    arguments: &cli::Load,
+    context: &Context<'_>,
     plan: &Plan,
     targets: &[Target],
     measurement: &Measurement,
     judgement: &Judgement,
-    (missed, labels): (Option<Vec<String>>, &[String]),
 ) -> Load {
     let length = measurement.window.length();
     let mut total = Part::default();
@@ -36,8 +34,9 @@ pub(crate) fn of(
     Load {
         schema: document::SCHEMA.to_owned(),
         version: format!("benchwright {}", env!("CARGO_PKG_VERSION")),
-        arguments: std::env::args().skip(1).collect(),
-        seed: arguments.seed,
+        arguments: context.arguments.clone(),
+        flavour: context.flavour.map(str::to_owned),
+        seed: context.seed,
         partial: measurement.partial,
         ended: ended(measurement),
         pacing: pacing(plan),
@@ -61,7 +60,7 @@ pub(crate) fn of(
                 part: part(figures, asked_of_each, length),
             })
             .collect(),
-        labels: by_label(labels, measurement),
+        labels: by_label(context.labels, measurement),
         segments: Vec::new(),
         series: series(measurement),
         generator: generator(plan, measurement, judgement),
@@ -80,10 +79,9 @@ pub(crate) fn of(
         },
         findings: judgement.findings.clone(),
         warnings: judgement.warnings.clone(),
-        slo: arguments.slo.as_ref().zip(missed).map(|(slo, missed)| document::Slo {
-            text: slo.to_string(),
-            met: missed.is_empty(),
-            missed,
+        slo: context.slo.map(|slo| {
+            let missed = slo.missed(&total);
+            document::Slo { text: slo.to_string(), met: missed.is_empty(), missed }
         }),
     }
 }

@@ -95,7 +95,7 @@ fn write_row(
 }
 
 /// Sends the requests of one shard to be written.
-pub(super) struct Sampler {
+pub(crate) struct Sampler {
     sender: SyncSender<Batch>,
     shard: usize,
     rows: Vec<Completion>,

@@ -1,11 +1,17 @@
 //! A URL as the engine needs it: where to connect, and what to say there.
 
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use http::Uri;
 use net::{Address, Endpoint};
+
+/// How long a first connection may take.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// One thing to load.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,6 +80,14 @@ pub(crate) fn resolve(urls: &[String], finding: &Finding<'_>) -> anyhow::Result<
             Ok(Target { endpoints: endpoints(&addresses, finding.sources)?, ..target })
         })
         .collect()
+}
+
+/// Whether a connection can be made now.
+pub(crate) fn connects(endpoint: &Endpoint) -> io::Result<()> {
+    match &endpoint.address {
+        Address::Inet(address) => TcpStream::connect_timeout(address, PATIENCE).map(drop),
+        Address::Unix(path) => UnixStream::connect(path).map(drop),
+    }
 }
 
 /// Each address from each source, so that connections spread over both.

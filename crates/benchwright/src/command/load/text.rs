@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use measure::estimate::{self, Support};
-use measure::quantity::grouped;
+use measure::quantity::{counted, grouped};
 use measure::{Bytes, Nanos, Quantile};
 use results::{Load, Times};
 
@@ -24,7 +24,7 @@ fn write(load: &Load, text: &mut String) -> std::fmt::Result {
         "offered {}/s · completed {}/s · {} requests · {}",
         grouped(rates.offered),
         grouped(rates.completed),
-        grouped(counts.intended as f64),
+        counted(counts.intended),
         Bytes(counts.bytes_received),
     )?;
     times(load, text)?;
@@ -102,7 +102,7 @@ fn targets(load: &Load, text: &mut String) -> std::fmt::Result {
             target.url,
             grouped(rates.offered),
             grouped(rates.completed),
-            grouped(target.part.counts.failed as f64),
+            counted(target.part.counts.failed),
         )?;
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! What is asked, of every target.
 
-use std::fs;
+use std::path::Path;
 
 use anyhow::Context;
 use load::Fault;
@@ -9,46 +9,43 @@ use load::measurement::Plan;
 use measure::Random;
 use script::{Defaults, Program, Script};
 
-use super::question;
 use super::target::Target;
-use crate::cli::Load;
 use crate::output::Failure;
 
 /// One form for all: only what makes requests differs.
-pub(super) type Driver = Http1<Box<dyn HttpWorkload + Send>>;
+pub(crate) type Driver = Http1<Box<dyn HttpWorkload + Send>>;
 
-pub(super) enum Workload {
+/// What was asked for on a command line.
+pub(crate) struct Requested<'a> {
+    pub(crate) method: &'a str,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Option<Vec<u8>>,
+    /// A script and its arguments.
+    pub(crate) script: Option<(&'a Path, &'a [String])>,
+    pub(crate) seed: u64,
+}
+
+pub(crate) enum Workload {
     Static(Defaults),
     Script { program: Program, seed: u64, defaults: Defaults },
 }
 
 impl Workload {
-    pub(super) fn new(arguments: &Load) -> Result<Workload, Failure> {
-        let headers = arguments.header.iter().map(|field| header(field));
-        let headers = headers.collect::<anyhow::Result<Vec<_>>>().map_err(question)?;
-        let body = match (&arguments.body, &arguments.body_file) {
-            (Some(text), _) => Some(text.clone().into_bytes()),
-            (None, Some(path)) => {
-                let read =
-                    fs::read(path).with_context(|| format!("--body-file {}", path.display()));
-                Some(read.map_err(question)?)
-            }
-            (None, None) => None,
-        };
-        let defaults = Defaults { method: arguments.method.clone(), headers, body };
-        let Some(path) = &arguments.script else { return Ok(Workload::Static(defaults)) };
-        let program =
-            Program::load(path, arguments.script_arguments.clone()).map_err(Failure::question)?;
-        Ok(Workload::Script { program, seed: arguments.seed, defaults })
+    pub(crate) fn new(requested: Requested<'_>) -> Result<Workload, Failure> {
+        let Requested { method, headers, body, script, seed } = requested;
+        let defaults = Defaults { method: method.to_owned(), headers, body };
+        let Some((path, arguments)) = script else { return Ok(Workload::Static(defaults)) };
+        let program = Program::load(path, arguments.to_vec()).map_err(Failure::question)?;
+        Ok(Workload::Script { program, seed, defaults })
     }
 
     /// The names of the labels that requests have.
-    pub(super) fn labels(&self) -> Vec<String> {
+    pub(crate) fn labels(&self) -> Vec<String> {
         Vec::new()
     }
 
     /// The driver of each lane. A script that does not load is a wrong question.
-    pub(super) fn drivers(&self, plan: &Plan, targets: &[Target]) -> Result<Vec<Driver>, Failure> {
+    pub(crate) fn drivers(&self, plan: &Plan, targets: &[Target]) -> Result<Vec<Driver>, Failure> {
         let of_each = plan.lanes_of_each() as usize;
         let lanes = plan.lanes.iter().enumerate();
         let drivers = lanes.map(|(lane, planned)| {
@@ -77,7 +74,7 @@ impl Workload {
     }
 }
 
-fn header(field: &str) -> anyhow::Result<(String, String)> {
+pub(super) fn header(field: &str) -> anyhow::Result<(String, String)> {
     let (name, value) = field
         .split_once(':')
         .with_context(|| format!("`{field}` is no header field; write `Name: value`"))?;

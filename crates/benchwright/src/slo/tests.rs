@@ -1,5 +1,6 @@
+use load::Outcome;
+
 use super::*;
-use crate::driver::Outcome;
 
 #[test]
 fn conditions_are_read_and_printed() {

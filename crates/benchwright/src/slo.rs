@@ -3,16 +3,15 @@
 use std::fmt;
 use std::str::FromStr;
 
-use ::measure::{Nanos, Quantile};
-
-use crate::observe::Part;
+use load::observe::Part;
+use measure::{Nanos, Quantile};
 
 #[cfg(test)]
 mod tests;
 
 /// Conditions that all have to hold.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Slo(Vec<Condition>);
+pub(crate) struct Slo(Vec<Condition>);
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Condition {
@@ -22,7 +21,7 @@ enum Condition {
 
 impl Slo {
     /// The tightest limit of a response time: slower answers are no goodput.
-    pub fn response_time(&self) -> Option<Nanos> {
+    pub(crate) fn response_time(&self) -> Option<Nanos> {
         let limit = |condition: &Condition| match condition {
             Condition::ResponseTime { below, .. } => Some(*below),
             Condition::Failures { .. } => None,
@@ -31,7 +30,7 @@ impl Slo {
     }
 
     /// The conditions that do not hold, each with its figure.
-    pub fn missed(&self, total: &Part) -> Vec<String> {
+    pub(crate) fn missed(&self, total: &Part) -> Vec<String> {
         let missed = |condition: &Condition| match *condition {
             Condition::ResponseTime { quantile, below } => {
                 let figure = total.response.quantile(quantile);

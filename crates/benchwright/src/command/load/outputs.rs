@@ -1,0 +1,90 @@
+//! Where the results of a load are written, beyond standard output.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use load::measurement::Measurement;
+use results::Load;
+
+use super::samples::{Sampler, Sampling};
+use super::{csv, hlog};
+use crate::cli;
+use crate::output::{self, Failure};
+
+#[derive(Default)]
+pub(crate) struct Outputs {
+    json: Option<PathBuf>,
+    csv: Option<PathBuf>,
+    hlog: Option<PathBuf>,
+    sampling: Option<Sampling>,
+}
+
+impl Outputs {
+    /// A file of samples is opened at once; `labels` are their names.
+    pub(super) fn of(arguments: &cli::Load, labels: Vec<String>) -> anyhow::Result<Outputs> {
+        let samples = arguments.samples.as_deref();
+        Ok(Outputs {
+            json: arguments.json.clone(),
+            csv: arguments.csv.clone(),
+            hlog: arguments.hlog.clone(),
+            sampling: samples.map(|path| Sampling::begin(path, labels)).transpose()?,
+        })
+    }
+
+    /// Those that were asked for beside an original's text.
+    pub(crate) fn of_wrk(native: &wrk::arguments::Native) -> anyhow::Result<Outputs> {
+        use wrk::arguments::Destination;
+        let path = |text: &Option<String>| text.as_ref().map(PathBuf::from);
+        let json = native.json.as_ref().map(|destination| match destination {
+            Destination::Stdout => PathBuf::from("-"),
+            Destination::File(path) => PathBuf::from(path),
+        });
+        let samples = native.samples.as_deref().map(Path::new);
+        Ok(Outputs {
+            json,
+            csv: path(&native.csv),
+            hlog: path(&native.hlog),
+            sampling: samples.map(|path| Sampling::begin(path, Vec::new())).transpose()?,
+        })
+    }
+
+    /// The observer of each shard.
+    pub(crate) fn samplers(&self, shards: usize) -> Vec<Option<Sampler>> {
+        (0..shards).map(|shard| Some(self.sampling.as_ref()?.watch(shard))).collect()
+    }
+
+    /// Waits until all samples are written, and says how many were lost.
+    pub(crate) fn finish(&mut self, samplers: Vec<Option<Sampler>>) -> Result<u64, Failure> {
+        let lost = samplers.into_iter().flatten().map(Sampler::finish).sum();
+        if let Some(sampling) = self.sampling.take() {
+            sampling.finish().map_err(|error| Failure::no_answer(format!("{error:#}")))?;
+        }
+        Ok(lost)
+    }
+
+    /// Writes all files; JSON goes to standard output where it has no file.
+    pub(crate) fn write(&self, document: &Load, measurement: &Measurement) -> Result<(), Failure> {
+        if let Some(path) = &self.csv {
+            write(path, csv::of(document))?;
+        }
+        if let Some(path) = &self.hlog {
+            write(path, hlog::of(measurement))?;
+        }
+        match self.json.as_deref() {
+            Some(path) if path == Path::new("-") => output::result(&output::json(document)),
+            Some(path) => write(path, output::json(document)),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether standard output is taken.
+    pub(super) fn is_json(&self) -> bool {
+        self.json.as_deref() == Some(Path::new("-"))
+    }
+}
+
+fn write(path: &Path, text: String) -> Result<(), Failure> {
+    let written = fs::write(path, text).with_context(|| format!("writing {}", path.display()));
+    written.map_err(|error| Failure::no_answer(format!("{error:#}")))
+}

@@ -1,0 +1,271 @@
+//! `benchwright wrk` and `wrk2`, or a link of that name: the originals' command line in, their text
+//! out, our engine in between.
+//!
+//! Its life: arguments → targets → plan → measurement → the originals' statistics → their layout.
+//! What is ours (the flavour, the verdict) goes to stderr; the exit code is theirs unless
+//! `--strict` is given.
+
+mod figures;
+mod files;
+mod observer;
+
+use std::process::ExitCode;
+
+use load::measurement::{Failure as NotMeasured, Lane, Plan};
+use load::pacing::{Law, Pacing, Sharing};
+use load::shard::{Limits, Overdue};
+use load::{Think, validity};
+use measure::{Nanos, Rate};
+use net::{Closed, Endpoint, Timer, cores, process};
+use wrk::arguments::{self, Command, Flavour, Refusal};
+
+use self::observer::Originals;
+use super::load::target::{self, Finding, Target};
+use super::load::workload::{Requested, Workload};
+use super::load::{Context, Driver, Outputs, document};
+use crate::output::{self, Exit, Failure};
+
+/// Requests of a target that may wait for a connection. The originals know no bound; a load that
+/// reaches this one ends as overloaded.
+const MOST_WAITING: f64 = 20e6;
+/// The originals wait for as long as the kernel tries.
+const CONNECT_TIMEOUT: Nanos = Nanos::from_secs(5);
+/// How many requests DeathStarBench's fork puts on a connection.
+const DSB_PIPELINE: usize = 65_535;
+
+/// The program's name as it was started, and what stands behind it.
+pub(crate) fn wrk(name: &str, arguments: &[String]) -> ExitCode {
+    let command = match arguments::parse(name, arguments) {
+        Ok(command) => command,
+        Err(refusal) => return refuse(&refusal),
+    };
+    let exit = run(&command, arguments);
+    let (code, error) = match exit {
+        Ok(exit) if command.native.strict => (exit as u8, None),
+        Ok(_) => (0, None),
+        Err(Failure { exit, error }) => {
+            (if command.native.strict { exit as u8 } else { 1 }, Some(error))
+        }
+    };
+    if let Some(error) = error {
+        output::error(&format!("{error:#}"));
+    }
+    ExitCode::from(code)
+}
+
+fn refuse(refusal: &Refusal) -> ExitCode {
+    // Where not even this can be written there is nobody to tell.
+    let _ = output::result(&refusal.stdout(env!("CARGO_PKG_VERSION"), "epoll"));
+    let stderr = refusal.stderr();
+    if !stderr.is_empty() {
+        output::error(stderr.trim_end());
+    }
+    ExitCode::from(refusal.code())
+}
+
+fn run(command: &Command, arguments: &[String]) -> Result<Exit, Failure> {
+    let outputs = Outputs::of_wrk(&command.native);
+    let mut outputs = outputs.map_err(|error| Failure::question(format!("{error:#}")))?;
+    let targets = targets(command)?;
+    let plan = plan(command, &targets)?;
+    let requested = Requested {
+        method: "GET",
+        headers: command.headers.clone(),
+        body: None,
+        script: command.script.as_deref().map(|path| (path.as_ref(), &command.arguments[..])),
+        seed: plan.seed,
+    };
+    let workload = Workload::new(requested)?;
+    let pipeline = if command.flavour == Flavour::Dsb { DSB_PIPELINE } else { 1 };
+    let drivers: Vec<Driver> = workload
+        .drivers(&plan, &targets)?
+        .into_iter()
+        .map(|driver: Driver| driver.with_pipeline(pipeline))
+        .collect();
+    let stop = crate::interrupted();
+
+    output::error(&format!("benchwright as {}", command.flavour.name()));
+    output::result(&figures::opening(command))?;
+    let writer = files::Writer::begin(command).map_err(Failure::no_answer)?;
+    let originals: Vec<Originals> = (0..plan.cpus.len())
+        .map(|shard| Originals::new(command, &plan, shard, writer.as_ref()))
+        .collect();
+    let samplers = outputs.samplers(plan.cpus.len());
+    let watchers = originals.into_iter().zip(samplers).collect();
+    let measured = load::measure(&plan, drivers, watchers, None, &stop);
+    let measured = measured.map_err(|failure| explain(&failure, &targets))?;
+    let measurement = measured.measurement;
+    let (originals, samplers): (Vec<_>, Vec<_>) = measured.watchers.into_iter().unzip();
+    if let Some(writer) = writer {
+        writer.finish().map_err(Failure::no_answer)?;
+    }
+    let lost = outputs.finish(samplers)?;
+
+    let run = measurement.end - measurement.start;
+    let figures = figures::Figures::of(command, &plan, originals, run);
+    output::result(&figures.text(command))?;
+
+    let judgement = validity::judge(&plan, &measurement, lost);
+    let context = Context {
+        arguments: arguments.to_vec(),
+        seed: plan.seed,
+        slo: None,
+        labels: &[],
+        flavour: Some(command.flavour.name()),
+    };
+    let document = document::of(&context, &plan, &targets, &measurement, &judgement);
+    outputs.write(&document, &measurement)?;
+    for line in judgement.reasons().iter().chain(&judgement.findings).chain(&judgement.warnings) {
+        output::error(line);
+    }
+    if judgement.is_valid() {
+        output::error("valid: the generator was not the bottleneck");
+    }
+    Ok(match () {
+        () if measurement.partial => Exit::Interrupted,
+        () if !judgement.is_valid() => Exit::NoAnswer,
+        () => Exit::Answered,
+    })
+}
+
+/// Each URL with those of its addresses that accept a connection, of which the first is used.
+fn targets(command: &Command) -> Result<Vec<Target>, Failure> {
+    let all = ["all".to_owned()];
+    let finding = Finding { addresses: &all, ..Finding::default() };
+    let question = |error: anyhow::Error| Failure { exit: Exit::Question, error };
+    let mut targets = target::resolve(&command.urls, &finding).map_err(question)?;
+    for target in &mut targets {
+        let mut last = None;
+        let accepts = |endpoint: &Endpoint| match target::connects(endpoint) {
+            Ok(()) => true,
+            Err(error) => {
+                last = Some(error);
+                false
+            }
+        };
+        target.endpoints.retain(accepts);
+        if let (true, Some(error)) = (target.endpoints.is_empty(), last) {
+            let service = target.port.map_or("http".to_owned(), |port| port.to_string());
+            return Err(Failure::question(format!(
+                "unable to connect to {}:{service} {error}",
+                target.host
+            )));
+        }
+    }
+    Ok(targets)
+}
+
+fn plan(command: &Command, targets: &[Target]) -> Result<Plan, Failure> {
+    let (threads, connections) = (command.threads as usize, command.connections as usize);
+    let of_all = connections.saturating_mul(targets.len());
+    let needed = of_all as u64 + 64;
+    let files = process::raise_open_files();
+    if files < needed {
+        return Err(Failure::question(format!(
+            "{of_all} connections need {needed} open files, and the limit is {files}\n  \
+             raise the hard limit (ulimit -Hn), or ask for fewer with -c"
+        )));
+    }
+    let lane = |target: &Target, thread: usize| Lane {
+        endpoints: target.endpoints[..1].to_vec(),
+        connections: connections / threads + usize::from(thread < connections % threads),
+    };
+    let of_target = |target| (0..threads).map(move |thread| lane(target, thread));
+    let native = &command.native;
+    let most = command.rate.map_or(1.0, |rate| rate.count_in(command.duration)).min(MOST_WAITING);
+    Ok(Plan {
+        targets: targets.len() as u32,
+        lanes: targets.iter().flat_map(of_target).collect(),
+        pacing: pacing(command),
+        requests: None,
+        warm_up: Nanos::ZERO,
+        measure: command.duration,
+        drain: Nanos::ZERO,
+        limits: Limits {
+            timeout: command.timeout,
+            overdue: Overdue::Mark,
+            backlog: (most / threads as f64).ceil() as usize + 1,
+            connect_timeout: CONNECT_TIMEOUT,
+            open_gap: Nanos::ZERO,
+            keep_alive: None,
+        },
+        slo: None,
+        interval: Nanos::SECOND,
+        timer: given(&native.timer, "--timer", Timer::default())?,
+        cpus: cpus(command, threads * targets.len())?,
+        seed: match &native.seed {
+            Some(seed) => seed
+                .parse()
+                .map_err(|_| Failure::question(format!("--seed: `{seed}` is no whole number")))?,
+            // The originals are another load each time.
+            None => net::process::entropy(),
+        },
+    })
+}
+
+fn given<T: std::str::FromStr<Err = String>>(
+    text: &Option<String>,
+    flag: &str,
+    default: T,
+) -> Result<T, Failure> {
+    match text {
+        Some(text) => text.parse().map_err(|e| Failure::question(format!("{flag}: {e}"))),
+        None => Ok(default),
+    }
+}
+
+/// Script threads lie in turn on as many shards as there are CPUs; only speed depends on it.
+fn cpus(command: &Command, lanes: usize) -> Result<Vec<Option<u32>>, Failure> {
+    let allowed = cores::allowed();
+    let wanted = match &command.native.shards {
+        Some(text) => text.parse::<usize>().ok().filter(|&shards| 0 < shards).ok_or_else(|| {
+            Failure::question(format!("--shards: `{text}` is no number of threads"))
+        })?,
+        None => allowed.len(),
+    };
+    let shards = wanted.min(lanes).max(1);
+    let pin = match command.native.pin.as_deref() {
+        None | Some("auto") => shards <= allowed.len(),
+        Some("off") => false,
+        Some(other) => {
+            return Err(Failure::question(format!(
+                "--pin: there is no `{other}`; there are auto and off"
+            )));
+        }
+    };
+    let first = allowed.len().saturating_sub(shards);
+    Ok((0..shards).map(|shard| allowed.get(first + shard).copied().filter(|_| pin)).collect())
+}
+
+fn pacing(command: &Command) -> Pacing {
+    let Some(rate) = command.rate else { return Pacing::Closed { think: Think::NONE } };
+    let rate = Rate::per_second(rate.as_per_second()).expect("a rate stays one");
+    Pacing::Open { rate, law: law(command.law), sharing: Sharing::Each }
+}
+
+fn law(law: arguments::Law) -> Law {
+    match law {
+        arguments::Law::Exp => Law::Poisson,
+        _ => Law::Constant,
+    }
+}
+
+fn explain(failure: &NotMeasured, targets: &[Target]) -> Failure {
+    match failure {
+        NotMeasured::Unreachable { target, why } => {
+            let Target { host, port, .. } = &targets[*target];
+            let service = port.map_or("http".to_owned(), |port| port.to_string());
+            let why = match why {
+                Some(Closed::Refused) => "Connection refused",
+                _ => "Connection timed out",
+            };
+            Failure::no_answer(format!("unable to connect to {host}:{service} {why}"))
+        }
+        NotMeasured::Fault(fault) => Failure::no_answer(fault),
+        NotMeasured::Machine(problem) => Failure::no_answer(problem),
+        NotMeasured::Interrupted => {
+            let error = anyhow::anyhow!("interrupted before anything was measured");
+            Failure { exit: Exit::Interrupted, error }
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! The originals' figures of a load, merged over script threads, and their text.
+
+use load::measurement::Plan;
+use measure::Nanos;
+use wrk::arguments::{Command, Flavour};
+use wrk::layout::{self, Distribution, Results, Totals};
+use wrk::statistics::{Hdr, Table, table};
+
+use super::observer::{Kept, Originals, Thread};
+
+/// The first lines, before anything is measured.
+pub(super) fn opening(command: &Command) -> String {
+    let Command { duration, threads, connections, .. } = *command;
+    let of = |url: &String| match command.flavour {
+        Flavour::Dsb => layout::dsb_opening(duration, url, threads, connections),
+        Flavour::Wrk | Flavour::Wrk2 => layout::opening(duration, url, threads, connections),
+    };
+    command.urls.iter().map(of).collect()
+}
+
+/// Of each target.
+pub(super) struct Figures {
+    targets: Vec<Target>,
+    connections: u64,
+}
+
+#[derive(Clone, Default)]
+pub(super) struct Target {
+    pub(super) totals: Totals,
+    sent: u64,
+    pub(super) kept: Statistics,
+}
+
+/// As the flavour counts.
+#[derive(Clone, Default)]
+pub(super) enum Statistics {
+    #[default]
+    Nothing,
+    Wrk {
+        /// As measured.
+        raw: Table,
+        /// With the samples that slow answers have kept away, as wrk reckons.
+        filled: Table,
+        rates: Table,
+    },
+    Wrk2 {
+        latency: Hdr,
+        uncorrected: Option<Hdr>,
+        rates: Table,
+    },
+}
+
+impl Figures {
+    pub(super) fn of(
+        command: &Command,
+        plan: &Plan,
+        originals: Vec<Originals>,
+        run: Nanos,
+    ) -> Figures {
+        let mut targets = vec![Target::default(); plan.targets as usize];
+        for thread in originals.into_iter().flat_map(|originals| originals.threads) {
+            targets[thread.target as usize].add(thread);
+        }
+        for target in &mut targets {
+            target.totals.run = run;
+            target.fill(command.connections);
+        }
+        Figures { targets, connections: command.connections }
+    }
+
+    pub(super) fn text(&self, command: &Command) -> String {
+        let mut text = String::new();
+        for (url, target) in command.urls.iter().zip(&self.targets) {
+            if command.flavour != Flavour::Dsb || command.separate {
+                text += &target.text(command, url);
+            }
+        }
+        if 1 < self.targets.len() {
+            text += &self.overall().overall(command);
+        }
+        text
+    }
+
+    fn overall(&self) -> Target {
+        let mut all = Target::default();
+        for target in &self.targets {
+            all.merge(target);
+        }
+        all.fill(self.connections);
+        all
+    }
+}
+
+impl Target {
+    fn add(&mut self, thread: Thread) {
+        let Thread { kept, answers, sent, bytes, errors, .. } = thread;
+        let kept = match kept {
+            Kept::Wrk(counted) => {
+                let filled = Table::new(0);
+                Statistics::Wrk { raw: counted.latency, filled, rates: counted.rates }
+            }
+            Kept::Wrk2(calibrated) => Statistics::Wrk2 {
+                latency: calibrated.latency,
+                uncorrected: calibrated.uncorrected,
+                rates: calibrated.rates,
+            },
+            Kept::Nothing => Statistics::Nothing,
+        };
+        let totals = Totals { requests: answers, run: Nanos::ZERO, bytes, errors };
+        self.merge(&Target { totals, sent, kept });
+    }
+
+    fn merge(&mut self, other: &Target) {
+        let Totals { requests, run, bytes, errors } = other.totals;
+        self.totals.requests += requests;
+        self.totals.bytes += bytes;
+        self.totals.run = self.totals.run.max(run);
+        self.totals.errors += errors;
+        self.sent += other.sent;
+        match (&mut self.kept, &other.kept) {
+            (_, Statistics::Nothing) => {}
+            (into @ Statistics::Nothing, from) => *into = from.clone(),
+            (
+                Statistics::Wrk { raw, rates, .. },
+                Statistics::Wrk { raw: more, rates: others, .. },
+            ) => {
+                raw.add(more);
+                rates.add(others);
+            }
+            (
+                Statistics::Wrk2 { latency, uncorrected, rates },
+                Statistics::Wrk2 { latency: more, uncorrected: service, rates: others },
+            ) => {
+                latency.add(more);
+                rates.add(others);
+                if let (Some(into), Some(from)) = (uncorrected, service) {
+                    into.add(from);
+                }
+            }
+            _ => unreachable!("all threads of a run are of one flavour"),
+        }
+    }
+
+    /// Adds what wrk believes that slow answers kept from being asked.
+    fn fill(&mut self, connections: u64) {
+        let Totals { run, requests, .. } = self.totals;
+        if let Statistics::Wrk { raw, filled, .. } = &mut self.kept {
+            *filled = raw.clone();
+            filled.back_fill(table::expected_interval(run, requests, connections));
+        }
+    }
+
+    fn text(&self, command: &Command, url: &str) -> String {
+        let totals = &self.totals;
+        let distribution = distribution(command);
+        match &self.kept {
+            Statistics::Nothing => String::new(),
+            Statistics::Wrk { filled: latency, rates, .. } => {
+                layout::wrk(&Results { totals, latency, rates, distribution })
+            }
+            Statistics::Wrk2 { latency, uncorrected, rates } => {
+                let rates = &Hdr::from(rates);
+                let results = Results { totals, latency, rates, distribution };
+                match command.flavour {
+                    Flavour::Dsb => layout::dsb_target(url, &results, self.sent(command)),
+                    _ => layout::wrk2(&results, uncorrected.as_ref()),
+                }
+            }
+        }
+    }
+
+    fn overall(&self, command: &Command) -> String {
+        let Statistics::Wrk2 { latency, rates, .. } = &self.kept else { return String::new() };
+        let (rates, distribution) = (&Hdr::from(rates), distribution(command));
+        let results = Results { totals: &self.totals, latency, rates, distribution };
+        layout::dsb_overall(&results, self.sent(command))
+    }
+
+    fn sent(&self, command: &Command) -> Option<u64> {
+        command.sent.then_some(self.sent)
+    }
+}
+
+fn distribution(command: &Command) -> Distribution {
+    if command.latency { Distribution::Shown } else { Distribution::Hidden }
+}

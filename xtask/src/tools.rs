@@ -28,8 +28,9 @@ enum Proof {
     Versioned(&'static str, &'static str),
 }
 
-const PACKAGES: [Package; 6] = [
+const PACKAGES: [Package; 7] = [
     Package { name: "wrk", proof: Proof::Program("wrk") },
+    Package { name: "nginx-light", proof: Proof::Program("nginx") },
     Package { name: "lua-socket", proof: Proof::File("/usr/share/lua/5.1/socket.lua") },
     Package { name: "chromium", proof: Proof::Program("chromium") },
     Package { name: "memcached", proof: Proof::Program("memcached") },

@@ -1,5 +1,7 @@
 //! The built binaries on loopback, as a user meets them.
 
+#[path = "../../../wrk/tests/it/expressions.rs"]
+mod expressions;
 mod peer;
 mod support;
 
@@ -8,6 +10,7 @@ mod errors;
 mod experiment;
 mod hotel;
 mod load;
+mod originals;
 mod page;
 mod replicas;
 mod results;

@@ -190,7 +190,8 @@ impl Observer for Originals {
         for thread in &mut self.threads {
             thread.turn(now);
         }
-        if let Some(lines) = &mut self.lines {
+        // The writer ends when nobody can send any more.
+        if let Some(mut lines) = self.lines.take() {
             lines.hand_over();
         }
     }

@@ -1,0 +1,268 @@
+//! wrk, wrk2 and DeathStarBench's fork: their command lines, their text, their exit codes.
+
+use std::collections::BTreeMap;
+
+use std::process::{Child, Command, Stdio};
+
+use crate::expressions::{self, Lines};
+use crate::peer::{self, Answer};
+use crate::support::{
+    Scratch, Server, benchwright, get, machine, peers, run, run_while, signal, sleep, tool, until,
+};
+
+fn lines(text: &str) -> Lines {
+    expressions::read(text).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+/// Answers with nothing wrong, to whoever starts it under the given name.
+fn answered(command: &mut Command) -> String {
+    let ran = run_while(command, |_| {});
+    assert_eq!(ran.code, 0, "{ran:#?}");
+    ran.stdout
+}
+
+#[test]
+fn debians_wrk_and_ours_are_read_by_the_same_expressions() {
+    let test = "debians_wrk_and_ours_are_read_by_the_same_expressions";
+    if !tool(test, "wrk") {
+        return;
+    }
+    let _machine = machine();
+    let ok = Answer::With(peer::ok("hello"));
+    let missing = Answer::With(b"HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n".to_vec());
+    let half = Answer::AndClose(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n1234".to_vec());
+    for (answer, special) in [(ok, None), (missing, Some("statuses")), (half, Some("errors"))] {
+        let url = peer::serve(answer);
+        let options = ["-t2", "-c4", "-d1s", "-L", &url];
+        let theirs = answered(Command::new("wrk").args(options));
+        let ours = answered(Command::new(benchwright()).arg("wrk").args(options));
+        let (theirs, ours) = (lines(&theirs), lines(&ours));
+        let kinds = |lines: &Lines| {
+            lines.iter().map(|(kind, lines)| (*kind, lines.len())).collect::<BTreeMap<_, _>>()
+        };
+        assert_eq!(kinds(&ours), kinds(&theirs));
+        for same in ["run", "threads", "head"] {
+            assert_eq!(ours[same], theirs[same]);
+        }
+        if let Some(kind) = special {
+            assert!(ours.contains_key(kind), "{ours:?}");
+        }
+    }
+}
+
+/// The distribution's nginx on a free port; ends with the test.
+struct Nginx {
+    child: Child,
+    url: String,
+    _folder: Scratch,
+}
+
+impl Nginx {
+    fn start() -> Nginx {
+        let folder = Scratch::new();
+        let port = {
+            let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+            free.local_addr().unwrap().port()
+        };
+        let path = folder.path().display();
+        let config = format!(
+            "daemon off; worker_processes 1; pid {path}/pid; error_log {path}/errors;\n\
+             events {{ worker_connections 1024; }}\n\
+             http {{\n\
+               access_log off; keepalive_requests 100000000; server_tokens off;\n\
+               client_body_temp_path {path}/a; proxy_temp_path {path}/b;\n\
+               fastcgi_temp_path {path}/c; uwsgi_temp_path {path}/d; scgi_temp_path {path}/e;\n\
+               server {{ listen 127.0.0.1:{port};\n\
+                 location / {{ return 200 'hello'; }}\n\
+                 location /status {{ stub_status; }} }} }}"
+        );
+        let file = folder.file("nginx.conf", config);
+        let mut command = Command::new("nginx");
+        command.arg("-c").arg(file).arg("-p").arg(folder.path()).stderr(Stdio::null());
+        let child = command.spawn().unwrap();
+        let address = format!("127.0.0.1:{port}");
+        until("nginx", || std::net::TcpStream::connect(&address).is_ok());
+        Nginx { child, url: format!("http://{address}"), _folder: folder }
+    }
+
+    /// How many requests it has served, this one included.
+    fn served(&self) -> u64 {
+        let page = get(&self.url, "/status");
+        let line = page.lines().nth(2).unwrap();
+        line.split_whitespace().nth(2).unwrap().parse().unwrap()
+    }
+}
+
+impl Drop for Nginx {
+    fn drop(&mut self) {
+        signal(self.child.id(), "TERM");
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn nginx_counts_what_we_count_and_the_bytes_are_exact() {
+    let test = "nginx_counts_what_we_count_and_the_bytes_are_exact";
+    if !tool(test, "nginx") {
+        return;
+    }
+    let _machine = machine();
+    let nginx = Nginx::start();
+    let whole = {
+        let mut stream = std::net::TcpStream::connect(&nginx.url["http://".len()..]).unwrap();
+        use std::io::{Read, Write};
+        stream.write_all(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).unwrap();
+        // It says `close` for `keep-alive`, which is five letters longer.
+        bytes.len() as u64 + 5
+    };
+    let before = nginx.served();
+    let scratch = Scratch::new();
+    let mut command = scratch.benchwright();
+    command.args(["wrk", "-t2", "-c64", "-d10s", "-L", "--json=load.json", &nginx.url]);
+    let text = answered(&mut command);
+    let served = nginx.served() - before - 1;
+    let lines = lines(&text);
+    let counted = expressions::numbers(&lines["total"][0])[0];
+    assert!(counted <= served, "{counted} of {served}");
+    assert!(served - counted <= served / 100, "{counted} of {served}");
+    let json = std::fs::read(scratch.path().join("load.json")).unwrap();
+    let document: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    let counts = &document["counts"];
+    let bytes = counts["bytes_received"].as_u64().unwrap();
+    let completed = counts["completed"].as_u64().unwrap();
+    // The end may cut answers in two.
+    assert!(bytes.abs_diff(whole * completed) < whole * 64, "{bytes} bytes, {completed} × {whole}");
+    assert_eq!(document["flavour"], "wrk");
+}
+
+#[test]
+fn a_link_of_the_name_is_enough_and_arguments_tell_the_flavour() {
+    let _machine = machine();
+    let scratch = Scratch::new();
+    let url = peer::serve(Answer::With(peer::ok("x")));
+    for (name, options, flavour) in [
+        ("wrk", &["-d1s"][..], "wrk"),
+        ("wrk", &["-d1s", "-R", "100"], "wrk2"),
+        ("wrk", &["-d1s", "-R", "100", "-D", "exp"], "dsb"),
+        ("wrk2", &["-d1s", "-R", "100"], "wrk2"),
+        ("wrk2", &["-d1s", "-R", "100", "-r"], "dsb"),
+        ("wrk", &["-d1s", "-R", "100", "--flavour", "dsb"], "dsb"),
+    ] {
+        let link = scratch.path().join(name);
+        if !link.exists() {
+            std::os::unix::fs::symlink(benchwright(), &link).unwrap();
+        }
+        let ran = run_while(Command::new(&link).args(options).arg(&url), |_| {});
+        assert_eq!(ran.code, 0, "{ran:#?}");
+        assert!(ran.stdout.starts_with("Running 1s test @ http://127.0.0.1:"), "{ran:#?}");
+        let told = ran.stderr.lines().next().unwrap();
+        assert_eq!(told, format!("benchwright as {flavour}"), "{name} {options:?}");
+    }
+}
+
+#[test]
+fn wrong_command_lines_exit_with_1_and_show_the_usage() {
+    for (arguments, what) in [
+        (&["wrk", "-c1", "-t2", "http://127.0.0.1:1/"][..], "connections"),
+        (&["wrk2", "http://127.0.0.1:1/"], "-R"),
+        (&["wrk", "-R10", "-D", "uniform", "http://127.0.0.1:1/"], "there is no `uniform`"),
+        (&["wrk", "nowhere"], "invalid URL: nowhere"),
+    ] {
+        let ran = run(arguments);
+        assert_eq!(ran.code, 1, "{ran:#?}");
+        assert!(ran.stderr.contains(what), "{ran:#?}");
+        assert!(ran.stdout.starts_with("Usage: wrk <options> <url>"), "{ran:#?}");
+    }
+    let ran = run(&["wrk", "-d1s", "http://127.0.0.1:1/"]);
+    assert_eq!(ran.code, 1, "{ran:#?}");
+    assert!(ran.stderr.contains("unable to connect to 127.0.0.1:1 Connection refused"), "{ran:#?}");
+    assert_eq!(run(&["wrk", "-v"]).code, 0);
+    let ran = run(&["wrk", "-d1s", "-s", "/nonexistent.lua", &peer::serve(Answer::Silence)]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (1, ""), "a script that does not load: {ran:#?}");
+}
+
+#[test]
+fn an_interrupted_original_prints_what_it_has_and_exits_with_0() {
+    let _machine = machine();
+    let url = peer::serve(Answer::With(peer::ok("x")));
+    let mut command = Command::new(benchwright());
+    command.args(["wrk", "-t1", "-c2", "-d10s", &url]);
+    let ran = run_while(&mut command, |pid| {
+        sleep(std::time::Duration::from_secs(1));
+        signal(pid, "INT");
+    });
+    assert_eq!(ran.code, 0, "{ran:#?}");
+    assert!(ran.took < std::time::Duration::from_secs(3), "{ran:#?}");
+    let lines = lines(&ran.stdout);
+    assert!(0 < expressions::numbers(&lines["total"][0])[0], "{lines:?}");
+}
+
+const MIXED: &str =
+    "deathstarbench/hotelReservation/wrk2/scripts/hotel-reservation/mixed-workload_type_1.lua";
+
+/// Guide 1's command line, its rates scaled to this machine.
+#[test]
+fn guide_1_loads_four_instances_at_once() {
+    let test = "guide_1_loads_four_instances_at_once";
+    let Some(peers) = peers(test) else { return };
+    let _machine = machine();
+    let servers: Vec<Server> = (0..4).map(|_| Server::hotel()).collect();
+    let urls: Vec<&str> = servers.iter().map(|server| server.url.as_str()).collect();
+    let script = peers.join(MIXED);
+    let mut command = Command::new(benchwright());
+    command.args(["wrk", "-D", "exp", "-L", "-s"]).arg(&script);
+    command.args(["-t", "8", "-c", "40", "-d", "3", "-R", "300"]).args(&urls);
+    let text = answered(&mut command);
+    for url in &urls {
+        assert!(
+            text.contains(&format!("Running 3s test @ {url}\n  8 threads and 40 connections\n"))
+        );
+    }
+    assert!(text.contains("-Overall Statistics-"), "{text}");
+    let overall = text.lines().find(|line| line.contains(" Overall ") && line.contains("read"));
+    let requests = expressions::numbers(overall.unwrap())[0];
+    assert!((3_300..3_900).contains(&requests), "4 × 300/s × 3 s: {text}");
+    assert!(!text.contains("Non-2xx") && !text.contains("Socket errors"), "{text}");
+    for server in &servers {
+        let seen = server.metric("hotel_search_results_total{hotels=\"1\"}");
+        assert!(0.0 < seen, "each instance is asked");
+    }
+}
+
+/// Guide 4's: a closed loop, the script after the URL.
+#[test]
+fn guide_4_puts_its_options_behind_the_url() {
+    let _machine = machine();
+    let scratch = Scratch::new();
+    let script = scratch.file("login.lua", "wrk.method = 'POST'\nwrk.body = '{\"a\": 1}'\n");
+    let url = peer::serve(Answer::With(peer::ok("x")));
+    let mut command = Command::new(benchwright());
+    command.args(["wrk", "-t10", "-c150", "-d2s", &url, "-s"]).arg(script);
+    let text = answered(&mut command);
+    assert!(text.contains("10 threads and 150 connections"), "{text}");
+    lines(&text);
+}
+
+#[test]
+fn the_fork_writes_each_latency_and_each_stretch_into_files() {
+    let _machine = machine();
+    let scratch = Scratch::new();
+    let url = peer::serve(Answer::With(peer::ok("x")));
+    let mut command = scratch.benchwright();
+    command.args(["wrk", "-t2", "-c4", "-d2s", "-R", "1000", "-P", "-p", "-r", &url]);
+    let text = answered(&mut command);
+    let read = |name: &str| std::fs::read_to_string(scratch.path().join(name)).unwrap();
+    let count = |name: &str| numbers_of(&read(name)).len() as u64;
+    let answers =
+        expressions::numbers(text.lines().find(|l| l.contains("requests in")).unwrap())[0];
+    assert_eq!(count("0.txt") + count("1.txt"), answers, "{text}");
+    // Each stretch is a tenth of a second at the thread's share of the rate: 50 answers.
+    assert_eq!(count("url0thread0.txt"), count("0.txt") / 50);
+    assert!(text.contains(&format!("Sent {} requests", 2_000)), "{text}");
+}
+
+fn numbers_of(text: &str) -> Vec<u64> {
+    text.lines().map(|line| line.parse().unwrap()).collect()
+}

@@ -21,7 +21,7 @@ use crate::search::{self, Next, Point};
 use crate::spec::{BackendKind, Cpus, Resolved, Roles, Start};
 use crate::system::System;
 use crate::trial::{self, Observation, Trial};
-use crate::{Error, Host, generator, judge};
+use crate::{Error, Host, judge};
 
 pub use plan::plan;
 
@@ -63,7 +63,7 @@ pub fn run(
         Directory::create(&path, &manifest).map_err(|error| Error::Question(error.into()))?;
     directory.write("spec.yaml", resolved.to_yaml().as_bytes())?;
     directory.write_environment(&environment)?;
-    let caveats = caveats(resolved, &mut *backend);
+    let caveats = backend.caveats(resolved);
     Run { resolved, host, directory, manifest, caveats }.go(&mut *backend, progress)
 }
 
@@ -80,7 +80,7 @@ pub fn resume(dir: &Path, host: &Host, progress: &mut dyn Progress) -> Result<En
     backend.prepare(&resolved).map_err(|stop| refused(stop, &mut *backend))?;
     let manifest = Manifest { state: State::Open, ..earlier };
     directory.write_manifest(&manifest)?;
-    let caveats = caveats(&resolved, &mut *backend);
+    let caveats = backend.caveats(&resolved);
     Run { resolved: &resolved, host, directory, manifest, caveats }.go(&mut *backend, progress)
 }
 
@@ -473,11 +473,6 @@ fn shared_cpus(resolved: &Resolved) -> Option<String> {
 fn refused(stop: Stop, backend: &mut dyn Backend) -> Error {
     backend.stop();
     fatal(stop)
-}
-
-/// What of the spec is not kept, in the system or in the load.
-fn caveats(resolved: &Resolved, backend: &mut dyn Backend) -> Vec<String> {
-    [backend.caveats(resolved), generator::caveats(resolved)].concat()
 }
 
 fn backend(resolved: &Resolved, host: &Host) -> Box<dyn Backend> {

@@ -64,6 +64,9 @@ pub fn arguments(
     }
     if let Some(script) = resolved.script() {
         arguments.extend(["--script".to_owned(), script.display().to_string()]);
+        if let Some(threads) = spec.load.script_threads {
+            arguments.extend(["--script-threads".to_owned(), threads.0.to_string()]);
+        }
         let words = spec.workload.args.iter().map(|word| resolved.text(word, 1));
         if !spec.workload.args.is_empty() {
             arguments.push("--".to_owned());
@@ -71,19 +74,6 @@ pub fn arguments(
         arguments.extend(words);
     }
     arguments
-}
-
-/// What of the spec the generator does differently, in words.
-pub fn caveats(resolved: &Resolved) -> Vec<String> {
-    let of_threads = resolved.spec.load.script_threads.map(|threads| {
-        format!(
-            "load.script_threads: {} is recorded and not kept: each thread of the generator runs one \
-             state of the script for each instance, with a seed of its own, and their number follows \
-             the load",
-            threads.0
-        )
-    });
-    of_threads.into_iter().collect()
 }
 
 /// The arguments after `benchwright` that have it check the syntax of a script.

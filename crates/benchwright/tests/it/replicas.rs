@@ -59,10 +59,15 @@ fn the_profile_guide_plans_guide_1_as_published() {
         trial     reset → warm up 20 s → measure 60 s → drain ≤ 1 s
         seed      6200346834173954307
         time      81 s per trial; 7 to 66 trials: 9 min 27 s to 1 h 29 min
-        ! load.script_threads: 48 is recorded and not kept: each thread of the generator runs one state of the script for each instance, with a seed of its own, and their number follows the load
     "#]].assert_eq(fixed);
     let first = ran.stdout.lines().find(|line| line.contains("drive")).unwrap();
-    let said = ["--rate 55000/s", "--connections 1920", "--duration 60s", "--per-target"];
+    let said = [
+        "--rate 55000/s",
+        "--connections 1920",
+        "--duration 60s",
+        "--per-target",
+        "--script-threads 48",
+    ];
     assert!(said.iter().all(|words| first.contains(words)), "{first}");
     let replicas = "--address frontend-4.1,frontend-4.2,frontend-4.3,frontend-4.4,frontend-4.5";
     assert!(first.contains(replicas), "{first}");

@@ -7,7 +7,6 @@ use results::journal::Purpose;
 use super::{Decision, decide, seed_of};
 use crate::backend::Stop;
 use crate::backend::dry_run::DryRun;
-use crate::generator;
 use crate::progress::Silent;
 use crate::search;
 use crate::spec::{Arrivals, Between, Literal, Model, Resolved, Start, Step, exact};
@@ -25,9 +24,6 @@ pub fn plan(resolved: &Resolved) -> anyhow::Result<String> {
     line("trial", stages(resolved));
     line("seed", resolved.seed().to_string());
     line("time", time(resolved));
-    for caveat in generator::caveats(resolved) {
-        text += &format!("! {caveat}\n");
-    }
     text += &first_trial(resolved)?;
     Ok(text)
 }

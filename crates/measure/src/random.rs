@@ -47,6 +47,20 @@ impl Random {
         -(1.0 - self.unit()).ln() * mean
     }
 
+    /// Normal with mean 0 and variance 1, by Marsaglia's polar method.
+    ///
+    /// Of the two values that it makes, the second is thrown away: a kept one would be state besides
+    /// the generator's.
+    pub fn normal(&mut self) -> f64 {
+        loop {
+            let (x, y) = (2.0 * self.unit() - 1.0, 2.0 * self.unit() - 1.0);
+            let square = x * x + y * y;
+            if 0.0 < square && square < 1.0 {
+                return x * (-2.0 * square.ln() / square).sqrt();
+            }
+        }
+    }
+
     /// Uniform in [0, bound), without modulo bias worth measuring (Lemire's multiplication).
     pub fn below(&mut self, bound: u64) -> u64 {
         assert!(0 < bound, "there is no number below zero");

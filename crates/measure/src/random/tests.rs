@@ -1,3 +1,5 @@
+use statrs::distribution::{ContinuousCDF, Normal};
+
 use super::*;
 
 #[test]
@@ -26,6 +28,22 @@ fn the_exponential_law_has_its_moments() {
     let variance = squares / f64::from(n) - mean * mean;
     assert!((mean / 3.0 - 1.0).abs() < 0.005, "{mean}");
     assert!((variance / 9.0 - 1.0).abs() < 0.02, "{variance}");
+}
+
+/// Kolmogorov-Smirnov, which sees the moments and the tails' weight too: 1.63/√n is the 1 % point.
+#[test]
+fn normal_draws_follow_the_normal_law() {
+    let mut random = Random::new(3);
+    let mut draws: Vec<f64> = (0..100_000).map(|_| random.normal()).collect();
+    draws.sort_by(f64::total_cmp);
+    let law = Normal::new(0.0, 1.0).unwrap();
+    let n = draws.len() as f64;
+    let distance = (0..)
+        .zip(&draws)
+        .map(|(i, &x)| (law.cdf(x), f64::from(i) / n))
+        .map(|(expected, below)| (expected - below).max(below + 1.0 / n - expected))
+        .fold(0.0, f64::max);
+    assert!(distance < 1.63 / n.sqrt(), "{distance}");
 }
 
 #[test]

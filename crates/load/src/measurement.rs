@@ -353,16 +353,16 @@ impl<'a> Hub<'a> {
 
     fn source(&self, index: u32, start: Instant, end: Instant) -> Source {
         let plan = self.plan;
-        match plan.pacing {
-            Pacing::Closed { think } => {
+        match &plan.pacing {
+            &Pacing::Closed { think } => {
                 Source::Closed { think, random: Random::part(plan.seed, u64::from(index)) }
             }
-            Pacing::Open { rate, law, sharing } => {
+            Pacing::Open { load, sharing } => {
+                let load = load.after_warm_up(plan.warm_up);
                 let shards = plan.cpus.len() as u32;
                 let (targets, lanes) = (plan.targets, plan.lanes_of_each());
                 let dealt = Dealt { targets, lanes, shards, shard: index };
-                let streams =
-                    pacing::arrivals((rate, law, sharing), dealt, plan.seed, (start, end));
+                let streams = pacing::arrivals(&load, *sharing, dealt, plan.seed, (start, end));
                 let most = plan.requests.map(|most| most.div_ceil(streams.len() as u64));
                 Source::Open(Streams::new(streams, shards, most))
             }

@@ -1,118 +1,160 @@
 //! When requests are meant to start.
+//!
+//! A law draws a process of unit rate, and the shape of the load stretches its time; a trace has
+//! both written down. Every shard walks the same seeded sequence and takes what falls to its lanes,
+//! so the merged process is exactly the one asked for. Nothing here reads a clock, allocates for an
+//! arrival, or takes an intended time back.
 
 use std::fmt;
 use std::iter::Peekable;
-use std::str::FromStr;
 
-use ::measure::{Instant, Nanos, Random, Rate};
+use ::measure::{Instant, Nanos, Random};
 
 use crate::driver::Label;
 use crate::source::Think;
+
+mod law;
+mod shape;
+mod trace;
+
+use self::law::UnitProcess;
+use self::shape::Walk;
+
+pub use self::law::Law;
+pub use self::shape::{Segment, Shape};
+pub use self::trace::Trace;
 
 #[cfg(test)]
 mod tests;
 
 /// Who decides when a request starts: the clock, or the previous answer.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Pacing {
-    Open { rate: Rate, law: Law, sharing: Sharing },
+    Open { load: Offered, sharing: Sharing },
     Closed { think: Think },
 }
 
-/// The law of the gaps between intended times.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum Law {
-    /// Independent users: exponential gaps.
-    #[default]
-    Poisson,
-    /// A metronome: intended time i is start + i/rate, without drift.
-    Constant,
+/// What an open loop offers. Cheap to clone.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Offered {
+    /// Gaps of a law, round a rate that may change.
+    Drawn {
+        shape: Shape,
+        law: Law,
+    },
+    Trace(Trace),
 }
 
-/// What several targets do with the rate.
+/// What several targets do with the load.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Sharing {
     /// They take the requests of one arrival process in turn.
     InTurn,
-    /// Each has an arrival process of its own with the whole rate.
+    /// Each has an arrival process of its own with the whole load.
     Each,
 }
 
-impl Law {
-    pub fn name(self) -> &'static str {
-        match self {
-            Law::Poisson => "poisson",
-            Law::Constant => "constant",
-        }
-    }
-}
-
-impl fmt::Display for Law {
+/// Its law, or `trace`.
+impl fmt::Display for Offered {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Law {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Law, String> {
-        match text {
-            "poisson" | "exponential" => Ok(Law::Poisson),
-            "constant" | "uniform" => Ok(Law::Constant),
-            _ => Err(format!("`{text}` is no arrival law; there are `poisson` and `constant`")),
+        match self {
+            Offered::Drawn { law, .. } => law.fmt(f),
+            Offered::Trace(_) => f.pad("trace"),
         }
     }
 }
 
-/// Which of several shards this is, and how many lanes each target has over all of them.
+impl Offered {
+    /// The same after a warm-up at the shape's first rate. A trace is what it is: its beginning is
+    /// the warm-up.
+    pub fn after_warm_up(&self, warm_up: Nanos) -> Offered {
+        match self {
+            Offered::Drawn { shape, law } => {
+                Offered::Drawn { shape: shape.after_warm_up(warm_up), law: *law }
+            }
+            Offered::Trace(_) => self.clone(),
+        }
+    }
+
+    /// Requests a second that are asked for between two times after the load's start, on average.
+    pub fn mean_rate(&self, from: Nanos, to: Nanos) -> f64 {
+        match self {
+            Offered::Drawn { shape, .. } => shape.mean_rate(from, to),
+            Offered::Trace(_) if to <= from => 0.0,
+            Offered::Trace(trace) => {
+                let count = trace.count_before(to) - trace.count_before(from);
+                count as f64 / to.saturating_sub(from).as_secs_f64()
+            }
+        }
+    }
+
+    /// The most requests that a second of it asks for, which decides how many shards it needs.
+    pub fn highest_rate(&self) -> f64 {
+        match self {
+            Offered::Drawn { shape, .. } => shape.highest_rate(),
+            Offered::Trace(trace) => trace.highest_rate(),
+        }
+    }
+}
+
+/// How arrivals are dealt out, and whose they are.
+///
+/// Round after round, each target of a process gets one, and from round to round the target's lanes
+/// take turns. Lane k of target u is lane u · `lanes` + k, and lives on the shard of that number
+/// modulo `shards`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Dealt {
     pub targets: u32,
+    /// Of each target.
     pub lanes: u32,
     pub shards: u32,
+    /// The one whose arrivals are wanted.
     pub shard: u32,
 }
 
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+/// One request that is meant to start.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Arrival {
     pub intended: Instant,
     pub target: u32,
+    /// Counted over all targets.
     pub lane: u32,
+    /// 0, 1, 2, … of its process, over all shards.
     pub number: u64,
+    /// In a trace an index of `Trace::labels`, otherwise none.
     pub label: Label,
 }
 
-/// The intended times that fall to one shard, each with its target.
-///
-/// Every shard walks the same seeded sequence and takes each `shards`-th round of targets, so the
-/// merged process is exactly the one asked for, whatever the number of shards.
+/// The arrivals that fall to one shard, in the order of their intended times.
 #[derive(Clone, Debug)]
 pub struct Arrivals {
-    process: Process,
-    first_target: u32,
-    targets: u32,
-    dealt: Dealt,
-    /// Arrivals drawn so far, by all shards.
-    drawn: u64,
+    times: Times,
+    start: Instant,
     end: Instant,
+    turn: Turn,
+    dealt: Dealt,
 }
 
-/// The arrivals of a load, one stream a process, until `end`.
+/// The arrivals of a load on one shard, one stream a process, from `start` until before `end`.
 pub fn arrivals(
-    (rate, law, sharing): (Rate, Law, Sharing),
+    load: &Offered,
+    sharing: Sharing,
     dealt: Dealt,
     seed: u64,
     (start, end): (Instant, Instant),
 ) -> Vec<Peekable<Arrivals>> {
-    let stream = |first_target: u32, targets: u32| {
-        let random = Random::part(seed, u64::from(first_target));
-        let process = Process::new(law, rate, start, random);
-        Arrivals { process, first_target, targets, dealt, drawn: 0, end }.peekable()
+    let Dealt { targets, lanes, shards, shard } = dealt;
+    assert!(0 < targets && 0 < lanes && shard < shards, "there is one of each: {dealt:?}");
+    let stream = |first: u32, targets: u32| {
+        let times = Times::new(load, Random::part(seed, u64::from(first)));
+        let turn = Turn { first, targets, lanes, number: 0, place: 0, lane: 0 };
+        // Who has no lane in it would walk to its end for nothing.
+        let end = if turn.reaches(dealt) { end } else { start };
+        Arrivals { times, start, end, turn, dealt }.peekable()
     };
     match sharing {
-        Sharing::InTurn => vec![stream(0, dealt.targets)],
-        Sharing::Each => (0..dealt.targets).map(|target| stream(target, 1)).collect(),
+        Sharing::InTurn => vec![stream(0, targets)],
+        Sharing::Each => (0..targets).map(|target| stream(target, 1)).collect(),
     }
 }
 
@@ -121,49 +163,82 @@ impl Iterator for Arrivals {
 
     fn next(&mut self) -> Option<Arrival> {
         loop {
-            let intended = self.process.next();
+            let (time, label) = self.times.next()?;
+            let intended = self.start + time;
             if self.end <= intended {
                 return None;
             }
-            let (round, place) =
-                (self.drawn / u64::from(self.targets), self.drawn % u64::from(self.targets));
-            let number = self.drawn;
-            self.drawn += 1;
-            let target = self.first_target + place as u32;
-            let lane = target * self.dealt.lanes + (round % u64::from(self.dealt.lanes)) as u32;
+            let (number, target, lane) = self.turn.next();
             if lane % self.dealt.shards == self.dealt.shard {
-                return Some(Arrival { intended, target, lane, number, label: Label::NONE });
+                return Some(Arrival { intended, target, lane, number, label });
             }
         }
     }
 }
 
-/// One arrival process, in nanoseconds since its start, kept as a real number so that rounding
-/// does not add up.
+/// Whose turn it is, counted without dividing: every shard counts every arrival.
 #[derive(Clone, Debug)]
-struct Process {
-    law: Law,
-    gap_ns: f64,
-    start: Instant,
-    count: u64,
-    elapsed_ns: f64,
-    random: Random,
+struct Turn {
+    /// The targets that share the process.
+    first: u32,
+    targets: u32,
+    lanes: u32,
+    number: u64,
+    /// The target's place among them, and which of its lanes.
+    place: u32,
+    lane: u32,
 }
 
-impl Process {
-    fn new(law: Law, rate: Rate, start: Instant, random: Random) -> Process {
-        Process { law, gap_ns: rate.gap_ns(), start, count: 0, elapsed_ns: 0.0, random }
+impl Turn {
+    /// The next arrival's number, target and lane.
+    fn next(&mut self) -> (u64, u32, u32) {
+        let target = self.first + self.place;
+        let turn = (self.number, target, target * self.lanes + self.lane);
+        self.number += 1;
+        self.place += 1;
+        if self.place == self.targets {
+            self.place = 0;
+            self.lane += 1;
+            if self.lane == self.lanes {
+                self.lane = 0;
+            }
+        }
+        turn
     }
 
-    fn next(&mut self) -> Instant {
-        let elapsed_ns = match self.law {
-            Law::Constant => self.count as f64 * self.gap_ns,
-            Law::Poisson => {
-                self.elapsed_ns += self.random.exponential(self.gap_ns);
-                self.elapsed_ns
+    /// Whether a lane of these targets lives on this shard.
+    fn reaches(&self, dealt: Dealt) -> bool {
+        let first = self.first * self.lanes;
+        (first..first + self.targets * self.lanes).any(|lane| lane % dealt.shards == dealt.shard)
+    }
+}
+
+/// The times of one arrival process since the load's start.
+#[derive(Clone, Debug)]
+enum Times {
+    Drawn { process: UnitProcess, walk: Walk },
+    Recorded { trace: Trace, next: usize },
+}
+
+impl Times {
+    fn new(load: &Offered, random: Random) -> Times {
+        match load {
+            Offered::Drawn { shape, law } => Times::Drawn {
+                process: UnitProcess::new(*law, random),
+                walk: Walk::new(shape.clone()),
+            },
+            Offered::Trace(trace) => Times::Recorded { trace: trace.clone(), next: 0 },
+        }
+    }
+
+    fn next(&mut self) -> Option<(Nanos, Label)> {
+        match self {
+            Times::Drawn { process, walk } => Some((walk.time(process.next())?, Label::NONE)),
+            Times::Recorded { trace, next } => {
+                let line = trace.get(*next)?;
+                *next += 1;
+                Some(line)
             }
-        };
-        self.count += 1;
-        self.start + Nanos(elapsed_ns as u64)
+        }
     }
 }

@@ -17,10 +17,10 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::Context as _;
 use load::measurement::{Failure as NotMeasured, Lane, Plan};
-use load::pacing::{Pacing, Sharing};
+use load::pacing::{Offered, Pacing, Shape, Sharing};
 use load::shard::{Limits, Overdue};
 use load::validity;
-use measure::{Nanos, Rate};
+use measure::Nanos;
 use net::{Closed, cores, process};
 use script::{Defaults, Program, Script};
 
@@ -146,7 +146,7 @@ fn plan(arguments: &Load, targets: &[Target]) -> Result<Plan, Failure> {
             each * targets.len()
         )));
     }
-    let cpus = cpus(arguments, pacing, each);
+    let cpus = cpus(arguments, &pacing, each);
     let of_each = arguments.script_threads.map_or(cpus.len(), |threads| threads as usize);
     if each < of_each {
         return Err(Failure::question(format!(
@@ -196,7 +196,10 @@ fn lanes(targets: &[Target], connections: usize, of_each: usize) -> Vec<Lane> {
 fn pacing(arguments: &Load) -> Result<Pacing, Failure> {
     let sharing = if arguments.per_target { Sharing::Each } else { Sharing::InTurn };
     match (arguments.rate, arguments.closed) {
-        (Some(rate), _) => Ok(Pacing::Open { rate, law: arguments.arrivals, sharing }),
+        (Some(rate), _) => {
+            let (shape, law) = (Shape::constant(rate), arguments.arrivals);
+            Ok(Pacing::Open { load: Offered::Drawn { shape, law }, sharing })
+        }
         (None, true) => Ok(Pacing::Closed { think: arguments.think }),
         (None, false) => Err(Failure::question(
             "say who starts the requests:\n  \
@@ -215,11 +218,11 @@ fn positive(length: Nanos, flag: &str) -> Result<Nanos, Failure> {
 
 /// The CPU of each shard. A loop that spins beside an idle neighbour would only take CPU from the
 /// target, so an open loop gets as many shards as its rate needs.
-fn cpus(arguments: &Load, pacing: Pacing, connections: usize) -> Vec<Option<u32>> {
+fn cpus(arguments: &Load, pacing: &Pacing, connections: usize) -> Vec<Option<u32>> {
     let allowed = cores::allowed();
     let wanted = match (arguments.shards, pacing) {
         (Some(shards), _) => shards as usize,
-        (None, Pacing::Open { rate, .. }) => shards_for(rate, arguments),
+        (None, Pacing::Open { load, .. }) => shards_for(load, arguments),
         (None, Pacing::Closed { .. }) => allowed.len(),
     };
     let most = if arguments.shards.is_some() { wanted } else { allowed.len() };
@@ -234,9 +237,9 @@ fn cpus(arguments: &Load, pacing: Pacing, connections: usize) -> Vec<Option<u32>
     (0..shards).map(|shard| allowed.get(first + shard).copied().filter(|_| pinned)).collect()
 }
 
-fn shards_for(rate: Rate, arguments: &Load) -> usize {
+fn shards_for(load: &Offered, arguments: &Load) -> usize {
     let targets = if arguments.per_target { arguments.urls.len() as f64 } else { 1.0 };
-    (rate.as_per_second() * targets / REQUESTS_OF_A_SHARD).ceil() as usize
+    (load.highest_rate() * targets / REQUESTS_OF_A_SHARD).ceil() as usize
 }
 
 /// Why there is no measurement, and what to do about it.

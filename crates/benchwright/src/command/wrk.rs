@@ -12,7 +12,7 @@ mod observer;
 use std::process::ExitCode;
 
 use load::measurement::{Failure as NotMeasured, Lane, Plan};
-use load::pacing::{Law, Pacing, Sharing};
+use load::pacing::{Law, Offered, Pacing, Shape, Sharing};
 use load::shard::{Limits, Overdue};
 use load::{Think, validity};
 use measure::{Nanos, Rate};
@@ -240,13 +240,16 @@ fn cpus(command: &Command, lanes: usize) -> Result<Vec<Option<u32>>, Failure> {
 fn pacing(command: &Command) -> Pacing {
     let Some(rate) = command.rate else { return Pacing::Closed { think: Think::NONE } };
     let rate = Rate::per_second(rate.as_per_second()).expect("a rate stays one");
-    Pacing::Open { rate, law: law(command.law), sharing: Sharing::Each }
+    let load = Offered::Drawn { shape: Shape::constant(rate), law: law(command.law) };
+    Pacing::Open { load, sharing: Sharing::Each }
 }
 
 fn law(law: arguments::Law) -> Law {
     match law {
+        arguments::Law::Fixed => Law::Constant,
         arguments::Law::Exp => Law::Poisson,
-        _ => Law::Constant,
+        arguments::Law::Norm => Law::Normal { cv: 0.25 },
+        arguments::Law::Zipf => Law::Zipf,
     }
 }
 

@@ -10,7 +10,7 @@ use wire::http1::{RequestDecoder, RequestEvent};
 use super::*;
 use crate::driver::http1::{Http1, Static};
 use crate::observe::{Recorded, Recorder, Window};
-use crate::pacing::{self, Dealt, Law, Sharing};
+use crate::pacing::{self, Dealt, Law, Offered, Shape, Sharing};
 use crate::source::Streams;
 
 const SECOND: Nanos = Nanos::SECOND;
@@ -113,11 +113,12 @@ impl Default for Scenario {
 
 impl Scenario {
     fn open(self, rate: f64, law: Law) -> Recorded {
-        let rate = Rate::per_second(rate).unwrap();
+        let shape = Shape::constant(Rate::per_second(rate).unwrap());
+        let load = Offered::Drawn { shape, law };
         let span = (Instant(0), Instant(0) + SECOND * self.seconds);
         let dealt = Dealt { targets: 1, lanes: 1, shards: 1, shard: 0 };
         let seed = self.seed;
-        let arrivals = pacing::arrivals((rate, law, Sharing::InTurn), dealt, seed, span);
+        let arrivals = pacing::arrivals(&load, Sharing::InTurn, dealt, seed, span);
         self.run(Source::Open(Streams::new(arrivals, 1, None)))
     }
 

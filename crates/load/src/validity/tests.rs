@@ -5,17 +5,18 @@ use net::Timer;
 use super::*;
 use crate::measurement::{Lane, Machine};
 use crate::observe::Window;
-use crate::pacing::{Law, Sharing};
+use crate::pacing::{Law, Offered, Shape, Sharing};
 use crate::shard::{Ended, Limits, Overdue};
 use crate::source::Think;
 
 fn plan() -> Plan {
-    let rate = Rate::per_second(1_000.0).unwrap();
+    let shape = Shape::constant(Rate::per_second(1_000.0).unwrap());
+    let load = Offered::Drawn { shape, law: Law::Poisson };
     Plan {
         targets: 1,
         lanes: vec![Lane { endpoints: Vec::new(), connections: 1 }],
         requests: None,
-        pacing: Pacing::Open { rate, law: Law::Poisson, sharing: Sharing::InTurn },
+        pacing: Pacing::Open { load, sharing: Sharing::InTurn },
         warm_up: Nanos::ZERO,
         measure: Nanos::SECOND,
         drain: Nanos::SECOND,

@@ -28,7 +28,7 @@ pub(crate) fn of(
     let count = targets.len() as f64;
     let asked = live::asked(plan);
     let asked_of_each = match plan.pacing {
-        Pacing::Open { sharing: Sharing::Each, rate, .. } => Some(rate.as_per_second()),
+        Pacing::Open { sharing: Sharing::Each, .. } => live::asked_of_process(plan),
         _ => asked.map(|rate| rate / count),
     };
     Load {
@@ -120,8 +120,8 @@ fn outcomes(counts: &[u64]) -> BTreeMap<String, u64> {
 }
 
 fn pacing(plan: &Plan) -> document::Pacing {
-    match plan.pacing {
-        Pacing::Open { law, .. } => document::Pacing::Open { arrivals: law.to_string() },
+    match &plan.pacing {
+        Pacing::Open { load, .. } => document::Pacing::Open { arrivals: load.to_string() },
         Pacing::Closed { think } => document::Pacing::Closed { think_ns: think.mean().0 },
     }
 }

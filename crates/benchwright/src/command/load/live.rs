@@ -118,12 +118,21 @@ impl Figures {
     }
 }
 
-/// The rate over all targets.
+/// The rate over all targets, on average over the measurement.
 pub(crate) fn asked(plan: &Plan) -> Option<f64> {
-    match plan.pacing {
-        Pacing::Open { rate, sharing: Sharing::InTurn, .. } => Some(rate.as_per_second()),
-        Pacing::Open { rate, sharing: Sharing::Each, .. } => {
-            Some(rate.as_per_second() * f64::from(plan.targets))
+    let processes = match plan.pacing {
+        Pacing::Open { sharing: Sharing::Each, .. } => plan.targets,
+        _ => 1,
+    };
+    Some(asked_of_process(plan)? * f64::from(processes))
+}
+
+/// The rate of one arrival process.
+pub(crate) fn asked_of_process(plan: &Plan) -> Option<f64> {
+    match &plan.pacing {
+        Pacing::Open { load, .. } => {
+            let load = load.after_warm_up(plan.warm_up);
+            Some(load.mean_rate(plan.warm_up, plan.warm_up + plan.measure))
         }
         Pacing::Closed { .. } => None,
     }

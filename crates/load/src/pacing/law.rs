@@ -1,0 +1,192 @@
+//! The laws of the gaps between intended times.
+//!
+//! A law is drawn at unit rate: its gaps have the mean 1, and what they add up to is *operational
+//! time*, the number of requests that were asked for until then. The shape of the load turns that
+//! into nanoseconds, so that every law follows every shape.
+
+use std::fmt;
+use std::str::FromStr;
+
+use ::measure::Random;
+
+#[cfg(test)]
+mod tests;
+
+/// How regular the gaps are. Their mean, m, is 1/rate under each law.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Law {
+    /// A metronome: intended time i is start + i·m, without drift.
+    Constant,
+    /// Independent users: exponential gaps.
+    #[default]
+    Poisson,
+    /// Gaps between 0 and 2m, each as likely.
+    UniformGap,
+    /// Many short gaps and a few long ones; `cv` is their standard deviation over their mean.
+    Lognormal { cv: f64 },
+    /// A metronome that trembles: N(m, cv·m), drawn again while it is outside [0, 2m].
+    ///
+    /// The cut is symmetric, so the mean stays m; the deviation falls below cv·m (by 0.05 % at the
+    /// default of 0.25, to 0.54 m at 1). Moving what is outside to the ends would keep the mean too,
+    /// but make simultaneous requests and gaps of exactly 2m, which no normal law knows.
+    Normal { cv: f64 },
+    /// So many requests at once, every n·m.
+    Bursts { n: u32 },
+    /// Gaps of K·m/E\[K\] with P(K) ∝ K⁻³ and K ≤ 100, as in DeathStarBench: five of six are equal and
+    /// short, few are very long.
+    Zipf,
+}
+
+/// The largest coefficient of variation: beyond it a normal law would mostly draw in vain, and the
+/// mean of a lognormal one would not show in a million gaps.
+const WIDEST: f64 = 10.0;
+
+/// By the law's name, or one of the names that wrk's descendants gave it.
+impl FromStr for Law {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Law, String> {
+        let (name, parameter) = match text.split_once(':') {
+            Some((name, parameter)) => (name, Some(parameter)),
+            None => (text, None),
+        };
+        let law = match (name, parameter) {
+            ("constant" | "uniform" | "fixed", None) => Some(Law::Constant),
+            ("poisson" | "exponential" | "exp", None) => Some(Law::Poisson),
+            ("uniform-gap", None) => Some(Law::UniformGap),
+            ("lognormal", None) => Some(Law::Lognormal { cv: 1.0 }),
+            ("lognormal", Some(cv)) => variation(cv).map(|cv| Law::Lognormal { cv }),
+            ("normal" | "norm", None) => Some(Law::Normal { cv: 0.25 }),
+            ("normal" | "norm", Some(cv)) => variation(cv).map(|cv| Law::Normal { cv }),
+            ("bursts", Some(n)) => n.parse().ok().filter(|&n| 0 < n).map(|n| Law::Bursts { n }),
+            ("zipf", None) => Some(Law::Zipf),
+            _ => None,
+        };
+        law.ok_or_else(|| {
+            format!(
+                "`{text}` is no arrival law; there are constant, poisson, uniform-gap, \
+                 lognormal[:cv], normal[:cv] (cv above 0, at most {WIDEST}), bursts:n (n from 1) \
+                 and zipf"
+            )
+        })
+    }
+}
+
+fn variation(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|&cv| 0.0 < cv && cv <= WIDEST)
+}
+
+/// As it is read, with its parameter.
+impl fmt::Display for Law {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Law::Constant => f.pad("constant"),
+            Law::Poisson => f.pad("poisson"),
+            Law::UniformGap => f.pad("uniform-gap"),
+            Law::Lognormal { cv } => f.pad(&format!("lognormal:{cv}")),
+            Law::Normal { cv } => f.pad(&format!("normal:{cv}")),
+            Law::Bursts { n } => f.pad(&format!("bursts:{n}")),
+            Law::Zipf => f.pad("zipf"),
+        }
+    }
+}
+
+/// A law's process at unit rate, kept as a real number so that rounding does not add up.
+#[derive(Clone, Debug)]
+pub(super) struct UnitProcess {
+    gap: Gap,
+    random: Random,
+    drawn: u64,
+    elapsed: f64,
+}
+
+/// A law with what can be computed before the first draw.
+#[derive(Clone, Copy, Debug)]
+enum Gap {
+    Regular,
+    Bursts { n: u64 },
+    Exponential,
+    Uniform,
+    Lognormal { location: f64, scale: f64 },
+    Normal { cv: f64 },
+    Zipf,
+}
+
+impl UnitProcess {
+    pub(super) fn new(law: Law, random: Random) -> UnitProcess {
+        let gap = match law {
+            Law::Constant => Gap::Regular,
+            Law::Bursts { n } => Gap::Bursts { n: u64::from(n) },
+            Law::Poisson => Gap::Exponential,
+            Law::UniformGap => Gap::Uniform,
+            Law::Lognormal { cv } => {
+                let variance = (cv * cv).ln_1p();
+                Gap::Lognormal { location: -variance / 2.0, scale: variance.sqrt() }
+            }
+            Law::Normal { cv } => Gap::Normal { cv },
+            Law::Zipf => Gap::Zipf,
+        };
+        UnitProcess { gap, random, drawn: 0, elapsed: 0.0 }
+    }
+
+    /// The operational time of the next request. Regular ones begin at zero, the others after a
+    /// first gap.
+    pub(super) fn next(&mut self) -> f64 {
+        let number = self.drawn;
+        self.drawn += 1;
+        let random = &mut self.random;
+        let gap = match self.gap {
+            Gap::Regular => return number as f64,
+            Gap::Bursts { n } => return (number - number % n) as f64,
+            Gap::Exponential => random.exponential(1.0),
+            Gap::Uniform => 2.0 * random.unit(),
+            Gap::Lognormal { location, scale } => (location + scale * random.normal()).exp(),
+            Gap::Normal { cv } => normal(random, cv),
+            Gap::Zipf => zipf(random),
+        };
+        self.elapsed += gap;
+        self.elapsed
+    }
+}
+
+/// With mean 1, between 0 and 2.
+fn normal(random: &mut Random, cv: f64) -> f64 {
+    loop {
+        let gap = 1.0 + cv * random.normal();
+        if (0.0..=2.0).contains(&gap) {
+            return gap;
+        }
+    }
+}
+
+/// The largest K of the zipf law.
+const MOST: usize = 100;
+/// P(K ≤ k), at k − 1.
+static ZIPF: [f64; MOST] = zipf_table().0;
+/// E\[K\].
+const ZIPF_MEAN: f64 = zipf_table().1;
+
+/// With mean 1. Five of six searches end at the first entry.
+fn zipf(random: &mut Random) -> f64 {
+    let chance = random.unit();
+    let k = ZIPF.iter().position(|&below| chance < below).unwrap_or(MOST - 1) + 1;
+    k as f64 / ZIPF_MEAN
+}
+
+const fn zipf_table() -> ([f64; MOST], f64) {
+    let (mut table, mut total, mut weighted) = ([0.0; MOST], 0.0, 0.0);
+    let mut k = 1;
+    while k <= MOST {
+        let weight = 1.0 / (k * k * k) as f64;
+        total += weight;
+        weighted += weight * k as f64;
+        table[k - 1] = total;
+        k += 1;
+    }
+    k = 0;
+    while k < MOST {
+        table[k] /= total;
+        k += 1;
+    }
+    (table, weighted / total)
+}

@@ -1,0 +1,351 @@
+//! How a load's rate changes over time, and the exact inverse of what it adds up to.
+//!
+//! Λ(t), the integral of the rate, says how many requests are asked for until t. A process of unit
+//! rate is stretched by Λ⁻¹: its i-th request, at operational time u, is meant to start at Λ⁻¹(u).
+//! Nothing is thinned and nothing is approximated by steps, so that every law keeps its character
+//! on every shape. Here times are lengths since the load's start.
+
+use std::f64::consts::TAU;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use ::measure::{Nanos, Rate};
+
+#[cfg(test)]
+mod tests;
+
+/// A rate over time: holds, ramps, spikes and sines, one after the other. Cheap to clone.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shape {
+    parts: Arc<[Part]>,
+}
+
+/// A part of a shape, for results of its own.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Segment {
+    /// As it was written: `spike 20k/s 2s`.
+    pub name: String,
+    pub begin: Nanos,
+    /// `None` if it has no end.
+    pub end: Option<Nanos>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Part {
+    name: String,
+    curve: Curve,
+    begin: Nanos,
+    /// `None` if it has no end.
+    length: Option<Nanos>,
+    /// Λ at its begin and its end.
+    before: f64,
+    after: f64,
+}
+
+/// Rates a second, times in seconds since the part's begin.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Curve {
+    Hold {
+        rate: f64,
+    },
+    Ramp {
+        from: f64,
+        to: f64,
+        length: f64,
+    },
+    /// It starts at its mean, halfway between the two, and rises.
+    Sine {
+        low: f64,
+        high: f64,
+        period: f64,
+    },
+}
+
+/// Longer shapes could not be computed to the nanosecond: 104 days.
+const LONGEST: Nanos = Nanos(1 << 53);
+/// Requests a second at the most, one a nanosecond: beyond it intended times could not differ.
+const FASTEST: f64 = 1e9;
+/// How exactly a sine is inverted, in seconds: a quarter of the nanosecond it is rounded to.
+const EXACT: f64 = 0.25e-9;
+/// Steps to invert a sine: Newton's method takes two or three, and bisection alone would take 57
+/// from 104 days to a nanosecond.
+const MOST_STEPS: usize = 100;
+
+impl Shape {
+    /// One rate without end.
+    pub fn constant(rate: Rate) -> Shape {
+        let rate = rate.as_per_second();
+        Shape::of([(format!("{rate}/s"), Curve::Hold { rate }, None)])
+    }
+
+    /// Its first rate for so long, and then the shape.
+    pub fn after_warm_up(&self, warm_up: Nanos) -> Shape {
+        let first = &self.parts[0];
+        if warm_up == Nanos::ZERO || first.length.is_none() {
+            return self.clone();
+        }
+        let hold = Curve::Hold { rate: first.curve.rate(0.0) };
+        let parts = self.parts.iter().map(|part| (part.name.clone(), part.curve, part.length));
+        Shape::of([("warm-up".to_owned(), hold, Some(warm_up))].into_iter().chain(parts))
+    }
+
+    fn of(parts: impl IntoIterator<Item = (String, Curve, Option<Nanos>)>) -> Shape {
+        let (mut begin, mut before) = (Nanos::ZERO, 0.0);
+        let parts = parts.into_iter().map(|(name, curve, length)| {
+            let count = length.map_or(f64::INFINITY, |length| curve.integral(length.as_secs_f64()));
+            let part = Part { name, curve, begin, length, before, after: before + count };
+            (begin, before) = (begin + length.unwrap_or_default(), part.after);
+            part
+        });
+        Shape { parts: parts.collect() }
+    }
+
+    /// `None` if it has no end. After its end no request is meant to start.
+    pub fn length(&self) -> Option<Nanos> {
+        self.last().end()
+    }
+
+    /// Its parts in their order, each from the end of the one before.
+    pub fn segments(&self) -> impl Iterator<Item = Segment> {
+        self.parts.iter().map(|part| Segment {
+            name: part.name.clone(),
+            begin: part.begin,
+            end: part.end(),
+        })
+    }
+
+    /// The rate at a time; where two parts meet, the later one's. `None` from its end on.
+    pub fn rate_at(&self, time: Nanos) -> Option<Rate> {
+        let part = self.part_at(time)?;
+        let rate = part.curve.rate(time.saturating_sub(part.begin).as_secs_f64());
+        Some(Rate::per_second(rate).expect("each part's rate is positive"))
+    }
+
+    /// How many requests are asked for until a time.
+    pub fn integral(&self, time: Nanos) -> f64 {
+        match self.part_at(time) {
+            Some(part) => {
+                let time = time.saturating_sub(part.begin).as_secs_f64();
+                part.before + part.curve.integral(time)
+            }
+            None => self.last().after,
+        }
+    }
+
+    /// The rate between two times, on average: what the load asks for.
+    pub fn mean_rate(&self, from: Nanos, to: Nanos) -> f64 {
+        match self.parts[..] {
+            // No detour over counts, so that 5,000/s are 5,000/s.
+            [Part { curve: Curve::Hold { rate }, length: None, .. }] => rate,
+            _ if to <= from => 0.0,
+            _ => {
+                (self.integral(to) - self.integral(from)) / (to.saturating_sub(from)).as_secs_f64()
+            }
+        }
+    }
+
+    /// The highest rate that it reaches.
+    pub fn highest_rate(&self) -> f64 {
+        self.parts.iter().map(|part| part.curve.highest_rate()).fold(0.0, f64::max)
+    }
+
+    fn part_at(&self, time: Nanos) -> Option<&Part> {
+        self.parts.iter().find(|part| part.end().is_none_or(|end| time < end))
+    }
+
+    fn last(&self) -> &Part {
+        self.parts.last().expect("a shape has a part")
+    }
+}
+
+impl Part {
+    fn end(&self) -> Option<Nanos> {
+        self.length.map(|length| self.begin + length)
+    }
+}
+
+impl Curve {
+    /// Never zero, however far apart the rates are that it rounds between.
+    fn rate(self, time: f64) -> f64 {
+        match self {
+            Curve::Hold { rate } => rate,
+            Curve::Ramp { from, to, length } => {
+                (from + (to - from) * (time / length)).max(from.min(to))
+            }
+            Curve::Sine { low, high, period } => {
+                let above = (high - low) / 2.0 * (TAU * (time / period)).sin();
+                (low.midpoint(high) + above).max(low)
+            }
+        }
+    }
+
+    fn highest_rate(self) -> f64 {
+        match self {
+            Curve::Hold { rate } => rate,
+            Curve::Ramp { from, to, .. } => from.max(to),
+            Curve::Sine { high, .. } => high,
+        }
+    }
+
+    fn integral(self, time: f64) -> f64 {
+        match self {
+            Curve::Hold { rate } => rate * time,
+            Curve::Ramp { from, to, length } => {
+                from * time + (to - from) / length * time * time / 2.0
+            }
+            Curve::Sine { low, high, period } => {
+                let periods = (time / period).floor();
+                let angle = TAU * (time / period - periods);
+                let above = (high - low) / 2.0 * period / TAU * (1.0 - angle.cos());
+                low.midpoint(high) * time + above
+            }
+        }
+    }
+
+    /// When the integral is `count`; not before `earliest`, which must not be too late.
+    fn inverse(self, count: f64, earliest: f64) -> f64 {
+        match self {
+            Curve::Hold { rate } => count / rate,
+            Curve::Ramp { from, to, length } => {
+                let slope = (to - from) / length;
+                let rate_then = (from * from + 2.0 * slope * count).max(0.0).sqrt();
+                // Not (rate_then − from) / slope, which is nothing over nothing on a flat ramp.
+                2.0 * count / (from + rate_then)
+            }
+            Curve::Sine { low, high, period } => {
+                // Whole periods are known; what remains lies in one.
+                let in_period = low.midpoint(high) * period;
+                let periods = (count / in_period).floor();
+                let (count, begin) = (count - periods * in_period, periods * period);
+                begin + self.solve(count, (earliest - begin).clamp(0.0, period), period)
+            }
+        }
+    }
+
+    /// The time in [low, high] at which the integral is `count`, by Newton's method, or by halving
+    /// where that would leave the interval.
+    fn solve(self, count: f64, mut low: f64, mut high: f64) -> f64 {
+        let mut time = low;
+        for _ in 0..MOST_STEPS {
+            let missing = count - self.integral(time);
+            if 0.0 < missing {
+                low = time;
+            } else {
+                high = time;
+            }
+            let next = time + missing / self.rate(time);
+            if (next - time).abs() < EXACT || high - low < EXACT {
+                return next.clamp(low, high);
+            }
+            time = if low < next && next < high { next } else { low.midpoint(high) };
+        }
+        time
+    }
+}
+
+/// A walk through a shape by operational times that never decrease.
+#[derive(Clone, Debug)]
+pub(super) struct Walk {
+    shape: Shape,
+    /// The part in which the last time was.
+    part: usize,
+    /// The last time, in nanoseconds.
+    reached: f64,
+}
+
+impl Walk {
+    pub(super) fn new(shape: Shape) -> Walk {
+        Walk { shape, part: 0, reached: 0.0 }
+    }
+
+    /// Λ⁻¹(u), to the nearest nanosecond; `None` after the shape's end. No time is earlier than the
+    /// one before, however the roundings of two parts meet.
+    pub(super) fn time(&mut self, u: f64) -> Option<Nanos> {
+        loop {
+            let part = self.shape.parts.get(self.part)?;
+            if u < part.after {
+                let begin = part.begin.0 as f64;
+                let earliest = (self.reached - begin) / 1e9;
+                let time = begin + part.curve.inverse(u - part.before, earliest) * 1e9;
+                self.reached = time.max(self.reached);
+                return Some(Nanos((self.reached + 0.5) as u64));
+            }
+            self.part += 1;
+        }
+    }
+}
+
+/// Reads `1k/s 30s, ->5k/s 60s, 5k/s 60s, spike 20k/s 2s, sine 2k/s..8k/s 1h 24h`: a hold, a ramp
+/// from the rate reached so far, a hold, a spike, and a sine between two rates with its period.
+/// A spike is a hold that bears its own name: a ramp after it begins at its rate.
+impl FromStr for Shape {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Shape, String> {
+        let (mut parts, mut reached, mut whole) = (Vec::new(), None, Nanos::ZERO);
+        for (number, item) in (1..).zip(text.split(',')) {
+            let words: Vec<&str> = item.split_whitespace().collect();
+            let name = words.join(" ");
+            let wrong = |why| format!("part {number} of the shape, `{name}`: {why}");
+            let (curve, length) = part(&words, reached).map_err(wrong)?;
+            whole += length;
+            if LONGEST < whole {
+                return Err(wrong("with it the shape lasts over 104 days; shorten it".to_owned()));
+            }
+            reached = Some(curve.rate(length.as_secs_f64()));
+            parts.push((name, curve, Some(length)));
+        }
+        Ok(Shape::of(parts))
+    }
+}
+
+fn part(words: &[&str], reached: Option<f64>) -> Result<(Curve, Nanos), String> {
+    let ramp = |to: &str, length: &str| {
+        let from = reached.ok_or_else(|| {
+            format!(
+                "a ramp begins at the rate before it; write for example `1/s 1s, ->{to} {length}`"
+            )
+        })?;
+        let (to, length) = (rate(to)?, positive(length)?);
+        Ok((Curve::Ramp { from, to, length: length.as_secs_f64() }, length))
+    };
+    match *words {
+        ["->", to, length] => ramp(to, length),
+        ["sine", range, period, length] => Ok((sine(range, period)?, positive(length)?)),
+        ["spike", rate_then, length] => {
+            Ok((Curve::Hold { rate: rate(rate_then)? }, positive(length)?))
+        }
+        [rate_then, length] => match rate_then.strip_prefix("->") {
+            Some(to) => ramp(to, length),
+            None => Ok((Curve::Hold { rate: rate(rate_then)? }, positive(length)?)),
+        },
+        _ => Err("write a hold `1k/s 30s`, a ramp `->5k/s 60s`, a spike `spike 20k/s 2s`, or a \
+                  sine with its period and length `sine 2k/s..8k/s 1h 24h`"
+            .to_owned()),
+    }
+}
+
+fn sine(range: &str, period: &str) -> Result<Curve, String> {
+    let wrong = || format!("`{range}` is no range of rates; write for example 2k/s..8k/s");
+    let (low, high) = range.split_once("..").ok_or_else(wrong)?;
+    let (low, high) = (rate(low)?, rate(high)?);
+    if high < low {
+        return Err(format!("`{range}` ends below its beginning; write the lower rate first"));
+    }
+    Ok(Curve::Sine { low, high, period: positive(period)?.as_secs_f64() })
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    let rate = text.parse::<Rate>().map_err(|error| error.to_string())?.as_per_second();
+    match rate {
+        _ if rate <= FASTEST => Ok(rate),
+        _ => Err(format!("`{text}` is more than one request a nanosecond; write at most 1G/s")),
+    }
+}
+
+fn positive(text: &str) -> Result<Nanos, String> {
+    match text.parse::<Nanos>().map_err(|error| error.to_string())? {
+        Nanos::ZERO => Err(format!("`{text}` is no time; write for example 30s")),
+        length => Ok(length),
+    }
+}

@@ -1,0 +1,201 @@
+//! Intended times that were written down beforehand, in the place of a law and a rate.
+//!
+//! One request a line: seconds since the load's start, and after a tab, if it has one, its label.
+//! Empty lines and lines that begin with `#` say nothing. No file is opened here.
+
+use std::collections::HashMap;
+use std::io::{BufRead, Read};
+use std::sync::Arc;
+
+use ::measure::Nanos;
+
+use crate::driver::Label;
+
+#[cfg(test)]
+mod tests;
+
+/// A trace, 16 bytes a request. Cheap to clone.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trace(Arc<Recorded>);
+
+#[derive(Debug, Default, PartialEq)]
+struct Recorded {
+    lines: Vec<Line>,
+    labels: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Line {
+    time: Nanos,
+    label: Label,
+}
+
+const _: () = assert!(size_of::<Line>() == 16, "the stated bound");
+
+/// A trace holds at most so many requests: 1 GiB, and while it is read up to twice that.
+const MOST_LINES: usize = 1 << 26;
+/// A line is at most so long, its end included, so that labels take at most 64 MiB.
+const LONGEST_LINE: usize = 1024;
+/// A trace has at most so many different labels.
+const MOST_LABELS: usize = Label::NONE.0 as usize;
+
+impl Trace {
+    /// Reads a trace, `speed` times as fast as it was written. An error names the line of `name`,
+    /// and the remedy.
+    pub fn read(name: &str, reader: impl BufRead, speed: f64) -> Result<Trace, String> {
+        Bounds { lines: MOST_LINES, labels: MOST_LABELS }.read(name, reader, speed)
+    }
+
+    /// What the indices in `Arrival::label` stand for.
+    pub fn labels(&self) -> &[String] {
+        &self.0.labels
+    }
+
+    /// The time of its last request, since the load's start.
+    pub fn length(&self) -> Nanos {
+        self.0.lines.last().expect("a trace holds a request").time
+    }
+
+    /// How many requests are meant to start before a time.
+    pub fn count_before(&self, time: Nanos) -> usize {
+        self.0.lines.partition_point(|line| line.time < time)
+    }
+
+    /// The most requests that are meant to start within one second.
+    pub fn highest_rate(&self) -> f64 {
+        let lines = &self.0.lines;
+        let mut first = 0;
+        let within = lines.iter().enumerate().map(|(last, line)| {
+            while lines[first].time + Nanos::SECOND <= line.time {
+                first += 1;
+            }
+            last + 1 - first
+        });
+        within.max().expect("a trace holds a request") as f64
+    }
+
+    /// The time and the label of request `number`.
+    pub(super) fn get(&self, number: usize) -> Option<(Nanos, Label)> {
+        self.0.lines.get(number).map(|line| (line.time, line.label))
+    }
+}
+
+/// What a trace may take; the tests' are smaller.
+#[derive(Clone, Copy)]
+struct Bounds {
+    lines: usize,
+    labels: usize,
+}
+
+impl Bounds {
+    fn read(self, name: &str, mut reader: impl BufRead, speed: f64) -> Result<Trace, String> {
+        if !(speed.is_finite() && 0.0 < speed) {
+            return Err(format!("`{speed}` is no speed; write for example 2, for twice as fast"));
+        }
+        let mut recorded = Recorded::default();
+        let mut known = HashMap::new();
+        let mut text = Vec::with_capacity(LONGEST_LINE);
+        let mut before = Nanos::ZERO;
+        for number in 1.. {
+            let wrong = |why: String| format!("{name}:{number}: {why}");
+            text.clear();
+            let longest = LONGEST_LINE as u64 + 1;
+            let read = reader.by_ref().take(longest).read_until(b'\n', &mut text);
+            if read.map_err(|error| wrong(error.to_string()))? == 0 {
+                break;
+            }
+            let Some((time, label)) = line(&text).map_err(wrong)? else { continue };
+            if time < before {
+                let why =
+                    "it is meant to start before the line above; sort the file with `sort -n`";
+                return Err(wrong(why.to_owned()));
+            }
+            if recorded.lines.len() == self.lines {
+                return Err(wrong(format!(
+                    "a trace holds at most {} requests; split it into several loads",
+                    self.lines
+                )));
+            }
+            before = time;
+            let label = match label {
+                Some(label) => self.intern(label, &mut known, &mut recorded).map_err(wrong)?,
+                None => Label::NONE,
+            };
+            recorded.lines.push(Line { time: faster(time, speed), label });
+        }
+        match recorded.lines.is_empty() {
+            true => Err(format!(
+                "{name}: it holds no request; write the seconds since the start, one a line"
+            )),
+            false => Ok(Trace(Arc::new(recorded))),
+        }
+    }
+
+    fn intern(
+        self,
+        label: &str,
+        known: &mut HashMap<String, Label>,
+        recorded: &mut Recorded,
+    ) -> Result<Label, String> {
+        if let Some(&label) = known.get(label) {
+            return Ok(label);
+        }
+        if recorded.labels.len() == self.labels {
+            let most = self.labels;
+            return Err(format!(
+                "`{label}` is one label more than {most}; label kinds, not requests"
+            ));
+        }
+        let index = Label(recorded.labels.len() as u16);
+        known.insert(label.to_owned(), index);
+        recorded.labels.push(label.to_owned());
+        Ok(index)
+    }
+}
+
+fn faster(time: Nanos, speed: f64) -> Nanos {
+    // Without the detour, so that not even the last digit changes.
+    if speed == 1.0 { time } else { Nanos((time.0 as f64 / speed).round() as u64) }
+}
+
+/// What a line says; `None` if nothing.
+fn line(text: &[u8]) -> Result<Option<(Nanos, Option<&str>)>, String> {
+    if LONGEST_LINE < text.len() {
+        return Err(format!("it is longer than {LONGEST_LINE} bytes; shorten the label"));
+    }
+    let text = str::from_utf8(text).map_err(|_| "it is not UTF-8; convert the file".to_owned())?;
+    let text = text.trim_end();
+    if text.is_empty() || text.trim_start().starts_with('#') {
+        return Ok(None);
+    }
+    let (time, label) = match text.split_once('\t') {
+        Some((time, label)) => (time, Some(label)),
+        None => (text, None),
+    };
+    let time = seconds(time.trim()).ok_or_else(|| {
+        format!(
+            "`{}` is no time; write seconds since the start, for example 1.25, then a tab before \
+             any label",
+            time.escape_debug()
+        )
+    })?;
+    match label {
+        Some(label) if label.contains(char::is_control) => {
+            Err(format!("`{}` is no label; write one without tabs", label.escape_debug()))
+        }
+        label => Ok(Some((time, label))),
+    }
+}
+
+/// Decimal seconds, exactly; digits beyond the nanosecond are cut off.
+fn seconds(text: &str) -> Option<Nanos> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if !digits(whole) || !digits(fraction) || (whole.is_empty() && fraction.is_empty()) {
+        return None;
+    }
+    let whole = if whole.is_empty() { 0 } else { whole.parse::<u64>().ok()? };
+    let nanos = fraction.bytes().chain([b'0'; 9]).take(9);
+    let nanos = nanos.fold(0, |nanos, digit| nanos * 10 + u64::from(digit - b'0'));
+    Some(Nanos(whole.checked_mul(1_000_000_000)?.checked_add(nanos)?))
+}

@@ -1,0 +1,188 @@
+//! Rules that an answer has to meet.
+
+mod json;
+
+use load::Outcome;
+use load::driver::http1::{Answer, Wanted, outcome_of};
+use memchr::memmem;
+use wire::http1::fields;
+
+#[cfg(test)]
+mod tests;
+
+/// Rules that an answer has to meet, all of them. Several are separated by spaces; a value with
+/// spaces, or none, stands in `"…"` or `'…'`, in which the quote itself cannot occur.
+///
+/// | rule | met by an answer |
+/// |---|---|
+/// | `status=200,2xx` | with one of these statuses; without this rule, one below 400 |
+/// | `body=TEXT` | whose body is exactly this |
+/// | `body~TEXT` | whose body contains this |
+/// | `bytes>=N` | whose body, without chunk framing, has at least so many bytes |
+/// | `header:NAME=V` | with a field of this name, in any case, and exactly this value |
+/// | `json:/POINTER=V` | in whose JSON the pointer (RFC 6901) leads to V: a text that is V, or another value that is equal to V read as JSON |
+///
+/// An answer whose status is not as it should be is [`Outcome::Status`], whatever its body; one that
+/// misses another rule is [`Outcome::Check`].
+#[derive(Clone, Debug)]
+pub struct Checks {
+    statuses: Option<Vec<(u16, u16)>>,
+    rules: Vec<Rule>,
+}
+
+#[derive(Clone, Debug)]
+enum Rule {
+    Body(Vec<u8>),
+    Contains(Box<memmem::Finder<'static>>),
+    Bytes(u64),
+    Header { name: String, value: String },
+    Json(json::Rule),
+}
+
+const RULES: &str =
+    "there are status=200,2xx body=TEXT body~TEXT bytes>=N header:NAME=VALUE json:/POINTER=VALUE";
+
+impl Checks {
+    /// An error says what is wrong and what to write instead.
+    pub fn parse(text: &str) -> Result<Checks, String> {
+        let mut checks = Checks { statuses: None, rules: Vec::new() };
+        let mut rest = text.trim_start();
+        if rest.is_empty() {
+            return Err(format!("a check has at least one rule; {RULES}"));
+        }
+        while !rest.is_empty() {
+            let (rule, begin) = split_key(rest)?;
+            let (value, behind) = split_value(begin)?;
+            checks.add(rule, value)?;
+            rest = behind;
+        }
+        Ok(checks)
+    }
+
+    fn add(&mut self, key: Key<'_>, value: &str) -> Result<(), String> {
+        self.rules.push(match key {
+            Key::Status if self.statuses.is_some() => {
+                return Err("there are two rules `status=`; write one: status=200,404".to_owned());
+            }
+            Key::Status => {
+                self.statuses = Some(value.split(',').map(status).collect::<Result<_, _>>()?);
+                return Ok(());
+            }
+            Key::Body => Rule::Body(value.as_bytes().to_vec()),
+            Key::Contains if value.is_empty() => {
+                return Err("`body~` names no text; write for example body~hotel".to_owned());
+            }
+            Key::Contains => Rule::Contains(Box::new(memmem::Finder::new(value).into_owned())),
+            Key::Bytes => Rule::Bytes(value.parse().map_err(|_| {
+                format!("`{value}` is no number of bytes; write for example bytes>=1000")
+            })?),
+            Key::Header("") => {
+                return Err(
+                    "`header:` names none; write for example header:Server=nginx".to_owned()
+                );
+            }
+            Key::Header(name) => Rule::Header { name: name.to_owned(), value: value.to_owned() },
+            Key::Json(pointer) => Rule::Json(json::Rule::new(pointer, value)?),
+        });
+        Ok(())
+    }
+
+    /// No more than the rules need.
+    pub(crate) fn wanted(&self) -> Wanted {
+        let wanted = self.rules.iter().map(|rule| match rule {
+            Rule::Body(_) | Rule::Contains(_) | Rule::Json(_) => Wanted::Body,
+            Rule::Bytes(_) | Rule::Header { .. } => Wanted::Head,
+        });
+        wanted.fold(Wanted::Head, Ord::max)
+    }
+
+    pub(crate) fn judge(&self, answer: &Answer<'_>) -> Outcome {
+        let status = answer.status;
+        let by_status = match &self.statuses {
+            Some(ranges) if ranges.iter().any(|&(low, high)| (low..=high).contains(&status)) => {
+                Outcome::Ok
+            }
+            Some(_) => Outcome::Status,
+            None => outcome_of(status),
+        };
+        match by_status {
+            Outcome::Ok if !self.rules.iter().all(|rule| rule.is_met(answer)) => Outcome::Check,
+            _ => by_status,
+        }
+    }
+}
+
+impl Rule {
+    fn is_met(&self, answer: &Answer<'_>) -> bool {
+        match self {
+            Rule::Body(body) => answer.body == body,
+            Rule::Contains(text) => text.find(answer.body).is_some(),
+            Rule::Bytes(least) => *least <= answer.body_length,
+            Rule::Header { name, value } => fields(answer.head).any(|(known, found)| {
+                known.eq_ignore_ascii_case(name) && found.trim_ascii() == value.as_bytes()
+            }),
+            Rule::Json(rule) => rule.is_met(answer.body),
+        }
+    }
+}
+
+enum Key<'a> {
+    Status,
+    Body,
+    Contains,
+    Bytes,
+    Header(&'a str),
+    Json(&'a str),
+}
+
+/// A rule's key, and what stands behind it, value and all.
+fn split_key(text: &str) -> Result<(Key<'_>, &str), String> {
+    let fixed = [
+        ("status=", Key::Status),
+        ("body=", Key::Body),
+        ("body~", Key::Contains),
+        ("bytes>=", Key::Bytes),
+    ];
+    for (prefix, key) in fixed {
+        if let Some(rest) = text.strip_prefix(prefix) {
+            return Ok((key, rest));
+        }
+    }
+    let word = text.split_whitespace().next().unwrap_or_default();
+    let named = |prefix: &str| text.strip_prefix(prefix)?.split_once('=');
+    match (named("header:"), named("json:")) {
+        (Some((name, rest)), _) if word.contains('=') => Ok((Key::Header(name), rest)),
+        (_, Some((pointer, rest))) if word.contains('=') => Ok((Key::Json(pointer), rest)),
+        _ => Err(format!("`{word}` is no rule; {RULES}")),
+    }
+}
+
+/// A value, and the next rule.
+fn split_value(text: &str) -> Result<(&str, &str), String> {
+    let Some(quote) = text.chars().next().filter(|c| ['"', '\''].contains(c)) else {
+        let end = text.find(char::is_whitespace).unwrap_or(text.len());
+        return Ok((&text[..end], text[end..].trim_start()));
+    };
+    match text[1..].split_once(quote) {
+        Some((value, rest)) if rest.is_empty() || rest.starts_with(char::is_whitespace) => {
+            Ok((value, rest.trim_start()))
+        }
+        Some(_) => Err(format!(
+            "text behind the closing quote in `{text}`; leave a space between rules, and put a value \
+             with quotes into the other kind: body~'\"a\": 1'",
+        )),
+        None => Err(format!("the quote in `{text}` is not closed; write for example body~\"a b\"")),
+    }
+}
+
+/// A status or a class of them.
+fn status(text: &str) -> Result<(u16, u16), String> {
+    let class = text.strip_suffix("xx").or(text.strip_suffix("XX"));
+    let digits = class.unwrap_or(text);
+    let fits = digits.bytes().all(|byte| byte.is_ascii_digit());
+    match (class, digits.parse::<u16>()) {
+        (Some(_), Ok(class @ 1..=9)) if fits => Ok((class * 100, class * 100 + 99)),
+        (None, Ok(code @ 100..=999)) if fits => Ok((code, code)),
+        _ => Err(format!("`{text}` is no status; write for example status=200 or status=2xx,304")),
+    }
+}

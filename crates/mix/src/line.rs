@@ -1,0 +1,152 @@
+//! One line of a mix: a JSON object whose values remember where they stand.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::error::Category;
+use serde_json::value::RawValue;
+
+use crate::error::Error;
+use crate::template::Wrong;
+
+/// A line of a file, for errors.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Line<'a> {
+    pub(crate) file: &'a str,
+    /// From 1.
+    pub(crate) number: usize,
+    pub(crate) text: &'a str,
+}
+
+/// What a line may say.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Written<'a> {
+    #[serde(borrow)]
+    pub(crate) weight: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(crate) label: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(crate) method: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(crate) target: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(crate) headers: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(crate) body: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(crate) body_file: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(crate) check: Option<&'a RawValue>,
+}
+
+/// A value and where it stands.
+#[derive(Clone, Debug)]
+pub(crate) struct Text<'a> {
+    raw: &'a RawValue,
+    pub(crate) text: String,
+}
+
+impl<'a> Line<'a> {
+    pub(crate) fn parse(self) -> Result<Written<'a>, Error> {
+        let example = r#"write an object such as {"weight":2,"target":"/"}"#;
+        let begin = self.text.find(|c: char| !c.is_whitespace()).unwrap_or_default();
+        // A list in the order of the keys would do for serde.
+        if !self.text[begin..].starts_with('{') {
+            return Err(self.error(begin, format!("this is no object; {example}")));
+        }
+        serde_json::from_str(self.text).map_err(|error| {
+            let text = error.to_string();
+            let what = text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what);
+            let remedy = match error.classify() {
+                Category::Eof => "the whole object stands on one line",
+                Category::Data => "correct it, or leave it out",
+                Category::Syntax | Category::Io => example,
+            };
+            self.error(error.column().saturating_sub(1), format!("{what}; {remedy}"))
+        })
+    }
+
+    pub(crate) fn weight(self, raw: &RawValue) -> Result<f64, Error> {
+        let weight = serde_json::from_str(raw.get()).ok();
+        weight.filter(|weight| 0.0 < *weight).ok_or_else(|| {
+            self.error_at(raw, format!("`weight` is {raw}; write a number above 0, such as 60"))
+        })
+    }
+
+    pub(crate) fn text_of(self, key: &str, raw: &'a RawValue) -> Result<Text<'a>, Error> {
+        match serde_json::from_str(raw.get()) {
+            Ok(text) => Ok(Text { raw, text }),
+            Err(_) => {
+                Err(self.error_at(raw, format!("`{key}` is no text; put it in quotes: \"…\"")))
+            }
+        }
+    }
+
+    /// In the order in which they are written; a name may occur more than once.
+    pub(crate) fn headers(self, raw: &'a RawValue) -> Result<Vec<(String, Text<'a>)>, Error> {
+        let Members(members) = serde_json::from_str(raw.get()).map_err(|_| {
+            self.error_at(raw, r#"`headers` is no object; write it as {"Name":"value"}"#)
+        })?;
+        members
+            .into_iter()
+            .map(|(name, value)| {
+                let text = self.text_of(&format!("headers.{name}"), value)?;
+                Ok((name, text))
+            })
+            .collect()
+    }
+
+    /// `offset` is in bytes from the line's beginning.
+    pub(crate) fn error(self, offset: usize, what: impl Into<String>) -> Error {
+        Error::new(self.file, (self.number, self.text), offset, what)
+    }
+
+    pub(crate) fn error_at(self, value: &RawValue, what: impl Into<String>) -> Error {
+        self.error(self.offset(value), what)
+    }
+
+    pub(crate) fn error_in(self, text: &Text<'_>, wrong: Wrong) -> Error {
+        // Behind an escape, places in the text are not those in the line.
+        let is_plain = !text.raw.get().contains('\\');
+        let within = if is_plain { 1 + wrong.at } else { 0 };
+        self.error(self.offset(text.raw) + within, wrong.what)
+    }
+
+    /// Values are borrowed from the line.
+    pub(crate) fn offset(self, value: &RawValue) -> usize {
+        value.get().as_ptr() as usize - self.text.as_ptr() as usize
+    }
+}
+
+impl Text<'_> {
+    pub(crate) fn raw(&self) -> &RawValue {
+        self.raw
+    }
+}
+
+/// An object's members in their order.
+struct Members<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Members<'de>, D::Error> {
+        struct InOrder;
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Members<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+        deserializer.deserialize_map(InOrder)
+    }
+}

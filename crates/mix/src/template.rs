@@ -1,0 +1,330 @@
+//! Text with placeholders, compiled once to segments that only need to be written.
+
+use std::fmt;
+use std::io::Write;
+
+use measure::Random;
+
+use crate::data::Data;
+use crate::workload::Clock;
+use crate::zipf::{MOST_RANKS, Zipf};
+
+#[cfg(test)]
+mod tests;
+
+/// What a request is written from, segment by segment.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Template {
+    segments: Vec<Segment>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Segment {
+    Text(Vec<u8>),
+    Seq,
+    /// `low` and up to so much more.
+    Int {
+        low: i64,
+        span: u64,
+    },
+    Uniform {
+        low: f64,
+        width: f64,
+        decimals: usize,
+    },
+    /// The first rank is `low`.
+    Zipf {
+        low: i64,
+        law: Zipf,
+    },
+    Hex(usize),
+    Uuid,
+    TimeMs,
+    Connection,
+    Row(usize),
+    /// With everything encoded that cannot stand in a target.
+    EncodedRow(usize),
+}
+
+/// Where a text stands, which decides what may be in it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Place {
+    Target,
+    Field,
+    Body,
+}
+
+/// What is wrong with a text, and how many bytes from its beginning.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Wrong {
+    pub(crate) at: usize,
+    pub(crate) what: String,
+}
+
+/// What the placeholders of one request become.
+#[derive(Debug)]
+pub(crate) struct Filling<'a> {
+    pub(crate) number: u64,
+    pub(crate) connection: u64,
+    pub(crate) random: Random,
+    pub(crate) data: Option<&'a Data>,
+    pub(crate) clock: Clock,
+}
+
+/// Names of placeholders, and how they are written.
+const FORMS: [(&str, &str); 9] = [
+    ("seq", "{{seq}}"),
+    ("int", "{{int A B}}, whole numbers with A not above B"),
+    ("uniform", "{{uniform A B}} or {{uniform A B DECIMALS}}, A not above B, decimals up to 17"),
+    ("zipf", "{{zipf A B}} or {{zipf A B S}}, whole numbers with A not above B, S in (0, 20]"),
+    ("hex", "{{hex N}}, N from 1 to 65536"),
+    ("uuid", "{{uuid}}"),
+    ("time_ms", "{{time_ms}}"),
+    ("connection", "{{connection}}"),
+    ("row.COLUMN", "{{row.COLUMN}}"),
+];
+
+const MOST_DECIMALS: usize = 17;
+const USUAL_DECIMALS: usize = 6;
+const MOST_HEX_DIGITS: usize = 1 << 16;
+const LARGEST_EXPONENT: f64 = 20.0;
+
+impl Template {
+    pub(crate) fn text(&mut self, text: &[u8]) {
+        match self.segments.last_mut() {
+            Some(Segment::Text(last)) => last.extend_from_slice(text),
+            _ if text.is_empty() => {}
+            _ => self.segments.push(Segment::Text(text.to_vec())),
+        }
+    }
+
+    pub(crate) fn compile(
+        &mut self,
+        text: &str,
+        place: Place,
+        data: Option<&Data>,
+    ) -> Result<(), Wrong> {
+        let mut at = 0;
+        while let Some(offset) = text[at..].find("{{") {
+            let open = at + offset;
+            self.literal(text, (at, open), place)?;
+            let inside = &text[open + 2..];
+            let wrong = |what| Wrong { at: open, what };
+            let length = inside.find("}}").ok_or_else(|| {
+                wrong(
+                    "`{{` begins a placeholder, which ends with `}}`; a file named by \
+                       `body_file` is sent as it is"
+                        .to_owned(),
+                )
+            })?;
+            self.segments.push(Segment::parse(&inside[..length], place, data).map_err(wrong)?);
+            at = open + 2 + length + 2;
+        }
+        self.literal(text, (at, text.len()), place)
+    }
+
+    fn literal(
+        &mut self,
+        whole: &str,
+        (from, to): (usize, usize),
+        place: Place,
+    ) -> Result<(), Wrong> {
+        let text = &whole[from..to];
+        let (at, remedy) = match place {
+            Place::Target => (
+                text.find(|c: char| !c.is_ascii_graphic() || c == '#'),
+                "write it percent-encoded, such as %20 for a space",
+            ),
+            Place::Field => (text.find(breaks_field), "leave it out"),
+            Place::Body => (None, ""),
+        };
+        if let Some(at) = at {
+            let c = text[at..].chars().next().expect("it was found");
+            let what = format!("{c:?} cannot stand here; {remedy}");
+            return Err(Wrong { at: from + at, what });
+        }
+        self.text(text.as_bytes());
+        Ok(())
+    }
+
+    /// Its bytes, if no placeholder makes them differ.
+    pub(crate) fn fixed(&self) -> Option<&[u8]> {
+        match self.segments.as_slice() {
+            [] => Some(&[]),
+            [Segment::Text(text)] => Some(text),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn write(&self, filling: &mut Filling<'_>, out: &mut Vec<u8>) {
+        for segment in &self.segments {
+            segment.write(filling, out);
+        }
+    }
+}
+
+impl Segment {
+    fn parse(placeholder: &str, place: Place, data: Option<&Data>) -> Result<Segment, String> {
+        if let Some(column) = placeholder.trim().strip_prefix("row.") {
+            return Segment::row(column, place, data);
+        }
+        let mut words = placeholder.split_whitespace();
+        let name = words.next().unwrap_or_default();
+        let arguments: Vec<&str> = words.collect();
+        Segment::of(name, &arguments).ok_or_else(|| {
+            match FORMS.iter().find(|(known, _)| *known == name) {
+                Some((_, form)) => format!("`{{{{{placeholder}}}}}` cannot be read; write {form}"),
+                None => {
+                    let names: Vec<&str> = FORMS.iter().map(|(name, _)| *name).collect();
+                    let names = names.join(", ");
+                    format!("`{{{{{placeholder}}}}}` is no placeholder; there are {names}")
+                }
+            }
+        })
+    }
+
+    fn of(name: &str, arguments: &[&str]) -> Option<Segment> {
+        Some(match (name, arguments) {
+            ("seq", []) => Segment::Seq,
+            ("int", [low, high]) => {
+                let (low, span) = range(low, high)?;
+                Segment::Int { low, span }
+            }
+            ("uniform", [low, high, decimals @ ..]) => {
+                let decimals = match decimals {
+                    [] => USUAL_DECIMALS,
+                    [decimals] => decimals.parse().ok()?,
+                    _ => return None,
+                };
+                let (low, high): (f64, f64) = (low.parse().ok()?, high.parse().ok()?);
+                let width = high - low;
+                let fits = 0.0 <= width && width.is_finite() && decimals <= MOST_DECIMALS;
+                fits.then_some(Segment::Uniform { low, width, decimals })?
+            }
+            ("zipf", [low, high, exponent @ ..]) => {
+                let s: f64 = match exponent {
+                    [] => 1.0,
+                    [s] => s.parse().ok()?,
+                    _ => return None,
+                };
+                let (low, span) = range(low, high)?;
+                let fits = 0.0 < s && s <= LARGEST_EXPONENT && span < MOST_RANKS;
+                fits.then(|| Segment::Zipf { low, law: Zipf::new(span + 1, s) })?
+            }
+            ("hex", [digits]) => {
+                let digits = digits.parse().ok()?;
+                (1..=MOST_HEX_DIGITS).contains(&digits).then_some(Segment::Hex(digits))?
+            }
+            ("uuid", []) => Segment::Uuid,
+            ("time_ms", []) => Segment::TimeMs,
+            ("connection", []) => Segment::Connection,
+            _ => return None,
+        })
+    }
+
+    fn row(name: &str, place: Place, data: Option<&Data>) -> Result<Segment, String> {
+        let data = data.ok_or_else(|| {
+            format!("`{{{{row.{name}}}}}` needs a table; name its file with --data")
+        })?;
+        let column = data.columns().iter().position(|known| known == name).ok_or_else(|| {
+            let names = data.columns().join(", ");
+            format!("the data have no column `{name}`; there are {names}")
+        })?;
+        if place == Place::Field
+            && let Some(cell) = data.find(column, |text| text.contains(breaks_field))
+        {
+            return Err(format!(
+                "`{name}` has a line break or control character at {cell}, which cannot stand in a \
+                 header; take it out there",
+            ));
+        }
+        Ok(match place {
+            Place::Target => Segment::EncodedRow(column),
+            Place::Field | Place::Body => Segment::Row(column),
+        })
+    }
+
+    fn write(&self, filling: &mut Filling<'_>, out: &mut Vec<u8>) {
+        let random = &mut filling.random;
+        match *self {
+            Segment::Text(ref text) => out.extend_from_slice(text),
+            Segment::Seq => print(out, filling.number),
+            Segment::Int { low, span } => {
+                let more = match span.checked_add(1) {
+                    Some(count) => random.below(count),
+                    None => random.next_u64(),
+                };
+                print(out, low.wrapping_add_unsigned(more));
+            }
+            Segment::Uniform { low, width, decimals } => {
+                let value = low + random.unit() * width;
+                print(out, format_args!("{value:.decimals$}"));
+            }
+            Segment::Zipf { low, law } => {
+                print(out, low.wrapping_add_unsigned(law.draw(random) - 1));
+            }
+            Segment::Hex(digits) => hex(out, random, digits),
+            Segment::Uuid => uuid(out, random),
+            Segment::TimeMs => print(out, (filling.clock)()),
+            Segment::Connection => print(out, filling.connection),
+            Segment::Row(column) => out.extend_from_slice(filling.cell(column).as_bytes()),
+            Segment::EncodedRow(column) => encode(filling.cell(column), out),
+        }
+    }
+}
+
+impl<'a> Filling<'a> {
+    fn cell(&self, column: usize) -> &'a str {
+        let data = self.data.expect("a template with a row was compiled with its data");
+        data.cell(data.row_of(self.number), column)
+    }
+}
+
+/// The lowest of a range of whole numbers, and how much more the highest is.
+fn range(low: &str, high: &str) -> Option<(i64, u64)> {
+    let (low, high): (i64, i64) = (low.parse().ok()?, high.parse().ok()?);
+    (low <= high).then(|| (low, high.abs_diff(low)))
+}
+
+fn breaks_field(c: char) -> bool {
+    c.is_ascii_control() && c != '\t'
+}
+
+fn print(out: &mut Vec<u8>, value: impl fmt::Display) {
+    write!(out, "{value}").expect("memory takes everything");
+}
+
+const HEX: &[u8; 16] = b"0123456789abcdef";
+
+fn hex(out: &mut Vec<u8>, random: &mut Random, digits: usize) {
+    for begin in (0..digits).step_by(16) {
+        let bits = random.next_u64();
+        let places = 0..(digits - begin).min(16);
+        out.extend(places.map(|place| HEX[(bits >> (4 * place) & 15) as usize]));
+    }
+}
+
+/// RFC 9562: 122 random bits, version 4, variant 10.
+fn uuid(out: &mut Vec<u8>, random: &mut Random) {
+    let bits = u128::from(random.next_u64()) << 64 | u128::from(random.next_u64());
+    let bits = bits & !(0xf << 76 | 0x3 << 62) | 0x4 << 76 | 0x2 << 62;
+    for place in 0..32 {
+        if matches!(place, 8 | 12 | 16 | 20) {
+            out.push(b'-');
+        }
+        out.push(HEX[(bits >> (124 - 4 * place) & 15) as usize]);
+    }
+}
+
+/// Percent-encodes what RFC 3986 does not let stand in a path or query; what is encoded already
+/// stays so.
+fn encode(text: &str, out: &mut Vec<u8>) {
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~:/?[]@!$&'()*+,;=%".contains(&byte) {
+            out.push(byte);
+        } else {
+            let digit = |bits: u8| HEX[usize::from(bits & 15)].to_ascii_uppercase();
+            out.extend_from_slice(&[b'%', digit(byte >> 4), digit(byte)]);
+        }
+    }
+}

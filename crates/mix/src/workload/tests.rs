@@ -1,0 +1,195 @@
+use std::collections::BTreeMap;
+
+use load::driver::http1::Http1;
+use load::driver::{Asked, Driver, Reports};
+use load::{Seat, Token};
+
+use super::*;
+use crate::{Data, Source};
+
+const MIX: &str = r#"
+{"weight":60,"label":"search","target":"/hotels?lat={{uniform 37.78 38.26 4}}&in={{int 9 23}}"}
+{"weight":39,"label":"user","method":"POST","target":"/user","headers":{"X-Id":"{{uuid}}"},"body":"{{row.name}} {{zipf 1 1000}} {{hex 7}}"}
+{"weight":0.5,"label":"book","method":"POST","target":"/book/{{seq}}"}
+{"weight":0.5,"label":"when","target":"/{{time_ms}}/{{connection}}"}
+"#;
+
+fn mix(text: &str) -> Arc<Mix> {
+    let data = Data::read("d.csv", "name\nAnn\nBob\nCarla\n").unwrap();
+    let fields = [("Host".to_owned(), "h".to_owned())];
+    let body_file = |_: &str| Err(std::io::ErrorKind::NotFound.into());
+    let data = Some(Arc::new(data));
+    let source = Source { file: "m", text, data, fields: &fields, body_file: &body_file };
+    Arc::new(Mix::read(&source).unwrap_or_else(|error| panic!("{error}")))
+}
+
+fn mixed(mix: &Arc<Mix>, seed: u64, target: u32) -> Mixed {
+    Mixed::new(mix, Lane { seed, target, connections_before: 100 }, || 1_700_000_000_000)
+}
+
+/// The bytes, and which label they have.
+fn next(mixed: &mut impl HttpWorkload, number: u64, asked: Label) -> (String, u16) {
+    let (mut wire, mut expected) = (Vec::new(), Vec::new());
+    let mut request = Outgoing { wire: &mut wire, expected: &mut expected, label: asked };
+    let connection = number as u32 % 7;
+    mixed.next(Origin { number, label: asked, connection }, &mut request).unwrap();
+    let label = request.label.0;
+    assert_eq!(expected.len(), 1);
+    (String::from_utf8(wire).unwrap(), label)
+}
+
+#[test]
+fn each_request_is_made_as_often_as_its_weight_says() {
+    let (mix, mut counts) = (mix(MIX), [0u32; 4]);
+    let mut mixed = mixed(&mix, 1, 0);
+    const REQUESTS: u32 = 100_000;
+    for number in 0..REQUESTS {
+        counts[usize::from(next(&mut mixed, number.into(), Label::NONE).1)] += 1;
+    }
+    for (count, share) in counts.into_iter().zip([0.6, 0.39, 0.005, 0.005]) {
+        let (n, off) = (f64::from(REQUESTS), f64::from(count) - f64::from(REQUESTS) * share);
+        assert!(off.abs() <= 4.0 * (n * share * (1.0 - share)).sqrt(), "{counts:?}");
+    }
+}
+
+#[test]
+fn the_same_number_makes_the_same_bytes_whatever_the_shards_and_the_order() {
+    let mix = mix(MIX);
+    let mut one = mixed(&mix, 1, 0);
+    let all: BTreeMap<u64, _> = (0..5000).map(|n| (n, next(&mut one, n, Label::NONE))).collect();
+    for shards in [2, 7] {
+        let mut merged = BTreeMap::new();
+        for shard in 0..shards {
+            let mut mixed = one.clone();
+            let numbers = (0..5000).rev().filter(|n| n % shards == shard);
+            merged.extend(numbers.map(|n| (n, next(&mut mixed, n, Label::NONE))));
+        }
+        assert_eq!(merged, all, "{shards} shards");
+    }
+    for (seed, target) in [(2, 0), (1, 1)] {
+        let mut other = mixed(&mix, seed, target);
+        let equal = all.iter().filter(|(n, known)| next(&mut other, **n, Label::NONE) == **known);
+        assert!(equal.count() < 50, "another seed or target makes other requests");
+    }
+}
+
+#[test]
+fn only_time_and_connection_depend_on_when_and_where() {
+    let mix = mix(r#"{"target":"/{{time_ms}}/{{connection}}/{{seq}}/{{row.name}}"}"#);
+    let line = |mixed: &mut Mixed, number| {
+        next(mixed, number, Label::NONE).0.lines().next().unwrap().to_owned()
+    };
+    let mut here = mixed(&mix, 1, 0);
+    assert_eq!(line(&mut here, 9), "GET /1700000000000/103/9/Ann HTTP/1.1");
+    let lane = Lane { seed: 1, target: 0, connections_before: 0 };
+    let mut there = Mixed::new(&mix, lane, || 5);
+    assert_eq!(line(&mut there, 9), "GET /5/3/9/Ann HTTP/1.1");
+    assert_eq!(line(&mut there, 10), "GET /5/4/10/Bob HTTP/1.1");
+}
+
+#[test]
+fn an_arrival_that_asks_for_a_label_gets_it() {
+    let mix = mix(MIX);
+    let mut mixed = mixed(&mix, 1, 0);
+    assert_eq!(mix.labels().collect::<Vec<_>>(), ["search", "user", "book", "when"]);
+    assert!((0..200).all(|number| next(&mut mixed, number, Label(2)).1 == 2));
+    // What it would have been by chance has the same placeholders.
+    let number = (0..).find(|&number| next(&mut mixed, number, Label::NONE).1 == 1).unwrap();
+    let by_chance = next(&mut mixed, number, Label::NONE);
+    assert_eq!(next(&mut mixed, number, Label(1)), by_chance);
+}
+
+#[test]
+fn as_much_of_answers_is_kept_as_the_most_curious_rule_needs() {
+    let plain = r#"{"target":"/a"}"#;
+    for (more, wanted) in [
+        ("", Wanted::Nothing),
+        (r#"{"target":"/b","check":"status=200"}"#, Wanted::Head),
+        (r#"{"target":"/b","check":"bytes>=2"}"#, Wanted::Head),
+        (r#"{"target":"/b","check":"body~x"}"#, Wanted::Body),
+    ] {
+        let mix = mix(&format!("{plain}\n{more}"));
+        assert_eq!(mixed(&mix, 1, 0).wanted(), wanted, "{more}");
+    }
+}
+
+/// What becomes of one request whose answer arrives in these slices.
+fn outcome(workload: impl HttpWorkload, label: Label, slices: &[&[u8]]) -> Outcome {
+    let (mut driver, mut reports) = (Http1::new(1, workload), Reports::default());
+    let asked = Asked { token: Token(1), number: 0, label };
+    driver.start(Seat(0), asked, &mut Vec::new()).unwrap();
+    for slice in slices {
+        driver.receive(Seat(0), slice, &mut reports).unwrap();
+    }
+    let [done] = reports.done[..] else { panic!("{reports:?}") };
+    done.outcome
+}
+
+#[test]
+fn answers_are_judged_by_the_rules_of_their_own_request_however_they_are_cut() {
+    let mix = mix(r#"{"target":"/plain"}
+{"target":"/text","check":"body~'grand hotel'"}
+{"target":"/long","check":"bytes>=24"}
+{"target":"/gone","check":"status=404"}
+{"method":"HEAD","target":"/head","check":"header:transfer-encoding=chunked status=200"}"#);
+    let answer = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\
+                   a\r\nthe grand \r\n9\r\nhotel of \r\n5\r\nnames\r\n0\r\n\r\n";
+    for cut in 0..answer.len() {
+        let (a, b) = answer.split_at(cut);
+        let outcomes = [0, 1, 2, 3].map(|l| outcome(mixed(&mix, 1, 0), Label(l), &[a, b]));
+        let status = Outcome::Status;
+        assert_eq!(outcomes, [Outcome::Ok, Outcome::Ok, Outcome::Ok, status], "cut at {cut}");
+    }
+    let other = b"HTTP/1.1 404 No\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhotel\r\n0\r\n\r\n";
+    let outcomes = [0, 1, 2, 3].map(|l| outcome(mixed(&mix, 1, 0), Label(l), &[other]));
+    assert_eq!(outcomes, [Outcome::Status, Outcome::Status, Outcome::Status, Outcome::Ok]);
+    let short = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhotel";
+    let outcomes = [0, 1, 2, 3].map(|l| outcome(mixed(&mix, 1, 0), Label(l), &[short]));
+    assert_eq!(outcomes, [Outcome::Ok, Outcome::Check, Outcome::Check, Outcome::Status]);
+    let head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+    assert_eq!(outcome(mixed(&mix, 1, 0), Label(4), &[head]), Outcome::Ok);
+}
+
+#[test]
+fn one_request_can_have_rules_too() {
+    let request = Static::new("GET", "/", &[("Host", "h")], b"");
+    let checked = |rules| Checked::new(request.clone(), Arc::new(Checks::parse(rules).unwrap()));
+    let (wire, label) = next(&mut checked("status=200"), 0, Label::NONE);
+    assert_eq!((wire.as_str(), label), ("GET / HTTP/1.1\r\nHost: h\r\n\r\n", Label::NONE.0));
+    let answer = b"HTTP/1.1 404 No\r\nContent-Length: 2\r\n\r\nno";
+    for (rules, expected) in [
+        ("status=404", Outcome::Ok),
+        ("status=200", Outcome::Status),
+        ("status=404 body=no", Outcome::Ok),
+        ("status=404 body=yes", Outcome::Check),
+    ] {
+        assert_eq!(outcome(checked(rules), Label::NONE, &[answer]), expected, "{rules}");
+    }
+}
+
+#[test]
+fn requests_and_checks_allocate_nothing_once_buffers_have_grown() {
+    let check = r#"{"target":"/c","check":"status=200 body~bc bytes>=2 header:a=b json:='abcd'"}"#;
+    let mix = mix(&format!("{MIX}{check}"));
+    let mut mixed = mixed(&mix, 1, 0);
+    let (mut wire, mut expected) = (Vec::with_capacity(4096), Vec::with_capacity(8));
+    let mut make = |number: u64| {
+        wire.clear();
+        expected.clear();
+        let mut request = Outgoing { wire: &mut wire, expected: &mut expected, label: Label::NONE };
+        mixed.next(Origin { number, label: Label::NONE, connection: 3 }, &mut request).unwrap();
+        let head = b"HTTP/1.1 200 OK\r\nA: b\r\n\r\n";
+        let answer = Answer {
+            status: 200,
+            head,
+            body: b"\"abcd\"",
+            body_length: 6,
+            connection: 3,
+            tag: expected[0].tag,
+        };
+        assert_eq!(mixed.answered(&answer), Ok(Outcome::Ok));
+    };
+    (0..1000).for_each(&mut make);
+    let counted = allocation_counter::measure(|| (1000..101_000).for_each(&mut make));
+    assert_eq!(counted.count_total, 0, "{counted:?}");
+}

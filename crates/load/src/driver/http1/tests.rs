@@ -6,10 +6,14 @@ const ASKED: Asked = Asked { token: Token(7), number: 0, label: Label::NONE };
 
 /// Sends one request and shows what the given slices of an answer make of it.
 fn check(slices: &[&str]) -> String {
-    let mut driver = Http1::new(1, Static::new("GET", "/", &[("Host", "x")], b""));
+    check_method("GET", slices)
+}
+
+fn check_method(method: &str, slices: &[&str]) -> String {
+    let mut driver = Http1::new(1, Static::new(method, "/", &[("Host", "x")], b""));
     let (mut wire, mut reports) = (Vec::new(), Reports::default());
     driver.start(SEAT, ASKED, &mut wire).unwrap();
-    assert_eq!(wire, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    assert_eq!(wire, format!("{method} / HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes());
     let mut next = Next::Continue;
     for slice in slices {
         next = driver.receive(SEAT, slice.as_bytes(), &mut reports).unwrap();
@@ -43,6 +47,133 @@ fn an_answer_becomes_an_outcome() {
     ] {
         assert_eq!(check(slices), outcome, "{slices:?}");
     }
+}
+
+/// What an answer makes of the request, whole and however it is cut. The end of the connection
+/// follows where the answer needs it.
+fn check_cuts(method: &str, answer: &str, outcome: &str) {
+    assert_eq!(check_method(method, &[answer]), outcome, "{method} {answer:?}");
+    for cut in (1..answer.len()).filter(|&cut| answer.is_char_boundary(cut)) {
+        let (a, b) = answer.split_at(cut);
+        assert_eq!(check_method(method, &[a, b]), outcome, "{method} {answer:?} cut at {cut}");
+    }
+}
+
+const CHUNKED: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n";
+
+#[test]
+fn answers_without_a_body_end_with_their_head_whatever_it_says() {
+    let counted = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
+    check_cuts("HEAD", counted, "ok 200 Continue");
+    check_cuts("GET", counted, "reset 200 Continue");
+    check_cuts("HEAD", &format!("{CHUNKED}\r\n"), "ok 200 Continue");
+    check_cuts("HEAD", "HTTP/1.1 200 OK\r\n\r\n", "ok 200 Continue");
+    check_cuts("HEAD", "HTTP/1.1 404 No\r\nContent-Length: 5\r\n\r\n", "status 404 Continue");
+    for status in [204, 304] {
+        for field in ["", "Content-Length: 5\r\n", "Transfer-Encoding: chunked\r\n"] {
+            let answer = format!("HTTP/1.1 {status} Nothing\r\n{field}\r\n");
+            check_cuts("GET", &answer, &format!("ok {status} Continue"));
+        }
+    }
+}
+
+#[test]
+fn interim_answers_are_skipped_but_a_switch_of_protocols_is_malformed() {
+    let interim = "HTTP/1.1 100 Continue\r\n\r\n\
+                   HTTP/1.1 102 Processing\r\nContent-Length: 9\r\n\r\n\
+                   HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\n";
+    let answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+    check_cuts("GET", &format!("{interim}{answer}"), "ok 200 Continue");
+    check_cuts("HEAD", &format!("{interim}HTTP/1.1 204 No\r\n\r\n"), "ok 204 Continue");
+    // They are no answer.
+    check_cuts("GET", interim, "reset 0 Continue");
+    let switch = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\n\r\n";
+    check_cuts("GET", switch, "malformed 0 Close");
+    check_cuts("GET", &format!("{interim}{switch}"), "malformed 0 Close");
+}
+
+#[test]
+fn codings_and_lengths_say_where_an_answer_ends() {
+    let with = |fields: &str, body: &str| format!("HTTP/1.1 200 OK\r\n{fields}\r\n{body}");
+    let chunks = "3;a=\"b\"\r\nabc\r\n2\r\nde\r\n0\r\n";
+    for (answer, outcome) in [
+        (format!("{CHUNKED}\r\n{chunks}\r\n"), "ok 200 Continue"),
+        (format!("{CHUNKED}\r\n{chunks}Checksum: 5\r\nX: y\r\n\r\n"), "ok 200 Continue"),
+        (format!("{CHUNKED}\r\n{chunks}Checksum: 5\r\n"), "reset 200 Continue"),
+        (format!("{CHUNKED}\r\n3\r\nabc"), "reset 200 Continue"),
+        (format!("{CHUNKED}\r\nx\r\n"), "malformed 200 Close"),
+        // Who says both may have been misread by somebody before us.
+        (format!("{CHUNKED}Content-Length: 5\r\n\r\n{chunks}\r\n"), "ok 200 Close"),
+        (with("Transfer-Encoding: gzip, chunked\r\n", "0\r\n\r\n"), "ok 200 Continue"),
+        (
+            with("Transfer-Encoding: gzip\r\nTransfer-Encoding: Chunked\r\n", "0\r\n\r\n"),
+            "ok 200 Continue",
+        ),
+        // Any other coding lasts until the connection ends, even with a length beside it.
+        (with("Transfer-Encoding: gzip\r\n", "zzz"), "ok 200 Continue"),
+        (with("Transfer-Encoding: chunked, gzip\r\n", "0\r\n\r\n"), "ok 200 Continue"),
+        (with("Transfer-Encoding: gzip\r\nContent-Length: 9\r\n", "zzz"), "ok 200 Continue"),
+        (with("", "until the end"), "ok 200 Continue"),
+        (with("", ""), "ok 200 Continue"),
+        (with("Content-Length: 2\r\nContent-Length: 2\r\n", "ok"), "ok 200 Continue"),
+        (with("Content-Length: 2, 2\r\ncontent-length: 02\r\n", "ok"), "ok 200 Continue"),
+        (with("Content-Length: 2\r\nContent-Length: 3\r\n", ""), "malformed 0 Close"),
+        (with("Content-Length: 2, 3\r\n", ""), "malformed 0 Close"),
+        (with("Content-Length: +2\r\n", ""), "malformed 0 Close"),
+        (with("Content-Length:\r\n", ""), "malformed 0 Close"),
+        (with("Content-Length: 18446744073709551616\r\n", ""), "malformed 0 Close"),
+        (with("Content-Length: 2\r\n", "o"), "reset 200 Continue"),
+        (with("Content-Length: 2\r\n", ""), "reset 200 Continue"),
+        ("HTTP/1.1 200 OK\r\nContent-".to_owned(), "reset 0 Continue"),
+        ("HTTP/1.1 200 OK\nContent-Length: 2\n\nok".to_owned(), "ok 200 Continue"),
+    ] {
+        check_cuts("GET", &answer, outcome);
+    }
+}
+
+/// What happens to the connection, for an answer without a body.
+#[test]
+fn a_connection_is_kept_or_closed_as_the_answer_says() {
+    for (version, connection, next) in [
+        ("1.1", "", "Continue"),
+        ("1.1", "Connection: close\r\n", "Close"),
+        ("1.1", "connection: CLOSE\r\n", "Close"),
+        ("1.1", "Connection: Upgrade ,  Close,foo\r\n", "Close"),
+        ("1.1", "Connection: foo\r\nConnection: close\r\n", "Close"),
+        ("1.1", "Connection: keep-alive, close\r\n", "Close"),
+        ("1.1", "Connection: closed, not-close\r\n", "Continue"),
+        ("1.1", "X-Connection: close\r\n", "Continue"),
+        ("1.0", "", "Close"),
+        ("1.0", "Connection: keep-alive\r\n", "Continue"),
+        ("1.0", "CONNECTION: foo, Keep-Alive\r\n", "Continue"),
+        ("1.0", "Connection: keep-alive, close\r\n", "Close"),
+    ] {
+        let answer = format!("HTTP/{version} 200 OK\r\n{connection}Content-Length: 0\r\n\r\n");
+        check_cuts("GET", &answer, &format!("ok 200 {next}"));
+    }
+    let until_close = "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\n\r\nall";
+    check_cuts("GET", until_close, "ok 200 Continue");
+}
+
+#[test]
+fn bytes_that_nobody_asked_for_close_the_connection_and_harm_no_request() {
+    let request = Static::new("GET", "/", &[], b"");
+    let mut driver = Http1::new(1, request).with_pipeline(2);
+    let answer: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+    let mut reports = Reports::default();
+    // On a fresh connection, and behind the last answer.
+    assert_eq!(driver.receive(SEAT, b"HTTP/1.1 408 Timeout\r\n", &mut reports), Ok(Next::Close));
+    driver.closed(SEAT, Lost::By(Closed::ByPeer), &mut reports).unwrap();
+    assert!(reports.begun.is_empty() && reports.done.is_empty());
+    assert_eq!(driver.receive(SEAT, b"", &mut reports), Ok(Next::Continue));
+    for token in [1, 2] {
+        driver.start(SEAT, Asked { token: Token(token), ..ASKED }, &mut Vec::new()).unwrap();
+    }
+    let stray = [answer, answer, answer].concat();
+    assert_eq!(driver.receive(SEAT, &stray, &mut reports), Ok(Next::Close));
+    driver.closed(SEAT, Lost::By(Closed::ByPeer), &mut reports).unwrap();
+    let outcomes: Vec<_> = reports.done.iter().map(|done| (done.token.0, done.outcome)).collect();
+    assert_eq!(outcomes, [(1, Outcome::Ok), (2, Outcome::Ok)]);
 }
 
 /// Three requests that leave together, the second of which is answered without a body.

@@ -4,6 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use load::pacing::Shape;
 use load::reference::Delay;
 use load::{Law, Think};
 use measure::{Bytes, Nanos, Rate};
@@ -119,13 +120,26 @@ pub(crate) struct Load {
     /// Open loop: so many requests are meant to start, for example 5k/s, 30/m
     #[arg(long, value_name = "RATE", help_heading = "How much")]
     pub(crate) rate: Option<Rate>,
+    /// Open loop at a rate that changes: holds, ramps (->), spikes and sines, one after the other, as in
+    /// '1k/s 30s, ->5k/s 60s, spike 20k/s 2s, sine 2k/s..8k/s 1h 24h'
+    #[arg(long, value_name = "SHAPE", conflicts_with = "rate", help_heading = "How much")]
+    pub(crate) shape: Option<Shape>,
+    /// Open loop: start requests at the times in a file, a line = seconds, optional tab and label
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["rate", "shape", "closed"])]
+    #[arg(help_heading = "How much")]
+    pub(crate) trace: Option<PathBuf>,
+    /// Play the trace so many times as fast
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, requires = "trace")]
+    #[arg(help_heading = "How much")]
+    pub(crate) speed: f64,
     /// Closed loop: every connection asks again once it was answered
-    #[arg(long, conflicts_with = "rate", help_heading = "How much")]
+    #[arg(long, conflicts_with_all = ["rate", "shape"], help_heading = "How much")]
     pub(crate) closed: bool,
     /// Closed loop: time between an answer and the next request, fixed or with a mean (exp:10ms)
     #[arg(long, value_name = "TIME", default_value = "0s", help_heading = "How much")]
     pub(crate) think: Think,
-    /// Open loop: the law of the gaps, poisson or constant
+    /// Open loop: the law of the gaps: poisson, constant, uniform-gap, lognormal[:cv], normal[:cv],
+    /// bursts:n or zipf
     #[arg(long, value_name = "LAW", default_value = "poisson", help_heading = "How much")]
     pub(crate) arrivals: Law,
     /// Each URL gets the whole rate and all connections
@@ -184,6 +198,16 @@ pub(crate) struct Load {
     pub(crate) body: Option<String>,
     #[arg(long, value_name = "FILE", conflicts_with = "body", help_heading = "What")]
     pub(crate) body_file: Option<PathBuf>,
+    /// Weighted requests, one JSON object a line; placeholders such as {{int 1 100}} or {{row.name}}
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["script", "body", "body_file", "check"])]
+    #[arg(help_heading = "What")]
+    pub(crate) mix: Option<PathBuf>,
+    /// A table (CSV with a header line) for the placeholders {{row.COLUMN}} of --mix
+    #[arg(long, value_name = "FILE", requires = "mix", help_heading = "What")]
+    pub(crate) data: Option<PathBuf>,
+    /// What an answer must be: 'status=2xx body~hotel bytes>=10 header:N=V json:/pointer=V'
+    #[arg(long, value_name = "RULES", conflicts_with = "script", help_heading = "What")]
+    pub(crate) check: Option<String>,
     /// A Lua script that makes the requests, as wrk's; its arguments stand after `--`
     #[arg(long, value_name = "FILE", help_heading = "What")]
     pub(crate) script: Option<PathBuf>,

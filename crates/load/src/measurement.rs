@@ -12,7 +12,7 @@ use net::{Closed, Endpoint, Epoll, Timer, clock, cores, process};
 use crate::driver::{Driver, Fault};
 use crate::hiccup::{self, Hiccups};
 use crate::observe::{Group, Interval, Live, Observer, Of, Part, Recorded, Recorder, Window};
-use crate::pacing::{self, Dealt, Pacing};
+use crate::pacing::{self, Dealt, Offered, Pacing, Segment};
 use crate::shard::{Ended, Limits, Numbers, Schedule, Shard};
 use crate::source::{Source, Streams};
 
@@ -46,6 +46,25 @@ pub struct Lane {
 }
 
 impl Plan {
+    /// When each segment of the load's shape ends, after the measurement began; none of a shape that
+    /// is one segment.
+    fn segment_ends(&self) -> Vec<Nanos> {
+        let ends: Vec<Nanos> = self
+            .segments()
+            .iter()
+            .map(|segment| segment.end.unwrap_or(self.measure).min(self.measure))
+            .collect();
+        if ends.len() < 2 { Vec::new() } else { ends }
+    }
+
+    /// The segments of the load's shape, from the beginning of the measurement.
+    pub fn segments(&self) -> Vec<Segment> {
+        match &self.pacing {
+            Pacing::Open { load: Offered::Drawn { shape, .. }, .. } => shape.segments().collect(),
+            _ => Vec::new(),
+        }
+    }
+
     /// Lanes of each target.
     pub fn lanes_of_each(&self) -> u32 {
         self.lanes.len() as u32 / self.targets
@@ -283,7 +302,9 @@ impl<'a> Hub<'a> {
         let io = Epoll::new(plan.timer).map_err(|e| {
             Failure::Machine(format!("waiting with epoll_pwait2 (Linux 5.11): {e}"))
         })?;
-        let recorder = Recorder::new(plan.targets as usize, plan.interval, live).with_slo(plan.slo);
+        let recorder = Recorder::new(plan.targets as usize, plan.interval, live)
+            .with_slo(plan.slo)
+            .with_segments(&plan.segment_ends());
         let stop = [self.stop, &self.halt];
         let mut shard = Shard::new(io, (recorder, watcher), plan.limits, stop);
         let lanes: Vec<usize> = drivers.iter().map(|&(lane, _)| lane).collect();

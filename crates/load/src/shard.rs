@@ -174,11 +174,12 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
                     (end, drained) = (now, now);
                 }
             }
+            let begun = now;
+            // Even at the very end: what was meant to start before it counts.
+            self.admit(now, source, end);
             if drained <= now || (end <= now && self.is_idle()) {
                 break;
             }
-            let begun = now;
-            self.admit(now, source, end);
             self.dispatch()?;
             self.expire(now)?;
             self.reopen(now);

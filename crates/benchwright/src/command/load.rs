@@ -11,13 +11,14 @@ pub(crate) mod target;
 mod text;
 pub(crate) mod workload;
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::BufReader;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::Context as _;
 use load::measurement::{Failure as NotMeasured, Lane, Plan};
-use load::pacing::{Offered, Pacing, Shape, Sharing};
+use load::pacing::{Offered, Pacing, Shape, Sharing, Trace};
 use load::shard::{Limits, Overdue};
 use load::validity;
 use measure::Nanos;
@@ -54,7 +55,7 @@ pub(crate) fn load(arguments: &Load) -> Result<Exit, Failure> {
         driver.with_most_body(arguments.max_body.0)
     });
     let drivers: Vec<Driver> = drivers.collect();
-    let labels = workload.labels();
+    let labels = labels(&workload, &plan.pacing);
     let mut outputs = Outputs::of(arguments, labels.clone()).map_err(question)?;
     let stop = crate::interrupted();
 
@@ -87,6 +88,16 @@ pub(crate) fn load(arguments: &Load) -> Result<Exit, Failure> {
     })
 }
 
+/// The names of the labels: the mix's, or else the trace's.
+fn labels(workload: &Workload, pacing: &Pacing) -> Vec<String> {
+    match (workload.labels(), pacing) {
+        (labels, Pacing::Open { load: Offered::Trace(trace), .. }) if labels.is_empty() => {
+            trace.labels().to_vec()
+        }
+        (labels, _) => labels,
+    }
+}
+
 /// What a document says beyond what was measured.
 pub(crate) struct Context<'a> {
     pub(crate) arguments: Vec<String>,
@@ -114,6 +125,8 @@ fn requested(arguments: &Load) -> Result<Requested<'_>, Failure> {
         headers: headers.collect::<anyhow::Result<_>>().map_err(question)?,
         body,
         script: script.map(|path| (path, &arguments.script_arguments[..])),
+        mix: arguments.mix.as_deref().map(|path| (path, arguments.data.as_deref())),
+        check: arguments.check.as_deref(),
         seed: arguments.seed,
     })
 }
@@ -154,10 +167,12 @@ fn plan(arguments: &Load, targets: &[Target]) -> Result<Plan, Failure> {
              ask for more --connections or fewer --script-threads"
         )));
     }
-    let measure = match (arguments.duration, arguments.requests) {
-        (Some(duration), _) => positive(duration, "--duration")?,
-        (None, Some(_)) => LONGEST_LOAD,
-        (None, None) => Nanos::from_secs(10),
+    let length = length(&pacing, arguments.warm_up);
+    let measure = match (arguments.duration, length, arguments.requests) {
+        (Some(duration), _, _) => positive(duration, "--duration")?,
+        (None, Some(length), _) => length,
+        (None, None, Some(_)) => LONGEST_LOAD,
+        (None, None, None) => Nanos::from_secs(10),
     };
     Ok(Plan {
         targets: targets.len() as u32,
@@ -183,6 +198,18 @@ fn plan(arguments: &Load, targets: &[Target]) -> Result<Plan, Failure> {
     })
 }
 
+/// How long what is offered lasts, if it has an end of its own.
+fn length(pacing: &Pacing, warm_up: Nanos) -> Option<Nanos> {
+    match pacing {
+        Pacing::Open { load: Offered::Drawn { shape, .. }, .. } => shape.length(),
+        Pacing::Open { load: Offered::Trace(trace), .. } => {
+            // The last request is meant to start in it, too.
+            Some(trace.length().saturating_sub(warm_up) + Nanos(1))
+        }
+        Pacing::Closed { .. } => None,
+    }
+}
+
 /// The lanes of each target, which share its connections.
 fn lanes(targets: &[Target], connections: usize, of_each: usize) -> Vec<Lane> {
     let lane = |target: &Target, place: usize| Lane {
@@ -195,13 +222,21 @@ fn lanes(targets: &[Target], connections: usize, of_each: usize) -> Vec<Lane> {
 
 fn pacing(arguments: &Load) -> Result<Pacing, Failure> {
     let sharing = if arguments.per_target { Sharing::Each } else { Sharing::InTurn };
-    match (arguments.rate, arguments.closed) {
-        (Some(rate), _) => {
-            let (shape, law) = (Shape::constant(rate), arguments.arrivals);
+    let shape = arguments.shape.clone().or(arguments.rate.map(Shape::constant));
+    match (shape, &arguments.trace) {
+        (Some(shape), _) => {
+            let law = arguments.arrivals;
             Ok(Pacing::Open { load: Offered::Drawn { shape, law }, sharing })
         }
-        (None, true) => Ok(Pacing::Closed { think: arguments.think }),
-        (None, false) => Err(Failure::question(
+        (None, Some(path)) => {
+            let name = path.display().to_string();
+            let file = File::open(path).map_err(|e| Failure::question(format!("{name}: {e}")))?;
+            let trace = Trace::read(&name, BufReader::new(file), arguments.speed);
+            let load = Offered::Trace(trace.map_err(Failure::question)?);
+            Ok(Pacing::Open { load, sharing })
+        }
+        (None, None) if arguments.closed => Ok(Pacing::Closed { think: arguments.think }),
+        (None, None) => Err(Failure::question(
             "say who starts the requests:\n  \
              --rate 5k/s   the clock: an open loop, as independent users make it\n  \
              --closed      the answers: a closed loop, to find the highest rate",

@@ -73,6 +73,8 @@ fn run(command: &Command, arguments: &[String]) -> Result<Exit, Failure> {
         headers: command.headers.clone(),
         body: None,
         script: command.script.as_deref().map(|path| (path.as_ref(), &command.arguments[..])),
+        mix: None,
+        check: None,
         seed: plan.seed,
     };
     let workload = Workload::new(requested)?;

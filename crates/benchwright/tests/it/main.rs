@@ -13,4 +13,5 @@ mod load;
 mod originals;
 mod page;
 mod replicas;
+mod requests;
 mod results;

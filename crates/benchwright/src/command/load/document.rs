@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use load::Outcome;
 use load::measurement::{Measurement, Plan};
 use load::observe::{Group, Interval, Part};
-use load::pacing::{Pacing, Sharing};
+use load::pacing::{Pacing, Segment, Sharing};
 use load::shard::Ended;
 use load::validity::Judgement;
 use measure::{Histogram, Nanos, Quantile};
@@ -61,7 +61,7 @@ pub(crate) fn of(
             })
             .collect(),
         labels: by_label(context.labels, measurement),
-        segments: Vec::new(),
+        segments: segments(plan, measurement),
         series: series(measurement),
         generator: generator(plan, measurement, judgement),
         validity: document::Validity {
@@ -99,6 +99,17 @@ fn ended(measurement: &Measurement) -> Option<String> {
 fn by_label(labels: &[String], measurement: &Measurement) -> BTreeMap<String, document::Group> {
     let named = labels.iter().zip(&measurement.labels);
     named.map(|(name, figures)| (name.clone(), group(figures))).collect()
+}
+
+fn segments(plan: &Plan, measurement: &Measurement) -> Vec<document::Segment> {
+    let named = plan.segments().into_iter().zip(&measurement.segments);
+    let segment = |(segment, figures): (Segment, &Group)| document::Segment {
+        name: segment.name,
+        begin_s: segment.begin.as_secs_f64(),
+        end_s: segment.end.unwrap_or(plan.measure).as_secs_f64(),
+        group: group(figures),
+    };
+    named.map(segment).collect()
 }
 
 fn group(group: &Group) -> document::Group {

@@ -16,7 +16,7 @@ pub trait HttpWorkload {
     /// Appends the next request, or several that shall leave together.
     fn next(&mut self, of: Origin, request: &mut Outgoing<'_>) -> Result<(), Fault>;
 
-    /// Which parts of answers have to be kept for [`HttpWorkload::answered`].
+    /// Which parts of an answer have to be kept for [`HttpWorkload::answered`], asked as it begins.
     fn wanted(&self) -> Wanted {
         Wanted::Nothing
     }
@@ -79,9 +79,10 @@ pub struct Expected {
     pub tag: u32,
 }
 
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Wanted {
     /// The status says all.
+    #[default]
     Nothing,
     Head,
     Body,
@@ -200,6 +201,8 @@ struct Pending {
 struct Reading {
     /// 0 until the head has arrived.
     status: u16,
+    /// What the workload asked for then; the rest was not kept.
+    wanted: Wanted,
     head: Vec<u8>,
     body: Vec<u8>,
     length: u64,
@@ -279,16 +282,15 @@ impl<W: HttpWorkload> Driver for Http1<W> {
                 state.tally.begun = true;
                 reports.begun.push(pending.token);
             }
-            let wanted = self.workload.wanted();
             let malformed = match state.decoder.next(&mut bytes, pending.expected.body) {
                 Ok(None) => return Ok(Next::Continue),
                 Ok(Some(ResponseEvent::Head(head, _))) if head.status < 200 => continue,
                 Ok(Some(ResponseEvent::Head(head, block))) => {
-                    state.reading.begin(head.status, block, wanted);
+                    state.reading.begin(head.status, block, self.workload.wanted());
                     continue;
                 }
                 Ok(Some(ResponseEvent::Body(piece))) => {
-                    state.reading.take(piece, wanted);
+                    state.reading.take(piece);
                     if state.reading.length <= self.most_body {
                         continue;
                     }
@@ -355,9 +357,9 @@ impl State {
     ) -> Result<(), Fault> {
         let Pending { token, expected, is_last } =
             self.pending.pop_front().expect("an answer is to a request");
-        let Reading { status, head, body, length } = &self.reading;
+        let Reading { status, wanted, head, body, length } = &self.reading;
         let (status, bad) = (*status, outcome_of(*status) != Outcome::Ok);
-        let outcome = match workload.wanted() {
+        let outcome = match wanted {
             Wanted::Nothing => outcome_of(status),
             Wanted::Head | Wanted::Body => workload.answered(&Answer {
                 status,
@@ -417,6 +419,7 @@ impl State {
 impl Reading {
     fn begin(&mut self, status: u16, head: &[u8], wanted: Wanted) {
         self.status = status;
+        self.wanted = wanted;
         self.length = 0;
         self.head.clear();
         self.body.clear();
@@ -425,9 +428,9 @@ impl Reading {
         }
     }
 
-    fn take(&mut self, piece: &[u8], wanted: Wanted) {
+    fn take(&mut self, piece: &[u8]) {
         self.length += piece.len() as u64;
-        if wanted == Wanted::Body {
+        if self.wanted == Wanted::Body {
             self.body.extend_from_slice(piece);
         }
     }

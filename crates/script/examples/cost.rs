@@ -1,19 +1,23 @@
 //! What a request costs that a script makes: `cargo run --release -p script --example cost SCRIPT`.
 //!
-//! Prints the mean of each round, and the slowest requests of one more, where garbage collection
-//! and compilation show. The first round includes the compilation of the script.
+//! Prints the mean of some rounds, of which the first includes the compilation of the script, and
+//! then how long single requests take, where garbage collection and compilation show: when they are
+//! made one after the other, and when there is idle time between them to prepare and to collect.
 #![expect(clippy::disallowed_methods, reason = "it measures what happens on the real clock")]
 #![expect(clippy::print_stdout, reason = "the figures are its result")]
 
+use std::error::Error;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use load::driver::Label;
+use load::driver::http1::{Answer, Expected, HttpWorkload, Origin, Outgoing, Wanted};
 use script::{Defaults, Program, Script, Target};
 
-const ROUNDS: usize = 6;
-const REQUESTS: u32 = 200_000;
+const ROUNDS: usize = 5;
+const REQUESTS: usize = 200_000;
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> Result<(), Box<dyn Error>> {
     let path = std::env::args().nth(1).ok_or("which script?")?;
     let program = Program::load(Path::new(&path), std::env::args().skip(2).collect())?;
     let target = Target {
@@ -24,28 +28,74 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         path: "/".to_owned(),
     };
     let mut script = Script::new(&program, &target, &Defaults::default(), 1)?;
-    let mut wire = Vec::new();
+    let mut outgoing = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         let begun = Instant::now();
         for _ in 0..REQUESTS {
-            wire.clear();
-            script.append(&mut wire)?;
+            next(&mut script, &mut outgoing)?;
         }
-        println!("mean {:?} a request", begun.elapsed() / REQUESTS);
+        println!("mean {:?} a request", begun.elapsed() / REQUESTS as u32);
     }
-    let lengths = slowest_first(&mut script, &mut wire)?;
-    println!("p99 {:?}, p99.9 {:?}, slowest {:?}", lengths[2_000], lengths[200], lengths[0]);
+
+    let mut made = Vec::new();
+    for _ in 0..REQUESTS {
+        let begun = Instant::now();
+        next(&mut script, &mut outgoing)?;
+        made.push(begun.elapsed());
+    }
+    print("one after the other", made);
+
+    let (mut taken, mut idle) = (Vec::new(), Vec::new());
+    for _ in 0..REQUESTS {
+        loop {
+            let begun = Instant::now();
+            let was_work = script.prepare()?;
+            idle.push(begun.elapsed());
+            if !was_work {
+                break;
+            }
+        }
+        let begun = Instant::now();
+        next(&mut script, &mut outgoing)?;
+        taken.push(begun.elapsed());
+    }
+    print("with idle time between", taken);
+    print("a piece of work in idle time", idle);
     Ok(())
 }
 
-fn slowest_first(script: &mut Script, wire: &mut Vec<u8>) -> Result<Vec<Duration>, load::Fault> {
-    let mut lengths = Vec::new();
-    for _ in 0..REQUESTS {
-        wire.clear();
-        let begun = Instant::now();
-        script.append(wire)?;
-        lengths.push(begun.elapsed());
+/// With its answers, if the script asks for them.
+fn next(script: &mut Script, (wire, expected): &mut Buffers) -> Result<(), load::Fault> {
+    wire.clear();
+    expected.clear();
+    let of = Origin { number: 0, label: Label::NONE, connection: 0 };
+    script.next(of, &mut Outgoing { wire, expected, label: Label::NONE })?;
+    if script.wanted() != Wanted::Nothing {
+        for &Expected { tag, .. } in &*expected {
+            let body = &[b'x'; 512];
+            let (head, body_length) = (HEAD, body.len() as u64);
+            let answer = Answer { status: 200, head, body, body_length, connection: 0, tag };
+            script.answered(&answer)?;
+        }
     }
-    lengths.sort_by(|one, other| other.cmp(one));
-    Ok(lengths)
+    Ok(())
+}
+
+const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nServer: nginx\r\nContent-Type: text/html\r\n\
+    Content-Length: 512\r\nConnection: keep-alive\r\nETag: \"5f\"\r\n\r\n";
+
+type Buffers = (Vec<u8>, Vec<Expected>);
+
+fn print(what: &str, mut lengths: Vec<Duration>) {
+    lengths.sort_unstable();
+    let at = |share: f64| lengths[(lengths.len() as f64 * share) as usize];
+    let slowest = lengths.last().copied().unwrap_or_default();
+    let total: Duration = lengths.iter().sum();
+    println!(
+        "{what}: mean {:?}, p50 {:?}, p99 {:?}, p99.9 {:?}, slowest {slowest:?}",
+        total / lengths.len() as u32,
+        at(0.5),
+        at(0.99),
+        at(0.999)
+    );
 }

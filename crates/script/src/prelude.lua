@@ -1,86 +1,267 @@
--- What a script finds before its first line: `wrk`, the module `socket`, chance that only the seed
--- decides, and a standard output that stays the host's.
+-- What a script finds before its first line: `wrk`, the module `socket`, chance that the run's seed
+-- decides, and a standard output that stays the host's where the host's result goes there.
 --
--- Gets what only the host can give; returns the two functions that the host calls.
+-- Gets what only the host can give; returns the functions that the host calls.
 
 local host = ...
 local buffer = require("string.buffer")
-local error, format, length, pairs, rawset, tostring, type =
-   error, string.format, string.len, pairs, rawset, tostring, type
+local error, format, ipairs, length, next, pairs, pcall, rawset, tonumber, tostring, type =
+   error, string.format, ipairs, string.len, next, pairs, pcall, rawset, tonumber, tostring, type
+local getmetatable, newproxy = getmetatable, newproxy
 
--- Chance. Scripts seed themselves from the clock, and would never repeat.
+-- Chance. Scripts that seed themselves from the clock would never repeat.
 
 math.randomseed(host.seed)
-math.randomseed = function() end
+if host.is_seed_final then math.randomseed = function() end end
 
--- Output. The host's own result goes to standard output, and nothing else.
+-- Output. Where the host's result goes to standard output, nothing else does.
 
-io.output(io.stderr)
-print = function(...)
-   local words = {}
-   for i = 1, select("#", ...) do words[i] = tostring((select(i, ...))) end
-   io.stderr:write(table.concat(words, "\t"), "\n")
+local stdout = io.stdout
+
+if host.keeps_output then
+   io.output(io.stderr)
+   print = function(...)
+      local words = {}
+      for i = 1, select("#", ...) do words[i] = tostring((select(i, ...))) end
+      io.stderr:write(table.concat(words, "\t"), "\n")
+   end
+else
+   -- What the host prints has a buffer of its own; lines must not overtake each other.
+   stdout:setvbuf("line")
 end
 
--- The module `socket`, without LuaSocket.
+-- Does nothing if the script has closed it.
+local function flush() pcall(stdout.flush, stdout) end
+
+-- The module `socket`: of LuaSocket's many fields two are built in.
 
 package.path = package.path .. ";" .. host.folder .. "/?.lua"
+
+local luasocket, no_luasocket
+
+local function load_luasocket()
+   no_luasocket = "LuaSocket is not installed where `package.path` and `package.cpath` look"
+   local ours = package.loaded.socket
+   for i = 2, #package.loaders do
+      local load = package.loaders[i]("socket")
+      if type(load) == "function" then
+         local loaded, module = pcall(load, "socket")
+         package.loaded.socket = ours
+         if loaded and type(module) == "table" then
+            luasocket = module
+         else
+            no_luasocket = "LuaSocket does not load: " .. tostring(module)
+         end
+         return
+      end
+   end
+end
+
 package.preload.socket = function()
    return setmetatable({ gettime = host.gettime, sleep = host.sleep }, {
-      __index = function(_, name)
-         local what = "`socket.%s` is not built in, only `socket.gettime` and `socket.sleep` are"
-         error(format(what, tostring(name)), 2)
+      __index = function(self, name)
+         if not (luasocket or no_luasocket) then load_luasocket() end
+         if not luasocket then
+            local what = "`socket.%s` is not built in, only `socket.gettime` and `socket.sleep` "
+               .. "are, and %s"
+            error(format(what, tostring(name), no_luasocket), 2)
+         end
+         local value = luasocket[name]
+         rawset(self, name, value)
+         return value
       end,
    })
 end
 
--- The table `wrk`.
+-- Addresses and threads: values that scripts hold and only the host understands.
 
-local later = {
-   addrs = true, connect = true, lookup = true, resolve = true, setup = true, thread = true,
-   time_us = true,
-}
+local places = setmetatable({}, { __mode = "k" })
+local links = setmetatable({}, { __mode = "k" })
 
-local function refuse(name)
-   if later[name] then error(format("`wrk.%s` is not supported yet", name), 3) end
+local function address(place)
+   local proxy = newproxy(true)
+   local text = place:gsub("^%[(.*)%]:", "%1:"):gsub("^unix:", "")
+   getmetatable(proxy).__tostring = function() return text end
+   places[proxy] = place
+   return proxy
 end
+
+local function place_of(addr)
+   local place = places[addr]
+   if not place then
+      local what = "an address of `wrk.lookup` is expected, not a %s"
+      error(format(what, type(addr)), 3)
+   end
+   return place
+end
+
+-- Transfer between threads. Functions and the like belong to their own; other values are copied.
+
+local deepest, most_values = 100, 10000000
+local is_plain = { ["nil"] = true, boolean = true, number = true, string = true }
+
+-- Says why a value cannot be transferred; nil if it can. Tables in `above` contain this one.
+local function obstacle(value, above, depth, count)
+   local kind = type(value)
+   count.values = count.values + 1
+   if most_values < count.values then return "cannot transfer so many values to thread" end
+   if is_plain[kind] then return end
+   if kind ~= "table" then return format("cannot transfer '%s' to thread", kind) end
+   if above[value] then return "cannot transfer a table that contains itself to thread" end
+   if depth == deepest then
+      return format("cannot transfer tables nested deeper than %d to thread", deepest)
+   end
+   above[value] = true
+   for key, item in next, value do
+      local what = obstacle(key, above, depth + 1, count) or obstacle(item, above, depth + 1, count)
+      if what then return what end
+   end
+   above[value] = nil
+end
+
+-- Returns the value as bytes that `decode` understands in any thread; else nil and why not.
+local function encode(value)
+   local what = obstacle(value, {}, 0, { values = 0 })
+   if what then return nil, what end
+   return buffer.encode(value)
+end
+
+local decode = buffer.decode
+
+local function export(name) return encode(_G[name]) end
+
+local function import(name, bytes) _G[name] = decode(bytes) end
+
+-- A thread as scripts see it. `link` is the host's; without `get` and `set` it is of this very VM.
+local function new_thread(link)
+   local get, set = link.get or export, link.set or import
+   local methods = {}
+
+   function methods.get(_, name)
+      local bytes, what = get(name)
+      if not bytes then error(what, 2) end
+      return decode(bytes)
+   end
+
+   function methods.set(_, name, value)
+      local bytes, what = encode(value)
+      if not bytes then error(what, 2) end
+      set(name, bytes)
+   end
+
+   function methods.stop() link.stop() end
+
+   local proxy = newproxy(true)
+   local meta = getmetatable(proxy)
+
+   function meta.__index(_, name)
+      if name ~= "addr" then return methods[name] end
+      local place = link.address()
+      return place and address(place)
+   end
+
+   function meta.__newindex(_, name, value)
+      if name ~= "addr" then error(format("cannot set '%s' on thread", tostring(name)), 2) end
+      link.assign(place_of(value))
+   end
+
+   links[proxy] = link
+   return proxy
+end
+
+-- The table `wrk`. `wrk.connection` is no field, so that we learn whether a script reads it.
+
+local connection, reads_connection
 
 url = host.url
 wrk = setmetatable(host.wrk, {
-   __index = function(_, name) refuse(name) end,
-   __newindex = function(self, name, value)
-      refuse(name)
-      rawset(self, name, value)
+   __index = function(_, name)
+      if name == "connection" then
+         reads_connection = true
+         return connection
+      end
    end,
 })
 
-function wrk.init(args)
-   if not wrk.headers["Host"] then
-      local name = wrk.host:find(":") and "[" .. wrk.host .. "]" or wrk.host
-      wrk.headers["Host"] = wrk.port and name .. ":" .. wrk.port or name
+local is_running = false
+
+function wrk.time_us() return host.time_us() end
+
+function wrk.lookup(name, service)
+   name, service = tostring(name), service and tostring(service) or "0"
+   local found, why = host.lookup(name, service)
+   if not found then error(format("unable to resolve %s:%s %s", name, service, why), 0) end
+   for i, place in ipairs(found) do found[i] = address(place) end
+   return found
+end
+
+local resolved, why_not_connected
+
+function wrk.connect(addr)
+   local connects, why = host.connect(place_of(addr))
+   if not connects then why_not_connected = why end
+   return connects
+end
+
+function wrk.resolve(name, service)
+   local addrs = wrk.lookup(name, service)
+   for i = #addrs, 1, -1 do
+      if not wrk.connect(addrs[i]) then table.remove(addrs, i) end
    end
+   resolved, wrk.addrs = addrs, addrs
+end
+
+-- What nobody chose is only proposed.
+function wrk.setup(thread)
+   if wrk.addrs == resolved then
+      links[thread].propose(place_of(wrk.addrs[1]))
+   else
+      thread.addr = wrk.addrs[1]
+   end
+   if type(setup) == "function" then setup(thread) end
+end
+
+local function set_host()
+   if wrk.headers["Host"] then return end
+   local name = wrk.host:find(":") and "[" .. wrk.host .. "]" or wrk.host
+   wrk.headers["Host"] = wrk.port and name .. ":" .. wrk.port or name
+end
+
+function wrk.init(args)
+   set_host()
    if type(init) == "function" then init(args) end
    local request = wrk.format()
    wrk.request = function() return request end
 end
 
+-- Asks at once and waits, so that a script can log in before anything is measured.
+function wrk.fetch(request)
+   if is_running then error("`wrk.fetch` waits: it is for `setup` and `init` only", 2) end
+   local addr = wrk.thread and wrk.thread.addr or wrk.addrs and wrk.addrs[1]
+   if not addr then error("`wrk.fetch` has no address yet: it is for `setup` and `init`", 2) end
+   local status, headers, body = host.fetch(place_of(addr), request)
+   if not status then error("`wrk.fetch`: " .. headers, 2) end
+   return status, headers, body
+end
+
 local text = buffer.new()
-local names = {}
+local names, values = {}, {}
 
 -- The order of `pairs` is another one in each run of LuaJIT; sorted, the same seed gives the same
 -- bytes. An insertion sort, since `table.sort` would end the compiled code.
 local function put_headers(headers)
    local count = 0
-   for name in pairs(headers) do
+   for name, value in pairs(headers) do
+      name = tostring(name)
       count = count + 1
       local at = count
       while at > 1 and name < names[at - 1] do
-         names[at] = names[at - 1]
+         names[at], values[at] = names[at - 1], values[at - 1]
          at = at - 1
       end
-      names[at] = name
+      names[at], values[at] = name, value
    end
-   for i = 1, count do text:put(names[i], ": ", tostring(headers[names[i]]), "\r\n") end
+   for i = 1, count do text:put(names[i], ": ", tostring(values[i]), "\r\n") end
 end
 
 function wrk.format(method, path, headers, body)
@@ -96,32 +277,122 @@ function wrk.format(method, path, headers, body)
    return text:tostring()
 end
 
--- What the host calls.
+-- Contexts: what a script wants to be told again with the answer. Several answers may share one.
 
--- A script that needs one of these would run, and do something else than it says.
-local function refuse_callbacks()
-   for _, name in ipairs({ "setup", "response", "delay", "done" }) do
-      local callback = rawget(_G, name)
-      if type(callback) == "function" then
-         local place = debug.getinfo(callback, "S")
-         local what = "%s:%d: the callback `%s` is not supported yet"
-         error(format(what, place.short_src, place.linedefined, name), 0)
-      end
+local contexts, awaited, free, free_count, tags = {}, {}, {}, 0, 0
+
+local function keep(context)
+   local tag
+   if 0 < free_count then
+      tag, free_count = free[free_count], free_count - 1
+   else
+      tags = tags + 1
+      tag = tags
+   end
+   contexts[tag], awaited[tag] = context, 1
+   return tag
+end
+
+local function take(tag)
+   if tag == 0 then return end
+   local context = contexts[tag]
+   awaited[tag] = awaited[tag] - 1
+   if awaited[tag] == 0 then
+      contexts[tag] = nil
+      free_count = free_count + 1
+      free[free_count] = tag
+   end
+   return context
+end
+
+-- What the host calls. Callbacks are looked up each time, since scripts may replace them.
+
+local calls = {}
+local told
+
+-- Tells the host what may be asked of this script from now on, whenever that changes.
+local function look()
+   local now = (type(response) == "function" and 1 or 0) + (type(failed) == "function" and 2 or 0)
+      + (type(delay) == "function" and 4 or 0) + (reads_connection and 8 or 0)
+   if now ~= told then
+      told = now
+      host.tell(now)
    end
 end
 
+-- Returns how many addresses accept a connection, and else why the last one does not.
+function calls.resolve(name, service)
+   wrk.resolve(name, service)
+   return #wrk.addrs, why_not_connected
+end
+
+function calls.setup(link)
+   set_host()
+   wrk.setup(new_thread(link))
+end
+
+function calls.adopt(link) wrk.thread = new_thread(link) end
+
 -- Returns the one request of a script that has no function `request`, else nil.
-local function start(args)
-   refuse_callbacks()
+function calls.init(args)
    wrk.init(args)
-   refuse_callbacks()
-   if type(request) ~= "function" then return wrk.request() end
+   if type(request) ~= "function" then return (wrk.request()) end
 end
 
--- Looks `request` up each time, since a script may replace it at any time.
-local function next_request()
-   if type(request) == "function" then return request() end
-   return wrk.request()
+-- From now on requests are measured.
+function calls.begin()
+   is_running = true
+   look()
+   flush()
 end
 
-return start, next_request
+-- Returns the next request, and the tag of its context if it has one that anybody asks for.
+function calls.next(seat)
+   connection = seat
+   local request, context = (type(request) == "function" and request or wrk.request)()
+   look()
+   if context ~= nil and (type(response) == "function" or type(failed) == "function") then
+      return request, keep(context)
+   end
+   return request
+end
+
+-- The request with this tag turned out to be several.
+function calls.share(tag, answers) awaited[tag] = answers end
+
+function calls.answer(status, headers, body, seat, tag)
+   local context = take(tag)
+   connection = seat
+   if type(response) == "function" then
+      if context == nil then
+         response(status, headers, body)
+      else
+         response(status, headers, body, context)
+      end
+   end
+   look()
+end
+
+function calls.fail(kind, tag)
+   local context = take(tag)
+   if type(failed) == "function" then failed(kind, context) end
+   look()
+end
+
+-- In milliseconds.
+function calls.delay()
+   local length = type(delay) == "function" and tonumber((delay())) or 0
+   look()
+   return length
+end
+
+function calls.has_done() return type(done) == "function" end
+
+function calls.done(summary, latency, requests)
+   if type(done) == "function" then done(summary, latency, requests) end
+   flush()
+end
+
+calls.export, calls.import, calls.forget = export, import, take
+
+return calls

@@ -76,8 +76,22 @@ impl Program {
         let (message, traceback) = message_and_traceback(error);
         match message.strip_prefix(&shortened).filter(|rest| rest.starts_with(':')) {
             Some(line_and_message) => format!("{path}{line_and_message}"),
-            None => self.tell(line_of(&shortened, &traceback).or(nearby), &message),
+            None => {
+                let line = line_of(&shortened, &traceback).or(nearby);
+                self.tell(line, without_prelude(&message))
+            }
         }
+    }
+
+    /// What the error says, without where it arose.
+    pub(crate) fn message(&self, error: &mlua::Error) -> String {
+        message_and_traceback(error).0
+    }
+
+    /// Whether a script that this is the text of may ever read `wrk.connection`.
+    pub(crate) fn mentions_connection(&self) -> bool {
+        const NAME: &[u8] = b"connection";
+        self.source.windows(NAME.len()).any(|word| word == NAME)
     }
 
     /// Tells what is wrong with the script, and where if that is known.
@@ -99,6 +113,12 @@ fn shorten(path: &str) -> String {
     let kept = NAME_BYTES - 1 - ELLIPSIS.len();
     let end = &path.as_bytes()[path.len() - kept..];
     format!("{ELLIPSIS}{}", String::from_utf8_lossy(end))
+}
+
+/// A line of our own Lua is no place to look at.
+fn without_prelude(message: &str) -> &str {
+    let place = message.strip_prefix("prelude.lua:").and_then(|rest| rest.split_once(": "));
+    place.map_or(message, |(_, what)| what)
 }
 
 fn message_and_traceback(error: &mlua::Error) -> (String, String) {

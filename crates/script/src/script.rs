@@ -1,237 +1,250 @@
-//! One running instance of a script.
+//! One script thread as the engine knows it: which request is next, and what answers do.
 //!
-//! Its life is wrk's: the surroundings are made (`prelude.lua`), the whole file runs once, `init`
-//! gets the arguments, and from then on `request` is asked for one request after the other.
+//! A script without a function `request` has said all there is to say when the load begins, and is
+//! not asked again. One whose requests depend on nothing that happens meanwhile is asked ahead of
+//! time, while nothing else is due.
 
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::Arc;
 
 use load::Fault;
-use load::driver::http1::{Expected, HttpWorkload, Origin, Outgoing};
-use mlua::{Function, Lua, LuaOptions, LuaString, StdLib, Table, Value};
-use wire::http1::Expect;
+use load::driver::Outcome;
+use load::driver::http1::{Answer, Expected, HttpWorkload, Origin, Outgoing, Wanted, outcome_of};
+use measure::Nanos;
+use net::Address;
+use wire::http1::{Expect, fields};
 
-use crate::Program;
-use crate::single;
+use crate::ahead::{Ahead, Prepared};
+use crate::batch;
+use crate::collector::Collector;
+use crate::crew::{Crew, Defaults, Flavour, Seed, Stage, Target};
+use crate::machine::{Callbacks, Machine};
+use crate::network::Nowhere;
+use crate::program::Program;
+use crate::thread::Thread;
 
 #[cfg(test)]
 mod tests;
 
-/// Where requests go, as the script sees it in `wrk`.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Target {
-    /// As the user wrote it: the script's `args[0]` and its global `url`.
-    pub url: String,
-    pub scheme: String,
-    /// Without the brackets of an IPv6 address.
-    pub host: String,
-    /// Only if the URL has one.
-    pub port: Option<String>,
-    /// With the query; `/` if the URL has none.
-    pub path: String,
-}
-
-/// What a request has where the script says nothing else.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Defaults {
-    pub method: String,
-    pub headers: Vec<(String, String)>,
-    pub body: Option<Vec<u8>>,
-}
-
-impl Default for Defaults {
-    fn default() -> Defaults {
-        Defaults { method: "GET".to_owned(), headers: Vec::new(), body: None }
-    }
-}
-
-/// A script with globals of its own, which belongs to the thread that made it.
+/// A script with globals of its own. It may go from thread to thread.
 #[derive(Debug)]
 pub struct Script {
-    program: Program,
+    machine: Machine,
+    thread: Arc<Thread>,
     requests: Requests,
+    /// Callbacks that make requests depend on what happens when they are due.
+    hindering: Callbacks,
+    is_delaying: bool,
+    ahead: Ahead,
+    collector: Collector,
+    /// Answers to come that have a context.
+    held: usize,
 }
 
 #[derive(Debug)]
 enum Requests {
     /// The script has no `request`: while it was loaded it said all there is to say.
-    Fixed { request: Vec<u8>, expect: Expect },
+    Fixed { wire: Vec<u8>, expected: Vec<Expected> },
     /// Lua makes each one.
-    Made(Machine),
-}
-
-/// LuaJIT with a script that has started. `next` is the prelude's, and runs as long as `lua` lives.
-#[derive(Debug)]
-struct Machine {
-    next: Function,
-    lua: Lua,
+    Made,
 }
 
 impl Script {
-    /// Runs the whole file and its `init`. The same `seed` gives the same `math.random`, whatever
-    /// the script seeds it with; instances that are to differ need different seeds.
+    /// A script that is alone, with nowhere to connect to: to see whether it loads.
     pub fn new(
         program: &Program,
         target: &Target,
         defaults: &Defaults,
         seed: u64,
     ) -> Result<Script, Fault> {
-        let (machine, only_request) = Machine::start(program, target, defaults, seed)
-            .map_err(|error| Fault(program.explain(&error, None)))?;
-        let requests = match only_request {
-            None => Requests::Made(machine),
-            Some(request) => {
-                let request = request.as_bytes().to_vec();
-                let expect = single::inspect(&request)
-                    .map_err(|what| Fault(program.tell(None, &format!("the request {what}"))))?;
-                Requests::Fixed { request, expect }
-            }
+        let stage = Stage {
+            flavour: Flavour::Native,
+            targets: std::slice::from_ref(target),
+            threads: 1,
+            defaults,
+            seed: Seed::Final(seed),
+            network: Arc::new(Nowhere),
         };
-        Ok(Script { program: program.clone(), requests })
+        let (_, mut scripts) = Crew::assemble(program, &stage)?;
+        Ok(scripts.pop().expect("one target with one thread has one script"))
     }
 
-    /// Appends one complete request to `wire`, and says whether its answer may have a body.
-    pub fn append(&mut self, wire: &mut Vec<u8>) -> Result<Expect, Fault> {
-        match &self.requests {
-            Requests::Fixed { request, expect } => {
-                wire.extend_from_slice(request);
-                Ok(*expect)
+    pub(crate) fn of(
+        machine: Machine,
+        thread: Arc<Thread>,
+        flavour: Flavour,
+        only_request: Option<Vec<u8>>,
+    ) -> Result<Script, Fault> {
+        let requests = match only_request {
+            None => Requests::Made,
+            Some(wire) => {
+                let mut expected = Vec::new();
+                batch::inspect(&wire, |body| expected.push(Expected { body, tag: 0 }))
+                    .map_err(|wrong| machine.tell("", &format!("the request {wrong}")))?;
+                Requests::Fixed { wire, expected }
             }
-            Requests::Made(machine) => machine.next(&self.program, wire),
+        };
+        let is_delaying = flavour == Flavour::Wrk;
+        let hindering = [Callbacks::RESPONSE, Callbacks::FAILED, Callbacks::CONNECTION]
+            .into_iter()
+            .fold(if is_delaying { Callbacks::DELAY } else { Callbacks::NONE }, Callbacks::and);
+        Ok(Script {
+            machine,
+            thread,
+            requests,
+            hindering,
+            is_delaying,
+            ahead: Ahead::default(),
+            collector: Collector::default(),
+            held: 0,
+        })
+    }
+
+    /// Where this thread's connections lead: the first address that accepted one, or what the
+    /// script chose.
+    pub fn address(&self) -> Option<Address> {
+        self.thread.address()
+    }
+
+    /// What the script chose; `None` if it left that to us.
+    pub fn chosen_address(&self) -> Option<Address> {
+        self.thread.chosen_address()
+    }
+
+    /// Has one request made, which is not sent, and counts what it holds.
+    pub(crate) fn count(&self) -> Result<usize, Fault> {
+        if let Requests::Fixed { expected, .. } = &self.requests {
+            return Ok(expected.len());
         }
+        let mut made = Prepared::default();
+        let tag = self.make(Some(1), &mut made.wire, &mut made.expected)?;
+        for _ in made.expected.iter().filter(|_| tag != 0) {
+            self.machine.forget(tag)?;
+        }
+        Ok(made.expected.len())
+    }
+
+    /// The load begins.
+    pub(crate) fn begin(&mut self) -> Result<(), Fault> {
+        self.thread.begin();
+        self.machine.begin()
+    }
+
+    pub(crate) fn callbacks(&self) -> Callbacks {
+        self.machine.callbacks()
+    }
+
+    /// Appends what `request` returns. Returns the tag of its context, or 0.
+    fn make(
+        &self,
+        connection: Option<u32>,
+        wire: &mut Vec<u8>,
+        expected: &mut Vec<Expected>,
+    ) -> Result<u32, Fault> {
+        let (request, tag) = self.machine.next(connection)?;
+        let request = request.as_bytes();
+        let before = expected.len();
+        batch::inspect(&request, |body: Expect| expected.push(Expected { body, tag })).map_err(
+            |wrong| {
+                expected.truncate(before);
+                self.machine.tell("request", &format!("what `request` returned {wrong}"))
+            },
+        )?;
+        let answers = expected.len() - before;
+        if tag != 0 && 1 < answers {
+            self.machine.share(tag, answers)?;
+        }
+        wire.extend_from_slice(&request);
+        Ok(tag)
+    }
+
+    fn can_look_ahead(&self) -> bool {
+        matches!(self.requests, Requests::Made)
+            && !self.callbacks().has(self.hindering)
+            && !self.machine.mentions_connection()
+            && !self.thread.has_stopped()
+    }
+
+    /// Someone is told the context with this tag.
+    fn release(&mut self, tag: u32) {
+        self.held -= usize::from(tag != 0);
     }
 }
 
 impl HttpWorkload for Script {
-    fn next(&mut self, _of: Origin, outgoing: &mut Outgoing<'_>) -> Result<(), Fault> {
-        let body = self.append(outgoing.wire)?;
-        outgoing.expected.push(Expected { body, tag: 0 });
+    fn next(&mut self, of: Origin, outgoing: &mut Outgoing<'_>) -> Result<(), Fault> {
+        if let Requests::Fixed { wire, expected } = &self.requests {
+            outgoing.wire.extend_from_slice(wire);
+            outgoing.expected.extend_from_slice(expected);
+            return Ok(());
+        }
+        let before = outgoing.expected.len();
+        if !self.ahead.take(outgoing) {
+            self.make(Some(of.connection + 1), outgoing.wire, outgoing.expected)?;
+        }
+        let new = &outgoing.expected[before..];
+        self.held += new.iter().filter(|expected| expected.tag != 0).count();
         Ok(())
     }
 
-    fn is_scripted(&self) -> bool {
-        matches!(self.requests, Requests::Made(_))
-    }
-}
-
-impl Machine {
-    /// Also returns the request of a script that has only one.
-    fn start(
-        program: &Program,
-        target: &Target,
-        defaults: &Defaults,
-        seed: u64,
-    ) -> mlua::Result<(Machine, Option<LuaString>)> {
-        let lua = luajit();
-        let prelude = lua.load(include_str!("prelude.lua")).set_name("=prelude.lua");
-        let host = host(&lua, program.path(), target, defaults, seed)?;
-        let (start, next): (Function, Function) = prelude.call(host)?;
-        program.compile(&lua)?.call::<()>(())?;
-        let arguments = lua.create_sequence_from(program.arguments().iter().map(String::as_str))?;
-        arguments.set(0, target.url.as_str())?;
-        let only_request = start.call(arguments)?;
-        Ok((Machine { next, lua }, only_request))
-    }
-
-    fn next(&self, program: &Program, wire: &mut Vec<u8>) -> Result<Expect, Fault> {
-        let refused = |what: &str| Fault(program.tell(self.line_of_request(), what));
-        match self.next.call(()) {
-            Ok(Value::String(request)) => {
-                let request = request.as_bytes();
-                let expect = single::inspect(&request)
-                    .map_err(|what| refused(&format!("what `request` returned {what}")))?;
-                wire.extend_from_slice(&request);
-                Ok(expect)
-            }
-            Ok(other) => Err(refused(&format!(
-                "`request` returned a {}; it has to return a request, as a string",
-                other.type_name()
-            ))),
-            Err(error) => Err(Fault(program.explain(&error, self.line_of_request()))),
+    fn wanted(&self) -> Wanted {
+        if self.callbacks().has(Callbacks::RESPONSE) {
+            Wanted::Body
+        } else if 0 < self.held {
+            Wanted::Head
+        } else {
+            Wanted::Nothing
         }
     }
 
-    /// Where the script's `request` begins; `None` if the script has none any more.
-    fn line_of_request(&self) -> Option<usize> {
-        self.lua.globals().get::<Function>("request").ok()?.info().line_defined
+    fn answered(&mut self, answer: &Answer<'_>) -> Result<Outcome, Fault> {
+        let Answer { status, head, body, connection, tag, .. } = *answer;
+        if self.callbacks().has(Callbacks::RESPONSE) {
+            self.machine.answer(status, fields(head), body, connection + 1, tag)?;
+        } else if tag != 0 {
+            self.machine.forget(tag)?;
+        }
+        self.release(tag);
+        Ok(outcome_of(status))
     }
-}
 
-/// LuaJIT with everything that wrk opens, `debug` and `ffi` included, and its own `pcall`, which is
-/// compiled, where mlua's is not.
-fn luajit() -> Lua {
-    let options = LuaOptions::new().catch_rust_panics(false);
-    #[expect(unsafe_code, reason = "wrk's scripts may use `ffi` and `debug`, which are not safe")]
-    // SAFETY: a script is the user's own program, trusted like every other one that the user
-    // starts; what a wrong use of `ffi` breaks is this process, which holds nobody else's data.
-    unsafe {
-        Lua::unsafe_new_with(StdLib::ALL, options)
-    }
-}
-
-/// What the prelude gets.
-fn host(
-    lua: &Lua,
-    script: &Path,
-    target: &Target,
-    defaults: &Defaults,
-    seed: u64,
-) -> mlua::Result<Table> {
-    let folder = match script.parent() {
-        Some(folder) if folder != Path::new("") => folder,
-        _ => Path::new("."),
-    };
-    let host = lua.create_table()?;
-    host.set("folder", lua.create_string(folder.as_os_str().as_bytes())?)?;
-    host.set("gettime", lua.create_function(|_, ()| Ok(wall_clock()))?)?;
-    host.set("seed", seed_of_luajit(seed))?;
-    let sleep = |_: &Lua, seconds| {
-        sleep(seconds);
+    fn failed(&mut self, outcome: Outcome, tag: u32) -> Result<(), Fault> {
+        if self.callbacks().has(Callbacks::FAILED) {
+            self.machine.fail(outcome.name(), tag)?;
+        } else if tag != 0 {
+            self.machine.forget(tag)?;
+        }
+        self.release(tag);
         Ok(())
-    };
-    host.set("sleep", lua.create_function(sleep)?)?;
-    host.set("url", target.url.as_str())?;
-    host.set("wrk", wrk(lua, target, defaults)?)?;
-    Ok(host)
-}
-
-fn wrk(lua: &Lua, target: &Target, defaults: &Defaults) -> mlua::Result<Table> {
-    let headers = lua.create_table()?;
-    for (name, value) in &defaults.headers {
-        // Scripts, and wrk itself, look it up by this spelling.
-        let name = if name.eq_ignore_ascii_case("host") { "Host" } else { name };
-        headers.set(name, value.as_str())?;
     }
-    let body = defaults.body.as_ref().map(|body| lua.create_string(body)).transpose()?;
-    let wrk = lua.create_table()?;
-    wrk.set("scheme", target.scheme.as_str())?;
-    wrk.set("host", target.host.as_str())?;
-    wrk.set("port", target.port.as_deref())?;
-    wrk.set("method", defaults.method.as_str())?;
-    wrk.set("path", target.path.as_str())?;
-    wrk.set("headers", headers)?;
-    wrk.set("body", body)?;
-    Ok(wrk)
-}
 
-/// LuaJIT is seeded with a floating-point number, which holds 53 bits. Multiplying by the golden
-/// ratio first lets each bit of the seed, even those of small numbers, reach the upper ones.
-fn seed_of_luajit(seed: u64) -> f64 {
-    const GOLDEN_RATIO: u64 = 0x9E37_79B9_7F4A_7C15;
-    (seed.wrapping_mul(GOLDEN_RATIO) >> 11) as f64
-}
+    fn delay(&mut self) -> Result<Nanos, Fault> {
+        if !self.is_delaying || !self.callbacks().has(Callbacks::DELAY) {
+            return Ok(Nanos::ZERO);
+        }
+        // What is no length of time is none; a longer one than this ends no run.
+        const MOST_MS: u64 = 1_000_000_000;
+        Ok(Nanos::from_millis((self.machine.delay()? as u64).min(MOST_MS)))
+    }
 
-/// Seconds since 1970, as LuaSocket gives them.
-fn wall_clock() -> f64 {
-    #[expect(clippy::disallowed_methods, reason = "the script asks for the wall clock itself")]
-    let now = SystemTime::now();
-    now.duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
-}
+    fn prepare(&mut self) -> Result<bool, Fault> {
+        if !self.is_scripted() {
+            return Ok(false);
+        }
+        if self.ahead.is_full() || !self.can_look_ahead() {
+            return self.collector.step(&self.machine);
+        }
+        let mut request = self.ahead.blank();
+        self.make(None, &mut request.wire, &mut request.expected)?;
+        self.ahead.push(request);
+        Ok(true)
+    }
 
-/// Holds up the whole thread, as in wrk; not at all for what is no length of time.
-fn sleep(seconds: f64) {
-    let length = Duration::try_from_secs_f64(seconds).unwrap_or_default();
-    #[expect(clippy::disallowed_methods, reason = "the script asks to wait itself")]
-    std::thread::sleep(length);
+    fn is_scripted(&self) -> bool {
+        matches!(self.requests, Requests::Made) || self.callbacks() != Callbacks::NONE
+    }
+
+    /// What was made before the script stopped is still to be sent.
+    fn has_stopped(&self) -> bool {
+        self.thread.has_stopped() && self.ahead.is_empty()
+    }
 }

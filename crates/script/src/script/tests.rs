@@ -1,13 +1,16 @@
 use std::fs;
-use std::io::Write;
-use std::path::{Path, PathBuf};
 
 use expect_test::{Expect as Golden, expect};
 use load::Fault;
+use load::driver::Label;
+use load::driver::http1::{Expected, HttpWorkload, Origin, Outgoing};
 use wire::http1::Expect;
 
-use super::{Defaults, Script, Target, seed_of_luajit};
-use crate::Program;
+use super::Script;
+use crate::support::{Setting, bytes, path, script, target, text, try_request};
+use crate::{Defaults, Program, Target};
+
+mod callbacks;
 
 #[test]
 fn a_script_without_request_sends_what_wrk_says() {
@@ -159,79 +162,6 @@ fn the_defaults_are_what_the_script_finds_in_wrk() {
     );
 }
 
-#[test]
-fn init_gets_the_url_and_the_arguments() {
-    let source = r#"
-        init = function(args)
-            assert(args[0] == "http://localhost:5000" and #args == 2 and args[3] == nil)
-            wrk.path = "/" .. args[1] .. "/" .. args[2]
-        end
-    "#;
-    let arguments = vec!["depth".to_owned(), "3".to_owned()];
-    let program = Program::parse(Path::new("mine.lua"), source.into(), arguments).unwrap();
-    let mut script = Script::new(&program, &target(), &Defaults::default(), 1).unwrap();
-    assert!(text(&mut script).starts_with("GET /depth/3 HTTP/1.1\n"));
-}
-
-#[test]
-fn init_may_define_request() {
-    let mut script = script(
-        r#"init = function() request = function() return wrk.format("GET", "/late") end end"#,
-    );
-    assert!(text(&mut script).starts_with("GET /late "));
-}
-
-#[test]
-fn a_request_function_may_replace_itself_and_remove_itself() {
-    let mut script = script(
-        r#"
-            request = function()
-                request = function()
-                    request = nil
-                    return wrk.format("GET", "/second")
-                end
-                return wrk.format("GET", "/first")
-            end
-        "#,
-    );
-    assert!(text(&mut script).starts_with("GET /first "));
-    assert!(text(&mut script).starts_with("GET /second "));
-    assert!(text(&mut script).starts_with("GET /index.html?a=b "));
-}
-
-#[test]
-fn each_script_has_globals_of_its_own() {
-    let source = r#"
-        counter = 0
-        request = function()
-            path = "/" .. counter
-            wrk.headers["X-Counter"] = counter
-            counter = counter + 1
-            return wrk.format(nil, path)
-        end
-    "#;
-    let (mut one, mut other) = (script(source), script(source));
-    assert!(text(&mut one).starts_with("GET /0 "));
-    assert!(text(&mut one).starts_with("GET /1 "));
-    assert!(text(&mut other).starts_with("GET /0 "));
-    assert!(text(&mut one).contains("X-Counter: 2\n"));
-}
-
-#[test]
-fn the_answer_to_head_is_expected_without_a_body() {
-    for source in ["wrk.method = 'HEAD'", "request = function() return wrk.format('HEAD') end"] {
-        assert_eq!(script(source).append(&mut Vec::new()), Ok(Expect::NoBody));
-    }
-}
-
-#[test]
-fn requests_are_appended() {
-    let mut script = script("request = function() return wrk.format() end");
-    let mut wire = b"before".to_vec();
-    script.append(&mut wire).unwrap();
-    assert!(wire.starts_with(b"beforeGET /"));
-}
-
 const CLOCK_SEEDED: &str = r#"
     local socket = require("socket")
     math.randomseed(socket.gettime() * 1000)
@@ -255,31 +185,6 @@ fn different_seeds_give_different_requests() {
             assert_ne!(hundred(CLOCK_SEEDED, one), hundred(CLOCK_SEEDED, other), "{one} {other}");
         }
     }
-}
-
-#[test]
-fn every_bit_of_a_seed_counts() {
-    for bit in 0..64 {
-        assert_ne!(seed_of_luajit(42), seed_of_luajit(42 ^ (1 << bit)), "bit {bit}");
-    }
-}
-
-#[test]
-fn socket_has_the_wall_clock_and_sleep_and_explains_what_it_has_not() {
-    check_fault(
-        r#"
-            local socket = require "socket"
-            local before = socket.gettime()
-            assert(os.time() - 2 < before and before < os.time() + 2)
-            socket.sleep(0.01)
-            assert(0.009 < socket.gettime() - before)
-            socket.sleep(-1)
-            socket.tcp()
-        "#,
-        expect![
-            "scripts/mine.lua:8: `socket.tcp` is not built in, only `socket.gettime` and `socket.sleep` are"
-        ],
-    );
 }
 
 #[test]
@@ -313,6 +218,11 @@ fn modules_are_found_in_the_folder_of_the_script() {
 }
 
 #[test]
+fn a_first_line_for_the_shell_is_skipped() {
+    check_fault("#!/usr/bin/env wrk\nerror('here')", expect!["scripts/mine.lua:2: here"]);
+}
+
+#[test]
 fn an_error_at_the_top_or_in_init_names_file_and_line() {
     check_fault(
         "local a = 1\nlocal b = a.b.c\n",
@@ -326,7 +236,7 @@ fn an_error_at_the_top_or_in_init_names_file_and_line() {
 
 #[test]
 fn an_error_while_requests_are_made_names_file_and_line() {
-    check_next_fault(
+    check_fault(
         "local n = 0\nrequest = function()\n  n = n + 1\n  return n .. nil\nend",
         expect!["scripts/mine.lua:4: attempt to concatenate a nil value"],
     );
@@ -334,30 +244,26 @@ fn an_error_while_requests_are_made_names_file_and_line() {
 
 #[test]
 fn an_error_in_what_a_script_calls_names_the_line_that_called_it() {
-    check_next_fault(
+    check_fault(
         "request = function()\n  local text = wrk.format('GET', '/', 7)\n  return text\nend",
-        expect![
-            "scripts/mine.lua:2: prelude.lua:91: attempt to index local 'headers' (a number value)"
-        ],
+        expect!["scripts/mine.lua:2: attempt to index local 'headers' (a number value)"],
     );
-    check_next_fault(
+    check_fault(
         "request = function()\n  require('socket').sleep('long')\nend",
         expect![
             "scripts/mine.lua:2: bad argument #1: error converting Lua string to f64 (expected number or string coercible to number)"
         ],
     );
-    check_next_fault(
+    check_fault(
         "request = function()\n  error('no place', 0)\nend",
         expect!["scripts/mine.lua:2: no place"],
     );
-    check_next_fault(
+    check_fault(
         "request = function() return wrk.format('GET', '/', 7) end",
-        expect![
-            "scripts/mine.lua:1: prelude.lua:91: attempt to index local 'headers' (a number value)"
-        ],
+        expect!["scripts/mine.lua:1: attempt to index local 'headers' (a number value)"],
     );
     let told = "setmetatable({}, { __tostring = function() return 'told' end })";
-    check_next_fault(
+    check_fault(
         &format!("request = function()\n  error({told})\nend"),
         expect!["scripts/mine.lua:2: told"],
     );
@@ -365,13 +271,13 @@ fn an_error_in_what_a_script_calls_names_the_line_that_called_it() {
 
 #[test]
 fn a_request_that_is_no_string_is_refused() {
-    check_next_fault(
+    check_fault(
         "\nrequest = function() end",
         expect![
             "scripts/mine.lua:2: `request` returned a nil; it has to return a request, as a string"
         ],
     );
-    check_next_fault(
+    check_fault(
         "request = function() return {} end",
         expect![
             "scripts/mine.lua:1: `request` returned a table; it has to return a request, as a string"
@@ -381,175 +287,122 @@ fn a_request_that_is_no_string_is_refused() {
 
 #[test]
 fn bytes_that_are_not_one_request_are_refused() {
-    check_next_fault(
+    check_fault(
         "request = function() return '/hotels' end",
         expect![
-            "scripts/mine.lua:1: what `request` returned is incomplete: the empty line after its headers is missing, or a part of the body which they announce"
+            "scripts/mine.lua:1: what `request` returned is no HTTP/1.1 request; `wrk.format` makes one (at 1:1 of its text)"
         ],
     );
-    check_next_fault(
+    check_fault(
         "request = function() return 'GET /a b HTTP/1.1\\r\\n\\r\\n' end",
         expect![
-            "scripts/mine.lua:1: what `request` returned is no HTTP/1.1 request; `wrk.format` makes one"
+            "scripts/mine.lua:1: what `request` returned is no HTTP/1.1 request; `wrk.format` makes one (at 1:8 of its text)"
         ],
     );
-    check_next_fault(
-        "local three = wrk.format():rep(3)\nrequest = function() return three end",
+    check_fault(
+        "local form = wrk.format('POST') .. 'a=b'\nrequest = function() return form end",
         expect![
-            "scripts/mine.lua:2: what `request` returned goes on after its end: a body needs a `Content-Length`, and several requests at once (pipelining) are not supported yet"
+            "scripts/mine.lua:2: what `request` returned goes on after its end with what is no request; a body needs a `Content-Length` (at 3:2 of its text)"
         ],
     );
     check_fault(
         "wrk.path = 'a b'",
-        expect!["scripts/mine.lua: the request is no HTTP/1.1 request; `wrk.format` makes one"],
+        expect![
+            "scripts/mine.lua: the request is no HTTP/1.1 request; `wrk.format` makes one (at 1:7 of its text)"
+        ],
     );
 }
 
 #[test]
-fn a_request_that_is_refused_leaves_nothing_on_the_wire() {
-    let mut wire = Vec::new();
-    script("request = function() return 'GET' end").append(&mut wire).unwrap_err();
-    assert_eq!(wire, b"");
+fn requests_are_appended_and_one_that_is_refused_leaves_nothing() {
+    let mut script = script(
+        "local n = 0; request = function() n = n + 1; return n < 3 and wrk.format() or 'GET' end",
+    );
+    let (mut wire, mut expected) = (b"before".to_vec(), vec![]);
+    let origin = Origin { number: 0, label: Label::NONE, connection: 0 };
+    let mut outgoing = Outgoing { wire: &mut wire, expected: &mut expected, label: Label::NONE };
+    script.next(origin, &mut outgoing).unwrap();
+    script.next(origin, &mut outgoing).unwrap_err();
+    assert!(wire.starts_with(b"beforeGET /") && wire.ends_with(b"\r\n\r\n"));
+    assert_eq!(expected.len(), 1);
 }
 
 #[test]
-fn callbacks_that_would_be_ignored_are_refused_by_name() {
-    check_fault(
-        "\nfunction response(status, headers, body) end",
-        expect!["scripts/mine.lua:2: the callback `response` is not supported yet"],
-    );
-    check_fault(
-        "function delay() return 10 end",
-        expect!["scripts/mine.lua:1: the callback `delay` is not supported yet"],
-    );
-    check_fault(
-        "done = function(summary, latency, requests) end",
-        expect!["scripts/mine.lua:1: the callback `done` is not supported yet"],
-    );
-    check_fault(
-        "function setup(thread) end\nfunction init() error('never') end",
-        expect!["scripts/mine.lua:1: the callback `setup` is not supported yet"],
-    );
-    check_fault(
-        "function init()\n  response = function() end\nend",
-        expect!["scripts/mine.lua:2: the callback `response` is not supported yet"],
-    );
-}
-
-#[test]
-fn a_global_that_only_has_the_name_of_a_callback_is_no_callback() {
-    script("done = 0\ndelay = 'none'");
-}
-
-#[test]
-fn parts_of_wrk_that_are_missing_are_refused_by_name() {
-    check_fault(
-        "\nlocal addresses = wrk.lookup('localhost', 'http')",
-        expect!["scripts/mine.lua:2: `wrk.lookup` is not supported yet"],
-    );
-    check_fault(
-        "wrk.setup = function(thread) end",
-        expect!["scripts/mine.lua:1: `wrk.setup` is not supported yet"],
-    );
-    check_next_fault(
-        "request = function()\n  wrk.thread:stop()\nend",
-        expect!["scripts/mine.lua:2: `wrk.thread` is not supported yet"],
-    );
-}
-
-#[test]
-fn the_originals_script_runs_unmodified() {
-    let Some(peers) = peers("the_originals_script_runs_unmodified") else { return };
-    let path = peers.join(
-        "deathstarbench/hotelReservation/wrk2/scripts/hotel-reservation/mixed-workload_type_1.lua",
-    );
-    let program = Program::load(&path, vec![]).unwrap();
-    let requests = 100_000;
-    let kinds = [
-        ("GET http://localhost:5000/hotels?inDate=2015-04-", 0.6),
-        ("GET http://localhost:5000/recommendations?require=", 0.39),
-        ("POST http://localhost:5000/user?username=Cornell_", 0.005),
-        ("POST http://localhost:5000/reservation?inDate=2015-04-", 0.005),
-    ];
-
-    let mut script = Script::new(&program, &target(), &Defaults::default(), 3).unwrap();
-    let mut counts = [0; 4];
-    for _ in 0..requests {
-        let request = text(&mut script);
-        let kind = kinds.iter().position(|(start, _)| request.starts_with(start));
-        counts[kind.unwrap_or_else(|| panic!("{request}"))] += 1;
-        assert!(request.ends_with(" HTTP/1.1\nHost: localhost:5000\n\n"), "{request}");
-    }
-
-    for ((start, share), count) in kinds.into_iter().zip(counts) {
-        let expected = share * f64::from(requests);
-        let deviation = (expected * (1.0 - share)).sqrt();
-        assert!((f64::from(count) - expected).abs() < 4.0 * deviation, "{start}: {count}");
+fn the_answer_to_head_is_expected_without_a_body() {
+    for source in ["wrk.method = 'HEAD'", "request = function() return wrk.format('HEAD') end"] {
+        let (_, expected) = try_request(&mut script(source), 0).unwrap();
+        assert_eq!(expected, [Expected { body: Expect::NoBody, tag: 0 }]);
     }
 }
 
 #[test]
-fn wrks_own_scripts_run_or_are_refused_by_name() {
-    let Some(peers) = peers("wrks_own_scripts_run_or_are_refused_by_name") else { return };
-    let first = |name: &str| {
-        let path = peers.join("wrk/scripts").join(name);
-        let program = Program::load(&path, vec![]).unwrap();
-        match Script::new(&program, &target(), &Defaults::default(), 1) {
-            Ok(mut script) => try_text(&mut script),
-            Err(fault) => Err(fault),
-        }
-    };
-    let refused = |name: &str, callback: &str| {
-        let Fault(what) = first(name).unwrap_err();
-        assert!(
-            what.ends_with(&format!("the callback `{callback}` is not supported yet")),
-            "{what}"
-        );
-    };
-    assert!(first("counter.lua").unwrap().starts_with("GET /0 "));
-    assert!(first("post.lua").unwrap().ends_with("\n\nfoo=bar&baz=quux"));
-    assert!(first("pipeline.lua").unwrap_err().0.contains("pipelining"));
-    refused("auth.lua", "response");
-    refused("delay.lua", "delay");
-    refused("report.lua", "done");
-    refused("setup.lua", "setup");
+fn several_requests_in_one_string_leave_together() {
+    for source in [
+        "init = function() three = wrk.format('GET') .. wrk.format('HEAD') .. wrk.format('GET') end
+         request = function() return three end",
+        "local format = wrk.format
+         wrk.format = function() return format('GET') .. format('HEAD') .. format('GET') end",
+    ] {
+        let (crew, mut scripts) = Setting::default().play(source).unwrap();
+        let (wire, expected) = try_request(&mut scripts[0], 0).unwrap();
+        let bodies: Vec<Expect> = expected.iter().map(|expected| expected.body).collect();
+        assert_eq!(bodies, [Expect::Body, Expect::NoBody, Expect::Body]);
+        assert!(wire.ends_with(b"\r\n\r\n"));
+        assert_eq!(crew.at_once(), 3);
+    }
 }
 
-fn target() -> Target {
-    Target {
-        url: "http://localhost:5000".to_owned(),
-        scheme: "http".to_owned(),
-        host: "localhost".to_owned(),
-        port: Some("5000".to_owned()),
-        path: "/index.html?a=b".to_owned(),
-    }
+#[test]
+fn the_first_script_is_asked_once_before_and_tells_what_is_wrong_at_once() {
+    let counting = "n = 0; request = function() n = n + 1; return wrk.format(nil, '/' .. n) end";
+    let (_, mut scripts) = Setting { threads: 2, ..Setting::default() }.play(counting).unwrap();
+    assert_eq!(scripts.iter_mut().map(path).collect::<Vec<_>>(), ["/2", "/1"]);
+    check_fault(
+        r#"request = function() return "GET / HTTP/1.1\r\nHost: a\r\nAccept" end"#,
+        expect![
+            "scripts/mine.lua:1: what `request` returned is incomplete: the empty line after its headers is missing, or a part of the body which they announce (at 3:7 of its text)"
+        ],
+    );
+}
+
+#[test]
+fn a_script_without_request_is_never_asked_again() {
+    let mut script = script(
+        "local n = 0; wrk.init = function() wrk.request = function()
+        n = n + 1; assert(n == 1); return wrk.format() end end",
+    );
+    assert_eq!(path(&mut script), "/index.html?a=b");
+    assert_eq!(path(&mut script), "/index.html?a=b");
+    assert!(!script.is_scripted() && !script.prepare().unwrap());
+}
+
+#[test]
+fn a_request_function_may_replace_itself_and_remove_itself() {
+    let mut script = script(
+        r#"
+            local function third()
+                request = nil
+                return wrk.format("GET", "/third")
+            end
+            local function second()
+                request = third
+                return wrk.format("GET", "/second")
+            end
+            request = function()
+                request = second
+                return wrk.format("GET", "/first")
+            end
+        "#,
+    );
+    assert_eq!(path(&mut script), "/second");
+    assert_eq!(path(&mut script), "/third");
+    assert_eq!(path(&mut script), "/index.html?a=b");
 }
 
 fn start(source: &str, target: &Target, defaults: &Defaults, seed: u64) -> Result<Script, Fault> {
-    let path = Path::new("scripts/mine.lua");
+    let path = std::path::Path::new("scripts/mine.lua");
     let program = Program::parse(path, source.into(), vec![]).unwrap();
     Script::new(&program, target, defaults, seed)
-}
-
-fn script(source: &str) -> Script {
-    start(source, &target(), &Defaults::default(), 1).unwrap()
-}
-
-fn bytes(script: &mut Script) -> Vec<u8> {
-    let mut wire = Vec::new();
-    script.append(&mut wire).unwrap();
-    wire
-}
-
-/// With the line ends that golden texts have.
-fn text(script: &mut Script) -> String {
-    try_text(script).unwrap()
-}
-
-fn try_text(script: &mut Script) -> Result<String, Fault> {
-    let mut wire = Vec::new();
-    script.append(&mut wire)?;
-    Ok(String::from_utf8(wire).unwrap().replace("\r\n", "\n"))
 }
 
 fn hundred(source: &str, seed: u64) -> Vec<String> {
@@ -568,31 +421,6 @@ fn check_script(mut script: Script, expected: Golden) {
 }
 
 fn check_fault(source: &str, expected: Golden) {
-    let Fault(what) = start(source, &target(), &Defaults::default(), 1).unwrap_err();
+    let Fault(what) = Setting::default().script(source).unwrap_err();
     expected.assert_eq(&what);
-}
-
-fn check_next_fault(source: &str, expected: Golden) {
-    let Fault(what) = script(source).append(&mut Vec::new()).unwrap_err();
-    expected.assert_eq(&what);
-}
-
-/// The folder with the originals' scripts, which are not ours to ship; without it `test` is
-/// reported as skipped.
-fn peers(test: &str) -> Option<PathBuf> {
-    const PEERS: &str = "BENCHWRIGHT_PEERS";
-    let folder = std::env::var_os(PEERS).filter(|folder| !folder.is_empty());
-    if folder.is_none() {
-        skip(&format!("skipped: {test}: needs {PEERS}\n"));
-    }
-    folder.map(PathBuf::from)
-}
-
-#[expect(clippy::print_stderr, reason = "a skipped test must not pass in silence")]
-fn skip(line: &str) {
-    eprint!("{line}");
-    if let Some(file) = std::env::var_os("BENCHWRIGHT_SKIPPED") {
-        let mut file = fs::OpenOptions::new().create(true).append(true).open(file).unwrap();
-        file.write_all(line.as_bytes()).unwrap();
-    }
 }

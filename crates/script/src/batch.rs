@@ -1,0 +1,152 @@
+//! What the bytes that a script calls a request are: one whole request, or several that leave
+//! together. Fewer would wait for ever, and answers to what was not counted would belong to nobody.
+
+use std::fmt;
+
+use wire::http1::{Expect, MOST_FIELDS, RequestDecoder, RequestEvent};
+
+#[cfg(test)]
+mod tests;
+
+const MALFORMED: &str = "is no HTTP/1.1 request; `wrk.format` makes one";
+const CONTINUED: &str = "goes on after its end with what is no request; a body needs a \
+                         `Content-Length`";
+const INCOMPLETE: &str = "is incomplete: the empty line after its headers is missing, or a part of \
+                          the body which they announce";
+
+/// What is wrong with the bytes, and where, counted from 1 as editors do.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Wrong {
+    what: &'static str,
+    line: usize,
+    column: usize,
+}
+
+/// Tells of each request in `text` whether its answer may have a body.
+pub(crate) fn inspect(text: &[u8], mut found: impl FnMut(Expect)) -> Result<(), Wrong> {
+    if !is_plain(text) {
+        return decode(text, found);
+    }
+    found(if text.starts_with(b"HEAD ") { Expect::NoBody } else { Expect::Body });
+    Ok(())
+}
+
+/// Recognises the common case, one request without a body, by a pass over its lines: a script is
+/// asked for every request, and a decoder costs several times as much.
+fn is_plain(text: &[u8]) -> bool {
+    let Some(head) = text.strip_suffix(b"\r\n\r\n") else { return false };
+    let mut lines = head.split(|&byte| byte == b'\n');
+    lines.next().is_some_and(is_request_line) && lines.all(is_plain_field)
+}
+
+/// A method, a target and the version, with single spaces between them.
+fn is_request_line(line: &[u8]) -> bool {
+    let is_word = |word: &[u8]| !word.is_empty() && word.iter().all(u8::is_ascii_graphic);
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    let Some(line) = line.strip_suffix(b" HTTP/1.1") else { return false };
+    let Some(space) = line.iter().position(|&byte| byte == b' ') else { return false };
+    is_word(&line[..space]) && is_word(&line[space + 1..])
+}
+
+/// A field that says nothing about a body; neither is it the end of the headers.
+fn is_plain_field(line: &[u8]) -> bool {
+    line.contains(&b':') && !starts_with(line, b"content-length") && !is_coding(line)
+}
+
+fn is_coding(line: &[u8]) -> bool {
+    starts_with(line, b"transfer-encoding")
+}
+
+fn starts_with(line: &[u8], name: &[u8]) -> bool {
+    line.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name))
+}
+
+fn decode(text: &[u8], mut found: impl FnMut(Expect)) -> Result<(), Wrong> {
+    let mut decoder = RequestDecoder::default();
+    let mut rest = text;
+    let mut expect = Expect::Body;
+    // Where the request begins that is being read, and whether its headers are complete.
+    let (mut begin, mut in_body) = (0, false);
+    loop {
+        match decoder.next(&mut rest) {
+            Ok(Some(RequestEvent::Head(head))) => {
+                expect = if head.method == "HEAD" { Expect::NoBody } else { Expect::Body };
+                in_body = true;
+            }
+            Ok(Some(RequestEvent::Body(_))) => {}
+            Ok(Some(RequestEvent::End(_))) => {
+                found(expect);
+                begin = text.len() - rest.len();
+                in_body = false;
+            }
+            // Line ends between requests say nothing.
+            Ok(None) if 0 < begin && !in_body && is_blank(&text[begin..]) => return Ok(()),
+            Ok(None) => {
+                let bad = if in_body { None } else { bad_byte(&text[begin..]) };
+                return Err(match bad {
+                    Some(at) => Wrong::at(no_request(begin), text, begin + at),
+                    None => Wrong::at(INCOMPLETE, text, text.len()),
+                });
+            }
+            Err(_) if in_body => return Err(Wrong::at(MALFORMED, text, text.len() - rest.len())),
+            Err(_) => {
+                let head = &text[begin..];
+                let at = begin + bad_byte(head).unwrap_or_else(|| contradiction(head));
+                return Err(Wrong::at(no_request(begin), text, at));
+            }
+        }
+    }
+}
+
+fn no_request(begin: usize) -> &'static str {
+    if begin == 0 { MALFORMED } else { CONTINUED }
+}
+
+fn is_blank(text: &[u8]) -> bool {
+    text.iter().all(|byte| b"\r\n".contains(byte))
+}
+
+/// Where a header block ceases to be what it should be, if it does. A parser that has found fault
+/// with some bytes finds the same fault whatever follows them.
+fn bad_byte(head: &[u8]) -> Option<usize> {
+    let is_bad = |length: usize| {
+        let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
+        httparse::Request::new(&mut fields).parse(&head[..length]).is_err()
+    };
+    let (mut good, mut bad) = (0, head.len());
+    if !is_bad(bad) {
+        return None;
+    }
+    while good + 1 < bad {
+        let middle = good + (bad - good) / 2;
+        if is_bad(middle) { bad = middle } else { good = middle }
+    }
+    Some(good)
+}
+
+/// Each line is well, so it is the length of the body that they do not agree on.
+fn contradiction(head: &[u8]) -> usize {
+    let mut at = 0;
+    for line in head.split_inclusive(|&byte| byte == b'\n') {
+        if is_coding(line) || starts_with(line, b"content-length") {
+            return at;
+        }
+        at += line.len();
+    }
+    0
+}
+
+impl Wrong {
+    fn at(what: &'static str, text: &[u8], offset: usize) -> Wrong {
+        let before = &text[..offset];
+        let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
+        let column = before.iter().rev().take_while(|&&byte| byte != b'\n').count() + 1;
+        Wrong { what, line, column }
+    }
+}
+
+impl fmt::Display for Wrong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (at {}:{} of its text)", self.what, self.line, self.column)
+    }
+}

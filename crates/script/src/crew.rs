@@ -1,0 +1,166 @@
+//! All instances of a script that a run needs, from before its first request until after its last.
+//!
+//! Each target has a main instance, where `setup` and `done` are called, and one for each of its
+//! script threads, where the rest is; each runs the whole file. The threads' instances leave for
+//! the shards as [`Script`]s, and the main ones reach into them before and after the load, never
+//! meanwhile.
+
+use std::sync::Arc;
+
+use load::Fault;
+use measure::Random;
+
+use crate::machine::{Callbacks, Machine};
+use crate::network::Network;
+use crate::statistics::Statistics;
+use crate::thread::Thread;
+use crate::{Program, Results, Script};
+
+#[cfg(test)]
+mod tests;
+
+/// Which tool's ways a script finds, where they differ.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Flavour {
+    Native,
+    Wrk,
+    Wrk2,
+    /// DeathStarBench's wrk2.
+    Dsb,
+}
+
+/// Where the chance of scripts comes from: the run's seed. Each instance gets another part of it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Seed {
+    /// `math.randomseed` does nothing, so that scripts which seed themselves from the clock repeat.
+    Final(u64),
+    /// `math.randomseed` is obeyed.
+    Initial(u64),
+}
+
+/// Where requests go, as the script sees it in `wrk`.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Target {
+    /// As the user wrote it: the script's `args[0]` and its global `url`.
+    pub url: String,
+    pub scheme: String,
+    /// Without the brackets of an IPv6 address.
+    pub host: String,
+    /// Only if the URL has one.
+    pub port: Option<String>,
+    /// With the query; `/` if the URL has none.
+    pub path: String,
+}
+
+/// What a request has where the script says nothing else.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Defaults {
+    pub method: String,
+    pub headers: Vec<(String, String)>,
+    pub body: Option<Vec<u8>>,
+}
+
+impl Default for Defaults {
+    fn default() -> Defaults {
+        Defaults { method: "GET".to_owned(), headers: Vec::new(), body: None }
+    }
+}
+
+/// What scripts find around them.
+#[derive(Clone)]
+pub struct Stage<'a> {
+    pub flavour: Flavour,
+    pub targets: &'a [Target],
+    /// Script threads of each target.
+    pub threads: usize,
+    pub defaults: &'a Defaults,
+    pub seed: Seed,
+    pub network: Arc<dyn Network>,
+}
+
+/// The main instances, and what was learnt while the threads' were made.
+#[derive(Debug)]
+pub struct Crew {
+    mains: Vec<Machine>,
+    flavour: Flavour,
+    at_once: usize,
+    notices: Vec<String>,
+}
+
+impl Crew {
+    /// Makes all instances; `setup` and `init` run, and `request` once on the first of all, to see
+    /// what it returns. The scripts come by target, and within a target by thread.
+    pub fn assemble(program: &Program, stage: &Stage<'_>) -> Result<(Crew, Vec<Script>), Fault> {
+        let program = Arc::new(program.clone());
+        let (Seed::Final(seed) | Seed::Initial(seed)) = stage.seed;
+        let part = |number| Random::part(seed, number).next_u64();
+        let Stage { flavour, targets, threads, .. } = *stage;
+        let mut crew = Crew { mains: Vec::new(), flavour, at_once: 0, notices: Vec::new() };
+        let mut scripts = Vec::new();
+        for (number, target) in (0..).zip(targets) {
+            let main = Machine::start(&program, stage, target, part(u64::MAX - number))?;
+            main.resolve(target)?;
+            for _ in 0..threads {
+                let seed = part(scripts.len() as u64);
+                let machine = Machine::start(&program, stage, target, seed)?;
+                let thread = Arc::new(Thread::default());
+                machine.adopt(&thread)?;
+                main.setup(&thread, &machine)?;
+                // DeathStarBench's wrk2 hands its arguments to all of them as they came.
+                let first = if flavour == Flavour::Dsb { &targets[0] } else { target };
+                let only_request = machine.init(&first.url)?;
+                let script = Script::of(machine, thread, flavour, only_request)?;
+                if scripts.is_empty() {
+                    crew.at_once = script.count()?;
+                }
+                scripts.push(script);
+            }
+            crew.mains.push(main);
+        }
+        crew.begin(&mut scripts)?;
+        Ok((crew, scripts))
+    }
+
+    fn begin(&mut self, scripts: &mut [Script]) -> Result<(), Fault> {
+        for main in &self.mains {
+            main.begin()?;
+        }
+        for script in scripts.iter_mut() {
+            script.begin()?;
+        }
+        let delays = scripts.iter().any(|script| script.callbacks().has(Callbacks::DELAY));
+        if delays && self.flavour != Flavour::Wrk {
+            let what = "the script's `delay` is ignored: the load says when requests begin";
+            self.notices.push(what.to_owned());
+        }
+        Ok(())
+    }
+
+    /// How many requests the first one held that the script made.
+    pub fn at_once(&self) -> usize {
+        self.at_once
+    }
+
+    /// What the user should know about the script; a sentence each.
+    pub fn notices(&self) -> &[String] {
+        &self.notices
+    }
+
+    /// Whether [`Crew::done`] would run anything.
+    pub fn has_done(&self, target: usize) -> Result<bool, Fault> {
+        self.mains[target].has_done()
+    }
+
+    /// Runs the script's `done`, if it has one, with what came of this target. No thread may be at
+    /// work any more.
+    pub fn done(&self, target: usize, results: &Results) -> Result<(), Fault> {
+        let flavour = self.flavour;
+        self.mains[target].done(|lua| {
+            Ok((
+                results.summary.table(lua)?,
+                lua.create_userdata(Statistics::new(results.latency.clone(), flavour))?,
+                lua.create_userdata(Statistics::new(results.requests.clone(), flavour))?,
+            ))
+        })
+    }
+}

@@ -1,0 +1,79 @@
+use std::fs;
+
+use expect_test::expect;
+use load::Fault;
+
+use super::seed_of_luajit;
+use crate::support::{Setting, script};
+use crate::{Flavour, Program};
+
+#[test]
+fn every_bit_of_a_seed_counts() {
+    for bit in 0..64 {
+        assert_ne!(seed_of_luajit(42), seed_of_luajit(42 ^ (1 << bit)), "bit {bit}");
+    }
+}
+
+#[test]
+fn socket_has_the_wall_clock_and_sleep() {
+    script(
+        r#"
+            local socket = require "socket"
+            local before = socket.gettime()
+            assert(os.time() - 2 < before and before < os.time() + 2)
+            socket.sleep(0.01)
+            assert(0.009 < socket.gettime() - before)
+            socket.sleep(-1)
+            local us = wrk.time_us()
+            assert(us % 1 == 0 and math.abs(us / 1e6 - socket.gettime()) < 1)
+            assert(require("socket") == socket)
+        "#,
+    );
+}
+
+#[test]
+fn socket_explains_what_it_has_not() {
+    let Fault(what) = Setting::default()
+        .script("package.path, package.cpath = '', ''\nlocal tcp = require('socket').tcp")
+        .unwrap_err();
+    expect!["scripts/mine.lua:2: `socket.tcp` is not built in, only `socket.gettime` and `socket.sleep` are, and LuaSocket is not installed where `package.path` and `package.cpath` look"].assert_eq(&what);
+}
+
+#[test]
+fn other_fields_of_socket_are_those_of_a_luasocket_that_is_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let core = "return { tcp = function() return 'tcp' end, gettime = function() return 0 end }";
+    fs::write(folder.path().join("socket.lua"), core).unwrap();
+    let ours = r#"
+        local socket = require("socket")
+        assert(socket.tcp() == "tcp" and socket.nothing == nil)
+        assert(1e9 < socket.gettime() and require("socket") == socket)
+    "#;
+    // One of the system's would be found before it.
+    let alone = "package.path, package.cpath = package.path:match('[^;]*$'), ''";
+    let path = folder.path().join("mine.lua");
+    fs::write(&path, format!("{alone}\n{ours}")).unwrap();
+    let program = Program::load(&path, vec![]).unwrap();
+    Setting::default().perform(&program).unwrap();
+}
+
+#[test]
+fn the_global_url_is_there_where_the_original_has_it() {
+    for (flavour, has) in [
+        (Flavour::Native, true),
+        (Flavour::Wrk, false),
+        (Flavour::Wrk2, false),
+        (Flavour::Dsb, true),
+    ] {
+        let source = format!("assert((url == 'http://localhost:5000') == {has})");
+        Setting::of(flavour).script(&source).unwrap();
+    }
+}
+
+#[test]
+fn a_script_writes_to_standard_error_only_where_the_result_has_standard_output() {
+    script("assert(io.output() == io.stderr)");
+    for flavour in [Flavour::Wrk, Flavour::Wrk2, Flavour::Dsb] {
+        Setting::of(flavour).script("assert(io.output() == io.stdout)").unwrap();
+    }
+}

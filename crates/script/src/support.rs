@@ -1,0 +1,195 @@
+//! What the tests share: a crew of a given script, and its requests and answers by hand.
+
+use std::io::{self, Read, Write};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use load::Fault;
+use load::driver::http1::{Answer, Expected, HttpWorkload, Origin, Outgoing};
+use load::driver::{Label, Outcome};
+use net::Address;
+
+use crate::{
+    Crew, Defaults, Flavour, Network, Nowhere, Program, Script, Seed, Stage, Stream, Target,
+};
+
+/// A stage that owns what it consists of.
+pub(crate) struct Setting {
+    pub(crate) flavour: Flavour,
+    pub(crate) targets: Vec<Target>,
+    pub(crate) threads: usize,
+    pub(crate) defaults: Defaults,
+    pub(crate) seed: Seed,
+    pub(crate) network: Arc<dyn Network>,
+    pub(crate) arguments: Vec<String>,
+}
+
+impl Default for Setting {
+    fn default() -> Setting {
+        Setting {
+            flavour: Flavour::Native,
+            targets: vec![target()],
+            threads: 1,
+            defaults: Defaults::default(),
+            seed: Seed::Final(1),
+            network: Arc::new(Nowhere),
+            arguments: Vec::new(),
+        }
+    }
+}
+
+impl Setting {
+    pub(crate) fn of(flavour: Flavour) -> Setting {
+        Setting { flavour, ..Setting::default() }
+    }
+
+    pub(crate) fn with(self, network: Arc<dyn Network>) -> Setting {
+        Setting { network, ..self }
+    }
+
+    pub(crate) fn play(self, source: &str) -> Result<(Crew, Vec<Script>), Fault> {
+        let path = Path::new("scripts/mine.lua");
+        let arguments = self.arguments.clone();
+        let program = Program::parse(path, source.into(), arguments).unwrap();
+        self.perform(&program)
+    }
+
+    pub(crate) fn perform(self, program: &Program) -> Result<(Crew, Vec<Script>), Fault> {
+        let stage = Stage {
+            flavour: self.flavour,
+            targets: &self.targets,
+            threads: self.threads,
+            defaults: &self.defaults,
+            seed: self.seed,
+            network: self.network,
+        };
+        Crew::assemble(program, &stage)
+    }
+
+    /// The only script of a crew.
+    pub(crate) fn script(self, source: &str) -> Result<Script, Fault> {
+        self.play(source).map(|(_, mut scripts)| scripts.pop().unwrap())
+    }
+}
+
+pub(crate) fn target() -> Target {
+    Target {
+        url: "http://localhost:5000".to_owned(),
+        scheme: "http".to_owned(),
+        host: "localhost".to_owned(),
+        port: Some("5000".to_owned()),
+        path: "/index.html?a=b".to_owned(),
+    }
+}
+
+pub(crate) fn script(source: &str) -> Script {
+    Setting::default().script(source).unwrap()
+}
+
+pub(crate) fn try_request(
+    script: &mut Script,
+    connection: u32,
+) -> Result<(Vec<u8>, Vec<Expected>), Fault> {
+    let (mut wire, mut expected) = (Vec::new(), Vec::new());
+    let mut outgoing = Outgoing { wire: &mut wire, expected: &mut expected, label: Label::NONE };
+    script.next(Origin { number: 0, label: Label::NONE, connection }, &mut outgoing)?;
+    Ok((wire, expected))
+}
+
+pub(crate) fn bytes(script: &mut Script) -> Vec<u8> {
+    try_request(script, 0).unwrap().0
+}
+
+/// With the line ends that golden texts have.
+pub(crate) fn text(script: &mut Script) -> String {
+    String::from_utf8(bytes(script)).unwrap().replace("\r\n", "\n")
+}
+
+/// The target of the next request.
+pub(crate) fn path(script: &mut Script) -> String {
+    text(script).split(' ').nth(1).unwrap().to_owned()
+}
+
+pub(crate) fn answer(
+    script: &mut Script,
+    connection: u32,
+    expected: Expected,
+    head: &str,
+    body: &str,
+) -> Result<Outcome, Fault> {
+    let head = format!("{}\r\n\r\n", head.replace('\n', "\r\n"));
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    script.answered(&Answer {
+        status,
+        head: head.as_bytes(),
+        body: body.as_bytes(),
+        body_length: body.len() as u64,
+        connection,
+        tag: expected.tag,
+    })
+}
+
+/// Asks for a request, answers it, and returns the request.
+pub(crate) fn exchange(script: &mut Script, head: &str, body: &str) -> String {
+    let (wire, expected) = try_request(script, 0).unwrap();
+    for expected in expected {
+        answer(script, 0, expected, head, body).unwrap();
+    }
+    String::from_utf8(wire).unwrap().replace("\r\n", "\n")
+}
+
+pub(crate) fn inet(address: &str) -> Address {
+    Address::Inet(address.parse::<SocketAddr>().unwrap())
+}
+
+/// A network of some addresses, of which some accept connections, and all of those answer alike.
+#[derive(Default)]
+pub(crate) struct Pretended {
+    pub(crate) addresses: Vec<(&'static str, bool)>,
+    pub(crate) answer: &'static str,
+    pub(crate) asked: Arc<Mutex<Vec<u8>>>,
+}
+
+impl Network for Pretended {
+    fn lookup(&self, _host: &str, service: &str) -> io::Result<Vec<Address>> {
+        match service {
+            "5000" | "http" => Ok(self.addresses.iter().map(|(name, _)| inet(name)).collect()),
+            _ => Err(io::Error::other("Servname not supported for ai_socktype")),
+        }
+    }
+
+    fn open(&self, to: &Address) -> io::Result<Box<dyn Stream>> {
+        if self.addresses.iter().any(|(name, accepts)| *accepts && inet(name) == *to) {
+            let answer = self.answer.replace('\n', "\r\n").into_bytes();
+            return Ok(Box::new(Line {
+                answer: io::Cursor::new(answer),
+                asked: self.asked.clone(),
+            }));
+        }
+        Err(io::Error::from_raw_os_error(111))
+    }
+}
+
+struct Line {
+    answer: io::Cursor<Vec<u8>>,
+    asked: Arc<Mutex<Vec<u8>>>,
+}
+
+impl Read for Line {
+    /// In small pieces, as a network does.
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = buffer.len().min(7);
+        self.answer.read(&mut buffer[..length])
+    }
+}
+
+impl Write for Line {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        self.asked.lock().unwrap().write(buffer)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

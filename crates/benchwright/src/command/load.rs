@@ -3,6 +3,7 @@
 
 mod csv;
 pub(crate) mod document;
+pub(crate) mod done;
 mod hlog;
 mod live;
 mod outputs;
@@ -23,12 +24,12 @@ use load::shard::{Limits, Overdue};
 use load::validity;
 use measure::Nanos;
 use net::{Closed, cores, process};
-use script::{Defaults, Program, Script};
+use script::{Crew, Defaults, Flavour, Program, Script};
 
 pub(crate) use self::outputs::Outputs;
 use self::target::{Finding, Target};
 pub(crate) use self::workload::Driver;
-use self::workload::{Requested, Workload};
+use self::workload::{Requested, Staffed, Workload};
 use crate::cli::{Load, Pin};
 use crate::output::{self, Exit, Failure};
 use crate::slo::Slo;
@@ -48,13 +49,16 @@ pub(crate) fn load(arguments: &Load) -> Result<Exit, Failure> {
         sources: &arguments.source,
     };
     let targets = target::resolve(&arguments.urls, &finding).map_err(question)?;
-    let plan = plan(arguments, &targets)?;
+    let mut plan = plan(arguments, &targets)?;
     let workload = Workload::new(requested(arguments)?)?;
-    let drivers = workload.drivers(&plan, &targets)?.into_iter().map(|driver| {
+    let Staffed { drivers, crew } = workload.staff(&mut plan, &targets)?;
+    let drivers = drivers.into_iter().map(|driver| {
         let driver = driver.with_pipeline(arguments.pipeline as usize);
         driver.with_most_body(arguments.max_body.0)
     });
     let drivers: Vec<Driver> = drivers.collect();
+    let notices = crew.as_ref().map_or(&[][..], Crew::notices);
+    notices.iter().for_each(|notice| output::error(&format!("notice: {notice}")));
     let labels = labels(&workload, &plan.pacing);
     let mut outputs = Outputs::of(arguments, labels.clone()).map_err(question)?;
     let stop = crate::interrupted();
@@ -80,6 +84,10 @@ pub(crate) fn load(arguments: &Load) -> Result<Exit, Failure> {
     if !outputs.is_json() {
         output::result(&text::of(&document))?;
     }
+    if let Some(crew) = crew {
+        done::run(&crew, &measurement).map_err(Failure::no_answer)?;
+    }
+    drop(measured.drivers);
     Ok(match () {
         () if measurement.partial => Exit::Interrupted,
         () if !judgement.is_valid() => Exit::NoAnswer,
@@ -127,7 +135,9 @@ fn requested(arguments: &Load) -> Result<Requested<'_>, Failure> {
         script: script.map(|path| (path, &arguments.script_arguments[..])),
         mix: arguments.mix.as_deref().map(|path| (path, arguments.data.as_deref())),
         check: arguments.check.as_deref(),
+        flavour: Flavour::Native,
         seed: arguments.seed,
+        is_final: true,
     })
 }
 

@@ -17,11 +17,12 @@ use load::shard::{Limits, Overdue};
 use load::{Think, validity};
 use measure::{Nanos, Rate};
 use net::{Closed, Endpoint, Timer, cores, process};
+use script::Crew;
 use wrk::arguments::{self, Command, Flavour, Refusal};
 
 use self::observer::Originals;
 use super::load::target::{self, Finding, Target};
-use super::load::workload::{Requested, Workload};
+use super::load::workload::{Requested, Staffed, Workload};
 use super::load::{Context, Driver, Outputs, document};
 use crate::output::{self, Exit, Failure};
 
@@ -67,7 +68,7 @@ fn run(command: &Command, arguments: &[String]) -> Result<Exit, Failure> {
     let outputs = Outputs::of_wrk(&command.native);
     let mut outputs = outputs.map_err(|error| Failure::question(format!("{error:#}")))?;
     let targets = targets(command)?;
-    let plan = plan(command, &targets)?;
+    let mut plan = plan(command, &targets)?;
     let requested = Requested {
         method: "GET",
         headers: command.headers.clone(),
@@ -75,18 +76,28 @@ fn run(command: &Command, arguments: &[String]) -> Result<Exit, Failure> {
         script: command.script.as_deref().map(|path| (path.as_ref(), &command.arguments[..])),
         mix: None,
         check: None,
+        flavour: match command.flavour {
+            Flavour::Wrk => script::Flavour::Wrk,
+            Flavour::Wrk2 => script::Flavour::Wrk2,
+            Flavour::Dsb => script::Flavour::Dsb,
+        },
         seed: plan.seed,
+        is_final: command.native.seed.is_some(),
     };
     let workload = Workload::new(requested)?;
     let pipeline = if command.flavour == Flavour::Dsb { DSB_PIPELINE } else { 1 };
-    let drivers: Vec<Driver> = workload
-        .drivers(&plan, &targets)?
-        .into_iter()
-        .map(|driver: Driver| driver.with_pipeline(pipeline))
-        .collect();
+    let Staffed { drivers, crew } = workload.staff(&mut plan, &targets)?;
+    let drivers: Vec<Driver> =
+        drivers.into_iter().map(|driver: Driver| driver.with_pipeline(pipeline)).collect();
+    // A batch is one arrival, and the rate is one of answers.
+    let at_once = crew.as_ref().map_or(1, Crew::at_once);
+    plan.pacing = pacing(command, at_once);
     let stop = crate::interrupted();
 
     output::error(&format!("benchwright as {}", command.flavour.name()));
+    for notice in crew.as_ref().map_or(&[][..], Crew::notices) {
+        output::error(notice);
+    }
     output::result(&figures::opening(command))?;
     let writer = files::Writer::begin(command).map_err(Failure::no_answer)?;
     let originals: Vec<Originals> = (0..plan.cpus.len())
@@ -106,6 +117,10 @@ fn run(command: &Command, arguments: &[String]) -> Result<Exit, Failure> {
     let run = measurement.end - measurement.start;
     let figures = figures::Figures::of(command, &plan, originals, run);
     output::result(&figures.text(command))?;
+    if let Some(crew) = &crew {
+        figures.done(crew).map_err(Failure::no_answer)?;
+    }
+    drop(measured.drivers);
 
     let judgement = validity::judge(&plan, &measurement, lost);
     let context = Context {
@@ -178,7 +193,7 @@ fn plan(command: &Command, targets: &[Target]) -> Result<Plan, Failure> {
     Ok(Plan {
         targets: targets.len() as u32,
         lanes: targets.iter().flat_map(of_target).collect(),
-        pacing: pacing(command),
+        pacing: pacing(command, 1),
         requests: None,
         warm_up: Nanos::ZERO,
         measure: command.duration,
@@ -239,9 +254,11 @@ fn cpus(command: &Command, lanes: usize) -> Result<Vec<Option<u32>>, Failure> {
     Ok((0..shards).map(|shard| allowed.get(first + shard).copied().filter(|_| pin)).collect())
 }
 
-fn pacing(command: &Command) -> Pacing {
+/// `at_once` requests leave together.
+fn pacing(command: &Command, at_once: usize) -> Pacing {
     let Some(rate) = command.rate else { return Pacing::Closed { think: Think::NONE } };
-    let rate = Rate::per_second(rate.as_per_second()).expect("a rate stays one");
+    let rate = Rate::per_second(rate.as_per_second() / at_once.max(1) as f64);
+    let rate = rate.expect("a part of a rate is one");
     let load = Offered::Drawn { shape: Shape::constant(rate), law: law(command.law) };
     Pacing::Open { load, sharing: Sharing::Each }
 }

@@ -15,3 +15,4 @@ mod page;
 mod replicas;
 mod requests;
 mod results;
+mod scripts;

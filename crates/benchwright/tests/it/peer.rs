@@ -38,6 +38,48 @@ pub(crate) fn serve(answer: Answer) -> String {
     url
 }
 
+/// Answers each whole request, head and counted body, as told; connections are numbered.
+pub(crate) fn serve_each(
+    answer: impl Fn(usize, &str) -> Vec<u8> + Send + Sync + 'static,
+) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let answer = std::sync::Arc::new(answer);
+    std::thread::spawn(move || {
+        for (number, mut stream) in listener.incoming().flatten().enumerate() {
+            let answer = std::sync::Arc::clone(&answer);
+            std::thread::spawn(move || {
+                stream.set_nodelay(true).unwrap();
+                let mut buffer: Vec<u8> = Vec::new();
+                let mut chunk = [0; 4096];
+                loop {
+                    let mut answers = Vec::new();
+                    while let Some(end) = end_of_request(&buffer) {
+                        let request = String::from_utf8(buffer.drain(..end).collect()).unwrap();
+                        answers.extend(answer(number, &request));
+                    }
+                    if stream.write_all(&answers).is_err() {
+                        return;
+                    }
+                    match stream.read(&mut chunk) {
+                        Ok(0) | Err(_) => return,
+                        Ok(count) => buffer.extend(&chunk[..count]),
+                    }
+                }
+            });
+        }
+    });
+    url
+}
+
+fn end_of_request(bytes: &[u8]) -> Option<usize> {
+    let head = bytes.windows(4).position(|bytes| bytes == b"\r\n\r\n")? + 4;
+    let text = std::str::from_utf8(&bytes[..head]).unwrap().to_ascii_lowercase();
+    let length = text.lines().find_map(|line| line.strip_prefix("content-length: "));
+    let end = head + length.map_or(0, |length| length.trim().parse::<usize>().unwrap());
+    (end <= bytes.len()).then_some(end)
+}
+
 /// The same on a socket in the file system.
 pub(crate) fn serve_at(path: &Path, answer: Answer) {
     let listener = UnixListener::bind(path).unwrap();

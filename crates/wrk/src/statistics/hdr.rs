@@ -181,6 +181,12 @@ impl Hdr {
     }
 
     /// Those that hold any, ascending.
+    /// Each value that occurs, as the highest that its bucket stands for, and how often it does;
+    /// ascending.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.buckets().map(|bucket| (bucket.highest, bucket.count))
+    }
+
     fn buckets(&self) -> impl Iterator<Item = Bucket> {
         self.counts.iter_recorded().map(|step| {
             let highest = step.value_iterated_to();

@@ -3,17 +3,20 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
-use load::Fault;
 use load::driver::http1::{Http1, HttpWorkload, Static};
 use load::measurement::Plan;
-use measure::Random;
-use mix::{Checked, Checks, Data, Mix, Mixed};
-use script::{Defaults, Program, Script};
+use mix::{Checked, Checks, Data, MOST_DATA_BYTES, Mix, Mixed};
+use net::Endpoint;
+use script::{Crew, Defaults, Flavour, Program, Seed, Stage, System};
 
 use super::target::Target;
 use crate::output::Failure;
+
+/// How long what a script does with the network before the load may take.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// One form for all: only what makes requests differs.
 pub(crate) type Driver = Http1<Box<dyn HttpWorkload + Send>>;
@@ -28,12 +31,23 @@ pub(crate) struct Requested<'a> {
     /// A mix and its table of data.
     pub(crate) mix: Option<(&'a Path, Option<&'a Path>)>,
     pub(crate) check: Option<&'a str>,
+    /// As whom scripts are run.
+    pub(crate) flavour: Flavour,
     pub(crate) seed: u64,
+    /// The seed was asked for: scripts cannot choose another one.
+    pub(crate) is_final: bool,
+}
+
+/// What each lane sends, and who made it.
+pub(crate) struct Staffed {
+    pub(crate) drivers: Vec<Driver>,
+    /// The main instances of a script.
+    pub(crate) crew: Option<Crew>,
 }
 
 pub(crate) enum Workload {
     Static { defaults: Defaults, checks: Option<Arc<Checks>> },
-    Script { program: Program, seed: u64, defaults: Defaults },
+    Script { program: Program, flavour: Flavour, seed: Seed, defaults: Defaults },
     Mix { file: MixFile, seed: u64, headers: Vec<(String, String)> },
 }
 
@@ -47,7 +61,8 @@ pub(crate) struct MixFile {
 
 impl Workload {
     pub(crate) fn new(requested: Requested<'_>) -> Result<Workload, Failure> {
-        let Requested { method, headers, body, script, mix, check, seed } = requested;
+        let Requested { method, headers, body, script, mix, check, flavour, seed, is_final } =
+            requested;
         if let Some((path, data)) = mix {
             let file = MixFile::read(path, data).map_err(super::question)?;
             return Ok(Workload::Mix { file, seed, headers });
@@ -59,7 +74,8 @@ impl Workload {
             return Ok(Workload::Static { defaults, checks: checks.map(Arc::new) });
         };
         let program = Program::load(path, arguments.to_vec()).map_err(Failure::question)?;
-        Ok(Workload::Script { program, seed, defaults })
+        let seed = if is_final { Seed::Final(seed) } else { Seed::Initial(seed) };
+        Ok(Workload::Script { program, flavour, seed, defaults })
     }
 
     /// The names of the labels that requests have.
@@ -70,59 +86,78 @@ impl Workload {
         }
     }
 
-    /// The driver of each lane. A script that does not load is a wrong question.
-    pub(crate) fn drivers(&self, plan: &Plan, targets: &[Target]) -> Result<Vec<Driver>, Failure> {
-        let of_each = plan.lanes_of_each() as usize;
-        let mixes = self.mixes(targets)?;
-        let mut before = 0;
-        let lanes = plan.lanes.iter().enumerate();
-        let drivers = lanes.map(|(lane, planned)| {
-            let target = lane / of_each;
-            let connections_before = before;
-            before += planned.connections as u32;
-            let workload = match (self, mixes.get(target)) {
-                (Workload::Mix { seed, .. }, Some(mix)) => {
-                    let (seed, target) = (*seed, target as u32);
-                    let lane = mix::Lane { seed, target, connections_before };
-                    Box::new(Mixed::new(mix, lane, milliseconds))
-                }
-                _ => self.make(&targets[target], lane as u64)?,
-            };
-            Ok(Http1::new(planned.connections, workload))
-        });
-        drivers.collect::<Result<_, Fault>>().map_err(Failure::question)
-    }
-
-    /// The mix of each target, if there is one.
-    fn mixes(&self, targets: &[Target]) -> Result<Vec<Arc<Mix>>, Failure> {
-        let Workload::Mix { file, headers, .. } = self else { return Ok(Vec::new()) };
-        let of_target = |target: &Target| {
-            let fields = with_host(headers, target);
-            file.mix(&fields).map(Arc::new).map_err(Failure::question)
-        };
-        targets.iter().map(of_target).collect()
-    }
-
-    fn make(&self, target: &Target, lane: u64) -> Result<Box<dyn HttpWorkload + Send>, Fault> {
+    /// The driver of each lane. A script that does not load is a wrong question; one that chooses
+    /// another address for a thread changes the plan.
+    pub(crate) fn staff(&self, plan: &mut Plan, targets: &[Target]) -> Result<Staffed, Failure> {
         match self {
-            Workload::Static { defaults: Defaults { method, headers, body }, checks } => {
-                let fields = with_host(headers, target);
-                let fields: Vec<(&str, &str)> =
-                    fields.iter().map(|(name, value)| (&**name, &**value)).collect();
-                let body = body.as_deref().unwrap_or_default();
-                let request = Static::new(method, &target.path, &fields, body);
-                Ok(match checks {
+            Workload::Script { .. } => self.assemble(plan, targets),
+            Workload::Mix { file, seed, headers } => {
+                let mixes = targets.iter().map(|target| {
+                    let fields = with_host(headers, target);
+                    file.mix(&fields).map(Arc::new).map_err(Failure::question)
+                });
+                let mixes = mixes.collect::<Result<Vec<_>, _>>()?;
+                let mut connections_before = 0;
+                Ok(each(plan, |target, connections| {
+                    let (seed, number) = (*seed, target as u32);
+                    let lane = mix::Lane { seed, target: number, connections_before };
+                    connections_before += connections as u32;
+                    Box::new(Mixed::new(&mixes[target], lane, milliseconds))
+                }))
+            }
+            Workload::Static { defaults, checks } => Ok(each(plan, |target, _| {
+                let request = request(defaults, &targets[target]);
+                match checks {
                     Some(checks) => Box::new(Checked::new(request, Arc::clone(checks))),
                     None => Box::new(request),
-                })
-            }
-            Workload::Script { program, seed, defaults } => {
-                let seed = Random::part(*seed, lane).next_u64();
-                Ok(Box::new(Script::new(program, &target.for_script(), defaults, seed)?))
-            }
-            Workload::Mix { .. } => unreachable!("a target has its mix already"),
+                }
+            })),
         }
     }
+
+    fn assemble(&self, plan: &mut Plan, targets: &[Target]) -> Result<Staffed, Failure> {
+        let Workload::Script { program, flavour, seed, defaults } = self else {
+            unreachable!("only a script has a crew")
+        };
+        let targets: Vec<script::Target> = targets.iter().map(Target::for_script).collect();
+        let stage = Stage {
+            flavour: *flavour,
+            targets: &targets,
+            threads: plan.lanes_of_each() as usize,
+            defaults,
+            seed: *seed,
+            network: Arc::new(System { patience: PATIENCE }),
+        };
+        let (crew, scripts) = Crew::assemble(program, &stage).map_err(Failure::question)?;
+        let drivers = plan.lanes.iter_mut().zip(scripts).map(|(lane, script)| {
+            if let Some(address) = script.chosen_address() {
+                lane.endpoints = vec![Endpoint { address, source: None }];
+            }
+            let workload: Box<dyn HttpWorkload + Send> = Box::new(script);
+            Http1::new(lane.connections, workload)
+        });
+        let drivers = drivers.collect();
+        Ok(Staffed { drivers, crew: Some(crew) })
+    }
+}
+
+/// Makes the driver of each lane from its target and its number of connections.
+fn each(
+    plan: &Plan,
+    mut make: impl FnMut(usize, usize) -> Box<dyn HttpWorkload + Send>,
+) -> Staffed {
+    let of_each = plan.lanes_of_each() as usize;
+    let drivers = plan.lanes.iter().enumerate().map(|(lane, planned)| {
+        Http1::new(planned.connections, make(lane / of_each, planned.connections))
+    });
+    Staffed { drivers: drivers.collect(), crew: None }
+}
+
+fn request(Defaults { method, headers, body }: &Defaults, target: &Target) -> Static {
+    let fields = with_host(headers, target);
+    let fields: Vec<(&str, &str)> =
+        fields.iter().map(|(name, value)| (&**name, &**value)).collect();
+    Static::new(method, &target.path, &fields, body.as_deref().unwrap_or_default())
 }
 
 impl MixFile {
@@ -131,6 +166,12 @@ impl MixFile {
             fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))
         };
         let data = data.map(|path| {
+            let size = fs::metadata(path).map_or(0, |file| file.len());
+            anyhow::ensure!(
+                size <= MOST_DATA_BYTES,
+                "{} has {size} bytes, and at most {MOST_DATA_BYTES} are read; take a part of it",
+                path.display()
+            );
             let data = Data::read(&path.display().to_string(), &read(path)?);
             Ok::<_, anyhow::Error>(Arc::new(data.map_err(anyhow::Error::msg)?))
         });

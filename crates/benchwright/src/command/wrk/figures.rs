@@ -1,9 +1,11 @@
 //! The originals' figures of a load, merged over script threads, and their text.
 
+use load::Fault;
 use load::measurement::Plan;
 use measure::Nanos;
+use script::Crew;
 use wrk::arguments::{Command, Flavour};
-use wrk::layout::{self, Distribution, Results, Totals};
+use wrk::layout::{self, Distribution, Errors, Results, Totals};
 use wrk::statistics::{Hdr, Table, table};
 
 use super::observer::{Kept, Originals, Thread};
@@ -79,6 +81,16 @@ impl Figures {
             text += &self.overall().overall(command);
         }
         text
+    }
+
+    /// Calls the script's `done`: once, with DeathStarBench's for each target.
+    pub(super) fn done(&self, crew: &Crew) -> Result<(), Fault> {
+        for (number, target) in self.targets.iter().enumerate() {
+            if crew.has_done(number)? {
+                crew.done(number, &target.results())?;
+            }
+        }
+        Ok(())
     }
 
     fn overall(&self) -> Target {
@@ -176,8 +188,48 @@ impl Target {
         layout::dsb_overall(&results, self.sent(command))
     }
 
+    /// As the script sees them.
+    fn results(&self) -> script::Results {
+        let Totals { requests, run, bytes, errors } = self.totals;
+        let Errors { connect, read, write, timeout, status } = errors;
+        let summary = script::Summary {
+            duration_us: run.0 / 1000,
+            requests,
+            bytes,
+            errors: script::Errors { connect, read, write, status, timeout },
+        };
+        let (latency, requests) = match &self.kept {
+            Statistics::Nothing => Default::default(),
+            // wrk shows its scripts what it has filled in.
+            Statistics::Wrk { filled, rates, .. } => (of_table(filled), of_table(rates)),
+            Statistics::Wrk2 { latency, rates, .. } => (of_hdr(latency), of_hdr(&Hdr::from(rates))),
+        };
+        script::Results { summary, latency, requests }
+    }
+
     fn sent(&self, command: &Command) -> Option<u64> {
         command.sent.then_some(self.sent)
+    }
+}
+
+fn of_table(table: &Table) -> script::Distribution {
+    let values: Vec<(f64, u64)> = table.iter().map(|(value, n)| (value as f64, n)).collect();
+    script::Distribution {
+        min: table.min().unwrap_or_default() as f64,
+        max: table.max().unwrap_or_default() as f64,
+        mean: table.mean().to_f64(),
+        stdev: table.deviation().to_f64(),
+        values,
+    }
+}
+
+fn of_hdr(hdr: &Hdr) -> script::Distribution {
+    script::Distribution {
+        min: hdr.min() as f64,
+        max: hdr.max() as f64,
+        mean: hdr.mean(),
+        stdev: hdr.deviation(),
+        values: hdr.iter().map(|(value, n)| (value as f64, n)).collect(),
     }
 }
 

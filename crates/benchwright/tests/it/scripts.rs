@@ -17,8 +17,11 @@ fn wrk(script: &std::path::Path, url: &str, options: &[&str]) -> Ran {
     ran
 }
 
-/// A server that keeps what it was sent: each whole request, with the connection it came on.
-fn listening(answer: fn(&str) -> Vec<u8>) -> (String, Arc<Mutex<Vec<(usize, String)>>>) {
+/// Each whole request, with the connection it came on.
+type Seen = Mutex<Vec<(usize, String)>>;
+
+/// A server that keeps what it was sent.
+fn listening(answer: fn(&str) -> Vec<u8>) -> (String, Arc<Seen>) {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let kept = Arc::clone(&seen);
     let url = peer::serve_each(move |connection, request| {
@@ -91,7 +94,7 @@ fn wrks_examples_run_unmodified() {
 }
 
 /// The requests of each of two connections that had any.
-fn by_connection(seen: &Mutex<Vec<(usize, String)>>) -> [Vec<String>; 2] {
+fn by_connection(seen: &Seen) -> [Vec<String>; 2] {
     let mut of: BTreeMap<usize, Vec<String>> = BTreeMap::new();
     for (connection, request) in seen.lock().unwrap().iter() {
         of.entry(*connection).or_default().push(request.clone());

@@ -243,6 +243,9 @@ pub(crate) struct Load {
     /// Keep each shard on a CPU of its own
     #[arg(long, value_enum, default_value_t = Pin::Auto, help_heading = "How")]
     pub(crate) pin: Pin,
+    /// How to reach the network
+    #[arg(long, value_enum, default_value_t = Loop::Auto, help_heading = "How")]
+    pub(crate) io: Loop,
     /// How to wait for the next start: hybrid, sleep or spin
     #[arg(long, value_name = "TIMER", default_value = "hybrid", help_heading = "How")]
     pub(crate) timer: Timer,
@@ -290,6 +293,13 @@ fn count(text: &str) -> Result<usize, String> {
 pub(crate) enum Pin {
     Auto,
     Off,
+}
+
+/// The system's ways to wait for sockets; there is one as yet.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum Loop {
+    Auto,
+    Epoll,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]

@@ -351,6 +351,7 @@ fn measured(seed: u64, offered: f64) -> Load {
         labels: BTreeMap::new(),
         segments: Vec::new(),
         slo: None,
+        wrk: None,
         pacing: Pacing::Open { arrivals: "poisson".into() },
         connections: None,
         clock: None,

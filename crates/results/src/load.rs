@@ -51,6 +51,27 @@ pub struct Load {
     /// Absent if nothing was wanted of the target.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub slo: Option<Slo>,
+    /// The latencies as wrk reckons them, if we were started as wrk.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub wrk: Option<Wrk>,
+}
+
+/// wrk's latencies before and after it adds those that it believes slow answers to have kept away.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Wrk {
+    pub raw: Latencies,
+    pub filled: Latencies,
+}
+
+/// In whole microseconds, by wrk's ranks.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct Latencies {
+    pub count: u64,
+    pub p50_us: u64,
+    pub p75_us: u64,
+    pub p90_us: u64,
+    pub p99_us: u64,
+    pub max_us: u64,
 }
 
 /// What was wanted of the target, and whether it was met.

@@ -17,6 +17,7 @@ use load::shard::{Limits, Overdue};
 use load::{Think, validity};
 use measure::{Nanos, Rate};
 use net::{Closed, Endpoint, Timer, cores, process};
+use results::Load;
 use script::Crew;
 use wrk::arguments::{self, Command, Flavour, Refusal};
 
@@ -65,6 +66,11 @@ fn refuse(refusal: &Refusal) -> ExitCode {
 }
 
 fn run(command: &Command, arguments: &[String]) -> Result<Exit, Failure> {
+    if let Some(io) = command.native.io.as_deref().filter(|io| !["auto", "epoll"].contains(io)) {
+        return Err(Failure::question(format!(
+            "--io: there is no `{io}`; there are auto and epoll"
+        )));
+    }
     let outputs = Outputs::of_wrk(&command.native);
     let mut outputs = outputs.map_err(|error| Failure::question(format!("{error:#}")))?;
     let targets = targets(command)?;
@@ -130,7 +136,10 @@ fn run(command: &Command, arguments: &[String]) -> Result<Exit, Failure> {
         labels: &[],
         flavour: Some(command.flavour.name()),
     };
-    let document = document::of(&context, &plan, &targets, &measurement, &judgement);
+    let document = Load {
+        wrk: figures.wrk(),
+        ..document::of(&context, &plan, &targets, &measurement, &judgement)
+    };
     outputs.write(&document, &measurement)?;
     for line in judgement.reasons().iter().chain(&judgement.findings).chain(&judgement.warnings) {
         output::error(line);

@@ -108,6 +108,7 @@ fn nothing(drive: &Drive) -> results::Load {
         labels: BTreeMap::new(),
         segments: Vec::new(),
         slo: None,
+        wrk: None,
         pacing: Pacing::Closed { think_ns: 0 },
         connections: None,
         clock: None,

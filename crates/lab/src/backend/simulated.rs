@@ -177,6 +177,7 @@ fn document(drive: &Drive, arrivals: Arrivals, parts: &[(String, Vec<Request>)])
         labels: BTreeMap::new(),
         segments: Vec::new(),
         slo: None,
+        wrk: None,
         pacing: match drive.rate {
             Some(_) => Pacing::Open { arrivals: arrivals.to_string() },
             None => Pacing::Closed { think_ns: drive.think.0 },

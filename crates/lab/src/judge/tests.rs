@@ -36,6 +36,7 @@ fn load(fast: u64, slow: u64, refused: u64) -> Load {
         labels: BTreeMap::new(),
         segments: Vec::new(),
         slo: None,
+        wrk: None,
         pacing: Pacing::Open { arrivals: "poisson".to_owned() },
         connections: None,
         clock: None,

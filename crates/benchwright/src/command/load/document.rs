@@ -83,6 +83,7 @@ pub(crate) fn of(
             let missed = slo.missed(&total);
             document::Slo { text: slo.to_string(), met: missed.is_empty(), missed }
         }),
+        wrk: None,
     }
 }
 

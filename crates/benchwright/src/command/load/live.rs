@@ -61,6 +61,7 @@ struct Figures {
     completed: f64,
     p50: Option<Nanos>,
     p99: Option<Nanos>,
+    lateness: Option<Nanos>,
     failed: u64,
     phase: &'static str,
 }
@@ -70,6 +71,8 @@ impl Figures {
         let elapsed = plan.interval * number;
         let mut response = Histogram::new();
         interval.response.add_to(&mut response);
+        let mut lateness = Histogram::new();
+        interval.lateness.add_to(&mut lateness);
         let phase = match elapsed {
             _ if elapsed <= plan.warm_up => "warm_up",
             _ if elapsed <= plan.warm_up + plan.measure => "measurement",
@@ -82,6 +85,7 @@ impl Figures {
             completed: interval.completed as f64 / plan.interval.as_secs_f64(),
             p50: response.quantile(Quantile::P50),
             p99: response.quantile(Quantile::P99),
+            lateness: lateness.quantile(Quantile::P99),
             failed: interval.failed,
             phase,
         }
@@ -93,12 +97,13 @@ impl Figures {
         match self.phase {
             "warm_up" => format!("{}warming up", asked.unwrap_or_default()),
             _ => format!(
-                "{}{}/s completed · p50 {}  p99 {} (last interval) · {} failed · {:.0}/{:.0} s",
+                "{}{}/s completed · p50 {}  p99 {} · {} failed · late {} · {:.0}/{:.0} s",
                 asked.unwrap_or_default(),
                 grouped(self.completed),
                 time(self.p50),
                 time(self.p99),
                 self.failed,
+                time(self.lateness),
                 self.elapsed.as_secs_f64(),
                 self.length.as_secs_f64(),
             ),
@@ -111,7 +116,9 @@ impl Figures {
             "elapsed_s": self.elapsed.as_secs_f64(),
             "asked_per_s": self.asked,
             "completed_per_s": self.completed,
+            "p50_ns": self.p50.map(|time| time.0),
             "p99_ns": self.p99.map(|time| time.0),
+            "lateness_p99_ns": self.lateness.map(|time| time.0),
             "failed": self.failed,
         });
         document.to_string()

@@ -3,6 +3,7 @@
 use load::Fault;
 use load::measurement::Plan;
 use measure::Nanos;
+use results::load::{Latencies, Wrk};
 use script::Crew;
 use wrk::arguments::{Command, Flavour};
 use wrk::layout::{self, Distribution, Errors, Results, Totals};
@@ -81,6 +82,16 @@ impl Figures {
             text += &self.overall().overall(command);
         }
         text
+    }
+
+    /// wrk's latencies, as they were and as it fills them up.
+    pub(super) fn wrk(&self) -> Option<Wrk> {
+        match &self.targets.first()?.kept {
+            Statistics::Wrk { raw, filled, .. } => {
+                Some(Wrk { raw: latencies(raw), filled: latencies(filled) })
+            }
+            Statistics::Nothing | Statistics::Wrk2 { .. } => None,
+        }
     }
 
     /// Calls the script's `done`: once, with DeathStarBench's for each target.
@@ -209,6 +220,17 @@ impl Target {
 
     fn sent(&self, command: &Command) -> Option<u64> {
         command.sent.then_some(self.sent)
+    }
+}
+
+fn latencies(table: &Table) -> Latencies {
+    Latencies {
+        count: table.count(),
+        p50_us: table.percentile(50.0),
+        p75_us: table.percentile(75.0),
+        p90_us: table.percentile(90.0),
+        p99_us: table.percentile(99.0),
+        max_us: table.max().unwrap_or_default(),
     }
 }
 

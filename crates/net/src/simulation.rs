@@ -3,18 +3,28 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use measure::Instant;
+use measure::{Instant, Nanos};
 
 use crate::io::{Closed, ConnectionId, Endpoint, Event, Io};
 
-/// The far end of every connection.
+#[cfg(test)]
+mod tests;
+
+/// The far end of every connection. Whatever it makes happen is appended to `effects` with its time.
 pub trait Peer {
-    /// Whether this attempt to connect succeeds; numbered over all attempts, from 0.
-    fn accepts(&mut self, _attempt: u64) -> bool {
-        true
+    /// An attempt to connect begins; they are numbered over all connections, from 0. It lasts for
+    /// ever if nothing is said of it.
+    fn connect(
+        &mut self,
+        connection: ConnectionId,
+        _attempt: u64,
+        now: Instant,
+        effects: &mut Vec<(Instant, Effect)>,
+    ) {
+        effects.push((now, Effect::Connected(connection)));
     }
 
-    /// Bytes arrived at `now`; whatever shall happen because of them is appended with its time.
+    /// Bytes arrived at `now`.
     fn receive(
         &mut self,
         connection: ConnectionId,
@@ -22,6 +32,15 @@ pub trait Peer {
         now: Instant,
         effects: &mut Vec<(Instant, Effect)>,
     );
+
+    /// When the network has taken bytes that are sent at `now`, as the sender sees it: a far end
+    /// may have read the beginning of a request long before its end has left.
+    fn taken(&mut self, _connection: ConnectionId, _bytes: &[u8], now: Instant) -> Instant {
+        now
+    }
+
+    /// We closed the connection. Its name may be used again.
+    fn closed(&mut self, _connection: ConnectionId, _now: Instant) {}
 }
 
 /// What the far end does to a connection.
@@ -32,95 +51,145 @@ pub enum Effect {
     Closed(ConnectionId, Closed),
 }
 
-/// Virtual time passes only in [`Io::wait`]. Everything is a function of what is sent.
+/// Virtual time passes in [`Io::wait`], and where work is to cost time, in every other call.
+/// Everything is a function of what is sent.
 #[derive(Debug)]
 pub struct Simulation<P> {
     now: Instant,
+    /// When the last wait ended: it found what had happened until then.
+    waited: Instant,
     peer: P,
+    call_cost: Nanos,
     /// By time, and in order of cause within one.
-    future: BinaryHeap<Reverse<(Instant, u64, Effect)>>,
+    future: BinaryHeap<Reverse<Planned>>,
     sequence: u64,
-    open: Vec<bool>,
+    slots: Vec<Slot>,
+    free: Vec<u32>,
     attempts: u64,
     current: Vec<u8>,
     effects: Vec<(Instant, Effect)>,
+}
+
+/// An effect to come, with the use of its connection's name that it is meant for.
+#[derive(Debug, Eq, Ord, PartialEq, PartialOrd)]
+struct Planned {
+    at: Instant,
+    sequence: u64,
+    generation: u32,
+    effect: Effect,
+}
+
+/// A connection's name: used again once it is closed, as the kernel does.
+#[derive(Debug, Default)]
+struct Slot {
+    is_open: bool,
+    generation: u32,
+    taken: Instant,
 }
 
 impl<P: Peer> Simulation<P> {
     pub fn new(peer: P) -> Simulation<P> {
         Simulation {
             now: Instant::default(),
+            waited: Instant::default(),
             peer,
+            call_cost: Nanos::ZERO,
             future: BinaryHeap::new(),
             sequence: 0,
-            open: Vec::new(),
+            slots: Vec::new(),
+            free: Vec::new(),
             attempts: 0,
             current: Vec::new(),
             effects: Vec::new(),
         }
     }
 
+    /// Lets every reading of the clock and every sending take so long.
+    pub fn with_call_cost(self, call_cost: Nanos) -> Simulation<P> {
+        Simulation { call_cost, ..self }
+    }
+
     pub fn peer(&self) -> &P {
         &self.peer
     }
 
-    fn schedule(&mut self, at: Instant, effect: Effect) {
-        self.sequence += 1;
-        self.future.push(Reverse((at.max(self.now), self.sequence, effect)));
+    /// Asks the far end, and plans what it says.
+    fn ask(&mut self, ask: impl FnOnce(&mut P, Instant, &mut Vec<(Instant, Effect)>)) {
+        let mut effects = std::mem::take(&mut self.effects);
+        ask(&mut self.peer, self.now, &mut effects);
+        for (at, effect) in effects.drain(..) {
+            let slot = &self.slots[effect.connection().0 as usize];
+            if slot.is_open {
+                self.sequence += 1;
+                let (at, sequence, generation) = (at.max(self.now), self.sequence, slot.generation);
+                self.future.push(Reverse(Planned { at, sequence, generation, effect }));
+            }
+        }
+        self.effects = effects;
+    }
+
+    fn release(&mut self, connection: ConnectionId) {
+        let slot = &mut self.slots[connection.0 as usize];
+        assert!(slot.is_open, "a connection is closed once");
+        slot.is_open = false;
+        slot.generation += 1;
+        self.free.push(connection.0);
     }
 }
 
 impl<P: Peer> Io for Simulation<P> {
     fn now(&mut self) -> Instant {
+        self.now = self.now + self.call_cost;
         self.now
     }
 
-    /// Names are never used twice here, so that a late effect cannot reach a later connection.
     fn connect(&mut self, _to: &Endpoint) -> ConnectionId {
-        let id = ConnectionId(self.open.len() as u32);
-        let accepted = self.peer.accepts(self.attempts);
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot::default());
+            self.slots.len() as u32 - 1
+        });
+        let slot = &mut self.slots[index as usize];
+        (slot.is_open, slot.taken) = (true, self.now);
+        let id = ConnectionId(index);
+        let attempt = self.attempts;
         self.attempts += 1;
-        self.open.push(true);
-        let effect = match accepted {
-            true => Effect::Connected(id),
-            false => Effect::Closed(id, Closed::Refused),
-        };
-        self.schedule(self.now, effect);
+        self.ask(|peer, now, effects| peer.connect(id, attempt, now, effects));
         id
     }
 
     fn send(&mut self, connection: ConnectionId, bytes: &[u8]) {
-        let mut effects = std::mem::take(&mut self.effects);
-        self.peer.receive(connection, bytes, self.now, &mut effects);
-        for (at, effect) in effects.drain(..) {
-            self.schedule(at, effect);
-        }
-        self.effects = effects;
+        self.now = self.now + self.call_cost;
+        let taken = self.peer.taken(connection, bytes, self.now);
+        let slot = &mut self.slots[connection.0 as usize];
+        assert!(slot.is_open, "only an open connection is sent on");
+        slot.taken = slot.taken.max(taken);
+        self.ask(|peer, now, effects| peer.receive(connection, bytes, now, effects));
     }
 
-    fn is_flushed(&self, _connection: ConnectionId) -> bool {
-        true
+    fn is_flushed(&self, connection: ConnectionId) -> bool {
+        self.slots[connection.0 as usize].taken <= self.now
     }
 
     fn close(&mut self, connection: ConnectionId) {
-        self.open[connection.0 as usize] = false;
+        self.release(connection);
+        self.peer.closed(connection, self.now);
     }
 
     fn wait(&mut self, until: Instant) -> Instant {
-        let next = self.future.peek().map_or(until, |Reverse((at, ..))| (*at).min(until));
+        let next = self.future.peek().map_or(until, |Reverse(next)| next.at.min(until));
         self.now = self.now.max(next);
+        self.waited = self.now;
         self.now
     }
 
     fn next_event(&mut self) -> Option<Event<'_>> {
         loop {
-            let Reverse((at, ..)) = self.future.peek()?;
-            if self.now < *at {
+            if self.future.peek().is_none_or(|Reverse(next)| self.waited < next.at) {
                 return None;
             }
-            let Reverse((_, _, effect)) = self.future.pop()?;
-            let (Effect::Connected(id) | Effect::Bytes(id, _) | Effect::Closed(id, _)) = effect;
-            if !self.open[id.0 as usize] {
+            let Reverse(Planned { generation, effect, .. }) = self.future.pop()?;
+            let slot = &self.slots[effect.connection().0 as usize];
+            if !slot.is_open || slot.generation != generation {
                 continue;
             }
             return Some(match effect {
@@ -130,10 +199,17 @@ impl<P: Peer> Io for Simulation<P> {
                     Event::Received(id, &self.current)
                 }
                 Effect::Closed(id, why) => {
-                    self.open[id.0 as usize] = false;
+                    self.release(id);
                     Event::Closed(id, why)
                 }
             });
         }
+    }
+}
+
+impl Effect {
+    fn connection(&self) -> ConnectionId {
+        let (Effect::Connected(id) | Effect::Bytes(id, _) | Effect::Closed(id, _)) = self;
+        *id
     }
 }

@@ -40,8 +40,18 @@ enum Misbehaviour {
 }
 
 impl Peer for Queue {
-    fn accepts(&mut self, attempt: u64) -> bool {
-        !self.refused.contains(&attempt)
+    fn connect(
+        &mut self,
+        connection: ConnectionId,
+        attempt: u64,
+        now: Instant,
+        effects: &mut Vec<(Instant, Effect)>,
+    ) {
+        self.decoders.remove(&connection);
+        effects.push(match self.refused.contains(&attempt) {
+            true => (now, Effect::Closed(connection, Closed::Refused)),
+            false => (now, Effect::Connected(connection)),
+        });
     }
 
     fn receive(

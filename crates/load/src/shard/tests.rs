@@ -13,6 +13,10 @@ use crate::observe::{Recorded, Recorder, Window};
 use crate::pacing::{self, Dealt, Law, Offered, Shape, Sharing};
 use crate::source::Streams;
 
+mod load;
+mod scenarios;
+mod server;
+
 const SECOND: Nanos = Nanos::SECOND;
 const SERVICE: Nanos = Nanos::from_micros(100);
 

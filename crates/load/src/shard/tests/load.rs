@@ -1,0 +1,552 @@
+//! Whole loads on virtual time, over any number of shards, and what holds of each of them whatever
+//! the servers do.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
+
+use ::measure::series::Sparse;
+use ::measure::{Histogram, Random, Rate};
+use net::Simulation;
+use wire::http1::Expect;
+
+use super::server::{Conduct, GREETING, Key, Manners, Server, Truth, Welcome, body_of};
+use super::*;
+use crate::driver::Label;
+use crate::driver::http1::{
+    Answer, Expected, Http1, HttpWorkload, Origin, Outgoing, Wanted, outcome_of,
+};
+use crate::observe::{Group, Interval, Part, Recorded, Recorder, Window};
+use crate::pacing::{self, Dealt, Law, Offered, Shape, Sharing};
+use crate::source::Streams;
+
+pub(super) const START: Instant = Instant(2_000_000_000);
+const ADDRESS: &str = "127.0.0.1:1";
+
+#[derive(Clone)]
+pub(super) struct Load {
+    pub(super) conduct: Rc<dyn Fn(Key) -> Conduct>,
+    pub(super) welcome: Rc<dyn Fn(u64) -> Welcome>,
+    pub(super) seed: u64,
+    pub(super) shards: u32,
+    pub(super) targets: u32,
+    /// Of each target.
+    pub(super) lanes: u32,
+    /// Of each lane.
+    pub(super) connections: usize,
+    pub(super) pipeline: usize,
+    /// Requests that leave together.
+    pub(super) batch: u32,
+    pub(super) limits: Limits,
+    pub(super) pace: Pace,
+    pub(super) requests: Option<u64>,
+    pub(super) warm_up: Nanos,
+    pub(super) length: Nanos,
+    pub(super) drain: Nanos,
+    /// What every call to the world takes.
+    pub(super) call_cost: Nanos,
+    pub(super) script: Script,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Pace {
+    Open { rate: f64, law: Law, sharing: Sharing },
+    Closed { think: Think },
+}
+
+/// How much of a script the workload is.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Script {
+    pub(super) is_scripted: bool,
+    pub(super) delay: Nanos,
+    /// How often there is something to prepare.
+    pub(super) preparations: u32,
+    /// A lane wants no more after so many answers.
+    pub(super) enough: Option<u64>,
+}
+
+pub(super) const LIMITS: Limits = Limits {
+    timeout: Nanos::from_millis(200),
+    overdue: Overdue::Cut,
+    backlog: 1_000_000,
+    connect_timeout: Nanos::from_millis(300),
+    open_gap: Nanos::ZERO,
+    keep_alive: None,
+};
+
+impl Default for Load {
+    fn default() -> Load {
+        Load {
+            conduct: Rc::new(|_| Conduct::Well),
+            welcome: Rc::new(|_| Welcome::After(Nanos::ZERO)),
+            seed: 7,
+            shards: 1,
+            targets: 1,
+            lanes: 1,
+            connections: 16,
+            pipeline: 1,
+            batch: 1,
+            limits: LIMITS,
+            pace: Pace::Open { rate: 1_000.0, law: Law::Constant, sharing: Sharing::InTurn },
+            requests: None,
+            warm_up: Nanos::ZERO,
+            length: Nanos::SECOND,
+            drain: Nanos::SECOND,
+            call_cost: Nanos::ZERO,
+            script: Script::default(),
+        }
+    }
+}
+
+/// The server gives each request with this number, and each after so many more, one conduct.
+pub(super) fn every(n: u64, conduct: Conduct) -> Rc<dyn Fn(Key) -> Conduct> {
+    Rc::new(move |(_, number, _)| if number % n == n - 1 { conduct } else { Conduct::Well })
+}
+
+/// Everything that is known of a load in the end.
+pub(super) struct Run {
+    pub(super) recorded: Recorded,
+    pub(super) witness: Witness,
+    /// By shard.
+    pub(super) truths: Vec<Truth>,
+    pub(super) ended: Vec<(Instant, Ended)>,
+    pub(super) prepared: u32,
+}
+
+/// Keeps everything.
+#[derive(Debug, Default)]
+pub(super) struct Witness {
+    pub(super) intended: Vec<(u32, Instant)>,
+    pub(super) completions: Vec<Completion>,
+    pub(super) overdue: u64,
+    pub(super) sent: u64,
+    pub(super) bytes: u64,
+    pub(super) connected: Vec<(Instant, Nanos)>,
+    pub(super) disconnected: Vec<Instant>,
+    pub(super) scripted: Nanos,
+}
+
+impl Observer for Witness {
+    fn intended(&mut self, of: Of, intended: Instant) {
+        self.intended.push((of.lane, intended));
+    }
+
+    fn sent(&mut self, _of: Of, _intended: Instant, _sent: Instant, bytes: usize) {
+        self.sent += 1;
+        self.bytes += bytes as u64;
+    }
+
+    fn completed(&mut self, completion: &Completion) {
+        self.completions.push(*completion);
+    }
+
+    fn overdue(&mut self, _of: Of, _intended: Instant) {
+        self.overdue += 1;
+    }
+
+    fn connected(&mut self, _of: Of, now: Instant, took: Nanos) {
+        self.connected.push((now, took));
+    }
+
+    fn disconnected(&mut self, _of: Of, now: Instant) {
+        self.disconnected.push(now);
+    }
+
+    fn turn(&mut self, _now: Instant, turn: Turn) {
+        self.scripted += turn.scripted;
+    }
+}
+
+impl Witness {
+    pub(super) fn outcomes(&self) -> BTreeMap<Outcome, usize> {
+        let mut outcomes = BTreeMap::new();
+        for completion in &self.completions {
+            *outcomes.entry(completion.outcome).or_default() += 1;
+        }
+        outcomes
+    }
+
+    pub(super) fn with(&self, outcome: Outcome) -> impl Iterator<Item = &Completion> {
+        self.completions.iter().filter(move |completion| completion.outcome == outcome)
+    }
+
+    fn add(&mut self, other: Witness) {
+        self.intended.extend(other.intended);
+        self.completions.extend(other.completions);
+        self.overdue += other.overdue;
+        self.sent += other.sent;
+        self.bytes += other.bytes;
+        self.connected.extend(other.connected);
+        self.disconnected.extend(other.disconnected);
+        self.scripted += other.scripted;
+    }
+}
+
+/// Asks for what nobody else asks for, and checks that this is what it gets.
+pub(super) struct Numbered {
+    target: u32,
+    batch: u32,
+    script: Script,
+    asked: Vec<Key>,
+    answers: u64,
+    pub(super) prepared: u32,
+}
+
+impl HttpWorkload for Numbered {
+    fn next(&mut self, of: Origin, request: &mut Outgoing<'_>) -> Result<(), Fault> {
+        for part in 0..self.batch {
+            let key = (self.target, of.number, part);
+            let (method, body) = match (of.number + u64::from(part)) % 11 {
+                3 => ("HEAD", Expect::NoBody),
+                _ => ("GET", Expect::Body),
+            };
+            let path = format!("/{}", body_of(key));
+            wire::http1::encode_request(method, &path, &[("Host", "x")], b"", request.wire);
+            request.expected.push(Expected { body, tag: self.asked.len() as u32 });
+            self.asked.push(key);
+        }
+        request.label = Label((of.number % 5) as u16);
+        Ok(())
+    }
+
+    fn wanted(&self) -> Wanted {
+        Wanted::Body
+    }
+
+    fn answered(&mut self, answer: &Answer<'_>) -> Result<Outcome, Fault> {
+        self.answers += 1;
+        let meant = body_of(self.asked[answer.tag as usize]);
+        let is_mine = answer.body.is_empty() || answer.body == meant.as_bytes();
+        Ok(if is_mine { outcome_of(answer.status) } else { Outcome::Check })
+    }
+
+    fn delay(&mut self) -> Result<Nanos, Fault> {
+        Ok(self.script.delay)
+    }
+
+    fn prepare(&mut self) -> Result<bool, Fault> {
+        let more = self.prepared < self.script.preparations;
+        self.prepared += u32::from(more);
+        Ok(more)
+    }
+
+    fn is_scripted(&self) -> bool {
+        self.script.is_scripted
+    }
+
+    fn has_stopped(&self) -> bool {
+        self.script.enough.is_some_and(|enough| enough <= self.answers)
+    }
+}
+
+impl Load {
+    /// Runs it, and proves what holds of every load.
+    pub(super) fn run(&self) -> Run {
+        let mut shards = (0..self.shards).map(|shard| self.shard(shard));
+        let mut run = shards.next().unwrap();
+        for other in shards {
+            run.recorded.add(other.recorded);
+            run.witness.add(other.witness);
+            run.truths.extend(other.truths);
+            run.ended.extend(other.ended);
+            run.prepared += other.prepared;
+        }
+        self.check(&run);
+        run
+    }
+
+    fn shard(&self, index: u32) -> Run {
+        let stop = AtomicBool::new(false);
+        let truth = Rc::new(RefCell::new(Truth::default()));
+        let batch = self.batch as usize;
+        let manners = Manners {
+            conduct: Rc::clone(&self.conduct),
+            welcome: Rc::clone(&self.welcome),
+            most_at_once: self.pipeline * batch,
+            most_in_all: self.limits.keep_alive.map_or(usize::MAX, |most| most as usize * batch),
+        };
+        let server = Server::new(manners, Rc::clone(&truth));
+        let world = Simulation::new(server).with_call_cost(self.call_cost);
+        let segments = [self.length / 2, self.length];
+        let recorder = Recorder::new(self.targets as usize, Nanos::from_millis(250), None)
+            .with_segments(&segments);
+        let observer = (recorder, Witness::default());
+        let mut shard = Shard::new(world, observer, self.limits, [&stop, &stop]);
+        let address: std::net::SocketAddr = ADDRESS.parse().unwrap();
+        for lane in (index..self.targets * self.lanes).step_by(self.shards as usize) {
+            let target = lane / self.lanes;
+            let script = self.script;
+            let (asked, batch) = (Vec::new(), self.batch);
+            let numbered = Numbered { target, batch, script, asked, answers: 0, prepared: 0 };
+            let driver = Http1::new(self.connections, numbered).with_pipeline(self.pipeline);
+            let endpoints = (vec![address.into()], self.connections);
+            shard.add_lane(Of { lane, target }, driver, endpoints, self.numbers(lane));
+        }
+        shard.connect(Instant(1_000_000_000)).unwrap();
+        let window = self.window();
+        shard.observer().begin(START, window);
+        let schedule = Schedule { start: START, end: window.end, drain: self.drain };
+        let ended = shard.run(&mut self.source(index), schedule).unwrap();
+        let ((recorder, witness), drivers) = shard.into_parts();
+        Run {
+            recorded: recorder.finish(ended.0),
+            witness,
+            truths: vec![truth.take()],
+            ended: vec![ended],
+            prepared: drivers.into_iter().map(|driver| driver.into_workload().prepared).sum(),
+        }
+    }
+
+    pub(super) fn window(&self) -> Window {
+        let start = START + self.warm_up;
+        Window { start, end: start + self.length }
+    }
+
+    /// How many arrival processes share the number of requests: each takes part of it, rounded up.
+    pub(super) fn processes(&self) -> u64 {
+        match self.pace {
+            Pace::Open { sharing: Sharing::Each, .. } => u64::from(self.targets),
+            _ => 1,
+        }
+    }
+
+    fn numbers(&self, lane: u32) -> Numbers {
+        let lanes = u64::from(self.targets * self.lanes);
+        let lane = u64::from(lane);
+        let quota = self.requests.map(|n| n / lanes + u64::from(lane < n % lanes));
+        Numbers { first: lane, step: lanes, quota }
+    }
+
+    fn source(&self, shard: u32) -> Source {
+        match self.pace {
+            Pace::Closed { think } => {
+                Source::Closed { think, random: Random::part(self.seed, u64::from(shard)) }
+            }
+            Pace::Open { rate, law, sharing } => {
+                let &Load { shards, targets, lanes, seed, .. } = self;
+                let dealt = Dealt { targets, lanes, shards, shard };
+                let span = (START, self.window().end);
+                let shape = Shape::constant(Rate::per_second(rate).unwrap());
+                let offered = Offered::Drawn { shape, law };
+                let streams = pacing::arrivals(&offered, sharing, dealt, seed, span);
+                let most = self.requests.map(|most| most.div_ceil(streams.len() as u64));
+                Source::Open(Streams::new(streams, shards, most))
+            }
+        }
+    }
+
+    /// What holds of every load.
+    pub(super) fn check(&self, run: &Run) {
+        self.check_outcomes(run);
+        self.check_times(run);
+        self.check_answers(run);
+        self.check_record(run);
+    }
+
+    /// Every intended request has one outcome.
+    fn check_outcomes(&self, run: &Run) {
+        let mut intended = run.witness.intended.clone();
+        let completions = &run.witness.completions;
+        let mut ended: Vec<_> = completions.iter().map(|c| (c.of.lane, c.intended)).collect();
+        intended.sort();
+        ended.sort();
+        assert_eq!(intended, ended, "one outcome a request");
+        let mut numbers: Vec<_> = completions.iter().map(|c| (c.of.target, c.number)).collect();
+        numbers.sort();
+        assert!(numbers.windows(2).all(|pair| pair[0] != pair[1]), "a number a request");
+        if let Some(requests) = self.requests {
+            let requests = requests.next_multiple_of(self.processes());
+            assert!(intended.len() as u64 <= requests, "no more than were asked for");
+        }
+        if let Pace::Closed { .. } = self.pace {
+            return;
+        }
+        // In an open loop the outcome of nothing has a say in what is asked.
+        let early = run.ended.iter().any(|(_, why)| *why != Ended::AsPlanned);
+        if self.script.enough.is_none() && !early {
+            let mut asked: Vec<_> = (0..self.shards)
+                .flat_map(|shard| match self.source(shard) {
+                    Source::Open(mut streams) => {
+                        std::iter::from_fn(move || streams.next_due(Instant::NEVER, Instant::NEVER))
+                            .collect::<Vec<_>>()
+                    }
+                    Source::Closed { .. } => unreachable!("it is an open loop"),
+                })
+                .map(|arrival| (arrival.lane, arrival.intended))
+                .collect();
+            asked.sort();
+            assert_eq!(intended, asked, "what was asked for was meant to be");
+        }
+    }
+
+    /// Nothing ends before it begins.
+    fn check_times(&self, run: &Run) {
+        let last = run.ended.iter().map(|(at, _)| *at).max().unwrap();
+        let perfect = self.call_cost == Nanos::ZERO;
+        for completion in &run.witness.completions {
+            let &Completion { intended, start, done, outcome, .. } = completion;
+            assert!(intended <= done && done <= last, "{completion:?}");
+            assert!(outcome != Outcome::Dropped || start.is_none(), "{completion:?}");
+            let Some(Start { room, sent, first_byte, .. }) = start else {
+                let unsent = [Outcome::Dropped, Outcome::Unfinished, Outcome::Connect];
+                assert!(unsent.contains(&outcome), "{completion:?}");
+                continue;
+            };
+            assert!(room.max(intended) <= sent && sent <= done, "{completion:?}");
+            assert!(first_byte.is_none_or(|at| sent <= at && at <= done), "{completion:?}");
+            assert!(done - sent <= completion.response_time(), "{completion:?}");
+            assert!(!outcome.is_answer() || first_byte.is_some(), "{completion:?}");
+            if perfect {
+                assert_eq!(sent, room.max(intended), "nothing is late: {completion:?}");
+            }
+            if outcome == Outcome::Timeout {
+                assert_eq!(self.limits.overdue, Overdue::Cut);
+                assert!(self.limits.timeout <= done - sent, "{completion:?}");
+                assert!(!perfect || done - sent == self.limits.timeout, "{completion:?}");
+            }
+        }
+        if self.limits.overdue == Overdue::Mark {
+            let starts =
+                run.witness.completions.iter().filter_map(|c| Some((c.start?.sent, c.done)));
+            let longer =
+                |least: Nanos| starts.clone().filter(|(s, d)| least <= *d - *s).count() as u64;
+            let timeout = self.limits.timeout;
+            let bounds = longer(timeout + Nanos(1))..=longer(timeout);
+            assert!(bounds.contains(&run.witness.overdue), "each is counted once");
+        } else {
+            assert_eq!(run.witness.overdue, 0);
+        }
+    }
+
+    /// An answer is what the server said to this very request, when it said so.
+    fn check_answers(&self, run: &Run) {
+        let seen: HashMap<_, _> = run.truths.iter().flat_map(|truth| &truth.seen).collect();
+        for completion in &run.witness.completions {
+            let &Completion { of, number, start, done, outcome, status, answers, .. } = completion;
+            assert_ne!(outcome, Outcome::Check, "an answer to another: {completion:?}");
+            if outcome != Outcome::Ok && outcome != Outcome::Status {
+                assert!(status == 0 || outcome != Outcome::Dropped, "{completion:?}");
+                continue;
+            }
+            if status == GREETING && self.batch == 1 {
+                // Nobody can tell that it was not meant as an answer.
+                assert_eq!(seen[&(of.target, number, 0)].answered, None, "{completion:?}");
+                continue;
+            }
+            assert_eq!(answers, self.batch, "{completion:?}");
+            let keys = (0..self.batch).map(|part| (of.target, number, part));
+            let each: Vec<_> = keys
+                .map(|key| seen[&key].answered.unwrap_or_else(|| panic!("{completion:?}")))
+                .collect();
+            let (answered, _) = each.iter().max().unwrap();
+            assert!(*answered <= done, "{completion:?} {each:?}");
+            assert!(each.iter().any(|(_, known)| *known == status), "{completion:?} {each:?}");
+            let failed = each.iter().any(|(_, status)| 400 <= *status);
+            assert_eq!(failed, outcome == Outcome::Status, "{completion:?} {each:?}");
+            if self.call_cost == Nanos::ZERO {
+                assert_eq!(*answered, done, "{completion:?} {each:?}");
+                if self.limits.keep_alive.is_none() {
+                    let received = seen[&(of.target, number, 0)].received;
+                    assert_eq!(start.unwrap().sent, received, "{completion:?}");
+                }
+            }
+        }
+        let bytes: u64 = run.truths.iter().map(|truth| truth.bytes).sum();
+        assert_eq!(bytes, run.witness.bytes, "what was sent arrived");
+        assert_eq!(seen.len() as u64, run.witness.sent * u64::from(self.batch));
+    }
+
+    /// The record is what happened, and the sum of each of its divisions.
+    fn check_record(&self, run: &Run) {
+        let window = self.window();
+        let counting = || run.witness.completions.iter().filter(|c| window.contains(c.intended));
+        for (target, part) in (0..).zip(&run.recorded.parts) {
+            Computed::of(counting().filter(|c| c.of.target == target)).check(part);
+        }
+        let whole = Computed::of(counting());
+        let mut total = Part::default();
+        run.recorded.parts.iter().for_each(|part| total.add(part));
+        whole.check(&total);
+
+        let series = || run.recorded.series.iter().map(|(_, interval)| interval);
+        let sum = |figure: fn(&Interval) -> u64| series().map(figure).sum::<u64>();
+        assert_eq!(sum(|i| i.intended), total.intended, "the intervals sum up to the total");
+        assert_eq!(sum(|i| i.sent), total.sent);
+        assert_eq!(sum(|i| i.completed), total.completed());
+        assert_eq!(sum(|i| i.failed), total.failed());
+        let joined = |figure: fn(&Interval) -> &Sparse| {
+            let mut histogram = Histogram::new();
+            series().for_each(|interval| figure(interval).add_to(&mut histogram));
+            buckets(&histogram)
+        };
+        assert_eq!(joined(|i| &i.response), buckets(&total.response), "bucket by bucket");
+        assert_eq!(joined(|i| &i.service), buckets(&total.service), "bucket by bucket");
+        assert_eq!(joined(|i| &i.lateness), buckets(&total.lateness), "bucket by bucket");
+
+        let mut segments = Group::default();
+        run.recorded.segments.iter().for_each(|group| segments.add(group));
+        assert_eq!(segments.outcomes, total.outcomes, "the segments sum up to the total");
+        assert_eq!(buckets(&segments.response), buckets(&total.response));
+        let mut labels = Group::default();
+        run.recorded.labels.iter().for_each(|group| labels.add(group));
+        let labelled = Computed::of(counting().filter(|c| c.label != Label::NONE));
+        assert_eq!(labels.outcomes, labelled.outcomes, "the labels sum up to the labelled");
+        assert_eq!(buckets(&labels.response), buckets(&labelled.response));
+    }
+}
+
+/// What a record has to say, from the requests themselves.
+#[derive(Default)]
+struct Computed {
+    outcomes: [u64; Outcome::ALL.len()],
+    answers: u64,
+    response: Histogram,
+    service: Histogram,
+    start_delay: Histogram,
+    lateness: Histogram,
+    backlog: Histogram,
+    first_byte: Histogram,
+}
+
+impl Computed {
+    fn of<'a>(completions: impl Iterator<Item = &'a Completion>) -> Computed {
+        let mut computed = Computed::default();
+        for &Completion { intended, start, done, outcome, answers, .. } in completions {
+            computed.outcomes[outcome as usize] += 1;
+            computed.answers += u64::from(answers);
+            use Outcome::{Check, Ok, Status, Timeout, Unfinished};
+            let is_timed = matches!(outcome, Ok | Status | Check | Timeout | Unfinished);
+            if is_timed {
+                computed.response.record(done - intended);
+            }
+            let Some(Start { room, sent, first_byte, .. }) = start else { continue };
+            if is_timed {
+                computed.service.record(done - sent);
+            }
+            computed.start_delay.record(sent - intended);
+            computed.lateness.record(sent - room.max(intended));
+            computed.backlog.record(room.max(intended) - intended);
+            first_byte.into_iter().for_each(|at| computed.first_byte.record(at - sent));
+        }
+        computed
+    }
+
+    fn check(&self, part: &Part) {
+        assert_eq!(part.outcomes.iter().sum::<u64>(), part.intended, "one outcome a request");
+        assert_eq!((part.outcomes, part.answers), (self.outcomes, self.answers));
+        for (recorded, computed) in [
+            (&part.response, &self.response),
+            (&part.service, &self.service),
+            (&part.start_delay, &self.start_delay),
+            (&part.lateness, &self.lateness),
+            (&part.backlog_delay, &self.backlog),
+            (&part.first_byte, &self.first_byte),
+        ] {
+            assert_eq!(buckets(recorded), buckets(computed), "the record is what happened");
+        }
+    }
+}
+
+fn buckets(histogram: &Histogram) -> Vec<(Nanos, u64)> {
+    histogram.buckets().collect()
+}

@@ -1,0 +1,385 @@
+//! One thing at a time goes wrong, and this is what comes of it.
+
+use std::rc::Rc;
+
+use super::load::{LIMITS, Load, Pace, Run, START, Script, every};
+use super::server::{Conduct, SERVICE, Welcome};
+use super::*;
+use crate::pacing::{Law, Sharing};
+
+/// A thousand a second for a second.
+fn with(conduct: Rc<dyn Fn(super::server::Key) -> Conduct>) -> Load {
+    Load { conduct, ..Load::default() }
+}
+
+fn count(run: &Run, outcome: Outcome) -> usize {
+    run.witness.with(outcome).count()
+}
+
+fn attempts(run: &Run) -> u64 {
+    run.truths.iter().map(|truth| truth.attempts).sum()
+}
+
+const MS: Nanos = Nanos::from_millis(1);
+
+#[test]
+fn each_conduct_has_its_outcome_and_takes_its_connection_with_it_or_not() {
+    use Conduct::*;
+    for (conduct, outcome, is_replaced) in [
+        (Well, Outcome::Ok, false),
+        (Late(MS * 50), Outcome::Ok, false),
+        (Busy, Outcome::Status, false),
+        (NoContent, Outcome::Ok, false),
+        (Chunked, Outcome::Ok, false),
+        (Interim, Outcome::Ok, false),
+        (Bytewise(Nanos(10)), Outcome::Ok, false),
+        (UntilClose, Outcome::Ok, true),
+        (LastByHeader, Outcome::Ok, true),
+        (CloseAfter(Nanos::ZERO), Outcome::Ok, true),
+        (Chatter, Outcome::Ok, true),
+        (Early(MS * 50), Outcome::Ok, true),
+        (Silence, Outcome::Timeout, true),
+        (Withheld, Outcome::Timeout, true),
+        (Endless, Outcome::Timeout, true),
+        (Late(MS * 500), Outcome::Timeout, true),
+        (Reset, Outcome::Reset, true),
+        (ResetMidway, Outcome::Reset, true),
+        (CloseMidway, Outcome::Reset, true),
+        (HalfClose, Outcome::Reset, true),
+        (Broken, Outcome::Write, true),
+        (Nonsense, Outcome::Malformed, true),
+    ] {
+        let run = with(every(100, conduct)).run();
+        let expected = if outcome == Outcome::Ok { 1_000 } else { 10 };
+        assert_eq!(count(&run, outcome), expected, "{conduct:?}: {:?}", run.witness.outcomes());
+        assert_eq!(run.witness.completions.len(), 1_000);
+        let lost = run.witness.disconnected.len();
+        assert_eq!(lost, if is_replaced { 10 } else { 0 }, "{conduct:?}");
+        let is_replaced_at_once = |at: &Instant| {
+            let mut later = run.witness.connected.iter().map(|(opened, _)| *opened);
+            later.any(|opened| *at <= opened && opened <= *at + MS * 10)
+        };
+        let end = START + Nanos::SECOND;
+        let lost = run.witness.disconnected.iter().filter(|at| **at + MS * 10 < end);
+        assert!(lost.clone().all(is_replaced_at_once), "{conduct:?}");
+    }
+}
+
+/// The first byte and the last are told apart, however the answer is sliced.
+#[test]
+fn an_answer_byte_by_byte_begins_with_its_first_and_is_done_with_its_last() {
+    let run = with(every(1, Conduct::Bytewise(Nanos(100)))).run();
+    for completion in &run.witness.completions {
+        let start = completion.start.unwrap();
+        assert_eq!(start.first_byte.unwrap() - start.sent, SERVICE + Nanos(100));
+        let head = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n".len() as u64;
+        let took = completion.done - start.first_byte.unwrap();
+        assert_eq!(took, Nanos(100) * (head + completion.bytes - 1), "{completion:?}");
+    }
+}
+
+#[test]
+fn answers_in_one_packet_are_each_their_own() {
+    let load = Load { connections: 1, pipeline: 2, ..with(every(2, Conduct::Well)) };
+    // Even numbers wait for the odd ones.
+    let conduct = |(_, number, _)| match number % 2 {
+        0 => Conduct::Withheld,
+        _ => Conduct::Well,
+    };
+    let run = Load { conduct: Rc::new(conduct), ..load }.run();
+    assert_eq!(count(&run, Outcome::Ok), 1_000);
+    let response_time = |number| {
+        let found = run.witness.completions.iter().find(|c| c.number == number).unwrap();
+        found.response_time()
+    };
+    assert_eq!((response_time(10), response_time(11)), (MS + SERVICE, SERVICE));
+}
+
+#[test]
+fn connections_refused_at_first_are_tried_again_later_and_later() {
+    let welcome = |attempt| match attempt < 6 {
+        true => Welcome::Refused(Nanos::ZERO),
+        false => Welcome::After(Nanos::ZERO),
+    };
+    let run = Load { connections: 2, welcome: Rc::new(welcome), ..Load::default() }.run();
+    // Before the load each is tried once; then after 10 ms, 20 ms, …, though nobody asks yet.
+    let opened: Vec<_> = run.witness.connected.iter().map(|(at, _)| at.0).collect();
+    assert_eq!(opened.len(), 2, "{opened:?}");
+    assert_eq!(count(&run, Outcome::Ok) + count(&run, Outcome::Connect), 1_000);
+}
+
+#[test]
+fn an_attempt_to_connect_that_nobody_answers_is_given_up_in_time() {
+    // The first attempts are for the connections opened before; all others never succeed.
+    let limits = Limits { connect_timeout: MS * 100, keep_alive: Some(1), ..LIMITS };
+    let load = Load {
+        welcome: Rc::new(|_| Welcome::Ignored),
+        limits,
+        pace: Pace::Open { rate: 10.0, law: Law::Constant, sharing: Sharing::InTurn },
+        ..Load::default()
+    };
+    let run = load.run();
+    assert_eq!(count(&run, Outcome::Connect), 10);
+    for completion in &run.witness.completions {
+        let start = completion.start.unwrap();
+        assert_eq!(completion.done - start.sent, MS * 100);
+        assert_eq!(completion.why, "no route, no answer in time, or no free local port");
+    }
+    // What takes longer than the request may is the request's timeout.
+    let limits = Limits { connect_timeout: MS * 300, ..limits };
+    let run = Load { limits, ..load }.run();
+    assert_eq!(count(&run, Outcome::Timeout), 10, "{:?}", run.witness.outcomes());
+}
+
+#[test]
+fn a_connection_for_each_request_is_in_its_response_time_and_never_lateness() {
+    let limits = Limits { keep_alive: Some(1), ..LIMITS };
+    let welcome = Rc::new(|_| Welcome::After(MS * 3));
+    let run = Load { limits, welcome, ..Load::default() }.run();
+    assert_eq!(count(&run, Outcome::Ok), 1_000);
+    assert_eq!(attempts(&run), 16 + 1_000);
+    for completion in &run.witness.completions {
+        let start = completion.start.unwrap();
+        assert_eq!(completion.response_time(), MS * 3 + SERVICE);
+        assert_eq!(start.sent, completion.intended, "it is sent when it begins to connect");
+    }
+}
+
+#[test]
+fn a_connection_serves_as_many_requests_as_it_may() {
+    for most in [1, 2, 7, 1_000, 1_001] {
+        let limits = Limits { keep_alive: Some(most), ..LIMITS };
+        let run = Load { limits, connections: 1, ..Load::default() }.run();
+        assert_eq!(count(&run, Outcome::Ok), 1_000);
+        // The one that is open when the load begins is of use, unless each serves one request.
+        let unused = u64::from(most == 1);
+        assert_eq!(attempts(&run), unused + 1_000u64.div_ceil(u64::from(most)), "{most}");
+        assert_eq!(run.recorded.parts[0].reconnects, 0, "to close is our will");
+    }
+}
+
+#[test]
+fn a_marked_request_is_overdue_once_and_counts_with_its_true_time() {
+    let limits = Limits { overdue: Overdue::Mark, ..LIMITS };
+    let late = MS * 450;
+    let run = Load { limits, connections: 64, ..with(every(100, Conduct::Late(late))) }.run();
+    assert_eq!((run.witness.overdue, count(&run, Outcome::Ok)), (10, 1_000));
+    assert_eq!(run.recorded.parts[0].overdue, 10);
+    assert_eq!(run.recorded.parts[0].response.count_above(LIMITS.timeout), 10);
+    assert_eq!(run.witness.completions.iter().map(|c| c.response_time()).max(), Some(late));
+    // One whose answer never ends is still on its way when the drain is over.
+    let run = Load { limits, connections: 64, ..with(every(100, Conduct::Endless)) }.run();
+    assert_eq!((run.witness.overdue, count(&run, Outcome::Unfinished)), (9, 9));
+    assert_eq!(count(&run, Outcome::Ok), 991, "an answer to HEAD ends with its head");
+}
+
+#[test]
+fn a_cut_takes_along_what_shares_the_connection() {
+    let pace = Pace::Open { rate: 100.0, law: Law::Constant, sharing: Sharing::InTurn };
+    let load = Load { pace, connections: 1, pipeline: 16, ..with(every(50, Conduct::Silence)) };
+    let run = load.run();
+    // Number 49 is meant for 490 ms and cut at 690 ms; 16 fit on the connection, and 50 to 64 are
+    // behind it. So it goes with 99, of which the load has none behind.
+    assert_eq!(count(&run, Outcome::Timeout), 2, "{:?}", run.witness.outcomes());
+    assert_eq!(count(&run, Outcome::Reset), 15);
+    assert_eq!(count(&run, Outcome::Ok), 83);
+}
+
+#[test]
+fn any_depth_of_pipelining_carries_as_much_as_it_may() {
+    for pipeline in 1..=16 {
+        for batch in [1, 3] {
+            // One after the other, at 100 µs each, they take at most 60 % of the time.
+            let pace = Pace::Open { rate: 2_000.0, law: Law::Poisson, sharing: Sharing::InTurn };
+            let load = Load { pace, pipeline, batch, connections: 1, ..Load::default() };
+            let run = load.run();
+            let completions = &run.witness.completions;
+            assert_eq!(count(&run, Outcome::Ok), completions.len(), "{pipeline} × {batch}");
+            assert_eq!(attempts(&run), 1);
+            let answers: u64 = completions.iter().map(|c| u64::from(c.answers)).sum();
+            assert_eq!(answers, completions.len() as u64 * u64::from(batch));
+        }
+    }
+}
+
+#[test]
+fn lanes_of_a_shard_have_their_own_connections_and_their_own_requests() {
+    let load = Load { targets: 3, lanes: 4, connections: 2, shards: 2, ..Load::default() };
+    let run = load.run();
+    assert_eq!(attempts(&run), 24);
+    for lane in 0..12 {
+        let of_lane = run.witness.completions.iter().filter(|c| c.of.lane == lane);
+        let numbers: Vec<u64> = of_lane.map(|c| c.number).collect();
+        // Number i goes to target i mod 3, and there to its lane i / 3 mod 4.
+        let expected: Vec<u64> = (0..1_000)
+            .filter(|i| i % 3 == u64::from(lane / 4) && i / 3 % 4 == u64::from(lane % 4))
+            .collect();
+        assert_eq!(numbers, expected, "lane {lane}");
+    }
+}
+
+#[test]
+fn a_load_ends_when_every_workload_has_had_enough() {
+    let script = Script { enough: Some(20), ..Script::default() };
+    let run = Load { script, lanes: 3, connections: 1, ..Load::default() }.run();
+    assert_eq!(run.ended, [(START + MS * 59 + SERVICE, Ended::ByWorkload)]);
+    assert_eq!(count(&run, Outcome::Ok), 60);
+    // One of three lanes cannot get there.
+    let conduct = Rc::new(|(_, number, _)| match number % 3 {
+        0 => Conduct::Silence,
+        _ => Conduct::Well,
+    });
+    let run = Load { script, conduct, lanes: 3, connections: 1, ..Load::default() }.run();
+    assert_eq!(run.ended[0].1, Ended::AsPlanned);
+    assert_eq!(count(&run, Outcome::Ok), 40);
+}
+
+#[test]
+fn a_number_of_requests_is_asked_for_and_no_more() {
+    for requests in [1, 7, 100] {
+        for shards in [1, 2, 3] {
+            for pace in [
+                Pace::Open { rate: 1_000.0, law: Law::Poisson, sharing: Sharing::InTurn },
+                Pace::Open { rate: 1_000.0, law: Law::Poisson, sharing: Sharing::Each },
+                Pace::Closed { think: Think::NONE },
+            ] {
+                let load = Load {
+                    requests: Some(requests),
+                    shards,
+                    lanes: 3,
+                    targets: 2,
+                    pace,
+                    ..Load::default()
+                };
+                let run = load.run();
+                let asked = run.witness.completions.len() as u64;
+                let expected = requests.next_multiple_of(load.processes());
+                assert_eq!(asked, expected, "{pace:?} on {shards} shards");
+                assert_eq!(count(&run, Outcome::Ok) as u64, asked);
+                let is_early = |(at, why): &(Instant, Ended)| {
+                    *at < START + Nanos::SECOND / 2 && *why == Ended::AsPlanned
+                };
+                assert!(run.ended.iter().all(is_early), "{:?}", run.ended);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_user_thinks_as_long_as_the_script_delays() {
+    let script = Script { delay: MS * 20, is_scripted: true, ..Script::default() };
+    let pace = Pace::Closed { think: Think::Fixed(MS * 5) };
+    let run = Load { script, pace, connections: 1, ..Load::default() }.run();
+    let intended: Vec<_> = run.witness.completions.iter().map(|c| c.intended).collect();
+    // The first one too is delayed.
+    assert_eq!(intended[0], START + MS * 20);
+    for pair in intended.windows(2) {
+        assert_eq!(pair[1] - pair[0], MS * 25 + SERVICE);
+    }
+}
+
+#[test]
+fn what_is_prepared_ahead_delays_nothing_that_is_due() {
+    let call_cost = Nanos::from_micros(5);
+    let lateness = |preparations| {
+        let script = Script { is_scripted: true, preparations, ..Script::default() };
+        let run = Load { script, call_cost, ..Load::default() }.run();
+        assert_eq!(run.prepared, preparations);
+        assert!(Nanos::ZERO < run.witness.scripted);
+        run.recorded.parts[0].lateness.max().unwrap()
+    };
+    let (without, with) = (lateness(0), lateness(10_000));
+    // One at most, begun when there seemed to be time.
+    assert!(with <= without + call_cost * 4, "{with} for {without}");
+}
+
+#[test]
+fn a_full_backlog_ends_the_load_on_its_shard_and_loses_nothing() {
+    let limits = Limits { backlog: 50, timeout: Nanos::SECOND * 10, ..LIMITS };
+    let run = Load { limits, connections: 4, ..with(every(1, Conduct::Silence)) }.run();
+    // Number 54 is one too many, and the next one comes no more.
+    assert_eq!(run.ended, [(START + MS * 55, Ended::Overloaded)]);
+    assert_eq!(count(&run, Outcome::Dropped), 1);
+    assert_eq!(count(&run, Outcome::Unfinished), 54);
+}
+
+mod canaries {
+    //! The checks have to be able to fail: each of these breaks a rule, and is caught.
+
+    use super::*;
+
+    fn run() -> (Load, Run) {
+        let load = Load { length: MS * 100, ..Load::default() };
+        let run = load.run();
+        (load, run)
+    }
+
+    #[test]
+    #[should_panic(expected = "one outcome a request")]
+    fn a_request_without_an_outcome() {
+        let (load, mut run) = run();
+        run.witness.completions.pop();
+        load.check(&run);
+    }
+
+    #[test]
+    #[should_panic(expected = "one outcome a request")]
+    fn a_request_with_two_outcomes() {
+        let (load, mut run) = run();
+        run.witness.completions.push(run.witness.completions[0]);
+        load.check(&run);
+    }
+
+    #[test]
+    #[should_panic(expected = "what was asked for was meant to be")]
+    fn a_request_that_is_left_out_while_the_target_is_slow() {
+        let (load, mut run) = run();
+        run.witness.completions.pop();
+        run.witness.intended.pop();
+        load.check(&run);
+    }
+
+    #[test]
+    #[should_panic(expected = "nothing is late")]
+    fn a_request_that_is_sent_late() {
+        let (load, mut run) = run();
+        let start = run.witness.completions[0].start.as_mut().unwrap();
+        start.sent = start.sent + Nanos(1);
+        load.check(&run);
+    }
+
+    #[test]
+    #[should_panic(expected = "an answer to another")]
+    fn an_answer_to_another_request() {
+        // The first answer is shorter than it says, so that each answer lies in the one before.
+        let conduct = |(_, number, _): super::super::server::Key| match number {
+            0 => Conduct::Swapped,
+            _ => Conduct::Well,
+        };
+        Load { conduct: Rc::new(conduct), ..Load::default() }.run();
+    }
+
+    #[test]
+    #[should_panic(expected = "the intervals sum up to the total")]
+    fn an_interval_that_counts_too_much() {
+        let (load, mut run) = run();
+        run.recorded.series.at(START).intended += 1;
+        load.check(&run);
+    }
+
+    #[test]
+    #[should_panic(expected = "the record is what happened")]
+    fn a_record_that_flatters() {
+        let (load, mut run) = run();
+        run.recorded.parts[0].response.clear();
+        load.check(&run);
+    }
+
+    #[test]
+    #[should_panic(expected = "the labels sum up to the labelled")]
+    fn a_label_that_is_lost() {
+        let (load, mut run) = run();
+        run.recorded.labels.pop();
+        load.check(&run);
+    }
+}

@@ -180,9 +180,10 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
             if drained <= now || (end <= now && self.is_idle()) {
                 break;
             }
-            self.dispatch()?;
+            // First what gives room: who waits for it would else wait until something happens.
             self.expire(now)?;
             self.reopen(now);
+            self.dispatch()?;
             let until = self.next_event_expected(source, end, drained).min(begun + LONGEST_WAIT);
             let until = self.prepare(until)?;
             let before = self.io.now();

@@ -146,6 +146,16 @@ fn a_connection_for_each_request_is_in_its_response_time_and_never_lateness() {
 }
 
 #[test]
+fn a_seat_whose_pause_is_over_is_used_at_once() {
+    // Every connection breaks with its request, and each is opened for the next one: 10 ms later,
+    // and not when the next request comes.
+    let limits = Limits { keep_alive: Some(2), ..LIMITS };
+    let run = Load { limits, connections: 2, ..with(every(1, Conduct::Reset)) }.run();
+    assert_eq!(run.witness.completions.len(), 1_000);
+    assert_eq!(run.recorded.parts[0].lateness.max(), Some(Nanos::ZERO));
+}
+
+#[test]
 fn a_connection_serves_as_many_requests_as_it_may() {
     for most in [1, 2, 7, 1_000, 1_001] {
         let limits = Limits { keep_alive: Some(most), ..LIMITS };
@@ -183,6 +193,18 @@ fn a_cut_takes_along_what_shares_the_connection() {
     assert_eq!(count(&run, Outcome::Timeout), 2, "{:?}", run.witness.outcomes());
     assert_eq!(count(&run, Outcome::Reset), 15);
     assert_eq!(count(&run, Outcome::Ok), 83);
+}
+
+#[test]
+fn what_is_sent_in_the_turn_of_a_cut_is_not_done_before_it_was_sent() {
+    // Calls take time, so that what is sent in a turn is sent after the turn's beginning.
+    let pace = Pace::Open { rate: 5_000.0, law: Law::Poisson, sharing: Sharing::InTurn };
+    let limits = Limits { timeout: MS, ..LIMITS };
+    let call_cost = Nanos::from_micros(20);
+    let conduct = every(20, Conduct::Silence);
+    let load = Load { pace, limits, call_cost, conduct, connections: 1, ..Load::default() };
+    let run = Load { pipeline: 16, ..load }.run();
+    assert!(0 < count(&run, Outcome::Reset) && 0 < count(&run, Outcome::Timeout));
 }
 
 #[test]

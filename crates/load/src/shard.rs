@@ -285,7 +285,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         let request = Request { lane, seat, intended, number, label, room, sent, first_byte: None };
         let token = self.outstanding.insert(request);
         match state {
-            State::Open { connection } => self.transmit(connection, token),
+            State::Open { connection } => self.transmit(connection, token, sent),
             _ => {
                 self.begin_to_connect(index, seat, sent);
                 let lane = &mut self.lanes[index];
@@ -297,7 +297,13 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
     }
 
     /// Hands a request to the network.
-    fn transmit(&mut self, connection: ConnectionId, token: Token) -> Result<(), Fault> {
+    fn transmit(
+        &mut self,
+        connection: ConnectionId,
+        token: Token,
+        now: Instant,
+    ) -> Result<(), Fault> {
+        let mut left = now;
         let request = self.outstanding.get(token);
         let lane = &mut self.lanes[request.lane as usize];
         let asked = Asked { token, number: request.number, label: request.label };
@@ -305,23 +311,23 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         if lane.driver.is_scripted() {
             let begun = self.io.now();
             request.label = lane.driver.start(request.seat, asked, &mut self.wire)?;
-            let ended = self.io.now();
-            self.scripted += ended - begun;
+            left = self.io.now();
+            self.scripted += left - begun;
             // What the script took is our lateness, not the target's.
             if lane.place(request.seat).awaited.is_none() {
-                request.sent = ended;
+                request.sent = left;
             }
         } else {
             request.label = lane.driver.start(request.seat, asked, &mut self.wire)?;
         }
         self.io.send(connection, &self.wire);
         self.observer.sent(lane.of, request.intended, request.sent, self.wire.len());
-        let (seat, sent) = (request.seat, request.sent);
+        let seat = request.seat;
         let place = lane.place(seat);
         place.awaited = None;
         place.outstanding += 1;
         place.carried += 1;
-        lane.offer_below(seat, sent, self.limits.keep_alive);
+        lane.offer_below(seat, left, self.limits.keep_alive);
         Ok(())
     }
 

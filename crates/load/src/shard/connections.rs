@@ -149,7 +149,7 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
         self.connections.connecting -= 1;
         self.observer.connected(lane.of, now, now - since);
         match awaited {
-            Some(token) => self.transmit(connection, token),
+            Some(token) => self.transmit(connection, token, now),
             None => {
                 lane.offer(seat, now);
                 Ok(())

@@ -146,6 +146,18 @@ fn a_connection_for_each_request_is_in_its_response_time_and_never_lateness() {
 }
 
 #[test]
+fn what_waits_for_a_connection_to_open_waits_for_the_target() {
+    // Three at once on a connection that takes 3 ms to open: only the first had it opened.
+    let limits = Limits { keep_alive: Some(3), ..LIMITS };
+    let welcome = Rc::new(|_| Welcome::After(MS * 3));
+    let load = Load { limits, welcome, connections: 1, pipeline: 3, ..Load::default() };
+    let run = load.run();
+    assert_eq!(run.witness.completions.len(), 1_000);
+    // `check` finds each lateness to be zero; the rest is the target's.
+    assert!(MS * 3 <= run.recorded.parts[0].backlog_delay.max().unwrap());
+}
+
+#[test]
 fn a_seat_whose_pause_is_over_is_used_at_once() {
     // Every connection breaks with its request, and each is opened for the next one: 10 ms later,
     // and not when the next request comes.

@@ -357,8 +357,9 @@ impl State {
     ) -> Result<(), Fault> {
         let Pending { token, expected, is_last } =
             self.pending.pop_front().expect("an answer is to a request");
-        let Reading { status, wanted, head, body, length } = &self.reading;
-        let (status, bad) = (*status, outcome_of(*status) != Outcome::Ok);
+        let status = std::mem::take(&mut self.reading.status);
+        let Reading { wanted, head, body, length, .. } = &self.reading;
+        let bad = outcome_of(status) != Outcome::Ok;
         let outcome = match wanted {
             Wanted::Nothing => outcome_of(status),
             Wanted::Head | Wanted::Body => workload.answered(&Answer {

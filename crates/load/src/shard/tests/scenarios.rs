@@ -65,6 +65,13 @@ fn each_conduct_has_its_outcome_and_takes_its_connection_with_it_or_not() {
     }
 }
 
+#[test]
+fn a_failed_request_has_no_status_of_an_earlier_one() {
+    let run = with(every(100, Conduct::Reset)).run();
+    let statuses: Vec<u16> = run.witness.with(Outcome::Reset).map(|c| c.status).collect();
+    assert_eq!(statuses, [0; 10]);
+}
+
 /// The first byte and the last are told apart, however the answer is sliced.
 #[test]
 fn an_answer_byte_by_byte_begins_with_its_first_and_is_done_with_its_last() {

@@ -157,8 +157,9 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
         }
     }
 
-    /// The seat's connection is gone. A connection that served is replaced at once; one that never
-    /// came to be takes the oldest waiting request with it, and the next attempt waits longer.
+    /// The seat's connection is gone. One that served and was closed in order is replaced at once;
+    /// one that never came to be takes the oldest waiting request with it. After one that served
+    /// nothing the next attempt waits longer: a target must not be asked in a loop.
     pub(super) fn lose(
         &mut self,
         index: usize,
@@ -173,7 +174,7 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
         match place.state {
             State::Connecting { .. } => {
                 self.connections.connecting -= 1;
-                place.pause = (place.pause * 2).max(FIRST_PAUSE).min(LONGEST_PAUSE);
+                place.pause = longer(place.pause);
                 place.state = State::Lost { reopen: now + place.pause };
                 match (place.awaited.take(), lost) {
                     (Some(token), Lost::TooLate(_)) => {
@@ -195,17 +196,26 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
                 }
             }
             State::Open { .. } => {
-                let in_order = lost == Lost::By(Closed::ByPeer);
-                place.pause = if in_order { Nanos::ZERO } else { FIRST_PAUSE };
-                place.state = State::Lost { reopen: now + place.pause };
                 self.observer.disconnected(lane.of, now);
                 lane.driver.closed(seat, lost, &mut self.reports)?;
-                if self.limits.keep_alive.is_some() && in_order {
+                let place = &mut lane.seats[seat.0 as usize];
+                let answered = self.reports.done.iter().any(|done| done.outcome.is_answer());
+                let served = place.outstanding < place.carried as usize || answered;
+                place.pause = match lost {
+                    Lost::By(Closed::ByPeer) if served => Nanos::ZERO,
+                    Lost::By(_) if !served => longer(place.pause),
+                    _ => FIRST_PAUSE,
+                };
+                place.state = State::Lost { reopen: now + place.pause };
+                let is_vacant = self.limits.keep_alive.is_some() && place.pause == Nanos::ZERO;
+                self.settle(now)?;
+                if is_vacant {
+                    let lane = &mut self.lanes[index];
                     lane.lost -= 1;
-                    lane.seats[seat.0 as usize].state = State::Vacant;
+                    lane.place(seat).state = State::Vacant;
                     lane.offer(seat, now);
                 }
-                self.settle(now)
+                Ok(())
             }
             State::Lost { .. } | State::Vacant => {
                 unreachable!("a lost connection is not lost again")
@@ -284,6 +294,10 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
         let attempt = self.connections.attempts.front()?;
         Some(attempt.since + self.limits.connect_timeout)
     }
+}
+
+fn longer(pause: Nanos) -> Nanos {
+    (pause * 2).max(FIRST_PAUSE).min(LONGEST_PAUSE)
 }
 
 fn reason(how: Closed) -> &'static str {

@@ -115,6 +115,17 @@ fn connections_refused_at_first_are_tried_again_later_and_later() {
     assert_eq!(count(&run, Outcome::Ok) + count(&run, Outcome::Connect), 1_000);
 }
 
+/// Whoever accepts only to close again is not asked without end: virtual time would stand still.
+#[test]
+fn who_closes_each_connection_unserved_is_asked_less_and_less() {
+    for welcome in [Welcome::Dismissed, Welcome::Greeted] {
+        let run = Load { connections: 1, welcome: Rc::new(move |_| welcome), ..Load::default() };
+        let run = run.run();
+        assert!(attempts(&run) < 40, "{}", attempts(&run));
+        assert_eq!(count(&run, Outcome::Ok), 0);
+    }
+}
+
 #[test]
 fn an_attempt_to_connect_that_nobody_answers_is_given_up_in_time() {
     // The first attempts are for the connections opened before; all others never succeed.

@@ -14,6 +14,7 @@ use crate::pacing::{self, Dealt, Law, Offered, Shape, Sharing};
 use crate::source::Streams;
 
 mod load;
+mod mixtures;
 mod scenarios;
 mod server;
 

@@ -265,13 +265,15 @@ impl Line {
         if let Conduct::Withheld = conduct {
             return self.withheld.push((key, answer.into_bytes()));
         }
+        let gap = if let Conduct::Bytewise(gap) = conduct { gap } else { Nanos::ZERO };
         let mut packet = Vec::new();
         for (key, answer) in std::mem::take(&mut self.withheld) {
             packet.extend(answer);
-            truth.seen.get_mut(&key).unwrap().answered = Some((done, 200));
+            let end = done + gap * packet.len() as u64;
+            truth.seen.get_mut(&key).unwrap().answered = Some((end, 200));
         }
         packet.extend_from_slice(answer.as_bytes());
-        if let Conduct::Bytewise(gap) = conduct {
+        if let Conduct::Bytewise(_) = conduct {
             for byte in packet {
                 done = done + gap;
                 effects.push((done, Effect::Bytes(connection, vec![byte])));

@@ -15,6 +15,12 @@ impl Block {
         !self.taken && !self.begun.is_empty()
     }
 
+    /// How many bytes are kept.
+    #[cfg(test)]
+    pub(super) fn held(&self) -> usize {
+        self.begun.capacity()
+    }
+
     /// Takes a whole header block off `bytes`; `None` if its end has not arrived, in which case all
     /// of `bytes` is kept.
     pub(super) fn take<'a, 'b: 'a>(

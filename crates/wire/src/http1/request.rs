@@ -64,6 +64,11 @@ impl Default for RequestDecoder {
 }
 
 impl RequestDecoder {
+    #[cfg(test)]
+    pub(super) fn held(&self) -> usize {
+        self.block.held()
+    }
+
     /// Takes the next event off `bytes`; `None` when more bytes are needed.
     pub fn next<'a>(
         &mut self,

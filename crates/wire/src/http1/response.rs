@@ -60,6 +60,11 @@ impl Default for ResponseDecoder {
 }
 
 impl ResponseDecoder {
+    #[cfg(test)]
+    pub(super) fn held(&self) -> usize {
+        self.block.held()
+    }
+
     /// Takes the next event off `bytes`; `None` when more bytes are needed.
     ///
     /// After an error the connection is of no more use.

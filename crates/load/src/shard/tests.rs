@@ -17,6 +17,7 @@ mod load;
 mod mixtures;
 mod scenarios;
 mod server;
+mod sockets;
 
 const SECOND: Nanos = Nanos::SECOND;
 const SERVICE: Nanos = Nanos::from_micros(100);

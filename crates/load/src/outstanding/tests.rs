@@ -60,3 +60,43 @@ fn what_is_marked_is_not_found_again_but_stays() {
     assert_eq!(outstanding.expired(Instant(30), Nanos(10)), Some((late, request(20))));
     assert_eq!(outstanding.len(), 3);
 }
+
+/// Against a list that is searched from its beginning each time.
+#[test]
+fn any_sequence_of_calls_gives_what_a_plain_list_gives() {
+    for seed in 0..200 {
+        let mut random = ::measure::Random::new(seed);
+        let mut outstanding = Outstanding::new();
+        let mut list: Vec<(Token, Request, bool)> = Vec::new();
+        let timeout = Nanos(20);
+        for now in 0..300 {
+            match random.below(4) {
+                0 | 1 => {
+                    let token = outstanding.insert(request(now));
+                    list.push((token, request(now), false));
+                }
+                2 if !list.is_empty() => {
+                    let (token, request, _) = list.remove(random.below(list.len() as u64) as usize);
+                    assert_eq!(outstanding.remove(token), request);
+                }
+                _ => {
+                    let first = list.iter_mut().find(|(.., is_marked)| !is_marked);
+                    let late =
+                        first.filter(|(_, request, _)| request.sent + timeout <= Instant(now));
+                    let found = outstanding.expired(Instant(now), timeout);
+                    assert_eq!(found, late.as_ref().map(|late| (late.0, late.1)), "seed {seed}");
+                    if let Some(late) = late {
+                        outstanding.mark(late.0);
+                        late.2 = true;
+                    }
+                }
+            }
+            let next =
+                list.iter().find(|(.., is_marked)| !is_marked).map(|(_, r, _)| r.sent + timeout);
+            assert_eq!(outstanding.next_expiry(timeout), next, "seed {seed}");
+            assert_eq!(outstanding.len(), list.len());
+        }
+        let left: Vec<Request> = list.into_iter().map(|(_, request, _)| request).collect();
+        assert_eq!(outstanding.drain().collect::<Vec<_>>(), left, "seed {seed}");
+    }
+}

@@ -105,7 +105,7 @@ fn storm(seeds: &[&[u8]], mut decode: impl FnMut(&[u8]) -> usize, check: impl Fn
 fn ten_million_mutations_neither_panic_nor_grow_nor_depend_on_slicing() {
     let mut decoder = ResponseDecoder::default();
     let whole = |mut bytes: &[u8]| {
-        let expect = if bytes.len() % 8 == 0 { Expect::NoBody } else { Expect::Body };
+        let expect = if bytes.len().is_multiple_of(8) { Expect::NoBody } else { Expect::Body };
         loop {
             match decoder.next(&mut bytes, expect) {
                 Ok(Some(_)) => {}

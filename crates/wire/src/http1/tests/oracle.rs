@@ -146,7 +146,7 @@ fn trim(part: &str) -> &str {
 }
 
 fn length(fields: &[httparse::Header<'_>]) -> Result<Option<u64>, Malformed> {
-    let values = fields.iter().filter(|f| f.name.to_ascii_lowercase() == "content-length");
+    let values = fields.iter().filter(|f| f.name.eq_ignore_ascii_case("content-length"));
     let mut known = Vec::new();
     for field in values {
         for part in String::from_utf8_lossy(field.value).split(',') {

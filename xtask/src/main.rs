@@ -8,6 +8,7 @@
 
 mod bench;
 mod ci;
+mod fuzz;
 mod repository;
 mod skips;
 mod tidy;
@@ -21,6 +22,7 @@ cargo xtask CHORE
   ci      everything a change has to pass, with the time of each step
   tidy    layers against manifests, shipped specs, documents, sources
   bench   measurements against what is promised; `cargo xtask bench` tells which
+  fuzz    looks for input that breaks a parser: `build`, or `run --seconds N [TARGET]`
 ";
 
 fn main() -> ExitCode {
@@ -32,6 +34,13 @@ fn main() -> ExitCode {
         ["bench", ref what @ ..] => bench::run(what).map_or_else(
             || {
                 eprint!("{}", bench::USAGE);
+                ExitCode::from(2)
+            },
+            ended,
+        ),
+        ["fuzz", ref what @ ..] => fuzz::run(what).map_or_else(
+            || {
+                eprint!("{}", fuzz::USAGE);
                 ExitCode::from(2)
             },
             ended,

@@ -1,0 +1,37 @@
+//! Requests from anybody: no panic, and the same events however they are cut. The first byte says
+//! how long the slices are.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use wire::http1::{After, Malformed, Request, RequestDecoder, RequestEvent};
+
+fuzz_target!(|data: &[u8]| {
+    let [size, bytes @ ..] = data else { return };
+    let whole = decode(bytes.chunks(usize::MAX));
+    let sliced = decode(bytes.chunks(1 + usize::from(*size)));
+    assert_eq!(whole, sliced);
+});
+
+type Message = (Request, Vec<u8>, Option<After>);
+
+fn decode<'a>(slices: impl Iterator<Item = &'a [u8]>) -> (Vec<Message>, Option<Malformed>) {
+    let mut decoder = RequestDecoder::default();
+    let mut messages: Vec<Message> = Vec::new();
+    for mut slice in slices {
+        loop {
+            match decoder.next(&mut slice) {
+                Ok(None) => break,
+                Ok(Some(RequestEvent::Head(head))) => messages.push((head, Vec::new(), None)),
+                Ok(Some(RequestEvent::Body(piece))) => last(&mut messages).1.extend(piece),
+                Ok(Some(RequestEvent::End(after))) => last(&mut messages).2 = Some(after),
+                Err(malformed) => return (messages, Some(malformed)),
+            }
+        }
+        assert!(slice.is_empty(), "all bytes are taken");
+    }
+    (messages, None)
+}
+
+fn last(messages: &mut [Message]) -> &mut Message {
+    messages.last_mut().expect("a body has a head")
+}

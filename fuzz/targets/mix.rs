@@ -1,0 +1,56 @@
+//! A mix, and after a NUL byte its table of data: what is read makes requests, each of which is one
+//! request, and checks that judge any answer.
+#![no_main]
+
+use std::io;
+use std::sync::Arc;
+
+use libfuzzer_sys::fuzz_target;
+use load::Label;
+use load::driver::http1::{Answer, HttpWorkload, Origin, Outgoing};
+use mix::{Data, Lane, Mix, Mixed, Source};
+use wire::http1::{RequestDecoder, RequestEvent};
+
+fuzz_target!(|text: &str| {
+    let (text, table) = text.split_once('\0').unwrap_or((text, ""));
+    let data = Data::read("data.csv", table).ok().map(Arc::new);
+    let fields = [("Host".to_owned(), "fuzzed".to_owned())];
+    let body_file = |_: &str| -> io::Result<Vec<u8>> { Ok(b"from a file".to_vec()) };
+    let source = Source { file: "mix.jsonl", text, data, fields: &fields, body_file: &body_file };
+    match Mix::read(&source) {
+        Ok(mix) => make(&Arc::new(mix)),
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+});
+
+fn make(mix: &Arc<Mix>) {
+    let lane = Lane { seed: 1, target: 0, connections_before: 0 };
+    let mut workload = Mixed::new(mix, lane, || 1_700_000_000_000);
+    for number in 0..8 {
+        let (mut wire, mut expected) = (Vec::new(), Vec::new());
+        let label = Label::NONE;
+        let mut request = Outgoing { wire: &mut wire, expected: &mut expected, label };
+        let origin = Origin { number, label, connection: 0 };
+        workload.next(origin, &mut request).expect("no script that could fail");
+        assert_eq!(requests(&wire), 1, "{}", wire.escape_ascii());
+        let answer = Answer {
+            status: 200,
+            head: b"HTTP/1.1 200 OK\r\nContent-Type: a\r\n\r\n",
+            body: br#"{"a":[1,{"b":null}]}"#,
+            body_length: 20,
+            connection: 0,
+            tag: expected[0].tag,
+        };
+        workload.answered(&answer).expect("no script that could fail");
+    }
+}
+
+/// How many whole requests these bytes are.
+fn requests(mut bytes: &[u8]) -> usize {
+    let mut decoder = RequestDecoder::default();
+    let mut ended = 0;
+    while let Some(event) = decoder.next(&mut bytes).expect("it is well formed") {
+        ended += usize::from(matches!(event, RequestEvent::End(_)));
+    }
+    ended
+}

@@ -249,6 +249,10 @@ pub(crate) struct Load {
     /// How to wait for the next start: hybrid, sleep or spin
     #[arg(long, value_name = "TIMER", default_value = "hybrid", help_heading = "How")]
     pub(crate) timer: Timer,
+    /// Have the kernel stamp what is received, and tell how long answers waited to be read
+    /// (`receive_delay` in the document)
+    #[arg(long, help_heading = "How")]
+    pub(crate) kernel_timestamps: bool,
     /// The same seed gives the same intended times and the same script's choices
     #[arg(long, default_value_t = 1, help_heading = "How")]
     pub(crate) seed: u64,
@@ -317,17 +321,36 @@ pub(crate) enum Live {
 pub(crate) struct Reference {
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0")]
     pub(crate) listen: SocketAddr,
-    /// 1ms, exponential:1ms, or bimodal:1ms,10ms,5%
+    /// 1ms, exponential:1ms, bimodal:1ms,10ms,5%, or stall:1s/10s (nothing is answered for a second
+    /// in the middle of every ten)
     #[arg(long, value_name = "LAW", default_value = "0s")]
     pub(crate) delay: Delay,
+    /// The status of every answer
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    #[arg(value_parser = clap::value_parser!(u16).range(200..=599))]
+    pub(crate) status: u16,
     /// Bytes of each answer's body
     #[arg(long, value_name = "N", default_value_t = 100)]
     pub(crate) body: usize,
     /// Log how late numbered requests (`/1`, `/2`, …) come by a schedule of this constant rate
     #[arg(long, value_name = "RATE")]
     pub(crate) numbered_rate: Option<Rate>,
+    /// In the end, write a line for each request in the order of arrival: nanoseconds of
+    /// CLOCK_MONOTONIC, target, connection, separated by tabs. The first million requests (256 MiB)
+    /// are kept; the log says how many are not
+    #[arg(long, value_name = "FILE")]
+    pub(crate) log: Option<PathBuf>,
+    /// With the bytes of each request, escaped
+    #[arg(long, requires = "log")]
+    pub(crate) log_bytes: bool,
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
+    /// Stay on this CPU
+    #[arg(long, value_name = "N")]
+    pub(crate) cpu: Option<u32>,
+    /// End when standard input does: with whoever has started this
+    #[arg(long)]
+    pub(crate) while_stdin: bool,
 }
 
 #[derive(Args, Debug)]

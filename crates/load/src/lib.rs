@@ -15,6 +15,7 @@ pub mod reference;
 pub mod shard;
 pub mod source;
 pub mod validity;
+mod watch;
 
 pub use driver::{Done, Driver, Fault, Label, Next, Outcome, Seat, Token};
 pub use measurement::{Measurement, measure};

@@ -6,15 +6,20 @@ use std::sync::{Barrier, Mutex};
 use std::thread;
 
 use ::measure::series::Series;
-use ::measure::{Instant, Nanos, Random};
+use ::measure::{Histogram, Instant, Nanos, Random};
+use net::host::Segments;
+use net::process::Thread;
 use net::{Closed, Endpoint, Epoll, Timer, clock, cores, process};
 
 use crate::driver::{Driver, Fault};
 use crate::hiccup::{self, Hiccups};
 use crate::observe::{Group, Interval, Live, Observer, Of, Part, Recorded, Recorder, Window};
 use crate::pacing::{self, Dealt, Offered, Pacing, Segment};
-use crate::shard::{Ended, Limits, Numbers, Schedule, Shard};
+use crate::shard::{Ended, Failures, Limits, Numbers, Schedule, Shard};
 use crate::source::{Source, Streams};
+use crate::watch::{self, Seen, Watched};
+
+pub use crate::watch::Taken;
 
 /// What to do; everything that is not decided while it runs.
 #[derive(Clone, Debug)]
@@ -32,6 +37,8 @@ pub struct Plan {
     pub slo: Option<Nanos>,
     pub interval: Nanos,
     pub timer: Timer,
+    /// Has the kernel stamp what is received, to tell how long answers waited for us.
+    pub kernel_timestamps: bool,
     /// The CPU of each shard; `None` leaves it to the kernel.
     pub cpus: Vec<Option<u32>>,
     pub seed: u64,
@@ -97,9 +104,13 @@ pub struct Measurement {
     /// By segment of the load's shape.
     pub segments: Vec<Group>,
     pub series: Series<Interval>,
-    pub hiccups: ::measure::Histogram,
+    pub hiccups: Histogram,
     /// The worst hiccup of each interval.
     pub hiccup_series: Vec<(Nanos, Nanos)>,
+    /// What was taken from the shards in each interval.
+    pub taken_series: Vec<(Nanos, Taken)>,
+    /// How long what was read in the window had lain in the kernel, where it was asked.
+    pub receive_delay: Option<Histogram>,
     /// When the load began, when it was measured, and when it was over.
     pub start: Instant,
     pub window: Window,
@@ -109,6 +120,8 @@ pub struct Measurement {
     pub partial: bool,
     pub connections_asked: u64,
     pub connections_reached: u64,
+    /// Attempts to connect that have failed, before and during the load.
+    pub connecting_failed: Failures,
     pub machine: Machine,
 }
 
@@ -128,6 +141,10 @@ pub struct Machine {
     pub throttled_share: Option<f64>,
     /// The most delayed shard's share of the load in which it was runnable but did not run.
     pub run_queue_wait_share: Option<f64>,
+    /// What the whole host's TCP sent in the window.
+    pub segments: Option<Segments>,
+    /// The fewest local ports that were free at the end of an interval, at least.
+    pub free_ports: Option<u64>,
 }
 
 /// Why there is no measurement.
@@ -172,9 +189,11 @@ pub fn measure<D: Driver + Send, O: Observer + Send>(
     for (lane, driver) in drivers.into_iter().enumerate() {
         hands[lane % shards].push((lane, driver));
     }
-    let (ended, hiccups) = thread::scope(|scope| {
+    let (ended, meters) = thread::scope(|scope| {
         let meter =
             scope.spawn(|| hiccup::meter(plan.cpus[0], &hub.window, plan.interval, &hub.done));
+        let watch =
+            scope.spawn(|| watch::watch(&hub.watched, &hub.window, plan.interval, &hub.done));
         let threads: Vec<_> = (0u32..)
             .zip(hands.into_iter().zip(watchers))
             .map(|(index, (drivers, watcher))| {
@@ -184,7 +203,7 @@ pub fn measure<D: Driver + Send, O: Observer + Send>(
             .collect();
         let ended: Vec<_> = threads.into_iter().map(join).collect();
         hub.done.store(true, Ordering::Relaxed);
-        (ended, join(meter))
+        (ended, (join(meter), join(watch)))
     });
     let cpu = clock::process_cpu().saturating_sub(cpu_before);
     if let Some(failure) = lock(&hub.failure).take() {
@@ -203,7 +222,7 @@ pub fn measure<D: Driver + Send, O: Observer + Send>(
     drivers.sort_by_key(|&(lane, _)| lane);
     let drivers = drivers.into_iter().map(|(_, driver)| driver).collect();
     let interrupted = stop.load(Ordering::Relaxed);
-    let measurement = merge(plan, start, shards, hiccups, cpu, interrupted);
+    let measurement = merge(plan, start, shards, meters, cpu, interrupted);
     Ok(Measured { measurement, drivers, watchers })
 }
 
@@ -219,6 +238,8 @@ struct Hub<'a> {
     begin: Mutex<Option<Instant>>,
     failure: Mutex<Option<Failure>>,
     window: Mutex<Option<Window>>,
+    /// The threads of the shards that are ready.
+    watched: Mutex<Vec<Watched>>,
     done: AtomicBool,
     /// Ends the load on all shards: what one measures after another one failed is worth nothing.
     halt: AtomicBool,
@@ -231,6 +252,8 @@ struct Ending {
     end: Instant,
     ended: Ended,
     connections: (usize, usize),
+    failures: Failures,
+    receive_delay: Option<Histogram>,
     cpu: Option<u32>,
     steal: Option<Nanos>,
     throttled: Option<Nanos>,
@@ -248,6 +271,7 @@ impl<'a> Hub<'a> {
             begin: Mutex::new(None),
             failure: Mutex::new(None),
             window: Mutex::new(None),
+            watched: Mutex::default(),
             done: AtomicBool::new(false),
             halt: AtomicBool::new(false),
             stop,
@@ -302,6 +326,13 @@ impl<'a> Hub<'a> {
         let io = Epoll::new(plan.timer).map_err(|e| {
             Failure::Machine(format!("waiting with epoll_pwait2 (Linux 5.11): {e}"))
         })?;
+        let io = match plan.kernel_timestamps {
+            false => io,
+            true => io.with_kernel_timestamps().map_err(|e| {
+                Failure::Machine(format!("stamping what is received (SO_TIMESTAMPING): {e}"))
+            })?,
+        };
+        lock(&self.watched).push(Watched { thread: Thread::current(), cpus: cores::allowed() });
         let recorder = Recorder::new(plan.targets as usize, plan.interval, live)
             .with_slo(plan.slo)
             .with_segments(&plan.segment_ends());
@@ -349,8 +380,10 @@ impl<'a> Hub<'a> {
         let window = window(plan, start);
         let mut source = self.source(index, start, window.end);
         engine.observer().begin(start, window);
+        engine.io().count_receive_delays(window.start, window.end);
         let cpus = cores::allowed();
-        let before = (process::stolen(&cpus), process::throttled(), process::run_queue_wait());
+        let thread = Thread::current();
+        let before = (process::stolen(&cpus), process::throttled(), thread.run_queue_wait());
         let schedule = Schedule { start, end: window.end, drain: plan.drain };
         let (end, ended) = engine.run(&mut source, schedule)?;
         if ended == Ended::Overloaded {
@@ -358,16 +391,20 @@ impl<'a> Hub<'a> {
         }
         let since = |now: Option<Nanos>, then: Option<Nanos>| Some(now?.saturating_sub(then?));
         engine.observer().end(end);
+        let failures = engine.failures();
+        let receive_delay = engine.io().receive_delays().cloned();
         let ((recorder, watcher), drivers) = engine.into_parts();
         let ending = Ending {
             recorded: recorder.finish(end),
             end,
             ended,
             connections: (asked, reached),
+            failures,
+            receive_delay,
             cpu: plan.cpus[index as usize].and(cpus.first().copied()),
             steal: since(process::stolen(&cpus), before.0),
             throttled: since(process::throttled(), before.1),
-            run_queue_wait: since(process::run_queue_wait(), before.2),
+            run_queue_wait: since(thread.run_queue_wait(), before.2),
         };
         Ok((ending, watcher, lanes.into_iter().zip(drivers).collect()))
     }
@@ -408,7 +445,7 @@ fn merge(
     plan: &Plan,
     start: Instant,
     shards: Vec<Ending>,
-    hiccups: Hiccups,
+    (hiccups, seen): (Hiccups, Seen),
     cpu: Nanos,
     interrupted: bool,
 ) -> Measurement {
@@ -431,6 +468,14 @@ fn merge(
     let connections = |figure: fn(&Ending) -> usize| shards.iter().map(figure).sum::<usize>();
     let (asked, reached) = (connections(|s| s.connections.0), connections(|s| s.connections.1));
 
+    let mut connecting_failed = Failures::default();
+    shards.iter().for_each(|shard| connecting_failed.add(shard.failures));
+    let receive_delay = shards.iter().filter_map(|s| s.receive_delay.clone()).reduce(|a, b| {
+        let mut sum = a;
+        sum.add(&b);
+        sum
+    });
+
     let mut each = shards.into_iter().map(|shard| shard.recorded);
     let mut recorded = each.next().expect("a load has a shard");
     each.for_each(|other| recorded.add(other));
@@ -438,6 +483,8 @@ fn merge(
     Measurement {
         hiccups: hiccups.overshoot,
         hiccup_series: hiccups.worst.iter().map(|(at, worst)| (at, worst.0)).collect(),
+        taken_series: seen.taken.iter().map(|(at, taken)| (at, *taken)).collect(),
+        receive_delay,
         start,
         window,
         end,
@@ -445,6 +492,7 @@ fn merge(
         partial: interrupted && window.end < planned.end,
         connections_asked: asked as u64,
         connections_reached: reached as u64,
+        connecting_failed,
         machine: Machine {
             cpus,
             cpu,
@@ -454,6 +502,8 @@ fn merge(
             steal_share,
             throttled_share,
             run_queue_wait_share,
+            segments: seen.segments,
+            free_ports: seen.free_ports,
         },
         parts: recorded.parts,
         labels: recorded.labels,

@@ -17,6 +17,7 @@ use crate::outstanding::{Outstanding, Request};
 use crate::pacing::Arrival;
 use crate::source::{Source, Think};
 
+pub use self::connections::Failures;
 pub use self::lane::Numbers;
 use self::lane::{Lane, State};
 
@@ -143,6 +144,10 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
     ) {
         assert!(!endpoints.is_empty(), "a lane has an endpoint");
         self.lanes.push(Lane::new(of, driver, endpoints, connections, numbers));
+    }
+
+    pub fn io(&mut self) -> &mut I {
+        &mut self.io
     }
 
     pub fn observer(&mut self) -> &mut O {

@@ -3,7 +3,10 @@
 //! Three gates judge the generator and its machine. What the target does (saturation, failures, a
 //! backlog at its bound) is a finding, and a load with findings is valid.
 
-use ::measure::{Histogram, Nanos, Quantile};
+use ::measure::quantity::{counted, grouped};
+use ::measure::{Histogram, Nanos, Quantile, Rate};
+
+use net::host::Segments;
 
 use crate::driver::Outcome;
 use crate::measurement::{Measurement, Plan};
@@ -22,6 +25,10 @@ const DISTURBANCE_ALLOWED: f64 = 0.01;
 const BUSY: f64 = 0.7;
 /// Completed below this share of offered says that the target does not keep up.
 const KEEPS_UP: f64 = 0.97;
+/// A generator that has to do more than this share of what it can is no longer sure of itself.
+const SURE: f64 = 0.5;
+const RETRANSMITS_UNNOTICED: f64 = 0.001;
+const FREE_PORTS_ENOUGH: u64 = 1_000;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Judgement {
@@ -30,6 +37,18 @@ pub struct Judgement {
     pub warnings: Vec<String>,
     /// A closed loop that the generator limited: no capacity may be claimed from it.
     pub generator_bound: Option<bool>,
+    /// The generator's own lateness is more than a tenth of the response time's p99, which is
+    /// therefore *at most* what it says.
+    pub p99_at_most: bool,
+}
+
+/// What a judge has to know beyond the measurement.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Besides {
+    /// Samples that could not be written in time.
+    pub samples_lost: u64,
+    /// What the self-test has found that one shard can complete on this machine.
+    pub maximum_of_a_shard: Option<Rate>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -51,20 +70,19 @@ impl Judgement {
 }
 
 /// Judges a load by rules that were fixed before it ran.
-///
-/// `lost` are samples that could not be written in time.
-pub fn judge(plan: &Plan, measurement: &Measurement, lost: u64) -> Judgement {
+pub fn judge(plan: &Plan, measurement: &Measurement, besides: Besides) -> Judgement {
     let mut total = Part::default();
     measurement.parts.iter().for_each(|part| total.add(part));
     let mut judgement = Judgement {
         gates: vec![
             late(plan, measurement, &total),
-            self::lost(measurement, &total, lost),
+            lost(measurement, &total, besides.samples_lost),
             disturbed(plan, measurement, &total),
         ],
         ..Judgement::default()
     };
     find(plan, measurement, &total, &mut judgement);
+    warn(plan, measurement, &total, besides, &mut judgement);
     judgement
 }
 
@@ -110,12 +128,23 @@ fn lost(measurement: &Measurement, total: &Part, samples: u64) -> Gate {
     let outcomes: u64 = total.outcomes.iter().sum();
     assert_eq!(outcomes, total.intended, "every intended request has exactly one outcome");
     let (asked, reached) = (measurement.connections_asked, measurement.connections_reached);
-    let refused = 0 < total.outcome(Outcome::Connect);
-    let figure = format!("{reached} of {asked} connections, {outcomes} outcomes");
+    let failures = measurement.connecting_failed;
+    let figure = format!(
+        "{reached} of {asked} connections, {outcomes} outcomes, {} attempts to connect without a \
+         port or file, {samples} samples lost; bound: none missing",
+        failures.exhausted
+    );
     let reason = match () {
-        () if reached < asked && !refused => Some(format!(
-            "connections lost: {reached} of {asked} were reached. Raise the limit of open files, \
-             or ask for fewer with --connections."
+        () if 0 < failures.exhausted => Some(format!(
+            "connections lost: {} attempts to connect found no local port or open file here \
+             ({reached} of {asked} were reached before the load). Raise the limit of open files, \
+             spread them over several --source addresses, or ask for fewer with --connections.",
+            failures.exhausted
+        )),
+        () if reached < asked && failures.refused == 0 => Some(format!(
+            "connections lost: {reached} of {asked} were reached, and the target refused none. \
+             Give them more time with --connect-timeout, open them slower with --open-rate, or \
+             ask for fewer with --connections."
         )),
         () if 0 < samples => Some(format!(
             "{samples} samples lost: the disk did not keep up. Write --samples elsewhere, or go \
@@ -153,7 +182,6 @@ fn disturbed(plan: &Plan, measurement: &Measurement, total: &Part) -> Gate {
 fn find(plan: &Plan, measurement: &Measurement, total: &Part, judgement: &mut Judgement) {
     let seconds = measurement.window.length().as_secs_f64();
     let rate = |count: u64| count as f64 / seconds;
-    let (grouped, counted) = (::measure::quantity::grouped, ::measure::quantity::counted);
     if let Pacing::Open { .. } = plan.pacing
         && (total.completed_inside as f64) < KEEPS_UP * total.intended as f64
     {
@@ -172,6 +200,14 @@ fn find(plan: &Plan, measurement: &Measurement, total: &Part, judgement: &mut Ju
             measurement.window.length().as_secs_f64(),
         ));
     }
+    let (asked, reached) = (measurement.connections_asked, measurement.connections_reached);
+    if reached < asked && 0 < measurement.connecting_failed.refused {
+        judgement.findings.push(format!(
+            "the target accepted {} of {} connections, and refused the others",
+            counted(reached),
+            counted(asked),
+        ));
+    }
     for outcome in Outcome::ALL {
         let count = total.outcome(outcome);
         // Where nobody waits for the last answers they are no news.
@@ -188,18 +224,68 @@ fn find(plan: &Plan, measurement: &Measurement, total: &Part, judgement: &mut Ju
             ));
         }
     }
-    let busy = measurement.machine.busy_share;
+}
+
+fn warn(
+    plan: &Plan,
+    measurement: &Measurement,
+    total: &Part,
+    besides: Besides,
+    judgement: &mut Judgement,
+) {
+    let machine = &measurement.machine;
+    let mut warn = |warning: String| judgement.warnings.push(warning);
+    let (lateness, response) = (p99(&total.lateness), p99(&total.response));
     match plan.pacing {
-        Pacing::Closed { .. } => judgement.generator_bound = Some(BUSY <= busy),
-        Pacing::Open { .. } if BUSY <= busy => judgement.warnings.push(format!(
-            "the busiest shard worked {:.0} % of the time: near its own maximum the generator's \
-             times are its own; give it more cores",
-            100.0 * busy
-        )),
-        Pacing::Open { .. } => {}
+        Pacing::Closed { .. } => judgement.generator_bound = Some(BUSY <= machine.busy_share),
+        Pacing::Open { .. } => {
+            if BUSY <= machine.busy_share {
+                warn(format!(
+                    "the busiest shard worked {:.0} % of the time: near its own maximum the \
+                     generator's times are its own; give it more cores",
+                    100.0 * machine.busy_share
+                ));
+            }
+            judgement.p99_at_most = response / 10 < lateness;
+            if judgement.p99_at_most {
+                warn(format!(
+                    "the response p99 is at most {response}: the generator itself was late by \
+                     {lateness} (p99), more than a tenth of it"
+                ));
+            }
+            let offered = total.intended as f64 / measurement.window.length().as_secs_f64();
+            let of_a_shard = offered / plan.cpus.len() as f64;
+            if let Some(maximum) = besides.maximum_of_a_shard.map(Rate::as_per_second)
+                && SURE * maximum < of_a_shard
+            {
+                warn(format!(
+                    "{}/s from a shard is more than half of the {}/s that the self-test has found \
+                     to be its maximum here: use more --shards, or repeat it with load --self-test",
+                    grouped(of_a_shard),
+                    grouped(maximum),
+                ));
+            }
+        }
+    }
+    if let Some(Segments { sent, retransmitted }) = machine.segments
+        && RETRANSMITS_UNNOTICED * (sent as f64) < retransmitted as f64
+    {
+        warn(format!(
+            "TCP sent {} of {} segments again ({:.2} %, over all connections of this host): slow \
+             answers may be the network's doing",
+            counted(retransmitted),
+            counted(sent),
+            100.0 * retransmitted as f64 / sent as f64,
+        ));
+    }
+    if let Some(free) = machine.free_ports.filter(|free| *free < FREE_PORTS_ENOUGH) {
+        warn(format!(
+            "no more than {free} local ports may have been free: connections that are opened then \
+             may fail; spread them over several --source addresses, or raise --keep-alive"
+        ));
     }
     if total.response.clamped() > 0 {
-        judgement.warnings.push(format!(
+        warn(format!(
             "{} response times were longer than an hour and count as one",
             total.response.clamped()
         ));

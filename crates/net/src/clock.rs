@@ -17,6 +17,11 @@ pub fn process_cpu() -> Nanos {
     Nanos(read(libc::CLOCK_PROCESS_CPUTIME_ID).0)
 }
 
+/// Nanoseconds since 1970, as the kernel stamps what it receives.
+pub(crate) fn wall() -> u64 {
+    read(libc::CLOCK_REALTIME).0
+}
+
 /// Sleeps until then, or returns at once if it has passed.
 pub fn sleep_until(until: Instant) {
     let until = timespec(until.0);

@@ -5,14 +5,17 @@ use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::str::FromStr;
 
-use measure::{Instant, Nanos};
+use measure::{Histogram, Instant, Nanos};
 
 use crate::clock;
 use crate::io::{Closed, ConnectionId, Endpoint, Event, Io};
 use crate::socket;
 
+use self::timestamps::ReceiveDelays;
+
 #[cfg(test)]
 mod tests;
+mod timestamps;
 
 /// How long before its time a hybrid wait stops sleeping and watches the clock: the kernel wakes a
 /// sleeper 20–60 µs late.
@@ -58,6 +61,11 @@ impl FromStr for Timer {
     }
 }
 
+/// Whether [`Epoll::with_kernel_timestamps`] is granted, and else why not.
+pub fn kernel_timestamps_granted() -> io::Result<()> {
+    timestamps::probe()
+}
+
 /// Sockets by epoll, level-triggered.
 #[derive(Debug)]
 pub struct Epoll {
@@ -71,6 +79,8 @@ pub struct Epoll {
     /// Connections whose failure a call has shown already: told before everything else.
     failed: Vec<(ConnectionId, Closed)>,
     buffer: Vec<u8>,
+    /// Where the kernel is asked when bytes arrived.
+    delays: Option<Box<ReceiveDelays>>,
 }
 
 #[derive(Debug)]
@@ -114,11 +124,32 @@ impl Epoll {
             taken: 0,
             failed: Vec::new(),
             buffer: vec![0; READ_BYTES],
+            delays: None,
         };
         // An old kernel says at once that it lacks the call, rather than in the first wait.
         new.poll(Nanos::ZERO)?;
         new.ready.clear();
         Ok(new)
+    }
+
+    /// Has the kernel stamp what connections receive from now on, which costs two readings of the
+    /// clock each time; see [`Epoll::receive_delays`]. Fails where it is not granted.
+    pub fn with_kernel_timestamps(self) -> io::Result<Epoll> {
+        timestamps::probe()?;
+        Ok(Epoll { delays: Some(Box::default()), ..self })
+    }
+
+    /// Only what is read from `start` until `end` counts.
+    pub fn count_receive_delays(&mut self, start: Instant, end: Instant) {
+        if let Some(delays) = &mut self.delays {
+            delays.count(start, end);
+        }
+    }
+
+    /// How long the last byte of each reading had lain in the kernel before it was read. `None`
+    /// without timestamps.
+    pub fn receive_delays(&self) -> Option<&Histogram> {
+        self.delays.as_ref().map(|delays| delays.histogram())
     }
 
     /// Accepts connections on this address and tells them as events; returns the address, with
@@ -281,8 +312,11 @@ impl Epoll {
             return None;
         }
         let fd = self.descriptor(id)?;
-        // SAFETY: the buffer has room for READ_BYTES bytes.
-        let count = unsafe { libc::recv(fd, self.buffer.as_mut_ptr().cast(), READ_BYTES, 0) };
+        let count = match &mut self.delays {
+            // SAFETY: the buffer has room for READ_BYTES bytes.
+            None => unsafe { libc::recv(fd, self.buffer.as_mut_ptr().cast(), READ_BYTES, 0) },
+            Some(delays) => delays.receive(fd, &mut self.buffer),
+        };
         let how = match usize::try_from(count) {
             Ok(0) => Closed::ByPeer,
             Ok(count) => return Some(Ready::Received(id, count)),
@@ -330,7 +364,12 @@ impl Io for Epoll {
     }
 
     fn connect(&mut self, to: &Endpoint) -> ConnectionId {
-        match socket::connect(to).and_then(|s| self.register(s, State::Connecting)) {
+        let stamped = self.delays.is_some();
+        let socket = socket::connect(to).inspect(|socket| {
+            // It was granted to another socket: one without only says less.
+            let _ = stamped.then(|| timestamps::ask(socket.as_raw_fd()));
+        });
+        match socket.and_then(|socket| self.register(socket, State::Connecting)) {
             Ok(id) => id,
             Err(error) => {
                 let id = self.reserve(State::Connecting);
@@ -424,6 +463,9 @@ fn would_block() -> bool {
 fn why_not_connected(error: i32) -> Closed {
     match error {
         libc::ECONNREFUSED | libc::ENOENT => Closed::Refused,
+        libc::EMFILE | libc::ENFILE | libc::EADDRNOTAVAIL | libc::ENOBUFS | libc::ENOMEM => {
+            Closed::Exhausted
+        }
         _ => Closed::Unreachable,
     }
 }

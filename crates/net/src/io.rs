@@ -58,8 +58,10 @@ pub enum Event<'a> {
 pub enum Closed {
     /// It never came to be: nobody listens there.
     Refused,
-    /// It never came to be: no route, no answer, no local port or descriptor left.
+    /// It never came to be: no route, no answer.
     Unreachable,
+    /// It never came to be: this machine had no local port, descriptor or memory left for it.
+    Exhausted,
     /// The peer closed it in order.
     ByPeer,
     /// It broke.

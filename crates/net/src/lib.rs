@@ -6,6 +6,7 @@
 pub mod clock;
 pub mod cores;
 pub mod epoll;
+pub mod host;
 pub mod io;
 pub mod process;
 pub mod simulation;

@@ -30,11 +30,22 @@ pub fn raise_open_files() -> u64 {
     limit.rlim_cur
 }
 
-/// How long this thread was runnable while another one ran on its CPU. `None` where the kernel
-/// does not count it.
-pub fn run_queue_wait() -> Option<Nanos> {
-    let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    text.split_whitespace().nth(1)?.parse().ok().map(Nanos)
+/// Names a thread of this process.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Thread(libc::pid_t);
+
+impl Thread {
+    pub fn current() -> Thread {
+        // SAFETY: a call without pointers.
+        Thread(unsafe { libc::gettid() })
+    }
+
+    /// How long it was runnable while another one ran on its CPU. `None` where the kernel does not
+    /// count it, and of a thread that has ended.
+    pub fn run_queue_wait(self) -> Option<Nanos> {
+        let text = fs::read_to_string(format!("/proc/self/task/{}/schedstat", self.0)).ok()?;
+        text.split_whitespace().nth(1)?.parse().ok().map(Nanos)
+    }
 }
 
 /// The time that the hypervisor gave to others while one of these CPUs wanted to run.

@@ -40,7 +40,7 @@ fn begin(
 /// Listens on an address; port 0 takes a free one.
 pub(crate) fn listen(address: SocketAddr) -> io::Result<OwnedFd> {
     let socket = stream(address)?;
-    set_option(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_REUSEADDR)?;
+    switch_on(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_REUSEADDR)?;
     let (name, length) = to_raw(address);
     // SAFETY: `name` holds an address of `length` bytes; `listen` takes no pointer.
     let failed = unsafe {
@@ -56,7 +56,7 @@ pub(crate) fn accept(listener: RawFd) -> io::Result<OwnedFd> {
     // SAFETY: the peer's address is not asked for.
     let fd = unsafe { libc::accept4(listener, std::ptr::null_mut(), std::ptr::null_mut(), flags) };
     let socket = owned(fd)?;
-    set_option(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_NODELAY)?;
+    switch_on(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_NODELAY)?;
     Ok(socket)
 }
 
@@ -89,16 +89,16 @@ pub(crate) fn pending_error(socket: RawFd) -> Option<i32> {
 
 /// Leaves the choice of the port to `connect`, which knows whose it may share.
 fn bind_source(socket: RawFd, source: IpAddr) -> io::Result<()> {
-    set_option(socket, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT)?;
+    switch_on(socket, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT)?;
     let (name, length) = to_raw(SocketAddr::new(source, 0));
     // SAFETY: `name` holds an address of `length` bytes.
     let result = unsafe { libc::bind(socket, (&raw const name).cast(), length) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-fn stream(address: SocketAddr) -> io::Result<OwnedFd> {
+pub(crate) fn stream(address: SocketAddr) -> io::Result<OwnedFd> {
     let socket = open(if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 })?;
-    set_option(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_NODELAY)?;
+    switch_on(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_NODELAY)?;
     Ok(socket)
 }
 
@@ -108,12 +108,20 @@ fn open(family: libc::c_int) -> io::Result<OwnedFd> {
     owned(unsafe { libc::socket(family, kind, 0) })
 }
 
-fn set_option(socket: RawFd, level: libc::c_int, option: libc::c_int) -> io::Result<()> {
-    let on: libc::c_int = 1;
-    // SAFETY: `on` is valid for its size.
+fn switch_on(socket: RawFd, level: libc::c_int, option: libc::c_int) -> io::Result<()> {
+    set_option(socket, level, option, 1)
+}
+
+pub(crate) fn set_option(
+    socket: RawFd,
+    level: libc::c_int,
+    option: libc::c_int,
+    value: libc::c_int,
+) -> io::Result<()> {
+    // SAFETY: `value` is valid for its size.
     let result = unsafe {
         let length = size_of::<libc::c_int>() as libc::socklen_t;
-        libc::setsockopt(socket, level, option, (&raw const on).cast(), length)
+        libc::setsockopt(socket, level, option, (&raw const value).cast(), length)
     };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

@@ -221,6 +221,16 @@ pub struct Interval {
     pub busy: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hiccup_max_ns: Option<u64>,
+    /// Of the shard that suffered most, like the next: the share in which it was runnable, and
+    /// another thread ran.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub run_queue_wait: Option<f64>,
+    /// The share in which the hypervisor ran somebody else on its CPUs.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub steal: Option<f64>,
+    /// The share in which a CPU quota kept the generator from running.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub throttled: Option<f64>,
 }
 
 /// What the generator knows of itself and its machine.
@@ -259,6 +269,22 @@ pub struct Generator {
     /// Share of the measurement in which a shard was runnable, but another thread ran.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_queue_wait_share: Option<f64>,
+    /// How long what was read in the measurement had lain in the kernel: how long answers waited
+    /// for us. Absent unless it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub receive_delay: Option<Times>,
+    /// What the TCP of the whole host sent in the measurement, and sent again.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub segments_sent: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub segments_retransmitted: Option<u64>,
+    /// At least so many local ports of the host were free.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub free_ports: Option<u64>,
+    /// The generator was late by more than a tenth of the response time's p99 itself, which is
+    /// therefore an upper bound.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub p99_at_most: bool,
     /// The completed rate of this closed loop was limited by the generator, not by the target.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub generator_bound: Option<bool>,

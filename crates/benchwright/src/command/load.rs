@@ -21,7 +21,7 @@ use anyhow::Context as _;
 use load::measurement::{Failure as NotMeasured, Lane, Plan};
 use load::pacing::{Offered, Pacing, Shape, Sharing, Trace};
 use load::shard::{Limits, Overdue};
-use load::validity;
+use load::validity::{self, Besides};
 use measure::Nanos;
 use net::{Closed, cores, process};
 use script::{Crew, Defaults, Flavour, Program, Script};
@@ -71,7 +71,8 @@ pub(crate) fn load(arguments: &Load) -> Result<Exit, Failure> {
     let measurement = measured.measurement;
     let lost = outputs.finish(measured.watchers)?;
 
-    let judgement = validity::judge(&plan, &measurement, lost);
+    let besides = Besides { samples_lost: lost, ..Besides::default() };
+    let judgement = validity::judge(&plan, &measurement, besides);
     let context = Context {
         arguments: std::env::args().skip(1).collect(),
         seed: arguments.seed,
@@ -203,6 +204,7 @@ fn plan(arguments: &Load, targets: &[Target]) -> Result<Plan, Failure> {
         slo: arguments.slo.as_ref().and_then(Slo::response_time),
         interval: positive(arguments.interval, "--interval")?,
         timer: arguments.timer,
+        kernel_timestamps: kernel_timestamps(arguments)?,
         cpus,
         seed: arguments.seed,
     })
@@ -254,6 +256,19 @@ fn pacing(arguments: &Load) -> Result<Pacing, Failure> {
     }
 }
 
+/// They are refused before anything is sent, where the kernel does not grant them.
+fn kernel_timestamps(arguments: &Load) -> Result<bool, Failure> {
+    if arguments.kernel_timestamps {
+        net::epoll::kernel_timestamps_granted().map_err(|error| {
+            Failure::question(format!(
+                "--kernel-timestamps: the kernel does not stamp what is received: {error}\n  \
+                 go without them"
+            ))
+        })?;
+    }
+    Ok(arguments.kernel_timestamps)
+}
+
 fn positive(length: Nanos, flag: &str) -> Result<Nanos, Failure> {
     match length {
         Nanos::ZERO => Err(Failure::question(format!("{flag} must be longer than nothing"))),
@@ -294,7 +309,10 @@ fn explain(failure: &NotMeasured, targets: &[Target], stop: &AtomicBool) -> Fail
             let Target { url, endpoints, .. } = &targets[*target];
             let why = match why {
                 Some(Closed::Refused) => "connection refused: is it running, and on this port?",
-                Some(Closed::Unreachable) => "no route, no answer in time, or no free local port",
+                Some(Closed::Unreachable) => "no route, or no answer in time",
+                Some(Closed::Exhausted) => {
+                    "no local port or open file is free here, or --source is no address of ours"
+                }
                 Some(Closed::Reset | Closed::ByPeer | Closed::WhileWriting) => "it closes at once",
                 None => "no answer in time (--connect-timeout)",
             };

@@ -1,22 +1,65 @@
 //! `benchwright reference`: the server of known delays.
 
-use load::reference::Reference as Server;
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use load::reference::{Log, Manner, Record, Reference as Server};
+use net::{cores, process};
 
 use crate::cli::Reference;
 use crate::output::{self, Exit, Failure};
 
 pub(crate) fn reference(arguments: &Reference) -> Result<Exit, Failure> {
-    let Reference { listen, delay, body, numbered_rate, seed } = *arguments;
+    let Reference { listen, delay, status, body, seed, .. } = *arguments;
     let stop = crate::interrupted();
-    net::process::raise_open_files();
-    let server = Server::listen(listen, delay, body, seed)
+    process::raise_open_files();
+    if let Some(cpu) = arguments.cpu {
+        let pinned = cores::pin(cpu);
+        pinned.map_err(|error| Failure::question(format!("--cpu {cpu}: {error}")))?;
+    }
+    // Now, since it would be too late to ask for another file in the end.
+    let file = arguments.log.as_deref().map(create).transpose()?;
+    let server = Server::listen(listen, Manner { delay, status, body, seed })
         .map_err(|error| Failure::question(format!("listening on {listen}: {error}")))?;
-    let server = match numbered_rate {
+    let server = match arguments.numbered_rate {
         Some(rate) => server.expecting(rate),
         None => server,
     };
+    let server = match file {
+        Some(_) => server.recording(Record::new(arguments.log_bytes)),
+        None => server,
+    };
     output::result(&format!("ready http://{}\n", server.address()))?;
-    let log = server.serve(&stop);
+    if arguments.while_stdin {
+        end_with_stdin(stop.clone());
+    }
+    let mut log = server.serve(&stop);
+    if let Some(file) = file {
+        write(&mut log, file)
+            .map_err(|error| Failure::no_answer(format!("writing --log: {error}")))?;
+    }
     output::result(&format!("{log}\n"))?;
     Ok(Exit::Answered)
+}
+
+fn create(path: &Path) -> Result<File, Failure> {
+    let created = File::create(path);
+    created.map_err(|error| Failure::question(format!("--log {}: {error}", path.display())))
+}
+
+fn write(log: &mut Log, file: File) -> io::Result<()> {
+    let record = log.record.as_mut().expect("a log that is to be written is recorded");
+    record.write(&mut BufWriter::new(file))
+}
+
+/// Sets `stop` once nobody can write to standard input any more.
+fn end_with_stdin(stop: Arc<AtomicBool>) {
+    std::thread::spawn(move || {
+        // An error ends it as well as an end.
+        let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+        stop.store(true, Ordering::Relaxed);
+    });
 }

@@ -11,10 +11,11 @@ mod observer;
 
 use std::process::ExitCode;
 
+use load::Think;
 use load::measurement::{Failure as NotMeasured, Lane, Plan};
 use load::pacing::{Law, Offered, Pacing, Shape, Sharing};
 use load::shard::{Limits, Overdue};
-use load::{Think, validity};
+use load::validity::{self, Besides};
 use measure::{Nanos, Rate};
 use net::{Closed, Endpoint, Timer, cores, process};
 use results::Load;
@@ -128,7 +129,8 @@ fn run(command: &Command, arguments: &[String]) -> Result<Exit, Failure> {
     }
     drop(measured.drivers);
 
-    let judgement = validity::judge(&plan, &measurement, lost);
+    let besides = Besides { samples_lost: lost, ..Besides::default() };
+    let judgement = validity::judge(&plan, &measurement, besides);
     let context = Context {
         arguments: arguments.to_vec(),
         seed: plan.seed,
@@ -218,6 +220,7 @@ fn plan(command: &Command, targets: &[Target]) -> Result<Plan, Failure> {
         slo: None,
         interval: Nanos::SECOND,
         timer: given(&native.timer, "--timer", Timer::default())?,
+        kernel_timestamps: false,
         cpus: cpus(command, threads * targets.len())?,
         seed: match &native.seed {
             Some(seed) => seed

@@ -1,3 +1,5 @@
+use ::measure::Quantile;
+
 use super::*;
 
 #[test]
@@ -8,10 +10,11 @@ fn delays_are_read_and_a_wrong_one_is_explained() {
         ("fixed:0s", Delay::Fixed(ms(0))),
         ("exponential:2ms", Delay::Exponential { mean: ms(2) }),
         ("bimodal:1ms,10ms,5%", Delay::Bimodal { fast: ms(1), slow: ms(10), slow_share: 0.05 }),
+        ("stall:1s/10s", Delay::Stalls { length: ms(1_000), period: ms(10_000) }),
     ] {
         assert_eq!(text.parse(), Ok(delay), "{text}");
     }
-    for text in ["", "1", "normal:1ms", "bimodal:1ms,2ms", "bimodal:1ms,2ms,120%"] {
+    for text in ["", "1", "normal:1ms", "bimodal:1ms,2ms", "bimodal:1ms,2ms,120%", "stall:2s/2s"] {
         let error = text.parse::<Delay>().expect_err(text);
         assert!(error.contains("write"), "{error}");
     }
@@ -53,4 +56,61 @@ fn without_a_schedule_nothing_is_said_of_lateness() {
     log.arrived(Instant(7), "/1");
     assert_eq!(log.lateness().map(|lateness| lateness.count()), None);
     assert!(!log.to_string().contains("late"));
+}
+
+#[test]
+fn in_a_stall_nothing_is_answered() {
+    let stalls: Delay = "stall:1s/10s".parse().unwrap();
+    let origin = Instant(777);
+    let at = |ms: u64| origin + Nanos::from_millis(ms);
+    let random = &mut Random::new(1);
+    for (arrived, due) in
+        [(0, 0), (4_499, 4_499), (4_500, 5_500), (5_499, 5_500), (5_500, 5_500), (14_600, 15_500)]
+    {
+        assert_eq!(stalls.due(at(arrived), origin, random), at(due), "{arrived} ms");
+    }
+}
+
+/// A desk that has seen these bytes on one connection.
+fn seen(record: Record, parts: &[&[u8]]) -> Desk {
+    let delay = Delay::Fixed(Nanos::ZERO);
+    let log = Log { record: Some(record), ..Log::default() };
+    let mut desk = Desk { delay, random: Random::new(1), due: BinaryHeap::new(), log };
+    let mut connection = Connection { number: 5, ..Connection::default() };
+    for (at, part) in (1..).zip(parts) {
+        desk.take(&mut connection, ConnectionId(0), part, Instant(at)).unwrap();
+    }
+    desk
+}
+
+#[test]
+fn a_line_for_each_request_tells_what_came_when_and_where() {
+    let parts: [&[u8]; 3] =
+        [b"GET /1 HTTP/1.1\r\n\r\nPOST /2 HTTP/1.1\r\nContent-", b"Length: 3\r\n\r\na", b"\tb"];
+    for (record, lines) in [
+        (Record::new(false), "1\t/1\t5\n2\t/2\t5\n"),
+        (
+            Record::new(true),
+            "1\t/1\t5\tGET /1 HTTP/1.1\\r\\n\\r\\n\n\
+             2\t/2\t5\tPOST /2 HTTP/1.1\\r\\nContent-Length: 3\\r\\n\\r\\na\\tb\n",
+        ),
+    ] {
+        let mut log = seen(record, &parts).log;
+        let mut text = Vec::new();
+        log.record.as_mut().unwrap().write(&mut text).unwrap();
+        assert_eq!(String::from_utf8(text).unwrap(), lines);
+        assert!(log.to_string().ends_with(r#","recorded":2,"unrecorded":0}"#), "{log}");
+    }
+}
+
+#[test]
+fn the_record_is_bounded_and_says_what_it_lacks() {
+    let long = vec![b'x'; Record::MOST_BYTES_OF_ONE];
+    let head = format!("POST /2 HTTP/1.1\r\nContent-Length: {}\r\n\r\n", long.len());
+    let log = seen(Record::new(true), &[b"GET /1 HTTP/1.1\r\n\r\n", head.as_bytes(), &long]).log;
+    assert!(log.to_string().ends_with(r#","recorded":1,"unrecorded":1}"#), "{log}");
+    let mut record = Record::new(false);
+    (0..Record::MOST_REQUESTS + 3).for_each(|_| record.note(Seen::default()));
+    let log = Log { record: Some(record), ..Log::default() };
+    assert!(log.to_string().ends_with(r#","recorded":1048576,"unrecorded":3}"#), "{log}");
 }

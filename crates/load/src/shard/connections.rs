@@ -26,6 +26,36 @@ pub(super) struct Connections {
     attempts: VecDeque<Attempt>,
     /// No attempt is to begin before this.
     next_opening: Instant,
+    failures: Failures,
+}
+
+/// Attempts to connect that have failed, by whose fault it was.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Failures {
+    /// The target has refused them, or closed them at once.
+    pub refused: u64,
+    /// Nobody has answered.
+    pub unreachable: u64,
+    /// This machine had no local port, open file or memory left for them.
+    pub exhausted: u64,
+}
+
+impl Failures {
+    fn count(&mut self, how: Closed) {
+        match how {
+            Closed::Refused | Closed::ByPeer | Closed::Reset | Closed::WhileWriting => {
+                self.refused += 1
+            }
+            Closed::Unreachable => self.unreachable += 1,
+            Closed::Exhausted => self.exhausted += 1,
+        }
+    }
+
+    pub(crate) fn add(&mut self, other: Failures) {
+        self.refused += other.refused;
+        self.unreachable += other.unreachable;
+        self.exhausted += other.exhausted;
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -61,6 +91,11 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
         let mut lanes = self.lanes.iter().filter(|lane| !lane.seats.is_empty());
         let lane = lanes.find(|lane| !lane.seats.iter().any(Place::is_open))?;
         Some((lane.of.target as usize, lane.failure))
+    }
+
+    /// The attempts to connect that have failed so far.
+    pub fn failures(&self) -> Failures {
+        self.connections.failures
     }
 
     fn places(&self) -> impl Iterator<Item = &Place> {
@@ -174,6 +209,9 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
         match place.state {
             State::Connecting { .. } => {
                 self.connections.connecting -= 1;
+                if let Lost::By(how) = lost {
+                    self.connections.failures.count(how);
+                }
                 place.pause = longer(place.pause);
                 place.state = State::Lost { reopen: now + place.pause };
                 match (place.awaited.take(), lost) {
@@ -303,7 +341,8 @@ fn longer(pause: Nanos) -> Nanos {
 fn reason(how: Closed) -> &'static str {
     match how {
         Closed::Refused => "connection refused",
-        Closed::Unreachable => "no route, no answer in time, or no free local port",
+        Closed::Unreachable => "no route, or no answer in time",
+        Closed::Exhausted => "no free local port or open file here",
         Closed::ByPeer | Closed::Reset | Closed::WhileWriting => "closed at once",
     }
 }

@@ -6,7 +6,7 @@ use super::*;
 use crate::measurement::{Lane, Machine};
 use crate::observe::Window;
 use crate::pacing::{Law, Offered, Shape, Sharing};
-use crate::shard::{Ended, Limits, Overdue};
+use crate::shard::{Ended, Failures, Limits, Overdue};
 use crate::source::Think;
 
 fn plan() -> Plan {
@@ -31,6 +31,7 @@ fn plan() -> Plan {
         slo: None,
         interval: Nanos::SECOND,
         timer: Timer::Hybrid,
+        kernel_timestamps: false,
         cpus: vec![None],
         seed: 1,
     }
@@ -52,6 +53,8 @@ fn measurement(response: u64, lateness: u64, hiccup: u64) -> Measurement {
         series: Series::new(Instant(0), Nanos::SECOND),
         hiccups,
         hiccup_series: Vec::new(),
+        taken_series: Vec::new(),
+        receive_delay: None,
         start: Instant(0),
         window,
         end: window.end,
@@ -59,12 +62,13 @@ fn measurement(response: u64, lateness: u64, hiccup: u64) -> Measurement {
         partial: false,
         connections_asked: 1,
         connections_reached: 1,
+        connecting_failed: Failures::default(),
         machine: Machine::default(),
     }
 }
 
 fn failed_gates(plan: &Plan, measurement: &Measurement) -> Vec<&'static str> {
-    let judgement = judge(plan, measurement, 0);
+    let judgement = judge(plan, measurement, Besides::default());
     let failed = judgement.gates.iter().filter(|gate| gate.reason.is_some());
     failed.map(|gate| gate.name).collect()
 }
@@ -109,7 +113,7 @@ fn a_saturated_failing_target_is_a_finding_and_no_invalidity() {
     part.intended = 1_000;
     part.outcomes = [500, 100, 0, 0, 0, 0, 0, 0, 100, 300];
     part.completed_inside = 600;
-    let judgement = judge(&plan(), &saturated, 0);
+    let judgement = judge(&plan(), &saturated, Besides::default());
     assert!(judgement.is_valid());
     let findings = judgement.findings.join("; ");
     assert!(findings.contains("600/s of 1,000/s completed"), "{findings}");
@@ -118,10 +122,62 @@ fn a_saturated_failing_target_is_a_finding_and_no_invalidity() {
 }
 
 #[test]
-fn connections_that_were_not_reached_are_lost() {
+fn connections_that_were_not_reached_are_lost_unless_the_target_refused_them() {
     let mut lost = measurement(1_000, 10, 100);
     lost.connections_asked = 10;
     assert_eq!(failed_gates(&plan(), &lost), ["lost"]);
+    lost.connecting_failed.refused = 9;
+    assert!(failed_gates(&plan(), &lost).is_empty());
+    let findings = judge(&plan(), &lost, Besides::default()).findings.join("; ");
+    assert!(findings.contains("accepted 1 of 10 connections"), "{findings}");
+}
+
+#[test]
+fn a_machine_without_ports_loses_connections_whatever_else_the_target_refused() {
+    let mut lost = measurement(1_000, 10, 100);
+    lost.connecting_failed = Failures { refused: 3, exhausted: 1, unreachable: 0 };
+    assert_eq!(failed_gates(&plan(), &lost), ["lost"]);
+}
+
+#[test]
+fn samples_that_were_not_written_are_lost() {
+    let besides = Besides { samples_lost: 7, ..Besides::default() };
+    let judgement = judge(&plan(), &measurement(1_000, 10, 100), besides);
+    assert_eq!(judgement.reasons().len(), 1);
+    assert!(judgement.reasons()[0].starts_with("7 samples lost"), "{:?}", judgement.reasons());
+}
+
+#[test]
+fn a_p99_that_the_generator_has_a_tenth_of_is_at_most_that() {
+    for (response, lateness, at_most) in [(900, 80, false), (900, 99, true)] {
+        let judgement = judge(&plan(), &measurement(response, lateness, 100), Besides::default());
+        assert_eq!((judgement.is_valid(), judgement.p99_at_most), (true, at_most));
+        assert_eq!(judgement.warnings.iter().any(|w| w.contains("is at most")), at_most);
+    }
+}
+
+#[test]
+fn what_weakens_the_figures_is_said() {
+    let warnings = |measurement: &Measurement, maximum: f64| {
+        let maximum_of_a_shard = Rate::per_second(maximum);
+        let besides = Besides { maximum_of_a_shard, ..Besides::default() };
+        judge(&plan(), measurement, besides).warnings
+    };
+    let mut quiet = measurement(1_000, 10, 100);
+    quiet.machine.segments = Some(Segments { sent: 10_000, retransmitted: 10 });
+    quiet.machine.free_ports = Some(1_000);
+    // One request a second is measured here.
+    assert_eq!(warnings(&quiet, 2.0), Vec::<String>::new());
+    fn said(warnings: &[String], word: &str) {
+        assert!(warnings.len() == 1 && warnings[0].contains(word), "{word}: {warnings:?}");
+    }
+    said(&warnings(&quiet, 1.9), "more than half of");
+    let mut loud = quiet;
+    loud.machine.segments = Some(Segments { sent: 10_000, retransmitted: 11 });
+    said(&warnings(&loud, 2.0), "11 of 10,000 segments again");
+    loud.machine.segments = None;
+    loud.machine.free_ports = Some(999);
+    said(&warnings(&loud, 2.0), "999 local ports");
 }
 
 #[test]
@@ -129,6 +185,6 @@ fn a_closed_loop_on_a_busy_generator_is_bound_by_it() {
     let closed = Plan { pacing: Pacing::Closed { think: Think::NONE }, ..plan() };
     let mut busy = measurement(1_000, 5_000, 100);
     busy.machine.busy_share = 0.9;
-    let judgement = judge(&closed, &busy, 0);
+    let judgement = judge(&closed, &busy, Besides::default());
     assert_eq!((judgement.is_valid(), judgement.generator_bound), (true, Some(true)));
 }

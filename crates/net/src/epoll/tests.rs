@@ -78,3 +78,45 @@ fn waiting_ends_in_time_with_either_timer() {
         assert!(until <= now);
     }
 }
+
+#[test]
+fn the_kernel_tells_how_long_an_answer_waited_to_be_read() {
+    let mut server = Epoll::new(Timer::Sleep).unwrap();
+    let address = server.listen(LOOPBACK.parse().unwrap()).unwrap();
+    let mut client = match Epoll::new(Timer::Sleep).unwrap().with_kernel_timestamps() {
+        Ok(client) => client,
+        // Where it is refused it has to be refused by name; there is nothing to be measured.
+        Err(error) => return assert!(error.raw_os_error().is_some(), "{error}"),
+    };
+    let id = client.connect(&address.into());
+    event(&mut client);
+    client.send(id, b"hello");
+    event(&mut server);
+    event(&mut server);
+    // The kernel takes a moment to begin with it.
+    let pause = Nanos::from_millis(20);
+    let stamped = (0..100).any(|_| {
+        server.send(ConnectionId(1), b"!");
+        clock::sleep_until(clock::now() + pause);
+        assert_eq!(event(&mut client), format!("Received({id:?}, [33])"));
+        client.receive_delays().unwrap().count() == 2
+    });
+    assert!(stamped, "of a hundred, two are stamped");
+    let delays = client.receive_delays().unwrap();
+    // Less a little, for two clocks that are not read at once.
+    let least = pause.saturating_sub(Nanos::from_millis(1));
+    assert!(least <= delays.min().unwrap(), "{:?}", delays.min());
+    assert!(delays.max().unwrap() < Nanos::SECOND, "{:?}", delays.max());
+    client.count_receive_delays(Instant::NEVER, Instant::NEVER);
+    server.send(ConnectionId(1), b"!");
+    event(&mut client);
+    assert_eq!(client.receive_delays().unwrap().count(), 0, "it does not count yet");
+}
+
+#[test]
+fn a_connection_for_which_nothing_is_left_here_is_no_fault_of_the_peer() {
+    assert_eq!(why_not_connected(libc::EMFILE), Closed::Exhausted);
+    assert_eq!(why_not_connected(libc::EADDRNOTAVAIL), Closed::Exhausted);
+    assert_eq!(why_not_connected(libc::ECONNREFUSED), Closed::Refused);
+    assert_eq!(why_not_connected(libc::ETIMEDOUT), Closed::Unreachable);
+}

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use load::Outcome;
-use load::measurement::{Measurement, Plan};
+use load::measurement::{Measurement, Plan, Taken};
 use load::observe::{Group, Interval, Part};
 use load::pacing::{Pacing, Segment, Sharing};
 use load::shard::Ended;
@@ -185,20 +185,24 @@ fn series(measurement: &Measurement) -> Vec<document::Interval> {
     let length = measurement.series.interval();
     let measured = measurement.window.length();
     let hiccups: BTreeMap<Nanos, Nanos> = measurement.hiccup_series.iter().copied().collect();
+    let taken: BTreeMap<Nanos, Taken> = measurement.taken_series.iter().copied().collect();
     measurement
         .series
         .iter()
         // What ends in the drain is in the totals; as an interval it would be no second of load.
         .filter(|(begin, interval)| *begin < measured || 0 < interval.completed + interval.failed)
-        .map(|(begin, interval)| entry(begin, length, interval, hiccups.get(&begin).copied()))
+        .map(|(begin, interval)| {
+            let taken = taken.get(&begin).copied().unwrap_or_default();
+            entry((begin, length), interval, hiccups.get(&begin).copied(), taken)
+        })
         .collect()
 }
 
 fn entry(
-    begin: Nanos,
-    length: Nanos,
+    (begin, length): (Nanos, Nanos),
     interval: &Interval,
     hiccup: Option<Nanos>,
+    taken: Taken,
 ) -> document::Interval {
     let mut response = Histogram::new();
     interval.response.add_to(&mut response);
@@ -222,6 +226,9 @@ fn entry(
         lateness_p99_ns: quantile(&lateness, Quantile::P99),
         busy: Some(interval.busy),
         hiccup_max_ns: hiccup.map(|time| time.0),
+        run_queue_wait: taken.run_queue_wait,
+        steal: taken.steal,
+        throttled: taken.throttled,
     }
 }
 
@@ -241,6 +248,11 @@ fn generator(plan: &Plan, measurement: &Measurement, judgement: &Judgement) -> d
         steal_share: machine.steal_share,
         throttled_share: machine.throttled_share,
         run_queue_wait_share: machine.run_queue_wait_share,
+        receive_delay: measurement.receive_delay.as_ref().and_then(Times::of),
+        segments_sent: machine.segments.map(|segments| segments.sent),
+        segments_retransmitted: machine.segments.map(|segments| segments.retransmitted),
+        free_ports: machine.free_ports,
+        p99_at_most: judgement.p99_at_most,
         generator_bound: judgement.generator_bound,
     }
 }

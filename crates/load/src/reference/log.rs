@@ -1,0 +1,169 @@
+//! What the server saw: figures always, and a line for each request if asked.
+
+use std::fmt;
+use std::io::{self, Write};
+
+use ::measure::{Histogram, Instant, Nanos, Quantile, Rate};
+
+/// What the server saw.
+#[derive(Debug, Default)]
+pub struct Log {
+    /// From the moment a request was read to the moment its answer was handed to the kernel.
+    pub took: Histogram,
+    pub requests: u64,
+    /// Requests that named a number in their path (`/17`) smaller than an earlier one's, read in
+    /// an earlier turn.
+    pub out_of_order: u64,
+    /// The gaps between arrivals, as read.
+    pub gaps: Histogram,
+    /// A line for each request, where that was asked for.
+    pub record: Option<Record>,
+    pub(super) schedule: Option<Schedule>,
+    pub(super) first_arrival: Option<Instant>,
+    pub(super) last_arrival: Option<Instant>,
+    pub(super) highest: Option<u64>,
+}
+
+/// When numbered requests were meant to arrive: each a gap after the one before it.
+#[derive(Debug)]
+pub(super) struct Schedule {
+    pub(super) rate: Rate,
+    /// How much later each arrived than its number of gaps after the clock's origin, in ns.
+    pub(super) delays: Vec<i64>,
+}
+
+/// The log of a schedule is bounded; how many requests it covers is said with it.
+const MOST_SCHEDULED: usize = 1 << 20;
+
+/// The requests themselves, in memory until the end: who serves does not wait for a disk.
+///
+/// At most [`Record::MOST_REQUESTS`] with at most [`Record::MOST_BYTES`] of targets and bytes, and
+/// [`Record::MOST_BYTES_OF_ONE`] of one; the requests beyond are counted.
+#[derive(Debug, Default)]
+pub struct Record {
+    /// Whether what each request consists of is kept.
+    pub(super) with_bytes: bool,
+    requests: Vec<Seen>,
+    bytes: usize,
+    missed: u64,
+}
+
+/// A request that has arrived.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    pub(super) at: Instant,
+    /// Connections are numbered in the order in which they were accepted, from 0.
+    pub(super) connection: u64,
+    pub(super) target: String,
+    /// From its request line to the end of its body.
+    pub(super) bytes: Vec<u8>,
+}
+
+impl Record {
+    pub const MOST_REQUESTS: usize = 1 << 20;
+    pub const MOST_BYTES: usize = 256 << 20;
+    pub const MOST_BYTES_OF_ONE: usize = 1 << 20;
+
+    /// `with_bytes` keeps what each request consists of, too.
+    pub fn new(with_bytes: bool) -> Record {
+        Record { with_bytes, ..Record::default() }
+    }
+
+    pub(super) fn note(&mut self, seen: Seen) {
+        let size = seen.target.len() + seen.bytes.len();
+        let fits = self.requests.len() < Record::MOST_REQUESTS
+            && self.bytes + size <= Record::MOST_BYTES
+            && size <= Record::MOST_BYTES_OF_ONE;
+        if fits {
+            self.bytes += size;
+            self.requests.push(seen);
+        } else {
+            self.missed += 1;
+        }
+    }
+
+    /// Writes a line for each request in the order of their arrival: `arrival_ns target
+    /// connection`, and the request's bytes with Rust's escapes if they were asked for, separated
+    /// by tabs. Times are those of CLOCK_MONOTONIC.
+    pub fn write(&mut self, to: &mut impl Write) -> io::Result<()> {
+        // One with a body is complete later than it has arrived.
+        self.requests.sort_by_key(|seen| seen.at);
+        for Seen { at, connection, target, bytes } in &self.requests {
+            write!(to, "{}\t{target}\t{connection}", at.0)?;
+            if self.with_bytes {
+                write!(to, "\t{}", bytes.escape_ascii())?;
+            }
+            writeln!(to)?;
+        }
+        to.flush()
+    }
+}
+
+impl fmt::Display for Log {
+    /// One line of JSON, for whoever compares it with a generator's figures.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let took = |quantile| self.took.quantile(quantile).unwrap_or_default().0;
+        write!(
+            f,
+            r#"{{"requests":{},"out_of_order":{},"p50_ns":{},"p90_ns":{},"p99_ns":{},"max_ns":{},"gap_mean_ns":{}"#,
+            self.requests,
+            self.out_of_order,
+            took(Quantile::P50),
+            took(Quantile::P90),
+            took(Quantile::P99),
+            self.took.max().unwrap_or_default().0,
+            self.gaps.mean().unwrap_or_default().0,
+        )?;
+        if let Some(lateness) = self.lateness() {
+            let p99 = lateness.quantile(Quantile::P99).unwrap_or_default().0;
+            write!(f, r#","late_count":{},"late_p99_ns":{p99}"#, lateness.count())?;
+        }
+        if let Some(Record { requests, missed, .. }) = &self.record {
+            write!(f, r#","recorded":{},"unrecorded":{missed}"#, requests.len())?;
+        }
+        write!(f, "}}")
+    }
+}
+
+impl Log {
+    pub(super) fn arrived(&mut self, now: Instant, target: &str) {
+        self.requests += 1;
+        self.first_arrival.get_or_insert(now);
+        let since_last = self.last_arrival.map(|last| now - last);
+        if let Some(gap) = since_last {
+            self.gaps.record(gap);
+        }
+        let number = target.rsplit('/').next().and_then(|number| number.parse::<u64>().ok());
+        if let Some(number) = number {
+            // Within one turn the kernel's list of ready sockets decides, not the network.
+            let behind = self.highest.is_some_and(|highest| number < highest);
+            self.out_of_order += u64::from(behind && since_last != Some(Nanos::ZERO));
+            self.highest = self.highest.max(Some(number));
+            if let Some(schedule) = &mut self.schedule {
+                schedule.arrived(now, number);
+            }
+        }
+        self.last_arrival = Some(now);
+    }
+
+    /// How late numbered requests came by the schedule they were meant to keep, if there was one.
+    ///
+    /// Nobody told when the schedule began, so lateness counts from the most punctual request. What
+    /// the network and this server's own waking up take every time is not in it.
+    pub fn lateness(&self) -> Option<Histogram> {
+        let delays = &self.schedule.as_ref()?.delays;
+        let least = delays.iter().min().copied().unwrap_or_default();
+        let mut lateness = Histogram::new();
+        delays.iter().for_each(|delay| lateness.record(Nanos(delay.abs_diff(least))));
+        Some(lateness)
+    }
+}
+
+impl Schedule {
+    fn arrived(&mut self, now: Instant, number: u64) {
+        if self.delays.len() < MOST_SCHEDULED {
+            let intended = (number as f64 * self.rate.gap_ns()).round() as i64;
+            self.delays.push(now.0 as i64 - intended);
+        }
+    }
+}

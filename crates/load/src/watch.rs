@@ -1,0 +1,153 @@
+//! What the machine takes from the generator, once an interval.
+//!
+//! A thread of its own asks the kernel, so that no shard does while it measures.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use ::measure::series::{Merge, Series};
+use ::measure::{Instant, Nanos};
+use net::host::{self, Segments};
+use net::process::Thread;
+use net::{clock, process};
+
+use crate::observe::Window;
+
+/// How soon the end is noticed.
+const NAP: Nanos = Nanos::from_millis(50);
+
+/// A shard's thread, and the CPUs that it may run on.
+#[derive(Clone, Debug)]
+pub(crate) struct Watched {
+    pub(crate) thread: Thread,
+    pub(crate) cpus: Vec<u32>,
+}
+
+/// The shares of an interval that were taken from the shard which suffered most. What the kernel
+/// does not tell is absent.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Taken {
+    /// It was runnable, and another thread ran.
+    pub run_queue_wait: Option<f64>,
+    /// The hypervisor ran somebody else on its CPUs.
+    pub steal: Option<f64>,
+    /// A CPU quota kept the process from running.
+    pub throttled: Option<f64>,
+}
+
+impl Merge for Taken {
+    fn merge(&mut self, other: Taken) {
+        let worst = |a: Option<f64>, b: Option<f64>| match (a, b) {
+            (Some(a), Some(b)) => Some(a.max(b)),
+            (a, b) => a.or(b),
+        };
+        self.run_queue_wait = worst(self.run_queue_wait, other.run_queue_wait);
+        self.steal = worst(self.steal, other.steal);
+        self.throttled = worst(self.throttled, other.throttled);
+    }
+}
+
+/// What was seen inside the window.
+#[derive(Debug)]
+pub(crate) struct Seen {
+    pub(crate) taken: Series<Taken>,
+    /// What the host's TCP sent meanwhile.
+    pub(crate) segments: Option<Segments>,
+    /// The fewest that were free at the end of an interval.
+    pub(crate) free_ports: Option<u64>,
+}
+
+/// Looks at the shards at the beginning of the window and at the end of each interval, until
+/// `done`.
+pub(crate) fn watch(
+    shards: &Mutex<Vec<Watched>>,
+    window: &Mutex<Option<Window>>,
+    interval: Nanos,
+    done: &AtomicBool,
+) -> Seen {
+    let mut seen: Option<(Seen, Reading)> = None;
+    let mut next = Instant::NEVER;
+    let mut end = Instant::NEVER;
+    while !done.load(Ordering::Relaxed) {
+        let now = clock::now();
+        let known = *window.lock().expect("no thread panics while it holds the window");
+        if let (None, Some(window)) = (&seen, known.filter(|window| window.start <= now)) {
+            let shards = shards.lock().expect("no thread panics while it holds the shards");
+            let reading = Reading::take(&shards, now);
+            seen = Some((Seen::new(window.start, interval), reading));
+            (next, end) = (window.start + interval, window.end);
+        }
+        if let Some((seen, last)) = &mut seen
+            && next.min(end) <= now
+            && last.at < end
+        {
+            let shards = shards.lock().expect("no thread panics while it holds the shards");
+            let reading = Reading::take(&shards, now);
+            seen.add(last, &reading);
+            *last = reading;
+            next = next + interval;
+        }
+        let begun = known.map_or(Instant::NEVER, |window| window.start);
+        let expected = if seen.is_some() { next } else { begun };
+        clock::sleep_until((now + NAP).min(expected.max(now)));
+    }
+    seen.map_or_else(|| Seen::new(Instant(0), interval), |(seen, _)| seen)
+}
+
+impl Seen {
+    fn new(start: Instant, interval: Nanos) -> Seen {
+        Seen { taken: Series::new(start, interval), segments: None, free_ports: None }
+    }
+
+    fn add(&mut self, last: &Reading, now: &Reading) {
+        self.taken.at(last.at).merge(now.taken_since(last));
+        if let Some((now, last)) = now.segments.zip(last.segments) {
+            let sum = self.segments.get_or_insert_default();
+            sum.sent += now.sent.saturating_sub(last.sent);
+            sum.retransmitted += now.retransmitted.saturating_sub(last.retransmitted);
+        }
+        self.free_ports =
+            [self.free_ports, last.free_ports, now.free_ports].into_iter().flatten().min();
+    }
+}
+
+/// What the kernel has counted until now.
+#[derive(Debug)]
+struct Reading {
+    at: Instant,
+    /// By shard.
+    run_queue_wait: Vec<Option<Nanos>>,
+    steal: Vec<Option<Nanos>>,
+    throttled: Option<Nanos>,
+    segments: Option<Segments>,
+    free_ports: Option<u64>,
+}
+
+impl Reading {
+    fn take(shards: &[Watched], at: Instant) -> Reading {
+        Reading {
+            at,
+            run_queue_wait: shards.iter().map(|shard| shard.thread.run_queue_wait()).collect(),
+            steal: shards.iter().map(|shard| process::stolen(&shard.cpus)).collect(),
+            throttled: process::throttled(),
+            segments: host::segments(),
+            free_ports: host::free_ports(),
+        }
+    }
+
+    fn taken_since(&self, last: &Reading) -> Taken {
+        let length = (self.at - last.at).as_secs_f64();
+        let share = |now: Option<Nanos>, then: Option<Nanos>| {
+            Some((now?.saturating_sub(then?).as_secs_f64() / length).min(1.0))
+        };
+        let most = |now: &[Option<Nanos>], then: &[Option<Nanos>]| {
+            let shares = now.iter().zip(then).filter_map(|(now, then)| share(*now, *then));
+            shares.reduce(f64::max)
+        };
+        Taken {
+            run_queue_wait: most(&self.run_queue_wait, &last.run_queue_wait),
+            steal: most(&self.steal, &last.steal),
+            throttled: share(self.throttled, last.throttled),
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! When the kernel received what we read: how long an answer waited for us.
+
+use std::io;
+use std::os::fd::{AsRawFd, RawFd};
+
+use measure::{Histogram, Instant, Nanos};
+
+use crate::clock;
+use crate::socket;
+
+/// What was received, and how long it had lain in the kernel by then.
+#[derive(Debug)]
+pub(super) struct ReceiveDelays {
+    start: Instant,
+    end: Instant,
+    histogram: Histogram,
+}
+
+impl Default for ReceiveDelays {
+    fn default() -> ReceiveDelays {
+        ReceiveDelays { start: Instant(0), end: Instant::NEVER, histogram: Histogram::new() }
+    }
+}
+
+impl ReceiveDelays {
+    pub(super) fn count(&mut self, start: Instant, end: Instant) {
+        (self.start, self.end) = (start, end);
+        self.histogram.clear();
+    }
+
+    pub(super) fn histogram(&self) -> &Histogram {
+        &self.histogram
+    }
+
+    /// As recv(2).
+    pub(super) fn receive(&mut self, socket: RawFd, buffer: &mut [u8]) -> isize {
+        let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+        // Of words, so that what the kernel writes there is aligned.
+        let mut control = [0u64; 16];
+        // SAFETY: all-zero bytes are a valid header of a message without any parts.
+        let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+        message.msg_iov = &mut part;
+        message.msg_iovlen = 1;
+        message.msg_control = control.as_mut_ptr().cast();
+        message.msg_controllen = size_of_val(&control);
+        // SAFETY: the header names one part of a buffer, and a control buffer, of their own sizes.
+        let count = unsafe { libc::recvmsg(socket, &mut message, 0) };
+        if 0 < count
+            && let Some(arrived) = arrival(&message)
+        {
+            let now = clock::now();
+            if self.start <= now && now < self.end {
+                self.histogram.record(Nanos(clock::wall().saturating_sub(arrived)));
+            }
+        }
+        count
+    }
+}
+
+/// When the kernel received the last byte of a message, on its wall clock, if it says so.
+fn arrival(message: &libc::msghdr) -> Option<u64> {
+    // SAFETY: `message` was filled in by recvmsg, and its control buffer lives as long as it is
+    // read here; the kernel writes three aligned times behind a header of this kind.
+    unsafe {
+        let mut header = libc::CMSG_FIRSTHDR(message);
+        while let Some(found) = header.as_ref() {
+            if (found.cmsg_level, found.cmsg_type) == (libc::SOL_SOCKET, libc::SO_TIMESTAMPING) {
+                let time = libc::CMSG_DATA(header).cast::<libc::timespec>().read_unaligned();
+                let ns = time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64;
+                return Some(ns).filter(|ns| 0 < *ns);
+            }
+            header = libc::CMSG_NXTHDR(message, header);
+        }
+    }
+    None
+}
+
+/// Asks that what this socket receives be stamped by the kernel's software, and the stamps told.
+pub(super) fn ask(socket: RawFd) -> io::Result<()> {
+    let flags = libc::SOF_TIMESTAMPING_RX_SOFTWARE | libc::SOF_TIMESTAMPING_SOFTWARE;
+    socket::set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, flags as libc::c_int)
+}
+
+/// Whether the kernel grants it.
+pub(super) fn probe() -> io::Result<()> {
+    let socket = socket::stream(([127, 0, 0, 1], 0).into())?;
+    ask(socket.as_raw_fd())
+}

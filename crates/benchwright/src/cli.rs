@@ -115,7 +115,7 @@ pub(crate) struct Report {
 )]
 pub(crate) struct Load {
     /// What to load; several URLs share the rate in turn
-    #[arg(value_name = "URL", required_unless_present = "check_script")]
+    #[arg(value_name = "URL", required_unless_present_any = ["check_script", "self_test"])]
     pub(crate) urls: Vec<String>,
     /// Open loop: so many requests are meant to start, for example 5k/s, 30/m
     #[arg(long, value_name = "RATE", help_heading = "How much")]
@@ -275,6 +275,15 @@ pub(crate) struct Load {
     /// Write a row for each request
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     pub(crate) samples: Option<PathBuf>,
+    /// Load a server of our own whose delays are known, and say whether what is measured is true,
+    /// how many requests a shard can make here, and how punctual it is. Attempts take --duration
+    /// [default: 4s] each
+    #[arg(long, conflicts_with = "urls", help_heading = "Self-test")]
+    pub(crate) self_test: bool,
+    /// Attempts of the self-test
+    #[arg(long, value_name = "N", default_value_t = 20, help_heading = "Self-test")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..), requires = "self_test")]
+    pub(crate) attempts: u32,
     /// Live figures on stderr: one line on a terminal, or JSON lines
     #[arg(long, value_enum, default_value_t = Live::Auto, help_heading = "Results")]
     pub(crate) progress: Live,

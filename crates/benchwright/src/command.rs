@@ -5,4 +5,5 @@ pub(crate) mod load;
 pub(crate) mod reference;
 pub(crate) mod report;
 pub(crate) mod run;
+pub(crate) mod self_test;
 pub(crate) mod wrk;

@@ -11,6 +11,7 @@ pub mod environment;
 pub mod journal;
 pub mod load;
 pub mod manifest;
+pub mod self_test;
 pub mod times;
 
 pub use answer::Answer;
@@ -20,4 +21,5 @@ pub use environment::Environment;
 pub use journal::Entry;
 pub use load::Load;
 pub use manifest::Manifest;
+pub use self_test::SelfTest;
 pub use times::Times;

@@ -43,6 +43,9 @@ pub(crate) fn load(arguments: &Load) -> Result<Exit, Failure> {
     if let Some(script) = &arguments.check_script {
         return check(script);
     }
+    if arguments.self_test {
+        return super::self_test::self_test(arguments);
+    }
     let finding = Finding {
         addresses: &arguments.address,
         connect_to: arguments.connect_to.as_deref(),
@@ -71,7 +74,8 @@ pub(crate) fn load(arguments: &Load) -> Result<Exit, Failure> {
     let measurement = measured.measurement;
     let lost = outputs.finish(measured.watchers)?;
 
-    let besides = Besides { samples_lost: lost, ..Besides::default() };
+    let maximum_of_a_shard = super::self_test::known_maximum();
+    let besides = Besides { samples_lost: lost, maximum_of_a_shard };
     let judgement = validity::judge(&plan, &measurement, besides);
     let context = Context {
         arguments: std::env::args().skip(1).collect(),

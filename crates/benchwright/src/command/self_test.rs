@@ -1,0 +1,313 @@
+//! `benchwright load --self-test`: is what this generator measures true on this machine?
+//!
+//! It loads a server of its own whose delays are known, on a CPU of its own, and lays its quantiles
+//! beside the server's log. A wrong attempt is never repeated: every one is printed and counted.
+
+mod known;
+mod run;
+mod verdict;
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use load::pacing::{Offered, Pacing, Shape, Sharing};
+use load::{Law, Think};
+use measure::quantity::grouped;
+use measure::{Nanos, Quantile, Rate};
+use net::{clock, process};
+use results::SelfTest;
+use results::self_test::{self as document, Attempt, Maximum, Punctuality, Stall};
+
+use self::run::{Bench, Ran, Wanted};
+use self::verdict::Floor;
+use crate::cli::Load;
+use crate::output::{self, Exit, Failure};
+
+pub(crate) use self::known::maximum as known_maximum;
+
+/// How long an attempt takes unless the user says.
+const LENGTH: Nanos = Nanos::from_secs(4);
+const LAWS: [Law; 2] = [Law::Poisson, Law::Constant];
+/// Of the attempts and the stall.
+const PER_SECOND: f64 = 1_000.0;
+const PUNCTUAL_PER_SECOND: f64 = 10_000.0;
+/// So many that no slow answer keeps the next request waiting.
+const CONNECTIONS: usize = 256;
+const FEW_CONNECTIONS: usize = 16;
+const MANY_CONNECTIONS: usize = 64;
+/// One of each law of delays; then the floor is measured again.
+const ATTEMPTS_OF_A_FLOOR: u32 = 4;
+/// A floor that was refused is measured again, at most so often: it is no attempt.
+const MOST_FLOORS: u32 = 3;
+/// A maximum beside others that want the same core is none: a closed loop only slows down.
+const MOST_RUN_QUEUE_WAIT: f64 = 0.02;
+/// Readings of the clock to find what one takes.
+const READINGS: u32 = 200_000;
+
+pub(crate) fn self_test(arguments: &Load) -> Result<Exit, Failure> {
+    let stop = crate::interrupted();
+    process::raise_open_files();
+    let length = arguments.duration.unwrap_or(LENGTH);
+    if length < Nanos::SECOND {
+        return Err(Failure::question("--duration: an attempt takes a second at least"));
+    }
+    let to_stderr = arguments.json.as_deref() == Some(Path::new("-"));
+    let bench = Bench::new(&stop);
+    let test = Test { bench, length, seed: arguments.seed, to_stderr };
+    let found = test.run(arguments.attempts);
+    if is_set(&stop) {
+        let error =
+            anyhow::anyhow!("interrupted: what the attempts have shown so far is no answer");
+        return Err(Failure { exit: Exit::Interrupted, error });
+    }
+    let found = found?;
+    if let Some(path) = known::remember(&found) {
+        test.tell(&format!("its maximum is kept in {}, for loads to come", path.display()))?;
+    }
+    match arguments.json.as_deref() {
+        Some(path) if path != Path::new("-") => std::fs::write(path, output::json(&found))
+            .map_err(|e| Failure::no_answer(format!("writing {}: {e}", path.display())))?,
+        Some(_) => output::result(&output::json(&found))?,
+        None => {}
+    }
+    Ok(if found.passed { Exit::Answered } else { Exit::NoAnswer })
+}
+
+fn is_set(stop: &AtomicBool) -> bool {
+    stop.load(Ordering::Relaxed)
+}
+
+struct Test<'a> {
+    bench: Bench<'a>,
+    /// Of an attempt.
+    length: Nanos,
+    seed: u64,
+    /// The document has stdout, so lines for people go elsewhere.
+    to_stderr: bool,
+}
+
+impl Test<'_> {
+    fn run(&self, attempts: u32) -> Result<SelfTest, Failure> {
+        self.introduce(attempts)?;
+        let mut tried: Vec<Attempt> = Vec::new();
+        let mut floor = Floor::default();
+        for number in 0..attempts {
+            if number % ATTEMPTS_OF_A_FLOOR == 0 {
+                floor = self.floor(number)?;
+            }
+            let attempt = self.attempt(number, &floor)?;
+            self.tell(&verdict::line(number + 1, &attempt))?;
+            tried.push(attempt);
+        }
+        let stall = self.stall()?;
+        let maximum = self.maximum()?;
+        let punctuality = self.punctuality()?;
+        let passed = verdict::passed(&tried, &stall);
+        self.tell(&verdict::summary(&tried, passed))?;
+        Ok(SelfTest {
+            schema: document::SCHEMA.to_owned(),
+            version: known::version(),
+            machine: known::machine(),
+            seed: self.seed,
+            passed,
+            cpus: self.bench.cpus(),
+            attempts: tried,
+            stall,
+            maximum,
+            punctuality,
+        })
+    }
+
+    fn introduce(&self, attempts: u32) -> Result<(), Failure> {
+        let place = match self.bench.cpus() {
+            Some(cpus) => {
+                format!("generator on CPU {}, server on CPU {}", cpus.generator, cpus.server)
+            }
+            None => "there is one CPU, so generator and server disturb each other".to_owned(),
+        };
+        self.tell(&format!(
+            "{attempts} attempts of {} at {}/s; {place}",
+            self.length,
+            grouped(PER_SECOND)
+        ))?;
+        self.tell(
+            "quantiles of the response time beside the server's own log; tolerance: 1 % and twice \
+             the floor",
+        )
+    }
+
+    /// What the same load takes if the server answers at once.
+    fn floor(&self, number: u32) -> Result<Floor, Failure> {
+        let mut floor = Floor::default();
+        for _ in 0..MOST_FLOORS {
+            let ran = self.bench.run(Wanted {
+                delay: "0s",
+                pacing: open(PER_SECOND, Law::Poisson),
+                connections: CONNECTIONS,
+                length: self.length,
+                seed: self.seed + u64::from(number),
+            })?;
+            floor = Floor::of(&ran);
+            self.note(&format!("floor, without any delay: {floor}"), &ran)?;
+            if floor.is_valid {
+                break;
+            }
+        }
+        Ok(floor)
+    }
+
+    fn attempt(&self, number: u32, floor: &Floor) -> Result<Attempt, Failure> {
+        let stall = spelled_stall(self.length / 20, self.length);
+        let delay = match number % ATTEMPTS_OF_A_FLOOR {
+            0 => "fixed:1ms",
+            1 => "bimodal:1ms,10ms,5%",
+            2 => "exponential:1ms",
+            _ => &stall,
+        };
+        let law = LAWS[(number / ATTEMPTS_OF_A_FLOOR) as usize % LAWS.len()];
+        // Twice what the stall holds up.
+        let held = (PER_SECOND * self.length.as_secs_f64() / 10.0) as usize;
+        let ran = self.bench.run(Wanted {
+            delay,
+            pacing: open(PER_SECOND, law),
+            connections: CONNECTIONS.max(held),
+            length: self.length,
+            seed: self.seed + u64::from(number),
+        })?;
+        Ok(verdict::compare(delay, law, &ran, floor))
+    }
+
+    /// A server that does not answer for a tenth of the time, and what either loop says of it.
+    fn stall(&self) -> Result<Stall, Failure> {
+        let period = self.length * 5 / 2;
+        let stall = period / 10;
+        // A little less than a period, so that more than a hundredth of the requests wait for nearly
+        // the whole stall.
+        let measured = period / 100 * 99;
+        let delay = spelled_stall(stall, period);
+        let run = |pacing| {
+            let connections = FEW_CONNECTIONS;
+            let seed = self.seed;
+            self.bench.run(Wanted { delay: &delay, pacing, connections, length: measured, seed })
+        };
+        let open = run(open(PER_SECOND, Law::Constant))?;
+        // Each user asks so seldom that all together ask as often as the open loop.
+        let pause = Nanos::from_secs_f64(FEW_CONNECTIONS as f64 / PER_SECOND);
+        let closed = run(Pacing::Closed { think: Think::Fixed(pause) })?;
+        let found = verdict::stall((stall, measured), &open, &closed);
+        self.note(
+            &format!(
+                "one stall of {stall}, {}/s, {FEW_CONNECTIONS} connections: {}; open loop: response \
+                 p99 {}, service p99 {}; closed loop: response p99 {}",
+                grouped(PER_SECOND),
+                verdict::word(found.valid, found.agrees),
+                Nanos(found.open_response_p99_ns),
+                Nanos(found.open_service_p99_ns),
+                Nanos(found.closed_response_p99_ns),
+            ),
+            if open.judgement.is_valid() { &closed } else { &open },
+        )?;
+        Ok(found)
+    }
+
+    /// What one shard completes if it asks as fast as it can.
+    fn maximum(&self) -> Result<Maximum, Failure> {
+        let ran = self.bench.run(Wanted {
+            delay: "0s",
+            pacing: Pacing::Closed { think: Think::NONE },
+            connections: MANY_CONNECTIONS,
+            length: self.length / 2,
+            seed: self.seed,
+        })?;
+        let seconds = ran.measurement.window.length().as_secs_f64();
+        let waited = ran.measurement.machine.run_queue_wait_share.unwrap_or(0.0);
+        let found = Maximum {
+            completed_per_s: ran.total.completed_inside as f64 / seconds,
+            connections: MANY_CONNECTIONS as u64,
+            busy_share: ran.measurement.machine.busy_share,
+            valid: ran.judgement.is_valid() && waited <= MOST_RUN_QUEUE_WAIT,
+        };
+        let rate = grouped(found.completed_per_s);
+        let busy = 100.0 * found.busy_share;
+        let others = match found.valid {
+            true => String::new(),
+            false => format!(", its core ran something else {:.0} % of the time", 100.0 * waited),
+        };
+        self.note(
+            &format!(
+                "maximum of a shard: {rate}/s in a closed loop with {MANY_CONNECTIONS} \
+                 connections, busy {busy:.0} %{others}"
+            ),
+            &ran,
+        )?;
+        Ok(found)
+    }
+
+    fn punctuality(&self) -> Result<Punctuality, Failure> {
+        let ran = self.bench.run(Wanted {
+            delay: "0s",
+            pacing: open(PUNCTUAL_PER_SECOND, Law::Constant),
+            connections: MANY_CONNECTIONS,
+            length: self.length / 2,
+            seed: self.seed,
+        })?;
+        let at = |quantile| ran.total.lateness.quantile(quantile).unwrap_or_default();
+        let (p50, p99) = (at(Quantile::P50), at(Quantile::P99));
+        let hiccup = ran.measurement.hiccups.quantile(Quantile::P99).unwrap_or_default();
+        let clock_ns = clock_ns();
+        let rate = grouped(PUNCTUAL_PER_SECOND);
+        self.note(
+            &format!(
+                "lateness at {rate}/s: p50 {p50}, p99 {p99}; hiccups p99 {hiccup}; reading the \
+                 clock takes {clock_ns:.0} ns"
+            ),
+            &ran,
+        )?;
+        Ok(Punctuality {
+            rate_per_s: PUNCTUAL_PER_SECOND,
+            valid: ran.judgement.is_valid(),
+            lateness_p50_ns: p50.0,
+            lateness_p99_ns: p99.0,
+            hiccup_p99_ns: hiccup.0,
+            clock_ns,
+        })
+    }
+
+    /// A line that is no attempt, with what is to be said against its run.
+    fn note(&self, line: &str, ran: &Ran) -> Result<(), Failure> {
+        match ran.judgement.is_valid() {
+            true => self.tell(&format!("     {line}")),
+            false => {
+                self.tell(&format!("     {line}; refused: {}", ran.judgement.reasons().join(" ")))
+            }
+        }
+    }
+
+    fn tell(&self, line: &str) -> Result<(), Failure> {
+        if self.to_stderr {
+            output::error(line);
+            return Ok(());
+        }
+        output::result(&format!("{line}\n"))
+    }
+}
+
+fn open(per_second: f64, law: Law) -> Pacing {
+    let rate = Rate::per_second(per_second).expect("the rates are constants");
+    let load = Offered::Drawn { shape: Shape::constant(rate), law };
+    Pacing::Open { load, sharing: Sharing::InTurn }
+}
+
+/// `stall:200ms/4000ms`.
+fn spelled_stall(length: Nanos, period: Nanos) -> String {
+    format!("stall:{}ms/{}ms", length.as_millis_f64(), period.as_millis_f64())
+}
+
+fn clock_ns() -> f64 {
+    let begin = clock::now();
+    let mut end = begin;
+    for _ in 0..READINGS {
+        end = clock::now();
+    }
+    (end - begin).0 as f64 / f64::from(READINGS)
+}

@@ -1,0 +1,59 @@
+//! What the self-test has found, for the loads that come after it on the same machine.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use measure::Rate;
+use results::{Environment, SelfTest};
+
+use crate::output;
+
+#[cfg(test)]
+mod tests;
+
+/// What one shard can complete here, if this version's self-test has found it on this machine.
+pub(crate) fn maximum() -> Option<Rate> {
+    let text = fs::read_to_string(path()?).ok()?;
+    maximum_of(&text, &version(), &machine())
+}
+
+fn maximum_of(text: &str, version: &str, machine: &str) -> Option<Rate> {
+    let found: SelfTest = serde_json::from_str(text).ok()?;
+    let holds = found.maximum.valid && found.version == version && found.machine == machine;
+    Rate::per_second(found.maximum.completed_per_s).filter(|_| holds)
+}
+
+/// Keeps a self-test whose maximum is valid in the user's folder for such things, and returns where.
+/// Where there is none, loads to come are compared with nothing.
+pub(super) fn remember(found: &SelfTest) -> Option<PathBuf> {
+    let path = path().filter(|_| found.maximum.valid)?;
+    fs::create_dir_all(path.parent()?).ok()?;
+    let new = path.with_extension(format!("{}.new", std::process::id()));
+    fs::write(&new, output::json(found)).and_then(|()| fs::rename(&new, &path)).ok()?;
+    Some(path)
+}
+
+fn path() -> Option<PathBuf> {
+    path_in(std::env::var_os("XDG_CACHE_HOME"), std::env::var_os("HOME"))
+}
+
+/// A relative folder is to be ignored, says the specification of base directories.
+fn path_in(cache: Option<OsString>, home: Option<OsString>) -> Option<PathBuf> {
+    let folder = |name: Option<OsString>| name.map(PathBuf::from).filter(|path| path.is_absolute());
+    let cache = folder(cache).or_else(|| Some(folder(home)?.join(".cache")))?;
+    Some(cache.join("benchwright/self-test.json"))
+}
+
+/// A program that was not optimized is another one.
+pub(super) fn version() -> String {
+    let kind = if cfg!(debug_assertions) { " (debug)" } else { "" };
+    format!("benchwright {}{kind}", env!("CARGO_PKG_VERSION"))
+}
+
+pub(super) fn machine() -> String {
+    let Environment { cpu_model, cpus, kernel, architecture, .. } =
+        Environment::read(Path::new("/"));
+    let cpu = cpu_model.unwrap_or(architecture);
+    format!("{cpu}, {cpus} CPUs, Linux {}", kernel.unwrap_or_default())
+}

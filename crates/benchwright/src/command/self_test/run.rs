@@ -1,0 +1,187 @@
+//! One load on the reference server, by this process, and the server's log of it.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::SocketAddr;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::atomic::AtomicBool;
+
+use load::driver::http1::{Expected, Http1, HttpWorkload, Origin, Outgoing};
+use load::measurement::{Lane, Measured, Plan};
+use load::observe::Part;
+use load::pacing::Pacing;
+use load::shard::{Limits, Overdue};
+use load::validity::{Besides, Judgement, judge};
+use load::{Fault, Measurement};
+use measure::Nanos;
+use net::{Timer, cores};
+use results::self_test::Cpus;
+use serde::Deserialize;
+use wire::http1::Expect;
+
+use crate::output::Failure;
+
+/// Where the two sides run.
+pub(super) struct Bench<'a> {
+    cpus: Option<Cpus>,
+    stop: &'a AtomicBool,
+}
+
+pub(super) struct Wanted<'a> {
+    pub(super) delay: &'a str,
+    pub(super) pacing: Pacing,
+    pub(super) connections: usize,
+    pub(super) length: Nanos,
+    pub(super) seed: u64,
+}
+
+/// Both sides of a load.
+pub(super) struct Ran {
+    pub(super) measurement: Measurement,
+    pub(super) total: Part,
+    pub(super) judgement: Judgement,
+    pub(super) log: Log,
+}
+
+/// What the server saw.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub(super) struct Log {
+    pub(super) requests: u64,
+    pub(super) out_of_order: u64,
+    pub(super) gap_mean_ns: u64,
+    pub(super) p50_ns: u64,
+    pub(super) p90_ns: u64,
+    pub(super) p99_ns: u64,
+}
+
+impl<'a> Bench<'a> {
+    /// The last two CPUs: interrupts and what the machine does besides prefer the first.
+    pub(super) fn new(stop: &'a AtomicBool) -> Bench<'a> {
+        let cpus = match cores::allowed()[..] {
+            [.., server, generator] => Some(Cpus { generator, server }),
+            _ => None,
+        };
+        Bench { cpus, stop }
+    }
+
+    pub(super) fn cpus(&self) -> Option<Cpus> {
+        self.cpus.clone()
+    }
+
+    pub(super) fn run(&self, wanted: Wanted<'_>) -> Result<Ran, Failure> {
+        let cpu = self.cpus.as_ref().map(|cpus| cpus.server);
+        let server = Server::start(wanted.delay, wanted.seed, cpu)?;
+        let plan = self.plan(&wanted, server.address);
+        let workload = Numbered { rest: rest(server.address) };
+        let drivers = vec![Http1::new(wanted.connections, workload)];
+        let measured = load::measure(&plan, drivers, vec![()], None, self.stop);
+        let Measured { measurement, .. } = measured.map_err(|failure| {
+            Failure::no_answer(format!("the self-test's server cannot be loaded: {failure:?}"))
+        })?;
+        let log = server.end()?;
+        let judgement = judge(&plan, &measurement, Besides::default());
+        let mut total = Part::default();
+        measurement.parts.iter().for_each(|part| total.add(part));
+        Ok(Ran { measurement, total, judgement, log })
+    }
+
+    fn plan(&self, wanted: &Wanted<'_>, address: SocketAddr) -> Plan {
+        let long = Nanos::from_secs(10);
+        let lane = Lane { endpoints: vec![address.into()], connections: wanted.connections };
+        Plan {
+            targets: 1,
+            lanes: vec![lane],
+            pacing: wanted.pacing.clone(),
+            requests: None,
+            warm_up: Nanos::ZERO,
+            measure: wanted.length,
+            drain: long,
+            limits: Limits {
+                timeout: long,
+                overdue: Overdue::Cut,
+                backlog: 1_000_000,
+                connect_timeout: long,
+                open_gap: Nanos::from_micros(100),
+                keep_alive: None,
+            },
+            slo: None,
+            interval: Nanos::SECOND,
+            timer: Timer::Hybrid,
+            kernel_timestamps: false,
+            cpus: vec![self.cpus.as_ref().map(|cpus| cpus.generator)],
+            seed: wanted.seed,
+        }
+    }
+}
+
+/// Names each request by its number, so that the server can tell their order.
+struct Numbered {
+    /// What stands behind the number.
+    rest: Vec<u8>,
+}
+
+fn rest(address: SocketAddr) -> Vec<u8> {
+    format!(" HTTP/1.1\r\nHost: {address}\r\n\r\n").into_bytes()
+}
+
+impl HttpWorkload for Numbered {
+    fn next(&mut self, of: Origin, request: &mut Outgoing<'_>) -> Result<(), Fault> {
+        write!(request.wire, "GET /{}", of.number).expect("writing to memory does not fail");
+        request.wire.extend_from_slice(&self.rest);
+        request.expected.push(Expected { body: Expect::Body, tag: 0 });
+        Ok(())
+    }
+}
+
+/// `benchwright reference` as a process of its own, which ends with this one.
+struct Server {
+    child: Child,
+    stdout: BufReader<ChildStdout>,
+    address: SocketAddr,
+}
+
+impl Server {
+    fn start(delay: &str, seed: u64, cpu: Option<u32>) -> Result<Server, Failure> {
+        let failed = |why: String| Failure::no_answer(format!("the self-test's server: {why}"));
+        let program = std::env::current_exe().map_err(|error| failed(error.to_string()))?;
+        let mut command = Command::new(program);
+        command.args(["reference", "--while-stdin", "--delay", delay]);
+        command.args(["--seed", &seed.to_string()]);
+        if let Some(cpu) = cpu {
+            command.args(["--cpu", &cpu.to_string()]);
+        }
+        // In a group of its own: Ctrl-C is ours, and the server ends when we let go of it.
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
+        let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
+        let mut stdout = BufReader::new(child.stdout.take().expect("it was piped"));
+        let mut line = String::new();
+        let read = stdout.read_line(&mut line);
+        let address = line.trim().strip_prefix("ready http://").and_then(|text| text.parse().ok());
+        match (read, address) {
+            (Ok(_), Some(address)) => Ok(Server { child, stdout, address }),
+            _ => {
+                // Whatever became of it, it is not to stay.
+                let _ = child.kill();
+                let _ = child.wait();
+                Err(failed(format!("it did not get ready, but said {line:?}")))
+            }
+        }
+    }
+
+    /// Lets it end, and returns its log.
+    fn end(mut self) -> Result<Log, Failure> {
+        drop(self.child.stdin.take());
+        let mut text = String::new();
+        let read = self.stdout.read_to_string(&mut text).map_err(|error| error.to_string());
+        let log = read.and_then(|_| serde_json::from_str(&text).map_err(|e| e.to_string()));
+        log.map_err(|error| Failure::no_answer(format!("the self-test's server: {error}: {text}")))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Without its standard input it ends by itself, as soon as it looks up.
+        drop(self.child.stdin.take());
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,116 @@
+//! What the generator has found about itself: the document of `benchwright load --self-test`, and
+//! what later loads on the same machine remember of it.
+
+use serde::{Deserialize, Serialize};
+
+pub const SCHEMA: &str = "benchwright.self-test/1";
+
+/// The generator against a server whose delays are known.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct SelfTest {
+    pub schema: String,
+    /// The tool and its version, for example `benchwright 0.1.0`.
+    pub version: String,
+    /// Its processor, their number, and the kernel: what the figures hold for.
+    pub machine: String,
+    pub seed: u64,
+    /// Whether enough attempts were valid, and all that were valid agree with the server.
+    pub passed: bool,
+    /// Absent if one CPU had to do for both.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub cpus: Option<Cpus>,
+    pub attempts: Vec<Attempt>,
+    pub stall: Stall,
+    pub maximum: Maximum,
+    pub punctuality: Punctuality,
+}
+
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Cpus {
+    pub generator: u32,
+    pub server: u32,
+}
+
+/// One load beside the server's own log of it.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Attempt {
+    /// Of the server's delays.
+    pub law: String,
+    pub arrivals: String,
+    pub valid: bool,
+    /// Why it was refused.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub reasons: Vec<String>,
+    /// Both sides saw the same requests, in the same order, at the same gaps and for the same time.
+    /// Nothing follows from this if it is not valid.
+    pub agrees: bool,
+    pub intended: u64,
+    pub completed: u64,
+    /// By the server's log.
+    pub logged: u64,
+    pub out_of_order: u64,
+    /// The mean gap between two requests: by the intended times, and by the server's log.
+    pub gap_ns: u64,
+    pub logged_gap_ns: u64,
+    /// A hundredth of it, and what the first or the last request can have been on its way.
+    pub gap_tolerance_ns: u64,
+    pub quantiles: Vec<Comparison>,
+}
+
+/// A quantile of the response time on both sides.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Comparison {
+    /// `p50`, `p90` or `p99`.
+    pub level: String,
+    pub measured_ns: u64,
+    pub logged_ns: u64,
+    pub difference_ns: u64,
+    /// A hundredth of what was logged, and twice the floor.
+    pub tolerance_ns: u64,
+    /// What the same load takes without any delay.
+    pub floor_ns: u64,
+}
+
+impl Comparison {
+    pub fn agrees(&self) -> bool {
+        self.difference_ns <= self.tolerance_ns
+    }
+}
+
+/// What an open and a closed loop say of a server that stalls once, and else answers at once.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Stall {
+    pub stall_ns: u64,
+    pub measured_ns: u64,
+    pub rate_per_s: f64,
+    pub connections: u64,
+    /// The gates of both runs were passed.
+    pub valid: bool,
+    /// The open loop's response time shows the stall, and nothing else does.
+    pub agrees: bool,
+    pub open_response_p99_ns: u64,
+    pub open_service_p99_ns: u64,
+    pub closed_response_p99_ns: u64,
+}
+
+/// One shard that asks as fast as it can.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Maximum {
+    pub completed_per_s: f64,
+    pub connections: u64,
+    /// The shard's share of time outside waiting: near 1, the generator was the limit, else the
+    /// server was, and the generator's own maximum is higher.
+    pub busy_share: f64,
+    pub valid: bool,
+}
+
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Punctuality {
+    pub rate_per_s: f64,
+    pub valid: bool,
+    pub lateness_p50_ns: u64,
+    pub lateness_p99_ns: u64,
+    pub hiccup_p99_ns: u64,
+    /// What it takes to read the clock once.
+    pub clock_ns: f64,
+}

@@ -8,6 +8,7 @@ mod support;
 mod answers;
 mod errors;
 mod experiment;
+mod gates;
 mod hotel;
 mod load;
 mod originals;

@@ -183,7 +183,7 @@ pub(crate) fn tool(test: &str, name: &str) -> bool {
     found
 }
 
-fn skip(test: &str, needs: &str) {
+pub(crate) fn skip(test: &str, needs: &str) {
     if let Some(file) = std::env::var_os("BENCHWRIGHT_SKIPPED") {
         let mut file = std::fs::OpenOptions::new().append(true).open(file).unwrap();
         writeln!(file, "skipped: {test}: needs {needs}").unwrap();

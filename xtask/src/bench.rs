@@ -12,6 +12,7 @@ mod calibration;
 mod hostile;
 mod hotel;
 mod kill;
+mod self_test;
 mod starved;
 mod wrk;
 
@@ -29,6 +30,7 @@ cargo xtask bench WHAT
   calibration [--attempts 20]            quantiles against the reference server's log
   starved [--trials 5] [--undisturbed 20]
                                          a generator without CPU notices that it is late
+  self-test [--attempts 20]              what the generator says of itself: load --self-test
   wrk [--pairs 5]                        completed requests beside Debian's wrk (printed only)
   hotel [--attempts 3]                   CPU a request of the hotel application's processes
   hostile                                p99 beside attacks on the hotel application, at most 2 ×
@@ -40,6 +42,7 @@ cargo xtask bench WHAT
 enum Bench {
     Calibration { attempts: usize },
     Starved { trials: usize, undisturbed: usize },
+    SelfTest { attempts: usize },
     Wrk { pairs: usize },
     Hotel { attempts: usize },
     Hostile,
@@ -95,6 +98,7 @@ impl Bench {
         match self {
             Bench::Calibration { .. } => "calibration",
             Bench::Starved { .. } => "starved",
+            Bench::SelfTest { .. } => "self-test",
             Bench::Wrk { .. } => "wrk",
             Bench::Hotel { .. } => "hotel",
             Bench::Hostile => "hostile",
@@ -108,6 +112,7 @@ impl Bench {
             Bench::Starved { trials, undisturbed } => {
                 starved::run(machine, &script(), trials, undisturbed)
             }
+            Bench::SelfTest { attempts } => Ok(self_test::run(machine, attempts)),
             Bench::Wrk { pairs } => wrk::run(machine, pairs),
             Bench::Hotel { attempts } => hotel::run(machine, attempts),
             Bench::Hostile => Ok(hostile::run()),
@@ -137,6 +142,9 @@ fn read(words: &[&str]) -> Option<Vec<Bench>> {
         }
         "starved" if known(&["--trials", "--undisturbed"]) => {
             Bench::Starved { trials: count("--trials", 5), undisturbed: count("--undisturbed", 20) }
+        }
+        "self-test" if known(&["--attempts"]) => {
+            Bench::SelfTest { attempts: count("--attempts", 20) }
         }
         "wrk" if known(&["--pairs"]) => Bench::Wrk { pairs: count("--pairs", 5) },
         "hotel" if known(&["--attempts"]) => Bench::Hotel { attempts: count("--attempts", 3) },

@@ -1,4 +1,4 @@
-//! Does the generator notice that it is starved? It is given too little CPU in two ways, and the
+//! Does the generator notice that it is starved? It is given too little CPU in three ways, and the
 //! reference server tells whether its requests really came late. Left alone, it must not complain.
 
 use std::fs;
@@ -29,6 +29,8 @@ enum Way {
     Quota,
     /// Three busy loops on the generator's CPU.
     BusyLoops,
+    /// It is stopped three times for 200 ms.
+    Stopped,
     Undisturbed,
 }
 
@@ -48,8 +50,9 @@ pub(super) fn run(
 ) -> Result<bool, String> {
     let quota = quota(machine, script, starved)?;
     let busy = ways(machine, script, Way::BusyLoops, None, starved)?;
+    let stopped = ways(machine, script, Way::Stopped, None, starved)?;
     let alone = alone(machine, script, undisturbed)?;
-    Ok(quota && busy && alone)
+    Ok(quota && busy && stopped && alone)
 }
 
 /// Without a control group there is nothing to show; continuous integration must have one.
@@ -137,9 +140,10 @@ fn measure(
     let server = Server::start(machine, &["--delay", "1ms", "--numbered-rate", rate])?;
     let loops = if way == Way::BusyLoops { BUSY_LOOPS } else { 0 };
     let loops: Vec<Process> = (0..loops).map(|_| busy_loop(machine)).collect::<Result<_, _>>()?;
-    let mut command = match quota {
-        Some(quota) => quota.command(machine),
-        None => machine.command(Side::Client, &machine.benchwright),
+    let mut command = match (quota, way) {
+        (Some(quota), _) => quota.command(machine),
+        (None, Way::Stopped) => stopped(machine),
+        (None, _) => machine.command(Side::Client, &machine.benchwright),
     };
     command.args(["load", &server.url, "--rate", rate, "--arrivals", "constant"]);
     command.args(["--shards", "1", "--connections", "256", "--duration", "3s"]);
@@ -149,6 +153,15 @@ fn measure(
     let log = server.end()?;
     let late_p99 = load::time(&log, "late_p99_ns").ok_or("the server's log tells no lateness")?;
     Ok(Trial { load: load.beside(&others), late_p99 })
+}
+
+/// The generator, and a shell that stops it again and again and ends as it does.
+fn stopped(machine: &Machine) -> Command {
+    let mut command = machine.command(Side::Client, "sh");
+    let stops = "\"$0\" \"$@\" & g=$!; for i in 1 2 3; do sleep 0.6; kill -STOP $g; sleep 0.2; \
+                 kill -CONT $g; done; wait $g";
+    command.args(["-c", stops]).arg(&machine.benchwright);
+    command
 }
 
 /// It ends with this chore, however that ends.
@@ -218,6 +231,7 @@ impl std::fmt::Display for Way {
         f.write_str(match self {
             Way::Quota => "a CPU quota of 5 %",
             Way::BusyLoops => "three busy loops on its CPU",
+            Way::Stopped => "stopped three times for 200 ms",
             Way::Undisturbed => "undisturbed",
         })
     }

@@ -12,6 +12,7 @@ fn a_bench_runs_as_often_as_the_issue_asks_unless_told_otherwise() {
         read(&["starved", "--undisturbed", "1", "--trials", "2"]),
         Some(vec![Bench::Starved { trials: 2, undisturbed: 1 }])
     );
+    assert_eq!(read(&["self-test"]), Some(vec![Bench::SelfTest { attempts: 20 }]));
     assert_eq!(read(&["hostile"]), Some(vec![Bench::Hostile]));
     assert_eq!(read(&["--quick"]), Some(QUICK.to_vec()));
 }

@@ -394,6 +394,9 @@ fn series(seconds: &[Histogram], completed: f64, random: &mut Random) -> Vec<Int
             backlog: Some(0),
             lateness_p99_ns: Some(40_000 + random.below(30_000)),
             busy: Some(0.31),
+            run_queue_wait: None,
+            steal: None,
+            throttled: None,
             hiccup_max_ns: Some(90_000 + random.below(900_000)),
         });
     }

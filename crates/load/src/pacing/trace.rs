@@ -37,6 +37,8 @@ const MOST_LINES: usize = 1 << 26;
 /// A line is at most so long, its end included, so that labels take at most 64 MiB.
 const LONGEST_LINE: usize = 1024;
 /// A trace has at most so many different labels.
+/// Some 146 years: points in time after it cannot be reckoned with.
+const LONGEST: Nanos = Nanos(1 << 62);
 const MOST_LABELS: usize = Label::NONE.0 as usize;
 
 impl Trace {
@@ -117,11 +119,17 @@ impl Bounds {
                 )));
             }
             before = time;
+            let time = faster(time, speed);
+            if LONGEST < time {
+                let why = "it is meant to start more than 146 years after the start; is the time \
+                           in seconds?";
+                return Err(wrong(why.to_owned()));
+            }
             let label = match label {
                 Some(label) => self.intern(label, &mut known, &mut recorded).map_err(wrong)?,
                 None => Label::NONE,
             };
-            recorded.lines.push(Line { time: faster(time, speed), label });
+            recorded.lines.push(Line { time, label });
         }
         match recorded.lines.is_empty() {
             true => Err(format!(

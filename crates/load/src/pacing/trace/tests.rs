@@ -144,3 +144,11 @@ fn any_bytes_are_a_trace_or_an_error() {
     }
     assert!(1_000 < traces, "{traces}");
 }
+
+#[test]
+fn a_time_beyond_what_can_be_told_is_refused() {
+    let error = Trace::read("a", b"0\n2000000002\n".as_slice(), 1.0 / 16.0).unwrap_err();
+    assert!(error.starts_with("a:2: it is meant to start more than 146 years"), "{error}");
+    assert!(read("0\n99999999999\n").is_err());
+    assert_eq!(read("0\n2000000002\n").unwrap().highest_rate(), 1.0);
+}

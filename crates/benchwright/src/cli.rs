@@ -275,6 +275,9 @@ pub(crate) struct Load {
     /// Write a row for each request
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     pub(crate) samples: Option<PathBuf>,
+    /// Write one offline HTML page: verdict, curves and tables
+    #[arg(long, value_name = "FILE", help_heading = "Results")]
+    pub(crate) report: Option<PathBuf>,
     /// Load a server of our own whose delays are known, and say whether what is measured is true,
     /// how many requests a shard can make here, and how punctual it is. Attempts take --duration
     /// [default: 4s] each

@@ -296,7 +296,7 @@ fn observed(load: &Load, trial: u32) -> Observed {
 }
 
 /// What a queue in front of a server of limited rate shows to those who wait.
-fn measured(seed: u64, offered: f64) -> Load {
+pub(crate) fn measured(seed: u64, offered: f64) -> Load {
     let mut random = Random::new(seed);
     let noise = 1.0 + (random.unit() - 0.5) * 0.004;
     // Beyond its limit a server does less the more is asked of it.

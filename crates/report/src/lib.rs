@@ -1,6 +1,7 @@
-//! A results directory as one HTML page that needs nothing else: no network, no script, no colour.
+//! A results directory, or one load, as one HTML page that needs nothing else: no network, no script,
+//! no colour.
 //!
-//! A page is a pure function of its directory. Nothing here measures, judges or repairs: what is
+//! A page is a pure function of what it shows. Nothing here measures, judges or repairs: what is
 //! missing is said to be missing, and no text of a file reaches the page unescaped.
 #![forbid(unsafe_code)]
 
@@ -8,6 +9,9 @@ use std::path::PathBuf;
 
 use results::Directory;
 use results::directory::Error;
+
+pub mod drawing;
+pub mod load;
 
 mod run;
 
@@ -21,6 +25,8 @@ mod text;
 mod fixture;
 #[cfg(test)]
 mod tests;
+
+const STYLE: &str = include_str!("style.css");
 
 /// The page of a directory, finished or not.
 pub fn render(directory: &Directory) -> Result<String, Error> {

@@ -7,12 +7,12 @@ use results::answer::Verdict;
 use results::journal::Status;
 use results::manifest::State;
 
+use crate::STYLE;
 use crate::chart;
 use crate::run::Run;
 use crate::table::{components, raw, trials};
 use crate::text::{count, date, escape, integer, list, rate, share, shell_word, time};
 
-const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
 /// Forbids the page every connection, should foreign text ever get past the escaping.
@@ -23,20 +23,24 @@ const POLICY: &str =
 const MOST_SPEC: usize = 64 * 1024;
 
 pub(crate) fn page(run: &Run) -> String {
-    let mut out = String::new();
-    write_page(run, &mut out).expect("a string takes all");
-    out
+    let mut body = String::new();
+    write_body(run, &mut body).expect("a string takes all");
+    document(&run.manifest.experiment, &body)
 }
 
-fn write_page(run: &Run, out: &mut String) -> std::fmt::Result {
-    writeln!(
-        out,
+/// The whole file. The title is foreign text; `body` is markup of our own.
+pub(crate) fn document(title: &str, body: &str) -> String {
+    format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <title>{} · benchwright</title>\n<style>\n{STYLE}</style>\n</head>\n<body>",
-        escape(&run.manifest.experiment),
-    )?;
+         <title>{} · benchwright</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
+         {body}<div id=\"tip\" hidden></div>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n",
+        escape(title),
+    )
+}
+
+fn write_body(run: &Run, out: &mut String) -> std::fmt::Result {
     header(run, out)?;
     out.push_str("<main>\n");
     verdict(run, out)?;
@@ -44,10 +48,7 @@ fn write_page(run: &Run, out: &mut String) -> std::fmt::Result {
     writeln!(out, "<section><h2>Trials</h2>{}</section>", trials::table(run).html())?;
     provenance(run, out)?;
     data(run, out)?;
-    writeln!(
-        out,
-        "</main>\n<div id=\"tip\" hidden></div>\n<script>\n{SCRIPT}</script>\n</body>\n</html>"
-    )
+    writeln!(out, "</main>")
 }
 
 fn header(run: &Run, out: &mut String) -> std::fmt::Result {
@@ -57,12 +58,22 @@ fn header(run: &Run, out: &mut String) -> std::fmt::Result {
     facts.extend(manifest.started_unix_s.map(date));
     facts.push(format!("seed {}", manifest.seed));
     facts.push(manifest.tool.clone());
+    titled(&manifest.experiment, run.about.as_deref(), &facts, out)
+}
+
+/// What a page is of, what it asks, and the facts that identify it: all of it foreign text.
+pub(crate) fn titled(
+    title: &str,
+    about: Option<&str>,
+    facts: &[String],
+    out: &mut String,
+) -> std::fmt::Result {
     writeln!(
         out,
         "<header>\n<button type=\"button\" id=\"theme\" hidden>dark</button>\n<h1>{}</h1>",
-        escape(&manifest.experiment),
+        escape(title),
     )?;
-    if let Some(about) = &run.about {
+    if let Some(about) = about {
         writeln!(out, "<p class=\"about\">{}</p>", escape(about))?;
     }
     writeln!(out, "<p class=\"facts\">{}</p>\n</header>", escape(&facts.join(" · ")))
@@ -322,7 +333,7 @@ fn data(run: &Run, out: &mut String) -> std::fmt::Result {
     Ok(())
 }
 
-fn pairs(facts: &[(String, String)]) -> String {
+pub(crate) fn pairs(facts: &[(String, String)]) -> String {
     let item = |(name, value): &(String, String)| {
         format!("<dt>{}</dt><dd>{}</dd>\n", escape(name), escape(value))
     };
@@ -330,6 +341,6 @@ fn pairs(facts: &[(String, String)]) -> String {
 }
 
 /// `body` is markup of our own.
-fn fold(out: &mut String, name: &str, body: &str) {
+pub(crate) fn fold(out: &mut String, name: &str, body: &str) {
     *out += &format!("<details><summary>{}</summary>{body}</details>\n", escape(name));
 }

@@ -15,8 +15,8 @@ mod scale;
 mod tests;
 
 /// All plots have one width, so that equal times and equal loads stand below each other.
-const WIDTH: f64 = 560.0;
-const LEFT: f64 = 62.0;
+pub(crate) const WIDTH: f64 = 560.0;
+pub(crate) const LEFT: f64 = 62.0;
 const RIGHT: f64 = 18.0;
 const TOP: f64 = 28.0;
 const BOTTOM: f64 = 44.0;
@@ -58,6 +58,20 @@ pub(crate) enum Mark {
     Diamond,
     Cross,
     Square,
+}
+
+/// Looks that are told apart without colour, in turn.
+pub(crate) fn look(series: usize, i: usize) -> Style {
+    let looks = [
+        (1, Dash::Solid, Mark::Disc),
+        (3, Dash::Dashed, Mark::Diamond),
+        (2, Dash::Dotted, Mark::Cross),
+        (5, Dash::Mixed, Mark::Square),
+        (4, Dash::Solid, Mark::Ring),
+        (0, Dash::Dashed, Mark::None),
+    ];
+    let (colour, dash, mark) = looks[i % looks.len()];
+    Style { series, colour, dash, mark }
 }
 
 /// Which way a text extends from its point.
@@ -160,7 +174,7 @@ impl Plot {
         self.text(LEFT + 6.0, y, Anchor::Start, "note", name);
     }
 
-    /// A thin line up the plot at a value of x, with its name on the left.
+    /// A thin line up the plot at a value of x, with its name, if it has one, on the left.
     pub(crate) fn rule_x(&mut self, value: f64, place: Place, name: &str) {
         let x = self.x(value);
         let bottom = self.height - BOTTOM;
@@ -170,7 +184,9 @@ impl Plot {
             Place::BelowHead => TOP + 28.0,
             Place::Foot => bottom - 8.0,
         };
-        self.text(x - 5.0, y, Anchor::End, "note", name);
+        if !name.is_empty() {
+            self.text(x - 5.0, y, Anchor::End, "note", name);
+        }
     }
 
     /// A text at a point, moved by some units of the drawing.
@@ -186,19 +202,20 @@ impl Plot {
     }
 
     pub(crate) fn svg(&self) -> String {
-        let mut out = String::new();
         let summary = escape(&self.summary);
-        write!(
-            out,
+        format!(
             "<svg viewBox=\"0 0 {WIDTH} {}\" role=\"img\" aria-label=\"{summary}\">\
-             <desc>{summary}</desc>",
-            self.height
+             <desc>{summary}</desc>{}</svg>",
+            self.height,
+            self.content()
         )
-        .expect("a string takes all");
+    }
+
+    /// What is drawn, without the element around it.
+    pub(crate) fn content(&self) -> String {
+        let mut out = String::new();
         self.draw_axes(&mut out);
-        out += &self.marks;
-        out += "</svg>";
-        out
+        out + &self.marks
     }
 
     fn draw_axes(&self, out: &mut String) {
@@ -273,13 +290,17 @@ impl Plot {
 
 /// A sample of a style for a legend.
 pub(crate) fn swatch(style: Style) -> String {
+    format!("<svg viewBox=\"0 0 28 14\" aria-hidden=\"true\">{}</svg>", sample(style))
+}
+
+/// What a legend shows of a style, 28 units wide and 14 high.
+pub(crate) fn sample(style: Style) -> String {
     let class = format!("c{}", style.colour);
     let line = match style.dash {
         Dash::None => String::new(),
         dash => format!("<path class=\"line {class} {}\" d=\"M1 7H27\"/>", dash_class(dash)),
     };
-    let mark = shape(style.mark, &class, 14.0, 7.0, "");
-    format!("<svg viewBox=\"0 0 28 14\" aria-hidden=\"true\">{line}{mark}</svg>")
+    line + &shape(style.mark, &class, 14.0, 7.0, "")
 }
 
 fn dash_class(dash: Dash) -> &'static str {

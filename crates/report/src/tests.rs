@@ -10,14 +10,14 @@ use crate::fixture::Fixture;
 use crate::text::time;
 
 /// Markup, a script, an attribute's end, a terminal's colours and a reversal of direction.
-const HOSTILE: &str = "</td></table></pre><script>alert(1)</script>\" onload='x' <img src=//evil> \u{1b}[31m \u{202e}";
+pub(crate) const HOSTILE: &str = "</td></table></pre><script>alert(1)</script>\" onload='x' <img src=//evil> \u{1b}[31m \u{202e}";
 
 fn page(fixture: &Fixture) -> String {
     render(&fixture.directory).unwrap()
 }
 
 /// The text between tags, which is what is left without any of them.
-fn words(page: &str) -> String {
+pub(crate) fn words(page: &str) -> String {
     let body = page.split_once("</head>").unwrap().1.split("<script>").next().unwrap();
     let mut text = String::new();
     for part in body.split('<').skip(1) {

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::support::{Scratch, experiments, machine, run_while, tool};
+use crate::support::{Scratch, Server, experiments, machine, run_while, tool};
 
 /// Chromium on a page, offline, with nothing of a user's.
 fn chromium(scratch: &Scratch, more: &[&str], page: &str) -> crate::support::Ran {
@@ -24,6 +24,50 @@ fn chromium(scratch: &Scratch, more: &[&str], page: &str) -> crate::support::Ran
     run_while(command.args(more).arg(page), |_| {})
 }
 
+/// In both themes, as pictures.
+fn opens_without_a_complaint(scratch: &Scratch, file: &str) {
+    let page = format!("file://{}/{file}", scratch.path().display());
+    for theme in ["light", "dark"] {
+        let picture = scratch.path().join(format!("{theme}.png"));
+        let screenshot = format!("--screenshot={}", picture.display());
+        let ran = chromium(scratch, &[&screenshot], &format!("{page}#theme={theme}"));
+        let complaints: Vec<&str> =
+            ran.stderr.lines().filter(|line| line.contains("CONSOLE")).collect();
+        assert_eq!(complaints, [""; 0]);
+        assert!(20_000 < std::fs::metadata(&picture).unwrap().len(), "{theme}: a picture of it");
+    }
+}
+
+#[test]
+fn a_loads_report_opens_offline_and_holds_the_documents_figures() {
+    let _machine = machine();
+    if !tool("a_loads_report_opens_offline_and_holds_the_documents_figures", "chromium") {
+        return;
+    }
+    let scratch = Scratch::new();
+    let server = Server::reference(&["--delay", "1ms"]);
+    for (file, what) in [
+        ("native", &["load", "--rate", "500/s", "--duration", "2s"][..]),
+        ("original", &["wrk", "-t1", "-c4", "-d1s"]),
+    ] {
+        let (page, json) = (format!("{file}.html"), format!("--json={file}.json"));
+        let mut command = scratch.benchwright();
+        command.args(what).args(["--report", &page, &json, &server.url]);
+        let ran = run_while(&mut command, |_| {});
+        assert!([0, 3].contains(&ran.code), "{ran:#?}");
+        let html = std::fs::read_to_string(scratch.path().join(&page)).unwrap();
+        let document = std::fs::read(scratch.path().join(format!("{file}.json"))).unwrap();
+        let document: serde_json::Value = serde_json::from_slice(&document).unwrap();
+        let completed = document["rates_per_s"]["completed"].as_f64().unwrap();
+        assert!(
+            html.contains(&format!("{}/s <span>completed", measure::quantity::grouped(completed)))
+        );
+        let p99 = document["response_time"]["p99_ns"].as_u64().unwrap();
+        assert!(html.contains(&format!("{} <span>p99", measure::Nanos(p99))), "{p99}");
+        opens_without_a_complaint(&scratch, &page);
+    }
+}
+
 #[test]
 fn the_report_opens_offline_without_a_complaint_and_without_scripts() {
     let _machine = machine();
@@ -40,16 +84,7 @@ fn the_report_opens_offline_without_a_complaint_and_without_scripts() {
         assert!(!html.contains(reference), "{reference}");
     }
 
-    let page = format!("file://{}/out/report.html", scratch.path().display());
-    for theme in ["light", "dark"] {
-        let picture = scratch.path().join(format!("{theme}.png"));
-        let screenshot = format!("--screenshot={}", picture.display());
-        let ran = chromium(&scratch, &[&screenshot], &format!("{page}#theme={theme}"));
-        let complaints: Vec<&str> =
-            ran.stderr.lines().filter(|line| line.contains("CONSOLE")).collect();
-        assert_eq!(complaints, [""; 0]);
-        assert!(20_000 < std::fs::metadata(&picture).unwrap().len(), "{theme}: a picture of it");
-    }
+    opens_without_a_complaint(&scratch, "out/report.html");
 
     // Without its script the page is the same but for the tooltips: it is all there as it stands.
     let bare = html.split("<script").next().unwrap().to_owned() + "</body></html>";

@@ -1,7 +1,7 @@
 //! Response time by percentile, on an axis of nines: the whole distribution, tail first.
 
 use measure::estimate::beyond;
-use measure::{Histogram, Quantile};
+use measure::{Histogram, Nanos, Quantile};
 use results::Times;
 
 use super::{Figure, Layout, Panel};
@@ -38,19 +38,39 @@ const MARKED: [Quantile; 4] = [Quantile::P50, Quantile::P90, Quantile::P99, Quan
 type Points = Vec<(f64, f64)>;
 
 /// One drawn distribution.
-struct Curve {
-    style: Style,
-    name: String,
-    histogram: Histogram,
+pub(crate) struct Curve {
+    pub(crate) style: Style,
+    pub(crate) name: String,
+    pub(crate) histogram: Histogram,
+}
+
+impl Curve {
+    /// `None` where nothing was measured, or where what stands in the file is no histogram.
+    pub(crate) fn of(times: Option<&Times>, style: Style, name: String) -> Option<Curve> {
+        let histogram = times.and_then(Times::histogram).filter(|histogram| !histogram.is_empty());
+        histogram.map(|histogram| Curve { style, name, histogram })
+    }
 }
 
 pub(crate) fn figure(run: &Run) -> Option<Figure> {
     let curves = curves(run);
-    let samples = curves.iter().map(|curve| curve.histogram.count()).max()?;
     let summary = summary(&curves);
-    let draw = |y: Scale| draw(run, &curves, &summary, samples, y);
-    let log = draw(Scale::log_around(extremes(run, &curves)));
-    let linear = draw(Scale::from_zero(extremes(run, &curves)));
+    figure_of("response time", curves, run.limit, summary)
+}
+
+/// The curves in one plot, whose y axis bears the label, with the limit of their p99; `None` if there
+/// is no curve.
+pub(crate) fn figure_of(
+    label: &'static str,
+    curves: Vec<Curve>,
+    limit: Option<Nanos>,
+    summary: String,
+) -> Option<Figure> {
+    curves.first()?;
+    let summary = format!("{summary} Dotted grey: fewer than {FEWEST_BEYOND} samples lie beyond.");
+    let draw = |y: Scale| draw(label, &curves, limit, &summary, y);
+    let log = draw(Scale::log_around(extremes(limit, &curves)));
+    let linear = draw(Scale::from_zero(extremes(limit, &curves)));
     let keys = curves.iter().map(|curve| (curve.style, curve.name.clone())).collect();
     Some(Figure {
         id: "percentiles".into(),
@@ -66,11 +86,8 @@ pub(crate) fn figure(run: &Run) -> Option<Figure> {
 fn curves(run: &Run) -> Vec<Curve> {
     let mut curves: Vec<Curve> = Vec::new();
     let mut add = |times: Option<&Times>, colour: usize, dash: Dash, mark: Mark, name: String| {
-        let histogram = times.and_then(Times::histogram).filter(|histogram| !histogram.is_empty());
-        if let Some(histogram) = histogram {
-            let style = Style { series: curves.len(), colour, dash, mark };
-            curves.push(Curve { style, name, histogram });
-        }
+        let style = Style { series: curves.len(), colour, dash, mark };
+        curves.extend(Curve::of(times, style, name));
     };
     for (i, (role, trial)) in run.chosen().into_iter().enumerate() {
         let (colour, mark) = LOOKS[i.min(LOOKS.len() - 1)];
@@ -86,12 +103,19 @@ fn curves(run: &Run) -> Vec<Curve> {
     curves
 }
 
-fn draw(run: &Run, curves: &[Curve], summary: &str, samples: u64, y: Scale) -> Plot {
+fn draw(
+    label: &'static str,
+    curves: &[Curve],
+    limit: Option<Nanos>,
+    summary: &str,
+    y: Scale,
+) -> Plot {
+    let samples = curves.iter().map(|curve| curve.histogram.count()).max().unwrap_or_default();
     let scale = Scale::Nines { samples: samples as f64 };
     let x = Axis { scale, label: "percentile of requests, %", tick: percent };
-    let y = Axis { scale: y, label: "response time", tick: tick_time };
+    let y = Axis { scale: y, label, tick: tick_time };
     let mut plot = Plot::new(summary, 380.0, x, y);
-    if let Some(limit) = run.limit {
+    if let Some(limit) = limit {
         let at = (Quantile::P99.level(), limit.0 as f64);
         plot.rule_y(at.1);
         plot.mark(SLO, at.0, at.1, "");
@@ -111,7 +135,7 @@ fn draw(run: &Run, curves: &[Curve], summary: &str, samples: u64, y: Scale) -> P
 }
 
 /// The curve as far as ten samples lie beyond it, and the rest, which begins where that ends.
-fn shape(histogram: &Histogram) -> (Points, Points) {
+pub(crate) fn shape(histogram: &Histogram) -> (Points, Points) {
     let count = histogram.count();
     let (mut sound, mut weak) = (Points::new(), Points::new());
     let mut below = 0;
@@ -131,9 +155,9 @@ fn shape(histogram: &Histogram) -> (Points, Points) {
     (sound, weak)
 }
 
-fn extremes(run: &Run, curves: &[Curve]) -> Vec<f64> {
+fn extremes(limit: Option<Nanos>, curves: &[Curve]) -> Vec<f64> {
     let ends = curves.iter().flat_map(|c| [c.histogram.min(), c.histogram.max()]).flatten();
-    ends.chain(run.limit).map(|ns| ns.0 as f64).collect()
+    ends.chain(limit).map(|ns| ns.0 as f64).collect()
 }
 
 fn summary(curves: &[Curve]) -> String {
@@ -150,10 +174,7 @@ fn summary(curves: &[Curve]) -> String {
             ))
         })
         .collect();
-    format!(
-        "P50 and p99 are {}. Dotted grey: fewer than {FEWEST_BEYOND} samples lie beyond.",
-        list(&medians)
-    )
+    format!("P50 and p99 are {}.", list(&medians))
 }
 
 fn table(curves: &[Curve], plot: &Plot) -> Table {

@@ -6,7 +6,7 @@ use results::components::Series;
 use results::load::{Interval, Load};
 
 use super::{Figure, Layout, Panel};
-use crate::plot::{Axis, Dash, Mark, Plot, Scale, Style};
+use crate::plot::{Axis, Place, Plot, Scale, look};
 use crate::run::services::{self, Service};
 use crate::run::{Run, Trial};
 use crate::table::{Cell, MOST_ROWS, Row, Table};
@@ -14,6 +14,9 @@ use crate::text::{integer, rate, tick_number, tick_time, time};
 
 /// More services than this cannot be told apart in one plot.
 const MOST_SERVICES: usize = 5;
+
+/// Beginnings of more segments than this would be a grid of their own.
+const MOST_SEGMENTS: usize = 12;
 
 /// What a line takes of an interval, if it was measured.
 type Value = dyn Fn(&Interval) -> Option<f64>;
@@ -46,21 +49,52 @@ pub(crate) fn figures(run: &Run) -> Vec<Figure> {
 }
 
 fn figure(id: &str, role: &str, trial: &Trial) -> Option<Figure> {
-    let load = trial.load.as_ref().filter(|load| !load.series.is_empty())?;
+    let load = trial.load.as_ref()?;
     let services = Services::of(trial);
-    let panels = [
+    let panels = vec![
         panel(load, 0, "per second", Kind::Rate, rates()),
         panel(load, 4, "response time", Kind::Time, times()),
         panel(load, 8, "CPUs used", Kind::Number, services.lines(|service| &service.cpu)),
         panel(load, 16, "requests held", Kind::Number, services.lines(|service| &service.held)),
         panel(load, 24, "generator", Kind::Time, generator()),
     ];
+    let mut summary = rates_in_words(load);
+    let limit = trial.entry.observed.as_ref().and_then(|observed| observed.limited_by.as_ref());
+    if let Some(limit) = limit {
+        summary += &format!("; limited by {limit}");
+    }
+    let mut figure = drawn(load, &services, panels, summary + ".")?;
+    figure.id = format!("seconds-{id}");
+    figure.title = format!("{role}: trial {} by the second", trial.entry.trial);
+    Some(figure)
+}
+
+/// One load on the whole width, with the generator's own part in it.
+pub(crate) fn of_load(load: &Load) -> Option<Figure> {
+    let panels = vec![
+        panel(load, 0, "per second", Kind::Rate, rates()),
+        panel(load, 4, "response time", Kind::Time, times()),
+        panel(load, 8, "waiting in the generator", Kind::Number, waiting()),
+        panel(load, 16, "busiest shard, share of its time", Kind::Number, busy()),
+        panel(load, 24, "generator’s own delay", Kind::Time, generator()),
+    ];
+    let figure = drawn(load, &Services::none(), panels, rates_in_words(load) + ".")?;
+    Some(Figure { layout: Layout::Wide, ..figure })
+}
+
+/// A figure of the panels that have lines; `None` if not even the rates are known.
+fn drawn(
+    load: &Load,
+    services: &Services,
+    panels: Vec<Option<(Plot, Panel)>>,
+    summary: String,
+) -> Option<Figure> {
     let panels: Vec<(Plot, Panel)> = panels.into_iter().flatten().collect();
-    let table = table(load, &services, &panels.first()?.0);
+    let table = table(load, services, &panels.first()?.0);
     Some(Figure {
-        id: format!("seconds-{id}"),
-        title: format!("{role}: trial {} by the second", trial.entry.trial),
-        summary: summary(trial, load),
+        id: "seconds".to_owned(),
+        title: "By the second".to_owned(),
+        summary,
         panels: panels.into_iter().map(|(_, panel)| panel).collect(),
         table,
         layout: Layout::Column,
@@ -101,9 +135,12 @@ fn panel(
     let x =
         Axis { scale: Scale::Linear { from: 0.0, to: end }, label: "seconds", tick: tick_number };
     let mut plot = Plot::new(&summary, 190.0, x, Axis { scale, label, tick });
+    if load.segments.len() <= MOST_SEGMENTS {
+        load.segments.iter().skip(1).for_each(|s| plot.rule_x(s.begin_s, Place::Head, ""));
+    }
     let mut keys = Vec::new();
     for (i, name, values) in drawn {
-        let style = style(series + i, i);
+        let style = look(series + i, i);
         plot.series(style, &values);
         keys.push((style, name));
     }
@@ -118,19 +155,6 @@ fn values(load: &Load, of: &Value) -> Points {
 
 fn middle(interval: &Interval) -> f64 {
     interval.t_s + interval.length_s / 2.0
-}
-
-fn style(series: usize, i: usize) -> Style {
-    let looks = [
-        (1, Dash::Solid, Mark::Disc),
-        (3, Dash::Dashed, Mark::Diamond),
-        (2, Dash::Dotted, Mark::Cross),
-        (5, Dash::Mixed, Mark::Square),
-        (4, Dash::Solid, Mark::Ring),
-        (0, Dash::Dashed, Mark::None),
-    ];
-    let (colour, dash, mark) = looks[i % looks.len()];
-    Style { series, colour, dash, mark }
 }
 
 fn rates() -> Vec<Line> {
@@ -152,6 +176,17 @@ fn times() -> Vec<Line> {
     ]
 }
 
+fn waiting() -> Vec<Line> {
+    vec![
+        line("on connections", |i| i.outstanding.map(|n| n as f64)),
+        line("for a connection", |i| i.backlog.map(|n| n as f64)),
+    ]
+}
+
+fn busy() -> Vec<Line> {
+    vec![line("busy", |i| i.busy)]
+}
+
 fn generator() -> Vec<Line> {
     vec![
         line("lateness p99", |i| i.lateness_p99_ns.map(|ns| ns as f64)),
@@ -171,11 +206,13 @@ struct Services {
 
 impl Services {
     fn of(trial: &Trial) -> Services {
-        let Some(components) = &trial.components else {
-            return Services { interval_s: 1.0, largest: Vec::new() };
-        };
+        let Some(components) = &trial.components else { return Services::none() };
         let largest = services::largest(components, MOST_SERVICES);
         Services { interval_s: components.interval_s.max(1e-3), largest }
+    }
+
+    fn none() -> Services {
+        Services { interval_s: 1.0, largest: Vec::new() }
     }
 
     fn at(&self, series: &Series<f64>, interval: &Interval) -> Option<f64> {
@@ -203,7 +240,7 @@ fn at(series: &Series<f64>, interval: f64) -> Option<f64> {
     series.get((interval + 1e-6) as usize).copied().flatten()
 }
 
-fn summary(trial: &Trial, load: &Load) -> String {
+fn rates_in_words(load: &Load) -> String {
     let rates = &load.total.rates_per_s;
     let mut text = format!(
         "{} offered and {} completed over {:.1} s",
@@ -215,16 +252,12 @@ fn summary(trial: &Trial, load: &Load) -> String {
     if let (Some(least), Some(most)) = (p99().min(), p99().max()) {
         text += &format!("; p99 of a second between {} and {}", time(least), time(most));
     }
-    let limit = trial.entry.observed.as_ref().and_then(|observed| observed.limited_by.as_ref());
-    if let Some(limit) = limit {
-        text += &format!("; limited by {limit}");
-    }
-    text + "."
+    text
 }
 
 fn table(load: &Load, services: &Services, plot: &Plot) -> Table {
     let before = ["second", "offered /s", "completed /s", "failed /s", "p50", "p99", "max"];
-    let after = ["lateness p99", "hiccup", "outstanding", "backlog"];
+    let after = ["lateness p99", "hiccup", "busy", "outstanding", "backlog"];
     let columns = before
         .into_iter()
         .map(str::to_owned)
@@ -265,6 +298,7 @@ fn cells(interval: &Interval, services: &Services) -> Vec<Cell> {
     cells.extend(services.measured(|service| &service.held).iter().map(held));
     cells.push(ns(interval.lateness_p99_ns));
     cells.push(ns(interval.hiccup_max_ns));
+    cells.push(Cell::maybe(interval.busy.map(|share| format!("{:.0} %", 100.0 * share))));
     let number = |n: Option<u64>| Cell::maybe(n.map(integer));
     cells.extend([number(interval.outstanding), number(interval.backlog)]);
     cells

@@ -17,6 +17,7 @@ pub(crate) struct Outputs {
     json: Option<PathBuf>,
     csv: Option<PathBuf>,
     hlog: Option<PathBuf>,
+    report: Option<PathBuf>,
     sampling: Option<Sampling>,
 }
 
@@ -28,6 +29,7 @@ impl Outputs {
             json: arguments.json.clone(),
             csv: arguments.csv.clone(),
             hlog: arguments.hlog.clone(),
+            report: arguments.report.clone(),
             sampling: samples.map(|path| Sampling::begin(path, labels)).transpose()?,
         })
     }
@@ -45,6 +47,7 @@ impl Outputs {
             json,
             csv: path(&native.csv),
             hlog: path(&native.hlog),
+            report: path(&native.report),
             sampling: samples.map(|path| Sampling::begin(path, Vec::new())).transpose()?,
         })
     }
@@ -70,6 +73,9 @@ impl Outputs {
         }
         if let Some(path) = &self.hlog {
             write(path, hlog::of(measurement))?;
+        }
+        if let Some(path) = &self.report {
+            write(path, report::load::render(document))?;
         }
         match self.json.as_deref() {
             Some(path) if path == Path::new("-") => output::result(&output::json(document)),

@@ -1,0 +1,265 @@
+//! One load as a page: what its document says, with the verdict first and the curves next.
+
+use std::fmt::Write;
+
+use measure::quantity::grouped;
+use results::Load;
+use results::load::{Generator, Pacing};
+
+use crate::page;
+use crate::table::Table;
+use crate::text::{count, escape, integer, rate, share, shell_word, time};
+
+mod figures;
+mod tables;
+
+#[cfg(test)]
+mod tests;
+
+/// The page of one load, whole or interrupted, valid or not.
+pub fn render(load: &Load) -> String {
+    let mut body = String::new();
+    write(load, &mut body).expect("a string takes all");
+    page::document(&title(load), &body)
+}
+
+fn write(load: &Load, out: &mut String) -> std::fmt::Result {
+    page::titled(&title(load), Some(&asked(load)), &facts(load), out)?;
+    out.push_str("<main>\n");
+    verdict(load, out)?;
+    out.push_str("<section><h2>Figures</h2>\n");
+    match figures::all(load) {
+        figures if figures.is_empty() => out.push_str("<p>Nothing was answered.</p>"),
+        figures => {
+            out.push_str("<div class=\"charts\">\n");
+            figures.iter().for_each(|figure| out.push_str(&figure.html()));
+            out.push_str("</div>");
+        }
+    }
+    out.push_str("</section>\n");
+    section("Times", &tables::times(load), out)?;
+    out.push_str("<section class=\"narrow\"><h2>Outcomes</h2>");
+    writeln!(out, "{}</section>", tables::outcomes(load).html())?;
+    if 1 < load.targets.len() {
+        section("Targets", &tables::targets(load), out)?;
+    }
+    if !load.labels.is_empty() {
+        section("Labels", &tables::labels(load), out)?;
+    }
+    if !load.segments.is_empty() {
+        section("Segments", &tables::segments(load), out)?;
+    }
+    out.push_str("<section class=\"provenance\"><h2>What was asked, and of what</h2>\n");
+    page::fold(out, "Load", &page::pairs(&identity(load)));
+    page::fold(out, "Generator", &page::pairs(&generator(&load.generator)));
+    page::fold(out, "Again", &format!("<pre>{}</pre>", escape(&command(load))));
+    out.push_str("</section>\n</main>\n");
+    Ok(())
+}
+
+fn section(name: &str, table: &Table, out: &mut String) -> std::fmt::Result {
+    writeln!(out, "<section><h2>{name}</h2>{}</section>", table.html())
+}
+
+/// The only URL, or the first and how many more there are.
+fn title(load: &Load) -> String {
+    match load.targets.as_slice() {
+        [] => "A load of nothing".to_owned(),
+        [only] => only.url.clone(),
+        [first, more @ ..] => format!("{} and {}", first.url, count(more.len(), "more target")),
+    }
+}
+
+/// What was to be sent, in a sentence.
+fn asked(load: &Load) -> String {
+    let connections = match &load.connections {
+        Some(connections) => format!(" on {}", count(connections.asked as usize, "connection")),
+        None => String::new(),
+    };
+    let length = format!("{:.1} s", load.measured_s);
+    match (&load.pacing, load.total.rates_per_s.asked) {
+        (Pacing::Open { arrivals }, Some(asked)) => format!(
+            "Open loop: {} by the clock, {arrivals} arrivals, for {length}{connections}.",
+            rate(asked)
+        ),
+        (Pacing::Open { arrivals }, None) => {
+            format!("Open loop: by the clock, {arrivals} arrivals, for {length}{connections}.")
+        }
+        (Pacing::Closed { think_ns: 0 }, _) => {
+            format!("Closed loop: each answer brings the next request, for {length}{connections}.")
+        }
+        (Pacing::Closed { think_ns }, _) => format!(
+            "Closed loop: each answer brings the next request after {}, for {length}{connections}.",
+            time(*think_ns)
+        ),
+    }
+}
+
+fn facts(load: &Load) -> Vec<String> {
+    let mut facts = vec![load.version.clone()];
+    facts.extend(load.flavour.as_ref().map(|flavour| format!("as {flavour}")));
+    facts.push(format!("seed {}", load.seed));
+    facts.push(count(load.total.counts.intended as usize, "request"));
+    facts
+}
+
+/// Whether the generator is to be believed comes before what it found.
+fn verdict(load: &Load, out: &mut String) -> std::fmt::Result {
+    let (class, word) = word(load);
+    writeln!(out, "<section class=\"verdict {class}\">\n<h2>{word}</h2>\n<dl>")?;
+    for gate in &load.validity.gates {
+        let mark = if gate.passed { "✓" } else { "✗" };
+        writeln!(out, "<dt>{mark} {}</dt><dd>{}</dd>", escape(&gate.name), escape(&gate.figure))?;
+    }
+    out.push_str("</dl>\n");
+    for reason in &load.validity.reasons {
+        writeln!(out, "<p class=\"problem\">✗ {}</p>", escape(reason))?;
+    }
+    out.push_str("<div class=\"figures\">\n");
+    completed(load, out)?;
+    response(load, out)?;
+    out.push_str("</div>\n<dl>\n");
+    for (name, text) in said(load) {
+        writeln!(out, "<dt>{name}</dt><dd>{}</dd>", escape(&text))?;
+    }
+    out.push_str("</dl>\n</section>\n");
+    Ok(())
+}
+
+fn word(load: &Load) -> (&'static str, &'static str) {
+    match &load.slo {
+        _ if load.partial => ("open", "‖ Interrupted"),
+        _ if !load.validity.valid => ("bad", "! Not valid"),
+        Some(slo) if !slo.met => ("bad", "✗ Valid, and the SLO is missed"),
+        Some(_) => ("good", "✓ Valid, and the SLO is met"),
+        None => ("good", "✓ Valid"),
+    }
+}
+
+fn completed(load: &Load, out: &mut String) -> std::fmt::Result {
+    let rates = &load.total.rates_per_s;
+    write!(
+        out,
+        "<div class=\"figure\"><h3>Completed rate</h3><p class=\"big\">{} <span>completed</span></p>",
+        rate(rates.completed)
+    )?;
+    match &load.pacing {
+        Pacing::Open { .. } => write!(
+            out,
+            "<p>of {} offered, {} of it</p><p class=\"definition\">Offered: the rate of intended \
+             starts, which the target has no part in.</p></div>",
+            rate(rates.offered),
+            share(rates.completed, rates.offered)
+        ),
+        Pacing::Closed { .. } => out.write_str(
+            "<p>as fast as answers came</p><p class=\"definition\">A closed loop slows down with \
+             its target, and asks less of it the slower it is.</p></div>",
+        ),
+    }
+}
+
+fn response(load: &Load, out: &mut String) -> std::fmt::Result {
+    out.push_str("<div class=\"figure\"><h3>Response time</h3>");
+    match &load.total.response_time {
+        None => out.push_str("<p class=\"big\">none</p><p>Nothing was answered.</p>"),
+        Some(times) => write!(
+            out,
+            "<p class=\"big\">{} <span>p99</span></p><p>p50 {}, max {}</p>",
+            time(times.p99_ns),
+            time(times.p50_ns),
+            time(times.max_ns)
+        )?,
+    }
+    out.push_str(
+        "<p class=\"definition\">From the intended start to the complete answer: what a user \
+         waits.</p></div>\n",
+    );
+    Ok(())
+}
+
+/// What there is to be said of the target and of the figures.
+fn said(load: &Load) -> Vec<(&'static str, String)> {
+    let counts = &load.total.counts;
+    let mut said = vec![
+        ("goodput", rate(load.total.rates_per_s.goodput)),
+        (
+            "failed",
+            format!("{} of {}", integer(counts.failed), count(counts.intended as usize, "request")),
+        ),
+    ];
+    if let Some(slo) = &load.slo {
+        said.push(("SLO", slo.text.clone()));
+        said.extend(slo.missed.iter().map(|missed| ("missed", missed.clone())));
+    }
+    said.extend(load.ended.iter().map(|how| ("ended", how.clone())));
+    said.extend(load.findings.iter().map(|finding| ("found", finding.clone())));
+    said.extend(load.warnings.iter().map(|warning| ("warning", warning.clone())));
+    if load.generator.generator_bound == Some(true) {
+        let what = "the generator was busy itself: no capacity follows from this rate";
+        said.push(("generator-bound", what.to_owned()));
+    }
+    said
+}
+
+fn identity(load: &Load) -> Vec<(String, String)> {
+    let counts = &load.total.counts;
+    let connections = load.connections.as_ref();
+    let facts = [
+        ("tool", Some(load.version.clone())),
+        ("document", Some(load.schema.clone())),
+        ("as", load.flavour.clone()),
+        ("seed", Some(load.seed.to_string())),
+        ("measured", Some(format!("{:.3} s", load.measured_s))),
+        ("asked", load.total.rates_per_s.asked.map(rate)),
+        ("connections", connections.map(|c| format!("{} of {} reached", c.reached, c.asked))),
+        ("connections opened again", Some(integer(counts.reconnects))),
+        ("bytes sent", Some(grouped(counts.bytes_sent as f64))),
+        ("bytes received", Some(grouped(counts.bytes_received as f64))),
+    ];
+    known(facts)
+        .chain(load.targets.iter().map(|target| ("target".to_owned(), target.url.clone())))
+        .collect()
+}
+
+fn generator(generator: &Generator) -> Vec<(String, String)> {
+    let percent = |share: f64| format!("{:.2} %", 100.0 * share);
+    let cpus: Vec<String> = generator.cpus.iter().map(u32::to_string).collect();
+    let facts = [
+        ("loop", generator.io.clone()),
+        ("timer", generator.timer.clone()),
+        ("shards", generator.shards.map(|n| n.to_string())),
+        ("on CPUs", (!cpus.is_empty()).then(|| cpus.join(", "))),
+        ("CPU time", generator.cpu_s.map(|s| format!("{s:.2} s"))),
+        ("busiest shard was busy", generator.busy_share.map(percent)),
+        ("in scripts", generator.script_share.map(percent)),
+        ("longest turn of the loop", generator.turn_max_ns.map(time)),
+        ("hiccups p99", generator.hiccup.as_ref().map(|times| time(times.p99_ns))),
+        ("longest hiccup", generator.hiccup_max_ns.map(time)),
+        ("stolen by the hypervisor", generator.steal_share.map(percent)),
+        ("throttled", generator.throttled_share.map(percent)),
+        ("waiting for a CPU", generator.run_queue_wait_share.map(percent)),
+    ];
+    known(facts).collect()
+}
+
+/// What was not measured is left out.
+fn known<const N: usize>(
+    facts: [(&str, Option<String>); N],
+) -> impl Iterator<Item = (String, String)> {
+    facts.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)))
+}
+
+/// The command that asks for the same load; an original's seed has to be given to be the same.
+fn command(load: &Load) -> String {
+    let words: Vec<String> = load.arguments.iter().map(|word| shell_word(word)).collect();
+    let as_original = load.flavour.as_ref().map(|flavour| match flavour.as_str() {
+        "wrk" => "wrk --flavour wrk".to_owned(),
+        flavour => format!("wrk2 --flavour {}", shell_word(flavour)),
+    });
+    let start = match as_original {
+        None => String::new(),
+        Some(name) if load.arguments.iter().any(|word| word.starts_with("--seed")) => name + " ",
+        Some(name) => format!("{name} --seed {} ", load.seed),
+    };
+    format!("benchwright {start}{}", words.join(" "))
+}

@@ -1,0 +1,63 @@
+//! The curves of one load: times by percentile, and everything by the second.
+
+use measure::{Nanos, Quantile};
+use results::{Load, Times};
+
+use crate::chart::percentiles::{self, Curve};
+use crate::chart::{Figure, seconds};
+use crate::plot::{Dash, Mark, Style};
+use crate::text::time;
+
+/// The times a load may tell of, with their looks. The names say where the clock started.
+type Kind = (&'static str, fn(&Load) -> Option<&Times>, usize, Dash, Mark);
+
+const KINDS: [Kind; 4] = [
+    ("response time", |load| load.total.response_time.as_ref(), 1, Dash::Solid, Mark::Disc),
+    ("service time", |load| load.total.service_time.as_ref(), 3, Dash::Dashed, Mark::Diamond),
+    ("backlog delay", |load| load.total.backlog_delay.as_ref(), 4, Dash::Dotted, Mark::None),
+    ("lateness", |load| load.total.lateness.as_ref(), 2, Dash::Mixed, Mark::Cross),
+];
+
+/// As many as there are figures for.
+pub(super) fn all(load: &Load) -> Vec<Figure> {
+    [by_percentile(load), seconds::of_load(load)].into_iter().flatten().collect()
+}
+
+fn by_percentile(load: &Load) -> Option<Figure> {
+    let curve = |(series, (name, of, colour, dash, mark)): (usize, Kind)| {
+        Curve::of(of(load), Style { series, colour, dash, mark }, name.to_owned())
+    };
+    // A delay that nobody had is not worth a line.
+    let curves: Vec<Curve> = KINDS
+        .into_iter()
+        .enumerate()
+        .filter_map(curve)
+        .filter(|curve| curve.histogram.max().is_some_and(|max| Nanos::ZERO < max))
+        .collect();
+    let summary = summary(&curves);
+    let figure = percentiles::figure_of("time", curves, limit(load), summary)?;
+    Some(Figure { title: "Times by percentile".to_owned(), ..figure })
+}
+
+fn summary(curves: &[Curve]) -> String {
+    let said = |name: &str| {
+        let curve = curves.iter().find(|curve| curve.name == name)?;
+        let quantile = |level| Some(time(curve.histogram.quantile(level)?.0));
+        let (p50, p99) = (quantile(Quantile::P50)?, quantile(Quantile::P99)?);
+        Some(format!("{name} is {p50} at p50 and {p99} at p99"))
+    };
+    let said: Vec<String> =
+        ["response time", "service time"].into_iter().filter_map(said).collect();
+    let text = said.join("; ");
+    let mut letters = text.chars();
+    match letters.next() {
+        Some(first) => format!("{}{}.", first.to_uppercase(), letters.as_str()),
+        None => String::new(),
+    }
+}
+
+/// The limit in `p99<10ms,errors<0.1%`.
+fn limit(load: &Load) -> Option<Nanos> {
+    let slo = load.slo.as_ref()?;
+    slo.text.split(',').find_map(|condition| condition.trim().strip_prefix("p99<")?.parse().ok())
+}

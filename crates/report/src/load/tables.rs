@@ -1,0 +1,175 @@
+//! The figures of one load in rows: by kind of time, outcome, target, label and segment.
+
+use std::collections::BTreeMap;
+
+use measure::Quantile;
+use measure::quantity::grouped;
+use results::load::{Group, Part};
+use results::{Load, Times};
+
+use crate::table::{Cell, MOST_ROWS, Row, Table, trials};
+use crate::text::{integer, share, time};
+
+const LEVELS: [(&str, Quantile); 8] = [
+    ("p50", Quantile::P50),
+    ("p75", Quantile::P75),
+    ("p90", Quantile::P90),
+    ("p95", Quantile::P95),
+    ("p99", Quantile::P99),
+    ("p99.9", Quantile::P999),
+    ("p99.99", Quantile::P9999),
+    ("p99.999", Quantile::P99999),
+];
+
+/// Every time that was measured, from where to where it counts, and all its percentiles.
+pub(super) fn times(load: &Load) -> Table {
+    let before = ["", "from … to", "samples", "mean", "min"];
+    let levels = LEVELS.map(|(name, _)| name);
+    let columns = before.into_iter().chain(levels).chain(["max"]);
+    let caption = "A quantile in grey has fewer than ten samples beyond it and says nothing.";
+    let mut table = Table::new(caption, columns);
+    let total = &load.total;
+    for (name, meaning, times) in [
+        ("response time", "intended … done", &total.response_time),
+        ("service time", "sent … done", &total.service_time),
+        ("first byte", "sent … first byte", &total.first_byte_time),
+        ("start delay", "intended … sent", &total.start_delay),
+        ("backlog delay", "intended … room: the target’s", &total.backlog_delay),
+        ("lateness", "room … sent: the generator’s", &total.lateness),
+        ("connecting", "asked … open", &total.connect_time),
+    ] {
+        let Some(times) = times else { continue };
+        let mut cells = vec![
+            Cell::words(name),
+            Cell::words(meaning),
+            Cell::number(integer(times.count)),
+            Cell::number(time(times.mean_ns)),
+            Cell::number(time(times.min_ns)),
+        ];
+        cells.extend(
+            LEVELS.map(|(_, level)| trials::quantile(Some(ns(times, level)), times.count, level)),
+        );
+        cells.push(Cell::number(time(times.max_ns)));
+        table.push(Row::new(cells));
+    }
+    table
+}
+
+fn ns(times: &Times, level: Quantile) -> u64 {
+    match level {
+        Quantile::P50 => times.p50_ns,
+        Quantile::P75 => times.p75_ns,
+        Quantile::P90 => times.p90_ns,
+        Quantile::P95 => times.p95_ns,
+        Quantile::P99 => times.p99_ns,
+        Quantile::P999 => times.p999_ns,
+        Quantile::P9999 => times.p9999_ns,
+        _ => times.p99999_ns,
+    }
+}
+
+/// What became of the requests, the statuses of their answers, and what was wrong with those that
+/// failed. Outcomes add up to the intended requests; statuses and reasons only explain them.
+pub(super) fn outcomes(load: &Load) -> Table {
+    let caption = "Every intended request has exactly one outcome.";
+    let mut table = Table::new(caption, ["kind", "", "requests", "share"]);
+    let total = &load.total;
+    for (kind, counts) in
+        [("outcome", &total.outcomes), ("status", &total.statuses), ("reason", &total.reasons)]
+    {
+        let of: u64 = if kind == "status" { counts.values().sum() } else { total.counts.intended };
+        for (name, &count) in counts.iter().take(MOST_ROWS) {
+            table.push(Row::new(vec![
+                Cell::words(kind),
+                Cell::words(name.as_str()),
+                Cell::number(integer(count)),
+                Cell::number(share(count as f64, of as f64)),
+            ]));
+        }
+    }
+    table
+}
+
+pub(super) fn targets(load: &Load) -> Table {
+    let rates = ["target", "asked /s", "offered /s", "completed /s", "goodput /s", "failed"];
+    let columns = rates.into_iter().chain(QUANTILES).chain(["lateness p99", "outcomes"]);
+    let mut table = Table::new(&caption(load.targets.len(), "targets"), columns);
+    for target in load.targets.iter().take(MOST_ROWS) {
+        let Part { rates_per_s: rates, counts, .. } = &target.part;
+        let mut cells = vec![
+            Cell::words(target.url.as_str()),
+            Cell::maybe(rates.asked.map(grouped)),
+            Cell::number(grouped(rates.offered)),
+            Cell::number(grouped(rates.completed)),
+            Cell::number(grouped(rates.goodput)),
+            Cell::number(integer(counts.failed)),
+        ];
+        cells.extend(quantiles(target.part.response_time.as_ref()));
+        cells.push(Cell::maybe(target.part.lateness.as_ref().map(|times| time(times.p99_ns))));
+        cells.push(Cell::words(by_name(&target.part.outcomes)));
+        table.push(Row::new(cells));
+    }
+    table
+}
+
+pub(super) fn labels(load: &Load) -> Table {
+    let columns = ["label"].into_iter().chain(GROUP);
+    let mut table = Table::new(&caption(load.labels.len(), "labels"), columns);
+    for (name, figures) in load.labels.iter().take(MOST_ROWS) {
+        table.push(Row::new(group(vec![Cell::words(name.as_str())], figures)));
+    }
+    table
+}
+
+pub(super) fn segments(load: &Load) -> Table {
+    let columns = ["segment", "from", "to", "completed /s"].into_iter().chain(GROUP);
+    let mut table = Table::new(&caption(load.segments.len(), "segments"), columns);
+    for segment in load.segments.iter().take(MOST_ROWS) {
+        let length = segment.end_s - segment.begin_s;
+        let per_s = (0.0 < length).then(|| grouped(segment.group.completed as f64 / length));
+        let cells = vec![
+            Cell::words(segment.name.as_str()),
+            Cell::number(format!("{:.1} s", segment.begin_s)),
+            Cell::number(format!("{:.1} s", segment.end_s)),
+            Cell::maybe(per_s),
+        ];
+        table.push(Row::new(group(cells, &segment.group)));
+    }
+    table
+}
+
+const QUANTILES: [&str; 5] = ["p50", "p90", "p99", "p99.9", "max"];
+const GROUP: [&str; 9] =
+    ["completed", "failed", "p50", "p90", "p99", "p99.9", "max", "service p99", "outcomes"];
+
+/// A row that begins with `cells` and goes on as `GROUP` names it.
+fn group(mut cells: Vec<Cell>, group: &Group) -> Vec<Cell> {
+    cells.extend([group.completed, group.failed].map(|count| Cell::number(integer(count))));
+    cells.extend(quantiles(group.response_time.as_ref()));
+    cells.push(Cell::maybe(group.service_time.as_ref().map(|times| time(times.p99_ns))));
+    cells.push(Cell::words(by_name(&group.outcomes)));
+    cells
+}
+
+/// Of the response time, as `QUANTILES` names them.
+fn quantiles(times: Option<&Times>) -> Vec<Cell> {
+    let levels = [Quantile::P50, Quantile::P90, Quantile::P99, Quantile::P999];
+    let samples = times.map_or(0, |times| times.count);
+    let cell = |level| trials::quantile(times.map(|times| ns(times, level)), samples, level);
+    let max = Cell::maybe(times.map(|times| time(times.max_ns)));
+    levels.map(cell).into_iter().chain([max]).collect()
+}
+
+fn caption(rows: usize, what: &str) -> String {
+    let times = "Quantiles are those of the response time.";
+    match rows <= MOST_ROWS {
+        true => times.to_owned(),
+        false => format!("{times} The first {MOST_ROWS} of {rows} {what}."),
+    }
+}
+
+fn by_name(counts: &BTreeMap<String, u64>) -> String {
+    let parts: Vec<String> =
+        counts.iter().map(|(name, count)| format!("{name} {}", integer(*count))).collect();
+    parts.join(", ")
+}

@@ -1,0 +1,228 @@
+use std::collections::BTreeMap;
+use std::fs;
+
+use measure::quantity::grouped;
+use results::load::{Connections, Group, Pacing, Segment, Slo, Target};
+use results::{Load, Times};
+
+use super::render;
+use crate::fixture;
+use crate::tests::{HOSTILE, words};
+use crate::text::time;
+
+/// An open loop on two targets, with labels, segments, statuses and an SLO.
+fn whole() -> Load {
+    let mut load = fixture::measured(7, 2_400.0);
+    let words = "load http://127.0.0.1:40113/ --rate 2.4k/s --header 'A: b'";
+    load.arguments = words.split(' ').map(|word| word.trim_matches('\'').to_owned()).collect();
+    load.connections = Some(Connections { asked: 64, reached: 64 });
+    load.total.lateness = load.total.service_time.clone();
+    load.total.backlog_delay = load.total.service_time.clone();
+    load.total.statuses.insert("503".into(), 12);
+    load.total.outcomes.insert("status".into(), 12);
+    load.total.reasons.insert("malformed: two lengths".into(), 3);
+    load.targets.push(Target { url: "http://[::1]:8081/x".into(), part: load.total.clone() });
+    let group = Group {
+        completed: 7_123,
+        failed: 4,
+        outcomes: BTreeMap::from([("ok".into(), 7_119)]),
+        response_time: load.total.response_time.clone(),
+        service_time: load.total.service_time.clone(),
+    };
+    load.labels = BTreeMap::from([("search".into(), group.clone())]);
+    load.segments = [(0.0, 2.0), (2.0, 5.0)]
+        .map(|(begin_s, end_s)| Segment {
+            name: format!("hold {begin_s}"),
+            begin_s,
+            end_s,
+            group: group.clone(),
+        })
+        .into();
+    load.generator.busy_share = Some(0.31);
+    load.findings = vec!["12 of 12,000 requests ended as `status`".into()];
+    load.slo = Some(Slo { text: "p99<10ms,errors<0.1%".into(), met: true, missed: Vec::new() });
+    load
+}
+
+fn all_times(times: &Times) -> [u64; 11] {
+    let t = times;
+    [
+        t.mean_ns,
+        t.min_ns,
+        t.p50_ns,
+        t.p75_ns,
+        t.p90_ns,
+        t.p95_ns,
+        t.p99_ns,
+        t.p999_ns,
+        t.p9999_ns,
+        t.p99999_ns,
+        t.max_ns,
+    ]
+}
+
+#[test]
+fn a_sample_page_is_written_where_one_wants_to_look_at_it() {
+    let page = render(&whole());
+    assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"));
+    assert!(page.len() <= 120_000, "{} bytes", page.len());
+    if let Some(wanted) = std::env::var_os("REPORT_SAMPLE_LOAD") {
+        fs::write(wanted, page).unwrap();
+    }
+}
+
+#[test]
+fn the_gates_come_first_then_the_headline_then_the_curves_and_the_tables() {
+    let words = words(&render(&whole()));
+    let order = [
+        "http://127.0.0.1:40113/ and 1 more target",
+        "Open loop: 2,400/s by the clock, poisson arrivals, for 5.0 s on 64 connections.",
+        "✓ Valid, and the SLO is met",
+        "✓ late  lateness p99 52 µs, bound 490 µs",
+        "Completed rate",
+        "Response time",
+        "found  12 of 12,000 requests ended as `status`",
+        "Times by percentile",
+        "By the second",
+        "from … to",
+        "Every intended request has exactly one outcome.",
+        "lateness p99",
+        "label ",
+        "segment ",
+        "What was asked, and of what",
+        "benchwright load http://127.0.0.1:40113/ --rate 2.4k/s --header",
+    ];
+    let mut rest = words.replace('\n', " ");
+    for wanted in order {
+        let Some(at) = rest.find(wanted) else { panic!("{wanted} is not in order in {rest}") };
+        rest = rest.split_off(at + wanted.len());
+    }
+}
+
+#[test]
+fn every_figure_of_the_document_stands_in_the_page() {
+    let load = whole();
+    let words = words(&render(&load));
+    let has = |text: &str| assert!(words.contains(&format!(" {text} ")), "{text}");
+    let total = &load.total;
+    for times in [&total.response_time, &total.service_time] {
+        all_times(times.as_ref().unwrap()).iter().for_each(|ns| has(&time(*ns)));
+    }
+    let rates = &total.rates_per_s;
+    [rates.offered, rates.completed, rates.goodput].iter().for_each(|rate| has(&grouped(*rate)));
+    for text in ["503", "malformed: two lengths", "7,123", "search", "hold 2", "0.0 s", "2.0 s"] {
+        has(text);
+    }
+    for interval in &load.series {
+        has(&time(interval.p99_ns.unwrap()));
+        has(&time(interval.lateness_p99_ns.unwrap()));
+    }
+    has("31 %");
+}
+
+#[test]
+fn every_figure_has_a_summary_a_legend_and_a_table() {
+    let page = render(&whole());
+    let figures: Vec<&str> = page.split("<figure ").skip(1).collect();
+    assert_eq!(figures.len(), 2);
+    for figure in &figures {
+        assert!(figure.contains("role=\"img\" aria-label=\"") && figure.contains("<details"));
+        assert!(5 <= figure.matches("<tr data-x=").count());
+        assert!(!figure.contains("NaN"));
+    }
+    for name in ["response time", "service time", "backlog delay", "lateness"] {
+        assert!(figures[0].contains(&format!("</svg>{name}</li>")), "{name}");
+    }
+    for name in ["offered", "completed", "failed", "p50", "p99", "busy", "lateness p99"] {
+        assert!(figures[1].contains(&format!("</svg>{name}</li>")), "{name}");
+    }
+    let rules = figures[1].matches("class=\"rule\"").count();
+    assert_eq!(rules, 5, "the second segment begins in each of five panels");
+    assert!(figures[0].contains("SLO: p99 ≤ 10 ms"));
+}
+
+#[test]
+fn the_page_refers_to_nothing_outside_itself() {
+    let page = render(&whole());
+    for reference in ["src=", "href=", "url(", "@import", "<link", "<iframe", "fetch(", "import("] {
+        assert!(!page.contains(reference), "{reference}");
+    }
+    assert!(page.contains("default-src 'none'"));
+}
+
+#[test]
+fn foreign_text_stays_text_wherever_it_comes_from() {
+    let mut load = whole();
+    let hostile = || HOSTILE.to_owned();
+    load.version = hostile();
+    load.arguments = vec![hostile()];
+    load.flavour = Some(hostile());
+    load.ended = Some(hostile());
+    load.pacing = Pacing::Open { arrivals: hostile() };
+    load.targets[0].url = hostile();
+    load.targets[1].part.outcomes.insert(hostile(), 1);
+    load.total.outcomes.insert(hostile(), 1);
+    load.total.statuses.insert(hostile(), 1);
+    load.total.reasons.insert(hostile(), 1);
+    let group = load.labels["search"].clone();
+    load.labels.insert(hostile(), group);
+    load.segments[0].name = hostile();
+    load.generator.io = Some(hostile());
+    load.generator.timer = Some(hostile());
+    load.validity.gates[0].name = hostile();
+    load.validity.gates[0].figure = hostile();
+    load.validity.reasons = vec![hostile()];
+    load.findings = vec![hostile()];
+    load.warnings = vec![hostile()];
+    load.slo = Some(Slo { text: hostile(), met: false, missed: vec![hostile()] });
+    let page = render(&load);
+    assert_eq!(page.matches("<script").count(), 1);
+    assert!(!page.contains("<img") && !page.contains("onload='x'"));
+    assert!(!page.contains('\u{1b}') && !page.contains('\u{202e}'));
+    assert!(20 <= page.matches("&lt;script&gt;alert(1)").count());
+}
+
+#[test]
+fn what_is_not_valid_or_not_whole_says_so_before_any_figure() {
+    let mut load = whole();
+    load.validity.valid = false;
+    load.validity.gates[0].passed = false;
+    load.validity.reasons = vec!["generator late: free the core".into()];
+    let invalid = words(&render(&load));
+    assert!(invalid.contains("! Not valid"));
+    let reason = invalid.find("✗ generator late: free the core").unwrap();
+    assert!(invalid.find("✗ late").unwrap() < reason);
+    assert!(reason < invalid.find("Completed rate").unwrap());
+
+    load.partial = true;
+    assert!(words(&render(&load)).contains("‖ Interrupted"));
+}
+
+#[test]
+fn an_original_is_asked_again_by_its_flavour_and_seed() {
+    let mut load = whole();
+    load.flavour = Some("dsb".into());
+    load.arguments = ["-t2", "-R", "100", "http://127.0.0.1:80/"].map(str::to_owned).into();
+    let page = words(&render(&load));
+    assert!(
+        page.contains("benchwright wrk2 --flavour dsb --seed 7 -t2 -R 100 http://127.0.0.1:80/")
+    );
+}
+
+#[test]
+fn a_load_without_answers_has_a_page() {
+    let mut load = whole();
+    (load.total.response_time, load.total.service_time) = (None, None);
+    (load.total.lateness, load.total.backlog_delay) = (None, None);
+    (load.series, load.targets, load.generator) = (Vec::new(), Vec::new(), Default::default());
+    load.total.rates_per_s = Default::default();
+    load.pacing = Pacing::Closed { think_ns: 0 };
+    let page = words(&render(&load));
+    assert!(page.contains("A load of nothing") && page.contains("Nothing was answered."));
+    assert!(page.contains("Closed loop: each answer brings the next request, for 5.0 s"));
+}
+
+#[test]
+fn equal_documents_have_equal_pages() {
+    assert_eq!(render(&whole()), render(&whole()));
+}

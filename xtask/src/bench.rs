@@ -18,7 +18,7 @@ mod wrk;
 
 mod json;
 mod load;
-mod machine;
+pub(crate) mod machine;
 mod summary;
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore tells what it does")]
 
 mod bench;
+mod book;
 mod ci;
 mod fuzz;
 mod repository;
@@ -23,6 +24,7 @@ cargo xtask CHORE
   tidy    layers against manifests, shipped specs, documents, sources
   bench   measurements against what is promised; `cargo xtask bench` tells which
   fuzz    looks for input that breaks a parser: `build`, or `run --seconds N [TARGET]`
+  book    the figures and numbers of docs/book, measured again and written in place
 ";
 
 fn main() -> ExitCode {
@@ -45,6 +47,10 @@ fn main() -> ExitCode {
             },
             ended,
         ),
+        ["book"] => ended(book::run(&book::Chapter::ALL)),
+        ["book", name] if book::Chapter::named(name).is_some() => {
+            ended(book::run(book::Chapter::named(name).as_slice()))
+        }
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
             ExitCode::SUCCESS

@@ -14,7 +14,9 @@ mod tests;
 const HEIGHT: f64 = 340.0;
 const LINE: f64 = 20.0;
 /// A letter's width in the legend: an estimate, since no font is asked.
-const LETTER: f64 = 6.3;
+const LETTER: f64 = 7.0;
+/// Room for the half of a last tick's label.
+const MARGIN: f64 = 10.0;
 
 pub struct Drawing {
     /// What somebody hears who does not see it.
@@ -70,12 +72,13 @@ impl Drawing {
             }
         }
         let (legend, height) = self.legend();
-        let (height, summary) = (HEIGHT + height, escape(&self.summary));
+        let (width, height) = (WIDTH + MARGIN, HEIGHT + height);
+        let summary = escape(&self.summary);
         format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" \
-             width=\"{WIDTH}\" height=\"{height}\" role=\"img\" aria-label=\"{summary}\">\n\
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
+             width=\"{width}\" height=\"{height}\" role=\"img\" aria-label=\"{summary}\">\n\
              <desc>{summary}</desc>\n<style>\n{}</style>\n\
-             <rect class=\"paper\" width=\"{WIDTH}\" height=\"{height}\"/>\n{}\n{legend}</svg>\n",
+             <rect class=\"paper\" width=\"{width}\" height=\"{height}\"/>\n{}\n{legend}</svg>\n",
             style(),
             plot.content(),
         )
@@ -117,9 +120,10 @@ impl Drawing {
 }
 
 impl Series {
-    /// Times by the level of their quantile, as far as ten samples lie beyond.
+    /// Times by the level of their quantile, to the longest.
     pub fn distribution(name: &str, histogram: &Histogram) -> Series {
-        let (points, _) = percentiles::shape(histogram);
+        let (sound, weak) = percentiles::shape(histogram);
+        let points = [sound, weak].concat();
         Series { name: name.to_owned(), points, shape: Shape::Line }
     }
 

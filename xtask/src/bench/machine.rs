@@ -16,8 +16,8 @@ use crate::repository;
 mod tests;
 
 /// Where the two sides of a measurement run, and what they are.
-pub(super) struct Machine {
-    pub(super) benchwright: PathBuf,
+pub(crate) struct Machine {
+    pub(crate) benchwright: PathBuf,
     /// The CPU of what is measured.
     server: Option<u32>,
     /// The CPU of what measures.
@@ -25,14 +25,14 @@ pub(super) struct Machine {
 }
 
 #[derive(Clone, Copy)]
-pub(super) enum Side {
+pub(crate) enum Side {
     Server,
     Client,
 }
 
 impl Machine {
     /// Builds what is measured, and takes the first two CPUs that this process may use.
-    pub(super) fn prepare() -> Result<Machine, String> {
+    pub(crate) fn prepare() -> Result<Machine, String> {
         if !repository::succeeds(repository::cargo().args(["build", "--locked", "--release"])) {
             return Err("the release build failed".to_owned());
         }
@@ -58,7 +58,7 @@ impl Machine {
     }
 
     /// A command that runs on one side's CPU.
-    pub(super) fn command(&self, side: Side, program: impl AsRef<Path>) -> Command {
+    pub(crate) fn command(&self, side: Side, program: impl AsRef<Path>) -> Command {
         let cpu = match side {
             Side::Server => self.server,
             Side::Client => self.client,
@@ -88,7 +88,7 @@ fn allowed_cpus(status: &str) -> Vec<u32> {
     cpus.flatten().collect()
 }
 
-pub(super) fn is_there(program: &str) -> bool {
+pub(crate) fn is_there(program: &str) -> bool {
     std::env::var_os("PATH").is_some_and(|path| {
         std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
     })
@@ -113,14 +113,14 @@ impl Drop for Process {
 }
 
 /// `benchwright reference`, ready.
-pub(super) struct Server {
+pub(crate) struct Server {
     process: Process,
     lines: Lines<BufReader<ChildStdout>>,
-    pub(super) url: String,
+    pub(crate) url: String,
 }
 
 impl Server {
-    pub(super) fn start(machine: &Machine, arguments: &[&str]) -> Result<Server, String> {
+    pub(crate) fn start(machine: &Machine, arguments: &[&str]) -> Result<Server, String> {
         let mut command = machine.command(Side::Server, &machine.benchwright);
         command.arg("reference").args(arguments).stdout(Stdio::piped());
         let mut process = Process::start(&mut command)?;
@@ -128,10 +128,21 @@ impl Server {
         Ok(Server { process, lines, url })
     }
 
+    /// Stops it where it stands and lets it go on after so long: who waits for it sees a stall.
+    pub(crate) fn pause(&self, length: Nanos) {
+        self.signal("STOP");
+        sleep(length);
+        self.signal("CONT");
+    }
+
+    fn signal(&self, name: &str) {
+        let pid = self.process.0.id();
+        repository::succeeds(Command::new("sh").args(["-c", &format!("kill -{name} {pid}")]));
+    }
+
     /// Ends it gently and returns its log.
     pub(super) fn end(mut self) -> Result<Value, String> {
-        let pid = self.process.0.id();
-        repository::succeeds(Command::new("sh").args(["-c", &format!("kill -TERM {pid}")]));
+        self.signal("TERM");
         let log = self.lines.next().and_then(Result::ok).unwrap_or_default();
         Value::read(&log).ok_or_else(|| format!("the reference server's log is `{log}`"))
     }
@@ -233,6 +244,6 @@ pub(super) fn since(begun: std::time::Instant) -> Nanos {
 }
 
 #[expect(clippy::disallowed_methods, reason = "a bench waits for real processes")]
-pub(super) fn sleep(length: Nanos) {
+pub(crate) fn sleep(length: Nanos) {
     std::thread::sleep(length.into());
 }

@@ -18,7 +18,7 @@ fn line(name: &str) -> Series {
 fn a_drawing_is_a_whole_file_with_nothing_unescaped_or_outside() {
     let marks = Series { shape: Shape::Marks, ..line("<wrk>") };
     let svg = drawing(vec![line("open"), marks]).svg();
-    assert!(svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 560 "));
+    assert!(svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 570 "));
     assert!(svg.contains("aria-label=\"a &amp; b\""));
     assert!(svg.contains(">open</text>") && svg.contains(">&lt;wrk&gt;</text>"));
     assert_eq!(svg.matches("<path class=\"line c1 d0\"").count(), 2, "the line and its sample");

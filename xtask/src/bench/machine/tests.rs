@@ -6,7 +6,7 @@ fn cpus_are_read_as_the_kernel_lists_them() {
     assert_eq!(cpus("0-1"), [0, 1]);
     assert_eq!(cpus("3"), [3]);
     assert_eq!(cpus("0,2-4,7"), [0, 2, 3, 4, 7]);
-    assert_eq!(allowed_cpus(""), []);
+    assert_eq!(allowed_cpus(""), [0_u32; 0]);
 }
 
 #[test]

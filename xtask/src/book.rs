@@ -1,0 +1,133 @@
+//! The figures and numbers of the book, measured again and written where its pages show them.
+//!
+//! A page's words are ours and stay; what stands between a line `<!-- measured: NAME -->` and the
+//! next `<!-- end -->` is written here, and so is every file in `docs/book/figures`. No number of a
+//! measurement stands in the words.
+
+use std::fs;
+use std::path::Path;
+
+use results::{Environment, Load};
+
+use crate::bench::machine::{self, Machine};
+use crate::repository;
+
+mod porting;
+mod samples;
+mod stall;
+
+mod page;
+mod run;
+
+/// A page of the book and the runs that it rests on.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Chapter {
+    Loops,
+    Samples,
+    Porting,
+}
+
+/// What a chapter measured: texts and drawings by name.
+#[derive(Default)]
+struct Measured {
+    blocks: Vec<(&'static str, String)>,
+    drawings: Vec<(&'static str, String)>,
+    /// What a generator said against its own figures.
+    doubts: Vec<String>,
+}
+
+impl Measured {
+    /// Notes what a load says against its own figures, if it does.
+    fn doubt(&mut self, name: &str, load: &Load) {
+        self.doubts.extend(run::doubt(load).map(|gates| format!("{name}: {gates}")));
+    }
+}
+
+impl Chapter {
+    pub(crate) const ALL: [Chapter; 3] = [Chapter::Loops, Chapter::Samples, Chapter::Porting];
+
+    /// The page's name without its ending.
+    fn name(self) -> &'static str {
+        match self {
+            Chapter::Loops => "open-and-closed-loops",
+            Chapter::Samples => "what-a-percentile-needs",
+            Chapter::Porting => "porting-wrk",
+        }
+    }
+
+    pub(crate) fn named(name: &str) -> Option<Chapter> {
+        Chapter::ALL.into_iter().find(|chapter| chapter.name() == name)
+    }
+
+    fn measure(self, machine: &Machine) -> Result<Measured, String> {
+        match self {
+            Chapter::Loops => stall::measure(machine),
+            Chapter::Samples => samples::measure(machine),
+            Chapter::Porting => porting::measure(machine),
+        }
+    }
+}
+
+/// Measures and writes these chapters. What a generator calls invalid is written too, marked as that;
+/// the chore then fails, so that nobody commits it unseen.
+pub(crate) fn run(chapters: &[Chapter]) -> bool {
+    let written = Machine::prepare().and_then(|machine| {
+        let mut doubts = Vec::new();
+        for chapter in chapters {
+            println!("── {}", chapter.name());
+            let measured = chapter.measure(&machine)?;
+            write(*chapter, &measured)?;
+            doubts.extend(measured.doubts);
+        }
+        Ok(doubts)
+    });
+    match written {
+        Ok(doubts) => {
+            doubts.iter().for_each(|doubt| println!("not valid: {doubt}"));
+            doubts.is_empty()
+        }
+        Err(error) => {
+            println!("error: {error}");
+            false
+        }
+    }
+}
+
+fn write(chapter: Chapter, measured: &Measured) -> Result<(), String> {
+    let folder = repository::root().join("docs/book");
+    let figures = folder.join("figures");
+    fs::create_dir_all(&figures).map_err(|e| format!("{}: {e}", figures.display()))?;
+    for (name, svg) in &measured.drawings {
+        save(&figures.join(format!("{name}.svg")), svg)?;
+    }
+    let path = folder.join(format!("{}.md", chapter.name()));
+    let mut text = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let made = ("made", made(&Environment::read(Path::new("/")), chapter));
+    for (name, block) in measured.blocks.iter().chain([&made]) {
+        text = page::fill(&text, name, block).map_err(|e| format!("{}: {e}", path.display()))?;
+    }
+    save(&path, &text)
+}
+
+fn save(path: &Path, text: &str) -> Result<(), String> {
+    fs::write(path, text).map_err(|error| format!("writing {}: {error}", path.display()))
+}
+
+/// By which command, and on what kind of machine: enough to judge by, nothing that names it.
+fn made(machine: &Environment, chapter: Chapter) -> String {
+    let kernel = machine.kernel.as_deref().unwrap_or("unknown");
+    let kernel: Vec<&str> = kernel.split(['.', '-']).take(2).collect();
+    format!(
+        "Numbers and plots were made by `cargo xtask book {}`: {} with {} CPUs ({}), Linux {}; the \
+         server on one CPU, the generator on another, everything over loopback.",
+        chapter.name(),
+        if machine.hypervisor { "a virtual machine" } else { "a machine" },
+        machine.cpus,
+        machine.cpu_model.as_deref().unwrap_or("of unknown model"),
+        kernel.join("."),
+    )
+}
+
+fn has_wrk() -> bool {
+    machine::is_there("wrk")
+}

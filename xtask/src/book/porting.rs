@@ -1,0 +1,81 @@
+//! Debian's wrk and we under its name, by turns, on the same server with the same arguments.
+
+use measure::quantity::grouped;
+use report::drawing::{Axis, Drawing, Quantity, Series, Shape};
+use results::Load;
+
+use super::run::{self, Printed};
+use super::{Measured, has_wrk, page};
+use crate::bench::machine::{Machine, Server};
+
+const ARGUMENTS: &str = "-t2 -c16 -d3s -L";
+const TURNS: usize = 3;
+const LEVELS: [f64; 4] = [0.5, 0.75, 0.9, 0.99];
+
+pub(super) fn measure(machine: &Machine) -> Result<Measured, String> {
+    let mut theirs: Vec<Printed> = Vec::new();
+    let mut ours: Vec<(Printed, Load)> = Vec::new();
+    let server = Server::start(machine, &["--delay", "exponential:1ms"])?;
+    for _ in 0..TURNS {
+        if has_wrk() {
+            theirs.push(run::wrk(machine, &server, ARGUMENTS, None)?);
+        }
+        let (output, load) = run::as_original(machine, &server, &format!("wrk {ARGUMENTS}"), None)?;
+        ours.push((run::printed(&output)?, load));
+    }
+    let mut measured = Measured::default();
+    for (_, load) in &ours {
+        measured.doubt(&format!("benchwright wrk {ARGUMENTS}"), load);
+    }
+    let mut rows =
+        vec![["", "completed", "50 %", "75 %", "90 %", "99 %", "max"].map(str::to_owned).to_vec()];
+    rows.extend(theirs.iter().map(|printed| row("`wrk`", printed)));
+    rows.extend(ours.iter().map(|(printed, _)| row("`benchwright wrk`", printed)));
+    let mut both = String::new();
+    if let Some(theirs) = theirs.first() {
+        both += &format!("Debian’s:\n\n{}\n", page::quoted(&theirs.text));
+    }
+    if let Some((printed, _)) = ours.first() {
+        both += &format!("Ours:\n\n{}", page::quoted(&printed.text));
+    }
+    measured.blocks = vec![("turns", page::table(&rows)), ("both", both)];
+    measured.drawings = vec![("porting-percentiles", drawing(&theirs, &ours))];
+    Ok(measured)
+}
+
+fn row(name: &str, printed: &Printed) -> Vec<String> {
+    let at = |level: f64| {
+        let found = printed.percentiles.iter().find(|(l, _)| (l - level).abs() < 1e-9);
+        found.map_or("–".to_owned(), |(_, time)| time.to_string())
+    };
+    let mut row = vec![name.to_owned(), format!("{}/s", grouped(printed.completed_per_s))];
+    row.extend(LEVELS.map(at));
+    row.push(printed.max.to_string());
+    row
+}
+
+fn drawing(theirs: &[Printed], ours: &[(Printed, Load)]) -> String {
+    let marks = |name: &str, printed: Vec<&Printed>| {
+        let points = printed.iter().flat_map(|p| p.percentiles.iter());
+        let points = points.map(|(level, time)| (*level, time.0 as f64)).collect();
+        Series { name: name.to_owned(), points, shape: Shape::Marks }
+    };
+    let mut series = Vec::new();
+    if let Some((_, load)) = ours.first() {
+        let service = run::histogram(load.total.service_time.as_ref());
+        series.push(Series::distribution("as measured, without wrk’s filling", &service));
+    }
+    if !theirs.is_empty() {
+        series.push(marks("wrk, as printed", theirs.iter().collect()));
+    }
+    series.push(marks("benchwright wrk, as printed", ours.iter().map(|(p, _)| p).collect()));
+    Drawing {
+        summary: "What wrk and benchwright print for the same load, and what was measured before \
+                  the samples were added that wrk believes were never sent."
+            .to_owned(),
+        x: Axis { label: "percentile of requests, %", quantity: Quantity::Level },
+        y: Axis { label: "service time", quantity: Quantity::Time },
+        series,
+    }
+    .svg()
+}

@@ -1,0 +1,135 @@
+//! One run of a generator, ours or wrk, and what it said.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use measure::{Histogram, Nanos};
+use results::{Load, Times};
+
+use crate::bench::machine::{self, Machine, Server, Side};
+
+#[cfg(test)]
+mod tests;
+
+/// When a stall begins after the generator was started, and how long it lasts.
+#[derive(Clone, Copy)]
+pub(super) struct Stall {
+    pub(super) after: Nanos,
+    pub(super) length: Nanos,
+}
+
+/// What `wrk` printed, or we under its name.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Printed {
+    pub(super) text: String,
+    pub(super) completed_per_s: f64,
+    pub(super) max: Nanos,
+    /// Levels and values of the distribution.
+    pub(super) percentiles: Vec<(f64, Nanos)>,
+}
+
+/// `benchwright load` of the server, with its document.
+pub(super) fn load(
+    machine: &Machine,
+    server: &Server,
+    arguments: &str,
+    stall: Option<Stall>,
+) -> Result<Load, String> {
+    let mut command = machine.command(Side::Client, &machine.benchwright);
+    command.args(["load", &server.url, "--json", "--progress", "never"]);
+    command.args(arguments.split_whitespace());
+    let output = ended(&mut command, server, stall)?;
+    document(&output.stdout)
+        .map_err(|error| format!("{error}\n{}", String::from_utf8_lossy(&output.stderr).trim()))
+}
+
+/// Debian's wrk.
+pub(super) fn wrk(
+    machine: &Machine,
+    server: &Server,
+    arguments: &str,
+    stall: Option<Stall>,
+) -> Result<Printed, String> {
+    let mut command = machine.command(Side::Client, "wrk");
+    command.args(arguments.split_whitespace()).arg(&server.url);
+    printed(&ended(&mut command, server, stall)?)
+}
+
+/// We under one of the originals' names: what we printed, and our document of it.
+pub(super) fn as_original(
+    machine: &Machine,
+    server: &Server,
+    name_and_arguments: &str,
+    stall: Option<Stall>,
+) -> Result<(Output, Load), String> {
+    let file = scratch("load.json");
+    let mut command = machine.command(Side::Client, &machine.benchwright);
+    command.args(name_and_arguments.split_whitespace());
+    command.arg(format!("--json={}", file.display())).arg(&server.url);
+    let output = ended(&mut command, server, stall)?;
+    let document = fs::read(&file).map_err(|e| format!("{}: {e}", file.display()))?;
+    Ok((output, self::document(&document)?))
+}
+
+/// Reads what wrk's layout says.
+pub(super) fn printed(output: &Output) -> Result<Printed, String> {
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    read(&text).ok_or_else(|| {
+        format!("this is not wrk's text:\n{text}{}", String::from_utf8_lossy(&output.stderr))
+    })
+}
+
+/// A file of ours in the system's temporary folder.
+pub(super) fn scratch(name: &str) -> PathBuf {
+    std::env::temp_dir().join(format!("benchwright-book-{}-{name}", std::process::id()))
+}
+
+/// The distribution, or an empty one if nothing was measured.
+pub(super) fn histogram(times: Option<&Times>) -> Histogram {
+    times.and_then(Times::histogram).unwrap_or_default()
+}
+
+/// `late, disturbed` of a load that is not valid.
+pub(super) fn doubt(load: &Load) -> Option<String> {
+    let failed = load.validity.gates.iter().filter(|gate| !gate.passed);
+    let names: Vec<&str> = failed.map(|gate| gate.name.as_str()).collect();
+    (!load.validity.valid).then(|| names.join(", "))
+}
+
+fn ended(command: &mut Command, server: &Server, stall: Option<Stall>) -> Result<Output, String> {
+    let program = command.get_program().display().to_string();
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().map_err(|error| format!("starting {program}: {error}"))?;
+    if let Some(Stall { after, length }) = stall {
+        machine::sleep(after);
+        server.pause(length);
+    }
+    child.wait_with_output().map_err(|error| format!("waiting for {program}: {error}"))
+}
+
+fn document(json: &[u8]) -> Result<Load, String> {
+    serde_json::from_slice(json).map_err(|error| format!("the generator's document: {error}"))
+}
+
+fn read(text: &str) -> Option<Printed> {
+    let after = |line: &str| text.lines().find_map(|l| Some(l.trim().strip_prefix(line)?.trim()));
+    let percentiles = text.lines().filter_map(|line| {
+        let (level, value) = line.trim().split_once('%')?;
+        Some((level.parse::<f64>().ok()? / 100.0, time(value.trim())?))
+    });
+    Some(Printed {
+        text: text.to_owned(),
+        completed_per_s: after("Requests/sec:")?.parse().ok()?,
+        max: time(after("Latency  ")?.split_whitespace().nth(2)?)?,
+        percentiles: percentiles.collect(),
+    })
+}
+
+/// `1.07ms`, as wrk writes times.
+fn time(text: &str) -> Option<Nanos> {
+    let units = [("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
+    let (digits, unit) =
+        units.iter().find_map(|(name, unit)| Some((text.strip_suffix(name)?, unit)))?;
+    Some(Nanos::from_secs_f64(digits.parse::<f64>().ok()? * unit))
+}

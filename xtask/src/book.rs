@@ -37,9 +37,12 @@ struct Measured {
 }
 
 impl Measured {
-    /// Notes what a load says against its own figures, if it does.
-    fn doubt(&mut self, name: &str, load: &Load) {
-        self.doubts.extend(run::doubt(load).map(|gates| format!("{name}: {gates}")));
+    /// The name of a load's row: what the load says against its own figures stands there, and is
+    /// noted.
+    fn named(&mut self, name: &str, load: &Load) -> String {
+        let Some(gates) = run::doubt(load) else { return name.to_owned() };
+        self.doubts.push(format!("{name}: {gates}"));
+        format!("{name} (*not valid: {gates}*)")
     }
 }
 

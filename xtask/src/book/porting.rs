@@ -24,13 +24,12 @@ pub(super) fn measure(machine: &Machine) -> Result<Measured, String> {
         ours.push((run::printed(&output)?, load));
     }
     let mut measured = Measured::default();
-    for (_, load) in &ours {
-        measured.doubt(&format!("benchwright wrk {ARGUMENTS}"), load);
-    }
     let mut rows =
         vec![["", "completed", "50 %", "75 %", "90 %", "99 %", "max"].map(str::to_owned).to_vec()];
     rows.extend(theirs.iter().map(|printed| row("`wrk`", printed)));
-    rows.extend(ours.iter().map(|(printed, _)| row("`benchwright wrk`", printed)));
+    for (printed, load) in &ours {
+        rows.push(row(&measured.named("`benchwright wrk`", load), printed));
+    }
     let mut both = String::new();
     if let Some(theirs) = theirs.first() {
         both += &format!("Debian’s:\n\n{}\n", page::quoted(&theirs.text));

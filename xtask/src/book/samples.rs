@@ -34,7 +34,6 @@ struct Length {
 }
 
 pub(super) fn measure(machine: &Machine) -> Result<Measured, String> {
-    let mut measured = Measured::default();
     let mut lengths = Vec::new();
     let mut refused = 0;
     for ms in LENGTHS_MS {
@@ -58,15 +57,16 @@ pub(super) fn measure(machine: &Machine) -> Result<Measured, String> {
         lengths.push(Length { requests: (RATE * ms as f64 / 1e3) as u64, runs });
     }
     let all = LENGTHS_MS.len() as u64 * RUNS;
-    // One or the other may be disturbed; what counts is that each length has something to compare.
+    // One or the other may be disturbed, but each length has to have something to compare.
     if let Some(length) = lengths.iter().find(|length| (length.runs.len() as u64) < RUNS / 2) {
-        measured.doubts.push(format!(
-            "of {RUNS} runs of {} requests {} were valid",
+        return Err(format!(
+            "of {RUNS} runs of {} requests {} were valid, and nothing follows from so few; nothing \
+             is written: repeat it on a quieter machine",
             counted(length.requests),
             length.runs.len()
         ));
     }
-    measured.blocks = vec![
+    let blocks = vec![
         ("spread", page::table(&spread(&lengths))),
         (
             "spread-valid",
@@ -74,8 +74,8 @@ pub(super) fn measure(machine: &Machine) -> Result<Measured, String> {
         ),
         ("needs", page::table(&needs())),
     ];
-    measured.drawings = vec![("percentile-spread", drawing(&lengths))];
-    Ok(measured)
+    let drawings = vec![("percentile-spread", drawing(&lengths))];
+    Ok(Measured { blocks, drawings, ..Measured::default() })
 }
 
 fn spread(lengths: &[Length]) -> Vec<Vec<String>> {

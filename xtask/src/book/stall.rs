@@ -43,14 +43,14 @@ pub(super) fn measure(machine: &Machine) -> Result<Measured, String> {
     let (open, open_over_time) = sampled(OPEN)?;
     let (thinking, thinking_over_time) = sampled(THINKING)?;
     let fastest = run::load(machine, &server, FASTEST, Some(STALL))?;
-    for (name, arguments, load) in [
-        ("open loop", OPEN, &open),
-        ("closed loop, with pauses", THINKING, &thinking),
-        ("closed loop, no pauses", FASTEST, &fastest),
+    for (name, load) in [
+        ("open loop", &open),
+        ("closed loop, with pauses", &thinking),
+        ("closed loop, no pauses", &fastest),
     ] {
         let response = run::histogram(load.total.response_time.as_ref());
-        rows.push(row(name, load.total.rates_per_s.completed, &response));
-        measured.doubt(&format!("{name} ({arguments})"), load);
+        let name = measured.named(name, load);
+        rows.push(row(&name, load.total.rates_per_s.completed, &response));
     }
     let service = run::histogram(open.total.service_time.as_ref());
     rows.insert(2, row("the same, service time", open.total.rates_per_s.completed, &service));
@@ -62,14 +62,14 @@ pub(super) fn measure(machine: &Machine) -> Result<Measured, String> {
         wrk = Some(printed);
     }
     let (output, load) = run::as_original(machine, &server, &format!("wrk {WRK}"), Some(STALL))?;
-    rows.push(row_of(&format!("`benchwright wrk {WRK}`"), &run::printed(&output)?));
+    let name = measured.named(&format!("`benchwright wrk {WRK}`"), &load);
+    rows.push(row_of(&name, &run::printed(&output)?));
     let raw = run::histogram(load.total.service_time.as_ref());
     rows.push(row("the same, as measured", load.total.rates_per_s.completed, &raw));
     let (_, load) = run::as_original(machine, &server, &format!("wrk2 {WRK2}"), Some(STALL))?;
+    let name = measured.named(&format!("`benchwright wrk2 {WRK2}`"), &load);
     let response = run::histogram(load.total.response_time.as_ref());
-    let name = format!("`benchwright wrk2 {WRK2}`");
     rows.push(row(&name, load.total.rates_per_s.completed, &response));
-    measured.doubt(&name, &load);
 
     measured.blocks.push(("stall", page::table(&rows)));
     measured.blocks.push(("stall-commands", commands()));

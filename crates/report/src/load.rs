@@ -164,7 +164,8 @@ fn response(load: &Load, out: &mut String) -> std::fmt::Result {
         None => out.push_str("<p class=\"big\">none</p><p>Nothing was answered.</p>"),
         Some(times) => write!(
             out,
-            "<p class=\"big\">{} <span>p99</span></p><p>p50 {}, max {}</p>",
+            "<p class=\"big\">{}{} <span>p99</span></p><p>p50 {}, max {}</p>",
+            if load.generator.p99_at_most { "<span>at most</span> " } else { "" },
             time(times.p99_ns),
             time(times.p50_ns),
             time(times.max_ns)
@@ -238,6 +239,13 @@ fn generator(generator: &Generator) -> Vec<(String, String)> {
         ("stolen by the hypervisor", generator.steal_share.map(percent)),
         ("throttled", generator.throttled_share.map(percent)),
         ("waiting for a CPU", generator.run_queue_wait_share.map(percent)),
+        (
+            "answers lay in the kernel, p99",
+            generator.receive_delay.as_ref().map(|t| time(t.p99_ns)),
+        ),
+        ("TCP segments sent", generator.segments_sent.map(integer)),
+        ("sent again", generator.segments_retransmitted.map(integer)),
+        ("free local ports, fewest", generator.free_ports.map(integer)),
     ];
     known(facts).collect()
 }

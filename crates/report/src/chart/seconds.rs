@@ -75,7 +75,7 @@ pub(crate) fn of_load(load: &Load) -> Option<Figure> {
         panel(load, 0, "per second", Kind::Rate, rates()),
         panel(load, 4, "response time", Kind::Time, times()),
         panel(load, 8, "waiting in the generator", Kind::Number, waiting()),
-        panel(load, 16, "busiest shard, share of its time", Kind::Number, busy()),
+        panel(load, 16, "share of a shard’s time", Kind::Number, shares()),
         panel(load, 24, "generator’s own delay", Kind::Time, generator()),
     ];
     let figure = drawn(load, &Services::none(), panels, rates_in_words(load) + ".")?;
@@ -183,8 +183,14 @@ fn waiting() -> Vec<Line> {
     ]
 }
 
-fn busy() -> Vec<Line> {
-    vec![line("busy", |i| i.busy)]
+/// Each of the shard that has most of it.
+fn shares() -> Vec<Line> {
+    vec![
+        line("busy", |i| i.busy),
+        line("waiting for a CPU", |i| i.run_queue_wait),
+        line("stolen", |i| i.steal),
+        line("throttled", |i| i.throttled),
+    ]
 }
 
 fn generator() -> Vec<Line> {

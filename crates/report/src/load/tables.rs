@@ -36,6 +36,7 @@ pub(super) fn times(load: &Load) -> Table {
         ("start delay", "intended … sent", &total.start_delay),
         ("backlog delay", "intended … room: the target’s", &total.backlog_delay),
         ("lateness", "room … sent: the generator’s", &total.lateness),
+        ("receive delay", "in the kernel … read", &load.generator.receive_delay),
         ("connecting", "asked … open", &total.connect_time),
     ] {
         let Some(times) = times else { continue };

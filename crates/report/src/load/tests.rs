@@ -22,6 +22,7 @@ fn whole() -> Load {
     load.total.outcomes.insert("status".into(), 12);
     load.total.reasons.insert("malformed: two lengths".into(), 3);
     load.targets.push(Target { url: "http://[::1]:8081/x".into(), part: load.total.clone() });
+    load.targets[1].part.counts.failed = 4_321;
     let group = Group {
         completed: 7_123,
         failed: 4,
@@ -39,6 +40,9 @@ fn whole() -> Load {
         })
         .into();
     load.generator.busy_share = Some(0.31);
+    load.generator.receive_delay = load.total.service_time.clone();
+    load.generator.segments_retransmitted = Some(8_765);
+    load.series.iter_mut().for_each(|interval| interval.run_queue_wait = Some(0.02));
     load.findings = vec!["12 of 12,000 requests ended as `status`".into()];
     load.slo = Some(Slo { text: "p99<10ms,errors<0.1%".into(), met: true, missed: Vec::new() });
     load
@@ -110,7 +114,18 @@ fn every_figure_of_the_document_stands_in_the_page() {
     }
     let rates = &total.rates_per_s;
     [rates.offered, rates.completed, rates.goodput].iter().for_each(|rate| has(&grouped(*rate)));
-    for text in ["503", "malformed: two lengths", "7,123", "search", "hold 2", "0.0 s", "2.0 s"] {
+    for text in [
+        "4,321",
+        "8,765",
+        "in the kernel … read",
+        "503",
+        "malformed: two lengths",
+        "7,123",
+        "search",
+        "hold 2",
+        "0.0 s",
+        "2.0 s",
+    ] {
         has(text);
     }
     for interval in &load.series {
@@ -133,7 +148,16 @@ fn every_figure_has_a_summary_a_legend_and_a_table() {
     for name in ["response time", "service time", "backlog delay", "lateness"] {
         assert!(figures[0].contains(&format!("</svg>{name}</li>")), "{name}");
     }
-    for name in ["offered", "completed", "failed", "p50", "p99", "busy", "lateness p99"] {
+    for name in [
+        "offered",
+        "completed",
+        "failed",
+        "p50",
+        "p99",
+        "busy",
+        "waiting for a CPU",
+        "lateness p99",
+    ] {
         assert!(figures[1].contains(&format!("</svg>{name}</li>")), "{name}");
     }
     let rules = figures[1].matches("class=\"rule\"").count();
@@ -196,6 +220,15 @@ fn what_is_not_valid_or_not_whole_says_so_before_any_figure() {
 
     load.partial = true;
     assert!(words(&render(&load)).contains("‖ Interrupted"));
+}
+
+#[test]
+fn a_p99_that_the_generator_made_is_an_upper_bound() {
+    let mut load = whole();
+    let p99 = format!("at most  {}  p99", time(load.total.response_time.as_ref().unwrap().p99_ns));
+    assert!(!words(&render(&load)).contains(&p99));
+    load.generator.p99_at_most = true;
+    assert!(words(&render(&load)).contains(&p99), "{p99}");
 }
 
 #[test]

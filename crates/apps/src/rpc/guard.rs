@@ -3,13 +3,15 @@
 //! apart as they are read, and who sends nearly nothing else loses the connection. What is read at
 //! once is bounded too, so that one connection cannot keep the thread from the others.
 
+use std::future::Future;
 use std::io::{self, IoSlice};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::task;
 use tokio::time::Instant;
 
 use crate::account::Account;
@@ -53,8 +55,8 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
         let this = &mut *self;
         if IN_TURN <= this.in_turn {
             this.in_turn = 0;
-            context.waker().wake_by_ref();
-            return Poll::Pending;
+            // Unlike a mere waking it looks for what others have sent meanwhile.
+            ready!(pin!(task::yield_now()).poll(context));
         }
         let before = buffer.filled().len();
         let room = buffer.remaining().min(IN_TURN - this.in_turn);

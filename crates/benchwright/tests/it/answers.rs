@@ -197,7 +197,13 @@ fn a_silent_target_ends_the_load_as_overloaded_in_bounded_memory() {
     let arguments = ["load", &url, "--rate", "50k/s", "--duration", "60s", "--json"];
     let ran = run(&[&arguments[..], &["--backlog", "100k"]].concat());
     let document = ran.json();
-    assert_eq!((ran.code, &document["ended"]), (0, &json!("overloaded")), "{ran:#?}");
+    assert_eq!(document["ended"], "overloaded", "{document:#}");
+    // The machine may be disturbed; the target's silence is no reason to refuse the load.
+    let gates = document["validity"]["gates"].as_array().unwrap();
+    let passed =
+        |name: &str| gates.iter().any(|gate| gate["name"] == name && gate["passed"] == true);
+    assert!(passed("lost"), "{gates:#?}");
+    assert_eq!(ran.code, if document["validity"]["valid"] == true { 0 } else { 3 });
     let dropped = document["counts"]["dropped"].as_u64().unwrap();
     assert!((1..50_000).contains(&dropped), "those of one turn: {dropped}");
     assert!(ran.took < std::time::Duration::from_secs(10), "{:?}", ran.took);

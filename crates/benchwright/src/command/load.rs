@@ -154,7 +154,7 @@ fn check(script: &Path) -> Result<Exit, Failure> {
     Ok(Exit::Answered)
 }
 
-fn question(error: anyhow::Error) -> Failure {
+pub(super) fn question(error: anyhow::Error) -> Failure {
     Failure { exit: Exit::Question, error }
 }
 
@@ -165,15 +165,7 @@ fn plan(arguments: &Load, targets: &[Target]) -> Result<Plan, Failure> {
         false => number.div_ceil(targets.len()),
     };
     let each = share(arguments.connections as usize);
-    let needed = (each * targets.len()) as u64 + 64;
-    let files = process::raise_open_files();
-    if files < needed {
-        return Err(Failure::question(format!(
-            "{} connections need {needed} open files, and the limit is {files}\n  \
-             raise the hard limit (ulimit -Hn), or ask for fewer with --connections",
-            each * targets.len()
-        )));
-    }
+    provide_files(each.saturating_mul(targets.len()), "--connections")?;
     let cpus = cpus(arguments, &pacing, each);
     let of_each = arguments.script_threads.map_or(cpus.len(), |threads| threads as usize);
     if each < of_each {
@@ -214,6 +206,19 @@ fn plan(arguments: &Load, targets: &[Target]) -> Result<Plan, Failure> {
     })
 }
 
+/// Raises the limit of open files; `flag` is what asks for so many connections.
+pub(super) fn provide_files(connections: usize, flag: &str) -> Result<(), Failure> {
+    let needed = connections as u64 + 64;
+    let files = process::raise_open_files();
+    if files < needed {
+        return Err(Failure::question(format!(
+            "{connections} connections need {needed} open files, and the limit is {files}\n  \
+             raise the hard limit (ulimit -Hn), or ask for fewer with {flag}"
+        )));
+    }
+    Ok(())
+}
+
 /// How long what is offered lasts, if it has an end of its own.
 fn length(pacing: &Pacing, warm_up: Nanos) -> Option<Nanos> {
     match pacing {
@@ -227,7 +232,7 @@ fn length(pacing: &Pacing, warm_up: Nanos) -> Option<Nanos> {
 }
 
 /// The lanes of each target, which share its connections.
-fn lanes(targets: &[Target], connections: usize, of_each: usize) -> Vec<Lane> {
+pub(super) fn lanes(targets: &[Target], connections: usize, of_each: usize) -> Vec<Lane> {
     let lane = |target: &Target, place: usize| Lane {
         endpoints: target.endpoints.clone(),
         connections: connections / of_each + usize::from(place < connections % of_each),
@@ -295,8 +300,13 @@ fn cpus(arguments: &Load, pacing: &Pacing, connections: usize) -> Vec<Option<u32
         None => connections,
     };
     let shards = wanted.clamp(1, most.max(1)).min(lanes);
+    placed(shards, &allowed, arguments.pin == Pin::Auto)
+}
+
+/// A CPU for each shard, if it is wanted and there are as many.
+pub(super) fn placed(shards: usize, allowed: &[u32], is_wanted: bool) -> Vec<Option<u32>> {
     // The last CPUs: interrupts and what the machine does besides prefer the first.
-    let pinned = arguments.pin == Pin::Auto && shards <= allowed.len();
+    let pinned = is_wanted && shards <= allowed.len();
     let first = allowed.len().saturating_sub(shards);
     (0..shards).map(|shard| allowed.get(first + shard).copied().filter(|_| pinned)).collect()
 }

@@ -12,12 +12,12 @@ mod observer;
 use std::process::ExitCode;
 
 use load::Think;
-use load::measurement::{Failure as NotMeasured, Lane, Plan};
+use load::measurement::{Failure as NotMeasured, Plan};
 use load::pacing::{Law, Offered, Pacing, Shape, Sharing};
 use load::shard::{Limits, Overdue};
 use load::validity::{self, Besides};
 use measure::{Nanos, Rate};
-use net::{Closed, Endpoint, Timer, cores, process};
+use net::{Closed, Endpoint, Timer, cores};
 use results::Load;
 use script::Crew;
 use wrk::arguments::{self, Command, Flavour, Refusal};
@@ -25,7 +25,7 @@ use wrk::arguments::{self, Command, Flavour, Refusal};
 use self::observer::Originals;
 use super::load::target::{self, Finding, Target};
 use super::load::workload::{Requested, Staffed, Workload};
-use super::load::{Context, Driver, Outputs, document};
+use super::load::{Context, Driver, Outputs, document, lanes, placed, provide_files, question};
 use crate::output::{self, Exit, Failure};
 
 /// Requests of a target that may wait for a connection. The originals know no bound; a load that
@@ -161,7 +161,6 @@ fn run(command: &Command, arguments: &[String]) -> Result<Exit, Failure> {
 fn targets(command: &Command) -> Result<Vec<Target>, Failure> {
     let all = ["all".to_owned()];
     let finding = Finding { addresses: &all, ..Finding::default() };
-    let question = |error: anyhow::Error| Failure { exit: Exit::Question, error };
     let mut targets = target::resolve(&command.urls, &finding).map_err(question)?;
     for target in &mut targets {
         let mut last = None;
@@ -180,31 +179,19 @@ fn targets(command: &Command) -> Result<Vec<Target>, Failure> {
                 target.host
             )));
         }
+        target.endpoints.truncate(1);
     }
     Ok(targets)
 }
 
 fn plan(command: &Command, targets: &[Target]) -> Result<Plan, Failure> {
     let (threads, connections) = (command.threads as usize, command.connections as usize);
-    let of_all = connections.saturating_mul(targets.len());
-    let needed = of_all as u64 + 64;
-    let files = process::raise_open_files();
-    if files < needed {
-        return Err(Failure::question(format!(
-            "{of_all} connections need {needed} open files, and the limit is {files}\n  \
-             raise the hard limit (ulimit -Hn), or ask for fewer with -c"
-        )));
-    }
-    let lane = |target: &Target, thread: usize| Lane {
-        endpoints: target.endpoints[..1].to_vec(),
-        connections: connections / threads + usize::from(thread < connections % threads),
-    };
-    let of_target = |target| (0..threads).map(move |thread| lane(target, thread));
+    provide_files(connections.saturating_mul(targets.len()), "-c")?;
     let native = &command.native;
     let most = command.rate.map_or(1.0, |rate| rate.count_in(command.duration)).min(MOST_WAITING);
     Ok(Plan {
         targets: targets.len() as u32,
-        lanes: targets.iter().flat_map(of_target).collect(),
+        lanes: lanes(targets, connections, threads),
         pacing: pacing(command, 1),
         requests: None,
         warm_up: Nanos::ZERO,
@@ -254,8 +241,8 @@ fn cpus(command: &Command, lanes: usize) -> Result<Vec<Option<u32>>, Failure> {
         None => allowed.len(),
     };
     let shards = wanted.min(lanes).max(1);
-    let pin = match command.native.pin.as_deref() {
-        None | Some("auto") => shards <= allowed.len(),
+    let is_wanted = match command.native.pin.as_deref() {
+        None | Some("auto") => true,
         Some("off") => false,
         Some(other) => {
             return Err(Failure::question(format!(
@@ -263,8 +250,7 @@ fn cpus(command: &Command, lanes: usize) -> Result<Vec<Option<u32>>, Failure> {
             )));
         }
     };
-    let first = allowed.len().saturating_sub(shards);
-    Ok((0..shards).map(|shard| allowed.get(first + shard).copied().filter(|_| pin)).collect())
+    Ok(placed(shards, &allowed, is_wanted))
 }
 
 /// `at_once` requests leave together.

@@ -1,8 +1,6 @@
 //! What is asked without Lua: mixes, tables, checks, shapes and traces.
 
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
-use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
@@ -12,32 +10,14 @@ use crate::support::{Scratch, machine, run_while};
 
 /// A server that keeps the header block of every request, by its `X-Number`.
 fn recorder() -> (String, Arc<Mutex<BTreeMap<u64, String>>>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/", listener.local_addr().unwrap());
     let seen = Arc::new(Mutex::new(BTreeMap::new()));
     let kept = Arc::clone(&seen);
-    std::thread::spawn(move || {
-        for mut stream in listener.incoming().flatten() {
-            let kept = Arc::clone(&kept);
-            std::thread::spawn(move || {
-                stream.set_nodelay(true).unwrap();
-                let mut buffer: Vec<u8> = Vec::new();
-                let mut chunk = [0; 4096];
-                loop {
-                    while let Some(end) = buffer.windows(4).position(|b| b == b"\r\n\r\n") {
-                        let head = String::from_utf8(buffer.drain(..end + 4).collect()).unwrap();
-                        let number = head.lines().find_map(|l| l.strip_prefix("X-Number: "));
-                        let number = number.unwrap().parse().unwrap();
-                        assert!(kept.lock().unwrap().insert(number, head).is_none(), "once each");
-                        stream.write_all(&peer::ok("x")).unwrap();
-                    }
-                    match stream.read(&mut chunk) {
-                        Ok(0) | Err(_) => return,
-                        Ok(count) => buffer.extend(&chunk[..count]),
-                    }
-                }
-            });
-        }
+    let url = peer::serve_each(move |_, request| {
+        let number = request.lines().find_map(|line| line.strip_prefix("X-Number: "));
+        let number = number.unwrap().parse().unwrap();
+        let earlier = kept.lock().unwrap().insert(number, request.to_owned());
+        assert!(earlier.is_none(), "once each");
+        peer::ok("x")
     });
     (url, seen)
 }

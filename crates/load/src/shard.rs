@@ -203,7 +203,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
             };
             self.observer.turn(now, turn);
         }
-        self.give_up(now)?;
+        self.give_up(now);
         Ok((now, ended))
     }
 
@@ -452,7 +452,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
     }
 
     /// What a target still owes at the end is as slow as it has been until now.
-    fn give_up(&mut self, now: Instant) -> Result<(), Fault> {
+    fn give_up(&mut self, now: Instant) {
         for request in self.outstanding.drain() {
             let of = self.lanes[request.lane as usize].of;
             let done = unanswered(Token(0), Outcome::Unfinished, "");
@@ -464,7 +464,6 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
                 self.observer.completed(&completion);
             }
         }
-        Ok(())
     }
 
     /// Nothing is outstanding and nothing waits.

@@ -1,4 +1,6 @@
 use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use super::*;
 
@@ -30,6 +32,11 @@ fn what_a_dead_runner_left_is_removed_and_what_a_living_one_has_is_not() {
     fs::create_dir_all(cgroups.join(format!("cpu/{GROUP}{pid}-12/hotel"))).unwrap();
     let mut process =
         Command::new("sleep").arg("60").env("TMPDIR", &left).stdout(Stdio::null()).spawn().unwrap();
+    // A spawned process is there before the kernel shows its environment.
+    let environment = format!("/proc/{}/environ", process.id());
+    while fs::read(&environment).unwrap().is_empty() {
+        thread::sleep(Duration::from_millis(1));
+    }
     let living = RunId::new();
     let kept = temporary.join(format!("{FOLDER}{living}"));
     fs::create_dir_all(&kept).unwrap();

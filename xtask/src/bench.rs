@@ -40,7 +40,7 @@ cargo xtask bench WHAT
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Bench {
-    Calibration { attempts: usize },
+    Calibration { attempts: usize, spare: usize },
     Starved { trials: usize, undisturbed: usize },
     SelfTest { attempts: usize },
     Wrk { pairs: usize },
@@ -50,7 +50,7 @@ enum Bench {
 }
 
 const QUICK: [Bench; 5] = [
-    Bench::Calibration { attempts: 2 },
+    Bench::Calibration { attempts: 4, spare: 1 },
     Bench::Starved { trials: 2, undisturbed: 2 },
     Bench::Kill { runs: 2, simulated: 20 },
     Bench::Wrk { pairs: 1 },
@@ -108,7 +108,9 @@ impl Bench {
 
     fn run(self, machine: &Machine) -> Result<bool, String> {
         match self {
-            Bench::Calibration { attempts } => calibration::run(machine, &script(), attempts),
+            Bench::Calibration { attempts, spare } => {
+                calibration::run(machine, &script(), attempts, spare)
+            }
             Bench::Starved { trials, undisturbed } => {
                 starved::run(machine, &script(), trials, undisturbed)
             }
@@ -138,7 +140,7 @@ fn read(words: &[&str]) -> Option<Vec<Bench>> {
     };
     let bench = match *name {
         "calibration" if known(&["--attempts"]) => {
-            Bench::Calibration { attempts: count("--attempts", 20) }
+            Bench::Calibration { attempts: count("--attempts", 20), spare: 0 }
         }
         "starved" if known(&["--trials", "--undisturbed"]) => {
             Bench::Starved { trials: count("--trials", 5), undisturbed: count("--undisturbed", 20) }

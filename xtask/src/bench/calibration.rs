@@ -55,8 +55,15 @@ struct Log {
     took: [Nanos; 3],
 }
 
-/// Runs the attempts, and says whether enough were valid and all valid ones agree.
-pub(super) fn run(machine: &Machine, script: &Path, attempts: usize) -> Result<bool, String> {
+/// Runs the attempts, and says whether enough were valid and all valid ones agree. `spare` of them
+/// may fail either way: a pause of the machine between an answer and its reader is nobody's fault,
+/// and a few attempts cannot tell it from one.
+pub(super) fn run(
+    machine: &Machine,
+    script: &Path,
+    attempts: usize,
+    spare: usize,
+) -> Result<bool, String> {
     println!("generator against the reference server's log: p50, p90, p99 of the response time");
     println!("bound: 1 % and twice the floor (the same load without delay)\n");
     let mut verdicts = Vec::new();
@@ -73,9 +80,12 @@ pub(super) fn run(machine: &Machine, script: &Path, attempts: usize) -> Result<b
     }
     let valid: Vec<_> = verdicts.iter().filter(|verdict| **verdict != Verdict::Invalid).collect();
     let wrong = valid.iter().filter(|verdict| **verdict == &Verdict::Differs).count();
-    let wanted = enough(attempts);
-    println!("\n{} of {attempts} valid (at least {wanted}), {wrong} of them differ", valid.len());
-    Ok(wanted <= valid.len() && wrong == 0)
+    let wanted = enough(attempts) - spare;
+    println!(
+        "\n{} of {attempts} valid (at least {wanted}), {wrong} of them differ (at most {spare})",
+        valid.len()
+    );
+    Ok(wanted <= valid.len() - wrong && wrong <= spare)
 }
 
 /// Fifteen of twenty.

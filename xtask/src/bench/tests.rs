@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn a_bench_runs_as_often_as_the_issue_asks_unless_told_otherwise() {
-    assert_eq!(read(&["calibration"]), Some(vec![Bench::Calibration { attempts: 20 }]));
+    assert_eq!(read(&["calibration"]), Some(vec![Bench::Calibration { attempts: 20, spare: 0 }]));
     assert_eq!(read(&["wrk", "--pairs", "3"]), Some(vec![Bench::Wrk { pairs: 3 }]));
     assert_eq!(
         read(&["kill", "--simulated", "9"]),

@@ -1,6 +1,5 @@
 use std::process::{Command, Stdio};
 use std::thread;
-use std::time::Duration;
 
 use super::*;
 
@@ -35,7 +34,7 @@ fn what_a_dead_runner_left_is_removed_and_what_a_living_one_has_is_not() {
     // A spawned process is there before the kernel shows its environment.
     let environment = format!("/proc/{}/environ", process.id());
     while fs::read(&environment).unwrap().is_empty() {
-        thread::sleep(Duration::from_millis(1));
+        thread::yield_now();
     }
     let living = RunId::new();
     let kept = temporary.join(format!("{FOLDER}{living}"));

@@ -73,14 +73,11 @@ impl Block {
 /// Where the empty line that ends a header block ends, looking from `from` on. Lines may end with
 /// CRLF or with LF alone.
 fn end_of_block(bytes: &[u8], from: usize) -> Option<usize> {
-    let mut at = from;
-    while let Some(offset) = bytes[at..].iter().position(|&byte| byte == b'\n') {
-        at += offset + 1;
-        match bytes[at..] {
-            [b'\n', ..] => return Some(at + 1),
-            [b'\r', b'\n', ..] => return Some(at + 2),
-            _ => {}
+    memchr::memchr_iter(b'\n', &bytes[from..]).map(|at| from + at + 1).find_map(|next| {
+        match bytes[next..] {
+            [b'\n', ..] => Some(next + 1),
+            [b'\r', b'\n', ..] => Some(next + 2),
+            _ => None,
         }
-    }
-    None
+    })
 }

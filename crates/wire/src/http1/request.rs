@@ -1,5 +1,7 @@
 //! Requests: written by a client, read by the reference server.
 
+use std::mem::MaybeUninit;
+
 use super::block::Block;
 use super::body::{Body, Chunk, Coding, Framing};
 use super::{After, MOST_FIELDS, Malformed};
@@ -95,9 +97,10 @@ impl RequestDecoder {
 }
 
 fn parse(block: &[u8]) -> Result<(Request, Body), Malformed> {
-    let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
-    let mut head = httparse::Request::new(&mut fields);
-    match head.parse(block) {
+    // Room for all fields that a head may have would take longer to clear than to fill.
+    let mut fields = [const { MaybeUninit::uninit() }; MOST_FIELDS];
+    let mut head = httparse::Request::new(&mut []);
+    match head.parse_with_uninit_headers(block, &mut fields) {
         Ok(httparse::Status::Complete(_)) => {}
         Ok(httparse::Status::Partial) => return Err(Malformed::Head),
         Err(httparse::Error::TooManyHeaders) => return Err(Malformed::HeadTooLong),

@@ -1,5 +1,7 @@
 //! A client's side: responses come in, one after the other.
 
+use std::mem::MaybeUninit;
+
 use super::block::Block;
 use super::body::{Body, Chunk, Coding, Framing};
 use super::{After, MOST_FIELDS, Malformed};
@@ -107,9 +109,11 @@ impl ResponseDecoder {
 }
 
 fn parse(block: &[u8], expect: Expect) -> Result<(Response, Body), Malformed> {
-    let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
-    let mut head = httparse::Response::new(&mut fields);
-    match head.parse(block) {
+    // Room for all fields that a head may have would take longer to clear than to fill.
+    let mut fields = [const { MaybeUninit::uninit() }; MOST_FIELDS];
+    let mut head = httparse::Response::new(&mut []);
+    let parser = httparse::ParserConfig::default();
+    match parser.parse_response_with_uninit_headers(&mut head, block, &mut fields) {
         Ok(httparse::Status::Complete(_)) => {}
         Ok(httparse::Status::Partial) => return Err(Malformed::Head),
         Err(httparse::Error::TooManyHeaders) => return Err(Malformed::HeadTooLong),

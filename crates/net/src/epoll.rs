@@ -25,6 +25,9 @@ const MOST_READY: usize = 256;
 /// Bytes read from a socket at once; what is left is read in the next turn.
 const READ_BYTES: usize = 64 * 1024;
 
+/// Nothing follows what is there to be read.
+const ENDED: u32 = (libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR) as u32;
+
 /// How to wait for a point in time: punctuality against CPU.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Timer {
@@ -66,7 +69,8 @@ pub fn kernel_timestamps_granted() -> io::Result<()> {
     timestamps::probe()
 }
 
-/// Sockets by epoll, level-triggered.
+/// Sockets by epoll, edge-triggered: the kernel looks at a socket once for each arrival, where it
+/// would otherwise look again in the turn after.
 #[derive(Debug)]
 pub struct Epoll {
     epoll: OwnedFd,
@@ -76,6 +80,8 @@ pub struct Epoll {
     ready: Vec<libc::epoll_event>,
     /// How much of `ready` was handed out.
     taken: usize,
+    /// Ready sockets that were not read to their end: the kernel will not name them again.
+    again: Vec<libc::epoll_event>,
     /// Connections whose failure a call has shown already: told before everything else.
     failed: Vec<(ConnectionId, Closed)>,
     buffer: Vec<u8>,
@@ -122,6 +128,7 @@ impl Epoll {
             free: Vec::new(),
             ready: vec![none; MOST_READY],
             taken: 0,
+            again: Vec::new(),
             failed: Vec::new(),
             buffer: vec![0; READ_BYTES],
             delays: None,
@@ -166,7 +173,11 @@ impl Epoll {
         let slot = &mut self.slots[id.0 as usize];
         let fd = socket.as_raw_fd();
         slot.socket = Some(socket);
-        let interest = interest(state == State::Connecting);
+        let interest = match state {
+            // Level-triggered: who finds no free descriptor stays to be accepted later.
+            State::Listening => libc::EPOLLIN as u32,
+            state => interest(state == State::Connecting),
+        };
         if let Err(error) = self.control(libc::EPOLL_CTL_ADD, fd, id, interest) {
             self.release(id);
             return Err(error);
@@ -243,6 +254,7 @@ impl Epoll {
             Ok(count) => {
                 // SAFETY: the kernel has written this many events.
                 unsafe { self.ready.set_len(count) };
+                self.ready.append(&mut self.again);
                 Ok(())
             }
             Err(_) => match io::Error::last_os_error() {
@@ -257,8 +269,8 @@ impl Epoll {
             self.release(id);
             return Some(Ready::Closed(id, why));
         }
-        while let Some(event) = self.ready.get(self.taken) {
-            let (data, events) = (event.u64, event.events);
+        while let Some(&event) = self.ready.get(self.taken) {
+            let data = event.u64;
             let id = ConnectionId(data as u32);
             let slot = &self.slots[id.0 as usize];
             if slot.generation != (data >> 32) as u32 {
@@ -276,7 +288,7 @@ impl Epoll {
             self.taken += 1;
             let found = match slot.state {
                 State::Connecting => self.connected(id),
-                _ => self.readable(id, events),
+                _ => self.readable(id, event),
             };
             if found.is_some() {
                 return found;
@@ -304,7 +316,8 @@ impl Epoll {
         Some(Ready::Connected(id))
     }
 
-    fn readable(&mut self, id: ConnectionId, events: u32) -> Option<Ready> {
+    fn readable(&mut self, id: ConnectionId, event: libc::epoll_event) -> Option<Ready> {
+        let events = event.events;
         if events & libc::EPOLLOUT as u32 != 0 {
             self.flush(id);
         }
@@ -319,7 +332,12 @@ impl Epoll {
         };
         let how = match usize::try_from(count) {
             Ok(0) => Closed::ByPeer,
-            Ok(count) => return Some(Ready::Received(id, count)),
+            Ok(count) => {
+                if count == READ_BYTES || events & ENDED != 0 {
+                    self.again.push(event);
+                }
+                return Some(Ready::Received(id, count));
+            }
             Err(_) if would_block() => return None,
             Err(_) => Closed::Reset,
         };
@@ -407,7 +425,7 @@ impl Io for Epoll {
     fn wait(&mut self, until: Instant) -> Instant {
         let left = until.saturating_since(clock::now());
         let asleep = match self.timer {
-            _ if !self.failed.is_empty() => Nanos::ZERO,
+            _ if !self.failed.is_empty() || !self.again.is_empty() => Nanos::ZERO,
             Timer::Sleep => left,
             Timer::Hybrid => left.saturating_sub(WAKE_UP),
             Timer::Spin => Nanos::ZERO,
@@ -449,7 +467,7 @@ impl Epoll {
 }
 
 fn interest(writable: bool) -> u32 {
-    let base = libc::EPOLLIN | libc::EPOLLRDHUP;
+    let base = libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLET;
     (if writable { base | libc::EPOLLOUT } else { base }) as u32
 }
 

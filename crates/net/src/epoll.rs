@@ -326,8 +326,7 @@ impl Epoll {
         }
         let fd = self.descriptor(id)?;
         let count = match &mut self.delays {
-            // SAFETY: the buffer has room for READ_BYTES bytes.
-            None => unsafe { libc::recv(fd, self.buffer.as_mut_ptr().cast(), READ_BYTES, 0) },
+            None => socket::receive(fd, &mut self.buffer),
             Some(delays) => delays.receive(fd, &mut self.buffer),
         };
         let how = match usize::try_from(count) {
@@ -362,10 +361,7 @@ impl Epoll {
     /// readable, and is told as closed once what the peer sent before has been read.
     fn transmit(&mut self, id: ConnectionId, bytes: &[u8]) -> usize {
         let Some(fd) = self.descriptor(id) else { return bytes.len() };
-        // SAFETY: the pointer and the length are those of a slice.
-        let count =
-            unsafe { libc::send(fd, bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) };
-        match usize::try_from(count) {
+        match usize::try_from(socket::send(fd, bytes)) {
             Ok(count) => count,
             Err(_) if would_block() => 0,
             Err(_) => {

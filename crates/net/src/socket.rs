@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::ptr;
 
 use crate::io::{Address, Endpoint};
 
@@ -13,6 +14,7 @@ pub(crate) fn connect(to: &Endpoint) -> io::Result<OwnedFd> {
     match &to.address {
         Address::Inet(address) => {
             let socket = stream(*address)?;
+            send_at_once(socket.as_raw_fd());
             if let Some(source) = to.source {
                 bind_source(socket.as_raw_fd(), source)?;
             }
@@ -37,10 +39,35 @@ fn begin(
     }
 }
 
+/// Sends what the kernel takes at once; the count, or -1 as the call has it.
+///
+/// The C library's `send` and `recv` can be cancelled, which none of our threads is, and take four
+/// locked instructions a request to be so: hence the bare calls.
+pub(crate) fn send(socket: RawFd, bytes: &[u8]) -> isize {
+    let (from, flags) = (bytes.as_ptr(), libc::MSG_NOSIGNAL);
+    let nobody = ptr::null::<libc::sockaddr>();
+    // SAFETY: the pointer and the length are those of a slice; no address is given.
+    let count = unsafe {
+        libc::syscall(libc::SYS_sendto, socket, from, bytes.len(), flags, nobody, 0usize)
+    };
+    count as isize
+}
+
+/// Receives what is there; the count, or -1 as the call has it.
+pub(crate) fn receive(socket: RawFd, into: &mut [u8]) -> isize {
+    let (to, flags) = (into.as_mut_ptr(), 0);
+    let nobody = ptr::null_mut::<libc::c_void>();
+    // SAFETY: the pointer and the length are those of a slice; no address is asked for.
+    let count =
+        unsafe { libc::syscall(libc::SYS_recvfrom, socket, to, into.len(), flags, nobody, nobody) };
+    count as isize
+}
+
 /// Listens on an address; port 0 takes a free one.
 pub(crate) fn listen(address: SocketAddr) -> io::Result<OwnedFd> {
     let socket = stream(address)?;
     switch_on(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_REUSEADDR)?;
+    send_at_once(socket.as_raw_fd());
     let (name, length) = to_raw(address);
     // SAFETY: `name` holds an address of `length` bytes; `listen` takes no pointer.
     let failed = unsafe {
@@ -84,6 +111,22 @@ pub(crate) fn pending_error(socket: RawFd) -> Option<i32> {
     match result {
         0 => Some(error).filter(|&error| error != 0),
         _ => Some(libc::EBADF),
+    }
+}
+
+/// Chooses the plainest congestion control: BBR, where it is the system's, spreads what we send over
+/// time and thinks about every answer. Where this is refused the system's stays.
+fn send_at_once(socket: RawFd) {
+    let name = b"reno";
+    // SAFETY: the pointer and the length are those of a slice.
+    unsafe {
+        libc::setsockopt(
+            socket,
+            libc::IPPROTO_TCP,
+            libc::TCP_CONGESTION,
+            name.as_ptr().cast(),
+            name.len() as libc::socklen_t,
+        );
     }
 }
 

@@ -319,6 +319,10 @@ impl<'a> Hub<'a> {
     ) -> Result<Ready<'_, D, O>, Failure> {
         let plan = self.plan;
         clock::precise_timers();
+        // What a script opens outlives the shard.
+        if drivers.iter().all(|(_, driver)| !driver.is_scripted()) {
+            process::own_files();
+        }
         if let Some(cpu) = plan.cpus[index as usize] {
             cores::pin(cpu)
                 .map_err(|e| Failure::Machine(format!("pinning a shard to CPU {cpu}: {e}")))?;

@@ -30,6 +30,14 @@ pub fn raise_open_files() -> u64 {
     limit.rlim_cur
 }
 
+/// Gives this thread a table of open files of its own, a copy: the kernel then finds a socket
+/// without counting who else uses it, which takes some 3 % of a request. What is opened in it from
+/// now on is unknown to other threads, and must be closed here. Where it is refused nothing changes.
+pub fn own_files() {
+    // SAFETY: a call without pointers.
+    unsafe { libc::unshare(libc::CLONE_FILES) };
+}
+
 /// Names a thread of this process.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Thread(libc::pid_t);

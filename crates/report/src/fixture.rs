@@ -7,11 +7,9 @@ use measure::{Histogram, Nanos, Random};
 use results::answer::{Answer, Capacity, Maximum, Verdict};
 use results::components::{Component, mean};
 use results::journal::{Entry, Observed, Purpose, Status};
-use results::load::{
-    Counts, Gate, Generator, Interval, Load, Pacing, Part, Rates, Target, Validity,
-};
+use results::load::{Counts, Gate, Interval, Load, Pacing, Part, Rates, Target, Validity};
 use results::manifest::{Manifest, State};
-use results::{Components, Directory, Environment, Times, answer, components, load, manifest};
+use results::{Components, Directory, Environment, Times, answer, components, manifest};
 use tempfile::TempDir;
 
 /// What the fixture's application completes at most.
@@ -333,33 +331,15 @@ pub(crate) fn measured(seed: u64, offered: f64) -> Load {
         statuses: BTreeMap::from([("200".into(), all)]),
         response_time: Times::of(&response),
         service_time: Times::of(&service),
-        start_delay: None,
-        lateness: None,
-        backlog_delay: None,
-        connect_time: None,
-        first_byte_time: None,
-        reasons: BTreeMap::new(),
+        ..Part::default()
     };
     Load {
-        schema: load::SCHEMA.into(),
-        version: "benchwright 0.1.0".into(),
-        arguments: Vec::new(),
         seed,
-        partial: false,
-        ended: None,
-        flavour: None,
-        labels: BTreeMap::new(),
-        segments: Vec::new(),
-        slo: None,
-        wrk: None,
         pacing: Pacing::Open { arrivals: "poisson".into() },
-        connections: None,
-        clock: None,
         measured_s: SECONDS as f64,
         targets: vec![Target { url: "http://127.0.0.1:40113/".into(), part: part.clone() }],
         total: part,
         series: series(&seconds, completed, &mut random),
-        generator: Generator::default(),
         validity: Validity {
             valid: true,
             reasons: Vec::new(),
@@ -369,8 +349,7 @@ pub(crate) fn measured(seed: u64, offered: f64) -> Load {
                 figure: "lateness p99 52 µs, bound 490 µs".into(),
             }],
         },
-        findings: Vec::new(),
-        warnings: Vec::new(),
+        ..Load::empty("benchwright 0.1.0")
     }
 }
 

@@ -56,6 +56,37 @@ pub struct Load {
     pub wrk: Option<Wrk>,
 }
 
+impl Load {
+    /// A load without a request, about which nothing is known and nothing is wrong: what a document
+    /// says that somebody else than the engine makes, but for the fields that it states.
+    pub fn empty(version: &str) -> Load {
+        Load {
+            schema: SCHEMA.to_owned(),
+            version: version.to_owned(),
+            arguments: Vec::new(),
+            flavour: None,
+            seed: 0,
+            partial: false,
+            ended: None,
+            pacing: Pacing::Closed { think_ns: 0 },
+            connections: None,
+            clock: None,
+            measured_s: 0.0,
+            total: Part::default(),
+            targets: Vec::new(),
+            labels: BTreeMap::new(),
+            segments: Vec::new(),
+            series: Vec::new(),
+            generator: Generator::default(),
+            validity: Validity { valid: true, reasons: Vec::new(), gates: Vec::new() },
+            findings: Vec::new(),
+            warnings: Vec::new(),
+            slo: None,
+            wrk: None,
+        }
+    }
+}
+
 /// wrk's latencies before and after it adds those that it believes slow answers to have kept away.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Wrk {
@@ -129,7 +160,7 @@ pub struct Clock {
 }
 
 /// The figures of all targets together, or of one.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Part {
     pub counts: Counts,
     pub rates_per_s: Rates,

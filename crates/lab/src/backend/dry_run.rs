@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use measure::{Instant, Nanos};
 use results::Environment;
-use results::load::{Generator, Pacing, Part, Rates, Validity};
 
 use super::{Backend, Component, Drive, Driven, Reply, Stop, Tick};
 use crate::spec::{Exchange, Literal, MemoryLimit, Resolved, exact};
@@ -98,40 +97,9 @@ fn started(replicas: &[Component]) -> String {
 /// A document without a single request: a dry run observes nothing.
 fn nothing(drive: &Drive) -> results::Load {
     results::Load {
-        schema: results::load::SCHEMA.to_owned(),
-        version: "dry run".to_owned(),
         arguments: drive.arguments.clone(),
         seed: drive.seed,
-        partial: false,
-        ended: None,
-        flavour: None,
-        labels: BTreeMap::new(),
-        segments: Vec::new(),
-        slo: None,
-        wrk: None,
-        pacing: Pacing::Closed { think_ns: 0 },
-        connections: None,
-        clock: None,
         measured_s: drive.measure.as_secs_f64(),
-        total: Part {
-            counts: Default::default(),
-            rates_per_s: Rates::default(),
-            outcomes: BTreeMap::new(),
-            statuses: BTreeMap::new(),
-            response_time: None,
-            service_time: None,
-            start_delay: None,
-            lateness: None,
-            backlog_delay: None,
-            connect_time: None,
-            first_byte_time: None,
-            reasons: BTreeMap::new(),
-        },
-        targets: Vec::new(),
-        series: Vec::new(),
-        generator: Generator::default(),
-        validity: Validity { valid: true, reasons: Vec::new(), gates: Vec::new() },
-        findings: Vec::new(),
-        warnings: Vec::new(),
+        ..results::Load::empty("dry run")
     }
 }

@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use measure::{Histogram, Instant, Nanos, Quantile, Random};
-use results::load::{Counts, Generator, Interval, Pacing, Part, Rates, Target, Validity};
+use results::load::{Counts, Generator, Interval, Pacing, Part, Rates, Target};
 use results::{Environment, Times};
 
 use super::{Backend, Component, Consumed, Drive, Driven, Reply, Stop, Tick};
@@ -167,23 +167,12 @@ fn document(drive: &Drive, arrivals: Arrivals, parts: &[(String, Vec<Request>)])
     let asked = drive.rate.map(|rate| rate.as_per_second());
     let part = |counted: &Counted, targets: f64| counted.part(drive, asked.map(|r| r * targets));
     results::Load {
-        schema: results::load::SCHEMA.to_owned(),
-        version: "simulated".to_owned(),
         arguments: drive.arguments.clone(),
         seed: drive.seed,
-        partial: false,
-        ended: None,
-        flavour: None,
-        labels: BTreeMap::new(),
-        segments: Vec::new(),
-        slo: None,
-        wrk: None,
         pacing: match drive.rate {
             Some(_) => Pacing::Open { arrivals: arrivals.to_string() },
             None => Pacing::Closed { think_ns: drive.think.0 },
         },
-        connections: None,
-        clock: None,
         measured_s: drive.measure.as_secs_f64(),
         total: part(&total, targets.len() as f64),
         targets: targets
@@ -192,9 +181,7 @@ fn document(drive: &Drive, arrivals: Arrivals, parts: &[(String, Vec<Request>)])
             .collect(),
         series,
         generator: Generator { io: Some("simulated".to_owned()), ..Generator::default() },
-        validity: Validity { valid: true, reasons: Vec::new(), gates: Vec::new() },
-        findings: Vec::new(),
-        warnings: Vec::new(),
+        ..results::Load::empty("simulated")
     }
 }
 
@@ -300,12 +287,7 @@ impl Counted {
             statuses: BTreeMap::from([("200".to_owned(), self.counts.ok)]),
             response_time: Times::of(&self.response_time),
             service_time: Times::of(&self.service_time),
-            start_delay: None,
-            lateness: None,
-            backlog_delay: None,
-            connect_time: None,
-            first_byte_time: None,
-            reasons: BTreeMap::new(),
+            ..Part::default()
         }
     }
 

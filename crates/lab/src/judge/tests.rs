@@ -2,7 +2,7 @@ use std::path::Path;
 
 use measure::{Histogram, Nanos};
 use results::Times;
-use results::load::{Counts, Generator, Pacing, Part, Rates, Validity};
+use results::load::{Counts, Pacing, Part, Rates, Validity};
 
 use super::*;
 use crate::backend::Driven;
@@ -26,20 +26,7 @@ fn load(fast: u64, slow: u64, refused: u64) -> Load {
     let (completed, ok, failed) = (fast + slow, fast + slow, refused);
     let outcomes = [("ok".to_owned(), ok), ("connect".to_owned(), refused)];
     Load {
-        schema: results::load::SCHEMA.to_owned(),
-        version: String::new(),
-        arguments: Vec::new(),
-        seed: 0,
-        partial: false,
-        ended: None,
-        flavour: None,
-        labels: BTreeMap::new(),
-        segments: Vec::new(),
-        slo: None,
-        wrk: None,
         pacing: Pacing::Open { arrivals: "poisson".to_owned() },
-        connections: None,
-        clock: None,
         measured_s: 5.0,
         total: Part {
             counts: Counts { intended, sent: intended, completed, ok, failed, ..Counts::default() },
@@ -50,22 +37,10 @@ fn load(fast: u64, slow: u64, refused: u64) -> Load {
                 goodput: ok as f64 / 5.0,
             },
             outcomes: outcomes.into_iter().filter(|(_, n)| 0 < *n).collect(),
-            statuses: Default::default(),
             response_time: Times::of(&histogram),
-            service_time: None,
-            start_delay: None,
-            lateness: None,
-            backlog_delay: None,
-            connect_time: None,
-            first_byte_time: None,
-            reasons: BTreeMap::new(),
+            ..Part::default()
         },
-        targets: Vec::new(),
-        series: Vec::new(),
-        generator: Generator::default(),
-        validity: Validity { valid: true, reasons: Vec::new(), gates: Vec::new() },
-        findings: Vec::new(),
-        warnings: Vec::new(),
+        ..Load::empty("")
     }
 }
 

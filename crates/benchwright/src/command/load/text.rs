@@ -7,6 +7,9 @@ use measure::quantity::{counted, grouped};
 use measure::{Bytes, Nanos, Quantile};
 use results::{Load, Times};
 
+#[cfg(test)]
+mod tests;
+
 pub(crate) fn of(load: &Load) -> String {
     let mut text = String::new();
     write(load, &mut text).expect("writing to memory does not fail");
@@ -55,25 +58,59 @@ const COLUMNS: [(&str, Quantile); 5] = [
     ("p99.99", Quantile::P9999),
 ];
 
+/// The narrowest column; one that has to say more is wider.
+const WIDTH: usize = 12;
+
 fn times(load: &Load, text: &mut String) -> std::fmt::Result {
+    // An end by overload leaves out those who would have waited longest.
+    let bounds = if load.ended.as_deref() == Some("overloaded") { "; lower bounds" } else { "" };
+    let total = &load.total;
+    let rows: Vec<_> = [
+        (
+            "response",
+            &total.response_time,
+            at_most(load),
+            "counted from the intended start",
+            bounds,
+        ),
+        ("service", &total.service_time, "", "counted from the sending", bounds),
+        ("lateness", &total.lateness, "", "the generator's own part", ""),
+    ]
+    .into_iter()
+    .filter_map(|(name, times, mark, note, bounds)| {
+        let times = times.as_ref()?;
+        Some((name, figures(times, mark), Nanos(times.max_ns).to_string(), note, bounds))
+    })
+    .collect();
+    let width = |column: usize| {
+        rows.iter().map(|row| row.1[column].chars().count() + 2).fold(WIDTH, usize::max)
+    };
     write!(text, "\n{:9}", "")?;
-    for (name, _) in COLUMNS {
-        write!(text, "{name:>12}")?;
+    for (column, (name, _)) in COLUMNS.iter().enumerate() {
+        write!(text, "{name:>0$}", width(column))?;
     }
-    writeln!(text, "{:>12}", "max")?;
-    for (name, times, note) in [
-        ("response", &load.total.response_time, "counted from the intended start"),
-        ("service", &load.total.service_time, "counted from the sending"),
-        ("lateness", &load.total.lateness, "the generator's own part"),
-    ] {
-        let Some(times) = times else { continue };
+    writeln!(text, "{:>WIDTH$}", "max")?;
+    for (name, figures, max, note, bounds) in &rows {
         write!(text, "{name:9}")?;
-        for (_, quantile) in COLUMNS {
-            write!(text, "{:>12}", figure(times, quantile))?;
+        for (column, figure) in figures.iter().enumerate() {
+            write!(text, "{figure:>0$}", width(column))?;
         }
-        writeln!(text, "{:>12}   {note}", Nanos(times.max_ns).to_string())?;
+        writeln!(text, "{max:>WIDTH$}   {note}{bounds}")?;
     }
     Ok(())
+}
+
+/// A figure for each column, that of the p99 with a mark before it.
+fn figures(times: &Times, mark: &str) -> [String; 5] {
+    COLUMNS.map(|(_, quantile)| match quantile == Quantile::P99 {
+        true => format!("{mark}{}", figure(times, quantile)),
+        false => figure(times, quantile),
+    })
+}
+
+/// What stands before a response p99 that owes more than a tenth of it to the generator.
+fn at_most(load: &Load) -> &'static str {
+    if load.generator.p99_at_most { "at most " } else { "" }
 }
 
 /// In brackets where fewer than ten samples lie beyond it.
@@ -98,10 +135,11 @@ fn targets(load: &Load, text: &mut String) -> std::fmt::Result {
         let p99 = target.part.response_time.as_ref().map_or(Nanos::ZERO, Times::p99);
         writeln!(
             text,
-            "{}   offered {}/s · completed {}/s · p99 {p99} · {} failed",
+            "{}   offered {}/s · completed {}/s · p99 {}{p99} · {} failed",
             target.url,
             grouped(rates.offered),
             grouped(rates.completed),
+            at_most(load),
             counted(target.part.counts.failed),
         )?;
     }

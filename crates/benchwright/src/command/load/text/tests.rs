@@ -1,0 +1,98 @@
+use expect_test::{Expect, expect};
+use measure::Histogram;
+use results::load::{Pacing, Target};
+
+use super::*;
+
+/// Twenty thousand requests in ten seconds on two targets, of which one in a hundred took 20 ms.
+fn load() -> Load {
+    let times = |fast, slow| {
+        let mut histogram = Histogram::new();
+        histogram.record_n(Nanos(fast), 19_799);
+        histogram.record_n(Nanos(slow), 201);
+        Times::of(&histogram)
+    };
+    let mut load = Load {
+        pacing: Pacing::Open { arrivals: "poisson".to_owned() },
+        measured_s: 10.0,
+        ..Load::empty("benchwright")
+    };
+    load.total.counts.intended = 20_000;
+    load.total.counts.bytes_received = 3_000_000;
+    let rates = &mut load.total.rates_per_s;
+    (rates.asked, rates.offered, rates.completed) = (Some(2_000.0), 2_000.0, 2_000.0);
+    load.total.response_time = times(1_050_000, 20_000_000);
+    load.total.service_time = times(1_040_000, 19_000_000);
+    load.total.lateness = times(1_200, 900_000);
+    let of = |url: &str| Target { url: url.to_owned(), part: load.total.clone() };
+    load.targets = vec![of("http://127.0.0.1:8080/"), of("http://127.0.0.1:8081/")];
+    load
+}
+
+fn check(load: &Load, expected: Expect) {
+    expected.assert_eq(&of(load));
+}
+
+#[test]
+fn one_screen_has_the_rates_the_times_and_the_verdict() {
+    check(
+        &load(),
+        expect![[r#"
+        asked 2,000/s · offered 2,000/s · completed 2,000/s · 20,000 requests · 3.00 MB
+
+                          p50         p90         p99       p99.9      p99.99         max
+        response      1.05 ms     1.05 ms     20.0 ms     20.0 ms   (20.0 ms)     20.0 ms   counted from the intended start
+        service       1.04 ms     1.04 ms     19.0 ms     19.0 ms   (19.0 ms)     19.0 ms   counted from the sending
+        lateness      1.20 µs     1.20 µs      900 µs      900 µs    (900 µs)      900 µs   the generator's own part
+
+        http://127.0.0.1:8080/   offered 2,000/s · completed 2,000/s · p99 20.0 ms · 0 failed
+        http://127.0.0.1:8081/   offered 2,000/s · completed 2,000/s · p99 20.0 ms · 0 failed
+
+        valid. p99.9 rests on 20 requests: run 50.0 s for 100.
+    "#]],
+    );
+}
+
+#[test]
+fn a_p99_that_owes_much_to_the_generator_is_an_upper_bound() {
+    let mut load = load();
+    load.generator.p99_at_most = true;
+    check(
+        &load,
+        expect![[r#"
+        asked 2,000/s · offered 2,000/s · completed 2,000/s · 20,000 requests · 3.00 MB
+
+                          p50         p90              p99       p99.9      p99.99         max
+        response      1.05 ms     1.05 ms  at most 20.0 ms     20.0 ms   (20.0 ms)     20.0 ms   counted from the intended start
+        service       1.04 ms     1.04 ms          19.0 ms     19.0 ms   (19.0 ms)     19.0 ms   counted from the sending
+        lateness      1.20 µs     1.20 µs           900 µs      900 µs    (900 µs)      900 µs   the generator's own part
+
+        http://127.0.0.1:8080/   offered 2,000/s · completed 2,000/s · p99 at most 20.0 ms · 0 failed
+        http://127.0.0.1:8081/   offered 2,000/s · completed 2,000/s · p99 at most 20.0 ms · 0 failed
+
+        valid. p99.9 rests on 20 requests: run 50.0 s for 100.
+    "#]],
+    );
+}
+
+#[test]
+fn quantiles_of_an_overloaded_target_are_lower_bounds() {
+    let mut load = load();
+    load.targets.pop();
+    load.ended = Some("overloaded".to_owned());
+    load.findings = vec!["overloaded: the backlog reached its bound".to_owned()];
+    check(
+        &load,
+        expect![[r#"
+        asked 2,000/s · offered 2,000/s · completed 2,000/s · 20,000 requests · 3.00 MB
+
+                          p50         p90         p99       p99.9      p99.99         max
+        response      1.05 ms     1.05 ms     20.0 ms     20.0 ms   (20.0 ms)     20.0 ms   counted from the intended start; lower bounds
+        service       1.04 ms     1.04 ms     19.0 ms     19.0 ms   (19.0 ms)     19.0 ms   counted from the sending; lower bounds
+        lateness      1.20 µs     1.20 µs      900 µs      900 µs    (900 µs)      900 µs   the generator's own part
+
+        found: overloaded: the backlog reached its bound
+        valid. p99.9 rests on 20 requests: run 50.0 s for 100.
+    "#]],
+    );
+}

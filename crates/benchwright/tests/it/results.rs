@@ -91,7 +91,7 @@ fn a_number_of_requests_ends_a_load_of_either_kind() {
         let ran = run_while(command.args(pacing), |_| {});
         let document = ran.json();
         assert_eq!(document["counts"]["completed"], 1000, "{pacing:?}");
-        assert!(document["measured_s"].as_f64().unwrap() < 2.0, "it ends with the last answer");
+        assert!(document["measured_s"].as_f64().unwrap() < 8.0, "it ends with the last answer");
     }
     let log: Value = serde_json::from_str(&server.end()).unwrap();
     assert_eq!(log["requests"], 2000);

@@ -145,6 +145,17 @@ pub(crate) fn signal(pid: u32, name: &str) {
     assert!(status.unwrap().success(), "kill -{name} {pid}");
 }
 
+/// Waits until the process takes Ctrl-C for a wish: until then it would just die of it.
+pub(crate) fn until_it_listens_to_ctrl_c(pid: u32) {
+    let caught = || {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+        mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default()
+    };
+    // Signal 2 is the second bit.
+    until("a handler of signals", || caught() & 2 != 0);
+}
+
 pub(crate) fn sleep(length: Duration) {
     #[expect(clippy::disallowed_methods, reason = "real processes take real time")]
     std::thread::sleep(length);
@@ -155,11 +166,11 @@ pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
-/// Waits until something holds, at most ten seconds.
+/// Waits until something holds, at most a minute.
 pub(crate) fn until(what: &str, holds: impl Fn() -> bool) {
-    let end = now() + Duration::from_secs(10);
+    let end = now() + Duration::from_secs(60);
     while !holds() {
-        assert!(now() < end, "{what}: not in ten seconds");
+        assert!(now() < end, "{what}: not in a minute");
         sleep(Duration::from_millis(10));
     }
 }
@@ -194,7 +205,7 @@ pub(crate) fn skip(test: &str, needs: &str) {
 pub(crate) struct Scratch {
     folder: tempfile::TempDir,
     /// The control groups of others, which may stand where no run of this test could clean them.
-    strangers: Vec<String>,
+    strangers: Vec<PathBuf>,
 }
 
 impl Scratch {
@@ -227,8 +238,10 @@ impl Scratch {
         for entry in std::fs::read_dir(self.path().join("tmp")).unwrap().flatten() {
             remains.push(entry.file_name().into_string().unwrap());
         }
+        // Who still lives cleans up by himself: the runs of this test are over.
         let groups = groups(Path::new("/sys/fs/cgroup"), 4).into_iter();
-        remains.extend(groups.filter(|group| !self.strangers.contains(group)));
+        let left = groups.filter(|group| !self.strangers.contains(group) && is_of_the_dead(group));
+        remains.extend(left.map(|group| group.display().to_string()));
         let temporary = format!("TMPDIR={}", self.path().display());
         for process in std::fs::read_dir("/proc").unwrap().flatten() {
             let environment = std::fs::read(process.path().join("environ")).unwrap_or_default();
@@ -242,13 +255,19 @@ impl Scratch {
     }
 }
 
+/// Whether a control group bears the number of a run that is over: `benchwright-<pid>-<start>`.
+fn is_of_the_dead(group: &Path) -> bool {
+    let pid = group.file_name().and_then(|name| name.to_str()?.split('-').nth(1)?.parse().ok());
+    pid.is_some_and(|pid: u32| !Path::new(&format!("/proc/{pid}")).exists())
+}
+
 /// The control groups of runs, at most so deep below a folder.
-fn groups(folder: &Path, depth: usize) -> Vec<String> {
+fn groups(folder: &Path, depth: usize) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name().into_string().unwrap_or_default();
         if name.starts_with("benchwright-") {
-            found.push(entry.path().display().to_string());
+            found.push(entry.path());
         } else if 0 < depth && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             found.extend(groups(&entry.path(), depth - 1));
         }

@@ -1,5 +1,6 @@
-//! A Python of the tests' own, in the target folder, with the packages that a foreign client of the
-//! services needs. Their versions are pinned, and only built packages are taken.
+//! A Python of the tests' own, in the target folder, with the packages that foreign clients of the
+//! services and foreign readers of results need. Their versions are pinned, and only built packages
+//! are taken.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,7 +9,7 @@ use std::process::Command;
 use crate::repository;
 
 /// What is installed, a line for each.
-const REQUIREMENTS: &str = "crates/apps/tests/it/requirements.txt";
+const REQUIREMENTS: &str = "xtask/src/tools/requirements.txt";
 
 /// Whether it is there, as the requirements are now.
 pub(super) fn is_there() -> bool {
@@ -32,7 +33,7 @@ pub(super) fn install() {
     }
 }
 
-/// Where the tests of `apps` look for it.
+/// Where tests look for it.
 fn folder() -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
     repository::root().join(target.unwrap_or_else(|| "target".into())).join("python")

@@ -6,8 +6,10 @@ mod peer;
 mod support;
 
 mod answers;
+mod arrivals;
 mod errors;
 mod experiment;
+mod foreign;
 mod gates;
 mod hotel;
 mod load;

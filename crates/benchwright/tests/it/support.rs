@@ -194,6 +194,17 @@ pub(crate) fn tool(test: &str, name: &str) -> bool {
     found
 }
 
+/// A Python with what foreign readers need. It lies beside the scratch folder that cargo makes in the
+/// target folder; where it is missing the test says that it was skipped.
+pub(crate) fn python(test: &str) -> Option<PathBuf> {
+    let python = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("python/bin/python");
+    if !python.is_file() {
+        skip(test, "hdrhistogram in the target folder, where `cargo xtask ci` installs it");
+        return None;
+    }
+    Some(python)
+}
+
 pub(crate) fn skip(test: &str, needs: &str) {
     if let Some(file) = std::env::var_os("BENCHWRIGHT_SKIPPED") {
         let mut file = std::fs::OpenOptions::new().append(true).open(file).unwrap();

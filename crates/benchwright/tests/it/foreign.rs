@@ -1,0 +1,110 @@
+//! What a load writes, read by tools that know nothing of us: a CSV reader, an HdrHistogram log
+//! reader, `jq`. Each finds the same load, and its intervals add up to the whole.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::support::{Scratch, Server, machine, python, run_while, tool};
+
+/// With as many requests that fail as lets their sum be seen.
+const MIX: &str = r#"
+{"weight": 3, "label": "found", "target": "/{{seq}}"}
+{"weight": 1, "label": "wanting", "target": "/{{seq}}", "check": "body~nothing"}
+"#;
+
+const COUNTS: [(&str, &str); 4] =
+    [("offered", "intended"), ("sent", "sent"), ("completed", "completed"), ("failed", "failed")];
+
+/// Whether the document's own parts add up, as `jq` reckons.
+const ADDS_UP: &str = r#"
+    def whole: {offered: .counts.intended} + (.counts | {sent, completed, failed});
+    def sum(parts; names): reduce parts as $part ({}; reduce names as $n (.; .[$n] += $part[$n]));
+    sum(.series[]; "offered", "sent", "completed", "failed") == whole
+    and sum(.labels[]; "completed", "failed") == (.counts | {completed, failed})
+    and sum(.targets[].counts; "sent", "completed") == (.counts | {sent, completed})
+"#;
+
+#[test]
+fn foreign_tools_read_one_load_in_three_formats() {
+    const TEST: &str = "foreign_tools_read_one_load_in_three_formats";
+    let (Some(python), true) = (python(TEST), tool(TEST, "jq")) else { return };
+    let _machine = machine();
+    let scratch = Scratch::new();
+    scratch.file("mix.jsonl", MIX);
+    let server = Server::reference(&["--delay", "bimodal:1ms,10ms,5%"]);
+    let mut command = scratch.benchwright();
+    // A whole number of thousands: all tools agree which rank is the p99.9.
+    command.args(["load", &server.url, "--arrivals", "constant", "--rate", "2k/s"]);
+    command.args(["--duration", "3s", "--warm-up", "300ms", "--interval", "500ms"]);
+    command.args(["--connections", "16", "--shards", "2", "--mix", "mix.jsonl"]);
+    command.args(["--json=load.json", "--csv", "load.csv", "--hlog", "load.hlog"]);
+    let ran = run_while(&mut command, |_| {});
+    assert!([0, 3].contains(&ran.code), "{ran:#?}");
+
+    let mut jq = Command::new("jq");
+    jq.arg(ADDS_UP).arg("load.json").current_dir(scratch.path());
+    let said = run_while(&mut jq, |_| {});
+    assert_eq!((said.code, said.stdout.trim()), (0, "true"), "{said:#?}");
+
+    let mut reader = Command::new(python);
+    reader.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/foreign.py"));
+    reader.args(["load.json", "load.csv", "load.hlog"]).current_dir(scratch.path());
+    let read = run_while(&mut reader, |_| {});
+    assert_eq!(read.code, 0, "{read:#?}");
+    let text = std::fs::read(scratch.path().join("load.json")).unwrap();
+    check(&serde_json::from_slice(&text).unwrap(), &read.json());
+}
+
+/// `document` as we read it, and what others read of all three files.
+fn check(document: &Value, read: &Value) {
+    assert_eq!(document["counts"]["completed"], 6_000, "{document:#}");
+
+    for name in ["response_time", "service_time", "lateness"] {
+        agrees(&read["document"]["whole"][name], &document[name]);
+    }
+    let labels = read["document"]["labels"].as_object().unwrap();
+    assert_eq!(labels.keys().collect::<Vec<_>>(), ["found", "wanting"]);
+    for (label, histogram) in labels {
+        let ours = &document["labels"][label];
+        assert_eq!(histogram["count"], ours["completed"], "{label}");
+        assert_eq!(histogram["max_ns"], ours["response_time"]["max_ns"], "{label}");
+    }
+
+    let rows = read["rows"].as_array().unwrap();
+    for (column, count) in COUNTS {
+        let sum: f64 = rows.iter().map(|row| row[column].as_f64().unwrap()).sum();
+        assert_eq!(Some(sum), document["counts"][count].as_f64(), "{column}");
+    }
+
+    let log = read["log"].as_object().unwrap();
+    assert_eq!(log.keys().collect::<Vec<_>>(), ["response", "service"]);
+    for (tag, name) in [("response", "response_time"), ("service", "service_time")] {
+        agrees(&log[tag]["sum"], &document[name]);
+        let intervals = log[tag]["intervals"].as_array().unwrap();
+        // An interval in which nothing was answered has no line in the log.
+        let rows: Vec<_> = rows.iter().filter(|row| row["completed"] != 0.0).collect();
+        assert_eq!(intervals.len(), rows.len());
+        for (interval, row) in intervals.iter().zip(rows) {
+            let begin = row["t_s"].as_f64().unwrap();
+            assert_eq!(
+                (&interval["begin_s"], &interval["end_s"]),
+                (&json!(begin), &json!(begin + 0.5))
+            );
+            assert_eq!(interval["count"].as_f64(), row["completed"].as_f64(), "{row}");
+            if tag == "response" {
+                assert_eq!(interval["max_ns"].as_f64(), row["max_ns"].as_f64(), "{row}");
+            }
+        }
+    }
+}
+
+/// A foreign histogram says of itself what the document says of it.
+fn agrees(foreign: &Value, ours: &Value) {
+    let foreign = foreign.as_object().unwrap();
+    assert_eq!(foreign.len(), 8, "{foreign:?}");
+    for (figure, value) in foreign {
+        assert_eq!(json!(value), ours[figure], "{figure}");
+    }
+}

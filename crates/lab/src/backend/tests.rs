@@ -21,7 +21,7 @@ fn contract(backend: &mut dyn Backend, resolved: &Resolved) {
         environment: BTreeMap::new(),
         cpu_limit: None,
         memory_limit: None,
-        ready_within: Nanos::from_secs(5),
+        ready_within: Nanos::from_secs(30),
         role: "sut",
     };
     let wave = [component.clone(), Component { name: "server.2".to_owned(), ..component }];

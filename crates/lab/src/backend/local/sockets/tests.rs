@@ -26,6 +26,12 @@ fn the_kernels_own_tables_tell_of_unread_bytes_and_of_who_was_not_accepted() {
     let mut client = TcpStream::connect(("127.0.0.1", port)).unwrap();
     std::io::Write::write_all(&mut client, b"GET /").unwrap();
     let mut sockets = Sockets::default();
+    // What was sent arrives when the kernel comes to it.
+    let has_arrived = || {
+        sockets.look([port].into_iter());
+        sockets.of(port).is_some_and(|seen| (seen.unread, seen.backlog) == (1, 1))
+    };
+    assert!(eventually(has_arrived), "{:?}", sockets.of(port));
     for _ in 0..2 {
         sockets.look([port].into_iter());
         let seen = sockets.of(port).unwrap();
@@ -45,7 +51,7 @@ fn the_kernels_own_tables_tell_of_unread_bytes_and_of_who_was_not_accepted() {
 }
 
 fn eventually(mut is_so: impl FnMut() -> bool) -> bool {
-    (0..200).any(|_| {
+    (0..1000).any(|_| {
         crate::backend::local::rest(std::time::Duration::from_millis(10));
         is_so()
     })

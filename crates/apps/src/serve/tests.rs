@@ -55,8 +55,8 @@ async fn rest_of(stream: &mut TcpStream) -> String {
 #[test]
 fn a_head_which_does_not_arrive_in_time_closes_its_connection() {
     visit(|address, _end, _| async move {
-        let mut stream = TcpStream::connect(address).await.unwrap();
         let began = Instant::now();
+        let mut stream = TcpStream::connect(address).await.unwrap();
         // It dribbles for ever.
         let (mut from, mut to) = stream.split();
         let dribble = async {
@@ -70,7 +70,7 @@ fn a_head_which_does_not_arrive_in_time_closes_its_connection() {
             _ = from.read(&mut byte) => {}
         }
         let took = began.elapsed();
-        assert!(took >= LOOK && took < 10 * LOOK, "{took:?}");
+        assert!(took >= LOOK && took < 50 * LOOK, "{took:?}");
     });
 }
 

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use crate::instance::{now, sleep};
+use crate::tools::free_port;
 
 pub(crate) const SEARCH: &str =
     "/hotels?inDate=2015-04-09&outDate=2015-04-10&lat=38.0235&lon=-122.095";
@@ -33,7 +34,7 @@ impl Process {
     /// Starts it and waits until it says that it is ready.
     pub(crate) fn start(arguments: &[&str]) -> Process {
         let arguments: Vec<String> = arguments.iter().map(|&one| one.to_owned()).collect();
-        let (child, address) = started(&arguments, "127.0.0.1:0");
+        let (child, address) = started(&arguments, &format!("127.0.0.1:{}", free_port()));
         Process { arguments, child, address }
     }
 

@@ -22,11 +22,13 @@ pub(crate) fn skip(test: &str, needs: &str) {
     }
 }
 
-/// A free port, for a server that cannot say which one it took. It lies below those that the kernel
-/// gives to connections, so that none of the many in these tests takes it meanwhile.
-fn free_port() -> u16 {
+/// A free port, for a server that cannot say which one it took, or that comes back to it. It lies
+/// below those that the kernel gives to connections, so that none of the many in these tests takes it
+/// meanwhile.
+pub(crate) fn free_port() -> u16 {
     static NEXT: AtomicU32 = AtomicU32::new(0);
-    let first = std::process::id().wrapping_mul(32);
+    // Tests of another process begin elsewhere.
+    let first = std::process::id().wrapping_mul(0x9e37_79b1) >> 8;
     let next = || first.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
     let mut ports = std::iter::repeat_with(|| 20_000 + (next() % 12_000) as u16);
     ports.find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).expect("it goes on for ever")

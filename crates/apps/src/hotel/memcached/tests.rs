@@ -40,7 +40,7 @@ fn wait<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
 }
 
-const TIMEOUT: Duration = Duration::from_millis(200);
+const TIMEOUT: Duration = Duration::from_secs(1);
 
 fn cache(address: impl ToString) -> Memcached {
     let servers = format!("memcached://{}/p", address.to_string()).parse().unwrap();

@@ -2,9 +2,9 @@ use super::*;
 
 const LOOPBACK: &str = "127.0.0.1:0";
 
-/// Waits until an event, at most a second, and shows it as text.
+/// Waits until an event, at most ten seconds, and shows it as text.
 fn event(io: &mut Epoll) -> String {
-    let end = clock::now() + Nanos::SECOND;
+    let end = clock::now() + Nanos::from_secs(10);
     loop {
         if let Some(event) = io.next_event() {
             return format!("{event:?}");
@@ -42,7 +42,7 @@ fn what_the_kernel_does_not_take_at_once_is_sent_later() {
     client.send(id, &much);
     event(&mut server);
     let mut received = 0;
-    let end = clock::now() + Nanos::from_secs(10);
+    let end = clock::now() + Nanos::from_secs(60);
     while received < much.len() && clock::now() < end {
         client.wait(clock::now() + Nanos::from_millis(1));
         assert_eq!(client.next_event(), None);
@@ -106,7 +106,7 @@ fn the_kernel_tells_how_long_an_answer_waited_to_be_read() {
     // Less a little, for two clocks that are not read at once.
     let least = pause.saturating_sub(Nanos::from_millis(1));
     assert!(least <= delays.min().unwrap(), "{:?}", delays.min());
-    assert!(delays.max().unwrap() < Nanos::SECOND, "{:?}", delays.max());
+    assert!(delays.max().unwrap() < Nanos::from_secs(10), "{:?}", delays.max());
     client.count_receive_delays(Instant::NEVER, Instant::NEVER);
     server.send(ConnectionId(1), b"!");
     event(&mut client);

@@ -222,7 +222,8 @@ fn check_shares(script: &mut Script, kinds: &[(&str, f64)]) {
     for ((start, share), count) in kinds.iter().zip(counts) {
         let expected = share * f64::from(requests);
         let deviation = (expected * (1.0 - share)).sqrt();
-        assert!((f64::from(count) - expected).abs() < 4.0 * deviation, "{start}: {count}");
+        // They draw by the clock: 4 σ would fail once in some thousand runs.
+        assert!((f64::from(count) - expected).abs() < 6.0 * deviation, "{start}: {count}");
     }
 }
 

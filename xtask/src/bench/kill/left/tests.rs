@@ -39,13 +39,18 @@ fn what_bears_a_runners_number_is_found_wherever_it_lies() {
 
 #[test]
 fn a_process_is_found_by_the_temporary_folder_it_was_started_with() {
-    let temporary = Path::new("/nonexistent/benchwright-bench");
+    // Others may run this test at the same time.
+    let temporary = PathBuf::from(format!("/nonexistent/benchwright-bench-{}", std::process::id()));
     let mut command = Command::new("cat");
     let inner = temporary.join("inner");
     let mut child = command.env("TMPDIR", inner).stdin(Stdio::piped()).spawn().unwrap();
-    let found = processes(temporary);
+    // A spawned process is there before the kernel shows its environment.
+    while fs::read(format!("/proc/{}/environ", child.id())).unwrap().is_empty() {
+        std::thread::yield_now();
+    }
+    let found = processes(&temporary);
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(found, [child.id()]);
-    assert_eq!(processes(temporary), Vec::<u32>::new());
+    assert_eq!(processes(&temporary), Vec::<u32>::new());
 }

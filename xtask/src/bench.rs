@@ -6,19 +6,23 @@
 use std::path::PathBuf;
 
 use crate::repository;
+use comparison::Extent;
 use machine::Machine;
 
 mod calibration;
+mod comparison;
 mod hostile;
 mod hotel;
 mod kill;
 mod self_test;
 mod starved;
-mod wrk;
+mod timers;
 
+mod goal;
 mod json;
 mod load;
 pub(crate) mod machine;
+mod note;
 mod summary;
 
 #[cfg(test)]
@@ -31,19 +35,24 @@ cargo xtask bench WHAT
   starved [--trials 5] [--undisturbed 20]
                                          a generator without CPU notices that it is late
   self-test [--attempts 20]              what the generator says of itself: load --self-test
-  wrk [--pairs 5]                        completed requests beside Debian's wrk (printed only)
+  load [--pairs 5] [--only GROUP] [--note FILE] [--quick]
+                                         requests by CPU-second beside other generators, which
+                                         `cargo xtask peers` installs: wrk, nginx, script, oha, k6,
+                                         vegeta, fortio, wrk2, and io (epoll, io_uring)
+  timers [--attempts 5] [--note FILE]    lateness and CPU a request of each timer, even arrivals
   hotel [--attempts 3]                   CPU a request of the hotel application's processes
   hostile                                p99 beside attacks on the hotel application, at most 2 ×
   kill [--runs 20] [--simulated 200]     a killed runner's run is continued, and nothing is left
   --quick                                a little of each, as continuous integration runs it
 ";
 
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 enum Bench {
     Calibration { attempts: usize, spare: usize },
     Starved { trials: usize, undisturbed: usize },
     SelfTest { attempts: usize },
-    Wrk { pairs: usize },
+    Load(Extent),
+    Timers { attempts: usize, note: Option<PathBuf> },
     Hotel { attempts: usize },
     Hostile,
     Kill { runs: usize, simulated: usize },
@@ -53,7 +62,7 @@ const QUICK: [Bench; 5] = [
     Bench::Calibration { attempts: 4, spare: 1 },
     Bench::Starved { trials: 2, undisturbed: 2 },
     Bench::Kill { runs: 2, simulated: 20 },
-    Bench::Wrk { pairs: 1 },
+    Bench::Load(Extent::QUICK),
     Bench::Hotel { attempts: 1 },
 ];
 
@@ -76,11 +85,11 @@ fn run_all(benches: &[Bench]) -> bool {
         }
     };
     // All of them, whatever the first one said.
-    let passed: Vec<bool> = benches.iter().map(|bench| tell(*bench, &machine)).collect();
+    let passed: Vec<bool> = benches.iter().map(|bench| tell(bench, &machine)).collect();
     passed.iter().all(|passed| *passed)
 }
 
-fn tell(bench: Bench, machine: &Machine) -> bool {
+fn tell(bench: &Bench, machine: &Machine) -> bool {
     let name = bench.name();
     println!("\n── bench {name}");
     let begun = machine::now();
@@ -94,31 +103,33 @@ fn tell(bench: Bench, machine: &Machine) -> bool {
 }
 
 impl Bench {
-    fn name(self) -> &'static str {
+    fn name(&self) -> &'static str {
         match self {
             Bench::Calibration { .. } => "calibration",
             Bench::Starved { .. } => "starved",
             Bench::SelfTest { .. } => "self-test",
-            Bench::Wrk { .. } => "wrk",
+            Bench::Load(_) => "load",
+            Bench::Timers { .. } => "timers",
             Bench::Hotel { .. } => "hotel",
             Bench::Hostile => "hostile",
             Bench::Kill { .. } => "kill",
         }
     }
 
-    fn run(self, machine: &Machine) -> Result<bool, String> {
+    fn run(&self, machine: &Machine) -> Result<bool, String> {
         match self {
             Bench::Calibration { attempts, spare } => {
-                calibration::run(machine, &script(), attempts, spare)
+                calibration::run(machine, &script(), *attempts, *spare)
             }
             Bench::Starved { trials, undisturbed } => {
-                starved::run(machine, &script(), trials, undisturbed)
+                starved::run(machine, &script(), *trials, *undisturbed)
             }
-            Bench::SelfTest { attempts } => Ok(self_test::run(machine, attempts)),
-            Bench::Wrk { pairs } => wrk::run(machine, pairs),
-            Bench::Hotel { attempts } => hotel::run(machine, attempts),
+            Bench::SelfTest { attempts } => Ok(self_test::run(machine, *attempts)),
+            Bench::Load(extent) => comparison::run(machine, extent),
+            Bench::Timers { attempts, note } => timers::run(machine, *attempts, note.as_deref()),
+            Bench::Hotel { attempts } => hotel::run(machine, *attempts),
             Bench::Hostile => Ok(hostile::run()),
-            Bench::Kill { runs, simulated } => kill::run(machine, runs, simulated),
+            Bench::Kill { runs, simulated } => kill::run(machine, *runs, *simulated),
         }
     }
 }
@@ -135,37 +146,54 @@ fn read(words: &[&str]) -> Option<Vec<Bench>> {
     let (name, rest) = words.split_first()?;
     let options = options(rest)?;
     let known = |names: &[&str]| options.iter().all(|(name, _)| names.contains(name));
-    let count = |name: &str, default| {
-        options.iter().find(|(option, _)| *option == name).map_or(default, |(_, count)| *count)
+    let text =
+        |name: &str| options.iter().find(|(option, _)| *option == name).map(|(_, text)| *text);
+    // Every count is of at least one.
+    let count = |name: &str, default: usize| match text(name) {
+        Some(count) => count.parse().ok().filter(|count| 0 < *count),
+        None => Some(default),
     };
+    let note = || text("--note").map(PathBuf::from);
     let bench = match *name {
         "calibration" if known(&["--attempts"]) => {
-            Bench::Calibration { attempts: count("--attempts", 20), spare: 0 }
+            Bench::Calibration { attempts: count("--attempts", 20)?, spare: 0 }
         }
-        "starved" if known(&["--trials", "--undisturbed"]) => {
-            Bench::Starved { trials: count("--trials", 5), undisturbed: count("--undisturbed", 20) }
-        }
+        "starved" if known(&["--trials", "--undisturbed"]) => Bench::Starved {
+            trials: count("--trials", 5)?,
+            undisturbed: count("--undisturbed", 20)?,
+        },
         "self-test" if known(&["--attempts"]) => {
-            Bench::SelfTest { attempts: count("--attempts", 20) }
+            Bench::SelfTest { attempts: count("--attempts", 20)? }
         }
-        "wrk" if known(&["--pairs"]) => Bench::Wrk { pairs: count("--pairs", 5) },
-        "hotel" if known(&["--attempts"]) => Bench::Hotel { attempts: count("--attempts", 3) },
+        "load" if known(&["--pairs", "--only", "--note", "--quick"]) => {
+            let quick = text("--quick").is_some();
+            let only = text("--only").map(str::to_owned);
+            if only.as_deref().is_some_and(|group| !comparison::is_group(group)) {
+                return None;
+            }
+            let pairs = count("--pairs", if quick { Extent::QUICK.pairs } else { 5 })?;
+            Bench::Load(Extent { pairs, quick, only, note: note() })
+        }
+        "timers" if known(&["--attempts", "--note"]) => {
+            Bench::Timers { attempts: count("--attempts", 5)?, note: note() }
+        }
+        "hotel" if known(&["--attempts"]) => Bench::Hotel { attempts: count("--attempts", 3)? },
         "hostile" if known(&[]) => Bench::Hostile,
         "kill" if known(&["--runs", "--simulated"]) => {
-            Bench::Kill { runs: count("--runs", 20), simulated: count("--simulated", 200) }
+            Bench::Kill { runs: count("--runs", 20)?, simulated: count("--simulated", 200)? }
         }
         _ => return None,
     };
     Some(vec![bench])
 }
 
-/// Reads `--name 7` again and again. Every count is of at least one.
-fn options<'a>(words: &[&'a str]) -> Option<Vec<(&'a str, usize)>> {
-    words
-        .chunks(2)
-        .map(|pair| match pair {
-            [name, count] => Some((*name, count.parse().ok().filter(|count| 0 < *count)?)),
-            _ => None,
-        })
-        .collect()
+/// Reads `--name text` again and again; `--quick` has no text.
+fn options<'a>(words: &[&'a str]) -> Option<Vec<(&'a str, &'a str)>> {
+    let mut words = words.iter();
+    let mut options = Vec::new();
+    while let Some(&name) = words.next() {
+        let text = if name == "--quick" { "" } else { words.next()? };
+        options.push((name, text));
+    }
+    Some(options)
 }

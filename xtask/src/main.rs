@@ -1,7 +1,8 @@
 //! The project's own chores, as `cargo xtask CHORE`: what continuous integration runs is what
 //! anybody runs.
 //!
-//! Nothing here is part of the product, and no chore needs more than cargo and the distribution.
+//! Nothing here is part of the product, and no chore needs more than cargo and the distribution, but
+//! for `peers`, which installs the generators that ours is laid beside.
 
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore tells what it does")]
@@ -10,6 +11,7 @@ mod bench;
 mod book;
 mod ci;
 mod fuzz;
+mod peers;
 mod repository;
 mod skips;
 mod tidy;
@@ -23,6 +25,7 @@ cargo xtask CHORE
   ci      everything a change has to pass, with the time of each step
   tidy    layers against manifests, shipped specs, documents, sources
   bench   measurements against what is promised; `cargo xtask bench` tells which
+  peers   installs the load generators that `bench load` lays beside ours (needs Go)
   fuzz    looks for input that breaks a parser: `build`, or `run --seconds N [TARGET]`
   book    the figures and numbers of docs/book, measured again and written in place
 ";
@@ -40,6 +43,7 @@ fn main() -> ExitCode {
             },
             ended,
         ),
+        ["peers"] => ended(peers::install()),
         ["fuzz", ref what @ ..] => fuzz::run(what).map_or_else(
             || {
                 eprint!("{}", fuzz::USAGE);

@@ -10,6 +10,12 @@ pub(crate) fn root() -> PathBuf {
     PathBuf::from(own).parent().expect("xtask lies in the workspace's folder").to_owned()
 }
 
+/// Cargo's target folder, where everything belongs that can be made again.
+pub(crate) fn target() -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    root().join(target.unwrap_or_else(|| "target".into()))
+}
+
 /// The cargo that runs this chore, in the workspace's folder.
 pub(crate) fn cargo() -> Command {
     let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
@@ -27,6 +33,14 @@ pub(crate) fn succeeds(command: &mut Command) -> bool {
             false
         }
     }
+}
+
+/// The first line that `command` prints, however it ends; empty if there is none.
+pub(crate) fn first_line(command: &mut Command) -> String {
+    let Ok(output) = command.output() else { return String::new() };
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8_lossy(&said);
+    said.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_owned()
 }
 
 /// Whether this is continuous integration, where nothing may be missing.

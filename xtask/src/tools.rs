@@ -42,11 +42,7 @@ const PACKAGES: [Package; 8] = [
 /// Installs what is missing. In continuous integration it must then be there; elsewhere the tests
 /// that need it say that they were skipped.
 pub(crate) fn install() -> bool {
-    let wanted = missing();
-    if !wanted.is_empty() && is_root() {
-        println!("installing {}", wanted.join(", "));
-        apt_get(&wanted);
-    }
+    install_packages(&PACKAGES.map(|package| package.name));
     if !python::is_there() {
         python::install();
     }
@@ -57,6 +53,16 @@ pub(crate) fn install() -> bool {
         println!("missing: {0}; install with: apt-get install {0}", missing.join(" "));
     }
     (missing.is_empty() && python::is_there()) || !repository::in_ci()
+}
+
+/// Installs those of the named packages that are missing, as far as that is possible.
+pub(crate) fn install_packages(names: &[&str]) {
+    let mut wanted = missing();
+    wanted.retain(|package| names.contains(package));
+    if !wanted.is_empty() && is_root() {
+        println!("installing {}", wanted.join(", "));
+        apt_get(&wanted);
+    }
 }
 
 fn missing() -> Vec<&'static str> {

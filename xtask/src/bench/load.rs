@@ -16,6 +16,7 @@ pub(super) struct Load {
     pub(super) completed_per_s: f64,
     /// At p50, p90 and p99.
     pub(super) response: [Nanos; 3],
+    pub(super) lateness_p50: Nanos,
     pub(super) lateness_p99: Nanos,
     /// The gates that were not passed.
     pub(super) gates: Vec<String>,
@@ -60,6 +61,7 @@ impl Load {
             completed: document.number("counts.completed")? as u64,
             completed_per_s: document.number("rates_per_s.completed")?,
             response: quantiles(document, "response_time.")?,
+            lateness_p50: time(document, "lateness.p50_ns")?,
             lateness_p99: time(document, "lateness.p99_ns")?,
             gates: missed.filter_map(|gate| gate.text("name").map(str::to_owned)).collect(),
             reasons: document.list("validity.reasons").iter().filter_map(reason).collect(),

@@ -78,6 +78,14 @@ fn release_folder() -> Result<PathBuf, String> {
     Ok(target.join("release"))
 }
 
+/// A folder for what a bench writes and needs no longer than a run.
+pub(super) fn scratch() -> PathBuf {
+    let folder = repository::target().join("bench");
+    // Who writes into it sees that it is not there.
+    let _ = fs::create_dir_all(&folder);
+    folder
+}
+
 /// The CPUs in `Cpus_allowed_list` of a process's status.
 fn allowed_cpus(status: &str) -> Vec<u32> {
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));

@@ -3,7 +3,14 @@ use super::*;
 #[test]
 fn a_bench_runs_as_often_as_the_issue_asks_unless_told_otherwise() {
     assert_eq!(read(&["calibration"]), Some(vec![Bench::Calibration { attempts: 20, spare: 0 }]));
-    assert_eq!(read(&["wrk", "--pairs", "3"]), Some(vec![Bench::Wrk { pairs: 3 }]));
+    let load = Extent { pairs: 3, quick: false, only: Some("k6".to_owned()), note: None };
+    assert_eq!(read(&["load", "--pairs", "3", "--only", "k6"]), Some(vec![Bench::Load(load)]));
+    assert_eq!(read(&["load", "--quick"]), Some(vec![Bench::Load(Extent::QUICK)]));
+    let note = Some(PathBuf::from("a.md"));
+    assert_eq!(
+        read(&["timers", "--note", "a.md"]),
+        Some(vec![Bench::Timers { attempts: 5, note }])
+    );
     assert_eq!(
         read(&["kill", "--simulated", "9"]),
         Some(vec![Bench::Kill { runs: 20, simulated: 9 }])
@@ -19,13 +26,15 @@ fn a_bench_runs_as_often_as_the_issue_asks_unless_told_otherwise() {
 
 #[test]
 fn what_is_not_understood_is_not_run() {
-    let wrong: [&[&str]; 7] = [
+    let wrong: [&[&str]; 9] = [
         &[],
-        &["load"],
-        &["wrk", "--pairs"],
-        &["wrk", "--pairs", "0"],
-        &["wrk", "--pairs", "many"],
-        &["wrk", "--runs", "3"],
+        &["wrk"],
+        &["load", "--pairs"],
+        &["load", "--pairs", "0"],
+        &["load", "--pairs", "many"],
+        &["load", "--runs", "3"],
+        &["load", "--only", "nothing"],
+        &["timers", "--quick"],
         &["--quick", "--pairs", "3"],
     ];
     for words in wrong {

@@ -35,6 +35,5 @@ pub(super) fn install() {
 
 /// Where tests look for it.
 fn folder() -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    repository::root().join(target.unwrap_or_else(|| "target".into())).join("python")
+    repository::target().join("python")
 }

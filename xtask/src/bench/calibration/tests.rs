@@ -52,6 +52,7 @@ fn attempt(response_us: u64, logged: u64) -> Attempt {
             completed: 100,
             completed_per_s: 100.0,
             response: [Nanos::from_micros(response_us); 3],
+            lateness_p50: Nanos::ZERO,
             lateness_p99: Nanos::ZERO,
             gates: Vec::new(),
             reasons: Vec::new(),

@@ -53,6 +53,7 @@ fn load(exit: i32, gates: &[&str], lateness_us: u64) -> Load {
         completed: 100,
         completed_per_s: 100.0,
         response: [Nanos::from_millis(1); 3],
+        lateness_p50: Nanos::ZERO,
         lateness_p99: Nanos::from_micros(lateness_us),
         gates: gates.iter().map(|gate| (*gate).to_owned()).collect(),
         reasons: gates.iter().map(|gate| format!("{gate}: a sentence")).collect(),

@@ -1,0 +1,83 @@
+//! What is loaded in a comparison: a server that is started for one run and ended with it.
+
+use std::fs;
+use std::net::{TcpListener, TcpStream};
+use std::process::Stdio;
+
+use measure::Nanos;
+
+use super::super::machine::{self, Machine, Process, Server, Side};
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Target {
+    Reference,
+    Nginx,
+}
+
+pub(super) enum Serving {
+    Reference(Server),
+    Nginx { url: String, _process: Process },
+}
+
+impl Target {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Target::Reference => "reference server",
+            Target::Nginx => "nginx",
+        }
+    }
+
+    /// Starts it on the server's CPU, and waits until it listens.
+    pub(super) fn start(self, machine: &Machine) -> Result<Serving, String> {
+        match self {
+            Target::Reference => Ok(Serving::Reference(Server::start(machine, &[])?)),
+            Target::Nginx => nginx(machine),
+        }
+    }
+}
+
+impl Serving {
+    pub(super) fn url(&self) -> &str {
+        match self {
+            Serving::Reference(server) => &server.url,
+            Serving::Nginx { url, .. } => url,
+        }
+    }
+
+    /// How many requests it saw, if it tells.
+    pub(super) fn end(self) -> Result<Option<f64>, String> {
+        match self {
+            Serving::Reference(server) => Ok(server.end()?.number("requests")),
+            Serving::Nginx { .. } => Ok(None),
+        }
+    }
+}
+
+/// The distribution's nginx in one process, with an answer as short as the reference server's.
+fn nginx(machine: &Machine) -> Result<Serving, String> {
+    let folder = machine::scratch();
+    let path = folder.display();
+    let free = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
+    let address = free.map_err(|error| format!("looking for a free port: {error}"))?;
+    let config = format!(
+        "daemon off; master_process off; pid \"{path}/nginx.pid\"; error_log stderr crit;\n\
+         worker_rlimit_nofile 16384; events {{ worker_connections 8192; }}\n\
+         http {{\n\
+           access_log off; keepalive_requests 1000000000; server_tokens off;\n\
+           client_body_temp_path \"{path}/a\"; proxy_temp_path \"{path}/b\";\n\
+           fastcgi_temp_path \"{path}/c\"; uwsgi_temp_path \"{path}/d\"; scgi_temp_path \"{path}/e\";\n\
+           server {{ listen {address} backlog=4096; location / {{ return 200 'hello'; }} }} }}"
+    );
+    let file = folder.join("nginx.conf");
+    fs::write(&file, config).map_err(|error| format!("writing {}: {error}", file.display()))?;
+    let mut command = machine.command(Side::Server, "nginx");
+    command.arg("-p").arg(&folder).arg("-c").arg(&file);
+    let process = Process::start(command.stdin(Stdio::null()))?;
+    for _ in 0..500 {
+        if TcpStream::connect(address).is_ok() {
+            return Ok(Serving::Nginx { url: format!("http://{address}/"), _process: process });
+        }
+        machine::sleep(Nanos::from_millis(10));
+    }
+    Err("nginx did not get ready".to_owned())
+}

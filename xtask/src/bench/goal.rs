@@ -1,0 +1,94 @@
+//! What is promised of a figure, and what came of it.
+
+use std::fmt;
+
+use super::summary::Summary;
+
+#[cfg(test)]
+mod tests;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Goal {
+    /// The figure is printed, whatever it is.
+    None,
+    AtLeast(Bounds),
+    AtMost(Bounds),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Bounds {
+    pub(super) must: f64,
+    pub(super) stretch: Option<f64>,
+}
+
+/// One line of what a bench found.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Finding {
+    pub(super) what: String,
+    /// Of every attempt, in their order.
+    pub(super) figures: Vec<f64>,
+    /// What else is worth knowing of it.
+    pub(super) beside: String,
+    pub(super) goal: Goal,
+}
+
+impl Goal {
+    pub(super) const fn at_least(must: f64, stretch: f64) -> Goal {
+        Goal::AtLeast(Bounds { must, stretch: Some(stretch) })
+    }
+
+    pub(super) const fn at_most(must: f64, stretch: f64) -> Goal {
+        Goal::AtMost(Bounds { must, stretch: Some(stretch) })
+    }
+
+    /// Whether the figure is as it must be.
+    pub(super) fn is_met(self, figure: f64) -> bool {
+        match self {
+            Goal::None => true,
+            Goal::AtLeast(Bounds { must, .. }) => must <= figure,
+            Goal::AtMost(Bounds { must, .. }) => figure <= must,
+        }
+    }
+
+    /// `must ≥ 1.3 met, stretch ≥ 1.5 missed`.
+    pub(super) fn verdict(self, figure: f64) -> String {
+        let (sign, bounds) = match self {
+            Goal::None => return "printed".to_owned(),
+            Goal::AtLeast(bounds) => ('≥', bounds),
+            Goal::AtMost(bounds) => ('≤', bounds),
+        };
+        let word = |bound: f64| {
+            let met = match self {
+                Goal::AtMost(_) => figure <= bound,
+                _ => bound <= figure,
+            };
+            if met { "met" } else { "missed" }
+        };
+        let mut text = format!("must {sign} {} {}", bounds.must, word(bounds.must));
+        if let Some(stretch) = bounds.stretch {
+            text.push_str(&format!(", stretch {sign} {stretch} {}", word(stretch)));
+        }
+        text
+    }
+}
+
+impl Finding {
+    pub(super) fn summary(&self) -> Summary {
+        Summary::of(&self.figures)
+    }
+
+    pub(super) fn is_met(&self) -> bool {
+        self.goal.is_met(self.summary().median)
+    }
+
+    pub(super) fn verdict(&self) -> String {
+        self.goal.verdict(self.summary().median)
+    }
+}
+
+/// `nginx, 64 connections: median 1.122 (1.034 … 1.187): must ≥ 1 met, stretch ≥ 1.15 missed`.
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}: {}", self.what, self.summary(), self.verdict())
+    }
+}

@@ -1,0 +1,65 @@
+//! Findings written down under docs/notes, with what they were found on.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use super::goal::Finding;
+use crate::{peers, repository};
+
+#[cfg(test)]
+mod tests;
+
+/// Adds a section; a file that is not there begins with the machine and the versions of all.
+pub(super) fn add(
+    path: &Path,
+    heading: &str,
+    findings: &[Finding],
+    closing: &[String],
+) -> Result<(), String> {
+    // Words are read where the chore was called; files are the repository's.
+    let path = repository::root().join(path);
+    let text = fs::read_to_string(&path).unwrap_or_else(|_| head());
+    let text = format!("{text}\n{}", section(heading, findings, closing));
+    fs::write(&path, text).map_err(|error| format!("writing {}: {error}", path.display()))?;
+    println!("added to {}", path.display());
+    Ok(())
+}
+
+fn head() -> String {
+    let read = |path| fs::read_to_string(path).unwrap_or_default();
+    let cpuinfo = read("/proc/cpuinfo");
+    let models: Vec<&str> = cpuinfo
+        .lines()
+        .filter_map(|line| line.strip_prefix("model name")?.split_once(':'))
+        .map(|(_, model)| model.trim())
+        .collect();
+    let model = models.first().copied().unwrap_or("unknown");
+    let said =
+        |program: &str, words: &[&str]| repository::first_line(Command::new(program).args(words));
+    let ours = said("git", &["describe", "--always", "--dirty"]);
+    let mut versions = vec![format!("benchwright {} at {ours}", env!("CARGO_PKG_VERSION"))];
+    versions.extend([said("rustc", &["--version"]), said("nginx", &["-v"])]);
+    versions.extend(peers::versions());
+    format!(
+        "# The load engine beside others\n\n{} · {} × {model}, Linux {} · release profile\n\n{}\n",
+        said("date", &["--iso-8601"]),
+        models.len(),
+        read("/proc/sys/kernel/osrelease").trim(),
+        versions.join(" · "),
+    )
+}
+
+fn section(heading: &str, findings: &[Finding], closing: &[String]) -> String {
+    let mut text = format!("## {heading}\n\n| what | median (range) | goal | beside | each |\n");
+    text.push_str("|---|---|---|---|---|\n");
+    for finding in findings {
+        let Finding { what, figures, beside, .. } = finding;
+        let (summary, verdict) = (finding.summary(), finding.verdict());
+        let each: Vec<String> = figures.iter().map(|figure| format!("{figure:.3}")).collect();
+        let each = each.join(" ");
+        text.push_str(&format!("| {what} | {summary} | {verdict} | {beside} | {each} |\n"));
+    }
+    closing.iter().for_each(|line| text.push_str(&format!("\n{line}\n")));
+    text
+}

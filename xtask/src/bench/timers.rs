@@ -1,0 +1,166 @@
+//! What punctuality costs: lateness and CPU a request of each timer, and how even arrivals are at
+//! the server.
+//!
+//! Lateness is what the generator says of itself, with a core of its own; the hiccup meter, which
+//! sleeps beside it, tells what the machine alone would have done. Gaps are the reference server's.
+
+use std::path::Path;
+
+use measure::Nanos;
+
+use super::goal::{Finding, Goal};
+use super::load::Load;
+use super::machine::{self, Machine, Others, Server, Side};
+use super::note;
+use super::summary::Summary;
+
+#[cfg(test)]
+mod tests;
+
+/// The first is the default, and the one that is judged.
+const TIMERS: [&str; 3] = ["hybrid", "sleep", "spin"];
+const LAWS: [&str; 2] = ["constant", "poisson"];
+const DURATION: &str = "4s";
+const RATE: &str = "10k/s";
+/// Of the attempt at evenness.
+const EVEN_RATE: u32 = 1000;
+
+/// In µs.
+const MEDIAN: Goal = Goal::at_most(10.0, 2.0);
+const P99: Goal = Goal::at_most(50.0, 20.0);
+/// Of |gap × rate − 1|.
+const EVENNESS: Goal = Goal::at_most(0.1, 0.02);
+
+/// One load with one timer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Attempt {
+    /// In µs, as the rest.
+    median: f64,
+    p99: f64,
+    hiccup_p99: f64,
+    cpu_of_request: f64,
+    others_share: f64,
+}
+
+/// Runs every timer as often, in turns, and says whether the judged one is punctual and even.
+pub(super) fn run(
+    machine: &Machine,
+    attempts: usize,
+    to_note: Option<&Path>,
+) -> Result<bool, String> {
+    let mut findings = Vec::new();
+    for law in LAWS {
+        println!("\n{RATE}, {law}: lateness p50, p99; hiccups p99; CPU a request, in µs");
+        let mut each: [Vec<Attempt>; TIMERS.len()] = Default::default();
+        for number in 1..=attempts {
+            for (timer, attempts) in TIMERS.iter().zip(&mut each) {
+                let attempt = attempt(machine, timer, law)?;
+                println!("{number:>3}  {timer:<6} {attempt}");
+                attempts.push(attempt);
+            }
+        }
+        for (timer, attempts) in TIMERS.iter().zip(&each) {
+            findings.extend(of_timer(timer, law, attempts));
+        }
+    }
+    println!("\n{EVEN_RATE}/s, constant: mean |gap × rate − 1| at the server");
+    let mut each: [Vec<f64>; TIMERS.len()] = Default::default();
+    for number in 1..=attempts {
+        for (timer, figures) in TIMERS.iter().zip(&mut each) {
+            let figure = unevenness_of(machine, timer)?;
+            println!("{number:>3}  {timer:<6} {figure:.4}");
+            figures.push(figure);
+        }
+    }
+    for (timer, figures) in TIMERS.iter().zip(each) {
+        let what = format!("{timer}: mean abs(gap × rate − 1), {EVEN_RATE}/s constant");
+        let goal = judged(timer, EVENNESS);
+        findings.push(Finding { what, figures, beside: String::new(), goal });
+    }
+    println!();
+    findings.iter().for_each(|finding| println!("{finding}"));
+    if let Some(path) = to_note {
+        note::add(path, "Punctuality, in µs, and evenness", &findings, &[])?;
+    }
+    Ok(findings.iter().all(Finding::is_met))
+}
+
+/// Others than the default are only printed.
+fn judged(timer: &str, goal: Goal) -> Goal {
+    if timer == TIMERS[0] { goal } else { Goal::None }
+}
+
+fn attempt(machine: &Machine, timer: &str, law: &str) -> Result<Attempt, String> {
+    let others = Others::watch();
+    let server = Server::start(machine, &[])?;
+    let before = machine::cpu_of_ended_children();
+    let load = load(machine, &server, &["--rate", RATE, "--arrivals", law, "--timer", timer])?;
+    let cpu = machine::cpu_of_ended_children().saturating_sub(before);
+    server.end()?;
+    let load = load.beside(&others);
+    let us = |time: Nanos| time.as_secs_f64() * 1e6;
+    Ok(Attempt {
+        median: us(load.lateness_p50),
+        p99: us(load.lateness_p99),
+        hiccup_p99: us(load.noise.hiccup_p99),
+        cpu_of_request: us(cpu) / load.completed as f64,
+        others_share: load.noise.others_share,
+    })
+}
+
+/// Its p99 is judged by itself, or by what it is above the hiccup meter's, if that is less.
+fn of_timer(timer: &str, law: &str, attempts: &[Attempt]) -> [Finding; 2] {
+    let of = |figure: fn(&Attempt) -> f64| attempts.iter().map(figure).collect::<Vec<f64>>();
+    let middle = |figure| Summary::of(&of(figure)).median;
+    let (p99, hiccup) = (middle(|a| a.p99), middle(|a| a.hiccup_p99));
+    let above = middle(|a| a.p99 - a.hiccup_p99);
+    let (figures, what) = match P99.is_met(above) && !P99.is_met(p99) {
+        true => (of(|a| a.p99 - a.hiccup_p99), "lateness p99 above the hiccup meter's"),
+        false => (of(|a| a.p99), "lateness p99"),
+    };
+    let beside = format!("CPU a request {:.1}", middle(|a| a.cpu_of_request));
+    let others = of(|a| a.others_share).into_iter().fold(0.0, f64::max);
+    let noise = format!("p99 {p99:.1}, hiccups p99 {hiccup:.1}, others ≤ {:.1} %", 100.0 * others);
+    let finding = |what: &str, figures, beside, goal| Finding {
+        what: format!("{timer}: {what}, {RATE} {law}"),
+        figures,
+        beside,
+        goal: judged(timer, goal),
+    };
+    [finding("lateness p50", of(|a| a.median), beside, MEDIAN), finding(what, figures, noise, P99)]
+}
+
+fn unevenness_of(machine: &Machine, timer: &str) -> Result<f64, String> {
+    let path = machine::scratch().join("arrivals");
+    let server = Server::start(machine, &["--log", &path.display().to_string()])?;
+    let rate = format!("{EVEN_RATE}/s");
+    load(machine, &server, &["--rate", &rate, "--arrivals", "constant", "--timer", timer])?;
+    server.end()?;
+    let read = std::fs::read_to_string(&path);
+    let log = read.map_err(|error| format!("reading {}: {error}", path.display()))?;
+    unevenness(&log, f64::from(EVEN_RATE)).ok_or_else(|| "the server saw no gaps".to_owned())
+}
+
+/// The mean of |gap × rate − 1|, from a log whose lines begin with the time of an arrival in ns.
+fn unevenness(log: &str, rate: f64) -> Option<f64> {
+    let times = log.lines().map(|line| line.split('\t').next()?.parse::<u64>().ok());
+    let times: Vec<u64> = times.collect::<Option<_>>()?;
+    let off = times.windows(2).map(|pair| ((pair[1] - pair[0]) as f64 * 1e-9 * rate - 1.0).abs());
+    let (count, sum) = off.fold((0, 0.0), |(count, sum), off| (count + 1, sum + off));
+    (0 < count).then(|| sum / f64::from(count))
+}
+
+fn load(machine: &Machine, server: &Server, words: &[&str]) -> Result<Load, String> {
+    let mut command = machine.command(Side::Client, &machine.benchwright);
+    command.args(["load", &server.url, "--shards", "1", "--duration", DURATION]).args(words);
+    Load::run(&mut command)
+}
+
+/// `    0.1     4.2    130.0     58.1; others used 0.3 % of a CPU`.
+impl std::fmt::Display for Attempt {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Attempt { median, p99, hiccup_p99, cpu_of_request, others_share } = self;
+        write!(f, "{median:>7.1} {p99:>7.1} {hiccup_p99:>7.1} {cpu_of_request:>7.1}; ")?;
+        write!(f, "others used {:.1} % of a CPU", 100.0 * others_share)
+    }
+}

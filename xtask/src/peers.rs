@@ -1,0 +1,231 @@
+//! The load generators that ours is laid beside: where each comes from, how it runs at its fastest,
+//! and how what it completed is read.
+//!
+//! Nothing but `bench load` needs them: continuous integration has the distribution's alone. What is
+//! installed goes to the target folder, one folder for each version.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::bench::machine;
+use crate::{repository, tools};
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) struct Peer {
+    pub(crate) name: &'static str,
+    source: Source,
+    /// The words of a closed loop. `{url}`, `{connections}`, `{seconds}`, `{scratch}` (a folder) and
+    /// `{root}` (the repository) stand for what they say.
+    pub(crate) load: &'static str,
+    /// What it reads while it loads.
+    pub(crate) stdin: &'static str,
+    /// The words that have it tell afterwards what it did, where it does not tell by itself.
+    pub(crate) report: Option<&'static str>,
+    /// How many answers of status 200 it says it got.
+    pub(crate) completed: fn(&str) -> Option<f64>,
+}
+
+enum Source {
+    /// A package that the tests need as well.
+    Debian,
+    Cargo {
+        version: &'static str,
+    },
+    /// A package of a module, by their common path.
+    Go {
+        module: &'static str,
+        version: &'static str,
+    },
+    /// No registry has it: it may be in a folder of `PATH`.
+    Nowhere,
+}
+
+pub(crate) const WRK: Peer = Peer {
+    name: "wrk",
+    source: Source::Debian,
+    load: "-t1 -c {connections} -d {seconds} {url}",
+    stdin: "",
+    report: None,
+    completed: in_words,
+};
+
+/// The mixed workload of guide 1, as our own experiments have it.
+pub(crate) const WRK_WITH_SCRIPT: Peer = Peer {
+    load: "-t1 -c {connections} -d {seconds} -s {root}/experiments/hotel-mixed.lua {url}",
+    ..WRK
+};
+
+pub(crate) const WRK2: Peer = Peer {
+    name: "wrk2",
+    source: Source::Nowhere,
+    load: "-t1 -c {connections} -d {seconds} -R 50000 {url}",
+    ..WRK
+};
+
+/// Without its screen and without a rate it takes its faster way, says its manual.
+pub(crate) const OHA: Peer = Peer {
+    name: "oha",
+    source: Source::Cargo { version: "1.16.0" },
+    load: "--no-tui --worker-threads 1 --disable-compression --output-format json \
+           -z {seconds}s -c {connections} {url}",
+    stdin: "",
+    report: None,
+    completed: |said| json(said, "/statusCodeDistribution/200"),
+};
+
+/// What its guide to large tests advises: no bodies, no thresholds.
+pub(crate) const K6: Peer = Peer {
+    name: "k6",
+    source: Source::Go { module: "go.k6.io/k6", version: "v1.8.1" },
+    load: "run --quiet --no-usage-report --no-thresholds --discard-response-bodies \
+           --address= --vus {connections} --duration {seconds}s --env URL={url} \
+           {root}/xtask/src/bench/k6.js",
+    stdin: "",
+    report: None,
+    completed: |said| json(said, "/completed"),
+};
+
+/// A rate of 0 is as fast as its workers can.
+pub(crate) const VEGETA: Peer = Peer {
+    name: "vegeta",
+    source: Source::Go { module: "github.com/tsenart/vegeta/v12", version: "v12.13.0" },
+    load: "attack -rate=0 -workers={connections} -max-workers={connections} \
+           -connections={connections} -max-body=0 -duration={seconds}s -output={scratch}/vegeta",
+    stdin: "GET {url}\n",
+    report: Some("report -type=json {scratch}/vegeta"),
+    completed: |said| json(said, "/status_codes/200"),
+};
+
+/// Its own fast client, without a rate. The last version without a module (grol.io/grol) that the
+/// Go proxy did not serve when this was written.
+pub(crate) const FORTIO: Peer = Peer {
+    name: "fortio",
+    source: Source::Go { module: "fortio.org/fortio", version: "v1.68.2" },
+    load: "load -qps 0 -nocatchup -loglevel error -json - -c {connections} -t {seconds}s {url}",
+    stdin: "",
+    report: None,
+    completed: |said| json(said, "/RetCodes/200"),
+};
+
+const ALL: [&Peer; 6] = [&WRK, &OHA, &K6, &VEGETA, &FORTIO, &WRK2];
+
+/// Installs what is missing and tells where each is. Whether all are there that a registry has.
+pub(crate) fn install() -> bool {
+    tools::install_packages(&["wrk", "nginx-light"]);
+    let mut all = true;
+    for peer in ALL {
+        if !peer.is_there() {
+            peer.install();
+        }
+        match (peer.is_there(), &peer.source) {
+            (true, _) => println!("{}: {} ({})", peer.name, peer.version(), peer.path().display()),
+            (false, Source::Nowhere) => println!("{}: no registry has it", peer.name),
+            (false, _) => {
+                println!("{}: could not be installed", peer.name);
+                all = false;
+            }
+        }
+    }
+    all
+}
+
+/// What those that are there call themselves.
+pub(crate) fn versions() -> impl Iterator<Item = String> {
+    ALL.iter().filter(|peer| peer.is_there()).map(|peer| peer.version())
+}
+
+impl Peer {
+    /// Its file, or its name if it is to be found in a folder of `PATH`.
+    pub(crate) fn path(&self) -> PathBuf {
+        match self.folder() {
+            Some(folder) => folder.join("bin").join(self.name),
+            None => PathBuf::from(self.name),
+        }
+    }
+
+    pub(crate) fn is_there(&self) -> bool {
+        match self.folder() {
+            Some(_) => self.path().is_file(),
+            None => machine::is_there(self.name),
+        }
+    }
+
+    /// Whether it is nobody's fault if it is not there.
+    pub(crate) fn may_be_missing(&self) -> bool {
+        matches!(self.source, Source::Nowhere)
+    }
+
+    /// Its name and version: its own words where it is not we who chose it.
+    pub(crate) fn version(&self) -> String {
+        match self.source {
+            Source::Cargo { version } | Source::Go { version, .. } => {
+                format!("{} {version}", self.name)
+            }
+            Source::Debian | Source::Nowhere => {
+                repository::first_line(Command::new(self.name).arg("-v"))
+            }
+        }
+    }
+
+    /// Where a version of its own is installed.
+    fn folder(&self) -> Option<PathBuf> {
+        let version = match self.source {
+            Source::Cargo { version } | Source::Go { version, .. } => version,
+            Source::Debian | Source::Nowhere => return None,
+        };
+        Some(repository::target().join("peers").join(format!("{}-{version}", self.name)))
+    }
+
+    /// Whether it is there tells how that went.
+    fn install(&self) {
+        let Some(folder) = self.folder() else { return };
+        println!("installing {} into {}", self.name, folder.display());
+        let mut command = match self.source {
+            Source::Cargo { version } => {
+                let mut cargo = repository::cargo();
+                cargo.args(["install", self.name, "--version", version, "--locked", "--root"]);
+                // Ours is not its place: it builds in a folder that it removes.
+                cargo.arg(&folder).env_remove("CARGO_TARGET_DIR");
+                cargo
+            }
+            Source::Go { module, version } => {
+                // From a module that requires this one: `go install` also wants the list of all
+                // its versions, which the proxy does not serve of each.
+                let text = format!("module peers\n\ngo 1.24\n\nrequire {module} {version}\n");
+                let written = fs::create_dir_all(&folder)
+                    .and_then(|()| fs::write(folder.join("go.mod"), text));
+                if let Err(error) = written {
+                    println!("error: writing into {}: {error}", folder.display());
+                    return;
+                }
+                let mut go = Command::new("go");
+                go.args(["build", "-mod=mod", "-o", "bin/", module]).current_dir(&folder);
+                go
+            }
+            Source::Debian | Source::Nowhere => return,
+        };
+        repository::succeeds(&mut command);
+    }
+}
+
+/// Reads `  327678 requests in 2.00s, …` and takes `  Non-2xx or 3xx responses: 12` off.
+fn in_words(said: &str) -> Option<f64> {
+    let all: f64 = said.lines().find_map(|line| {
+        let (count, _) = line.trim().split_once(" requests in ")?;
+        count.parse().ok()
+    })?;
+    let failed =
+        said.lines().find_map(|line| line.trim().strip_prefix("Non-2xx or 3xx responses:"));
+    Some(all - failed.map_or(Some(0.0), |count| count.trim().parse().ok())?)
+}
+
+/// The number at a pointer of the JSON document that begins with the first line of `{`.
+fn json(said: &str, pointer: &str) -> Option<f64> {
+    let document: Value = serde_json::from_str(&said[said.find('{')?..]).ok()?;
+    document.pointer(pointer)?.as_f64()
+}

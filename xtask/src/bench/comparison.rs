@@ -239,6 +239,9 @@ impl Row {
             let [a, b] = [ours, theirs].map(|run| bench.told(run));
             println!("{pair:>3}  {ratio:.3}: {a}, and {b}\n     {}", load.noise);
             load.reasons.iter().for_each(|reason| println!("     {reason}"));
+            if load.is_shared() {
+                println!("     others were at work: the two sides did not have the machine alone");
+            }
             figures.push(ratio);
             each.push([ours.per_cpu_s(), theirs.per_cpu_s()]);
             others_most = others_most.max(load.noise.others_share);

@@ -38,7 +38,7 @@ cargo xtask bench WHAT
   load [--pairs 5] [--only GROUP] [--note FILE] [--quick]
                                          requests by CPU-second beside other generators, which
                                          `cargo xtask peers` installs: wrk, nginx, script, oha, k6,
-                                         vegeta, fortio, wrk2, and io (epoll, io_uring)
+                                         vegeta, fortio, tls, wrk2, and io (epoll, io_uring)
   timers [--attempts 5] [--note FILE]    lateness and CPU a request of each timer, even arrivals
   hotel [--attempts 3]                   CPU a request of the hotel application's processes
   hostile                                p99 beside attacks on the hotel application, at most 2 ×

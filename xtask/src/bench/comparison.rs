@@ -56,7 +56,7 @@ const WITH_WRK: Row = Row {
 };
 
 /// The first three need nothing but the distribution.
-const ROWS: [Row; 9] = [
+const ROWS: [Row; 10] = [
     WITH_WRK,
     Row { group: "nginx", target: Target::Nginx, goal: Goal::at_least(1.0, 1.15), ..WITH_WRK },
     Row {
@@ -92,6 +92,14 @@ const ROWS: [Row; 9] = [
         group: "fortio",
         connections: &[64],
         theirs: Theirs::Peer(&FORTIO),
+        goal: Goal::None,
+        ..WITH_WRK
+    },
+    Row {
+        group: "tls",
+        target: Target::NginxTls,
+        connections: &[64],
+        ours: "--closed --insecure",
         goal: Goal::None,
         ..WITH_WRK
     },

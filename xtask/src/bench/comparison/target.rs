@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::net::{TcpListener, TcpStream};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use measure::Nanos;
 
@@ -12,6 +12,8 @@ use super::super::machine::{self, Machine, Process, Server, Side};
 pub(super) enum Target {
     Reference,
     Nginx,
+    /// With a certificate that nobody vouches for.
+    NginxTls,
 }
 
 pub(super) enum Serving {
@@ -24,6 +26,7 @@ impl Target {
         match self {
             Target::Reference => "reference server",
             Target::Nginx => "nginx",
+            Target::NginxTls => "https on nginx",
         }
     }
 
@@ -31,7 +34,8 @@ impl Target {
     pub(super) fn start(self, machine: &Machine) -> Result<Serving, String> {
         match self {
             Target::Reference => Ok(Serving::Reference(Server::start(machine, &[])?)),
-            Target::Nginx => nginx(machine),
+            Target::Nginx => nginx(machine, "http", ";"),
+            Target::NginxTls => nginx(machine, "https", &certificate()?),
         }
     }
 }
@@ -53,8 +57,9 @@ impl Serving {
     }
 }
 
-/// The distribution's nginx in one process, with an answer as short as the reference server's.
-fn nginx(machine: &Machine) -> Result<Serving, String> {
+/// The distribution's nginx in one process, with an answer as short as the reference server's;
+/// `listening` are its directives for the scheme.
+fn nginx(machine: &Machine, scheme: &str, listening: &str) -> Result<Serving, String> {
     let folder = machine::scratch();
     let path = folder.display();
     let free = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
@@ -66,7 +71,7 @@ fn nginx(machine: &Machine) -> Result<Serving, String> {
            access_log off; keepalive_requests 1000000000; server_tokens off;\n\
            client_body_temp_path \"{path}/a\"; proxy_temp_path \"{path}/b\";\n\
            fastcgi_temp_path \"{path}/c\"; uwsgi_temp_path \"{path}/d\"; scgi_temp_path \"{path}/e\";\n\
-           server {{ listen {address} backlog=4096; location / {{ return 200 'hello'; }} }} }}"
+           server {{ listen {address} backlog=4096{listening} location / {{ return 200 'hello'; }} }} }}"
     );
     let file = folder.join("nginx.conf");
     fs::write(&file, config).map_err(|error| format!("writing {}: {error}", file.display()))?;
@@ -75,9 +80,27 @@ fn nginx(machine: &Machine) -> Result<Serving, String> {
     let process = Process::start(command.stdin(Stdio::null()))?;
     for _ in 0..500 {
         if TcpStream::connect(address).is_ok() {
-            return Ok(Serving::Nginx { url: format!("http://{address}/"), _process: process });
+            return Ok(Serving::Nginx { url: format!("{scheme}://{address}/"), _process: process });
         }
         machine::sleep(Nanos::from_millis(10));
     }
     Err("nginx did not get ready".to_owned())
+}
+
+/// Makes one, and says how nginx listens with it.
+fn certificate() -> Result<String, String> {
+    let folder = machine::scratch();
+    let path = folder.display();
+    let mut openssl = Command::new("openssl");
+    openssl.args("req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes".split(' '));
+    openssl.args("-days 1 -subj /CN=localhost -addext subjectAltName=IP:127.0.0.1".split(' '));
+    openssl.arg("-keyout").arg(folder.join("key.pem")).arg("-out").arg(folder.join("cert.pem"));
+    let made = openssl.stderr(Stdio::null()).status();
+    match made.map_err(|error| format!("starting openssl: {error}"))?.success() {
+        true => Ok(format!(
+            " ssl; ssl_protocols TLSv1.2 TLSv1.3;\n\
+             ssl_certificate \"{path}/cert.pem\"; ssl_certificate_key \"{path}/key.pem\";"
+        )),
+        false => Err("openssl could not make a certificate".to_owned()),
+    }
 }

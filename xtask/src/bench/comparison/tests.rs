@@ -8,6 +8,7 @@ fn a_row_names_both_sides_the_target_and_the_connections() {
     };
     assert_eq!(what("wrk"), "wrk, reference server, 16 connections");
     assert_eq!(what("nginx"), "wrk, nginx, 16 connections");
+    assert_eq!(what("tls"), "wrk, https on nginx, 64 connections");
     assert_eq!(what("script"), "wrk with a script, reference server, 64 connections");
     assert_eq!(
         what("io"),

@@ -57,10 +57,6 @@ fn the_server_sees_the_same_stream_whatever_the_shards() {
             // What is meant to happen is the same to the nanosecond.
             assert!(one.intended == other.intended);
             assert!(one.arrived.keys().eq(other.arrived.keys()));
-            // What happens is as equal as two samples of one law, even if the machine pauses for
-            // a fifth of a second.
-            let times = |stream: &Stream| stream.arrived.values().copied().collect();
-            assert_equal("times", times(one), times(other));
         }
         for Stream { intended, arrived, .. } in &streams {
             assert!((2_700..3_300).contains(&intended.len()), "{}", intended.len());
@@ -68,9 +64,11 @@ fn the_server_sees_the_same_stream_whatever_the_shards() {
             // Numbers are given in the order of the intended times, and nothing comes before its.
             assert!(arrived.values().zip(intended).all(|(arrived, intended)| intended <= arrived));
         }
-        // A pause draws many gaps together: these are compared where there was none.
+        // What happens is as equal as two samples of one law, where nothing held it up.
         if streams.iter().all(|stream| stream.valid) {
             for other in others {
+                let times = |stream: &Stream| stream.arrived.values().copied().collect();
+                assert_equal("times", times(one), times(other));
                 assert_equal("gaps", gaps(one), gaps(other));
             }
             return;

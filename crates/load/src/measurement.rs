@@ -318,6 +318,10 @@ impl<'a> Hub<'a> {
         live: Option<SyncSender<Live>>,
     ) -> Result<Ready<'_, D, O>, Failure> {
         let plan = self.plan;
+        // Before the thread is pinned: what the recorder leaves to another one is not to be done here.
+        let recorder = Recorder::new(plan.targets as usize, plan.interval, live)
+            .with_slo(plan.slo)
+            .with_segments(&plan.segment_ends());
         clock::precise_timers();
         // What a script opens outlives the shard.
         if drivers.iter().all(|(_, driver)| !driver.is_scripted()) {
@@ -337,9 +341,6 @@ impl<'a> Hub<'a> {
             })?,
         };
         lock(&self.watched).push(Watched { thread: Thread::current(), cpus: cores::allowed() });
-        let recorder = Recorder::new(plan.targets as usize, plan.interval, live)
-            .with_slo(plan.slo)
-            .with_segments(&plan.segment_ends());
         let stop = [self.stop, &self.halt];
         let mut shard = Shard::new(io, (recorder, watcher), plan.limits, stop);
         let lanes: Vec<usize> = drivers.iter().map(|&(lane, _)| lane).collect();

@@ -6,8 +6,10 @@ use std::sync::mpsc::SyncSender;
 use ::measure::series::{Merge, Series, Sparse};
 use ::measure::{Histogram, Instant, Nanos};
 
+use self::intervals::{Page, Scribe};
 use crate::driver::{Label, Outcome, Seat};
 
+mod intervals;
 #[cfg(test)]
 mod tests;
 
@@ -393,15 +395,11 @@ pub struct Recorder {
     labels: Vec<Group>,
     /// By segment of the shape, with its end as if the measurement began at zero.
     segments: Vec<(Instant, Group)>,
-    series: Series<Interval>,
     interval: Nanos,
-    /// The interval that is being recorded, and its histograms.
-    current: Interval,
-    current_end: Instant,
-    response: Histogram,
-    service: Histogram,
-    lateness: Histogram,
-    live: Option<SyncSender<Live>>,
+    /// The interval that is being recorded.
+    current: Page,
+    /// Where intervals go as they end.
+    scribe: Scribe,
     turn_max: Nanos,
     waited: Nanos,
     scripted: Nanos,
@@ -456,14 +454,9 @@ impl Recorder {
             parts: vec![Part::default(); targets],
             labels: Vec::new(),
             segments: Vec::new(),
-            series: Series::new(Instant::NEVER, interval),
             interval,
-            current: Interval::default(),
-            current_end: Instant::NEVER,
-            response: Histogram::new(),
-            service: Histogram::new(),
-            lateness: Histogram::new(),
-            live,
+            current: Page { end: Instant::NEVER, ..Page::default() },
+            scribe: Scribe::begin(interval, live),
             turn_max: Nanos::ZERO,
             waited: Nanos::ZERO,
             scripted: Nanos::ZERO,
@@ -487,37 +480,25 @@ impl Recorder {
             parts: self.parts,
             labels: self.labels,
             segments: self.segments.into_iter().map(|(_, group)| group).collect(),
-            series: self.series,
+            series: self
+                .scribe
+                .end()
+                .unwrap_or_else(|| Series::new(self.window.start, self.interval)),
             turn_max: self.turn_max,
             waited: self.waited,
             scripted: self.scripted,
         }
     }
 
-    /// Moves the interval that is over into the series.
+    /// Has the interval that is over kept, and begins the next.
     fn end_interval(&mut self, now: Instant) {
-        let begun = Instant(self.current_end.0.saturating_sub(self.interval.0));
-        let mut interval = std::mem::take(&mut self.current);
-        interval.response = Sparse::of(&self.response);
-        interval.service = Sparse::of(&self.service);
-        interval.lateness = Sparse::of(&self.lateness);
-        let whole = (interval.worked + interval.waited).as_secs_f64();
-        interval.busy = if 0.0 < whole { interval.worked.as_secs_f64() / whole } else { 0.0 };
-        self.response.clear();
-        self.service.clear();
-        self.lateness.clear();
-        if let Some(live) = &self.live {
-            // A full queue means that the watcher is slow, and that is no affair of ours.
-            let _ = live.try_send(Live { end: self.current_end, interval: interval.clone() });
+        let mut end = self.current.end;
+        self.current.window = self.window.start;
+        self.scribe.turn_over(&mut self.current);
+        while end <= now {
+            end = end + self.interval;
         }
-        // A turn may straddle the beginning of the window; what counts is kept all the same.
-        let counts = interval.intended + interval.sent + interval.completed + interval.failed;
-        if self.window.start <= begun || 0 < counts {
-            self.series.at(begun).merge(interval);
-        }
-        while self.current_end <= now {
-            self.current_end = self.current_end + self.interval;
-        }
+        self.current.end = end;
     }
 }
 
@@ -527,21 +508,20 @@ impl Observer for Recorder {
         let first = Nanos((window.start - start).0 % self.interval.0);
         let first = if first == Nanos::ZERO { self.interval } else { first };
         self.window = window;
-        self.series = Series::new(window.start, self.interval);
-        self.current_end = start + first;
+        self.current.end = start + first;
     }
 
     fn intended(&mut self, of: Of, intended: Instant) {
         if self.window.contains(intended) {
             self.part(of).intended += 1;
-            self.current.intended += 1;
+            self.current.figures.intended += 1;
         }
     }
 
     fn sent(&mut self, of: Of, intended: Instant, sent: Instant, bytes: usize) {
         if self.window.contains(intended) {
             self.part(of).sent += 1;
-            self.current.sent += 1;
+            self.current.figures.sent += 1;
         }
         if self.window.contains(sent) {
             self.part(of).bytes_sent += bytes as u64;
@@ -569,17 +549,18 @@ impl Observer for Recorder {
             return;
         }
         part.count(completion);
-        self.current.completed += u64::from(answered);
-        self.current.failed += u64::from(outcome != Outcome::Ok);
+        let current = &mut self.current;
+        current.figures.completed += u64::from(answered);
+        current.figures.failed += u64::from(outcome != Outcome::Ok);
         let timed = is_timed(outcome);
         if timed {
-            self.response.record(response);
+            current.response.record(response);
         }
         if let Some(start) = start {
-            self.lateness.record(start.lateness(intended));
+            current.lateness.record(start.lateness(intended));
         }
         let service = start.filter(|_| timed).map(|start| done - start.sent);
-        service.into_iter().for_each(|time| self.service.record(time));
+        service.into_iter().for_each(|time| current.service.record(time));
         let response = Some(response).filter(|_| timed);
         if let Some(group) = self.label(completion.label) {
             group.count(outcome, response, service);
@@ -606,17 +587,18 @@ impl Observer for Recorder {
     }
 
     fn turn(&mut self, now: Instant, turn: Turn) {
-        self.current.outstanding_max = self.current.outstanding_max.max(turn.outstanding as u64);
-        self.current.backlog_max = self.current.backlog_max.max(turn.backlog as u64);
-        self.current.waited += turn.waited;
-        self.current.worked += turn.worked;
-        self.current.scripted += turn.scripted;
+        let figures = &mut self.current.figures;
+        figures.outstanding_max = figures.outstanding_max.max(turn.outstanding as u64);
+        figures.backlog_max = figures.backlog_max.max(turn.backlog as u64);
+        figures.waited += turn.waited;
+        figures.worked += turn.worked;
+        figures.scripted += turn.scripted;
         if self.window.contains(now) {
             self.turn_max = self.turn_max.max(turn.worked);
             self.waited += turn.waited;
             self.scripted += turn.scripted;
         }
-        if self.current_end <= now {
+        if self.current.end <= now {
             self.end_interval(now);
         }
     }

@@ -58,6 +58,12 @@ impl Outstanding {
         }
     }
 
+    /// So many requests will need no more memory.
+    pub(crate) fn reserve(&mut self, requests: usize) {
+        self.entries.reserve_exact(requests);
+        self.free.reserve_exact(requests);
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.count
     }

@@ -143,6 +143,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         numbers: Numbers,
     ) {
         assert!(!endpoints.is_empty(), "a lane has an endpoint");
+        self.connections.add(self.lanes.len(), connections);
         self.lanes.push(Lane::new(of, driver, endpoints, connections, numbers));
     }
 
@@ -210,10 +211,17 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
     /// In a closed loop every user begins at once, but for what a script delays.
     fn begin(&mut self, source: &mut Source, start: Instant) -> Result<(), Fault> {
         self.vacate_limited(start)?;
-        let Source::Closed { think, random } = source else { return Ok(()) };
+        self.outstanding.reserve(self.places().count());
+        let Source::Closed { think, random } = source else {
+            self.lanes.iter_mut().for_each(|lane| lane.expect(self.limits.backlog));
+            return Ok(());
+        };
         self.think = Some((*think, random.clone()));
         for lane in &mut self.lanes {
-            for _ in 0..lane.users() {
+            let users = lane.users();
+            lane.expect(users);
+            lane.thinking.reserve_exact(users);
+            for _ in 0..users {
                 let first = start + lane.driver.delay()?;
                 lane.thinking.push(Reverse(first));
             }
@@ -424,7 +432,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
                 State::Open { connection } | State::Connecting { connection, .. } => {
                     self.io.close(connection);
                 }
-                State::Lost { .. } | State::Vacant => {
+                State::Lost | State::Vacant => {
                     unreachable!("what is outstanding has a connection, or one on its way")
                 }
             }

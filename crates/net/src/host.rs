@@ -33,16 +33,19 @@ fn read_segments(snmp: &str) -> Option<Segments> {
     Some(Segments { sent: sent?, retransmitted: retransmitted? })
 }
 
+/// How many local ports the kernel has to give to connections from one address to another.
+pub fn local_ports() -> Option<u64> {
+    read_range(&fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?)
+}
+
 /// At least so many local ports are free for connections to come.
 ///
 /// Counted as if each TCP socket of the host held a port of that range for itself alone: sockets
 /// that lead to different places may share one, so there may be more.
 pub fn free_ports() -> Option<u64> {
-    let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?;
     let v4 = fs::read_to_string("/proc/net/sockstat").ok()?;
     let v6 = fs::read_to_string("/proc/net/sockstat6").unwrap_or_default();
-    let range = read_range(&range)?;
-    Some(range.saturating_sub(read_sockets(&v4) + read_sockets(&v6)))
+    Some(local_ports()?.saturating_sub(read_sockets(&v4) + read_sockets(&v6)))
 }
 
 fn read_range(text: &str) -> Option<u64> {

@@ -1,13 +1,13 @@
 //! HTTP/1.1: requests in order on each connection, one at a time or pipelined.
 
-use std::collections::VecDeque;
-
 use ::measure::Nanos;
 use net::Closed;
 use wire::http1::{After, Ended, Expect, ResponseDecoder, ResponseEvent};
 
-use super::{Asked, Done, Driver, Fault, Label, Lost, Next, Outcome, Reports, Seat, Token};
+use self::pending::{Pending, Queue, Slab};
+use super::{Asked, Done, Driver, Fault, Label, Lost, Next, Outcome, Reports, Seat};
 
+mod pending;
 #[cfg(test)]
 mod tests;
 
@@ -167,7 +167,7 @@ impl HttpWorkload for Static {
 
 #[derive(Debug)]
 pub struct Http1<W> {
-    workload: W,
+    common: Common<W>,
     /// How many requests, or groups that leave together, a connection carries at once.
     pipeline: usize,
     most_body: u64,
@@ -176,11 +176,21 @@ pub struct Http1<W> {
     expected: Vec<Expected>,
 }
 
+/// What the seats share: each has of it only what it needs now, so that a connection which is idle
+/// costs little.
+#[derive(Debug)]
+struct Common<W> {
+    workload: W,
+    pending: Slab,
+    /// Not in use.
+    buffers: Vec<Kept>,
+}
+
 #[derive(Debug, Default)]
 struct State {
     decoder: ResponseDecoder,
     /// Answers that are to come, in order.
-    pending: VecDeque<Pending>,
+    pending: Queue,
     /// Requests, or groups, that they belong to.
     groups: usize,
     /// Of the answer that is being read.
@@ -189,24 +199,25 @@ struct State {
     tally: Tally,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Pending {
-    token: Token,
-    expected: Expected,
-    /// The group is complete with this answer.
-    is_last: bool,
-}
-
 #[derive(Debug, Default)]
 struct Reading {
     /// 0 until the head has arrived.
     status: u16,
     /// What the workload asked for then; the rest was not kept.
     wanted: Wanted,
-    head: Vec<u8>,
-    body: Vec<u8>,
+    kept: Kept,
     length: u64,
 }
+
+/// The parts of an answer that are wanted.
+#[derive(Debug, Default)]
+struct Kept {
+    head: Vec<u8>,
+    body: Vec<u8>,
+}
+
+/// A buffer that has become larger is given back rather than kept for the next answer.
+const MOST_KEPT: usize = 1024 * 1024;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
@@ -221,7 +232,7 @@ struct Tally {
 impl<W> Http1<W> {
     pub fn new(seats: usize, workload: W) -> Http1<W> {
         Http1 {
-            workload,
+            common: Common { workload, pending: Slab::with_room_for(seats), buffers: Vec::new() },
             pipeline: 1,
             most_body: u64::MAX,
             seats: (0..seats).map(|_| State::default()).collect(),
@@ -239,11 +250,11 @@ impl<W> Http1<W> {
     }
 
     pub fn workload(&mut self) -> &mut W {
-        &mut self.workload
+        &mut self.common.workload
     }
 
     pub fn into_workload(self) -> W {
-        self.workload
+        self.common.workload
     }
 }
 
@@ -256,17 +267,16 @@ impl<W: HttpWorkload> Driver for Http1<W> {
         let Asked { token, number, label } = asked;
         self.expected.clear();
         let mut request = Outgoing { wire, expected: &mut self.expected, label };
-        self.workload.next(Origin { number, label, connection: seat.0 }, &mut request)?;
+        self.common.workload.next(Origin { number, label, connection: seat.0 }, &mut request)?;
         let label = request.label;
         let state = &mut self.seats[seat.0 as usize];
         assert!(state.groups < self.pipeline, "a seat without room was given a request");
         let last = self.expected.len().checked_sub(1).expect("a request gets an answer");
         state.groups += 1;
-        state.pending.extend((0..).zip(&self.expected).map(|(place, &expected)| Pending {
-            token,
-            expected,
-            is_last: place == last,
-        }));
+        for (place, &expected) in self.expected.iter().enumerate() {
+            let pending = Pending { token, expected, is_last: place == last };
+            self.common.pending.push(&mut state.pending, pending);
+        }
         Ok(label)
     }
 
@@ -274,7 +284,7 @@ impl<W: HttpWorkload> Driver for Http1<W> {
         let state = &mut self.seats[seat.0 as usize];
         let mut bytes = bytes;
         loop {
-            let Some(pending) = state.pending.front() else {
+            let Some(pending) = self.common.pending.first(state.pending) else {
                 // Bytes that nobody asked for: what follows them cannot be matched to a request.
                 return Ok(if bytes.is_empty() { Next::Continue } else { Next::Close });
             };
@@ -286,7 +296,7 @@ impl<W: HttpWorkload> Driver for Http1<W> {
                 Ok(None) => return Ok(Next::Continue),
                 Ok(Some(ResponseEvent::Head(head, _))) if head.status < 200 => continue,
                 Ok(Some(ResponseEvent::Head(head, block))) => {
-                    state.reading.begin(head.status, block, self.workload.wanted());
+                    state.reading = self.common.begin(head.status, block);
                     continue;
                 }
                 Ok(Some(ResponseEvent::Body(piece))) => {
@@ -297,7 +307,7 @@ impl<W: HttpWorkload> Driver for Http1<W> {
                     "the body is longer than --max-body"
                 }
                 Ok(Some(ResponseEvent::End(after))) => {
-                    state.answered(seat, &mut self.workload, reports)?;
+                    state.answered(seat, &mut self.common, reports)?;
                     if after == After::Close {
                         return Ok(Next::Close);
                     }
@@ -305,7 +315,7 @@ impl<W: HttpWorkload> Driver for Http1<W> {
                 }
                 Err(malformed) => malformed.as_str(),
             };
-            state.fail(Outcome::Malformed, malformed, &mut self.workload, reports)?;
+            state.fail(Outcome::Malformed, malformed, &mut self.common, reports)?;
             return Ok(Next::Close);
         }
     }
@@ -313,17 +323,17 @@ impl<W: HttpWorkload> Driver for Http1<W> {
     fn closed(&mut self, seat: Seat, lost: Lost, reports: &mut Reports) -> Result<(), Fault> {
         let state = &mut self.seats[seat.0 as usize];
         let ended = state.decoder.close();
-        if lost == Lost::By(Closed::ByPeer) && ended == Ended::Complete && !state.pending.is_empty()
-        {
-            state.answered(seat, &mut self.workload, reports)?;
+        let first = self.common.pending.first(state.pending);
+        if lost == Lost::By(Closed::ByPeer) && ended == Ended::Complete && first.is_some() {
+            state.answered(seat, &mut self.common, reports)?;
         }
-        while let Some(pending) = state.pending.front() {
+        while let Some(pending) = self.common.pending.first(state.pending) {
             let outcome = match lost {
                 Lost::TooLate(token) if token == pending.token => Outcome::Timeout,
                 Lost::By(Closed::WhileWriting) => Outcome::Write,
                 _ => Outcome::Reset,
             };
-            state.fail(outcome, "", &mut self.workload, reports)?;
+            state.fail(outcome, "", &mut self.common, reports)?;
         }
         state.tally = Tally::default();
         debug_assert_eq!(state.groups, 0, "the seat is as new");
@@ -331,19 +341,19 @@ impl<W: HttpWorkload> Driver for Http1<W> {
     }
 
     fn delay(&mut self) -> Result<Nanos, Fault> {
-        self.workload.delay()
+        self.common.workload.delay()
     }
 
     fn prepare(&mut self) -> Result<bool, Fault> {
-        self.workload.prepare()
+        self.common.workload.prepare()
     }
 
     fn is_scripted(&self) -> bool {
-        self.workload.is_scripted()
+        self.common.workload.is_scripted()
     }
 
     fn has_stopped(&self) -> bool {
-        self.workload.has_stopped()
+        self.common.workload.has_stopped()
     }
 }
 
@@ -352,29 +362,29 @@ impl State {
     fn answered<W: HttpWorkload>(
         &mut self,
         seat: Seat,
-        workload: &mut W,
+        common: &mut Common<W>,
         reports: &mut Reports,
     ) -> Result<(), Fault> {
         let Pending { token, expected, is_last } =
-            self.pending.pop_front().expect("an answer is to a request");
-        let status = std::mem::take(&mut self.reading.status);
-        let Reading { wanted, head, body, length, .. } = &self.reading;
+            common.pending.pop(&mut self.pending).expect("an answer is to a request");
+        let Reading { status, wanted, kept, length } = std::mem::take(&mut self.reading);
         let bad = outcome_of(status) != Outcome::Ok;
         let outcome = match wanted {
             Wanted::Nothing => outcome_of(status),
-            Wanted::Head | Wanted::Body => workload.answered(&Answer {
+            Wanted::Head | Wanted::Body => common.workload.answered(&Answer {
                 status,
-                head,
-                body,
-                body_length: *length,
+                head: &kept.head,
+                body: &kept.body,
+                body_length: length,
                 connection: seat.0,
                 tag: expected.tag,
             })?,
         };
+        common.give_back(kept);
         let tally = &mut self.tally;
         tally.answers += 1;
         tally.bad += u32::from(bad);
-        tally.bytes += *length;
+        tally.bytes += length;
         if outcome != Outcome::Ok {
             tally.failure.get_or_insert((outcome, status));
         }
@@ -392,15 +402,17 @@ impl State {
         &mut self,
         outcome: Outcome,
         why: &'static str,
-        workload: &mut W,
+        common: &mut Common<W>,
         reports: &mut Reports,
     ) -> Result<(), Fault> {
-        let status = std::mem::take(&mut self.reading.status);
+        let Reading { status, kept, .. } = std::mem::take(&mut self.reading);
+        common.give_back(kept);
         let Tally { answers, bad, bytes, .. } = std::mem::take(&mut self.tally);
         self.groups -= 1;
         loop {
-            let pending = self.pending.pop_front().expect("a group ends with its last answer");
-            workload.failed(outcome, pending.expected.tag)?;
+            let pending = common.pending.pop(&mut self.pending);
+            let pending = pending.expect("a group ends with its last answer");
+            common.workload.failed(outcome, pending.expected.tag)?;
             if pending.is_last {
                 reports.done.push(Done {
                     token: pending.token,
@@ -418,21 +430,32 @@ impl State {
 }
 
 impl Reading {
-    fn begin(&mut self, status: u16, head: &[u8], wanted: Wanted) {
-        self.status = status;
-        self.wanted = wanted;
-        self.length = 0;
-        self.head.clear();
-        self.body.clear();
-        if Wanted::Nothing < wanted {
-            self.head.extend_from_slice(head);
-        }
-    }
-
     fn take(&mut self, piece: &[u8]) {
         self.length += piece.len() as u64;
         if self.wanted == Wanted::Body {
-            self.body.extend_from_slice(piece);
+            self.kept.body.extend_from_slice(piece);
+        }
+    }
+}
+
+impl<W: HttpWorkload> Common<W> {
+    /// The head of an answer has arrived.
+    fn begin(&mut self, status: u16, head: &[u8]) -> Reading {
+        let wanted = self.workload.wanted();
+        if wanted == Wanted::Nothing {
+            return Reading { status, ..Reading::default() };
+        }
+        let mut kept = self.buffers.pop().unwrap_or_default();
+        kept.head.extend_from_slice(head);
+        Reading { status, wanted, kept, length: 0 }
+    }
+
+    /// Keeps the buffers of an answer that was read for the next one.
+    fn give_back(&mut self, mut kept: Kept) {
+        if (1..=MOST_KEPT).contains(&kept.head.capacity().max(kept.body.capacity())) {
+            kept.head.clear();
+            kept.body.clear();
+            self.buffers.push(kept);
         }
     }
 }

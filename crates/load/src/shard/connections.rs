@@ -1,6 +1,7 @@
 //! How seats get their connections, lose them and get others.
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 
 use ::measure::{Instant, Nanos};
 use net::{Closed, ConnectionId, Io};
@@ -16,6 +17,11 @@ const MOST_CONNECTING: usize = 128;
 const FIRST_PAUSE: Nanos = Nanos::from_millis(10);
 const LONGEST_PAUSE: Nanos = Nanos::SECOND;
 
+/// The opening of connections is late by as much as the loop was; up to so much is caught up.
+const CAUGHT_UP: Nanos = Nanos::from_millis(10);
+/// When a seat that was never tried may have a connection: before all others.
+const AT_ONCE: Instant = Instant(0);
+
 /// What a shard knows of its connections beyond their seats.
 #[derive(Debug, Default)]
 pub(super) struct Connections {
@@ -24,6 +30,8 @@ pub(super) struct Connections {
     connecting: usize,
     /// Attempts in the order of their beginning; some of them have ended.
     attempts: VecDeque<Attempt>,
+    /// The seats that are [`State::Lost`], by when they may have a connection again.
+    lost: BinaryHeap<Reverse<Reopening>>,
     /// No attempt is to begin before this.
     next_opening: Instant,
     failures: Failures,
@@ -64,7 +72,26 @@ struct Attempt {
     since: Instant,
 }
 
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+struct Reopening {
+    at: Instant,
+    lane: u32,
+    seat: Seat,
+}
+
 impl Connections {
+    /// Makes room for the seats of a lane, none of which has a connection yet.
+    pub(super) fn add(&mut self, lane: usize, seats: usize) {
+        self.owners.reserve_exact(seats);
+        self.owners.resize(self.owners.len() + seats, None);
+        self.lost.reserve_exact(seats);
+        (0..seats as u32).for_each(|seat| self.lose(lane, Seat(seat), AT_ONCE));
+    }
+
+    fn lose(&mut self, lane: usize, seat: Seat, at: Instant) {
+        self.lost.push(Reverse(Reopening { at, lane: lane as u32, seat }));
+    }
+
     pub(super) fn owner(&self, connection: ConnectionId) -> (usize, Seat) {
         let owner = self.owners[connection.0 as usize];
         let (lane, seat) = owner.expect("every connection of a shard has a seat");
@@ -77,6 +104,7 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
     /// the latest until `deadline`. Returns how many are open.
     pub fn connect(&mut self, deadline: Instant) -> Result<usize, Fault> {
         let mut now = self.io.now();
+        self.connections.next_opening = now;
         while now < deadline && self.is_connecting() && !self.is_stopped() {
             self.reopen(now);
             let next = self.next_reopening().unwrap_or(deadline);
@@ -98,60 +126,37 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
         self.connections.failures
     }
 
-    fn places(&self) -> impl Iterator<Item = &Place> {
+    pub(super) fn places(&self) -> impl Iterator<Item = &Place> {
         self.lanes.iter().flat_map(|lane| &lane.seats)
     }
 
     /// Whether a connection is on its way or was never tried.
     fn is_connecting(&self) -> bool {
-        self.places().any(|place| match place.state {
-            State::Connecting { .. } => true,
-            State::Lost { .. } => place.pause == Nanos::ZERO,
-            State::Open { .. } | State::Vacant => false,
-        })
+        let Connections { connecting, lost, .. } = &self.connections;
+        0 < *connecting || lost.peek().is_some_and(|Reverse(next)| next.at == AT_ONCE)
     }
 
     /// When the next lost connection may be opened again, unless too many are on their way.
     pub(super) fn next_reopening(&self) -> Option<Instant> {
-        if MOST_CONNECTING <= self.connections.connecting {
-            return None;
-        }
-        let lanes = self.lanes.iter().filter(|lane| 0 < lane.lost);
-        let places = lanes.flat_map(|lane| &lane.seats);
-        let due = places.filter_map(|place| match place.state {
-            State::Lost { reopen } => Some(reopen),
-            _ => None,
-        });
-        due.min().map(|at| at.max(self.connections.next_opening))
+        let Connections { connecting, lost, next_opening, .. } = &self.connections;
+        let Reverse(next) = lost.peek().filter(|_| *connecting < MOST_CONNECTING)?;
+        Some(next.at.max(*next_opening))
     }
 
     /// Begins to connect the seats whose pause is over.
     pub(super) fn reopen(&mut self, now: Instant) {
-        if self.next_reopening().is_none_or(|at| now < at) {
-            return;
-        }
-        for index in 0..self.lanes.len() {
-            for seat in 0..self.lanes[index].seats.len() as u32 {
-                let lane = &mut self.lanes[index];
-                if !lane.place(Seat(seat)).is_due(now) {
-                    continue;
-                }
-                if self.limits.keep_alive.is_some() && lane.place(Seat(seat)).pause > Nanos::ZERO {
-                    lane.lost -= 1;
-                    lane.place(Seat(seat)).state = State::Vacant;
-                    lane.offer(Seat(seat), now);
-                    continue;
-                }
-                if MOST_CONNECTING <= self.connections.connecting
-                    || now < self.connections.next_opening
-                {
-                    return;
-                }
-                lane.lost -= 1;
-                let earliest = self.connections.next_opening;
-                self.connections.next_opening = earliest.max(now) + self.limits.open_gap;
-                self.begin_to_connect(index, Seat(seat), now);
+        while self.next_reopening().is_some_and(|at| at <= now) {
+            let Reverse(next) = self.connections.lost.pop().expect("the next one was seen");
+            let (index, seat) = (next.lane as usize, next.seat);
+            let place = self.lanes[index].place(seat);
+            if self.limits.keep_alive.is_some() && Nanos::ZERO < place.pause {
+                place.state = State::Vacant;
+                self.lanes[index].offer(seat, now);
+                continue;
             }
+            let due = self.connections.next_opening.max(Instant(now.0.saturating_sub(CAUGHT_UP.0)));
+            self.connections.next_opening = due + self.limits.open_gap;
+            self.begin_to_connect(index, seat, now);
         }
     }
 
@@ -204,7 +209,6 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
     ) -> Result<(), Fault> {
         let lane = &mut self.lanes[index];
         lane.idle.leave(seat);
-        lane.lost += 1;
         let place = &mut lane.seats[seat.0 as usize];
         match place.state {
             State::Connecting { .. } => {
@@ -213,7 +217,8 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
                     self.connections.failures.count(how);
                 }
                 place.pause = longer(place.pause);
-                place.state = State::Lost { reopen: now + place.pause };
+                place.state = State::Lost;
+                self.connections.lose(index, seat, now + place.pause);
                 match (place.awaited.take(), lost) {
                     (Some(token), Lost::TooLate(_)) => {
                         self.not_connected(token, Outcome::Timeout, "", now)
@@ -244,18 +249,17 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
                     Lost::By(_) if !served => longer(place.pause),
                     _ => FIRST_PAUSE,
                 };
-                place.state = State::Lost { reopen: now + place.pause };
-                let is_vacant = self.limits.keep_alive.is_some() && place.pause == Nanos::ZERO;
-                self.settle(now)?;
-                if is_vacant {
-                    let lane = &mut self.lanes[index];
-                    lane.lost -= 1;
-                    lane.place(seat).state = State::Vacant;
-                    lane.offer(seat, now);
+                if self.limits.keep_alive.is_some() && place.pause == Nanos::ZERO {
+                    place.state = State::Vacant;
+                    self.settle(now)?;
+                    self.lanes[index].offer(seat, now);
+                    return Ok(());
                 }
-                Ok(())
+                place.state = State::Lost;
+                self.connections.lose(index, seat, now + place.pause);
+                self.settle(now)
             }
-            State::Lost { .. } | State::Vacant => {
+            State::Lost | State::Vacant => {
                 unreachable!("a lost connection is not lost again")
             }
         }

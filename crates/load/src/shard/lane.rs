@@ -16,8 +16,6 @@ pub(super) struct Lane<D> {
     pub(super) driver: D,
     pub(super) endpoints: Vec<Endpoint>,
     pub(super) seats: Vec<Place>,
-    /// How many seats have lost their connection, or never had one.
-    pub(super) lost: usize,
     /// Why the last attempt to connect failed.
     pub(super) failure: Option<Closed>,
     /// Seats with room.
@@ -59,9 +57,8 @@ pub(super) struct Place {
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum State {
-    Lost {
-        reopen: Instant,
-    },
+    /// Another one will be opened.
+    Lost,
     /// The next request has a connection opened.
     Vacant,
     Connecting {
@@ -82,7 +79,7 @@ impl<D: Driver> Lane<D> {
         numbers: Numbers,
     ) -> Lane<D> {
         let place = Place {
-            state: State::Lost { reopen: Instant::default() },
+            state: State::Lost,
             room: Instant::default(),
             pause: Nanos::ZERO,
             outstanding: 0,
@@ -94,7 +91,6 @@ impl<D: Driver> Lane<D> {
             driver,
             endpoints,
             seats: vec![place; seats],
-            lost: seats,
             failure: None,
             idle: Idle::new(seats),
             backlog: VecDeque::new(),
@@ -116,6 +112,12 @@ impl<D: Driver> Lane<D> {
     /// Users of a closed loop: as many as its connections can carry requests.
     pub(super) fn users(&self) -> usize {
         (0..self.seats.len() as u32).map(|seat| self.driver.room(Seat(seat))).sum()
+    }
+
+    /// Makes room for a backlog: growing while it does would make requests late. The kernel gives
+    /// the memory when it is used; should it refuse so much, it is asked for bit by bit.
+    pub(super) fn expect(&mut self, backlog: usize) {
+        let _ = self.backlog.try_reserve_exact(backlog);
     }
 
     /// The next user whose thinking is over.
@@ -145,7 +147,12 @@ impl<D: Driver> Lane<D> {
             return None;
         }
         let seat = self.idle.first()?;
-        Some((self.backlog.pop_front()?, seat))
+        let waiting = self.backlog.pop_front()?;
+        if self.backlog.is_empty() {
+            // It begins again in memory that was just used, not behind it.
+            self.backlog.clear();
+        }
+        Some((waiting, seat))
     }
 
     /// Queues a seat where its load says, or takes it out if it has no room.
@@ -161,7 +168,7 @@ impl<D: Driver> Lane<D> {
                 most.is_none_or(|most| place.carried < most) && 0 < self.driver.room(seat)
             }
             State::Vacant => true,
-            State::Lost { .. } | State::Connecting { .. } => false,
+            State::Lost | State::Connecting { .. } => false,
         };
         if !has_room {
             self.idle.leave(seat);
@@ -177,9 +184,5 @@ impl<D: Driver> Lane<D> {
 impl Place {
     pub(super) fn is_open(&self) -> bool {
         matches!(self.state, State::Open { .. })
-    }
-
-    pub(super) fn is_due(&self, now: Instant) -> bool {
-        matches!(self.state, State::Lost { reopen } if reopen <= now)
     }
 }

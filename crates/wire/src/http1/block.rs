@@ -2,6 +2,9 @@
 
 use super::{MOST_HEAD_BYTES, Malformed};
 
+/// A buffer that has become larger is given back, not kept for the connection's next message.
+const MOST_KEPT: usize = 1024;
+
 #[derive(Debug, Default)]
 pub(super) struct Block {
     /// The beginning of a block whose end has not arrived yet; empty otherwise, but for the block
@@ -13,6 +16,13 @@ pub(super) struct Block {
 impl Block {
     pub(super) fn is_begun(&self) -> bool {
         !self.taken && !self.begun.is_empty()
+    }
+
+    /// The message whose block was taken last is complete.
+    pub(super) fn end(&mut self) {
+        if self.taken && MOST_KEPT < self.begun.capacity() {
+            *self = Block::default();
+        }
     }
 
     /// How many bytes are kept.

@@ -82,6 +82,7 @@ impl RequestDecoder {
             }
             return Ok((self.body == Body::Done).then(|| {
                 self.open = None;
+                self.block.end();
                 RequestEvent::End(after)
             }));
         }

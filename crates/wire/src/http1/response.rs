@@ -81,6 +81,7 @@ impl ResponseDecoder {
             }
             return Ok((self.body == Body::Done).then(|| {
                 self.open = None;
+                self.block.end();
                 ResponseEvent::End(after)
             }));
         }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::driver::Token;
 
 const SEAT: Seat = Seat(0);
 

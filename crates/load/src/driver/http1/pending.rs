@@ -1,0 +1,86 @@
+//! The answers that are to come: a queue for each connection, all in one place.
+
+use super::Expected;
+use crate::driver::Token;
+
+#[cfg(test)]
+mod tests;
+
+const NONE: u32 = u32::MAX;
+
+/// An answer that is to come.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Pending {
+    pub(super) token: Token,
+    pub(super) expected: Expected,
+    /// The group is complete with this answer.
+    pub(super) is_last: bool,
+}
+
+/// The entries of all queues. Its memory is that of the most answers that were ever to come at
+/// once, and adding and removing one takes constant time.
+#[derive(Debug)]
+pub(super) struct Slab {
+    entries: Vec<Entry>,
+    /// The first of those not in use.
+    free: u32,
+}
+
+/// One connection's answers, in order.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Queue {
+    first: u32,
+    last: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    pending: Pending,
+    next: u32,
+}
+
+impl Default for Queue {
+    fn default() -> Queue {
+        Queue { first: NONE, last: NONE }
+    }
+}
+
+impl Slab {
+    /// For more it will have to grow.
+    pub(super) fn with_room_for(answers: usize) -> Slab {
+        Slab { entries: Vec::with_capacity(answers), free: NONE }
+    }
+
+    pub(super) fn push(&mut self, queue: &mut Queue, pending: Pending) {
+        let entry = Entry { pending, next: NONE };
+        let index = match self.free {
+            NONE => {
+                self.entries.push(entry);
+                self.entries.len() as u32 - 1
+            }
+            free => {
+                self.free = self.entries[free as usize].next;
+                self.entries[free as usize] = entry;
+                free
+            }
+        };
+        match queue.first {
+            NONE => queue.first = index,
+            _ => self.entries[queue.last as usize].next = index,
+        }
+        queue.last = index;
+    }
+
+    pub(super) fn first(&self, queue: Queue) -> Option<Pending> {
+        Some(self.entries.get(queue.first as usize)?.pending)
+    }
+
+    pub(super) fn pop(&mut self, queue: &mut Queue) -> Option<Pending> {
+        let index = queue.first;
+        let Entry { pending, next } = *self.entries.get(index as usize)?;
+        queue.first = next;
+        self.entries[index as usize].next = self.free;
+        self.free = index;
+        Some(pending)
+    }
+}

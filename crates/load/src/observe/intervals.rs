@@ -1,0 +1,105 @@
+//! How intervals become a series: on a thread of its own.
+//!
+//! Taking the figures out of an interval's histograms and making room for them costs a shard more
+//! than a hundred requests would, and memory. So the shard fills pages, and the scribe, which no
+//! request waits for, reads them and gives them back blank.
+
+use std::mem;
+use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::thread::{self, JoinHandle};
+
+use ::measure::series::{Merge, Series, Sparse};
+use ::measure::{Histogram, Instant, Nanos};
+
+use super::{Interval, Live};
+
+/// Pages that may wait for the scribe, each of most of a megabyte. Only one who does not get to run
+/// for as many intervals holds up the shard.
+const MOST_WAITING: usize = 64;
+/// Pages that are blank when the load begins; a scribe that is late has another one made.
+const BLANK: usize = 2;
+
+/// An interval as it is recorded.
+#[derive(Debug, Default)]
+pub(super) struct Page {
+    pub(super) end: Instant,
+    /// But for what its histograms say.
+    pub(super) figures: Interval,
+    pub(super) response: Histogram,
+    pub(super) service: Histogram,
+    pub(super) lateness: Histogram,
+    /// When the window begins, and the series with it.
+    pub(super) window: Instant,
+}
+
+/// Keeps the intervals of one shard, and shows them to whoever watches.
+#[derive(Debug)]
+pub(super) struct Scribe {
+    full: SyncSender<Page>,
+    blank: Receiver<Page>,
+    thread: JoinHandle<Option<Series<Interval>>>,
+}
+
+impl Scribe {
+    pub(super) fn begin(length: Nanos, live: Option<SyncSender<Live>>) -> Scribe {
+        let (full, pages) = mpsc::sync_channel::<Page>(MOST_WAITING);
+        let (back, blank) = mpsc::sync_channel(MOST_WAITING);
+        for _ in 0..BLANK {
+            back.try_send(Page::default()).expect("there is room for more of them");
+        }
+        let thread = thread::spawn(move || {
+            let mut series = None;
+            for mut page in pages {
+                let series = series.get_or_insert_with(|| Series::new(page.window, length));
+                page.keep(length, series, live.as_ref());
+                // Who is late has had more pages made than are ever used at once.
+                let _ = back.try_send(page);
+            }
+            series
+        });
+        Scribe { full, blank, thread }
+    }
+
+    /// Takes a full page, and leaves a blank one in its place.
+    pub(super) fn turn_over(&mut self, page: &mut Page) {
+        let blank = self.blank.try_recv().unwrap_or_default();
+        let full = mem::replace(page, blank);
+        self.full.send(full).expect("the scribe reads until there are no more pages");
+    }
+
+    /// The series; `None` if no interval has ended.
+    pub(super) fn end(self) -> Option<Series<Interval>> {
+        drop(self.full);
+        self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}
+
+impl Page {
+    /// Moves what it holds into the series, whose intervals may have become longer than its own.
+    fn keep(
+        &mut self,
+        length: Nanos,
+        series: &mut Series<Interval>,
+        live: Option<&SyncSender<Live>>,
+    ) {
+        let begun = Instant(self.end.0.saturating_sub(length.0));
+        let mut interval = mem::take(&mut self.figures);
+        interval.response = Sparse::of(&self.response);
+        interval.service = Sparse::of(&self.service);
+        interval.lateness = Sparse::of(&self.lateness);
+        let whole = (interval.worked + interval.waited).as_secs_f64();
+        interval.busy = if 0.0 < whole { interval.worked.as_secs_f64() / whole } else { 0.0 };
+        self.response.clear();
+        self.service.clear();
+        self.lateness.clear();
+        if let Some(live) = live {
+            // A full queue means that the watcher is slow, and that is no affair of ours.
+            let _ = live.try_send(Live { end: self.end, interval: interval.clone() });
+        }
+        // A turn may straddle the beginning of the window; what counts is kept all the same.
+        let counts = interval.intended + interval.sent + interval.completed + interval.failed;
+        if self.window <= begun || 0 < counts {
+            series.at(begun).merge(interval);
+        }
+    }
+}

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use load::Fault;
-use mlua::{Function, Lua, LuaOptions, LuaString, StdLib, Table, Value};
+use mlua::{Function, Lua, LuaOptions, LuaString, StdLib, Table, Value, ffi};
 
 use crate::network::{self, Network};
 use crate::thread::Thread;
@@ -201,27 +201,45 @@ impl Machine {
         self.explained("init", self.calls.begin.call(()))
     }
 
-    /// The next request, and the tag of its context or 0. The connection is counted from 1;
-    /// `None` if it is not known yet.
-    pub(crate) fn next(&self, connection: Option<u32>) -> Result<(LuaString, u32), Fault> {
-        match self.calls.next.call(connection) {
-            Ok((Value::String(request), tag)) => {
-                let tag: Option<u32> = tag;
-                Ok((request, tag.unwrap_or(0)))
+    /// Appends the next request to `wire`. Returns the tag of its context, or 0. The connection is
+    /// counted from 1; `None` if it is not known yet.
+    pub(crate) fn next(&self, connection: Option<u32>, wire: &mut Vec<u8>) -> Result<u32, Fault> {
+        let mut is_taken = false;
+        let take = |state| {
+            #[expect(unsafe_code, reason = "mlua allocates for each string whose bytes it lends")]
+            // SAFETY: below its argument, the only one, lies the function. Of its two results the
+            // lower one lies at -2 and keeps its bytes, so many, until it is replaced there. Should
+            // the call raise an error, nothing here has to be dropped.
+            unsafe {
+                ffi::lua_call(state, 1, 2);
+                if ffi::lua_type(state, -2) == ffi::LUA_TSTRING {
+                    let mut length = 0;
+                    let bytes = ffi::lua_tolstring(state, -2, &mut length);
+                    wire.extend_from_slice(std::slice::from_raw_parts(bytes.cast(), length));
+                    ffi::lua_pushnil(state);
+                    ffi::lua_replace(state, -3);
+                    is_taken = true;
+                }
             }
-            Ok((other, _)) => Err(self.tell(
-                "request",
-                &format!(
-                    "`request` returned a {}; it has to return a request, as a string",
-                    if other.is_number() || other.is_integer() {
-                        "number"
-                    } else {
-                        other.type_name()
-                    }
-                ),
-            )),
+        };
+        #[expect(unsafe_code, reason = "what `take` does is in its own hands")]
+        // SAFETY: `take` leaves as many values as it says, two, and no more than it found room for.
+        let called = unsafe { self.lua.exec_raw((&self.calls.next, connection), take) };
+        match called {
+            Ok((_, tag)) if is_taken => Ok(Option::<u32>::unwrap_or(tag, 0)),
+            Ok((other, _)) => Err(self.not_a_request(&other)),
             Err(error) => Err(self.fault(&error, Some("request"))),
         }
+    }
+
+    fn not_a_request(&self, other: &Value) -> Fault {
+        self.tell(
+            "request",
+            &format!(
+                "`request` returned a {}; it has to return a request, as a string",
+                if other.is_number() || other.is_integer() { "number" } else { other.type_name() }
+            ),
+        )
     }
 
     /// The request with this tag turned out to be several.

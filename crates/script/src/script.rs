@@ -140,20 +140,17 @@ impl Script {
         wire: &mut Vec<u8>,
         expected: &mut Vec<Expected>,
     ) -> Result<u32, Fault> {
-        let (request, tag) = self.machine.next(connection)?;
-        let request = request.as_bytes();
-        let before = expected.len();
-        batch::inspect(&request, |body: Expect| expected.push(Expected { body, tag })).map_err(
-            |wrong| {
+        let (begin, before) = (wire.len(), expected.len());
+        let tag = self.machine.next(connection, wire)?;
+        batch::inspect(&wire[begin..], |body: Expect| expected.push(Expected { body, tag }))
+            .map_err(|wrong| {
                 expected.truncate(before);
                 self.machine.tell("request", &format!("what `request` returned {wrong}"))
-            },
-        )?;
+            })?;
         let answers = expected.len() - before;
         if tag != 0 && 1 < answers {
             self.machine.share(tag, answers)?;
         }
-        wire.extend_from_slice(&request);
         Ok(tag)
     }
 

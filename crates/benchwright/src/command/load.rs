@@ -7,6 +7,7 @@ pub(crate) mod done;
 mod hlog;
 mod live;
 mod outputs;
+pub(crate) mod ports;
 mod samples;
 pub(crate) mod target;
 mod text;
@@ -51,7 +52,9 @@ pub(crate) fn load(arguments: &Load) -> Result<Exit, Failure> {
         connect_to: arguments.connect_to.as_deref(),
         sources: &arguments.source,
     };
-    let targets = target::resolve(&arguments.urls, &finding).map_err(question)?;
+    let mut targets = target::resolve(&arguments.urls, &finding).map_err(question)?;
+    let of_each = share(arguments, arguments.connections as usize);
+    ports::provide(&mut targets, of_each, "--connections")?;
     let mut plan = plan(arguments, &targets)?;
     let workload = Workload::new(requested(arguments)?)?;
     let Staffed { drivers, crew } = workload.staff(&mut plan, &targets)?;
@@ -160,11 +163,7 @@ pub(super) fn question(error: anyhow::Error) -> Failure {
 
 fn plan(arguments: &Load, targets: &[Target]) -> Result<Plan, Failure> {
     let pacing = pacing(arguments)?;
-    let share = |number: usize| match arguments.per_target {
-        true => number,
-        false => number.div_ceil(targets.len()),
-    };
-    let each = share(arguments.connections as usize);
+    let each = share(arguments, arguments.connections as usize);
     provide_files(each.saturating_mul(targets.len()), "--connections")?;
     let cpus = cpus(arguments, &pacing, each);
     let of_each = arguments.script_threads.map_or(cpus.len(), |threads| threads as usize);
@@ -192,7 +191,7 @@ fn plan(arguments: &Load, targets: &[Target]) -> Result<Plan, Failure> {
         limits: Limits {
             timeout: positive(arguments.timeout, "--timeout")?,
             overdue: Overdue::Cut,
-            backlog: share(arguments.backlog).div_ceil(of_each).max(1),
+            backlog: share(arguments, arguments.backlog).div_ceil(of_each).max(1),
             connect_timeout: positive(arguments.connect_timeout, "--connect-timeout")?,
             open_gap: Nanos((arguments.open_rate.gap_ns() * cpus.len() as f64) as u64),
             keep_alive: arguments.keep_alive,
@@ -206,6 +205,14 @@ fn plan(arguments: &Load, targets: &[Target]) -> Result<Plan, Failure> {
     })
 }
 
+/// What each target gets of a number.
+fn share(arguments: &Load, number: usize) -> usize {
+    match arguments.per_target {
+        true => number,
+        false => number.div_ceil(arguments.urls.len()),
+    }
+}
+
 /// Raises the limit of open files; `flag` is what asks for so many connections.
 pub(super) fn provide_files(connections: usize, flag: &str) -> Result<(), Failure> {
     let needed = connections as u64 + 64;
@@ -213,7 +220,8 @@ pub(super) fn provide_files(connections: usize, flag: &str) -> Result<(), Failur
     if files < needed {
         return Err(Failure::question(format!(
             "{connections} connections need {needed} open files, and the limit is {files}\n  \
-             raise the hard limit (ulimit -Hn), or ask for fewer with {flag}"
+             raise the hard limit (ulimit -Hn), start several processes with a part of the connections \
+             and of the rate each,\n  or ask for fewer with {flag}"
         )));
     }
     Ok(())

@@ -25,7 +25,9 @@ use wrk::arguments::{self, Command, Flavour, Refusal};
 use self::observer::Originals;
 use super::load::target::{self, Finding, Target};
 use super::load::workload::{Requested, Staffed, Workload};
-use super::load::{Context, Driver, Outputs, document, lanes, placed, provide_files, question};
+use super::load::{
+    Context, Driver, Outputs, document, lanes, placed, ports, provide_files, question,
+};
 use crate::output::{self, Exit, Failure};
 
 /// Requests of a target that may wait for a connection. The originals know no bound; a load that
@@ -181,6 +183,7 @@ fn targets(command: &Command) -> Result<Vec<Target>, Failure> {
         }
         target.endpoints.truncate(1);
     }
+    ports::provide(&mut targets, command.connections as usize, "-c")?;
     Ok(targets)
 }
 

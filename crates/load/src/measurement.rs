@@ -120,6 +120,8 @@ pub struct Measurement {
     pub partial: bool,
     pub connections_asked: u64,
     pub connections_reached: u64,
+    /// How long it took to open them, before the load began.
+    pub opening: Nanos,
     /// Attempts to connect that have failed, before and during the load.
     pub connecting_failed: Failures,
     pub machine: Machine,
@@ -252,6 +254,7 @@ struct Ending {
     end: Instant,
     ended: Ended,
     connections: (usize, usize),
+    opening: Nanos,
     failures: Failures,
     receive_delay: Option<Histogram>,
     cpu: Option<u32>,
@@ -349,12 +352,16 @@ impl<'a> Hub<'a> {
             shard.add_lane(plan.of(lane), driver, (endpoints, connections), plan.numbers(lane));
         }
         let asked = lanes.iter().map(|&lane| plan.lanes[lane].connections).sum();
-        let deadline = clock::now() + plan.limits.connect_timeout + self.opening(asked);
+        let begun = clock::now();
+        let deadline = begun + plan.limits.connect_timeout + self.opening(asked);
         let reached = shard.connect(deadline).map_err(Failure::Fault)?;
         match shard.unreachable() {
             Some(_) if self.stop.load(Ordering::Relaxed) => Err(Failure::Interrupted),
             Some((target, why)) => Err(Failure::Unreachable { target, why }),
-            None => Ok(Ready { shard, lanes, asked, reached }),
+            None => {
+                let opening = clock::now() - begun;
+                Ok(Ready { shard, lanes, asked, reached, opening })
+            }
         }
     }
 
@@ -380,7 +387,7 @@ impl<'a> Hub<'a> {
         ready: Ready<'_, D, O>,
         start: Instant,
     ) -> Result<(Ending, O, Hand<D>), Fault> {
-        let Ready { shard: mut engine, lanes, asked, reached } = ready;
+        let Ready { shard: mut engine, lanes, asked, reached, opening } = ready;
         let plan = self.plan;
         let window = window(plan, start);
         let mut source = self.source(index, start, window.end);
@@ -404,6 +411,7 @@ impl<'a> Hub<'a> {
             end,
             ended,
             connections: (asked, reached),
+            opening,
             failures,
             receive_delay,
             cpu: plan.cpus[index as usize].and(cpus.first().copied()),
@@ -439,6 +447,7 @@ struct Ready<'a, D, O> {
     lanes: Vec<usize>,
     asked: usize,
     reached: usize,
+    opening: Nanos,
 }
 
 fn window(plan: &Plan, start: Instant) -> Window {
@@ -472,6 +481,7 @@ fn merge(
     let cpus = shards.iter().filter_map(|shard| shard.cpu).collect();
     let connections = |figure: fn(&Ending) -> usize| shards.iter().map(figure).sum::<usize>();
     let (asked, reached) = (connections(|s| s.connections.0), connections(|s| s.connections.1));
+    let opening = shards.iter().map(|shard| shard.opening).max().unwrap_or_default();
 
     let mut connecting_failed = Failures::default();
     shards.iter().for_each(|shard| connecting_failed.add(shard.failures));
@@ -497,6 +507,7 @@ fn merge(
         partial: interrupted && window.end < planned.end,
         connections_asked: asked as u64,
         connections_reached: reached as u64,
+        opening,
         connecting_failed,
         machine: Machine {
             cpus,

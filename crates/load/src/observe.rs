@@ -546,6 +546,8 @@ impl Observer for Recorder {
             part.good_inside += u64::from(good);
         }
         if !counts {
+            // What a label takes is made in the warm-up, if it occurs there.
+            self.label(completion.label);
             return;
         }
         part.count(completion);

@@ -28,6 +28,8 @@ const KEEPS_UP: f64 = 0.97;
 /// A generator that has to do more than this share of what it can is no longer sure of itself.
 const SURE: f64 = 0.5;
 const RETRANSMITS_UNNOTICED: f64 = 0.001;
+/// Opening connections may take so long in any case.
+const OPENING_UNNOTICED: Nanos = Nanos::from_millis(500);
 const FREE_PORTS_ENOUGH: u64 = 1_000;
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -276,6 +278,18 @@ fn warn(
             counted(retransmitted),
             counted(sent),
             100.0 * retransmitted as f64 / sent as f64,
+        ));
+    }
+    let asked = plan.limits.open_gap * plan.connections() as u64 / plan.cpus.len() as u64;
+    if Nanos::ZERO < asked
+        && measurement.connections_reached == measurement.connections_asked
+        && OPENING_UNNOTICED.max(asked * 2) < measurement.opening
+    {
+        warn(format!(
+            "opening {} connections took {}, and --open-rate asked for {asked}: the target or this \
+             machine was slower",
+            counted(measurement.connections_reached),
+            measurement.opening,
         ));
     }
     if let Some(free) = machine.free_ports.filter(|free| *free < FREE_PORTS_ENOUGH) {

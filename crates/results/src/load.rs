@@ -148,6 +148,9 @@ pub enum Pacing {
 pub struct Connections {
     pub asked: u64,
     pub reached: u64,
+    /// How long it took to open them, before the load began. Absent on virtual time.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub opening_s: Option<f64>,
 }
 
 /// Nanoseconds of CLOCK_MONOTONIC.

@@ -13,6 +13,7 @@ mod foreign;
 mod gates;
 mod hotel;
 mod load;
+mod many;
 mod originals;
 mod page;
 mod replicas;

@@ -62,6 +62,7 @@ fn measurement(response: u64, lateness: u64, hiccup: u64) -> Measurement {
         partial: false,
         connections_asked: 1,
         connections_reached: 1,
+        opening: Nanos::ZERO,
         connecting_failed: Failures::default(),
         machine: Machine::default(),
     }

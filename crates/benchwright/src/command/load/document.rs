@@ -43,6 +43,7 @@ pub(crate) fn of(
         connections: Some(document::Connections {
             asked: measurement.connections_asked,
             reached: measurement.connections_reached,
+            opening_s: Some(measurement.opening.as_secs_f64()),
         }),
         clock: Some(document::Clock {
             start_ns: measurement.start.0,

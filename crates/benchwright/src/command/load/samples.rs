@@ -17,11 +17,15 @@ const HEADER: &str =
 const IN_BATCH: usize = 1024;
 /// Batches that may wait to be written; what comes when all wait is lost, and counted.
 const MOST_WAITING: usize = 256;
+/// Batches of a shard that are kept to be filled again.
+const MOST_BLANK: usize = 16;
 
 /// The rows of one shard that belong together.
 struct Batch {
     shard: usize,
     rows: Vec<Completion>,
+    /// Where the rows go, to be filled again, once they are written.
+    back: SyncSender<Vec<Completion>>,
 }
 
 /// The file and the thread that writes it.
@@ -42,7 +46,8 @@ impl Sampling {
     /// The observer of one shard.
     pub(super) fn watch(&self, shard: usize) -> Sampler {
         let rows = Vec::with_capacity(IN_BATCH);
-        Sampler { sender: self.sender.clone(), shard, rows, lost: 0 }
+        let (back, blank) = mpsc::sync_channel(MOST_BLANK);
+        Sampler { sender: self.sender.clone(), shard, rows, back, blank, lost: 0 }
     }
 
     /// Waits until everything is written.
@@ -56,10 +61,11 @@ impl Sampling {
 fn write(file: File, batches: &Receiver<Batch>, labels: &[String]) -> io::Result<()> {
     let mut file = BufWriter::new(file);
     file.write_all(HEADER.as_bytes())?;
-    for Batch { shard, rows } in batches {
-        for row in rows {
+    for Batch { shard, mut rows, back } in batches {
+        for row in rows.drain(..) {
             write_row(&mut file, shard, &row, labels)?;
         }
+        let _ = back.try_send(rows);
     }
     file.flush()
 }
@@ -99,6 +105,8 @@ pub(crate) struct Sampler {
     sender: SyncSender<Batch>,
     shard: usize,
     rows: Vec<Completion>,
+    back: SyncSender<Vec<Completion>>,
+    blank: Receiver<Vec<Completion>>,
     lost: u64,
 }
 
@@ -110,8 +118,10 @@ impl Sampler {
     }
 
     fn hand_over(&mut self) {
-        let rows = std::mem::replace(&mut self.rows, Vec::with_capacity(IN_BATCH));
-        let batch = Batch { shard: self.shard, rows };
+        let blank = self.blank.try_recv();
+        let blank = blank.unwrap_or_else(|_| Vec::with_capacity(IN_BATCH));
+        let rows = std::mem::replace(&mut self.rows, blank);
+        let batch = Batch { shard: self.shard, rows, back: self.back.clone() };
         if let Err(mpsc::TrySendError::Full(batch) | mpsc::TrySendError::Disconnected(batch)) =
             self.sender.try_send(batch)
         {

@@ -1,0 +1,319 @@
+//! What the engine takes from the allocator: nothing for a request, and little for a connection.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, mpsc};
+
+use ::measure::{Instant, Nanos, Rate};
+use load::driver::http1::{Http1, HttpWorkload, Static};
+use load::measurement::{Lane, Plan};
+use load::observe::{Completion, Observer, Turn, Window};
+use load::pacing::{Law, Offered, Pacing, Shape, Sharing};
+use load::shard::{Limits, Overdue};
+use load::{Think, measure};
+use mix::{Checked, Checks, Mix, Mixed};
+use net::{Timer, process};
+use script::{Defaults, Program, Script};
+
+/// LuaJIT takes its memory from the same allocator, through mlua, which asks for this alignment.
+/// Nothing of ours that the hot path could allocate needs it.
+const LUA: usize = 16;
+
+struct Counting;
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+thread_local! {
+    /// By this thread so far, LuaJIT's apart.
+    static OURS: Cell<u64> = const { Cell::new(0) };
+    static OF_LUA: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Bytes that the whole process has now.
+static HELD: AtomicI64 = AtomicI64::new(0);
+
+fn hold(more: usize, less: usize) {
+    HELD.fetch_add(more as i64 - less as i64, Ordering::Relaxed);
+}
+
+fn count(layout: Layout) {
+    let of = if layout.align() < LUA { &OURS } else { &OF_LUA };
+    // A thread that ends has no variables any more.
+    let _ = of.try_with(|of| of.set(of.get() + 1));
+}
+
+#[expect(unsafe_code, reason = "an allocator is unsafe by its nature; this one only counts")]
+// SAFETY: everything is handed on as it came.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout);
+        hold(layout.size(), 0);
+        // SAFETY: the caller keeps the contract of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        hold(0, layout.size());
+        // SAFETY: the caller keeps the contract of `dealloc`.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count(layout);
+        hold(size, layout.size());
+        // SAFETY: the caller keeps the contract of `realloc`.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+type Workload = Box<dyn HttpWorkload + Send>;
+
+/// Counts on the shard's thread, from the beginning of the window on.
+#[derive(Default)]
+struct Watch {
+    window: Option<Window>,
+    before: Option<Counts>,
+    counted: Counts,
+    completed: u64,
+    stop: Arc<AtomicBool>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    requests: u64,
+    ours: u64,
+    of_lua: u64,
+}
+
+/// As many must cause no allocation.
+const REQUESTS: u64 = 100_000;
+
+impl Observer for Watch {
+    fn begin(&mut self, _start: Instant, window: Window) {
+        self.window = Some(window);
+    }
+
+    fn completed(&mut self, _completion: &Completion) {
+        self.completed += 1;
+    }
+
+    fn turn(&mut self, now: Instant, _turn: Turn) {
+        if self.window.is_none_or(|window| now < window.start) {
+            return;
+        }
+        let all = Counts { requests: self.completed, ours: OURS.get(), of_lua: OF_LUA.get() };
+        let before = *self.before.get_or_insert(all);
+        self.counted = Counts {
+            requests: all.requests - before.requests,
+            ours: all.ours - before.ours,
+            of_lua: all.of_lua - before.of_lua,
+        };
+        if REQUESTS <= self.counted.requests {
+            self.stop.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// `benchwright reference`, in a process of its own; it ends with its standard input.
+struct Server {
+    child: Child,
+    address: std::net::SocketAddr,
+}
+
+impl Server {
+    fn start() -> Server {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_benchwright"));
+        command.args(["reference", "--while-stdin"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let address = line.trim().strip_prefix("ready http://").unwrap().parse().unwrap();
+        Server { child, address }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.child.stdin.take();
+        self.child.wait().unwrap();
+    }
+}
+
+fn plan(server: &Server, pacing: Pacing, connections: usize) -> Plan {
+    Plan {
+        targets: 1,
+        lanes: vec![Lane { endpoints: vec![server.address.into()], connections }],
+        pacing,
+        requests: None,
+        warm_up: Nanos::from_millis(300),
+        measure: Nanos::from_secs(120),
+        drain: Nanos::from_secs(5),
+        limits: Limits {
+            timeout: Nanos::from_secs(10),
+            overdue: Overdue::Cut,
+            backlog: 1_000_000,
+            connect_timeout: Nanos::from_secs(5),
+            open_gap: Nanos::from_micros(100),
+            keep_alive: None,
+        },
+        slo: None,
+        // So short that many intervals end while requests are counted.
+        interval: Nanos::from_millis(100),
+        timer: Timer::Sleep,
+        kernel_timestamps: false,
+        cpus: vec![None],
+        seed: 1,
+    }
+}
+
+/// One test at a time: what a process holds is of all its threads.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+fn counts_of(workload: Workload, pacing: Pacing) -> Counts {
+    let server = Server::start();
+    let plan = plan(&server, pacing, 64);
+    let stop = Arc::new(AtomicBool::new(false));
+    let watch = Watch { stop: Arc::clone(&stop), ..Watch::default() };
+    // Somebody watches, and takes what there is to see.
+    let (sender, receiver) = mpsc::sync_channel(16);
+    let viewer = std::thread::spawn(move || receiver.into_iter().count());
+    let driver = Http1::new(64, workload);
+    let measured = measure(&plan, vec![driver], vec![watch], Some(sender), &stop).unwrap();
+    assert!(0 < viewer.join().unwrap());
+    measured.watchers[0].counted
+}
+
+fn fixed() -> Static {
+    Static::new("GET", "/", &[("Host", "localhost")], b"")
+}
+
+fn closed() -> Pacing {
+    Pacing::Closed { think: Think::NONE }
+}
+
+fn open() -> Pacing {
+    let shape = Shape::constant(Rate::per_second(25_000.0).unwrap());
+    Pacing::Open { load: Offered::Drawn { shape, law: Law::Poisson }, sharing: Sharing::InTurn }
+}
+
+fn check(workload: impl Fn() -> Workload) {
+    let _alone = alone();
+    for pacing in [closed(), open()] {
+        let counts = counts_of(workload(), pacing.clone());
+        assert!(REQUESTS <= counts.requests, "{pacing:?}: {counts:?}");
+        assert_eq!(counts.ours, 0, "{pacing:?}: {counts:?}");
+    }
+}
+
+#[test]
+fn the_same_request_allocates_nothing() {
+    check(|| Box::new(fixed()));
+}
+
+#[test]
+fn checking_an_answer_allocates_nothing() {
+    check(|| {
+        let rules = "status=2xx body~x bytes>=1 header:Content-Type=text/plain";
+        Box::new(Checked::new(fixed(), Arc::new(Checks::parse(rules).unwrap())))
+    });
+}
+
+#[test]
+fn a_mix_allocates_nothing() {
+    check(|| {
+        let text = [
+            r#"{"weight":60,"target":"/{{seq}}?q={{uniform 1 2 4}}&z={{zipf 1 1000}}"}"#,
+            r#"{"weight":40,"method":"POST","target":"/u","headers":{"X-Id":"{{uuid}}"},"#,
+            r#""body":"{\"name\":\"{{hex 8}} {{int 1 100000}}\"}","check":"status=200 body~x"}"#,
+        ];
+        let source = mix::Source {
+            file: "mix.jsonl",
+            text: &format!("{}\n{}{}", text[0], text[1], text[2]),
+            data: None,
+            fields: &[("Host".to_owned(), "localhost".to_owned())],
+            body_file: &|_| unreachable!("no line names a file"),
+        };
+        let mix = Arc::new(Mix::read(&source).unwrap());
+        let lane = mix::Lane { seed: 1, target: 0, connections_before: 0 };
+        Box::new(Mixed::new(&mix, lane, || 0))
+    });
+}
+
+#[test]
+fn a_script_allocates_nothing_of_ours() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let text = "local n = 0\nfunction request()\n  n = n + 1\n  \
+                return wrk.format('GET', '/' .. n % 1000)\nend\n";
+    std::fs::write(file.path(), text).unwrap();
+    let program = Program::load(file.path(), Vec::new()).unwrap();
+    let target = script::Target {
+        url: "http://localhost/".to_owned(),
+        scheme: "http".to_owned(),
+        host: "localhost".to_owned(),
+        port: None,
+        path: "/".to_owned(),
+    };
+    check(|| Box::new(Script::new(&program, &target, &Defaults::default(), 1).unwrap()));
+}
+
+/// What the process holds while connections are open, beyond what it held before.
+#[derive(Default)]
+struct Holding {
+    connections: u64,
+    before: i64,
+    /// When all are open, and when each has served a request.
+    opened: i64,
+    served: i64,
+    completed: u64,
+}
+
+impl Observer for Holding {
+    fn begin(&mut self, _start: Instant, _window: Window) {
+        self.opened = HELD.load(Ordering::Relaxed) - self.before;
+    }
+
+    fn completed(&mut self, completion: &Completion) {
+        assert_eq!(completion.outcome, load::Outcome::Ok);
+        self.completed += 1;
+        if self.completed == self.connections {
+            self.served = HELD.load(Ordering::Relaxed) - self.before;
+        }
+    }
+}
+
+fn holding(server: &Server, connections: usize) -> [i64; 2] {
+    let plan = plan(server, closed(), connections);
+    let limits = Limits { open_gap: Nanos::ZERO, ..plan.limits };
+    let requests = Some(connections as u64);
+    let plan = Plan { limits, requests, warm_up: Nanos::ZERO, ..plan };
+    let before = HELD.load(Ordering::Relaxed);
+    let watch = Holding { connections: connections as u64, before, ..Holding::default() };
+    let rules = Checks::parse("body~x header:Content-Type=text/plain").unwrap();
+    let workload: Workload = Box::new(Checked::new(fixed(), Arc::new(rules)));
+    let drivers = vec![Http1::new(connections, workload)];
+    let measured = measure(&plan, drivers, vec![watch], None, &AtomicBool::new(false)).unwrap();
+    assert_eq!(measured.measurement.connections_reached, connections as u64);
+    let Holding { opened, served, .. } = measured.watchers[0];
+    assert!(0 < opened && 0 < served, "{opened} {served}");
+    [opened, served]
+}
+
+#[test]
+fn an_idle_connection_takes_at_most_half_a_kibibyte() {
+    let _alone = alone();
+    assert!(process::raise_open_files() >= 8_200, "8,000 connections need as many files");
+    let server = Server::start();
+    let (few, many) = (2_000, 8_000);
+    let (of_few, of_many) = (holding(&server, few), holding(&server, many));
+    for (of_few, of_many) in of_few.into_iter().zip(of_many) {
+        let each = (of_many - of_few) as f64 / (many - few) as f64;
+        assert!(each <= 512.0, "{each} bytes");
+    }
+}

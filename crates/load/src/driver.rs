@@ -1,6 +1,7 @@
 //! The seam between a shard and a protocol.
 
 pub mod http1;
+pub mod tls;
 
 use std::fmt;
 
@@ -116,6 +117,8 @@ pub struct Reports {
     /// Requests whose answer has begun.
     pub begun: Vec<Token>,
     pub done: Vec<Done>,
+    /// Bytes for the peer that belong to no request, such as a handshake's.
+    pub wire: Vec<u8>,
 }
 
 /// Whether a connection can go on.
@@ -123,6 +126,21 @@ pub struct Reports {
 pub enum Next {
     Continue,
     Close,
+    /// It can carry no request yet: what secures it goes on.
+    Pending,
+    /// It is secured, and can carry requests from now on.
+    Ready(Handshake),
+    /// It is of no use any more. This is what becomes of the requests on it, and why.
+    Fail(Outcome, &'static str),
+}
+
+/// How a connection was secured.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Handshake {
+    /// By what an earlier connection had agreed on.
+    pub resumed: bool,
+    pub version: &'static str,
+    pub cipher: &'static str,
 }
 
 /// The workload itself failed (an error in a script): no measurement can go on.
@@ -144,12 +162,22 @@ pub trait Driver {
     /// How many more requests this seat's connection can carry right now.
     fn room(&self, seat: Seat) -> usize;
 
+    /// The seat has a connection; it can carry requests at once (`Continue`), or it is `Pending`
+    /// until `receive` says otherwise. What has to be sent for that is appended to `wire`.
+    fn opened(&mut self, _seat: Seat, _wire: &mut Vec<u8>) -> Next {
+        Next::Continue
+    }
+
     /// Appends the next request to `wire` and remembers its token until it completes. Returns the
     /// request's label.
     fn start(&mut self, seat: Seat, asked: Asked, wire: &mut Vec<u8>) -> Result<Label, Fault>;
 
     /// Takes in bytes from the peer and reports what they begin and complete.
     fn receive(&mut self, seat: Seat, bytes: &[u8], reports: &mut Reports) -> Result<Next, Fault>;
+
+    /// We are about to close the seat's connection in order; what the peer has to be told is appended
+    /// to `wire`.
+    fn leaves(&mut self, _seat: Seat, _wire: &mut Vec<u8>) {}
 
     /// The seat's connection is gone; reports what was outstanding on it as `lost`, but for what
     /// the end of the connection completes. The seat is as new.
@@ -183,4 +211,6 @@ pub enum Lost {
     By(Closed),
     /// We gave it up because this request took too long.
     TooLate(Token),
+    /// The driver gave it up: see [`Next::Fail`].
+    For(Outcome, &'static str),
 }

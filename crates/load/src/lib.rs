@@ -17,7 +17,7 @@ pub mod source;
 pub mod validity;
 mod watch;
 
-pub use driver::{Done, Driver, Fault, Label, Next, Outcome, Seat, Token};
+pub use driver::{Done, Driver, Fault, Handshake, Label, Next, Outcome, Seat, Token};
 pub use measurement::{Measurement, measure};
 pub use pacing::{Law, Pacing};
 pub use shard::Shard;

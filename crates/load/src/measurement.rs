@@ -9,13 +9,13 @@ use ::measure::series::Series;
 use ::measure::{Histogram, Instant, Nanos, Random};
 use net::host::Segments;
 use net::process::Thread;
-use net::{Closed, Endpoint, Epoll, Timer, clock, cores, process};
+use net::{Endpoint, Epoll, Timer, clock, cores, process};
 
 use crate::driver::{Driver, Fault};
 use crate::hiccup::{self, Hiccups};
 use crate::observe::{Group, Interval, Live, Observer, Of, Part, Recorded, Recorder, Window};
 use crate::pacing::{self, Dealt, Offered, Pacing, Segment};
-use crate::shard::{Ended, Failures, Limits, Numbers, Schedule, Shard};
+use crate::shard::{Ended, Failures, Limits, Numbers, Schedule, Shard, Unopened};
 use crate::source::{Source, Streams};
 use crate::watch::{self, Seen, Watched};
 
@@ -153,7 +153,7 @@ pub struct Machine {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Failure {
     /// No connection to this target could be opened.
-    Unreachable { target: usize, why: Option<Closed> },
+    Unreachable { target: usize, why: Option<Unopened> },
     /// The workload failed.
     Fault(Fault),
     /// The machine refused a resource.

@@ -7,7 +7,7 @@ use ::measure::series::{Merge, Series, Sparse};
 use ::measure::{Histogram, Instant, Nanos};
 
 use self::intervals::{Page, Scribe};
-use crate::driver::{Label, Outcome, Seat};
+use crate::driver::{Handshake, Label, Outcome, Seat};
 
 mod intervals;
 #[cfg(test)]
@@ -88,6 +88,8 @@ pub trait Observer {
     /// A request has taken longer than its timeout, and is awaited all the same.
     fn overdue(&mut self, _of: Of, _intended: Instant) {}
     fn connected(&mut self, _of: Of, _now: Instant, _took: Nanos) {}
+    /// A connection can be used, so long after the network had connected it.
+    fn secured(&mut self, _of: Of, _took: Nanos, _handshake: Handshake) {}
     fn disconnected(&mut self, _of: Of, _now: Instant) {}
     /// A turn of the loop is over.
     fn turn(&mut self, _now: Instant, _turn: Turn) {}
@@ -129,6 +131,10 @@ impl<A: Observer> Observer for Option<A> {
 
     fn connected(&mut self, of: Of, now: Instant, took: Nanos) {
         self.iter_mut().for_each(|a| a.connected(of, now, took));
+    }
+
+    fn secured(&mut self, of: Of, took: Nanos, handshake: Handshake) {
+        self.iter_mut().for_each(|a| a.secured(of, took, handshake));
     }
 
     fn disconnected(&mut self, of: Of, now: Instant) {
@@ -180,6 +186,11 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     fn connected(&mut self, of: Of, now: Instant, took: Nanos) {
         self.0.connected(of, now, took);
         self.1.connected(of, now, took);
+    }
+
+    fn secured(&mut self, of: Of, took: Nanos, handshake: Handshake) {
+        self.0.secured(of, took, handshake);
+        self.1.secured(of, took, handshake);
     }
 
     fn disconnected(&mut self, of: Of, now: Instant) {
@@ -250,6 +261,11 @@ pub struct Part {
     pub lateness: Histogram,
     pub backlog_delay: Histogram,
     pub connect: Histogram,
+    /// Of the TLS handshakes, which begin when the network has connected.
+    pub handshake: Histogram,
+    /// How many handshakes resumed an earlier session, and what they agreed on: version and cipher.
+    pub resumed: u64,
+    pub agreed: BTreeMap<(&'static str, &'static str), u64>,
     /// From `sent` to the first byte of the answer.
     pub first_byte: Histogram,
 }
@@ -317,6 +333,10 @@ impl Part {
         for (&reason, count) in &other.reasons {
             *self.reasons.entry(reason).or_default() += count;
         }
+        self.resumed += other.resumed;
+        for (&agreed, count) in &other.agreed {
+            *self.agreed.entry(agreed).or_default() += count;
+        }
         self.completed_inside += other.completed_inside;
         self.good_inside += other.good_inside;
         add_each(&mut self.outcomes, &other.outcomes);
@@ -328,6 +348,7 @@ impl Part {
             (&mut self.lateness, &other.lateness),
             (&mut self.backlog_delay, &other.backlog_delay),
             (&mut self.connect, &other.connect),
+            (&mut self.handshake, &other.handshake),
             (&mut self.first_byte, &other.first_byte),
         ] {
             into.add(from);
@@ -580,6 +601,13 @@ impl Observer for Recorder {
 
     fn connected(&mut self, of: Of, _now: Instant, took: Nanos) {
         self.part(of).connect.record(took);
+    }
+
+    fn secured(&mut self, of: Of, took: Nanos, handshake: Handshake) {
+        let part = self.part(of);
+        part.handshake.record(took);
+        part.resumed += u64::from(handshake.resumed);
+        *part.agreed.entry((handshake.version, handshake.cipher)).or_default() += 1;
     }
 
     fn disconnected(&mut self, of: Of, now: Instant) {

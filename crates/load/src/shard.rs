@@ -17,7 +17,7 @@ use crate::outstanding::{Outstanding, Request};
 use crate::pacing::Arrival;
 use crate::source::{Source, Think};
 
-pub use self::connections::Failures;
+pub use self::connections::{Failures, Unopened};
 pub use self::lane::Numbers;
 use self::lane::{Lane, State};
 
@@ -353,6 +353,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
                     let lane = &mut self.lanes[index];
                     self.observer.received(lane.of, now, bytes.len());
                     let next = lane.driver.receive(seat, bytes, &mut self.reports)?;
+                    self.reply(connection);
                     self.settle(now)?;
                     self.go_on(connection, index, seat, next, now)?;
                 }
@@ -370,6 +371,14 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         Ok(())
     }
 
+    /// Sends what a driver has to say that belongs to no request.
+    fn reply(&mut self, connection: ConnectionId) {
+        if !self.reports.wire.is_empty() {
+            self.io.send(connection, &self.reports.wire);
+            self.reports.wire.clear();
+        }
+    }
+
     /// What becomes of a connection on which something arrived.
     fn go_on(
         &mut self,
@@ -379,6 +388,15 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         next: Next,
         now: Instant,
     ) -> Result<(), Fault> {
+        match next {
+            Next::Continue | Next::Close => {}
+            Next::Pending => return Ok(()),
+            Next::Ready(handshake) => return self.secured(index, seat, handshake, now),
+            Next::Fail(outcome, why) => {
+                self.io.close(connection);
+                return self.lose(index, seat, Lost::For(outcome, why), now);
+            }
+        }
         let lane = &mut self.lanes[index];
         let is_free = lane.place(seat).outstanding == 0;
         // An answer that came before its request was written: the rest of the request would be
@@ -429,9 +447,9 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
                 continue;
             }
             match self.lanes[index].place(request.seat).state {
-                State::Open { connection } | State::Connecting { connection, .. } => {
-                    self.io.close(connection);
-                }
+                State::Open { connection }
+                | State::Connecting { connection, .. }
+                | State::Securing { connection, .. } => self.io.close(connection),
                 State::Lost | State::Vacant => {
                     unreachable!("what is outstanding has a connection, or one on its way")
                 }

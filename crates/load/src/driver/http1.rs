@@ -328,12 +328,13 @@ impl<W: HttpWorkload> Driver for Http1<W> {
             state.answered(seat, &mut self.common, reports)?;
         }
         while let Some(pending) = self.common.pending.first(state.pending) {
-            let outcome = match lost {
-                Lost::TooLate(token) if token == pending.token => Outcome::Timeout,
-                Lost::By(Closed::WhileWriting) => Outcome::Write,
-                _ => Outcome::Reset,
+            let (outcome, why) = match lost {
+                Lost::TooLate(token) if token == pending.token => (Outcome::Timeout, ""),
+                Lost::By(Closed::WhileWriting) => (Outcome::Write, ""),
+                Lost::For(outcome, why) => (outcome, why),
+                Lost::By(_) | Lost::TooLate(_) => (Outcome::Reset, ""),
             };
-            state.fail(outcome, "", &mut self.common, reports)?;
+            state.fail(outcome, why, &mut self.common, reports)?;
         }
         state.tally = Tally::default();
         debug_assert_eq!(state.groups, 0, "the seat is as new");

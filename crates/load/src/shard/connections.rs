@@ -8,7 +8,7 @@ use net::{Closed, ConnectionId, Io};
 
 use super::lane::{Place, State};
 use super::{LONGEST_WAIT, Shard, completion, never_sent, unanswered};
-use crate::driver::{Driver, Fault, Lost, Outcome, Seat, Token};
+use crate::driver::{Driver, Fault, Handshake, Lost, Next, Outcome, Seat, Token};
 use crate::observe::Observer;
 
 /// Connections that may be on their way at once: more would overrun a listener's queue.
@@ -40,7 +40,7 @@ pub(super) struct Connections {
 /// Attempts to connect that have failed, by whose fault it was.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Failures {
-    /// The target has refused them, or closed them at once.
+    /// The target has refused them, or closed them at once, or they could not be secured.
     pub refused: u64,
     /// Nobody has answered.
     pub unreachable: u64,
@@ -48,14 +48,21 @@ pub struct Failures {
     pub exhausted: u64,
 }
 
+/// Why a connection could not be opened.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Unopened {
+    By(Closed),
+    /// It could not be secured.
+    Unsecured(&'static str),
+}
+
 impl Failures {
-    fn count(&mut self, how: Closed) {
-        match how {
-            Closed::Refused | Closed::ByPeer | Closed::Reset | Closed::WhileWriting => {
-                self.refused += 1
-            }
-            Closed::Unreachable => self.unreachable += 1,
-            Closed::Exhausted => self.exhausted += 1,
+    fn count(&mut self, lost: Lost) {
+        match lost {
+            Lost::By(Closed::Unreachable) => self.unreachable += 1,
+            Lost::By(Closed::Exhausted) => self.exhausted += 1,
+            Lost::By(_) | Lost::For(..) => self.refused += 1,
+            Lost::TooLate(_) => {}
         }
     }
 
@@ -115,7 +122,7 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
     }
 
     /// The first target to which no connection is open, and why if an attempt has failed.
-    pub fn unreachable(&self) -> Option<(usize, Option<Closed>)> {
+    pub fn unreachable(&self) -> Option<(usize, Option<Unopened>)> {
         let mut lanes = self.lanes.iter().filter(|lane| !lane.seats.is_empty());
         let lane = lanes.find(|lane| !lane.seats.iter().any(Place::is_open))?;
         Some((lane.of.target as usize, lane.failure))
@@ -178,17 +185,49 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
         connections.owners[name] = Some((index as u32, seat));
     }
 
+    /// The network has connected a seat; its driver may have to secure it first.
     pub(super) fn opened(&mut self, index: usize, seat: Seat, now: Instant) -> Result<(), Fault> {
         let lane = &mut self.lanes[index];
-        let place = lane.place(seat);
-        let State::Connecting { connection, since } = place.state else {
+        let State::Connecting { connection, since } = lane.place(seat).state else {
             unreachable!("only a seat that connects is told that it has connected")
         };
-        place.state = State::Open { connection };
-        let awaited = place.awaited;
-        self.connections.connecting -= 1;
         self.observer.connected(lane.of, now, now - since);
-        match awaited {
+        if lane.driver.opened(seat, &mut self.reports.wire) == Next::Pending {
+            lane.place(seat).state = State::Securing { connection, since, connected: now };
+            self.reply(connection);
+            return Ok(());
+        }
+        self.ready(connection, index, seat, now)
+    }
+
+    pub(super) fn secured(
+        &mut self,
+        index: usize,
+        seat: Seat,
+        handshake: Handshake,
+        now: Instant,
+    ) -> Result<(), Fault> {
+        let lane = &mut self.lanes[index];
+        let State::Securing { connection, connected, .. } = lane.place(seat).state else {
+            unreachable!("only a seat that is being secured gets ready")
+        };
+        self.observer.secured(lane.of, now - connected, handshake);
+        self.ready(connection, index, seat, now)
+    }
+
+    /// A connection carries requests from now on.
+    fn ready(
+        &mut self,
+        connection: ConnectionId,
+        index: usize,
+        seat: Seat,
+        now: Instant,
+    ) -> Result<(), Fault> {
+        self.connections.connecting -= 1;
+        let lane = &mut self.lanes[index];
+        let place = lane.place(seat);
+        place.state = State::Open { connection };
+        match place.awaited {
             Some(token) => self.transmit(connection, token, now),
             None => {
                 lane.offer(seat, now);
@@ -211,31 +250,29 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
         lane.idle.leave(seat);
         let place = &mut lane.seats[seat.0 as usize];
         match place.state {
-            State::Connecting { .. } => {
+            State::Connecting { .. } | State::Securing { .. } => {
                 self.connections.connecting -= 1;
-                if let Lost::By(how) = lost {
-                    self.connections.failures.count(how);
-                }
+                self.connections.failures.count(lost);
+                let failure = unopened(place.state, lost);
                 place.pause = longer(place.pause);
                 place.state = State::Lost;
-                self.connections.lose(index, seat, now + place.pause);
-                match (place.awaited.take(), lost) {
-                    (Some(token), Lost::TooLate(_)) => {
-                        self.not_connected(token, Outcome::Timeout, "", now)
+                let (awaited, reopen) = (place.awaited.take(), now + place.pause);
+                self.connections.lose(index, seat, reopen);
+                lane.driver.closed(seat, lost, &mut self.reports)?;
+                lane.failure = failure.or(lane.failure);
+                match (awaited, failure) {
+                    (Some(token), None) => self.not_connected(token, Outcome::Timeout, "", now),
+                    (Some(token), Some(failure)) => {
+                        self.not_connected(token, Outcome::Connect, failure.reason(), now)
                     }
-                    (Some(token), Lost::By(how)) => {
-                        lane.failure = Some(how);
-                        self.not_connected(token, Outcome::Connect, reason(how), now)
-                    }
-                    (None, Lost::By(how)) => {
-                        lane.failure = Some(how);
+                    (None, Some(failure)) => {
                         let Some(waiting) = lane.backlog.pop_front() else { return Ok(()) };
-                        let outcome = Outcome::Connect;
-                        let completion = never_sent(lane.of, waiting, now, outcome, reason(how));
+                        let (outcome, why) = (Outcome::Connect, failure.reason());
+                        let completion = never_sent(lane.of, waiting, now, outcome, why);
                         self.observer.completed(&completion);
                         self.think(index, now)
                     }
-                    (None, Lost::TooLate(_)) => unreachable!("no request is late before its start"),
+                    (None, None) => unreachable!("no request is late before its start"),
                 }
             }
             State::Open { .. } => {
@@ -246,7 +283,7 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
                 let served = place.outstanding < place.carried as usize || answered;
                 place.pause = match lost {
                     Lost::By(Closed::ByPeer) if served => Nanos::ZERO,
-                    Lost::By(_) if !served => longer(place.pause),
+                    Lost::By(_) | Lost::For(..) if !served => longer(place.pause),
                     _ => FIRST_PAUSE,
                 };
                 if self.limits.keep_alive.is_some() && place.pause == Nanos::ZERO {
@@ -288,6 +325,8 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
         seat: Seat,
         now: Instant,
     ) -> Result<(), Fault> {
+        self.lanes[index].driver.leaves(seat, &mut self.reports.wire);
+        self.reply(connection);
         self.io.close(connection);
         let lane = &mut self.lanes[index];
         lane.driver.closed(seat, Lost::By(Closed::ByPeer), &mut self.reports)?;
@@ -319,7 +358,7 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
             let (index, seat) = self.connections.owner(attempt.connection);
             let Attempt { connection, since } = attempt;
             let goes_on =
-                self.lanes[index].place(seat).state == State::Connecting { connection, since };
+                self.lanes[index].place(seat).state.attempt() == Some((connection, since));
             if goes_on && now < since + self.limits.connect_timeout {
                 return Ok(());
             }
@@ -342,11 +381,29 @@ fn longer(pause: Nanos) -> Nanos {
     (pause * 2).max(FIRST_PAUSE).min(LONGEST_PAUSE)
 }
 
-fn reason(how: Closed) -> &'static str {
-    match how {
-        Closed::Refused => "connection refused",
-        Closed::Unreachable => "no route, or no answer in time",
-        Closed::Exhausted => "no free local port or open file here",
-        Closed::ByPeer | Closed::Reset | Closed::WhileWriting => "closed at once",
+/// Why an attempt has failed, unless it was only too long for a request.
+fn unopened(state: State, lost: Lost) -> Option<Unopened> {
+    match (state, lost) {
+        (_, Lost::TooLate(_)) => None,
+        (_, Lost::For(_, why)) => Some(Unopened::Unsecured(why)),
+        (State::Securing { .. }, Lost::By(Closed::Unreachable)) => {
+            Some(Unopened::Unsecured("the TLS handshake took too long (--connect-timeout)"))
+        }
+        (State::Securing { .. }, Lost::By(_)) => {
+            Some(Unopened::Unsecured("closed during the TLS handshake"))
+        }
+        (_, Lost::By(how)) => Some(Unopened::By(how)),
+    }
+}
+
+impl Unopened {
+    fn reason(self) -> &'static str {
+        match self {
+            Unopened::By(Closed::Refused) => "connection refused",
+            Unopened::By(Closed::Unreachable) => "no route, or no answer in time",
+            Unopened::By(Closed::Exhausted) => "no free local port or open file here",
+            Unopened::By(Closed::ByPeer | Closed::Reset | Closed::WhileWriting) => "closed at once",
+            Unopened::Unsecured(why) => why,
+        }
     }
 }

@@ -4,9 +4,9 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use ::measure::{Instant, Nanos};
-use net::{Closed, ConnectionId, Endpoint};
+use net::{ConnectionId, Endpoint};
 
-use super::Waiting;
+use super::{Unopened, Waiting};
 use crate::driver::{Driver, Label, Seat, Token};
 use crate::idle::Idle;
 use crate::observe::Of;
@@ -17,7 +17,7 @@ pub(super) struct Lane<D> {
     pub(super) endpoints: Vec<Endpoint>,
     pub(super) seats: Vec<Place>,
     /// Why the last attempt to connect failed.
-    pub(super) failure: Option<Closed>,
+    pub(super) failure: Option<Unopened>,
     /// Seats with room.
     pub(super) idle: Idle,
     /// Requests whose time has come but which found no room, oldest first.
@@ -64,6 +64,12 @@ pub(super) enum State {
     Connecting {
         connection: ConnectionId,
         since: Instant,
+    },
+    /// The network has connected it, and the driver secures it.
+    Securing {
+        connection: ConnectionId,
+        since: Instant,
+        connected: Instant,
     },
     Open {
         connection: ConnectionId,
@@ -168,7 +174,7 @@ impl<D: Driver> Lane<D> {
                 most.is_none_or(|most| place.carried < most) && 0 < self.driver.room(seat)
             }
             State::Vacant => true,
-            State::Lost | State::Connecting { .. } => false,
+            State::Lost | State::Connecting { .. } | State::Securing { .. } => false,
         };
         if !has_room {
             self.idle.leave(seat);
@@ -178,6 +184,18 @@ impl<D: Driver> Lane<D> {
             place.room = since;
         }
         self.idle.enter(seat, place.outstanding);
+    }
+}
+
+impl State {
+    /// The attempt to connect that goes on, and since when.
+    pub(super) fn attempt(self) -> Option<(ConnectionId, Instant)> {
+        match self {
+            State::Connecting { connection, since } | State::Securing { connection, since, .. } => {
+                Some((connection, since))
+            }
+            State::Lost | State::Vacant | State::Open { .. } => None,
+        }
     }
 }
 

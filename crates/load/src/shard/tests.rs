@@ -16,6 +16,7 @@ use crate::source::Streams;
 mod load;
 mod mixtures;
 mod scenarios;
+mod secured;
 mod server;
 mod sockets;
 

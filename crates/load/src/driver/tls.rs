@@ -1,0 +1,343 @@
+//! TLS round another protocol: the one module that knows rustls.
+//!
+//! A [`Secured`] driver passes everything on to the driver inside of it: as it is where the lane is
+//! plain, and else sealed and opened. Handshakes happen between the network's connection and the
+//! first request; they have times of their own. Nothing here reads a clock or a file.
+//!
+//! Of ours nothing is allocated for a request. rustls allocates the bytes of each record that it
+//! seals and of each that it opens, and some tens of kilobytes for a handshake.
+
+use std::sync::Arc;
+
+use ::measure::Nanos;
+use net::Closed;
+use rustls::client::UnbufferedClientConnection;
+use rustls::pki_types::ServerName;
+use rustls::unbuffered::{ConnectionState, EncodeError, EncryptError, UnbufferedStatus};
+use rustls::{ClientConfig, HandshakeKind, ProtocolVersion};
+
+use super::{Asked, Driver, Fault, Handshake, Label, Lost, Next, Outcome, Reports, Seat};
+
+pub use self::terms::{Identity, Terms, Tls, Trust, Version};
+
+mod reason;
+mod sessions;
+mod terms;
+#[cfg(test)]
+pub(crate) mod tests;
+
+/// Bytes that a record may carry, and at most so many are added to them.
+const RECORD: usize = 16 * 1024;
+const SEAL: usize = 64;
+/// A connection of TLS 1.2 cannot get new keys, and some ciphers' wear out after 2²⁴ records: it is
+/// replaced before. In TLS 1.3 rustls renews them.
+const MOST_RECORDS: usize = (1 << 24) - (1 << 16);
+
+/// A driver whose connections are secured, or not: one type for lanes of both kinds.
+pub struct Secured<D> {
+    inner: D,
+    tls: Option<Box<Lane>>,
+}
+
+/// What the connections of a lane share.
+struct Lane {
+    config: Arc<ClientConfig>,
+    name: ServerName<'static>,
+    seats: Vec<Option<Box<Session>>>,
+    /// A request before it is sealed.
+    plain: Vec<u8>,
+    /// What has arrived: records are opened in place.
+    arrived: Vec<u8>,
+}
+
+/// One connection.
+struct Session {
+    tls: UnbufferedClientConnection,
+    stage: Stage,
+    /// The beginning of a record whose end has not arrived.
+    partial: Vec<u8>,
+    /// Records sealed.
+    sealed: usize,
+    /// The peer has said that nothing more will come.
+    has_ended: bool,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Stage {
+    /// The handshake goes on.
+    Securing,
+    /// It is over for us. With TLS 1.3 the peer may still refuse our certificate.
+    Secured,
+    /// It is over for the peer as well, which has sent something of its own.
+    Served,
+}
+
+impl<D> Secured<D> {
+    /// Adds nothing.
+    pub fn plain(inner: D) -> Secured<D> {
+        Secured { inner, tls: None }
+    }
+
+    /// Secures so many seats by connections to a peer of this name, a host's or an IP address; fails
+    /// if it is none.
+    pub fn new(inner: D, seats: usize, tls: &Tls, name: &str) -> Result<Secured<D>, String> {
+        let name = ServerName::try_from(name.to_owned())
+            .map_err(|_| format!("`{name}` is no name of a host, and no IP address"))?;
+        let lane = Lane {
+            config: tls.of_lane(seats),
+            name,
+            seats: (0..seats).map(|_| None).collect(),
+            plain: Vec::new(),
+            arrived: Vec::new(),
+        };
+        Ok(Secured { inner, tls: Some(Box::new(lane)) })
+    }
+}
+
+impl<D: Driver> Driver for Secured<D> {
+    fn room(&self, seat: Seat) -> usize {
+        self.inner.room(seat)
+    }
+
+    fn opened(&mut self, seat: Seat, wire: &mut Vec<u8>) -> Next {
+        let Some(lane) = &mut self.tls else { return self.inner.opened(seat, wire) };
+        let session = Session::begin(&lane.config, &lane.name);
+        let session = lane.seats[seat.0 as usize].insert(Box::new(session));
+        session.write(wire, Says::Nothing);
+        Next::Pending
+    }
+
+    fn start(&mut self, seat: Seat, asked: Asked, wire: &mut Vec<u8>) -> Result<Label, Fault> {
+        let Some(lane) = &mut self.tls else { return self.inner.start(seat, asked, wire) };
+        lane.plain.clear();
+        let label = self.inner.start(seat, asked, &mut lane.plain)?;
+        let session = session(&mut lane.seats, seat);
+        session.write(wire, Says::Request(&lane.plain));
+        Ok(label)
+    }
+
+    fn receive(&mut self, seat: Seat, bytes: &[u8], reports: &mut Reports) -> Result<Next, Fault> {
+        match &mut self.tls {
+            Some(lane) => lane.receive(seat, bytes, &mut self.inner, reports),
+            None => self.inner.receive(seat, bytes, reports),
+        }
+    }
+
+    fn leaves(&mut self, seat: Seat, wire: &mut Vec<u8>) {
+        match &mut self.tls {
+            Some(lane) => session(&mut lane.seats, seat).write(wire, Says::Farewell),
+            None => self.inner.leaves(seat, wire),
+        }
+    }
+
+    /// An end that the peer has not announced may be anybody's: it completes nothing.
+    fn closed(&mut self, seat: Seat, lost: Lost, reports: &mut Reports) -> Result<(), Fault> {
+        let session = self.tls.as_mut().and_then(|lane| lane.seats[seat.0 as usize].take());
+        let lost = match (lost, session) {
+            (Lost::By(Closed::ByPeer), Some(session)) if !session.has_ended => {
+                Lost::For(Outcome::Reset, "closed without TLS's close_notify")
+            }
+            (lost, _) => lost,
+        };
+        self.inner.closed(seat, lost, reports)
+    }
+
+    fn delay(&mut self) -> Result<Nanos, Fault> {
+        self.inner.delay()
+    }
+
+    fn prepare(&mut self) -> Result<bool, Fault> {
+        self.inner.prepare()
+    }
+
+    fn is_scripted(&self) -> bool {
+        self.inner.is_scripted()
+    }
+
+    fn has_stopped(&self) -> bool {
+        self.inner.has_stopped()
+    }
+}
+
+fn session(seats: &mut [Option<Box<Session>>], seat: Seat) -> &mut Session {
+    seats[seat.0 as usize].as_mut().expect("a connection has a session until it is closed")
+}
+
+impl Lane {
+    fn receive<D: Driver>(
+        &mut self,
+        seat: Seat,
+        bytes: &[u8],
+        inner: &mut D,
+        reports: &mut Reports,
+    ) -> Result<Next, Fault> {
+        let session = session(&mut self.seats, seat);
+        let arrived = &mut self.arrived;
+        arrived.clear();
+        arrived.extend_from_slice(&std::mem::take(&mut session.partial));
+        arrived.extend_from_slice(bytes);
+        let mut next = match session.stage {
+            Stage::Securing => Next::Pending,
+            Stage::Secured | Stage::Served => Next::Continue,
+        };
+        let mut done = 0;
+        loop {
+            let UnbufferedStatus { mut discard, state, .. } =
+                session.tls.process_tls_records(&mut arrived[done..]);
+            match state {
+                Ok(ConnectionState::ReadTraffic(mut traffic)) => {
+                    session.stage = Stage::Served;
+                    while let Some(Ok(record)) = traffic.next_record() {
+                        discard += record.discard;
+                        if matches!(next, Next::Continue | Next::Pending) {
+                            next = inner.receive(seat, record.payload, reports)?;
+                        }
+                    }
+                }
+                Ok(ConnectionState::EncodeTlsData(mut data)) => {
+                    append(&mut reports.wire, 0, |out| data.encode(out).map_err(lacking));
+                }
+                Ok(ConnectionState::TransmitTlsData(data)) => data.done(),
+                Ok(ConnectionState::PeerClosed) => {
+                    session.has_ended = true;
+                    next = Next::Close;
+                }
+                Ok(ConnectionState::WriteTraffic(_)) if session.stage == Stage::Securing => {
+                    session.stage = Stage::Secured;
+                    if next == Next::Pending {
+                        next = Next::Ready(session.handshake());
+                    }
+                }
+                Ok(_) => {
+                    done += discard;
+                    break;
+                }
+                Err(error) => {
+                    session.say_why(&mut arrived[done + discard..], &mut reports.wire);
+                    let outcome = reason::outcome(session.stage, &error);
+                    return Ok(Next::Fail(outcome, reason::of(&error)));
+                }
+            }
+            done += discard;
+        }
+        session.partial.extend_from_slice(&arrived[done..]);
+        if next == Next::Continue && session.is_worn() {
+            next = Next::Close;
+        }
+        Ok(next)
+    }
+}
+
+/// What we want to say beyond what TLS itself has to.
+#[derive(Clone, Copy)]
+enum Says<'a> {
+    Nothing,
+    Request(&'a [u8]),
+    Farewell,
+}
+
+impl Session {
+    fn begin(config: &Arc<ClientConfig>, name: &ServerName<'static>) -> Session {
+        let tls = UnbufferedClientConnection::new(Arc::clone(config), name.clone());
+        Session {
+            tls: tls.expect("a configuration that was checked begins handshakes"),
+            stage: Stage::Securing,
+            partial: Vec::new(),
+            sealed: 0,
+            has_ended: false,
+        }
+    }
+
+    /// Appends what TLS has to say, and then what we have.
+    fn write(&mut self, wire: &mut Vec<u8>, says: Says<'_>) {
+        loop {
+            let UnbufferedStatus { state, .. } = self.tls.process_tls_records(&mut self.partial);
+            match state {
+                Ok(ConnectionState::EncodeTlsData(mut data)) => {
+                    append(wire, 0, |out| data.encode(out).map_err(lacking));
+                }
+                Ok(ConnectionState::TransmitTlsData(data)) => data.done(),
+                Ok(ConnectionState::WriteTraffic(mut traffic)) => {
+                    match says {
+                        Says::Nothing => {}
+                        Says::Request(plain) => {
+                            let records = plain.len() / RECORD + 1;
+                            self.sealed += records;
+                            let room = plain.len() + records * SEAL;
+                            append(wire, room, |out| traffic.encrypt(plain, out).map_err(missing));
+                        }
+                        Says::Farewell => append(wire, SEAL, |out| {
+                            traffic.queue_close_notify(out).map_err(missing)
+                        }),
+                    }
+                    return;
+                }
+                // Blocked, or over: the peer has the word, or nobody.
+                _ => return,
+            }
+        }
+    }
+
+    /// After an error: appends the alert that tells the peer of it, if there is one.
+    fn say_why(&mut self, arrived: &mut [u8], wire: &mut Vec<u8>) {
+        while self.tls.wants_write() {
+            let UnbufferedStatus { state, .. } = self.tls.process_tls_records(arrived);
+            let Ok(ConnectionState::EncodeTlsData(mut data)) = state else { return };
+            append(wire, 0, |out| data.encode(out).map_err(lacking));
+        }
+    }
+
+    fn handshake(&self) -> Handshake {
+        let suite = self.tls.negotiated_cipher_suite().and_then(|suite| suite.suite().as_str());
+        let suite = suite.unwrap_or("an unknown cipher");
+        Handshake {
+            resumed: self.tls.handshake_kind() == Some(HandshakeKind::Resumed),
+            version: match self.is_tls12() {
+                true => "TLS 1.2",
+                false => "TLS 1.3",
+            },
+            cipher: suite.trim_start_matches("TLS13_").trim_start_matches("TLS_"),
+        }
+    }
+
+    fn is_tls12(&self) -> bool {
+        self.tls.protocol_version() == Some(ProtocolVersion::TLSv1_2)
+    }
+
+    fn is_worn(&self) -> bool {
+        MOST_RECORDS <= self.sealed && self.is_tls12()
+    }
+}
+
+/// Appends what `write` puts into a slice. If that is too short, it says how long it must be, unless
+/// it fails for good.
+fn append(
+    wire: &mut Vec<u8>,
+    room: usize,
+    mut write: impl FnMut(&mut [u8]) -> Result<usize, Option<usize>>,
+) {
+    let begin = wire.len();
+    let mut room = room;
+    loop {
+        wire.resize(begin + room, 0);
+        match write(&mut wire[begin..]) {
+            Ok(written) => return wire.truncate(begin + written),
+            Err(Some(needed)) => room = needed,
+            Err(None) => return wire.truncate(begin),
+        }
+    }
+}
+
+fn lacking(error: EncodeError) -> Option<usize> {
+    match error {
+        EncodeError::InsufficientSize(size) => Some(size.required_size),
+        EncodeError::AlreadyEncoded => None,
+    }
+}
+
+fn missing(error: EncryptError) -> Option<usize> {
+    match error {
+        EncryptError::InsufficientSize(size) => Some(size.required_size),
+        EncryptError::EncryptExhausted => None,
+    }
+}

@@ -1,0 +1,418 @@
+use std::io::{Read, Write};
+
+use rustls::{ServerConfig, ServerConnection};
+
+use super::*;
+use crate::driver::http1::{Http1, Static};
+use crate::driver::{Done, Token};
+
+pub(crate) mod peer;
+
+use self::peer::{Authority, Certified, Manners, ONLY_1_2, ONLY_1_3, self_signed};
+
+const SEAT: Seat = Seat(0);
+const ASKED: Asked = Asked { token: Token(7), number: 0, label: Label::NONE };
+const HOST: &str = "shop.test";
+const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+/// In the middle of 2026.
+pub(crate) fn now() -> u64 {
+    1_780_000_000
+}
+
+/// Trusts only this authority.
+fn trusting(authority: &Authority) -> Terms {
+    Terms {
+        trust: Trust::Issuers(authority.pem().into_bytes()),
+        identity: None,
+        version: None,
+        resume: true,
+        now,
+    }
+}
+
+fn anyone() -> Terms {
+    Terms { trust: Trust::Anyone, identity: None, version: None, resume: true, now }
+}
+
+fn identity(certified: &Certified) -> Option<Identity> {
+    let Certified { certificate, key } = certified.clone();
+    Some(Identity { certificates: certificate.into_bytes(), key: key.into_bytes() })
+}
+
+fn driver(terms: &Terms, seats: usize) -> Secured<Http1<Static>> {
+    let inner = Http1::new(seats, Static::new("GET", "/", &[("Host", "x")], b""));
+    Secured::new(inner, seats, &Tls::new(terms).unwrap(), HOST).unwrap()
+}
+
+/// Both ends of a connection, and what they have said.
+struct Line<'a> {
+    driver: &'a mut Secured<Http1<Static>>,
+    server: ServerConnection,
+    reports: Reports,
+    /// What arrives is cut into pieces of this many bytes.
+    cut: usize,
+    /// The last that is not `Continue` or `Pending`.
+    next: Next,
+    handshake: Option<Handshake>,
+    /// What the server has read.
+    heard: Vec<u8>,
+}
+
+impl<'a> Line<'a> {
+    /// A connection after its handshake, however that ended.
+    fn open(driver: &'a mut Secured<Http1<Static>>, server: &Arc<ServerConfig>) -> Line<'a> {
+        Line::open_cut(driver, server, usize::MAX)
+    }
+
+    fn open_cut(
+        driver: &'a mut Secured<Http1<Static>>,
+        server: &Arc<ServerConfig>,
+        cut: usize,
+    ) -> Line<'a> {
+        let server = ServerConnection::new(Arc::clone(server)).unwrap();
+        let (reports, heard) = (Reports::default(), Vec::new());
+        let next = Next::Continue;
+        let mut line = Line { driver, server, reports, cut, next, handshake: None, heard };
+        let mut wire = Vec::new();
+        assert_eq!(line.driver.opened(SEAT, &mut wire), Next::Pending);
+        line.deliver(&wire);
+        line
+    }
+
+    /// The server gets these bytes, and both talk until nothing is left to be said.
+    fn deliver(&mut self, bytes: &[u8]) {
+        let mut bytes = bytes;
+        while !bytes.is_empty() {
+            self.server.read_tls(&mut bytes).unwrap();
+            // What is wrong, it tells in an alert.
+            let _ = self.server.process_new_packets();
+            let mut plain = [0; 1 << 16];
+            while let Ok(count @ 1..) = self.server.reader().read(&mut plain) {
+                self.heard.extend_from_slice(&plain[..count]);
+            }
+        }
+        self.listen();
+    }
+
+    /// The driver gets what the server has to say.
+    fn listen(&mut self) {
+        let mut bytes = Vec::new();
+        while self.server.wants_write() {
+            self.server.write_tls(&mut bytes).unwrap();
+        }
+        for piece in bytes.chunks(self.cut) {
+            self.arrive(piece);
+        }
+        let reply = std::mem::take(&mut self.reports.wire);
+        if !reply.is_empty() {
+            self.deliver(&reply);
+        }
+    }
+
+    fn arrive(&mut self, bytes: &[u8]) {
+        if matches!(self.next, Next::Close | Next::Fail(..)) {
+            return;
+        }
+        match self.driver.receive(SEAT, bytes, &mut self.reports).unwrap() {
+            Next::Continue | Next::Pending => {}
+            Next::Ready(handshake) => self.handshake = Some(handshake),
+            next => self.next = next,
+        }
+    }
+
+    fn ask(&mut self) {
+        let mut wire = Vec::new();
+        self.driver.start(SEAT, ASKED, &mut wire).unwrap();
+        self.deliver(&wire);
+    }
+
+    fn answer(&mut self, bytes: &[u8]) {
+        self.server.writer().write_all(bytes).unwrap();
+        self.listen();
+    }
+
+    /// What became of the request when the connection ended so.
+    fn closed(&mut self, lost: Lost) -> Done {
+        self.driver.closed(SEAT, lost, &mut self.reports).unwrap();
+        assert_eq!(self.reports.done.len(), 1);
+        self.reports.done[0]
+    }
+
+    fn failure(&self) -> &'static str {
+        match self.next {
+            Next::Fail(Outcome::Connect, why) => why,
+            next => panic!("{next:?} after {:?}", self.handshake),
+        }
+    }
+}
+
+#[test]
+fn what_is_asked_and_answered_is_sealed_whatever_the_version_and_the_cuts() {
+    let authority = Authority::new("ours");
+    let certified = authority.issue(HOST);
+    for (versions, name) in [(ONLY_1_2, "TLS 1.2"), (ONLY_1_3, "TLS 1.3")] {
+        let server = Manners { versions, ..Manners::default() }.with(&certified);
+        for cut in [usize::MAX, 1_000, 7, 1] {
+            let mut driver = driver(&trusting(&authority), 1);
+            let mut line = Line::open_cut(&mut driver, &server, cut);
+            let handshake = line.handshake.expect("both agree");
+            assert_eq!((handshake.version, handshake.resumed), (name, false));
+            assert!(handshake.cipher.ends_with("AES_256_GCM_SHA384"), "{}", handshake.cipher);
+            assert_eq!(line.server.server_name(), Some(HOST), "the name is sent");
+            assert_eq!(line.server.alpn_protocol(), Some(&b"http/1.1"[..]));
+            for round in 1..=3 {
+                line.ask();
+                assert_eq!(line.heard, REQUEST.repeat(round));
+                line.answer(ANSWER);
+                assert_eq!((line.next, line.reports.done.len()), (Next::Continue, round));
+            }
+            assert!(line.reports.done.iter().all(|done| done.outcome == Outcome::Ok));
+        }
+    }
+}
+
+#[test]
+fn records_longer_than_any_buffer_pass_in_both_directions() {
+    let body = vec![b'a'; 200_000];
+    let inner = Http1::new(1, Static::new("POST", "/", &[("Host", "x")], &body));
+    let tls = Tls::new(&anyone()).unwrap();
+    let mut driver = Secured::new(inner, 1, &tls, HOST).unwrap();
+    let server = Manners::default().with(&self_signed(HOST));
+    let mut line = Line::open_cut(&mut driver, &server, 1_448);
+    line.server.set_buffer_limit(None);
+    line.ask();
+    assert!(line.heard.ends_with(&body));
+    let answer = [b"HTTP/1.1 200 OK\r\nContent-Length: 200000\r\n\r\n", &body[..]].concat();
+    line.answer(&answer);
+    assert_eq!((line.reports.done[0].outcome, line.reports.done[0].bytes), (Outcome::Ok, 200_000));
+}
+
+#[test]
+fn a_certificate_that_proves_nothing_is_refused_with_the_remedy() {
+    let (ours, theirs) = (Authority::new("ours"), Authority::new("theirs"));
+    for (certified, why) in [
+        (ours.issue_for(HOST, 2000, 2001), "has expired"),
+        (ours.issue_for(HOST, 2099, 2100), "not valid yet"),
+        (ours.issue("other.test"), "for another name; give that with --sni"),
+        (theirs.issue(HOST), "issuer is unknown; name it with --ca FILE"),
+        (self_signed(HOST), "issuer is unknown"),
+    ] {
+        for versions in [ONLY_1_2, ONLY_1_3] {
+            let server = Manners { versions, ..Manners::default() }.with(&certified);
+            let mut driver_of_ours = driver(&trusting(&ours), 1);
+            let line = Line::open(&mut driver_of_ours, &server);
+            assert!(line.failure().contains(why), "{why}: {}", line.failure());
+            assert!(line.handshake.is_none());
+            let mut indifferent = driver(&anyone(), 1);
+            assert!(Line::open(&mut indifferent, &server).handshake.is_some(), "--insecure: {why}");
+        }
+    }
+}
+
+#[test]
+fn a_peer_that_speaks_otherwise_is_told_apart() {
+    let certified = self_signed(HOST);
+    let failure = |terms: Terms, manners: Manners<'_>| {
+        let mut driver = driver(&terms, 1);
+        Line::open(&mut driver, &manners.with(&certified)).failure()
+    };
+    let only = |version| Terms { version: Some(version), ..anyone() };
+    let why = failure(only(Version::V1_3), Manners { versions: ONLY_1_2, ..Manners::default() });
+    assert!(why.contains("--tls"), "{why}");
+    let why = failure(only(Version::V1_2), Manners { versions: ONLY_1_3, ..Manners::default() });
+    assert!(why.contains("--tls"), "{why}");
+    let why = failure(anyone(), Manners { protocols: &["h2"], ..Manners::default() });
+    assert_eq!(why, "it does not speak HTTP/1.1");
+
+    let mut driver = driver(&anyone(), 1);
+    let mut reports = Reports::default();
+    driver.opened(SEAT, &mut Vec::new());
+    let next = driver.receive(SEAT, b"HTTP/1.1 400 Bad Request\r\n\r\n", &mut reports).unwrap();
+    let Next::Fail(Outcome::Connect, why) = next else { panic!("{next:?}") };
+    assert!(why.contains("load it as http://"), "{why}");
+}
+
+#[test]
+fn a_peer_that_wants_our_certificate_gets_it_or_says_so() {
+    let (ours, theirs) = (Authority::new("ours"), Authority::new("theirs"));
+    let certified = ours.issue(HOST);
+    let with = |identity| Terms { identity, ..trusting(&ours) };
+    for versions in [ONLY_1_2, ONLY_1_3] {
+        let server = Manners { versions, clients_of: Some(&ours), ..Manners::default() };
+        let server = server.with(&certified);
+        let mut known = driver(&with(identity(&ours.issue("client"))), 1);
+        let mut line = Line::open(&mut known, &server);
+        line.ask();
+        assert_eq!(line.heard, REQUEST);
+
+        // With TLS 1.3 the refusal comes after our handshake is over: that is no other outcome.
+        let mut nobody = driver(&with(None), 1);
+        let line = Line::open(&mut nobody, &server);
+        assert!(line.failure().contains("--cert"), "{}", line.failure());
+        let mut stranger = driver(&with(identity(&theirs.issue("client"))), 1);
+        let line = Line::open(&mut stranger, &server);
+        assert!(line.failure().contains("our certificate"), "{}", line.failure());
+    }
+}
+
+#[test]
+fn what_was_asked_before_the_peer_refused_us_has_failed_to_connect() {
+    let ours = Authority::new("ours");
+    let server = Manners { versions: ONLY_1_3, clients_of: Some(&ours), ..Manners::default() };
+    let server = server.with(&ours.issue(HOST));
+    let mut driver = driver(&trusting(&ours), 1);
+    let mut line = Line::open(&mut driver, &server);
+    let Next::Fail(outcome, why) = line.next else { panic!("{:?}", line.next) };
+    // As if the request had overtaken the refusal.
+    line.driver.inner.start(SEAT, ASKED, &mut Vec::new()).unwrap();
+    let done = line.closed(Lost::For(outcome, why));
+    assert_eq!((done.outcome, done.why), (Outcome::Connect, why));
+}
+
+#[test]
+fn sessions_are_resumed_unless_that_is_unwanted() {
+    let certified = self_signed(HOST);
+    for versions in [ONLY_1_2, ONLY_1_3] {
+        let server = Manners { versions, ..Manners::default() }.with(&certified);
+        let resumed = |terms: &Terms| {
+            let mut driver = driver(terms, 1);
+            let mut resumed = Vec::new();
+            for _ in 0..4 {
+                let mut line = Line::open(&mut driver, &server);
+                resumed.push(line.handshake.unwrap().resumed);
+                line.ask();
+                line.answer(ANSWER);
+                let mut wire = Vec::new();
+                line.driver.leaves(SEAT, &mut wire);
+                line.driver.closed(SEAT, Lost::By(Closed::ByPeer), &mut line.reports).unwrap();
+            }
+            resumed
+        };
+        assert_eq!(resumed(&anyone()), [false, true, true, true]);
+        assert_eq!(resumed(&Terms { resume: false, ..anyone() }), [false; 4]);
+    }
+}
+
+#[test]
+fn no_more_tickets_are_kept_than_there_are_seats() {
+    let certified = self_signed(HOST);
+    let server = Manners { tickets: 50, ..Manners::default() };
+    let mut driver = driver(&anyone(), 3);
+    Line::open(&mut driver, &server.with(&certified));
+    // The same keys, which the tickets are for, but none is handed out any more.
+    let config = Arc::clone(&driver.tls.as_ref().unwrap().config);
+    let text = format!("{:?}", config.resumption);
+    assert_eq!(text.matches("Tls13ClientSessionValue").count(), 3, "{text}");
+}
+
+#[test]
+fn only_an_announced_end_completes_a_body_that_ends_with_its_connection() {
+    let server = Manners::default().with(&self_signed(HOST));
+    let endless = b"HTTP/1.1 200 OK\r\n\r\nall there is";
+    let mut driver = driver(&anyone(), 1);
+    let mut line = Line::open(&mut driver, &server);
+    line.ask();
+    line.answer(endless);
+    line.server.send_close_notify();
+    line.listen();
+    assert_eq!(line.next, Next::Close);
+    let done = line.closed(Lost::By(Closed::ByPeer));
+    assert_eq!((done.outcome, done.bytes), (Outcome::Ok, 12));
+
+    let mut line = Line::open(&mut driver, &server);
+    line.ask();
+    line.answer(endless);
+    let done = line.closed(Lost::By(Closed::ByPeer));
+    assert_eq!((done.outcome, done.why), (Outcome::Reset, "closed without TLS's close_notify"));
+}
+
+#[test]
+fn what_breaks_after_an_answer_is_no_failure_to_connect() {
+    let server = Manners::default().with(&self_signed(HOST));
+    let mut driver = driver(&anyone(), 1);
+    let mut line = Line::open(&mut driver, &server);
+    line.ask();
+    line.answer(&ANSWER[..20]);
+    let forged = [&[23, 3, 3, 0, 32][..], &[0; 32]].concat();
+    line.arrive(&forged);
+    let why = "it sent a record that cannot be decrypted";
+    assert_eq!(line.next, Next::Fail(Outcome::Malformed, why));
+    let done = line.closed(Lost::For(Outcome::Malformed, why));
+    assert_eq!((done.outcome, done.why), (Outcome::Malformed, why));
+}
+
+#[test]
+fn new_keys_of_the_peer_are_answered_at_once() {
+    let server = Manners { versions: ONLY_1_3, ..Manners::default() }.with(&self_signed(HOST));
+    let mut driver = driver(&anyone(), 1);
+    let mut line = Line::open(&mut driver, &server);
+    for round in 1..=3 {
+        line.server.refresh_traffic_keys().unwrap();
+        line.listen();
+        line.ask();
+        line.answer(ANSWER);
+        assert_eq!((line.next, line.reports.done.len()), (Next::Continue, round));
+    }
+}
+
+#[test]
+fn a_connection_is_replaced_before_its_keys_wear_out() {
+    let certified = self_signed(HOST);
+    for (versions, next) in [(ONLY_1_2, Next::Close), (ONLY_1_3, Next::Continue)] {
+        let server = Manners { versions, ..Manners::default() }.with(&certified);
+        let mut driver = driver(&anyone(), 1);
+        let mut line = Line::open(&mut driver, &server);
+        session(&mut line.driver.tls.as_mut().unwrap().seats, SEAT).sealed = MOST_RECORDS;
+        line.ask();
+        line.answer(ANSWER);
+        assert_eq!((line.next, line.reports.done[0].outcome), (next, Outcome::Ok));
+    }
+}
+
+#[test]
+fn who_leaves_says_so() {
+    let server = Manners::default().with(&self_signed(HOST));
+    let mut driver = driver(&anyone(), 1);
+    let mut line = Line::open(&mut driver, &server);
+    let mut wire = Vec::new();
+    line.driver.leaves(SEAT, &mut wire);
+    line.server.read_tls(&mut &wire[..]).unwrap();
+    assert!(line.server.process_new_packets().unwrap().peer_has_closed());
+}
+
+#[test]
+fn a_plain_lane_is_passed_through() {
+    let inner = Http1::new(1, Static::new("GET", "/", &[("Host", "x")], b""));
+    let mut driver = Secured::plain(inner);
+    let (mut wire, mut reports) = (Vec::new(), Reports::default());
+    assert_eq!(driver.opened(SEAT, &mut wire), Next::Continue);
+    driver.start(SEAT, ASKED, &mut wire).unwrap();
+    assert_eq!(wire, REQUEST);
+    driver.leaves(SEAT, &mut wire);
+    assert_eq!(driver.receive(SEAT, ANSWER, &mut reports).unwrap(), Next::Continue);
+    assert_eq!(reports.done[0].outcome, Outcome::Ok);
+    assert!(wire == REQUEST && reports.wire.is_empty());
+}
+
+#[test]
+fn terms_that_cannot_be_kept_are_explained() {
+    let (ours, other) = (self_signed(HOST), self_signed(HOST));
+    let mixed = Certified { key: other.key, ..ours.clone() };
+    let keyless = Certified { key: "nothing".to_owned(), ..ours.clone() };
+    let bare = Certified { certificate: String::new(), ..ours };
+    for (terms, why) in [
+        (Terms { identity: identity(&mixed), ..anyone() }, "does not fit"),
+        (Terms { identity: identity(&keyless), ..anyone() }, "holds no private key"),
+        (Terms { identity: identity(&bare), ..anyone() }, "holds no certificate"),
+        (Terms { trust: Trust::Issuers(b"x".to_vec()), ..anyone() }, "holds no certificate"),
+        (Terms { trust: Trust::System(vec![vec![1]]), ..anyone() }, "install ca-certificates"),
+    ] {
+        let error = Tls::new(&terms).expect_err(why);
+        assert!(error.contains(why), "{error}");
+    }
+    let tls = Tls::new(&anyone()).unwrap();
+    let refused = Secured::new((), 1, &tls, "no name").err();
+    assert!(refused.unwrap().contains("no name of a host"));
+}

@@ -181,7 +181,7 @@ pub(crate) struct Load {
     #[arg(long, value_name = "RATE", default_value = "10k/s", help_heading = "Where")]
     pub(crate) open_rate: Rate,
     /// Close a connection after so many requests and have the next one opened when it is needed: with
-    /// 1, each response time contains the connecting
+    /// 1, each response time contains the connecting and, for https, the handshake
     #[arg(long, value_name = "N", help_heading = "Where")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) keep_alive: Option<u32>,
@@ -189,6 +189,8 @@ pub(crate) struct Load {
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Where")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=65_535))]
     pub(crate) pipeline: u32,
+    #[command(flatten)]
+    pub(crate) tls: Tls,
     #[arg(long, value_name = "METHOD", default_value = "GET", help_heading = "What")]
     pub(crate) method: String,
     /// A header field, `Name: value`; may be repeated
@@ -290,6 +292,50 @@ pub(crate) struct Load {
     /// Live figures on stderr: one line on a terminal, or JSON lines
     #[arg(long, value_enum, default_value_t = Live::Auto, help_heading = "Results")]
     pub(crate) progress: Live,
+}
+
+/// How `https` targets are secured.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "TLS")]
+pub(crate) struct Tls {
+    /// Trust the issuers in this PEM file instead of the machine's
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ca: Option<PathBuf>,
+    /// Our certificate for targets that ask for one, with those that lead to its issuer (PEM)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) cert: Option<PathBuf>,
+    /// The key of our certificate [default: in the same file]
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub(crate) key: Option<PathBuf>,
+    /// The name to ask for, and to find in the certificate [default: the URL's host]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) sni: Option<String>,
+    /// Take any certificate for the target's: nothing is verified
+    #[arg(long, conflicts_with = "ca")]
+    pub(crate) insecure: bool,
+    /// Speak only this version [default: the highest that the target speaks]
+    #[arg(long = "tls", value_name = "VERSION", value_enum)]
+    pub(crate) version: Option<TlsVersion>,
+    /// Make every handshake a full one instead of resuming sessions of earlier connections
+    #[arg(long)]
+    pub(crate) no_resume: bool,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum TlsVersion {
+    #[value(name = "1.2")]
+    V1_2,
+    #[value(name = "1.3")]
+    V1_3,
+}
+
+impl TlsVersion {
+    pub(crate) fn of_load(self) -> load::driver::tls::Version {
+        match self {
+            TlsVersion::V1_2 => load::driver::tls::Version::V1_2,
+            TlsVersion::V1_3 => load::driver::tls::Version::V1_3,
+        }
+    }
 }
 
 /// Reads `1000`, `100k`, `1M`.

@@ -188,6 +188,12 @@ fn said(load: &Load) -> Vec<(&'static str, String)> {
             format!("{} of {}", integer(counts.failed), count(counts.intended as usize, "request")),
         ),
     ];
+    if let Some(tls) = &load.total.tls {
+        let handshakes = count(tls.handshakes as usize, "handshake");
+        let resumed = share(tls.resumed_share, 1.0);
+        let text = format!("{} {}, {handshakes}, {resumed} resumed", tls.version, tls.cipher);
+        said.push(("secured", text));
+    }
     if let Some(slo) = &load.slo {
         said.push(("SLO", slo.text.clone()));
         said.extend(slo.missed.iter().map(|missed| ("missed", missed.clone())));

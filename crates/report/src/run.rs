@@ -278,6 +278,7 @@ fn forget_bulk(load: &mut Load) {
         &mut total.lateness,
         &mut total.backlog_delay,
         &mut total.connect_time,
+        &mut total.tls_time,
     ];
     for times in times.into_iter().flatten() {
         times.histogram = String::new();

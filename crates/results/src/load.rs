@@ -188,9 +188,25 @@ pub struct Part {
     pub backlog_delay: Option<Times>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connect_time: Option<Times>,
+    /// Of the TLS handshakes, each from the end of connecting.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tls_time: Option<Times>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tls: Option<Tls>,
     /// From sending to the first byte of the answer.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub first_byte_time: Option<Times>,
+}
+
+/// How connections were secured, those before the measurement included.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Tls {
+    pub handshakes: u64,
+    /// The share of handshakes that resumed an earlier connection's session.
+    pub resumed_share: f64,
+    /// What most of them have agreed on, for example `TLS 1.3` and `AES_256_GCM_SHA384`.
+    pub version: String,
+    pub cipher: String,
 }
 
 /// Over the measurement: every intended request has exactly one outcome.

@@ -239,6 +239,7 @@ function wrk.fetch(request)
    if is_running then error("`wrk.fetch` waits: it is for `setup` and `init` only", 2) end
    local addr = wrk.thread and wrk.thread.addr or wrk.addrs and wrk.addrs[1]
    if not addr then error("`wrk.fetch` has no address yet: it is for `setup` and `init`", 2) end
+   if wrk.scheme == "https" then error("`wrk.fetch` speaks no TLS: log in where it is plain", 2) end
    local status, headers, body = host.fetch(place_of(addr), request)
    if not status then error("`wrk.fetch`: " .. headers, 2) end
    return status, headers, body

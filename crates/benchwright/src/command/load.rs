@@ -11,6 +11,7 @@ pub(crate) mod ports;
 mod samples;
 pub(crate) mod target;
 mod text;
+pub(crate) mod tls;
 pub(crate) mod workload;
 
 use std::fs::{self, File};
@@ -21,7 +22,7 @@ use std::sync::atomic::AtomicBool;
 use anyhow::Context as _;
 use load::measurement::{Failure as NotMeasured, Lane, Plan};
 use load::pacing::{Offered, Pacing, Shape, Sharing, Trace};
-use load::shard::{Limits, Overdue};
+use load::shard::{Limits, Overdue, Unopened};
 use load::validity::{self, Besides};
 use measure::Nanos;
 use net::{Closed, cores, process};
@@ -29,7 +30,7 @@ use script::{Crew, Defaults, Flavour, Program, Script};
 
 pub(crate) use self::outputs::Outputs;
 use self::target::{Finding, Target};
-pub(crate) use self::workload::Driver;
+use self::tls::Securing;
 use self::workload::{Requested, Staffed, Workload};
 use crate::cli::{Load, Pin};
 use crate::output::{self, Exit, Failure};
@@ -55,6 +56,7 @@ pub(crate) fn load(arguments: &Load) -> Result<Exit, Failure> {
     let mut targets = target::resolve(&arguments.urls, &finding).map_err(question)?;
     let of_each = share(arguments, arguments.connections as usize);
     ports::provide(&mut targets, of_each, "--connections")?;
+    let securing = Securing::of(arguments, &targets).map_err(question)?;
     let mut plan = plan(arguments, &targets)?;
     let workload = Workload::new(requested(arguments)?)?;
     let Staffed { drivers, crew } = workload.staff(&mut plan, &targets)?;
@@ -62,7 +64,7 @@ pub(crate) fn load(arguments: &Load) -> Result<Exit, Failure> {
         let driver = driver.with_pipeline(arguments.pipeline as usize);
         driver.with_most_body(arguments.max_body.0)
     });
-    let drivers: Vec<Driver> = drivers.collect();
+    let drivers = securing.lanes(drivers.collect(), &plan, &targets).map_err(question)?;
     let notices = crew.as_ref().map_or(&[][..], Crew::notices);
     notices.iter().for_each(|notice| output::error(&format!("notice: {notice}")));
     let labels = labels(&workload, &plan.pacing);
@@ -330,12 +332,17 @@ fn explain(failure: &NotMeasured, targets: &[Target], stop: &AtomicBool) -> Fail
         NotMeasured::Unreachable { target, why } => {
             let Target { url, endpoints, .. } = &targets[*target];
             let why = match why {
-                Some(Closed::Refused) => "connection refused: is it running, and on this port?",
-                Some(Closed::Unreachable) => "no route, or no answer in time",
-                Some(Closed::Exhausted) => {
+                Some(Unopened::By(Closed::Refused)) => {
+                    "connection refused: is it running, and on this port?"
+                }
+                Some(Unopened::By(Closed::Unreachable)) => "no route, or no answer in time",
+                Some(Unopened::By(Closed::Exhausted)) => {
                     "no local port or open file is free here, or --source is no address of ours"
                 }
-                Some(Closed::Reset | Closed::ByPeer | Closed::WhileWriting) => "it closes at once",
+                Some(Unopened::By(Closed::Reset | Closed::ByPeer | Closed::WhileWriting)) => {
+                    "it closes at once"
+                }
+                Some(Unopened::Unsecured(why)) => why,
                 None => "no answer in time (--connect-timeout)",
             };
             let address = endpoints.first().map_or(String::new(), |e| e.address.to_string());

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use load::Think;
 use load::measurement::{Failure as NotMeasured, Plan};
 use load::pacing::{Law, Offered, Pacing, Shape, Sharing};
-use load::shard::{Limits, Overdue};
+use load::shard::{Limits, Overdue, Unopened};
 use load::validity::{self, Besides};
 use measure::{Nanos, Rate};
 use net::{Closed, Endpoint, Timer, cores};
@@ -24,10 +24,9 @@ use wrk::arguments::{self, Command, Flavour, Refusal};
 
 use self::observer::Originals;
 use super::load::target::{self, Finding, Target};
-use super::load::workload::{Requested, Staffed, Workload};
-use super::load::{
-    Context, Driver, Outputs, document, lanes, placed, ports, provide_files, question,
-};
+use super::load::tls::Securing;
+use super::load::workload::{Driver, Requested, Staffed, Workload};
+use super::load::{Context, Outputs, document, lanes, placed, ports, provide_files, question};
 use crate::output::{self, Exit, Failure};
 
 /// Requests of a target that may wait for a connection. The originals know no bound; a load that
@@ -98,6 +97,8 @@ fn run(command: &Command, arguments: &[String]) -> Result<Exit, Failure> {
     let Staffed { drivers, crew } = workload.staff(&mut plan, &targets)?;
     let drivers: Vec<Driver> =
         drivers.into_iter().map(|driver: Driver| driver.with_pipeline(pipeline)).collect();
+    let securing = Securing::as_originals(&targets).map_err(question)?;
+    let drivers = securing.lanes(drivers, &plan, &targets).map_err(question)?;
     // A batch is one arrival, and the rate is one of answers.
     let at_once = crew.as_ref().map_or(1, Crew::at_once);
     plan.pacing = pacing(command, at_once);
@@ -175,10 +176,10 @@ fn targets(command: &Command) -> Result<Vec<Target>, Failure> {
         };
         target.endpoints.retain(accepts);
         if let (true, Some(error)) = (target.endpoints.is_empty(), last) {
-            let service = target.port.map_or("http".to_owned(), |port| port.to_string());
             return Err(Failure::question(format!(
-                "unable to connect to {}:{service} {error}",
-                target.host
+                "unable to connect to {}:{} {error}",
+                target.host,
+                target.service()
             )));
         }
         target.endpoints.truncate(1);
@@ -277,12 +278,13 @@ fn law(law: arguments::Law) -> Law {
 fn explain(failure: &NotMeasured, targets: &[Target]) -> Failure {
     match failure {
         NotMeasured::Unreachable { target, why } => {
-            let Target { host, port, .. } = &targets[*target];
-            let service = port.map_or("http".to_owned(), |port| port.to_string());
+            let target = &targets[*target];
             let why = match why {
-                Some(Closed::Refused) => "Connection refused",
+                Some(Unopened::By(Closed::Refused)) => "Connection refused",
+                Some(Unopened::Unsecured(why)) => why,
                 _ => "Connection timed out",
             };
+            let (host, service) = (&target.host, target.service());
             Failure::no_answer(format!("unable to connect to {host}:{service} {why}"))
         }
         NotMeasured::Fault(fault) => Failure::no_answer(fault),

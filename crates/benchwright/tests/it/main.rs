@@ -4,6 +4,8 @@
 mod expressions;
 mod peer;
 mod support;
+#[path = "../../../load/src/driver/tls/tests/peer.rs"]
+mod tls_peer;
 
 mod answers;
 mod arrivals;
@@ -20,3 +22,4 @@ mod replicas;
 mod requests;
 mod results;
 mod scripts;
+mod tls;

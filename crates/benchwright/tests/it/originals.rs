@@ -60,14 +60,19 @@ fn free_port() -> u16 {
 }
 
 /// The distribution's nginx on a free port; ends with the test.
-struct Nginx {
+pub(crate) struct Nginx {
     child: Child,
-    url: String,
+    pub(crate) url: String,
     _folder: Scratch,
 }
 
 impl Nginx {
     fn start() -> Nginx {
+        Nginx::start_with("")
+    }
+
+    /// `more` stands behind the address that it listens on.
+    pub(crate) fn start_with(more: &str) -> Nginx {
         let folder = Scratch::new();
         let port = free_port();
         let path = folder.path().display();
@@ -78,7 +83,7 @@ impl Nginx {
                access_log off; keepalive_requests 100000000; server_tokens off;\n\
                client_body_temp_path {path}/a; proxy_temp_path {path}/b;\n\
                fastcgi_temp_path {path}/c; uwsgi_temp_path {path}/d; scgi_temp_path {path}/e;\n\
-               server {{ listen 127.0.0.1:{port};\n\
+               server {{ listen 127.0.0.1:{port}{more};\n\
                  location / {{ return 200 'hello'; }}\n\
                  location /status {{ stub_status; }} }} }}"
         );

@@ -16,6 +16,7 @@ const MOST_CONNECTING: usize = 128;
 /// How soon a lost connection is opened again, and at most how late while that keeps failing.
 const FIRST_PAUSE: Nanos = Nanos::from_millis(10);
 const LONGEST_PAUSE: Nanos = Nanos::SECOND;
+const LATE: &str = "the TLS handshake took too long (--connect-timeout)";
 
 /// The opening of connections is late by as much as the loop was; up to so much is caught up.
 const CAUGHT_UP: Nanos = Nanos::from_millis(10);
@@ -125,7 +126,10 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
     pub fn unreachable(&self) -> Option<(usize, Option<Unopened>)> {
         let mut lanes = self.lanes.iter().filter(|lane| !lane.seats.is_empty());
         let lane = lanes.find(|lane| !lane.seats.iter().any(Place::is_open))?;
-        Some((lane.of.target as usize, lane.failure))
+        let mut states = lane.seats.iter().map(|place| place.state);
+        let is_securing = states.any(|state| matches!(state, State::Securing { .. }));
+        let late = is_securing.then_some(Unopened::Unsecured(LATE));
+        Some((lane.of.target as usize, lane.failure.or(late)))
     }
 
     /// The attempts to connect that have failed so far.
@@ -386,11 +390,9 @@ fn unopened(state: State, lost: Lost) -> Option<Unopened> {
     match (state, lost) {
         (_, Lost::TooLate(_)) => None,
         (_, Lost::For(_, why)) => Some(Unopened::Unsecured(why)),
-        (State::Securing { .. }, Lost::By(Closed::Unreachable)) => {
-            Some(Unopened::Unsecured("the TLS handshake took too long (--connect-timeout)"))
-        }
+        (State::Securing { .. }, Lost::By(Closed::Unreachable)) => Some(Unopened::Unsecured(LATE)),
         (State::Securing { .. }, Lost::By(_)) => {
-            Some(Unopened::Unsecured("closed during the TLS handshake"))
+            Some(Unopened::Unsecured("closed during the TLS handshake: does it speak TLS?"))
         }
         (_, Lost::By(how)) => Some(Unopened::By(how)),
     }

@@ -38,6 +38,7 @@ pub(super) fn times(load: &Load) -> Table {
         ("lateness", "room … sent: the generator’s", &total.lateness),
         ("receive delay", "in the kernel … read", &load.generator.receive_delay),
         ("connecting", "asked … open", &total.connect_time),
+        ("TLS handshake", "open … secured", &total.tls_time),
     ] {
         let Some(times) = times else { continue };
         let mut cells = vec![

@@ -178,8 +178,22 @@ fn part(part: &Part, asked: Option<f64>, length: Nanos) -> document::Part {
         lateness: Times::of(&part.lateness),
         backlog_delay: Times::of(&part.backlog_delay),
         connect_time: Times::of(&part.connect),
+        tls_time: Times::of(&part.handshake),
+        tls: tls(part),
         first_byte_time: Times::of(&part.first_byte),
     }
+}
+
+/// What most handshakes have agreed on.
+fn tls(part: &Part) -> Option<document::Tls> {
+    let (&(version, cipher), _) = part.agreed.iter().max_by_key(|(_, count)| **count)?;
+    let handshakes: u64 = part.agreed.values().sum();
+    Some(document::Tls {
+        handshakes,
+        resumed_share: part.resumed as f64 / handshakes as f64,
+        version: version.to_owned(),
+        cipher: cipher.to_owned(),
+    })
 }
 
 fn series(measurement: &Measurement) -> Vec<document::Interval> {

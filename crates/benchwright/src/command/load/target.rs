@@ -18,6 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(crate) struct Target {
     /// As it was given.
     pub(crate) url: String,
+    pub(crate) scheme: Scheme,
     pub(crate) host: String,
     /// Only if the URL names one.
     pub(crate) port: Option<u16>,
@@ -27,6 +28,28 @@ pub(crate) struct Target {
     pub(crate) path: String,
     /// Taken by the connections in turn.
     pub(crate) endpoints: Vec<Endpoint>,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Scheme {
+    Http,
+    Https,
+}
+
+impl Scheme {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Scheme::Http => "http",
+            Scheme::Https => "https",
+        }
+    }
+
+    fn port(self) -> u16 {
+        match self {
+            Scheme::Http => 80,
+            Scheme::Https => 443,
+        }
+    }
 }
 
 /// How the addresses of a target are found.
@@ -46,10 +69,19 @@ impl Target {
         parse("http://127.0.0.1/").expect("this is a URL")
     }
 
+    pub(crate) fn is_secured(&self) -> bool {
+        self.scheme == Scheme::Https
+    }
+
+    /// What stands for the port in messages: as it was given, or the scheme.
+    pub(crate) fn service(&self) -> String {
+        self.port.map_or_else(|| self.scheme.name().to_owned(), |port| port.to_string())
+    }
+
     pub(crate) fn for_script(&self) -> script::Target {
         script::Target {
             url: self.url.clone(),
-            scheme: "http".to_owned(),
+            scheme: self.scheme.name().to_owned(),
             host: self.host.clone(),
             port: self.port.map(|port| port.to_string()),
             path: self.path.clone(),
@@ -73,7 +105,7 @@ pub(crate) fn resolve(urls: &[String], finding: &Finding<'_>) -> anyhow::Result<
             }
             let (host, port) = match finding.connect_to {
                 Some(place) => host_and_port(place)?,
-                None => (target.host.clone(), target.port.unwrap_or(80)),
+                None => (target.host.clone(), target.port.unwrap_or(target.scheme.port())),
             };
             let addresses = addresses(&host, port, address)
                 .with_context(|| format!("finding the address of {url}"))?;
@@ -117,14 +149,14 @@ fn parse(url: &str) -> anyhow::Result<Target> {
     let uri: Uri = sent
         .parse()
         .with_context(|| format!("`{url}` is no URL; write for example http://127.0.0.1:8080/"))?;
-    match uri.scheme_str() {
-        Some("http") => {}
-        Some("https") => bail!("`{url}`: TLS is not supported yet; load the plain port"),
+    let scheme = match uri.scheme_str() {
+        Some("http") => Scheme::Http,
+        Some("https") => Scheme::Https,
         Some(scheme) => {
-            bail!("`{url}`: `{scheme}` is not supported; there are `http` and `http+unix`")
+            bail!("`{url}`: `{scheme}` is not supported; there are `http`, `https` and `http+unix`")
         }
         None => bail!("`{url}` has no scheme; write http://{url}"),
-    }
+    };
     let authority = uri.authority().context("a URL names a host")?;
     ensure!(
         !authority.as_str().contains('@'),
@@ -134,6 +166,7 @@ fn parse(url: &str) -> anyhow::Result<Target> {
     ensure!(!host.is_empty(), "`{url}` names no host");
     Ok(Target {
         url: url.to_owned(),
+        scheme,
         host: host.to_owned(),
         port: authority.port_u16(),
         authority: authority.as_str().to_owned(),
@@ -155,6 +188,7 @@ fn unix(url: &str, rest: &str) -> anyhow::Result<Target> {
     let address = Address::Unix(PathBuf::from(socket));
     Ok(Target {
         url: url.to_owned(),
+        scheme: Scheme::Http,
         host: "localhost".to_owned(),
         port: None,
         authority: "localhost".to_owned(),

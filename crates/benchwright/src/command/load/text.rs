@@ -31,6 +31,7 @@ fn write(load: &Load, text: &mut String) -> std::fmt::Result {
         Bytes(counts.bytes_received),
     )?;
     times(load, text)?;
+    tls(load, text)?;
     if 1 < load.targets.len() {
         targets(load, text)?;
     }
@@ -111,6 +112,20 @@ fn figures(times: &Times, mark: &str) -> [String; 5] {
 /// What stands before a response p99 that owes more than a tenth of it to the generator.
 fn at_most(load: &Load) -> &'static str {
     if load.generator.p99_at_most { "at most " } else { "" }
+}
+
+fn tls(load: &Load, text: &mut String) -> std::fmt::Result {
+    let (Some(tls), Some(times)) = (&load.total.tls, &load.total.tls_time) else { return Ok(()) };
+    writeln!(
+        text,
+        "\n{} {} · {} handshakes, {:.1} % resumed · p50 {} · p99 {}",
+        tls.version,
+        tls.cipher,
+        counted(tls.handshakes),
+        100.0 * tls.resumed_share,
+        figure(times, Quantile::P50),
+        figure(times, Quantile::P99),
+    )
 }
 
 /// In brackets where fewer than ten samples lie beyond it.

@@ -227,7 +227,7 @@ fn a_connection_that_is_closed_during_its_handshake_was_never_open() {
     let settings = Manners::default().with(&self_signed(HOST));
     let server = Guarded { is_shy: true, ..Guarded::new(settings) };
     let ran = run(server, Trust::Anyone, LIMITS);
-    let why = "closed during the TLS handshake";
+    let why = "closed during the TLS handshake: does it speak TLS?";
     assert_eq!(ran.unreachable, Some((0, Some(Unopened::Unsecured(why)))));
     let reasons: Vec<_> = ran.part.reasons.keys().collect();
     assert_eq!(reasons, [&(Outcome::Connect, why)]);

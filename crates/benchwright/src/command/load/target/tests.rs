@@ -6,6 +6,11 @@ fn a_url_says_where_and_what() {
     assert_eq!((target.host.as_str(), target.port), ("::1", Some(8080)));
     assert_eq!((target.authority.as_str(), target.path.as_str()), ("[::1]:8080", "/a?b=c"));
     assert_eq!(parse("http://localhost").unwrap().path, "/");
+    let target = parse("https://shop.test/").unwrap();
+    assert!(target.is_secured() && target.service() == "https");
+    let all = ["127.0.0.1".to_owned()];
+    let finding = Finding { addresses: &all, ..Finding::default() };
+    assert_eq!(shown(&resolve(&[target.url], &finding).unwrap()[0]), "127.0.0.1:443");
 }
 
 #[test]
@@ -13,7 +18,6 @@ fn a_wrong_url_is_explained() {
     for (url, hint) in [
         ("localhost:80", "write http://"),
         ("127.0.0.1", "has no scheme"),
-        ("https://a/", "TLS is not supported yet"),
         ("ftp://a/", "there are `http`"),
         ("http://me:secret@a/", "Authorization"),
         ("http://", "is no URL"),

@@ -1,0 +1,116 @@
+//! How connections to `https` targets are secured. What that takes from this machine (files, its store
+//! of issuers, its clock) is read here, before the load.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Error, bail, ensure};
+use load::driver::tls::{Identity, Secured, Terms, Tls, Trust};
+use load::measurement::Plan;
+
+use super::target::Target;
+use super::workload::Driver;
+use crate::cli;
+
+/// A lane of either kind: secured or plain.
+pub(crate) type Lane = Secured<Driver>;
+
+/// What the `https` targets of a load share.
+pub(crate) struct Securing {
+    tls: Option<Tls>,
+    /// Instead of the URL's host.
+    name: Option<String>,
+}
+
+impl Securing {
+    /// Nothing is read unless there is an `https` target.
+    pub(super) fn of(arguments: &cli::Load, targets: &[Target]) -> anyhow::Result<Securing> {
+        let cli::Tls { ca, cert, sni, insecure, version, no_resume, .. } = &arguments.tls;
+        if !targets.iter().any(Target::is_secured) {
+            let given = [
+                ("--ca", ca.is_some()),
+                ("--cert", cert.is_some()),
+                ("--sni", sni.is_some()),
+                ("--insecure", *insecure),
+                ("--tls", version.is_some()),
+                ("--no-resume", *no_resume),
+            ];
+            if let Some((flag, _)) = given.iter().find(|(_, is_given)| *is_given) {
+                bail!("{flag} is for TLS, and no URL begins with https://");
+            }
+            return Ok(Securing { tls: None, name: None });
+        }
+        let trust = match ca {
+            _ if *insecure => Trust::Anyone,
+            Some(path) => Trust::Issuers(read(path, "--ca")?),
+            None => Trust::System(system_issuers()),
+        };
+        let identity = cert.as_ref().map(|path| {
+            let certificates = read(path, "--cert")?;
+            let key = match &arguments.tls.key {
+                Some(path) => read(path, "--key")?,
+                None => certificates.clone(),
+            };
+            Ok::<_, Error>(Identity { certificates, key })
+        });
+        let terms = Terms {
+            trust,
+            identity: identity.transpose()?,
+            version: version.map(cli::TlsVersion::of_load),
+            resume: !no_resume,
+            now: seconds,
+        };
+        let tls = Tls::new(&terms).map_err(Error::msg)?;
+        Ok(Securing { tls: Some(tls), name: sni.clone() })
+    }
+
+    /// As the originals do: nothing is verified, no session is resumed.
+    pub(crate) fn as_originals(targets: &[Target]) -> anyhow::Result<Securing> {
+        let (trust, identity, version, resume) = (Trust::Anyone, None, None, false);
+        let tls = targets.iter().any(Target::is_secured).then(|| {
+            Tls::new(&Terms { trust, identity, version, resume, now: seconds }).map_err(Error::msg)
+        });
+        Ok(Securing { tls: tls.transpose()?, name: None })
+    }
+
+    /// The driver of each lane, secured if its target is.
+    pub(crate) fn lanes(
+        &self,
+        drivers: Vec<Driver>,
+        plan: &Plan,
+        targets: &[Target],
+    ) -> anyhow::Result<Vec<Lane>> {
+        let of_each = plan.lanes_of_each() as usize;
+        let lanes = drivers.into_iter().enumerate().map(|(lane, driver)| {
+            let target = &targets[lane / of_each];
+            match self.tls.as_ref().filter(|_| target.is_secured()) {
+                None => Ok(Secured::plain(driver)),
+                Some(tls) => {
+                    let name = self.name.as_deref().unwrap_or(&target.host);
+                    let seats = plan.lanes[lane].connections;
+                    Secured::new(driver, seats, tls, name).map_err(Error::msg)
+                }
+            }
+        });
+        lanes.collect()
+    }
+}
+
+fn read(path: &Path, flag: &str) -> anyhow::Result<Vec<u8>> {
+    let text = fs::read(path).with_context(|| format!("{flag} {}", path.display()))?;
+    ensure!(!text.is_empty(), "{flag} {}: the file is empty", path.display());
+    Ok(text)
+}
+
+/// What cannot be read of the store does not count; an empty one is refused by who needs it.
+fn system_issuers() -> Vec<Vec<u8>> {
+    let found = rustls_native_certs::load_native_certs().certs;
+    found.iter().map(|certificate| certificate.to_vec()).collect()
+}
+
+/// Since 1970.
+fn seconds() -> u64 {
+    #[expect(clippy::disallowed_methods, reason = "certificates expire by the wall clock")]
+    let now = std::time::SystemTime::now();
+    now.duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}

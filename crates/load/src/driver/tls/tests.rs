@@ -382,6 +382,54 @@ fn who_leaves_says_so() {
     assert!(line.server.process_new_packets().unwrap().peer_has_closed());
 }
 
+/// A record that is sealed and one that is opened are rustls's; whatever is ours is used again.
+#[test]
+fn a_request_takes_two_allocations_and_leaves_none() {
+    let certified = self_signed(HOST);
+    for versions in [ONLY_1_2, ONLY_1_3] {
+        let server = Manners { versions, ..Manners::default() }.with(&certified);
+        let mut driver = driver(&anyone(), 1);
+        let mut line = Line::open(&mut driver, &server);
+        let mut wire = Vec::new();
+        let mut counted = Vec::new();
+        for _ in 0..20 {
+            wire.clear();
+            let start = allocation_counter::measure(|| {
+                line.driver.start(SEAT, ASKED, &mut wire).unwrap();
+            });
+            line.deliver(&wire);
+            line.server.writer().write_all(ANSWER).unwrap();
+            let mut bytes = Vec::new();
+            line.server.write_tls(&mut bytes).unwrap();
+            let receive = allocation_counter::measure(|| line.arrive(&bytes));
+            line.reports.done.clear();
+            line.reports.begun.clear();
+            counted.push((
+                start.count_total,
+                start.count_current,
+                receive.count_total,
+                receive.count_current,
+            ));
+        }
+        assert!(counted[5..].iter().all(|counts| *counts == (1, 0, 1, 0)), "{counted:?}");
+    }
+}
+
+/// Beyond the seat's own place; a session is kept by the connection, its tickets by the lane.
+#[test]
+fn an_idle_connection_holds_a_few_kilobytes() {
+    let server = Manners::default().with(&self_signed(HOST));
+    let mut driver = driver(&Terms { resume: false, ..anyone() }, 1);
+    let mut line = Line::open(&mut driver, &server);
+    line.ask();
+    line.answer(ANSWER);
+    let freed = allocation_counter::measure(|| {
+        line.driver.closed(SEAT, Lost::By(Closed::ByPeer), &mut line.reports).unwrap();
+    });
+    let held = -freed.bytes_current;
+    assert!((500..8_000).contains(&held), "{held}");
+}
+
 #[test]
 fn a_plain_lane_is_passed_through() {
     let inner = Http1::new(1, Static::new("GET", "/", &[("Host", "x")], b""));

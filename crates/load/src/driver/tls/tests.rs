@@ -58,6 +58,8 @@ struct Line<'a> {
     handshake: Option<Handshake>,
     /// What the server has read.
     heard: Vec<u8>,
+    /// What the server finds wrong, or was told to be.
+    wrong: Option<rustls::Error>,
 }
 
 impl<'a> Line<'a> {
@@ -74,7 +76,8 @@ impl<'a> Line<'a> {
         let server = ServerConnection::new(Arc::clone(server)).unwrap();
         let (reports, heard) = (Reports::default(), Vec::new());
         let next = Next::Continue;
-        let mut line = Line { driver, server, reports, cut, next, handshake: None, heard };
+        let (handshake, wrong) = (None, None);
+        let mut line = Line { driver, server, reports, cut, next, handshake, heard, wrong };
         let mut wire = Vec::new();
         assert_eq!(line.driver.opened(SEAT, &mut wire), Next::Pending);
         line.deliver(&wire);
@@ -87,7 +90,7 @@ impl<'a> Line<'a> {
         while !bytes.is_empty() {
             self.server.read_tls(&mut bytes).unwrap();
             // What is wrong, it tells in an alert.
-            let _ = self.server.process_new_packets();
+            self.wrong = self.server.process_new_packets().err().or(self.wrong.take());
             let mut plain = [0; 1 << 16];
             while let Ok(count @ 1..) = self.server.reader().read(&mut plain) {
                 self.heard.extend_from_slice(&plain[..count]);
@@ -205,6 +208,8 @@ fn a_certificate_that_proves_nothing_is_refused_with_the_remedy() {
             let line = Line::open(&mut driver_of_ours, &server);
             assert!(line.failure().contains(why), "{why}: {}", line.failure());
             assert!(line.handshake.is_none());
+            let told = matches!(line.wrong, Some(rustls::Error::AlertReceived(_)));
+            assert!(told, "the server hears of it: {:?}", line.wrong);
             let mut indifferent = driver(&anyone(), 1);
             assert!(Line::open(&mut indifferent, &server).handshake.is_some(), "--insecure: {why}");
         }

@@ -9,7 +9,7 @@ use ::measure::series::Series;
 use ::measure::{Histogram, Instant, Nanos, Random};
 use net::host::Segments;
 use net::process::Thread;
-use net::{Endpoint, Epoll, Timer, clock, cores, process};
+use net::{Endpoint, Interface, Sockets, Timer, clock, cores, process};
 
 use crate::driver::{Driver, Fault};
 use crate::hiccup::{self, Hiccups};
@@ -36,8 +36,9 @@ pub struct Plan {
     pub limits: Limits,
     pub slo: Option<Nanos>,
     pub interval: Nanos,
+    pub io: Interface,
     pub timer: Timer,
-    /// Has the kernel stamp what is received, to tell how long answers waited for us.
+    /// Has the kernel stamp what is received, to tell how long answers waited for us: by epoll only.
     pub kernel_timestamps: bool,
     /// The CPU of each shard; `None` leaves it to the kernel.
     pub cpus: Vec<Option<u32>>,
@@ -334,14 +335,10 @@ impl<'a> Hub<'a> {
             cores::pin(cpu)
                 .map_err(|e| Failure::Machine(format!("pinning a shard to CPU {cpu}: {e}")))?;
         }
-        let io = Epoll::new(plan.timer).map_err(|e| {
-            Failure::Machine(format!("waiting with epoll_pwait2 (Linux 5.11): {e}"))
-        })?;
+        let io = Sockets::new(plan.io, plan.timer).map_err(Failure::Machine)?;
         let io = match plan.kernel_timestamps {
             false => io,
-            true => io.with_kernel_timestamps().map_err(|e| {
-                Failure::Machine(format!("stamping what is received (SO_TIMESTAMPING): {e}"))
-            })?,
+            true => io.with_kernel_timestamps().map_err(Failure::Machine)?,
         };
         lock(&self.watched).push(Watched { thread: Thread::current(), cpus: cores::allowed() });
         let stop = [self.stop, &self.halt];
@@ -443,7 +440,7 @@ impl<'a> Hub<'a> {
 
 /// A shard with its connections open.
 struct Ready<'a, D, O> {
-    shard: Shard<'a, Epoll, D, (Recorder, O)>,
+    shard: Shard<'a, Sockets, D, (Recorder, O)>,
     lanes: Vec<usize>,
     asked: usize,
     reached: usize,

@@ -3,13 +3,13 @@
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::str::FromStr;
 
 use measure::{Histogram, Instant, Nanos};
 
 use crate::clock;
 use crate::io::{Closed, ConnectionId, Endpoint, Event, Io};
-use crate::socket;
+use crate::socket::{self, why_not_connected};
+use crate::timer::{Poll, Timer};
 
 use self::timestamps::ReceiveDelays;
 
@@ -17,9 +17,6 @@ use self::timestamps::ReceiveDelays;
 mod tests;
 mod timestamps;
 
-/// How long before its time a hybrid wait stops sleeping and watches the clock: the kernel wakes a
-/// sleeper 20–60 µs late.
-const WAKE_UP: Nanos = Nanos::from_micros(60);
 /// Ready sockets taken from the kernel at once.
 const MOST_READY: usize = 256;
 /// Bytes read from a socket at once; what is left is read in the next turn.
@@ -27,42 +24,6 @@ const READ_BYTES: usize = 64 * 1024;
 
 /// Nothing follows what is there to be read.
 const ENDED: u32 = (libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR) as u32;
-
-/// How to wait for a point in time: punctuality against CPU.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum Timer {
-    /// The kernel's timer alone: late by some 50 µs, nearly no CPU.
-    Sleep,
-    /// Sleep until shortly before, then watch the clock: late by under a microsecond, for up to
-    /// 60 µs of CPU a wait.
-    #[default]
-    Hybrid,
-    /// Only watch the clock: as punctual, for a whole CPU.
-    Spin,
-}
-
-impl Timer {
-    pub fn name(self) -> &'static str {
-        match self {
-            Timer::Sleep => "sleep",
-            Timer::Hybrid => "hybrid",
-            Timer::Spin => "spin",
-        }
-    }
-}
-
-impl FromStr for Timer {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Timer, String> {
-        match text {
-            "sleep" => Ok(Timer::Sleep),
-            "hybrid" => Ok(Timer::Hybrid),
-            "spin" => Ok(Timer::Spin),
-            _ => Err(format!("`{text}` is no timer; there are `hybrid`, `sleep` and `spin`")),
-        }
-    }
-}
 
 /// Whether [`Epoll::with_kernel_timestamps`] is granted, and else why not.
 pub fn kernel_timestamps_granted() -> io::Result<()> {
@@ -134,7 +95,7 @@ impl Epoll {
             delays: None,
         };
         // An old kernel says at once that it lacks the call, rather than in the first wait.
-        new.poll(Nanos::ZERO)?;
+        new.take_ready(Nanos::ZERO)?;
         new.ready.clear();
         Ok(new)
     }
@@ -233,7 +194,7 @@ impl Epoll {
     }
 
     /// Takes ready sockets from the kernel, waiting for at most `timeout`.
-    fn poll(&mut self, timeout: Nanos) -> io::Result<()> {
+    fn take_ready(&mut self, timeout: Nanos) -> io::Result<()> {
         self.taken = 0;
         self.ready.clear();
         let timeout = clock::timespec(timeout.0);
@@ -419,24 +380,8 @@ impl Io for Epoll {
     }
 
     fn wait(&mut self, until: Instant) -> Instant {
-        let left = until.saturating_since(clock::now());
-        let asleep = match self.timer {
-            _ if !self.failed.is_empty() || !self.again.is_empty() => Nanos::ZERO,
-            Timer::Sleep => left,
-            Timer::Hybrid => left.saturating_sub(WAKE_UP),
-            Timer::Spin => Nanos::ZERO,
-        };
-        self.poll(asleep).expect("waiting on an epoll instance of ours does not fail");
-        let now = clock::now();
-        let found = !self.ready.is_empty() || !self.failed.is_empty();
-        // A signal may end the sleep early; whoever asked for it looks at the clock anyway.
-        match self.timer {
-            Timer::Hybrid if !found && until.saturating_since(now) <= WAKE_UP => {
-                self.watch_clock(until)
-            }
-            Timer::Spin if !found => self.watch_clock(until),
-            _ => now,
-        }
+        let timer = self.timer;
+        timer.wait(self, until)
     }
 
     fn next_event(&mut self) -> Option<Event<'_>> {
@@ -449,16 +394,15 @@ impl Io for Epoll {
     }
 }
 
-impl Epoll {
-    /// Spins until an event or the given time.
-    fn watch_clock(&mut self, until: Instant) -> Instant {
-        loop {
-            self.poll(Nanos::ZERO).expect("waiting on an epoll instance of ours does not fail");
-            let now = clock::now();
-            if !self.ready.is_empty() || until <= now {
-                return now;
-            }
-        }
+impl Poll for Epoll {
+    fn poll(&mut self, longest: Nanos) {
+        let is_known = !self.failed.is_empty() || !self.again.is_empty();
+        let longest = if is_known { Nanos::ZERO } else { longest };
+        self.take_ready(longest).expect("waiting on an epoll instance of ours does not fail");
+    }
+
+    fn has_found(&self) -> bool {
+        !self.ready.is_empty() || !self.failed.is_empty()
     }
 }
 
@@ -472,14 +416,4 @@ fn would_block() -> bool {
         io::Error::last_os_error().kind(),
         io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
     )
-}
-
-fn why_not_connected(error: i32) -> Closed {
-    match error {
-        libc::ECONNREFUSED | libc::ENOENT => Closed::Refused,
-        libc::EMFILE | libc::ENFILE | libc::EADDRNOTAVAIL | libc::ENOBUFS | libc::ENOMEM => {
-            Closed::Exhausted
-        }
-        _ => Closed::Unreachable,
-    }
 }

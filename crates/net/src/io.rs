@@ -70,7 +70,7 @@ pub enum Closed {
     WhileWriting,
 }
 
-/// Where bytes and time come from. `Epoll` and `Simulation` are its two forms.
+/// Where bytes and time come from: `Epoll` and `Uring` (`Sockets` is either of them), and `Simulation`.
 pub trait Io {
     fn now(&mut self) -> Instant;
 

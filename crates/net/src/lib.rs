@@ -4,6 +4,8 @@
 #![expect(unsafe_code, reason = "system calls")]
 
 pub mod clock;
+#[cfg(test)]
+mod contract;
 pub mod cores;
 pub mod epoll;
 pub mod host;
@@ -11,7 +13,13 @@ pub mod io;
 pub mod process;
 pub mod simulation;
 mod socket;
+pub mod sockets;
+mod timer;
+pub mod uring;
 
-pub use epoll::{Epoll, Timer};
+pub use epoll::Epoll;
 pub use io::{Address, Closed, ConnectionId, Endpoint, Event, Io};
 pub use simulation::Simulation;
+pub use sockets::{Interface, Sockets};
+pub use timer::Timer;
+pub use uring::Uring;

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr;
 
-use crate::io::{Address, Endpoint};
+use crate::io::{Address, Closed, Endpoint};
 
 /// Starts a connection; its success or failure shows when the socket becomes writable.
 pub(crate) fn connect(to: &Endpoint) -> io::Result<OwnedFd> {
@@ -127,6 +127,17 @@ fn send_at_once(socket: RawFd) {
             name.as_ptr().cast(),
             name.len() as libc::socklen_t,
         );
+    }
+}
+
+/// What an attempt to connect that ended with this error came to.
+pub(crate) fn why_not_connected(error: i32) -> Closed {
+    match error {
+        libc::ECONNREFUSED | libc::ENOENT => Closed::Refused,
+        libc::EMFILE | libc::ENFILE | libc::EADDRNOTAVAIL | libc::ENOBUFS | libc::ENOMEM => {
+            Closed::Exhausted
+        }
+        _ => Closed::Unreachable,
     }
 }
 

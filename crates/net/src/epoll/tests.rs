@@ -1,3 +1,5 @@
+//! What only epoll has; the rest is `contract`.
+
 use super::*;
 
 const LOOPBACK: &str = "127.0.0.1:0";
@@ -16,10 +18,10 @@ fn event(io: &mut Epoll) -> String {
 }
 
 #[test]
-fn bytes_go_there_and_back() {
+fn who_listens_is_told_who_comes_and_goes() {
     let mut server = Epoll::new(Timer::Sleep).unwrap();
     let address = server.listen(LOOPBACK.parse().unwrap()).unwrap();
-    let mut client = Epoll::new(Timer::Hybrid).unwrap();
+    let mut client = Epoll::new(Timer::Sleep).unwrap();
     let id = client.connect(&address.into());
     assert_eq!(event(&mut client), format!("Connected({id:?})"));
     client.send(id, b"hello");
@@ -29,54 +31,6 @@ fn bytes_go_there_and_back() {
     assert_eq!(event(&mut client), format!("Received({id:?}, [33])"));
     client.close(id);
     assert_eq!(event(&mut server), "Closed(ConnectionId(1), ByPeer)");
-}
-
-#[test]
-fn what_the_kernel_does_not_take_at_once_is_sent_later() {
-    let mut server = Epoll::new(Timer::Sleep).unwrap();
-    let address = server.listen(LOOPBACK.parse().unwrap()).unwrap();
-    let mut client = Epoll::new(Timer::Sleep).unwrap();
-    let id = client.connect(&address.into());
-    event(&mut client);
-    let much = vec![7u8; 20_000_000];
-    client.send(id, &much);
-    event(&mut server);
-    let mut received = 0;
-    let end = clock::now() + Nanos::from_secs(60);
-    while received < much.len() && clock::now() < end {
-        client.wait(clock::now() + Nanos::from_millis(1));
-        assert_eq!(client.next_event(), None);
-        server.wait(clock::now() + Nanos::from_millis(1));
-        while let Some(event) = server.next_event() {
-            let Event::Received(_, bytes) = event else { panic!("{event:?}") };
-            received += bytes.len();
-        }
-    }
-    assert_eq!(received, much.len());
-}
-
-#[test]
-fn a_refused_connection_is_told_as_such() {
-    let mut listener = Epoll::new(Timer::Sleep).unwrap();
-    let address = listener.listen(LOOPBACK.parse().unwrap()).unwrap();
-    drop(listener);
-    let mut client = Epoll::new(Timer::Sleep).unwrap();
-    let id = client.connect(&address.into());
-    assert_eq!(event(&mut client), format!("Closed({id:?}, Refused)"));
-}
-
-#[test]
-fn waiting_ends_in_time_with_either_timer() {
-    for timer in [Timer::Sleep, Timer::Hybrid] {
-        let mut io = Epoll::new(timer).unwrap();
-        let until = clock::now() + Nanos::from_millis(5);
-        let mut now = io.wait(until);
-        while now < until {
-            now = io.wait(until);
-        }
-        // Only a bound that a stalled machine cannot break either way: it is never early.
-        assert!(until <= now);
-    }
 }
 
 #[test]
@@ -111,12 +65,4 @@ fn the_kernel_tells_how_long_an_answer_waited_to_be_read() {
     server.send(ConnectionId(1), b"!");
     event(&mut client);
     assert_eq!(client.receive_delays().unwrap().count(), 0, "it does not count yet");
-}
-
-#[test]
-fn a_connection_for_which_nothing_is_left_here_is_no_fault_of_the_peer() {
-    assert_eq!(why_not_connected(libc::EMFILE), Closed::Exhausted);
-    assert_eq!(why_not_connected(libc::EADDRNOTAVAIL), Closed::Exhausted);
-    assert_eq!(why_not_connected(libc::ECONNREFUSED), Closed::Refused);
-    assert_eq!(why_not_connected(libc::ETIMEDOUT), Closed::Unreachable);
 }

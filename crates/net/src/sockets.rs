@@ -1,0 +1,120 @@
+//! The real world in the form that was chosen for a load.
+
+use measure::{Histogram, Instant};
+
+use crate::io::{ConnectionId, Endpoint, Event, Io};
+use crate::{Epoll, Timer, Uring};
+
+/// By which of the kernel's interfaces a shard waits and moves bytes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Interface {
+    Epoll,
+    Uring,
+}
+
+impl Interface {
+    pub fn name(self) -> &'static str {
+        match self {
+            Interface::Epoll => "epoll",
+            Interface::Uring => "uring",
+        }
+    }
+}
+
+/// Sockets by either interface.
+#[derive(Debug)]
+pub enum Sockets {
+    Epoll(Epoll),
+    Uring(Uring),
+}
+
+impl Sockets {
+    /// For the calling thread alone. Fails with the reason where the kernel does not grant it.
+    pub fn new(by: Interface, timer: Timer) -> Result<Sockets, String> {
+        match by {
+            Interface::Epoll => Epoll::new(timer)
+                .map(Sockets::Epoll)
+                .map_err(|e| format!("waiting with epoll_pwait2 (Linux 5.11): {e}")),
+            Interface::Uring => {
+                Uring::new(timer).map(Sockets::Uring).map_err(|why| format!("io_uring: {why}"))
+            }
+        }
+    }
+
+    /// See [`Epoll::with_kernel_timestamps`], of which nothing else is capable.
+    pub fn with_kernel_timestamps(self) -> Result<Sockets, String> {
+        match self {
+            Sockets::Epoll(epoll) => epoll
+                .with_kernel_timestamps()
+                .map(Sockets::Epoll)
+                .map_err(|e| format!("stamping what is received (SO_TIMESTAMPING): {e}")),
+            Sockets::Uring(_) => Err("io_uring does not stamp what is received".to_owned()),
+        }
+    }
+
+    /// See [`Epoll::count_receive_delays`].
+    pub fn count_receive_delays(&mut self, start: Instant, end: Instant) {
+        if let Sockets::Epoll(epoll) = self {
+            epoll.count_receive_delays(start, end);
+        }
+    }
+
+    /// See [`Epoll::receive_delays`].
+    pub fn receive_delays(&self) -> Option<&Histogram> {
+        match self {
+            Sockets::Epoll(epoll) => epoll.receive_delays(),
+            Sockets::Uring(_) => None,
+        }
+    }
+}
+
+impl Io for Sockets {
+    fn now(&mut self) -> Instant {
+        match self {
+            Sockets::Epoll(io) => io.now(),
+            Sockets::Uring(io) => io.now(),
+        }
+    }
+
+    fn connect(&mut self, to: &Endpoint) -> ConnectionId {
+        match self {
+            Sockets::Epoll(io) => io.connect(to),
+            Sockets::Uring(io) => io.connect(to),
+        }
+    }
+
+    fn send(&mut self, connection: ConnectionId, bytes: &[u8]) {
+        match self {
+            Sockets::Epoll(io) => io.send(connection, bytes),
+            Sockets::Uring(io) => io.send(connection, bytes),
+        }
+    }
+
+    fn is_flushed(&self, connection: ConnectionId) -> bool {
+        match self {
+            Sockets::Epoll(io) => io.is_flushed(connection),
+            Sockets::Uring(io) => io.is_flushed(connection),
+        }
+    }
+
+    fn close(&mut self, connection: ConnectionId) {
+        match self {
+            Sockets::Epoll(io) => io.close(connection),
+            Sockets::Uring(io) => io.close(connection),
+        }
+    }
+
+    fn wait(&mut self, until: Instant) -> Instant {
+        match self {
+            Sockets::Epoll(io) => io.wait(until),
+            Sockets::Uring(io) => io.wait(until),
+        }
+    }
+
+    fn next_event(&mut self) -> Option<Event<'_>> {
+        match self {
+            Sockets::Epoll(io) => io.next_event(),
+            Sockets::Uring(io) => io.next_event(),
+        }
+    }
+}

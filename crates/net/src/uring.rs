@@ -1,0 +1,561 @@
+//! The real world by io_uring: what a turn sends leaves in few calls, and what arrives is already
+//! there when the kernel returns.
+//!
+//! One ring for each shard, made and used by its thread alone. Bytes to be sent are copied and wait
+//! for [`BATCH`] others, for [`LINGER`] or for the end of the turn, whichever comes first. A connection
+//! receives by one operation for its whole life, which fills [`Buffers`] of a pool; their bytes are
+//! lent to whoever takes the event. Nothing is sent without copying: over loopback the kernel copies
+//! anyway, and a request is shorter than what that would save.
+
+use std::fmt;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+
+use io_uring::types::{CancelBuilder, Fd, Timespec};
+use io_uring::{cqueue, opcode, squeue};
+use measure::{Instant, Nanos};
+
+use crate::clock;
+use crate::io::{Closed, ConnectionId, Endpoint, Event, Io};
+use crate::socket::{self, why_not_connected};
+use crate::timer::{Poll, Timer};
+
+use self::buffers::{Buffer, Buffers};
+use self::operation::{Kind, Operation};
+use self::ring::Ring;
+
+mod buffers;
+mod operation;
+mod refusal;
+mod ring;
+#[cfg(test)]
+mod tests;
+
+/// Connections with bytes to be sent that wait for each other: more would make the first of them
+/// later without making the calls cheaper.
+const BATCH: usize = 16;
+/// And so long at most, by the clock as it is read in between.
+const LINGER: Nanos = Nanos::from_micros(20);
+/// Bytes offered to the kernel at once.
+const MOST_SENT: usize = 1 << 30;
+/// Memory of a sending that is kept for the next one.
+const MOST_KEPT: usize = 64 * 1024;
+
+/// Whether [`Uring::new`] succeeds here, and else why not.
+pub fn granted() -> Result<(), String> {
+    Uring::new(Timer::Sleep).map(|_| ())
+}
+
+/// Sockets by io_uring. It needs Linux 6.1.
+pub struct Uring {
+    ring: Ring,
+    buffers: Buffers,
+    timer: Timer,
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    /// What has completed. Events are made of it when they are taken.
+    ready: Vec<cqueue::Entry>,
+    /// How much of `ready` was taken, and how much of it the last wait found.
+    taken: usize,
+    found: usize,
+    /// Whose bytes the last event lends.
+    lent: Option<Buffer>,
+    /// Attempts to connect that a call has shown to fail: told before everything else.
+    failed: Vec<(ConnectionId, Closed)>,
+    /// Connections with bytes for the kernel, each once.
+    sending: Vec<ConnectionId>,
+    /// Counts how often the kernel has taken what was queued.
+    submission: u32,
+    /// When the clock was read last.
+    read: Instant,
+    /// When the first of `sending` began to wait, at the latest.
+    waits_since: Instant,
+    /// Memory of what was sent, to be used again.
+    spare: Vec<Vec<u8>>,
+}
+
+#[derive(Debug)]
+struct Slot {
+    socket: Option<OwnedFd>,
+    state: State,
+    sending: Sending,
+    /// Bytes for the kernel, of which it has taken the first `sent`. Memory only while there are any.
+    unsent: Vec<u8>,
+    sent: usize,
+    /// An operation of the kernel receives.
+    receives: bool,
+    /// It takes no more bytes. What the peer sent before is still to be read.
+    broken: bool,
+    /// Counts the uses of this slot, so that what completes of an earlier one is told apart.
+    generation: u32,
+    /// The submission with which an operation leaves that names its socket.
+    submission: u32,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum State {
+    Connecting,
+    Open,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Sending {
+    /// Nothing waits, or it waits for the connection to be opened.
+    Idle,
+    /// It waits to be submitted.
+    Queued,
+    /// It was submitted, and the kernel took only so much.
+    Short(usize),
+    /// It was submitted, and the connection has broken.
+    Failed,
+    /// The kernel tells when it takes more.
+    Blocked,
+}
+
+impl Uring {
+    /// Fails with the reason where the kernel does not grant it.
+    pub fn new(timer: Timer) -> Result<Uring, String> {
+        let attempt = || {
+            let ring = Ring::new()?;
+            let mut buffers = Buffers::new()?;
+            // SAFETY: they are dropped after the ring, whose operations `drop` ends before.
+            unsafe { buffers.register(ring.io_uring())? };
+            Ok((ring, buffers))
+        };
+        let (ring, buffers) = attempt().map_err(|error| refusal::explain(&error))?;
+        Ok(Uring {
+            ring,
+            buffers,
+            timer,
+            slots: Vec::new(),
+            free: Vec::new(),
+            ready: Vec::new(),
+            taken: 0,
+            found: 0,
+            lent: None,
+            failed: Vec::new(),
+            sending: Vec::with_capacity(BATCH),
+            submission: 1,
+            read: Instant::default(),
+            waits_since: Instant::default(),
+            spare: Vec::new(),
+        })
+    }
+
+    fn slot(&mut self, id: ConnectionId) -> &mut Slot {
+        &mut self.slots[id.0 as usize]
+    }
+
+    fn reserve(&mut self, socket: Option<OwnedFd>) -> ConnectionId {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot::new());
+            self.slots.len() as u32 - 1
+        });
+        let slot = &mut self.slots[index as usize];
+        slot.socket = socket;
+        slot.state = State::Connecting;
+        ConnectionId(index)
+    }
+
+    /// Closes the socket and lets the name be used again.
+    fn release(&mut self, id: ConnectionId) {
+        if self.slot(id).submission == self.submission {
+            // What is queued names the socket by a number that others may have soon.
+            self.submit();
+        }
+        let slot = &self.slots[id.0 as usize];
+        let is_connecting = slot.state == State::Connecting && slot.socket.is_some();
+        for (in_flight, kind) in [
+            (is_connecting, Kind::Connect),
+            (slot.receives, Kind::Receive),
+            (slot.sending == Sending::Blocked, Kind::Writable),
+        ] {
+            if in_flight {
+                self.cancel(id, kind);
+            }
+        }
+        let slot = self.slot(id);
+        slot.socket = None;
+        slot.sending = Sending::Idle;
+        slot.receives = false;
+        slot.broken = false;
+        slot.generation = Operation::next_generation(slot.generation);
+        self.forget_unsent(id);
+        self.free.push(id.0);
+    }
+
+    fn forget_unsent(&mut self, id: ConnectionId) {
+        let slot = self.slot(id);
+        slot.sent = 0;
+        let mut memory = std::mem::take(&mut slot.unsent);
+        if 0 < memory.capacity() && memory.capacity() <= MOST_KEPT {
+            memory.clear();
+            self.spare.push(memory);
+        }
+    }
+
+    /// Queues an operation on a connection's socket.
+    fn operate(&mut self, id: ConnectionId, kind: Kind, entry: impl FnOnce(Fd) -> squeue::Entry) {
+        let slot = &self.slots[id.0 as usize];
+        let socket = Fd(slot.descriptor().expect("only an open connection is operated on"));
+        let name = Operation { kind, generation: slot.generation, id };
+        let entry = entry(socket).user_data(name.pack());
+        // SAFETY: none of them points to memory but a sending: see `offer`.
+        unsafe { self.ring.push(&entry) };
+        let submission = self.submission;
+        self.slot(id).submission = submission;
+    }
+
+    fn await_writable(&mut self, id: ConnectionId, kind: Kind) {
+        let writable = libc::POLLOUT as u32;
+        self.operate(id, kind, |socket| opcode::PollAdd::new(socket, writable).build());
+    }
+
+    fn receive(&mut self, id: ConnectionId) {
+        self.operate(id, Kind::Receive, |socket| {
+            opcode::RecvMulti::new(socket, buffers::GROUP).build()
+        });
+        self.slot(id).receives = true;
+    }
+
+    /// Ends what is in flight. It completes all the same, as of an earlier use of the slot.
+    fn cancel(&mut self, id: ConnectionId, kind: Kind) {
+        let generation = self.slot(id).generation;
+        let name = Operation { kind, generation, id };
+        let entry = opcode::AsyncCancel::new(name.pack()).build();
+        let own = Operation { kind: Kind::Cancel, generation, id };
+        // SAFETY: it points to nothing.
+        unsafe {
+            self.ring.push(&entry.flags(squeue::Flags::SKIP_SUCCESS).user_data(own.pack()));
+        }
+    }
+
+    /// Has a connection's bytes leave with the next submission.
+    fn queue(&mut self, id: ConnectionId) {
+        if self.sending.is_empty() {
+            self.waits_since = self.read;
+        }
+        let submission = self.submission;
+        let slot = self.slot(id);
+        (slot.sending, slot.submission) = (Sending::Queued, submission);
+        self.sending.push(id);
+        if BATCH <= self.sending.len() {
+            self.submit();
+        }
+    }
+
+    /// Has the kernel take all that is queued.
+    fn submit(&mut self) {
+        self.offer();
+        self.buffers.publish();
+        self.ring.submit();
+        self.take_in();
+    }
+
+    /// Queues what is to be sent.
+    ///
+    /// The kernel tries each sending while it takes it, and lets go of it then, whatever came of it:
+    /// it is told not to wait. It says so only if not all was taken. So nothing that it points to is
+    /// in use once `take_in` was called, and until then nothing touches it.
+    fn offer(&mut self) {
+        for place in 0..self.sending.len() {
+            let id = self.sending[place];
+            let slot = &self.slots[id.0 as usize];
+            let bytes = slot.waiting();
+            let (start, count) = (bytes.as_ptr(), bytes.len().min(MOST_SENT));
+            let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL | libc::MSG_WAITALL;
+            self.operate(id, Kind::Send, |socket| {
+                let entry = opcode::Send::new(socket, start, count as u32).flags(flags).build();
+                entry.flags(squeue::Flags::SKIP_SUCCESS)
+            });
+        }
+    }
+
+    /// Takes note of what has completed, and of what became of what was sent.
+    fn take_in(&mut self) {
+        self.collect();
+        while !self.ring.is_submitted() {
+            self.ring.submit();
+            self.collect();
+        }
+        self.submission = self.submission.wrapping_add(1);
+        let mut sending = std::mem::take(&mut self.sending);
+        for id in sending.drain(..) {
+            self.settle(id);
+        }
+        self.sending = sending;
+    }
+
+    fn collect(&mut self) {
+        for entry in self.ring.completed() {
+            let Operation { kind, generation, id } = Operation::unpack(entry.user_data());
+            match kind {
+                Kind::Cancel => {}
+                Kind::Send => {
+                    let slot = &mut self.slots[id.0 as usize];
+                    assert_eq!(slot.generation, generation, "a sending is over in its submission");
+                    slot.sending = match entry.result() {
+                        count @ 0.. => Sending::Short(count as usize),
+                        error if is_passing(error) => Sending::Short(0),
+                        _ => Sending::Failed,
+                    };
+                }
+                Kind::Connect | Kind::Receive | Kind::Writable => self.ready.push(entry),
+            }
+        }
+    }
+
+    /// What became of a sending.
+    fn settle(&mut self, id: ConnectionId) {
+        let slot = self.slot(id);
+        let offered = slot.waiting().len().min(MOST_SENT);
+        slot.sent += match slot.sending {
+            Sending::Queued => offered,
+            Sending::Short(count) => count,
+            Sending::Failed => {
+                // It becomes readable, and is told as closed once what the peer sent before has
+                // been read.
+                slot.broken = true;
+                slot.waiting().len()
+            }
+            Sending::Idle | Sending::Blocked => unreachable!("it was queued"),
+        };
+        if slot.waiting().is_empty() {
+            slot.sending = Sending::Idle;
+            self.forget_unsent(id);
+        } else {
+            slot.sending = Sending::Blocked;
+            self.await_writable(id, Kind::Writable);
+        }
+    }
+
+    /// The event that a completion is, if it is one of a connection that still exists.
+    fn understand(&mut self, entry: &cqueue::Entry) -> Option<Told> {
+        let Operation { kind, generation, id } = Operation::unpack(entry.user_data());
+        let buffer = cqueue::buffer_select(entry.flags()).map(Buffer);
+        if self.slot(id).generation != generation {
+            buffer.into_iter().for_each(|buffer| self.buffers.give_back(buffer));
+            return None;
+        }
+        match kind {
+            Kind::Connect => Some(self.connected(id, entry.result())),
+            Kind::Writable => {
+                self.slot(id).sending = Sending::Idle;
+                self.queue(id);
+                None
+            }
+            Kind::Receive => self.received(id, buffer, entry),
+            Kind::Send | Kind::Cancel => unreachable!("`collect` keeps them"),
+        }
+    }
+
+    fn connected(&mut self, id: ConnectionId, result: i32) -> Told {
+        let slot = self.slot(id);
+        let fd = slot.descriptor().expect("a connection that connects has a socket");
+        let error = if result < 0 { Some(-result) } else { socket::pending_error(fd) };
+        // Nothing of it is in flight any more.
+        slot.state = State::Open;
+        if let Some(error) = error {
+            self.release(id);
+            return Told::Closed(id, why_not_connected(error));
+        }
+        self.receive(id);
+        if !self.slot(id).unsent.is_empty() {
+            self.queue(id);
+        }
+        Told::Connected(id)
+    }
+
+    fn received(
+        &mut self,
+        id: ConnectionId,
+        buffer: Option<Buffer>,
+        entry: &cqueue::Entry,
+    ) -> Option<Told> {
+        let slot = self.slot(id);
+        slot.receives = cqueue::more(entry.flags());
+        let how = match (entry.result(), buffer) {
+            (count @ 1.., Some(buffer)) => {
+                if !slot.receives {
+                    self.receive(id);
+                }
+                return Some(Told::Received(id, buffer, count as usize));
+            }
+            (0.., _) => Closed::ByPeer,
+            (error, _) if error == -libc::ENOBUFS || is_passing(error) => {
+                if error == -libc::ENOBUFS {
+                    self.buffers.provide_more();
+                }
+                self.receive(id);
+                return None;
+            }
+            _ => Closed::Reset,
+        };
+        let how = if slot.broken { Closed::WhileWriting } else { how };
+        buffer.into_iter().for_each(|buffer| self.buffers.give_back(buffer));
+        self.release(id);
+        Some(Told::Closed(id, how))
+    }
+
+    fn next_told(&mut self) -> Option<Told> {
+        if let Some((id, why)) = self.failed.pop() {
+            self.release(id);
+            return Some(Told::Closed(id, why));
+        }
+        while self.taken < self.found {
+            let entry = self.ready[self.taken].clone();
+            self.taken += 1;
+            let told = self.understand(&entry);
+            if told.is_some() {
+                return told;
+            }
+        }
+        None
+    }
+
+    fn take_back(&mut self) {
+        if let Some(buffer) = self.lent.take() {
+            self.buffers.give_back(buffer);
+        }
+    }
+}
+
+/// An event before its bytes are lent.
+enum Told {
+    Connected(ConnectionId),
+    Received(ConnectionId, Buffer, usize),
+    Closed(ConnectionId, Closed),
+}
+
+impl Slot {
+    fn new() -> Slot {
+        Slot {
+            socket: None,
+            state: State::Connecting,
+            sending: Sending::Idle,
+            unsent: Vec::new(),
+            sent: 0,
+            receives: false,
+            broken: false,
+            generation: 0,
+            submission: 0,
+        }
+    }
+
+    fn descriptor(&self) -> Option<RawFd> {
+        self.socket.as_ref().map(AsRawFd::as_raw_fd)
+    }
+
+    fn waiting(&self) -> &[u8] {
+        &self.unsent[self.sent..]
+    }
+}
+
+impl Poll for Uring {
+    fn poll(&mut self, longest: Nanos) {
+        let longest = if self.has_found() { Nanos::ZERO } else { longest };
+        self.offer();
+        if longest != Nanos::ZERO || self.ring.has_work() {
+            self.buffers.publish();
+            self.ring.enter(longest);
+        }
+        self.take_in();
+    }
+
+    fn has_found(&self) -> bool {
+        !self.ready.is_empty() || !self.failed.is_empty()
+    }
+}
+
+impl Io for Uring {
+    fn now(&mut self) -> Instant {
+        self.read = clock::now();
+        if !self.sending.is_empty() && LINGER <= self.read.saturating_since(self.waits_since) {
+            self.submit();
+            self.read = clock::now();
+        }
+        self.read
+    }
+
+    fn connect(&mut self, to: &Endpoint) -> ConnectionId {
+        match socket::connect(to) {
+            Ok(socket) => {
+                let id = self.reserve(Some(socket));
+                self.await_writable(id, Kind::Connect);
+                id
+            }
+            Err(error) => {
+                let id = self.reserve(None);
+                self.failed.push((id, why_not_connected(error.raw_os_error().unwrap_or(0))));
+                id
+            }
+        }
+    }
+
+    fn send(&mut self, connection: ConnectionId, bytes: &[u8]) {
+        let slot = &mut self.slots[connection.0 as usize];
+        if slot.broken || bytes.is_empty() {
+            return;
+        }
+        if slot.unsent.is_empty() {
+            slot.unsent = self.spare.pop().unwrap_or_default();
+        }
+        slot.unsent.extend_from_slice(bytes);
+        if slot.state == State::Open && slot.sending == Sending::Idle {
+            self.queue(connection);
+        }
+    }
+
+    fn is_flushed(&self, connection: ConnectionId) -> bool {
+        self.slots[connection.0 as usize].unsent.is_empty()
+    }
+
+    fn close(&mut self, connection: ConnectionId) {
+        self.failed.retain(|(failed, _)| *failed != connection);
+        self.release(connection);
+    }
+
+    fn wait(&mut self, until: Instant) -> Instant {
+        self.take_back();
+        self.ready.drain(..self.taken);
+        self.taken = 0;
+        let timer = self.timer;
+        self.read = timer.wait(self, until);
+        self.found = self.ready.len();
+        self.read
+    }
+
+    fn next_event(&mut self) -> Option<Event<'_>> {
+        self.take_back();
+        Some(match self.next_told()? {
+            Told::Connected(id) => Event::Connected(id),
+            Told::Closed(id, why) => Event::Closed(id, why),
+            Told::Received(id, buffer, count) => {
+                self.lent = Some(buffer);
+                Event::Received(id, self.buffers.bytes(buffer, count))
+            }
+        })
+    }
+}
+
+impl Drop for Uring {
+    /// Ends every operation, so that none outlives the memory that it uses, and closes connections
+    /// as soon as their sockets.
+    fn drop(&mut self) {
+        let at_most = Timespec::new().sec(1);
+        let submitter = self.ring.io_uring().submitter();
+        // That there was nothing to end is no failure. Should the time be over, the kernel ends them
+        // when the ring is closed, and then receives nothing for them either.
+        let _ = submitter.register_sync_cancel(Some(at_most), CancelBuilder::any());
+    }
+}
+
+impl fmt::Debug for Uring {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Uring").field("slots", &self.slots).finish_non_exhaustive()
+    }
+}
+
+/// Another attempt may succeed.
+fn is_passing(result: i32) -> bool {
+    matches!(-result, libc::EAGAIN | libc::EINTR)
+}

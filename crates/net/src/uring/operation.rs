@@ -1,0 +1,45 @@
+//! The names of operations, by which what completes is known.
+
+use crate::io::ConnectionId;
+
+const GENERATION_BITS: u32 = 24;
+
+/// An operation on a connection, in one use of its name.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Operation {
+    pub(super) kind: Kind,
+    pub(super) generation: u32,
+    pub(super) id: ConnectionId,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Kind {
+    Connect,
+    Receive,
+    Send,
+    Writable,
+    Cancel,
+}
+
+impl Kind {
+    const ALL: [Kind; 5] = [Kind::Connect, Kind::Receive, Kind::Send, Kind::Writable, Kind::Cancel];
+}
+
+impl Operation {
+    /// After so many uses of a name its operations are called as the first ones were, of which none
+    /// is left: each ends with its use or a turn later.
+    pub(super) fn next_generation(generation: u32) -> u32 {
+        (generation + 1) % (1 << GENERATION_BITS)
+    }
+
+    pub(super) fn pack(self) -> u64 {
+        let Operation { kind, generation, id } = self;
+        (kind as u64) << 56 | u64::from(generation) << 32 | u64::from(id.0)
+    }
+
+    pub(super) fn unpack(name: u64) -> Operation {
+        let kind = Kind::ALL[(name >> 56) as usize];
+        let generation = (name >> 32) as u32 % (1 << GENERATION_BITS);
+        Operation { kind, generation, id: ConnectionId(name as u32) }
+    }
+}

@@ -4,6 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use load::network::Wanted;
 use load::pacing::Shape;
 use load::reference::Delay;
 use load::{Law, Think};
@@ -245,9 +246,10 @@ pub(crate) struct Load {
     /// Keep each shard on a CPU of its own
     #[arg(long, value_enum, default_value_t = Pin::Auto, help_heading = "How")]
     pub(crate) pin: Pin,
-    /// How to reach the network
-    #[arg(long, value_enum, default_value_t = Loop::Auto, help_heading = "How")]
-    pub(crate) io: Loop,
+    /// How to reach the network: epoll, uring (io_uring, Linux 6.1), or what has measured best for such
+    /// a load, of what the kernel grants
+    #[arg(long, value_name = "auto|epoll|uring", default_value = "auto", help_heading = "How")]
+    pub(crate) io: Wanted,
     /// How to wait for the next start: hybrid, sleep or spin
     #[arg(long, value_name = "TIMER", default_value = "hybrid", help_heading = "How")]
     pub(crate) timer: Timer,
@@ -355,13 +357,6 @@ fn count(text: &str) -> Result<usize, String> {
 pub(crate) enum Pin {
     Auto,
     Off,
-}
-
-/// The system's ways to wait for sockets; there is one as yet.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
-pub(crate) enum Loop {
-    Auto,
-    Epoll,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]

@@ -8,6 +8,7 @@ pub mod driver;
 mod hiccup;
 mod idle;
 pub mod measurement;
+pub mod network;
 pub mod observe;
 mod outstanding;
 pub mod pacing;
@@ -19,6 +20,7 @@ mod watch;
 
 pub use driver::{Done, Driver, Fault, Handshake, Label, Next, Outcome, Seat, Token};
 pub use measurement::{Measurement, measure};
+pub use network::Network;
 pub use pacing::{Law, Pacing};
 pub use shard::Shard;
 pub use source::Think;

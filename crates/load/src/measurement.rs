@@ -9,10 +9,11 @@ use ::measure::series::Series;
 use ::measure::{Histogram, Instant, Nanos, Random};
 use net::host::Segments;
 use net::process::Thread;
-use net::{Endpoint, Interface, Sockets, Timer, clock, cores, process};
+use net::{Endpoint, Sockets, Timer, clock, cores, process};
 
 use crate::driver::{Driver, Fault};
 use crate::hiccup::{self, Hiccups};
+use crate::network::Network;
 use crate::observe::{Group, Interval, Live, Observer, Of, Part, Recorded, Recorder, Window};
 use crate::pacing::{self, Dealt, Offered, Pacing, Segment};
 use crate::shard::{Ended, Failures, Limits, Numbers, Schedule, Shard, Unopened};
@@ -36,7 +37,7 @@ pub struct Plan {
     pub limits: Limits,
     pub slo: Option<Nanos>,
     pub interval: Nanos,
-    pub io: Interface,
+    pub network: Network,
     pub timer: Timer,
     /// Has the kernel stamp what is received, to tell how long answers waited for us: by epoll only.
     pub kernel_timestamps: bool,
@@ -335,7 +336,7 @@ impl<'a> Hub<'a> {
             cores::pin(cpu)
                 .map_err(|e| Failure::Machine(format!("pinning a shard to CPU {cpu}: {e}")))?;
         }
-        let io = Sockets::new(plan.io, plan.timer).map_err(Failure::Machine)?;
+        let io = Sockets::new(plan.network.interface, plan.timer).map_err(Failure::Machine)?;
         let io = match plan.kernel_timestamps {
             false => io,
             true => io.with_kernel_timestamps().map_err(Failure::Machine)?,

@@ -31,6 +31,8 @@ contract! {
     who_closes_in_order_is_told_after_what_he_sent
     a_reset_is_told_as_such
     a_connection_that_broke_takes_nothing_more_and_is_told
+    a_connection_that_breaks_with_bytes_to_send_broke_while_writing
+    what_was_sent_a_while_ago_has_left_when_the_clock_is_read
     a_refused_connection_is_told_as_such
     what_this_machine_cannot_connect_is_no_fault_of_the_peer
     a_socket_in_the_file_system_is_as_good
@@ -325,6 +327,31 @@ fn a_connection_that_broke_takes_nothing_more_and_is_told<I: Io>(
     let (_, peer) = connected(&mut io);
     drop(peer);
     assert_eq!(next(&mut io), Told::Closed(id, Closed::ByPeer));
+}
+
+fn a_connection_that_breaks_with_bytes_to_send_broke_while_writing<I: Io>(
+    open: impl Fn(Timer) -> Option<I>,
+) {
+    let Some(mut io) = open(Timer::Sleep) else { return };
+    let (id, peer) = connected(&mut io);
+    io.send(id, &vec![0; 20_000_000]);
+    io.wait(clock::now());
+    reset(peer);
+    assert_eq!(next(&mut io), Told::Closed(id, Closed::WhileWriting));
+    expect_nothing(&mut io);
+}
+
+fn what_was_sent_a_while_ago_has_left_when_the_clock_is_read<I: Io>(
+    open: impl Fn(Timer) -> Option<I>,
+) {
+    let Some(mut io) = open(Timer::Sleep) else { return };
+    let (id, mut peer) = connected(&mut io);
+    io.send(id, b"hello");
+    clock::sleep_until(clock::now() + Nanos::from_millis(1));
+    io.now();
+    let mut heard = [0; 5];
+    peer.read_exact(&mut heard).unwrap();
+    assert_eq!(&heard, b"hello");
 }
 
 fn a_refused_connection_is_told_as_such<I: Io>(open: impl Fn(Timer) -> Option<I>) {

@@ -246,7 +246,6 @@ impl Uring {
     /// Has the kernel take all that is queued.
     fn submit(&mut self) {
         self.offer();
-        self.buffers.publish();
         self.ring.submit();
         self.take_in();
     }
@@ -380,17 +379,17 @@ impl Uring {
                 }
                 return Some(Told::Received(id, buffer, count as usize));
             }
+            (0.., _) if slot.broken => Closed::WhileWriting,
             (0.., _) => Closed::ByPeer,
+            // All buffers are in use: they are given back before the kernel takes this.
             (error, _) if error == -libc::ENOBUFS || is_passing(error) => {
-                if error == -libc::ENOBUFS {
-                    self.buffers.provide_more();
-                }
                 self.receive(id);
                 return None;
             }
+            // Which of two operations meets the failure first says nothing.
+            _ if slot.broken || !slot.unsent.is_empty() => Closed::WhileWriting,
             _ => Closed::Reset,
         };
-        let how = if slot.broken { Closed::WhileWriting } else { how };
         buffer.into_iter().for_each(|buffer| self.buffers.give_back(buffer));
         self.release(id);
         Some(Told::Closed(id, how))
@@ -455,7 +454,6 @@ impl Poll for Uring {
         let longest = if self.has_found() { Nanos::ZERO } else { longest };
         self.offer();
         if longest != Nanos::ZERO || self.ring.has_work() {
-            self.buffers.publish();
             self.ring.enter(longest);
         }
         self.take_in();

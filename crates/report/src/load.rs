@@ -233,6 +233,7 @@ fn generator(generator: &Generator) -> Vec<(String, String)> {
     let cpus: Vec<String> = generator.cpus.iter().map(u32::to_string).collect();
     let facts = [
         ("loop", generator.io.clone()),
+        ("chosen because", generator.io_why.clone()),
         ("timer", generator.timer.clone()),
         ("shards", generator.shards.map(|n| n.to_string())),
         ("on CPUs", (!cpus.is_empty()).then(|| cpus.join(", "))),

@@ -286,8 +286,11 @@ pub struct Interval {
 /// What the generator knows of itself and its machine.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Generator {
+    /// The kernel's interface to the network, `epoll` or `uring`, and why this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub io: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub io_why: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timer: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -21,6 +21,7 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::Context as _;
 use load::measurement::{Failure as NotMeasured, Lane, Plan};
+use load::network::{Network, Work};
 use load::pacing::{Offered, Pacing, Shape, Sharing, Trace};
 use load::shard::{Limits, Overdue, Unopened};
 use load::validity::{self, Besides};
@@ -182,6 +183,12 @@ fn plan(arguments: &Load, targets: &[Target]) -> Result<Plan, Failure> {
         (None, None, Some(_)) => LONGEST_LOAD,
         (None, None, None) => Nanos::from_secs(10),
     };
+    let work = Work {
+        asks_at_once: arguments.closed && arguments.think.mean() == Nanos::ZERO,
+        one_request_each: arguments.keep_alive == Some(1),
+        connections: (each * targets.len()).div_ceil(cpus.len()),
+        kernel_timestamps: arguments.kernel_timestamps,
+    };
     Ok(Plan {
         targets: targets.len() as u32,
         lanes: lanes(targets, each, of_each),
@@ -200,6 +207,7 @@ fn plan(arguments: &Load, targets: &[Target]) -> Result<Plan, Failure> {
         },
         slo: arguments.slo.as_ref().and_then(Slo::response_time),
         interval: positive(arguments.interval, "--interval")?,
+        network: Network::choose(arguments.io, work).map_err(Failure::question)?,
         timer: arguments.timer,
         kernel_timestamps: kernel_timestamps(arguments)?,
         cpus,

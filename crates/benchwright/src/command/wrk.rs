@@ -13,6 +13,7 @@ use std::process::ExitCode;
 
 use load::Think;
 use load::measurement::{Failure as NotMeasured, Plan};
+use load::network::{Network, Wanted, Work};
 use load::pacing::{Law, Offered, Pacing, Shape, Sharing};
 use load::shard::{Limits, Overdue, Unopened};
 use load::validity::{self, Besides};
@@ -68,15 +69,11 @@ fn refuse(refusal: &Refusal) -> ExitCode {
 }
 
 fn run(command: &Command, arguments: &[String]) -> Result<Exit, Failure> {
-    if let Some(io) = command.native.io.as_deref().filter(|io| !["auto", "epoll"].contains(io)) {
-        return Err(Failure::question(format!(
-            "--io: there is no `{io}`; there are auto and epoll"
-        )));
-    }
+    let network = network(command)?;
     let outputs = Outputs::of_wrk(&command.native);
     let mut outputs = outputs.map_err(|error| Failure::question(format!("{error:#}")))?;
     let targets = targets(command)?;
-    let mut plan = plan(command, &targets)?;
+    let mut plan = plan(command, network, &targets)?;
     let requested = Requested {
         method: "GET",
         headers: command.headers.clone(),
@@ -188,7 +185,7 @@ fn targets(command: &Command) -> Result<Vec<Target>, Failure> {
     Ok(targets)
 }
 
-fn plan(command: &Command, targets: &[Target]) -> Result<Plan, Failure> {
+fn plan(command: &Command, network: Network, targets: &[Target]) -> Result<Plan, Failure> {
     let (threads, connections) = (command.threads as usize, command.connections as usize);
     provide_files(connections.saturating_mul(targets.len()), "-c")?;
     let native = &command.native;
@@ -211,9 +208,10 @@ fn plan(command: &Command, targets: &[Target]) -> Result<Plan, Failure> {
         },
         slo: None,
         interval: Nanos::SECOND,
+        network,
         timer: given(&native.timer, "--timer", Timer::default())?,
         kernel_timestamps: false,
-        cpus: cpus(command, threads * targets.len())?,
+        cpus: cpus(command)?,
         seed: match &native.seed {
             Some(seed) => seed
                 .parse()
@@ -222,6 +220,19 @@ fn plan(command: &Command, targets: &[Target]) -> Result<Plan, Failure> {
             None => net::process::entropy(),
         },
     })
+}
+
+/// What the load goes by: decided before any address is tried.
+fn network(command: &Command) -> Result<Network, Failure> {
+    let work = Work {
+        asks_at_once: command.rate.is_none(),
+        one_request_each: false,
+        connections: (command.connections as usize * command.urls.len())
+            .div_ceil(cpus(command)?.len()),
+        kernel_timestamps: false,
+    };
+    let wanted = given(&command.native.io, "--io", Wanted::Auto)?;
+    Network::choose(wanted, work).map_err(Failure::question)
 }
 
 fn given<T: std::str::FromStr<Err = String>>(
@@ -236,7 +247,8 @@ fn given<T: std::str::FromStr<Err = String>>(
 }
 
 /// Script threads lie in turn on as many shards as there are CPUs; only speed depends on it.
-fn cpus(command: &Command, lanes: usize) -> Result<Vec<Option<u32>>, Failure> {
+fn cpus(command: &Command) -> Result<Vec<Option<u32>>, Failure> {
+    let lanes = command.threads as usize * command.urls.len();
     let allowed = cores::allowed();
     let wanted = match &command.native.shards {
         Some(text) => text.parse::<usize>().ok().filter(|&shards| 0 < shards).ok_or_else(|| {

@@ -16,6 +16,7 @@ mod gates;
 mod hotel;
 mod load;
 mod many;
+mod network;
 mod originals;
 mod page;
 mod replicas;

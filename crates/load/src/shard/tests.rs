@@ -13,6 +13,7 @@ use crate::observe::{Recorded, Recorder, Window};
 use crate::pacing::{self, Dealt, Law, Offered, Shape, Sharing};
 use crate::source::Streams;
 
+mod alike;
 mod load;
 mod mixtures;
 mod scenarios;

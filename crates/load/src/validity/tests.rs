@@ -1,9 +1,10 @@
 use ::measure::series::Series;
 use ::measure::{Instant, Rate};
-use net::Timer;
+use net::{Interface, Timer};
 
 use super::*;
 use crate::measurement::{Lane, Machine};
+use crate::network::Network;
 use crate::observe::Window;
 use crate::pacing::{Law, Offered, Shape, Sharing};
 use crate::shard::{Ended, Failures, Limits, Overdue};
@@ -30,6 +31,7 @@ fn plan() -> Plan {
         },
         slo: None,
         interval: Nanos::SECOND,
+        network: Network { interface: Interface::Epoll, why: String::new() },
         timer: Timer::Hybrid,
         kernel_timestamps: false,
         cpus: vec![None],

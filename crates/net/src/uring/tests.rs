@@ -1,1 +1,188 @@
+//! What only io_uring has; the rest is `contract`.
 
+use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use expect_test::expect;
+use measure::Random;
+use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
+
+use super::*;
+use crate::Epoll;
+use crate::contract::{Told, connected, next_until, uring};
+
+/// Answers each number that a connection brings with itself, five thousand times over, and closes
+/// some of them midway.
+fn repeat_numbers(mut server: Epoll, stop: &AtomicBool) {
+    while !stop.load(Ordering::Relaxed) {
+        server.wait(clock::now() + Nanos::from_millis(10));
+        loop {
+            let (id, number) = match server.next_event() {
+                None => break,
+                Some(Event::Received(id, bytes)) => (id, bytes.to_vec()),
+                Some(_) => continue,
+            };
+            server.send(id, &number.repeat(5_000));
+            if number[0] % 7 == 0 {
+                server.close(id);
+            }
+        }
+    }
+}
+
+/// What a connection's user knows of it.
+#[derive(Clone, Copy)]
+struct Use {
+    number: u32,
+    is_open: bool,
+}
+
+/// Closes any of the first hundred names, if it is in use.
+fn close_any(io: &mut Uring, uses: &mut [Option<Use>], random: &mut Random) -> bool {
+    let name = random.below(100) as usize;
+    let is_used = uses.get_mut(name).is_some_and(|user| user.take().is_some());
+    if is_used {
+        io.close(ConnectionId(name as u32));
+    }
+    is_used
+}
+
+#[test]
+fn thousands_of_cancelled_receives_tell_nothing_and_leave_no_buffer_behind() {
+    let test = "thousands_of_cancelled_receives_tell_nothing_and_leave_no_buffer_behind";
+    let Some(mut io) = uring(test, Timer::Sleep) else { return };
+    let mut server = Epoll::new(Timer::Sleep).unwrap();
+    let address = server.listen("127.0.0.1:0".parse().unwrap()).unwrap().into();
+    let stop = AtomicBool::new(false);
+    let mut random = Random::new(1);
+    thread::scope(|scope| {
+        scope.spawn(|| repeat_numbers(server, &stop));
+        let mut uses: Vec<Option<Use>> = Vec::new();
+        let (mut begun, mut received, mut closed) = (0u32, 0u64, 0u32);
+        while begun < 6_000 {
+            while uses.iter().flatten().count() < 100 {
+                let ConnectionId(name) = io.connect(&address);
+                begun += 1;
+                uses.resize(uses.len().max(name as usize + 1), None);
+                let before = uses[name as usize].replace(Use { number: begun, is_open: false });
+                assert!(before.is_none(), "a name is used once at a time");
+            }
+            io.wait(clock::now() + Nanos::from_millis(5));
+            while let Some(event) = io.next_event() {
+                match event {
+                    Event::Connected(id) => {
+                        let user = uses[id.0 as usize].as_mut().expect("nobody else connects");
+                        assert!(!std::mem::replace(&mut user.is_open, true));
+                        let number = user.number.to_le_bytes();
+                        io.send(id, &number);
+                    }
+                    Event::Received(id, bytes) => {
+                        let user = uses[id.0 as usize].expect("it was not closed");
+                        let number = user.number.to_le_bytes();
+                        assert!(user.is_open && bytes.iter().all(|byte| number.contains(byte)));
+                        received += bytes.len() as u64;
+                    }
+                    Event::Closed(id, how) => {
+                        let user = uses[id.0 as usize].take();
+                        assert!(user.is_some_and(|user| user.number.to_le_bytes()[0] % 7 == 0));
+                        assert!([Closed::ByPeer, Closed::Reset].contains(&how), "{how:?}");
+                    }
+                    Event::Accepted(_) => unreachable!("nobody listens here"),
+                }
+                // At any moment: between two events of one wait as well.
+                closed += u32::from(close_any(&mut io, &mut uses, &mut random));
+            }
+            // Or nothing would happen once all have heard everything.
+            closed += u32::from(close_any(&mut io, &mut uses, &mut random));
+        }
+        for (name, user) in (0..).zip(&uses) {
+            if user.is_some() {
+                io.close(ConnectionId(name));
+            }
+        }
+        assert!(1_000 < closed && 1_000_000 < received, "{closed} {received}");
+        stop.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(next_until(&mut io, clock::now() + Nanos::from_millis(50)), Told::Nothing);
+    assert_eq!(io.free.len(), io.slots.len());
+    assert!(io.slots.iter().all(|slot| slot.socket.is_none() && slot.unsent.is_empty()));
+    // All are there again, whether they had been filled, lent or neither.
+    assert_eq!(fill(&mut io), usize::from(buffers::COUNT));
+}
+
+/// How many buffers the kernel fills before it has none left. Nobody takes what is in them before the
+/// connection is closed.
+fn fill(io: &mut Uring) -> usize {
+    let (id, mut peer) = connected(io);
+    // It ends when the connection does.
+    let writer = thread::spawn(move || while peer.write_all(&[0; 64 * 1024]).is_ok() {});
+    let end = clock::now() + Nanos::from_secs(10);
+    let is_empty = |entry: &cqueue::Entry| entry.result() == -libc::ENOBUFS;
+    while !io.ready.iter().any(is_empty) && clock::now() < end {
+        io.wait(clock::now() + Nanos::from_millis(10));
+    }
+    let filled = io.ready.iter().filter(|entry| cqueue::buffer_select(entry.flags()).is_some());
+    let filled = filled.count();
+    io.close(id);
+    assert_eq!(next_until(io, clock::now() + Nanos::from_millis(20)), Told::Nothing);
+    writer.join().unwrap();
+    filled
+}
+
+#[test]
+fn a_name_of_an_operation_says_all_of_it() {
+    let (generation, id) = ((1 << 24) - 1, ConnectionId(u32::MAX));
+    for kind in [Kind::Connect, Kind::Receive, Kind::Send, Kind::Writable, Kind::Cancel] {
+        for operation in [
+            Operation { kind, generation, id },
+            Operation { kind, generation: 0, id: ConnectionId(7) },
+        ] {
+            assert_eq!(Operation::unpack(operation.pack()), operation);
+        }
+    }
+    assert_eq!(Operation::next_generation(generation), 0);
+}
+
+#[test]
+fn memory_of_sendings_is_used_again_and_a_large_one_is_given_away() {
+    let test = "memory_of_sendings_is_used_again_and_a_large_one_is_given_away";
+    let Some(mut io) = uring(test, Timer::Sleep) else { return };
+    let (id, _peer) = connected(&mut io);
+    for _ in 0..100 {
+        io.send(id, b"hello");
+        io.wait(clock::now());
+        assert_eq!(io.spare.len(), 1);
+    }
+    io.send(id, &[0; MOST_KEPT + 1]);
+    io.wait(clock::now());
+    assert!(io.is_flushed(id) && io.spare.is_empty());
+}
+
+/// Makes a ring where the kernel answers so.
+fn refusal(errno: i32) -> String {
+    let answer = SeccompAction::Errno(errno as u32);
+    let calls = [(libc::SYS_io_uring_setup, Vec::new())].into_iter().collect();
+    let arch = std::env::consts::ARCH.try_into().unwrap();
+    let filter = SeccompFilter::new(calls, SeccompAction::Allow, answer, arch).unwrap();
+    let filter: BpfProgram = filter.try_into().unwrap();
+    // For that thread alone.
+    let refused = thread::spawn(move || {
+        seccompiler::apply_filter(&filter).unwrap();
+        granted().unwrap_err()
+    });
+    refused.join().unwrap()
+}
+
+#[test]
+fn a_refusal_says_why_and_what_to_do() {
+    let refusals = [libc::ENOSYS, libc::EPERM, libc::ENOMEM, libc::EINVAL, libc::EMFILE, libc::EIO];
+    let told: Vec<String> = refusals.into_iter().map(refusal).collect();
+    expect![[r#"
+        this kernel has no io_uring; it takes Linux 6.1 or newer (Function not implemented (os error 38))
+        it is forbidden here, by kernel.io_uring_disabled or by a container's seccomp filter (Operation not permitted (os error 1))
+        there is no memory for its queues; raise the limit of locked memory (ulimit -l) or of the control group (Cannot allocate memory (os error 12))
+        this kernel's io_uring lacks what is needed; it takes Linux 6.1 or newer (Invalid argument (os error 22))
+        no open file is left for it; raise ulimit -n (Too many open files (os error 24))
+        the kernel does not grant it (Input/output error (os error 5))"#]].assert_eq(&told.join("\n"));
+}

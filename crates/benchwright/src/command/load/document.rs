@@ -250,7 +250,8 @@ fn entry(
 fn generator(plan: &Plan, measurement: &Measurement, judgement: &Judgement) -> document::Generator {
     let machine = &measurement.machine;
     document::Generator {
-        io: Some("epoll".to_owned()),
+        io: Some(plan.network.interface.name().to_owned()),
+        io_why: Some(plan.network.why.clone()),
         timer: Some(plan.timer.name().to_owned()),
         shards: Some(plan.cpus.len() as u64),
         cpus: machine.cpus.clone(),

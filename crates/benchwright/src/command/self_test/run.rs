@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 use load::driver::http1::{Expected, Http1, HttpWorkload, Origin, Outgoing};
 use load::measurement::{Lane, Measured, Plan};
+use load::network::{self, Network, Work};
 use load::observe::Part;
 use load::pacing::Pacing;
 use load::shard::{Limits, Overdue};
@@ -24,6 +25,7 @@ use crate::output::Failure;
 /// Where the two sides run.
 pub(super) struct Bench<'a> {
     cpus: Option<Cpus>,
+    io: network::Wanted,
     stop: &'a AtomicBool,
 }
 
@@ -56,12 +58,12 @@ pub(super) struct Log {
 
 impl<'a> Bench<'a> {
     /// The last two CPUs: interrupts and what the machine does besides prefer the first.
-    pub(super) fn new(stop: &'a AtomicBool) -> Bench<'a> {
+    pub(super) fn new(io: network::Wanted, stop: &'a AtomicBool) -> Bench<'a> {
         let cpus = match cores::allowed()[..] {
             [.., server, generator] => Some(Cpus { generator, server }),
             _ => None,
         };
-        Bench { cpus, stop }
+        Bench { cpus, io, stop }
     }
 
     pub(super) fn cpus(&self) -> Option<Cpus> {
@@ -71,7 +73,7 @@ impl<'a> Bench<'a> {
     pub(super) fn run(&self, wanted: Wanted<'_>) -> Result<Ran, Failure> {
         let cpu = self.cpus.as_ref().map(|cpus| cpus.server);
         let server = Server::start(wanted.delay, wanted.seed, cpu)?;
-        let plan = self.plan(&wanted, server.address);
+        let plan = self.plan(&wanted, server.address)?;
         let workload = Numbered { rest: rest(server.address) };
         let drivers = vec![Http1::new(wanted.connections, workload)];
         let measured = load::measure(&plan, drivers, vec![()], None, self.stop);
@@ -85,10 +87,16 @@ impl<'a> Bench<'a> {
         Ok(Ran { measurement, total, judgement, log })
     }
 
-    fn plan(&self, wanted: &Wanted<'_>, address: SocketAddr) -> Plan {
+    fn plan(&self, wanted: &Wanted<'_>, address: SocketAddr) -> Result<Plan, Failure> {
         let long = Nanos::from_secs(10);
         let lane = Lane { endpoints: vec![address.into()], connections: wanted.connections };
-        Plan {
+        let work = Work {
+            asks_at_once: matches!(wanted.pacing, Pacing::Closed { .. }),
+            one_request_each: false,
+            connections: wanted.connections,
+            kernel_timestamps: false,
+        };
+        Ok(Plan {
             targets: 1,
             lanes: vec![lane],
             pacing: wanted.pacing.clone(),
@@ -106,11 +114,12 @@ impl<'a> Bench<'a> {
             },
             slo: None,
             interval: Nanos::SECOND,
+            network: Network::choose(self.io, work).map_err(Failure::question)?,
             timer: Timer::Hybrid,
             kernel_timestamps: false,
             cpus: vec![self.cpus.as_ref().map(|cpus| cpus.generator)],
             seed: wanted.seed,
-        }
+        })
     }
 }
 

@@ -1,0 +1,93 @@
+//! `--io`: by which of the kernel's interfaces a load goes, and what is said where one is refused.
+
+use std::process::Command;
+use std::thread;
+
+use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
+use serde_json::Value;
+
+use crate::support::{Ran, Server, benchwright, machine, run, run_while, skip};
+
+fn arguments<'a>(server: &'a Server, more: &[&'a str]) -> Vec<&'a str> {
+    let load = ["load", &server.url, "--closed", "--connections", "8", "--requests", "500"];
+    [&load[..], &["--json"], more].concat()
+}
+
+/// Runs the program where the kernel refuses io_uring, as a container's filter does.
+fn run_without_io_uring(arguments: &[&str]) -> Ran {
+    let refused = SeccompAction::Errno(nix::errno::Errno::EPERM as u32);
+    let calls = [(nix::libc::SYS_io_uring_setup, Vec::new())].into_iter().collect();
+    let arch = std::env::consts::ARCH.try_into().unwrap();
+    let filter = SeccompFilter::new(calls, SeccompAction::Allow, refused, arch).unwrap();
+    let filter: BpfProgram = filter.try_into().unwrap();
+    // It holds for this thread and for what it starts.
+    thread::scope(|scope| {
+        let run = scope.spawn(|| {
+            seccompiler::apply_filter(&filter).unwrap();
+            run_while(Command::new(benchwright()).args(arguments), |_| {})
+        });
+        run.join().unwrap()
+    })
+}
+
+fn requests(server: Server) -> u64 {
+    serde_json::from_str::<Value>(&server.end()).unwrap()["requests"].as_u64().unwrap()
+}
+
+#[test]
+fn where_io_uring_is_refused_the_question_is_wrong_and_nothing_is_sent() {
+    let _machine = machine();
+    let server = Server::reference(&[]);
+    for words in [
+        arguments(&server, &["--io", "uring"]),
+        vec!["wrk", "-d1", "--strict", "--io", "uring", &server.url],
+    ] {
+        let ran = run_without_io_uring(&words);
+        assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{ran:#?}");
+        assert!(ran.stderr.contains("it is forbidden here"), "{ran:#?}");
+        assert!(ran.stderr.contains("use --io epoll, or auto"), "{ran:#?}");
+    }
+    assert_eq!(requests(server), 0);
+}
+
+#[test]
+fn where_io_uring_is_refused_auto_falls_back_and_says_so() {
+    let _machine = machine();
+    let server = Server::reference(&[]);
+    let ran = run_without_io_uring(&arguments(&server, &["--shards", "1"]));
+    let document = ran.json();
+    assert_eq!(document["outcomes"]["ok"], 500, "{ran:#?}");
+    let generator = &document["generator"];
+    assert_eq!(generator["io"], "epoll");
+    let why = generator["io_why"].as_str().unwrap();
+    assert!(why.starts_with("io_uring is not granted: it is forbidden here"), "{why}");
+    assert_eq!(requests(server), 500);
+}
+
+#[test]
+fn a_load_over_either_has_an_outcome_for_each_request_and_says_what_it_went_by() {
+    let _machine = machine();
+    let test = "a_load_over_either_has_an_outcome_for_each_request_and_says_what_it_went_by";
+    for io in ["epoll", "uring"] {
+        for more in [&[][..], &["--keep-alive", "1"], &["--pipeline", "4"], &["--timer", "sleep"]] {
+            let server = Server::reference(&["--body", "100000"]);
+            let ran = run(&arguments(&server, &[&["--io", io], more].concat()));
+            if ran.stderr.contains("io_uring is not granted") {
+                return skip(test, &format!("io_uring: {}", ran.stderr.trim()));
+            }
+            let document = ran.json();
+            assert_eq!(document["outcomes"]["ok"], 500, "{io} {more:?} {ran:#?}");
+            let generator = &document["generator"];
+            assert_eq!((&generator["io"], &generator["io_why"]), (&io.into(), &"asked for".into()));
+            assert_eq!(requests(server), 500);
+        }
+    }
+}
+
+#[test]
+fn what_only_epoll_can_tell_is_not_asked_of_io_uring() {
+    let words = ["load", "http://127.0.0.1:1/", "--closed", "--kernel-timestamps", "--io", "uring"];
+    let ran = run(&words);
+    assert_eq!(ran.code, 2, "{ran:#?}");
+    assert!(ran.stderr.contains("leave them out, or use --io epoll"), "{ran:#?}");
+}

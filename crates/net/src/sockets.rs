@@ -23,6 +23,10 @@ impl Interface {
 
 /// Sockets by either interface.
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one for each shard, which stays in its place"
+)]
 pub enum Sockets {
     Epoll(Epoll),
     Uring(Uring),

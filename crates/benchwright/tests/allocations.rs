@@ -10,12 +10,13 @@ use std::sync::{Arc, Mutex, MutexGuard, mpsc};
 use ::measure::{Instant, Nanos, Rate};
 use load::driver::http1::{Http1, HttpWorkload, Static};
 use load::measurement::{Lane, Plan};
+use load::network::Network;
 use load::observe::{Completion, Observer, Turn, Window};
 use load::pacing::{Law, Offered, Pacing, Shape, Sharing};
 use load::shard::{Limits, Overdue};
 use load::{Think, measure};
 use mix::{Checked, Checks, Mix, Mixed};
-use net::{Timer, process};
+use net::{Interface, Timer, process, uring};
 use script::{Defaults, Program, Script};
 
 /// LuaJIT takes its memory from the same allocator, through mlua, which asks for this alignment.
@@ -145,6 +146,7 @@ impl Drop for Server {
 
 fn plan(server: &Server, pacing: Pacing, connections: usize) -> Plan {
     Plan {
+        network: Network { interface: Interface::Epoll, why: String::new() },
         targets: 1,
         lanes: vec![Lane { endpoints: vec![server.address.into()], connections }],
         pacing,
@@ -176,9 +178,10 @@ fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-fn counts_of(workload: Workload, pacing: Pacing) -> Counts {
+fn counts_of(workload: Workload, pacing: Pacing, interface: Interface) -> Counts {
     let server = Server::start();
-    let plan = plan(&server, pacing, 64);
+    let network = Network { interface, why: String::new() };
+    let plan = Plan { network, ..plan(&server, pacing, 64) };
     let stop = Arc::new(AtomicBool::new(false));
     let watch = Watch { stop: Arc::clone(&stop), ..Watch::default() };
     // Somebody watches, and takes what there is to see.
@@ -205,10 +208,15 @@ fn open() -> Pacing {
 
 fn check(workload: impl Fn() -> Workload) {
     let _alone = alone();
-    for pacing in [closed(), open()] {
-        let counts = counts_of(workload(), pacing.clone());
-        assert!(REQUESTS <= counts.requests, "{pacing:?}: {counts:?}");
-        assert_eq!(counts.ours, 0, "{pacing:?}: {counts:?}");
+    let mut cases = vec![(closed(), Interface::Epoll), (open(), Interface::Epoll)];
+    // Where it is refused, the tests of `network` say so.
+    if uring::granted().is_ok() {
+        cases.push((closed(), Interface::Uring));
+    }
+    for (pacing, interface) in cases {
+        let counts = counts_of(workload(), pacing.clone(), interface);
+        assert!(REQUESTS <= counts.requests, "{pacing:?} {interface:?}: {counts:?}");
+        assert_eq!(counts.ours, 0, "{pacing:?} {interface:?}: {counts:?}");
     }
 }
 

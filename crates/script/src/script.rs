@@ -142,11 +142,13 @@ impl Script {
     ) -> Result<u32, Fault> {
         let (begin, before) = (wire.len(), expected.len());
         let tag = self.machine.next(connection, wire)?;
-        batch::inspect(&wire[begin..], |body: Expect| expected.push(Expected { body, tag }))
-            .map_err(|wrong| {
-                expected.truncate(before);
-                self.machine.tell("request", &format!("what `request` returned {wrong}"))
-            })?;
+        let found = |body: Expect| expected.push(Expected { body, tag });
+        if let Err(wrong) = batch::inspect(&wire[begin..], found) {
+            wire.truncate(begin);
+            expected.truncate(before);
+            let what = format!("what `request` returned {wrong}");
+            return Err(self.machine.tell("request", &what));
+        }
         let answers = expected.len() - before;
         if tag != 0 && 1 < answers {
             self.machine.share(tag, answers)?;

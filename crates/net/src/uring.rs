@@ -37,7 +37,9 @@ const BATCH: usize = 16;
 const LINGER: Nanos = Nanos::from_micros(20);
 /// Bytes offered to the kernel at once.
 const MOST_SENT: usize = 1 << 30;
-/// Memory of a sending that is kept for the next one.
+/// Room for what is sent, from the beginning: most requests need no more.
+const USUAL: usize = 1024;
+/// Memory of a sending that is kept for the next one; longer one is given back at once.
 const MOST_KEPT: usize = 64 * 1024;
 
 /// Whether [`Uring::new`] succeeds here, and else why not.
@@ -128,7 +130,7 @@ impl Uring {
             timer,
             slots: Vec::new(),
             free: Vec::new(),
-            ready: Vec::new(),
+            ready: Vec::with_capacity(ring::COMPLETIONS as usize),
             taken: 0,
             found: 0,
             lent: None,
@@ -137,7 +139,7 @@ impl Uring {
             submission: 1,
             read: Instant::default(),
             waits_since: Instant::default(),
-            spare: Vec::new(),
+            spare: Vec::with_capacity(BATCH),
         })
     }
 
@@ -495,7 +497,7 @@ impl Io for Uring {
             return;
         }
         if slot.unsent.is_empty() {
-            slot.unsent = self.spare.pop().unwrap_or_default();
+            slot.unsent = self.spare.pop().unwrap_or_else(|| Vec::with_capacity(USUAL));
         }
         slot.unsent.extend_from_slice(bytes);
         if slot.state == State::Open && slot.sending == Sending::Idle {

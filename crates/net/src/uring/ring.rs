@@ -16,7 +16,7 @@ const SUBMISSIONS: u32 = 256;
 /// A sleep ends after this at the latest: the kernel cannot add all lengths to its clock.
 const LONGEST: Nanos = Nanos::from_secs(3600);
 /// Completions that may be there before the kernel has to put further ones aside.
-const COMPLETIONS: u32 = 4096;
+pub(super) const COMPLETIONS: u32 = 4096;
 
 pub(super) struct Ring {
     ring: IoUring,

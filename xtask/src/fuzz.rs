@@ -117,8 +117,7 @@ fn fuzz(root: &Path, name: &str, seconds: u32) -> bool {
 
 /// Beside what the other chores build.
 fn folder() -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
-    repository::root().join(target).join("fuzz")
+    repository::target().join("fuzz")
 }
 
 /// The machine's name among targets of compilers.

@@ -63,9 +63,6 @@ fn choose(
                 "--io uring: io_uring is not granted: {refusal}\n  use --io epoll, or auto"
             )),
         },
-        Wanted::Auto if work.kernel_timestamps => {
-            network(Interface::Epoll, "the kernel's stamps are told by epoll only")
-        }
         Wanted::Auto => match best(work) {
             (Interface::Epoll, why) => network(Interface::Epoll, why),
             (Interface::Uring, why) => match granted() {
@@ -107,6 +104,9 @@ const FEW: usize = 4;
 /// Where each request has a connection of its own, opening it is nearly all there is to do.
 fn best(work: Work) -> (Interface, &'static str) {
     match work {
+        Work { kernel_timestamps: true, .. } => {
+            (Interface::Epoll, "the kernel's stamps are told by epoll only")
+        }
         Work { asks_at_once: false, .. } => {
             (Interface::Epoll, "by the clock, io_uring has measured no better")
         }

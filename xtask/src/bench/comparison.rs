@@ -289,9 +289,7 @@ impl Bench<'_> {
         let mut command = self.machine.command(Side::Client, &self.machine.benchwright);
         let fixed = "load {url} --shards 1 --duration {seconds}s --connections {connections} ";
         command.args(self.fill(&format!("{fixed}{words}"), server.url()));
-        let before = machine::cpu_of_ended_children();
-        let load = Load::run(&mut command)?;
-        let cpu = machine::cpu_of_ended_children().saturating_sub(before);
+        let (load, cpu) = machine::with_cpu_of_children(|| Load::run(&mut command))?;
         let run = Run { completed: load.completed as f64, cpu };
         agree("ours", run.completed, server.end()?, self.connections)?;
         Ok((run, load))
@@ -303,15 +301,14 @@ impl Bench<'_> {
         let words = |text: &str| self.fill(text, &url);
         let mut command = self.machine.command(Side::Client, peer.path());
         command.args(words(peer.load));
-        let before = machine::cpu_of_ended_children();
-        let mut said = said(&mut command, &peer.stdin.replace("{url}", &url))?;
-        let cpu = machine::cpu_of_ended_children().saturating_sub(before);
+        let stdin = peer.stdin.replace("{url}", &url);
+        let (mut told, cpu) = machine::with_cpu_of_children(|| said(&mut command, &stdin))?;
         let seen = server.end()?;
         if let Some(report) = peer.report {
-            said = self::said(Command::new(peer.path()).args(words(report)), "")?;
+            told = said(Command::new(peer.path()).args(words(report)), "")?;
         }
-        let completed = (peer.completed)(&said);
-        let completed = completed.ok_or_else(|| format!("{} said:\n{said}", peer.name))?;
+        let completed = (peer.completed)(&told);
+        let completed = completed.ok_or_else(|| format!("{} said:\n{told}", peer.name))?;
         let run = Run { completed, cpu };
         agree(peer.name, completed, seen, self.connections)?;
         Ok(run)

@@ -45,8 +45,15 @@ impl Goal {
     pub(super) fn is_met(self, figure: f64) -> bool {
         match self {
             Goal::None => true,
-            Goal::AtLeast(Bounds { must, .. }) => must <= figure,
-            Goal::AtMost(Bounds { must, .. }) => figure <= must,
+            Goal::AtLeast(bounds) | Goal::AtMost(bounds) => self.keeps(figure, bounds.must),
+        }
+    }
+
+    /// Whether the figure lies on the right side of a bound.
+    fn keeps(self, figure: f64, bound: f64) -> bool {
+        match self {
+            Goal::AtMost(_) => figure <= bound,
+            Goal::AtLeast(_) | Goal::None => bound <= figure,
         }
     }
 
@@ -57,13 +64,7 @@ impl Goal {
             Goal::AtLeast(bounds) => ('≥', bounds),
             Goal::AtMost(bounds) => ('≤', bounds),
         };
-        let word = |bound: f64| {
-            let met = match self {
-                Goal::AtMost(_) => figure <= bound,
-                _ => bound <= figure,
-            };
-            if met { "met" } else { "missed" }
-        };
+        let word = |bound| if self.keeps(figure, bound) { "met" } else { "missed" };
         let mut text = format!("must {sign} {} {}", bounds.must, word(bounds.must));
         if let Some(stretch) = bounds.stretch {
             text.push_str(&format!(", stretch {sign} {stretch} {}", word(stretch)));

@@ -156,9 +156,13 @@ impl Server {
     }
 }
 
-/// CPU time of all children that have ended and were waited for, to 10 ms.
-pub(super) fn cpu_of_ended_children() -> Nanos {
-    own_cpu().children
+/// What `run` gives, and the CPU time of the children that it has waited for, to 10 ms.
+pub(super) fn with_cpu_of_children<T, E>(
+    run: impl FnOnce() -> Result<T, E>,
+) -> Result<(T, Nanos), E> {
+    let before = own_cpu().children;
+    let given = run()?;
+    Ok((given, own_cpu().children.saturating_sub(before)))
 }
 
 /// What others than this bench and what it starts do meanwhile.

@@ -93,9 +93,8 @@ fn judged(timer: &str, goal: Goal) -> Goal {
 fn attempt(machine: &Machine, timer: &str, law: &str) -> Result<Attempt, String> {
     let others = Others::watch();
     let server = Server::start(machine, &[])?;
-    let before = machine::cpu_of_ended_children();
-    let load = load(machine, &server, &["--rate", RATE, "--arrivals", law, "--timer", timer])?;
-    let cpu = machine::cpu_of_ended_children().saturating_sub(before);
+    let words = ["--rate", RATE, "--arrivals", law, "--timer", timer];
+    let (load, cpu) = machine::with_cpu_of_children(|| load(machine, &server, &words))?;
     server.end()?;
     let load = load.beside(&others);
     let us = |time: Nanos| time.as_secs_f64() * 1e6;

@@ -69,11 +69,12 @@ fn refuse(refusal: &Refusal) -> ExitCode {
 }
 
 fn run(command: &Command, arguments: &[String]) -> Result<Exit, Failure> {
-    let network = network(command)?;
+    let cpus = cpus(command)?;
+    let network = network(command, cpus.len())?;
     let outputs = Outputs::of_wrk(&command.native);
     let mut outputs = outputs.map_err(|error| Failure::question(format!("{error:#}")))?;
     let targets = targets(command)?;
-    let mut plan = plan(command, network, &targets)?;
+    let mut plan = plan(command, (network, cpus), &targets)?;
     let requested = Requested {
         method: "GET",
         headers: command.headers.clone(),
@@ -185,7 +186,11 @@ fn targets(command: &Command) -> Result<Vec<Target>, Failure> {
     Ok(targets)
 }
 
-fn plan(command: &Command, network: Network, targets: &[Target]) -> Result<Plan, Failure> {
+fn plan(
+    command: &Command,
+    (network, cpus): (Network, Vec<Option<u32>>),
+    targets: &[Target],
+) -> Result<Plan, Failure> {
     let (threads, connections) = (command.threads as usize, command.connections as usize);
     provide_files(connections.saturating_mul(targets.len()), "-c")?;
     let native = &command.native;
@@ -211,7 +216,7 @@ fn plan(command: &Command, network: Network, targets: &[Target]) -> Result<Plan,
         network,
         timer: given(&native.timer, "--timer", Timer::default())?,
         kernel_timestamps: false,
-        cpus: cpus(command)?,
+        cpus,
         seed: match &native.seed {
             Some(seed) => seed
                 .parse()
@@ -223,12 +228,11 @@ fn plan(command: &Command, network: Network, targets: &[Target]) -> Result<Plan,
 }
 
 /// What the load goes by: decided before any address is tried.
-fn network(command: &Command) -> Result<Network, Failure> {
+fn network(command: &Command, shards: usize) -> Result<Network, Failure> {
     let work = Work {
         asks_at_once: command.rate.is_none(),
         one_request_each: false,
-        connections: (command.connections as usize * command.urls.len())
-            .div_ceil(cpus(command)?.len()),
+        connections: (command.connections as usize * command.urls.len()).div_ceil(shards),
         kernel_timestamps: false,
     };
     let wanted = given(&command.native.io, "--io", Wanted::Auto)?;

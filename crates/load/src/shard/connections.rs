@@ -16,12 +16,12 @@ const MOST_CONNECTING: usize = 128;
 /// How soon a lost connection is opened again, and at most how late while that keeps failing.
 const FIRST_PAUSE: Nanos = Nanos::from_millis(10);
 const LONGEST_PAUSE: Nanos = Nanos::SECOND;
-const LATE: &str = "the TLS handshake took too long (--connect-timeout)";
-
 /// The opening of connections is late by as much as the loop was; up to so much is caught up.
 const CAUGHT_UP: Nanos = Nanos::from_millis(10);
 /// When a seat that was never tried may have a connection: before all others.
 const AT_ONCE: Instant = Instant(0);
+/// Why a connection that is still being secured will not be.
+const LATE: &str = "the TLS handshake took too long (--connect-timeout)";
 
 /// What a shard knows of its connections beyond their seats.
 #[derive(Debug, Default)]

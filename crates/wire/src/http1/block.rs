@@ -83,11 +83,12 @@ impl Block {
 /// Where the empty line that ends a header block ends, looking from `from` on. Lines may end with
 /// CRLF or with LF alone.
 fn end_of_block(bytes: &[u8], from: usize) -> Option<usize> {
-    memchr::memchr_iter(b'\n', &bytes[from..]).map(|at| from + at + 1).find_map(|next| match bytes
-        [next..]
-    {
-        [b'\n', ..] => Some(next + 1),
-        [b'\r', b'\n', ..] => Some(next + 2),
-        _ => None,
+    memchr::memchr_iter(b'\n', &bytes[from..]).find_map(|at| {
+        let next = from + at + 1;
+        match bytes[next..] {
+            [b'\n', ..] => Some(next + 1),
+            [b'\r', b'\n', ..] => Some(next + 2),
+            _ => None,
+        }
     })
 }

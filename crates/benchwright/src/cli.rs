@@ -11,6 +11,7 @@ use load::{Law, Think};
 use measure::{Bytes, Nanos, Rate};
 use net::Timer;
 
+use crate::pin::Pin;
 use crate::slo::Slo;
 
 pub(crate) const FIRST_STEPS: &str = "\
@@ -44,6 +45,8 @@ pub(crate) enum Command {
     Report(Report),
     /// Offer one load, at once
     Load(Box<Load>),
+    /// Make one document of those that several loads have written, with the quantiles of all
+    Merge(Merge),
     /// Load as wrk does: its arguments, its output (also under the name `wrk`)
     #[command(disable_help_flag = true)]
     Wrk(Original),
@@ -95,6 +98,29 @@ pub(crate) struct Resume {
 pub(crate) struct Report {
     /// A results directory; its report.html is written again
     pub(crate) directory: PathBuf,
+}
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "A process can hold as many connections as it can have files open. Offer a \
+                        part of the load with each of several, at one time:\n\n  \
+                        benchwright load URL --rate 5k/s --connections 18k --seed 1 --json=1.json &\n  \
+                        benchwright load URL --rate 5k/s --connections 18k --seed 2 --json=2.json &\n  \
+                        wait; benchwright merge 1.json 2.json\n\n\
+                        Counts and rates are added up and histograms merged, so nothing is averaged. \
+                        Exits with 3 if one of the loads is not valid."
+)]
+pub(crate) struct Merge {
+    /// What `benchwright load --json` has written, on any machine
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Print the JSON document, or write it to a file: --json=FILE
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "-")]
+    pub(crate) json: Option<PathBuf>,
+    /// Write one offline HTML page: verdict, curves and tables
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
 }
 
 /// One of --rate and --closed is required: they answer different questions.
@@ -192,13 +218,16 @@ pub(crate) struct Load {
     pub(crate) pipeline: u32,
     #[command(flatten)]
     pub(crate) tls: Tls,
+    /// The method of every request
     #[arg(long, value_name = "METHOD", default_value = "GET", help_heading = "What")]
     pub(crate) method: String,
     /// A header field, `Name: value`; may be repeated
     #[arg(long, value_name = "FIELD", help_heading = "What")]
     pub(crate) header: Vec<String>,
+    /// The body of every request
     #[arg(long, value_name = "TEXT", help_heading = "What")]
     pub(crate) body: Option<String>,
+    /// The same, from a file
     #[arg(long, value_name = "FILE", conflicts_with = "body", help_heading = "What")]
     pub(crate) body_file: Option<PathBuf>,
     /// Weighted requests, one JSON object a line; placeholders such as {{int 1 100}} or {{row.name}}
@@ -223,6 +252,7 @@ pub(crate) struct Load {
     /// A request without an answer after this long has failed
     #[arg(long, value_name = "TIME", default_value = "10s", help_heading = "Limits")]
     pub(crate) timeout: Nanos,
+    /// A connection that is not open after this long, for https secured, is given up
     #[arg(long, value_name = "TIME", default_value = "5s", help_heading = "Limits")]
     pub(crate) connect_timeout: Nanos,
     /// Requests that may wait for a connection, over all targets (with --per-target: of each); one
@@ -243,8 +273,8 @@ pub(crate) struct Load {
     #[arg(long, value_name = "N", requires = "script", help_heading = "How")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) script_threads: Option<u32>,
-    /// Keep each shard on a CPU of its own
-    #[arg(long, value_enum, default_value_t = Pin::Auto, help_heading = "How")]
+    /// Keep each shard on a CPU of its own: auto (if there are enough), off, or one of a list as 0,2-3
+    #[arg(long, value_name = "auto|off|CPUS", default_value = "auto", help_heading = "How")]
     pub(crate) pin: Pin,
     /// How to reach the network: epoll, uring (io_uring, Linux 6.1), or what has measured best for such
     /// a load, of what the kernel grants
@@ -264,6 +294,7 @@ pub(crate) struct Load {
     /// answers are no goodput, and the generator must be the more punctual the tighter it is
     #[arg(long, value_name = "CONDITIONS", help_heading = "Results")]
     pub(crate) slo: Option<Slo>,
+    /// How much time each entry of the series, row of --csv and live line covers
     #[arg(long, value_name = "TIME", default_value = "1s", help_heading = "Results")]
     pub(crate) interval: Nanos,
     /// Print one JSON document, or write it to a file: --json=FILE
@@ -351,12 +382,6 @@ fn count(text: &str) -> Result<usize, String> {
     };
     let number = digits.parse::<usize>().ok().and_then(|number| number.checked_mul(factor));
     number.ok_or_else(|| format!("`{text}` is no count; write 1000, 100k or 1M"))
-}
-
-#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
-pub(crate) enum Pin {
-    Auto,
-    Off,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]

@@ -2,6 +2,7 @@
 
 pub(crate) mod app;
 pub(crate) mod load;
+pub(crate) mod merge;
 pub(crate) mod reference;
 pub(crate) mod report;
 pub(crate) mod run;

@@ -6,6 +6,7 @@
 mod cli;
 mod command;
 mod output;
+mod pin;
 mod progress;
 mod slo;
 
@@ -55,6 +56,7 @@ fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Command::Resume(arguments) => command::run::resume(&arguments),
         Command::Report(arguments) => command::report::report(&arguments),
         Command::Load(arguments) => command::load::load(&arguments),
+        Command::Merge(arguments) => command::merge::merge(&arguments),
         // `main` has taken them before they could be read as our own.
         Command::Wrk(_) | Command::Wrk2(_) => unreachable!("the originals' arguments are theirs"),
         Command::Reference(arguments) => command::reference::reference(&arguments),

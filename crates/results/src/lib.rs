@@ -11,6 +11,7 @@ pub mod environment;
 pub mod journal;
 pub mod load;
 pub mod manifest;
+pub mod merge;
 pub mod self_test;
 pub mod times;
 

@@ -59,6 +59,16 @@ impl Times {
         Some(Histogram::from_hdr(&stored))
     }
 
+    /// Both together, or `None` if one of the texts is no histogram. Each mean has lost less than a
+    /// nanosecond; everything else is exact.
+    pub fn merged(&self, other: &Times) -> Option<Times> {
+        let mut histogram = self.histogram()?;
+        histogram.add(&other.histogram()?);
+        let sum = |times: &Times| u128::from(times.mean_ns) * u128::from(times.count);
+        let mean = (sum(self) + sum(other)) / u128::from(histogram.count()).max(1);
+        Some(Times { mean_ns: mean as u64, ..Times::of(&histogram)? })
+    }
+
     pub fn p50(&self) -> Nanos {
         Nanos(self.p50_ns)
     }

@@ -10,7 +10,7 @@ mod outputs;
 pub(crate) mod ports;
 mod samples;
 pub(crate) mod target;
-mod text;
+pub(crate) mod text;
 pub(crate) mod tls;
 pub(crate) mod workload;
 
@@ -26,14 +26,14 @@ use load::pacing::{Offered, Pacing, Shape, Sharing, Trace};
 use load::shard::{Limits, Overdue, Unopened};
 use load::validity::{self, Besides};
 use measure::Nanos;
-use net::{Closed, cores, process};
+use net::{Closed, process};
 use script::{Crew, Defaults, Flavour, Program, Script};
 
 pub(crate) use self::outputs::Outputs;
 use self::target::{Finding, Target};
 use self::tls::Securing;
 use self::workload::{Requested, Staffed, Workload};
-use crate::cli::{Load, Pin};
+use crate::cli::Load;
 use crate::output::{self, Exit, Failure};
 use crate::slo::Slo;
 
@@ -168,7 +168,7 @@ fn plan(arguments: &Load, targets: &[Target]) -> Result<Plan, Failure> {
     let pacing = pacing(arguments)?;
     let each = share(arguments, arguments.connections as usize);
     provide_files(each.saturating_mul(targets.len()), "--connections")?;
-    let cpus = cpus(arguments, &pacing, each);
+    let cpus = cpus(arguments, &pacing, each).map_err(Failure::question)?;
     let of_each = arguments.script_threads.map_or(cpus.len(), |threads| threads as usize);
     if each < of_each {
         return Err(Failure::question(format!(
@@ -231,7 +231,8 @@ pub(super) fn provide_files(connections: usize, flag: &str) -> Result<(), Failur
         return Err(Failure::question(format!(
             "{connections} connections need {needed} open files, and the limit is {files}\n  \
              raise the hard limit (ulimit -Hn), start several processes with a part of the connections \
-             and of the rate each,\n  or ask for fewer with {flag}"
+             and of the rate each\n  and merge their documents (see benchwright merge --help), or ask \
+             for fewer with {flag}"
         )));
     }
     Ok(())
@@ -305,8 +306,8 @@ fn positive(length: Nanos, flag: &str) -> Result<Nanos, Failure> {
 
 /// The CPU of each shard. A loop that spins beside an idle neighbour would only take CPU from the
 /// target, so an open loop gets as many shards as its rate needs.
-fn cpus(arguments: &Load, pacing: &Pacing, connections: usize) -> Vec<Option<u32>> {
-    let allowed = cores::allowed();
+fn cpus(arguments: &Load, pacing: &Pacing, connections: usize) -> Result<Vec<Option<u32>>, String> {
+    let allowed = arguments.pin.cpus()?;
     let wanted = match (arguments.shards, pacing) {
         (Some(shards), _) => shards as usize,
         (None, Pacing::Open { load, .. }) => shards_for(load, arguments),
@@ -318,15 +319,7 @@ fn cpus(arguments: &Load, pacing: &Pacing, connections: usize) -> Vec<Option<u32
         None => connections,
     };
     let shards = wanted.clamp(1, most.max(1)).min(lanes);
-    placed(shards, &allowed, arguments.pin == Pin::Auto)
-}
-
-/// A CPU for each shard, if it is wanted and there are as many.
-pub(super) fn placed(shards: usize, allowed: &[u32], is_wanted: bool) -> Vec<Option<u32>> {
-    // The last CPUs: interrupts and what the machine does besides prefer the first.
-    let pinned = is_wanted && shards <= allowed.len();
-    let first = allowed.len().saturating_sub(shards);
-    (0..shards).map(|shard| allowed.get(first + shard).copied().filter(|_| pinned)).collect()
+    arguments.pin.place(shards, &allowed)
 }
 
 fn shards_for(load: &Offered, arguments: &Load) -> usize {

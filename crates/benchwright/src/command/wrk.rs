@@ -18,7 +18,7 @@ use load::pacing::{Law, Offered, Pacing, Shape, Sharing};
 use load::shard::{Limits, Overdue, Unopened};
 use load::validity::{self, Besides};
 use measure::{Nanos, Rate};
-use net::{Closed, Endpoint, Timer, cores};
+use net::{Closed, Endpoint, Timer};
 use results::Load;
 use script::Crew;
 use wrk::arguments::{self, Command, Flavour, Refusal};
@@ -27,8 +27,9 @@ use self::observer::Originals;
 use super::load::target::{self, Finding, Target};
 use super::load::tls::Securing;
 use super::load::workload::{Driver, Requested, Staffed, Workload};
-use super::load::{Context, Outputs, document, lanes, placed, ports, provide_files, question};
+use super::load::{Context, Outputs, document, lanes, ports, provide_files, question};
 use crate::output::{self, Exit, Failure};
+use crate::pin::Pin;
 
 /// Requests of a target that may wait for a connection. The originals know no bound; a load that
 /// reaches this one ends as overloaded.
@@ -253,24 +254,15 @@ fn given<T: std::str::FromStr<Err = String>>(
 /// Script threads lie in turn on as many shards as there are CPUs; only speed depends on it.
 fn cpus(command: &Command) -> Result<Vec<Option<u32>>, Failure> {
     let lanes = command.threads as usize * command.urls.len();
-    let allowed = cores::allowed();
+    let pin = given(&command.native.pin, "--pin", Pin::Auto)?;
+    let allowed = pin.cpus().map_err(Failure::question)?;
     let wanted = match &command.native.shards {
         Some(text) => text.parse::<usize>().ok().filter(|&shards| 0 < shards).ok_or_else(|| {
             Failure::question(format!("--shards: `{text}` is no number of threads"))
         })?,
         None => allowed.len(),
     };
-    let shards = wanted.min(lanes).max(1);
-    let is_wanted = match command.native.pin.as_deref() {
-        None | Some("auto") => true,
-        Some("off") => false,
-        Some(other) => {
-            return Err(Failure::question(format!(
-                "--pin: there is no `{other}`; there are auto and off"
-            )));
-        }
-    };
-    Ok(placed(shards, &allowed, is_wanted))
+    pin.place(wanted.min(lanes).max(1), &allowed).map_err(Failure::question)
 }
 
 /// `at_once` requests leave together.

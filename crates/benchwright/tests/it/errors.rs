@@ -34,6 +34,11 @@ fn wrong_arguments_are_told_with_their_remedy() {
         (&["run", "missing.yaml"], "missing.yaml"),
         (&["resume", "missing"], "no results directory"),
         (&["report", "missing"], "no results directory"),
+        (&["merge"], "<FILE>"),
+        (&["merge", "missing.json"], "missing.json: No such file"),
+        (&["merge", "Cargo.toml"], "Cargo.toml is no document of `benchwright load --json`"),
+        (&["load", "http://127.0.0.1:1/", "--closed", "--pin", "cpu0"], "CPUs such as 2 or 0,2-3"),
+        (&["load", "http://127.0.0.1:1/", "--closed", "--pin", "8000"], "may run on: "),
         (&["reference", "--delay", "normal:1ms"], "exponential:1ms"),
         (&["fly"], "unrecognized subcommand"),
     ] {

@@ -79,6 +79,50 @@ fn a_closed_loop_slows_down_with_its_target() {
 }
 
 #[test]
+fn loads_of_several_processes_are_one_with_the_quantiles_of_all() {
+    let _machine = machine();
+    // A third of the requests is answered quickly, the others after 20 ms.
+    let servers = [Server::reference(&[]), Server::reference(&["--delay", "20ms"])];
+    let scratch = Scratch::new();
+    let files = ["quick.json", "slow.json"].map(|name| scratch.path().join(name));
+    let of = |place: usize| {
+        let rate = ["500/s", "1k/s"][place];
+        let mut command = Command::new(benchwright());
+        command.args(["load", &servers[place].url, "--rate", rate, "--arrivals", "constant"]);
+        command.args(["--duration", "1s", "--shards", "1", "--timer", "sleep"]);
+        command.arg(format!("--json={}", files[place].display()));
+        command
+    };
+    let ran = run_while(&mut of(0), |_| {
+        run_while(&mut of(1), |_| {});
+    });
+    assert!([0, 3].contains(&ran.code), "{ran:#?}");
+
+    let files = files.each_ref().map(|file| file.to_str().unwrap());
+    let parts = files.map(|file| -> Value {
+        serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap()
+    });
+    let merged = run(&["merge", files[0], files[1], "--json"]);
+    let is_valid = |document: &Value| document["validity"]["valid"] == true;
+    assert_eq!(merged.code, if parts.iter().all(is_valid) { 0 } else { 3 }, "{merged:#?}");
+    let whole = merged.json();
+    assert_eq!(whole["counts"]["intended"], 1_500);
+    assert_eq!(whole["rates_per_s"]["asked"], 1_500.0);
+    assert_eq!(whole["connections"]["reached"], 128);
+    assert_eq!(whole["targets"].as_array().unwrap().len(), 2);
+    let times = &whole["response_time"];
+    assert_eq!(times["count"], 1_500);
+    // Two thirds took 20 ms, and so the median does; an average over the loads would say 10.
+    assert!(times["p50_ns"].as_f64().unwrap() >= 20e6, "{times}");
+
+    let text = run(&["merge", files[0], files[1]]);
+    assert!(text.stdout.contains("1,500 requests"), "{}", text.stdout);
+    let twice = run(&["merge", files[0], files[0]]);
+    assert_eq!(twice.code, 2, "{twice:#?}");
+    assert!(twice.stderr.contains("it is the same load as"), "{}", twice.stderr);
+}
+
+#[test]
 fn an_interrupted_load_reports_what_it_has() {
     let _machine = machine();
     let server = Server::reference(&[]);

@@ -52,6 +52,11 @@ impl Outputs {
         })
     }
 
+    pub(crate) fn of_merge(arguments: &cli::Merge) -> Outputs {
+        let (json, report) = (arguments.json.clone(), arguments.report.clone());
+        Outputs { json, report, ..Outputs::default() }
+    }
+
     /// The observer of each shard.
     pub(crate) fn samplers(&self, shards: usize) -> Vec<Option<Sampler>> {
         (0..shards).map(|shard| Some(self.sampling.as_ref()?.watch(shard))).collect()
@@ -66,7 +71,7 @@ impl Outputs {
         Ok(lost)
     }
 
-    /// Writes all files; JSON goes to standard output where it has no file.
+    /// Writes all files.
     pub(crate) fn write(&self, document: &Load, measurement: &Measurement) -> Result<(), Failure> {
         if let Some(path) = &self.csv {
             write(path, csv::of(document))?;
@@ -74,6 +79,11 @@ impl Outputs {
         if let Some(path) = &self.hlog {
             write(path, hlog::of(measurement))?;
         }
+        self.write_document(document)
+    }
+
+    /// Writes what a document is enough for; JSON goes to standard output where it has no file.
+    pub(crate) fn write_document(&self, document: &Load) -> Result<(), Failure> {
         if let Some(path) = &self.report {
             write(path, report::load::render(document))?;
         }
@@ -85,7 +95,7 @@ impl Outputs {
     }
 
     /// Whether standard output is taken.
-    pub(super) fn is_json(&self) -> bool {
+    pub(crate) fn is_json(&self) -> bool {
         self.json.as_deref() == Some(Path::new("-"))
     }
 }

@@ -1,0 +1,284 @@
+//! What several generators measured of one load, as if one had: counts and rates are added up and
+//! histograms merged, so that quantiles are those of all requests. Nothing is averaged; what cannot
+//! be known of the whole from its parts is absent.
+
+use std::collections::BTreeMap;
+
+use crate::load::{
+    Clock, Connections, Counts, Generator, Group, Interval, Load, Pacing, Part, Rates, Segment,
+    Target, Tls,
+};
+use crate::times::Times;
+
+#[cfg(test)]
+mod tests;
+
+/// Measurements that share less of their time than this did not load the target together.
+const SHARED: f64 = 0.9;
+
+/// The documents, by their names, as one. The names stand before what only one of them says.
+///
+/// Fails with the name and the reason where one does not belong to the others.
+pub fn merge(parts: &[(String, Load)]) -> Result<Load, String> {
+    let Some((first, rest)) = parts.split_first() else {
+        return Err("there is nothing to merge".to_owned());
+    };
+    let mut whole = named(first);
+    for (place, part) in parts.iter().enumerate().skip(1) {
+        if let Some((other, _)) = parts[..place].iter().find(|earlier| earlier.1 == part.1) {
+            return Err(format!("{}: it is the same load as {other}", part.0));
+        }
+        add(&mut whole, named(part)).map_err(|why| format!("{}: {why}", part.0))?;
+    }
+    if rest.iter().any(|(_, part)| part.version != whole.version) {
+        whole.warnings.push("they were measured by different versions of the tool".to_owned());
+    }
+    if let Some(warning) = apart(parts) {
+        whole.warnings.push(warning);
+    }
+    Ok(whole)
+}
+
+/// A document whose sentences say where they are from.
+fn named((name, load): &(String, Load)) -> Load {
+    let mut load = load.clone();
+    let reasons = load.validity.reasons.iter_mut();
+    let figures = load.validity.gates.iter_mut().map(|gate| &mut gate.figure);
+    let sentences = load.findings.iter_mut().chain(&mut load.warnings).chain(reasons);
+    sentences.chain(figures).for_each(|text| *text = format!("{name}: {text}"));
+    if let Some(slo) = load.slo.take() {
+        // A condition on a quantile that each part meets, or that one misses, says nothing of the
+        // whole.
+        let met = if slo.met { "met" } else { "missed" };
+        load.findings.push(format!("{name}: {} was {met} by this part", slo.text));
+    }
+    load.arguments = Vec::new();
+    load.wrk = None;
+    load.series.iter_mut().for_each(forget_quantiles);
+    load
+}
+
+/// The series keeps no histograms of which those of the whole could be made.
+fn forget_quantiles(interval: &mut Interval) {
+    *interval = Interval {
+        p50_ns: None,
+        p90_ns: None,
+        p99_ns: None,
+        p999_ns: None,
+        outstanding: None,
+        backlog: None,
+        lateness_p99_ns: None,
+        ..interval.clone()
+    };
+}
+
+fn add(whole: &mut Load, part: Load) -> Result<(), String> {
+    whole.pacing = match (&whole.pacing, &part.pacing) {
+        (one, other) if one == other => part.pacing,
+        (Pacing::Open { arrivals: one }, Pacing::Open { arrivals: other }) => {
+            Pacing::Open { arrivals: format!("{one} + {other}") }
+        }
+        _ => return Err("its requests are started in another way than the others'".to_owned()),
+    };
+    keep_if_same(&mut whole.flavour, part.flavour);
+    whole.partial |= part.partial;
+    whole.ended = whole.ended.take().or(part.ended);
+    whole.connections = match (whole.connections.take(), part.connections) {
+        (Some(one), Some(other)) => Some(Connections {
+            asked: one.asked + other.asked,
+            reached: one.reached + other.reached,
+            opening_s: most(one.opening_s, other.opening_s),
+        }),
+        _ => None,
+    };
+    whole.clock = match (whole.clock.take(), part.clock) {
+        (Some(one), Some(other)) => Some(common(&one, &other))
+            .filter(|both| both.measurement_start_ns < both.measurement_end_ns),
+        _ => None,
+    };
+    whole.measured_s = whole.measured_s.max(part.measured_s);
+    add_part(&mut whole.total, part.total)?;
+    for Target { url, part } in part.targets {
+        match whole.targets.iter_mut().find(|target| target.url == url) {
+            Some(target) => add_part(&mut target.part, part)?,
+            None => whole.targets.push(Target { url, part }),
+        }
+    }
+    for (label, group) in part.labels {
+        match whole.labels.get_mut(&label) {
+            Some(of_whole) => add_group(of_whole, group)?,
+            None => _ = whole.labels.insert(label, group),
+        }
+    }
+    for segment in part.segments {
+        let same = |other: &&mut Segment| {
+            other.name == segment.name
+                && (other.begin_s, other.end_s) == (segment.begin_s, segment.end_s)
+        };
+        match whole.segments.iter_mut().find(same) {
+            Some(of_whole) => add_group(&mut of_whole.group, segment.group)?,
+            None => return Err("its load has another shape than the others'".to_owned()),
+        }
+    }
+    for interval in part.series {
+        match whole.series.iter_mut().find(|other| other.t_s == interval.t_s) {
+            Some(of_whole) => add_interval(of_whole, &interval),
+            None => whole.series.push(interval),
+        }
+    }
+    whole.series.sort_by(|one, other| one.t_s.total_cmp(&other.t_s));
+    add_generator(&mut whole.generator, part.generator)?;
+    whole.validity.valid &= part.validity.valid;
+    whole.validity.reasons.extend(part.validity.reasons);
+    whole.validity.gates.extend(part.validity.gates);
+    whole.findings.extend(part.findings);
+    whole.warnings.extend(part.warnings);
+    Ok(())
+}
+
+fn add_part(whole: &mut Part, part: Part) -> Result<(), String> {
+    let counts = &part.counts;
+    whole.counts = Counts {
+        intended: whole.counts.intended + counts.intended,
+        sent: whole.counts.sent + counts.sent,
+        completed: whole.counts.completed + counts.completed,
+        ok: whole.counts.ok + counts.ok,
+        failed: whole.counts.failed + counts.failed,
+        unfinished: whole.counts.unfinished + counts.unfinished,
+        dropped: whole.counts.dropped + counts.dropped,
+        reconnects: whole.counts.reconnects + counts.reconnects,
+        bytes_sent: whole.counts.bytes_sent + counts.bytes_sent,
+        bytes_received: whole.counts.bytes_received + counts.bytes_received,
+    };
+    let (one, other) = (&whole.rates_per_s, &part.rates_per_s);
+    whole.rates_per_s = Rates {
+        asked: one.asked.zip(other.asked).map(|(one, other)| one + other),
+        offered: one.offered + other.offered,
+        completed: one.completed + other.completed,
+        goodput: one.goodput + other.goodput,
+    };
+    add_counts(&mut whole.outcomes, part.outcomes);
+    add_counts(&mut whole.statuses, part.statuses);
+    add_counts(&mut whole.reasons, part.reasons);
+    add_times(&mut whole.response_time, part.response_time)?;
+    add_times(&mut whole.service_time, part.service_time)?;
+    add_times(&mut whole.start_delay, part.start_delay)?;
+    add_times(&mut whole.lateness, part.lateness)?;
+    add_times(&mut whole.backlog_delay, part.backlog_delay)?;
+    add_times(&mut whole.connect_time, part.connect_time)?;
+    add_times(&mut whole.tls_time, part.tls_time)?;
+    whole.tls = match (whole.tls.take(), part.tls) {
+        (Some(one), Some(other)) => Some(both(one, other)),
+        (one, other) => one.or(other),
+    };
+    add_times(&mut whole.first_byte_time, part.first_byte_time)
+}
+
+fn both(one: Tls, other: Tls) -> Tls {
+    let resumed = |tls: &Tls| tls.resumed_share * tls.handshakes as f64;
+    let handshakes = one.handshakes + other.handshakes;
+    let resumed_share = (resumed(&one) + resumed(&other)) / handshakes as f64;
+    let most = if one.handshakes < other.handshakes { other } else { one };
+    Tls { handshakes, resumed_share, ..most }
+}
+
+fn add_group(whole: &mut Group, group: Group) -> Result<(), String> {
+    whole.completed += group.completed;
+    whole.failed += group.failed;
+    add_counts(&mut whole.outcomes, group.outcomes);
+    add_times(&mut whole.response_time, group.response_time)?;
+    add_times(&mut whole.service_time, group.service_time)
+}
+
+/// Each counts from the start of its own measurement.
+fn add_interval(whole: &mut Interval, interval: &Interval) {
+    whole.offered += interval.offered;
+    whole.sent += interval.sent;
+    whole.completed += interval.completed;
+    whole.failed += interval.failed;
+    whole.max_ns = whole.max_ns.max(interval.max_ns);
+    whole.busy = most(whole.busy, interval.busy);
+    whole.hiccup_max_ns = whole.hiccup_max_ns.max(interval.hiccup_max_ns);
+    whole.run_queue_wait = most(whole.run_queue_wait, interval.run_queue_wait);
+    whole.steal = most(whole.steal, interval.steal);
+    whole.throttled = most(whole.throttled, interval.throttled);
+}
+
+/// Of what is not added up, that of the generator which fared worst.
+fn add_generator(whole: &mut Generator, part: Generator) -> Result<(), String> {
+    keep_if_same(&mut whole.io, part.io);
+    keep_if_same(&mut whole.io_why, part.io_why);
+    keep_if_same(&mut whole.timer, part.timer);
+    whole.shards = whole.shards.zip(part.shards).map(|(one, other)| one + other);
+    // They are of as many machines as there are generators.
+    whole.cpus = Vec::new();
+    whole.cpu_s = whole.cpu_s.zip(part.cpu_s).map(|(one, other)| one + other);
+    whole.busy_share = most(whole.busy_share, part.busy_share);
+    whole.script_share = most(whole.script_share, part.script_share);
+    add_times(&mut whole.hiccup, part.hiccup)?;
+    whole.hiccup_max_ns = whole.hiccup_max_ns.max(part.hiccup_max_ns);
+    whole.turn_max_ns = whole.turn_max_ns.max(part.turn_max_ns);
+    whole.steal_share = most(whole.steal_share, part.steal_share);
+    whole.throttled_share = most(whole.throttled_share, part.throttled_share);
+    whole.run_queue_wait_share = most(whole.run_queue_wait_share, part.run_queue_wait_share);
+    add_times(&mut whole.receive_delay, part.receive_delay)?;
+    // These are of hosts, which some of the generators may share.
+    whole.segments_sent = None;
+    whole.segments_retransmitted = None;
+    whole.free_ports = whole.free_ports.zip(part.free_ports).map(|(one, other)| one.min(other));
+    whole.p99_at_most |= part.p99_at_most;
+    whole.generator_bound = whole.generator_bound.max(part.generator_bound);
+    Ok(())
+}
+
+fn add_times(whole: &mut Option<Times>, part: Option<Times>) -> Result<(), String> {
+    *whole = match (whole.take(), part) {
+        (Some(one), Some(other)) => Some(one.merged(&other).ok_or("a histogram is unreadable")?),
+        (one, other) => one.or(other),
+    };
+    Ok(())
+}
+
+fn add_counts(whole: &mut BTreeMap<String, u64>, counts: BTreeMap<String, u64>) {
+    counts.into_iter().for_each(|(name, count)| *whole.entry(name).or_default() += count);
+}
+
+fn keep_if_same(whole: &mut Option<String>, part: Option<String>) {
+    if *whole != part {
+        *whole = None;
+    }
+}
+
+fn most(one: Option<f64>, other: Option<f64>) -> Option<f64> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.max(other)),
+        (one, other) => one.or(other),
+    }
+}
+
+/// From the first start to the last end; measured is when both did.
+fn common(one: &Clock, other: &Clock) -> Clock {
+    Clock {
+        start_ns: one.start_ns.min(other.start_ns),
+        measurement_start_ns: one.measurement_start_ns.max(other.measurement_start_ns),
+        measurement_end_ns: one.measurement_end_ns.min(other.measurement_end_ns),
+        end_ns: one.end_ns.max(other.end_ns),
+    }
+}
+
+/// What there is to be said if they did not measure at one time, as far as their clocks are those
+/// of one machine.
+fn apart(parts: &[(String, Load)]) -> Option<String> {
+    let clocks = parts.iter().map(|(_, load)| load.clock.clone()).collect::<Option<Vec<_>>>()?;
+    let length = |clock: &Clock| {
+        clock.measurement_end_ns.saturating_sub(clock.measurement_start_ns) as f64 / 1e9
+    };
+    let shortest = clocks.iter().map(length).fold(f64::INFINITY, f64::min);
+    let shared = length(&clocks.into_iter().reduce(|one, other| common(&one, &other))?);
+    (shared < SHARED * shortest).then(|| {
+        format!(
+            "only {shared:.1} s of {shortest:.1} s were measured at one time, if their clocks are \
+             one machine's: rates that are added up have not been offered together"
+        )
+    })
+}

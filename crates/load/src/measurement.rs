@@ -7,7 +7,7 @@ use std::thread;
 
 use ::measure::series::Series;
 use ::measure::{Histogram, Instant, Nanos, Random};
-use net::host::Segments;
+use net::host::{self, Segments};
 use net::process::Thread;
 use net::{Endpoint, Sockets, Timer, clock, cores, process};
 
@@ -147,7 +147,8 @@ pub struct Machine {
     pub run_queue_wait_share: Option<f64>,
     /// What the whole host's TCP sent in the window.
     pub segments: Option<Segments>,
-    /// The fewest local ports that were free at the end of an interval, at least.
+    /// The fewest local ports that were free, as far as we know, for connections from one of our
+    /// addresses to one of a target's.
     pub free_ports: Option<u64>,
 }
 
@@ -453,6 +454,13 @@ fn window(plan: &Plan, start: Instant) -> Window {
     Window { start: begin, end: begin + plan.measure }
 }
 
+/// What the busiest of our routes leaves of the ports, if all that closed connections hold is on it.
+fn free_ports(plan: &Plan, seen: &Seen) -> Option<u64> {
+    let lanes = plan.lanes.iter().map(|lane| (&lane.endpoints[..], lane.connections));
+    let most = host::ports_needed(lanes).into_values().max()? as u64;
+    Some(host::local_ports()?.saturating_sub(most + seen.waiting_ports?))
+}
+
 fn merge(
     plan: &Plan,
     start: Instant,
@@ -517,7 +525,7 @@ fn merge(
             throttled_share,
             run_queue_wait_share,
             segments: seen.segments,
-            free_ports: seen.free_ports,
+            free_ports: free_ports(plan, &seen),
         },
         parts: recorded.parts,
         labels: recorded.labels,

@@ -294,8 +294,8 @@ fn warn(
     }
     if let Some(free) = machine.free_ports.filter(|free| *free < FREE_PORTS_ENOUGH) {
         warn(format!(
-            "no more than {free} local ports may have been free: connections that are opened then \
-             may fail; spread them over several --source addresses, or raise --keep-alive"
+            "only {free} local ports may have been free: connections that are opened then may fail; \
+             spread them over several --source addresses, or raise --keep-alive"
         ));
     }
     if total.response.clamped() > 0 {

@@ -53,8 +53,8 @@ pub(crate) struct Seen {
     pub(crate) taken: Series<Taken>,
     /// What the host's TCP sent meanwhile.
     pub(crate) segments: Option<Segments>,
-    /// The fewest that were free at the end of an interval.
-    pub(crate) free_ports: Option<u64>,
+    /// The most that closed connections held at the end of an interval.
+    pub(crate) waiting_ports: Option<u64>,
 }
 
 /// Looks at the shards at the beginning of the window and at the end of each interval, until
@@ -96,7 +96,7 @@ pub(crate) fn watch(
 
 impl Seen {
     fn new(start: Instant, interval: Nanos) -> Seen {
-        Seen { taken: Series::new(start, interval), segments: None, free_ports: None }
+        Seen { taken: Series::new(start, interval), segments: None, waiting_ports: None }
     }
 
     fn add(&mut self, last: &Reading, now: &Reading) {
@@ -106,8 +106,7 @@ impl Seen {
             sum.sent += now.sent.saturating_sub(last.sent);
             sum.retransmitted += now.retransmitted.saturating_sub(last.retransmitted);
         }
-        self.free_ports =
-            [self.free_ports, last.free_ports, now.free_ports].into_iter().flatten().min();
+        self.waiting_ports = self.waiting_ports.max(last.waiting_ports).max(now.waiting_ports);
     }
 }
 
@@ -120,7 +119,7 @@ struct Reading {
     steal: Vec<Option<Nanos>>,
     throttled: Option<Nanos>,
     segments: Option<Segments>,
-    free_ports: Option<u64>,
+    waiting_ports: Option<u64>,
 }
 
 impl Reading {
@@ -131,7 +130,7 @@ impl Reading {
             steal: shards.iter().map(|shard| process::stolen(&shard.cpus)).collect(),
             throttled: process::throttled(),
             segments: host::segments(),
-            free_ports: host::free_ports(),
+            waiting_ports: host::waiting_ports(),
         }
     }
 

@@ -1,6 +1,10 @@
 //! What the kernel accounts to the whole host (more exactly: to this network namespace).
 
+use std::collections::BTreeMap;
 use std::fs;
+use std::net::{IpAddr, SocketAddr};
+
+use crate::io::{Address, Endpoint};
 
 #[cfg(test)]
 mod tests;
@@ -38,14 +42,35 @@ pub fn local_ports() -> Option<u64> {
     read_range(&fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?)
 }
 
-/// At least so many local ports are free for connections to come.
-///
-/// Counted as if each TCP socket of the host held a port of that range for itself alone: sockets
-/// that lead to different places may share one, so there may be more.
-pub fn free_ports() -> Option<u64> {
-    let v4 = fs::read_to_string("/proc/net/sockstat").ok()?;
-    let v6 = fs::read_to_string("/proc/net/sockstat6").unwrap_or_default();
-    Some(local_ports()?.saturating_sub(read_sockets(&v4) + read_sockets(&v6)))
+/// Where connections lead, and the local address that they come from if it was chosen: between two
+/// such places connections differ by nothing but their local ports.
+pub type Route = (SocketAddr, Option<IpAddr>);
+
+/// The route to an endpoint; `None` where no ports are needed.
+pub fn route(endpoint: &Endpoint) -> Option<Route> {
+    match endpoint.address {
+        Address::Inet(address) => Some((address, endpoint.source)),
+        Address::Unix(_) => None,
+    }
+}
+
+/// How many local ports each route needs for so many connections, which take their endpoints in turn.
+pub fn ports_needed<'a>(
+    connections: impl IntoIterator<Item = (&'a [Endpoint], usize)>,
+) -> BTreeMap<Route, usize> {
+    let mut needed = BTreeMap::new();
+    for (endpoints, connections) in connections {
+        let share = connections.div_ceil(endpoints.len());
+        for route in endpoints.iter().filter_map(route) {
+            *needed.entry(route).or_default() += share;
+        }
+    }
+    needed
+}
+
+/// Local ports that closed connections still hold, until nothing late can reach them.
+pub fn waiting_ports() -> Option<u64> {
+    read_waiting(&fs::read_to_string("/proc/net/sockstat").ok()?)
 }
 
 fn read_range(text: &str) -> Option<u64> {
@@ -54,13 +79,8 @@ fn read_range(text: &str) -> Option<u64> {
     Some((last + 1).saturating_sub(first))
 }
 
-/// Sockets in use, and those which wait until nothing late can reach them.
-fn read_sockets(sockstat: &str) -> u64 {
-    let Some(line) = sockstat.lines().find(|line| line.starts_with("TCP")) else { return 0 };
-    let words: Vec<&str> = line.split_whitespace().collect();
-    let figure = |name: &str| {
-        let place = words.iter().position(|word| *word == name)?;
-        words.get(place + 1)?.parse::<u64>().ok()
-    };
-    figure("inuse").unwrap_or(0) + figure("tw").unwrap_or(0)
+fn read_waiting(sockstat: &str) -> Option<u64> {
+    let line = sockstat.lines().find(|line| line.starts_with("TCP:"))?;
+    let mut words = line.split_whitespace().skip_while(|word| *word != "tw");
+    words.nth(1)?.parse().ok()
 }

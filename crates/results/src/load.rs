@@ -331,7 +331,8 @@ pub struct Generator {
     pub segments_sent: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub segments_retransmitted: Option<u64>,
-    /// At least so many local ports of the host were free.
+    /// At least so many local ports were free for connections from one of our addresses to one of a
+    /// target's, unless others load it too.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub free_ports: Option<u64>,
     /// The generator was late by more than a tenth of the response time's p99 itself, which is

@@ -5,6 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use measure::Instant;
+use net::host;
 use serde_json::Value;
 
 use crate::support::{Scratch, Server, benchwright, machine, run, run_while, skip, sleep, tool};
@@ -62,12 +63,17 @@ fn eighteen_thousand_connections_are_all_reached_and_none_is_lost() {
     }
     let server = Server::reference(&[]);
     let more = ["--connections", "18000", "--rate", "10k/s", "--duration", "2s"];
+    let held = host::waiting_ports().unwrap();
     let (document, memory) = watched(&server.url, &more);
     let connections = &document["connections"];
     assert_eq!((&connections["asked"], &connections["reached"]), (&18_000.into(), &18_000.into()));
     assert_eq!(document["counts"]["reconnects"], 0);
     assert_eq!(document["outcomes"]["ok"], document["counts"]["intended"]);
     assert!(passed(&document, "lost"), "{}", document["validity"]);
+    // Each of the two addresses that they come from has as many ports again, but for those that
+    // closed connections of earlier tests still held.
+    let free = document["generator"]["free_ports"].as_u64().unwrap();
+    assert!(host::local_ports().unwrap() / 2 < free + held, "{free} of its ports are free");
     // The goal of the whole is 48 MiB; how soon pages are given back is the allocator's affair.
     assert!(memory.peak <= 64 * MIB, "{} MiB", memory.peak / MIB);
     // 10,000/s were asked for, and the machine may have been busy.

@@ -5,7 +5,6 @@
 //! the other: beyond 14,000 connections each further one takes it most of a millisecond. On loopback
 //! every address of 127.0.0.0/8 is ours, so there as many are used as have enough in their first half.
 
-use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use measure::quantity::counted;
@@ -41,9 +40,11 @@ pub(crate) fn provide(
 /// Fails with the problem if one address would need more than `ports`.
 fn spread(targets: &mut [Target], connections: usize, ports: usize) -> Result<(), String> {
     let (room, easy) = ((ports - ports / OF_OTHERS).max(1), (ports / 2).max(1));
-    let needed = needed(targets, connections);
+    let needed =
+        host::ports_needed(targets.iter().map(|target| (&target.endpoints[..], connections)));
     for target in targets {
-        let most = target.endpoints.iter().filter_map(|e| Some((*needed.get(&key(e)?)?, e)));
+        let most =
+            target.endpoints.iter().filter_map(|e| Some((*needed.get(&host::route(e)?)?, e)));
         let Some((most, endpoint)) = most.max_by_key(|(needed, _)| *needed) else { continue };
         let is_free = target.endpoints.iter().all(is_free);
         if most <= if is_free { easy } else { room } {
@@ -69,28 +70,6 @@ fn spread(targets: &mut [Target], connections: usize, ports: usize) -> Result<()
         target.endpoints = sources.flat_map(every).collect();
     }
     Ok(())
-}
-
-/// How many connections lead from one local address to each other one, over all targets.
-fn needed(targets: &[Target], connections: usize) -> BTreeMap<Key, usize> {
-    let mut needed = BTreeMap::new();
-    for target in targets {
-        let share = connections.div_ceil(target.endpoints.len());
-        for key in target.endpoints.iter().filter_map(key) {
-            *needed.entry(key).or_default() += share;
-        }
-    }
-    needed
-}
-
-type Key = (SocketAddr, Option<IpAddr>);
-
-/// `None` where no ports are needed.
-fn key(endpoint: &Endpoint) -> Option<Key> {
-    match endpoint.address {
-        Address::Inet(address) => Some((address, endpoint.source)),
-        Address::Unix(_) => None,
-    }
 }
 
 /// Whether its local address is ours to choose.

@@ -4,8 +4,9 @@
 //! One ring for each shard, made and used by its thread alone. Bytes to be sent are copied and wait
 //! for [`BATCH`] others, for [`LINGER`] or for the end of the turn, whichever comes first. A connection
 //! receives by one operation for its whole life, which fills [`Buffers`] of a pool; their bytes are
-//! lent to whoever takes the event. Nothing is sent without copying: over loopback the kernel copies
-//! anyway, and a request is shorter than what that would save.
+//! lent to whoever takes the event. Nothing is sent without copying, which has measured 10 to 20 %
+//! dearer (over loopback the kernel copies anyway), and no sockets are registered with the ring, which
+//! has measured the same.
 
 use std::fmt;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};

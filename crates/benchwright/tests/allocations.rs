@@ -254,8 +254,8 @@ fn a_mix_allocates_nothing() {
     });
 }
 
-#[test]
-fn a_script_allocates_nothing_of_ours() {
+/// Its requests are asked of it one after the other.
+fn scripts() -> impl Fn() -> Script {
     let file = tempfile::NamedTempFile::new().unwrap();
     let text = "local n = 0\nfunction request()\n  n = n + 1\n  \
                 return wrk.format('GET', '/' .. n % 1000)\nend\n";
@@ -268,7 +268,25 @@ fn a_script_allocates_nothing_of_ours() {
         port: None,
         path: "/".to_owned(),
     };
-    check(|| Box::new(Script::new(&program, &target, &Defaults::default(), 1).unwrap()));
+    move || Script::new(&program, &target, &Defaults::default(), 1).unwrap()
+}
+
+#[test]
+fn a_script_allocates_nothing_of_ours() {
+    let script = scripts();
+    check(|| Box::new(script()));
+}
+
+/// A shard that was busy in the warm-up may have time for it only later.
+#[test]
+fn after_its_first_request_a_script_looks_ahead_without_allocating() {
+    let mut script = scripts()();
+    assert!(script.prepare().unwrap());
+    let before = OURS.get();
+    for _ in 0..1_000 {
+        script.prepare().unwrap();
+    }
+    assert_eq!(OURS.get() - before, 0);
 }
 
 /// What the process holds while connections are open, beyond what it held before.

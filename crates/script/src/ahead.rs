@@ -4,6 +4,9 @@ use std::collections::VecDeque;
 
 use load::driver::http1::{Expected, Outgoing};
 
+#[cfg(test)]
+mod tests;
+
 /// The most requests that are made ahead: 64 of 1.5 µs cover the longest turns of a busy shard.
 const MOST: usize = 64;
 /// With large bodies there are fewer.
@@ -38,8 +41,24 @@ impl Ahead {
     }
 
     pub(crate) fn push(&mut self, request: Prepared) {
+        if self.ready.capacity() == 0 {
+            self.make_room(&request);
+        }
         self.bytes += request.wire.len();
         self.ready.push_back(request);
+    }
+
+    /// Room for all that can be ready at once, up to twice as long as the first: it may be long after
+    /// the warm-up that a shard is idle enough to make so many.
+    fn make_room(&mut self, first: &Prepared) {
+        self.ready.reserve_exact(MOST);
+        self.spare.reserve_exact(MOST);
+        let (wire, expected) = (2 * first.wire.len(), first.expected.len());
+        let most = (MOST_BYTES / wire.max(1)).min(MOST - 1);
+        self.spare.extend((0..most).map(|_| Prepared {
+            wire: Vec::with_capacity(wire),
+            expected: Vec::with_capacity(expected),
+        }));
     }
 
     /// Hands out the oldest request; false if there is none.

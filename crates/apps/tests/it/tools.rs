@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io::Write;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -24,14 +24,17 @@ pub(crate) fn skip(test: &str, needs: &str) {
 
 /// A free port, for a server that cannot say which one it took, or that comes back to it. It lies
 /// below those that the kernel gives to connections, so that none of the many in these tests takes it
-/// meanwhile.
+/// meanwhile. Nobody answers there: a listener of our own to try it would live on for a moment in
+/// whatever process another test is just starting.
 pub(crate) fn free_port() -> u16 {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     // Tests of another process begin elsewhere.
     let first = std::process::id().wrapping_mul(0x9e37_79b1) >> 8;
     let next = || first.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
     let mut ports = std::iter::repeat_with(|| 20_000 + (next() % 12_000) as u16);
-    ports.find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).expect("it goes on for ever")
+    ports
+        .find(|port| TcpStream::connect(("127.0.0.1", *port)).is_err())
+        .expect("it goes on for ever")
 }
 
 fn wait_until_it_listens(port: u16) {

@@ -52,11 +52,12 @@ fn debians_wrk_and_ours_are_read_by_the_same_expressions() {
 }
 
 /// A free port, for a server that cannot say which one it took. It lies below those that the kernel
-/// gives to whoever asks for any, so that nobody is given it meanwhile.
+/// gives to whoever asks for any, so that nobody is given it meanwhile. Nobody answers there: a
+/// listener of our own to try it could live on in a process that is just being started.
 fn free_port() -> u16 {
     let first = std::process::id() % 12_000;
     let mut ports = (0..12_000).map(|more| 20_000 + ((first + more) % 12_000) as u16);
-    ports.find(|port| std::net::TcpListener::bind(("127.0.0.1", *port)).is_ok()).unwrap()
+    ports.find(|port| std::net::TcpStream::connect(("127.0.0.1", *port)).is_err()).unwrap()
 }
 
 /// The distribution's nginx on a free port; ends with the test.

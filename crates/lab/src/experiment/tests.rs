@@ -316,13 +316,13 @@ fn shipped_specs_plan() {
           stop     everything
     "#]].assert_eq(&plan("hello.yaml", None));
     expect![[r#"
-        hotel-max-throughput · local · roles: sut = CPU 0, load = CPU 1 · at most 30 trials, 5 min 0 s
+        hotel-max-throughput · local · roles: sut = CPU 0, load = CPU 1 · at most 45 trials, 7 min 30 s
         system    2 instances × (2 replicas of geo, rate, profile, recommendation, user, reservation, search, frontend + 1 of store): 34 processes
         load      per instance: 64 connections, Poisson arrivals, hotel-mixed.lua
         search    sweep per instance, from 70 % of what a closed loop completes in a short probe, step 5 %; stop: no new maximum (by more than 1 %) in 6 loads
         trial     reset → warm up 1 s → measure 8 s → drain ≤ 1 s
         seed      6200346834173954307
-        time      10 s per trial; 7 to 30 trials: 70 s to 5 min 0 s
+        time      10 s per trial; 7 to 45 trials: 70 s to 7 min 30 s
         first, to find the first load:
           start    store-1: benchwright app hotel store --listen 127.0.0.1:0 · ready within 30 s
           start    store-2: benchwright app hotel store --listen 127.0.0.1:0 · ready within 30 s
@@ -389,13 +389,13 @@ fn shipped_specs_plan() {
         time      0.8 s per trial; 3 to 20 trials: 2.4 s to 16 s
     "#]].assert_eq(&fixed("hotel.yaml", "ci"));
     expect![[r#"
-        hotel-max-throughput · profile guide_rule · local · roles: sut = CPU 0, load = CPU 1 · at most 30 trials, 5 min 0 s
+        hotel-max-throughput · profile guide_rule · local · roles: sut = CPU 0, load = CPU 1 · at most 45 trials, 7 min 30 s
         system    2 instances × (2 replicas of geo, rate, profile, recommendation, user, reservation, search, frontend + 1 of store): 34 processes
         load      per instance: 64 connections, Poisson arrivals, hotel-mixed.lua
         search    sweep per instance, from 70 % of what a closed loop completes in a short probe, step 5 %; stop: no new maximum in 6 loads
         trial     reset → warm up 1 s → measure 8 s → drain ≤ 1 s
         seed      6200346834173954307
-        time      10 s per trial; 7 to 30 trials: 70 s to 5 min 0 s
+        time      10 s per trial; 7 to 45 trials: 70 s to 7 min 30 s
     "#]].assert_eq(&fixed("hotel.yaml", "guide_rule"));
     expect![[r#"
         hotel-all-in-one · local · roles: sut = CPU 0, load = CPU 1 · at most 30 trials, 3 min 30 s

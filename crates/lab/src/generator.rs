@@ -1,7 +1,6 @@
-//! The generator is a process of its own: its command line, and the document that it prints.
+//! The generator is a process of its own: its command line. What it prints is a `results::Load`.
 
 use measure::{Nanos, Rate};
-use results::Load;
 
 use crate::spec::{Model, Resolved, Slo};
 
@@ -89,18 +88,6 @@ pub fn target(resolved: &Resolved, url: &str, instance: u32) -> String {
             format!("{}/{}", url.trim_end_matches('/'), path.trim_start_matches('/'))
         }
         None => url.to_owned(),
-    }
-}
-
-/// What the generator printed; the error says why that is no measurement.
-pub fn document(stdout: &[u8]) -> Result<Load, String> {
-    let load: Load = serde_json::from_slice(stdout)
-        .map_err(|error| format!("its document cannot be read: {error}"))?;
-    match load.schema == results::load::SCHEMA {
-        true => Ok(load),
-        false => {
-            Err(format!("its document is a `{}`, not a `{}`", load.schema, results::load::SCHEMA))
-        }
     }
 }
 

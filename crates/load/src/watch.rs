@@ -37,10 +37,7 @@ pub struct Taken {
 
 impl Merge for Taken {
     fn merge(&mut self, other: Taken) {
-        let worst = |a: Option<f64>, b: Option<f64>| match (a, b) {
-            (Some(a), Some(b)) => Some(a.max(b)),
-            (a, b) => a.or(b),
-        };
+        let worst = |a: Option<f64>, b| [a, b].into_iter().flatten().reduce(f64::max);
         self.run_queue_wait = worst(self.run_queue_wait, other.run_queue_wait);
         self.steal = worst(self.steal, other.steal);
         self.throttled = worst(self.throttled, other.throttled);

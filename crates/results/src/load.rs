@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::times::Times;
 
+#[cfg(test)]
+mod tests;
+
 pub const SCHEMA: &str = "benchwright.load/1";
 
 /// One load, from its first connection to the end of its drain.
@@ -57,6 +60,16 @@ pub struct Load {
 }
 
 impl Load {
+    /// The document that a generator has written; the error says why it is none.
+    pub fn read(text: &[u8]) -> Result<Load, String> {
+        let load: Load = serde_json::from_slice(text)
+            .map_err(|error| format!("its document cannot be read: {error}"))?;
+        match load.schema == SCHEMA {
+            true => Ok(load),
+            false => Err(format!("its document is a `{}`, not a `{SCHEMA}`", load.schema)),
+        }
+    }
+
     /// A load without a request, about which nothing is known and nothing is wrong: what a document
     /// says that somebody else than the engine makes, but for the fields that it states.
     pub fn empty(version: &str) -> Load {

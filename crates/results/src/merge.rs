@@ -33,9 +33,7 @@ pub fn merge(parts: &[(String, Load)]) -> Result<Load, String> {
     if rest.iter().any(|(_, part)| part.version != whole.version) {
         whole.warnings.push("they were measured by different versions of the tool".to_owned());
     }
-    if let Some(warning) = apart(parts) {
-        whole.warnings.push(warning);
-    }
+    whole.warnings.extend(apart(parts, whole.clock.as_ref()));
     Ok(whole)
 }
 
@@ -60,16 +58,13 @@ fn named((name, load): &(String, Load)) -> Load {
 
 /// The series keeps no histograms of which those of the whole could be made.
 fn forget_quantiles(interval: &mut Interval) {
-    *interval = Interval {
-        p50_ns: None,
-        p90_ns: None,
-        p99_ns: None,
-        p999_ns: None,
-        outstanding: None,
-        backlog: None,
-        lateness_p99_ns: None,
-        ..interval.clone()
-    };
+    interval.p50_ns = None;
+    interval.p90_ns = None;
+    interval.p99_ns = None;
+    interval.p999_ns = None;
+    interval.outstanding = None;
+    interval.backlog = None;
+    interval.lateness_p99_ns = None;
 }
 
 fn add(whole: &mut Load, part: Load) -> Result<(), String> {
@@ -110,15 +105,11 @@ fn add(whole: &mut Load, part: Load) -> Result<(), String> {
             None => _ = whole.labels.insert(label, group),
         }
     }
-    for segment in part.segments {
-        let same = |other: &&mut Segment| {
-            other.name == segment.name
-                && (other.begin_s, other.end_s) == (segment.begin_s, segment.end_s)
-        };
-        match whole.segments.iter_mut().find(same) {
-            Some(of_whole) => add_group(&mut of_whole.group, segment.group)?,
-            None => return Err("its load has another shape than the others'".to_owned()),
-        }
+    if !whole.segments.iter().map(place).eq(part.segments.iter().map(place)) {
+        return Err("its load has another shape than the others'".to_owned());
+    }
+    for (of_whole, segment) in whole.segments.iter_mut().zip(part.segments) {
+        add_group(&mut of_whole.group, segment.group)?;
     }
     for interval in part.series {
         match whole.series.iter_mut().find(|other| other.t_s == interval.t_s) {
@@ -134,6 +125,11 @@ fn add(whole: &mut Load, part: Load) -> Result<(), String> {
     whole.findings.extend(part.findings);
     whole.warnings.extend(part.warnings);
     Ok(())
+}
+
+/// What a segment is, whatever was measured in it.
+fn place(segment: &Segment) -> (&str, f64, f64) {
+    (&segment.name, segment.begin_s, segment.end_s)
 }
 
 fn add_part(whole: &mut Part, part: Part) -> Result<(), String> {
@@ -250,10 +246,7 @@ fn keep_if_same(whole: &mut Option<String>, part: Option<String>) {
 }
 
 fn most(one: Option<f64>, other: Option<f64>) -> Option<f64> {
-    match (one, other) {
-        (Some(one), Some(other)) => Some(one.max(other)),
-        (one, other) => one.or(other),
-    }
+    [one, other].into_iter().flatten().reduce(f64::max)
 }
 
 /// From the first start to the last end; measured is when both did.
@@ -267,14 +260,14 @@ fn common(one: &Clock, other: &Clock) -> Clock {
 }
 
 /// What there is to be said if they did not measure at one time, as far as their clocks are those
-/// of one machine.
-fn apart(parts: &[(String, Load)]) -> Option<String> {
-    let clocks = parts.iter().map(|(_, load)| load.clock.clone()).collect::<Option<Vec<_>>>()?;
+/// of one machine; `common` is when all of them did.
+fn apart(parts: &[(String, Load)], common: Option<&Clock>) -> Option<String> {
     let length = |clock: &Clock| {
         clock.measurement_end_ns.saturating_sub(clock.measurement_start_ns) as f64 / 1e9
     };
-    let shortest = clocks.iter().map(length).fold(f64::INFINITY, f64::min);
-    let shared = length(&clocks.into_iter().reduce(|one, other| common(&one, &other))?);
+    let lengths = parts.iter().map(|(_, load)| load.clock.as_ref().map(length));
+    let shortest = lengths.collect::<Option<Vec<_>>>()?.into_iter().reduce(f64::min)?;
+    let shared = common.map_or(0.0, length);
     (shared < SHARED * shortest).then(|| {
         format!(
             "only {shared:.1} s of {shortest:.1} s were measured at one time, if their clocks are \

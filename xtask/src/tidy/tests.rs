@@ -260,7 +260,7 @@ fn what_is_unfinished_silenced_or_bound_to_one_machine_is_found() {
         assert!(found[0].contains(expected), "{found:?}");
     }
     assert_eq!(
-        findings("crates/net/src/x.rs", concat!("https://host/", "home/x ../work/x")),
+        findings("crates/net/src/x.rs", concat!("https://host/", "home/x ../", "work/x")),
         [""; 0]
     );
 }

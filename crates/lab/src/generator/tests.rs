@@ -72,9 +72,3 @@ fn the_addresses_of_replicas_are_given_once_for_each_target() {
     let begin = "load http://a:1/ http://b:1/ --address a:1,a:2 --address b:1,b:2 --closed ";
     assert!(arguments.starts_with(begin), "{arguments}");
 }
-
-#[test]
-fn what_is_no_document_is_refused() {
-    assert!(document(b"").unwrap_err().starts_with("its document cannot be read: "));
-    assert!(document(b"{\"schema\": \"x\"}").is_err());
-}

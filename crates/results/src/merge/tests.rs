@@ -95,6 +95,21 @@ fn what_does_not_belong_together_is_refused_by_name() {
     closed.1.pacing = Pacing::Closed { think_ns: 0 };
     assert!(refusal(&[a.clone(), closed]).starts_with("b: its requests are started"));
 
+    // Whichever of the two has more of a shape.
+    let mut shaped = b.clone();
+    let group = Group {
+        completed: 1,
+        failed: 0,
+        outcomes: BTreeMap::new(),
+        response_time: None,
+        service_time: None,
+    };
+    let name = "hold 1k/s".to_owned();
+    shaped.1.segments = vec![Segment { name, begin_s: 0.0, end_s: 1.0, group }];
+    for parts in [[a.clone(), shaped.clone()], [shaped, a.clone()]] {
+        assert!(refusal(&parts).contains("another shape"), "{parts:?}");
+    }
+
     let mut damaged = b;
     damaged.1.total.response_time.as_mut().unwrap().histogram = "no base64".to_owned();
     assert_eq!(refusal(&[a, damaged]), "b: a histogram is unreadable");

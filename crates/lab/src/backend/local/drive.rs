@@ -12,12 +12,13 @@ use std::sync::mpsc::{self, Receiver};
 use anyhow::anyhow;
 use measure::Nanos;
 use nix::sys::signal::Signal;
+use results::Load;
 
 use super::output::Output;
 use super::watch::Watching;
 use super::{Limits, Local, died, in_background, lives, process, rest, start};
 use crate::backend::{Consumed, Death, Drive, Driven, Stop, Tick};
-use crate::{generator, host};
+use crate::host;
 
 /// How often the runner wakes while a trial measures: it may share a CPU with what is measured.
 const GLANCE: Nanos = Nanos::from_millis(125);
@@ -174,7 +175,7 @@ fn document(generator: &mut Generator, watched: Watched) -> Result<Driven, Stop>
     let bytes = generator.document.recv_timeout(super::LAST_WORDS).unwrap_or_default();
     match status.code() {
         Some(2) => Err(Stop::Question(anyhow!("the generator refuses: {}", generator.said()))),
-        Some(0 | 1 | 3) if !bytes.trim_ascii().is_empty() => match generator::document(&bytes) {
+        Some(0 | 1 | 3) if !bytes.trim_ascii().is_empty() => match Load::read(&bytes) {
             Ok(load) => Ok(Driven { load, consumed, deaths }),
             Err(why) => Err(Stop::no_answer(format!("the generator: {why}"))),
         },

@@ -68,28 +68,28 @@ const QUICK: [Bench; 5] = [
 
 /// Runs what the words ask for. `None` if they ask for nothing that there is.
 pub(crate) fn run(words: &[&str]) -> Option<bool> {
-    read(words).map(|benches| run_all(&benches))
+    read(words).map(|benches| run_all(&benches).is_empty())
 }
 
-/// What continuous integration runs.
-pub(crate) fn quick() -> bool {
+/// What continuous integration runs; returns a line for each that failed.
+pub(crate) fn quick() -> Vec<String> {
     run_all(&QUICK)
 }
 
-fn run_all(benches: &[Bench]) -> bool {
-    let machine = match Machine::prepare() {
-        Ok(machine) => machine,
+/// All of them, whatever the first one said. Returns a line for each that failed.
+fn run_all(benches: &[Bench]) -> Vec<String> {
+    match Machine::prepare() {
+        Ok(machine) => benches.iter().filter_map(|bench| tell(bench, &machine).err()).collect(),
         Err(error) => {
-            println!("error: {error}");
-            return false;
+            let line = format!("error: {error}");
+            println!("{line}");
+            vec![line]
         }
-    };
-    // All of them, whatever the first one said.
-    let passed: Vec<bool> = benches.iter().map(|bench| tell(bench, &machine)).collect();
-    passed.iter().all(|passed| *passed)
+    }
 }
 
-fn tell(bench: &Bench, machine: &Machine) -> bool {
+/// The error is the closing line.
+fn tell(bench: &Bench, machine: &Machine) -> Result<(), String> {
     let name = bench.name();
     println!("\n── bench {name}");
     let begun = machine::now();
@@ -98,8 +98,9 @@ fn tell(bench: &Bench, machine: &Machine) -> bool {
         false
     });
     let word = if passed { "passed" } else { "FAILED" };
-    println!("bench {name}: {word} in {}", machine::since(begun));
-    passed
+    let line = format!("bench {name}: {word} in {}", machine::since(begun));
+    println!("{line}");
+    if passed { Ok(()) } else { Err(line) }
 }
 
 impl Bench {

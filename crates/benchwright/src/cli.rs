@@ -421,6 +421,10 @@ pub(crate) struct Reference {
     /// With the bytes of each request, escaped
     #[arg(long, requires = "log")]
     pub(crate) log_bytes: bool,
+    /// Requests arrive when the kernel has received them, not when they are read: what keeps this
+    /// server from running is known to its log, too
+    #[arg(long)]
+    pub(crate) kernel_timestamps: bool,
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
     /// Stay on this CPU

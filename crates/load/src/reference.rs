@@ -1,8 +1,10 @@
 //! A server of known delay: the weights that this balance is calibrated with.
 //!
 //! It answers each request after a delay drawn from a stated law, and keeps a log of its own: when
-//! requests arrived, and how long it really took. It runs on `net`, and shares with the engine
-//! only what reads and writes HTTP.
+//! requests arrived, and how long it really took. A request arrives when it is read or, by the
+//! kernel's timestamps, when the kernel has received it: whatever keeps this server from reading is
+//! then known to its log, too. It runs on `net`, and shares with the engine only what reads and
+//! writes HTTP.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -31,6 +33,8 @@ pub struct Manner {
     pub body: usize,
     /// Of the delays that are drawn.
     pub seed: u64,
+    /// Whether requests arrive when the kernel has received them, not when they are read.
+    pub kernel_timestamps: bool,
 }
 
 /// The server, listening.
@@ -81,9 +85,12 @@ const LONGEST_WAIT: Nanos = Nanos::from_millis(50);
 impl Reference {
     /// Listens on `address`.
     pub fn listen(address: SocketAddr, manner: Manner) -> std::io::Result<Reference> {
-        let Manner { delay, status, body, seed } = manner;
+        let Manner { delay, status, body, seed, kernel_timestamps } = manner;
         clock::precise_timers();
         let mut io = Epoll::new(Timer::Hybrid)?;
+        if kernel_timestamps {
+            io = io.with_kernel_timestamps()?;
+        }
         let address = io.listen(address)?;
         let (mut answer, body) = (Vec::new(), vec![b'x'; body]);
         encode_response(status, &[("Content-Type", "text/plain")], &body, &mut answer);
@@ -121,7 +128,7 @@ impl Reference {
     }
 
     fn read(&mut self, now: Instant) {
-        while let Some(event) = self.io.next_event() {
+        while let Some((event, stamp)) = self.io.next_stamped() {
             match event {
                 Event::Accepted(id) => {
                     let index = id.0 as usize;
@@ -135,7 +142,8 @@ impl Reference {
                 }
                 Event::Received(id, bytes) => {
                     let connection = &mut self.connections[id.0 as usize];
-                    if self.desk.take(connection, id, bytes, now).is_err() {
+                    let arrived = stamp.unwrap_or(now);
+                    if self.desk.take(connection, id, bytes, arrived).is_err() {
                         connection.open = false;
                         self.io.close(id);
                     }
@@ -160,7 +168,7 @@ impl Reference {
                 continue;
             }
             self.io.send(pending.connection, &self.answer);
-            self.desk.log.took.record(now - pending.arrived);
+            self.desk.log.took.record(now.saturating_since(pending.arrived));
             if pending.close {
                 connection.open = false;
                 self.io.close(pending.connection);
@@ -170,13 +178,14 @@ impl Reference {
 }
 
 impl Desk {
-    /// Notes each request that the bytes complete, and when its answer is due.
+    /// Notes each request that the bytes, which have arrived then, complete, and when its answer is
+    /// due.
     fn take(
         &mut self,
         connection: &mut Connection,
         id: ConnectionId,
         bytes: &[u8],
-        now: Instant,
+        arrived: Instant,
     ) -> Result<(), Malformed> {
         let mut bytes = bytes;
         loop {
@@ -188,30 +197,37 @@ impl Desk {
             let Some(event) = event else { return Ok(()) };
             match event {
                 RequestEvent::Head(head) => {
-                    self.log.arrived(now, &head.target);
-                    connection.arriving.at = now;
+                    self.log.arrived(arrived, &head.target);
+                    connection.arriving.at = arrived;
                     connection.arriving.target = head.target;
                 }
                 RequestEvent::Body(_) => {}
-                RequestEvent::End(after) => self.queue(connection, id, now, after),
+                RequestEvent::End(after) => self.queue(connection, id, arrived, after),
             }
         }
     }
 
     /// Notes a complete request, and when its answer is due.
-    fn queue(&mut self, connection: &mut Connection, id: ConnectionId, now: Instant, after: After) {
+    fn queue(
+        &mut self,
+        connection: &mut Connection,
+        id: ConnectionId,
+        arrived: Instant,
+        after: After,
+    ) {
         let seen = std::mem::take(&mut connection.arriving);
         if let Some(record) = &mut self.log.record {
             record.note(Seen { connection: connection.number, ..seen });
         }
         let origin = self.log.first_arrival.expect("a request has arrived");
-        connection.latest = self.delay.due(now, origin, &mut self.random).max(connection.latest);
+        let due = self.delay.due(arrived, origin, &mut self.random);
+        connection.latest = due.max(connection.latest);
         self.due.push(Reverse(Pending {
             at: connection.latest,
             order: self.log.requests,
             connection: id,
             number: connection.number,
-            arrived: now,
+            arrived,
             close: after == After::Close,
         }));
     }

@@ -124,9 +124,24 @@ impl Epoll {
     /// the port that was taken if 0 was asked for.
     pub fn listen(&mut self, address: SocketAddr) -> io::Result<SocketAddr> {
         let listener = socket::listen(address)?;
+        if self.delays.is_some() {
+            // Those that it accepts inherit it.
+            timestamps::ask(listener.as_raw_fd())?;
+        }
         let address = socket::local_address(listener.as_raw_fd())?;
         self.register(listener, State::Listening)?;
         Ok(address)
+    }
+
+    /// As [`Io::next_event`], with when the kernel received the last byte of what an event brings.
+    /// `None` without timestamps, and where nothing is brought.
+    pub fn next_stamped(&mut self) -> Option<(Event<'_>, Option<Instant>)> {
+        let ready = self.next_ready()?;
+        let stamp = match ready {
+            Ready::Received(..) => self.delays.as_ref().and_then(|delays| delays.latest()),
+            _ => None,
+        };
+        Some((self.lend(ready), stamp))
     }
 
     fn register(&mut self, socket: OwnedFd, state: State) -> io::Result<ConnectionId> {
@@ -258,6 +273,15 @@ impl Epoll {
         None
     }
 
+    fn lend(&self, ready: Ready) -> Event<'_> {
+        match ready {
+            Ready::Connected(id) => Event::Connected(id),
+            Ready::Accepted(id) => Event::Accepted(id),
+            Ready::Received(id, count) => Event::Received(id, &self.buffer[..count]),
+            Ready::Closed(id, why) => Event::Closed(id, why),
+        }
+    }
+
     fn accept(&mut self, listener: ConnectionId) -> Option<ConnectionId> {
         let fd = self.descriptor(listener)?;
         // Whatever goes wrong with one newcomer (it has left, no descriptor is free), the others
@@ -385,12 +409,7 @@ impl Io for Epoll {
     }
 
     fn next_event(&mut self) -> Option<Event<'_>> {
-        Some(match self.next_ready()? {
-            Ready::Connected(id) => Event::Connected(id),
-            Ready::Accepted(id) => Event::Accepted(id),
-            Ready::Received(id, count) => Event::Received(id, &self.buffer[..count]),
-            Ready::Closed(id, why) => Event::Closed(id, why),
-        })
+        self.next_ready().map(|ready| self.lend(ready))
     }
 }
 

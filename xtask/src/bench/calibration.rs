@@ -101,7 +101,9 @@ fn measure(
 ) -> Result<(Load, Log), String> {
     let Combination { delay, rate, law } = combination;
     let seed = seed.to_string();
-    let server = Server::start(machine, &["--delay", delay, "--seed", &seed])?;
+    // What keeps the server from reading for a moment is to be known to its log as well.
+    let stamped = "--kernel-timestamps";
+    let server = Server::start(machine, &["--delay", delay, "--seed", &seed, stamped])?;
     let mut command = machine.command(Side::Client, &machine.benchwright);
     command.args(["load", &server.url, "--rate", rate, "--arrivals", law, "--seed", &seed]);
     // One thread numbers all requests, and a slow answer never keeps the next request waiting.

@@ -137,7 +137,8 @@ fn measure(
     // At this rate the hybrid timer needs more of its CPU than three competitors leave it.
     let rate = if way == Way::BusyLoops { "10k/s" } else { "1k/s" };
     let others = Others::watch();
-    let server = Server::start(machine, &["--delay", "1ms", "--numbered-rate", rate])?;
+    let arguments = ["--delay", "1ms", "--numbered-rate", rate, "--kernel-timestamps"];
+    let server = Server::start(machine, &arguments)?;
     let loops = if way == Way::BusyLoops { BUSY_LOOPS } else { 0 };
     let loops: Vec<Process> = (0..loops).map(|_| busy_loop(machine)).collect::<Result<_, _>>()?;
     let mut command = match (quota, way) {

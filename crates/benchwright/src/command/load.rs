@@ -209,7 +209,7 @@ fn plan(arguments: &Load, targets: &[Target]) -> Result<Plan, Failure> {
         interval: positive(arguments.interval, "--interval")?,
         network: Network::choose(arguments.io, work).map_err(Failure::question)?,
         timer: arguments.timer,
-        kernel_timestamps: kernel_timestamps(arguments)?,
+        kernel_timestamps: kernel_timestamps(arguments.kernel_timestamps)?,
         cpus,
         seed: arguments.seed,
     })
@@ -285,8 +285,8 @@ fn pacing(arguments: &Load) -> Result<Pacing, Failure> {
 }
 
 /// They are refused before anything is sent, where the kernel does not grant them.
-fn kernel_timestamps(arguments: &Load) -> Result<bool, Failure> {
-    if arguments.kernel_timestamps {
+pub(super) fn kernel_timestamps(asked: bool) -> Result<bool, Failure> {
+    if asked {
         net::epoll::kernel_timestamps_granted().map_err(|error| {
             Failure::question(format!(
                 "--kernel-timestamps: the kernel does not stamp what is received: {error}\n  \
@@ -294,7 +294,7 @@ fn kernel_timestamps(arguments: &Load) -> Result<bool, Failure> {
             ))
         })?;
     }
-    Ok(arguments.kernel_timestamps)
+    Ok(asked)
 }
 
 fn positive(length: Nanos, flag: &str) -> Result<Nanos, Failure> {

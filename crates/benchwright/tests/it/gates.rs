@@ -1,7 +1,8 @@
 //! Each gate fires for its own cause and no other, and what the target does wrong is a finding.
 
 use std::fs;
-use std::io::Read;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -240,6 +241,27 @@ fn how_long_answers_waited_to_be_read_is_told_if_asked() {
     assert!(delay["p50_ns"].as_u64() < document["response_time"]["p50_ns"].as_u64(), "{delay}");
     let ran = run_while(&mut load(&server.url, &asked[..4]), |_| {});
     assert_eq!(ran.json()["generator"]["receive_delay"], Value::Null, "off unless asked for");
+}
+
+#[test]
+fn the_reference_server_knows_what_kept_it_from_reading() {
+    let name = "the_reference_server_knows_what_kept_it_from_reading";
+    if net::epoll::kernel_timestamps_granted().is_err() {
+        return skip(name, "SO_TIMESTAMPING");
+    }
+    let server = Server::reference(&["--kernel-timestamps"]);
+    let mut client = TcpStream::connect(server.url.trim_start_matches("http://")).unwrap();
+    let mut answer = [0; 1024];
+    // The kernel takes a moment to begin with it; one of them is enough.
+    for _ in 0..4 {
+        signal(server.pid(), "STOP");
+        client.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+        sleep(Duration::from_millis(150));
+        signal(server.pid(), "CONT");
+        assert_ne!(client.read(&mut answer).unwrap(), 0);
+    }
+    let log: Value = serde_json::from_str(&server.end()).unwrap();
+    assert!(100_000_000 < log["max_ns"].as_u64().unwrap(), "{log}");
 }
 
 /// What the server recorded of a load: each request's target and bytes, sorted. The server's port

@@ -25,18 +25,21 @@ pub enum Delay {
 }
 
 impl Delay {
-    /// When a request is to be answered that has arrived now; `origin` is the first one's arrival.
-    pub(super) fn due(self, now: Instant, origin: Instant, random: &mut Random) -> Instant {
+    /// When a request is to be answered that arrived then; `origin` is the arrival of the one that
+    /// was read first.
+    pub(super) fn due(self, arrived: Instant, origin: Instant, random: &mut Random) -> Instant {
         match self {
-            Delay::Fixed(delay) => now + delay,
-            Delay::Exponential { mean } => now + Nanos(random.exponential(mean.0 as f64) as u64),
-            Delay::Bimodal { slow, slow_share, .. } if random.unit() < slow_share => now + slow,
-            Delay::Bimodal { fast, .. } => now + fast,
+            Delay::Fixed(delay) => arrived + delay,
+            Delay::Exponential { mean } => {
+                arrived + Nanos(random.exponential(mean.0 as f64) as u64)
+            }
+            Delay::Bimodal { slow, slow_share, .. } if random.unit() < slow_share => arrived + slow,
+            Delay::Bimodal { fast, .. } => arrived + fast,
             Delay::Stalls { length, period } => {
-                let place = (now - origin).0 % period.0;
+                let place = arrived.saturating_since(origin).0 % period.0;
                 let begin = (period.0 - length.0) / 2;
                 let stall = begin..begin + length.0;
-                if stall.contains(&place) { now + Nanos(stall.end - place) } else { now }
+                if stall.contains(&place) { arrived + Nanos(stall.end - place) } else { arrived }
             }
         }
     }

@@ -8,20 +8,21 @@ use ::measure::{Histogram, Instant, Nanos, Quantile, Rate};
 /// What the server saw.
 #[derive(Debug, Default)]
 pub struct Log {
-    /// From the moment a request was read to the moment its answer was handed to the kernel.
+    /// From a request's arrival to the moment its answer was handed to the kernel.
     pub took: Histogram,
     pub requests: u64,
-    /// Requests that named a number in their path (`/17`) smaller than an earlier one's, read in
-    /// an earlier turn.
+    /// Requests that named a number in their path (`/17`) smaller than that of one which arrived
+    /// earlier. What is read in one turn arrives at once, but by the kernel's timestamps.
     pub out_of_order: u64,
-    /// The gaps between arrivals, as read.
+    /// From the latest arrival so far to the next one; none if that is no later.
     pub gaps: Histogram,
     /// A line for each request, where that was asked for.
     pub record: Option<Record>,
     pub(super) schedule: Option<Schedule>,
     pub(super) first_arrival: Option<Instant>,
     pub(super) last_arrival: Option<Instant>,
-    pub(super) highest: Option<u64>,
+    /// The highest number so far, and when it arrived.
+    pub(super) highest: Option<(u64, Instant)>,
 }
 
 /// When numbered requests were meant to arrive: each a gap after the one before it.
@@ -126,24 +127,23 @@ impl fmt::Display for Log {
 }
 
 impl Log {
-    pub(super) fn arrived(&mut self, now: Instant, target: &str) {
+    pub(super) fn arrived(&mut self, at: Instant, target: &str) {
         self.requests += 1;
-        self.first_arrival.get_or_insert(now);
-        let since_last = self.last_arrival.map(|last| now - last);
-        if let Some(gap) = since_last {
-            self.gaps.record(gap);
+        self.first_arrival.get_or_insert(at);
+        if let Some(last) = self.last_arrival {
+            self.gaps.record(at.saturating_since(last));
         }
+        self.last_arrival = self.last_arrival.max(Some(at));
         let number = target.rsplit('/').next().and_then(|number| number.parse::<u64>().ok());
         if let Some(number) = number {
-            // Within one turn the kernel's list of ready sockets decides, not the network.
-            let behind = self.highest.is_some_and(|highest| number < highest);
-            self.out_of_order += u64::from(behind && since_last != Some(Nanos::ZERO));
-            self.highest = self.highest.max(Some(number));
+            // In which order a turn reads is up to the kernel's list of ready sockets.
+            let behind = |(highest, then)| number < highest && then < at;
+            self.out_of_order += u64::from(self.highest.is_some_and(behind));
+            self.highest = self.highest.max(Some((number, at)));
             if let Some(schedule) = &mut self.schedule {
-                schedule.arrived(now, number);
+                schedule.arrived(at, number);
             }
         }
-        self.last_arrival = Some(now);
     }
 
     /// How late numbered requests came by the schedule they were meant to keep, if there was one.
@@ -160,10 +160,10 @@ impl Log {
 }
 
 impl Schedule {
-    fn arrived(&mut self, now: Instant, number: u64) {
+    fn arrived(&mut self, at: Instant, number: u64) {
         if self.delays.len() < MOST_SCHEDULED {
             let intended = (number as f64 * self.rate.gap_ns()).round() as i64;
-            self.delays.push(now.0 as i64 - intended);
+            self.delays.push(at.0 as i64 - intended);
         }
     }
 }

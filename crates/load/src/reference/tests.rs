@@ -27,6 +27,15 @@ fn the_log_tells_disorder_from_simultaneity() {
         log.arrived(Instant(at), target);
     }
     assert_eq!((log.requests, log.out_of_order), (6, 1));
+
+    // What arrived in order is read in another one; `/2` arrived when `/5` had, `/3` at once with it.
+    let mut log = Log::default();
+    for (at, target) in [(30, "/5"), (10, "/1"), (40, "/2"), (30, "/3"), (50, "/6")] {
+        log.arrived(Instant(at), target);
+    }
+    assert_eq!((log.requests, log.out_of_order), (5, 1));
+    // From 30 to 50.
+    assert_eq!((log.gaps.count(), log.gaps.mean()), (4, Some(Nanos(5))));
 }
 
 #[test]

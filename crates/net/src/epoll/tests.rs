@@ -66,3 +66,31 @@ fn the_kernel_tells_how_long_an_answer_waited_to_be_read() {
     event(&mut client);
     assert_eq!(client.receive_delays().unwrap().count(), 0, "it does not count yet");
 }
+
+#[test]
+fn who_listens_learns_when_the_kernel_received_what_it_reads_late() {
+    let mut server = match Epoll::new(Timer::Sleep).unwrap().with_kernel_timestamps() {
+        Ok(server) => server,
+        Err(error) => return assert!(error.raw_os_error().is_some(), "{error}"),
+    };
+    let address = server.listen(LOOPBACK.parse().unwrap()).unwrap();
+    let mut client = Epoll::new(Timer::Sleep).unwrap();
+    let id = client.connect(&address.into());
+    event(&mut client);
+    assert_eq!(event(&mut server), "Accepted(ConnectionId(1))");
+    // The kernel takes a moment to begin with it.
+    let stamped = (0..100).find_map(|_| {
+        let sent = clock::now();
+        client.send(id, b"?");
+        clock::sleep_until(sent + Nanos::from_millis(20));
+        server.wait(clock::now() + Nanos::from_secs(10));
+        let (event, stamp) = server.next_stamped().unwrap();
+        assert!(matches!(event, Event::Received(..)), "{event:?}");
+        stamp.map(|stamp| (sent, stamp, clock::now()))
+    });
+    let (sent, stamp, read) = stamped.expect("one of a hundred is stamped");
+    // More or less a little, for two clocks that are not read at once.
+    let little = Nanos::from_millis(1);
+    assert!(sent <= stamp + little, "{sent:?}, {stamp:?}");
+    assert!(Nanos::from_millis(10) < read.saturating_since(stamp), "{stamp:?}, {read:?}");
+}

@@ -11,6 +11,8 @@ use crate::socket;
 /// What was received, and how long it had lain in the kernel by then.
 #[derive(Debug)]
 pub(super) struct ReceiveDelays {
+    /// When the kernel received the last byte of the latest reading.
+    latest: Option<Instant>,
     start: Instant,
     end: Instant,
     histogram: Histogram,
@@ -18,7 +20,8 @@ pub(super) struct ReceiveDelays {
 
 impl Default for ReceiveDelays {
     fn default() -> ReceiveDelays {
-        ReceiveDelays { start: Instant(0), end: Instant::NEVER, histogram: Histogram::new() }
+        let histogram = Histogram::new();
+        ReceiveDelays { latest: None, start: Instant(0), end: Instant::NEVER, histogram }
     }
 }
 
@@ -30,6 +33,10 @@ impl ReceiveDelays {
 
     pub(super) fn histogram(&self) -> &Histogram {
         &self.histogram
+    }
+
+    pub(super) fn latest(&self) -> Option<Instant> {
+        self.latest
     }
 
     /// As recv(2).
@@ -45,12 +52,15 @@ impl ReceiveDelays {
         message.msg_controllen = size_of_val(&control);
         // SAFETY: the header names one part of a buffer, and a control buffer, of their own sizes.
         let count = unsafe { libc::recvmsg(socket, &mut message, 0) };
+        self.latest = None;
         if 0 < count
-            && let Some(arrived) = arrival(&message)
+            && let Some(stamp) = arrival(&message)
         {
             let now = clock::now();
+            let waited = Nanos(clock::wall().saturating_sub(stamp));
+            self.latest = Some(Instant(now.0.saturating_sub(waited.0)));
             if self.start <= now && now < self.end {
-                self.histogram.record(Nanos(clock::wall().saturating_sub(arrived)));
+                self.histogram.record(waited);
             }
         }
         count

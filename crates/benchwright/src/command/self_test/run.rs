@@ -156,6 +156,9 @@ impl Server {
         let mut command = Command::new(program);
         command.args(["reference", "--while-stdin", "--delay", delay]);
         command.args(["--seed", &seed.to_string()]);
+        if net::epoll::kernel_timestamps_granted().is_ok() {
+            command.arg("--kernel-timestamps");
+        }
         if let Some(cpu) = cpu {
             command.args(["--cpu", &cpu.to_string()]);
         }

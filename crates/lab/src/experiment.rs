@@ -34,6 +34,9 @@ mod tests;
 /// How often an aborted trial is repeated.
 const MOST_REPEATS_OF_ABORTED: u32 = 2;
 
+/// How long the machine is left in peace at most before an invalid trial is repeated.
+const LONGEST_REST: Nanos = Nanos::from_secs(60);
+
 /// A run that came to its end, whichever that is: what could not go on has an answer too, which
 /// says why there is none.
 #[derive(Clone, Debug, PartialEq)]
@@ -231,6 +234,17 @@ fn attempt(
     Decision::Run { purpose, asked: load, repetition, attempt: failed.len() as u32 + 1 }
 }
 
+/// How long the machine is left in peace before an attempt that repeats an invalid trial: as long as
+/// the trial takes, and longer each time, since what disturbs a shared machine lasts for seconds or for
+/// a minute. `None` before what repeats nothing.
+fn rest(resolved: &Resolved, journal: &[Entry], next: &Decision) -> Option<Nanos> {
+    let Decision::Run { purpose, attempt, .. } = next else { return None };
+    let disturbed = journal.last()?.status == Status::Invalid;
+    let failed = u64::from(attempt - 1);
+    let length = (trial::planned_length(resolved, *purpose) * failed).min(LONGEST_REST);
+    (0 < failed).then_some(if disturbed { length } else { Nanos::ZERO })
+}
+
 /// A trial's own seed: of the run's, the load, the repetition and the attempt.
 pub fn seed_of(seed: u64, asked: Option<Rate>, repetition: u32, attempt: u32) -> u64 {
     let load = asked.map_or(0, |rate| rate.as_per_second().to_bits());
@@ -281,7 +295,9 @@ impl Run<'_> {
         progress: &mut dyn Progress,
     ) -> Result<Ending, Stop> {
         loop {
-            let (purpose, asked, repetition, attempt) = match decide(self.resolved, journal) {
+            let next = decide(self.resolved, journal);
+            let rest = rest(self.resolved, journal, &next);
+            let (purpose, asked, repetition, attempt) = match next {
                 Decision::Run { purpose, asked, repetition, attempt } => {
                     (purpose, asked, repetition, attempt)
                 }
@@ -290,6 +306,7 @@ impl Run<'_> {
             if self.host.is_interrupted() {
                 return Err(Stop::Interrupted);
             }
+            backend.pause(rest.unwrap_or_default())?;
             let seed = seed_of(self.resolved.seed(), asked, repetition, attempt);
             let number = journal.len() as u32 + 1;
             let trial = Trial { number, purpose, asked, repetition, attempt, seed };
@@ -369,11 +386,6 @@ impl Run<'_> {
 
     fn tell(&self, journal: &[Entry], progress: &mut dyn Progress) {
         let entry = journal.last().expect("an entry was appended");
-        let again = entry.status != Status::Valid
-            && matches!(
-                decide(self.resolved, journal),
-                Decision::Run { attempt, .. } if 1 < attempt
-            );
         if let (Purpose::Probe, Some(observed)) = (entry.purpose, &entry.observed) {
             if let Decision::Run { asked: Some(first), .. } = decide(self.resolved, journal) {
                 let search = self.resolved.spec.search.as_ref().expect("a search wanted a probe");
@@ -385,7 +397,8 @@ impl Run<'_> {
             }
             return;
         }
-        progress.event(&Event::Ended { entry, repeats: again });
+        let repeats = rest(self.resolved, journal, &decide(self.resolved, journal));
+        progress.event(&Event::Ended { entry, repeats });
         let search = self.resolved.spec.search.as_ref();
         let near = search.and_then(|s| search::nearness(s, &points(self.resolved, journal)));
         if let Some(near) = near {

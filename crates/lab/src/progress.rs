@@ -61,7 +61,8 @@ pub enum Event<'a> {
     /// The journal holds the trial now.
     Ended {
         entry: &'a Entry,
-        repeats: bool,
+        /// It is repeated after so long a rest.
+        repeats: Option<Nanos>,
     },
     /// How near the stop rules are: part of the next ticks' line.
     Nearness(String),
@@ -101,7 +102,11 @@ impl fmt::Display for Event<'_> {
             Event::Tick { trial, tick } => write!(f, "{} {}", Title(trial), Live(tick)),
             Event::Ended { entry, repeats } => {
                 write!(f, "{}", Line(entry))?;
-                if *repeats { write!(f, " → repeated") } else { Ok(()) }
+                match *repeats {
+                    None => Ok(()),
+                    Some(Nanos::ZERO) => write!(f, " → repeated"),
+                    Some(rest) => write!(f, " → repeated in {rest}"),
+                }
             }
             Event::Nearness(text) => write!(f, "stop: {text}"),
             Event::Finished { text } => f.write_str(text),

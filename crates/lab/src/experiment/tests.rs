@@ -221,6 +221,55 @@ fn repetitions_share_a_load_and_differ_in_their_seeds() {
     assert_eq!(seeds.len(), answer.trials.len());
 }
 
+#[test]
+fn an_invalid_trial_is_repeated_after_a_rest_that_grows_and_an_aborted_one_at_once() {
+    let resolved = read(
+        "
+name: queue
+where: {backend: simulated}
+simulated: {service_time: 1ms}
+workload: {get: /}
+load: {model: closed}
+phases: {warm_up: {fixed: 1s}, measure: {time: 8s}, drain: 1s}
+budget: {invalid_attempts: 8}
+",
+    );
+    let rests = |status| -> Vec<Option<Nanos>> {
+        let mut journal = Vec::new();
+        let rest_after = |attempt: u32| {
+            let rest = rest(&resolved, &journal, &decide(&resolved, &journal));
+            journal.push(Entry { status, attempt, ..entry() });
+            rest
+        };
+        (1..=10).map(rest_after).collect()
+    };
+    let seconds = |s: u64| Some(Nanos::from_secs(s));
+    let growing = [10, 20, 30, 40, 50, 60, 60, 60].map(seconds);
+    assert_eq!(rests(Status::Invalid), [&[None], &growing[..], &[None]].concat());
+    let at_once = Some(Nanos::ZERO);
+    assert_eq!(rests(Status::Aborted)[..4], [None, at_once, at_once, None]);
+    assert_eq!(rests(Status::Valid)[..2], [None, None]);
+}
+
+/// An attempt at a closed loop.
+fn entry() -> Entry {
+    Entry {
+        trial: 1,
+        key: String::new(),
+        purpose: Purpose::Trial,
+        asked_per_s: None,
+        repetition: 1,
+        attempt: 1,
+        seed: 0,
+        status: Status::Valid,
+        reasons: Vec::new(),
+        observed: None,
+        findings: Vec::new(),
+        warnings: Vec::new(),
+        files: Default::default(),
+    }
+}
+
 /// Wherever the run is stopped, its continuation leaves what the unbroken run leaves.
 #[test]
 fn a_run_resumed_at_any_trial_equals_the_unbroken_run_byte_for_byte() {

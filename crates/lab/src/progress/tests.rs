@@ -72,7 +72,11 @@ fn a_finished_trial_is_one_line() {
         Entry { asked_per_s: None, ..entry(Status::Valid, Some(observed()), &[]) },
     ];
     let ended = lines.iter().map(|entry| {
-        let repeats = entry.status != Status::Valid;
+        let repeats = match entry.status {
+            Status::Valid => None,
+            Status::Invalid => Some(Nanos::from_secs(10)),
+            Status::Aborted => Some(Nanos::ZERO),
+        };
         format!("{}\n", Event::Ended { entry, repeats })
     });
     // Its first line stands at the margin: what all lines share would count as indentation.
@@ -83,7 +87,7 @@ fn a_finished_trial_is_one_line() {
          11   3,910/s   ok          p50 1.10 ms  p99 4.90 ms   cpu 0.61
          11   3,910/s   saturated   p50 212 ms   p99 901 ms    3,702/s completed  limited by: hotel (CPU limit)
          11   3,910/s   slo missed  p50 1.10 ms  p99 4.90 ms   1,234 failed  cpu 0.61
-         11   3,910/s   invalid     generator late: p99 1.9 ms > 0.49 ms → repeated
+         11   3,910/s   invalid     generator late: p99 1.9 ms > 0.49 ms → repeated in 10.0 s
          11   3,910/s   aborted     hotel was killed by SIGKILL in mid-trial → repeated
          11    closed   ok          p50 1.10 ms  p99 4.90 ms   3,899/s completed  cpu 0.61
     "#]].assert_eq(&text);

@@ -54,7 +54,7 @@ impl Default for Repeat {
 pub struct Budget {
     /// Attempted trials at most.
     pub trials: AtLeastOne,
-    /// How often an invalid trial is repeated.
+    /// How often an invalid trial is repeated, each time after a longer rest.
     pub invalid_attempts: u32,
     /// The time of all phases at most, as planned (not as the clock showed, so that a resumed run
     /// decides alike).

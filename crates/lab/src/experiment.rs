@@ -392,6 +392,7 @@ impl Run<'_> {
                 progress.event(&Event::Probed {
                     completed_per_s: observed.completed_per_s,
                     first,
+                    targets: targets(self.resolved),
                     step: search.step.to_string(),
                 });
             }

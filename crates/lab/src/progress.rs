@@ -46,7 +46,9 @@ pub enum Event<'a> {
     /// The closed loop's rate, and what begins with it.
     Probed {
         completed_per_s: f64,
+        /// Of each target, of which there are so many.
         first: Rate,
+        targets: u32,
         step: String,
     },
     /// The load of a trial begins.
@@ -94,9 +96,13 @@ impl fmt::Display for Event<'_> {
                     n => write!(f, " · smoke test: {n} of {n} requests answered as they should"),
                 }
             }
-            Event::Probed { completed_per_s, first, step } => {
+            Event::Probed { completed_per_s, first, targets, step } => {
                 let rate = grouped(*completed_per_s);
-                write!(f, "probe    about {rate}/s closed loop → first load {first}, step {step}")
+                write!(f, "probe    about {rate}/s closed loop → first load ")?;
+                if 1 < *targets {
+                    write!(f, "{targets} × ")?;
+                }
+                write!(f, "{first}, step {step}")
             }
             Event::Measuring { trial } => write!(f, "{} measuring", Title(trial)),
             Event::Tick { trial, tick } => write!(f, "{} {}", Title(trial), Live(tick)),
@@ -158,7 +164,7 @@ impl fmt::Display for Live<'_> {
 ///
 /// ```text
 ///   1   2,400/s   ok          p50 1.10 ms  p99 4.90 ms   cpu 0.61
-///  11   3,910/s   saturated   p50 212 ms   p99 901 ms    3,702/s completed   limited by: hotel (CPU)
+///  11   3,910/s   saturated   p50 212 ms   p99 901 ms    3,702 of 3,899/s completed  limited by: hotel (CPU)
 ///  12   4,105/s   invalid     generator late: p99 1.9 ms > 0.49 ms
 /// ```
 pub struct Line<'a>(pub &'a Entry);
@@ -178,8 +184,12 @@ impl fmt::Display for Line<'_> {
         let Some(observed) = &entry.observed else { return Ok(()) };
         let time = |ns: Option<u64>| ns.map_or("–".to_owned(), |ns| Nanos(ns).to_string());
         write!(f, "  p50 {:<8} p99 {:<8}", time(observed.p50_ns), time(observed.p99_ns))?;
-        if observed.saturated || entry.asked_per_s.is_none() {
-            write!(f, "  {}/s completed", grouped(observed.completed_per_s))?;
+        let completed = grouped(observed.completed_per_s);
+        if entry.asked_per_s.is_none() {
+            write!(f, "  {completed}/s completed")?;
+        } else if observed.saturated {
+            // The load is that of each target, and this of all of them.
+            write!(f, "  {completed} of {}/s completed", grouped(observed.offered_per_s))?;
         }
         if 0 < observed.failures && !observed.saturated {
             write!(f, "  {} failed", grouped(observed.failures as f64))?;

@@ -86,10 +86,10 @@ fn a_sweep_from_a_probe_finds_the_maximum_and_the_capacity() {
               5     799/s   ok          p50 2.08 ms  p99 8.73 ms   cpu 0.79
               6     879/s   ok          p50 3.91 ms  p99 12.2 ms   cpu 0.91
               7     967/s   ok          p50 4.94 ms  p99 14.2 ms   cpu 0.95
-              8   1,064/s   saturated   p50 31.2 ms  p99 52.5 ms   1,000/s completed  limited by: servers (CPU)
-              9   1,170/s   saturated   p50 56.1 ms  p99 79.9 ms   1,000/s completed  limited by: servers (CPU)
-             10   1,287/s   saturated   p50 146 ms   p99 189 ms    1,000/s completed  limited by: servers (CPU)
-             11   1,416/s   saturated   p50 137 ms   p99 207 ms    1,000/s completed  limited by: servers (CPU)
+              8   1,064/s   saturated   p50 31.2 ms  p99 52.5 ms   1,000 of 1,046/s completed  limited by: servers (CPU)
+              9   1,170/s   saturated   p50 56.1 ms  p99 79.9 ms   1,000 of 1,138/s completed  limited by: servers (CPU)
+             10   1,287/s   saturated   p50 146 ms   p99 189 ms    1,000 of 1,346/s completed  limited by: servers (CPU)
+             11   1,416/s   saturated   p50 137 ms   p99 207 ms    1,000 of 1,404/s completed  limited by: servers (CPU)
             ---
             maximum throughput    1,000/s completed at 1,046/s offered (trial 8); 3 trials above it brought no more
             capacity              954/s highest load with p99 ≤ 20 ms and failures ≤ 0.1 %; missed at 1,046/s

@@ -85,7 +85,7 @@ fn a_finished_trial_is_one_line() {
     expect![[r#"
         demo
          11   3,910/s   ok          p50 1.10 ms  p99 4.90 ms   cpu 0.61
-         11   3,910/s   saturated   p50 212 ms   p99 901 ms    3,702/s completed  limited by: hotel (CPU limit)
+         11   3,910/s   saturated   p50 212 ms   p99 901 ms    3,702 of 3,905/s completed  limited by: hotel (CPU limit)
          11   3,910/s   slo missed  p50 1.10 ms  p99 4.90 ms   1,234 failed  cpu 0.61
          11   3,910/s   invalid     generator late: p99 1.9 ms > 0.49 ms → repeated in 10.0 s
          11   3,910/s   aborted     hotel was killed by SIGKILL in mid-trial → repeated
@@ -119,6 +119,10 @@ fn live_figures_are_one_line() {
 
 #[test]
 fn what_happens_before_the_trials_is_a_line_each() {
+    let first = Rate::per_second(2_340.0).unwrap();
+    let step = "5 %".to_owned();
+    let probed =
+        |targets| Event::Probed { completed_per_s: 3_900.4, first, targets, step: step.clone() };
     let events = [
         Event::Notice("virtual machine".to_owned()),
         Event::Deployed {
@@ -126,17 +130,15 @@ fn what_happens_before_the_trials_is_a_line_each() {
             took: Nanos::from_millis(412),
             smoke_tests: 9,
         },
-        Event::Probed {
-            completed_per_s: 3_900.4,
-            first: Rate::per_second(2_340.0).unwrap(),
-            step: "5 %".to_owned(),
-        },
+        probed(1),
+        probed(2),
     ];
     let text: String = events.iter().map(|event| format!("{event}\n")).collect();
     expect![[r#"
         ! virtual machine
         deploy   hotel ×1 ready in 0.4 s · smoke test: 9 of 9 requests answered as they should
         probe    about 3,900/s closed loop → first load 2,340/s, step 5 %
+        probe    about 3,900/s closed loop → first load 2 × 2,340/s, step 5 %
     "#]]
     .assert_eq(&text);
 }

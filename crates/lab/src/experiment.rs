@@ -62,10 +62,8 @@ pub fn run(
     let environment = backend.prepare(resolved).map_err(|stop| refused(stop, &mut *backend))?;
     let manifest = manifest(resolved, host)?;
     let path = out.unwrap_or_else(|| host::default_folder(&resolved.spec.name));
-    let directory =
-        Directory::create(&path, &manifest).map_err(|error| Error::Question(error.into()))?;
-    directory.write("spec.yaml", resolved.to_yaml().as_bytes())?;
-    directory.write_environment(&environment)?;
+    let directory = Directory::create(&path, &manifest, &resolved.to_yaml(), &environment)
+        .map_err(|error| Error::Question(error.into()))?;
     let caveats = backend.caveats(resolved);
     Run { resolved, host, directory, manifest, caveats }.go(&mut *backend, progress)
 }

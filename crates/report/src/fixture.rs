@@ -32,9 +32,7 @@ impl Fixture {
         change(&mut manifest);
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("hotel-2026-11-21-0942");
-        let directory = Directory::create(&path, &manifest).unwrap();
-        directory.write_environment(&environment()).unwrap();
-        directory.write("spec.yaml", SPEC.as_bytes()).unwrap();
+        let directory = Directory::create(&path, &manifest, SPEC, &environment()).unwrap();
         Fixture { folder, directory, entries: Vec::new(), microservices: false }
     }
 

@@ -1,9 +1,9 @@
 //! The results directory on disk: layout, atomic writes, checksums, and what a crash leaves.
 //!
 //! ```text
-//! manifest.json     what this is; written first
 //! spec.yaml         the resolved spec
 //! environment.json  the machine
+//! manifest.json     what this is; with it the directory can be resumed
 //! journal.jsonl     a line for each attempted trial, synced before the next begins
 //! trials/7/         load.json, components.json, response_time.hlog, … of trial 7
 //! answer.json       what `run --json` prints; written last
@@ -55,16 +55,30 @@ impl std::error::Error for Error {}
 pub type Files = BTreeMap<String, Vec<u8>>;
 
 impl Directory {
-    /// Makes a new directory, which must not hold anything yet.
-    pub fn create(path: &Path, manifest: &Manifest) -> Result<Directory, Error> {
+    /// Makes a new directory, which must not hold anything yet, of what is known before the first
+    /// trial. The manifest is begun first and finished last: a folder that has only begun with it is
+    /// that of a killed process, and is begun again.
+    pub fn create(
+        path: &Path,
+        manifest: &Manifest,
+        spec: &str,
+        environment: &Environment,
+    ) -> Result<Directory, Error> {
         let directory = Directory { path: path.to_owned() };
+        let marker = path.join("manifest.json.partial");
+        let only_begun = marker.exists() && !path.join("manifest.json").exists();
         let occupied = fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some());
-        if occupied {
+        if occupied && !only_begun {
             let problem = "this folder is not empty; name another with --out, or continue it with \
                            `benchwright resume`";
             return Err(directory.error("", problem));
         }
-        fs::create_dir_all(path.join("trials")).map_err(|e| directory.error("", &e.to_string()))?;
+        let begun = fs::create_dir_all(path)
+            .and_then(|()| write_synced(&marker, b""))
+            .and_then(|()| fs::create_dir_all(path.join("trials")));
+        begun.map_err(|e| directory.error("", &e.to_string()))?;
+        directory.write("spec.yaml", spec.as_bytes())?;
+        directory.write_environment(environment)?;
         directory.write_manifest(manifest)?;
         Ok(directory)
     }

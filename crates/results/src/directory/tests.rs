@@ -42,9 +42,13 @@ fn files() -> Files {
     Files::from([("a.txt".to_owned(), b"hello".to_vec())])
 }
 
+fn create(path: &Path) -> Result<Directory, Error> {
+    Directory::create(path, &manifest(), "name: x\n", &Environment::default())
+}
+
 fn fresh() -> (tempfile::TempDir, Directory) {
     let folder = tempfile::tempdir().unwrap();
-    let directory = Directory::create(&folder.path().join("run"), &manifest()).unwrap();
+    let directory = create(&folder.path().join("run")).unwrap();
     (folder, directory)
 }
 
@@ -95,8 +99,33 @@ fn files_without_an_entry_are_replaced() {
 #[test]
 fn a_folder_in_use_is_not_overwritten() {
     let (_folder, directory) = fresh();
-    let error = Directory::create(directory.path(), &manifest()).unwrap_err().to_string();
+    let error = create(directory.path()).unwrap_err().to_string();
     assert!(error.contains("not empty"), "{error}");
+
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("spec.yaml"), "somebody's own").unwrap();
+    let error = create(folder.path()).unwrap_err().to_string();
+    assert!(error.contains("not empty"), "{error}");
+}
+
+/// Until there is a manifest nothing can be resumed, so what was asked can be asked again.
+#[test]
+fn what_was_killed_while_it_was_made_is_made_again() {
+    let (_folder, whole) = fresh();
+    let names = ["manifest.json", "spec.yaml", "environment.json"];
+    let expected = names.map(|name| fs::read(whole.path().join(name)).unwrap());
+    let left =
+        ["manifest.json.partial", "spec.yaml.partial", "spec.yaml", "environment.json.partial"];
+    for count in 0..=left.len() {
+        let folder = tempfile::tempdir().unwrap();
+        left[..count].iter().for_each(|name| fs::write(folder.path().join(name), "half").unwrap());
+        let made = create(folder.path()).unwrap();
+        assert_eq!(names.map(|name| fs::read(made.path().join(name)).unwrap()), expected);
+        let mut entries: Vec<_> = fs::read_dir(made.path()).unwrap().flatten().collect();
+        entries.retain(|entry| entry.file_name() != "trials");
+        assert_eq!(entries.len(), names.len(), "{entries:?}");
+        Directory::open(made.path()).unwrap();
+    }
 }
 
 #[test]

@@ -111,6 +111,10 @@ struct StoreArguments {
 struct Stateless {
     /// Where the store is: ADDRESSES of its process, or postgres://USER@HOST:PORT/DATABASE, where
     /// whoever comes first creates and fills the tables (schema `hotel`).
+    ///
+    /// Each process keeps one connection to PostgreSQL, a reservation service three: eleven for a
+    /// replica of every service, and one more while it starts or is reset. PostgreSQL takes 100 unless
+    /// its max_connections says more: enough for two instances of four replicas, not of six.
     #[arg(long, value_name = "ADDRESSES|URL")]
     store: Source,
 

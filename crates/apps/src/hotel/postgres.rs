@@ -20,6 +20,7 @@ use anyhow::{Context, bail, ensure};
 use prost::Message;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Config, Error, NoTls, Row, Statement};
 use tonic::{Request, Response, Status, async_trait};
@@ -41,6 +42,9 @@ const LONGEST_CONNECT: Duration = Duration::from_secs(1);
 /// A connection that is silent for this long is asked by the kernel whether it lives.
 const KEEPALIVE: Duration = Duration::from_secs(10);
 
+/// Left to itself PostgreSQL plans the question about rooms anew each time: 197 µs in the place of 53.
+const KEEP_PLANS: &str = "-c plan_cache_mode=force_generic_plan";
+
 /// Where a database is, as `postgres://USER@HOST:PORT/DATABASE` says.
 #[derive(Clone, Debug)]
 pub struct Database(Box<Config>);
@@ -57,6 +61,9 @@ impl FromStr for Database {
         ensure!(config.get_dbname().is_some(), "the URL names no database; {remedy}");
         config.connect_timeout(LONGEST_CONNECT).keepalives_idle(KEEPALIVE);
         config.application_name("benchwright hotel");
+        if config.get_options().is_none() {
+            config.options(KEEP_PLANS);
+        }
         Ok(Database(Box::new(config)))
     }
 }
@@ -325,9 +332,15 @@ fn unavailable(error: Error) -> Status {
 }
 
 fn told(error: &Error) -> String {
+    let remedy = match error.code() {
+        Some(code) if *code == SqlState::TOO_MANY_CONNECTIONS => {
+            "; raise its max_connections: each process keeps one, a reservation service three"
+        }
+        _ => "",
+    };
     match error.source() {
-        Some(source) => format!("{error}: {source}"),
-        None => error.to_string(),
+        Some(source) => format!("{error}: {source}{remedy}"),
+        None => format!("{error}{remedy}"),
     }
 }
 

@@ -12,17 +12,7 @@ use anyhow::{Context, anyhow};
 use tokio::runtime::Builder;
 use tonic::{Request, Status};
 
-use super::api::attractions::attractions_server::AttractionsServer;
-use super::api::geo::geo_server::GeoServer;
-use super::api::profile::profile_server::ProfileServer;
-use super::api::rate::rate_server::RateServer;
-use super::api::recommendation::recommendation_server::RecommendationServer;
-use super::api::reservation::reservation_server::ReservationServer;
-use super::api::review::review_server::ReviewServer;
-use super::api::search::search_server::SearchServer;
 use super::api::store::Nothing;
-use super::api::store::store_server::StoreServer;
-use super::api::user::user_server::UserServer;
 use super::api::{self, Remote};
 use super::attractions::Attractions;
 use super::documents::{Cached, Document, Documents};
@@ -44,7 +34,7 @@ use super::source::Source;
 use super::store::{Durability, Embedded};
 use super::user::User;
 use crate::account::{self, Account};
-use crate::rpc::{Addresses, Calls, Peers};
+use crate::rpc::{Addresses, Answering, Calls, Peers};
 use crate::serve::{self, Limits};
 
 /// How long what runs beside the requests may take to end.
@@ -195,55 +185,63 @@ impl Process {
             Role::Store(data) => {
                 let store = open(folder, data)?;
                 let health = Health::of_store(Arc::clone(&store));
-                self.page(Service::Store, StoreServer::from_arc(store), health)
+                self.page(Service::Store, api::store::answering(store), health)
             }
             Role::Search { geo, rate } => {
                 let (geo, rate) =
                     (self.peers("geo", &geo).await?, self.peers("rate", &rate).await?);
                 let health = Health::of_peers(vec![geo.clone(), rate.clone()]);
                 let search = Search::new(remote(geo), remote(rate), metrics());
-                self.page(Service::Search, SearchServer::new(search), health)
+                self.page(Service::Search, api::search::answering(Arc::new(search)), health)
             }
             Role::Geo { store } => {
                 let (store, health) = self.store(&store, Use::Reads).await?;
                 let geo = geo(&*store, metrics()).await?;
-                self.page(Service::Geo, GeoServer::new(geo), health)
+                self.page(Service::Geo, api::geo::answering(Arc::new(geo)), health)
             }
             Role::Rate(kept) => {
                 let (documents, health) = self.documents(&kept).await?;
                 let rate = Rate::new(documents, metrics());
-                self.page(Service::Rate, RateServer::new(rate), health)
+                self.page(Service::Rate, api::rate::answering(Arc::new(rate)), health)
             }
             Role::Profile(kept) => {
                 let (documents, health) = self.documents(&kept).await?;
                 let profile = Profile::new(documents, metrics());
-                self.page(Service::Profile, ProfileServer::new(profile), health)
+                self.page(Service::Profile, api::profile::answering(Arc::new(profile)), health)
             }
             Role::Recommendation { store } => {
                 let (store, health) = self.store(&store, Use::Reads).await?;
                 let recommendation = recommendation(&*store, metrics()).await?;
-                let server = RecommendationServer::new(recommendation);
+                let server = api::recommendation::answering(Arc::new(recommendation));
                 self.page(Service::Recommendation, server, health)
             }
             Role::User { store } => {
                 let (store, health) = self.store(&store, Use::Reads).await?;
                 let user = User::new(store, metrics());
-                self.page(Service::User, UserServer::new(user), health)
+                self.page(Service::User, api::user::answering(Arc::new(user)), health)
             }
             Role::Reservation { store } => {
                 let (store, health) = self.store(&store, Use::Books).await?;
                 let reservation = Reservation::new(store, metrics());
-                self.page(Service::Reservation, ReservationServer::new(reservation), health)
+                self.page(
+                    Service::Reservation,
+                    api::reservation::answering(Arc::new(reservation)),
+                    health,
+                )
             }
             Role::Review(kept) => {
                 let (documents, health) = self.documents(&kept).await?;
                 let review = Review::new(documents, metrics());
-                self.page(Service::Review, ReviewServer::new(review), health)
+                self.page(Service::Review, api::review::answering(Arc::new(review)), health)
             }
             Role::Attractions { store } => {
                 let (store, health) = self.store(&store, Use::Reads).await?;
                 let attractions = attractions(&*store, metrics()).await?;
-                self.page(Service::Attractions, AttractionsServer::new(attractions), health)
+                self.page(
+                    Service::Attractions,
+                    api::attractions::answering(Arc::new(attractions)),
+                    health,
+                )
             }
         })
     }
@@ -319,14 +317,11 @@ impl Process {
         Ok((documents, health))
     }
 
-    fn page<S>(&self, service: Service, server: S, health: Health) -> Served
-    where
-        S: crate::rpc::server::Answers,
-    {
+    fn page(&self, service: Service, answering: Answering, health: Health) -> Served {
         let ended = Arc::clone(&self.metrics);
         let ended = move |code, took| ended.ended(service, code, took);
         let Options { max_calls, delay, .. } = self.options;
-        let calls = Calls::new(server, Arc::clone(&self.account), max_calls, delay, ended);
+        let calls = Calls::new(answering, Arc::clone(&self.account), max_calls, delay, ended);
         Served::Page(Arc::new(Page { health, metrics: Arc::clone(&self.metrics), calls }))
     }
 

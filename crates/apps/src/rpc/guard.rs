@@ -4,7 +4,7 @@
 //! once is bounded too, so that one connection cannot keep the thread from the others.
 
 use std::future::Future;
-use std::io::{self, IoSlice};
+use std::io;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -75,12 +75,16 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
         frames.read(bytes, |kind| is_flood |= !allowance.takes(kind));
         if is_flood {
             this.account.refuse();
+            // What fails has read nothing.
+            buffer.set_filled(before);
             return Poll::Ready(Err(io::Error::other("a flood of frames")));
         }
         Poll::Ready(Ok(()))
     }
 }
 
+/// Gathered writing is not offered: without it the `h2` library copies frames of up to 1 KiB into one
+/// buffer, and not only those of up to 256 bytes, so that fewer calls of the kernel write them.
 impl<S: AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
@@ -88,18 +92,6 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.stream).poll_write(context, bytes)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        parts: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(context, parts)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {

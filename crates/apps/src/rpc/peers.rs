@@ -5,11 +5,9 @@
 //! it can be reached again: only the calls that it had in hand fail.
 
 use std::collections::BTreeSet;
-use std::future::{Future, poll_fn};
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use anyhow::bail;
@@ -17,16 +15,15 @@ use bytes::Bytes;
 use h2::client::SendRequest;
 use h2::{PingPong, Reason, RecvStream};
 use http::uri::{Authority, Scheme};
-use http::{Request, Response, Uri};
-use http_body::Body as _;
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri, Version, header};
+use prost::Message;
 use tokio::net::TcpStream;
 use tokio::task::AbortHandle;
 use tokio::time;
-use tonic::Status;
-use tonic::body::Body;
-use tower_service::Service;
+use tonic::{Code, Response, Status};
 
-use super::{Addresses, Receiving, is_alive};
+use super::message::{self, PREFIX};
+use super::{Addresses, GRPC, LARGEST_MESSAGE, broken, is_alive, whole};
 use crate::account::Account;
 use crate::lock::lock;
 use crate::patience::{self, Pause};
@@ -100,15 +97,6 @@ impl Peers {
     /// Whether a replica is connected now.
     pub fn can_be_reached(&self) -> bool {
         lock(&self.0.replicas).iter().any(|replica| lock(&replica.link).is_some())
-    }
-
-    /// One call counts as waiting for others, and ends with the deadline.
-    pub async fn within<T>(
-        &self,
-        call: Pin<&mut impl Future<Output = Result<T, Status>>>,
-    ) -> Result<T, Status> {
-        let Inner { deadline, service, account, .. } = &*self.0;
-        patience::within(*deadline, service, account, call).await
     }
 }
 
@@ -197,6 +185,20 @@ async fn follow(inner: std::sync::Weak<Inner>, addresses: Addresses) {
 }
 
 impl Replica {
+    /// HTTP/2 wants scheme and authority with the path.
+    fn request(&self, path: &'static str) -> Request<()> {
+        let uri = Uri::builder().scheme(Scheme::HTTP).authority(self.authority.clone());
+        let mut request = Request::new(());
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = uri.path_and_query(path).build().expect("services name a path");
+        *request.version_mut() = Version::HTTP_2;
+        let headers = request.headers_mut();
+        *headers = HeaderMap::with_capacity(2);
+        headers.insert(header::TE, HeaderValue::from_static("trailers"));
+        headers.insert(header::CONTENT_TYPE, GRPC);
+        request
+    }
+
     fn connect(address: &str) -> Option<Arc<Replica>> {
         let replica = Arc::new(Replica {
             address: address.to_owned(),
@@ -261,71 +263,69 @@ impl Replica {
     }
 }
 
-/// The transport under tonic's stubs.
-impl Service<Request<Body>> for Peers {
-    type Response = Response<Receiving>;
-    type Error = Status;
-    type Future = Pin<Box<dyn Future<Output = Result<Response<Receiving>, Status>> + Send>>;
-
-    /// Bounds are those of the connections; which one it will be is not known yet.
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Status>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let inner = Arc::clone(&self.0);
-        Box::pin(async move { call(&inner, request).await })
+impl Peers {
+    /// Calls a method of the replica whose turn it is. The call counts as waiting for others, and ends
+    /// with the deadline.
+    pub async fn call<Asked: Message, Reply: Message + Default>(
+        &self,
+        path: &'static str,
+        asked: Asked,
+    ) -> Result<Response<Reply>, Status> {
+        let Inner { deadline, service, account, .. } = &*self.0;
+        let call = pin!(self.0.call(path, message::framed(&asked)));
+        let reply = patience::within(*deadline, service, account, call).await?;
+        message::read(reply).map(Response::new)
     }
 }
 
-async fn call(inner: &Inner, request: Request<Body>) -> Result<Response<Receiving>, Status> {
-    let (head, body) = request.into_parts();
-    let message = whole(body).await?;
-    loop {
-        let (replica, link) = inner.ready().await?;
-        let mut request = Request::from_parts(head.clone(), ());
-        *request.uri_mut() = target(&replica, request.uri());
-        match ask(link, request, message.clone()).await {
-            Ok(response) => return Ok(response.map(Receiving)),
-            // This connection takes no more calls, so the same one is not asked twice.
-            Err(error) if is_untouched(&error) => {}
-            Err(error) => return Err(inner.failed(&replica, &error)),
+impl Inner {
+    async fn call(&self, path: &'static str, message: Bytes) -> Result<Bytes, Status> {
+        loop {
+            let (replica, mut link) = self.ready().await?;
+            let sent = link.send_request(replica.request(path), false);
+            let asked = match sent {
+                // The end of the stream travels with its only bytes.
+                Ok((response, mut stream)) => match stream.send_data(message.clone(), true) {
+                    Ok(()) => response.await,
+                    Err(error) => Err(error),
+                },
+                Err(error) => Err(error),
+            };
+            match asked {
+                Ok(response) => return reply(response).await,
+                // This connection takes no more calls, so the same one is not asked twice.
+                Err(error) if is_untouched(&error) => {}
+                Err(error) => return Err(self.failed(&replica, &error)),
+            }
         }
     }
 }
 
-/// What is asked with is one message, which is here at once.
-async fn whole(body: Body) -> Result<Bytes, Status> {
-    let mut body = pin!(body);
-    let mut whole = Bytes::new();
-    while let Some(frame) = poll_fn(|context| body.as_mut().poll_frame(context)).await {
-        let Ok(data) = frame?.into_data() else { continue };
-        whole = if whole.is_empty() { data } else { Bytes::from([whole, data].concat()) };
+/// The message of an answer that ends well.
+async fn reply(response: http::Response<RecvStream>) -> Result<Bytes, Status> {
+    let (head, mut body) = response.into_parts();
+    if head.status != StatusCode::OK {
+        return Err(Status::unavailable(format!("answered with HTTP's {}", head.status)));
     }
-    Ok(whole)
-}
-
-async fn ask(
-    mut link: SendRequest<Bytes>,
-    request: Request<()>,
-    message: Bytes,
-) -> Result<Response<RecvStream>, h2::Error> {
-    let (response, mut stream) = link.send_request(request, false)?;
-    // The end of the stream travels with its only bytes.
-    stream.send_data(message, true)?;
-    response.await
+    // Who has nothing but a status says it in the head.
+    if let Some(status) = Status::from_header_map(&head.headers) {
+        return Err(status);
+    }
+    let message = whole(&mut body, |arrived| match arrived.len() - PREFIX.min(arrived.len()) {
+        0..=LARGEST_MESSAGE => Ok(()),
+        length => Err(Status::out_of_range(format!("a message of more than {length} bytes"))),
+    });
+    let message = message.await?;
+    let trailers = body.trailers().await.map_err(|error| broken(&error))?;
+    match trailers.as_ref().and_then(Status::from_header_map) {
+        Some(status) if status.code() == Code::Ok => Ok(message),
+        Some(status) => Err(status),
+        None => Err(Status::internal("the answer has no status")),
+    }
 }
 
 /// A replica that ends names the last call that it has taken; later ones fail with this, and those
 /// that it took do not.
 fn is_untouched(error: &h2::Error) -> bool {
     error.is_go_away() && error.is_remote() && error.reason() == Some(Reason::NO_ERROR)
-}
-
-/// HTTP/2 wants scheme and authority with the path.
-fn target(replica: &Replica, path: &Uri) -> Uri {
-    let mut parts = path.clone().into_parts();
-    parts.scheme = Some(Scheme::HTTP);
-    parts.authority = Some(replica.authority.clone());
-    Uri::from_parts(parts).expect("tonic's stubs name a path")
 }

@@ -2,28 +2,27 @@
 //! time; what comes beyond that is refused with a status, and a peer that breaks the protocol
 //! loses its connection.
 
-use std::convert::Infallible;
 use std::future::{Future, poll_fn};
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
-use h2::server::SendResponse;
-use h2::{PingPong, Reason, RecvStream, SendStream};
-use http::{HeaderMap, HeaderValue, Request, Response};
-use http_body::Body as _;
-use http_body_util::Full;
+use bytes::Bytes;
+use h2::server::{Connection, SendResponse};
+use h2::{PingPong, RecvStream, SendStream};
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, Version};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{Semaphore, watch};
 use tokio::task;
 use tokio::time::{self, Instant};
-use tonic::body::Body;
+use tonic::metadata::MetadataValue;
 use tonic::{Code, Status};
-use tower_service::Service;
 
 use super::guard::Guarded;
-use super::{broken, is_alive};
+use super::message::PREFIX;
+use super::{Answering, GRPC, GRPC_STATUS, is_alive, whole};
 use crate::account::Account;
 use crate::serve::keep_busy;
 
@@ -34,13 +33,13 @@ mod tests;
 /// peer that begins them and goes made others wait 3.7 times as long, with this 1.9.
 const STREAMS: u32 = 256;
 
+const GRPC_ENCODING: HeaderName = HeaderName::from_static("grpc-encoding");
+
 /// Bytes of a request's headers.
 const LARGEST_HEAD: u32 = 16 << 10;
 
 /// A message that is asked with is at most this long; the longest of ours has less than 1 KB.
 const LARGEST_REQUEST: usize = 64 << 10;
-/// What stands before it: whether it is compressed, and its length.
-const PREFIX: usize = 5;
 const WINDOW: u32 = (PREFIX + LARGEST_REQUEST) as u32;
 /// Bytes of the unfinished requests of one connection.
 const CONNECTION_WINDOW: u32 = 256 << 10;
@@ -51,8 +50,13 @@ const LONGEST_ARRIVAL: Duration = Duration::from_secs(5);
 /// An answer that its caller does not take in this time is dropped.
 const LONGEST_TAKING: Duration = Duration::from_secs(5);
 
-/// Calls begun by one connection before others have their turn.
-const IN_TURN: u32 = 8;
+/// Bytes of a frame. The `h2` library copies shorter frames than 1 KiB behind each other, and writes a
+/// longer one by itself: another call of the kernel for each.
+const LARGEST_COPIED: usize = 1023;
+
+/// Calls begun by one connection before others have their turn. With 8 in the place of 32 a server made
+/// a third more calls of the kernel.
+const IN_TURN: usize = 32;
 
 /// A peer that does not answer a ping in this time is let go. One that reads nothing holds what we
 /// have to say to it, and one whose request never ends holds what it said.
@@ -65,33 +69,10 @@ const LONGEST_HANDSHAKE: Duration = Duration::from_secs(10);
 /// A call that says nothing else may take this long, its arrival included.
 const LONGEST_CALL: Duration = Duration::from_secs(30);
 
-/// A request of which everything has come.
-pub type Asked = Full<Bytes>;
-pub type Answered = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
-
-/// What tonic makes of a service.
-pub trait Answers:
-    Service<Request<Asked>, Response = Response<Body>, Error = Infallible, Future = Answered>
-    + Clone
-    + Send
-    + Sync
-    + 'static
-{
-}
-
-impl<S> Answers for S where
-    S: Service<Request<Asked>, Response = Response<Body>, Error = Infallible, Future = Answered>
-        + Clone
-        + Send
-        + Sync
-        + 'static
-{
-}
-
 /// The calls that a process answers.
 #[derive(Clone)]
 pub struct Calls {
-    answer: Arc<dyn Fn(Request<Asked>) -> Answered + Send + Sync>,
+    answering: Answering,
     /// Told how each call ended, and how long it took.
     ended: Arc<dyn Fn(Code, Duration) + Send + Sync>,
     account: Arc<Account>,
@@ -105,15 +86,14 @@ pub struct Calls {
 
 impl Calls {
     pub fn new(
-        service: impl Answers,
+        answering: Answering,
         account: Arc<Account>,
         most: usize,
         delay: Option<Duration>,
         ended: impl Fn(Code, Duration) + Send + Sync + 'static,
     ) -> Self {
-        let answer = move |request| service.clone().call(request);
         let untaken = Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS)));
-        Calls { answer: Arc::new(answer), ended: Arc::new(ended), account, most, untaken, delay }
+        Calls { answering, ended: Arc::new(ended), account, most, untaken, delay }
     }
 }
 
@@ -131,28 +111,62 @@ where
     let Ok(Ok(mut connection)) = handshake.await else { return };
     let pings = connection.ping_pong().expect("nobody else took it");
     let mut silence = pin!(silence(pings, BETWEEN_PINGS, LONGEST_PONG));
-    let mut begun: u32 = 0;
+    let mut begun = Vec::with_capacity(IN_TURN);
+    let mut in_turn = 0;
     let mut is_ending = false;
     loop {
         tokio::select! {
             biased;
-            next = connection.accept() => match next {
-                Some(Ok((request, respond))) => {
-                    tokio::spawn(answer(request, respond, calls.clone()));
-                    begun += 1;
-                    if begun.is_multiple_of(IN_TURN) {
-                        task::yield_now().await;
-                    }
+            is_open = poll_fn(|context| poll_begun(&mut connection, &mut begun, context)) => {
+                in_turn += begun.len();
+                let began = Instant::now();
+                for (request, respond) in begun.drain(..) {
+                    begin(answer(request, respond, calls.clone(), began)).await;
                 }
-                // The peer has gone, or broke the protocol and was told so.
-                Some(Err(_)) | None => return,
-            },
+                if !is_open {
+                    return;
+                }
+                if IN_TURN <= in_turn {
+                    in_turn = 0;
+                    task::yield_now().await;
+                }
+            }
             _ = ended.changed(), if !is_ending => {
                 is_ending = true;
                 connection.graceful_shutdown();
             }
             () = silence.as_mut() => return,
         }
+    }
+}
+
+/// Collects the calls that have come, as many as are begun in one turn; false if there will be no
+/// more: the peer has gone, or broke the protocol and was told so. They are begun only then, so that
+/// what they answer at once is written at once.
+fn poll_begun<S>(
+    connection: &mut Connection<S, Bytes>,
+    begun: &mut Vec<(Request<RecvStream>, SendResponse<Bytes>)>,
+    context: &mut Context<'_>,
+) -> Poll<bool>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    while begun.len() < IN_TURN {
+        match connection.poll_accept(context) {
+            Poll::Ready(Some(Ok(call))) => begun.push(call),
+            Poll::Ready(Some(Err(_)) | None) => return Poll::Ready(false),
+            Poll::Pending if begun.is_empty() => return Poll::Pending,
+            Poll::Pending => break,
+        }
+    }
+    Poll::Ready(true)
+}
+
+/// Most calls are answered without waiting for anything. Only one that has to wait becomes a task.
+async fn begin(call: impl Future<Output = ()> + Send + 'static) {
+    let mut call = Box::pin(call);
+    if poll_fn(|context| Poll::Ready(call.as_mut().poll(context))).await.is_pending() {
+        tokio::spawn(call);
     }
 }
 
@@ -167,12 +181,16 @@ async fn silence(mut pings: PingPong, between: Duration, longest: Duration) {
 }
 
 /// One call's life. A peer that has gone takes its call with it.
-async fn answer(request: Request<RecvStream>, mut respond: SendResponse<Bytes>, calls: Calls) {
-    let began = Instant::now();
-    let (head, body) = request.into_parts();
+async fn answer(
+    request: Request<RecvStream>,
+    mut respond: SendResponse<Bytes>,
+    calls: Calls,
+    began: Instant,
+) {
+    let (head, mut body) = request.into_parts();
     let arrived = tokio::select! {
         biased;
-        arrived = time::timeout(LONGEST_ARRIVAL, whole(body)) => arrived,
+        arrived = time::timeout_at(began + LONGEST_ARRIVAL, whole(&mut body, check)) => arrived,
         _ = poll_fn(|context| respond.poll_reset(context)) => {
             return (calls.ended)(Code::Cancelled, began.elapsed());
         }
@@ -187,44 +205,33 @@ async fn answer(request: Request<RecvStream>, mut respond: SendResponse<Bytes>, 
         }
         Err(status) => return refuse(&mut respond, status, &calls),
     };
+    if let Some(encoding) = head.headers.get(GRPC_ENCODING).filter(|one| *one != "identity") {
+        let mut status = Status::unimplemented(format!("messages in {encoding:?} are not read"));
+        status
+            .metadata_mut()
+            .insert("grpc-accept-encoding", MetadataValue::from_static("identity"));
+        return refuse(&mut respond, status, &calls);
+    }
     let in_hand = calls.account.serve();
     keep_busy(calls.delay);
     let patience = deadline(&head.headers).unwrap_or(LONGEST_CALL).min(LONGEST_CALL);
-    let request = Request::from_parts(head, Full::new(message));
     let answered = tokio::select! {
         biased;
-        answered = (calls.answer)(request) => answered,
+        answered = (calls.answering)(head.uri.path(), message) => answered,
         _ = poll_fn(|context| respond.poll_reset(context)) => {
             return (calls.ended)(Code::Cancelled, began.elapsed());
         }
         () = time::sleep_until(began + patience) => {
-            Ok(Status::deadline_exceeded("the call took too long").into_http())
+            Err(Status::deadline_exceeded("the call took too long"))
         }
     };
     // Those who take no answers must not use up the calls that may be in hand.
     drop(in_hand);
-    let Ok(answered) = answered;
-    let code = send(&mut respond, answered, &calls.untaken).await;
+    let code = match answered {
+        Ok(message) => send(&mut respond, message, &calls.untaken).await,
+        Err(status) => tell(&mut respond, status),
+    };
     (calls.ended)(code, began.elapsed());
-}
-
-/// Everything that is asked. Until it is here nothing is done with it, and its bytes count against
-/// the windows of its peer: one that finishes nothing makes us keep no more than these.
-async fn whole(mut body: RecvStream) -> Result<Bytes, Status> {
-    let mut parts = BytesMut::new();
-    while let Some(data) = body.data().await {
-        let data = data.map_err(|error| broken(&error))?;
-        if parts.is_empty() && body.is_end_stream() {
-            check(&data)?;
-            let released = body.flow_control().release_capacity(data.len());
-            return released.map(|()| data).map_err(|error| broken(&error));
-        }
-        parts.extend_from_slice(&data);
-        check(&parts)?;
-    }
-    let released = body.flow_control().release_capacity(parts.len());
-    released.map_err(|error| broken(&error))?;
-    Ok(parts.freeze())
 }
 
 /// Refuses a message as soon as its length is known.
@@ -239,74 +246,59 @@ fn check(arrived: &[u8]) -> Result<(), Status> {
 }
 
 /// Sends a whole answer; the code it ends with.
-async fn send(
-    respond: &mut SendResponse<Bytes>,
-    answer: Response<Body>,
-    untaken: &Semaphore,
-) -> Code {
-    let (head, body) = answer.into_parts();
-    let mut body = pin!(body);
-    let code = code_of(&head.headers);
-    if body.is_end_stream() {
-        // Who asked may have gone; then nobody is told.
-        let _ = respond.send_response(Response::from_parts(head, ()), true);
-        return code.unwrap_or(Code::Unknown);
-    }
-    let Ok(mut stream) = respond.send_response(Response::from_parts(head, ()), false) else {
+async fn send(respond: &mut SendResponse<Bytes>, message: Bytes, untaken: &Semaphore) -> Code {
+    let mut head = Response::new(());
+    *head.version_mut() = Version::HTTP_2;
+    *head.headers_mut() = HeaderMap::with_capacity(1);
+    head.headers_mut().insert(CONTENT_TYPE, GRPC);
+    // Who asked may have gone; then nobody is told.
+    let Ok(mut stream) = respond.send_response(head, false) else { return Code::Cancelled };
+    // A stream that is dropped in the middle is reset.
+    if send_data(&mut stream, message, untaken).await.is_none() {
         return Code::Cancelled;
-    };
-    while let Some(frame) = poll_fn(|context| body.as_mut().poll_frame(context)).await {
-        let Ok(frame) = frame else {
-            stream.send_reset(Reason::INTERNAL_ERROR);
-            return Code::Internal;
-        };
-        let frame = match frame.into_trailers() {
-            Ok(trailers) => {
-                let code = code_of(&trailers);
-                let _ = stream.send_trailers(trailers);
-                return code.unwrap_or(Code::Unknown);
-            }
-            Err(frame) => frame,
-        };
-        let data = frame.into_data().unwrap_or_default();
-        // Whoever waits no longer gets a reset.
-        let sent = time::timeout(LONGEST_TAKING, send_data(&mut stream, data, untaken)).await;
-        if sent.ok().flatten().is_none() {
-            return Code::Cancelled;
-        }
     }
-    Code::Unknown
+    let mut trailers = HeaderMap::with_capacity(1);
+    trailers.insert(GRPC_STATUS, HeaderValue::from_static("0"));
+    let _ = stream.send_trailers(trailers);
+    Code::Ok
 }
 
-/// Sends bytes as the peer takes them. Of those who take nothing only so many are waited for.
+/// Sends bytes as the peer takes them. Of those who take nothing only so many are waited for, and not
+/// for ever.
 async fn send_data(
     stream: &mut SendStream<Bytes>,
     mut data: Bytes,
     untaken: &Semaphore,
 ) -> Option<()> {
+    let mut until = None;
     while !data.is_empty() {
         stream.reserve_capacity(data.len());
         let capacity = match stream.capacity() {
             0 => {
                 let _place = untaken.try_acquire().ok()?;
-                poll_fn(|context| stream.poll_capacity(context)).await?.ok()?
+                let until = *until.get_or_insert_with(|| Instant::now() + LONGEST_TAKING);
+                let taken = poll_fn(|context| stream.poll_capacity(context));
+                time::timeout_at(until, taken).await.ok()??.ok()?
             }
             there => there,
         };
-        stream.send_data(data.split_to(capacity.min(data.len())), false).ok()?;
+        let length = data.len().min(capacity).min(LARGEST_COPIED);
+        stream.send_data(data.split_to(length), false).ok()?;
     }
     Some(())
 }
 
-/// An answer without a message, to what was not even tried.
-fn refuse(respond: &mut SendResponse<Bytes>, status: Status, calls: &Calls) {
-    (calls.ended)(status.code(), Duration::ZERO);
-    let head = status.into_http::<Body>().into_parts().0;
-    let _ = respond.send_response(Response::from_parts(head, ()), true);
+/// Answers with a status and no message; its code.
+fn tell(respond: &mut SendResponse<Bytes>, status: Status) -> Code {
+    let code = status.code();
+    let head = status.into_http::<()>();
+    let _ = respond.send_response(head, true);
+    code
 }
 
-fn code_of(headers: &HeaderMap) -> Option<Code> {
-    headers.get("grpc-status").map(|code| Code::from_bytes(code.as_bytes()))
+/// An answer to what was not even tried.
+fn refuse(respond: &mut SendResponse<Bytes>, status: Status, calls: &Calls) {
+    (calls.ended)(tell(respond, status), Duration::ZERO);
 }
 
 /// What a caller grants: `grpc-timeout`, up to eight digits and a unit.

@@ -54,17 +54,18 @@ class Service:
 
     def check_errors(self, method):
         """What every service must refuse."""
-        for what, method, message in (
-            ("with 300 KB", method, OVERSIZED),
-            ("with garbage", method, b"\x0c\xff\xff"),
-            ("which there is not", "Frobnicate", b""),
+        for what, asked, message, compression in (
+            ("with 300 KB", method, OVERSIZED, None),
+            ("with garbage", method, b"\x0c\xff\xff", None),
+            ("compressed", method, b"", grpc.Compression.Gzip),
+            ("which there is not", "Frobnicate", b"", None),
         ):
-            called = self.channel.unary_unary(f"/{self.name}.{self.title}/{method}")
+            called = self.channel.unary_unary(f"/{self.name}.{self.title}/{asked}")
             try:
-                said = repr(called(message, timeout=PATIENCE))
+                said = repr(called(message, timeout=PATIENCE, compression=compression))
             except grpc.RpcError as error:
                 said = told(error)
-            print(f"{self.name}.{self.title}/{method} {what}: {said}")
+            print(f"{self.name}.{self.title}/{asked} {what}: {said}")
 
 
 def told(error):

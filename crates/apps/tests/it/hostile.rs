@@ -228,12 +228,12 @@ fn a_message_that_cannot_be_taken_is_refused_with_a_status_at_once() {
     for (path, body, code, text) in [
         (NEARBY, framed(0, u32::MAX, b"x"), 8, "a message may have 65536 bytes, not 4294967295"),
         (NEARBY, framed(0, 300 << 10, &[0; 300 << 10]), 8, "65536 bytes, not 307200"),
-        (NEARBY, framed(1, 4, b"1234"), 13, "compressed-flag but no grpc-encoding"),
-        (NEARBY, framed(7, 4, b"1234"), 13, "compression flag"),
-        (NEARBY, framed(0, 9, b"1234"), 13, "EOF"),
+        (NEARBY, framed(1, 4, b"1234"), 13, "no grpc-encoding says how"),
+        (NEARBY, framed(7, 4, b"1234"), 13, "begins with 0 or 1, not 7"),
+        (NEARBY, framed(0, 9, b"1234"), 13, "9 bytes was announced, and 4 came"),
         (NEARBY, framed(0, 4, &[0xff; 4]), 13, "decode"),
-        (NEARBY, Bytes::new(), 13, "Missing"),
-        ("/geo.Geo/Farby", framed(0, 0, b""), 12, ""),
+        (NEARBY, Bytes::new(), 13, "there is no message"),
+        ("/geo.Geo/Farby", framed(0, 0, b""), 12, "there is no method /geo.Geo/Farby"),
         ("/", framed(0, 0, b""), 12, ""),
     ] {
         let answer = grpc.end(grpc.send(path, body, None));

@@ -1,0 +1,46 @@
+//! Messages as gRPC sends them: whether they are compressed, their length, their bytes.
+
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+use prost::Message;
+use tonic::Status;
+
+#[cfg(test)]
+mod tests;
+
+/// What stands before a message: whether it is compressed, and its length.
+pub(super) const PREFIX: usize = 5;
+
+/// The bytes of one message.
+pub fn framed(message: &impl Message) -> Bytes {
+    let length = message.encoded_len();
+    let mut bytes = BytesMut::with_capacity(PREFIX + length);
+    bytes.put_u8(0);
+    bytes.put_u32(u32::try_from(length).expect("messages are shorter than 4 GB"));
+    message.encode_raw(&mut bytes);
+    bytes.freeze()
+}
+
+/// Reads what must be one whole message.
+pub fn read<M: Message + Default>(mut bytes: Bytes) -> Result<M, Status> {
+    let Some(&[flag, a, b, c, d]) = bytes.first_chunk::<PREFIX>() else {
+        return Err(Status::internal("there is no message"));
+    };
+    match flag {
+        0 => {}
+        1 => {
+            return Err(Status::internal(
+                "the message is compressed, and no grpc-encoding says how",
+            ));
+        }
+        other => {
+            return Err(Status::internal(format!("a message begins with 0 or 1, not {other}")));
+        }
+    }
+    let length = u32::from_be_bytes([a, b, c, d]) as usize;
+    bytes.advance(PREFIX);
+    if bytes.len() != length {
+        let text = format!("a message of {length} bytes was announced, and {} came", bytes.len());
+        return Err(Status::internal(text));
+    }
+    M::decode(bytes).map_err(|error| Status::internal(error.to_string()))
+}

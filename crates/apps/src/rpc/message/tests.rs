@@ -1,0 +1,29 @@
+use super::*;
+
+use crate::hotel::api::geo::NearbyReply;
+use tonic::Code;
+
+#[test]
+fn a_message_is_read_as_it_was_framed() {
+    let message = NearbyReply { hotel_ids: vec!["39".to_owned(), String::new()] };
+    let bytes = framed(&message);
+    assert_eq!(bytes, b"\0\0\0\0\x06\x0a\x0239\x0a\0"[..]);
+    assert_eq!(read::<NearbyReply>(bytes).unwrap(), message);
+    assert_eq!(read::<NearbyReply>(framed(&NearbyReply::default())).unwrap().hotel_ids, [""; 0]);
+}
+
+#[test]
+fn what_is_no_whole_message_is_refused() {
+    let refused =
+        |bytes: &'static [u8]| read::<NearbyReply>(Bytes::from_static(bytes)).unwrap_err();
+    for bytes in [
+        &b""[..],
+        b"\0\0\0\0",
+        b"\x01\0\0\0\0",
+        b"\0\0\0\0\x03\x0a\x01",
+        b"\0\0\0\0\0\0\0\0\0\0",
+        b"\0\0\0\0\x03\x0c\xff\xff",
+    ] {
+        assert_eq!(refused(bytes).code(), Code::Internal, "{bytes:?}");
+    }
+}

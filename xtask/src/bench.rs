@@ -14,6 +14,7 @@ mod comparison;
 mod hostile;
 mod hotel;
 mod kill;
+mod lab;
 mod self_test;
 mod starved;
 mod timers;
@@ -39,10 +40,14 @@ cargo xtask bench WHAT
                                          requests by CPU-second beside other generators, which
                                          `cargo xtask peers` installs: wrk, nginx, script, oha, k6,
                                          vegeta, fortio, tls, wrk2, and io (epoll, io_uring)
-  timers [--attempts 5] [--note FILE]    lateness and CPU a request of each timer, even arrivals
-  hotel [--attempts 3]                   CPU a request of the hotel application's processes
+  timers [--attempts 5] [--note FILE]    validity, lateness and CPU of each timer in turns, at 1k/s,
+                                         5k/s and 10k/s; even arrivals
+  hotel [--attempts 3]                   CPU a request of the hotel application's processes and
+                                         stores, in five deployments
   hostile                                p99 beside attacks on the hotel application, at most 2 ×
   kill [--runs 20] [--simulated 200]     a killed runner's run is continued, and nothing is left
+  lab [--trials 40]                      an append to a long journal, a trial beside its declared
+                                         waits, the report of a thousand trials
   --quick                                a little of each, as continuous integration runs it
 ";
 
@@ -53,9 +58,10 @@ enum Bench {
     SelfTest { attempts: usize },
     Load(Extent),
     Timers { attempts: usize, note: Option<PathBuf> },
-    Hotel { attempts: usize },
+    Hotel { attempts: Option<usize> },
     Hostile,
     Kill { runs: usize, simulated: usize },
+    Lab { trials: usize },
 }
 
 const QUICK: [Bench; 5] = [
@@ -63,7 +69,7 @@ const QUICK: [Bench; 5] = [
     Bench::Starved { trials: 2, undisturbed: 2 },
     Bench::Kill { runs: 2, simulated: 20 },
     Bench::Load(Extent::QUICK),
-    Bench::Hotel { attempts: 1 },
+    Bench::Hotel { attempts: None },
 ];
 
 /// Runs what the words ask for. `None` if they ask for nothing that there is.
@@ -114,6 +120,7 @@ impl Bench {
             Bench::Hotel { .. } => "hotel",
             Bench::Hostile => "hostile",
             Bench::Kill { .. } => "kill",
+            Bench::Lab { .. } => "lab",
         }
     }
 
@@ -128,9 +135,11 @@ impl Bench {
             Bench::SelfTest { attempts } => Ok(self_test::run(machine, *attempts)),
             Bench::Load(extent) => comparison::run(machine, extent),
             Bench::Timers { attempts, note } => timers::run(machine, *attempts, note.as_deref()),
-            Bench::Hotel { attempts } => hotel::run(machine, *attempts),
+            Bench::Hotel { attempts: Some(attempts) } => hotel::run(machine, *attempts),
+            Bench::Hotel { attempts: None } => hotel::run_quick(machine),
             Bench::Hostile => Ok(hostile::run()),
             Bench::Kill { runs, simulated } => kill::run(machine, *runs, *simulated),
+            Bench::Lab { trials } => lab::run(machine, *trials),
         }
     }
 }
@@ -178,11 +187,14 @@ fn read(words: &[&str]) -> Option<Vec<Bench>> {
         "timers" if known(&["--attempts", "--note"]) => {
             Bench::Timers { attempts: count("--attempts", 5)?, note: note() }
         }
-        "hotel" if known(&["--attempts"]) => Bench::Hotel { attempts: count("--attempts", 3)? },
+        "hotel" if known(&["--attempts"]) => {
+            Bench::Hotel { attempts: Some(count("--attempts", 3)?) }
+        }
         "hostile" if known(&[]) => Bench::Hostile,
         "kill" if known(&["--runs", "--simulated"]) => {
             Bench::Kill { runs: count("--runs", 20)?, simulated: count("--simulated", 200)? }
         }
+        "lab" if known(&["--trials"]) => Bench::Lab { trials: count("--trials", 40)? },
         _ => return None,
     };
     Some(vec![bench])

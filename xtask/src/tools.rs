@@ -81,7 +81,7 @@ fn apt_get(packages: &[&str]) {
 }
 
 /// The owner of our own entry in `/proc` is the user we act as.
-fn is_root() -> bool {
+pub(crate) fn is_root() -> bool {
     use std::os::unix::fs::MetadataExt;
     std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
 }

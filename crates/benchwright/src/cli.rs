@@ -10,9 +10,9 @@ use load::reference::Delay;
 use load::{Law, Think};
 use measure::{Bytes, Nanos, Rate};
 use net::Timer;
+use results::Slo;
 
 use crate::pin::Pin;
-use crate::slo::Slo;
 
 pub(crate) const FIRST_STEPS: &str = "\
 benchwright measures networked services, reproducibly.
@@ -108,6 +108,9 @@ pub(crate) struct Report {
                         benchwright load URL --rate 5k/s --connections 18k --seed 2 --json=2.json &\n  \
                         wait; benchwright merge 1.json 2.json\n\n\
                         Counts and rates are added up and histograms merged, so nothing is averaged. \
+                        The series of loads of one machine share one time axis, which begins with \
+                        the first of them; those of several machines each begin with their own \
+                        load. \
                         Exits with 3 if one of the loads is not valid."
 )]
 pub(crate) struct Merge {
@@ -137,8 +140,13 @@ pub(crate) struct Merge {
         benchwright load http://127.0.0.1:8080/ --rate 5k/s --duration 30s\n  \
         benchwright load http://127.0.0.1:8080/ --closed --connections 16\n  \
         benchwright load http://127.0.0.1:8080/ --rate 1k/s --script mix.lua -- 7\n\n\
-        Punctuality costs CPU. --timer hybrid (the default) is late by under a microsecond and \
-        spins for up to 60 µs a request; --timer sleep is late by some 50 µs and spins not at all."
+        Punctuality costs CPU. --timer sleep is late by as much as this machine wakes a thread late: \
+        some 50 µs, sometimes milliseconds on a virtual machine. --timer spin watches the clock and \
+        takes a whole CPU. --timer hybrid (the default) sleeps until shortly before each start and \
+        spins from then on: 60 µs at least, and as much longer as the machine has been late to wake \
+        it in the last seconds, which may be all the time between two starts. While other threads \
+        want the same CPU it stays at 60 µs. The document says how late it was woken \
+        (wake_up_delay) and how much it spun (spin_share)."
 )]
 pub(crate) struct Load {
     /// What to load; several URLs share the rate in turn
@@ -280,6 +288,11 @@ pub(crate) struct Load {
     /// a load, of what the kernel grants
     #[arg(long, value_name = "auto|epoll|uring", default_value = "auto", help_heading = "How")]
     pub(crate) io: Wanted,
+    /// TCP's congestion control, by a name that the kernel has (reno, cubic, bbr). Some, such as bbr,
+    /// spread what is sent over time, which over loopback may take longer than a fast answer
+    /// [default: the system's; the document names it]
+    #[arg(long, value_name = "NAME", help_heading = "How")]
+    pub(crate) congestion_control: Option<String>,
     /// How to wait for the next start: hybrid, sleep or spin
     #[arg(long, value_name = "TIMER", default_value = "hybrid", help_heading = "How")]
     pub(crate) timer: Timer,
@@ -290,10 +303,11 @@ pub(crate) struct Load {
     /// The same seed gives the same intended times and the same script's choices
     #[arg(long, default_value_t = 1, help_heading = "How")]
     pub(crate) seed: u64,
-    /// What is wanted: 10ms for the p99, or p99<10ms,errors<0.1%. Missing it exits with 1, slower
-    /// answers are no goodput, and the generator must be the more punctual the tighter it is
-    #[arg(long, value_name = "CONDITIONS", help_heading = "Results")]
-    pub(crate) slo: Option<Slo>,
+    /// What is wanted: 10ms for the p99, or p99<=10ms,failures<=0.1%. A request that fails or takes
+    /// longer is over the limit. Missing it exits with 1, slower answers are not goodput, and the
+    /// generator must be the more punctual the tighter it is
+    #[arg(long, value_name = "OBJECTIVES", value_delimiter = ',', help_heading = "Results")]
+    pub(crate) slo: Vec<Slo>,
     /// How much time each entry of the series, row of --csv and live line covers
     #[arg(long, value_name = "TIME", default_value = "1s", help_heading = "Results")]
     pub(crate) interval: Nanos,
@@ -425,6 +439,9 @@ pub(crate) struct Reference {
     /// server from running is known to its log, too
     #[arg(long)]
     pub(crate) kernel_timestamps: bool,
+    /// TCP's congestion control, as `benchwright load` has it [default: the system's]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) congestion_control: Option<String>,
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
     /// Stay on this CPU

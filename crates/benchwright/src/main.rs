@@ -8,7 +8,6 @@ mod command;
 mod output;
 mod pin;
 mod progress;
-mod slo;
 
 use std::process::ExitCode;
 use std::sync::Arc;

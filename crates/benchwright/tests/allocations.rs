@@ -166,6 +166,7 @@ fn plan(server: &Server, pacing: Pacing, connections: usize) -> Plan {
         // So short that many intervals end while requests are counted.
         interval: Nanos::from_millis(100),
         timer: Timer::Sleep,
+        congestion_control: None,
         kernel_timestamps: false,
         cpus: vec![None],
         seed: 1,

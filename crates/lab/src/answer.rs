@@ -4,8 +4,10 @@ use measure::quantity::grouped;
 use results::Answer;
 use results::answer::{Capacity, Maximum, SCHEMA, Verdict};
 use results::journal::{Entry, Observed, Purpose, Status};
+use results::slo;
 
 use crate::experiment::{self, Ended};
+use crate::search::Point;
 use crate::spec::{Resolved, ResultKind};
 
 /// How a run ended, and why.
@@ -14,6 +16,8 @@ pub enum Ending {
     Answered(String),
     NoAnswer(String),
     Interrupted,
+    /// It goes on, or was killed.
+    Open,
 }
 
 pub fn of(resolved: &Resolved, journal: &[Entry], ending: &Ending) -> Answer {
@@ -28,6 +32,7 @@ pub fn of(resolved: &Resolved, journal: &[Entry], ending: &Ending) -> Answer {
         .map_or(slo.is_some(), |search| search.result == ResultKind::Capacity);
     let verdict = match ending {
         Ending::Interrupted => Verdict::Interrupted,
+        Ending::Open => Verdict::Open,
         Ending::NoAnswer(_) => Verdict::NoAnswer,
         Ending::Answered(_) if asks_capacity && capacity.is_none() => Verdict::No,
         Ending::Answered(_) => Verdict::Answered,
@@ -35,6 +40,7 @@ pub fn of(resolved: &Resolved, journal: &[Entry], ending: &Ending) -> Answer {
     let stopped_by = match ending {
         Ending::Answered(why) | Ending::NoAnswer(why) => why.clone(),
         Ending::Interrupted => "interrupted".to_owned(),
+        Ending::Open => "not ended".to_owned(),
     };
     let summary =
         summary(verdict, &stopped_by, maximum.as_ref(), capacity.as_ref(), slo.as_deref());
@@ -54,8 +60,8 @@ pub fn of(resolved: &Resolved, journal: &[Entry], ending: &Ending) -> Answer {
 
 /// `p99 ≤ 100 ms and failures ≤ 0.1 %`
 fn slo_in_words(resolved: &Resolved) -> Option<String> {
-    let words: Vec<String> = resolved.spec.slo.iter().map(ToString::to_string).collect();
-    (!words.is_empty()).then(|| words.join(" and "))
+    let slos = resolved.slos();
+    (!slos.is_empty()).then(|| slo::in_words(&slos))
 }
 
 /// What limited at the maximum. A trial that still followed its load was not limited: then the lowest
@@ -67,24 +73,25 @@ fn limited_by(journal: &[Entry], maximum: &Maximum) -> Option<String> {
         let above = maximum.offered_per_s <= observed.offered_per_s;
         (at(entry) || above).then_some((!at(entry), observed.offered_per_s, words))
     };
-    let first =
-        valid(journal).filter_map(limited).min_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+    let first = answering(journal)
+        .filter_map(limited)
+        .min_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
     first.map(|(_, _, words)| words)
 }
 
-/// The load whose median completed rate is the highest, through its trial nearest to the median.
+/// The load whose median sustained rate is the highest, through its trial nearest to the median.
 fn maximum(resolved: &Resolved, journal: &[Entry]) -> Option<Maximum> {
     let points = experiment::points(resolved, journal);
     // Of equal ones the lowest load: it was reached there, and the loads above brought no more.
     let best = points.iter().rev();
-    let best = best.max_by(|a, b| a.completed_per_s.total_cmp(&b.completed_per_s))?;
-    let off = |observed: &Observed| (observed.completed_per_s - best.completed_per_s).abs();
+    let best = best.max_by(|a, b| a.sustained_per_s.total_cmp(&b.sustained_per_s))?;
+    let off = |observed: &Observed| (observed.sustained_per_s - best.sustained_per_s).abs();
     let asked = resolved.spec.search.is_some().then(|| best.asked.as_per_second());
-    let (entry, observed) = valid(journal)
-        .filter(|(entry, _)| asked.is_none() || entry.asked_per_s == asked)
+    let (entry, observed) = answering(journal)
+        .filter(|(entry, _)| asked.is_none() || entry.asked_per_target_per_s == asked)
         .min_by(|a, b| off(a.1).total_cmp(&off(b.1)))?;
     Some(Maximum {
-        rate_per_s: best.completed_per_s,
+        rate_per_s: best.sustained_per_s,
         offered_per_s: observed.offered_per_s,
         trial: entry.trial,
     })
@@ -98,30 +105,37 @@ fn capacity(resolved: &Resolved, journal: &[Entry]) -> Option<Capacity> {
     let best = met.max_by(|a, b| a.asked.as_per_second().total_cmp(&b.asked.as_per_second()))?;
     let asked = resolved.spec.search.is_some().then(|| best.asked.as_per_second());
     let at = |load: Option<f64>, met: bool| {
-        valid(journal).find(move |(entry, observed)| {
-            (load.is_none() || entry.asked_per_s == load) && observed.slo_met == Some(met)
+        answering(journal).find(move |(entry, observed)| {
+            (load.is_none() || entry.asked_per_target_per_s == load)
+                && observed.slo_met == Some(met)
         })
     };
     let (entry, observed) = at(asked, true)?;
-    let missed = points
-        .iter()
-        .filter(|point| point.slo_met == Some(false) && best.asked < point.asked)
-        .min_by(|a, b| a.asked.as_per_second().total_cmp(&b.asked.as_per_second()));
+    let asked_of = |point: &&Point| point.asked.as_per_second();
+    let missed = || points.iter().filter(|point| point.slo_met == Some(false));
+    let above = missed()
+        .filter(|point| best.asked < point.asked)
+        .min_by(|a, b| asked_of(a).total_cmp(&asked_of(b)));
+    let below = missed()
+        .filter(|point| point.asked < best.asked)
+        .max_by(|a, b| asked_of(a).total_cmp(&asked_of(b)));
+    let offered_at =
+        |point: &Point| Some(at(Some(point.asked.as_per_second()), false)?.1.offered_per_s);
     Some(Capacity {
         rate_per_s: observed.offered_per_s,
         completed_per_s: observed.completed_per_s,
         trial: entry.trial,
         slo,
-        missed_at_per_s: missed
-            .and_then(|point| at(Some(point.asked.as_per_second()), false))
-            .map(|(_, observed)| observed.offered_per_s),
+        missed_at_per_s: above.and_then(offered_at),
+        missed_below_per_s: below.and_then(offered_at),
     })
 }
 
-fn valid(journal: &[Entry]) -> impl Iterator<Item = (&Entry, &Observed)> {
+/// The trials that say something of the system.
+fn answering(journal: &[Entry]) -> impl Iterator<Item = (&Entry, &Observed)> {
     journal
         .iter()
-        .filter(|entry| entry.purpose == Purpose::Trial && entry.status == Status::Valid)
+        .filter(|entry| entry.purpose == Purpose::Trial && entry.status.answers())
         .filter_map(|entry| Some((entry, entry.observed.as_ref()?)))
 }
 
@@ -154,6 +168,7 @@ fn summary(
             format!("no trustworthy answer: {why}{so_far}{details}")
         }
         Verdict::Interrupted => format!("interrupted; so far: {found}"),
+        Verdict::Open => format!("not ended; so far: {found}"),
     }
 }
 
@@ -175,14 +190,38 @@ pub fn interrupted(ended: &Ended) -> String {
     )
 }
 
+/// `15 of 17 trials valid; slowed, but answered all the same: 9; not valid: 12, 13`
+fn validity(journal: &[Entry]) -> String {
+    let with = |status: Status| {
+        journal
+            .iter()
+            .filter(move |entry| entry.purpose == Purpose::Trial && entry.status == status)
+            .map(|entry| entry.trial.to_string())
+    };
+    let trials = journal.iter().filter(|entry| entry.purpose == Purpose::Trial).count();
+    let mut text = format!("{} of {trials} trials valid", with(Status::Valid).count());
+    for (status, what) in [
+        (Status::Bounded, "slowed, but answered all the same"),
+        (Status::Invalid, "not valid"),
+        (Status::Aborted, "aborted"),
+    ] {
+        let numbers: Vec<String> = with(status).collect();
+        if !numbers.is_empty() {
+            text += &format!("; {what}: {}", numbers.join(", "));
+        }
+    }
+    text
+}
+
 /// The answer as it is printed: one line for each quantity, none for what is not known.
 pub fn table(answer: &Answer) -> String {
     let rate = |per_s: f64| format!("{}/s", grouped(per_s));
     let mut text = String::new();
     let mut line = |name: &str, value: String| text += &format!("{name:<21} {value}\n");
     if let Some(maximum) = &answer.maximum_throughput {
-        let above =
-            valid(&answer.trials).filter(|(_, o)| maximum.offered_per_s < o.offered_per_s).count();
+        let above = answering(&answer.trials)
+            .filter(|(_, o)| maximum.offered_per_s < o.offered_per_s)
+            .count();
         let above = match above {
             0 => String::new(),
             1 => "; one trial above it brought no more".to_owned(),
@@ -191,7 +230,7 @@ pub fn table(answer: &Answer) -> String {
         line(
             "maximum throughput",
             format!(
-                "{} completed at {} offered (trial {}){above}",
+                "{} sustained at {} offered (trial {}){above}",
                 rate(maximum.rate_per_s),
                 rate(maximum.offered_per_s),
                 maximum.trial
@@ -199,23 +238,24 @@ pub fn table(answer: &Answer) -> String {
         );
     }
     if let Some(capacity) = &answer.capacity {
-        let missed = capacity.missed_at_per_s.map(|per_s| format!("; missed at {}", rate(per_s)));
+        let above = capacity.missed_at_per_s.map(|per_s| format!("; missed at {}", rate(per_s)));
+        let below = capacity.missed_below_per_s;
+        let below = below.map(|per_s| format!("; in doubt: {} below it missed too", rate(per_s)));
         line(
             "capacity",
             format!(
-                "{} highest load with {}{}",
+                "{} highest load with {}{}{}",
                 rate(capacity.rate_per_s),
                 capacity.slo,
-                missed.unwrap_or_default()
+                above.unwrap_or_default(),
+                below.unwrap_or_default()
             ),
         );
     }
     if let Some(limit) = &answer.limited_by {
         line("limited by", limit.clone());
     }
-    let trials = || answer.trials.iter().filter(|entry| entry.purpose == Purpose::Trial);
-    let valid = trials().filter(|entry| entry.status == Status::Valid).count();
-    line("validity", format!("{valid} of {} trials valid", trials().count()));
+    line("validity", validity(&answer.trials));
     match answer.verdict {
         Verdict::Answered => line("stopped by", answer.stopped_by.clone()),
         Verdict::No => line("verdict", "no load met the SLO".to_owned()),
@@ -223,6 +263,7 @@ pub fn table(answer: &Answer) -> String {
         Verdict::Interrupted => {
             line("interrupted", "what was finished is in the journal".to_owned())
         }
+        Verdict::Open => line("not ended", "what is said rests on the trials so far".to_owned()),
     }
     if let Some(report) = &answer.report {
         line("report", report.clone());

@@ -7,6 +7,7 @@ use std::path::Path;
 use measure::{Instant, Nanos, Rate};
 use results::Environment;
 
+use crate::calm::Calm;
 use crate::spec::{Exchange, Resolved, SpecError};
 
 pub use consumed::{Consumed, Samples, Thread};
@@ -62,6 +63,10 @@ pub trait Backend {
     fn last_words(&mut self) -> Vec<String> {
         Vec::new()
     }
+
+    /// Waits until the machine is calm by the rule of `crate::calm`, but no longer than `within`. The
+    /// system under test is left alone; an interrupt ends the wait.
+    fn await_calm(&mut self, within: Nanos) -> Result<Calm, Stop>;
 
     /// Makes a load with a generator of its own, and watches what the components consume. Nothing
     /// else talks to the system under test meanwhile.

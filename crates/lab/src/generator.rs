@@ -2,7 +2,9 @@
 
 use measure::{Nanos, Rate};
 
-use crate::spec::{Model, Resolved, Slo};
+use results::slo;
+
+use crate::spec::{Model, Resolved};
 
 #[cfg(test)]
 mod tests;
@@ -40,21 +42,18 @@ pub fn arguments(
     }
     let mut option = |name: &str, value: String| arguments.extend([name.to_owned(), value]);
     if let (Model::Closed, Some(think)) = (spec.load.model, spec.load.think) {
-        option("--think", length(*think));
+        option("--think", think.written());
     }
     option("--connections", spec.load.connections.0.to_string());
-    option("--warm-up", length(wanted.warm_up));
-    option("--duration", length(wanted.measure));
-    option("--drain", length(wanted.drain));
-    option("--timeout", length(*spec.load.timeout));
+    option("--warm-up", wanted.warm_up.written());
+    option("--duration", wanted.measure.written());
+    option("--drain", wanted.drain.written());
+    option("--timeout", spec.load.timeout.written());
     option("--seed", wanted.seed.to_string());
-    // The tightest bound says how punctual the generator has to be, and which answers are good.
-    let bound = |slo: &Slo| match slo {
-        Slo::ResponseTime { max, .. } => Some(*max),
-        Slo::Failures { .. } => None,
-    };
-    if let Some(limit) = spec.slo.iter().filter_map(bound).min() {
-        option("--slo", length(limit));
+    // The tightest limit says how punctual the generator has to be, and which answers are good.
+    let slos = resolved.slos();
+    if !slos.is_empty() {
+        option("--slo", slo::written(&slos));
     }
     option("--progress", "lines".to_owned());
     arguments.push("--json".to_owned());
@@ -88,14 +87,5 @@ pub fn target(resolved: &Resolved, url: &str, instance: u32) -> String {
             format!("{}/{}", url.trim_end_matches('/'), path.trim_start_matches('/'))
         }
         None => url.to_owned(),
-    }
-}
-
-/// A length exactly, in a unit that the command line reads.
-fn length(length: Nanos) -> String {
-    match length.0 {
-        ns if ns % 1_000_000_000 == 0 => format!("{}s", ns / 1_000_000_000),
-        ns if ns % 1_000_000 == 0 => format!("{}ms", ns / 1_000_000),
-        ns => format!("{ns}ns"),
     }
 }

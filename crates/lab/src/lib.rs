@@ -16,6 +16,7 @@ pub mod system;
 pub mod trial;
 
 pub mod account;
+pub mod calm;
 pub mod generator;
 pub mod judge;
 pub mod limits;

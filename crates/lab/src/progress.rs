@@ -8,6 +8,7 @@ use results::Entry;
 use results::journal::{Purpose, Status};
 
 use crate::backend::Tick;
+use crate::experiment::{Attempt, Decision};
 use crate::trial::Trial;
 
 #[cfg(test)]
@@ -63,8 +64,8 @@ pub enum Event<'a> {
     /// The journal holds the trial now.
     Ended {
         entry: &'a Entry,
-        /// It is repeated after so long a rest.
-        repeats: Option<Nanos>,
+        /// What comes next, which may be another attempt at the same trial.
+        next: &'a Decision,
     },
     /// How near the stop rules are: part of the next ticks' line.
     Nearness(String),
@@ -106,12 +107,14 @@ impl fmt::Display for Event<'_> {
             }
             Event::Measuring { trial } => write!(f, "{} measuring", Title(trial)),
             Event::Tick { trial, tick } => write!(f, "{} {}", Title(trial), Live(tick)),
-            Event::Ended { entry, repeats } => {
+            Event::Ended { entry, next } => {
                 write!(f, "{}", Line(entry))?;
-                match *repeats {
-                    None => Ok(()),
-                    Some(Nanos::ZERO) => write!(f, " → repeated"),
-                    Some(rest) => write!(f, " → repeated in {rest}"),
+                match next {
+                    Decision::Run(Attempt { attempt: 2.., await_calm: Some(_), .. }) => {
+                        write!(f, " → repeated when the machine is calm")
+                    }
+                    Decision::Run(Attempt { attempt: 2.., .. }) => write!(f, " → repeated"),
+                    Decision::Run(_) | Decision::End(_) => Ok(()),
                 }
             }
             Event::Nearness(text) => write!(f, "stop: {text}"),
@@ -172,20 +175,20 @@ pub struct Line<'a>(pub &'a Entry);
 impl fmt::Display for Line<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Line(entry) = self;
-        let asked = match (entry.purpose, entry.asked_per_s) {
+        let asked = match (entry.purpose, entry.asked_per_target_per_s) {
             (Purpose::Probe, _) => "probe".to_owned(),
             (Purpose::Trial, Some(rate)) => format!("{}/s", grouped(rate)),
             (Purpose::Trial, None) => "closed".to_owned(),
         };
         write!(f, "{:>3} {asked:>9}   {:<10}", entry.trial, word(entry))?;
-        if entry.status != Status::Valid {
+        if !entry.status.answers() {
             return write!(f, "  {}", entry.reasons.first().map_or("", String::as_str));
         }
         let Some(observed) = &entry.observed else { return Ok(()) };
         let time = |ns: Option<u64>| ns.map_or("–".to_owned(), |ns| Nanos(ns).to_string());
         write!(f, "  p50 {:<8} p99 {:<8}", time(observed.p50_ns), time(observed.p99_ns))?;
         let completed = grouped(observed.completed_per_s);
-        if entry.asked_per_s.is_none() {
+        if entry.asked_per_target_per_s.is_none() {
             write!(f, "  {completed}/s completed")?;
         } else if observed.saturated {
             // The load is that of each target, and this of all of them.
@@ -210,8 +213,9 @@ fn word(entry: &Entry) -> &'static str {
     match (entry.status, &entry.observed) {
         (Status::Invalid, _) => "invalid",
         (Status::Aborted, _) => "aborted",
-        (Status::Valid, Some(observed)) if observed.saturated => "saturated",
-        (Status::Valid, Some(observed)) if observed.slo_met == Some(false) => "slo missed",
+        (_, Some(observed)) if observed.saturated => "saturated",
+        (_, Some(observed)) if observed.slo_met == Some(false) => "slo missed",
+        (Status::Bounded, _) => "ok, slowed",
         (Status::Valid, _) => "ok",
     }
 }

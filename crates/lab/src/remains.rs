@@ -8,10 +8,7 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
-
-use crate::backend::local::confine;
+use crate::backend::local::{confine, process};
 use crate::host::{Lock, RunId};
 use crate::{Error, Host};
 
@@ -73,7 +70,7 @@ pub(crate) fn remove(host: &Host) -> Vec<Removed> {
     }
     left.into_iter()
         .filter(|(run, _)| !run.is_alive())
-        .map(|(run, left)| left.remove(run.pid))
+        .map(|(run, left)| left.remove(&run, &host.temporary))
         .collect()
 }
 
@@ -85,16 +82,17 @@ struct Left {
 }
 
 impl Left {
-    fn remove(mut self, pid: u32) -> Removed {
-        self.processes.extend(self.groups.iter().flat_map(|group| confine::processes_in(group)));
+    fn remove(mut self, run: &RunId, temporary: &Path) -> Removed {
         for &process in &self.processes {
-            // It may have ended by itself meanwhile.
-            let _ = kill(Pid::from_raw(process), Signal::SIGKILL);
+            process::kill_if(process, || run_of(process, temporary).as_ref() == Some(run));
         }
-        let cgroups = self.groups.iter().map(|group| confine::remove(group)).sum();
+        for group in &self.groups {
+            self.processes.extend(confine::kill_all_in(group));
+        }
+        let cgroups = self.groups.iter().map(|group| confine::remove_run(group)).sum();
         let removed = |folder: &&PathBuf| fs::remove_dir_all(folder).is_ok();
         Removed {
-            pid,
+            pid: run.pid,
             processes: self.processes.len(),
             cgroups,
             folders: self.folders.iter().filter(removed).count(),
@@ -115,14 +113,16 @@ fn named(parent: &Path, prefix: &str) -> Vec<(RunId, PathBuf)> {
 fn marked_processes(temporary: &Path) -> Vec<(RunId, i32)> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let marked = |pid: i32| {
-        let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
-        let variable = environment
-            .split(|&byte| byte == 0)
-            .find_map(|variable| variable.strip_prefix(b"TMPDIR="))?;
-        let path = Path::new(std::str::from_utf8(variable).ok()?);
-        let run = RunId::parse(path.file_name()?.to_str()?, FOLDER)?;
-        (path.parent() == Some(temporary)).then_some((run, pid))
-    };
-    pids.filter_map(marked).collect()
+    pids.filter_map(|pid| Some((run_of(pid, temporary)?, pid))).collect()
+}
+
+/// The run whose folder is the temporary folder of this process.
+fn run_of(pid: i32, temporary: &Path) -> Option<RunId> {
+    let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let variable = environment
+        .split(|&byte| byte == 0)
+        .find_map(|variable| variable.strip_prefix(b"TMPDIR="))?;
+    let path = Path::new(std::str::from_utf8(variable).ok()?);
+    let run = RunId::parse(path.file_name()?.to_str()?, FOLDER)?;
+    (path.parent() == Some(temporary)).then_some(run)
 }

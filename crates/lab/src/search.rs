@@ -12,8 +12,8 @@ mod tests;
 pub struct Point {
     /// Asked of each target.
     pub asked: Rate,
-    /// The median of its trials' completed rates, summed over all targets.
-    pub completed_per_s: f64,
+    /// The median of its trials' sustained rates, summed over all targets.
+    pub sustained_per_s: f64,
     /// Whether more than half of its trials met every SLO; `None` if there is none.
     pub slo_met: Option<bool>,
 }
@@ -95,7 +95,7 @@ fn fires(rule: &Stop, points: &[Point]) -> bool {
 }
 
 fn best(points: &[Point]) -> f64 {
-    points.iter().map(|point| point.completed_per_s).fold(0.0, f64::max)
+    points.iter().map(|point| point.sustained_per_s).fold(0.0, f64::max)
 }
 
 /// The longest tail of loads that together bring no new maximum.

@@ -12,8 +12,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 pub use exchange::{Exchange, Method};
-pub(crate) use literal::exact;
-pub use literal::{AtLeastOne, Cpus, Growth, Literal, Share, Texts, Written};
+pub use literal::{AtLeastOne, Cpus, Growth, Literal, Texts, Written};
 pub use load::{Arrivals, Load, Model};
 pub use phases::{Measure, Phases, WarmUp};
 pub use repeat::{Between, Budget, Repeat, Reset, ResetStep};
@@ -101,6 +100,11 @@ impl Resolved {
     /// The seed of all chance in the run: the spec's, or a hash of its name.
     pub fn seed(&self) -> u64 {
         self.spec.seed.unwrap_or_else(|| measure::random::seed_of(&self.spec.name))
+    }
+
+    /// The objectives of the spec, in their order.
+    pub fn slos(&self) -> Vec<results::Slo> {
+        self.spec.slo.iter().map(|slo| **slo).collect()
     }
 
     /// The script's file, if the workload is one.

@@ -9,7 +9,7 @@ use crate::backend::{Backend, Component, Stop};
 use crate::http;
 use crate::progress::{Event, Progress};
 use crate::spec::{
-    Addresses, BackendKind, Exchange, Method, Ready, ResetStep, Resolved, Step, Sut, exact,
+    Addresses, BackendKind, Exchange, Method, Ready, ResetStep, Resolved, Step, Sut,
 };
 
 #[cfg(test)]
@@ -270,7 +270,7 @@ fn until_ready(
         };
         if deadline <= backend.now() {
             let target = join(url, &exchange.target);
-            let within = exact(*ready.within);
+            let within = ready.within.in_words();
             return Err(Stop::no_answer(format!(
                 "the system did not become ready in {within}\n  waiting for GET {target}: \
                  {why}{}",

@@ -126,6 +126,8 @@ pub struct Reports {
 pub enum Next {
     Continue,
     Close,
+    /// It sent bytes that answer no request: what follows cannot be matched to one.
+    Unasked,
     /// It can carry no request yet: what secures it goes on.
     Pending,
     /// It is secured, and can carry requests from now on.
@@ -174,6 +176,11 @@ pub trait Driver {
 
     /// Takes in bytes from the peer and reports what they begin and complete.
     fn receive(&mut self, seat: Seat, bytes: &[u8], reports: &mut Reports) -> Result<Next, Fault>;
+
+    /// Whether the peer may still refuse the seat's connection, though it can carry requests.
+    fn is_doubtful(&self, _seat: Seat) -> bool {
+        false
+    }
 
     /// We are about to close the seat's connection in order; what the peer has to be told is appended
     /// to `wire`.

@@ -2,6 +2,11 @@
 //!
 //! A thread sleeps a millisecond at a time and notes how much longer it took. What delays it would
 //! have delayed a request as well, and is neither our fault nor the target's.
+//!
+//! A pause hides the naps that would have ended in it. Each of them is noted too, with what was left of
+//! the pause when it would have ended: a pause of 20 ms counts 20 times, as 20 ms, 19 ms and so on. So
+//! the distribution is one over time, not over naps: what a request would have waited for the machine
+//! whose time comes at any moment.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,8 +20,12 @@ use crate::observe::Window;
 
 const NAP: Nanos = Nanos::from_millis(1);
 
+#[cfg(test)]
+mod tests;
+
 #[derive(Debug)]
 pub(crate) struct Hiccups {
+    /// How much too late a thread was woken, once for each millisecond of the window.
     pub(crate) overshoot: Histogram,
     pub(crate) worst: Series<Worst>,
 }
@@ -31,7 +40,7 @@ impl Merge for Worst {
     }
 }
 
-/// Naps until `done`; what overlaps the window counts. On the given CPU if it may run there before
+/// Naps until `done`; each nap counts that was to end in the window. On the given CPU if it may run there before
 /// all others, since else it would measure our own shard.
 pub(crate) fn meter(
     cpu: Option<u32>,
@@ -51,12 +60,9 @@ pub(crate) fn meter(
     while !done.load(Ordering::Relaxed) {
         clock::sleep_until(before + NAP);
         let now = clock::now();
-        let window = *window.lock().expect("no thread panics while it holds the window");
-        if let Some(window) = window.filter(|window| window.contains(before)) {
+        if let Some(window) = *window.lock().expect("no thread panics while it holds the window") {
             let hiccups = hiccups.get_or_insert_with(|| Hiccups::new(window.start, interval));
-            let overshoot = now.saturating_since(before + NAP);
-            hiccups.overshoot.record(overshoot);
-            hiccups.worst.at(before).merge(Worst(overshoot));
+            hiccups.note(window, before + NAP, now);
         }
         before = now;
     }
@@ -64,6 +70,22 @@ pub(crate) fn meter(
 }
 
 impl Hiccups {
+    /// A nap that was to end at `due` ended at `now`, and with it those that it hid.
+    fn note(&mut self, window: Window, due: Instant, now: Instant) {
+        let mut due = due;
+        loop {
+            if window.contains(due) {
+                let overshoot = now.saturating_since(due);
+                self.overshoot.record(overshoot);
+                self.worst.at(due).merge(Worst(overshoot));
+            }
+            due = due + NAP;
+            if now < due || window.end <= due {
+                return;
+            }
+        }
+    }
+
     fn new(start: Instant, interval: Nanos) -> Hiccups {
         Hiccups { overshoot: Histogram::new(), worst: Series::new(start, interval) }
     }

@@ -6,10 +6,10 @@ use std::sync::{Barrier, Mutex};
 use std::thread;
 
 use ::measure::series::Series;
-use ::measure::{Histogram, Instant, Nanos, Random};
+use ::measure::{Balance, Histogram, Instant, Nanos, Random};
 use net::host::{self, Segments};
 use net::process::Thread;
-use net::{Endpoint, Sockets, Timer, clock, cores, process};
+use net::{Endpoint, Sockets, Timer, Waited, clock, cores, process};
 
 use crate::driver::{Driver, Fault};
 use crate::hiccup::{self, Hiccups};
@@ -39,6 +39,8 @@ pub struct Plan {
     pub interval: Nanos,
     pub network: Network,
     pub timer: Timer,
+    /// TCP's congestion control; `None` leaves it to the system.
+    pub congestion_control: Option<String>,
     /// Has the kernel stamp what is received, to tell how long answers waited for us: by epoll only.
     pub kernel_timestamps: bool,
     /// The CPU of each shard; `None` leaves it to the kernel.
@@ -105,7 +107,12 @@ pub struct Measurement {
     pub labels: Vec<Group>,
     /// By segment of the load's shape.
     pub segments: Vec<Group>,
+    /// Arrivals and answers over time, from the beginning of the measurement.
+    pub balance: Balance,
+    /// Of the measurement.
     pub series: Series<Interval>,
+    /// What happened in the drain.
+    pub drained: Interval,
     pub hiccups: Histogram,
     /// The worst hiccup of each interval.
     pub hiccup_series: Vec<(Nanos, Nanos)>,
@@ -113,6 +120,8 @@ pub struct Measurement {
     pub taken_series: Vec<(Nanos, Taken)>,
     /// How long what was read in the window had lain in the kernel, where it was asked.
     pub receive_delay: Option<Histogram>,
+    /// How much later than asked the kernel woke shards that slept in the window.
+    pub wake_up_delay: Histogram,
     /// When the load began, when it was measured, and when it was over.
     pub start: Instant,
     pub window: Window,
@@ -124,9 +133,24 @@ pub struct Measurement {
     pub connections_reached: u64,
     /// How long it took to open them, before the load began.
     pub opening: Nanos,
-    /// Attempts to connect that have failed, before and during the load.
+    /// What went wrong with connections, before and during the load.
     pub connecting_failed: Failures,
     pub machine: Machine,
+}
+
+impl Measurement {
+    /// The intervals, each with its beginning after that of the measurement and its true length: the
+    /// last one ends with the measurement. The drain is one interval more, if anything ended in it.
+    pub fn intervals(&self) -> impl Iterator<Item = (Nanos, Nanos, &Interval)> {
+        let measured = self.window.length();
+        let of_the_window = self.series.iter().map(move |(begin, interval)| {
+            (begin, self.series.interval().min(measured.saturating_sub(begin)), interval)
+        });
+        let drained = &self.drained;
+        let of_the_drain = (0 < drained.completed + drained.failed)
+            .then(|| (measured, self.end.saturating_since(self.window.end), drained));
+        of_the_window.chain(of_the_drain)
+    }
 }
 
 /// What the generator and its machine did meanwhile.
@@ -140,10 +164,14 @@ pub struct Machine {
     pub busy_share: f64,
     /// The share of the window that the busiest script's shard spent in scripts.
     pub script_share: f64,
+    /// The share of the window in which the shard that did it most watched the clock.
+    pub spin_share: f64,
     pub turn_max: Nanos,
+    /// The shares of the window, warm-up and drain left out, in which the hypervisor ran somebody else
+    /// on our CPUs, and in which a CPU quota kept us from running.
     pub steal_share: Option<f64>,
     pub throttled_share: Option<f64>,
-    /// The most delayed shard's share of the load in which it was runnable but did not run.
+    /// The most delayed shard's share of the window in which it was runnable but did not run.
     pub run_queue_wait_share: Option<f64>,
     /// What the whole host's TCP sent in the window.
     pub segments: Option<Segments>,
@@ -260,10 +288,8 @@ struct Ending {
     opening: Nanos,
     failures: Failures,
     receive_delay: Option<Histogram>,
+    waited: Waited,
     cpu: Option<u32>,
-    steal: Option<Nanos>,
-    throttled: Option<Nanos>,
-    run_queue_wait: Option<Nanos>,
 }
 
 /// The drivers of a shard with the numbers of their lanes.
@@ -338,11 +364,12 @@ impl<'a> Hub<'a> {
                 .map_err(|e| Failure::Machine(format!("pinning a shard to CPU {cpu}: {e}")))?;
         }
         let io = Sockets::new(plan.network.interface, plan.timer).map_err(Failure::Machine)?;
+        let io = io.with_congestion_control(plan.congestion_control.clone());
         let io = match plan.kernel_timestamps {
             false => io,
             true => io.with_kernel_timestamps().map_err(Failure::Machine)?,
         };
-        lock(&self.watched).push(Watched { thread: Thread::current(), cpus: cores::allowed() });
+        lock(&self.watched).push(Watched::current(cores::allowed()));
         let stop = [self.stop, &self.halt];
         let mut shard = Shard::new(io, (recorder, watcher), plan.limits, stop);
         let lanes: Vec<usize> = drivers.iter().map(|&(lane, _)| lane).collect();
@@ -392,18 +419,21 @@ impl<'a> Hub<'a> {
         let mut source = self.source(index, start, window.end);
         engine.observer().begin(start, window);
         engine.io().count_receive_delays(window.start, window.end);
+        engine.io().count_waits(window.start, window.end);
         let cpus = cores::allowed();
-        let thread = Thread::current();
-        let before = (process::stolen(&cpus), process::throttled(), thread.run_queue_wait());
         let schedule = Schedule { start, end: window.end, drain: plan.drain };
         let (end, ended) = engine.run(&mut source, schedule)?;
         if ended == Ended::Overloaded {
             self.halt.store(true, Ordering::Relaxed);
         }
-        let since = |now: Option<Nanos>, then: Option<Nanos>| Some(now?.saturating_sub(then?));
+        let thread = Thread::current();
+        for watched in lock(&self.watched).iter_mut().filter(|watched| watched.thread == thread) {
+            watched.waited = thread.run_queue_wait();
+        }
         engine.observer().end(end);
         let failures = engine.failures();
         let receive_delay = engine.io().receive_delays().cloned();
+        let waited = engine.io().waited().clone();
         let ((recorder, watcher), drivers) = engine.into_parts();
         let ending = Ending {
             recorded: recorder.finish(end),
@@ -413,10 +443,8 @@ impl<'a> Hub<'a> {
             opening,
             failures,
             receive_delay,
+            waited,
             cpu: plan.cpus[index as usize].and(cpus.first().copied()),
-            steal: since(process::stolen(&cpus), before.0),
-            throttled: since(process::throttled(), before.1),
-            run_queue_wait: since(thread.run_queue_wait(), before.2),
         };
         Ok((ending, watcher, lanes.into_iter().zip(drivers).collect()))
     }
@@ -477,13 +505,6 @@ fn merge(
         Nanos::ZERO => 0.0,
         whole => part.as_secs_f64() / whole.as_secs_f64(),
     };
-    let whole = end - start;
-    let most = |figure: fn(&Ending) -> Option<Nanos>| {
-        let longest = shards.iter().filter_map(figure).max();
-        longest.map(|longest| share(longest, whole).min(1.0))
-    };
-    let (steal_share, throttled_share) = (most(|s| s.steal), most(|s| s.throttled));
-    let run_queue_wait_share = most(|s| s.run_queue_wait);
     let cpus = shards.iter().filter_map(|shard| shard.cpu).collect();
     let connections = |figure: fn(&Ending) -> usize| shards.iter().map(figure).sum::<usize>();
     let (asked, reached) = (connections(|s| s.connections.0), connections(|s| s.connections.1));
@@ -497,6 +518,10 @@ fn merge(
         sum
     });
 
+    let mut wake_up_delay = Histogram::new();
+    shards.iter().for_each(|shard| wake_up_delay.add(&shard.waited.wake_up_delay));
+    let spun = shards.iter().map(|shard| shard.waited.spun).max().unwrap_or_default();
+
     let mut each = shards.into_iter().map(|shard| shard.recorded);
     let mut recorded = each.next().expect("a load has a shard");
     each.for_each(|other| recorded.add(other));
@@ -506,6 +531,7 @@ fn merge(
         hiccup_series: hiccups.worst.iter().map(|(at, worst)| (at, worst.0)).collect(),
         taken_series: seen.taken.iter().map(|(at, taken)| (at, *taken)).collect(),
         receive_delay,
+        wake_up_delay,
         start,
         window,
         end,
@@ -520,17 +546,20 @@ fn merge(
             cpu,
             busy_share: 1.0 - share(recorded.waited, length).min(1.0),
             script_share: share(recorded.scripted, length).min(1.0),
+            spin_share: share(spun, length).min(1.0),
             turn_max: recorded.turn_max,
-            steal_share,
-            throttled_share,
-            run_queue_wait_share,
+            steal_share: seen.whole.steal,
+            throttled_share: seen.whole.throttled,
+            run_queue_wait_share: seen.whole.run_queue_wait,
             segments: seen.segments,
             free_ports: free_ports(plan, &seen),
         },
         parts: recorded.parts,
         labels: recorded.labels,
         segments: recorded.segments,
+        balance: recorded.balance,
         series: recorded.series,
+        drained: recorded.drained,
     }
 }
 

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::mpsc::SyncSender;
 
 use ::measure::series::{Merge, Series, Sparse};
-use ::measure::{Histogram, Instant, Nanos};
+use ::measure::{Balance, Histogram, Instant, Nanos};
 
-use self::intervals::{Page, Scribe};
+use self::intervals::{Kept, Page, Scribe};
 use crate::driver::{Handshake, Label, Outcome, Seat};
 
 mod intervals;
@@ -216,7 +216,7 @@ pub struct Turn {
 }
 
 /// The time in which requests count: those whose intended time falls into [start, end).
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Window {
     pub start: Instant,
     pub end: Instant,
@@ -256,6 +256,10 @@ pub struct Part {
     /// Those of them that were good, and in time if the load has an SLO.
     pub good_inside: u64,
     pub response: Histogram,
+    /// The part of `response` that failed.
+    pub failed_response: Histogram,
+    /// The response time of each of the same requests, less its own lateness.
+    pub less_lateness: Histogram,
     pub service: Histogram,
     pub start_delay: Histogram,
     pub lateness: Histogram,
@@ -316,7 +320,13 @@ impl Part {
         Outcome::ALL.iter().filter(|o| o.is_answer()).map(|&o| self.outcome(o)).sum()
     }
 
-    /// Requests with any outcome but `ok`.
+    /// Of the answers inside the window, at most as many as were intended in it: what of the offer was
+    /// sustained. What a warm-up left in the backlog would else count as more than was offered.
+    pub fn sustained_inside(&self) -> u64 {
+        self.completed_inside.min(self.intended)
+    }
+
+    /// Requests with any outcome but `ok`: those that are unfinished or were dropped, too.
     pub fn failed(&self) -> u64 {
         self.outcomes.iter().sum::<u64>() - self.outcome(Outcome::Ok)
     }
@@ -343,6 +353,8 @@ impl Part {
         add_each(&mut self.statuses.0, &other.statuses.0);
         for (into, from) in [
             (&mut self.response, &other.response),
+            (&mut self.failed_response, &other.failed_response),
+            (&mut self.less_lateness, &other.less_lateness),
             (&mut self.service, &other.service),
             (&mut self.start_delay, &other.start_delay),
             (&mut self.lateness, &other.lateness),
@@ -362,11 +374,14 @@ fn add_each(into: &mut [u64], from: &[u64]) {
     }
 }
 
-/// What happened in one interval, to requests that count; summed up, the intervals are the totals.
+/// What happened in one interval. But for `completed` it tells of the requests that count, and summed up
+/// the intervals and the drain are the totals.
 #[derive(Clone, Debug, Default)]
 pub struct Interval {
     pub intended: u64,
     pub sent: u64,
+    /// Requests that were answered in it, whenever they were intended: summed up, those of the window
+    /// are the answers inside it.
     pub completed: u64,
     pub failed: u64,
     pub response: Sparse,
@@ -402,7 +417,9 @@ impl Merge for Interval {
 /// An interval of one shard as it ends, for whoever watches.
 #[derive(Clone, Debug)]
 pub struct Live {
+    pub begin: Instant,
     pub end: Instant,
+    pub window: Window,
     pub interval: Interval,
 }
 
@@ -416,6 +433,7 @@ pub struct Recorder {
     labels: Vec<Group>,
     /// By segment of the shape, with its end as if the measurement began at zero.
     segments: Vec<(Instant, Group)>,
+    balance: Balance,
     interval: Nanos,
     /// The interval that is being recorded.
     current: Page,
@@ -434,7 +452,12 @@ pub struct Recorded {
     pub labels: Vec<Group>,
     /// By segment of the load's shape.
     pub segments: Vec<Group>,
+    /// Arrivals and answers over time, from the beginning of the window.
+    pub balance: Balance,
+    /// Of the window; its last interval ends with it.
     pub series: Series<Interval>,
+    /// What happened after the window.
+    pub drained: Interval,
     /// The longest that a turn worked inside the window.
     pub turn_max: Nanos,
     /// How long the shard waited inside the window.
@@ -457,7 +480,9 @@ impl Recorded {
         for (into, group) in self.segments.iter_mut().zip(&other.segments) {
             into.add(group);
         }
+        self.balance.add(other.balance);
         self.series.add(other.series);
+        self.drained.merge(other.drained);
         self.turn_max = self.turn_max.max(other.turn_max);
         // The busiest shard is the one to be judged.
         self.waited = self.waited.min(other.waited);
@@ -475,6 +500,7 @@ impl Recorder {
             parts: vec![Part::default(); targets],
             labels: Vec::new(),
             segments: Vec::new(),
+            balance: Balance::new(Instant::NEVER),
             interval,
             current: Page { end: Instant::NEVER, ..Page::default() },
             scribe: Scribe::begin(interval, live),
@@ -496,43 +522,68 @@ impl Recorder {
     }
 
     pub fn finish(mut self, now: Instant) -> Recorded {
+        self.current.end = self.current.end.min(now).max(self.current.begin);
         self.end_interval(now);
+        let Kept { series, drained } = self.scribe.end().unwrap_or_else(|| Kept {
+            series: Series::new(self.window.start, self.interval),
+            drained: Interval::default(),
+        });
         Recorded {
             parts: self.parts,
             labels: self.labels,
             segments: self.segments.into_iter().map(|(_, group)| group).collect(),
-            series: self
-                .scribe
-                .end()
-                .unwrap_or_else(|| Series::new(self.window.start, self.interval)),
+            balance: self.balance,
+            series,
+            drained,
             turn_max: self.turn_max,
             waited: self.waited,
             scripted: self.scripted,
         }
     }
 
-    /// Has the interval that is over kept, and begins the next.
-    fn end_interval(&mut self, now: Instant) {
-        let mut end = self.current.end;
-        self.current.window = self.window.start;
-        self.scribe.turn_over(&mut self.current);
-        while end <= now {
-            end = end + self.interval;
+    /// Has the interval kept if it is over by then, and begins the one that it falls into.
+    fn go_on_to(&mut self, now: Instant) {
+        if self.current.end <= now {
+            self.end_interval(now);
         }
-        self.current.end = end;
+    }
+
+    fn end_interval(&mut self, now: Instant) {
+        let (mut begin, mut end) = (self.current.end, self.end_of(self.current.end));
+        while end <= now {
+            (begin, end) = (end, self.end_of(end));
+        }
+        self.current.window = self.window;
+        self.scribe.turn_over(&mut self.current);
+        (self.current.begin, self.current.end) = (begin, end);
+    }
+
+    /// The end of the interval that begins then: one ends with the beginning of the window, and one with
+    /// its end.
+    fn end_of(&self, begin: Instant) -> Instant {
+        let Window { start, end } = self.window;
+        let whole = begin + self.interval;
+        match begin {
+            _ if begin < start => match Nanos((start - begin).0 % self.interval.0) {
+                Nanos::ZERO => whole,
+                first => begin + first,
+            },
+            _ if begin < end => whole.min(end),
+            _ => whole,
+        }
     }
 }
 
 impl Observer for Recorder {
-    /// The intervals are laid so that one of them begins with the window.
     fn begin(&mut self, start: Instant, window: Window) {
-        let first = Nanos((window.start - start).0 % self.interval.0);
-        let first = if first == Nanos::ZERO { self.interval } else { first };
         self.window = window;
-        self.current.end = start + first;
+        self.balance = Balance::new(window.start);
+        (self.current.begin, self.current.end) = (start, self.end_of(start));
     }
 
     fn intended(&mut self, of: Of, intended: Instant) {
+        self.go_on_to(intended);
+        self.balance.arrived(intended);
         if self.window.contains(intended) {
             self.part(of).intended += 1;
             self.current.figures.intended += 1;
@@ -561,6 +612,13 @@ impl Observer for Recorder {
         let answered = outcome.is_answer();
         let good = outcome == Outcome::Ok && self.slo.is_none_or(|slo| response <= slo);
         let (counts, inside) = (self.window.contains(intended), self.window.contains(done));
+        self.go_on_to(done);
+        if answered {
+            self.current.figures.completed += 1;
+            if done < self.window.end {
+                self.balance.answered(done);
+            }
+        }
         let part = self.part(of);
         if inside {
             part.completed_inside += u64::from(answered);
@@ -573,7 +631,6 @@ impl Observer for Recorder {
         }
         part.count(completion);
         let current = &mut self.current;
-        current.figures.completed += u64::from(answered);
         current.figures.failed += u64::from(outcome != Outcome::Ok);
         let timed = is_timed(outcome);
         if timed {
@@ -628,9 +685,7 @@ impl Observer for Recorder {
             self.waited += turn.waited;
             self.scripted += turn.scripted;
         }
-        if self.current.end <= now {
-            self.end_interval(now);
-        }
+        self.go_on_to(now);
     }
 }
 
@@ -653,7 +708,13 @@ impl Part {
             *self.reasons.entry((outcome, why)).or_default() += 1;
         }
         if is_timed(outcome) {
-            self.response.record(completion.response_time());
+            let response = completion.response_time();
+            let lateness = start.map_or(Nanos::ZERO, |start| start.lateness(intended));
+            self.response.record(response);
+            self.less_lateness.record(response.saturating_sub(lateness));
+            if outcome != Outcome::Ok {
+                self.failed_response.record(response);
+            }
         }
         let Some(start) = start else { return };
         if is_timed(outcome) {

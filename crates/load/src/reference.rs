@@ -25,7 +25,7 @@ mod log;
 mod tests;
 
 /// What the server does with each request.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Manner {
     pub delay: Delay,
     pub status: u16,
@@ -35,6 +35,8 @@ pub struct Manner {
     pub seed: u64,
     /// Whether requests arrive when the kernel has received them, not when they are read.
     pub kernel_timestamps: bool,
+    /// TCP's; `None` leaves it to the system.
+    pub congestion_control: Option<String>,
 }
 
 /// The server, listening.
@@ -85,9 +87,9 @@ const LONGEST_WAIT: Nanos = Nanos::from_millis(50);
 impl Reference {
     /// Listens on `address`.
     pub fn listen(address: SocketAddr, manner: Manner) -> std::io::Result<Reference> {
-        let Manner { delay, status, body, seed, kernel_timestamps } = manner;
+        let Manner { delay, status, body, seed, kernel_timestamps, congestion_control } = manner;
         clock::precise_timers();
-        let mut io = Epoll::new(Timer::Hybrid)?;
+        let mut io = Epoll::new(Timer::Hybrid)?.with_congestion_control(congestion_control);
         if kernel_timestamps {
             io = io.with_kernel_timestamps()?;
         }

@@ -99,6 +99,8 @@ pub struct Shard<'a, I, D, O> {
     // Lent to the loop's calls, so that a turn allocates nothing.
     reports: Reports,
     wire: Vec<u8>,
+    /// Requests of this turn that the network may still hold back, oldest first.
+    held_back: Vec<Token>,
 }
 
 /// A request whose time has come.
@@ -130,6 +132,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
             preparing: 0,
             reports: Reports::default(),
             wire: Vec::new(),
+            held_back: Vec::new(),
         }
     }
 
@@ -317,6 +320,10 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         now: Instant,
     ) -> Result<(), Fault> {
         let mut left = now;
+        let holds_back = self.io.holds_back();
+        if holds_back {
+            self.note_departures();
+        }
         let request = self.outstanding.get(token);
         let lane = &mut self.lanes[request.lane as usize];
         let asked = Asked { token, number: request.number, label: request.label };
@@ -337,15 +344,33 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         self.observer.sent(lane.of, request.intended, request.sent, self.wire.len());
         let seat = request.seat;
         let place = lane.place(seat);
-        place.awaited = None;
+        let awaited = place.awaited.take();
         place.outstanding += 1;
         place.carried += 1;
         lane.offer_below(seat, left, self.limits.keep_alive);
+        // A request for which a connection was opened began with that.
+        if holds_back && awaited.is_none() {
+            self.held_back.push(token);
+            self.note_departures();
+        }
         Ok(())
+    }
+
+    /// Requests that were held back leave with others: that was our doing, and is lateness.
+    fn note_departures(&mut self) {
+        if let Some(at) = self.io.handed_over() {
+            for token in self.held_back.drain(..) {
+                let request = self.outstanding.get(token);
+                request.sent = request.sent.max(at);
+            }
+        }
     }
 
     /// Hands what arrived to the drivers, and what it completes to the observer.
     fn complete(&mut self, now: Instant) -> Result<(), Fault> {
+        self.note_departures();
+        // What is left found the network full, and was not held back by us.
+        self.held_back.clear();
         while let Some(event) = self.io.next_event() {
             match event {
                 Event::Received(connection, bytes) => {
@@ -390,6 +415,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
     ) -> Result<(), Fault> {
         match next {
             Next::Continue | Next::Close => {}
+            Next::Unasked => self.connections.count_unasked(),
             Next::Pending => return Ok(()),
             Next::Ready(handshake) => return self.secured(index, seat, handshake, now),
             Next::Fail(outcome, why) => {
@@ -402,7 +428,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         // An answer that came before its request was written: the rest of the request would be
         // taken for another one.
         let early = is_free && !self.io.is_flushed(connection);
-        if next == Next::Close || early {
+        if matches!(next, Next::Close | Next::Unasked) || early {
             self.io.close(connection);
             return self.lose(index, seat, Lost::By(Closed::ByPeer), now);
         }

@@ -22,9 +22,12 @@ const LATENESS_NEVER_ALLOWED: Nanos = Nanos::from_millis(1);
 /// An idle pinned sleeper on a virtual machine overshoots by 0.1–0.2 ms.
 const HICCUP_ALWAYS_ALLOWED: Nanos = Nanos::from_micros(500);
 const DISTURBANCE_ALLOWED: f64 = 0.01;
+/// The kernel counts steal in ticks: one more or less says nothing of a short load.
+const TICK: Nanos = Nanos::from_millis(10);
+/// What pauses take of a closed loop's time its completed rate lacks: by so much a rate may be too low,
+/// as a target that completes so much less than the offer is not yet saturated.
+const PAUSES_ALLOWED: f64 = 0.03;
 const BUSY: f64 = 0.7;
-/// Completed below this share of offered says that the target does not keep up.
-const KEEPS_UP: f64 = 0.97;
 /// A generator that has to do more than this share of what it can is no longer sure of itself.
 const SURE: f64 = 0.5;
 const RETRANSMITS_UNNOTICED: f64 = 0.001;
@@ -39,8 +42,13 @@ pub struct Judgement {
     pub warnings: Vec<String>,
     /// A closed loop that the generator limited: no capacity may be claimed from it.
     pub generator_bound: Option<bool>,
-    /// The generator's own lateness is more than a tenth of the response time's p99, which is
-    /// therefore *at most* what it says.
+    /// Whether the target kept up with an open loop ([`Balance::is_saturated`]); `None` for a closed
+    /// one, and where it cannot be told.
+    ///
+    /// [`Balance::is_saturated`]: crate::observe::Balance::is_saturated
+    pub saturated: Option<bool>,
+    /// The response time's p99 is more than a tenth above that of the response time less lateness:
+    /// the target's own lies between the two.
     pub p99_at_most: bool,
 }
 
@@ -88,11 +96,34 @@ pub fn judge(plan: &Plan, measurement: &Measurement, besides: Besides) -> Judgem
     judgement
 }
 
-/// The most that the generator may be late, by the p99 of its lateness.
+/// The bounds of the target's own p99: of the response time less lateness, and of the response time.
+#[derive(Clone, Copy, Debug)]
+struct P99 {
+    lower: Nanos,
+    upper: Nanos,
+}
+
+impl P99 {
+    fn of(total: &Part) -> P99 {
+        P99 { lower: p99(&total.less_lateness), upper: p99(&total.response) }
+    }
+
+    fn width(self) -> Nanos {
+        self.upper.saturating_sub(self.lower)
+    }
+
+    /// The interval is wider than a tenth.
+    fn is_wide(self) -> bool {
+        self.lower / 10 < self.width()
+    }
+}
+
+/// The most that the generator may be late, by the p99 of its lateness. It derives from the lower
+/// bound: a response time that lateness has made longer must not excuse that lateness.
 fn lateness_bound(plan: &Plan, total: &Part) -> Nanos {
-    let response = p99(&total.response);
     let most = plan.slo.map_or(LATENESS_NEVER_ALLOWED, |slo| slo / 20);
-    (response / 10).max(LATENESS_ALWAYS_ALLOWED).min(most.max(LATENESS_ALWAYS_ALLOWED))
+    let tenth = P99::of(total).lower / 10;
+    tenth.max(LATENESS_ALWAYS_ALLOWED).min(most.max(LATENESS_ALWAYS_ALLOWED))
 }
 
 fn late(plan: &Plan, measurement: &Measurement, total: &Part) -> Gate {
@@ -102,10 +133,22 @@ fn late(plan: &Plan, measurement: &Measurement, total: &Part) -> Gate {
         return Gate { name: "late", figure, reason: None };
     };
     let bound = lateness_bound(plan, total);
-    let figure = format!("lateness p99 {lateness}, bound {bound}");
-    let reason = (bound < lateness).then(|| {
+    let interval = P99::of(total);
+    let P99 { lower, upper } = interval;
+    let figure = format!("lateness p99 {lateness}, bound {bound}; response p99 {lower} … {upper}");
+    // An SLO is judged by both bounds, so the width of the interval does not matter to it.
+    let is_uncertain =
+        plan.slo.is_none() && interval.is_wide() && LATENESS_ALWAYS_ALLOWED < interval.width();
+    let why = match () {
+        () if bound < lateness => Some(format!("lateness p99 {lateness}, bound {bound}")),
+        () if is_uncertain => Some(format!(
+            "its lateness leaves the response p99 between {lower} and {upper}, more than a tenth apart"
+        )),
+        () => None,
+    };
+    let reason = why.map(|why| {
         format!(
-            "generator late: {figure}. {}",
+            "generator late: {why}. {}",
             match measurement.machine.run_queue_wait_share {
                 Some(share) if 0.02 < share => format!(
                     "Its core ran something else {:.0} % of the time. Free the core or lower the \
@@ -157,36 +200,56 @@ fn lost(measurement: &Measurement, total: &Part, samples: u64) -> Gate {
     Gate { name: "lost", figure, reason }
 }
 
+/// The share of the measurement in which the machine did not run a thread for so long that it counts as
+/// a pause; `None` if that was not measured.
+pub fn paused_share(measurement: &Measurement) -> Option<f64> {
+    let hiccups = &measurement.hiccups;
+    let paused = hiccups.count_above(HICCUP_ALWAYS_ALLOWED) as f64;
+    (!hiccups.is_empty()).then(|| paused / hiccups.count() as f64)
+}
+
 fn disturbed(plan: &Plan, measurement: &Measurement, total: &Part) -> Gate {
     let machine = &measurement.machine;
     let taken = machine.steal_share.unwrap_or(0.0) + machine.throttled_share.unwrap_or(0.0);
-    let hiccup = p99(&measurement.hiccups);
-    let bound = lateness_bound(plan, total).max(HICCUP_ALWAYS_ALLOWED);
-    let figure = format!(
-        "steal and throttling {:.2} %, bound 1 %; hiccups p99 {hiccup}, bound {bound}",
-        100.0 * taken
-    );
-    let reason = match () {
-        () if DISTURBANCE_ALLOWED <= taken => Some(format!(
-            "machine disturbed: steal and throttling took {:.1} % of the generator's time, bound \
-             1 %. Lift its CPU quota, or use a machine that is not overcommitted.",
-            100.0 * taken
-        )),
-        () if bound <= hiccup => Some(format!(
-            "machine disturbed: a sleeping thread was woken late by {hiccup} (p99), bound \
-             {bound}. Repeat it, or use a quieter machine."
-        )),
-        () => None,
+    let (pauses, too_long) = match plan.pacing {
+        Pacing::Open { .. } => {
+            let hiccup = p99(&measurement.hiccups);
+            let bound = lateness_bound(plan, total).max(HICCUP_ALWAYS_ALLOWED);
+            let why = format!("a sleeping thread was woken late by {hiccup} (p99), bound {bound}");
+            (format!("hiccups p99 {hiccup}, bound {bound}"), (bound <= hiccup).then_some(why))
+        }
+        // It sends nothing while the machine pauses, so its requests cannot tell of it.
+        Pacing::Closed { .. } => {
+            let paused = paused_share(measurement).unwrap_or(0.0);
+            let figure = format!("pauses {:.2} %, bound 3 %", 100.0 * paused);
+            let why = format!("pauses took {:.1} % of the time, bound 3 %", 100.0 * paused);
+            (figure, (PAUSES_ALLOWED <= paused).then_some(why))
+        }
     };
+    let figure = format!("steal and throttling {:.2} %, bound 1 %; {pauses}", 100.0 * taken);
+    let length = measurement.window.length().as_secs_f64();
+    let is_taken = DISTURBANCE_ALLOWED * length + TICK.as_secs_f64() <= taken * length;
+    let taken = is_taken.then(|| {
+        let taken = 100.0 * taken;
+        format!("steal and throttling took {taken:.1} % of the generator's time, bound 1 %")
+    });
+    let why: Vec<String> = taken.into_iter().chain(too_long).collect();
+    let remedy = match is_taken {
+        true => "Lift its CPU quota, or use a machine that is not overcommitted.",
+        false => "Repeat it, or use a quieter machine.",
+    };
+    let reason =
+        (!why.is_empty()).then(|| format!("machine disturbed: {}. {remedy}", why.join("; ")));
     Gate { name: "disturbed", figure, reason }
 }
 
 fn find(plan: &Plan, measurement: &Measurement, total: &Part, judgement: &mut Judgement) {
     let seconds = measurement.window.length().as_secs_f64();
     let rate = |count: u64| count as f64 / seconds;
-    if let Pacing::Open { .. } = plan.pacing
-        && (total.completed_inside as f64) < KEEPS_UP * total.intended as f64
-    {
+    if let Pacing::Open { .. } = plan.pacing {
+        judgement.saturated = measurement.balance.is_saturated();
+    }
+    if judgement.saturated == Some(true) {
         judgement.findings.push(format!(
             "the target is saturated: {}/s of {}/s completed; response time grows while it lasts, \
              so its quantiles depend on the duration",
@@ -208,6 +271,21 @@ fn find(plan: &Plan, measurement: &Measurement, total: &Part, judgement: &mut Ju
             "the target accepted {} of {} connections, and refused the others",
             counted(reached),
             counted(asked),
+        ));
+    }
+    let unasked = measurement.connecting_failed.unasked;
+    if 0 < unasked {
+        judgement.findings.push(format!(
+            "the target sent bytes that answer no request, {} times: each time the connection was \
+             closed and another one opened",
+            counted(unasked),
+        ));
+    }
+    let refused = measurement.connecting_failed.refused;
+    if reached == asked && 0 < refused {
+        judgement.findings.push(format!(
+            "the target refused {} attempts to connect while the load went on",
+            counted(refused),
         ));
     }
     for outcome in Outcome::ALL {
@@ -237,7 +315,6 @@ fn warn(
 ) {
     let machine = &measurement.machine;
     let mut warn = |warning: String| judgement.warnings.push(warning);
-    let (lateness, response) = (p99(&total.lateness), p99(&total.response));
     match plan.pacing {
         Pacing::Closed { .. } => judgement.generator_bound = Some(BUSY <= machine.busy_share),
         Pacing::Open { .. } => {
@@ -248,11 +325,13 @@ fn warn(
                     100.0 * machine.busy_share
                 ));
             }
-            judgement.p99_at_most = response / 10 < lateness;
+            let interval = P99::of(total);
+            judgement.p99_at_most = interval.is_wide();
             if judgement.p99_at_most {
                 warn(format!(
-                    "the response p99 is at most {response}: the generator itself was late by \
-                     {lateness} (p99), more than a tenth of it"
+                    "the response p99 lies between {} and {}: the generator's own lateness is more \
+                     than a tenth of it",
+                    interval.lower, interval.upper,
                 ));
             }
             let offered = total.intended as f64 / measurement.window.length().as_secs_f64();

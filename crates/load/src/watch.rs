@@ -13,6 +13,9 @@ use net::{clock, process};
 
 use crate::observe::Window;
 
+#[cfg(test)]
+mod tests;
+
 /// How soon the end is noticed.
 const NAP: Nanos = Nanos::from_millis(50);
 
@@ -21,9 +24,22 @@ const NAP: Nanos = Nanos::from_millis(50);
 pub(crate) struct Watched {
     pub(crate) thread: Thread,
     pub(crate) cpus: Vec<u32>,
+    /// Its run queue wait when it had ended: the kernel no longer tells it then.
+    pub(crate) waited: Option<Nanos>,
 }
 
-/// The shares of an interval that were taken from the shard which suffered most. What the kernel
+impl Watched {
+    /// The thread that calls.
+    pub(crate) fn current(cpus: Vec<u32>) -> Watched {
+        Watched { thread: Thread::current(), cpus, waited: None }
+    }
+
+    fn run_queue_wait(&self) -> Option<Nanos> {
+        self.waited.or_else(|| self.thread.run_queue_wait())
+    }
+}
+
+/// The shares of a time that were taken from the shard which suffered most. What the kernel
 /// does not tell is absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Taken {
@@ -48,52 +64,84 @@ impl Merge for Taken {
 #[derive(Debug)]
 pub(crate) struct Seen {
     pub(crate) taken: Series<Taken>,
+    /// Of the whole window, or of what the load had of it.
+    pub(crate) whole: Taken,
     /// What the host's TCP sent meanwhile.
     pub(crate) segments: Option<Segments>,
     /// The most that closed connections held at the end of an interval.
     pub(crate) waiting_ports: Option<u64>,
 }
 
-/// Looks at the shards at the beginning of the window and at the end of each interval, until
-/// `done`.
+/// Looks at the shards at the beginning of the window, at the end of each interval and at the end of
+/// the window, or at that of the load if it is over before.
 pub(crate) fn watch(
     shards: &Mutex<Vec<Watched>>,
     window: &Mutex<Option<Window>>,
     interval: Nanos,
     done: &AtomicBool,
 ) -> Seen {
-    let mut seen: Option<(Seen, Reading)> = None;
-    let mut next = Instant::NEVER;
-    let mut end = Instant::NEVER;
+    let look =
+        |now| Reading::take(&shards.lock().expect("no thread panics while it holds it"), now);
+    let mut watch: Option<Watch> = None;
     while !done.load(Ordering::Relaxed) {
         let now = clock::now();
-        let known = *window.lock().expect("no thread panics while it holds the window");
-        if let (None, Some(window)) = (&seen, known.filter(|window| window.start <= now)) {
-            let shards = shards.lock().expect("no thread panics while it holds the shards");
-            let reading = Reading::take(&shards, now);
-            seen = Some((Seen::new(window.start, interval), reading));
-            (next, end) = (window.start + interval, window.end);
+        let window = *window.lock().expect("no thread panics while it holds the window");
+        if let (None, Some(window)) = (&watch, window.filter(|window| window.start <= now)) {
+            watch = Some(Watch::begin(window, interval, look(now)));
         }
-        if let Some((seen, last)) = &mut seen
-            && next.min(end) <= now
-            && last.at < end
-        {
-            let shards = shards.lock().expect("no thread panics while it holds the shards");
-            let reading = Reading::take(&shards, now);
-            seen.add(last, &reading);
-            *last = reading;
-            next = next + interval;
-        }
-        let begun = known.map_or(Instant::NEVER, |window| window.start);
-        let expected = if seen.is_some() { next } else { begun };
+        let expected = match (&mut watch, window) {
+            (Some(watch), _) => {
+                if watch.next <= now {
+                    watch.add(look(now));
+                }
+                watch.next
+            }
+            (None, Some(window)) => window.start,
+            (None, None) => Instant::NEVER,
+        };
         clock::sleep_until((now + NAP).min(expected.max(now)));
     }
-    seen.map_or_else(|| Seen::new(Instant(0), interval), |(seen, _)| seen)
+    let Some(mut watch) = watch else { return Seen::new(Instant(0), interval) };
+    if watch.next != Instant::NEVER {
+        watch.add(look(clock::now()));
+    }
+    watch.seen
+}
+
+/// A watch that has begun.
+struct Watch {
+    seen: Seen,
+    first: Reading,
+    last: Reading,
+    /// When to look again.
+    next: Instant,
+    end: Instant,
+    interval: Nanos,
+}
+
+impl Watch {
+    fn begin(window: Window, interval: Nanos, first: Reading) -> Watch {
+        let Window { start, end } = window;
+        let next = (start + interval).min(end);
+        let seen = Seen::new(start, interval);
+        Watch { seen, last: first.clone(), first, next, end, interval }
+    }
+
+    fn add(&mut self, now: Reading) {
+        self.next = match self.next < self.end {
+            true => (self.next + self.interval).min(self.end),
+            false => Instant::NEVER,
+        };
+        self.seen.add(&self.last, &now);
+        self.seen.whole = now.taken_since(&self.first);
+        self.last = now;
+    }
 }
 
 impl Seen {
     fn new(start: Instant, interval: Nanos) -> Seen {
-        Seen { taken: Series::new(start, interval), segments: None, waiting_ports: None }
+        let taken = Series::new(start, interval);
+        Seen { taken, whole: Taken::default(), segments: None, waiting_ports: None }
     }
 
     fn add(&mut self, last: &Reading, now: &Reading) {
@@ -108,7 +156,7 @@ impl Seen {
 }
 
 /// What the kernel has counted until now.
-#[derive(Debug)]
+#[derive(Clone, Debug, Default)]
 struct Reading {
     at: Instant,
     /// By shard.
@@ -123,7 +171,7 @@ impl Reading {
     fn take(shards: &[Watched], at: Instant) -> Reading {
         Reading {
             at,
-            run_queue_wait: shards.iter().map(|shard| shard.thread.run_queue_wait()).collect(),
+            run_queue_wait: shards.iter().map(Watched::run_queue_wait).collect(),
             steal: shards.iter().map(|shard| process::stolen(&shard.cpus)).collect(),
             throttled: process::throttled(),
             segments: host::segments(),

@@ -35,6 +35,11 @@ impl Quantile {
     pub fn level(self) -> f64 {
         self.0
     }
+
+    /// Returns the name of the percentile: `p99`, `p99.9`.
+    pub fn name(self) -> String {
+        format!("p{}", (self.0 * 1e8).round() / 1e6)
+    }
 }
 
 /// A high-dynamic-range histogram of times up to an hour, three digits, in 270 kB.

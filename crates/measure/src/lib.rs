@@ -3,6 +3,7 @@
 //! Pure: nothing here performs I/O or reads a clock. Every figure in the product comes from here.
 #![forbid(unsafe_code)]
 
+pub mod balance;
 pub mod estimate;
 pub mod histogram;
 pub mod quantity;
@@ -10,7 +11,8 @@ pub mod random;
 pub mod series;
 pub mod time;
 
+pub use balance::Balance;
 pub use histogram::{Histogram, Quantile};
-pub use quantity::{Bytes, Rate};
+pub use quantity::{Bytes, Rate, Share};
 pub use random::Random;
 pub use time::{Instant, Nanos};

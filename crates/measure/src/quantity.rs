@@ -87,6 +87,39 @@ pub fn counted(n: u64) -> String {
     if n < 100 { n.to_string() } else { grouped(n as f64) }
 }
 
+/// A part of a whole, from 0 to 1.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Share(pub f64);
+
+/// Reads `5%` or `0.05`.
+impl FromStr for Share {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Share, ParseError> {
+        let wrong = || ParseError::new(text, "share from 0 to 1", "5% or 0.05");
+        let (number, scale) = match text.trim().strip_suffix('%') {
+            Some(percent) => (percent.trim_end(), 100.0),
+            None => (text.trim(), 1.0),
+        };
+        let share = number.parse::<f64>().map_err(|_| wrong())? / scale;
+        (0.0..=1.0).contains(&share).then_some(Share(share)).ok_or_else(wrong)
+    }
+}
+
+/// In percent, to six digits: `0.1 %`.
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} %", self.percent())
+    }
+}
+
+impl Share {
+    /// Returns the share in percent without the noise of binary fractions: `0.1`, not `0.1000…01`.
+    pub fn percent(self) -> f64 {
+        (self.0 * 1e8).round() / 1e6
+    }
+}
+
 /// A size in bytes.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Bytes(pub u64);

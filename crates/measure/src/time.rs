@@ -64,6 +64,26 @@ impl Nanos {
     pub fn saturating_sub(self, other: Nanos) -> Nanos {
         Nanos(self.0.saturating_sub(other.0))
     }
+
+    /// Returns the exact length in the largest unit that divides it: `100ms`, `5s`, `1500us`. What
+    /// is written can be read again as the same length.
+    pub fn written(self) -> String {
+        let (number, unit) = self.exact();
+        format!("{number}{unit}")
+    }
+
+    /// Returns the exact length for people: `100 ms`, `5 s`.
+    pub fn in_words(self) -> String {
+        let (number, unit) = self.exact();
+        format!("{number} {unit}")
+    }
+
+    fn exact(self) -> (u64, &'static str) {
+        let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
+        let (scale, unit) =
+            units.into_iter().find(|(scale, _)| self.0.is_multiple_of(*scale)).unwrap_or((1, "ns"));
+        (self.0 / scale, unit)
+    }
 }
 
 impl From<Nanos> for std::time::Duration {

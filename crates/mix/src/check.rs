@@ -28,6 +28,19 @@ mod tests;
 pub struct Checks {
     statuses: Option<Vec<(u16, u16)>>,
     rules: Vec<Rule>,
+    /// How many bytes of a text that a body contains may lie in an earlier piece than its end.
+    overlap: usize,
+}
+
+/// What the rules have seen of one body as it passed: only `json:` rules need it as a whole.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Search {
+    /// By rule: for `body~` whether the text was found, for `body=` whether all so far is how the
+    /// text begins.
+    holds: Vec<bool>,
+    length: usize,
+    /// The end of what has passed, in which a text may have begun.
+    tail: Vec<u8>,
 }
 
 #[derive(Clone, Debug)]
@@ -45,7 +58,7 @@ const RULES: &str =
 impl Checks {
     /// An error says what is wrong and what to write instead.
     pub fn parse(text: &str) -> Result<Checks, String> {
-        let mut checks = Checks { statuses: None, rules: Vec::new() };
+        let mut checks = Checks { statuses: None, rules: Vec::new(), overlap: 0 };
         let mut rest = text.trim_start();
         if rest.is_empty() {
             return Err(format!("a check has at least one rule; {RULES}"));
@@ -72,7 +85,10 @@ impl Checks {
             Key::Contains if value.is_empty() => {
                 return Err("`body~` names no text; write for example body~hotel".to_owned());
             }
-            Key::Contains => Rule::Contains(Box::new(memmem::Finder::new(value).into_owned())),
+            Key::Contains => {
+                self.overlap = self.overlap.max(value.len() - 1);
+                Rule::Contains(Box::new(memmem::Finder::new(value).into_owned()))
+            }
             Key::Bytes => Rule::Bytes(value.parse().map_err(|_| {
                 format!("`{value}` is no number of bytes; write for example bytes>=1000")
             })?),
@@ -90,13 +106,51 @@ impl Checks {
     /// No more than the rules need.
     pub(crate) fn wanted(&self) -> Wanted {
         let wanted = self.rules.iter().map(|rule| match rule {
-            Rule::Body(_) | Rule::Contains(_) | Rule::Json(_) => Wanted::Body,
+            Rule::Json(_) => Wanted::Body,
+            Rule::Body(_) | Rule::Contains(_) => Wanted::Pieces,
             Rule::Bytes(_) | Rule::Header { .. } => Wanted::Head,
         });
         wanted.fold(Wanted::Head, Ord::max)
     }
 
-    pub(crate) fn judge(&self, answer: &Answer<'_>) -> Outcome {
+    /// Makes `search` that of a body which begins.
+    pub(crate) fn begin(&self, search: &mut Search) {
+        search.holds.clear();
+        search.holds.extend(self.rules.iter().map(|rule| matches!(rule, Rule::Body(_))));
+        search.length = 0;
+        search.tail.clear();
+    }
+
+    /// Takes in the next piece of a body.
+    pub(crate) fn look(&self, search: &mut Search, piece: &[u8]) {
+        let Search { holds, length, tail } = search;
+        // A text that begins in an earlier piece and ends in this one lies in `tail` then.
+        let straddles = !tail.is_empty();
+        tail.extend_from_slice(&piece[..piece.len().min(self.overlap)]);
+        for (rule, holds) in self.rules.iter().zip(holds) {
+            match rule {
+                Rule::Body(body) => {
+                    *holds = *holds && body.get(*length..).is_some_and(|b| b.starts_with(piece));
+                }
+                Rule::Contains(text) => {
+                    let is_in = |bytes: &[u8]| text.find(bytes).is_some();
+                    *holds = *holds || (straddles && is_in(tail)) || is_in(piece);
+                }
+                Rule::Bytes(_) | Rule::Header { .. } | Rule::Json(_) => {}
+            }
+        }
+        match piece.len().checked_sub(self.overlap) {
+            Some(end) => {
+                tail.clear();
+                tail.extend_from_slice(&piece[end..]);
+            }
+            None => drop(tail.drain(..tail.len().saturating_sub(self.overlap))),
+        }
+        *length += piece.len();
+    }
+
+    /// What the answer comes to whose body, where it is wanted, `search` has seen.
+    pub(crate) fn judge(&self, answer: &Answer<'_>, search: &Search) -> Outcome {
         let status = answer.status;
         let by_status = match &self.statuses {
             Some(ranges) if ranges.iter().any(|&(low, high)| (low..=high).contains(&status)) => {
@@ -105,25 +159,24 @@ impl Checks {
             Some(_) => Outcome::Status,
             None => outcome_of(status),
         };
+        let is_met = |(place, rule): (usize, &Rule)| match rule {
+            Rule::Body(body) => search.holds[place] && search.length == body.len(),
+            Rule::Contains(_) => search.holds[place],
+            Rule::Bytes(least) => *least <= answer.body_length,
+            Rule::Header { name, value } => has_field(answer.head, name, value),
+            Rule::Json(rule) => rule.is_met(answer.body),
+        };
         match by_status {
-            Outcome::Ok if !self.rules.iter().all(|rule| rule.is_met(answer)) => Outcome::Check,
+            Outcome::Ok if !self.rules.iter().enumerate().all(is_met) => Outcome::Check,
             _ => by_status,
         }
     }
 }
 
-impl Rule {
-    fn is_met(&self, answer: &Answer<'_>) -> bool {
-        match self {
-            Rule::Body(body) => answer.body == body,
-            Rule::Contains(text) => text.find(answer.body).is_some(),
-            Rule::Bytes(least) => *least <= answer.body_length,
-            Rule::Header { name, value } => fields(answer.head).any(|(known, found)| {
-                known.eq_ignore_ascii_case(name) && found.trim_ascii() == value.as_bytes()
-            }),
-            Rule::Json(rule) => rule.is_met(answer.body),
-        }
-    }
+fn has_field(head: &[u8], name: &str, value: &str) -> bool {
+    fields(head).any(|(known, found)| {
+        known.eq_ignore_ascii_case(name) && found.trim_ascii() == value.as_bytes()
+    })
 }
 
 enum Key<'a> {

@@ -10,7 +10,7 @@ use load::{Fault, Label, Outcome};
 use measure::Random;
 use measure::random::seed_of;
 
-use crate::check::Checks;
+use crate::check::{Checks, Search};
 use crate::mixture::Mix;
 use crate::template::Filling;
 
@@ -35,7 +35,7 @@ pub struct Lane {
 #[derive(Clone)]
 pub struct Mixed {
     mix: Arc<Mix>,
-    wanted: Wanted,
+    searches: Searches,
     connections_before: u32,
     clock: Clock,
     /// From which, and a number, the chance of a request comes.
@@ -46,12 +46,11 @@ pub struct Mixed {
 
 impl Mixed {
     pub fn new(mix: &Arc<Mix>, lane: Lane, clock: Clock) -> Mixed {
-        let checks = mix.entries().iter().filter_map(|entry| entry.checks.as_ref());
         // Arrivals draw from streams of the run's seed too.
         let seed = Random::part(lane.seed ^ seed_of("mix"), u64::from(lane.target)).next_u64();
         Mixed {
             mix: Arc::clone(mix),
-            wanted: checks.map(Checks::wanted).max().unwrap_or(Wanted::Nothing),
+            searches: Searches::default(),
             connections_before: lane.connections_before,
             clock,
             seed,
@@ -77,13 +76,22 @@ impl HttpWorkload for Mixed {
         Ok(())
     }
 
-    fn wanted(&self) -> Wanted {
-        self.wanted
+    fn wanted(&mut self, connection: u32, tag: u32) -> Wanted {
+        match &self.mix.entries()[tag as usize].checks {
+            Some(checks) => self.searches.begin(checks, connection),
+            None => Wanted::Nothing,
+        }
+    }
+
+    fn took(&mut self, connection: u32, tag: u32, piece: &[u8]) {
+        if let Some(checks) = &self.mix.entries()[tag as usize].checks {
+            checks.look(self.searches.on(connection), piece);
+        }
     }
 
     fn answered(&mut self, answer: &Answer<'_>) -> Result<Outcome, Fault> {
         Ok(match &self.mix.entries()[answer.tag as usize].checks {
-            Some(checks) => checks.judge(answer),
+            Some(checks) => self.searches.judge(checks, answer),
             None => outcome_of(answer.status),
         })
     }
@@ -100,11 +108,12 @@ impl fmt::Debug for Mixed {
 pub struct Checked {
     request: Static,
     checks: Arc<Checks>,
+    searches: Searches,
 }
 
 impl Checked {
     pub fn new(request: Static, checks: Arc<Checks>) -> Checked {
-        Checked { request, checks }
+        Checked { request, checks, searches: Searches::default() }
     }
 }
 
@@ -113,11 +122,61 @@ impl HttpWorkload for Checked {
         self.request.next(of, request)
     }
 
-    fn wanted(&self) -> Wanted {
-        self.checks.wanted()
+    fn wanted(&mut self, connection: u32, _tag: u32) -> Wanted {
+        self.searches.begin(&self.checks, connection)
+    }
+
+    fn took(&mut self, connection: u32, _tag: u32, piece: &[u8]) {
+        self.checks.look(self.searches.on(connection), piece);
     }
 
     fn answered(&mut self, answer: &Answer<'_>) -> Result<Outcome, Fault> {
-        Ok(self.checks.judge(answer))
+        Ok(self.searches.judge(&self.checks, answer))
+    }
+}
+
+/// The searches in the bodies that pass: one on each connection that an answer passes on now. An idle
+/// connection holds none, and a search that is over is used again.
+#[derive(Clone, Debug, Default)]
+struct Searches {
+    /// By connection.
+    open: Vec<Option<Box<Search>>>,
+    #[expect(clippy::vec_box, reason = "a box goes to and fro, so that nothing is allocated")]
+    spare: Vec<Box<Search>>,
+}
+
+impl Searches {
+    /// Begins with the next body on a connection, and returns what these rules need of its answer.
+    fn begin(&mut self, checks: &Checks, connection: u32) -> Wanted {
+        let wanted = checks.wanted();
+        if Wanted::Pieces <= wanted {
+            let place = connection as usize;
+            if self.open.len() <= place {
+                self.open.resize_with(place + 1, || None);
+            }
+            let Searches { open, spare } = self;
+            let search = open[place].get_or_insert_with(|| spare.pop().unwrap_or_default());
+            checks.begin(search);
+        }
+        wanted
+    }
+
+    /// The search in the body that passes on a connection.
+    fn on(&mut self, connection: u32) -> &mut Search {
+        let open = self.open.get_mut(connection as usize).and_then(Option::as_mut);
+        open.expect("a body begins before it passes")
+    }
+
+    /// Judges an answer by the search that ends with it.
+    fn judge(&mut self, checks: &Checks, answer: &Answer<'_>) -> Outcome {
+        match self.open.get_mut(answer.connection as usize).and_then(Option::take) {
+            Some(search) => {
+                let outcome = checks.judge(answer, &search);
+                self.spare.push(search);
+                outcome
+            }
+            // Nothing was searched for.
+            None => checks.judge(answer, &Search::default()),
+        }
     }
 }

@@ -57,7 +57,7 @@ pub(crate) fn uring(test: &str, timer: Timer) -> Option<Uring> {
     Uring::new(timer).map_err(|refusal| skip(test, &format!("io_uring: {refusal}"))).ok()
 }
 
-fn skip(test: &str, needs: &str) {
+pub(crate) fn skip(test: &str, needs: &str) {
     if let Some(file) = std::env::var_os("BENCHWRIGHT_SKIPPED") {
         let mut file = std::fs::OpenOptions::new().append(true).open(file).unwrap();
         writeln!(file, "skipped: {test}: needs {needs}").unwrap();

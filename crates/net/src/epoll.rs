@@ -9,7 +9,7 @@ use measure::{Histogram, Instant, Nanos};
 use crate::clock;
 use crate::io::{Closed, ConnectionId, Endpoint, Event, Io};
 use crate::socket::{self, why_not_connected};
-use crate::timer::{Poll, Timer};
+use crate::timer::{self, Poll, Timer, Waited, Waits};
 
 use self::timestamps::ReceiveDelays;
 
@@ -35,7 +35,7 @@ pub fn kernel_timestamps_granted() -> io::Result<()> {
 #[derive(Debug)]
 pub struct Epoll {
     epoll: OwnedFd,
-    timer: Timer,
+    waits: Waits,
     slots: Vec<Slot>,
     free: Vec<u32>,
     ready: Vec<libc::epoll_event>,
@@ -48,6 +48,8 @@ pub struct Epoll {
     buffer: Vec<u8>,
     /// Where the kernel is asked when bytes arrived.
     delays: Option<Box<ReceiveDelays>>,
+    /// TCP's congestion control, if not the system's.
+    congestion: Option<String>,
 }
 
 #[derive(Debug)]
@@ -84,7 +86,7 @@ impl Epoll {
         let none = libc::epoll_event { events: 0, u64: 0 };
         let mut new = Epoll {
             epoll,
-            timer,
+            waits: Waits::new(timer),
             slots: Vec::new(),
             free: Vec::new(),
             ready: vec![none; MOST_READY],
@@ -93,6 +95,7 @@ impl Epoll {
             failed: Vec::new(),
             buffer: vec![0; READ_BYTES],
             delays: None,
+            congestion: None,
         };
         // An old kernel says at once that it lacks the call, rather than in the first wait.
         new.take_ready(Nanos::ZERO)?;
@@ -100,11 +103,27 @@ impl Epoll {
         Ok(new)
     }
 
+    /// Gives connections from now on the congestion control of this name, which
+    /// [`crate::congestion::check`] has granted; `None` leaves them the system's.
+    pub fn with_congestion_control(self, name: Option<String>) -> Epoll {
+        Epoll { congestion: name, ..self }
+    }
+
     /// Has the kernel stamp what connections receive from now on, which costs two readings of the
     /// clock each time; see [`Epoll::receive_delays`]. Fails where it is not granted.
     pub fn with_kernel_timestamps(self) -> io::Result<Epoll> {
         timestamps::probe()?;
         Ok(Epoll { delays: Some(Box::default()), ..self })
+    }
+
+    /// Only waits from `start` until `end` count in [`Epoll::waited`].
+    pub fn count_waits(&mut self, start: Instant, end: Instant) {
+        self.waits.count(start, end);
+    }
+
+    /// What was seen of the waits.
+    pub fn waited(&self) -> &Waited {
+        self.waits.waited()
     }
 
     /// Only what is read from `start` until `end` counts.
@@ -123,7 +142,7 @@ impl Epoll {
     /// Accepts connections on this address and tells them as events; returns the address, with
     /// the port that was taken if 0 was asked for.
     pub fn listen(&mut self, address: SocketAddr) -> io::Result<SocketAddr> {
-        let listener = socket::listen(address)?;
+        let listener = socket::listen(address, self.congestion.as_deref())?;
         if self.delays.is_some() {
             // Those that it accepts inherit it.
             timestamps::ask(listener.as_raw_fd())?;
@@ -364,7 +383,7 @@ impl Io for Epoll {
 
     fn connect(&mut self, to: &Endpoint) -> ConnectionId {
         let stamped = self.delays.is_some();
-        let socket = socket::connect(to).inspect(|socket| {
+        let socket = socket::connect(to, self.congestion.as_deref()).inspect(|socket| {
             // It was granted to another socket: one without only says less.
             let _ = stamped.then(|| timestamps::ask(socket.as_raw_fd()));
         });
@@ -404,8 +423,7 @@ impl Io for Epoll {
     }
 
     fn wait(&mut self, until: Instant) -> Instant {
-        let timer = self.timer;
-        timer.wait(self, until)
+        timer::wait(self, until)
     }
 
     fn next_event(&mut self) -> Option<Event<'_>> {
@@ -422,6 +440,10 @@ impl Poll for Epoll {
 
     fn has_found(&self) -> bool {
         !self.ready.is_empty() || !self.failed.is_empty()
+    }
+
+    fn waits(&mut self) -> &mut Waits {
+        &mut self.waits
     }
 }
 

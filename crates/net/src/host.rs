@@ -21,6 +21,12 @@ pub fn segments() -> Option<Segments> {
     read_segments(&fs::read_to_string("/proc/net/snmp").ok()?)
 }
 
+/// Which start of which machine CLOCK_MONOTONIC is counted from.
+pub fn boot_id() -> Option<String> {
+    let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(id.trim().to_owned())
+}
+
 /// A line of names, and below it a line of figures in the same order.
 fn read_segments(snmp: &str) -> Option<Segments> {
     let mut lines = snmp.lines().filter_map(|line| line.strip_prefix("Tcp:"));

@@ -80,6 +80,17 @@ pub trait Io {
     /// Hands bytes to the network. What it does not take at once is kept and sent when it does.
     fn send(&mut self, connection: ConnectionId, bytes: &[u8]);
 
+    /// Whether bytes may wait here for others after [`Io::send`], to be handed over together.
+    fn holds_back(&self) -> bool {
+        false
+    }
+
+    /// When the bytes that were held back so far were handed to the network, if that has happened
+    /// since this was last asked. [`Io::wait`] hands over what there is.
+    fn handed_over(&mut self) -> Option<Instant> {
+        None
+    }
+
     /// Whether the network has taken everything that was sent.
     fn is_flushed(&self, connection: ConnectionId) -> bool;
 

@@ -4,6 +4,7 @@
 #![expect(unsafe_code, reason = "system calls")]
 
 pub mod clock;
+pub mod congestion;
 #[cfg(test)]
 mod contract;
 pub mod cores;
@@ -11,15 +12,17 @@ pub mod epoll;
 pub mod host;
 pub mod io;
 pub mod process;
+mod rivals;
 pub mod simulation;
 mod socket;
 pub mod sockets;
 mod timer;
 pub mod uring;
+mod wake_up;
 
 pub use epoll::Epoll;
 pub use io::{Address, Closed, ConnectionId, Endpoint, Event, Io};
 pub use simulation::Simulation;
 pub use sockets::{Interface, Sockets};
-pub use timer::Timer;
+pub use timer::{Timer, Waited};
 pub use uring::Uring;

@@ -52,8 +52,13 @@ impl Thread {
     /// count it, and of a thread that has ended.
     pub fn run_queue_wait(self) -> Option<Nanos> {
         let text = fs::read_to_string(format!("/proc/self/task/{}/schedstat", self.0)).ok()?;
-        text.split_whitespace().nth(1)?.parse().ok().map(Nanos)
+        run_queue_wait(&text)
     }
+}
+
+/// From the contents of a thread's `schedstat`.
+pub(crate) fn run_queue_wait(schedstat: &str) -> Option<Nanos> {
+    schedstat.split_whitespace().nth(1)?.parse().ok().map(Nanos)
 }
 
 /// The time that the hypervisor gave to others while one of these CPUs wanted to run.

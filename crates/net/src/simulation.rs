@@ -12,6 +12,9 @@ mod tests;
 
 /// The far end of every connection. Whatever it makes happen is appended to `effects` with its time.
 pub trait Peer {
+    /// This connection will be the next attempt's, which leads there.
+    fn called(&mut self, _connection: ConnectionId, _to: &Endpoint) {}
+
     /// An attempt to connect begins; they are numbered over all connections, from 0. It lasts for
     /// ever if nothing is said of it.
     fn connect(
@@ -60,6 +63,9 @@ pub struct Simulation<P> {
     waited: Instant,
     peer: P,
     call_cost: Nanos,
+    /// What is sent waits here for the end of the turn, if it is to.
+    held_back: Option<Vec<(ConnectionId, Vec<u8>)>>,
+    handed_over: Option<Instant>,
     /// By time, and in order of cause within one.
     future: BinaryHeap<Reverse<Planned>>,
     sequence: u64,
@@ -94,6 +100,8 @@ impl<P: Peer> Simulation<P> {
             waited: Instant::default(),
             peer,
             call_cost: Nanos::ZERO,
+            held_back: None,
+            handed_over: None,
             future: BinaryHeap::new(),
             sequence: 0,
             slots: Vec::new(),
@@ -107,6 +115,31 @@ impl<P: Peer> Simulation<P> {
     /// Lets every reading of the clock and every sending take so long.
     pub fn with_call_cost(self, call_cost: Nanos) -> Simulation<P> {
         Simulation { call_cost, ..self }
+    }
+
+    /// Holds back what is sent until the next wait, or until a connection is closed.
+    pub fn holding_back(self) -> Simulation<P> {
+        Simulation { held_back: Some(Vec::new()), ..self }
+    }
+
+    /// The far end gets what was held back.
+    fn hand_over(&mut self) {
+        let Some(held_back) = &mut self.held_back else { return };
+        let mut held_back = std::mem::take(held_back);
+        if !held_back.is_empty() {
+            self.handed_over = Some(self.now);
+        }
+        for (connection, bytes) in held_back.drain(..) {
+            self.deliver(connection, &bytes);
+        }
+        self.held_back = Some(held_back);
+    }
+
+    fn deliver(&mut self, connection: ConnectionId, bytes: &[u8]) {
+        let taken = self.peer.taken(connection, bytes, self.now);
+        let slot = &mut self.slots[connection.0 as usize];
+        slot.taken = slot.taken.max(taken);
+        self.ask(|peer, now, effects| peer.receive(connection, bytes, now, effects));
     }
 
     pub fn peer(&self) -> &P {
@@ -143,7 +176,7 @@ impl<P: Peer> Io for Simulation<P> {
         self.now
     }
 
-    fn connect(&mut self, _to: &Endpoint) -> ConnectionId {
+    fn connect(&mut self, to: &Endpoint) -> ConnectionId {
         let index = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot::default());
             self.slots.len() as u32 - 1
@@ -153,29 +186,43 @@ impl<P: Peer> Io for Simulation<P> {
         let id = ConnectionId(index);
         let attempt = self.attempts;
         self.attempts += 1;
+        self.peer.called(id, to);
         self.ask(|peer, now, effects| peer.connect(id, attempt, now, effects));
         id
     }
 
     fn send(&mut self, connection: ConnectionId, bytes: &[u8]) {
         self.now = self.now + self.call_cost;
-        let taken = self.peer.taken(connection, bytes, self.now);
-        let slot = &mut self.slots[connection.0 as usize];
+        let slot = &self.slots[connection.0 as usize];
         assert!(slot.is_open, "only an open connection is sent on");
-        slot.taken = slot.taken.max(taken);
-        self.ask(|peer, now, effects| peer.receive(connection, bytes, now, effects));
+        match &mut self.held_back {
+            Some(held_back) => held_back.push((connection, bytes.to_vec())),
+            None => self.deliver(connection, bytes),
+        }
+    }
+
+    fn holds_back(&self) -> bool {
+        self.held_back.is_some()
+    }
+
+    fn handed_over(&mut self) -> Option<Instant> {
+        self.handed_over.take()
     }
 
     fn is_flushed(&self, connection: ConnectionId) -> bool {
+        let mut held_back = self.held_back.iter().flatten();
         self.slots[connection.0 as usize].taken <= self.now
+            && held_back.all(|(waits, _)| *waits != connection)
     }
 
     fn close(&mut self, connection: ConnectionId) {
+        self.hand_over();
         self.release(connection);
         self.peer.closed(connection, self.now);
     }
 
     fn wait(&mut self, until: Instant) -> Instant {
+        self.hand_over();
         let next = self.future.peek().map_or(until, |Reverse(next)| next.at.min(until));
         self.now = self.now.max(next);
         self.waited = self.now;
@@ -199,6 +246,8 @@ impl<P: Peer> Io for Simulation<P> {
                     Event::Received(id, &self.current)
                 }
                 Effect::Closed(id, why) => {
+                    // What is held back for it must not reach the next connection of its name.
+                    self.hand_over();
                     self.release(id);
                     Event::Closed(id, why)
                 }

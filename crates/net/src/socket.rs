@@ -9,12 +9,15 @@ use std::ptr;
 
 use crate::io::{Address, Closed, Endpoint};
 
-/// Starts a connection; its success or failure shows when the socket becomes writable.
-pub(crate) fn connect(to: &Endpoint) -> io::Result<OwnedFd> {
+/// Starts a connection, with the system's congestion control unless another one is named; its success
+/// or failure shows when the socket becomes writable.
+pub(crate) fn connect(to: &Endpoint, congestion: Option<&str>) -> io::Result<OwnedFd> {
     match &to.address {
         Address::Inet(address) => {
             let socket = stream(*address)?;
-            send_at_once(socket.as_raw_fd());
+            if let Some(name) = congestion {
+                control_congestion(socket.as_raw_fd(), name)?;
+            }
             if let Some(source) = to.source {
                 bind_source(socket.as_raw_fd(), source)?;
             }
@@ -63,11 +66,13 @@ pub(crate) fn receive(socket: RawFd, into: &mut [u8]) -> isize {
     count as isize
 }
 
-/// Listens on an address; port 0 takes a free one.
-pub(crate) fn listen(address: SocketAddr) -> io::Result<OwnedFd> {
+/// Listens on an address; port 0 takes a free one. What it accepts inherits the congestion control.
+pub(crate) fn listen(address: SocketAddr, congestion: Option<&str>) -> io::Result<OwnedFd> {
     let socket = stream(address)?;
     switch_on(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_REUSEADDR)?;
-    send_at_once(socket.as_raw_fd());
+    if let Some(name) = congestion {
+        control_congestion(socket.as_raw_fd(), name)?;
+    }
     let (name, length) = to_raw(address);
     // SAFETY: `name` holds an address of `length` bytes; `listen` takes no pointer.
     let failed = unsafe {
@@ -114,20 +119,32 @@ pub(crate) fn pending_error(socket: RawFd) -> Option<i32> {
     }
 }
 
-/// Chooses the plainest congestion control: BBR, where it is the system's, spreads what we send over
-/// time and thinks about every answer. Where this is refused the system's stays.
-fn send_at_once(socket: RawFd) {
-    let name = b"reno";
+/// Chooses TCP's congestion control by its name.
+pub(crate) fn control_congestion(socket: RawFd, name: &str) -> io::Result<()> {
     // SAFETY: the pointer and the length are those of a slice.
-    unsafe {
-        libc::setsockopt(
-            socket,
-            libc::IPPROTO_TCP,
-            libc::TCP_CONGESTION,
-            name.as_ptr().cast(),
-            name.len() as libc::socklen_t,
-        );
+    let result = unsafe {
+        let (option, length) = (libc::TCP_CONGESTION, name.len() as libc::socklen_t);
+        libc::setsockopt(socket, libc::IPPROTO_TCP, option, name.as_ptr().cast(), length)
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// The name of TCP's congestion control.
+pub(crate) fn congestion_control(socket: RawFd) -> io::Result<String> {
+    // The kernel's names are shorter (TCP_CA_NAME_MAX).
+    let mut name = [0u8; 64];
+    let mut length = name.len() as libc::socklen_t;
+    // SAFETY: `name` has room for `length` bytes.
+    let result = unsafe {
+        let option = libc::TCP_CONGESTION;
+        let into = name.as_mut_ptr().cast();
+        libc::getsockopt(socket, libc::IPPROTO_TCP, option, into, &mut length)
+    };
+    if result != 0 {
+        return Err(io::Error::last_os_error());
     }
+    let name = name[..length as usize].split(|&byte| byte == 0).next().unwrap_or_default();
+    Ok(String::from_utf8_lossy(name).into_owned())
 }
 
 /// What an attempt to connect that ended with this error came to.

@@ -3,7 +3,7 @@
 use measure::{Histogram, Instant};
 
 use crate::io::{ConnectionId, Endpoint, Event, Io};
-use crate::{Epoll, Timer, Uring};
+use crate::{Epoll, Timer, Uring, Waited};
 
 /// By which of the kernel's interfaces a shard waits and moves bytes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -45,6 +45,14 @@ impl Sockets {
         }
     }
 
+    /// See [`Epoll::with_congestion_control`].
+    pub fn with_congestion_control(self, name: Option<String>) -> Sockets {
+        match self {
+            Sockets::Epoll(io) => Sockets::Epoll(io.with_congestion_control(name)),
+            Sockets::Uring(io) => Sockets::Uring(io.with_congestion_control(name)),
+        }
+    }
+
     /// See [`Epoll::with_kernel_timestamps`], of which nothing else is capable.
     pub fn with_kernel_timestamps(self) -> Result<Sockets, String> {
         match self {
@@ -53,6 +61,22 @@ impl Sockets {
                 .map(Sockets::Epoll)
                 .map_err(|e| format!("stamping what is received (SO_TIMESTAMPING): {e}")),
             Sockets::Uring(_) => Err("io_uring does not stamp what is received".to_owned()),
+        }
+    }
+
+    /// Only waits from `start` until `end` count in [`Sockets::waited`].
+    pub fn count_waits(&mut self, start: Instant, end: Instant) {
+        match self {
+            Sockets::Epoll(epoll) => epoll.count_waits(start, end),
+            Sockets::Uring(uring) => uring.count_waits(start, end),
+        }
+    }
+
+    /// What was seen of the waits.
+    pub fn waited(&self) -> &Waited {
+        match self {
+            Sockets::Epoll(epoll) => epoll.waited(),
+            Sockets::Uring(uring) => uring.waited(),
         }
     }
 
@@ -91,6 +115,20 @@ impl Io for Sockets {
         match self {
             Sockets::Epoll(io) => io.send(connection, bytes),
             Sockets::Uring(io) => io.send(connection, bytes),
+        }
+    }
+
+    fn holds_back(&self) -> bool {
+        match self {
+            Sockets::Epoll(io) => io.holds_back(),
+            Sockets::Uring(io) => io.holds_back(),
+        }
+    }
+
+    fn handed_over(&mut self) -> Option<Instant> {
+        match self {
+            Sockets::Epoll(io) => io.handed_over(),
+            Sockets::Uring(io) => io.handed_over(),
         }
     }
 

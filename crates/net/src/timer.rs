@@ -2,34 +2,26 @@
 
 use std::str::FromStr;
 
-use measure::{Instant, Nanos};
+use measure::{Histogram, Instant, Nanos};
 
 use crate::clock;
+use crate::rivals::Rivals;
+use crate::wake_up::{self, WakeUps};
 
-/// How long before its time a hybrid wait stops sleeping and watches the clock: the kernel wakes a
-/// sleeper 20–60 µs late.
-const WAKE_UP: Nanos = Nanos::from_micros(60);
+#[cfg(test)]
+mod tests;
 
 /// How to wait for a point in time.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Timer {
-    /// The kernel's timer alone: late by some 50 µs, nearly no CPU.
+    /// The kernel's timer alone: as late as the machine wakes a thread, for nearly no CPU.
     Sleep,
-    /// Sleep until shortly before, then watch the clock: late by under a microsecond, for up to
-    /// 60 µs of CPU a wait.
+    /// Sleep until shortly before, then watch the clock: late by under a microsecond. It begins to
+    /// watch as much earlier as this machine has lately been late to wake it, at least 60 µs.
     #[default]
     Hybrid,
     /// Only watch the clock: as punctual, for a whole CPU.
     Spin,
-}
-
-/// What can be asked for events.
-pub(crate) trait Poll {
-    /// Asks, and sleeps for at most so long unless there are some.
-    fn poll(&mut self, longest: Nanos);
-
-    /// Whether there were any.
-    fn has_found(&self) -> bool;
 }
 
 impl Timer {
@@ -40,33 +32,6 @@ impl Timer {
             Timer::Spin => "spin",
         }
     }
-
-    /// Waits for the first events, but never past `until`, and returns the time.
-    pub(crate) fn wait(self, io: &mut impl Poll, until: Instant) -> Instant {
-        let left = until.saturating_since(clock::now());
-        io.poll(match self {
-            Timer::Sleep => left,
-            Timer::Hybrid => left.saturating_sub(WAKE_UP),
-            Timer::Spin => Nanos::ZERO,
-        });
-        let now = clock::now();
-        // A signal may end the sleep early; whoever asked for it looks at the clock anyway.
-        match self {
-            Timer::Hybrid if until.saturating_since(now) <= WAKE_UP => watch_clock(io, now, until),
-            Timer::Spin => watch_clock(io, now, until),
-            _ => now,
-        }
-    }
-}
-
-/// Spins until an event or the given time.
-fn watch_clock(io: &mut impl Poll, now: Instant, until: Instant) -> Instant {
-    let mut now = now;
-    while !io.has_found() && now < until {
-        io.poll(Nanos::ZERO);
-        now = clock::now();
-    }
-    now
 }
 
 impl FromStr for Timer {
@@ -79,5 +44,113 @@ impl FromStr for Timer {
             "spin" => Ok(Timer::Spin),
             _ => Err(format!("`{text}` is no timer; there are `hybrid`, `sleep` and `spin`")),
         }
+    }
+}
+
+/// What was seen of the waits in the time that counts.
+#[derive(Clone, Debug, Default)]
+pub struct Waited {
+    /// How much later than asked the kernel woke the thread, of all sleeps that lasted so long.
+    pub wake_up_delay: Histogram,
+    /// How long it has watched the clock.
+    pub spun: Nanos,
+}
+
+/// What can be asked for events.
+pub(crate) trait Poll {
+    /// Asks, and sleeps for at most so long unless there are some.
+    fn poll(&mut self, longest: Nanos);
+
+    /// Whether there were any.
+    fn has_found(&self) -> bool;
+
+    fn waits(&mut self) -> &mut Waits;
+}
+
+/// Waits for the first events, but never past `until`, and returns the time.
+pub(crate) fn wait(io: &mut impl Poll, until: Instant) -> Instant {
+    let begun = clock::now();
+    let margin = io.waits().margin(begun);
+    let sleep = until.saturating_since(begun).saturating_sub(margin);
+    io.poll(sleep);
+    let woke = clock::now();
+    let asked = begun + sleep;
+    if Nanos::ZERO < sleep && asked <= woke {
+        io.waits().woke(asked, woke);
+    }
+    let mut now = woke;
+    // A signal may end the sleep early; whoever asked for it looks at the clock anyway.
+    if until.saturating_since(woke) <= margin {
+        while !io.has_found() && now < until {
+            io.poll(Nanos::ZERO);
+            now = clock::now();
+        }
+        io.waits().spun(woke, now);
+    }
+    if until <= now {
+        io.waits().start(now);
+    }
+    now
+}
+
+/// What a thread's waits have taught it, and what is told of them.
+#[derive(Debug)]
+pub(crate) struct Waits {
+    timer: Timer,
+    wake_ups: WakeUps,
+    rivals: Rivals,
+    /// Only what begins from the first until the second time counts.
+    counted: (Instant, Instant),
+    waited: Waited,
+}
+
+impl Waits {
+    pub(crate) fn new(timer: Timer) -> Waits {
+        Waits {
+            timer,
+            wake_ups: WakeUps::new(),
+            rivals: Rivals::default(),
+            counted: (Instant::NEVER, Instant::NEVER),
+            waited: Waited::default(),
+        }
+    }
+
+    pub(crate) fn count(&mut self, start: Instant, end: Instant) {
+        self.counted = (start, end);
+    }
+
+    pub(crate) fn waited(&self) -> &Waited {
+        &self.waited
+    }
+
+    /// How much earlier than its time a sleep is to end.
+    fn margin(&mut self, now: Instant) -> Nanos {
+        match self.timer {
+            Timer::Sleep => Nanos::ZERO,
+            Timer::Hybrid if self.rivals.are_there(now) => wake_up::LEAST,
+            Timer::Hybrid => self.wake_ups.margin(),
+            Timer::Spin => Nanos(u64::MAX),
+        }
+    }
+
+    fn woke(&mut self, asked: Instant, woke: Instant) {
+        self.wake_ups.woke(asked, woke);
+        if self.counts(asked) {
+            self.waited.wake_up_delay.record(woke - asked);
+        }
+    }
+
+    fn spun(&mut self, begun: Instant, ended: Instant) {
+        if self.counts(begun) {
+            self.waited.spun += ended - begun;
+        }
+    }
+
+    fn start(&mut self, now: Instant) {
+        self.wake_ups.start(now);
+    }
+
+    fn counts(&self, at: Instant) -> bool {
+        self.counted.0 <= at && at < self.counted.1
     }
 }

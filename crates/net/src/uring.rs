@@ -18,7 +18,7 @@ use measure::{Instant, Nanos};
 use crate::clock;
 use crate::io::{Closed, ConnectionId, Endpoint, Event, Io};
 use crate::socket::{self, why_not_connected};
-use crate::timer::{Poll, Timer};
+use crate::timer::{self, Poll, Timer, Waited, Waits};
 
 use self::buffers::{Buffer, Buffers};
 use self::operation::{Kind, Operation};
@@ -52,7 +52,7 @@ pub fn granted() -> Result<(), String> {
 pub struct Uring {
     ring: Ring,
     buffers: Buffers,
-    timer: Timer,
+    waits: Waits,
     slots: Vec<Slot>,
     free: Vec<u32>,
     /// What has completed. Events are made of it when they are taken.
@@ -72,8 +72,12 @@ pub struct Uring {
     read: Instant,
     /// When the first of `sending` began to wait, at the latest.
     waits_since: Instant,
+    /// When bytes were handed to the kernel, unless that was told.
+    handed_over: Option<Instant>,
     /// Memory of what was sent, to be used again.
     spare: Vec<Vec<u8>>,
+    /// TCP's congestion control, if not the system's.
+    congestion: Option<String>,
 }
 
 #[derive(Debug)]
@@ -128,7 +132,7 @@ impl Uring {
         Ok(Uring {
             ring,
             buffers,
-            timer,
+            waits: Waits::new(timer),
             slots: Vec::new(),
             free: Vec::new(),
             ready: Vec::with_capacity(ring::COMPLETIONS as usize),
@@ -140,8 +144,27 @@ impl Uring {
             submission: 1,
             read: Instant::default(),
             waits_since: Instant::default(),
+            handed_over: None,
             spare: Vec::with_capacity(BATCH),
+            congestion: None,
         })
+    }
+
+    /// See [`crate::Epoll::with_congestion_control`].
+    pub fn with_congestion_control(self, name: Option<String>) -> Uring {
+        let mut io = self;
+        io.congestion = name;
+        io
+    }
+
+    /// Only waits from `start` until `end` count in [`Uring::waited`].
+    pub fn count_waits(&mut self, start: Instant, end: Instant) {
+        self.waits.count(start, end);
+    }
+
+    /// What was seen of the waits.
+    pub fn waited(&self) -> &Waited {
+        self.waits.waited()
     }
 
     fn slot(&mut self, id: ConnectionId) -> &mut Slot {
@@ -259,6 +282,9 @@ impl Uring {
     /// it is told not to wait. It says so only if not all was taken. So nothing that it points to is
     /// in use once `take_in` was called, and until then nothing touches it.
     fn offer(&mut self) {
+        if !self.sending.is_empty() {
+            self.handed_over = Some(self.read);
+        }
         for place in 0..self.sending.len() {
             let id = self.sending[place];
             let slot = &self.slots[id.0 as usize];
@@ -465,6 +491,10 @@ impl Poll for Uring {
     fn has_found(&self) -> bool {
         !self.ready.is_empty() || !self.failed.is_empty()
     }
+
+    fn waits(&mut self) -> &mut Waits {
+        &mut self.waits
+    }
 }
 
 impl Io for Uring {
@@ -478,7 +508,7 @@ impl Io for Uring {
     }
 
     fn connect(&mut self, to: &Endpoint) -> ConnectionId {
-        match socket::connect(to) {
+        match socket::connect(to, self.congestion.as_deref()) {
             Ok(socket) => {
                 let id = self.reserve(Some(socket));
                 self.await_writable(id, Kind::Connect);
@@ -506,6 +536,14 @@ impl Io for Uring {
         }
     }
 
+    fn holds_back(&self) -> bool {
+        true
+    }
+
+    fn handed_over(&mut self) -> Option<Instant> {
+        self.handed_over.take()
+    }
+
     fn is_flushed(&self, connection: ConnectionId) -> bool {
         self.slots[connection.0 as usize].unsent.is_empty()
     }
@@ -519,8 +557,10 @@ impl Io for Uring {
         self.take_back();
         self.ready.drain(..self.taken);
         self.taken = 0;
-        let timer = self.timer;
-        self.read = timer.wait(self, until);
+        if !self.sending.is_empty() {
+            self.read = clock::now();
+        }
+        self.read = timer::wait(self, until);
         self.found = self.ready.len();
         self.read
     }

@@ -139,7 +139,8 @@ pub(crate) fn curve(
     let mut groups: BTreeMap<u64, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
     for point in points.iter().filter(|point| point.trial.valid()) {
         let Some(value) = y(point.observed) else { continue };
-        let asked = point.trial.entry.asked_per_s.unwrap_or(point.observed.offered_per_s);
+        let asked =
+            point.trial.entry.asked_per_target_per_s.unwrap_or(point.observed.offered_per_s);
         let (xs, ys) = groups.entry(asked.to_bits()).or_default();
         xs.push(x(point.observed));
         ys.push(value);

@@ -9,7 +9,7 @@ use results::components::{Component, mean};
 use results::journal::{Entry, Observed, Purpose, Status};
 use results::load::{Counts, Gate, Interval, Load, Pacing, Part, Rates, Target, Validity};
 use results::manifest::{Manifest, State};
-use results::{Components, Directory, Environment, Times, answer, components, manifest};
+use results::{Components, Directory, Environment, Times, answer, components, manifest, slo};
 use tempfile::TempDir;
 
 /// What the fixture's application completes at most.
@@ -130,6 +130,7 @@ impl Fixture {
             observed.completed_per_s = observed.offered_per_s * 0.999;
             observed.p99_ns = Some(4_000_000 + u64::from(number) * 7_919);
             entry.asked_per_s = Some(observed.offered_per_s);
+            entry.asked_per_target_per_s = entry.asked_per_s;
             entry.findings = vec!["completed follows offered".into()];
             if number <= crate::table::MOST_ROWS as u32 {
                 let folder = self.directory.trial_path(number);
@@ -173,6 +174,7 @@ impl Fixture {
                 trial: capacity.0,
                 slo: "p99 ≤ 100 ms and failures ≤ 0.1 %".into(),
                 missed_at_per_s: Some(3_724.0),
+                missed_below_per_s: None,
             }),
             limited_by: Some("hotel, CPU 0.98 of 1".into()),
             stopped_by: "no_new_max: six loads above trial 10 completed no more than 1 % above it"
@@ -214,6 +216,12 @@ fn manifest() -> Manifest {
         version: manifest::VERSION,
         tool: "benchwright 0.1.0".into(),
         experiment: "hotel-max-throughput".into(),
+        about: Some(
+            "How many requests a second does the hotel application complete, and up to which load \
+             does it answer within 100 ms?"
+                .into(),
+        ),
+        slo: slo::read("p99<=100ms,failures<=0.1%").unwrap(),
         profile: None,
         set: vec!["phases.measure.time=5s".into()],
         backend: "local".into(),
@@ -253,12 +261,15 @@ fn entry(trial: u32, asked: f64) -> Entry {
         key: "5f0c2f6a9c1f4d4e".into(),
         purpose: Purpose::Trial,
         asked_per_s: Some(asked),
+        asked_per_target_per_s: Some(asked),
         repetition: 1,
         attempt: 1,
+        waited: None,
         seed: u64::from(trial),
         status: Status::Valid,
         reasons: Vec::new(),
         observed: None,
+        slo: Vec::new(),
         findings: Vec::new(),
         warnings: Vec::new(),
         files: BTreeMap::new(),
@@ -272,6 +283,7 @@ fn observed(load: &Load, trial: u32) -> Observed {
     Observed {
         offered_per_s: total.rates_per_s.offered,
         completed_per_s: total.rates_per_s.completed,
+        sustained_per_s: total.rates_per_s.completed.min(total.rates_per_s.offered),
         goodput_per_s: total.rates_per_s.goodput,
         requests: total.counts.intended,
         failures: total.counts.failed,
@@ -324,7 +336,13 @@ pub(crate) fn measured(seed: u64, offered: f64) -> Load {
             bytes_received: all * 433,
             ..Counts::default()
         },
-        rates_per_s: Rates { asked: Some(offered), offered, completed, goodput: completed },
+        rates_per_s: Rates {
+            asked: Some(offered),
+            offered,
+            completed,
+            sustained: Some(completed.min(offered)),
+            goodput: completed,
+        },
         outcomes: BTreeMap::from([("ok".into(), all)]),
         statuses: BTreeMap::from([("200".into(), all)]),
         response_time: Times::of(&response),

@@ -7,8 +7,8 @@
 
 use std::path::PathBuf;
 
-use results::Directory;
 use results::directory::Error;
+use results::{Answer, Directory};
 
 pub mod drawing;
 pub mod load;
@@ -28,14 +28,14 @@ mod tests;
 
 const STYLE: &str = include_str!("style.css");
 
-/// The page of a directory, finished or not.
-pub fn render(directory: &Directory) -> Result<String, Error> {
-    run::Run::read(directory).map(|run| page::page(&run))
+/// Renders the page of a directory. `so_far` is what a run without an answer tells until now.
+pub fn render(directory: &Directory, so_far: Option<Answer>) -> Result<String, Error> {
+    run::Run::read(directory, so_far).map(|run| page::page(&run))
 }
 
-/// Writes `report.html` into the directory, whole or not at all, and says where it stands.
-pub fn write(directory: &Directory) -> Result<PathBuf, Error> {
-    let page = render(directory)?;
+/// Writes `report.html` into the directory, whole or not at all, and returns its path.
+pub fn write(directory: &Directory, so_far: Option<Answer>) -> Result<PathBuf, Error> {
+    let page = render(directory, so_far)?;
     directory.write("report.html", page.as_bytes())?;
     Ok(directory.path().join("report.html"))
 }

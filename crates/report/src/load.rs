@@ -195,8 +195,7 @@ fn said(load: &Load) -> Vec<(&'static str, String)> {
         said.push(("secured", text));
     }
     if let Some(slo) = &load.slo {
-        said.push(("SLO", slo.text.clone()));
-        said.extend(slo.missed.iter().map(|missed| ("missed", missed.clone())));
+        said.extend(slo.objectives.iter().map(|judged| ("SLO", judged.text.clone())));
     }
     said.extend(load.ended.iter().map(|how| ("ended", how.clone())));
     said.extend(load.findings.iter().map(|finding| ("found", finding.clone())));
@@ -234,12 +233,15 @@ fn generator(generator: &Generator) -> Vec<(String, String)> {
     let facts = [
         ("loop", generator.io.clone()),
         ("chosen because", generator.io_why.clone()),
+        ("TCP's congestion control", generator.congestion_control.clone()),
         ("timer", generator.timer.clone()),
         ("shards", generator.shards.map(|n| n.to_string())),
         ("on CPUs", (!cpus.is_empty()).then(|| cpus.join(", "))),
         ("CPU time", generator.cpu_s.map(|s| format!("{s:.2} s"))),
         ("busiest shard was busy", generator.busy_share.map(percent)),
         ("in scripts", generator.script_share.map(percent)),
+        ("watching the clock", generator.spin_share.map(percent)),
+        ("woken late by, p99", generator.wake_up_delay.as_ref().map(|t| time(t.p99_ns))),
         ("longest turn of the loop", generator.turn_max_ns.map(time)),
         ("hiccups p99", generator.hiccup.as_ref().map(|times| time(times.p99_ns))),
         ("longest hiccup", generator.hiccup_max_ns.map(time)),

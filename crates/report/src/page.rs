@@ -58,7 +58,7 @@ fn header(run: &Run, out: &mut String) -> std::fmt::Result {
     facts.extend(manifest.started_unix_s.map(date));
     facts.push(format!("seed {}", manifest.seed));
     facts.push(manifest.tool.clone());
-    titled(&manifest.experiment, run.about.as_deref(), &facts, out)
+    titled(&manifest.experiment, manifest.about.as_deref(), &facts, out)
 }
 
 /// What a page is of, what it asks, and the facts that identify it: all of it foreign text.
@@ -104,15 +104,17 @@ fn word(run: &Run) -> (&'static str, &'static str) {
         Some(Verdict::No) => ("bad", "✗ Answered: no"),
         Some(Verdict::NoAnswer) => ("bad", "! No trustworthy answer"),
         Some(Verdict::Interrupted) => ("open", "‖ Interrupted"),
-        None if run.manifest.state == State::Interrupted => ("open", "‖ Interrupted"),
-        None => ("open", "… Unfinished"),
+        Some(Verdict::Open) | None if run.manifest.state == State::Interrupted => {
+            ("open", "‖ Interrupted")
+        }
+        Some(Verdict::Open) | None => ("open", "… Unfinished"),
     }
 }
 
 fn sentence(run: &Run) -> String {
     match &run.answer {
-        Some(answer) => answer.summary.clone(),
-        None => format!(
+        Some(answer) if answer.verdict != Verdict::Open => answer.summary.clone(),
+        Some(_) | None => format!(
             "This run has no answer: it still goes on, or it ended before its time. What follows \
              rests on {} so far and is no result.",
             count(run.trials.iter().filter(|trial| !trial.probe()).count(), "attempted trial"),
@@ -131,7 +133,7 @@ fn maximum(run: &Run, out: &mut String) -> std::fmt::Result {
             let p99 = p99.map_or(String::new(), |ns| format!("; p99 was {} there", time(ns)));
             write!(
                 out,
-                "<p class=\"big\">{} <span>completed</span></p>\
+                "<p class=\"big\">{} <span>sustained</span></p>\
                  <p>at {} offered (trial {}), {} of it{p99}</p>",
                 rate(maximum.rate_per_s),
                 rate(maximum.offered_per_s),
@@ -141,7 +143,8 @@ fn maximum(run: &Run, out: &mut String) -> std::fmt::Result {
         }
     }
     out.push_str(
-        "<p class=\"definition\">The highest completed rate seen, whatever the response time.</p></div>\n",
+        "<p class=\"definition\">The highest rate that was completed, and no more than was offered, \
+         whatever the response time.</p></div>\n",
     );
     Ok(())
 }
@@ -154,9 +157,10 @@ fn capacity(run: &Run, out: &mut String) -> std::fmt::Result {
             out.push_str("<p class=\"big\">none</p><p>No load met an SLO, or none was stated.</p>")
         }
         Some(capacity) => {
-            let missed = capacity
-                .missed_at_per_s
-                .map_or(String::new(), |missed| format!("; missed at {}", rate(missed)));
+            let above = capacity.missed_at_per_s.map(|at| format!("; missed at {}", rate(at)));
+            let below = capacity.missed_below_per_s;
+            let below = below.map(|at| format!("; in doubt: {} below it missed too", rate(at)));
+            let missed = [above, below].into_iter().flatten().collect::<String>();
             write!(
                 out,
                 "<p class=\"big\">{} <span>offered</span></p>\
@@ -176,12 +180,12 @@ fn capacity(run: &Run, out: &mut String) -> std::fmt::Result {
 }
 
 fn so_far(run: &Run) -> &'static str {
-    if run.answer.is_none() { " <span>so far</span>" } else { "" }
+    if run.unfinished() { " <span>so far</span>" } else { "" }
 }
 
 fn conclusions(run: &Run) -> Vec<(&'static str, String)> {
     let mut said = Vec::new();
-    if let Some(answer) = &run.answer {
+    if let Some(answer) = run.answer.as_ref().filter(|_| !run.unfinished()) {
         let limit = answer.limited_by.clone();
         said.push(("limited by", limit.unwrap_or_else(|| "nothing that was watched".into())));
         said.push(("stopped by", answer.stopped_by.clone()));
@@ -193,13 +197,16 @@ fn conclusions(run: &Run) -> Vec<(&'static str, String)> {
 fn validity(run: &Run) -> String {
     let with =
         |status| run.trials.iter().filter(|t| !t.probe() && t.entry.status == status).count();
-    let (valid, invalid, aborted) =
-        (with(Status::Valid), with(Status::Invalid), with(Status::Aborted));
+    let (valid, bounded, invalid, aborted) =
+        (with(Status::Valid), with(Status::Bounded), with(Status::Invalid), with(Status::Aborted));
     let mut parts = vec![format!(
         "{} of {} valid",
         integer(valid as u64),
-        count(valid + invalid + aborted, "trial")
+        count(valid + bounded + invalid + aborted, "trial")
     )];
+    if 0 < bounded {
+        parts.push(format!("{bounded} slowed, but answered all the same"));
+    }
     if 0 < invalid {
         parts.push(format!("{invalid} not valid, kept and marked"));
     }

@@ -6,14 +6,13 @@ use std::path::PathBuf;
 
 use measure::estimate::quantile_interval;
 use measure::{Nanos, Quantile};
-use results::answer::{Answer, Capacity, Maximum};
+use results::answer::{Answer, Capacity, Maximum, Verdict};
 use results::directory::Error;
 use results::journal::{Entry, Observed, Purpose, Status};
 use results::manifest::{Manifest, State};
-use results::{Components, Directory, Environment, Load, Times};
+use results::{Components, Directory, Environment, Load, Times, slo};
 
 pub(crate) mod services;
-mod spec;
 
 /// The confidence of every interval in the report.
 pub(crate) const CONFIDENCE: f64 = 0.95;
@@ -25,7 +24,6 @@ pub(crate) struct Run {
     pub(crate) answer: Option<Answer>,
     /// The resolved spec as it stands in the directory; empty if it is missing.
     pub(crate) spec: String,
-    pub(crate) about: Option<String>,
     /// The SLO's limit of the p99 response time.
     pub(crate) limit: Option<Nanos>,
     pub(crate) trials: Vec<Trial>,
@@ -50,28 +48,21 @@ pub(crate) struct Trial {
 
 impl Run {
     /// Fails only without a manifest and a journal; all else may be missing.
-    pub(crate) fn read(directory: &Directory) -> Result<Run, Error> {
+    ///
+    /// `so_far` is what a run without an answer tells until now.
+    pub(crate) fn read(directory: &Directory, so_far: Option<Answer>) -> Result<Run, Error> {
         let manifest = directory.manifest()?;
         let journal = directory.journal()?;
         let mut problems = Vec::new();
-        let answer = noted(directory.answer(), &mut problems).flatten();
+        let answer = noted(directory.answer(), &mut problems).flatten().or(so_far);
         let environment = match directory.path().join("environment.json").exists() {
             true => noted(directory.environment(), &mut problems),
             false => None,
         };
         let spec = fs::read_to_string(directory.path().join("spec.yaml")).unwrap_or_default();
-        let maximum = match &answer {
-            Some(answer) => answer.maximum_throughput.clone(),
-            None => maximum_so_far(&journal),
-        };
-        let capacity = match &answer {
-            Some(answer) => answer.capacity.clone(),
-            None => capacity_so_far(&journal),
-        };
-        let limit = capacity
-            .as_ref()
-            .and_then(|capacity| spec::p99_limit_in_words(&capacity.slo))
-            .or_else(|| spec::p99_limit(&spec));
+        let maximum = answer.as_ref().and_then(|answer| answer.maximum_throughput.clone());
+        let capacity = answer.as_ref().and_then(|answer| answer.capacity.clone());
+        let limit = slo::limit_of(&manifest.slo, Quantile::P99);
         let marked: Vec<u32> = marked(&journal, maximum.as_ref(), capacity.as_ref());
         let trials: Vec<Trial> = journal
             .into_iter()
@@ -85,7 +76,6 @@ impl Run {
             .collect();
         Ok(Run {
             path: directory.path().to_owned(),
-            about: spec::about(&spec),
             manifest,
             environment,
             answer,
@@ -105,7 +95,8 @@ impl Run {
 
     /// No answer was written: the run goes on, was interrupted hard, or was killed.
     pub(crate) fn unfinished(&self) -> bool {
-        self.answer.is_none() || self.manifest.state == State::Open
+        let verdict = self.answer.as_ref().map(|answer| answer.verdict);
+        matches!(verdict, None | Some(Verdict::Open)) || self.manifest.state == State::Open
     }
 
     pub(crate) fn is_maximum(&self, trial: &Trial) -> bool {
@@ -138,7 +129,7 @@ impl Run {
     }
 
     fn measured(&self) -> impl Iterator<Item = (&Entry, &Observed)> {
-        valid(self.trials.iter().map(|trial| &trial.entry))
+        answering(self.trials.iter().map(|trial| &trial.entry))
     }
 }
 
@@ -163,6 +154,11 @@ impl Trial {
             forget_bulk(load);
         }
         Trial { entry, load, components, p99 }
+    }
+
+    /// Whether it says something of the system, be it as a bound.
+    pub(crate) fn answers(&self) -> bool {
+        self.entry.status.answers()
     }
 
     pub(crate) fn valid(&self) -> bool {
@@ -210,36 +206,13 @@ pub(crate) fn services(run: &Run) -> Vec<&str> {
     services.into_iter().map(|(service, _)| service).collect()
 }
 
-/// Until a run ended, the highest rate completed so far stands in for its maximum.
-fn maximum_so_far(journal: &[Entry]) -> Option<Maximum> {
-    let (entry, observed) =
-        valid(journal).max_by(|a, b| a.1.completed_per_s.total_cmp(&b.1.completed_per_s))?;
-    Some(Maximum {
-        rate_per_s: observed.completed_per_s,
-        offered_per_s: observed.offered_per_s,
-        trial: entry.trial,
-    })
-}
-
-fn capacity_so_far(journal: &[Entry]) -> Option<Capacity> {
-    let (entry, observed) = valid(journal)
-        .filter(|(_, observed)| observed.slo_met == Some(true))
-        .max_by(|a, b| a.1.offered_per_s.total_cmp(&b.1.offered_per_s))?;
-    Some(Capacity {
-        rate_per_s: observed.offered_per_s,
-        completed_per_s: observed.completed_per_s,
-        trial: entry.trial,
-        slo: "every SLO of the spec met".to_owned(),
-        missed_at_per_s: None,
-    })
-}
-
-fn valid<'a>(
+/// The trials that say something of the system.
+fn answering<'a>(
     journal: impl IntoIterator<Item = &'a Entry>,
 ) -> impl Iterator<Item = (&'a Entry, &'a Observed)> {
     journal
         .into_iter()
-        .filter(|entry| entry.purpose == Purpose::Trial && entry.status == Status::Valid)
+        .filter(|entry| entry.purpose == Purpose::Trial && entry.status.answers())
         .filter_map(|entry| Some((entry, entry.observed.as_ref()?)))
 }
 
@@ -258,7 +231,7 @@ fn highest<'a>(measured: impl Iterator<Item = (&'a Entry, &'a Observed)>) -> Opt
 /// The trials that charts show in full.
 fn marked(journal: &[Entry], maximum: Option<&Maximum>, capacity: Option<&Capacity>) -> Vec<u32> {
     let found = [maximum.map(|m| m.trial), capacity.map(|c| c.trial)];
-    let ends = [lowest(valid(journal)), highest(valid(journal))];
+    let ends = [lowest(answering(journal)), highest(answering(journal))];
     found.into_iter().chain(ends).flatten().collect()
 }
 

@@ -13,7 +13,7 @@ use crate::text::time;
 pub(crate) const HOSTILE: &str = "</td></table></pre><script>alert(1)</script>\" onload='x' <img src=//evil> \u{1b}[31m \u{202e}";
 
 fn page(fixture: &Fixture) -> String {
-    render(&fixture.directory).unwrap()
+    render(&fixture.directory, None).unwrap()
 }
 
 /// The text between tags, which is what is left without any of them.
@@ -30,9 +30,9 @@ pub(crate) fn words(page: &str) -> String {
 #[test]
 fn a_sample_page_is_written_where_one_wants_to_look_at_it() {
     let fixture = Fixture::sweep();
-    let path = write(&fixture.directory).unwrap();
+    let path = write(&fixture.directory, None).unwrap();
     let page = fs::read(&path).unwrap();
-    assert_eq!(page, render(&fixture.directory).unwrap().into_bytes());
+    assert_eq!(page, render(&fixture.directory, None).unwrap().into_bytes());
     assert!(path.ends_with("report.html"));
     assert!(!fixture.directory.path().join("report.html.partial").exists());
     if let Some(wanted) = std::env::var_os("REPORT_SAMPLE") {
@@ -174,7 +174,8 @@ fn an_empty_directory_has_a_page_that_says_so() {
 fn a_killed_run_shows_what_it_had_and_calls_it_no_result() {
     let mut fixture = Fixture::new(|_| {});
     fixture.unfinished_sweep();
-    let page = page(&fixture);
+    let so_far = fixture.answer(Verdict::Open);
+    let page = render(&fixture.directory, Some(so_far)).unwrap();
     let words = words(&page);
     assert!(words.contains("… Unfinished") && words.contains("is no result"));
     assert!(words.contains("so far"));
@@ -253,4 +254,21 @@ fn thirty_four_components_are_told_as_services() {
     assert!(words.contains(" 4 others "));
     assert!(page.contains("CPUs used") && page.contains("requests held"));
     assert!(page.len() <= 260_000, "{} bytes", page.len());
+}
+
+/// A results directory of version 1, as a tool wrote it at the time.
+#[test]
+fn a_directory_of_version_1_still_has_its_page() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../results/tests/version1/hello");
+    let directory = Directory::open(std::path::Path::new(path)).unwrap();
+    let words = words(&render(&directory, None).unwrap());
+    for said in [
+        "✓ Answered",
+        "maximum throughput 996/s; capacity 994/s with p99 ≤ 20 ms and failures ≤ 0.1 %",
+        "benchwright.results version 1",
+        "2 of 2 trials valid",
+    ] {
+        assert!(words.contains(said), "{said}: {words}");
+    }
+    assert!(!words.contains("not shown"), "{words}");
 }

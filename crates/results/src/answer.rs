@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::journal::Entry;
 
-pub const SCHEMA: &str = "benchwright.run/1";
+pub const SCHEMA: &str = "benchwright.run/2";
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Answer {
@@ -16,7 +16,8 @@ pub struct Answer {
     pub verdict: Verdict,
     /// The verdict in a sentence.
     pub summary: String,
-    /// The highest completed rate seen, whatever the response time.
+    /// The highest rate that the system sustained, whatever the response time: what it completed,
+    /// but never more than it was offered.
     pub maximum_throughput: Option<Maximum>,
     /// The highest offered load that met every SLO; null if none did or none was stated.
     pub capacity: Option<Capacity>,
@@ -43,11 +44,14 @@ pub enum Verdict {
     NoAnswer,
     /// Interrupted; what was finished is in the journal: exit 130.
     Interrupted,
+    /// The run has not ended, or was killed: what is said rests on the trials so far. Never written
+    /// into a directory.
+    Open,
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Maximum {
-    /// Completed, summed over all targets.
+    /// Sustained, summed over all targets.
     pub rate_per_s: f64,
     pub offered_per_s: f64,
     pub trial: u32,
@@ -64,4 +68,7 @@ pub struct Capacity {
     /// The lowest load above that missed it, if one was tried.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missed_at_per_s: Option<f64>,
+    /// The highest load below that missed it, if one did: then the capacity is in doubt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missed_below_per_s: Option<f64>,
 }

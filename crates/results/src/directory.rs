@@ -12,12 +12,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::answer::Answer;
@@ -26,6 +27,11 @@ use crate::environment::Environment;
 use crate::journal::Entry;
 use crate::load::Load;
 use crate::manifest::{Manifest, VERSION};
+use crate::version1;
+
+pub use writer::Writer;
+
+mod writer;
 
 #[cfg(test)]
 mod tests;
@@ -73,9 +79,9 @@ impl Directory {
                            `benchwright resume`";
             return Err(directory.error("", problem));
         }
-        let begun = fs::create_dir_all(path)
+        let begun = make_folder(path)
             .and_then(|()| write_synced(&marker, b""))
-            .and_then(|()| fs::create_dir_all(path.join("trials")));
+            .and_then(|()| make_folder(&path.join("trials")));
         begun.map_err(|e| directory.error("", &e.to_string()))?;
         directory.write("spec.yaml", spec.as_bytes())?;
         directory.write_environment(environment)?;
@@ -90,7 +96,7 @@ impl Directory {
             let problem = "no manifest.json here: this is no results directory";
             return Err(directory.error("", problem));
         }
-        let manifest: serde_json::Value = directory.read("manifest.json")?;
+        let manifest: Value = directory.read("manifest.json")?;
         if manifest["schema"] != "benchwright.results" {
             let problem = "not the manifest of a results directory (no schema benchwright.results)";
             return Err(directory.error("manifest.json", problem));
@@ -131,6 +137,11 @@ impl Directory {
         if !self.path.join("answer.json").exists() {
             return Ok(None);
         }
+        if self.manifest()?.version == 1 {
+            let mut value: Value = self.read("answer.json")?;
+            version1::answer(&mut value);
+            return self.typed("answer.json", value).map(Some);
+        }
         self.read("answer.json").map(Some)
     }
 
@@ -139,28 +150,10 @@ impl Directory {
     }
 
     /// Every entry that was completely written. A torn last line is what a crash in the middle of
-    /// an append leaves: it never counted, and the next append overwrites it. Any other line that
+    /// an append leaves: it never counted, and the next append cuts it off. Any other line that
     /// cannot be read is an error.
     pub fn journal(&self) -> Result<Vec<Entry>, Error> {
         self.read_journal().map(|(entries, _)| entries)
-    }
-
-    /// Keeps the files of a trial and appends its entry: after this returns the trial is safe.
-    ///
-    /// The files become visible under their final name first, so that every entry has its files;
-    /// files without an entry are what a crash between the two leaves, and are replaced.
-    pub fn append(&self, entry: Entry, files: &Files) -> Result<Entry, Error> {
-        let digests = files.iter().map(|(name, bytes)| (name.clone(), digest(bytes))).collect();
-        let entry = Entry { files: digests, ..entry };
-        let name = format!("trials/{}", entry.trial);
-        self.keep_files(&name, files).map_err(|e| self.error(&name, &e.to_string()))?;
-
-        let (_, end) = self.read_journal()?;
-        let mut line = serde_json::to_vec(&entry).expect("an entry is plain data");
-        line.push(b'\n');
-        append_at(&self.path.join("journal.jsonl"), end, &line)
-            .map_err(|e| self.error("journal.jsonl", &e.to_string()))?;
-        Ok(entry)
     }
 
     pub fn trial_path(&self, trial: u32) -> PathBuf {
@@ -177,15 +170,14 @@ impl Directory {
         if !self.trial_path(entry.trial).join(components::FILE).exists() {
             return Ok(None);
         }
-        let document: serde_json::Value = self.of_trial(entry, components::FILE)?;
+        let document: Value = self.of_trial(entry, components::FILE)?;
         let name = format!("trials/{}/{}", entry.trial, components::FILE);
         if document["schema"] != components::SCHEMA {
             let problem =
                 format!("of schema {}; this tool reads {}", document["schema"], components::SCHEMA);
             return Err(self.error(&name, &problem));
         }
-        let read = serde_json::from_value(document);
-        read.map(Some).map_err(|e| self.error(&name, &format!("cannot be read: {e}")))
+        self.typed(&name, document).map(Some)
     }
 
     fn of_trial<T: DeserializeOwned>(&self, entry: &Entry, file: &str) -> Result<T, Error> {
@@ -222,12 +214,17 @@ impl Directory {
         fs::read(self.path.join(name)).map_err(|e| self.error(name, &e.to_string()))
     }
 
+    fn typed<T: DeserializeOwned>(&self, name: &str, value: Value) -> Result<T, Error> {
+        serde_json::from_value(value).map_err(|e| self.error(name, &format!("cannot be read: {e}")))
+    }
+
     fn parse<T: DeserializeOwned>(&self, name: &str, bytes: &[u8]) -> Result<T, Error> {
         serde_json::from_slice(bytes).map_err(|e| self.error(name, &format!("cannot be read: {e}")))
     }
 
     /// The entries, and where the last complete line ends.
     fn read_journal(&self) -> Result<(Vec<Entry>, u64), Error> {
+        let version = self.manifest()?.version;
         let bytes = match fs::read(self.path.join("journal.jsonl")) {
             Ok(bytes) => bytes,
             Err(e) if e.kind() == io::ErrorKind::NotFound => Vec::new(),
@@ -239,7 +236,7 @@ impl Directory {
             if !line.ends_with(b"\n") {
                 break;
             }
-            let entry = serde_json::from_slice(line).map_err(|e| {
+            let entry = entry(line, version).map_err(|e| {
                 self.error("journal.jsonl", &format!("line {number} cannot be read: {e}"))
             })?;
             entries.push(entry);
@@ -272,6 +269,16 @@ impl Directory {
     }
 }
 
+/// Reads a line of a journal of this version or an older one.
+fn entry(line: &[u8], version: u32) -> serde_json::Result<Entry> {
+    if version == 1 {
+        let mut value: Value = serde_json::from_slice(line)?;
+        version1::entry(&mut value);
+        return serde_json::from_value(value);
+    }
+    serde_json::from_slice(line)
+}
+
 /// SHA-256, in hexadecimal.
 pub fn digest(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
@@ -291,17 +298,23 @@ fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-/// A rename is durable once the folder is.
-fn sync_folder(path: &Path) -> io::Result<()> {
-    File::open(path)?.sync_all()
+/// Makes a folder, and those above it that are missing; each is durable in the one above it.
+fn make_folder(path: &Path) -> io::Result<()> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    match fs::create_dir(path) {
+        Ok(()) => sync_folder(parent.unwrap_or(Path::new("."))),
+        Err(_) if path.is_dir() => Ok(()),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {
+            make_folder(parent.ok_or(e)?)?;
+            make_folder(path)
+        }
+        Err(e) => Err(e),
+    }
 }
 
-/// Cuts off whatever stands after `end` (a torn line) and appends.
-fn append_at(path: &Path, end: u64, line: &[u8]) -> io::Result<()> {
-    let mut file = OpenOptions::new().create(true).append(true).open(path)?;
-    file.set_len(end)?;
-    file.write_all(line)?;
-    file.sync_data()
+/// A new file, folder or name is durable once its folder is.
+fn sync_folder(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
 }
 
 fn size_of(path: &Path) -> u64 {

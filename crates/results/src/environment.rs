@@ -34,7 +34,8 @@ pub struct Environment {
     /// Process → CPUs that the kernel allows it, read back.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub placement: BTreeMap<String, String>,
-    /// Further versions: of tools, runtimes, stores.
+    /// The versions of the tool and of the programs that it starts, by the program's name, as far as
+    /// they tell: runtimes, stores, proxies.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub versions: BTreeMap<String, String>,
 }

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::slo;
+
 /// One attempted trial.
 ///
 /// A search is a pure function of the entries before it, so they hold all that it decides by.
@@ -16,18 +18,28 @@ pub struct Entry {
     /// Entries of different keys are never mixed.
     pub key: String,
     pub purpose: Purpose,
-    /// The rate asked of each target; absent where a closed loop decides.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The rate asked of all targets together, as in the load's document; absent where a closed loop
+    /// decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_per_s: Option<f64>,
+    /// The rate asked of each target: what a search goes by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_per_target_per_s: Option<f64>,
     pub repetition: u32,
     /// 1, or more where earlier attempts of the same trial were invalid or aborted.
     pub attempt: u32,
+    /// The wait for a calm machine before this attempt, if there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waited: Option<Waited>,
     pub seed: u64,
     pub status: Status,
     /// Why the trial is not valid; empty if it is.
     pub reasons: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed: Option<Observed>,
+    /// How it came out against each objective of the spec, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub slo: Vec<slo::Judged>,
     pub findings: Vec<String>,
     pub warnings: Vec<String>,
     /// SHA-256 of each file in the trial's folder, by name.
@@ -42,15 +54,37 @@ pub enum Purpose {
     Trial,
 }
 
+/// A wait for a calm machine.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Waited {
+    pub waited_ns: u64,
+    /// Whether the machine was calm in the end.
+    pub calm: bool,
+    /// The same with its figures, in words.
+    pub text: String,
+}
+
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     /// The generator was punctual and lost nothing, its machine was undisturbed.
     Valid,
+    /// Late or disturbed, which can only slow things down, and the question was answered all the
+    /// same: the system kept up and met its SLO. Its times are upper bounds and its rates lower ones. A search uses it; averages and
+    /// comparisons do not.
+    Bounded,
     /// Measured, but not to be believed; kept, listed and repeated.
     Invalid,
     /// Did not end: the system under test died in it.
     Aborted,
+}
+
+impl Status {
+    /// Returns whether the trial says something of the system.
+    pub fn answers(self) -> bool {
+        matches!(self, Status::Valid | Status::Bounded)
+    }
 }
 
 /// What a search and a reader need of a trial; the rest is in its folder.
@@ -60,6 +94,8 @@ pub struct Observed {
     /// Sums over all targets, per second of the measurement.
     pub offered_per_s: f64,
     pub completed_per_s: f64,
+    /// The completed rate, but at most the offered one: a backlog of the warm-up is not counted.
+    pub sustained_per_s: f64,
     pub goodput_per_s: f64,
     pub requests: u64,
     pub failures: u64,

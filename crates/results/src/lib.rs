@@ -13,7 +13,10 @@ pub mod load;
 pub mod manifest;
 pub mod merge;
 pub mod self_test;
+pub mod slo;
 pub mod times;
+
+mod version1;
 
 pub use answer::Answer;
 pub use components::Components;
@@ -23,4 +26,5 @@ pub use journal::Entry;
 pub use load::Load;
 pub use manifest::Manifest;
 pub use self_test::SelfTest;
+pub use slo::Slo;
 pub use times::Times;

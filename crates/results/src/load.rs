@@ -4,12 +4,16 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::slo;
 use crate::times::Times;
 
 #[cfg(test)]
 mod tests;
 
-pub const SCHEMA: &str = "benchwright.load/1";
+/// Version 2 (2026-11) judges each objective of `slo` apart, keeps the response times of failed
+/// requests and those without lateness, and says whether the target was saturated.
+pub const SCHEMA: &str = "benchwright.load/2";
+const SCHEMA_1: &str = "benchwright.load/1";
 
 /// One load, from its first connection to the end of its drain.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -45,6 +49,13 @@ pub struct Load {
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub segments: Vec<Segment>,
     pub series: Vec<Interval>,
+    /// Whether the target kept up with an open loop; decided once, here, by the engine. `true`: of
+    /// the requests that arrived in the second half of the measurement, and in each half of that
+    /// half, fewer than 97 % were answered in the same time, by more than chance explains. A long
+    /// response time alone is not saturation, and the length of the drain changes nothing. Absent for
+    /// a closed loop, and where the load was too short, or had too few requests, to tell.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub saturated: Option<bool>,
     pub generator: Generator,
     pub validity: Validity,
     /// What is to be known about the target: saturation, failures, a backlog at its bound.
@@ -53,18 +64,19 @@ pub struct Load {
     pub warnings: Vec<String>,
     /// Absent if nothing was wanted of the target.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub slo: Option<Slo>,
+    pub slo: Option<slo::Outcome>,
     /// The latencies as wrk reckons them, if we were started as wrk.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub wrk: Option<Wrk>,
 }
 
 impl Load {
-    /// The document that a generator has written; the error says why it is none.
+    /// Reads the document that a generator has written, of this version or an older one; the error
+    /// says why it cannot be read.
     pub fn read(text: &[u8]) -> Result<Load, String> {
         let load: Load = serde_json::from_slice(text)
             .map_err(|error| format!("its document cannot be read: {error}"))?;
-        match load.schema == SCHEMA {
+        match [SCHEMA, SCHEMA_1].contains(&load.schema.as_str()) {
             true => Ok(load),
             false => Err(format!("its document is a `{}`, not a `{SCHEMA}`", load.schema)),
         }
@@ -90,6 +102,7 @@ impl Load {
             labels: BTreeMap::new(),
             segments: Vec::new(),
             series: Vec::new(),
+            saturated: None,
             generator: Generator::default(),
             validity: Validity { valid: true, reasons: Vec::new(), gates: Vec::new() },
             findings: Vec::new(),
@@ -116,15 +129,6 @@ pub struct Latencies {
     pub p90_us: u64,
     pub p99_us: u64,
     pub max_us: u64,
-}
-
-/// What was wanted of the target, and whether it was met.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-pub struct Slo {
-    pub text: String,
-    pub met: bool,
-    /// A sentence for each condition that does not hold.
-    pub missed: Vec<String>,
 }
 
 /// The figures of some of the requests.
@@ -167,8 +171,11 @@ pub struct Connections {
 }
 
 /// Nanoseconds of CLOCK_MONOTONIC.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Clock {
+    /// Which start of which machine they are counted from: the kernel's boot id.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub boot: Option<String>,
     pub start_ns: u64,
     pub measurement_start_ns: u64,
     pub measurement_end_ns: u64,
@@ -189,8 +196,19 @@ pub struct Part {
     /// all.
     #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
     pub reasons: BTreeMap<String, u64>,
+    /// From the intended start to the end, of requests that were answered, well or not, and of
+    /// those that were given up. It contains the generator's own lateness, so its quantiles are upper
+    /// bounds of the target's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_time: Option<Times>,
+    /// The part of them that failed.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub failed_response_time: Option<Times>,
+    /// The response time of each of the same requests, less its own lateness: its quantiles are
+    /// lower bounds. An SLO that is met by `response_time` is met; one that is missed by these times
+    /// is missed; what lies between the two is not decided by this load.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub response_time_less_lateness: Option<Times>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service_time: Option<Times>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -222,28 +240,42 @@ pub struct Tls {
     pub cipher: String,
 }
 
-/// Over the measurement: every intended request has exactly one outcome.
+/// Over the measurement: every intended request has exactly one outcome. `intended` = `ok` +
+/// `failed`; `failed` counts every outcome but `ok`, so it contains `unfinished`, `dropped` and the
+/// answers that were wrong. `completed` counts those that were answered, well or not.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Counts {
     pub intended: u64,
     pub sent: u64,
     pub completed: u64,
+    /// Requests that were answered inside the measurement, whenever they were intended: what
+    /// `rates_per_s.completed` counts, and whose answers are in `bytes_received`.
+    #[serde(default)]
+    pub completed_inside: u64,
     pub ok: u64,
+    /// Requests that did not succeed, `unfinished` and `dropped` among them.
     pub failed: u64,
+    /// The part of `failed` that was neither answered nor given up when the load ended.
     pub unfinished: u64,
+    /// The part of `failed` that found the backlog full.
     pub dropped: u64,
     pub reconnects: u64,
+    /// What was written and read inside the measurement, whenever the requests were intended.
     pub bytes_sent: u64,
     pub bytes_received: u64,
 }
 
-/// Over the measurement. `completed` counts what completed inside it, whenever it was intended.
+/// Over the measurement. `completed` counts what completed inside it, whenever it was intended: after
+/// a warm-up with a backlog it can be higher than `offered`.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Rates {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asked: Option<f64>,
     pub offered: f64,
     pub completed: f64,
+    /// The completed rate, but at most the offered one: what of the offer the target sustained.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub sustained: Option<f64>,
     /// Completions that succeeded, within the SLO if there is one.
     pub goodput: f64,
 }
@@ -255,14 +287,18 @@ pub struct Target {
     pub part: Part,
 }
 
-/// One interval of the series; `t_s` is its beginning, from the start of the measurement.
+/// One interval of the series; `t_s` is its beginning, from the start of the measurement. In a
+/// merged document that is the measurement which began first.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Interval {
     pub t_s: f64,
     pub length_s: f64,
     pub offered: u64,
     pub sent: u64,
+    /// Requests that were answered in it, whenever they were intended: over its length, the rate that
+    /// `rates_per_s.completed` states for the whole measurement.
     pub completed: u64,
+    /// Like the times, of requests that were intended in the measurement.
     pub failed: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p50_ns: Option<u64>,
@@ -304,6 +340,9 @@ pub struct Generator {
     pub io: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub io_why: Option<String>,
+    /// TCP's congestion control. Absent where no connection was one of TCP.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub congestion_control: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timer: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -319,8 +358,21 @@ pub struct Generator {
     /// The share of time that the shard spent in scripts which did most.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub script_share: Option<f64>,
+    /// How much later than asked the kernel woke a shard that slept until shortly before a start.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub wake_up_delay: Option<Times>,
+    /// The share of the measurement in which a shard watched the clock instead of sleeping, of the
+    /// shard that did it most.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub spin_share: Option<f64>,
+    /// How much too late a sleeping thread was woken, once for each millisecond of the measurement: a
+    /// pause of 20 ms counts 20 times, with what was left of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hiccup: Option<Times>,
+    /// Share of the measurement in which the machine did not run the generator for 0.5 ms and more: what
+    /// a closed loop lost.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub paused_share: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hiccup_max_ns: Option<u64>,
     /// The longest turn of a shard's loop: it bounds the error of every `done`.
@@ -348,8 +400,8 @@ pub struct Generator {
     /// target's, unless others load it too.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub free_ports: Option<u64>,
-    /// The generator was late by more than a tenth of the response time's p99 itself, which is
-    /// therefore an upper bound.
+    /// The p99 of the response time is more than a tenth above that of the response time less
+    /// lateness: it is an upper bound, and the target's own lies between the two.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub p99_at_most: bool,
     /// The completed rate of this closed loop was limited by the generator, not by the target.
@@ -365,6 +417,20 @@ pub struct Validity {
     pub reasons: Vec<String>,
     pub gates: Vec<Gate>,
 }
+
+impl Validity {
+    /// Returns whether what went wrong can only have made the target look worse: the generator was
+    /// late, or its machine was disturbed, and nothing was lost.
+    pub fn is_only_slowed(&self) -> bool {
+        let mut failed = self.gates.iter().filter(|gate| !gate.passed).peekable();
+        failed.peek().is_some() && failed.all(|gate| gate.name == LATE || gate.name == DISTURBED)
+    }
+}
+
+/// The generator started requests late.
+pub const LATE: &str = "late";
+/// The machine did not run the generator.
+pub const DISTURBED: &str = "disturbed";
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Gate {

@@ -4,8 +4,14 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::slo::Slo;
+
 /// The version of the whole layout. A reader refuses a newer one rather than misread it.
-pub const VERSION: u32 = 1;
+///
+/// Version 2 (2026-11): entries of the journal keep the verdicts on each objective, the wait before
+/// an attempt, the sustained rate, and the asked rate both in all and of each target (in version 1
+/// `asked_per_s` was that of each target); the manifest keeps the question and the objectives.
+pub const VERSION: u32 = 2;
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Manifest {
@@ -14,6 +20,12 @@ pub struct Manifest {
     pub version: u32,
     pub tool: String,
     pub experiment: String,
+    /// The question in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<String>,
+    /// The objectives of the spec, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub slo: Vec<Slo>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
     /// `--set path=value`, as given.

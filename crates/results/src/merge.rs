@@ -2,12 +2,13 @@
 //! histograms merged, so that quantiles are those of all requests. Nothing is averaged; what cannot
 //! be known of the whole from its parts is absent.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::load::{
     Clock, Connections, Counts, Generator, Group, Interval, Load, Pacing, Part, Rates, Segment,
     Target, Tls,
 };
+use crate::slo::{self, Slo};
 use crate::times::Times;
 
 #[cfg(test)]
@@ -23,18 +24,40 @@ pub fn merge(parts: &[(String, Load)]) -> Result<Load, String> {
     let Some((first, rest)) = parts.split_first() else {
         return Err("there is nothing to merge".to_owned());
     };
-    let mut whole = named(first);
+    let axis = Axis::of(parts);
+    let on_axis = |part: &(String, Load)| Load { series: axis.place(&part.1), ..named(part) };
+    let mut whole = on_axis(first);
     for (place, part) in parts.iter().enumerate().skip(1) {
         if let Some((other, _)) = parts[..place].iter().find(|earlier| earlier.1 == part.1) {
             return Err(format!("{}: it is the same load as {other}", part.0));
         }
-        add(&mut whole, named(part)).map_err(|why| format!("{}: {why}", part.0))?;
+        add(&mut whole, on_axis(part)).map_err(|why| format!("{}: {why}", part.0))?;
     }
     if rest.iter().any(|(_, part)| part.version != whole.version) {
         whole.warnings.push("they were measured by different versions of the tool".to_owned());
     }
+    if let Axis::None = axis {
+        whole.warnings.push(
+            "there is no series: the intervals of the parts differ in length (--interval)"
+                .to_owned(),
+        );
+    }
     whole.warnings.extend(apart(parts, whole.clock.as_ref()));
+    whole.slo = slo::judge(&objectives(parts), &whole.total);
     Ok(whole)
+}
+
+/// The objectives that any of the parts was judged by, each once: the whole is judged anew, since
+/// what each part meets, or one misses, says nothing of the whole.
+fn objectives(parts: &[(String, Load)]) -> Vec<Slo> {
+    let judged = parts.iter().flat_map(|(_, load)| &load.slo).flat_map(|slo| &slo.objectives);
+    let mut slos: Vec<Slo> = Vec::new();
+    for slo in judged.map(|judged| judged.slo) {
+        if !slos.contains(&slo) {
+            slos.push(slo);
+        }
+    }
+    slos
 }
 
 /// A document whose sentences say where they are from.
@@ -44,16 +67,72 @@ fn named((name, load): &(String, Load)) -> Load {
     let figures = load.validity.gates.iter_mut().map(|gate| &mut gate.figure);
     let sentences = load.findings.iter_mut().chain(&mut load.warnings).chain(reasons);
     sentences.chain(figures).for_each(|text| *text = format!("{name}: {text}"));
-    if let Some(slo) = load.slo.take() {
-        // A condition on a quantile that each part meets, or that one misses, says nothing of the
-        // whole.
-        let met = if slo.met { "met" } else { "missed" };
-        load.findings.push(format!("{name}: {} was {met} by this part", slo.text));
-    }
     load.arguments = Vec::new();
-    load.wrk = None;
-    load.series.iter_mut().for_each(forget_quantiles);
+    (load.wrk, load.slo) = (None, None);
     load
+}
+
+/// The time axis on which the series are laid.
+#[derive(Clone, Copy, Debug)]
+enum Axis {
+    /// One for all, from the beginning of the measurement that began first.
+    Shared { interval_s: f64, first_ns: u64 },
+    /// Each begins with its own measurement: when the others did is not known.
+    Own { interval_s: f64 },
+    /// There is none: their intervals differ in length.
+    None,
+}
+
+impl Axis {
+    fn of(parts: &[(String, Load)]) -> Axis {
+        // The last interval may be shorter, and the drain longer.
+        let first = |load: &Load| load.series.first().map(|each| each.length_s);
+        let mut intervals = parts.iter().filter_map(|(_, load)| first(load));
+        let interval_s = intervals.next().unwrap_or(1.0);
+        if intervals.any(|other| other != interval_s) {
+            return Axis::None;
+        }
+        let clocks = parts.iter().map(|(_, load)| load.clock.as_ref()).collect::<Option<Vec<_>>>();
+        let starts = clocks.filter(|clocks| is_one_machine(clocks));
+        let starts = starts.into_iter().flatten().map(|clock| clock.measurement_start_ns);
+        match starts.min() {
+            Some(first_ns) => Axis::Shared { interval_s, first_ns },
+            None => Axis::Own { interval_s },
+        }
+    }
+
+    /// A load's series, each interval at the nearest place of the axis.
+    fn place(self, load: &Load) -> Vec<Interval> {
+        let (interval_s, late_s) = match (self, &load.clock) {
+            (Axis::Shared { interval_s, first_ns }, Some(clock)) => {
+                (interval_s, (clock.measurement_start_ns - first_ns) as f64 / 1e9)
+            }
+            (Axis::Shared { interval_s, .. } | Axis::Own { interval_s }, _) => (interval_s, 0.0),
+            (Axis::None, _) => return Vec::new(),
+        };
+        let late = (late_s / interval_s).round();
+        let place = |each: &Interval| {
+            let t_s = ((each.t_s / interval_s).round() + late) * interval_s;
+            let mut placed = Interval { t_s, ..each.clone() };
+            forget_quantiles(&mut placed);
+            placed
+        };
+        load.series.iter().map(place).collect()
+    }
+}
+
+/// Whether the clocks are counted from one start of one machine. Documents that do not say so are
+/// taken to be of one machine if they were measured at one time.
+fn is_one_machine(clocks: &[&Clock]) -> bool {
+    let boots = clocks.iter().map(|clock| clock.boot.as_ref()).collect::<Option<Vec<_>>>();
+    match boots {
+        Some(boots) => boots.windows(2).all(|pair| pair[0] == pair[1]),
+        None => {
+            let begin = clocks.iter().map(|clock| clock.measurement_start_ns).max();
+            let end = clocks.iter().map(|clock| clock.measurement_end_ns).min();
+            begin < end
+        }
+    }
 }
 
 /// The series keeps no histograms of which those of the whole could be made.
@@ -87,8 +166,7 @@ fn add(whole: &mut Load, part: Load) -> Result<(), String> {
         _ => None,
     };
     whole.clock = match (whole.clock.take(), part.clock) {
-        (Some(one), Some(other)) => Some(common(&one, &other))
-            .filter(|both| both.measurement_start_ns < both.measurement_end_ns),
+        (Some(one), Some(other)) => common(one, &other),
         _ => None,
     };
     whole.measured_s = whole.measured_s.max(part.measured_s);
@@ -118,6 +196,8 @@ fn add(whole: &mut Load, part: Load) -> Result<(), String> {
         }
     }
     whole.series.sort_by(|one, other| one.t_s.total_cmp(&other.t_s));
+    // What one of them saw of the target is true of what it offered to it.
+    whole.saturated = whole.saturated.max(part.saturated);
     add_generator(&mut whole.generator, part.generator)?;
     whole.validity.valid &= part.validity.valid;
     whole.validity.reasons.extend(part.validity.reasons);
@@ -138,6 +218,7 @@ fn add_part(whole: &mut Part, part: Part) -> Result<(), String> {
         intended: whole.counts.intended + counts.intended,
         sent: whole.counts.sent + counts.sent,
         completed: whole.counts.completed + counts.completed,
+        completed_inside: whole.counts.completed_inside + counts.completed_inside,
         ok: whole.counts.ok + counts.ok,
         failed: whole.counts.failed + counts.failed,
         unfinished: whole.counts.unfinished + counts.unfinished,
@@ -151,12 +232,21 @@ fn add_part(whole: &mut Part, part: Part) -> Result<(), String> {
         asked: one.asked.zip(other.asked).map(|(one, other)| one + other),
         offered: one.offered + other.offered,
         completed: one.completed + other.completed,
+        sustained: one.sustained.zip(other.sustained).map(|(one, other)| one + other),
         goodput: one.goodput + other.goodput,
     };
+    let lacks =
+        |part: &Part| part.response_time.is_some() && part.response_time_less_lateness.is_none();
+    let unknown = lacks(whole) || lacks(&part);
     add_counts(&mut whole.outcomes, part.outcomes);
     add_counts(&mut whole.statuses, part.statuses);
     add_counts(&mut whole.reasons, part.reasons);
     add_times(&mut whole.response_time, part.response_time)?;
+    add_times(&mut whole.failed_response_time, part.failed_response_time)?;
+    add_times(&mut whole.response_time_less_lateness, part.response_time_less_lateness)?;
+    if unknown {
+        whole.response_time_less_lateness = None;
+    }
     add_times(&mut whole.service_time, part.service_time)?;
     add_times(&mut whole.start_delay, part.start_delay)?;
     add_times(&mut whole.lateness, part.lateness)?;
@@ -186,8 +276,9 @@ fn add_group(whole: &mut Group, group: Group) -> Result<(), String> {
     add_times(&mut whole.service_time, group.service_time)
 }
 
-/// Each counts from the start of its own measurement.
+/// Adds what another part measured at the same place of the axis.
 fn add_interval(whole: &mut Interval, interval: &Interval) {
+    whole.length_s = whole.length_s.max(interval.length_s);
     whole.offered += interval.offered;
     whole.sent += interval.sent;
     whole.completed += interval.completed;
@@ -204,6 +295,7 @@ fn add_interval(whole: &mut Interval, interval: &Interval) {
 fn add_generator(whole: &mut Generator, part: Generator) -> Result<(), String> {
     keep_if_same(&mut whole.io, part.io);
     keep_if_same(&mut whole.io_why, part.io_why);
+    keep_if_same(&mut whole.congestion_control, part.congestion_control);
     keep_if_same(&mut whole.timer, part.timer);
     whole.shards = whole.shards.zip(part.shards).map(|(one, other)| one + other);
     // They are of as many machines as there are generators.
@@ -211,7 +303,10 @@ fn add_generator(whole: &mut Generator, part: Generator) -> Result<(), String> {
     whole.cpu_s = whole.cpu_s.zip(part.cpu_s).map(|(one, other)| one + other);
     whole.busy_share = most(whole.busy_share, part.busy_share);
     whole.script_share = most(whole.script_share, part.script_share);
+    add_times(&mut whole.wake_up_delay, part.wake_up_delay)?;
+    whole.spin_share = most(whole.spin_share, part.spin_share);
     add_times(&mut whole.hiccup, part.hiccup)?;
+    whole.paused_share = most(whole.paused_share, part.paused_share);
     whole.hiccup_max_ns = whole.hiccup_max_ns.max(part.hiccup_max_ns);
     whole.turn_max_ns = whole.turn_max_ns.max(part.turn_max_ns);
     whole.steal_share = most(whole.steal_share, part.steal_share);
@@ -249,17 +344,23 @@ fn most(one: Option<f64>, other: Option<f64>) -> Option<f64> {
     [one, other].into_iter().flatten().reduce(f64::max)
 }
 
-/// From the first start to the last end; measured is when both did.
-fn common(one: &Clock, other: &Clock) -> Clock {
-    Clock {
+/// From the first start to the last end; measured is when both did, if they did. Clocks of several
+/// machines have nothing in common.
+fn common(one: Clock, other: &Clock) -> Option<Clock> {
+    if !is_one_machine(&[&one, other]) {
+        return None;
+    }
+    let clock = Clock {
         start_ns: one.start_ns.min(other.start_ns),
         measurement_start_ns: one.measurement_start_ns.max(other.measurement_start_ns),
         measurement_end_ns: one.measurement_end_ns.min(other.measurement_end_ns),
         end_ns: one.end_ns.max(other.end_ns),
-    }
+        boot: one.boot.filter(|boot| other.boot.as_ref() == Some(boot)),
+    };
+    (clock.measurement_start_ns < clock.measurement_end_ns).then_some(clock)
 }
 
-/// What there is to be said if they did not measure at one time, as far as their clocks are those
+/// What there is to be said if they did not measure at one time, as far as their clocks may be those
 /// of one machine; `common` is when all of them did.
 fn apart(parts: &[(String, Load)], common: Option<&Clock>) -> Option<String> {
     let length = |clock: &Clock| {
@@ -268,7 +369,10 @@ fn apart(parts: &[(String, Load)], common: Option<&Clock>) -> Option<String> {
     let lengths = parts.iter().map(|(_, load)| load.clock.as_ref().map(length));
     let shortest = lengths.collect::<Option<Vec<_>>>()?.into_iter().reduce(f64::min)?;
     let shared = common.map_or(0.0, length);
-    (shared < SHARED * shortest).then(|| {
+    let boots = parts.iter().filter_map(|(_, load)| load.clock.as_ref()?.boot.as_ref());
+    let boots: BTreeSet<_> = boots.collect();
+    let may_be_one = boots.len() <= 1;
+    (may_be_one && shared < SHARED * shortest).then(|| {
         format!(
             "only {shared:.1} s of {shortest:.1} s were measured at one time, if their clocks are \
              one machine's: rates that are added up have not been offered together"

@@ -70,7 +70,7 @@ fn next(script: &mut Script, (wire, expected): &mut Buffers) -> Result<(), load:
     expected.clear();
     let of = Origin { number: 0, label: Label::NONE, connection: 0 };
     script.next(of, &mut Outgoing { wire, expected, label: Label::NONE })?;
-    if script.wanted() != Wanted::Nothing {
+    if script.wanted(0, 0) != Wanted::Nothing {
         for &Expected { tag, .. } in &*expected {
             let body = &[b'x'; 512];
             let (head, body_length) = (HEAD, body.len() as u64);

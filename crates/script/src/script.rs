@@ -185,7 +185,7 @@ impl HttpWorkload for Script {
         Ok(())
     }
 
-    fn wanted(&self) -> Wanted {
+    fn wanted(&mut self, _connection: u32, _tag: u32) -> Wanted {
         if self.callbacks().has(Callbacks::RESPONSE) {
             Wanted::Body
         } else if 0 < self.held {

@@ -20,6 +20,8 @@ pub const MOST_HEAD_BYTES: usize = 64 * 1024;
 pub const MOST_FIELDS: usize = 256;
 /// The longest line that announces a chunk.
 pub const MOST_CHUNK_LINE_BYTES: usize = 4 * 1024;
+/// The most interim responses (1xx) to one request.
+pub const MOST_INTERIM: usize = 64;
 /// The longest trailer section.
 pub const MOST_TRAILER_BYTES: usize = 16 * 1024;
 
@@ -43,6 +45,8 @@ pub enum Malformed {
     Chunk,
     /// The trailer section is beyond the bound.
     TrailersTooLong,
+    /// There are more interim responses than the bound allows.
+    Interim,
     /// Status 101: we never ask to leave HTTP/1.1.
     Upgrade,
 }
@@ -55,6 +59,7 @@ impl Malformed {
             Malformed::ContentLength => "malformed Content-Length",
             Malformed::Chunk => "malformed chunk",
             Malformed::TrailersTooLong => "trailers too long",
+            Malformed::Interim => "too many interim answers (1xx)",
             Malformed::Upgrade => "status 101 without an upgrade asked for",
         }
     }

@@ -29,6 +29,8 @@ pub(super) struct Load {
 pub(super) struct Noise {
     pub(super) hiccup_p99: Nanos,
     pub(super) hiccup_max: Nanos,
+    /// How late the kernel woke the generator from a sleep; zero if it never slept.
+    pub(super) wake_up_p99: Nanos,
     /// `None` where the kernel does not tell.
     pub(super) steal_share: Option<f64>,
     /// The share of one CPU that others than the bench used; zero unless somebody watched.
@@ -68,6 +70,7 @@ impl Load {
             noise: Noise {
                 hiccup_p99: time(document, "generator.hiccup.p99_ns").unwrap_or_default(),
                 hiccup_max: time(document, "generator.hiccup_max_ns").unwrap_or_default(),
+                wake_up_p99: time(document, "generator.wake_up_delay.p99_ns").unwrap_or_default(),
                 steal_share: document.number("generator.steal_share"),
                 others_share: 0.0,
             },

@@ -120,6 +120,10 @@ impl Drop for Process {
     }
 }
 
+/// What both sides of a bench are asked for whose times are to be known to the microsecond: other
+/// congestion controls spread what is sent over time.
+pub(super) const SENT_AT_ONCE: [&str; 2] = ["--congestion-control", "reno"];
+
 /// `benchwright reference`, ready.
 pub(crate) struct Server {
     process: Process,

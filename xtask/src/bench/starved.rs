@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use measure::Nanos;
 
 use super::load::{self, Load};
-use super::machine::{Machine, Others, Process, Server, Side};
+use super::machine::{Machine, Others, Process, SENT_AT_ONCE, Server, Side};
 use crate::repository;
 
 #[cfg(test)]
@@ -138,7 +138,7 @@ fn measure(
     let rate = if way == Way::BusyLoops { "10k/s" } else { "1k/s" };
     let others = Others::watch();
     let arguments = ["--delay", "1ms", "--numbered-rate", rate, "--kernel-timestamps"];
-    let server = Server::start(machine, &arguments)?;
+    let server = Server::start(machine, &[&arguments[..], &SENT_AT_ONCE].concat())?;
     let loops = if way == Way::BusyLoops { BUSY_LOOPS } else { 0 };
     let loops: Vec<Process> = (0..loops).map(|_| busy_loop(machine)).collect::<Result<_, _>>()?;
     let mut command = match (quota, way) {
@@ -147,7 +147,7 @@ fn measure(
         (None, _) => machine.command(Side::Client, &machine.benchwright),
     };
     command.args(["load", &server.url, "--rate", rate, "--arrivals", "constant"]);
-    command.args(["--shards", "1", "--connections", "256", "--duration", "3s"]);
+    command.args(["--shards", "1", "--connections", "256", "--duration", "3s"]).args(SENT_AT_ONCE);
     command.arg("--script").arg(script);
     let load = Load::run(&mut command)?;
     drop(loops);

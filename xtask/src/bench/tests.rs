@@ -21,6 +21,7 @@ fn a_bench_runs_as_often_as_the_issue_asks_unless_told_otherwise() {
     );
     assert_eq!(read(&["self-test"]), Some(vec![Bench::SelfTest { attempts: 20 }]));
     assert_eq!(read(&["hostile"]), Some(vec![Bench::Hostile]));
+    assert_eq!(read(&["lab", "--trials", "5"]), Some(vec![Bench::Lab { trials: 5 }]));
     assert_eq!(read(&["--quick"]), Some(QUICK.to_vec()));
 }
 

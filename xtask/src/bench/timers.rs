@@ -1,5 +1,5 @@
-//! What punctuality costs: lateness and CPU a request of each timer, and how even arrivals are at
-//! the server.
+//! What punctuality costs: validity, lateness and CPU of each timer, and how even arrivals are at the
+//! server.
 //!
 //! Lateness is what the generator says of itself, with a core of its own; the hiccup meter, which
 //! sleeps beside it, tells what the machine alone would have done. Gaps are the reference server's.
@@ -8,9 +8,9 @@ use std::path::Path;
 
 use measure::Nanos;
 
-use super::goal::{Finding, Goal};
+use super::goal::{Bounds, Finding, Goal};
 use super::load::Load;
-use super::machine::{self, Machine, Others, Server, Side};
+use super::machine::{self, Machine, Others, SENT_AT_ONCE, Server, Side};
 use super::note;
 use super::summary::Summary;
 
@@ -19,9 +19,14 @@ mod tests;
 
 /// The first is the default, and the one that is judged.
 const TIMERS: [&str; 3] = ["hybrid", "sleep", "spin"];
-const LAWS: [&str; 2] = ["constant", "poisson"];
-const DURATION: &str = "4s";
-const RATE: &str = "10k/s";
+/// The one that no load can be more punctual with.
+const BEST: usize = 2;
+/// Rates with their laws.
+const LOADS: [(&str, &str); 4] =
+    [("1k/s", "poisson"), ("5k/s", "poisson"), ("10k/s", "poisson"), ("10k/s", "constant")];
+/// How punctual the judged timer is at the median and the p99 is judged at this rate.
+const JUDGED_RATE: &str = "10k/s";
+const DURATION: Nanos = Nanos::from_secs(4);
 /// Of the attempt at evenness.
 const EVEN_RATE: u32 = 1000;
 
@@ -30,37 +35,48 @@ const MEDIAN: Goal = Goal::at_most(10.0, 2.0);
 const P99: Goal = Goal::at_most(50.0, 20.0);
 /// Of |gap × rate − 1|.
 const EVENNESS: Goal = Goal::at_most(0.1, 0.02);
+/// How many loads of one rate fewer than with the best timer may be valid.
+const FEWER_VALID: Goal = Goal::AtMost(Bounds { must: 1.0, stretch: None });
 
 /// One load with one timer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Attempt {
+    is_valid: bool,
     /// In µs, as the rest.
     median: f64,
     p99: f64,
     hiccup_p99: f64,
+    /// How late the kernel woke the generator; zero if it never slept.
+    wake_up_p99: f64,
     cpu_of_request: f64,
+    /// Of one CPU.
+    cpu_share: f64,
     others_share: f64,
 }
 
-/// Runs every timer as often, in turns, and says whether the judged one is punctual and even.
+/// Runs every timer as often, in turns, and says whether the judged one is valid about as often as the
+/// best, punctual and even.
 pub(super) fn run(
     machine: &Machine,
     attempts: usize,
     to_note: Option<&Path>,
 ) -> Result<bool, String> {
     let mut findings = Vec::new();
-    for law in LAWS {
-        println!("\n{RATE}, {law}: lateness p50, p99; hiccups p99; CPU a request, in µs");
+    for (rate, law) in LOADS {
+        println!(
+            "\n{rate}, {law}: lateness p50, p99; hiccups p99; wake-up delay p99; CPU a request, in µs"
+        );
         let mut each: [Vec<Attempt>; TIMERS.len()] = Default::default();
         for number in 1..=attempts {
             for (timer, attempts) in TIMERS.iter().zip(&mut each) {
-                let attempt = attempt(machine, timer, law)?;
+                let attempt = attempt(machine, timer, (rate, law))?;
                 println!("{number:>3}  {timer:<6} {attempt}");
                 attempts.push(attempt);
             }
         }
+        findings.push(validity((rate, law), &each));
         for (timer, attempts) in TIMERS.iter().zip(&each) {
-            findings.extend(of_timer(timer, law, attempts));
+            findings.extend(of_timer(timer, (rate, law), attempts));
         }
     }
     println!("\n{EVEN_RATE}/s, constant: mean |gap × rate − 1| at the server");
@@ -90,25 +106,46 @@ fn judged(timer: &str, goal: Goal) -> Goal {
     if timer == TIMERS[0] { goal } else { Goal::None }
 }
 
-fn attempt(machine: &Machine, timer: &str, law: &str) -> Result<Attempt, String> {
+fn attempt(machine: &Machine, timer: &str, (rate, law): (&str, &str)) -> Result<Attempt, String> {
     let others = Others::watch();
-    let server = Server::start(machine, &[])?;
-    let words = ["--rate", RATE, "--arrivals", law, "--timer", timer];
+    let server = Server::start(machine, &SENT_AT_ONCE)?;
+    let words = ["--rate", rate, "--arrivals", law, "--timer", timer];
     let (load, cpu) = machine::with_cpu_of_children(|| load(machine, &server, &words))?;
     server.end()?;
     let load = load.beside(&others);
     let us = |time: Nanos| time.as_secs_f64() * 1e6;
     Ok(Attempt {
+        is_valid: load.is_valid(),
         median: us(load.lateness_p50),
         p99: us(load.lateness_p99),
         hiccup_p99: us(load.noise.hiccup_p99),
+        wake_up_p99: us(load.noise.wake_up_p99),
         cpu_of_request: us(cpu) / load.completed as f64,
+        cpu_share: cpu.as_secs_f64() / DURATION.as_secs_f64(),
         others_share: load.noise.others_share,
     })
 }
 
+/// How many more loads were valid with the best timer than with the judged one.
+fn validity((rate, law): (&str, &str), each: &[Vec<Attempt>; TIMERS.len()]) -> Finding {
+    let valid = each.each_ref().map(|attempts| attempts.iter().filter(|a| a.is_valid).count());
+    let of_timer = |(timer, attempts): (&&str, &Vec<Attempt>)| {
+        let valid = attempts.iter().filter(|attempt| attempt.is_valid).count();
+        let cpu: Vec<f64> = attempts.iter().map(|attempt| attempt.cpu_share).collect();
+        let cpu = 100.0 * Summary::of(&cpu).median;
+        format!("{timer}: {valid} of {} valid, CPU {cpu:.0} %", attempts.len())
+    };
+    let said: Vec<String> = TIMERS.iter().zip(each).map(of_timer).collect();
+    Finding {
+        what: format!("{}: fewer valid loads than {}, {rate} {law}", TIMERS[0], TIMERS[BEST]),
+        figures: vec![valid[BEST] as f64 - valid[0] as f64],
+        beside: said.join("; "),
+        goal: FEWER_VALID,
+    }
+}
+
 /// Its p99 is judged by itself, or by what it is above the hiccup meter's, if that is less.
-fn of_timer(timer: &str, law: &str, attempts: &[Attempt]) -> [Finding; 2] {
+fn of_timer(timer: &str, (rate, law): (&str, &str), attempts: &[Attempt]) -> [Finding; 2] {
     let of = |figure: fn(&Attempt) -> f64| attempts.iter().map(figure).collect::<Vec<f64>>();
     let middle = |figure| Summary::of(&of(figure)).median;
     let (p99, hiccup) = (middle(|a| a.p99), middle(|a| a.hiccup_p99));
@@ -121,17 +158,20 @@ fn of_timer(timer: &str, law: &str, attempts: &[Attempt]) -> [Finding; 2] {
     let others = of(|a| a.others_share).into_iter().fold(0.0, f64::max);
     let noise = format!("p99 {p99:.1}, hiccups p99 {hiccup:.1}, others ≤ {:.1} %", 100.0 * others);
     let finding = |what: &str, figures, beside, goal| Finding {
-        what: format!("{timer}: {what}, {RATE} {law}"),
+        what: format!("{timer}: {what}, {rate} {law}"),
         figures,
         beside,
-        goal: judged(timer, goal),
+        goal: if rate == JUDGED_RATE { judged(timer, goal) } else { Goal::None },
     };
     [finding("lateness p50", of(|a| a.median), beside, MEDIAN), finding(what, figures, noise, P99)]
 }
 
 fn unevenness_of(machine: &Machine, timer: &str) -> Result<f64, String> {
     let path = machine::scratch().join("arrivals");
-    let server = Server::start(machine, &["--log", &path.display().to_string()])?;
+    let server = Server::start(
+        machine,
+        &[&["--log", &path.display().to_string()][..], &SENT_AT_ONCE].concat(),
+    )?;
     let rate = format!("{EVEN_RATE}/s");
     load(machine, &server, &["--rate", &rate, "--arrivals", "constant", "--timer", timer])?;
     server.end()?;
@@ -151,15 +191,19 @@ fn unevenness(log: &str, rate: f64) -> Option<f64> {
 
 fn load(machine: &Machine, server: &Server, words: &[&str]) -> Result<Load, String> {
     let mut command = machine.command(Side::Client, &machine.benchwright);
-    command.args(["load", &server.url, "--shards", "1", "--duration", DURATION]).args(words);
+    let duration = format!("{}s", DURATION.as_secs_f64());
+    command.args(["load", &server.url, "--shards", "1", "--duration", &duration]);
+    command.args(SENT_AT_ONCE).args(words);
     Load::run(&mut command)
 }
 
-/// `    0.1     4.2    130.0     58.1; others used 0.3 % of a CPU`.
+/// `valid       0.1     4.2   130.0    88.1    58.1; CPU 58 %; others used 0.3 % of a CPU`.
 impl std::fmt::Display for Attempt {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Attempt { median, p99, hiccup_p99, cpu_of_request, others_share } = self;
-        write!(f, "{median:>7.1} {p99:>7.1} {hiccup_p99:>7.1} {cpu_of_request:>7.1}; ")?;
-        write!(f, "others used {:.1} % of a CPU", 100.0 * others_share)
+        let Attempt { median, p99, hiccup_p99, wake_up_p99, cpu_of_request, .. } = self;
+        write!(f, "{:<7} ", if self.is_valid { "valid" } else { "INVALID" })?;
+        write!(f, "{median:>7.1} {p99:>7.1} {hiccup_p99:>7.1} {wake_up_p99:>7.1} ")?;
+        write!(f, "{cpu_of_request:>7.1}; CPU {:.0} %; ", 100.0 * self.cpu_share)?;
+        write!(f, "others used {:.1} % of a CPU", 100.0 * self.others_share)
     }
 }

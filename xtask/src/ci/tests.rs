@@ -36,3 +36,12 @@ fn a_row_has_a_name_a_time_and_a_remark_only_when_something_is_wrong() {
     assert_eq!(row("clippy", Nanos::from_millis(12_340), ""), "clippy          12.3 s");
     assert_eq!(row("test", Nanos::from_secs(150), "FAILED"), "test         2 min 30 s  FAILED");
 }
+
+#[test]
+fn the_crates_that_only_compute_are_tested_with_checks_for_overflow() {
+    let manifest = std::fs::read_to_string(repository::root().join("Cargo.toml")).unwrap();
+    for package in ["load", "measure", "mix", "results", "wire", "wrk"] {
+        let checked = format!("[profile.tests.package.{package}]\noverflow-checks = true\n");
+        assert!(manifest.contains(&checked), "{package}");
+    }
+}

@@ -27,6 +27,7 @@ use load::shard::{Limits, Overdue, Unopened};
 use load::validity::{self, Besides};
 use measure::Nanos;
 use net::{Closed, process};
+use results::slo::{self, Slo};
 use script::{Crew, Defaults, Flavour, Program, Script};
 
 pub(crate) use self::outputs::Outputs;
@@ -35,7 +36,6 @@ use self::tls::Securing;
 use self::workload::{Requested, Staffed, Workload};
 use crate::cli::Load;
 use crate::output::{self, Exit, Failure};
-use crate::slo::Slo;
 
 /// What one shard can be expected to start in a second, with a CPU of its own and no script.
 const REQUESTS_OF_A_SHARD: f64 = 20_000.0;
@@ -86,7 +86,7 @@ pub(crate) fn load(arguments: &Load) -> Result<Exit, Failure> {
     let context = Context {
         arguments: std::env::args().skip(1).collect(),
         seed: arguments.seed,
-        slo: arguments.slo.as_ref(),
+        slo: &arguments.slo,
         labels: &labels,
         flavour: None,
     };
@@ -99,12 +99,17 @@ pub(crate) fn load(arguments: &Load) -> Result<Exit, Failure> {
         done::run(&crew, &measurement).map_err(Failure::no_answer)?;
     }
     drop(measured.drivers);
-    Ok(match () {
-        () if measurement.partial => Exit::Interrupted,
-        () if !judgement.is_valid() => Exit::NoAnswer,
-        () if document.slo.is_some_and(|slo| !slo.met) => Exit::No,
-        () => Exit::Answered,
-    })
+    Ok(if measurement.partial { Exit::Interrupted } else { exit(&document) })
+}
+
+/// Returns what a whole load answers: an SLO can be met or missed by one that is not valid.
+pub(crate) fn exit(load: &results::Load) -> Exit {
+    match load.slo.as_ref().map(|slo| slo.answer(&load.validity)) {
+        Some(Some(true)) => Exit::Answered,
+        Some(Some(false)) => Exit::No,
+        None if load.validity.valid => Exit::Answered,
+        Some(None) | None => Exit::NoAnswer,
+    }
 }
 
 /// The names of the labels: the mix's, or else the trace's.
@@ -121,7 +126,7 @@ fn labels(workload: &Workload, pacing: &Pacing) -> Vec<String> {
 pub(crate) struct Context<'a> {
     pub(crate) arguments: Vec<String>,
     pub(crate) seed: u64,
-    pub(crate) slo: Option<&'a Slo>,
+    pub(crate) slo: &'a [Slo],
     /// The names of the labels, in their order.
     pub(crate) labels: &'a [String],
     /// The original as which we were started.
@@ -205,10 +210,11 @@ fn plan(arguments: &Load, targets: &[Target]) -> Result<Plan, Failure> {
             open_gap: Nanos((arguments.open_rate.gap_ns() * cpus.len() as f64) as u64),
             keep_alive: arguments.keep_alive,
         },
-        slo: arguments.slo.as_ref().and_then(Slo::response_time),
+        slo: slo::tightest(&arguments.slo),
         interval: positive(arguments.interval, "--interval")?,
         network: Network::choose(arguments.io, work).map_err(Failure::question)?,
         timer: arguments.timer,
+        congestion_control: congestion_control(arguments.congestion_control.as_deref())?,
         kernel_timestamps: kernel_timestamps(arguments.kernel_timestamps)?,
         cpus,
         seed: arguments.seed,
@@ -282,6 +288,16 @@ fn pacing(arguments: &Load) -> Result<Pacing, Failure> {
              --closed      the answers: a closed loop, to find the highest rate",
         )),
     }
+}
+
+/// Checks the name of a congestion control before anything is sent.
+pub(super) fn congestion_control(asked: Option<&str>) -> Result<Option<String>, Failure> {
+    if let Some(name) = asked {
+        net::congestion::check(name).map_err(|error| {
+            Failure::question(format!("--congestion-control {error}\n  or leave it out"))
+        })?;
+    }
+    Ok(asked.map(str::to_owned))
 }
 
 /// They are refused before anything is sent, where the kernel does not grant them.

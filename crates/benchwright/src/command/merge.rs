@@ -19,7 +19,7 @@ pub(crate) fn merge(arguments: &Merge) -> Result<Exit, Failure> {
     if !outputs.is_json() {
         output::result(&text::of(&whole))?;
     }
-    Ok(if whole.validity.valid { Exit::Answered } else { Exit::NoAnswer })
+    Ok(super::load::exit(&whole))
 }
 
 fn read(path: &Path) -> Result<Load, Failure> {

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use load::reference::{Log, Manner, Record, Reference as Server};
 use net::{cores, process};
 
-use super::load::kernel_timestamps;
+use super::load::{congestion_control, kernel_timestamps};
 use crate::cli::Reference;
 use crate::output::{self, Exit, Failure};
 
@@ -24,7 +24,9 @@ pub(crate) fn reference(arguments: &Reference) -> Result<Exit, Failure> {
     // Now, since it would be too late to ask for another file in the end.
     let file = arguments.log.as_deref().map(create).transpose()?;
     let kernel_timestamps = kernel_timestamps(arguments.kernel_timestamps)?;
-    let server = Server::listen(listen, Manner { delay, status, body, seed, kernel_timestamps })
+    let congestion_control = congestion_control(arguments.congestion_control.as_deref())?;
+    let manner = Manner { delay, status, body, seed, kernel_timestamps, congestion_control };
+    let server = Server::listen(listen, manner)
         .map_err(|error| Failure::question(format!("listening on {listen}: {error}")))?;
     let server = match arguments.numbered_rate {
         Some(rate) => server.expecting(rate),

@@ -73,6 +73,7 @@ fn conclude(ended: Result<Ended, lab::Error>, json: bool) -> Result<Exit, Failur
             output::error(&lab::answer::interrupted(&ended));
             Exit::Interrupted
         }
+        Verdict::Open => unreachable!("a run that ended is not open"),
     })
 }
 
@@ -80,7 +81,7 @@ fn conclude(ended: Result<Ended, lab::Error>, json: bool) -> Result<Exit, Failur
 /// there: what a directory holds does not depend on where it is, or the same run would differ.
 fn report(ended: &Ended) -> Result<String, results::directory::Error> {
     let results = Directory::open(&ended.directory)?;
-    let path = ::report::write(&results)?;
+    let path = ::report::write(&results, Some(ended.answer.clone()))?;
     let name = path.strip_prefix(results.path()).unwrap_or(&path);
     results.write_answer(&Answer { report: Some(shown(name)), ..ended.answer.clone() })?;
     Ok(shown(&path))

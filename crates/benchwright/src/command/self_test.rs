@@ -52,7 +52,7 @@ pub(crate) fn self_test(arguments: &Load) -> Result<Exit, Failure> {
         return Err(Failure::question("--duration: an attempt takes a second at least"));
     }
     let to_stderr = arguments.json.as_deref() == Some(Path::new("-"));
-    let bench = Bench::new(arguments.io, &stop);
+    let bench = Bench::new(arguments, &stop)?;
     let test = Test { bench, length, seed: arguments.seed, to_stderr };
     let found = test.run(arguments.attempts);
     if is_set(&stop) {

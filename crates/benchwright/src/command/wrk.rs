@@ -43,7 +43,7 @@ const DSB_PIPELINE: usize = 65_535;
 pub(crate) fn wrk(name: &str, arguments: &[String]) -> ExitCode {
     let command = match arguments::parse(name, arguments) {
         Ok(command) => command,
-        Err(refusal) => return refuse(&refusal),
+        Err(refusal) => return refuse(&refusal, arguments),
     };
     let exit = run(&command, arguments);
     let (code, error) = match exit {
@@ -59,14 +59,19 @@ pub(crate) fn wrk(name: &str, arguments: &[String]) -> ExitCode {
     ExitCode::from(code)
 }
 
-fn refuse(refusal: &Refusal) -> ExitCode {
+/// A mistake exits with 1, as the originals do, unless `--strict` stands beside it.
+fn refuse(refusal: &Refusal, arguments: &[String]) -> ExitCode {
     // Where not even this can be written there is nobody to tell.
     let _ = output::result(&refusal.stdout(env!("CARGO_PKG_VERSION"), "epoll"));
     let stderr = refusal.stderr();
     if !stderr.is_empty() {
         output::error(stderr.trim_end());
     }
-    ExitCode::from(refusal.code())
+    let is_strict = arguments.iter().any(|argument| argument == "--strict");
+    match refusal {
+        Refusal::Wrong(..) if is_strict => ExitCode::from(Exit::Question as u8),
+        _ => ExitCode::from(refusal.code()),
+    }
 }
 
 fn run(command: &Command, arguments: &[String]) -> Result<Exit, Failure> {
@@ -137,7 +142,7 @@ fn run(command: &Command, arguments: &[String]) -> Result<Exit, Failure> {
     let context = Context {
         arguments: arguments.to_vec(),
         seed: plan.seed,
-        slo: None,
+        slo: &[],
         labels: &[],
         flavour: Some(command.flavour.name()),
     };
@@ -149,12 +154,17 @@ fn run(command: &Command, arguments: &[String]) -> Result<Exit, Failure> {
     for line in judgement.reasons().iter().chain(&judgement.findings).chain(&judgement.warnings) {
         output::error(line);
     }
+    let overdue: u64 = measurement.parts.iter().map(|part| part.overdue).sum();
+    if 0 < overdue {
+        output::error(&format!("{overdue} requests took longer than {} (-T)", command.timeout));
+    }
     if judgement.is_valid() {
         output::error("valid: the generator was not the bottleneck");
     }
     Ok(match () {
         () if measurement.partial => Exit::Interrupted,
         () if !judgement.is_valid() => Exit::NoAnswer,
+        () if 0 < overdue || !judgement.findings.is_empty() => Exit::No,
         () => Exit::Answered,
     })
 }
@@ -216,6 +226,7 @@ fn plan(
         interval: Nanos::SECOND,
         network,
         timer: given(&native.timer, "--timer", Timer::default())?,
+        congestion_control: None,
         kernel_timestamps: false,
         cpus,
         seed: match &native.seed {

@@ -7,7 +7,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::support::{
-    Ran, Scratch, experiments, machine, run_while, signal, sleep, until, until_it_listens_to_ctrl_c,
+    Ran, Scratch, experiments, machine, run_while, signal, skip, sleep, until,
+    until_it_listens_to_ctrl_c,
 };
 
 fn hotel(scratch: &Scratch) -> Command {
@@ -21,12 +22,14 @@ fn hotel(scratch: &Scratch) -> Command {
 /// Others use this machine too: a trial that they disturb is repeated.
 const PATIENT: [&str; 2] = ["--set", "budget.invalid_attempts=20"];
 
-/// Whether the experiment was answered; else the machine must have disturbed all that was tried.
-fn is_answered(ran: &Ran) -> bool {
+/// Whether the experiment was answered; else the machine must have disturbed all that was tried, and
+/// the test was skipped.
+fn is_answered(test: &str, ran: &Ran) -> bool {
     let answer = check_answer(ran);
     if ran.code == 3 {
         let summary = answer["summary"].as_str().unwrap();
         assert!(summary.contains("a trial was not valid 21 times"), "{ran:#?}");
+        skip(test, "a machine on which one of 21 attempts at a load is valid");
         return false;
     }
     assert_eq!((ran.code, &answer["verdict"]), (0, &Value::from("answered")), "{ran:#?}");
@@ -61,7 +64,7 @@ fn check_results(folder: &Path) {
 
 fn check_answer(ran: &Ran) -> Value {
     let answer = ran.json();
-    assert_eq!(answer["schema"], "benchwright.run/1", "{ran:#?}");
+    assert_eq!(answer["schema"], "benchwright.run/2", "{ran:#?}");
     answer
 }
 
@@ -70,7 +73,7 @@ fn the_hotel_experiment_finds_its_maximum() {
     let _machine = machine();
     let scratch = Scratch::new();
     let ran = run_while(&mut hotel(&scratch), |_| {});
-    if is_answered(&ran) {
+    if is_answered("the_hotel_experiment_finds_its_maximum", &ran) {
         let maximum = &ran.json()["maximum_throughput"];
         assert!(0.0 < maximum["rate_per_s"].as_f64().unwrap());
         let trial = maximum["trial"].as_u64().unwrap() as usize;
@@ -122,6 +125,7 @@ fn a_stop_rule_that_is_never_reached_is_no_answer() {
 
 #[test]
 fn ctrl_c_in_any_stage_brings_everything_down_and_resume_finishes() {
+    let name = "ctrl_c_in_any_stage_brings_everything_down_and_resume_finishes";
     let _machine = machine();
     for after in [50, 400, 900, 1_600, 3_000] {
         let scratch = Scratch::new();
@@ -147,7 +151,7 @@ fn ctrl_c_in_any_stage_brings_everything_down_and_resume_finishes() {
         if after == 1_600 {
             let before = journal(&out);
             let ran = run_while(scratch.benchwright().args(["resume", "out", "--json"]), |_| {});
-            is_answered(&ran);
+            is_answered(name, &ran);
             assert_eq!(journal(&out)[..before.len()], before, "no completed trial is repeated");
             check_results(&out);
         }
@@ -167,7 +171,7 @@ fn a_killed_runner_loses_nothing_and_leaves_nothing() {
         });
         let before = journal(&out);
         let ran = run_while(scratch.benchwright().args(["resume", "out", "--json"]), |_| {});
-        is_answered(&ran);
+        is_answered("a_killed_runner_loses_nothing_and_leaves_nothing", &ran);
         assert_eq!(journal(&out)[..before.len()], before);
         check_results(&out);
         assert_eq!(scratch.remains(), [""; 0], "after {after} ms");
@@ -231,6 +235,7 @@ fn a_service_of_my_own_is_measured_by_its_address() {
     scratch.file("spec.yaml", spec);
     let mut command = scratch.benchwright();
     command.args(["run", "spec.yaml", "--out", "out", "--json"]).args(PATIENT);
-    is_answered(&run_while(&mut command, |_| {}));
+    let ran = run_while(&mut command, |_| {});
+    is_answered("a_service_of_my_own_is_measured_by_its_address", &ran);
     check_results(&scratch.path().join("out"));
 }

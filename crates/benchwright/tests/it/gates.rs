@@ -10,8 +10,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::support::{
-    Ran, Scratch, Server, benchwright, machine, now, run, run_while, signal, skip, sleep, tool,
-    until,
+    ATTEMPTS, Ran, Scratch, Server, benchwright, machine, never_calm, now, run, run_while, signal,
+    skip, sleep, tool, until,
 };
 
 /// A load on this server; its document comes on stdout.
@@ -85,6 +85,49 @@ fn a_cpu_quota_disturbs() {
     assert!(series.as_array().unwrap().iter().any(|i| 0.1 < throttled(i)), "{series}");
 }
 
+/// A closed loop sends nothing in a pause, so that none of its requests is late. Pauses of 20 ms are
+/// 15 % of its time here, and fewer than one in a hundred of its naps.
+#[test]
+fn a_closed_loop_that_was_stopped_again_and_again_is_disturbed() {
+    let _machine = machine();
+    let server = Server::reference(&[]);
+    let closed = ["--closed", "--connections", "16", "--duration", "2s"];
+    let ran = run_while(&mut load(&server.url, &closed), |pid| {
+        for _ in 0..15 {
+            sleep(Duration::from_millis(110));
+            signal(pid, "STOP");
+            sleep(Duration::from_millis(20));
+            signal(pid, "CONT");
+        }
+    });
+    assert_eq!(failed_gates(&ran), ["disturbed"], "{}", reasons(&ran));
+    assert!(reasons(&ran).contains("pauses took"), "{}", reasons(&ran));
+    assert!(0.1 < ran.json()["generator"]["paused_share"].as_f64().unwrap());
+}
+
+/// The quota holds only from shortly before the measurement on: the warm-up does not count.
+#[test]
+fn throttling_is_a_share_of_the_measurement() {
+    let test = "throttling_is_a_share_of_the_measurement";
+    let _machine = machine();
+    let quota = match Quota::of_a_twentieth() {
+        Ok(quota) => quota,
+        Err(why) => return skip(test, &format!("a control group: {why}")),
+    };
+    let server = Server::reference(&[]);
+    let phases = ["--warm-up", "4s", "--duration", "1s", "--drain", "100ms"];
+    // It spins, so that it always wants more than the quota, however busy the machine is.
+    let spinning = ["--rate", "100/s", "--timer", "spin"];
+    let mut command = load(&server.url, &[&spinning[..], &phases[..]].concat());
+    quota.lift();
+    let ran = run_while(&mut quota.around(&mut command), |_| {
+        sleep(Duration::from_millis(3_500));
+        quota.hold();
+    });
+    let throttled = ran.json()["generator"]["throttled_share"].as_f64().unwrap();
+    assert!(0.5 < throttled, "{throttled} of the measurement");
+}
+
 /// A closed loop cannot be late, so that only this gate can notice.
 #[test]
 fn work_that_is_more_urgent_on_our_core_disturbs() {
@@ -97,7 +140,7 @@ fn work_that_is_more_urgent_on_our_core_disturbs() {
     let ran = run_while(&mut load(&server.url, &closed), |_| {});
     drop(hog);
     assert_eq!(failed_gates(&ran), ["disturbed"], "{}", reasons(&ran));
-    assert!(reasons(&ran).contains("a sleeping thread was woken late by"), "{}", reasons(&ran));
+    assert!(reasons(&ran).contains("pauses took"), "{}", reasons(&ran));
 }
 
 #[test]
@@ -178,12 +221,22 @@ fn samples_that_nobody_takes_are_lost() {
     assert!(reasons(&ran).contains(&format!("{lost} samples lost")), "{}", reasons(&ran));
 }
 
-/// The document of a load whose target gives no reason to refuse it. The machine may be disturbed.
-fn accepted(url: &str, more: &[&str]) -> Value {
-    let ran = run_while(&mut load(url, more), |_| {});
-    let failed = failed_gates(&ran);
-    assert!(!failed.contains(&"lost".to_owned()), "{}", reasons(&ran));
-    ran.json()
+/// The document of a load whose target gives no reason to refuse it. The machine may be disturbed, and
+/// then it is asked again.
+fn accepted(test: &str, url: &str, more: &[&str]) -> Value {
+    for number in 1.. {
+        let ran = run_while(&mut load(url, more), |_| {});
+        let failed = failed_gates(&ran);
+        assert!(!failed.contains(&"lost".to_owned()), "{}", reasons(&ran));
+        if failed.is_empty() {
+            return ran.json();
+        }
+        if number == ATTEMPTS {
+            never_calm(test);
+            return ran.json();
+        }
+    }
+    unreachable!("it is asked a number of times")
 }
 
 fn findings(document: &Value) -> String {
@@ -195,15 +248,29 @@ fn a_saturated_target_is_a_finding() {
     let _machine = machine();
     let server = Server::reference(&["--delay", "20ms"]);
     let more = ["--rate", "400/s", "--connections", "4", "--duration", "1s"];
-    let document = accepted(&server.url, &more);
+    let document = accepted("a_saturated_target_is_a_finding", &server.url, &more);
     assert!(findings(&document).contains("the target is saturated"), "{}", findings(&document));
+    assert_eq!(document["saturated"], true);
+}
+
+/// Of 80 ms' requests the answers come after a load of 2 s: 4 %.
+#[test]
+fn a_slow_target_that_keeps_up_is_not_saturated() {
+    let _machine = machine();
+    let server = Server::reference(&["--delay", "80ms"]);
+    let more = ["--rate", "200/s", "--connections", "64", "--duration", "2s"];
+    let document = accepted("a_slow_target_that_keeps_up_is_not_saturated", &server.url, &more);
+    assert_eq!(document["saturated"], false, "{}", findings(&document));
+    assert!(!findings(&document).contains("saturated"), "{}", findings(&document));
 }
 
 #[test]
 fn a_failing_target_is_a_finding() {
     let _machine = machine();
-    let server = Server::reference(&["--status", "503"]);
-    let document = accepted(&server.url, &["--rate", "200/s", "--duration", "1s"]);
+    // So slow that a machine which is not quite calm does not matter.
+    let server = Server::reference(&["--status", "503", "--delay", "20ms"]);
+    let more = ["--rate", "200/s", "--duration", "2s"];
+    let document = accepted("a_failing_target_is_a_finding", &server.url, &more);
     let (counts, outcomes) = (&document["counts"], &document["outcomes"]);
     assert_eq!(outcomes["status"], counts["intended"], "{outcomes}");
     assert_eq!(document["statuses"]["503"], counts["intended"]);
@@ -215,11 +282,13 @@ fn an_overloaded_target_is_a_finding_and_ends_the_load() {
     let _machine = machine();
     let server = Server::reference(&["--delay", "20s"]);
     let more = ["--rate", "200/s", "--connections", "2", "--backlog", "10", "--duration", "20s"];
-    let begun = now();
-    let document = accepted(&server.url, &[&more[..], &["--drain", "100ms"]].concat());
+    let more = [&more[..], &["--drain", "100ms"]].concat();
+    let name = "an_overloaded_target_is_a_finding_and_ends_the_load";
+    let document = accepted(name, &server.url, &more);
     assert_eq!(document["ended"], "overloaded");
     assert!(findings(&document).contains("overloaded"), "{}", findings(&document));
-    assert!(now() - begun < Duration::from_secs(15), "it ends early");
+    let seconds = document["measured_s"].as_f64().unwrap();
+    assert!(seconds < 2.0, "twelve requests are too many: {seconds} s");
 }
 
 #[test]
@@ -394,6 +463,22 @@ impl Quota {
             }
         }
         Err(refused.join("; "))
+    }
+
+    fn lift(&self) {
+        self.set("max 100000", "-1");
+    }
+
+    fn hold(&self) {
+        self.set("5000 100000", "5000");
+    }
+
+    fn set(&self, two: &str, one: &str) {
+        let file = self.0.join("cpu.max");
+        match file.exists() {
+            true => fs::write(file, two).unwrap(),
+            false => fs::write(self.0.join("cpu.cfs_quota_us"), one).unwrap(),
+        }
     }
 
     /// The command, which enters the group before it begins.

@@ -12,6 +12,7 @@ mod arrivals;
 mod errors;
 mod experiment;
 mod foreign;
+mod format;
 mod gates;
 mod hotel;
 mod load;

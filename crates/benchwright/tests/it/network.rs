@@ -50,6 +50,27 @@ fn where_io_uring_is_refused_the_question_is_wrong_and_nothing_is_sent() {
     assert_eq!(requests(server), 0);
 }
 
+/// Linux always has reno.
+#[test]
+fn the_congestion_control_is_the_systems_or_the_one_that_was_asked_for_and_is_told() {
+    let _machine = machine();
+    let server = Server::reference(&["--congestion-control", "reno"]);
+    let path = "/proc/sys/net/ipv4/tcp_congestion_control";
+    let system = std::fs::read_to_string(path).unwrap();
+    for (more, name) in [(&[][..], system.trim()), (&["--congestion-control", "reno"], "reno")] {
+        for io in ["epoll", "auto"] {
+            let ran = run(&arguments(&server, &[&["--io", io][..], more].concat()));
+            assert_eq!(ran.json()["generator"]["congestion_control"], name, "{ran:#?}");
+        }
+    }
+    let wrong = ["--congestion-control", "pigeons"];
+    for words in [arguments(&server, &wrong), [&["reference"][..], &wrong].concat()] {
+        let ran = run(&words);
+        assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{ran:#?}");
+        assert!(ran.stderr.contains("--congestion-control `pigeons`: there is none"), "{ran:#?}");
+    }
+}
+
 #[test]
 fn where_io_uring_is_refused_auto_falls_back_and_says_so() {
     let _machine = machine();

@@ -56,12 +56,12 @@ fn the_profile_guide_plans_guide_1_as_published() {
     let fixed = ran.stdout.split("the first trial:").next().unwrap();
     expect![[r#"
         hotel-max-throughput · profile guide · local · roles: sut = CPU 0, load = CPU 1 · at most 66 trials, 1 h 29 min
-        system    4 instances × (6 replicas of geo, rate, profile, recommendation, user, reservation, search, frontend + 1 of store): 196 processes
+        system    4 instances × (6 replicas of geo, rate, profile, recommendation, user, reservation, review, attractions, search, frontend + 1 of store): 244 processes
         load      per instance: 1,920 connections, 48 script threads, Poisson arrivals, hotel-mixed.lua
         search    sweep per instance, from 55,000/s to 120,000/s, step 1,000/s: 55,000/s, 56,000/s, … 120,000/s; stop: no new maximum in 6 loads
         trial     reset → warm up 20 s → measure 60 s → drain ≤ 1 s
         seed      6200346834173954307
-        time      81 s per trial; 7 to 66 trials: 9 min 27 s to 1 h 29 min
+        time      81 s per trial; 7 to 66 trials: 9 min 27 s to 1 h 29 min; up to 1 h 0 min more if the machine is disturbed
     "#]].assert_eq(fixed);
     let first = ran.stdout.lines().find(|line| line.contains("drive")).unwrap();
     let said = [
@@ -91,9 +91,12 @@ fn a_service_killed_under_load_marks_its_trial_and_the_others_carry_on() {
     assert!(findings.contains("geo-") && findings.contains("was killed by SIGKILL"), "{entry}");
     assert!(findings.contains("the trial went on without it"), "{entry}");
     assert!(ran.stderr.contains("the trial went on without it"), "{ran:#?}");
-    let observed = &entry["observed"];
-    let (failed, all) = (observed["failures"].as_f64(), observed["requests"].as_f64());
-    assert!(failed.unwrap() < 0.2 * all.unwrap(), "{entry}");
+    // Only what it had in hand is answered with an error. Were it called in its turn until the end,
+    // 10 % would be. What a busy machine leaves unanswered is not its doing.
+    let load: Value =
+        serde_json::from_slice(&std::fs::read(out.join("trials/1/load.json")).unwrap()).unwrap();
+    let count = |path: &str| load.pointer(path).and_then(Value::as_f64).unwrap_or_default();
+    assert!(count("/outcomes/status") < 0.02 * count("/counts/completed"), "{entry}");
     assert_eq!(scratch.remains(), [""; 0]);
 }
 
@@ -104,12 +107,13 @@ fn a_slow_service_behind_two_others_is_named_as_the_limit() {
     let spec = std::fs::read_to_string(experiments().join("hotel.yaml")).unwrap();
     let script = experiments().join("hotel-mixed.lua").display().to_string();
     let slow = spec
-        .replace("hotel geo --store", "hotel geo --delay 5ms --store")
+        .replace("hotel geo --store", "hotel geo --delay 50ms --store")
         .replace("hotel-mixed.lua}", &format!("{script}}}"));
     let path = scratch.path().join("slow.yaml");
     std::fs::write(&path, slow).unwrap();
-    // Two replicas answer 200 searches a second each, which are three requests of five.
-    run_while(&mut one_load_of(&path, &scratch, "1000/s", "4s", "out"), |_| {});
+    // Two replicas answer 20 searches a second each, which are three requests of five. So few requests
+    // leave CPU 0 idle for most of the time, also in a build without optimization: 3 ms a request.
+    run_while(&mut one_load_of(&path, &scratch, "120/s", "4s", "out"), |_| {});
     let entry = first_trial(&scratch.path().join("out"));
     assert_eq!(entry["observed"]["saturated"], true, "{entry}");
     let limit = &entry["observed"]["limit"];
@@ -150,7 +154,7 @@ fn twenty_starts_and_stops_are_quick_and_leave_nothing_behind() {
         let out = format!("out-{number}");
         let ran = run_while(&mut one_load(&scratch, "100/s", "200ms", &out), |_| {});
         let line = ran.stderr.lines().find(|line| line.starts_with("deploy ")).unwrap();
-        let (_, ready) = line.split_once("34 processes ready in ").unwrap();
+        let (_, ready) = line.split_once("42 processes ready in ").unwrap();
         let seconds: f64 = ready.split(' ').next().unwrap().parse().unwrap();
         lengths.push(seconds);
         assert_eq!(scratch.remains(), [""; 0], "stop {number}");

@@ -6,7 +6,8 @@ use measure::{Instant, Nanos};
 use results::Environment;
 
 use super::{Backend, Component, Drive, Driven, Reply, Stop, Tick};
-use crate::spec::{Exchange, Literal, MemoryLimit, Resolved, exact};
+use crate::calm::Calm;
+use crate::spec::{Exchange, Literal, MemoryLimit, Resolved};
 
 /// Tells, and answers as if all went well.
 #[derive(Debug, Default)]
@@ -33,7 +34,7 @@ impl Backend for DryRun {
 
     fn pause(&mut self, length: Nanos) -> Result<(), Stop> {
         if Nanos::ZERO < length {
-            self.tell(format!("rest     {}", exact(length)));
+            self.tell(format!("rest     {}", length.in_words()));
         }
         self.now = self.now + length;
         Ok(())
@@ -64,6 +65,11 @@ impl Backend for DryRun {
         Ok(())
     }
 
+    fn await_calm(&mut self, within: Nanos) -> Result<Calm, Stop> {
+        self.tell(format!("watch    until the machine is calm, {} at most", within.in_words()));
+        Ok(Calm { is_calm: true, waited: Nanos::ZERO, worst: None })
+    }
+
     fn drive(&mut self, drive: &Drive, _tick: &mut dyn FnMut(Tick)) -> Result<Driven, Stop> {
         self.tell(format!("drive    benchwright {}", drive.arguments.join(" ")));
         Ok(Driven { load: nothing(drive), consumed: BTreeMap::new(), deaths: Vec::new() })
@@ -90,7 +96,7 @@ fn started(replicas: &[Component]) -> String {
         "start    {name}: {variables}{} --listen 127.0.0.1:0{cpu}{} · ready within {}",
         command.join(" "),
         memory.unwrap_or_default(),
-        exact(component.ready_within)
+        component.ready_within.in_words()
     )
 }
 

@@ -5,9 +5,10 @@
 //! its processes along, and the next run removes the rest.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::Command;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
@@ -17,17 +18,20 @@ use nix::sys::signal::Signal;
 use results::Environment;
 
 use super::{Backend, Component, Drive, Driven, Reply, Stop, Tick};
+use crate::calm::Calm;
 use crate::host::{self, RunId};
-use crate::spec::{Cpus, Exchange, Literal, Resolved, Step, Written, exact};
+use crate::spec::{Cpus, Exchange, Literal, Resolved, Step, Written};
 use crate::{Host, generator, http, remains};
 use confine::{Confinement, Group, Limits};
 use output::Output;
+use process::Process;
 use watch::Source;
 
+mod calm;
 pub(crate) mod confine;
 mod drive;
 mod output;
-mod process;
+pub(crate) mod process;
 mod sockets;
 mod watch;
 
@@ -47,7 +51,7 @@ pub struct Local {
     run: RunId,
     /// Made at the first start.
     confinement: Option<Confinement>,
-    folder: PathBuf,
+    folder: RunFolder,
     roles: BTreeMap<&'static str, Cpus>,
     running: Vec<Running>,
     outputs: BTreeMap<String, Output>,
@@ -61,7 +65,7 @@ struct Running {
     name: String,
     /// Whose replica it is.
     service: String,
-    child: Child,
+    process: Process,
     group: Group,
     output: Output,
     /// How it is watched.
@@ -74,7 +78,7 @@ struct Running {
 impl Local {
     pub fn new(host: Host) -> Local {
         let run = RunId::new();
-        let folder = host.temporary.join(format!("{}{run}", remains::FOLDER));
+        let folder = RunFolder::new(host.temporary.join(format!("{}{run}", remains::FOLDER)));
         Local {
             host,
             run,
@@ -101,14 +105,12 @@ impl Local {
     /// Starts a component's process, its output flowing; the receiver hears the lines of stdout.
     fn launch(&mut self, component: &Component) -> anyhow::Result<(Running, Receiver<String>)> {
         let (program, mut arguments) = command(component, &self.host, &self.script_folder)?;
-        let account = is_app(component).then(|| account(&self.folder, &component.name));
+        let folder = self.folder.make()?;
+        let account = is_app(component).then(|| account(&folder, &component.name));
         if let Some(account) = &account {
             arguments.extend(["--account".to_owned(), account.display().to_string()]);
         }
         let cpus = self.roles.get(component.role).cloned();
-        fs::create_dir_all(&self.folder)
-            .with_context(|| format!("making {}", self.folder.display()))?;
-        let folder = self.folder.clone();
         let confinement = self.confinement();
         // What cannot be kept was told as a caveat.
         let limit = component.cpu_limit.filter(|_| confinement.can_limit());
@@ -118,12 +120,11 @@ impl Local {
             .with_context(|| format!("making the control group of `{}`", component.name))?;
         let mut command = Command::new(program);
         command.args(arguments).envs(&component.environment).env("TMPDIR", folder);
-        let mut child = start(command, &group, cpus.as_ref())?;
+        let mut process = start(command, &group, cpus.as_ref())?;
         let output = self.output(&component.name);
         output.begin();
         let (sender, lines) = mpsc::channel();
-        let stdout = child.stdout.take().expect("it was piped");
-        let stderr = child.stderr.take().expect("it was piped");
+        let (stdout, stderr) = process.take_output();
         let of_stdout = output.clone();
         let of_stderr = output.clone();
         let pumps = vec![
@@ -138,12 +139,12 @@ impl Local {
             role,
             of_role,
             cpu_limit: limit,
-            pid: child.id(),
+            pid: process.id(),
             group: group.clone(),
             port: None,
             account,
         };
-        Ok((Running { name, service, child, group, output, source, ready_within, pumps }, lines))
+        Ok((Running { name, service, process, group, output, source, ready_within, pumps }, lines))
     }
 
     fn output(&mut self, name: &str) -> Output {
@@ -186,6 +187,7 @@ impl Backend for Local {
         environment.confinement = Some(self.confinement().to_string());
         environment.roles =
             self.roles.iter().map(|(role, cpus)| ((*role).to_owned(), cpus.to_string())).collect();
+        environment.versions = host::versions(resolved, &self.host);
         Ok(environment)
     }
 
@@ -230,10 +232,9 @@ impl Backend for Local {
     }
 
     fn placement(&mut self) -> Result<BTreeMap<String, String>, Stop> {
-        let living =
-            self.running.iter_mut().filter_map(|running| lives(running).then_some(running));
+        let living = self.running.iter().filter(|running| lives(running));
         let placed = living.map(|running| {
-            let processes = running.group.processes(running.child.id());
+            let processes = running.group.processes(running.process.id());
             (running.name.clone(), allowed_cpus(&processes))
         });
         Ok(placed.collect())
@@ -245,7 +246,7 @@ impl Backend for Local {
 
     fn check(&mut self) -> Result<(), Stop> {
         self.interrupted()?;
-        match self.running.iter_mut().find_map(died) {
+        match self.running.iter().find_map(died) {
             Some(stop) => Err(stop),
             None => Ok(()),
         }
@@ -255,23 +256,55 @@ impl Backend for Local {
         self.running.iter().flat_map(|running| running.output.last_lines()).collect()
     }
 
+    fn await_calm(&mut self, within: Nanos) -> Result<Calm, Stop> {
+        calm::wait(self, within)
+    }
+
     fn drive(&mut self, drive: &Drive, tick: &mut dyn FnMut(Tick)) -> Result<Driven, Stop> {
         drive::drive(self, drive, tick)
     }
 
     fn stop(&mut self) {
-        let mut ending = std::mem::take(&mut self.running);
-        end(&mut ending);
+        end(std::mem::take(&mut self.running));
         if let Some(confinement) = self.confinement.take() {
             confinement.remove();
         }
-        // Whoever finds it again removes it: see `remains`.
-        let _ = fs::remove_dir_all(&self.folder);
+        self.folder.remove();
+    }
+}
+
+/// The folder of a run's temporary files. Its name can be guessed, and the folder above it may be
+/// everybody's: it is made by us and for us alone, or not used.
+struct RunFolder {
+    path: PathBuf,
+    is_made: bool,
+}
+
+impl RunFolder {
+    fn new(path: PathBuf) -> RunFolder {
+        RunFolder { path, is_made: false }
+    }
+
+    /// Makes it if it is not there yet.
+    fn make(&mut self) -> anyhow::Result<PathBuf> {
+        if !self.is_made {
+            let made = DirBuilder::new().mode(0o700).create(&self.path);
+            made.with_context(|| format!("making {}", self.path.display()))?;
+            self.is_made = true;
+        }
+        Ok(self.path.clone())
+    }
+
+    fn remove(&mut self) {
+        if std::mem::take(&mut self.is_made) {
+            // Whoever finds it again removes it: see `remains`.
+            let _ = fs::remove_dir_all(&self.path);
+        }
     }
 }
 
 /// Starts a process in its group; one that cannot be started leaves no group.
-fn start(command: Command, group: &Group, cpus: Option<&Cpus>) -> anyhow::Result<Child> {
+fn start(command: Command, group: &Group, cpus: Option<&Cpus>) -> anyhow::Result<Process> {
     let program = PathBuf::from(command.get_program());
     process::spawn(command, group, cpus).map_err(|error| {
         group.remove();
@@ -288,31 +321,34 @@ impl Drop for Local {
 }
 
 /// Ends processes, all at once: gently, then not.
-fn end(ending: &mut [Running]) {
-    ending.iter().for_each(|running| process::signal(&running.child, Signal::SIGTERM));
+fn end(ending: Vec<Running>) {
+    ending.iter().for_each(|running| running.process.signal(Signal::SIGTERM));
     let deadline = host::now() + GENTLE;
-    while ending.iter_mut().any(lives) && host::now() < deadline {
-        rest(GLANCE);
+    while let Some(living) = ending.iter().find(|running| lives(running))
+        && host::now() < deadline
+    {
+        living.process.await_end(GLANCE);
     }
-    for running in ending.iter_mut() {
-        process::signal(&running.child, Signal::SIGKILL);
+    let mut pumps = Vec::new();
+    for running in ending {
+        running.process.signal(Signal::SIGKILL);
         running.group.remove();
-        // It is dead by now, or the kernel itself cannot end it.
-        let _ = running.child.wait();
+        running.process.reap();
+        pumps.extend(running.pumps);
     }
     let deadline = host::now() + Nanos(LAST_WORDS.as_nanos() as u64);
-    for pump in ending.iter().flat_map(|running| &running.pumps) {
+    for pump in pumps {
         let _ = pump.recv_timeout(deadline.saturating_since(host::now()).into());
     }
 }
 
-fn lives(running: &mut Running) -> bool {
-    matches!(running.child.try_wait(), Ok(None))
+fn lives(running: &Running) -> bool {
+    matches!(running.process.ended(), Ok(None))
 }
 
 /// `Died` if the process has ended.
-fn died(running: &mut Running) -> Option<Stop> {
-    let status = running.child.try_wait().ok()??;
+fn died(running: &Running) -> Option<Stop> {
+    let status = running.process.ended().ok()??;
     for pump in &running.pumps {
         let _ = pump.recv_timeout(LAST_WORDS);
     }
@@ -325,7 +361,7 @@ fn died(running: &mut Running) -> Option<Stop> {
 
 /// Waits until all that were started together are ready; answers their URLs.
 fn all_ready(
-    running: &mut [Running],
+    running: &[Running],
     lines: &[Receiver<String>],
     host: &Host,
 ) -> Result<Vec<String>, Stop> {
@@ -335,7 +371,7 @@ fn all_ready(
 
 /// Waits for the line `ready <url>` of one, and for the death of any.
 fn until_ready(
-    running: &mut [Running],
+    running: &[Running],
     index: usize,
     lines: &Receiver<String>,
     begun: Instant,
@@ -356,7 +392,7 @@ fn until_ready(
         if host.is_interrupted() {
             return Err(Stop::Interrupted);
         }
-        if let Some(stop) = running.iter_mut().find_map(died) {
+        if let Some(stop) = running.iter().find_map(died) {
             return Err(stop);
         }
         if begun + ready_within < host::now() {
@@ -374,7 +410,7 @@ fn unready(running: &Running) -> Stop {
     Stop::no_answer(format!(
         "`{}` did not become ready in {}: it never printed `ready <url>`{said}",
         running.name,
-        exact(running.ready_within)
+        running.ready_within.in_words()
     ))
 }
 

@@ -7,11 +7,12 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use measure::{Histogram, Instant, Nanos, Quantile, Random};
+use measure::{Balance, Histogram, Instant, Nanos, Quantile, Random};
 use results::load::{Counts, Generator, Interval, Pacing, Part, Rates, Target};
 use results::{Environment, Times};
 
 use super::{Backend, Component, Consumed, Drive, Driven, Reply, Stop, Tick};
+use crate::calm::Calm;
 use crate::spec::{self, Arrivals, Exchange, Law, Resolved};
 
 #[cfg(test)]
@@ -66,6 +67,11 @@ impl Backend for Simulated {
 
     fn check(&mut self) -> Result<(), Stop> {
         Ok(())
+    }
+
+    /// Nothing disturbs virtual time.
+    fn await_calm(&mut self, _within: Nanos) -> Result<Calm, Stop> {
+        Ok(Calm { is_calm: true, waited: Nanos::ZERO, worst: None })
     }
 
     fn drive(&mut self, drive: &Drive, tick: &mut dyn FnMut(Tick)) -> Result<Driven, Stop> {
@@ -180,6 +186,7 @@ fn document(drive: &Drive, arrivals: Arrivals, parts: &[(String, Vec<Request>)])
             .map(|(url, counted)| Target { url: url.clone(), part: part(counted, 1.0) })
             .collect(),
         series,
+        saturated: drive.rate.and_then(|_| total.balance.is_saturated()),
         generator: Generator { io: Some("simulated".to_owned()), ..Generator::default() },
         ..results::Load::empty("simulated")
     }
@@ -188,7 +195,9 @@ fn document(drive: &Drive, arrivals: Arrivals, parts: &[(String, Vec<Request>)])
 /// Figures of one target, or of all.
 struct Counted {
     counts: Counts,
+    balance: Balance,
     response_time: Histogram,
+    failed_response_time: Histogram,
     service_time: Histogram,
     seconds: Vec<Second>,
 }
@@ -212,7 +221,9 @@ impl Counted {
         }
         Counted {
             counts: Counts::default(),
+            balance: Balance::new(Instant::default() + drive.warm_up),
             response_time: Histogram::new(),
+            failed_response_time: Histogram::new(),
             service_time: Histogram::new(),
             seconds,
         }
@@ -224,6 +235,10 @@ impl Counted {
         let last = end + drive.drain;
         let mut counted = Counted::new(drive);
         for &Request { intended, begun, done } in requests {
+            counted.balance.arrived(intended);
+            if done < end {
+                counted.balance.answered(done);
+            }
             if begin <= done && done < end {
                 counted.counts.completed += 1;
                 counted.second(done - begin).completed += 1;
@@ -243,7 +258,11 @@ impl Counted {
                     counted.counts.ok += 1;
                     counted.service_time.record(done - begun);
                 }
-                false => counted.counts.unfinished += 1,
+                false => {
+                    counted.counts.unfinished += 1;
+                    counted.counts.failed += 1;
+                    counted.failed_response_time.record(last - intended);
+                }
             }
         }
         counted
@@ -259,7 +278,10 @@ impl Counted {
         self.counts.completed += part.counts.completed;
         self.counts.ok += part.counts.ok;
         self.counts.unfinished += part.counts.unfinished;
+        self.counts.failed += part.counts.failed;
+        self.balance.add(part.balance.clone());
         self.response_time.add(&part.response_time);
+        self.failed_response_time.add(&part.failed_response_time);
         self.service_time.add(&part.service_time);
         for (second, other) in self.seconds.iter_mut().zip(&part.seconds) {
             second.offered += other.offered;
@@ -277,6 +299,7 @@ impl Counted {
                 asked,
                 offered: self.counts.intended as f64 / seconds,
                 completed: self.counts.completed as f64 / seconds,
+                sustained: Some(self.counts.completed.min(self.counts.intended) as f64 / seconds),
                 goodput: self.counts.completed as f64 / seconds,
             },
             outcomes: outcomes
@@ -286,6 +309,7 @@ impl Counted {
                 .collect(),
             statuses: BTreeMap::from([("200".to_owned(), self.counts.ok)]),
             response_time: Times::of(&self.response_time),
+            failed_response_time: Times::of(&self.failed_response_time),
             service_time: Times::of(&self.service_time),
             ..Part::default()
         }

@@ -37,6 +37,9 @@ fn contract(backend: &mut dyn Backend, resolved: &Resolved) {
         Ok(reply) => assert_eq!(reply.status, 200),
         Err(why) => assert_eq!(why, "connection refused"),
     }
+    // Whether this machine is calm now is its own affair.
+    let calm = backend.await_calm(Nanos::from_millis(1)).unwrap();
+    assert!(calm.waited < Nanos::from_secs(30), "{calm}");
     backend.stop();
     backend.stop();
     backend.check().unwrap();

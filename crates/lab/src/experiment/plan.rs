@@ -4,12 +4,12 @@ use measure::quantity::grouped;
 use measure::{Nanos, Rate};
 use results::journal::Purpose;
 
-use super::{Decision, decide, seed_of};
+use super::{Attempt, Decision, decide, seed_of};
 use crate::backend::Stop;
 use crate::backend::dry_run::DryRun;
 use crate::progress::Silent;
 use crate::search;
-use crate::spec::{Arrivals, Between, Literal, Model, Resolved, Start, Step, exact};
+use crate::spec::{Arrivals, Between, Literal, Model, Resolved, Start, Step};
 use crate::system::{self, System};
 use crate::trial::{self, Trial};
 
@@ -44,7 +44,7 @@ pub(super) fn headline(resolved: &Resolved) -> String {
         parts.push(format!("roles: {}", roles.join(", ")));
     }
     let (_, most) = trials(resolved);
-    let length = in_words(trial_length(resolved) * most);
+    let length = in_words(longest(resolved));
     parts.push(match most {
         1 => format!("1 trial, {length}"),
         most => format!("at most {most} trials, {length}"),
@@ -133,11 +133,11 @@ fn stages(resolved: &Resolved) -> String {
         (Between::Never, _) => {}
     }
     if Nanos::ZERO < *phases.settle {
-        stages.push(format!("settle {}", exact(*phases.settle)));
+        stages.push(format!("settle {}", phases.settle.in_words()));
     }
-    stages.push(format!("warm up {}", exact(*phases.warm_up.fixed)));
-    stages.push(format!("measure {}", exact(*phases.measure.time)));
-    stages.push(format!("drain ≤ {}", exact(*phases.drain)));
+    stages.push(format!("warm up {}", phases.warm_up.fixed.in_words()));
+    stages.push(format!("measure {}", phases.measure.time.in_words()));
+    stages.push(format!("drain ≤ {}", phases.drain.in_words()));
     let repeat = match spec.repeat.trials.0 {
         1 => String::new(),
         n => format!(" · {n} at each load"),
@@ -148,16 +148,36 @@ fn stages(resolved: &Resolved) -> String {
 fn time(resolved: &Resolved) -> String {
     let (least, most) = trials(resolved);
     let each = trial_length(resolved);
+    let shortest = (probe_length(resolved) + each * least).min(longest(resolved));
     let range = match least == most {
         true if most == 1 => "1 trial".to_owned(),
-        true => format!("{most} trials: {}", in_words(each * most)),
+        true => format!("{most} trials: {}", in_words(longest(resolved))),
         false => format!(
             "{least} to {most} trials: {} to {}",
-            in_words(each * least),
-            in_words(each * most)
+            in_words(shortest),
+            in_words(longest(resolved))
         ),
     };
-    format!("{} per trial; {range}", in_words(each))
+    let disturbance = in_words(*resolved.spec.budget.disturbance);
+    format!(
+        "{} per trial; {range}; up to {disturbance} more if the machine is disturbed",
+        in_words(each)
+    )
+}
+
+/// The time that all phases take at most on a quiet machine.
+fn longest(resolved: &Resolved) -> Nanos {
+    let (_, most) = trials(resolved);
+    let planned = probe_length(resolved) + trial_length(resolved) * most;
+    resolved.spec.budget.time.map_or(planned, |time| planned.min(*time))
+}
+
+fn probe_length(resolved: &Resolved) -> Nanos {
+    let search = resolved.spec.search.as_ref();
+    match search.map(|search| search.start) {
+        Some(Start::Probe(_)) => trial::planned_length(resolved, Purpose::Probe),
+        Some(Start::At(_)) | None => Nanos::ZERO,
+    }
 }
 
 fn trial_length(resolved: &Resolved) -> Nanos {
@@ -171,7 +191,7 @@ pub(super) fn most_trials(resolved: &Resolved) -> u64 {
     trials(resolved).1 + u64::from(probes == Some(true))
 }
 
-/// The fewest and the most trials, invalid ones not counted.
+/// The fewest and the most trials; those that are not valid are not counted.
 fn trials(resolved: &Resolved) -> (u64, u64) {
     let repeat = u64::from(resolved.spec.repeat.trials.0);
     let budget = u64::from(resolved.spec.budget.trials.0);
@@ -193,7 +213,7 @@ fn fixed_loads(resolved: &Resolved) -> Option<Vec<Rate>> {
     let unstopped = crate::spec::Search { stop: Vec::new(), ..search.clone() };
     let mut points = Vec::new();
     while let search::Next::Load(asked) = search::next(&unstopped, None, &points) {
-        points.push(search::Point { asked, completed_per_s: 0.0, slo_met: None });
+        points.push(search::Point { asked, sustained_per_s: 0.0, slo_met: None });
         if resolved.spec.budget.trials.0 as usize <= points.len() {
             break;
         }
@@ -203,7 +223,8 @@ fn fixed_loads(resolved: &Resolved) -> Option<Vec<Rate>> {
 
 /// Lives the first trial on a backend that only tells.
 fn first_trial(resolved: &Resolved) -> anyhow::Result<String> {
-    let Decision::Run { purpose, asked, repetition, attempt } = decide(resolved, &[]) else {
+    let Decision::Run(Attempt { purpose, asked, repetition, attempt, .. }) = decide(resolved, &[])
+    else {
         anyhow::bail!("the budget does not allow a single trial");
     };
     let seed = seed_of(resolved.seed(), asked, repetition, attempt);

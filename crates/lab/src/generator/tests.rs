@@ -49,11 +49,14 @@ fn the_states_of_a_script_are_as_many_as_the_spec_says() {
 }
 
 #[test]
-fn the_tightest_bound_of_an_slo_is_passed_on() {
+fn the_generator_judges_by_the_same_objectives() {
     let slo =
         "slo: [{metric: p99.9, max: 80ms}, {metric: p50, max: 5ms}, {metric: failures, max: 1%}]";
     let command = command(&read("model: open, rate: 1/s", slo), Some(1.0));
-    assert!(command.contains("--seed 7 --slo 5ms --progress"), "{command}");
+    assert!(
+        command.contains("--seed 7 --slo p99.9<=80ms,p50<=5ms,failures<=1% --progress"),
+        "{command}"
+    );
 }
 
 #[test]

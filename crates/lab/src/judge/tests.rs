@@ -2,7 +2,7 @@ use std::path::Path;
 
 use measure::{Histogram, Nanos};
 use results::Times;
-use results::load::{Counts, Pacing, Part, Rates, Validity};
+use results::load::{Counts, DISTURBED, Gate, LATE, Pacing, Part, Rates, Validity};
 
 use super::*;
 use crate::backend::Driven;
@@ -34,6 +34,7 @@ fn load(fast: u64, slow: u64, refused: u64) -> Load {
                 asked: Some(intended as f64 / 5.0),
                 offered: intended as f64 / 5.0,
                 completed: completed as f64 / 5.0,
+                sustained: None,
                 goodput: ok as f64 / 5.0,
             },
             outcomes: outcomes.into_iter().filter(|(_, n)| 0 < *n).collect(),
@@ -51,24 +52,28 @@ fn judged(load: Load, slo: &str) -> Judged {
 
 const P99: &str = "{metric: p99, max: 100ms}";
 
-/// The bounds of METHOD 4.2 for N = 15,000 at 95 %: pass up to 129, fail from 171.
+/// The meaning of an SLO is tested with `results::slo`; here is what a trial keeps of it.
 #[test]
-fn the_binomial_verdict_decides_and_between_its_bounds_the_point_estimate() {
-    for (slow, met, close) in [
-        (0, true, false),
-        (129, true, false),
-        (130, true, true),
-        (150, true, true),
-        (151, false, true),
-        (170, false, true),
-        (171, false, false),
-    ] {
-        let judged = judged(load(15_000 - slow, slow, 0), P99);
-        let observed = judged.observed.unwrap();
-        assert_eq!(observed.slo_met, Some(met), "{slow} slow");
-        let doubted = judged.warnings.iter().any(|warning| warning.contains("close call"));
-        assert_eq!(doubted, close, "{slow} slow: {:?}", judged.warnings);
+fn a_trial_keeps_its_verdicts_and_warns_of_a_close_call() {
+    let judged = |slow| judged(load(15_000 - slow, slow, 0), P99);
+    for (slow, met, close) in [(129, true, false), (150, true, true), (171, false, false)] {
+        let judged = judged(slow);
+        assert_eq!(judged.observed.unwrap().slo_met, Some(met), "{slow} slow");
+        assert_eq!((judged.slo[0].over, judged.slo[0].of), (slow, 15_000));
+        let warned = judged.warnings.iter().any(|warning| *warning == judged.slo[0].text);
+        assert_eq!(warned, close, "{slow} slow: {:?}", judged.warnings);
     }
+}
+
+/// Of 1,000 answers 800 came in the measurement, and their bytes with them.
+#[test]
+fn bytes_are_divided_by_the_answers_that_they_belong_to() {
+    let mut late = load(1_000, 0, 0);
+    late.total.counts.completed_inside = 800;
+    late.total.counts.bytes_received = 80_000;
+    let bytes = |load| judged(load, "").observed.unwrap().bytes_per_answer;
+    assert_eq!(bytes(late), Some(100.0));
+    assert_eq!(bytes(load(1_000, 0, 0)), None);
 }
 
 #[test]
@@ -86,11 +91,52 @@ fn failures_count_as_over_the_limit_and_on_their_own() {
 }
 
 #[test]
-fn what_the_system_does_is_a_finding_and_never_invalidity() {
-    let judged = judged(load(9_000, 0, 6_000), P99);
+fn what_the_system_does_never_makes_a_trial_invalid() {
+    let mut saturated = load(9_000, 0, 6_000);
+    saturated.saturated = Some(true);
+    let judged = judged(saturated, P99);
     assert_eq!(judged.status, Status::Valid);
     assert!(judged.observed.unwrap().saturated);
-    assert_eq!(judged.findings, ["saturated: 1,800/s of 3,000/s completed"]);
+}
+
+/// Lateness and disturbance only slow: a pass stands, and a miss or a plateau is repeated.
+#[test]
+fn a_slowed_trial_answers_where_being_slowed_cannot_change_the_answer() {
+    let slowed = |mut load: Load, gate: &str| {
+        let gate = Gate { name: gate.to_owned(), passed: false, figure: String::new() };
+        let reasons = vec!["slowed".to_owned()];
+        load.validity = Validity { valid: false, reasons, gates: vec![gate] };
+        load
+    };
+    let with = |saturated, load| Load { saturated, ..load };
+    let fast = || with(Some(false), load(15_000, 0, 0));
+    let slow = || with(Some(false), load(0, 15_000, 0));
+    let plateau = with(Some(true), load(15_000, 0, 0));
+    for (gate, load, slo, status) in [
+        (DISTURBED, fast(), P99, Status::Bounded),
+        (LATE, fast(), P99, Status::Bounded),
+        (DISTURBED, fast(), "", Status::Bounded),
+        (DISTURBED, slow(), P99, Status::Invalid),
+        (LATE, slow(), P99, Status::Invalid),
+        (DISTURBED, plateau.clone(), P99, Status::Invalid),
+        (DISTURBED, plateau, "", Status::Invalid),
+        (DISTURBED, with(None, load(15_000, 0, 0)), P99, Status::Invalid),
+        ("lost", fast(), P99, Status::Invalid),
+    ] {
+        let judged = judged(slowed(load, gate), slo);
+        assert_eq!(judged.status, status, "{gate}, {slo}: {:?}", judged.slo);
+        assert_eq!(judged.reasons, ["slowed"]);
+    }
+}
+
+/// The backlog of the warm-up is completed too, and was not offered.
+#[test]
+fn no_more_is_sustained_than_was_offered() {
+    let mut busy = load(15_000, 0, 0);
+    busy.total.rates_per_s.completed = 3_060.0;
+    let observed = judged(busy, "").observed.unwrap();
+    assert_eq!((observed.offered_per_s, observed.completed_per_s), (3_000.0, 3_060.0));
+    assert_eq!(observed.sustained_per_s, 3_000.0);
 }
 
 #[test]
@@ -136,7 +182,10 @@ fn what_fell_short_has_a_limit_and_what_followed_its_load_has_none() {
         observed.limited_by
     };
     let expected = Some("hotel, CPU 0.98 of 1".to_owned());
-    assert_eq!(limit(load(9_000, 0, 6_000), ""), expected, "saturated");
+    let mut saturated = load(15_000, 0, 0);
+    saturated.saturated = Some(true);
+    assert_eq!(limit(saturated, ""), expected, "saturated");
+    assert_eq!(limit(load(9_000, 0, 6_000), ""), expected, "refuses");
     assert_eq!(limit(load(14_000, 1_000, 0), P99), expected, "slower than wanted");
     let mut failing = load(15_000, 0, 0);
     (failing.total.counts.ok, failing.total.counts.failed) = (9_000, 6_000);

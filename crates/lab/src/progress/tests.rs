@@ -11,12 +11,15 @@ fn entry(status: Status, observed: Option<Observed>, reasons: &[&str]) -> Entry 
         key: String::new(),
         purpose: Purpose::Trial,
         asked_per_s: Some(3_910.0),
+        asked_per_target_per_s: Some(3_910.0),
         repetition: 1,
         attempt: 1,
+        waited: None,
         seed: 0,
         status,
         reasons: reasons.iter().map(|&reason| reason.to_owned()).collect(),
         observed,
+        slo: Vec::new(),
         findings: Vec::new(),
         warnings: Vec::new(),
         files: BTreeMap::new(),
@@ -27,6 +30,7 @@ fn observed() -> Observed {
     Observed {
         offered_per_s: 3_905.0,
         completed_per_s: 3_899.0,
+        sustained_per_s: 3_899.0,
         goodput_per_s: 3_899.0,
         requests: 19_525,
         failures: 0,
@@ -67,17 +71,17 @@ fn a_finished_trial_is_one_line() {
         entry(Status::Valid, Some(observed()), &[]),
         entry(Status::Valid, Some(saturated), &[]),
         entry(Status::Valid, Some(missed), &[]),
+        entry(Status::Bounded, Some(observed()), &["machine disturbed: 12.0 % steal"]),
         entry(Status::Invalid, Some(observed()), &["generator late: p99 1.9 ms > 0.49 ms"]),
         entry(Status::Aborted, None, &["hotel was killed by SIGKILL in mid-trial"]),
-        Entry { asked_per_s: None, ..entry(Status::Valid, Some(observed()), &[]) },
+        Entry { asked_per_target_per_s: None, ..entry(Status::Valid, Some(observed()), &[]) },
     ];
     let ended = lines.iter().map(|entry| {
-        let repeats = match entry.status {
-            Status::Valid => None,
-            Status::Invalid => Some(Nanos::from_secs(10)),
-            Status::Aborted => Some(Nanos::ZERO),
-        };
-        format!("{}\n", Event::Ended { entry, repeats })
+        let await_calm = (entry.status == Status::Invalid).then_some(Nanos::from_secs(60));
+        let asked = None;
+        let attempt = if entry.status.answers() { 1 } else { 2 };
+        let next = Attempt { purpose: Purpose::Trial, asked, repetition: 1, attempt, await_calm };
+        format!("{}\n", Event::Ended { entry, next: &Decision::Run(next) })
     });
     // Its first line stands at the margin: what all lines share would count as indentation.
     let began = format!("{}\n", Event::Began { headline: "demo".to_owned() });
@@ -87,7 +91,8 @@ fn a_finished_trial_is_one_line() {
          11   3,910/s   ok          p50 1.10 ms  p99 4.90 ms   cpu 0.61
          11   3,910/s   saturated   p50 212 ms   p99 901 ms    3,702 of 3,905/s completed  limited by: hotel (CPU limit)
          11   3,910/s   slo missed  p50 1.10 ms  p99 4.90 ms   1,234 failed  cpu 0.61
-         11   3,910/s   invalid     generator late: p99 1.9 ms > 0.49 ms → repeated in 10.0 s
+         11   3,910/s   ok, slowed  p50 1.10 ms  p99 4.90 ms   cpu 0.61
+         11   3,910/s   invalid     generator late: p99 1.9 ms > 0.49 ms → repeated when the machine is calm
          11   3,910/s   aborted     hotel was killed by SIGKILL in mid-trial → repeated
          11    closed   ok          p50 1.10 ms  p99 4.90 ms   3,899/s completed  cpu 0.61
     "#]].assert_eq(&text);

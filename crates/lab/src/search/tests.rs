@@ -2,7 +2,9 @@ use expect_test::{Expect, expect};
 use measure::Random;
 
 use super::*;
-use crate::spec::{ResultKind, Share};
+use measure::Share;
+
+use crate::spec::ResultKind;
 
 fn rate(per_s: f64) -> Rate {
     Rate::per_second(per_s).unwrap()
@@ -28,8 +30,8 @@ fn run(search: &Search, curve: impl Fn(usize, f64) -> (f64, bool)) -> (Vec<Point
     loop {
         match next(search, Some(rate(5_000.0)), &points) {
             Next::Load(asked) => {
-                let (completed_per_s, met) = curve(points.len(), asked.as_per_second());
-                points.push(Point { asked, completed_per_s, slo_met: Some(met) });
+                let (sustained_per_s, met) = curve(points.len(), asked.as_per_second());
+                points.push(Point { asked, sustained_per_s, slo_met: Some(met) });
             }
             end => return (points, end),
         }
@@ -41,7 +43,7 @@ fn check(search: &Search, curve: impl Fn(usize, f64) -> (f64, bool), expected: E
     let mut text = String::new();
     for (tried, point) in (1..).zip(&points) {
         let near = nearness(search, &points[..tried]).unwrap_or_default();
-        text += &format!("{} {:.0} {near}\n", point.asked, point.completed_per_s);
+        text += &format!("{} {:.0} {near}\n", point.asked, point.sustained_per_s);
     }
     expected.assert_eq(&format!("{text}{end:?}\n"));
 }

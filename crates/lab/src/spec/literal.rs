@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Deref;
 
 use measure::quantity::ParseError;
-use measure::{Nanos, Rate};
+use measure::{Nanos, Rate, Share};
 use serde::de::{Deserializer, Error, Visitor};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
@@ -48,20 +48,8 @@ impl Literal for Nanos {
     }
 
     fn write(&self) -> String {
-        match self.0 {
-            ns if ns % 1_000_000_000 == 0 => format!("{}s", ns / 1_000_000_000),
-            ns if ns % 1_000_000 == 0 => format!("{}ms", ns / 1_000_000),
-            ns if ns % 1_000 == 0 => format!("{}us", ns / 1_000),
-            ns => format!("{ns}ns"),
-        }
+        self.written()
     }
-}
-
-/// A stated length as it was meant: `100 ms`, `5 s`, not to three digits.
-pub(crate) fn exact(length: Nanos) -> String {
-    let written = length.write();
-    let unit = written.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(written.len());
-    format!("{} {}", &written[..unit], &written[unit..])
 }
 
 impl Literal for Rate {
@@ -74,31 +62,13 @@ impl Literal for Rate {
     }
 }
 
-/// A part of a whole, from 0 to 1.
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
-pub struct Share(pub f64);
-
 impl Literal for Share {
     fn read(text: &str) -> Result<Share, ParseError> {
-        let wrong = || ParseError::new(text, "share from 0 to 1", "5% or 0.05");
-        let (number, scale) = match text.trim().strip_suffix('%') {
-            Some(percent) => (percent.trim_end(), 100.0),
-            None => (text.trim(), 1.0),
-        };
-        let share = number.parse::<f64>().map_err(|_| wrong())? / scale;
-        (0.0..=1.0).contains(&share).then_some(Share(share)).ok_or_else(wrong)
+        text.parse()
     }
 
     fn write(&self) -> String {
         self.0.to_string()
-    }
-}
-
-/// In percent: `0.1 %`.
-impl fmt::Display for Share {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let rounded = (self.0 * 1e8).round() / 1e6;
-        write!(f, "{rounded} %")
     }
 }
 

@@ -48,22 +48,30 @@ impl Default for Repeat {
     }
 }
 
-/// What the experiment may cost.
+/// What the experiment may cost. What disturbances cost stands apart, so that a quiet machine and a
+/// disturbed one make the same trials.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Budget {
-    /// Attempted trials at most.
+    /// Trials at most; those that were not valid are not counted.
     pub trials: AtLeastOne,
-    /// How often an invalid trial is repeated, each time after a longer rest.
+    /// How often a trial that was not valid is repeated, each time once the machine is calm.
     pub invalid_attempts: u32,
     /// The time of all phases at most, as planned (not as the clock showed, so that a resumed run
     /// decides alike).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<Written<Nanos>>,
+    /// What disturbances may cost on top: trials that were not valid, and waiting for a calm machine.
+    pub disturbance: Written<Nanos>,
 }
 
 impl Default for Budget {
     fn default() -> Budget {
-        Budget { trials: AtLeastOne(100), invalid_attempts: 3, time: None }
+        Budget {
+            trials: AtLeastOne(100),
+            invalid_attempts: 5,
+            time: None,
+            disturbance: Written(Nanos::from_secs(180)),
+        }
     }
 }

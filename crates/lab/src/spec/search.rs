@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-use measure::Rate;
+use measure::{Rate, Share};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 
-use super::{AtLeastOne, Growth, Literal, Share, Written};
+use super::{AtLeastOne, Growth, Literal, Written};
 
 /// How the loads are chosen.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]

@@ -1,7 +1,7 @@
 use std::path::Path;
 
 use expect_test::{Expect, expect};
-use measure::Nanos;
+use measure::{Nanos, Share};
 
 use super::*;
 
@@ -76,7 +76,8 @@ fn a_resolved_spec_states_every_default_and_reads_as_itself() {
           trials: 1
         budget:
           trials: 100
-          invalid_attempts: 3
+          invalid_attempts: 5
+          disturbance: 180s
     "#]]
     .assert_eq(&yaml);
     let again = read(&yaml, None, &[]).unwrap();

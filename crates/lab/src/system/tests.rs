@@ -5,6 +5,7 @@ use expect_test::{Expect, expect};
 use super::*;
 use crate::backend::simulated::Simulated;
 use crate::backend::{Drive, Driven, Reply, Tick};
+use crate::calm::Calm;
 use crate::progress::Silent;
 use crate::spec;
 
@@ -38,6 +39,9 @@ impl Backend for Answers {
     }
     fn check(&mut self) -> Result<(), Stop> {
         Ok(())
+    }
+    fn await_calm(&mut self, _: Nanos) -> Result<Calm, Stop> {
+        unreachable!("no trial is repeated here")
     }
     fn drive(&mut self, drive: &Drive, tick: &mut dyn FnMut(Tick)) -> Result<Driven, Stop> {
         self.clock.drive(drive, tick)

@@ -16,10 +16,14 @@ pub trait HttpWorkload {
     /// Appends the next request, or several that shall leave together.
     fn next(&mut self, of: Origin, request: &mut Outgoing<'_>) -> Result<(), Fault>;
 
-    /// Which parts of an answer have to be kept for [`HttpWorkload::answered`], asked as it begins.
-    fn wanted(&self) -> Wanted {
+    /// Returns which parts of the answer that begins on this connection, to the request of this
+    /// tag, the workload has to be given.
+    fn wanted(&mut self, _connection: u32, _tag: u32) -> Wanted {
         Wanted::Nothing
     }
+
+    /// Takes in the next piece of that answer's body, where [`Wanted::Pieces`] or more is wanted.
+    fn took(&mut self, _connection: u32, _tag: u32, _piece: &[u8]) {}
 
     /// Takes in an answer, if any part of it is wanted, and says what became of the request.
     fn answered(&mut self, answer: &Answer<'_>) -> Result<Outcome, Fault> {
@@ -85,6 +89,9 @@ pub enum Wanted {
     #[default]
     Nothing,
     Head,
+    /// The head, and the body piece by piece as it arrives: nothing of it is kept.
+    Pieces,
+    /// The same, and the body as a whole in the end.
     Body,
 }
 
@@ -112,8 +119,12 @@ impl<W: HttpWorkload + ?Sized> HttpWorkload for Box<W> {
         (**self).next(of, request)
     }
 
-    fn wanted(&self) -> Wanted {
-        (**self).wanted()
+    fn wanted(&mut self, connection: u32, tag: u32) -> Wanted {
+        (**self).wanted(connection, tag)
+    }
+
+    fn took(&mut self, connection: u32, tag: u32, piece: &[u8]) {
+        (**self).took(connection, tag, piece);
     }
 
     fn answered(&mut self, answer: &Answer<'_>) -> Result<Outcome, Fault> {
@@ -285,8 +296,7 @@ impl<W: HttpWorkload> Driver for Http1<W> {
         let mut bytes = bytes;
         loop {
             let Some(pending) = self.common.pending.first(state.pending) else {
-                // Bytes that nobody asked for: what follows them cannot be matched to a request.
-                return Ok(if bytes.is_empty() { Next::Continue } else { Next::Close });
+                return Ok(if bytes.is_empty() { Next::Continue } else { Next::Unasked });
             };
             if !state.tally.begun && !bytes.is_empty() {
                 state.tally.begun = true;
@@ -296,12 +306,16 @@ impl<W: HttpWorkload> Driver for Http1<W> {
                 Ok(None) => return Ok(Next::Continue),
                 Ok(Some(ResponseEvent::Head(head, _))) if head.status < 200 => continue,
                 Ok(Some(ResponseEvent::Head(head, block))) => {
-                    state.reading = self.common.begin(head.status, block);
+                    let tag = pending.expected.tag;
+                    state.reading = self.common.begin((seat, tag), head.status, block);
                     continue;
                 }
                 Ok(Some(ResponseEvent::Body(piece))) => {
                     state.reading.take(piece);
                     if state.reading.length <= self.most_body {
+                        if Wanted::Pieces <= state.reading.wanted {
+                            self.common.workload.took(seat.0, pending.expected.tag, piece);
+                        }
                         continue;
                     }
                     "the body is longer than --max-body"
@@ -316,6 +330,9 @@ impl<W: HttpWorkload> Driver for Http1<W> {
                 Err(malformed) => malformed.as_str(),
             };
             state.fail(Outcome::Malformed, malformed, &mut self.common, reports)?;
+            // The end of the connection must not complete what was given up, as an answer to the
+            // request behind it.
+            state.decoder = ResponseDecoder::default();
             return Ok(Next::Close);
         }
     }
@@ -372,7 +389,7 @@ impl State {
         let bad = outcome_of(status) != Outcome::Ok;
         let outcome = match wanted {
             Wanted::Nothing => outcome_of(status),
-            Wanted::Head | Wanted::Body => common.workload.answered(&Answer {
+            Wanted::Head | Wanted::Pieces | Wanted::Body => common.workload.answered(&Answer {
                 status,
                 head: &kept.head,
                 body: &kept.body,
@@ -441,8 +458,8 @@ impl Reading {
 
 impl<W: HttpWorkload> Common<W> {
     /// The head of an answer has arrived.
-    fn begin(&mut self, status: u16, head: &[u8]) -> Reading {
-        let wanted = self.workload.wanted();
+    fn begin(&mut self, (seat, tag): (Seat, u32), status: u16, head: &[u8]) -> Reading {
+        let wanted = self.workload.wanted(seat.0, tag);
         if wanted == Wanted::Nothing {
             return Reading { status, ..Reading::default() };
         }

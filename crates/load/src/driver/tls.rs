@@ -8,6 +8,7 @@
 //! seals and of each that it opens, and some tens of kilobytes for a handshake.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use ::measure::Nanos;
 use net::Closed;
@@ -42,6 +43,8 @@ pub struct Secured<D> {
 /// What the connections of a lane share.
 struct Lane {
     config: Arc<ClientConfig>,
+    /// The peer wants a certificate of ours.
+    wants_certificate: Arc<AtomicBool>,
     name: ServerName<'static>,
     seats: Vec<Option<Box<Session>>>,
     /// A request before it is sealed.
@@ -83,8 +86,10 @@ impl<D> Secured<D> {
     pub fn new(inner: D, seats: usize, tls: &Tls, name: &str) -> Result<Secured<D>, String> {
         let name = ServerName::try_from(name.to_owned())
             .map_err(|_| format!("`{name}` is no name of a host, and no IP address"))?;
+        let (config, wants_certificate) = tls.of_lane(seats);
         let lane = Lane {
-            config: tls.of_lane(seats),
+            config,
+            wants_certificate,
             name,
             seats: (0..seats).map(|_| None).collect(),
             plain: Vec::new(),
@@ -121,6 +126,19 @@ impl<D: Driver> Driver for Secured<D> {
             Some(lane) => lane.receive(seat, bytes, &mut self.inner, reports),
             None => self.inner.receive(seat, bytes, reports),
         }
+    }
+
+    /// In TLS 1.3 our handshake is over before the peer has seen our certificate, or that we have
+    /// none. That it accepts us shows in what it sends next: a ticket, or an answer.
+    fn is_doubtful(&self, seat: Seat) -> bool {
+        let Some(lane) = &self.tls else { return self.inner.is_doubtful(seat) };
+        let session = lane.seats[seat.0 as usize].as_ref();
+        lane.wants_certificate.load(Ordering::Relaxed)
+            && session.is_some_and(|session| {
+                session.stage == Stage::Secured
+                    && !session.is_tls12()
+                    && session.tls.tls13_tickets_received() == 0
+            })
     }
 
     fn leaves(&mut self, seat: Seat, wire: &mut Vec<u8>) {
@@ -200,7 +218,9 @@ impl Lane {
                 Ok(ConnectionState::TransmitTlsData(data)) => data.done(),
                 Ok(ConnectionState::PeerClosed) => {
                     session.has_ended = true;
-                    next = Next::Close;
+                    if next != Next::Unasked {
+                        next = Next::Close;
+                    }
                 }
                 Ok(ConnectionState::WriteTraffic(_)) if session.stage == Stage::Securing => {
                     session.stage = Stage::Secured;

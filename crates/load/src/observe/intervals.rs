@@ -11,7 +11,7 @@ use std::thread::{self, JoinHandle};
 use ::measure::series::{Merge, Series, Sparse};
 use ::measure::{Histogram, Instant, Nanos};
 
-use super::{Interval, Live};
+use super::{Interval, Live, Window};
 
 /// Pages that may wait for the scribe, each of most of a megabyte. Only one who does not get to run
 /// for as many intervals holds up the shard.
@@ -22,14 +22,24 @@ const BLANK: usize = 2;
 /// An interval as it is recorded.
 #[derive(Debug, Default)]
 pub(super) struct Page {
+    pub(super) begin: Instant,
     pub(super) end: Instant,
     /// But for what its histograms say.
     pub(super) figures: Interval,
     pub(super) response: Histogram,
     pub(super) service: Histogram,
     pub(super) lateness: Histogram,
-    /// When the window begins, and the series with it.
-    pub(super) window: Instant,
+    /// The series begins with it, and does not go beyond it.
+    pub(super) window: Window,
+}
+
+/// What became of the pages of one shard.
+#[derive(Debug)]
+pub(super) struct Kept {
+    /// Of the window.
+    pub(super) series: Series<Interval>,
+    /// What happened after the window, as one interval.
+    pub(super) drained: Interval,
 }
 
 /// Keeps the intervals of one shard, and shows them to whoever watches.
@@ -37,7 +47,7 @@ pub(super) struct Page {
 pub(super) struct Scribe {
     full: SyncSender<Page>,
     blank: Receiver<Page>,
-    thread: JoinHandle<Option<Series<Interval>>>,
+    thread: JoinHandle<Option<Kept>>,
 }
 
 impl Scribe {
@@ -48,14 +58,17 @@ impl Scribe {
             back.try_send(Page::default()).expect("there is room for more of them");
         }
         let thread = thread::spawn(move || {
-            let mut series = None;
+            let mut kept = None;
             for mut page in pages {
-                let series = series.get_or_insert_with(|| Series::new(page.window, length));
-                page.keep(length, series, live.as_ref());
+                let kept = kept.get_or_insert_with(|| Kept {
+                    series: Series::new(page.window.start, length),
+                    drained: Interval::default(),
+                });
+                page.keep(kept, live.as_ref());
                 // Who is late has had more pages made than are ever used at once.
                 let _ = back.try_send(page);
             }
-            series
+            kept
         });
         Scribe { full, blank, thread }
     }
@@ -67,22 +80,17 @@ impl Scribe {
         self.full.send(full).expect("the scribe reads until there are no more pages");
     }
 
-    /// The series; `None` if no interval has ended.
-    pub(super) fn end(self) -> Option<Series<Interval>> {
+    /// What was kept; `None` if no interval has ended.
+    pub(super) fn end(self) -> Option<Kept> {
         drop(self.full);
         self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 }
 
 impl Page {
-    /// Moves what it holds into the series, whose intervals may have become longer than its own.
-    fn keep(
-        &mut self,
-        length: Nanos,
-        series: &mut Series<Interval>,
-        live: Option<&SyncSender<Live>>,
-    ) {
-        let begun = Instant(self.end.0.saturating_sub(length.0));
+    /// Moves what it holds into the series, whose intervals may have become longer than its own. What
+    /// came before the window is only shown.
+    fn keep(&mut self, kept: &mut Kept, live: Option<&SyncSender<Live>>) {
         let mut interval = mem::take(&mut self.figures);
         interval.response = Sparse::of(&self.response);
         interval.service = Sparse::of(&self.service);
@@ -94,12 +102,13 @@ impl Page {
         self.lateness.clear();
         if let Some(live) = live {
             // A full queue means that the watcher is slow, and that is no affair of ours.
-            let _ = live.try_send(Live { end: self.end, interval: interval.clone() });
+            let Page { begin, end, window, .. } = *self;
+            let _ = live.try_send(Live { begin, end, window, interval: interval.clone() });
         }
-        // A turn may straddle the beginning of the window; what counts is kept all the same.
-        let counts = interval.intended + interval.sent + interval.completed + interval.failed;
-        if self.window <= begun || 0 < counts {
-            series.at(begun).merge(interval);
+        match self.begin {
+            begin if self.window.end <= begin => kept.drained.merge(interval),
+            begin if self.window.start <= begin => kept.series.at(begin).merge(interval),
+            _ => {}
         }
     }
 }

@@ -41,21 +41,39 @@ fn only_what_was_intended_in_the_window_counts_and_only_what_ends_in_it_is_a_rat
     assert_eq!(part.response.count(), 2);
 }
 
-#[test]
-fn the_intervals_sum_up_to_the_totals() {
-    let mut recorder = recorder();
+/// Requests of 5 ms, one each 10 ms from 0 to 4 s, and what the recorder keeps of them.
+fn recorded(window: Window) -> Recorded {
+    let mut recorder = Recorder::new(1, Nanos::SECOND, None);
+    recorder.begin(MS(0), window);
     for ms in (0..4_000).step_by(10) {
         recorder.intended(OF, MS(ms));
         let outcome = if ms % 100 == 0 { Outcome::Status } else { Outcome::Ok };
         recorder.completed(&completion(ms, ms + 5, outcome));
         recorder.turn(MS(ms + 5), Turn::default());
     }
-    let recorded = recorder.finish(MS(4_000));
+    recorder.finish(MS(4_000))
+}
+
+#[test]
+fn the_intervals_sum_up_to_the_totals() {
+    let recorded = recorded(Window { start: MS(1_000), end: MS(3_000) });
     let part = &recorded.parts[0];
     let sum = |figure: fn(&Interval) -> u64| recorded.series.iter().map(|(_, i)| figure(i)).sum();
     let sums: [u64; 3] = [sum(|i| i.intended), sum(|i| i.completed), sum(|i| i.failed)];
-    assert_eq!(sums, [part.intended, part.completed(), part.failed()]);
+    assert_eq!(sums, [part.intended, part.completed_inside, part.failed()]);
     assert_eq!(sums, [200, 200, 20]);
+}
+
+/// The window is 2.5 intervals long, and begins in the middle of one.
+#[test]
+fn the_last_interval_ends_with_the_window_and_answers_count_when_they_come() {
+    let recorded = recorded(Window { start: MS(1_302), end: MS(3_802) });
+    let part = &recorded.parts[0];
+    let completed: Vec<_> = recorded.series.iter().map(|(_, i)| i.completed).collect();
+    assert_eq!(completed, [100, 100, 50]);
+    assert_eq!(part.completed_inside, 250);
+    assert_eq!(recorded.drained.completed, 20);
+    assert_eq!((recorded.drained.intended, recorded.drained.failed), (0, 1));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use ::measure::{Instant, Nanos};
 use net::{Closed, ConnectionId, Io};
 
-use super::lane::{Place, State};
+use super::lane::{Lane, Place, State};
 use super::{LONGEST_WAIT, Shard, completion, never_sent, unanswered};
 use crate::driver::{Driver, Fault, Handshake, Lost, Next, Outcome, Seat, Token};
 use crate::observe::Observer;
@@ -18,6 +18,9 @@ const FIRST_PAUSE: Nanos = Nanos::from_millis(10);
 const LONGEST_PAUSE: Nanos = Nanos::SECOND;
 /// The opening of connections is late by as much as the loop was; up to so much is caught up.
 const CAUGHT_UP: Nanos = Nanos::from_millis(10);
+/// A peer that may still refuse an open connection gets twice as long for it as the slowest
+/// connection took to be opened, and at least so long. One that sends a ticket has accepted it.
+const SHORTEST_MOMENT: Nanos = Nanos::from_millis(500);
 /// When a seat that was never tried may have a connection: before all others.
 const AT_ONCE: Instant = Instant(0);
 /// Why a connection that is still being secured will not be.
@@ -35,10 +38,13 @@ pub(super) struct Connections {
     lost: BinaryHeap<Reverse<Reopening>>,
     /// No attempt is to begin before this.
     next_opening: Instant,
+    /// The longest time from the beginning of an attempt until its connection carried requests.
+    longest_opening: Nanos,
     failures: Failures,
 }
 
-/// Attempts to connect that have failed, by whose fault it was.
+/// What went wrong with connections: attempts to connect that have failed, by whose fault it was, and
+/// connections that we gave up.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Failures {
     /// The target has refused them, or closed them at once, or they could not be secured.
@@ -47,6 +53,8 @@ pub struct Failures {
     pub unreachable: u64,
     /// This machine had no local port, open file or memory left for them.
     pub exhausted: u64,
+    /// Closed by us, since the target sent bytes on them that answer no request.
+    pub unasked: u64,
 }
 
 /// Why a connection could not be opened.
@@ -71,6 +79,7 @@ impl Failures {
         self.refused += other.refused;
         self.unreachable += other.unreachable;
         self.exhausted += other.exhausted;
+        self.unasked += other.unasked;
     }
 }
 
@@ -100,6 +109,10 @@ impl Connections {
         self.lost.push(Reverse(Reopening { at, lane: lane as u32, seat }));
     }
 
+    pub(super) fn count_unasked(&mut self) {
+        self.failures.unasked += 1;
+    }
+
     pub(super) fn owner(&self, connection: ConnectionId) -> (usize, Seat) {
         let owner = self.owners[connection.0 as usize];
         let (lane, seat) = owner.expect("every connection of a shard has a seat");
@@ -119,7 +132,24 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
             now = self.io.wait(deadline.min(now + LONGEST_WAIT).min(next.max(now)));
             self.complete(now)?;
         }
+        self.await_refusals(now, deadline)?;
         Ok(self.places().filter(|place| place.is_open()).count())
+    }
+
+    /// Waits a moment while peers may still refuse connections that are open. Those that they refuse
+    /// are not opened again here: they would seem to be open when the load begins.
+    fn await_refusals(&mut self, mut now: Instant, deadline: Instant) -> Result<(), Fault> {
+        let moment = SHORTEST_MOMENT.max(self.connections.longest_opening * 2);
+        let until = deadline.min(now + moment);
+        let is_doubtful = |lane: &Lane<D>| {
+            let mut places = (0..).zip(&lane.seats);
+            places.any(|(seat, place)| place.is_open() && lane.driver.is_doubtful(Seat(seat)))
+        };
+        while now < until && self.lanes.iter().any(is_doubtful) && !self.is_stopped() {
+            now = self.io.wait(until.min(now + LONGEST_WAIT));
+            self.complete(now)?;
+        }
+        Ok(())
     }
 
     /// The first target to which no connection is open, and why if an attempt has failed.
@@ -132,7 +162,7 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
         Some((lane.of.target as usize, lane.failure.or(late)))
     }
 
-    /// The attempts to connect that have failed so far.
+    /// What went wrong with connections so far.
     pub fn failures(&self) -> Failures {
         self.connections.failures
     }
@@ -161,7 +191,7 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
             let (index, seat) = (next.lane as usize, next.seat);
             let place = self.lanes[index].place(seat);
             if self.limits.keep_alive.is_some() && Nanos::ZERO < place.pause {
-                place.state = State::Vacant;
+                self.lanes[index].set(seat, State::Vacant);
                 self.lanes[index].offer(seat, now);
                 continue;
             }
@@ -174,11 +204,9 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
     /// Begins to connect a seat that has no connection.
     pub(super) fn begin_to_connect(&mut self, index: usize, seat: Seat, now: Instant) {
         let lane = &mut self.lanes[index];
-        let endpoint = &lane.endpoints[seat.0 as usize % lane.endpoints.len()];
-        let connection = self.io.connect(endpoint);
-        let place = lane.place(seat);
-        place.state = State::Connecting { connection, since: now };
-        place.carried = 0;
+        let connection = self.io.connect(lane.endpoint(seat));
+        lane.set(seat, State::Connecting { connection, since: now });
+        lane.place(seat).carried = 0;
         let connections = &mut self.connections;
         connections.connecting += 1;
         connections.attempts.push_back(Attempt { connection, since: now });
@@ -197,7 +225,7 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
         };
         self.observer.connected(lane.of, now, now - since);
         if lane.driver.opened(seat, &mut self.reports.wire) == Next::Pending {
-            lane.place(seat).state = State::Securing { connection, since, connected: now };
+            lane.set(seat, State::Securing { connection, since, connected: now });
             self.reply(connection);
             return Ok(());
         }
@@ -229,9 +257,11 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
     ) -> Result<(), Fault> {
         self.connections.connecting -= 1;
         let lane = &mut self.lanes[index];
-        let place = lane.place(seat);
-        place.state = State::Open { connection };
-        match place.awaited {
+        if let Some((_, since)) = lane.place(seat).state.attempt() {
+            self.connections.longest_opening = self.connections.longest_opening.max(now - since);
+        }
+        lane.set(seat, State::Open { connection });
+        match lane.place(seat).awaited {
             Some(token) => self.transmit(connection, token, now),
             None => {
                 lane.offer(seat, now);
@@ -240,9 +270,12 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
         }
     }
 
-    /// The seat's connection is gone. One that served and was closed in order is replaced at once;
-    /// one that never came to be takes the oldest waiting request with it. After one that served
-    /// nothing the next attempt waits longer: a target must not be asked in a loop.
+    /// The seat's connection is gone. One that served and was closed in order is replaced at once.
+    /// After one that served nothing the next attempt waits longer, since a target must not be asked
+    /// in a loop, and leads to another endpoint.
+    ///
+    /// An attempt that failed takes the request along for which it was made. Any other request
+    /// waits as long as there is a seat that may serve it.
     pub(super) fn lose(
         &mut self,
         index: usize,
@@ -259,8 +292,9 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
                 self.connections.failures.count(lost);
                 let failure = unopened(place.state, lost);
                 place.pause = longer(place.pause);
-                place.state = State::Lost;
                 let (awaited, reopen) = (place.awaited.take(), now + place.pause);
+                lane.set(seat, State::Lost);
+                lane.turn_elsewhere(seat);
                 self.connections.lose(index, seat, reopen);
                 lane.driver.closed(seat, lost, &mut self.reports)?;
                 lane.failure = failure.or(lane.failure);
@@ -270,11 +304,8 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
                         self.not_connected(token, Outcome::Connect, failure.reason(), now)
                     }
                     (None, Some(failure)) => {
-                        let Some(waiting) = lane.backlog.pop_front() else { return Ok(()) };
-                        let (outcome, why) = (Outcome::Connect, failure.reason());
-                        let completion = never_sent(lane.of, waiting, now, outcome, why);
-                        self.observer.completed(&completion);
-                        self.think(index, now)
+                        lane.failed += 1;
+                        self.refuse(index, failure.reason(), now)
                     }
                     (None, None) => unreachable!("no request is late before its start"),
                 }
@@ -290,20 +321,45 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
                     Lost::By(_) | Lost::For(..) if !served => longer(place.pause),
                     _ => FIRST_PAUSE,
                 };
-                if self.limits.keep_alive.is_some() && place.pause == Nanos::ZERO {
-                    place.state = State::Vacant;
+                let pause = place.pause;
+                if self.limits.keep_alive.is_some() && pause == Nanos::ZERO {
+                    lane.set(seat, State::Vacant);
                     self.settle(now)?;
                     self.lanes[index].offer(seat, now);
                     return Ok(());
                 }
-                place.state = State::Lost;
-                self.connections.lose(index, seat, now + place.pause);
+                lane.set(seat, State::Lost);
+                if let Lost::For(Outcome::Connect, _) = lost {
+                    self.connections.failures.count(lost);
+                }
+                if let (false, Some(failure)) = (served, unopened(State::Lost, lost)) {
+                    lane.failure = Some(failure);
+                    lane.turn_elsewhere(seat);
+                }
+                self.connections.lose(index, seat, now + pause);
                 self.settle(now)
             }
             State::Lost | State::Vacant => {
                 unreachable!("a lost connection is not lost again")
             }
         }
+    }
+
+    /// Fails as many waiting requests as attempts to connect have failed, the oldest first, if
+    /// nothing can serve them.
+    fn refuse(&mut self, index: usize, why: &'static str, now: Instant) -> Result<(), Fault> {
+        let lane = &mut self.lanes[index];
+        if lane.is_usable() {
+            return Ok(());
+        }
+        for _ in 0..std::mem::take(&mut lane.failed) {
+            let lane = &mut self.lanes[index];
+            let Some(waiting) = lane.backlog.pop_front() else { return Ok(()) };
+            let completion = never_sent(lane.of, waiting, now, Outcome::Connect, why);
+            self.observer.completed(&completion);
+            self.think(index, now)?;
+        }
+        Ok(())
     }
 
     /// The request for which a connection was to be opened has failed with it.
@@ -334,7 +390,7 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
         self.io.close(connection);
         let lane = &mut self.lanes[index];
         lane.driver.closed(seat, Lost::By(Closed::ByPeer), &mut self.reports)?;
-        lane.place(seat).state = State::Vacant;
+        lane.set(seat, State::Vacant);
         // It has room from now on, however long it stood in the queue.
         lane.idle.leave(seat);
         lane.offer(seat, now);

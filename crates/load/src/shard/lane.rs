@@ -16,6 +16,11 @@ pub(super) struct Lane<D> {
     pub(super) driver: D,
     pub(super) endpoints: Vec<Endpoint>,
     pub(super) seats: Vec<Place>,
+    /// Seats that are not [`State::Lost`]: while there are any, what waits can be served.
+    usable: usize,
+    /// Attempts to connect that have failed since a connection was opened last: so many requests
+    /// fail when no seat is usable.
+    pub(super) failed: usize,
     /// Why the last attempt to connect failed.
     pub(super) failure: Option<Unopened>,
     /// Seats with room.
@@ -42,7 +47,10 @@ pub struct Numbers {
 /// A seat's connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
+    /// Changed by [`Lane::set`].
     pub(super) state: State,
+    /// Which of the lane's endpoints it connects to: another one after each attempt that failed.
+    endpoint: usize,
     /// From when on it had room.
     pub(super) room: Instant,
     /// The pause before the next attempt to connect.
@@ -84,8 +92,9 @@ impl<D: Driver> Lane<D> {
         seats: usize,
         numbers: Numbers,
     ) -> Lane<D> {
-        let place = Place {
+        let place = |endpoint| Place {
             state: State::Lost,
+            endpoint,
             room: Instant::default(),
             pause: Nanos::ZERO,
             outstanding: 0,
@@ -95,8 +104,10 @@ impl<D: Driver> Lane<D> {
         Lane {
             of,
             driver,
+            seats: (0..seats).map(|seat| place(seat % endpoints.len())).collect(),
             endpoints,
-            seats: vec![place; seats],
+            usable: 0,
+            failed: 0,
             failure: None,
             idle: Idle::new(seats),
             backlog: VecDeque::new(),
@@ -109,6 +120,32 @@ impl<D: Driver> Lane<D> {
 
     pub(super) fn place(&mut self, seat: Seat) -> &mut Place {
         &mut self.seats[seat.0 as usize]
+    }
+
+    pub(super) fn set(&mut self, seat: Seat, state: State) {
+        let before = std::mem::replace(&mut self.place(seat).state, state);
+        self.usable -= usize::from(before != State::Lost);
+        self.usable += usize::from(state != State::Lost);
+        if let State::Open { .. } = state {
+            self.failed = 0;
+        }
+    }
+
+    /// Whether any connection is open, or being opened, or will be for the next request.
+    pub(super) fn is_usable(&self) -> bool {
+        0 < self.usable
+    }
+
+    pub(super) fn endpoint(&self, seat: Seat) -> &Endpoint {
+        &self.endpoints[self.seats[seat.0 as usize].endpoint]
+    }
+
+    /// Has the seat's next connection lead elsewhere, if there is another endpoint: this one may be
+    /// dead while the others live.
+    pub(super) fn turn_elsewhere(&mut self, seat: Seat) {
+        let others = self.endpoints.len();
+        let place = self.place(seat);
+        place.endpoint = (place.endpoint + 1) % others;
     }
 
     pub(super) fn has_stopped(&self) -> bool {

@@ -1,6 +1,8 @@
 //! Whole loads on virtual time.
 
+use std::cell::Cell;
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use ::measure::{Histogram, Quantile, Random, Rate};
 use net::Simulation;
@@ -32,6 +34,11 @@ struct Queue {
     bytewise: bool,
     misbehaviour: Option<(u64, Misbehaviour)>,
     refused: std::ops::Range<u64>,
+    /// Nobody is at this port any more from this time on.
+    dead: Option<(u16, Instant)>,
+    ports: HashMap<ConnectionId, u16>,
+    /// Attempts to connect to a port where nobody is.
+    in_vain: Rc<Cell<u64>>,
     free: Instant,
     served: u64,
     decoders: HashMap<ConnectionId, RequestDecoder>,
@@ -47,7 +54,18 @@ enum Misbehaviour {
     CloseAfter,
 }
 
+impl Queue {
+    fn is_dead(&self, connection: ConnectionId, now: Instant) -> bool {
+        self.dead.is_some_and(|(port, since)| since <= now && self.ports[&connection] == port)
+    }
+}
+
 impl Peer for Queue {
+    fn called(&mut self, connection: ConnectionId, to: &Endpoint) {
+        let net::Address::Inet(address) = to.address else { panic!("{to:?}") };
+        self.ports.insert(connection, address.port());
+    }
+
     fn connect(
         &mut self,
         connection: ConnectionId,
@@ -56,7 +74,9 @@ impl Peer for Queue {
         effects: &mut Vec<(Instant, Effect)>,
     ) {
         self.decoders.remove(&connection);
-        effects.push(match self.refused.contains(&attempt) {
+        let is_dead = self.is_dead(connection, now);
+        self.in_vain.update(|count| count + u64::from(is_dead));
+        effects.push(match is_dead || self.refused.contains(&attempt) {
             true => (now, Effect::Closed(connection, Closed::Refused)),
             false => (now, Effect::Connected(connection)),
         });
@@ -69,6 +89,9 @@ impl Peer for Queue {
         now: Instant,
         effects: &mut Vec<(Instant, Effect)>,
     ) {
+        if self.is_dead(connection, now) {
+            return effects.push((now, Effect::Closed(connection, Closed::Reset)));
+        }
         let decoder = self.decoders.entry(connection).or_default();
         let mut bytes = bytes;
         while let Some(event) = decoder.next(&mut bytes).unwrap() {
@@ -118,6 +141,8 @@ const LIMITS: Limits = Limits {
 struct Scenario {
     server: Queue,
     connections: usize,
+    /// At the ports from 1 on.
+    replicas: u16,
     limits: Limits,
     seconds: u64,
     seed: u64,
@@ -125,7 +150,8 @@ struct Scenario {
 
 impl Default for Scenario {
     fn default() -> Scenario {
-        Scenario { server: Queue::default(), connections: 16, limits: LIMITS, seconds: 10, seed: 7 }
+        let (server, limits) = (Queue::default(), LIMITS);
+        Scenario { server, connections: 16, replicas: 1, limits, seconds: 10, seed: 7 }
     }
 }
 
@@ -151,9 +177,9 @@ impl Scenario {
         let world = Simulation::new(self.server);
         let mut shard = Shard::new(world, recorder, self.limits, [&stop, &stop]);
         let workload = Static::new("GET", "/", &[("Host", "simulated")], b"");
-        let address: std::net::SocketAddr = "127.0.0.1:1".parse().unwrap();
+        let address = |port| std::net::SocketAddr::from(([127, 0, 0, 1], port)).into();
         let driver = Http1::new(self.connections, workload);
-        let where_to = (vec![address.into()], self.connections);
+        let where_to = ((1..=self.replicas).map(address).collect(), self.connections);
         let numbers = Numbers { first: 0, step: 1, quota: None };
         shard.add_lane(Of { lane: 0, target: 0 }, driver, where_to, numbers);
         shard.connect(Instant(0) + SECOND).unwrap();
@@ -174,9 +200,11 @@ fn check_invariants(recorded: &Recorded) {
     let sum = |figure: fn(&crate::observe::Interval) -> u64| {
         recorded.series.iter().map(|(_, interval)| figure(interval)).sum::<u64>()
     };
-    assert_eq!(sum(|i| i.intended), part.intended, "the intervals sum up to the total");
-    assert_eq!(sum(|i| i.completed), part.completed());
-    assert_eq!(sum(|i| i.failed), part.failed());
+    let drained = &recorded.drained;
+    let intended = sum(|i| i.intended) + drained.intended;
+    assert_eq!(intended, part.intended, "the intervals sum up to the total");
+    assert_eq!(sum(|i| i.completed), part.completed_inside);
+    assert_eq!(sum(|i| i.failed) + drained.failed, part.failed());
     assert!(part.service.max() <= part.response.max(), "response time contains service time");
 }
 
@@ -321,13 +349,40 @@ fn what_never_comes_back_counts_as_at_least_as_long_as_it_has_waited() {
 }
 
 #[test]
-fn a_refused_connection_takes_one_request_with_it_and_is_tried_again() {
-    let server = Queue { refused: 1..4, ..Queue::default() };
+fn a_refused_connection_is_tried_again_and_takes_no_request_that_another_can_serve() {
+    // The second connection is refused four times while requests wait for the first.
+    let stall = Some((Instant(0), Instant(0) + Nanos::from_millis(500)));
+    let server = Queue { refused: 1..5, stall, ..Queue::default() };
     let scenario = Scenario { server, connections: 2, seconds: 2, ..Scenario::default() };
     let recorded = scenario.open(1_000.0, Law::Constant);
     let part = &recorded.parts[0];
-    assert!(part.outcome(Outcome::Connect) <= 3);
+    assert_eq!(part.outcome(Outcome::Ok), 2_000, "{:?}", part.outcomes);
     assert_eq!(part.connect.count(), 2, "both seats have a connection in the end");
+}
+
+#[test]
+fn attempts_that_are_all_refused_take_a_request_each() {
+    // Before the load each seat is tried once, then after 10 and after 30 ms.
+    let server = Queue { refused: 0..12, ..Queue::default() };
+    let scenario = Scenario { server, connections: 4, seconds: 1, ..Scenario::default() };
+    let recorded = scenario.open(1_000.0, Law::Constant);
+    let part = &recorded.parts[0];
+    assert_eq!((part.outcome(Outcome::Connect), part.outcome(Outcome::Ok)), (8, 992));
+}
+
+#[test]
+fn connections_of_a_dead_replica_move_to_a_live_one() {
+    let in_vain = Rc::default();
+    let dead = Some((2, Instant(0) + SECOND));
+    let server = Queue { dead, in_vain: Rc::clone(&in_vain), ..Queue::default() };
+    let scenario =
+        Scenario { server, connections: 6, replicas: 3, seconds: 4, ..Scenario::default() };
+    let recorded = scenario.open(1_000.0, Law::Constant);
+    let part = &recorded.parts[0];
+    // A request on each of its two connections shows that it is dead, and an attempt on each that it
+    // remains so.
+    assert_eq!((part.outcome(Outcome::Reset), part.outcome(Outcome::Ok)), (2, 3_998));
+    assert_eq!((in_vain.get(), part.connect.count()), (2, 6 + 2));
 }
 
 /// The simulator has to be able to fail: a server that answers twice breaks the one rule.
@@ -351,7 +406,7 @@ fn random_servers_never_break_the_invariants() {
     for seed in 0..40 {
         let mut random = Random::new(seed);
         let from = Instant(random.below(2_000_000_000));
-        let server = Queue {
+        let mut server = Queue {
             stall: Some((from, from + Nanos(random.below(1_500_000_000)))),
             bytewise: random.below(2) == 0,
             misbehaviour: Some((1 + random.below(50), kinds[random.below(5) as usize])),
@@ -365,7 +420,9 @@ fn random_servers_never_break_the_invariants() {
             ..LIMITS
         };
         let connections = 1 + random.below(30) as usize;
-        let scenario = Scenario { server, limits, connections, seconds: 1, seed };
+        let replicas = 1 + random.below(3) as u16;
+        server.dead = Some((1 + random.below(3) as u16, Instant(random.below(2_000_000_000))));
+        let scenario = Scenario { server, connections, replicas, limits, seconds: 1, seed };
         match random.below(2) {
             0 => scenario.open(10.0 + random.below(3_000) as f64, Law::Poisson),
             _ => scenario.closed(Nanos(random.below(9_000_000))),

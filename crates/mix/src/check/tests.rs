@@ -1,14 +1,59 @@
+use measure::Random;
+
 use super::*;
 
 const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nServer: nginx\r\nX-Empty:\r\nVia: a\r\nvia:  b c \r\n\r\n";
 
 /// What the rules make of an answer with this status and body.
 fn judge(rules: &str, status: u16, body: &str) -> Outcome {
+    judge_pieces(rules, status, &[body.as_bytes()])
+}
+
+/// The same, of a body that arrives in these pieces.
+fn judge_pieces(rules: &str, status: u16, pieces: &[&[u8]]) -> Outcome {
     let checks = Checks::parse(rules).unwrap_or_else(|wrong| panic!("{wrong}"));
-    let body = body.as_bytes();
+    let mut search = Search::default();
+    checks.begin(&mut search);
+    pieces.iter().for_each(|piece| checks.look(&mut search, piece));
+    assert!(search.tail.len() <= checks.overlap, "no more is kept than may have begun");
+    let body = pieces.concat();
     let body_length = body.len() as u64;
-    let kept = if checks.wanted() == Wanted::Body { body } else { &[] };
-    checks.judge(&Answer { status, head: HEAD, body: kept, body_length, connection: 0, tag: 0 })
+    let kept = if checks.wanted() == Wanted::Body { &body[..] } else { &[] };
+    let answer = Answer { status, head: HEAD, body: kept, body_length, connection: 0, tag: 0 };
+    checks.judge(&answer, &search)
+}
+
+/// Texts of two letters, so that what is looked for occurs often, overlaps itself and lies across
+/// cuts; the whole body decides what is right.
+#[test]
+fn a_text_is_found_however_the_body_is_cut() {
+    let mut random = Random::new(5);
+    let mut text = |most: u64| -> String {
+        let length = random.below(most);
+        (0..length).map(|_| if random.below(2) == 0 { 'a' } else { 'b' }).collect()
+    };
+    let mut cuts = Random::new(6);
+    let mut met = [0; 2];
+    for _ in 0..20_000 {
+        let (one, other, body) = (text(6) + "a", text(3) + "b", text(14));
+        let mut rest = body.as_bytes();
+        let mut pieces = Vec::new();
+        while !rest.is_empty() {
+            let (piece, behind) = rest.split_at(cuts.below(rest.len() as u64 + 1) as usize);
+            pieces.push(piece);
+            rest = behind;
+        }
+        let expected = body.contains(&one) && body.contains(&other);
+        met[usize::from(expected)] += 1;
+        let expected = if expected { Outcome::Ok } else { Outcome::Check };
+        let rules = format!("body~{one} body~{other}");
+        assert_eq!(judge_pieces(&rules, 200, &pieces), expected, "{rules} in {pieces:?}");
+        let same = format!("body='{body}'");
+        assert_eq!(judge_pieces(&same, 200, &pieces), Outcome::Ok, "{same} as {pieces:?}");
+        let another = format!("body='{body}a'");
+        assert_eq!(judge_pieces(&another, 200, &pieces), Outcome::Check, "{another}");
+    }
+    assert!(met.iter().all(|&count| 2_000 < count), "{met:?}");
 }
 
 #[test]
@@ -94,9 +139,9 @@ fn no_more_of_an_answer_is_kept_than_the_rules_need() {
     for (rules, wanted) in [
         ("status=200", Wanted::Head),
         ("bytes>=5 header:a=b", Wanted::Head),
-        ("status=200 body=x", Wanted::Body),
-        ("body~x bytes>=1", Wanted::Body),
-        ("json:/a=1", Wanted::Body),
+        ("status=200 body=x", Wanted::Pieces),
+        ("body~x bytes>=1", Wanted::Pieces),
+        ("body~x json:/a=1", Wanted::Body),
     ] {
         assert_eq!(Checks::parse(rules).unwrap().wanted(), wanted, "{rules}");
     }

@@ -100,17 +100,53 @@ fn an_arrival_that_asks_for_a_label_gets_it() {
 }
 
 #[test]
-fn as_much_of_answers_is_kept_as_the_most_curious_rule_needs() {
-    let plain = r#"{"target":"/a"}"#;
-    for (more, wanted) in [
-        ("", Wanted::Nothing),
-        (r#"{"target":"/b","check":"status=200"}"#, Wanted::Head),
-        (r#"{"target":"/b","check":"bytes>=2"}"#, Wanted::Head),
-        (r#"{"target":"/b","check":"body~x"}"#, Wanted::Body),
-    ] {
-        let mix = mix(&format!("{plain}\n{more}"));
-        assert_eq!(mixed(&mix, 1, 0).wanted(), wanted, "{more}");
-    }
+fn as_much_of_an_answer_is_kept_as_the_rules_of_its_request_need() {
+    let mix = mix(r#"{"target":"/a"}
+{"target":"/b","check":"status=200"}
+{"target":"/c","check":"bytes>=2"}
+{"target":"/d","check":"body~x"}
+{"target":"/e","check":"body~x json:=1"}"#);
+    let mut mixed = mixed(&mix, 1, 0);
+    let wanted: Vec<Wanted> = (0..5).map(|tag| mixed.wanted(0, tag)).collect();
+    let head = Wanted::Head;
+    assert_eq!(wanted, [Wanted::Nothing, head, head, Wanted::Pieces, Wanted::Body]);
+}
+
+/// Sixteen bodies of a megabyte each, a piece of each in turn, with what is looked for in every other
+/// one across the border of two pieces.
+#[test]
+fn bodies_that_are_searched_are_not_kept() {
+    const CONNECTIONS: u32 = 16;
+    let request = Static::new("GET", "/", &[("Host", "h")], b"");
+    let checks = Arc::new(Checks::parse("body~needle").unwrap());
+    let mut driver = Http1::new(CONNECTIONS as usize, Checked::new(request, checks));
+    let mut reports = Reports::default();
+    let piece = [b'.'; 16 * 1024];
+    let mut receive = |driver: &mut Http1<Checked>, seat: u32, bytes: &[u8]| {
+        driver.receive(Seat(seat), bytes, &mut reports).unwrap();
+    };
+    let counted = allocation_counter::measure(|| {
+        for seat in 0..CONNECTIONS {
+            let asked = Asked { token: Token(seat), number: 0, label: Label::NONE };
+            driver.start(Seat(seat), asked, &mut Vec::with_capacity(100)).unwrap();
+            receive(&mut driver, seat, b"HTTP/1.1 200 OK\r\nContent-Length: 1048576\r\n\r\n");
+        }
+        for place in 0..64 {
+            for seat in 0..CONNECTIONS {
+                let mut piece = piece;
+                match (place, seat % 2) {
+                    (30, 0) => piece[16 * 1024 - 3..].copy_from_slice(b"nee"),
+                    (31, _) => piece[..3].copy_from_slice(b"dle"),
+                    _ => {}
+                }
+                receive(&mut driver, seat, &piece);
+            }
+        }
+    });
+    let outcomes: Vec<_> = reports.done.iter().map(|done| (done.token.0, done.outcome)).collect();
+    let expected = |seat| (seat, if seat % 2 == 0 { Outcome::Ok } else { Outcome::Check });
+    assert_eq!(outcomes, (0..CONNECTIONS).map(expected).collect::<Vec<_>>());
+    assert!(counted.bytes_max < 64 * 1024, "{counted:?}");
 }
 
 /// What becomes of one request whose answer arrives in these slices.
@@ -187,6 +223,9 @@ fn requests_and_checks_allocate_nothing_once_buffers_have_grown() {
             connection: 3,
             tag: expected[0].tag,
         };
+        if Wanted::Pieces <= mixed.wanted(3, answer.tag) {
+            answer.body.chunks(3).for_each(|piece| mixed.took(3, answer.tag, piece));
+        }
         assert_eq!(mixed.answered(&answer), Ok(Outcome::Ok));
     };
     (0..1000).for_each(&mut make);

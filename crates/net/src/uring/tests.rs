@@ -186,3 +186,23 @@ fn a_refusal_says_why_and_what_to_do() {
         no open file is left for it; raise ulimit -n (Too many open files (os error 24))
         the kernel does not grant it (Input/output error (os error 5))"#]].assert_eq(&told.join("\n"));
 }
+
+#[test]
+fn it_tells_when_what_waited_for_others_was_handed_over() {
+    let test = "it_tells_when_what_waited_for_others_was_handed_over";
+    let Some(mut io) = uring(test, Timer::Sleep) else { return };
+    let (id, _server) = connected(&mut io);
+    io.handed_over();
+    let sent = io.now();
+    io.send(id, b"later");
+    assert_eq!(io.handed_over(), None, "it waits for others");
+    let waited = io.wait(clock::now());
+    let at = io.handed_over().expect("who waits hands over what there is");
+    assert!(sent <= at && at <= waited, "{sent:?} {at:?} {waited:?}");
+    assert_eq!(io.handed_over(), None, "it is told once");
+    // Whoever reads the clock late enough has it handed over, too.
+    io.send(id, b"later");
+    clock::sleep_until(clock::now() + Nanos::from_millis(1));
+    let now = io.now();
+    assert!(io.handed_over().is_some_and(|at| waited <= at && at <= now));
+}

@@ -49,9 +49,9 @@ fn draw(run: &Run, points: &[Point], summary: &str) -> Plot {
     plot.line(COMPLETED, &curve(points, |o| o.offered_per_s, |o| Some(o.completed_per_s)));
     // Those not valid come last: they share their place with the attempt that replaced them.
     let (valid, not_valid): (Vec<&Point>, Vec<&Point>) =
-        points.iter().partition(|point| point.trial.valid());
+        points.iter().partition(|point| point.trial.answers());
     for point in valid.into_iter().chain(not_valid) {
-        let style = if point.trial.valid() { COMPLETED } else { INVALID };
+        let style = if point.trial.answers() { COMPLETED } else { INVALID };
         let o = point.observed;
         plot.mark(style, o.offered_per_s, o.completed_per_s, &title(point));
     }
@@ -64,7 +64,7 @@ fn draw(run: &Run, points: &[Point], summary: &str) -> Plot {
 
 fn keys(points: &[Point]) -> Vec<(Style, String)> {
     let mut keys = vec![(COMPLETED, "completed"), (IDEAL, "all that is offered")];
-    if points.iter().any(|point| !point.trial.valid()) {
+    if points.iter().any(|point| !point.trial.answers()) {
         keys.push((INVALID, "not valid"));
     }
     keys.into_iter().map(|(style, name)| (style, name.to_owned())).collect()
@@ -74,7 +74,7 @@ fn keys(points: &[Point]) -> Vec<(Style, String)> {
 fn above<'a>(run: &Run, points: &[Point<'a>]) -> Vec<Point<'a>> {
     let Some(maximum) = &run.maximum else { return Vec::new() };
     let higher = |o: &Observed| maximum.offered_per_s < o.offered_per_s;
-    points.iter().filter(|p| p.trial.valid() && higher(p.observed)).copied().collect()
+    points.iter().filter(|p| p.trial.answers() && higher(p.observed)).copied().collect()
 }
 
 fn summary(run: &Run, points: &[Point]) -> String {
@@ -130,7 +130,7 @@ fn table(points: &[Point], plot: &Plot) -> Table {
                 Cell::number(share(o.completed_per_s, o.offered_per_s)),
                 Cell::number(grouped(o.goodput_per_s)),
                 Cell::number(text::integer(o.failures)),
-                Cell::words(if point.trial.valid() { "" } else { "not valid" }),
+                Cell::words(if point.trial.answers() { "" } else { "not valid" }),
             ])
             .at(plot.x(o.offered_per_s)),
         );

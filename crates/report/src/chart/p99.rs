@@ -103,7 +103,7 @@ fn keys(points: &[Point]) -> Vec<(Style, String)> {
     }
     keys.push((COMPLETED, "against completed".to_owned()));
     if any(&|p| !p.trial.valid()) {
-        keys.push((INVALID, "not valid".to_owned()));
+        keys.push((INVALID, "not valid, or slowed: upper bounds".to_owned()));
     }
     keys
 }

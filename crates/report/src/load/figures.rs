@@ -1,6 +1,7 @@
 //! The curves of one load: times by percentile, and everything by the second.
 
 use measure::{Nanos, Quantile};
+use results::slo;
 use results::{Load, Times};
 
 use crate::chart::percentiles::{self, Curve};
@@ -56,8 +57,8 @@ fn summary(curves: &[Curve]) -> String {
     }
 }
 
-/// The limit in `p99<10ms,errors<0.1%`.
+/// Returns the limit of the p99, if the load has an objective on it.
 fn limit(load: &Load) -> Option<Nanos> {
-    let slo = load.slo.as_ref()?;
-    slo.text.split(',').find_map(|condition| condition.trim().strip_prefix("p99<")?.parse().ok())
+    let objectives = &load.slo.as_ref()?.objectives;
+    slo::limit_of(objectives.iter().map(|judged| &judged.slo), Quantile::P99)
 }

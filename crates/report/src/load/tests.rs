@@ -2,7 +2,8 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use measure::quantity::grouped;
-use results::load::{Connections, Group, Pacing, Segment, Slo, Target};
+use results::load::{Connections, Group, Pacing, Segment, Target};
+use results::slo;
 use results::{Load, Times};
 
 use super::render;
@@ -44,7 +45,7 @@ fn whole() -> Load {
     load.generator.segments_retransmitted = Some(8_765);
     load.series.iter_mut().for_each(|interval| interval.run_queue_wait = Some(0.02));
     load.findings = vec!["12 of 12,000 requests ended as `status`".into()];
-    load.slo = Some(Slo { text: "p99<10ms,errors<0.1%".into(), met: true, missed: Vec::new() });
+    load.slo = slo::judge(&slo::read("p99<=10ms,failures<=0.1%").unwrap(), &load.total);
     load
 }
 
@@ -198,7 +199,7 @@ fn foreign_text_stays_text_wherever_it_comes_from() {
     load.validity.reasons = vec![hostile()];
     load.findings = vec![hostile()];
     load.warnings = vec![hostile()];
-    load.slo = Some(Slo { text: hostile(), met: false, missed: vec![hostile()] });
+    load.slo.as_mut().unwrap().objectives[0].text = hostile();
     let page = render(&load);
     assert_eq!(page.matches("<script").count(), 1);
     assert!(!page.contains("<img") && !page.contains("onload='x'"));

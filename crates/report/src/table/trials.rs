@@ -61,7 +61,7 @@ fn row(run: &Run, trial: &Trial, services: &[&str], others: bool) -> Row {
     let rate = |of: fn(&Observed) -> f64| Cell::maybe(observed.map(|o| grouped(of(o))));
     let mut cells = vec![
         Cell::number(entry.trial.to_string()),
-        Cell::maybe(entry.asked_per_s.map(grouped)),
+        Cell::maybe(entry.asked_per_target_per_s.map(grouped)),
         rate(|o| o.offered_per_s),
         rate(|o| o.completed_per_s),
         rate(|o| o.goodput_per_s),
@@ -103,6 +103,7 @@ fn status(trial: &Trial) -> &'static str {
     match (trial.probe(), trial.entry.status) {
         (true, Status::Valid) => "○ probe",
         (_, Status::Valid) => "✓ valid",
+        (_, Status::Bounded) => "≈ slowed, answered",
         (_, Status::Invalid) => "✗ invalid",
         (_, Status::Aborted) => "■ aborted",
     }
@@ -110,9 +111,9 @@ fn status(trial: &Trial) -> &'static str {
 
 fn class(run: &Run, trial: &Trial) -> &'static str {
     match trial.entry.status {
-        Status::Valid if run.is_maximum(trial) || run.is_capacity(trial) => "found",
-        Status::Valid if trial.probe() => "probe",
-        Status::Valid => "",
+        _ if run.is_maximum(trial) || run.is_capacity(trial) => "found",
+        Status::Valid | Status::Bounded if trial.probe() => "probe",
+        Status::Valid | Status::Bounded => "",
         Status::Invalid | Status::Aborted => "bad",
     }
 }
@@ -129,6 +130,7 @@ fn notes(run: &Run, trial: &Trial) -> Vec<String> {
         if marks.is_empty() { Vec::new() } else { vec![marks] },
         named("why", &entry.reasons),
         named("finding", &entry.findings),
+        named("SLO", &entry.slo.iter().map(|judged| judged.text.clone()).collect::<Vec<_>>()),
         named("limited by", limit.as_slice()),
         named("warning", &entry.warnings),
     ]
@@ -138,13 +140,12 @@ fn notes(run: &Run, trial: &Trial) -> Vec<String> {
 fn marks(run: &Run, trial: &Trial) -> Vec<String> {
     let entry = &trial.entry;
     let observed = entry.observed.as_ref().filter(|_| !trial.probe());
-    let told = entry.findings.iter().any(|finding| finding.contains("saturated"));
     let mut marks = Vec::new();
     let mut say = |yes: bool, what: &str| marks.extend(yes.then(|| what.to_owned()));
     say(run.is_maximum(trial), "maximum");
     say(run.is_capacity(trial), "capacity");
     say(observed.is_some_and(|o| o.slo_met == Some(false)), "SLO missed");
-    say(observed.is_some_and(|o| o.saturated && !told), "saturated");
+    say(observed.is_some_and(|o| o.saturated), "saturated");
     say(1 < entry.attempt, &format!("attempt {}", entry.attempt));
     say(1 < entry.repetition, &format!("repetition {}", entry.repetition));
     marks

@@ -1,3 +1,7 @@
+use std::thread;
+
+use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
+
 use super::*;
 use crate::journal::{Purpose, Status};
 use crate::manifest::State;
@@ -8,6 +12,8 @@ fn manifest() -> Manifest {
         version: VERSION,
         tool: "benchwright 0.0.0".into(),
         experiment: "test".into(),
+        about: None,
+        slo: Vec::new(),
         profile: None,
         set: Vec::new(),
         backend: "simulated".into(),
@@ -25,13 +31,16 @@ fn entry(trial: u32) -> Entry {
         trial,
         key: "k".into(),
         purpose: Purpose::Trial,
-        asked_per_s: Some(100.0),
+        asked_per_s: Some(200.0),
+        asked_per_target_per_s: Some(100.0),
         repetition: 1,
         attempt: 1,
+        waited: None,
         seed: 1,
         status: Status::Aborted,
         reasons: Vec::new(),
         observed: None,
+        slo: Vec::new(),
         findings: Vec::new(),
         warnings: Vec::new(),
         files: BTreeMap::new(),
@@ -52,10 +61,32 @@ fn fresh() -> (tempfile::TempDir, Directory) {
     (folder, directory)
 }
 
+/// Appends as a run does that has only just opened the journal.
+fn append(directory: &Directory, entry: Entry, files: &Files) -> Result<Entry, Error> {
+    directory.write_journal().unwrap().1.append(entry, files)
+}
+
+/// Runs `work` on a thread on which the kernel fails every `fsync`, as a broken disk does;
+/// `fdatasync`, in which an append ends, still works.
+fn without_fsync<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    let calls = [(libc::SYS_fsync, Vec::new())].into_iter().collect();
+    let fails = SeccompAction::Errno(libc::EIO as u32);
+    let arch = std::env::consts::ARCH.try_into().unwrap();
+    let filter = SeccompFilter::new(calls, SeccompAction::Allow, fails, arch).unwrap();
+    let filter: BpfProgram = filter.try_into().unwrap();
+    thread::scope(|scope| {
+        let work = scope.spawn(|| {
+            seccompiler::apply_filter(&filter).unwrap();
+            work()
+        });
+        work.join().unwrap()
+    })
+}
+
 #[test]
 fn what_was_appended_is_read_again() {
     let (_folder, directory) = fresh();
-    let kept = [1, 2].map(|trial| directory.append(entry(trial), &files()).unwrap());
+    let kept = [1, 2].map(|trial| append(&directory, entry(trial), &files()).unwrap());
     let opened = Directory::open(directory.path()).unwrap();
     assert_eq!(opened.journal().unwrap(), kept);
     assert_eq!(kept[0].files["a.txt"], digest(b"hello"));
@@ -65,21 +96,56 @@ fn what_was_appended_is_read_again() {
 #[test]
 fn a_torn_last_line_never_counted_and_is_replaced() {
     let (_folder, directory) = fresh();
-    directory.append(entry(1), &files()).unwrap();
+    append(&directory, entry(1), &files()).unwrap();
     let journal = directory.path().join("journal.jsonl");
     let whole = fs::read(&journal).unwrap();
     for cut in 1..whole.len() {
         fs::write(&journal, [&whole[..], &whole[..cut]].concat()).unwrap();
         assert_eq!(directory.journal().unwrap().len(), 1, "cut at {cut}");
     }
-    directory.append(entry(2), &files()).unwrap();
+    append(&directory, entry(2), &files()).unwrap();
     assert_eq!(directory.journal().unwrap().len(), 2);
+}
+
+/// Whatever stands in the journal, the ten-thousandth append costs what the first did.
+#[test]
+fn an_append_does_not_read_the_journal() {
+    let (_folder, directory) = fresh();
+    let (_, mut writer) = directory.write_journal().unwrap();
+    writer.append(entry(1), &files()).unwrap();
+    let journal = directory.path().join("journal.jsonl");
+    let first = fs::read(&journal).unwrap();
+    let unreadable = vec![b'x'; first.len()];
+    fs::write(&journal, &unreadable).unwrap();
+    writer.append(entry(2), &files()).unwrap();
+    assert_eq!(fs::read(&journal).unwrap()[..first.len()], unreadable);
+    fs::write(&journal, [&first[..], &fs::read(&journal).unwrap()[first.len()..]].concat())
+        .unwrap();
+    assert_eq!(directory.journal().unwrap().len(), 2);
+}
+
+/// A power cut after the first append must not take the journal's name.
+#[test]
+fn a_journal_is_not_begun_where_its_folder_cannot_be_synced() {
+    let (_folder, directory) = fresh();
+    let refused = without_fsync(|| directory.write_journal().map(drop)).unwrap_err().to_string();
+    assert!(refused.ends_with("journal.jsonl: Input/output error (os error 5)"), "{refused}");
+    directory.write_journal().unwrap();
+}
+
+#[test]
+fn a_folder_is_synced_before_anything_is_made_in_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a/b/run");
+    without_fsync(|| create(&path)).unwrap_err();
+    assert!(folder.path().join("a").is_dir() && !folder.path().join("a/b").exists());
+    create(&path).unwrap();
 }
 
 #[test]
 fn a_damaged_line_in_the_middle_is_an_error_with_its_place() {
     let (_folder, directory) = fresh();
-    directory.append(entry(1), &files()).unwrap();
+    append(&directory, entry(1), &files()).unwrap();
     let journal = directory.path().join("journal.jsonl");
     let whole = fs::read(&journal).unwrap();
     fs::write(&journal, [b"{\n", &whole[..]].concat()).unwrap();
@@ -92,7 +158,7 @@ fn files_without_an_entry_are_replaced() {
     let (_folder, directory) = fresh();
     fs::create_dir_all(directory.trial_path(1)).unwrap();
     fs::write(directory.trial_path(1).join("left.txt"), "from a killed run").unwrap();
-    directory.append(entry(1), &files()).unwrap();
+    append(&directory, entry(1), &files()).unwrap();
     assert!(!directory.trial_path(1).join("left.txt").exists());
 }
 
@@ -168,11 +234,36 @@ fn components_are_read_as_written_and_of_another_schema_refused() {
     };
     let text = serde_json::to_string(&components).unwrap();
     let file = |text: &str| Files::from([(components::FILE.to_owned(), text.as_bytes().to_vec())]);
-    let kept = directory.append(entry(1), &file(&text)).unwrap();
+    let kept = append(&directory, entry(1), &file(&text)).unwrap();
     assert_eq!(directory.components(&kept).unwrap(), Some(components));
-    let kept = directory.append(entry(2), &file(&text.replace("/1", "/2"))).unwrap();
+    let kept = append(&directory, entry(2), &file(&text.replace("/1", "/2"))).unwrap();
     let refused = directory.components(&kept).unwrap_err().to_string();
     assert!(refused.ends_with("this tool reads benchwright.components/1"), "{refused}");
-    let kept = directory.append(entry(3), &files()).unwrap();
+    let kept = append(&directory, entry(3), &files()).unwrap();
     assert_eq!(directory.components(&kept).unwrap(), None);
+}
+
+/// What a tool of version 1 wrote is read as if it were of today's.
+#[test]
+fn a_directory_of_version_1_is_read() {
+    let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/version1/hello"));
+    let directory = Directory::open(path).unwrap();
+    let manifest = directory.manifest().unwrap();
+    assert_eq!((manifest.version, manifest.about, manifest.slo), (1, None, Vec::new()));
+    let journal = directory.journal().unwrap();
+    let asked: Vec<_> =
+        journal.iter().map(|entry| (entry.asked_per_s, entry.asked_per_target_per_s)).collect();
+    assert_eq!(asked, [(None, Some(500.0)), (None, Some(1_000.0))]);
+    // More was completed than was offered; no more was sustained.
+    let observed = journal[1].observed.as_ref().unwrap();
+    assert_eq!((observed.completed_per_s, observed.sustained_per_s), (995.5, 994.5));
+    let answer = directory.answer().unwrap().unwrap();
+    assert_eq!(answer.trials, journal);
+    assert_eq!(answer.capacity.unwrap().missed_below_per_s, None);
+    for entry in &journal {
+        let load = directory.load(entry).unwrap();
+        assert_eq!((load.saturated, load.total.failed_response_time), (None, None));
+        assert!(load.slo.unwrap().objectives.is_empty());
+        assert!(directory.components(entry).unwrap().is_some());
+    }
 }

@@ -4,7 +4,7 @@ use std::mem::MaybeUninit;
 
 use super::block::Block;
 use super::body::{Body, Chunk, Coding, Framing};
-use super::{After, MOST_FIELDS, Malformed};
+use super::{After, MOST_FIELDS, MOST_INTERIM, Malformed};
 
 /// Whether the answer to the oldest outstanding request may have a body: one to HEAD has none,
 /// whatever its headers say.
@@ -53,11 +53,13 @@ pub struct ResponseDecoder {
     body: Body,
     /// Inside a response: what comes after it.
     open: Option<After>,
+    /// Interim responses to the oldest request so far.
+    interim: usize,
 }
 
 impl Default for ResponseDecoder {
     fn default() -> ResponseDecoder {
-        ResponseDecoder { block: Block::default(), body: Body::Done, open: None }
+        ResponseDecoder { block: Block::default(), body: Body::Done, open: None, interim: 0 }
     }
 }
 
@@ -90,9 +92,15 @@ impl ResponseDecoder {
         }
         let Some(block) = self.block.take(bytes)? else { return Ok(None) };
         let (response, body) = parse(block, expect)?;
-        if 200 <= response.status {
+        if response.status < 200 {
+            self.interim += 1;
+            if MOST_INTERIM < self.interim {
+                return Err(Malformed::Interim);
+            }
+        } else {
             self.body = body;
             self.open = Some(response.after);
+            self.interim = 0;
         }
         Ok(Some(ResponseEvent::Head(response, block)))
     }

@@ -62,8 +62,12 @@ const COMMON: &str = "
 
         --flavour     <S>  wrk, wrk2 or dsb, whatever the arguments suggest
         --json[=<F>], --csv <F>, --hlog <F>, --samples <F>, --report <F>,
-        --seed <N>, --strict, --timer <S>, --io <S>, --shards <N>, --pin <S>
+        --seed <N>, --timer <S>, --io <S>, --shards <N>, --pin <S>
                            As `benchwright load` has them
+        --strict           Exit with 1 if a request failed or took longer
+                           than -T, or the target did not keep up; with 2
+                           if the command line is wrong; with 3 if the
+                           generator is not to be believed
 
   Numbers may have a unit (1k, 1.5M, 1G), and so may times (500ms, 2s, 2m, 2h)
 ";

@@ -59,6 +59,7 @@ fn attempt(response_us: u64, logged: u64) -> Attempt {
             noise: Noise {
                 hiccup_p99: Nanos::ZERO,
                 hiccup_max: Nanos::ZERO,
+                wake_up_p99: Nanos::ZERO,
                 steal_share: None,
                 others_share: 0.0,
             },

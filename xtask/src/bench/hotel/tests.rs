@@ -1,4 +1,5 @@
 use super::*;
+use crate::bench::machine;
 
 #[test]
 fn ticks_stand_behind_the_name_of_the_process() {
@@ -12,4 +13,38 @@ fn ticks_stand_behind_the_name_of_the_process() {
 fn shares_of_ticks_divide_the_exact_time() {
     assert_eq!(row("geo", 9.0, 2.0, 1.0), "geo                9.0 µs  (user 6.0, kernel 3.0)");
     assert_eq!(row("geo", 0.0, 0.0, 0.0), "geo                0.0 µs  (user 0.0, kernel 0.0)");
+}
+
+#[test]
+fn a_deployment_says_where_everything_is_kept() {
+    let [embedded, .., both] = DEPLOYMENTS.map(|deployed| deployed.to_string());
+    assert_eq!(
+        embedded,
+        "instances 1 × replicas 1, all on one CPU; rates and profiles in the services' memory; \
+         store a process an instance; a booking outlives kill -9 but no loss of power"
+    );
+    assert_eq!(
+        both,
+        "instances 2 × replicas 2, all on one CPU; rates and profiles in one memcached; \
+         store one PostgreSQL, a database an instance; a booking outlives kill -9 but no loss of power"
+    );
+}
+
+#[test]
+fn what_a_process_started_counts_with_it() {
+    // The shell has waited for the first loop, and the second one runs.
+    let script = "i=0; f() { while [ $i -lt 300000 ]; do i=$((i+1)); done; }; (f); \
+                  echo; (f) & wait";
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", script]).stdout(std::process::Stdio::piped());
+    let mut process = machine::Process::start(&mut command).unwrap();
+    let _ =
+        std::io::BufRead::lines(std::io::BufReader::new(process.0.stdout.take().unwrap())).next();
+    let of_ended = Cpu::of(process.0.id()).unwrap().all;
+    assert!(Nanos::from_millis(20) < of_ended, "{of_ended}");
+    let begun = machine::now();
+    while Cpu::of(process.0.id()).unwrap().all < of_ended + of_ended / 2 {
+        assert!(machine::since(begun) < Nanos::from_secs(20));
+        machine::sleep(Nanos::from_millis(10));
+    }
 }

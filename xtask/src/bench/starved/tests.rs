@@ -60,6 +60,7 @@ fn load(exit: i32, gates: &[&str], lateness_us: u64) -> Load {
         noise: Noise {
             hiccup_p99: Nanos::from_micros(100),
             hiccup_max: Nanos::from_micros(500),
+            wake_up_p99: Nanos::ZERO,
             steal_share: Some(0.0),
             others_share: 0.0,
         },

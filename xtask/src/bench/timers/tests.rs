@@ -16,17 +16,39 @@ fn a_log_without_gaps_tells_nothing() {
     assert_eq!(unevenness("seven\t/\t0\n8\t/\t0\n", 1000.0), None);
 }
 
-#[test]
-fn a_p99_that_the_machine_explains_is_judged_by_what_is_above_it() {
-    let attempt = |p99, hiccup_p99| Attempt {
+fn attempt(p99: f64, hiccup_p99: f64) -> Attempt {
+    Attempt {
+        is_valid: true,
         median: 0.1,
         p99,
         hiccup_p99,
+        wake_up_p99: 0.0,
         cpu_of_request: 60.0,
+        cpu_share: 0.6,
         others_share: 0.0,
+    }
+}
+
+#[test]
+fn the_default_is_valid_in_as_many_loads_as_the_best_timer_but_for_one() {
+    let valid = |count| (0..5).map(move |n| Attempt { is_valid: n < count, ..attempt(9.0, 9.0) });
+    let judge = |[hybrid, sleep, spin]: [u32; 3]| {
+        let each = [hybrid, sleep, spin].map(|count| valid(count).collect());
+        validity(("5k/s", "poisson"), &each)
     };
+    let finding = judge([4, 0, 5]);
+    assert!(finding.is_met());
+    assert_eq!(finding.what, "hybrid: fewer valid loads than spin, 5k/s poisson");
+    let said = "hybrid: 4 of 5 valid, CPU 60 %; sleep: 0 of 5 valid, CPU 60 %; spin: 5 of 5";
+    assert!(finding.beside.starts_with(said), "{}", finding.beside);
+    assert!(!judge([3, 5, 5]).is_met());
+    assert!(judge([5, 0, 2]).is_met());
+}
+
+#[test]
+fn a_p99_that_the_machine_explains_is_judged_by_what_is_above_it() {
     let judge = |timer, p99, hiccup_p99| {
-        let [median, p99] = of_timer(timer, "constant", &[attempt(p99, hiccup_p99)]);
+        let [median, p99] = of_timer(timer, ("10k/s", "constant"), &[attempt(p99, hiccup_p99)]);
         assert!(median.is_met());
         (p99.what.clone(), p99.figures[0], p99.is_met())
     };

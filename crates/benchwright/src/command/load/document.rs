@@ -7,7 +7,7 @@ use load::measurement::{Measurement, Plan, Taken};
 use load::observe::{Group, Interval, Part};
 use load::pacing::{Pacing, Segment, Sharing};
 use load::shard::Ended;
-use load::validity::Judgement;
+use load::validity::{self, Judgement};
 use measure::{Histogram, Nanos, Quantile};
 use results::load as document;
 use results::{Load, Times};
@@ -31,6 +31,7 @@ pub(crate) fn of(
         Pacing::Open { sharing: Sharing::Each, .. } => live::asked_of_process(plan),
         _ => asked.map(|rate| rate / count),
     };
+    let all = part(&total, asked, length);
     Load {
         schema: document::SCHEMA.to_owned(),
         version: format!("benchwright {}", env!("CARGO_PKG_VERSION")),
@@ -46,13 +47,13 @@ pub(crate) fn of(
             opening_s: Some(measurement.opening.as_secs_f64()),
         }),
         clock: Some(document::Clock {
+            boot: net::host::boot_id(),
             start_ns: measurement.start.0,
             measurement_start_ns: measurement.window.start.0,
             measurement_end_ns: measurement.window.end.0,
             end_ns: measurement.end.0,
         }),
         measured_s: length.as_secs_f64(),
-        total: part(&total, asked, length),
         targets: targets
             .iter()
             .zip(&measurement.parts)
@@ -64,6 +65,7 @@ pub(crate) fn of(
         labels: by_label(context.labels, measurement),
         segments: segments(plan, measurement),
         series: series(measurement),
+        saturated: judgement.saturated,
         generator: generator(plan, measurement, judgement),
         validity: document::Validity {
             valid: judgement.is_valid(),
@@ -80,10 +82,8 @@ pub(crate) fn of(
         },
         findings: judgement.findings.clone(),
         warnings: judgement.warnings.clone(),
-        slo: context.slo.map(|slo| {
-            let missed = slo.missed(&total);
-            document::Slo { text: slo.to_string(), met: missed.is_empty(), missed }
-        }),
+        slo: results::slo::judge(context.slo, &all),
+        total: all,
         wrk: None,
     }
 }
@@ -147,6 +147,7 @@ fn part(part: &Part, asked: Option<f64>, length: Nanos) -> document::Part {
             intended: part.intended,
             sent: part.sent,
             completed: part.completed(),
+            completed_inside: part.completed_inside,
             ok: part.outcome(Outcome::Ok),
             failed: part.failed(),
             unfinished: part.outcome(Outcome::Unfinished),
@@ -159,6 +160,7 @@ fn part(part: &Part, asked: Option<f64>, length: Nanos) -> document::Part {
             asked,
             offered: rate(part.intended),
             completed: rate(part.completed_inside),
+            sustained: Some(rate(part.sustained_inside())),
             goodput: rate(part.good_inside),
         },
         outcomes: outcomes(&part.outcomes),
@@ -173,6 +175,8 @@ fn part(part: &Part, asked: Option<f64>, length: Nanos) -> document::Part {
             .map(|((outcome, why), &count)| (format!("{}: {why}", outcome.name()), count))
             .collect(),
         response_time: Times::of(&part.response),
+        failed_response_time: Times::of(&part.failed_response),
+        response_time_less_lateness: Times::of(&part.less_lateness),
         service_time: Times::of(&part.service),
         start_delay: Times::of(&part.start_delay),
         lateness: Times::of(&part.lateness),
@@ -197,16 +201,11 @@ fn tls(part: &Part) -> Option<document::Tls> {
 }
 
 fn series(measurement: &Measurement) -> Vec<document::Interval> {
-    let length = measurement.series.interval();
-    let measured = measurement.window.length();
     let hiccups: BTreeMap<Nanos, Nanos> = measurement.hiccup_series.iter().copied().collect();
     let taken: BTreeMap<Nanos, Taken> = measurement.taken_series.iter().copied().collect();
     measurement
-        .series
-        .iter()
-        // What ends in the drain is in the totals; as an interval it would be no second of load.
-        .filter(|(begin, interval)| *begin < measured || 0 < interval.completed + interval.failed)
-        .map(|(begin, interval)| {
+        .intervals()
+        .map(|(begin, length, interval)| {
             let taken = taken.get(&begin).copied().unwrap_or_default();
             entry((begin, length), interval, hiccups.get(&begin).copied(), taken)
         })
@@ -247,18 +246,29 @@ fn entry(
     }
 }
 
+/// What was asked for, or else the system's; nothing where no connection is one of TCP.
+fn congestion_control(plan: &Plan) -> Option<String> {
+    let mut endpoints = plan.lanes.iter().flat_map(|lane| &lane.endpoints);
+    let is_tcp = endpoints.any(|to| matches!(to.address, net::Address::Inet(_)));
+    is_tcp.then(|| plan.congestion_control.clone().or_else(net::congestion::of_system)).flatten()
+}
+
 fn generator(plan: &Plan, measurement: &Measurement, judgement: &Judgement) -> document::Generator {
     let machine = &measurement.machine;
     document::Generator {
         io: Some(plan.network.interface.name().to_owned()),
         io_why: Some(plan.network.why.clone()),
+        congestion_control: congestion_control(plan),
         timer: Some(plan.timer.name().to_owned()),
         shards: Some(plan.cpus.len() as u64),
         cpus: machine.cpus.clone(),
         cpu_s: Some(machine.cpu.as_secs_f64()),
         busy_share: Some(machine.busy_share),
         script_share: Some(machine.script_share).filter(|share| 0.0 < *share),
+        wake_up_delay: Times::of(&measurement.wake_up_delay),
+        spin_share: Some(machine.spin_share),
         hiccup: Times::of(&measurement.hiccups),
+        paused_share: validity::paused_share(measurement),
         hiccup_max_ns: measurement.hiccups.max().map(|time| time.0),
         turn_max_ns: Some(machine.turn_max.0),
         steal_share: machine.steal_share,

@@ -44,10 +44,11 @@ fn times(histogram: &Histogram) -> Distribution {
 
 /// Requests a second in each interval of the load.
 fn rates(measurement: &Measurement) -> Distribution {
-    let length = measurement.series.interval().as_secs_f64();
     let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
-    for (_, interval) in measurement.series.iter() {
-        *counts.entry((interval.completed as f64 / length) as u64).or_default() += 1;
+    let measured = measurement.window.length();
+    for (_, length, interval) in measurement.intervals().filter(|(begin, ..)| *begin < measured) {
+        let rate = interval.completed as f64 / length.as_secs_f64();
+        *counts.entry(rate as u64).or_default() += 1;
     }
     distribution(counts.into_iter().map(|(rate, count)| (rate as f64, count)).collect())
 }

@@ -7,13 +7,13 @@ use results::times;
 
 /// Response and service times of each interval; times begin with the measurement.
 pub(super) fn of(measurement: &Measurement) -> String {
-    let length = measurement.series.interval().as_secs_f64();
     let mut log = times::log_header().to_owned();
-    for (begin, interval) in measurement.series.iter() {
+    for (begin, length, interval) in measurement.intervals() {
+        let place = (begin.as_secs_f64(), length.as_secs_f64());
         for (tag, sparse) in [("response", &interval.response), ("service", &interval.service)] {
             let histogram = dense(sparse);
             if 0 < histogram.count() {
-                log += &times::log_line(tag, (begin.as_secs_f64(), length), &histogram);
+                log += &times::log_line(tag, place, &histogram);
             }
         }
     }

@@ -5,7 +5,7 @@ use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::thread;
 
 use load::measurement::Plan;
-use load::observe::{Interval, Live as Ended};
+use load::observe::Live as Ended;
 use load::pacing::{Pacing, Sharing};
 use measure::quantity::grouped;
 use measure::series::Merge;
@@ -29,20 +29,28 @@ pub(crate) fn watch<T>(how: Live, plan: &Plan, work: impl FnOnce(SyncSender<Ende
 
 /// Shows each interval once all shards have ended it.
 fn show(how: Live, plan: &Plan, shards: usize, ended: &Receiver<Ended>) {
-    let mut waiting: BTreeMap<Instant, (usize, Interval)> = BTreeMap::new();
-    let mut shown = 0;
-    for Ended { end, interval } in ended {
-        let (count, merged) = waiting.entry(end).or_default();
-        *count += 1;
-        merged.merge(interval);
-        if *count < shards {
+    let mut waiting: BTreeMap<Instant, (usize, Ended)> = BTreeMap::new();
+    for live in ended {
+        let begin = live.begin;
+        let count = match waiting.get_mut(&begin) {
+            Some((count, merged)) => {
+                merged.end = merged.end.max(live.end);
+                merged.interval.merge(live.interval);
+                *count += 1;
+                *count
+            }
+            None => {
+                waiting.insert(begin, (1, live));
+                1
+            }
+        };
+        if count < shards {
             continue;
         }
         // What is older was lost in part.
-        let (_, interval) = waiting.remove(&end).expect("it was found a moment ago");
-        waiting = waiting.split_off(&end);
-        shown += 1;
-        let figures = Figures::of(plan, shown, &interval);
+        let (_, live) = waiting.remove(&begin).expect("it was found a moment ago");
+        waiting = waiting.split_off(&begin);
+        let figures = Figures::of(plan, &live);
         match how {
             Live::Auto => output::transient(&figures.line()),
             Live::Lines => output::error(&figures.json()),
@@ -58,6 +66,8 @@ struct Figures {
     elapsed: Nanos,
     length: Nanos,
     asked: Option<f64>,
+    /// Answers a second of this time, whenever they were asked for: what the document's series and
+    /// `rates_per_s.completed` state, too.
     completed: f64,
     p50: Option<Nanos>,
     p99: Option<Nanos>,
@@ -67,22 +77,23 @@ struct Figures {
 }
 
 impl Figures {
-    fn of(plan: &Plan, number: u64, interval: &Interval) -> Figures {
-        let elapsed = plan.interval * number;
+    fn of(plan: &Plan, live: &Ended) -> Figures {
+        let Ended { begin, end, window, ref interval } = *live;
+        let seconds = (end - begin).as_secs_f64();
         let mut response = Histogram::new();
         interval.response.add_to(&mut response);
         let mut lateness = Histogram::new();
         interval.lateness.add_to(&mut lateness);
-        let phase = match elapsed {
-            _ if elapsed <= plan.warm_up => "warm_up",
-            _ if elapsed <= plan.warm_up + plan.measure => "measurement",
+        let phase = match begin {
+            _ if begin < window.start => "warm_up",
+            _ if begin < window.end => "measurement",
             _ => "drain",
         };
         Figures {
-            elapsed: elapsed.saturating_sub(plan.warm_up),
+            elapsed: end.saturating_since(window.start),
             length: plan.measure,
             asked: asked(plan),
-            completed: interval.completed as f64 / plan.interval.as_secs_f64(),
+            completed: if 0.0 < seconds { interval.completed as f64 / seconds } else { 0.0 },
             p50: response.quantile(Quantile::P50),
             p99: response.quantile(Quantile::P99),
             lateness: lateness.quantile(Quantile::P99),

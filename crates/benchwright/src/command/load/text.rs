@@ -30,6 +30,7 @@ fn write(load: &Load, text: &mut String) -> std::fmt::Result {
         counted(counts.intended),
         Bytes(counts.bytes_received),
     )?;
+    failed(load, text)?;
     times(load, text)?;
     tls(load, text)?;
     if 1 < load.targets.len() {
@@ -42,6 +43,9 @@ fn write(load: &Load, text: &mut String) -> std::fmt::Result {
     for warning in &load.warnings {
         writeln!(text, "warning: {warning}")?;
     }
+    for judged in load.slo.iter().flat_map(|slo| &slo.objectives) {
+        writeln!(text, "slo: {}", judged.text)?;
+    }
     if load.partial {
         writeln!(text, "interrupted after {:.1} s of the measurement", load.measured_s)?;
     }
@@ -49,6 +53,24 @@ fn write(load: &Load, text: &mut String) -> std::fmt::Result {
         true => writeln!(text, "valid. {}", support(load)),
         false => writeln!(text, "not valid: {}", load.validity.reasons.join("\n           ")),
     }
+}
+
+/// `failed 120 of 1,000 requests: 20 timeout, 100 unfinished`: every outcome but `ok`.
+fn failed(load: &Load, text: &mut String) -> std::fmt::Result {
+    let counts = &load.total.counts;
+    if counts.failed == 0 {
+        return Ok(());
+    }
+    let outcomes = load.total.outcomes.iter().filter(|(name, _)| *name != "ok");
+    let parts: Vec<String> =
+        outcomes.map(|(name, count)| format!("{} {name}", counted(*count))).collect();
+    writeln!(
+        text,
+        "failed {} of {} requests: {}",
+        counted(counts.failed),
+        counted(counts.intended),
+        parts.join(", "),
+    )
 }
 
 const COLUMNS: [(&str, Quantile); 5] = [
@@ -59,6 +81,8 @@ const COLUMNS: [(&str, Quantile); 5] = [
     ("p99.99", Quantile::P9999),
 ];
 
+/// A response time that is so much longer than without lateness is printed as an interval.
+const NOTICEABLE: f64 = 1.05;
 /// The narrowest column; one that has to say more is wider.
 const WIDTH: usize = 12;
 
@@ -66,21 +90,23 @@ fn times(load: &Load, text: &mut String) -> std::fmt::Result {
     // An end by overload leaves out those who would have waited longest.
     let bounds = if load.ended.as_deref() == Some("overloaded") { "; lower bounds" } else { "" };
     let total = &load.total;
+    let less_lateness = total.response_time_less_lateness.as_ref();
     let rows: Vec<_> = [
         (
             "response",
             &total.response_time,
-            at_most(load),
+            less_lateness,
             "counted from the intended start",
             bounds,
         ),
-        ("service", &total.service_time, "", "counted from the sending", bounds),
-        ("lateness", &total.lateness, "", "the generator's own part", ""),
+        ("service", &total.service_time, None, "counted from the sending", bounds),
+        ("lateness", &total.lateness, None, "the generator's own part", ""),
     ]
     .into_iter()
-    .filter_map(|(name, times, mark, note, bounds)| {
+    .filter_map(|(name, times, less, note, bounds)| {
         let times = times.as_ref()?;
-        Some((name, figures(times, mark), Nanos(times.max_ns).to_string(), note, bounds))
+        let figures = COLUMNS.map(|(_, quantile)| between(less, times, quantile));
+        Some((name, figures, Nanos(times.max_ns).to_string(), note, bounds))
     })
     .collect();
     let width = |column: usize| {
@@ -101,19 +127,6 @@ fn times(load: &Load, text: &mut String) -> std::fmt::Result {
     Ok(())
 }
 
-/// A figure for each column, that of the p99 with a mark before it.
-fn figures(times: &Times, mark: &str) -> [String; 5] {
-    COLUMNS.map(|(_, quantile)| match quantile == Quantile::P99 {
-        true => format!("{mark}{}", figure(times, quantile)),
-        false => figure(times, quantile),
-    })
-}
-
-/// What stands before a response p99 that owes more than a tenth of it to the generator.
-fn at_most(load: &Load) -> &'static str {
-    if load.generator.p99_at_most { "at most " } else { "" }
-}
-
 fn tls(load: &Load, text: &mut String) -> std::fmt::Result {
     let (Some(tls), Some(times)) = (&load.total.tls, &load.total.tls_time) else { return Ok(()) };
     writeln!(
@@ -128,18 +141,45 @@ fn tls(load: &Load, text: &mut String) -> std::fmt::Result {
     )
 }
 
-/// In brackets where fewer than ten samples lie beyond it.
+/// A quantile of the response time; where that of the response time less lateness is noticeably
+/// lower, both: the target's own lies between them.
+fn between(less: Option<&Times>, times: &Times, quantile: Quantile) -> String {
+    let upper = value(times, quantile);
+    let lower = less.map(|less| value(less, quantile));
+    match lower.filter(|lower| lower.0 as f64 * NOTICEABLE < upper.0 as f64) {
+        Some(lower) => supported(times, quantile, interval(lower, upper)),
+        None => figure(times, quantile),
+    }
+}
+
+/// `305 … 433 µs`.
+fn interval(lower: Nanos, upper: Nanos) -> String {
+    let (lower, upper) = (lower.to_string(), upper.to_string());
+    match (lower.split_once(' '), upper.split_once(' ')) {
+        (Some((number, unit)), Some((_, same))) if unit == same => format!("{number} … {upper}"),
+        _ => format!("{lower} … {upper}"),
+    }
+}
+
 fn figure(times: &Times, quantile: Quantile) -> String {
-    let ns = match quantile {
+    supported(times, quantile, value(times, quantile).to_string())
+}
+
+fn value(times: &Times, quantile: Quantile) -> Nanos {
+    Nanos(match quantile {
         Quantile::P50 => times.p50_ns,
         Quantile::P90 => times.p90_ns,
         Quantile::P99 => times.p99_ns,
         Quantile::P999 => times.p999_ns,
         _ => times.p9999_ns,
-    };
+    })
+}
+
+/// In brackets where fewer than ten samples lie beyond it.
+fn supported(times: &Times, quantile: Quantile, figure: String) -> String {
     match estimate::support(times.count, quantile) {
-        Support::Unsupported => format!("({})", Nanos(ns)),
-        Support::Indicative | Support::Sound => Nanos(ns).to_string(),
+        Support::Unsupported => format!("({figure})"),
+        Support::Indicative | Support::Sound => figure,
     }
 }
 
@@ -147,14 +187,15 @@ fn targets(load: &Load, text: &mut String) -> std::fmt::Result {
     writeln!(text)?;
     for target in &load.targets {
         let rates = &target.part.rates_per_s;
-        let p99 = target.part.response_time.as_ref().map_or(Nanos::ZERO, Times::p99);
+        let less = target.part.response_time_less_lateness.as_ref();
+        let times = target.part.response_time.as_ref();
+        let p99 = times.map_or("–".to_owned(), |times| between(less, times, Quantile::P99));
         writeln!(
             text,
-            "{}   offered {}/s · completed {}/s · p99 {}{p99} · {} failed",
+            "{}   offered {}/s · completed {}/s · p99 {p99} · {} failed",
             target.url,
             grouped(rates.offered),
             grouped(rates.completed),
-            at_most(load),
             counted(target.part.counts.failed),
         )?;
     }

@@ -20,12 +20,15 @@ use results::self_test::Cpus;
 use serde::Deserialize;
 use wire::http1::Expect;
 
+use crate::command::load::congestion_control;
 use crate::output::Failure;
 
 /// Where the two sides run.
 pub(super) struct Bench<'a> {
     cpus: Option<Cpus>,
     io: network::Wanted,
+    /// Of both sides.
+    congestion_control: Option<String>,
     stop: &'a AtomicBool,
 }
 
@@ -58,12 +61,16 @@ pub(super) struct Log {
 
 impl<'a> Bench<'a> {
     /// The last two CPUs: interrupts and what the machine does besides prefer the first.
-    pub(super) fn new(io: network::Wanted, stop: &'a AtomicBool) -> Bench<'a> {
+    pub(super) fn new(
+        asked: &crate::cli::Load,
+        stop: &'a AtomicBool,
+    ) -> Result<Bench<'a>, Failure> {
         let cpus = match cores::allowed()[..] {
             [.., server, generator] => Some(Cpus { generator, server }),
             _ => None,
         };
-        Bench { cpus, io, stop }
+        let congestion_control = congestion_control(asked.congestion_control.as_deref())?;
+        Ok(Bench { cpus, io: asked.io, congestion_control, stop })
     }
 
     pub(super) fn cpus(&self) -> Option<Cpus> {
@@ -72,7 +79,7 @@ impl<'a> Bench<'a> {
 
     pub(super) fn run(&self, wanted: Wanted<'_>) -> Result<Ran, Failure> {
         let cpu = self.cpus.as_ref().map(|cpus| cpus.server);
-        let server = Server::start(wanted.delay, wanted.seed, cpu)?;
+        let server = Server::start(&wanted, cpu, self.congestion_control.as_deref())?;
         let plan = self.plan(&wanted, server.address)?;
         let workload = Numbered { rest: rest(server.address) };
         let drivers = vec![Http1::new(wanted.connections, workload)];
@@ -116,6 +123,7 @@ impl<'a> Bench<'a> {
             interval: Nanos::SECOND,
             network: Network::choose(self.io, work).map_err(Failure::question)?,
             timer: Timer::Hybrid,
+            congestion_control: self.congestion_control.clone(),
             kernel_timestamps: false,
             cpus: vec![self.cpus.as_ref().map(|cpus| cpus.generator)],
             seed: wanted.seed,
@@ -150,12 +158,19 @@ struct Server {
 }
 
 impl Server {
-    fn start(delay: &str, seed: u64, cpu: Option<u32>) -> Result<Server, Failure> {
+    fn start(
+        wanted: &Wanted<'_>,
+        cpu: Option<u32>,
+        congestion_control: Option<&str>,
+    ) -> Result<Server, Failure> {
         let failed = |why: String| Failure::no_answer(format!("the self-test's server: {why}"));
         let program = std::env::current_exe().map_err(|error| failed(error.to_string()))?;
         let mut command = Command::new(program);
-        command.args(["reference", "--while-stdin", "--delay", delay]);
-        command.args(["--seed", &seed.to_string()]);
+        command.args(["reference", "--while-stdin", "--delay", wanted.delay]);
+        command.args(["--seed", &wanted.seed.to_string()]);
+        if let Some(name) = congestion_control {
+            command.args(["--congestion-control", name]);
+        }
         if net::epoll::kernel_timestamps_granted().is_ok() {
             command.arg("--kernel-timestamps");
         }

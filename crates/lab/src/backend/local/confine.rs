@@ -9,9 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
-
+use super::process::kill_if;
 use crate::spec::{Cpus, plain};
 
 #[cfg(test)]
@@ -27,6 +25,9 @@ const VERSION_1: [&str; 4] = ["cpu", "cpuacct", "cpuset", "memory"];
 
 /// The controllers of version 2 that are used, as far as they are to be had.
 const VERSION_2: [&str; 3] = ["cpu", "cpuset", "memory"];
+
+/// The prefix of the empty group that names the controllers which were handed on for a run alone.
+const ADDED: &str = "added:";
 
 /// The means of confinement on this host, with the group of the run already made.
 #[derive(Debug)]
@@ -149,7 +150,7 @@ impl Confinement {
     /// Removes the run's own groups, once their components are gone.
     pub(crate) fn remove(&self) {
         match self {
-            Confinement::V2 { run, .. } => drop(remove(run)),
+            Confinement::V2 { run, .. } => drop(remove_run(run)),
             Confinement::V1 { cpu, cpuacct, cpuset, memory } => {
                 for run in [cpu, cpuacct, cpuset].into_iter().chain(memory) {
                     remove(run);
@@ -239,10 +240,7 @@ impl Group {
     /// Kills what is left in it and removes it.
     pub(crate) fn remove(&self) {
         for folder in &self.folders {
-            for process in processes_in(folder) {
-                // It may be gone already.
-                let _ = kill(Pid::from_raw(process), Signal::SIGKILL);
-            }
+            kill_all_in(folder);
             remove(folder);
         }
     }
@@ -259,38 +257,78 @@ fn process_ns(pid: u32) -> Option<u64> {
 }
 
 fn version_2(root: &Path, own: &str, name: &str) -> Result<Confinement, String> {
-    let refused = |error: io::Error| format!("cgroup v2: {}", plain(&error));
     let mut last = "cgroup v2: the controller cpu is not available".to_owned();
     for parent in parents_v2(root, own) {
         let offered = words(&parent.join("cgroup.controllers"));
-        if !offered.iter().any(|word| word == "cpu") {
-            continue;
-        }
         let offers = |controller: &str| offered.iter().any(|word| word == controller);
         let (cpuset, memory) = (offers("cpuset"), offers("memory"));
         let wanted: Vec<&str> = VERSION_2.into_iter().filter(|&name| offers(name)).collect();
-        let run = parent.join(name);
-        let made =
-            enable(&parent, &wanted).and_then(|()| make(&run)).and_then(|()| enable(&run, &wanted));
-        match made {
-            Ok(()) => return Ok(Confinement::V2 { run, cpuset, memory }),
-            Err(error) => {
-                remove(&run);
-                last = refused(error);
+        if offers("cpu") {
+            let run = parent.join(name);
+            match make_run(&run, &wanted) {
+                Ok(()) => return Ok(Confinement::V2 { run, cpuset, memory }),
+                Err(error) => last = format!("cgroup v2: {}", plain(&error)),
             }
+        }
+        // A group above this one would not be bound by what binds us.
+        if let Some(limit) = limit_of(&parent) {
+            return Err(format!(
+                "{last}; and a group above {} would not be bound by its limit ({limit})",
+                parent.display()
+            ));
         }
     }
     Err(last)
 }
 
-/// Children get the controllers that their parent hands on.
-fn enable(folder: &Path, wanted: &[&str]) -> io::Result<()> {
-    let handed = words(&folder.join("cgroup.subtree_control"));
-    if wanted.iter().all(|controller| handed.iter().any(|word| word == controller)) {
-        return Ok(());
+/// Makes the group of a run, and has its parent hand on the controllers.
+fn make_run(run: &Path, wanted: &[&str]) -> io::Result<()> {
+    let parent = run.parent().expect("a group lies in its parent");
+    let handed = words(&parent.join("cgroup.subtree_control"));
+    let added: Vec<&str> =
+        wanted.iter().copied().filter(|name| !handed.iter().any(|word| word == name)).collect();
+    let made = make(run)
+        .and_then(|()| match added.is_empty() {
+            true => Ok(()),
+            // Known before it is done: see `remove_run`.
+            false => make(&run.join(format!("{ADDED}{}", added.join("+"))))
+                .and_then(|()| hand_on(parent, '+', &added)),
+        })
+        .and_then(|()| hand_on(run, '+', wanted));
+    made.inspect_err(|_| {
+        remove_run(run);
+    })
+}
+
+/// Removes the group of a run and those in it; returns how many. What its parent handed on for it
+/// alone is taken back: an empty group in it tells what that was, so that it is known after a crash.
+pub(crate) fn remove_run(run: &Path) -> usize {
+    let added = children(run).into_iter().find_map(|child| {
+        let added = child.file_name()?.to_str()?.strip_prefix(ADDED)?;
+        Some(added.to_owned())
+    });
+    let removed = remove(run);
+    if let (Some(added), Some(parent), false) = (added, run.parent(), run.exists()) {
+        // Whoever has come to need a controller meanwhile keeps it: then the kernel refuses.
+        let _ = hand_on(parent, '-', &added.split('+').collect::<Vec<_>>());
     }
-    let added: Vec<String> = wanted.iter().map(|controller| format!("+{controller}")).collect();
-    write(folder, "cgroup.subtree_control", &added.join(" "))
+    removed
+}
+
+/// A limit that a group sets for what is in it, if it does. How many processes there may be is not
+/// counted: systemd limits that in every group.
+fn limit_of(group: &Path) -> Option<String> {
+    ["cpu.max", "cpuset.cpus", "memory.high", "memory.max", "io.max"].into_iter().find_map(|file| {
+        let text = fs::read_to_string(group.join(file)).unwrap_or_default();
+        let text = text.trim();
+        (!text.is_empty() && !text.starts_with("max")).then(|| format!("{file} {text}"))
+    })
+}
+
+/// Children get the controllers that their parent hands on.
+fn hand_on(folder: &Path, sign: char, controllers: &[&str]) -> io::Result<()> {
+    let words: Vec<String> = controllers.iter().map(|name| format!("{sign}{name}")).collect();
+    write(folder, "cgroup.subtree_control", &words.join(" "))
 }
 
 fn words(file: &Path) -> Vec<String> {
@@ -381,6 +419,15 @@ pub(crate) fn processes_in(group: &Path) -> Vec<i32> {
     let text = fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
     let own = text.lines().filter_map(|line| line.trim().parse().ok());
     own.chain(children(group).iter().flat_map(|child| processes_in(child))).collect()
+}
+
+/// Kills the processes of a group and of those in it, and returns their numbers.
+pub(crate) fn kill_all_in(group: &Path) -> Vec<i32> {
+    let processes = processes_in(group);
+    for &process in &processes {
+        kill_if(process, || processes_in(group).contains(&process));
+    }
+    processes
 }
 
 /// Removes a group and those in it; how many. Killed processes need a moment to leave it.

@@ -15,8 +15,9 @@ use nix::sys::signal::Signal;
 use results::Load;
 
 use super::output::Output;
+use super::process::Process;
 use super::watch::Watching;
-use super::{Limits, Local, died, in_background, lives, process, rest, start};
+use super::{Limits, Local, died, in_background, lives, process, start};
 use crate::backend::{Consumed, Death, Drive, Driven, Stop, Tick};
 use crate::host;
 
@@ -45,7 +46,7 @@ pub(super) fn drive(
 }
 
 struct Generator {
-    child: std::process::Child,
+    process: Process,
     group: super::Group,
     document: Receiver<Vec<u8>>,
     lines: Receiver<String>,
@@ -58,11 +59,9 @@ impl Generator {
         let cpus = local.roles.get("load").cloned();
         let group = local.confinement().group("generator", cpus.as_ref(), Limits::default())?;
         let mut command = Command::new(&local.host.benchwright);
-        std::fs::create_dir_all(&local.folder)?;
-        command.args(&drive.arguments).env("TMPDIR", &local.folder);
-        let mut child = start(command, &group, cpus.as_ref())?;
-        let stdout = child.stdout.take().expect("it was piped");
-        let stderr = child.stderr.take().expect("it was piped");
+        command.args(&drive.arguments).env("TMPDIR", local.folder.make()?);
+        let mut process = start(command, &group, cpus.as_ref())?;
+        let (stdout, stderr) = process.take_output();
         let (document_sender, document) = mpsc::channel();
         in_background(move || {
             let mut bytes = Vec::new();
@@ -74,7 +73,7 @@ impl Generator {
         let unkept = Output::new(None);
         let reading =
             in_background(move || super::output::pump(stderr, &unkept, Some(&line_sender)));
-        Ok(Generator { child, group, document, lines, _reading: reading, messages: Vec::new() })
+        Ok(Generator { process, group, document, lines, _reading: reading, messages: Vec::new() })
     }
 
     /// A line of progress, or a message.
@@ -98,10 +97,10 @@ impl Generator {
     }
 
     /// Nothing of what it measured is wanted any more, if it is still running.
-    fn end(&mut self) {
-        process::signal(&self.child, Signal::SIGKILL);
+    fn end(self) {
+        self.process.signal(Signal::SIGKILL);
         self.group.remove();
-        let _ = self.child.wait();
+        self.process.reap();
     }
 }
 
@@ -133,7 +132,7 @@ fn watch(
             return Err(Stop::Interrupted);
         }
         // The generator is asked first: whatever died before its end is known then.
-        let ended = generator.child.try_wait().map_err(Stop::no_answer)?;
+        let ended = generator.process.ended().map_err(Stop::no_answer)?;
         bury(local, &mut deaths)?;
         if let Some(status) = ended {
             let consumed = watching.end();
@@ -145,7 +144,8 @@ fn watch(
         if longest < host::now() - begun {
             return Err(Stop::no_answer(format!("the generator did not end in {longest}")));
         }
-        rest(next.saturating_since(host::now()).into());
+        // A generator that ends is noticed at once: no trial is longer for our being asleep.
+        generator.process.await_end(next.saturating_since(host::now()).into());
     }
 }
 
@@ -156,9 +156,9 @@ fn bury(local: &mut Local, deaths: &mut Vec<Death>) -> Result<(), Stop> {
         if deaths.iter().any(|death| death.component == *name) {
             continue;
         }
-        let Some(stop) = died(&mut local.running[index]) else { continue };
+        let Some(stop) = died(&local.running[index]) else { continue };
         let service = local.running[index].service.clone();
-        let mut others = local.running.iter_mut().filter(|running| running.service == service);
+        let mut others = local.running.iter().filter(|running| running.service == service);
         match (stop, others.any(lives)) {
             (Stop::Died { component, why, last_lines }, true) => {
                 deaths.push(Death { component, at: host::now(), why, last_lines });

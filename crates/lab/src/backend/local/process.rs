@@ -3,20 +3,88 @@
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
+use std::time::Duration;
 
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::prctl::set_pdeathsig;
-use nix::sys::signal::{Signal, killpg};
+use nix::sys::signal::{Signal, kill, killpg};
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::{Pid, getpid, getppid};
 
 use super::confine::Group;
 use crate::spec::Cpus;
 
+#[cfg(test)]
+mod tests;
+
+/// A process that leads a group of its own.
+///
+/// Until `reap` has taken it, the kernel gives its number and its group's to nobody else, dead or
+/// alive. So a signal, which only a process that is not reaped can be sent, never reaches a stranger.
+#[derive(Debug)]
+pub(crate) struct Process {
+    child: Child,
+    /// Absent where the kernel holds no processes.
+    held: Option<OwnedFd>,
+}
+
+impl Process {
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// How it ended, if it has. It is not reaped by that.
+    pub(crate) fn ended(&self) -> io::Result<Option<ExitStatus>> {
+        let peek = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+        Ok(match waitid(Id::Pid(self.pid()), peek)? {
+            WaitStatus::Exited(_, code) => Some(ExitStatus::from_raw((code & 0xff) << 8)),
+            WaitStatus::Signaled(_, signal, _) => Some(ExitStatus::from_raw(signal as i32)),
+            _ => None,
+        })
+    }
+
+    /// Waits for its end, but no longer than this. Where the kernel holds no processes it always
+    /// takes this long.
+    pub(crate) fn await_end(&self, longest: Duration) {
+        let Some(held) = &self.held else { return super::rest(longest) };
+        let timeout = PollTimeout::try_from(longest).unwrap_or(PollTimeout::MAX);
+        // Woken too early, the caller looks and waits again.
+        let _ = poll(&mut [PollFd::new(held.as_fd(), PollFlags::POLLIN)], timeout);
+    }
+
+    /// Signals the process and all that it started in its group; those that are gone do not mind.
+    pub(crate) fn signal(&self, signal: Signal) {
+        let _ = killpg(self.pid(), signal);
+    }
+
+    /// Waits for its end. From then on its number may be anybody's.
+    pub(crate) fn reap(mut self) {
+        // It is dead by now, or the kernel itself cannot end it.
+        let _ = self.child.wait();
+    }
+
+    /// Its stdout and stderr, which are piped; they can be taken once.
+    pub(crate) fn take_output(&mut self) -> (ChildStdout, ChildStderr) {
+        let (stdout, stderr) = (self.child.stdout.take(), self.child.stderr.take());
+        stdout.zip(stderr).expect("they were piped, and taken once")
+    }
+
+    fn pid(&self) -> Pid {
+        Pid::from_raw(self.child.id() as i32)
+    }
+}
+
 /// Starts `command` inside `group` from its first instruction on. It has a process group of its
 /// own, so that Ctrl-C reaches only us, and the kernel kills it when we die.
-pub(crate) fn spawn(mut command: Command, group: &Group, cpus: Option<&Cpus>) -> io::Result<Child> {
+pub(crate) fn spawn(
+    mut command: Command,
+    group: &Group,
+    cpus: Option<&Cpus>,
+) -> io::Result<Process> {
     let mut entrances: Vec<File> = group.entrances()?;
     let affinity = cpus.filter(|_| !group.pins()).map(affinity).transpose()?;
     let parent = getpid();
@@ -38,7 +106,9 @@ pub(crate) fn spawn(mut command: Command, group: &Group, cpus: Option<&Cpus>) ->
     // SAFETY: between fork and exec only system calls are made, on files and values that were
     // prepared before; nothing allocates or takes a lock.
     unsafe { command.pre_exec(prepare) };
-    command.spawn()
+    let child = command.spawn()?;
+    let held = hold(child.id() as i32).ok();
+    Ok(Process { child, held })
 }
 
 fn affinity(cpus: &Cpus) -> io::Result<CpuSet> {
@@ -47,6 +117,11 @@ fn affinity(cpus: &Cpus) -> io::Result<CpuSet> {
         set.set(cpu as usize)?;
     }
     Ok(set)
+}
+
+/// Keeps this thread to some CPUs for good.
+pub(crate) fn pin(cpus: &Cpus) -> io::Result<()> {
+    Ok(sched_setaffinity(Pid::from_raw(0), &affinity(cpus)?)?)
 }
 
 /// Keeps this thread to some CPUs until it goes.
@@ -79,9 +154,41 @@ pub(crate) fn give_way() {
     unsafe { nix::libc::setpriority(nix::libc::PRIO_PROCESS, 0, 5) };
 }
 
-/// Signals the process and all that it started in its group; those that are gone do not mind.
-pub(crate) fn signal(child: &Child, signal: Signal) {
-    let _ = killpg(Pid::from_raw(child.id() as i32), signal);
+/// Kills the process of this number if it is `still` the one that is meant. It is asked when the
+/// process is held: whatever the number is given to meanwhile is not hit.
+pub(crate) fn kill_if(pid: i32, still: impl FnOnce() -> bool) {
+    let held = hold(pid);
+    // A process that is gone cannot be held.
+    if matches!(&held, Err(error) if error.raw_os_error() == Some(nix::libc::ESRCH)) || !still() {
+        return;
+    }
+    match held {
+        Ok(held) => {
+            // SAFETY: takes numbers and a null pointer, which means no further information.
+            unsafe {
+                nix::libc::syscall(
+                    nix::libc::SYS_pidfd_send_signal,
+                    held.as_raw_fd(),
+                    nix::libc::SIGKILL,
+                    std::ptr::null::<nix::libc::siginfo_t>(),
+                    0,
+                )
+            };
+        }
+        // Kernels before 5.3, and some sandboxes, hold no processes: the number is all there is.
+        Err(_) => drop(kill(Pid::from_raw(pid), Signal::SIGKILL)),
+    }
+}
+
+/// A file that stands for the process, whatever becomes of its number.
+fn hold(pid: i32) -> io::Result<OwnedFd> {
+    // SAFETY: takes two numbers.
+    let fd = unsafe { nix::libc::syscall(nix::libc::SYS_pidfd_open, pid, 0) };
+    match i32::try_from(fd) {
+        // SAFETY: the kernel has just opened it for us alone.
+        Ok(fd) if 0 <= fd => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 /// `ended with 1`, `was killed by SIGKILL`.

@@ -142,6 +142,7 @@ fn a_trial_of_a_process_leaves_its_results_and_nothing_else() {
     let environment = results::Directory::open(&stage.out()).unwrap().environment().unwrap();
     assert_eq!(environment.placement["server"], "0");
     assert!(environment.confinement.is_some());
+    assert_eq!(environment.versions["benchwright"], "0.0.0");
     let log = fs::read_to_string(stage.out().join("components/server.log")).unwrap();
     assert_eq!(log, "starting\nready http://127.0.0.1:9\n");
     stage.assert_nothing_left();
@@ -226,6 +227,64 @@ impl Progress for KillOnce {
         }
         self.1.event(event);
     }
+}
+
+/// A component that goes on with `then` once it is ready.
+fn server(then: &str) -> Component {
+    let script = format!("echo ready http://127.0.0.1:9; {then}");
+    Component {
+        name: "server".to_owned(),
+        step: "server".to_owned(),
+        service: "server".to_owned(),
+        command: vec!["sh".to_owned(), "-c".to_owned(), script],
+        environment: BTreeMap::new(),
+        cpu_limit: None,
+        memory_limit: None,
+        ready_within: Nanos::from_secs(30),
+        role: "sut",
+    }
+}
+
+/// Anybody may have made a folder of that name, or a link to one, where everybody may.
+#[test]
+fn a_runs_folder_is_its_own_alone() {
+    let stage = Stage::new("");
+    let mut local = Local::new(stage.host.clone());
+    local.prepare(&stage.read(&Stage::text(SERVER))).unwrap();
+    let component = server("exec sleep 60");
+    local.start(std::slice::from_ref(&component)).unwrap();
+    let path = local.folder.path.clone();
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
+    local.stop();
+    assert!(!path.exists());
+
+    let precious = stage.folder.path().join("precious");
+    fs::create_dir(&precious).unwrap();
+    std::os::unix::fs::symlink(&precious, &path).unwrap();
+    let Stop::NoAnswer(why) = local.start(&[component]).unwrap_err() else { panic!() };
+    assert_eq!(format!("{why:#}"), format!("making {}: File exists (os error 17)", path.display()));
+    local.stop();
+    assert!(precious.is_dir() && path.is_symlink());
+}
+
+/// The signals that end the others go to its group as well, whose number is its own.
+#[test]
+fn the_number_of_a_dead_component_stays_taken_until_its_group_was_signalled() {
+    let stage = Stage::new("");
+    let mut local = Local::new(stage.host.clone());
+    local.prepare(&stage.read(&Stage::text(SERVER))).unwrap();
+    let component = server("read -r line; exit 7");
+    // It may die before it is ready, or after.
+    let mut stop = local.start(&[component]).map(drop);
+    while stop.is_ok() {
+        stop = local.check();
+    }
+    assert!(matches!(stop.unwrap_err(), Stop::Died { why, .. } if why == "ended with 7"));
+    let pid = local.running[0].source.pid;
+    let stat = || fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    assert!(stat().contains(") Z "), "{}", stat());
+    local.stop();
+    assert!(!stat().contains(") Z "), "{}", stat());
 }
 
 #[test]

@@ -18,6 +18,9 @@ fn check_method(method: &str, slices: &[&str]) -> String {
     let mut next = Next::Continue;
     for slice in slices {
         next = driver.receive(SEAT, slice.as_bytes(), &mut reports).unwrap();
+        if next == Next::Close {
+            break;
+        }
     }
     if reports.done.is_empty() {
         driver.closed(SEAT, Lost::By(Closed::ByPeer), &mut reports).unwrap();
@@ -44,7 +47,7 @@ fn an_answer_becomes_an_outcome() {
         (&["nonsense\r\n\r\n"], "malformed 0 Close"),
         (&[], "reset 0 Continue"),
         // The answer stands; the connection that says more than was asked does not.
-        (&["HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokay"], "ok 200 Close"),
+        (&["HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokay"], "ok 200 Unasked"),
     ] {
         assert_eq!(check(slices), outcome, "{slices:?}");
     }
@@ -163,7 +166,7 @@ fn bytes_that_nobody_asked_for_close_the_connection_and_harm_no_request() {
     let answer: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
     let mut reports = Reports::default();
     // On a fresh connection, and behind the last answer.
-    assert_eq!(driver.receive(SEAT, b"HTTP/1.1 408 Timeout\r\n", &mut reports), Ok(Next::Close));
+    assert_eq!(driver.receive(SEAT, b"HTTP/1.1 408 Timeout\r\n", &mut reports), Ok(Next::Unasked));
     driver.closed(SEAT, Lost::By(Closed::ByPeer), &mut reports).unwrap();
     assert!(reports.begun.is_empty() && reports.done.is_empty());
     assert_eq!(driver.receive(SEAT, b"", &mut reports), Ok(Next::Continue));
@@ -171,7 +174,7 @@ fn bytes_that_nobody_asked_for_close_the_connection_and_harm_no_request() {
         driver.start(SEAT, Asked { token: Token(token), ..ASKED }, &mut Vec::new()).unwrap();
     }
     let stray = [answer, answer, answer].concat();
-    assert_eq!(driver.receive(SEAT, &stray, &mut reports), Ok(Next::Close));
+    assert_eq!(driver.receive(SEAT, &stray, &mut reports), Ok(Next::Unasked));
     driver.closed(SEAT, Lost::By(Closed::ByPeer), &mut reports).unwrap();
     let outcomes: Vec<_> = reports.done.iter().map(|done| (done.token.0, done.outcome)).collect();
     assert_eq!(outcomes, [(1, Outcome::Ok), (2, Outcome::Ok)]);
@@ -194,7 +197,7 @@ impl HttpWorkload for Three {
         Ok(())
     }
 
-    fn wanted(&self) -> Wanted {
+    fn wanted(&mut self, _connection: u32, _tag: u32) -> Wanted {
         self.wanted.unwrap_or(Wanted::Nothing)
     }
 
@@ -276,4 +279,35 @@ fn a_body_longer_than_allowed_is_malformed_and_says_so() {
     assert_eq!(driver.receive(SEAT, answer, &mut reports), Ok(Next::Close));
     let [Done { outcome: Outcome::Malformed, why, .. }] = reports.done[..] else { panic!() };
     assert_eq!(why, "the body is longer than --max-body");
+}
+
+#[test]
+fn a_body_that_would_last_until_the_close_and_is_too_long_answers_no_other_request() {
+    let request = Static::new("GET", "/", &[], b"");
+    let mut driver = Http1::new(1, request).with_pipeline(2).with_most_body(4);
+    let mut reports = Reports::default();
+    for token in [1, 2] {
+        driver.start(SEAT, Asked { token: Token(token), ..ASKED }, &mut Vec::new()).unwrap();
+    }
+    let answer = b"HTTP/1.1 200 OK\r\n\r\nuntil the close";
+    assert_eq!(driver.receive(SEAT, answer, &mut reports), Ok(Next::Close));
+    driver.closed(SEAT, Lost::By(Closed::ByPeer), &mut reports).unwrap();
+    let done: Vec<_> = reports.done.iter().map(|d| (d.token.0, d.outcome, d.answers)).collect();
+    assert_eq!(done, [(1, Outcome::Malformed, 0), (2, Outcome::Reset, 0)]);
+}
+
+#[test]
+fn interim_answers_without_end_are_malformed() {
+    let interim = "HTTP/1.1 102 Processing\r\n\r\n";
+    let answer = "HTTP/1.1 204 No\r\n\r\n";
+    let most = wire::http1::MOST_INTERIM;
+    for (count, outcome) in [(most, "ok 204 Continue"), (most + 1, "malformed 0 Close")] {
+        let answer = format!("{}{answer}", interim.repeat(count));
+        assert_eq!(check(&[&answer]), outcome, "{count} at once");
+        let single: Vec<String> = answer.chars().map(String::from).collect();
+        let single: Vec<&str> = single.iter().map(String::as_str).collect();
+        if count == most {
+            assert_eq!(check(&single), outcome, "{count} bit by bit");
+        }
+    }
 }

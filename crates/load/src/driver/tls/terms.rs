@@ -2,13 +2,15 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{ClientConfig, Resumption};
+use rustls::client::{ClientConfig, ResolvesClientCert, Resumption};
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::sign::CertifiedKey;
 use rustls::time_provider::TimeProvider;
 use rustls::{DigitallySignedStruct, Error, RootCertStore, SignatureScheme, version};
 
@@ -94,13 +96,36 @@ impl Tls {
         Ok(Tls { config, resume: terms.resume })
     }
 
-    /// With the sessions of a lane of so many seats: lanes share nothing.
-    pub(super) fn of_lane(&self, seats: usize) -> Arc<ClientConfig> {
+    /// With the sessions of a lane of so many seats, and whether its peer wants a certificate of
+    /// ours: lanes share nothing.
+    pub(super) fn of_lane(&self, seats: usize) -> (Arc<ClientConfig>, Arc<AtomicBool>) {
         let mut config = self.config.clone();
         if self.resume {
             config.resumption = Resumption::store(Arc::new(Sessions::new(seats)));
         }
-        Arc::new(config)
+        let wanted = Arc::new(AtomicBool::new(false));
+        let certificates = Arc::clone(&config.client_auth_cert_resolver);
+        config.client_auth_cert_resolver =
+            Arc::new(Certificates { certificates, wanted: Arc::clone(&wanted) });
+        (Arc::new(config), wanted)
+    }
+}
+
+/// Our certificates, and whether they were asked for.
+#[derive(Debug)]
+struct Certificates {
+    certificates: Arc<dyn ResolvesClientCert>,
+    wanted: Arc<AtomicBool>,
+}
+
+impl ResolvesClientCert for Certificates {
+    fn resolve(&self, issuers: &[&[u8]], schemes: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
+        self.wanted.store(true, Ordering::Relaxed);
+        self.certificates.resolve(issuers, schemes)
+    }
+
+    fn has_certs(&self) -> bool {
+        self.certificates.has_certs()
     }
 }
 

@@ -56,6 +56,7 @@ fn mixture(seed: u64) -> Load {
             preparations: below(300) as u32,
             enough: (below(6) == 0).then(|| 1 + below(200)),
         },
+        held_back: below(3) == 0,
     }
 }
 

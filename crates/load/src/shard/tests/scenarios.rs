@@ -85,6 +85,31 @@ fn an_answer_byte_by_byte_begins_with_its_first_and_is_done_with_its_last() {
     }
 }
 
+/// `check` finds each request to have been sent when the server received it.
+#[test]
+fn a_request_is_sent_when_its_bytes_leave_and_what_held_them_back_is_lateness() {
+    let pace = Pace::Open { rate: 20_000.0, law: Law::Poisson, sharing: Sharing::InTurn };
+    let call_cost = Nanos::from_micros(20);
+    let load = Load { pace, call_cost, connections: 64, ..Load::default() };
+    let lateness = |run: &Run| run.recorded.parts[0].lateness.mean().unwrap();
+    let (at_once, held_back) = (load.run(), Load { held_back: true, ..load }.run());
+    assert_eq!(count(&held_back, Outcome::Ok), held_back.witness.completions.len());
+    // The first of several in a turn is as late as the others.
+    assert!(lateness(&at_once) + call_cost < lateness(&held_back));
+}
+
+#[test]
+fn bytes_that_answer_no_request_are_counted() {
+    for (conduct, unasked) in [(Conduct::Well, 0), (Conduct::Chatter, 10)] {
+        let run = with(every(100, conduct)).run();
+        assert_eq!((count(&run, Outcome::Ok), run.failures.unasked), (1_000, unasked));
+    }
+    // Who greets has said something before it was asked.
+    let welcome = Rc::new(|_| Welcome::Greeted);
+    let run = Load { welcome, connections: 1, ..Load::default() }.run();
+    assert_eq!(run.failures.unasked, attempts(&run));
+}
+
 #[test]
 fn answers_in_one_packet_are_each_their_own() {
     let load = Load { connections: 1, pipeline: 2, ..with(every(2, Conduct::Well)) };

@@ -9,7 +9,7 @@ use super::load::{START, Witness};
 use super::*;
 use crate::driver::tls::tests::now;
 use crate::driver::tls::tests::peer::{Authority, Manners, ONLY_1_2, ONLY_1_3, self_signed};
-use crate::driver::tls::{Secured, Terms, Tls, Trust};
+use crate::driver::tls::{Identity, Secured, Terms, Tls, Trust};
 use crate::observe::Part;
 
 const MS: Nanos = Nanos::from_millis(1);
@@ -117,20 +117,28 @@ struct Ran {
     farewells: u64,
     failures: Failures,
     unreachable: Option<(usize, Option<Unopened>)>,
+    /// When its connections were.
+    opened: Instant,
 }
 
 fn run(server: Guarded, trust: Trust, limits: Limits) -> Ran {
+    let terms = Terms { trust, identity: None, version: None, resume: true, now };
+    run_on(server, &terms, limits)
+}
+
+fn run_on(server: Guarded, terms: &Terms, limits: Limits) -> Ran {
     let stop = AtomicBool::new(false);
     let recorder = Recorder::new(1, SECOND, None);
     let observer = (recorder, Witness::default());
     let mut shard = Shard::new(Simulation::new(server), observer, limits, [&stop, &stop]);
-    let tls = Tls::new(&Terms { trust, identity: None, version: None, resume: true, now }).unwrap();
+    let tls = Tls::new(terms).unwrap();
     let inner = Http1::new(4, Static::new("GET", "/", &[("Host", "x")], b""));
     let driver = Secured::new(inner, 4, &tls, HOST).unwrap();
     let address: std::net::SocketAddr = "127.0.0.1:1".parse().unwrap();
     let numbers = Numbers { first: 0, step: 1, quota: None };
     shard.add_lane(Of::default(), driver, (vec![address.into()], 4), numbers);
     shard.connect(START).unwrap();
+    let opened = shard.io().now();
     let unreachable = shard.unreachable();
     let (start, end) = (START, START + SECOND);
     shard.observer().begin(start, Window { start, end });
@@ -147,7 +155,7 @@ fn run(server: Guarded, trust: Trust, limits: Limits) -> Ran {
     let recorded = recorder.finish(done);
     check_invariants(&recorded);
     let part = recorded.parts[0].clone();
-    Ran { part, witness, attempts, farewells, failures, unreachable }
+    Ran { part, witness, attempts, farewells, failures, unreachable, opened }
 }
 
 fn anyone(limits: Limits, versions: &'static [&'static rustls::SupportedProtocolVersion]) -> Ran {
@@ -218,7 +226,33 @@ fn whoever_refuses_us_after_our_handshake_has_refused_the_connection() {
         *outcome == Outcome::Connect && why.contains("--cert")
     };
     assert!(ran.part.reasons.iter().all(refused), "{:?}", ran.part.reasons);
+    // That is known before anything is measured.
+    let Some((0, Some(Unopened::Unsecured(why)))) = ran.unreachable else {
+        panic!("{:?}", ran.unreachable)
+    };
+    assert!(why.contains("--cert"), "{why}");
+    assert_eq!(ran.failures, Failures { refused: ran.attempts, ..Failures::default() });
     assert!(ran.attempts < 60, "it is asked less and less: {}", ran.attempts);
+}
+
+#[test]
+fn the_load_begins_as_soon_as_peers_that_asked_who_we_are_have_accepted_it() {
+    let authority = Authority::new("ours");
+    let begin = |tickets| {
+        let clients_of = Some(&authority);
+        let manners = Manners { versions: ONLY_1_3, clients_of, tickets, ..Manners::default() };
+        let client = authority.issue("client");
+        let (certificates, key) = (client.certificate.into_bytes(), client.key.into_bytes());
+        let identity = Some(Identity { certificates, key });
+        let terms = Terms { trust: Trust::Anyone, identity, version: None, resume: true, now };
+        let ran = run_on(Guarded::new(manners.with(&authority.issue(HOST))), &terms, LIMITS);
+        assert_eq!(ran.part.outcome(Outcome::Ok), 100);
+        ran.opened
+    };
+    // To connect takes a millisecond and our handshake another one; a ticket comes after a third,
+    // and who sends none might still refuse us.
+    assert_eq!(begin(2), Instant(0) + MS * 3);
+    assert_eq!(begin(0), Instant(0) + MS * (2 + 500));
 }
 
 #[test]

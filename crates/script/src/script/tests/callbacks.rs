@@ -47,7 +47,7 @@ fn response_gets_the_status_the_headers_as_received_and_the_body() {
             end
         "#,
     );
-    assert_eq!(script.wanted(), Wanted::Body);
+    assert_eq!(script.wanted(0, 0), Wanted::Body);
     let head = "HTTP/1.1 503 Busy\nx-Mixed: two words\nSame: first\nSame: last\nEmpty:";
     let (_, expected) = try_request(&mut script, 0).unwrap();
     let outcome = answer(&mut script, 0, expected[0], head, "a\0b").unwrap();
@@ -61,15 +61,15 @@ fn answers_are_kept_only_while_response_is_a_function() {
                   late = function() response = nil end
                   response = function() response = late end";
     let mut script = script(source);
-    assert_eq!(script.wanted(), Wanted::Body);
+    assert_eq!(script.wanted(0, 0), Wanted::Body);
     exchange(&mut script, OK, "");
-    assert_eq!(script.wanted(), Wanted::Body);
+    assert_eq!(script.wanted(0, 0), Wanted::Body);
     exchange(&mut script, OK, "");
-    assert_eq!(script.wanted(), Wanted::Nothing);
+    assert_eq!(script.wanted(0, 0), Wanted::Nothing);
     exchange(&mut script, OK, "");
     let later = "request = function() response = function() end return wrk.format() end";
-    assert_eq!(self::script(later).wanted(), Wanted::Body, "it was asked once before");
-    assert_eq!(self::script("response = 7").wanted(), Wanted::Nothing);
+    assert_eq!(self::script(later).wanted(0, 0), Wanted::Body, "it was asked once before");
+    assert_eq!(self::script("response = 7").wanted(0, 0), Wanted::Nothing);
 }
 
 #[test]
@@ -180,9 +180,9 @@ fn contexts_are_forgotten_when_response_is_gone_meanwhile() {
     let (_, first) = try_request(&mut script, 0).unwrap();
     let (_, second) = try_request(&mut script, 0).unwrap();
     answer(&mut script, 0, first[0], OK, "").unwrap();
-    assert_eq!(script.wanted(), Wanted::Head, "the second answer ends its context");
+    assert_eq!(script.wanted(0, 0), Wanted::Head, "the second answer ends its context");
     answer(&mut script, 0, second[0], OK, "").unwrap();
-    assert_eq!(script.wanted(), Wanted::Nothing);
+    assert_eq!(script.wanted(0, 0), Wanted::Nothing);
     assert_eq!(try_request(&mut script, 0).unwrap().1[0].tag, 0, "nobody asks for contexts now");
 }
 
@@ -197,7 +197,7 @@ fn failed_learns_what_happened_to_which_request() {
     );
     let (_, two) = try_request(&mut script, 0).unwrap();
     let (_, three) = try_request(&mut script, 0).unwrap();
-    assert_eq!(script.wanted(), Wanted::Head, "an answer ends a context");
+    assert_eq!(script.wanted(0, 0), Wanted::Head, "an answer ends a context");
     script.failed(Outcome::Timeout, three[0].tag).unwrap();
     assert_eq!(path(&mut script), "/timeout/3");
     script.failed(Outcome::Reset, two[0].tag).unwrap();
@@ -275,7 +275,7 @@ fn a_script_that_turns_to_answers_is_no_more_asked_ahead() {
         assert!(script.prepare().unwrap());
     }
     script.prepare().unwrap();
-    assert_eq!(script.wanted(), Wanted::Body);
+    assert_eq!(script.wanted(0, 0), Wanted::Body);
     assert_eq!(path(&mut script), "/2");
     assert_eq!(path(&mut script), "/3");
     assert_eq!(path(&mut script), "/4");

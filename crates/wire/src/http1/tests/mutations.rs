@@ -160,7 +160,7 @@ fn what_never_ends_is_never_kept() {
         (&format!("{chunked}0\r\n"), "A: b\r\n", Some(Malformed::TrailersTooLong)),
         (&format!("{chunked}1;"), "a=b;", Some(Malformed::Chunk)),
         (&format!("{chunked}0"), "0", Some(Malformed::Chunk)),
-        ("", "HTTP/1.1 100 Continue\r\n\r\n", None),
+        ("", "HTTP/1.1 100 Continue\r\n\r\n", Some(Malformed::Interim)),
         (chunked, "1\r\nx\r\n", None),
         ("HTTP/1.1 200 OK\r\n\r\n", "all of it", None),
     ] {

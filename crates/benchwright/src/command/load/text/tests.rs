@@ -54,24 +54,29 @@ fn one_screen_has_the_rates_the_times_and_the_verdict() {
 }
 
 #[test]
-fn a_p99_that_owes_much_to_the_generator_is_an_upper_bound() {
+fn a_quantile_that_owes_much_to_the_generator_is_an_interval() {
     let mut load = load();
-    load.generator.p99_at_most = true;
+    let mut less = Histogram::new();
+    less.record_n(Nanos(1_040_000), 19_799);
+    less.record_n(Nanos(900_000), 150);
+    less.record_n(Nanos(12_000_000), 51);
+    load.total.response_time_less_lateness = Times::of(&less);
+    load.targets[0].part.response_time_less_lateness = Times::of(&less);
     check(
         &load,
         expect![[r#"
-        asked 2,000/s · offered 2,000/s · completed 2,000/s · 20,000 requests · 3.00 MB
+            asked 2,000/s · offered 2,000/s · completed 2,000/s · 20,000 requests · 3.00 MB
 
-                          p50         p90              p99       p99.9      p99.99         max
-        response      1.05 ms     1.05 ms  at most 20.0 ms     20.0 ms   (20.0 ms)     20.0 ms   counted from the intended start
-        service       1.04 ms     1.04 ms          19.0 ms     19.0 ms   (19.0 ms)     19.0 ms   counted from the sending
-        lateness      1.20 µs     1.20 µs           900 µs      900 µs    (900 µs)      900 µs   the generator's own part
+                              p50         p90             p99           p99.9            p99.99         max
+            response      1.05 ms     1.05 ms  1.04 … 20.0 ms  12.0 … 20.0 ms  (12.0 … 20.0 ms)     20.0 ms   counted from the intended start
+            service       1.04 ms     1.04 ms         19.0 ms         19.0 ms         (19.0 ms)     19.0 ms   counted from the sending
+            lateness      1.20 µs     1.20 µs          900 µs          900 µs          (900 µs)      900 µs   the generator's own part
 
-        http://127.0.0.1:8080/   offered 2,000/s · completed 2,000/s · p99 at most 20.0 ms · 0 failed
-        http://127.0.0.1:8081/   offered 2,000/s · completed 2,000/s · p99 at most 20.0 ms · 0 failed
+            http://127.0.0.1:8080/   offered 2,000/s · completed 2,000/s · p99 1.04 … 20.0 ms · 0 failed
+            http://127.0.0.1:8081/   offered 2,000/s · completed 2,000/s · p99 20.0 ms · 0 failed
 
-        valid. p99.9 rests on 20 requests: run 50.0 s for 100.
-    "#]],
+            valid. p99.9 rests on 20 requests: run 50.0 s for 100.
+        "#]],
     );
 }
 
@@ -95,4 +100,15 @@ fn quantiles_of_an_overloaded_target_are_lower_bounds() {
         valid. p99.9 rests on 20 requests: run 50.0 s for 100.
     "#]],
     );
+}
+
+#[test]
+fn what_failed_is_told_with_its_parts() {
+    let mut load = load();
+    (load.total.counts.failed, load.total.counts.unfinished) = (1_120, 1_100);
+    let outcomes = [("ok", 18_880), ("timeout", 20), ("unfinished", 1_100)];
+    load.total.outcomes = outcomes.map(|(name, count)| (name.to_owned(), count)).into();
+    let text = of(&load);
+    let line = text.lines().nth(1).unwrap();
+    assert_eq!(line, "failed 1,120 of 20,000 requests: 20 timeout, 1,100 unfinished");
 }

@@ -60,7 +60,7 @@ fn version_2_makes_a_group_for_each_component() {
             benchwright-7-9/hotel/cpuset.cpus = 0,2-3
             benchwright-7-9/hotel/memory.max = 67108864
             cgroup.controllers = cpuset cpu io memory
-            cgroup.subtree_control = +cpu +cpuset +memory
+            cgroup.subtree_control = +cpu +cpuset
         "#]],
     );
 }
@@ -115,6 +115,82 @@ fn version_2_takes_the_nearest_group_that_is_delegated() {
             user/shell/cgroup.controllers = 
         "#]],
     );
+}
+
+/// A group above ours would let a run use what ours may not.
+#[test]
+fn version_2_does_not_climb_out_of_a_limit() {
+    for (file, limit) in
+        [("cpu.max", "50000 100000"), ("memory.max", "1000000"), ("cpuset.cpus", "0-1")]
+    {
+        let file = format!("user/shell/{file}");
+        let tree = Tree::new(&[
+            ("cgroup.controllers", "cpuset cpu"),
+            ("user/cgroup.controllers", "cpuset cpu"),
+            ("user/shell/cgroup.controllers", ""),
+            (&file, limit),
+            ("user/shell/pids.max", "4915"),
+        ]);
+        let found = Confinement::find(tree.0.path(), "0::/user/shell\n", "benchwright-7-9");
+        let Confinement::Affinity { why } = found else { panic!("{found}") };
+        let told = format!("user/shell would not be bound by its limit ({} {limit})", &file[11..]);
+        assert!(why.contains(&told), "{why}");
+        assert!(!tree.list().contains("subtree_control"), "{}", tree.list());
+    }
+}
+
+#[test]
+fn version_2_climbs_where_nothing_is_limited() {
+    let tree = Tree::new(&[
+        ("cgroup.controllers", "cpu"),
+        ("user/cgroup.controllers", ""),
+        ("user/cpu.max", "max 100000"),
+        ("user/memory.max", "max"),
+        ("user/cpuset.cpus", "\n"),
+        ("user/pids.max", "4915"),
+    ]);
+    let found = Confinement::find(tree.0.path(), "0::/user\n", "benchwright-7-9");
+    assert_eq!(found.to_string(), "cgroup v2 (cpu) and affinity, quota period 10 ms");
+}
+
+/// The kernel's files go with their folder; here they are in its way.
+fn remove_files(folder: &Path) {
+    for entry in fs::read_dir(folder).unwrap().flatten() {
+        match entry.file_type().unwrap().is_dir() {
+            true => remove_files(&entry.path()),
+            false => fs::remove_file(entry.path()).unwrap(),
+        }
+    }
+}
+
+#[test]
+fn version_2_takes_back_what_was_handed_on_for_the_run_alone() {
+    for (before, after) in [("memory", "-cpu -cpuset"), ("cpu cpuset memory", "cpu cpuset memory")]
+    {
+        let tree = Tree::new(&[
+            ("cgroup.controllers", "cpuset cpu io memory"),
+            ("cgroup.subtree_control", before),
+        ]);
+        let run = tree.0.path().join("benchwright-7-9");
+        let confinement = Confinement::find(tree.0.path(), "0::/\n", "benchwright-7-9");
+        confinement.group("hotel", None, Limits::default()).unwrap();
+        remove_files(&run);
+        confinement.remove();
+        let left = tree.list();
+        assert_eq!(left.lines().last(), Some(&*format!("cgroup.subtree_control = {after}")));
+        assert!(!run.exists());
+    }
+}
+
+/// What a killed runner had handed on is known to whoever removes its group.
+#[test]
+fn version_2_takes_it_back_after_a_crash() {
+    let tree = Tree::new(&[("cgroup.controllers", "cpu"), ("cgroup.subtree_control", "")]);
+    let run = tree.0.path().join("benchwright-7-9");
+    drop(Confinement::find(tree.0.path(), "0::/\n", "benchwright-7-9"));
+    remove_files(&run);
+    remove_run(&run);
+    assert!(tree.list().ends_with("cgroup.subtree_control = -cpu\n"), "{}", tree.list());
 }
 
 #[test]

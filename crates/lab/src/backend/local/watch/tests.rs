@@ -1,9 +1,10 @@
 use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Command};
+use std::process::Command;
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
 
+use super::super::process::Process;
 use super::super::{confine, process, rest};
 use super::*;
 
@@ -11,7 +12,7 @@ use super::*;
 struct Stage {
     confinement: confine::Confinement,
     sources: Vec<Source>,
-    children: Vec<Child>,
+    children: Vec<Process>,
 }
 
 impl Stage {
@@ -46,9 +47,9 @@ impl Stage {
 impl Drop for Stage {
     fn drop(&mut self) {
         self.sources.iter().for_each(|source| source.group.remove());
-        for child in &mut self.children {
-            process::signal(child, Signal::SIGKILL);
-            child.wait().unwrap();
+        for child in self.children.drain(..) {
+            child.signal(Signal::SIGKILL);
+            child.reap();
         }
         self.confinement.remove();
     }

@@ -1,0 +1,112 @@
+//! Waiting for a calm machine: a thread on each CPU of the roles spins a little, again and again.
+//! The rule that judges the spins is `crate::calm`.
+
+use std::fs;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread;
+
+use measure::Nanos;
+use nix::unistd::{SysconfVar, sysconf};
+
+use super::{GLANCE, Local, allowed_here, process, rest};
+use crate::backend::Stop;
+use crate::calm::{self, Calm, Spin, Watch};
+use crate::host;
+use crate::spec::Cpus;
+
+#[cfg(test)]
+mod tests;
+
+pub(super) fn wait(local: &Local, within: Nanos) -> Result<Calm, Stop> {
+    let cpus = watched(local);
+    let begun = host::now();
+    let mut watch = Watch::of(cpus.iter().copied());
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let (sender, spins) = mpsc::channel();
+        for &cpu in &cpus {
+            let (sender, over) = (sender.clone(), &over);
+            scope.spawn(move || spin_often(cpu, &sender, over));
+        }
+        let waited = loop {
+            let waited = host::now() - begun;
+            if let Err(stop) = local.interrupted() {
+                break Err(stop);
+            }
+            if watch.is_calm() || within <= waited {
+                break Ok(waited);
+            }
+            match spins.recv_timeout(GLANCE) {
+                Ok(Ok(spin)) => watch.add(spin),
+                Ok(Err(why)) => break Err(Stop::no_answer(why)),
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+            }
+        };
+        over.store(true, Ordering::Relaxed);
+        Ok(Calm { is_calm: watch.is_calm(), waited: waited?, worst: watch.worst() })
+    })
+}
+
+/// The CPUs of all roles; all that there are if no role names its own.
+fn watched(local: &Local) -> Vec<u32> {
+    let mut cpus: Vec<u32> = local.roles.values().flat_map(|cpus| cpus.0.iter().copied()).collect();
+    if cpus.is_empty() {
+        cpus = allowed_here().0;
+    }
+    cpus.sort_unstable();
+    cpus.dedup();
+    cpus
+}
+
+/// Spins on this CPU until it is over.
+fn spin_often(cpu: u32, sender: &Sender<Result<Spin, String>>, over: &AtomicBool) {
+    if let Err(error) = process::pin(&Cpus(vec![cpu])) {
+        let _ = sender.send(Err(format!("cannot watch CPU {cpu}: {error}")));
+        return;
+    }
+    let mut stolen = steal_of(cpu).ok();
+    while !over.load(Ordering::Relaxed) {
+        let next = host::now() + calm::EVERY;
+        let mut spin = spin(cpu);
+        let now = steal_of(cpu).ok();
+        // A kernel that does not count what is stolen leaves the gaps.
+        spin.stolen =
+            now.zip(stolen).map(|(now, then)| now.saturating_sub(then)).unwrap_or_default();
+        stolen = now;
+        // Whoever waited may have gone.
+        let _ = sender.send(Ok(spin));
+        rest(next.saturating_since(host::now()).into());
+    }
+}
+
+fn spin(cpu: u32) -> Spin {
+    let begun = host::now();
+    let (mut last, mut lost, mut longest_gap) = (begun, Nanos::ZERO, Nanos::ZERO);
+    while last < begun + calm::SPIN {
+        let now = host::now();
+        let gap = now - last;
+        if calm::GAP_UNNOTICED <= gap {
+            lost += gap;
+        }
+        longest_gap = longest_gap.max(gap);
+        last = now;
+    }
+    Spin { cpu, begun, ended: last, lost, longest_gap, stolen: Nanos::ZERO }
+}
+
+/// What was stolen from this CPU since the machine began: the eighth figure of its line in
+/// `/proc/stat`.
+fn steal_of(cpu: u32) -> io::Result<Nanos> {
+    let stat = fs::read_to_string("/proc/stat")?;
+    let ticks = stolen_ticks(&stat, cpu).ok_or(io::ErrorKind::InvalidData)?;
+    let per_second = sysconf(SysconfVar::CLK_TCK)?.ok_or(io::ErrorKind::Unsupported)? as u64;
+    Ok(Nanos(ticks * (Nanos::SECOND.0 / per_second)))
+}
+
+fn stolen_ticks(stat: &str, cpu: u32) -> Option<u64> {
+    let name = format!("cpu{cpu}");
+    let line = stat.lines().find_map(|line| line.strip_prefix(&name)?.strip_prefix(' '))?;
+    line.split_ascii_whitespace().nth(7)?.parse().ok()
+}

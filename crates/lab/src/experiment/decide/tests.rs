@@ -1,0 +1,161 @@
+use std::path::Path;
+
+use results::journal::Waited;
+
+use super::*;
+use crate::spec;
+
+/// Trials of 10 s, of a probe of 4 s and then a sweep from 60 % of it in steps of 10 %.
+fn sweep(budget: &str) -> Resolved {
+    let text = format!(
+        "
+name: queue
+where: {{backend: simulated}}
+simulated: {{service_time: 1ms}}
+workload: {{get: /}}
+load: {{model: open}}
+phases: {{warm_up: {{fixed: 1s}}, measure: {{time: 8s}}, drain: 1s}}
+slo: [{{metric: p99, max: 20ms}}]
+search: {{start: {{probe: 0.6}}, step: 10%, stop: [{{rule: no_new_max, window: 2}}]}}
+budget: {{{budget}}}
+"
+    );
+    spec::from_bytes("my.yaml", text.as_bytes(), Path::new("."), None, &[]).unwrap()
+}
+
+/// What an attempt left behind that completed `completed` of what it was offered.
+fn entry(attempt: &Attempt, status: Status, completed: f64) -> Entry {
+    let asked = attempt.asked.map(Rate::as_per_second);
+    let offered = asked.unwrap_or(completed);
+    let observed = serde_json::json!({
+        "offered_per_s": offered, "completed_per_s": completed,
+        "sustained_per_s": completed.min(offered), "goodput_per_s": completed,
+        "requests": 1000, "failures": 0, "slo_met": true, "saturated": false, "cpu": {},
+    });
+    Entry {
+        trial: 1,
+        key: String::new(),
+        purpose: attempt.purpose,
+        asked_per_s: asked,
+        asked_per_target_per_s: asked,
+        repetition: attempt.repetition,
+        attempt: attempt.attempt,
+        waited: None,
+        seed: 0,
+        status,
+        reasons: vec!["disturbed".to_owned()],
+        observed: (status != Status::Aborted).then(|| serde_json::from_value(observed).unwrap()),
+        slo: Vec::new(),
+        findings: Vec::new(),
+        warnings: Vec::new(),
+        files: Default::default(),
+    }
+}
+
+fn next(resolved: &Resolved, journal: &[Entry]) -> Attempt {
+    match decide(resolved, journal) {
+        Decision::Run(attempt) => attempt,
+        Decision::End(ending) => panic!("{ending:?}"),
+    }
+}
+
+fn why(resolved: &Resolved, journal: &[Entry]) -> String {
+    match decide(resolved, journal) {
+        Decision::End(Ending::NoAnswer(why)) => why,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A journal with a valid probe of 1,000/s.
+fn probed(resolved: &Resolved) -> Vec<Entry> {
+    vec![entry(&next(resolved, &[]), Status::Valid, 1_000.0)]
+}
+
+#[test]
+fn a_trial_that_is_not_valid_is_repeated_once_the_machine_is_calm() {
+    let resolved = sweep("invalid_attempts: 8, disturbance: 100s");
+    let mut journal = probed(&resolved);
+    let first = next(&resolved, &journal);
+    assert_eq!((first.attempt, first.await_calm), (1, None));
+    // 100 s less the trial that was lost less the one that comes; and no wait is longer than 60 s.
+    journal.push(entry(&first, Status::Invalid, 600.0));
+    let second = next(&resolved, &journal);
+    assert_eq!((second.asked, second.attempt), (first.asked, 2));
+    assert_eq!(second.await_calm, Some(Nanos::from_secs(60)));
+    let waited = Waited { waited_ns: 55_000_000_000, calm: true, text: String::new() };
+    journal.push(Entry { waited: Some(waited), ..entry(&second, Status::Invalid, 600.0) });
+    assert_eq!(next(&resolved, &journal).await_calm, Some(Nanos::from_secs(15)));
+    // 20 s of trials and 55 s of waiting are lost: another trial is too much.
+    journal.push(entry(&next(&resolved, &journal), Status::Invalid, 600.0));
+    journal.push(entry(&next(&resolved, &journal), Status::Invalid, 600.0));
+    assert_eq!(
+        why(&resolved, &journal),
+        "disturbances used up the 100 s that budget.disturbance allows: disturbed"
+    );
+}
+
+#[test]
+fn a_trial_is_repeated_so_often_and_no_more() {
+    let resolved = sweep("invalid_attempts: 2, disturbance: 10m");
+    for (status, times, said) in [
+        (Status::Invalid, 3, "a trial was not valid 3 times: disturbed"),
+        (Status::Aborted, 3, "a trial was aborted 3 times: disturbed"),
+    ] {
+        let mut journal = probed(&resolved);
+        for attempt in 1..=times {
+            let next = next(&resolved, &journal);
+            assert_eq!(next.attempt, attempt);
+            assert_eq!(next.await_calm.is_some(), status == Status::Invalid && 1 < attempt);
+            journal.push(entry(&next, status, 600.0));
+        }
+        assert_eq!(why(&resolved, &journal), said);
+    }
+}
+
+/// What disturbances cost is not taken from what the experiment may cost on a quiet machine.
+#[test]
+fn trials_that_are_not_valid_are_not_counted_against_trials_and_time() {
+    let resolved = sweep("trials: 2, time: 24s, disturbance: 10m");
+    let mut journal = probed(&resolved);
+    for _ in 0..3 {
+        journal.push(entry(&next(&resolved, &journal), Status::Invalid, 600.0));
+    }
+    journal.push(entry(&next(&resolved, &journal), Status::Valid, 600.0));
+    journal.push(entry(&next(&resolved, &journal), Status::Valid, 660.0));
+    assert_eq!(why(&resolved, &journal), "no stop rule fired in the 2 trials allowed");
+    let shorter = sweep("time: 23s, disturbance: 10m");
+    assert_eq!(why(&shorter, &journal[..5]), "no stop rule fired in the 23.0 s allowed");
+}
+
+/// A disturbance only slows: what was met and kept up all the same stands.
+#[test]
+fn a_slowed_trial_that_answers_is_a_point_of_the_search() {
+    let resolved = sweep("");
+    let mut journal = probed(&resolved);
+    let first = next(&resolved, &journal);
+    journal.push(entry(&first, Status::Bounded, 600.0));
+    let points = points(&resolved, &journal);
+    assert_eq!((points[0].sustained_per_s, points[0].slo_met), (600.0, Some(true)));
+    assert_eq!(next(&resolved, &journal).asked, Rate::per_second(660.0));
+}
+
+#[test]
+fn a_probe_that_is_not_valid_is_repeated_and_the_fastest_counts() {
+    let resolved = sweep("");
+    let mut journal = Vec::new();
+    for (attempt, completed) in [(1, 400.0), (2, 1_000.0), (3, 500.0)] {
+        let probe = next(&resolved, &journal);
+        assert_eq!((probe.purpose, probe.attempt), (Purpose::Probe, attempt));
+        assert_eq!(probe.await_calm.is_some(), 1 < attempt);
+        journal.push(entry(&probe, Status::Invalid, completed));
+    }
+    assert_eq!(next(&resolved, &journal).asked, Rate::per_second(600.0));
+    let valid = probed(&resolved);
+    assert_eq!(next(&resolved, &valid).purpose, Purpose::Trial);
+    // Where disturbances may cost nothing, the first probe has to do.
+    assert_eq!(next(&sweep("disturbance: 1s"), &journal[..1]).asked, Rate::per_second(240.0));
+    assert_eq!(
+        why(&resolved, &[entry(&next(&resolved, &[]), Status::Valid, 0.0)]),
+        "the probe completed nothing"
+    );
+}

@@ -1,0 +1,80 @@
+//! What a run is a run of: its manifest, and whether a later run asks the same question.
+
+use std::path::Path;
+
+use results::Directory;
+use results::manifest::{Manifest, State, VERSION};
+
+use crate::spec::{BackendKind, Resolved};
+use crate::{Error, Host, host};
+
+/// The manifest of a run that begins now.
+pub(super) fn manifest(resolved: &Resolved, host: &Host) -> Result<Manifest, Error> {
+    let simulated = resolved.spec.where_.backend == BackendKind::Simulated;
+    let binaries = match simulated {
+        true => Default::default(),
+        false => host::binaries(resolved, host).map_err(Error::Question)?,
+    };
+    let tool = format!("benchwright {}", host.version);
+    let question = serde_json::json!([resolved.spec, resolved.seed(), binaries, tool, VERSION]);
+    let folder = std::path::absolute(&resolved.folder).unwrap_or_else(|_| resolved.folder.clone());
+    Ok(Manifest {
+        schema: "benchwright.results".to_owned(),
+        version: VERSION,
+        tool,
+        experiment: resolved.spec.name.to_string(),
+        about: resolved.spec.about.clone(),
+        slo: resolved.slos(),
+        profile: resolved.profile.clone(),
+        set: resolved.set.clone(),
+        backend: resolved.spec.where_.backend.to_string(),
+        seed: resolved.seed(),
+        key: results::directory::digest(question.to_string().as_bytes()),
+        spec_folder: folder.display().to_string(),
+        started_unix_s: (!simulated).then(host::unix_seconds),
+        state: State::Open,
+        binaries,
+    })
+}
+
+/// Reads the spec that an earlier run resolved.
+pub(super) fn resolved_of(directory: &Directory, manifest: &Manifest) -> Result<Resolved, Error> {
+    let path = directory.path().join("spec.yaml");
+    let question = |error: anyhow::Error| Error::Question(error);
+    let bytes = std::fs::read(&path).map_err(|error| {
+        question(anyhow::anyhow!("{}: {}", path.display(), crate::spec::plain(&error)))
+    })?;
+    let folder = Path::new(&manifest.spec_folder);
+    let name = path.display().to_string();
+    let read = crate::spec::from_bytes(&name, &bytes, folder, None, &[]);
+    let resolved = read.map_err(|error| question(error.into()))?;
+    Ok(Resolved { profile: manifest.profile.clone(), set: manifest.set.clone(), ..resolved })
+}
+
+/// Fails unless both runs ask the same: trials of different programs or tools are never mixed.
+pub(super) fn same_question(earlier: &Manifest, now: &Manifest) -> Result<(), Error> {
+    if earlier.key == now.key {
+        return Ok(());
+    }
+    let names = earlier.binaries.keys().chain(now.binaries.keys());
+    let mut changed: Vec<&str> = names
+        .filter(|&name| earlier.binaries.get(name) != now.binaries.get(name))
+        .map(String::as_str)
+        .collect();
+    changed.sort_unstable();
+    changed.dedup();
+    if earlier.tool != now.tool {
+        changed.push("the tool's version");
+    }
+    if earlier.version != now.version {
+        changed.push("the format of results");
+    }
+    if changed.is_empty() {
+        changed.push("spec.yaml");
+    }
+    Err(Error::Question(anyhow::anyhow!(
+        "this run cannot be continued: changed since it began: {}\n  \
+         its trials and new ones would not measure the same; start a new run",
+        changed.join(", ")
+    )))
+}

@@ -1,0 +1,34 @@
+//! Dates, and the names of folders that bear them.
+
+use std::path::PathBuf;
+
+use super::unix_seconds;
+
+#[cfg(test)]
+mod tests;
+
+/// `results/<name>-2026-11-21-0942`, in universal time; numbered on if it is taken.
+pub(crate) fn default_folder(name: &str) -> PathBuf {
+    let base = format!("results/{name}-{}", date(unix_seconds()));
+    let numbered = (2..).map(|n| format!("{base}-{n}"));
+    std::iter::once(base.clone())
+        .chain(numbered)
+        .map(PathBuf::from)
+        .find(|path| !path.exists())
+        .expect("some number is free")
+}
+
+/// A civil date and time of day (Hinnant's algorithm, proleptic Gregorian).
+fn date(unix_seconds: u64) -> String {
+    let days = (unix_seconds / 86_400) as i64 + 719_468;
+    let era = days / 146_097;
+    let of_era = days % 146_097;
+    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let day_of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
+    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    let minutes = unix_seconds % 86_400 / 60;
+    format!("{year}-{month:02}-{day:02}-{:02}{:02}", minutes / 60, minutes % 60)
+}

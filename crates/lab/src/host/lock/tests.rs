@@ -1,0 +1,41 @@
+use std::fs;
+
+use super::*;
+
+#[test]
+fn the_lock_is_one_and_says_who_has_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("lock");
+    let lock = Lock::take(&path).unwrap();
+    let refused = || Lock::take(&path).unwrap_err().to_string();
+    assert!(refused().contains(&format!("(pid {})", std::process::id())), "{}", refused());
+    fs::write(&path, "4194304").unwrap();
+    assert!(refused().contains("(another process)"), "{}", refused());
+    drop(lock);
+    Lock::take(&path).unwrap();
+}
+
+#[test]
+fn the_lock_is_not_taken_through_a_link() {
+    let folder = tempfile::tempdir().unwrap();
+    let (precious, path) = (folder.path().join("precious"), folder.path().join("lock"));
+    fs::write(&precious, "kept").unwrap();
+    std::os::unix::fs::symlink(&precious, &path).unwrap();
+    Lock::take(&path).unwrap_err();
+    assert_eq!(fs::read_to_string(&precious).unwrap(), "kept");
+}
+
+/// The kernel's own files of this kind are read-only for root too.
+#[test]
+fn a_lock_that_may_not_be_written_is_taken_all_the_same() {
+    let path = Path::new("/sys/kernel/uevent_seqnum");
+    let refused = OpenOptions::new()
+        .write(true)
+        .open(path)
+        .is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied);
+    assert!(refused || !path.exists());
+    if path.exists() {
+        let _lock = Lock::take(path).unwrap();
+        Lock::take(path).unwrap_err();
+    }
+}

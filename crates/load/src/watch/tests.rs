@@ -1,0 +1,44 @@
+use super::*;
+
+/// What one shard had lost after so many milliseconds, in milliseconds.
+fn reading(at: u64, waited: u64, stolen: u64, throttled: u64) -> Reading {
+    Reading {
+        at: Instant(at * 1_000_000),
+        run_queue_wait: vec![Some(Nanos::from_millis(waited))],
+        steal: vec![Some(Nanos::from_millis(stolen))],
+        throttled: Some(Nanos::from_millis(throttled)),
+        ..Reading::default()
+    }
+}
+
+/// Looked at from 5 s to 7.5 s, each second.
+fn watch() -> Watch {
+    let window = Window { start: Instant(5_000_000_000), end: Instant(7_500_000_000) };
+    Watch::begin(window, Nanos::SECOND, reading(5_000, 900, 400, 300))
+}
+
+#[test]
+fn what_was_taken_is_a_share_of_the_window() {
+    let mut watch = watch();
+    watch.add(reading(6_000, 900, 400, 300));
+    watch.add(reading(7_000, 1_000, 450, 300));
+    assert_eq!(watch.next, Instant(7_500_000_000));
+    watch.add(reading(7_500, 1_150, 450, 800));
+    assert_eq!(watch.next, Instant::NEVER, "what comes after the window is not looked at");
+    let whole = watch.seen.whole;
+    let share = |share: Option<f64>| share.unwrap();
+    assert!((share(whole.run_queue_wait) - 0.1).abs() < 1e-9, "{whole:?}");
+    assert!((share(whole.steal) - 0.02).abs() < 1e-9, "{whole:?}");
+    assert!((share(whole.throttled) - 0.2).abs() < 1e-9, "{whole:?}");
+    // The last interval is half a second long.
+    let throttled: Vec<_> = watch.seen.taken.iter().map(|(_, taken)| taken.throttled).collect();
+    assert_eq!(throttled, [Some(0.0), Some(0.0), Some(1.0)]);
+}
+
+#[test]
+fn what_the_kernel_does_not_count_is_absent() {
+    let mut watch = watch();
+    watch.add(Reading { throttled: None, ..reading(6_000, 900, 400, 300) });
+    assert_eq!(watch.seen.whole.throttled, None);
+    assert_eq!(watch.seen.whole.steal, Some(0.0));
+}

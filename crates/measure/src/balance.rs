@@ -1,0 +1,153 @@
+//! Arrivals and answers over time: whether the target answers as much as arrives.
+//!
+//! In a stationary system as many requests are answered in a time as arrive in it, however long each of
+//! them takes; in a saturated one fewer are, for as long as the load lasts. The number of requests that
+//! still wait for an answer then grows. At the beginning of a load it grows in either, until the first
+//! answers come: so the second half of the measurement decides.
+
+use crate::time::{Instant, Nanos};
+
+#[cfg(test)]
+mod tests;
+
+/// How many slices of time there are. When a load outlasts them, neighbours are merged, so that half
+/// of them or more are in use.
+const SLICES: usize = 128;
+/// The first length of a slice: 2¹⁷ ns are 131 µs.
+const SHORTEST: u32 = 17;
+
+/// A target that answers less than this share of what arrives is saturated.
+const KEEPS_UP: f64 = 0.97;
+/// How many standard deviations of the number of waiting requests are left to chance.
+const CHANCE: f64 = 2.0;
+/// Where chance alone may hide so large a share of the arrivals, nothing can be said.
+const HIDDEN: f64 = 0.1;
+
+/// What arrived and what was answered in one slice of time.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+struct Slice {
+    arrived: u64,
+    answered: u64,
+}
+
+/// Arrivals by intended time and answers by the time they came, of all targets, in a fixed size.
+#[derive(Clone, Debug)]
+pub struct Balance {
+    start: Instant,
+    /// The length of a slice is two to this many nanoseconds.
+    shift: u32,
+    before: Slice,
+    slices: [Slice; SLICES],
+    last_arrival: Option<Instant>,
+}
+
+impl Balance {
+    /// Counts by slices of time from `start` on; what is earlier is counted together.
+    pub fn new(start: Instant) -> Balance {
+        Balance {
+            start,
+            shift: SHORTEST,
+            before: Slice::default(),
+            slices: [Slice::default(); SLICES],
+            last_arrival: None,
+        }
+    }
+
+    /// A request was meant to start.
+    pub fn arrived(&mut self, intended: Instant) {
+        self.slice(intended).arrived += 1;
+        self.last_arrival = self.last_arrival.max(Some(intended));
+    }
+
+    /// An answer came, good or not.
+    pub fn answered(&mut self, done: Instant) {
+        self.slice(done).answered += 1;
+    }
+
+    /// Adds what another shard counted from the same start.
+    pub fn add(&mut self, mut other: Balance) {
+        assert_eq!(self.start, other.start, "balances are merged over shards, not over time");
+        while self.shift < other.shift {
+            self.coarsen();
+        }
+        while other.shift < self.shift {
+            other.coarsen();
+        }
+        self.before.add(other.before);
+        for (slice, other) in self.slices.iter_mut().zip(other.slices) {
+            slice.add(other);
+        }
+        self.last_arrival = self.last_arrival.max(other.last_arrival);
+    }
+
+    /// Whether the target answered less than 97 % of what arrived: in the second half of the time of
+    /// arrivals, by more than chance explains, and in each half of that half. `None` if this cannot be
+    /// told: nothing was answered in the first quarter, so that the load is too short for the
+    /// response time, or there were too few requests.
+    pub fn is_saturated(&self) -> Option<bool> {
+        // A slice that the arrivals fill in part only is left out.
+        let slices = (self.last_arrival?.saturating_since(self.start).0 >> self.shift) as usize;
+        let quarter = slices / 4;
+        let first = sum(&self.slices[..slices - 3 * quarter]);
+        let begin = sum(&self.slices[..slices - 2 * quarter]);
+        let third = sum(&self.slices[slices - 2 * quarter..slices - quarter]);
+        let fourth = sum(&self.slices[slices - quarter..slices]);
+        if quarter == 0 || self.before.answered + first.answered == 0 {
+            return None;
+        }
+        let half = third.and(fourth);
+        let waiting_before = self.before.and(begin).unanswered();
+        let waiting_after = waiting_before + half.unanswered();
+        // The number of waiting requests has at least the variance of a Poisson variable.
+        let chance = CHANCE * (waiting_before.max(0.0) + waiting_after.max(0.0)).sqrt();
+        let arrived = half.arrived as f64;
+        let beyond_chance = (1.0 - KEEPS_UP) * arrived + chance < half.unanswered();
+        let lasting = [third, fourth]
+            .iter()
+            .all(|part| (part.answered as f64) < KEEPS_UP * part.arrived as f64);
+        match () {
+            () if beyond_chance && lasting => Some(true),
+            () if HIDDEN * arrived < chance => None,
+            () => Some(false),
+        }
+    }
+
+    fn slice(&mut self, at: Instant) -> &mut Slice {
+        if at < self.start {
+            return &mut self.before;
+        }
+        let Nanos(since) = at - self.start;
+        while SLICES <= (since >> self.shift) as usize {
+            self.coarsen();
+        }
+        &mut self.slices[(since >> self.shift) as usize]
+    }
+
+    fn coarsen(&mut self) {
+        for place in 0..SLICES {
+            self.slices[place] = match 2 * place {
+                pair if pair < SLICES => self.slices[pair].and(self.slices[pair + 1]),
+                _ => Slice::default(),
+            };
+        }
+        self.shift += 1;
+    }
+}
+
+impl Slice {
+    fn add(&mut self, other: Slice) {
+        *self = self.and(other);
+    }
+
+    fn and(self, other: Slice) -> Slice {
+        Slice { arrived: self.arrived + other.arrived, answered: self.answered + other.answered }
+    }
+
+    fn unanswered(self) -> f64 {
+        self.arrived as f64 - self.answered as f64
+    }
+}
+
+fn sum(slices: &[Slice]) -> Slice {
+    slices.iter().fold(Slice::default(), |sum, slice| sum.and(*slice))
+}

@@ -1,0 +1,171 @@
+use crate::Random;
+
+use super::*;
+
+const SECOND: f64 = 1e9;
+
+/// What answers, and how long it takes.
+#[derive(Clone, Copy, Debug)]
+enum Target {
+    /// Each request takes so many seconds, whatever the others do.
+    Constant(f64),
+    /// Exponential with this mean.
+    Exponential(f64),
+    /// One after the other, so many a second.
+    Queue(f64),
+    /// One after the other, so many a second on average, exponential.
+    Random(f64),
+    /// Of each ten requests one is never answered.
+    Failing,
+    /// It answers nothing after so many seconds.
+    HangsAt(f64),
+    /// It answers nothing between these seconds, and everything that waits at the end of them.
+    Stalls(f64, f64),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Offer {
+    poisson: bool,
+    rate: f64,
+    warm_up_s: f64,
+    measure_s: f64,
+    seed: u64,
+}
+
+const OFFER: Offer =
+    Offer { poisson: true, rate: 1_000.0, warm_up_s: 0.0, measure_s: 10.0, seed: 1 };
+
+impl Offer {
+    fn constant(self) -> Offer {
+        Offer { poisson: false, ..self }
+    }
+
+    fn arrivals(&self, random: &mut Random) -> Vec<f64> {
+        let mut at = 0.0;
+        let end = self.warm_up_s + self.measure_s;
+        std::iter::from_fn(|| {
+            let gap = if self.poisson { random.exponential(1.0) } else { 1.0 };
+            at += gap / self.rate;
+            (at < end).then_some(at)
+        })
+        .collect()
+    }
+
+    fn answers(arrivals: &[f64], target: Target, random: &mut Random) -> Vec<f64> {
+        let mut free: f64 = 0.0;
+        let answer = |(place, &at): (usize, &f64)| match target {
+            Target::Constant(takes) => Some(at + takes),
+            Target::Exponential(mean) => Some(at + random.exponential(mean)),
+            Target::Queue(rate) => {
+                free = free.max(at) + 1.0 / rate;
+                Some(free)
+            }
+            Target::Random(rate) => {
+                free = free.max(at) + random.exponential(1.0 / rate);
+                Some(free)
+            }
+            Target::Failing => (place % 10 != 0).then_some(at + 0.001),
+            Target::HangsAt(when) => (at < when).then_some(at + 0.001),
+            Target::Stalls(from, until) if from <= at && at < until => Some(until),
+            Target::Stalls(..) => Some(at + 0.001),
+        };
+        arrivals.iter().enumerate().filter_map(answer).collect()
+    }
+
+    fn balance(&self, target: Target) -> Balance {
+        let mut random = Random::new(self.seed);
+        let arrivals = self.arrivals(&mut random);
+        let answers = Offer::answers(&arrivals, target, &mut random);
+        let at = |seconds: f64| Instant((seconds * SECOND) as u64);
+        let mut balance = Balance::new(at(self.warm_up_s));
+        arrivals.iter().for_each(|&seconds| balance.arrived(at(seconds)));
+        let end = self.warm_up_s + self.measure_s;
+        answers.iter().filter(|&&s| s < end).for_each(|&seconds| balance.answered(at(seconds)));
+        balance
+    }
+
+    fn verdict(self, target: Target) -> Option<bool> {
+        self.balance(target).is_saturated()
+    }
+
+    /// The share of such loads that are called saturated.
+    fn saturated(self, target: Target) -> f64 {
+        let loads = if self.rate < 1_000.0 { 1_000 } else { 100 };
+        let load = |seed| Offer { seed, ..self }.verdict(target);
+        (0..loads).filter(|&seed| load(seed) == Some(true)).count() as f64 / loads as f64
+    }
+}
+
+/// 400 ms at 100/s for 10 s without a warm-up: 4 % of the requests are under way at the end.
+#[test]
+fn a_slow_target_that_keeps_up_is_not_saturated() {
+    let slow = Offer { rate: 100.0, ..OFFER };
+    assert_eq!(slow.constant().verdict(Target::Constant(0.4)), Some(false));
+    assert!(slow.saturated(Target::Constant(0.4)) <= 0.001);
+    assert!(slow.saturated(Target::Exponential(0.4)) <= 0.001);
+}
+
+#[test]
+fn a_target_that_completes_nine_tenths_of_the_offer_is_saturated() {
+    for warm_up_s in [0.0, 5.0] {
+        let offer = Offer { warm_up_s, ..OFFER };
+        assert_eq!(offer.constant().verdict(Target::Queue(900.0)), Some(true), "{warm_up_s}");
+        assert!(0.95 < offer.saturated(Target::Queue(900.0)), "{warm_up_s}");
+        assert!(0.95 < offer.saturated(Target::Random(900.0)), "{warm_up_s}");
+    }
+    for share in [0.5, 0.1, 0.01] {
+        assert_eq!(OFFER.verdict(Target::Queue(1_000.0 * share)), Some(true), "{share}");
+    }
+}
+
+#[test]
+fn a_queue_at_nine_tenths_of_its_capacity_is_not_saturated() {
+    // With 200 requests its queue grows by chance as if it had no end.
+    for (rate, at_most) in [(20.0, 0.1), (100.0, 0.025), (1_000.0, 0.0)] {
+        let saturated = Offer { rate, ..OFFER }.saturated(Target::Random(rate / 0.9));
+        assert!(saturated <= at_most, "{saturated} at {rate}/s");
+    }
+}
+
+#[test]
+fn a_target_that_answers_nothing_any_more_or_fails_is_saturated_and_one_that_stalls_is_not() {
+    assert_eq!(OFFER.verdict(Target::HangsAt(4.0)), Some(true));
+    assert_eq!(OFFER.verdict(Target::Failing), Some(true));
+    assert_eq!(OFFER.verdict(Target::Stalls(4.0, 6.0)), Some(false));
+    assert_eq!(OFFER.verdict(Target::Stalls(9.0, 10.0)), Some(false));
+}
+
+#[test]
+fn a_short_load_is_judged_where_it_can_be() {
+    let short = Offer { rate: 1_000.0, measure_s: 0.4, ..OFFER };
+    assert_eq!(short.verdict(Target::Constant(0.002)), Some(false));
+    assert_eq!(short.verdict(Target::Queue(500.0)), Some(true));
+    // The first answer comes when the load is over, or late in it.
+    assert_eq!(short.verdict(Target::Constant(0.4)), None);
+    assert_eq!(short.verdict(Target::Constant(0.2)), None);
+    // What is not answered in time is not more than chance may leave.
+    let few = Offer { rate: 30.0, ..short };
+    assert_eq!(few.verdict(Target::Constant(0.05)), None);
+    assert_eq!(Balance::new(Instant(0)).is_saturated(), None);
+}
+
+/// A load that a number of requests ends lasts until the last answer, and nothing arrives meanwhile.
+#[test]
+fn the_time_after_the_last_arrival_does_not_count() {
+    let mut balance = OFFER.constant().balance(Target::Queue(900.0));
+    (9_000..10_000).for_each(|n| balance.answered(Instant(n * 1_111_111)));
+    assert_eq!(balance.is_saturated(), Some(true));
+}
+
+#[test]
+fn shards_are_judged_together() {
+    let mut whole = Offer { seed: 1, ..OFFER }.balance(Target::Queue(900.0));
+    // Longer, and so in longer slices.
+    let longer = Offer { seed: 2, measure_s: 60.0, rate: 100.0, ..OFFER };
+    let other = longer.balance(Target::Constant(0.01));
+    let count = |balance: &Balance| sum(&balance.slices).and(balance.before);
+    let both = count(&whole).and(count(&other));
+    whole.add(other);
+    assert_eq!(count(&whole), both);
+    assert_eq!(whole.start, Instant(0));
+}

@@ -1,0 +1,56 @@
+//! Appending to the journal: the same work for the ten-thousandth trial as for the first.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+
+use super::{Directory, Error, Files, digest, sync_folder};
+use crate::journal::Entry;
+
+/// A journal that is open for appending. One process at a time may have one.
+#[derive(Debug)]
+pub struct Writer {
+    directory: Directory,
+    file: File,
+    /// Where the last complete line ends.
+    end: u64,
+}
+
+impl Directory {
+    /// Opens the journal for appending, and returns every entry that was completely written. The
+    /// journal is read this once.
+    pub fn write_journal(&self) -> Result<(Vec<Entry>, Writer), Error> {
+        let (entries, end) = self.read_journal()?;
+        let path = self.path.join("journal.jsonl");
+        let opened = OpenOptions::new().create(true).append(true).open(&path).and_then(|file| {
+            // The file itself is durable only if its folder is.
+            sync_folder(&self.path)?;
+            Ok(file)
+        });
+        let file = opened.map_err(|e| self.error("journal.jsonl", &e.to_string()))?;
+        Ok((entries, Writer { directory: self.clone(), file, end }))
+    }
+}
+
+impl Writer {
+    /// Keeps the files of a trial and appends its entry: after this returns the trial is safe.
+    ///
+    /// The files become visible under their final name first, so that every entry has its files;
+    /// files without an entry are what a crash between the two leaves, and are replaced.
+    pub fn append(&mut self, entry: Entry, files: &Files) -> Result<Entry, Error> {
+        let Writer { directory, file, end } = self;
+        let digests = files.iter().map(|(name, bytes)| (name.clone(), digest(bytes))).collect();
+        let entry = Entry { files: digests, ..entry };
+        let name = format!("trials/{}", entry.trial);
+        directory.keep_files(&name, files).map_err(|e| directory.error(&name, &e.to_string()))?;
+
+        let mut line = serde_json::to_vec(&entry).expect("an entry is plain data");
+        line.push(b'\n');
+        // A torn line, of a killed process or of an append that failed, is cut off.
+        file.set_len(*end)
+            .and_then(|()| file.write_all(&line))
+            .and_then(|()| file.sync_data())
+            .map_err(|e| directory.error("journal.jsonl", &e.to_string()))?;
+        *end += line.len() as u64;
+        Ok(entry)
+    }
+}

@@ -1,0 +1,338 @@
+//! Service level objectives: what is wanted of a target, and whether a load met it.
+//!
+//! There is one meaning, for `load --slo`, experiments and reports alike. Every request that was
+//! meant to start is either *within*, that is answered well and no later than the limit, or it is
+//! *over*: answered late, answered with an error, or never answered. The limit itself is within. An
+//! objective on p99 is met if at most one request in a hundred is over.
+
+use std::fmt;
+use std::str::FromStr;
+
+use measure::estimate::{self, Share as Tail};
+use measure::quantity::counted;
+use measure::{Nanos, Quantile, Share};
+use serde::{Deserialize, Serialize};
+
+use crate::load::{Part, Validity};
+
+#[cfg(test)]
+mod tests;
+
+/// The confidence of a verdict on one load.
+const CONFIDENCE: f64 = 0.95;
+
+/// One objective.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(try_from = "Written", into = "Written")]
+pub enum Slo {
+    /// So many of the requests (0.99 of them for p99) are within `max`.
+    ResponseTime { quantile: Quantile, max: Nanos },
+    /// At most this share of the requests fails.
+    Failures { max: Share },
+}
+
+/// An objective as it stands in a file: `{"metric": "p99", "max_ns": 100000000}`.
+#[derive(Deserialize, Serialize)]
+struct Written {
+    metric: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    max_ns: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    max_share: Option<f64>,
+}
+
+/// How one load came out against one objective.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Judged {
+    #[serde(flatten)]
+    pub slo: Slo,
+    /// The requests over, at most: a response time includes the generator's own lateness.
+    pub over: u64,
+    /// The requests that are over even if their own lateness is taken off: at least so many.
+    pub over_at_least: u64,
+    /// The requests that were meant to start.
+    pub of: u64,
+    pub verdict: Verdict,
+    /// The decision: the verdict's, or where it is undecided that of the plain share.
+    pub met: bool,
+    /// The same as a sentence.
+    pub text: String,
+}
+
+/// What the number of requests over allows to be said, at 95 % confidence.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    Pass,
+    Fail,
+    /// There were too few requests, or the generator was too late, to tell.
+    Undecided,
+}
+
+/// The objectives of a load together.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct Outcome {
+    /// Whether all of them were met.
+    pub met: bool,
+    /// A sentence for each that was not.
+    pub missed: Vec<String>,
+    /// Absent in documents of version 1.
+    #[serde(default)]
+    pub objectives: Vec<Judged>,
+}
+
+/// Judges a load by all objectives; `None` if there is none.
+pub fn judge(slos: &[Slo], part: &Part) -> Option<Outcome> {
+    if slos.is_empty() {
+        return None;
+    }
+    let objectives: Vec<Judged> = slos.iter().map(|slo| slo.judge(part)).collect();
+    let missed: Vec<String> =
+        objectives.iter().filter(|judged| !judged.met).map(|judged| judged.text.clone()).collect();
+    Some(Outcome { met: missed.is_empty(), missed, objectives })
+}
+
+impl Outcome {
+    /// Returns whether the objectives were met, or `None` if this load cannot tell.
+    ///
+    /// A late generator and a disturbed machine only slow things down, so what was met all the same
+    /// is met. A miss is not evidence then, not even without the generator's own lateness: what kept
+    /// the generator from running (another program, mostly) kept the target from running too.
+    pub fn answer(&self, validity: &Validity) -> Option<bool> {
+        match validity.valid {
+            true => Some(self.met),
+            false => (self.met && validity.is_only_slowed()).then_some(true),
+        }
+    }
+}
+
+/// Returns the tightest limit of a response time: slower answers are no goodput.
+pub fn tightest(slos: &[Slo]) -> Option<Nanos> {
+    slos.iter().filter_map(Slo::response_time).min()
+}
+
+/// Returns the limit that objectives put on one quantile of the response time.
+pub fn limit_of<'a>(slos: impl IntoIterator<Item = &'a Slo>, of: Quantile) -> Option<Nanos> {
+    slos.into_iter().find_map(|slo| match slo {
+        Slo::ResponseTime { quantile, max } if *quantile == of => Some(*max),
+        _ => None,
+    })
+}
+
+/// Joins objectives in words: `p99 ≤ 100 ms and failures ≤ 0.1 %`.
+pub fn in_words(slos: &[Slo]) -> String {
+    slos.iter().map(Slo::to_string).collect::<Vec<_>>().join(" and ")
+}
+
+impl Slo {
+    /// Makes an objective of a metric (`p99`, `failures`) and its limit (`100ms`, `0.1%`).
+    ///
+    /// Fails with a sentence that says what may be written.
+    pub fn new(metric: &str, max: &str) -> Result<Slo, String> {
+        match metric {
+            "failures" => {
+                let max = max.parse().map_err(|error| format!("{error}"))?;
+                Ok(Slo::Failures { max })
+            }
+            _ => {
+                let quantile = quantile(metric)?;
+                let max = max.parse().map_err(|error| format!("{error}"))?;
+                Ok(Slo::ResponseTime { quantile, max })
+            }
+        }
+    }
+
+    pub fn metric(&self) -> String {
+        match self {
+            Slo::ResponseTime { quantile, .. } => quantile.name(),
+            Slo::Failures { .. } => "failures".to_owned(),
+        }
+    }
+
+    /// Returns the limit of the response time, if this is one.
+    pub fn response_time(&self) -> Option<Nanos> {
+        match self {
+            Slo::ResponseTime { max, .. } => Some(*max),
+            Slo::Failures { .. } => None,
+        }
+    }
+
+    /// Returns how many of a load's requests may be over.
+    fn allowed(&self) -> Share {
+        match self {
+            Slo::ResponseTime { quantile, .. } => Share(1.0 - quantile.level()),
+            Slo::Failures { max } => *max,
+        }
+    }
+
+    /// Judges one load. The exact binomial verdict decides where the requests suffice for one, else
+    /// the plain share does.
+    pub fn judge(&self, part: &Part) -> Judged {
+        let of = part.counts.intended;
+        let failed = of.saturating_sub(part.counts.ok);
+        let (over, over_at_least) = match *self {
+            Slo::Failures { .. } => (failed, failed),
+            Slo::ResponseTime { max, .. } => over(part, max),
+        };
+        let allowed = self.allowed();
+        let verdict = match (tail(of, over, allowed), tail(of, over_at_least, allowed)) {
+            (Tail::Pass, _) => Verdict::Pass,
+            (_, Tail::Fail) => Verdict::Fail,
+            _ => Verdict::Undecided,
+        };
+        let met = match verdict {
+            Verdict::Pass => true,
+            Verdict::Fail => false,
+            Verdict::Undecided => 0 < of && over as f64 <= allowed.0 * of as f64 + 1e-9,
+        };
+        let text = self.sentence(verdict, met, [over, failed, of]);
+        Judged { slo: *self, over, over_at_least, of, verdict, met, text }
+    }
+
+    fn sentence(&self, verdict: Verdict, met: bool, [over, failed, of]: [u64; 3]) -> String {
+        if of == 0 {
+            return format!("{self} is missed: no request was measured");
+        }
+        let share = |share: f64| Share((share * 1e5).round() / 1e5);
+        let word = if met { "is met" } else { "is missed" };
+        let what = match self {
+            Slo::ResponseTime { .. } => "over",
+            Slo::Failures { .. } => "failed",
+        };
+        let all = counted(of);
+        let mut text = format!(
+            "{self} {word}: {} of {all} requests {what} ({}, allowed {})",
+            counted(over),
+            share(over as f64 / of as f64),
+            share(self.allowed().0),
+        );
+        if matches!(self, Slo::ResponseTime { .. }) && 0 < failed {
+            text += &format!(", {} of them failed", counted(failed));
+        }
+        if verdict == Verdict::Undecided {
+            text += "; a close call: measure longer to decide it at 95 %";
+        }
+        text
+    }
+}
+
+/// Counts the requests over a limit: at most, and at least.
+fn over(part: &Part, max: Nanos) -> (u64, u64) {
+    let within = |times: &Option<crate::Times>| {
+        let histogram = times.as_ref().and_then(crate::Times::histogram);
+        histogram.map_or(0, |histogram| histogram.count() - histogram.count_above(max))
+    };
+    let of = part.counts.intended;
+    // Some that failed took no longer than the limit, and are over all the same.
+    let failed_within = within(&part.failed_response_time);
+    let failed = of.saturating_sub(part.counts.ok);
+    let at_most = of.saturating_sub(within(&part.response_time).saturating_sub(failed_within));
+    let at_most = at_most.max(failed);
+    let at_least = match &part.response_time_less_lateness {
+        // A request that failed, and is within the limit only without its lateness, is taken for
+        // one that succeeded: the count stays a lower bound.
+        times @ Some(_) => of.saturating_sub(within(times).saturating_sub(failed_within)),
+        None => at_most,
+    };
+    (at_most, at_least.max(failed).min(at_most))
+}
+
+/// What `over` of `n` requests say of the share that is allowed.
+fn tail(n: u64, over: u64, allowed: Share) -> Tail {
+    // "No failures at all" leaves nothing to chance, and neither does "whatever fails".
+    match Quantile::new(1.0 - allowed.0).filter(|level| level.level() < 1.0) {
+        Some(level) => estimate::share_within(n, over, level, CONFIDENCE),
+        None if n == 0 => Tail::Undecided,
+        None if over as f64 <= allowed.0 * n as f64 => Tail::Pass,
+        None => Tail::Fail,
+    }
+}
+
+fn quantile(metric: &str) -> Result<Quantile, String> {
+    let percent = metric.strip_prefix('p').and_then(|percent| percent.parse::<f64>().ok());
+    percent
+        .filter(|percent| *percent < 100.0)
+        .and_then(|percent| Quantile::new(percent / 100.0))
+        .ok_or_else(|| {
+            format!(
+                "`{metric}` is not a metric; write p50, p99, p99.9 (any percentile) or failures"
+            )
+        })
+}
+
+impl TryFrom<Written> for Slo {
+    type Error = String;
+
+    fn try_from(written: Written) -> Result<Slo, String> {
+        match written {
+            Written { metric, max_ns: None, max_share: Some(max) } if metric == "failures" => {
+                Ok(Slo::Failures { max: Share(max) })
+            }
+            Written { metric, max_ns: Some(max), max_share: None } => {
+                Ok(Slo::ResponseTime { quantile: quantile(&metric)?, max: Nanos(max) })
+            }
+            Written { metric, .. } => Err(format!("the limit of `{metric}` is missing or doubled")),
+        }
+    }
+}
+
+impl From<Slo> for Written {
+    fn from(slo: Slo) -> Written {
+        let metric = slo.metric();
+        match slo {
+            Slo::ResponseTime { max, .. } => {
+                Written { metric, max_ns: Some(max.0), max_share: None }
+            }
+            Slo::Failures { max } => Written { metric, max_ns: None, max_share: Some(max.0) },
+        }
+    }
+}
+
+/// `p99 ≤ 100 ms`, `failures ≤ 0.1 %`.
+impl fmt::Display for Slo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Slo::ResponseTime { max, .. } => write!(f, "{} ≤ {}", self.metric(), max.in_words()),
+            Slo::Failures { max } => write!(f, "failures ≤ {max}"),
+        }
+    }
+}
+
+/// Reads `p99<=10ms` and `failures<=0.1%`, as on a command line. `<` and `≤` say the same, and so
+/// does `errors` for `failures`; a time alone is a limit of the p99.
+impl FromStr for Slo {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Slo, String> {
+        let text = text.trim();
+        if let Ok(max) = text.parse() {
+            return Ok(Slo::ResponseTime { quantile: Quantile::P99, max });
+        }
+        let wrong = |why: String| {
+            format!("`{text}` is not an SLO: {why}; write p99<=10ms or failures<=0.1%")
+        };
+        let (metric, max) = ["<=", "≤", "<"]
+            .into_iter()
+            .find_map(|sign| text.split_once(sign))
+            .ok_or_else(|| wrong("it has no limit".to_owned()))?;
+        let metric = match metric.trim() {
+            "errors" => "failures",
+            metric => metric,
+        };
+        Slo::new(metric, max.trim()).map_err(wrong)
+    }
+}
+
+/// Reads several objectives, separated by commas.
+pub fn read(text: &str) -> Result<Vec<Slo>, String> {
+    text.split(',').map(Slo::from_str).collect()
+}
+
+/// Writes objectives as [`read`] reads them: `p99<=100ms,failures<=0.1%`.
+pub fn written(slos: &[Slo]) -> String {
+    let one = |slo: &Slo| match slo {
+        Slo::ResponseTime { max, .. } => format!("{}<={}", slo.metric(), max.written()),
+        Slo::Failures { max } => format!("failures<={}%", max.percent()),
+    };
+    slos.iter().map(one).collect::<Vec<_>>().join(",")
+}

@@ -1,0 +1,173 @@
+use expect_test::expect;
+use measure::Histogram;
+
+use super::*;
+use crate::Times;
+use crate::load::{Counts, DISTURBED, Gate, LATE};
+
+/// A load of `fast` requests of 1 ms and `slow` ones of 200 ms that were answered well, `errors`
+/// answered with an error after 1 ms, and `refused` that were never sent.
+fn load(fast: u64, slow: u64, errors: u64, refused: u64) -> Part {
+    let times = |of: [(u64, u64); 2]| {
+        let mut histogram = Histogram::new();
+        of.into_iter().for_each(|(ms, n)| histogram.record_n(Nanos::from_millis(ms), n));
+        Times::of(&histogram)
+    };
+    let (intended, ok) = (fast + slow + errors + refused, fast + slow);
+    Part {
+        counts: Counts { intended, ok, failed: intended - ok, ..Counts::default() },
+        response_time: times([(1, fast + errors), (200, slow)]),
+        failed_response_time: times([(1, errors), (200, 0)]),
+        ..Part::default()
+    }
+}
+
+fn read_one(text: &str) -> Slo {
+    text.parse().unwrap()
+}
+
+#[test]
+fn objectives_are_read_and_written() {
+    for (text, words, again) in [
+        ("10ms", "p99 ≤ 10 ms", "p99<=10ms"),
+        ("p99<10ms", "p99 ≤ 10 ms", "p99<=10ms"),
+        (" p99.9 <= 1s ", "p99.9 ≤ 1 s", "p99.9<=1s"),
+        ("p50 ≤ 1500us", "p50 ≤ 1500 us", "p50<=1500us"),
+        ("errors<0.1%", "failures ≤ 0.1 %", "failures<=0.1%"),
+        ("failures<=0%", "failures ≤ 0 %", "failures<=0%"),
+        ("failures<=0.001", "failures ≤ 0.1 %", "failures<=0.1%"),
+    ] {
+        let slo = read_one(text);
+        assert_eq!((slo.to_string(), written(&[slo])), (words.to_owned(), again.to_owned()));
+        assert_eq!(read(&written(&[slo])), Ok(vec![slo]));
+        let kept = serde_json::to_string(&slo).unwrap();
+        assert_eq!(serde_json::from_str::<Slo>(&kept).unwrap(), slo, "{kept}");
+    }
+    for text in ["", "p99", "p99<", "p0<1s", "p100<1s", "p101<1s", "errors<200%", "mean<1s"] {
+        let error = read(text).expect_err(text);
+        assert!(error.contains("write p99<=10ms or failures<=0.1%"), "{error}");
+    }
+    let both = read("p99<=100ms, failures<=0.1%").unwrap();
+    assert_eq!(in_words(&both), "p99 ≤ 100 ms and failures ≤ 0.1 %");
+}
+
+/// The bounds of an exact binomial test for N = 15,000 at 95 %: pass up to 129, fail from 171.
+#[test]
+fn the_binomial_verdict_decides_and_between_its_bounds_the_plain_share() {
+    for (slow, met, verdict) in [
+        (0, true, Verdict::Pass),
+        (129, true, Verdict::Pass),
+        (130, true, Verdict::Undecided),
+        (150, true, Verdict::Undecided),
+        (151, false, Verdict::Undecided),
+        (170, false, Verdict::Undecided),
+        (171, false, Verdict::Fail),
+    ] {
+        let judged = read_one("p99<=100ms").judge(&load(15_000 - slow, slow, 0, 0));
+        assert_eq!((judged.over, judged.met, judged.verdict), (slow, met, verdict), "{slow} slow");
+    }
+}
+
+/// A quick error, a request that was never sent and a slow answer are over alike, and each once.
+#[test]
+fn every_request_is_within_and_well_answered_or_over() {
+    let p99 = read_one("p99<=100ms");
+    let over = |part: &Part| p99.judge(part).over;
+    assert_eq!(over(&load(14_000, 400, 300, 300)), 1_000);
+    assert_eq!(over(&load(0, 0, 15_000, 0)), 15_000, "nothing but errors");
+    assert_eq!(over(&load(0, 0, 0, 15_000)), 15_000, "nothing but refusals");
+    // Slow errors are over once: they failed, and they were late.
+    let mut slow_errors = load(14_800, 200, 0, 0);
+    slow_errors.counts.ok -= 200;
+    slow_errors.failed_response_time = slow_errors.response_time.as_ref().map(|_| {
+        let mut histogram = Histogram::new();
+        histogram.record_n(Nanos::from_millis(200), 200);
+        Times::of(&histogram).unwrap()
+    });
+    assert_eq!(over(&slow_errors), 200);
+}
+
+/// The limit itself is within, to the histogram's resolution.
+#[test]
+fn a_response_as_long_as_the_limit_is_within() {
+    let judged = read_one("p99<=200ms").judge(&load(0, 1_000, 0, 0));
+    assert_eq!((judged.over, judged.verdict), (0, Verdict::Pass));
+}
+
+#[test]
+fn no_failure_at_all_can_be_wanted() {
+    let none = read_one("failures<=0%");
+    assert!(none.judge(&load(1_000, 0, 0, 0)).met);
+    assert!(!none.judge(&load(999, 0, 1, 0)).met);
+    assert!(!none.judge(&load(0, 0, 0, 0)).met, "nothing was measured");
+    assert!(read_one("failures<=100%").judge(&load(0, 0, 0, 10)).met);
+}
+
+/// What is over only with the generator's lateness decides nothing against the target.
+#[test]
+fn lateness_makes_an_interval() {
+    let mut late = load(14_000, 1_000, 0, 0);
+    late.response_time_less_lateness = load(15_000, 0, 0, 0).response_time;
+    let judged = read_one("p99<=100ms").judge(&late);
+    assert_eq!((judged.over_at_least, judged.over), (0, 1_000));
+    assert_eq!((judged.verdict, judged.met), (Verdict::Undecided, false));
+    // A miss without the lateness is a miss, and a pass with it is a pass.
+    late.response_time_less_lateness = load(14_500, 500, 0, 0).response_time;
+    assert_eq!(read_one("p99<=100ms").judge(&late).verdict, Verdict::Fail);
+    assert_eq!(read_one("p90<=100ms").judge(&late).verdict, Verdict::Pass);
+}
+
+#[test]
+fn the_sentence_names_the_objective_the_decision_and_the_reason() {
+    let sentences: Vec<String> = [
+        ("p99<=10ms", load(15_000, 0, 0, 0)),
+        ("p99<=10ms", load(0, 0, 1_000, 0)),
+        ("p99<=10ms", load(14_000, 400, 300, 300)),
+        ("p99<=10ms", load(14_860, 140, 0, 0)),
+        ("failures<=0.1%", load(14_700, 0, 300, 0)),
+        ("failures<=0%", load(15_000, 0, 0, 0)),
+        ("p99<=10ms", load(0, 0, 0, 0)),
+    ]
+    .iter()
+    .map(|(slo, part)| read_one(slo).judge(part).text)
+    .collect();
+    expect![[r#"
+        p99 ≤ 10 ms is met: 0 of 15,000 requests over (0 %, allowed 1 %)
+        p99 ≤ 10 ms is missed: 1,000 of 1,000 requests over (100 %, allowed 1 %), 1,000 of them failed
+        p99 ≤ 10 ms is missed: 1,000 of 15,000 requests over (6.667 %, allowed 1 %), 600 of them failed
+        p99 ≤ 10 ms is met: 140 of 15,000 requests over (0.933 %, allowed 1 %); a close call: measure longer to decide it at 95 %
+        failures ≤ 0.1 % is missed: 300 of 15,000 requests failed (2 %, allowed 0.1 %)
+        failures ≤ 0 % is met: 0 of 15,000 requests failed (0 %, allowed 0 %)
+        p99 ≤ 10 ms is missed: no request was measured"#]]
+    .assert_eq(&sentences.join("\n"));
+}
+
+/// Lateness and disturbance only slow: a pass stands, and a miss does not.
+#[test]
+fn a_load_that_was_only_slowed_can_pass_but_not_miss() {
+    let gates = |failed: &[&str]| Validity {
+        valid: failed.is_empty(),
+        reasons: Vec::new(),
+        gates: [LATE, "lost", DISTURBED]
+            .map(|name| Gate {
+                name: name.to_owned(),
+                passed: !failed.contains(&name),
+                figure: String::new(),
+            })
+            .into(),
+    };
+    let outcome = |part: &Part| judge(&[read_one("p99<=100ms")], part).unwrap();
+    let (met, missed) = (outcome(&load(15_000, 0, 0, 0)), outcome(&load(0, 15_000, 0, 0)));
+    for (failed, of_met, of_missed) in [
+        (&[][..], Some(true), Some(false)),
+        (&[LATE], Some(true), None),
+        (&[DISTURBED], Some(true), None),
+        (&[LATE, DISTURBED], Some(true), None),
+        (&["lost"], None, None),
+        (&[LATE, "lost"], None, None),
+    ] {
+        let validity = gates(failed);
+        let answers = (met.answer(&validity), missed.answer(&validity));
+        assert_eq!(answers, (of_met, of_missed), "{failed:?}");
+    }
+}

@@ -1,0 +1,179 @@
+//! The hotel application as it is deployed for the bench, and the CPU time that its parts used.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+
+use measure::Nanos;
+
+use super::Deployment;
+use super::stores::{Memcached, Postgres};
+use crate::bench::machine::{self, Machine, Process, Side};
+
+/// What is asked for its place by others stands before them.
+const SERVICES: [Service; 10] = [
+    Service::of_store("geo"),
+    Service::with_cache("rate"),
+    Service::with_cache("profile"),
+    Service::of_store("recommendation"),
+    Service::of_store("user"),
+    Service::of_store("reservation"),
+    Service::with_cache("review"),
+    Service::of_store("attractions"),
+    Service { name: "search", calls: &["geo", "rate"], has_cache: false },
+    Service {
+        name: "frontend",
+        calls: &[
+            "search",
+            "profile",
+            "recommendation",
+            "user",
+            "reservation",
+            "review",
+            "attractions",
+            "store",
+        ],
+        has_cache: false,
+    },
+];
+
+struct Service {
+    name: &'static str,
+    /// Whose addresses it is told.
+    calls: &'static [&'static str],
+    has_cache: bool,
+}
+
+impl Service {
+    const fn of_store(name: &'static str) -> Self {
+        Service { name, calls: &["store"], has_cache: false }
+    }
+
+    const fn with_cache(name: &'static str) -> Self {
+        Service { name, calls: &["store"], has_cache: true }
+    }
+}
+
+/// A running application. Its services are ended before the stores that they ask.
+pub(super) struct Application {
+    services: Vec<(&'static str, Process)>,
+    /// The addresses of the frontends of each instance.
+    pub(super) frontends: Vec<Vec<String>>,
+    memcached: Option<Memcached>,
+    postgres: Option<Postgres>,
+}
+
+/// CPU time of one process so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Cpu {
+    /// From the scheduler, exact.
+    pub(super) all: Nanos,
+    /// From clock ticks, to 10 ms: good for shares.
+    pub(super) user: Nanos,
+    pub(super) kernel: Nanos,
+}
+
+impl Application {
+    pub(super) fn start(machine: &Machine, deployed: &Deployment) -> Result<Application, String> {
+        let memcached = deployed.has_memcached.then(|| Memcached::start(machine)).transpose()?;
+        let instances = deployed.instances;
+        let postgres =
+            deployed.has_postgres.then(|| Postgres::start(machine, instances)).transpose()?;
+        let mut application =
+            Application { services: Vec::new(), frontends: Vec::new(), memcached, postgres };
+        for instance in 1..=instances {
+            application.start_instance(machine, instance, deployed.replicas)?;
+        }
+        Ok(application)
+    }
+
+    fn start_instance(
+        &mut self,
+        machine: &Machine,
+        instance: usize,
+        replicas: usize,
+    ) -> Result<(), String> {
+        let store = match &self.postgres {
+            Some(postgres) => postgres.url(instance),
+            None => self.start_service(machine, "store", &[])?,
+        };
+        let mut addresses = BTreeMap::from([("store", vec![store])]);
+        for Service { name, calls, has_cache } in &SERVICES {
+            let mut arguments = Vec::new();
+            for called in *calls {
+                arguments.extend([format!("--{called}"), addresses[called].join(",")]);
+            }
+            if let Some(memcached) = self.memcached.as_ref().filter(|_| *has_cache) {
+                arguments.extend(["--cache".to_owned(), memcached.url(instance)]);
+            }
+            let started: Result<Vec<_>, _> =
+                (0..replicas).map(|_| self.start_service(machine, name, &arguments)).collect();
+            addresses.insert(name, started?);
+        }
+        self.frontends.extend(addresses.remove("frontend"));
+        Ok(())
+    }
+
+    /// Returns the address of the service.
+    fn start_service(
+        &mut self,
+        machine: &Machine,
+        name: &'static str,
+        arguments: &[String],
+    ) -> Result<String, String> {
+        let program = machine.benchwright.with_file_name("benchwright-apps");
+        let mut command = machine.command(Side::Server, program);
+        command.args(["hotel", name]).args(arguments).stdout(Stdio::piped());
+        let mut process = Process::start(&mut command)?;
+        let ready = machine::ready(&mut process);
+        let (_, url) = ready.ok_or_else(|| format!("{name} did not get ready"))?;
+        self.services.push((name, process));
+        Ok(url.trim_start_matches("http://").to_owned())
+    }
+
+    pub(super) fn processes(&self) -> usize {
+        self.services.len()
+    }
+
+    /// What each service used with all of its replicas, and each foreign store.
+    pub(super) fn cpu(&self) -> Result<BTreeMap<&'static str, Cpu>, String> {
+        let mut cpu: BTreeMap<&str, Cpu> = BTreeMap::new();
+        let memcached = self.memcached.as_ref().map(|it| ("memcached", &it.process));
+        let postgres = self.postgres.as_ref().map(|it| ("postgresql", &it.process));
+        let services = self.services.iter().map(|(name, process)| (*name, process));
+        for (name, process) in services.chain(memcached).chain(postgres) {
+            let used = Cpu::of(process.0.id()).ok_or_else(|| format!("{name} has died"))?;
+            cpu.entry(name).or_default().add(used);
+        }
+        Ok(cpu)
+    }
+}
+
+impl Cpu {
+    fn add(&mut self, other: Cpu) {
+        self.all += other.all;
+        self.user += other.user;
+        self.kernel += other.kernel;
+    }
+
+    /// Of a process and of those that it started, be they running or not.
+    pub(super) fn of(pid: u32) -> Option<Cpu> {
+        let process = Path::new("/proc").join(pid.to_string());
+        let stat = fs::read_to_string(process.join("stat")).ok()?;
+        let [user, kernel, user_of_ended, kernel_of_ended] = machine::ticks(&stat)?;
+        let ended = user_of_ended + kernel_of_ended;
+        let (mut exact, mut started) = (ended, Vec::new());
+        for thread in fs::read_dir(process.join("task")).ok()?.flatten() {
+            let read = |name| fs::read_to_string(thread.path().join(name)).unwrap_or_default();
+            let first = |text: &str| text.split_whitespace().next()?.parse().ok().map(Nanos);
+            exact += first(&read("schedstat")).unwrap_or_default();
+            let children = read("children");
+            started.extend(children.split_whitespace().filter_map(|pid| pid.parse::<u32>().ok()));
+        }
+        let mut cpu =
+            Cpu { all: exact, user: user + user_of_ended, kernel: kernel + kernel_of_ended };
+        started.into_iter().filter_map(Cpu::of).for_each(|child| cpu.add(child));
+        Some(cpu)
+    }
+}

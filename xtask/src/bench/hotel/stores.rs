@@ -1,0 +1,170 @@
+//! The foreign stores of the hotel application, on the server's CPU: each on a free port of loopback,
+//! and ended by its process id.
+
+use std::fs;
+use std::net::TcpStream;
+use std::os::unix::fs::{DirBuilderExt, chown};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use measure::Nanos;
+
+use crate::bench::machine::{self, Machine, Process, Side};
+use crate::{repository, tools};
+
+/// How long a store may take to start.
+const LONGEST_START: Nanos = Nanos::from_secs(20);
+const BETWEEN_GLANCES: Nanos = Nanos::from_millis(10);
+
+/// A memcached of one thread.
+pub(super) struct Memcached {
+    pub(super) process: Process,
+    port: u16,
+}
+
+impl Memcached {
+    pub(super) fn start(machine: &Machine) -> Result<Memcached, String> {
+        if !machine::is_there("memcached") {
+            return Err("there is no memcached (package memcached)".to_owned());
+        }
+        let port = free_port();
+        let mut command = machine.command(Side::Server, "memcached");
+        command.args(["-l", "127.0.0.1", "-p", &port.to_string(), "-U", "0", "-m", "64"]);
+        command.args(["-t", "1", "-u", "nobody"]);
+        let memcached = Memcached { process: start(&mut command)?, port };
+        wait_until_it_listens(port, "memcached")?;
+        Ok(memcached)
+    }
+
+    /// As services are told it: instances share it, each with keys of its own.
+    pub(super) fn url(&self, instance: usize) -> String {
+        format!("memcached://127.0.0.1:{}/{instance}", self.port)
+    }
+}
+
+/// A PostgreSQL with a database for each instance. A commit is written but waits for no disk, as in the
+/// embedded store: what is measured is the CPU.
+pub(super) struct Postgres {
+    pub(super) process: Process,
+    port: u16,
+    /// Removed after the process has ended.
+    _folder: Folder,
+}
+
+/// The package's user: PostgreSQL refuses to run as root.
+const USER: &str = "postgres";
+
+impl Postgres {
+    pub(super) fn start(machine: &Machine, instances: usize) -> Result<Postgres, String> {
+        let programs = programs().ok_or("there is no PostgreSQL (package postgresql)")?;
+        let folder = Folder::create()?;
+        let data = folder.0.join("data");
+        let mut prepare = humble(Command::new("setpriv"), &programs.join("initdb"));
+        prepare.args(["--no-sync", "--auth=trust", "--username=hotel", "--no-locale"]);
+        prepare.args(["--encoding=UTF8", "--pgdata"]).arg(&data).current_dir(&folder.0);
+        if !repository::succeeds(&mut prepare) {
+            return Err("initdb failed".to_owned());
+        }
+        let port = free_port();
+        let mut command =
+            humble(machine.command(Side::Server, "setpriv"), &programs.join("postgres"));
+        command.arg("-D").arg(&data).arg("-k").arg(&folder.0).current_dir(&folder.0);
+        command.args(["-h", "127.0.0.1", "-p", &port.to_string(), "-c", "fsync=off"]);
+        let postgres = Postgres { process: start(&mut command)?, port, _folder: folder };
+        wait_until_it_listens(port, "PostgreSQL")?;
+        for instance in 1..=instances {
+            let mut create = Command::new(programs.join("createdb"));
+            create.args(["-h", "127.0.0.1", "-p", &port.to_string(), "-U", "hotel"]);
+            if !repository::succeeds(create.arg(format!("hotel{instance}"))) {
+                return Err(format!("createdb hotel{instance} failed"));
+            }
+        }
+        Ok(postgres)
+    }
+
+    pub(super) fn url(&self, instance: usize) -> String {
+        format!("postgres://hotel@127.0.0.1:{}/hotel{instance}", self.port)
+    }
+}
+
+impl Drop for Postgres {
+    /// Its own processes end with it only if it is asked to end.
+    fn drop(&mut self) {
+        let pid = self.process.0.id().to_string();
+        if repository::succeeds(Command::new("kill").args(["-INT", &pid])) {
+            // Whether it ended well is nobody's concern any more.
+            let _ = self.process.0.wait();
+        }
+    }
+}
+
+/// A folder that is removed when it is dropped.
+struct Folder(PathBuf);
+
+impl Folder {
+    /// The package's user must reach it, so it is not in the target folder, which may be in a home.
+    fn create() -> Result<Folder, String> {
+        let folder = std::env::temp_dir().join(format!("benchwright-hotel-{}", std::process::id()));
+        let told = |error| format!("creating {}: {error}", folder.display());
+        fs::DirBuilder::new().mode(0o700).create(&folder).map_err(told)?;
+        let folder = Folder(folder);
+        if tools::is_root() {
+            let number = |option: &str| {
+                let said = repository::first_line(Command::new("id").args([option, USER]));
+                said.parse().map_err(|_| format!("there is no user {USER}: {said}"))
+            };
+            let (user, group) = (number("-u")?, number("-g")?);
+            chown(&folder.0, Some(user), Some(group)).map_err(|e| e.to_string())?;
+        }
+        Ok(folder)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What cannot be removed is in the temporary folder.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The programs of one of the installed versions.
+fn programs() -> Option<PathBuf> {
+    let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let mut programs = versions.map(|version| version.path().join("bin"));
+    programs.find(|programs| programs.join("postgres").is_file())
+}
+
+/// Runs a program as the package's user if we are root.
+fn humble(mut setpriv: Command, program: &Path) -> Command {
+    if tools::is_root() {
+        setpriv.args(["--reuid", USER, "--regid", USER, "--clear-groups"]);
+    }
+    setpriv.arg("--").arg(program).stdout(Stdio::null()).stderr(Stdio::null());
+    setpriv
+}
+
+fn start(command: &mut Command) -> Result<Process, String> {
+    Process::start(command.stdout(Stdio::null()).stderr(Stdio::null()))
+}
+
+/// A port on which nobody listens, below those that the kernel gives to connections.
+fn free_port() -> u16 {
+    let first = 20_000 + (std::process::id() % 12_000) as u16;
+    let mut ports = (first..32_000).chain(20_000..first);
+    ports.find(|port| !listens(*port)).expect("nobody has 12,000 servers")
+}
+
+fn listens(port: u16) -> bool {
+    TcpStream::connect(("127.0.0.1", port)).is_ok()
+}
+
+fn wait_until_it_listens(port: u16, name: &str) -> Result<(), String> {
+    let begun = machine::now();
+    while !listens(port) {
+        if LONGEST_START < machine::since(begun) {
+            return Err(format!("{name} does not listen on port {port}"));
+        }
+        machine::sleep(BETWEEN_GLANCES);
+    }
+    Ok(())
+}

@@ -518,6 +518,6 @@ fn in_background(work: impl FnOnce() + Send + 'static) -> Receiver<()> {
 
 /// The one place where the runner waits for time to pass.
 #[expect(clippy::disallowed_methods, reason = "this backend is where real time passes")]
-fn rest(length: Duration) {
+pub(crate) fn rest(length: Duration) {
     std::thread::sleep(length);
 }

@@ -6,12 +6,25 @@ use super::*;
 fn calm_after(
     cpus: u32,
     until: Nanos,
+    spin: impl FnMut(u32, Nanos) -> Option<Spin>,
+) -> Option<Nanos> {
+    calm_of(&loads(cpus), until, spin)
+}
+
+/// CPUs on which only the generator runs.
+fn loads(cpus: u32) -> Vec<Watched> {
+    (0..cpus).map(|cpu| Watched { cpu, runs_system: false }).collect()
+}
+
+fn calm_of(
+    watched: &[Watched],
+    until: Nanos,
     mut spin: impl FnMut(u32, Nanos) -> Option<Spin>,
 ) -> Option<Nanos> {
-    let mut watch = Watch::of(0..cpus);
+    let mut watch = Watch::of(watched.iter().copied());
     let mut at = Nanos::ZERO;
     while at < until {
-        for cpu in 0..cpus {
+        for &Watched { cpu, .. } in watched {
             if let Some(spin) = spin(cpu, at) {
                 watch.add(spin);
                 if watch.is_calm() {
@@ -102,6 +115,23 @@ fn a_cpu_on_which_nothing_could_spin_is_not_calm() {
     assert_eq!(never, None);
 }
 
+/// Forty idle processes take their turns on the system's CPU: what they take is no disturbance, and
+/// what the machine's host takes there is one.
+#[test]
+fn gaps_where_the_system_runs_do_not_count_and_steal_does() {
+    let watched = [Watched { cpu: 0, runs_system: true }, Watched { cpu: 1, runs_system: false }];
+    let gaps = |cpu, at| spin(cpu, at, Nanos::from_millis(if cpu == 0 { 4 } else { 0 }));
+    let calm = calm_of(&watched, LONG, |cpu, at| Some(gaps(cpu, at)));
+    assert!(calm.is_some_and(|calm| calm < CALM_FOR + EVERY), "{calm:?}");
+    let stolen = Nanos::from_millis(1);
+    let calm = calm_of(&watched, LONG, |cpu, at| Some(Spin { stolen, ..gaps(cpu, at) }));
+    assert_eq!(calm, None);
+    let mut watch = Watch::of(watched);
+    watch.add(Spin { stolen: Nanos::from_millis(60), ..gaps(0, Nanos::ZERO) });
+    watch.add(gaps(1, Nanos::ZERO));
+    assert_eq!(watch.worst().unwrap().to_string(), "CPU 0 lost 3.0 % to steal, bound 1 %");
+}
+
 #[test]
 fn short_random_gaps_below_the_bound_do_not_delay_it() {
     let mut random = Random::new(7);
@@ -114,7 +144,7 @@ fn short_random_gaps_below_the_bound_do_not_delay_it() {
 
 #[test]
 fn the_worst_cpu_is_told_with_its_figures() {
-    let mut watch = Watch::of([0, 1]);
+    let mut watch = Watch::of(loads(2));
     watch.add(spin(0, Nanos::ZERO, Nanos::ZERO));
     let stolen = Nanos::from_millis(60);
     watch.add(Spin { stolen, ..spin(1, Nanos::ZERO, Nanos::from_millis(4)) });

@@ -4,14 +4,21 @@ use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context, anyhow};
+use measure::Nanos;
 use nix::fcntl::{Flock, FlockArg, OFlag};
 
 use super::start_of;
+use crate::backend::local::rest;
 
 #[cfg(test)]
 mod tests;
+
+/// A child has its parent's lock until it becomes its own program. When the holder is killed at that
+/// moment, the lock is free only when the child has ended too, which takes a few milliseconds.
+const ORPHAN_ENDS_WITHIN: Nanos = Nanos::from_secs(2);
 
 /// One experiment measures on a host at a time: the second would be the first one's noise. The
 /// kernel frees the lock when its holder dies.
@@ -22,30 +29,38 @@ pub(crate) struct Lock {
 
 impl Lock {
     pub(crate) fn take(path: &Path) -> anyhow::Result<Lock> {
-        let file = open_shared(path).with_context(|| format!("opening {}", path.display()))?;
-        match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
-            Ok(mut file) => {
-                // The holder's number is for people; a failure to write it harms nobody.
-                let _ = file.set_len(0).and_then(|()| file.rewind());
-                let _ = write!(file, "{}", std::process::id());
-                Ok(Lock { _file: file })
-            }
-            Err((mut file, _)) => {
-                let mut holder = String::new();
-                let _ = file.read_to_string(&mut holder);
-                // One who could only read the file has left an earlier holder's number in it.
-                let alive = |pid: &u32| start_of(*pid).is_some();
-                let holder = match holder.trim().parse().ok().filter(alive) {
-                    None => "another process".to_owned(),
-                    Some(pid) => format!("pid {pid}"),
-                };
-                Err(anyhow!(
+        let mut file = open_shared(path).with_context(|| format!("opening {}", path.display()))?;
+        let begun = super::now();
+        loop {
+            file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+                Ok(mut file) => {
+                    // The holder's number is for people; a failure to write it harms nobody.
+                    let _ = file.set_len(0).and_then(|()| file.rewind());
+                    let _ = write!(file, "{}", std::process::id());
+                    return Ok(Lock { _file: file });
+                }
+                Err((file, _)) => file,
+            };
+            let holder = holder(&mut file);
+            if holder.is_some() || ORPHAN_ENDS_WITHIN <= super::now() - begun {
+                let holder =
+                    holder.map_or("another process".to_owned(), |pid| format!("pid {pid}"));
+                return Err(anyhow!(
                     "another experiment is measuring on this host ({holder}); two at a time would \
                      disturb each other: wait for it, or stop it"
-                ))
+                ));
             }
+            rest(Duration::from_millis(10));
         }
     }
+}
+
+/// The process named in the file. One who could only read the file has left an earlier holder's
+/// number in it, who may be dead.
+fn holder(file: &mut File) -> Option<u32> {
+    let mut pid = String::new();
+    let _ = file.rewind().and_then(|()| file.read_to_string(&mut pid));
+    pid.trim().parse().ok().filter(|&pid| start_of(pid).is_some())
 }
 
 /// Every user of the host shares the file, so it is opened before it is made: in a sticky folder

@@ -1,6 +1,7 @@
 //! Waiting for a calm machine: a thread on each CPU of the roles spins a little, again and again.
 //! The rule that judges the spins is `crate::calm`.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +13,7 @@ use nix::unistd::{SysconfVar, sysconf};
 
 use super::{GLANCE, Local, allowed_here, process, rest};
 use crate::backend::Stop;
-use crate::calm::{self, Calm, Spin, Watch};
+use crate::calm::{self, Calm, Spin, Watch, Watched};
 use crate::host;
 use crate::spec::Cpus;
 
@@ -20,13 +21,13 @@ use crate::spec::Cpus;
 mod tests;
 
 pub(super) fn wait(local: &Local, within: Nanos) -> Result<Calm, Stop> {
-    let cpus = watched(local);
+    let watched = watched(local);
     let begun = host::now();
-    let mut watch = Watch::of(cpus.iter().copied());
+    let mut watch = Watch::of(watched.iter().copied());
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
         let (sender, spins) = mpsc::channel();
-        for &cpu in &cpus {
+        for &Watched { cpu, .. } in &watched {
             let (sender, over) = (sender.clone(), &over);
             scope.spawn(move || spin_often(cpu, &sender, over));
         }
@@ -49,15 +50,13 @@ pub(super) fn wait(local: &Local, within: Nanos) -> Result<Calm, Stop> {
     })
 }
 
-/// The CPUs of all roles; all that there are if no role names its own.
-fn watched(local: &Local) -> Vec<u32> {
-    let mut cpus: Vec<u32> = local.roles.values().flat_map(|cpus| cpus.0.iter().copied()).collect();
-    if cpus.is_empty() {
-        cpus = allowed_here().0;
-    }
-    cpus.sort_unstable();
-    cpus.dedup();
-    cpus
+/// The CPUs of all roles. Where a role names none, its processes may run on any.
+fn watched(local: &Local) -> Vec<Watched> {
+    let here = allowed_here();
+    let cpus_of = |role| local.roles.get(role).unwrap_or(&here);
+    let (sut, load) = (cpus_of("sut"), cpus_of("load"));
+    let all: BTreeSet<u32> = sut.0.iter().chain(&load.0).copied().collect();
+    all.into_iter().map(|cpu| Watched { cpu, runs_system: sut.0.contains(&cpu) }).collect()
 }
 
 /// Spins on this CPU until it is over.

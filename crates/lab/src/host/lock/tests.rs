@@ -1,4 +1,5 @@
 use std::fs;
+use std::thread;
 
 use super::*;
 
@@ -10,9 +11,25 @@ fn the_lock_is_one_and_says_who_has_it() {
     let refused = || Lock::take(&path).unwrap_err().to_string();
     assert!(refused().contains(&format!("(pid {})", std::process::id())), "{}", refused());
     fs::write(&path, "4194304").unwrap();
-    assert!(refused().contains("(another process)"), "{}", refused());
+    let of_the_dead = refused();
+    assert!(of_the_dead.contains("(another process)"), "{of_the_dead}");
     drop(lock);
     Lock::take(&path).unwrap();
+}
+
+/// A run that is killed while it starts a process leaves a child that has the lock for a moment.
+#[test]
+fn the_lock_of_a_dead_holder_is_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("lock");
+    let lock = Lock::take(&path).unwrap();
+    fs::write(&path, "4194304").unwrap();
+    thread::scope(|scope| {
+        let waits = scope.spawn(|| Lock::take(&path));
+        rest(Duration::from_millis(50));
+        drop(lock);
+        waits.join().unwrap().unwrap();
+    });
 }
 
 #[test]

@@ -6,6 +6,7 @@ use crate::Host;
 fn local(cpu: u32) -> Local {
     let mut local = Local::new(Host::new("/bin/true".into(), "0"));
     local.roles.insert("load", Cpus(vec![cpu]));
+    local.roles.insert("sut", Cpus(Vec::new()));
     local
 }
 
@@ -34,7 +35,7 @@ fn a_cpu_with_a_busy_neighbour_is_not_calm() {
     assert!(!calm.is_calm && Nanos::from_secs(4) <= calm.waited, "{calm}");
     let worst = calm.worst.unwrap();
     assert_eq!(worst.cpu, cpu);
-    assert!(0.2 < worst.gaps && Nanos::from_micros(500) < worst.longest_gap, "{calm}");
+    assert!(Some(0.2) < worst.gaps && Nanos::from_micros(500) < worst.longest_gap, "{calm}");
 }
 
 #[test]
@@ -59,9 +60,13 @@ fn a_cpu_that_is_not_there_cannot_be_watched() {
 fn all_roles_are_watched_each_cpu_once() {
     let mut local = local(1);
     local.roles.insert("sut", Cpus(vec![0, 1]));
-    assert_eq!(watched(&local), [0, 1]);
+    let shared = |cpu| Watched { cpu, runs_system: true };
+    assert_eq!(watched(&local), [shared(0), shared(1)]);
+    local.roles.insert("sut", Cpus(vec![0]));
+    assert_eq!(watched(&local), [shared(0), Watched { cpu: 1, runs_system: false }]);
     local.roles.clear();
-    assert_eq!(watched(&local), allowed_here().0);
+    let here: Vec<Watched> = allowed_here().0.into_iter().map(shared).collect();
+    assert_eq!(watched(&local), here);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use libfuzzer_sys::fuzz_target;
 use load::Label;
 use load::driver::http1::{Answer, HttpWorkload, Origin, Outgoing, Wanted};
-use mix::{Data, Lane, Mix, Mixed, Source};
+use mix::{Data, Pool, Mix, Mixed, Source};
 use wire::http1::{RequestDecoder, RequestEvent};
 
 fuzz_target!(|text: &str| {
@@ -24,8 +24,8 @@ fuzz_target!(|text: &str| {
 });
 
 fn make(mix: &Arc<Mix>) {
-    let lane = Lane { seed: 1, target: 0, connections_before: 0 };
-    let mut workload = Mixed::new(mix, lane, || 1_700_000_000_000);
+    let pool = Pool { seed: 1, target: 0, connections_before: 0 };
+    let mut workload = Mixed::new(mix, pool, || 1_700_000_000_000);
     for number in 0..8 {
         let (mut wire, mut expected) = (Vec::new(), Vec::new());
         let label = Label::NONE;

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use wrk::arguments::{Flavour, Refusal, parse};
+use wrk::arguments::{Compatibility, Refusal, parse};
 
 fuzz_target!(|data: &[u8]| {
     let Ok(text) = std::str::from_utf8(data) else { return };
@@ -17,7 +17,7 @@ fuzz_target!(|data: &[u8]| {
         Ok(command) => {
             assert!(0 < command.threads && command.threads <= command.connections);
             assert!(!command.urls.is_empty() && 0 < command.duration.0);
-            assert_eq!(command.rate.is_none(), command.flavour == Flavour::Wrk);
+            assert_eq!(command.rate.is_none(), command.compatibility == Compatibility::Wrk);
         }
         Err(refusal) => {
             assert!(refusal.code() <= 1);

@@ -20,7 +20,7 @@ use crate::repository;
 #[cfg(test)]
 mod tests;
 
-/// One thing that is not as it should be, and what would mend it.
+/// One thing that is not as it should be, and what would correct it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 struct Finding {
     /// `path` or `path:line`, from the workspace's folder.

@@ -7,8 +7,8 @@
 
 pub mod hotel;
 
-pub mod account;
 mod lock;
-mod patience;
 pub mod rpc;
 pub mod serve;
+pub mod statistics;
+mod timeout;

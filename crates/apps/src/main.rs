@@ -212,7 +212,7 @@ struct Common {
 
     /// Rewrites this file twice a second with how many requests are in hand, as one line of JSON.
     #[arg(long, value_name = "FILE")]
-    account: Option<PathBuf>,
+    statistics: Option<PathBuf>,
 }
 
 impl From<Common> for Options {
@@ -223,7 +223,7 @@ impl From<Common> for Options {
             max_calls: common.max_calls as usize,
             deadline: common.deadline,
             delay: common.delay,
-            account: common.account,
+            statistics: common.statistics,
         }
     }
 }

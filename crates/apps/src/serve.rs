@@ -28,8 +28,8 @@ use tokio::sync::{Notify, watch};
 use tokio::task;
 use tokio::time::{self, Instant};
 
-use crate::account::Account;
 use crate::rpc::{self, Calls};
+use crate::statistics::Statistics;
 
 /// How a connection of HTTP/2 begins (RFC 9113, 3.4); no method of HTTP/1.1 begins so.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0";
@@ -124,10 +124,10 @@ pub async fn until(
     ending: impl Future<Output = ()>,
     listener: TcpListener,
     limits: Limits,
-    account: Arc<Account>,
+    statistics: Arc<Statistics>,
     site: Arc<impl Site>,
 ) {
-    let open = Arc::new(Open { account, ..Open::default() });
+    let open = Arc::new(Open { statistics, ..Open::default() });
     let (end, ended) = watch::channel(());
     tokio::select! {
         () = ending => {}
@@ -153,12 +153,12 @@ async fn accept(
             continue;
         };
         let Some(place) = Open::enter(open, limits.connections) else {
-            open.account.refuse();
+            open.statistics.refuse();
             site.refused_connection();
             continue;
         };
-        let account = Arc::clone(&open.account);
-        let connection = serve(stream, limits, ended.clone(), account, Arc::clone(&site));
+        let statistics = Arc::clone(&open.statistics);
+        let connection = serve(stream, limits, ended.clone(), statistics, Arc::clone(&site));
         tokio::spawn(async move {
             connection.await;
             drop(place);
@@ -171,7 +171,7 @@ async fn serve(
     stream: TcpStream,
     limits: Limits,
     mut ended: watch::Receiver<()>,
-    account: Arc<Account>,
+    statistics: Arc<Statistics>,
     site: Arc<impl Site>,
 ) {
     // Without it an answer may wait for the acknowledgement of the one before; then it is slow only.
@@ -190,7 +190,7 @@ async fn serve(
     }
     let arrival = Arc::new(Arrival::default());
     let watched = Watched { stream, arrival: Arc::clone(&arrival) };
-    let service = service_fn(|request| answer(request, limits, &arrival, &account, &*site));
+    let service = service_fn(|request| answer(request, limits, &arrival, &statistics, &*site));
     let connection = http1::Builder::new()
         .title_case_headers(true)
         // One copied buffer is 5 % cheaper per request than two gathered ones.
@@ -227,10 +227,10 @@ async fn answer(
     request: Request<Incoming>,
     limits: Limits,
     arrival: &Arrival,
-    account: &Arc<Account>,
+    statistics: &Arc<Statistics>,
     site: &impl Site,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
-    let _in_hand = account.serve();
+    let _in_hand = statistics.serve();
     let (head, body) = request.into_parts();
     let is_dropped = body.is_end_stream() || drop_body(body, limits.body_bytes).await;
     arrival.finished();
@@ -353,7 +353,7 @@ impl AsyncWrite for Watched {
 struct Open {
     count: AtomicUsize,
     left: Notify,
-    account: Arc<Account>,
+    statistics: Arc<Statistics>,
 }
 
 /// One of them; it leaves when this goes.
@@ -365,7 +365,7 @@ impl Open {
             return None;
         }
         open.count.fetch_add(1, Ordering::Relaxed);
-        open.account.connected(1);
+        open.statistics.connected(1);
         Some(Place(Arc::clone(open)))
     }
 
@@ -379,7 +379,7 @@ impl Open {
 impl Drop for Place {
     fn drop(&mut self) {
         self.0.count.fetch_sub(1, Ordering::Relaxed);
-        self.0.account.connected(-1);
+        self.0.statistics.connected(-1);
         self.0.left.notify_one();
     }
 }

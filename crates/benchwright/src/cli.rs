@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use load::network::Wanted;
 use load::pacing::Shape;
 use load::reference::Delay;
-use load::{Law, Think};
+use load::{Distribution, Think};
 use measure::{Bytes, Nanos, Rate};
 use net::Timer;
 use results::Slo;
@@ -173,10 +173,10 @@ pub(crate) struct Load {
     /// Closed loop: time between an answer and the next request, fixed or with a mean (exp:10ms)
     #[arg(long, value_name = "TIME", default_value = "0s", help_heading = "How much")]
     pub(crate) think: Think,
-    /// Open loop: the law of the gaps: poisson, constant, uniform-gap, lognormal[:cv], normal[:cv],
+    /// Open loop: the distribution of the gaps: poisson, constant, uniform-gap, lognormal[:cv], normal[:cv],
     /// bursts:n or zipf
     #[arg(long, value_name = "LAW", default_value = "poisson", help_heading = "How much")]
-    pub(crate) arrivals: Law,
+    pub(crate) arrivals: Distribution,
     /// Each URL gets the whole rate and all connections
     #[arg(long, help_heading = "How much")]
     pub(crate) per_target: bool,

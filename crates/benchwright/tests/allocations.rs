@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex, MutexGuard, mpsc};
 
 use ::measure::{Instant, Nanos, Rate};
 use load::driver::http1::{Http1, HttpWorkload, Static};
-use load::measurement::{Lane, Plan};
+use load::measurement::{Plan, Pool};
 use load::network::Network;
 use load::observe::{Completion, Observer, Turn, Window};
-use load::pacing::{Law, Offered, Pacing, Shape, Sharing};
+use load::pacing::{Distribution, Offered, Pacing, Shape, Sharing};
 use load::shard::{Limits, Overdue};
 use load::{Think, measure};
 use mix::{Checked, Checks, Mix, Mixed};
@@ -148,7 +148,7 @@ fn plan(server: &Server, pacing: Pacing, connections: usize) -> Plan {
     Plan {
         network: Network { interface: Interface::Epoll, why: String::new() },
         targets: 1,
-        lanes: vec![Lane { endpoints: vec![server.address.into()], connections }],
+        pools: vec![Pool { endpoints: vec![server.address.into()], connections }],
         pacing,
         requests: None,
         warm_up: Nanos::from_millis(300),
@@ -204,7 +204,10 @@ fn closed() -> Pacing {
 
 fn open() -> Pacing {
     let shape = Shape::constant(Rate::per_second(25_000.0).unwrap());
-    Pacing::Open { load: Offered::Drawn { shape, law: Law::Poisson }, sharing: Sharing::InTurn }
+    Pacing::Open {
+        load: Offered::Drawn { shape, distribution: Distribution::Poisson },
+        sharing: Sharing::InTurn,
+    }
 }
 
 fn check(workload: impl Fn() -> Workload) {
@@ -250,8 +253,8 @@ fn a_mix_allocates_nothing() {
             body_file: &|_| unreachable!("no line names a file"),
         };
         let mix = Arc::new(Mix::read(&source).unwrap());
-        let lane = mix::Lane { seed: 1, target: 0, connections_before: 0 };
-        Box::new(Mixed::new(&mix, lane, || 0))
+        let pool = mix::Pool { seed: 1, target: 0, connections_before: 0 };
+        Box::new(Mixed::new(&mix, pool, || 0))
     });
 }
 

@@ -14,10 +14,10 @@ use crate::spec::{Exchange, plain};
 mod tests;
 
 /// How long an answer may take.
-const PATIENCE: Nanos = Nanos::from_secs(5);
+const TIMEOUT: Nanos = Nanos::from_secs(5);
 
 /// How often one looks whether to give up.
-const GLANCE: Duration = Duration::from_millis(100);
+const POLL_EVERY: Duration = Duration::from_millis(100);
 
 /// Longer bodies are cut: nobody tests for sense in a megabyte.
 const MOST_BODY_BYTES: usize = 1 << 20;
@@ -40,7 +40,7 @@ pub(crate) fn ask(
     encode_request(&method, &target, fields, b"", &mut request);
     stream.write_all(&request).map_err(|error| plain(&error))?;
 
-    let deadline = now() + PATIENCE;
+    let deadline = now() + TIMEOUT;
     let mut answer = Answer::default();
     let mut buffer = [0; 16 * 1024];
     loop {
@@ -51,19 +51,19 @@ pub(crate) fn ask(
                     return Ok(reply);
                 }
             }
-            Err(error) if is_glance(&error) => {}
+            Err(error) if is_timeout(&error) => {}
             Err(error) => return Err(plain(&error)),
         }
         if give_up() {
             return Err("interrupted".to_owned());
         }
         if deadline < now() {
-            return Err(format!("no answer in {PATIENCE}"));
+            return Err(format!("no answer in {TIMEOUT}"));
         }
     }
 }
 
-fn is_glance(error: &std::io::Error) -> bool {
+fn is_timeout(error: &std::io::Error) -> bool {
     use std::io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
     matches!(error.kind(), Interrupted | TimedOut | WouldBlock)
 }
@@ -78,8 +78,8 @@ fn connect(authority: &str) -> Result<TcpStream, String> {
     for address in addresses {
         match TcpStream::connect_timeout(&address, Duration::from_secs(2)) {
             Ok(stream) => {
-                stream.set_read_timeout(Some(GLANCE)).map_err(|error| plain(&error))?;
-                stream.set_write_timeout(Some(PATIENCE.into())).map_err(|error| plain(&error))?;
+                stream.set_read_timeout(Some(POLL_EVERY)).map_err(|error| plain(&error))?;
+                stream.set_write_timeout(Some(TIMEOUT.into())).map_err(|error| plain(&error))?;
                 return Ok(stream);
             }
             Err(error) => last = plain(&error),

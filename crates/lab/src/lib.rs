@@ -15,13 +15,13 @@ pub mod search;
 pub mod system;
 pub mod trial;
 
-pub mod account;
 pub mod calm;
 pub mod generator;
 pub mod judge;
 pub mod limits;
+pub mod queued;
 pub mod seconds;
-pub mod standing;
+pub mod statistics;
 
 pub mod answer;
 pub mod progress;

@@ -17,11 +17,11 @@
 //! first: but only if the state lasted, for half of the seconds from then on and a quarter of all. A
 //! pause of one second is no limit. Of several in one second it is the component in which most
 //! requests stand: those above it in the call graph wait for it, and what waits for others does not
-//! count as standing there. A role comes after components, which say more.
+//! count as queued there. A role comes after components, which say more.
 //!
 //! 6. Where the system is saturated and none of these holds, time passes in something that is no
 //!    resource of ours: a lock, a sleep, a disk. Then the service is named in which most **requests**
-//!    stand (`standing`). A slow service behind two hops is so named whether it reads its requests
+//!    stand (`queued`). A slow service behind two hops is so named whether it reads its requests
 //!    and keeps them, or does not read them: its callers hold nothing themselves. Replicas count
 //!    together, then the one with most is named.
 
@@ -67,23 +67,23 @@ pub fn first(components: &Components, shortfall: Shortfall) -> Option<Found> {
     if shortfall == Shortfall::None {
         return None;
     }
-    let standing = Standing::of(components);
+    let queued = Queued::of(components);
     let of_components = components.components.iter().flat_map(|(name, component)| {
-        let stands = standing.requests.get(name.as_str()).copied().unwrap_or_default();
-        rules(name, component).map(move |held| (stands, held))
+        let queued_here = queued.requests.get(name.as_str()).copied().unwrap_or_default();
+        rules(name, component).map(move |held| (queued_here, held))
     });
     // No component has fewer requests than none: a role comes last.
     let of_roles = components.roles.keys().filter_map(|role| whole_role(role, components));
     let mut all: Vec<(f64, Held)> =
         of_components.chain(of_roles.map(|held| (-1.0, held))).collect();
     // Where as many requests stand, in none for example, the order of the rules decides.
-    all.sort_by(|(stands, a), (others_stand, b)| {
-        let begun = a.since.cmp(&b.since).then(others_stand.total_cmp(stands));
+    all.sort_by(|(queued_here, a), (others_stand, b)| {
+        let begun = a.since.cmp(&b.since).then(others_stand.total_cmp(queued_here));
         begun.then(a.resource.cmp(&b.resource)).then(b.share.total_cmp(&a.share))
     });
     match all.into_iter().next() {
         Some((_, held)) => Some(held.found()),
-        None if shortfall == Shortfall::Saturated => where_they_stand(components, &standing),
+        None if shortfall == Shortfall::Saturated => where_they_stand(components, &queued),
         None => None,
     }
 }
@@ -247,52 +247,52 @@ fn lasting(seconds: usize, reached: impl Fn(usize) -> Option<f64>) -> Option<(us
 }
 
 /// Where requests stand, on average over the measurement.
-struct Standing<'a> {
-    /// By component. Without any account these are connections with unread bytes.
+struct Queued<'a> {
+    /// By component. Without any statistics these are connections with unread bytes.
     requests: BTreeMap<&'a str, f64>,
     all: f64,
-    accounts: bool,
+    statistics: bool,
 }
 
-impl Standing<'_> {
-    fn of(components: &Components) -> Standing<'_> {
+impl Queued<'_> {
+    fn of(components: &Components) -> Queued<'_> {
         let all = || components.components.iter();
-        let accounts = all().any(|(_, component)| !component.standing.is_empty());
-        let stands = |component: &Component| match accounts {
-            true => typical(component.standing.iter().copied()),
+        let statistics = all().any(|(_, component)| !component.queued.is_empty());
+        let queued_here = |component: &Component| match statistics {
+            true => typical(component.queued.iter().copied()),
             false => typical(component.unread_connections.iter().map(|n| n.map(|n| n as f64))),
         };
         let requests: BTreeMap<&str, f64> =
-            all().map(|(name, component)| (name.as_str(), stands(component))).collect();
+            all().map(|(name, component)| (name.as_str(), queued_here(component))).collect();
         let known = requests.values().sum::<f64>();
-        let outstanding = if accounts { mean_count(&components.outstanding) } else { 0.0 };
-        Standing { requests, all: known.max(outstanding), accounts }
+        let outstanding = if statistics { mean_count(&components.outstanding) } else { 0.0 };
+        Queued { requests, all: known.max(outstanding), statistics }
     }
 }
 
-fn where_they_stand(components: &Components, standing: &Standing<'_>) -> Option<Found> {
+fn where_they_stand(components: &Components, queued: &Queued<'_>) -> Option<Found> {
     let mut services: BTreeMap<&str, (f64, usize)> = BTreeMap::new();
     for (name, component) in &components.components {
         let service = services.entry(&component.step).or_default();
-        service.0 += standing.requests[name.as_str()];
+        service.0 += queued.requests[name.as_str()];
         service.1 += 1;
     }
     let (service, (of_service, replicas)) =
         services.into_iter().max_by(|a, b| a.1.0.total_cmp(&b.1.0))?;
-    let (name, component, stands) = components
+    let (name, component, queued_here) = components
         .components
         .iter()
         .filter(|(_, component)| component.step == service)
-        .map(|(name, component)| (name, component, standing.requests[name.as_str()]))
+        .map(|(name, component)| (name, component, queued.requests[name.as_str()]))
         .max_by(|a, b| a.2.total_cmp(&b.2))?;
-    // Less than one request stands nowhere.
-    if stands.round() < 1.0 {
+    // Less than one request queued_here nowhere.
+    if queued_here.round() < 1.0 {
         return None;
     }
-    let all = standing.all;
-    let mut facts = match standing.accounts {
-        true => vec![format!("holds {stands:.0} of {all:.0} requests")],
-        false => vec![format!("{stands:.0} of {all:.0} connections with unread requests")],
+    let all = queued.all;
+    let mut facts = match queued.statistics {
+        true => vec![format!("holds {queued_here:.0} of {all:.0} requests")],
+        false => vec![format!("{queued_here:.0} of {all:.0} connections with unread requests")],
     };
     if 1 < replicas {
         facts.push(format!("all {replicas} of {service} {of_service:.0}"));

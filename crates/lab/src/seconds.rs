@@ -9,9 +9,9 @@ use measure::{Instant, Nanos};
 use results::Load;
 use results::components::{Component, Components, SCHEMA, Series};
 
-use crate::account::Reading;
 use crate::backend::{Consumed, Samples};
-use crate::standing;
+use crate::queued;
+use crate::statistics::Reading;
 
 #[cfg(test)]
 mod tests;
@@ -46,7 +46,7 @@ pub fn of(load: &Load, consumed: &BTreeMap<String, Consumed>) -> Components {
         outstanding: outstanding(load, &seconds),
         components: all,
     };
-    standing::work_out(&mut components, seconds.len());
+    queued::work_out(&mut components, seconds.len());
     components
 }
 
@@ -77,12 +77,12 @@ fn outstanding(load: &Load, seconds: &[Second]) -> Series<u64> {
 type Second = (Instant, Instant);
 
 fn component(consumed: &Consumed, seconds: &[Second]) -> Component {
-    let account = |of: fn(&Reading) -> u64| -> Samples {
-        consumed.account.iter().map(|reading| (Instant(reading.at_ns), of(reading))).collect()
+    let statistics = |of: fn(&Reading) -> u64| -> Samples {
+        consumed.statistics.iter().map(|reading| (Instant(reading.at_ns), of(reading))).collect()
     };
     // A process that the kernel does not show the sockets of may count them itself.
     let connections = match consumed.connections.is_empty() {
-        true => account(|reading| reading.connections),
+        true => statistics(|reading| reading.connections),
         false => consumed.connections.clone(),
     };
     Component {
@@ -103,11 +103,11 @@ fn component(consumed: &Consumed, seconds: &[Second]) -> Component {
         unread_connections: levels(&consumed.unread_connections, seconds),
         unread_bytes: levels(&consumed.unread_bytes, seconds),
         accept_backlog: levels(&consumed.accept_backlog, seconds),
-        calls: counts(&account(|reading| reading.calls), seconds),
-        in_service: rates(&account(|reading| reading.in_service_ns), seconds),
-        in_others: rates(&account(|reading| reading.in_others_ns), seconds),
-        standing: Vec::new(),
-        refused: counts(&account(|reading| reading.refused), seconds),
+        calls: counts(&statistics(|reading| reading.calls), seconds),
+        in_service: rates(&statistics(|reading| reading.in_service_ns), seconds),
+        in_others: rates(&statistics(|reading| reading.in_others_ns), seconds),
+        queued: Vec::new(),
+        refused: counts(&statistics(|reading| reading.refused), seconds),
     }
 }
 

@@ -20,7 +20,9 @@ pub use roles::{BackendKind, Role, Roles, Where};
 pub use search::{ResultKind, Search, Start, Stop};
 pub use slo::Slo;
 pub use source::{Place, Source, SpecError};
-pub use sut::{App, Command, CpuLimit, Law, MemoryLimit, Process, Ready, Simulated, Step, Sut};
+pub use sut::{
+    App, Command, CpuLimit, Distribution, MemoryLimit, Process, Ready, Simulated, Step, Sut,
+};
 pub use texts::Addresses;
 pub use workload::Workload;
 
@@ -97,7 +99,7 @@ pub struct Resolved {
 }
 
 impl Resolved {
-    /// The seed of all chance in the run: the spec's, or a hash of its name.
+    /// The seed of all randomness in the run: the spec's, or a hash of its name.
     pub fn seed(&self) -> u64 {
         self.spec.seed.unwrap_or_else(|| measure::random::seed_of(&self.spec.name))
     }
@@ -176,7 +178,7 @@ impl Resolved {
                 return error(
                     "the simulated backend needs its model",
                     "backend:",
-                    "add for example simulated: {service_time: 100us, law: constant}",
+                    "add for example simulated: {service_time: 100us, distribution: constant}",
                 );
             }
             _ => {}

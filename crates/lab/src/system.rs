@@ -34,7 +34,7 @@ pub struct System {
 
 impl System {
     /// Takes a system down in which a component has died: whoever wants it next starts it anew.
-    pub fn mend(
+    pub fn recover(
         &mut self,
         backend: &mut dyn Backend,
         progress: &mut dyn Progress,
@@ -116,15 +116,15 @@ fn start(
     if resolved.spec.where_.backend == BackendKind::External {
         return started_elsewhere(resolved, backend, progress);
     }
-    let mut standing = Standing::new();
+    let mut started = Started::new();
     for steps in resolved.waves() {
         progress.event(&Event::Stage { name: "deploy" });
-        let wave = wave(resolved, &steps, &standing);
+        let wave = wave(resolved, &steps, &started);
         let components: Vec<Component> =
             wave.iter().map(|(_, component)| component.clone()).collect();
         let urls = backend.start(&components)?;
         for ((place, _), url) in wave.iter().zip(&urls) {
-            standing.entry(*place).or_default().push(url.clone());
+            started.entry(*place).or_default().push(url.clone());
         }
         for (((instance, step), _), url) in wave.iter().zip(&urls) {
             let step = steps.iter().find(|known| known.name() == *step);
@@ -132,22 +132,22 @@ fn start(
             until_ready(resolved, &ready, url, *instance, backend, progress)?;
         }
     }
-    Ok(endpoint(resolved, standing))
+    Ok(endpoint(resolved, started))
 }
 
 /// The URLs of what is ready, by instance and step, in the order of replicas.
-type Standing<'a> = BTreeMap<(u32, &'a str), Vec<String>>;
+type Started<'a> = BTreeMap<(u32, &'a str), Vec<String>>;
 
 /// The components of these steps in all instances, with their places.
 fn wave<'a>(
     resolved: &Resolved,
     steps: &[&'a Step],
-    standing: &Standing<'_>,
+    started: &Started<'_>,
 ) -> Vec<((u32, &'a str), Component)> {
     let sut = &resolved.spec.sut;
     let mut wave = Vec::new();
     for instance in 1..=sut.instances.0 {
-        let addresses = addresses(standing, instance);
+        let addresses = addresses(started, instance);
         for &step in steps {
             for replica in 1..=sut.replicas_of(step) {
                 let component = component(resolved, step, instance, replica, &addresses);
@@ -159,11 +159,11 @@ fn wave<'a>(
 }
 
 /// The targets: the endpoint's replicas in each instance.
-fn endpoint<'a>(resolved: &'a Resolved, mut standing: Standing<'a>) -> System {
+fn endpoint<'a>(resolved: &'a Resolved, mut started: Started<'a>) -> System {
     let sut = &resolved.spec.sut;
     let endpoint = sut.endpoint_step().map_or("queue", Step::name);
     let none = || vec![format!("http://{endpoint}.simulated")];
-    let of = |instance| standing.remove(&(instance, endpoint)).unwrap_or_else(none);
+    let of = |instance| started.remove(&(instance, endpoint)).unwrap_or_else(none);
     let targets: Vec<Vec<String>> = (1..=sut.instances.0).map(of).collect();
     let addresses = match targets.iter().any(|replicas| 1 < replicas.len()) {
         true => targets.iter().map(|replicas| listed(replicas)).collect(),
@@ -188,8 +188,8 @@ fn started_elsewhere(
 }
 
 /// Where the components of this instance listen that stand already, by step.
-fn addresses(standing: &Standing<'_>, instance: u32) -> Addresses {
-    let here = standing.iter().filter(|((of, _), _)| *of == instance);
+fn addresses(started: &Started<'_>, instance: u32) -> Addresses {
+    let here = started.iter().filter(|((of, _), _)| *of == instance);
     here.map(|((_, step), urls)| ((*step).to_owned(), listed(urls))).collect()
 }
 

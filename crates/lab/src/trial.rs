@@ -44,7 +44,7 @@ pub fn run(
     backend: &mut dyn Backend,
     progress: &mut dyn Progress,
 ) -> Result<Observation, Stop> {
-    system.mend(backend, progress)?;
+    system.recover(backend, progress)?;
     system.deploy(resolved, backend, progress)?;
     if resets(resolved, trial) && !system.is_initial {
         system.reset(resolved, backend, progress)?;

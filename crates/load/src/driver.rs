@@ -8,9 +8,9 @@ use std::fmt;
 use ::measure::Nanos;
 use net::Closed;
 
-/// A place for one connection of a lane; when a connection is lost, its seat gets another one.
+/// A place for one connection of a pool; when a connection is lost, its slot gets another one.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub struct Seat(pub u32);
+pub struct Slot(pub u32);
 
 /// Names one outstanding request; chosen by the shard, given back by the driver.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -157,38 +157,38 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
-/// Speaks one protocol over the seats of one lane, without I/O.
+/// Speaks one protocol over the slots of one pool, without I/O.
 ///
 /// The driver knows what to send and what an answer means; it never knows the time.
 pub trait Driver {
-    /// How many more requests this seat's connection can carry right now.
-    fn room(&self, seat: Seat) -> usize;
+    /// How many more requests this slot's connection can carry right now.
+    fn room(&self, slot: Slot) -> usize;
 
-    /// The seat has a connection; it can carry requests at once (`Continue`), or it is `Pending`
+    /// The slot has a connection; it can carry requests at once (`Continue`), or it is `Pending`
     /// until `receive` says otherwise. What has to be sent for that is appended to `wire`.
-    fn opened(&mut self, _seat: Seat, _wire: &mut Vec<u8>) -> Next {
+    fn opened(&mut self, _slot: Slot, _wire: &mut Vec<u8>) -> Next {
         Next::Continue
     }
 
     /// Appends the next request to `wire` and remembers its token until it completes. Returns the
     /// request's label.
-    fn start(&mut self, seat: Seat, asked: Asked, wire: &mut Vec<u8>) -> Result<Label, Fault>;
+    fn start(&mut self, slot: Slot, asked: Asked, wire: &mut Vec<u8>) -> Result<Label, Fault>;
 
     /// Takes in bytes from the peer and reports what they begin and complete.
-    fn receive(&mut self, seat: Seat, bytes: &[u8], reports: &mut Reports) -> Result<Next, Fault>;
+    fn receive(&mut self, slot: Slot, bytes: &[u8], reports: &mut Reports) -> Result<Next, Fault>;
 
-    /// Whether the peer may still refuse the seat's connection, though it can carry requests.
-    fn is_doubtful(&self, _seat: Seat) -> bool {
+    /// Whether the peer may still refuse the slot's connection, though it can carry requests.
+    fn is_doubtful(&self, _slot: Slot) -> bool {
         false
     }
 
-    /// We are about to close the seat's connection in order; what the peer has to be told is appended
+    /// We are about to close the slot's connection in order; what the peer has to be told is appended
     /// to `wire`.
-    fn leaves(&mut self, _seat: Seat, _wire: &mut Vec<u8>) {}
+    fn leaves(&mut self, _slot: Slot, _wire: &mut Vec<u8>) {}
 
-    /// The seat's connection is gone; reports what was outstanding on it as `lost`, but for what
-    /// the end of the connection completes. The seat is as new.
-    fn closed(&mut self, seat: Seat, lost: Lost, reports: &mut Reports) -> Result<(), Fault>;
+    /// The slot's connection is gone; reports what was outstanding on it as `lost`, but for what
+    /// the end of the connection completes. The slot is as new.
+    fn closed(&mut self, slot: Slot, lost: Lost, reports: &mut Reports) -> Result<(), Fault>;
 
     /// Closed loop: how long the user of the next request thinks beyond what the load asks for.
     fn delay(&mut self) -> Result<Nanos, Fault> {

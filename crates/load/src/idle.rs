@@ -1,13 +1,13 @@
 //! Which connection has room, the least loaded first, and among those the one idle longest.
 
-use crate::driver::Seat;
+use crate::driver::Slot;
 
 #[cfg(test)]
 mod tests;
 
 const NONE: u32 = u32::MAX;
 
-/// The seats that have room, in a queue for each number of requests that they carry. Entering,
+/// The slots that have room, in a queue for each number of requests that they carry. Entering,
 /// leaving and finding the first take constant time, but for steps over empty queues.
 #[derive(Debug, Default)]
 pub(crate) struct Idle {
@@ -21,7 +21,7 @@ struct Queue {
     last: u32,
 }
 
-/// A seat's neighbours, and the queue in which it stands.
+/// A slot's neighbours, and the queue in which it stands.
 #[derive(Clone, Copy, Debug)]
 struct Link {
     queue: u32,
@@ -30,36 +30,36 @@ struct Link {
 }
 
 impl Idle {
-    pub(crate) fn new(seats: usize) -> Idle {
+    pub(crate) fn new(slots: usize) -> Idle {
         let nowhere = Link { queue: NONE, before: NONE, after: NONE };
-        Idle { queues: Vec::new(), links: vec![nowhere; seats] }
+        Idle { queues: Vec::new(), links: vec![nowhere; slots] }
     }
 
-    /// The seat that comes next.
-    pub(crate) fn first(&self) -> Option<Seat> {
+    /// The slot that comes next.
+    pub(crate) fn first(&self) -> Option<Slot> {
         let queue = self.queues.iter().find(|queue| queue.first != NONE)?;
-        Some(Seat(queue.first))
+        Some(Slot(queue.first))
     }
 
-    /// Puts a seat behind all others that carry as many requests.
-    pub(crate) fn enter(&mut self, seat: Seat, carried: usize) {
-        self.leave(seat);
+    /// Puts a slot behind all others that carry as many requests.
+    pub(crate) fn enter(&mut self, slot: Slot, carried: usize) {
+        self.leave(slot);
         if self.queues.len() <= carried {
             self.queues.resize(carried + 1, Queue { first: NONE, last: NONE });
         }
         let queue = &mut self.queues[carried];
         let link = Link { queue: carried as u32, before: queue.last, after: NONE };
         match queue.last {
-            NONE => queue.first = seat.0,
-            last => self.links[last as usize].after = seat.0,
+            NONE => queue.first = slot.0,
+            last => self.links[last as usize].after = slot.0,
         }
-        queue.last = seat.0;
-        self.links[seat.0 as usize] = link;
+        queue.last = slot.0;
+        self.links[slot.0 as usize] = link;
     }
 
-    /// Takes a seat out, if it stands in a queue.
-    pub(crate) fn leave(&mut self, seat: Seat) {
-        let Link { queue, before, after } = self.links[seat.0 as usize];
+    /// Takes a slot out, if it stands in a queue.
+    pub(crate) fn leave(&mut self, slot: Slot) {
+        let Link { queue, before, after } = self.links[slot.0 as usize];
         if queue == NONE {
             return;
         }
@@ -72,10 +72,10 @@ impl Idle {
             NONE => queue.last = before,
             after => self.links[after as usize].before = before,
         }
-        self.links[seat.0 as usize].queue = NONE;
+        self.links[slot.0 as usize].queue = NONE;
     }
 
-    pub(crate) fn contains(&self, seat: Seat) -> bool {
-        self.links[seat.0 as usize].queue != NONE
+    pub(crate) fn contains(&self, slot: Slot) -> bool {
+        self.links[slot.0 as usize].queue != NONE
     }
 }

@@ -18,9 +18,9 @@ pub mod source;
 pub mod validity;
 mod watch;
 
-pub use driver::{Done, Driver, Fault, Handshake, Label, Next, Outcome, Seat, Token};
+pub use driver::{Done, Driver, Fault, Handshake, Label, Next, Outcome, Slot, Token};
 pub use measurement::{Measurement, measure};
 pub use network::Network;
-pub use pacing::{Law, Pacing};
+pub use pacing::{Distribution, Pacing};
 pub use shard::Shard;
 pub use source::Think;

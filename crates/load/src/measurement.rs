@@ -27,7 +27,7 @@ pub use crate::watch::Taken;
 pub struct Plan {
     pub targets: u32,
     /// Of each target one after the other, the same number of each. Shards take them in turn.
-    pub lanes: Vec<Lane>,
+    pub pools: Vec<Pool>,
     pub pacing: Pacing,
     /// Ends the load when so many requests have been started and answered.
     pub requests: Option<u64>,
@@ -50,7 +50,7 @@ pub struct Plan {
 
 /// One workload's part of a target: with connections of its own.
 #[derive(Clone, Debug)]
-pub struct Lane {
+pub struct Pool {
     /// Taken by its connections in turn.
     pub endpoints: Vec<Endpoint>,
     pub connections: usize,
@@ -76,26 +76,26 @@ impl Plan {
         }
     }
 
-    /// Lanes of each target.
-    pub fn lanes_of_each(&self) -> u32 {
-        self.lanes.len() as u32 / self.targets
+    /// Pools of each target.
+    pub fn pools_of_each(&self) -> u32 {
+        self.pools.len() as u32 / self.targets
     }
 
     pub fn connections(&self) -> usize {
-        self.lanes.iter().map(|lane| lane.connections).sum()
+        self.pools.iter().map(|pool| pool.connections).sum()
     }
 
-    fn of(&self, lane: usize) -> Of {
-        let lane = lane as u32;
-        Of { lane, target: lane / self.lanes_of_each() }
+    fn of(&self, pool: usize) -> Of {
+        let pool = pool as u32;
+        Of { pool, target: pool / self.pools_of_each() }
     }
 
-    /// How a closed loop numbers the requests of a lane. Several targets in turn are one sequence.
-    fn numbers(&self, lane: usize) -> Numbers {
-        let lanes = self.lanes.len() as u64;
-        let lane = lane as u64;
-        let quota = self.requests.map(|n| n / lanes + u64::from(lane < n % lanes));
-        Numbers { first: lane, step: lanes, quota }
+    /// How a closed loop numbers the requests of a pool. Several targets in turn are one sequence.
+    fn numbers(&self, pool: usize) -> Numbers {
+        let pools = self.pools.len() as u64;
+        let pool = pool as u64;
+        let quota = self.requests.map(|n| n / pools + u64::from(pool < n % pools));
+        Numbers { first: pool, step: pools, quota }
     }
 }
 
@@ -197,13 +197,13 @@ pub enum Failure {
 #[derive(Debug)]
 pub struct Measured<D, O> {
     pub measurement: Measurement,
-    /// By lane.
+    /// By pool.
     pub drivers: Vec<D>,
     /// By shard.
     pub watchers: Vec<O>,
 }
 
-/// Runs a load. Each lane has a driver, each shard a watcher beside our own recorder. `stop` ends
+/// Runs a load. Each pool has a driver, each shard a watcher beside our own recorder. `stop` ends
 /// the load early.
 pub fn measure<D: Driver + Send, O: Observer + Send>(
     plan: &Plan,
@@ -213,14 +213,14 @@ pub fn measure<D: Driver + Send, O: Observer + Send>(
     stop: &AtomicBool,
 ) -> Result<Measured<D, O>, Failure> {
     let shards = plan.cpus.len();
-    assert!(0 < shards && !plan.lanes.is_empty(), "a load has a shard and a lane");
-    assert_eq!(drivers.len(), plan.lanes.len(), "a lane has a driver");
+    assert!(0 < shards && !plan.pools.is_empty(), "a load has a shard and a pool");
+    assert_eq!(drivers.len(), plan.pools.len(), "a pool has a driver");
     assert_eq!(watchers.len(), shards, "a shard has a watcher");
     let hub = Hub::new(plan, stop);
     let cpu_before = clock::process_cpu();
     let mut hands: Vec<Vec<(usize, D)>> = (0..shards).map(|_| Vec::new()).collect();
-    for (lane, driver) in drivers.into_iter().enumerate() {
-        hands[lane % shards].push((lane, driver));
+    for (pool, driver) in drivers.into_iter().enumerate() {
+        hands[pool % shards].push((pool, driver));
     }
     let (ended, meters) = thread::scope(|scope| {
         let meter =
@@ -252,7 +252,7 @@ pub fn measure<D: Driver + Send, O: Observer + Send>(
         watchers.push(watcher);
         drivers.extend(hand);
     }
-    drivers.sort_by_key(|&(lane, _)| lane);
+    drivers.sort_by_key(|&(pool, _)| pool);
     let drivers = drivers.into_iter().map(|(_, driver)| driver).collect();
     let interrupted = stop.load(Ordering::Relaxed);
     let measurement = merge(plan, start, shards, meters, cpu, interrupted);
@@ -292,7 +292,7 @@ struct Ending {
     cpu: Option<u32>,
 }
 
-/// The drivers of a shard with the numbers of their lanes.
+/// The drivers of a shard with the numbers of their pools.
 type Hand<D> = Vec<(usize, D)>;
 
 impl<'a> Hub<'a> {
@@ -372,12 +372,12 @@ impl<'a> Hub<'a> {
         lock(&self.watched).push(Watched::current(cores::allowed()));
         let stop = [self.stop, &self.halt];
         let mut shard = Shard::new(io, (recorder, watcher), plan.limits, stop);
-        let lanes: Vec<usize> = drivers.iter().map(|&(lane, _)| lane).collect();
-        for (lane, driver) in drivers {
-            let Lane { endpoints, connections } = plan.lanes[lane].clone();
-            shard.add_lane(plan.of(lane), driver, (endpoints, connections), plan.numbers(lane));
+        let pools: Vec<usize> = drivers.iter().map(|&(pool, _)| pool).collect();
+        for (pool, driver) in drivers {
+            let Pool { endpoints, connections } = plan.pools[pool].clone();
+            shard.add_pool(plan.of(pool), driver, (endpoints, connections), plan.numbers(pool));
         }
-        let asked = lanes.iter().map(|&lane| plan.lanes[lane].connections).sum();
+        let asked = pools.iter().map(|&pool| plan.pools[pool].connections).sum();
         let begun = clock::now();
         let deadline = begun + plan.limits.connect_timeout + self.opening(asked);
         let reached = shard.connect(deadline).map_err(Failure::Fault)?;
@@ -386,7 +386,7 @@ impl<'a> Hub<'a> {
             Some((target, why)) => Err(Failure::Unreachable { target, why }),
             None => {
                 let opening = clock::now() - begun;
-                Ok(Ready { shard, lanes, asked, reached, opening })
+                Ok(Ready { shard, pools, asked, reached, opening })
             }
         }
     }
@@ -413,7 +413,7 @@ impl<'a> Hub<'a> {
         ready: Ready<'_, D, O>,
         start: Instant,
     ) -> Result<(Ending, O, Hand<D>), Fault> {
-        let Ready { shard: mut engine, lanes, asked, reached, opening } = ready;
+        let Ready { shard: mut engine, pools, asked, reached, opening } = ready;
         let plan = self.plan;
         let window = window(plan, start);
         let mut source = self.source(index, start, window.end);
@@ -446,7 +446,7 @@ impl<'a> Hub<'a> {
             waited,
             cpu: plan.cpus[index as usize].and(cpus.first().copied()),
         };
-        Ok((ending, watcher, lanes.into_iter().zip(drivers).collect()))
+        Ok((ending, watcher, pools.into_iter().zip(drivers).collect()))
     }
 
     fn source(&self, index: u32, start: Instant, end: Instant) -> Source {
@@ -458,8 +458,8 @@ impl<'a> Hub<'a> {
             Pacing::Open { load, sharing } => {
                 let load = load.after_warm_up(plan.warm_up);
                 let shards = plan.cpus.len() as u32;
-                let (targets, lanes) = (plan.targets, plan.lanes_of_each());
-                let dealt = Dealt { targets, lanes, shards, shard: index };
+                let (targets, pools) = (plan.targets, plan.pools_of_each());
+                let dealt = Dealt { targets, pools, shards, shard: index };
                 let streams = pacing::arrivals(&load, *sharing, dealt, plan.seed, (start, end));
                 let most = plan.requests.map(|most| most.div_ceil(streams.len() as u64));
                 Source::Open(Streams::new(streams, shards, most))
@@ -471,7 +471,7 @@ impl<'a> Hub<'a> {
 /// A shard with its connections open.
 struct Ready<'a, D, O> {
     shard: Shard<'a, Sockets, D, (Recorder, O)>,
-    lanes: Vec<usize>,
+    pools: Vec<usize>,
     asked: usize,
     reached: usize,
     opening: Nanos,
@@ -484,8 +484,8 @@ fn window(plan: &Plan, start: Instant) -> Window {
 
 /// What the busiest of our routes leaves of the ports, if all that closed connections hold is on it.
 fn free_ports(plan: &Plan, seen: &Seen) -> Option<u64> {
-    let lanes = plan.lanes.iter().map(|lane| (&lane.endpoints[..], lane.connections));
-    let most = host::ports_needed(lanes).into_values().max()? as u64;
+    let pools = plan.pools.iter().map(|pool| (&pool.endpoints[..], pool.connections));
+    let most = host::ports_needed(pools).into_values().max()? as u64;
     Some(host::local_ports()?.saturating_sub(most + seen.waiting_ports?))
 }
 

@@ -6,18 +6,18 @@ use std::sync::mpsc::SyncSender;
 use ::measure::series::{Merge, Series, Sparse};
 use ::measure::{Balance, Histogram, Instant, Nanos};
 
-use self::intervals::{Kept, Page, Scribe};
-use crate::driver::{Handshake, Label, Outcome, Seat};
+use self::intervals::{Buffer, IntervalWriter, Kept};
+use crate::driver::{Handshake, Label, Outcome, Slot};
 
 mod intervals;
 #[cfg(test)]
 mod tests;
 
-/// Whose request it is: a lane is one workload's part of a target.
+/// Whose request it is: a pool is one workload's part of a target.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Of {
     /// Over all shards.
-    pub lane: u32,
+    pub pool: u32,
     pub target: u32,
 }
 
@@ -53,8 +53,8 @@ pub struct Start {
     pub sent: Instant,
     /// When the first byte of its answer was there.
     pub first_byte: Option<Instant>,
-    /// The connection that carried it, by its place in the lane.
-    pub connection: Seat,
+    /// The connection that carried it, by its place in the pool.
+    pub connection: Slot,
 }
 
 impl Completion {
@@ -436,9 +436,9 @@ pub struct Recorder {
     balance: Balance,
     interval: Nanos,
     /// The interval that is being recorded.
-    current: Page,
+    current: Buffer,
     /// Where intervals go as they end.
-    scribe: Scribe,
+    interval_writer: IntervalWriter,
     turn_max: Nanos,
     waited: Nanos,
     scripted: Nanos,
@@ -502,8 +502,8 @@ impl Recorder {
             segments: Vec::new(),
             balance: Balance::new(Instant::NEVER),
             interval,
-            current: Page { end: Instant::NEVER, ..Page::default() },
-            scribe: Scribe::begin(interval, live),
+            current: Buffer { end: Instant::NEVER, ..Buffer::default() },
+            interval_writer: IntervalWriter::begin(interval, live),
             turn_max: Nanos::ZERO,
             waited: Nanos::ZERO,
             scripted: Nanos::ZERO,
@@ -524,7 +524,7 @@ impl Recorder {
     pub fn finish(mut self, now: Instant) -> Recorded {
         self.current.end = self.current.end.min(now).max(self.current.begin);
         self.end_interval(now);
-        let Kept { series, drained } = self.scribe.end().unwrap_or_else(|| Kept {
+        let Kept { series, drained } = self.interval_writer.end().unwrap_or_else(|| Kept {
             series: Series::new(self.window.start, self.interval),
             drained: Interval::default(),
         });
@@ -554,7 +554,7 @@ impl Recorder {
             (begin, end) = (end, self.end_of(end));
         }
         self.current.window = self.window;
-        self.scribe.turn_over(&mut self.current);
+        self.interval_writer.turn_over(&mut self.current);
         (self.current.begin, self.current.end) = (begin, end);
     }
 

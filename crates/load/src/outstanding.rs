@@ -2,7 +2,7 @@
 
 use ::measure::{Instant, Nanos};
 
-use crate::driver::{Label, Seat, Token};
+use crate::driver::{Label, Slot, Token};
 
 #[cfg(test)]
 mod tests;
@@ -11,8 +11,8 @@ mod tests;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Request {
     /// Of this shard, by its place.
-    pub(crate) lane: u32,
-    pub(crate) seat: Seat,
+    pub(crate) pool: u32,
+    pub(crate) slot: Slot,
     pub(crate) intended: Instant,
     pub(crate) number: u64,
     pub(crate) label: Label,

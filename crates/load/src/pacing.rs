@@ -1,7 +1,7 @@
 //! When requests are meant to start.
 //!
-//! A law draws a process of unit rate, and the shape of the load stretches its time; a trace has
-//! both written down. Every shard walks the same seeded sequence and takes what falls to its lanes,
+//! A distribution draws a process of unit rate, and the shape of the load stretches its time; a trace has
+//! both written down. Every shard walks the same seeded sequence and takes what falls to its pools,
 //! so the merged process is exactly the one asked for. Nothing here reads a clock, allocates for an
 //! arrival, or takes an intended time back.
 
@@ -13,14 +13,14 @@ use ::measure::{Instant, Nanos, Random};
 use crate::driver::Label;
 use crate::source::Think;
 
-mod law;
+mod distribution;
 mod shape;
 mod trace;
 
-use self::law::UnitProcess;
+use self::distribution::UnitProcess;
 use self::shape::Walk;
 
-pub use self::law::Law;
+pub use self::distribution::Distribution;
 pub use self::shape::{Segment, Shape};
 pub use self::trace::Trace;
 
@@ -37,10 +37,10 @@ pub enum Pacing {
 /// What an open loop offers. Cheap to clone.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Offered {
-    /// Gaps of a law, round a rate that may change.
+    /// Gaps of a distribution, round a rate that may change.
     Drawn {
         shape: Shape,
-        law: Law,
+        distribution: Distribution,
     },
     Trace(Trace),
 }
@@ -58,7 +58,7 @@ pub enum Sharing {
 impl fmt::Display for Offered {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Offered::Drawn { law, .. } => law.fmt(f),
+            Offered::Drawn { distribution, .. } => distribution.fmt(f),
             Offered::Trace(_) => f.pad("trace"),
         }
     }
@@ -69,8 +69,8 @@ impl Offered {
     /// the warm-up.
     pub fn after_warm_up(&self, warm_up: Nanos) -> Offered {
         match self {
-            Offered::Drawn { shape, law } => {
-                Offered::Drawn { shape: shape.after_warm_up(warm_up), law: *law }
+            Offered::Drawn { shape, distribution } => {
+                Offered::Drawn { shape: shape.after_warm_up(warm_up), distribution: *distribution }
             }
             Offered::Trace(_) => self.clone(),
         }
@@ -99,14 +99,14 @@ impl Offered {
 
 /// How arrivals are dealt out, and whose they are.
 ///
-/// Round after round, each target of a process gets one, and from round to round the target's lanes
-/// take turns. Lane k of target u is lane u · `lanes` + k, and lives on the shard of that number
+/// Round after round, each target of a process gets one, and from round to round the target's pools
+/// take turns. Pool k of target u is pool u · `pools` + k, and lives on the shard of that number
 /// modulo `shards`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Dealt {
     pub targets: u32,
     /// Of each target.
-    pub lanes: u32,
+    pub pools: u32,
     pub shards: u32,
     /// The one whose arrivals are wanted.
     pub shard: u32,
@@ -118,7 +118,7 @@ pub struct Arrival {
     pub intended: Instant,
     pub target: u32,
     /// Counted over all targets.
-    pub lane: u32,
+    pub pool: u32,
     /// 0, 1, 2, … of its process, over all shards.
     pub number: u64,
     /// In a trace an index of `Trace::labels`, otherwise none.
@@ -143,12 +143,12 @@ pub fn arrivals(
     seed: u64,
     (start, end): (Instant, Instant),
 ) -> Vec<Peekable<Arrivals>> {
-    let Dealt { targets, lanes, shards, shard } = dealt;
-    assert!(0 < targets && 0 < lanes && shard < shards, "there is one of each: {dealt:?}");
+    let Dealt { targets, pools, shards, shard } = dealt;
+    assert!(0 < targets && 0 < pools && shard < shards, "there is one of each: {dealt:?}");
     let stream = |first: u32, targets: u32| {
         let times = Times::new(load, Random::part(seed, u64::from(first)));
-        let turn = Turn { first, targets, lanes, number: 0, place: 0, lane: 0 };
-        // Who has no lane in it would walk to its end for nothing.
+        let turn = Turn { first, targets, pools, number: 0, place: 0, pool: 0 };
+        // Who has no pool in it would walk to its end for nothing.
         let end = if turn.reaches(dealt) { end } else { start };
         Arrivals { times, start, end, turn, dealt }.peekable()
     };
@@ -168,9 +168,9 @@ impl Iterator for Arrivals {
             if self.end <= intended {
                 return None;
             }
-            let (number, target, lane) = self.turn.next();
-            if lane % self.dealt.shards == self.dealt.shard {
-                return Some(Arrival { intended, target, lane, number, label });
+            let (number, target, pool) = self.turn.next();
+            if pool % self.dealt.shards == self.dealt.shard {
+                return Some(Arrival { intended, target, pool, number, label });
             }
         }
     }
@@ -182,34 +182,34 @@ struct Turn {
     /// The targets that share the process.
     first: u32,
     targets: u32,
-    lanes: u32,
+    pools: u32,
     number: u64,
-    /// The target's place among them, and which of its lanes.
+    /// The target's place among them, and which of its pools.
     place: u32,
-    lane: u32,
+    pool: u32,
 }
 
 impl Turn {
-    /// The next arrival's number, target and lane.
+    /// The next arrival's number, target and pool.
     fn next(&mut self) -> (u64, u32, u32) {
         let target = self.first + self.place;
-        let turn = (self.number, target, target * self.lanes + self.lane);
+        let turn = (self.number, target, target * self.pools + self.pool);
         self.number += 1;
         self.place += 1;
         if self.place == self.targets {
             self.place = 0;
-            self.lane += 1;
-            if self.lane == self.lanes {
-                self.lane = 0;
+            self.pool += 1;
+            if self.pool == self.pools {
+                self.pool = 0;
             }
         }
         turn
     }
 
-    /// Whether a lane of these targets lives on this shard.
+    /// Whether a pool of these targets lives on this shard.
     fn reaches(&self, dealt: Dealt) -> bool {
-        let first = self.first * self.lanes;
-        (first..first + self.targets * self.lanes).any(|lane| lane % dealt.shards == dealt.shard)
+        let first = self.first * self.pools;
+        (first..first + self.targets * self.pools).any(|pool| pool % dealt.shards == dealt.shard)
     }
 }
 
@@ -223,8 +223,8 @@ enum Times {
 impl Times {
     fn new(load: &Offered, random: Random) -> Times {
         match load {
-            Offered::Drawn { shape, law } => Times::Drawn {
-                process: UnitProcess::new(*law, random),
+            Offered::Drawn { shape, distribution } => Times::Drawn {
+                process: UnitProcess::new(*distribution, random),
                 walk: Walk::new(shape.clone()),
             },
             Offered::Trace(trace) => Times::Recorded { trace: trace.clone(), next: 0 },

@@ -1,6 +1,6 @@
 //! A server of known delay: the weights that this balance is calibrated with.
 //!
-//! It answers each request after a delay drawn from a stated law, and keeps a log of its own: when
+//! It answers each request after a delay drawn from a stated distribution, and keeps a log of its own: when
 //! requests arrived, and how long it really took. A request arrives when it is read or, by the
 //! kernel's timestamps, when the kernel has received it: whatever keeps this server from reading is
 //! then known to its log, too. It runs on `net`, and shares with the engine only what reads and

@@ -11,18 +11,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use ::measure::{Instant, Nanos, Random};
 use net::{Closed, ConnectionId, Endpoint, Event, Io};
 
-use crate::driver::{Asked, Done, Driver, Fault, Lost, Next, Outcome, Reports, Seat, Token};
+use crate::driver::{Asked, Done, Driver, Fault, Lost, Next, Outcome, Reports, Slot, Token};
 use crate::observe::{Completion, Observer, Of, Start, Turn};
 use crate::outstanding::{Outstanding, Request};
 use crate::pacing::Arrival;
 use crate::source::{Source, Think};
 
 pub use self::connections::{Failures, Unopened};
-pub use self::lane::Numbers;
-use self::lane::{Lane, State};
+pub use self::pool::Numbers;
+use self::pool::{Pool, State};
 
 mod connections;
-mod lane;
+mod pool;
 #[cfg(test)]
 mod tests;
 
@@ -35,7 +35,7 @@ pub struct Limits {
     /// From `sent`: a request without an answer by then is overdue.
     pub timeout: Nanos,
     pub overdue: Overdue,
-    /// Requests beyond this many waiting ones of a lane are dropped: a target which never answers
+    /// Requests beyond this many waiting ones of a pool are dropped: a target which never answers
     /// must not exhaust our memory.
     pub backlog: usize,
     /// How long an attempt to connect may take.
@@ -86,7 +86,7 @@ pub struct Shard<'a, I, D, O> {
     limits: Limits,
     /// Each of them ends the load early.
     stop: [&'a AtomicBool; 2],
-    lanes: Vec<Lane<D>>,
+    pools: Vec<Pool<D>>,
     /// Closed loop: how long a user thinks between an answer and the next request.
     think: Option<(Think, Random)>,
     outstanding: Outstanding,
@@ -94,7 +94,7 @@ pub struct Shard<'a, I, D, O> {
     has_dropped: bool,
     /// Time spent in scripts since the last turn was told.
     scripted: Nanos,
-    /// The lane whose turn it is to prepare requests.
+    /// The pool whose turn it is to prepare requests.
     preparing: usize,
     // Lent to the loop's calls, so that a turn allocates nothing.
     reports: Reports,
@@ -123,7 +123,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
             observer,
             limits,
             stop,
-            lanes: Vec::new(),
+            pools: Vec::new(),
             think: None,
             outstanding: Outstanding::new(),
             connections: connections::Connections::default(),
@@ -136,18 +136,18 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         }
     }
 
-    /// Adds a lane, with so many connections, which take its endpoints in turn. Lanes are added in
+    /// Adds a pool, with so many connections, which take its endpoints in turn. Pools are added in
     /// the order of their numbers.
-    pub fn add_lane(
+    pub fn add_pool(
         &mut self,
         of: Of,
         driver: D,
         (endpoints, connections): (Vec<Endpoint>, usize),
         numbers: Numbers,
     ) {
-        assert!(!endpoints.is_empty(), "a lane has an endpoint");
-        self.connections.add(self.lanes.len(), connections);
-        self.lanes.push(Lane::new(of, driver, endpoints, connections, numbers));
+        assert!(!endpoints.is_empty(), "a pool has an endpoint");
+        self.connections.add(self.pools.len(), connections);
+        self.pools.push(Pool::new(of, driver, endpoints, connections, numbers));
     }
 
     pub fn io(&mut self) -> &mut I {
@@ -158,9 +158,9 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         &mut self.observer
     }
 
-    /// The observer and the drivers in the order of their lanes, once the load is over.
+    /// The observer and the drivers in the order of their pools, once the load is over.
     pub fn into_parts(self) -> (O, Vec<D>) {
-        (self.observer, self.lanes.into_iter().map(|lane| lane.driver).collect())
+        (self.observer, self.pools.into_iter().map(|pool| pool.driver).collect())
     }
 
     /// Generates load as scheduled. What is then outstanding or in the backlog counts as
@@ -200,7 +200,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
             self.complete(now)?;
             let turn = Turn {
                 outstanding: self.outstanding.len(),
-                backlog: self.lanes.iter().map(|lane| lane.backlog.len()).sum(),
+                backlog: self.pools.iter().map(|pool| pool.backlog.len()).sum(),
                 waited: now - before,
                 worked: before - begun,
                 scripted: std::mem::take(&mut self.scripted),
@@ -216,17 +216,17 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         self.vacate_limited(start)?;
         self.outstanding.reserve(self.places().count());
         let Source::Closed { think, random } = source else {
-            self.lanes.iter_mut().for_each(|lane| lane.expect(self.limits.backlog));
+            self.pools.iter_mut().for_each(|pool| pool.expect(self.limits.backlog));
             return Ok(());
         };
         self.think = Some((*think, random.clone()));
-        for lane in &mut self.lanes {
-            let users = lane.users();
-            lane.expect(users);
-            lane.thinking.reserve_exact(users);
+        for pool in &mut self.pools {
+            let users = pool.users();
+            pool.expect(users);
+            pool.thinking.reserve_exact(users);
             for _ in 0..users {
-                let first = start + lane.driver.delay()?;
-                lane.thinking.push(Reverse(first));
+                let first = start + pool.driver.delay()?;
+                pool.thinking.push(Reverse(first));
             }
         }
         Ok(())
@@ -236,7 +236,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         match () {
             () if self.has_dropped => Some(Ended::Overloaded),
             () if self.is_stopped() => Some(Ended::Halted),
-            () if self.lanes.iter().all(Lane::has_stopped) => Some(Ended::ByWorkload),
+            () if self.pools.iter().all(Pool::has_stopped) => Some(Ended::ByWorkload),
             () => None,
         }
     }
@@ -245,23 +245,23 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         self.stop.iter().any(|stop| stop.load(Ordering::Relaxed))
     }
 
-    /// Moves every request whose time has come into its lane's backlog, its intended time with it.
+    /// Moves every request whose time has come into its pool's backlog, its intended time with it.
     /// Nothing is skipped, nothing is rescheduled.
     fn admit(&mut self, now: Instant, source: &mut Source, end: Instant) {
         match source {
             Source::Open(streams) => {
                 while let Some(arrival) = streams.next_due(now, end) {
-                    let Arrival { intended, lane, number, label, .. } = arrival;
-                    let lane = streams.place(lane);
-                    if !self.lanes[lane].has_stopped() {
-                        self.enqueue(lane, Waiting { intended, number, label }, now);
+                    let Arrival { intended, pool, number, label, .. } = arrival;
+                    let pool = streams.place(pool);
+                    if !self.pools[pool].has_stopped() {
+                        self.enqueue(pool, Waiting { intended, number, label }, now);
                     }
                 }
             }
             Source::Closed { .. } => {
-                for lane in 0..self.lanes.len() {
-                    while let Some(waiting) = self.lanes[lane].next_user(now, end) {
-                        self.enqueue(lane, waiting, now);
+                for pool in 0..self.pools.len() {
+                    while let Some(waiting) = self.pools[pool].next_user(now, end) {
+                        self.enqueue(pool, waiting, now);
                     }
                 }
             }
@@ -269,44 +269,44 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
     }
 
     fn enqueue(&mut self, index: usize, waiting: Waiting, now: Instant) {
-        let lane = &mut self.lanes[index];
-        self.observer.intended(lane.of, waiting.intended);
+        let pool = &mut self.pools[index];
+        self.observer.intended(pool.of, waiting.intended);
         // In a closed loop the number of users is the bound.
-        if self.think.is_some() || lane.backlog.len() < self.limits.backlog {
-            lane.backlog.push_back(waiting);
+        if self.think.is_some() || pool.backlog.len() < self.limits.backlog {
+            pool.backlog.push_back(waiting);
         } else {
             self.has_dropped = true;
-            let completion = never_sent(lane.of, waiting, now, Outcome::Dropped, "");
+            let completion = never_sent(pool.of, waiting, now, Outcome::Dropped, "");
             self.observer.completed(&completion);
         }
     }
 
-    /// Starts waiting requests, oldest first, while their lane has a connection with room.
+    /// Starts waiting requests, oldest first, while their pool has a connection with room.
     fn dispatch(&mut self) -> Result<(), Fault> {
-        for index in 0..self.lanes.len() {
-            while let Some((waiting, seat)) = self.lanes[index].take_next() {
-                self.start(index, seat, waiting)?;
+        for index in 0..self.pools.len() {
+            while let Some((waiting, slot)) = self.pools[index].take_next() {
+                self.start(index, slot, waiting)?;
             }
         }
         Ok(())
     }
 
     /// A request leaves the backlog: for the wire, or to have a connection opened.
-    fn start(&mut self, index: usize, seat: Seat, waiting: Waiting) -> Result<(), Fault> {
+    fn start(&mut self, index: usize, slot: Slot, waiting: Waiting) -> Result<(), Fault> {
         let Waiting { intended, number, label } = waiting;
-        let place = self.lanes[index].place(seat);
+        let place = self.pools[index].place(slot);
         let (state, room) = (place.state, place.room);
         let sent = self.io.now();
-        let lane = index as u32;
-        let request = Request { lane, seat, intended, number, label, room, sent, first_byte: None };
+        let pool = index as u32;
+        let request = Request { pool, slot, intended, number, label, room, sent, first_byte: None };
         let token = self.outstanding.insert(request);
         match state {
             State::Open { connection } => self.transmit(connection, token, sent),
             _ => {
-                self.begin_to_connect(index, seat, sent);
-                let lane = &mut self.lanes[index];
-                lane.place(seat).awaited = Some(token);
-                lane.offer(seat, sent);
+                self.begin_to_connect(index, slot, sent);
+                let pool = &mut self.pools[index];
+                pool.place(slot).awaited = Some(token);
+                pool.offer(slot, sent);
                 Ok(())
             }
         }
@@ -325,29 +325,29 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
             self.note_departures();
         }
         let request = self.outstanding.get(token);
-        let lane = &mut self.lanes[request.lane as usize];
+        let pool = &mut self.pools[request.pool as usize];
         let asked = Asked { token, number: request.number, label: request.label };
         self.wire.clear();
-        if lane.driver.is_scripted() {
+        if pool.driver.is_scripted() {
             let begun = self.io.now();
-            request.label = lane.driver.start(request.seat, asked, &mut self.wire)?;
+            request.label = pool.driver.start(request.slot, asked, &mut self.wire)?;
             left = self.io.now();
             self.scripted += left - begun;
             // What the script took is our lateness, not the target's.
-            if lane.place(request.seat).awaited.is_none() {
+            if pool.place(request.slot).awaited.is_none() {
                 request.sent = left;
             }
         } else {
-            request.label = lane.driver.start(request.seat, asked, &mut self.wire)?;
+            request.label = pool.driver.start(request.slot, asked, &mut self.wire)?;
         }
         self.io.send(connection, &self.wire);
-        self.observer.sent(lane.of, request.intended, request.sent, self.wire.len());
-        let seat = request.seat;
-        let place = lane.place(seat);
+        self.observer.sent(pool.of, request.intended, request.sent, self.wire.len());
+        let slot = request.slot;
+        let place = pool.place(slot);
         let awaited = place.awaited.take();
         place.outstanding += 1;
         place.carried += 1;
-        lane.offer_below(seat, left, self.limits.keep_alive);
+        pool.offer_below(slot, left, self.limits.keep_alive);
         // A request for which a connection was opened began with that.
         if holds_back && awaited.is_none() {
             self.held_back.push(token);
@@ -374,21 +374,21 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         while let Some(event) = self.io.next_event() {
             match event {
                 Event::Received(connection, bytes) => {
-                    let (index, seat) = self.connections.owner(connection);
-                    let lane = &mut self.lanes[index];
-                    self.observer.received(lane.of, now, bytes.len());
-                    let next = lane.driver.receive(seat, bytes, &mut self.reports)?;
+                    let (index, slot) = self.connections.owner(connection);
+                    let pool = &mut self.pools[index];
+                    self.observer.received(pool.of, now, bytes.len());
+                    let next = pool.driver.receive(slot, bytes, &mut self.reports)?;
                     self.reply(connection);
                     self.settle(now)?;
-                    self.go_on(connection, index, seat, next, now)?;
+                    self.go_on(connection, index, slot, next, now)?;
                 }
                 Event::Connected(connection) => {
-                    let (index, seat) = self.connections.owner(connection);
-                    self.opened(index, seat, now)?;
+                    let (index, slot) = self.connections.owner(connection);
+                    self.opened(index, slot, now)?;
                 }
                 Event::Closed(connection, how) => {
-                    let (index, seat) = self.connections.owner(connection);
-                    self.lose(index, seat, Lost::By(how), now)?;
+                    let (index, slot) = self.connections.owner(connection);
+                    self.lose(index, slot, Lost::By(how), now)?;
                 }
                 Event::Accepted(_) => unreachable!("a shard does not listen"),
             }
@@ -409,7 +409,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         &mut self,
         connection: ConnectionId,
         index: usize,
-        seat: Seat,
+        slot: Slot,
         next: Next,
         now: Instant,
     ) -> Result<(), Fault> {
@@ -417,25 +417,25 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
             Next::Continue | Next::Close => {}
             Next::Unasked => self.connections.count_unasked(),
             Next::Pending => return Ok(()),
-            Next::Ready(handshake) => return self.secured(index, seat, handshake, now),
+            Next::Ready(handshake) => return self.secured(index, slot, handshake, now),
             Next::Fail(outcome, why) => {
                 self.io.close(connection);
-                return self.lose(index, seat, Lost::For(outcome, why), now);
+                return self.lose(index, slot, Lost::For(outcome, why), now);
             }
         }
-        let lane = &mut self.lanes[index];
-        let is_free = lane.place(seat).outstanding == 0;
+        let pool = &mut self.pools[index];
+        let is_free = pool.place(slot).outstanding == 0;
         // An answer that came before its request was written: the rest of the request would be
         // taken for another one.
         let early = is_free && !self.io.is_flushed(connection);
         if matches!(next, Next::Close | Next::Unasked) || early {
             self.io.close(connection);
-            return self.lose(index, seat, Lost::By(Closed::ByPeer), now);
+            return self.lose(index, slot, Lost::By(Closed::ByPeer), now);
         }
-        if is_free && self.limits.keep_alive.is_some_and(|most| most <= lane.place(seat).carried) {
-            return self.retire(connection, index, seat, now);
+        if is_free && self.limits.keep_alive.is_some_and(|most| most <= pool.place(slot).carried) {
+            return self.retire(connection, index, slot, now);
         }
-        lane.offer_below(seat, now, self.limits.keep_alive);
+        pool.offer_below(slot, now, self.limits.keep_alive);
         Ok(())
     }
 
@@ -446,10 +446,10 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         }
         while let Some(done) = self.reports.done.pop() {
             let request = self.outstanding.remove(done.token);
-            let lane = &mut self.lanes[request.lane as usize];
-            lane.place(request.seat).outstanding -= 1;
-            self.observer.completed(&completion(lane.of, &request, done, now));
-            self.think(request.lane as usize, now)?;
+            let pool = &mut self.pools[request.pool as usize];
+            pool.place(request.slot).outstanding -= 1;
+            self.observer.completed(&completion(pool.of, &request, done, now));
+            self.think(request.pool as usize, now)?;
         }
         Ok(())
     }
@@ -457,22 +457,22 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
     /// The user of a closed loop who asked for this will ask again.
     fn think(&mut self, index: usize, now: Instant) -> Result<(), Fault> {
         let Some((think, random)) = &mut self.think else { return Ok(()) };
-        let lane = &mut self.lanes[index];
-        let next = now + think.draw(random) + lane.driver.delay()?;
-        lane.thinking.push(Reverse(next));
+        let pool = &mut self.pools[index];
+        let next = now + think.draw(random) + pool.driver.delay()?;
+        pool.thinking.push(Reverse(next));
         Ok(())
     }
 
     /// Fails, or marks, what has been outstanding for too long.
     fn expire(&mut self, now: Instant) -> Result<(), Fault> {
         while let Some((token, request)) = self.outstanding.expired(now, self.limits.timeout) {
-            let index = request.lane as usize;
+            let index = request.pool as usize;
             if self.limits.overdue == Overdue::Mark {
                 self.outstanding.mark(token);
-                self.observer.overdue(self.lanes[index].of, request.intended);
+                self.observer.overdue(self.pools[index].of, request.intended);
                 continue;
             }
-            match self.lanes[index].place(request.seat).state {
+            match self.pools[index].place(request.slot).state {
                 State::Open { connection }
                 | State::Connecting { connection, .. }
                 | State::Securing { connection, .. } => self.io.close(connection),
@@ -480,39 +480,39 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
                     unreachable!("what is outstanding has a connection, or one on its way")
                 }
             }
-            self.lose(index, request.seat, Lost::TooLate(token), now)?;
+            self.lose(index, request.slot, Lost::TooLate(token), now)?;
         }
         self.expire_attempts(now)
     }
 
-    /// Lets one lane do a little of what may be done ahead, if there is time. Returns until when to
+    /// Lets one pool do a little of what may be done ahead, if there is time. Returns until when to
     /// wait then: not at all after it did something, so that answers are read in between.
     fn prepare(&mut self, until: Instant) -> Result<Instant, Fault> {
-        self.preparing = (self.preparing + 1) % self.lanes.len();
-        let lane = &mut self.lanes[self.preparing];
-        if !lane.driver.is_scripted() {
+        self.preparing = (self.preparing + 1) % self.pools.len();
+        let pool = &mut self.pools[self.preparing];
+        if !pool.driver.is_scripted() {
             return Ok(until);
         }
         let begun = self.io.now();
-        if until.saturating_since(begun) <= lane.longest_preparation || !lane.driver.prepare()? {
+        if until.saturating_since(begun) <= pool.longest_preparation || !pool.driver.prepare()? {
             return Ok(until);
         }
         let ended = self.io.now();
         self.scripted += ended - begun;
-        lane.longest_preparation = (ended - begun).max(lane.longest_preparation / 8 * 7);
+        pool.longest_preparation = (ended - begun).max(pool.longest_preparation / 8 * 7);
         Ok(ended)
     }
 
     /// What a target still owes at the end is as slow as it has been until now.
     fn give_up(&mut self, now: Instant) {
         for request in self.outstanding.drain() {
-            let of = self.lanes[request.lane as usize].of;
+            let of = self.pools[request.pool as usize].of;
             let done = unanswered(Token(0), Outcome::Unfinished, "");
             self.observer.completed(&completion(of, &request, done, now));
         }
-        for lane in &mut self.lanes {
-            for waiting in lane.backlog.drain(..) {
-                let completion = never_sent(lane.of, waiting, now, Outcome::Unfinished, "");
+        for pool in &mut self.pools {
+            for waiting in pool.backlog.drain(..) {
+                let completion = never_sent(pool.of, waiting, now, Outcome::Unfinished, "");
                 self.observer.completed(&completion);
             }
         }
@@ -520,14 +520,14 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
 
     /// Nothing is outstanding and nothing waits.
     fn is_idle(&self) -> bool {
-        self.outstanding.len() == 0 && self.lanes.iter().all(|lane| lane.backlog.is_empty())
+        self.outstanding.len() == 0 && self.pools.iter().all(|pool| pool.backlog.is_empty())
     }
 
     /// A number of requests was asked for, and all have been started.
     fn is_exhausted(&self, source: &mut Source) -> bool {
         match source {
             Source::Open(streams) => streams.is_exhausted(),
-            Source::Closed { .. } => self.lanes.iter().all(Lane::is_exhausted),
+            Source::Closed { .. } => self.pools.iter().all(Pool::is_exhausted),
         }
     }
 
@@ -535,7 +535,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
     fn next_event_expected(&self, source: &mut Source, end: Instant, drained: Instant) -> Instant {
         let start = match source {
             Source::Open(streams) => streams.next_intended(),
-            Source::Closed { .. } => self.lanes.iter().filter_map(Lane::next_asking).min(),
+            Source::Closed { .. } => self.pools.iter().filter_map(Pool::next_asking).min(),
         };
         let reopen = self.next_reopening();
         let attempt = self.next_attempt_expiry();
@@ -549,9 +549,9 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
 }
 
 fn completion(of: Of, request: &Request, done: Done, now: Instant) -> Completion {
-    let &Request { seat, intended, number, label, room, sent, first_byte, .. } = request;
+    let &Request { slot, intended, number, label, room, sent, first_byte, .. } = request;
     let Done { outcome, status, answers, bad, bytes, why, .. } = done;
-    let start = Some(Start { room, sent, first_byte, connection: seat });
+    let start = Some(Start { room, sent, first_byte, connection: slot });
     let done = now;
     Completion {
         of,

@@ -48,9 +48,9 @@ impl Streams {
         self.most.is_some() && self.next_intended().is_none()
     }
 
-    /// Where a lane stands among those of its shard: shards take lanes in turn.
-    pub(crate) fn place(&self, lane: u32) -> usize {
-        (lane / self.shards) as usize
+    /// Where a pool stands among those of its shard: shards take pools in turn.
+    pub(crate) fn place(&self, pool: u32) -> usize {
+        (pool / self.shards) as usize
     }
 }
 

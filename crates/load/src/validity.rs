@@ -261,7 +261,7 @@ fn find(plan: &Plan, measurement: &Measurement, total: &Part, judgement: &mut Ju
         judgement.findings.push(format!(
             "overloaded: the backlog reached its bound of {} requests after {:.1} s, and the load \
              ended; quantiles are lower bounds",
-            counted((plan.limits.backlog * plan.lanes.len()) as u64),
+            counted((plan.limits.backlog * plan.pools.len()) as u64),
             measurement.window.length().as_secs_f64(),
         ));
     }

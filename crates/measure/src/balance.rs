@@ -18,9 +18,9 @@ const SHORTEST: u32 = 17;
 
 /// A target that answers less than this share of what arrives is saturated.
 const KEEPS_UP: f64 = 0.97;
-/// How many standard deviations of the number of waiting requests are left to chance.
-const CHANCE: f64 = 2.0;
-/// Where chance alone may hide so large a share of the arrivals, nothing can be said.
+/// How many standard deviations of the number of waiting requests are left to randomness.
+const RANDOM_VARIATION: f64 = 2.0;
+/// Where randomness alone may hide so large a share of the arrivals, nothing can be said.
 const HIDDEN: f64 = 0.1;
 
 /// What arrived and what was answered in one slice of time.
@@ -81,7 +81,7 @@ impl Balance {
     }
 
     /// Whether the target answered less than 97 % of what arrived: in the second half of the time of
-    /// arrivals, by more than chance explains, and in each half of that half. `None` if this cannot be
+    /// arrivals, by more than random variation explains, and in each half of that half. `None` if this cannot be
     /// told: nothing was answered in the first quarter, so that the load is too short for the
     /// response time, or there were too few requests.
     pub fn is_saturated(&self) -> Option<bool> {
@@ -99,15 +99,16 @@ impl Balance {
         let waiting_before = self.before.and(begin).unanswered();
         let waiting_after = waiting_before + half.unanswered();
         // The number of waiting requests has at least the variance of a Poisson variable.
-        let chance = CHANCE * (waiting_before.max(0.0) + waiting_after.max(0.0)).sqrt();
+        let variation =
+            RANDOM_VARIATION * (waiting_before.max(0.0) + waiting_after.max(0.0)).sqrt();
         let arrived = half.arrived as f64;
-        let beyond_chance = (1.0 - KEEPS_UP) * arrived + chance < half.unanswered();
+        let beyond_random_variation = (1.0 - KEEPS_UP) * arrived + variation < half.unanswered();
         let lasting = [third, fourth]
             .iter()
             .all(|part| (part.answered as f64) < KEEPS_UP * part.arrived as f64);
         match () {
-            () if beyond_chance && lasting => Some(true),
-            () if HIDDEN * arrived < chance => None,
+            () if beyond_random_variation && lasting => Some(true),
+            () if HIDDEN * arrived < variation => None,
             () => Some(false),
         }
     }

@@ -35,7 +35,7 @@ pub fn beyond(count: u64, quantile: Quantile) -> u64 {
 }
 
 /// An interval that contains the true quantile with at least this confidence, whatever the
-/// distribution, if the samples are independent: exact order statistics from the binomial law
+/// distribution, if the samples are independent: exact order statistics from the binomial distribution
 /// (David & Nagaraja, *Order Statistics*, §7.1). `None` where too few samples exist; at 95 % that
 /// is below 368 for P99 (its upper end would be infinite).
 pub fn quantile_interval(
@@ -78,10 +78,10 @@ pub fn share_within(n: u64, over: u64, level: Quantile, confidence: f64) -> Shar
     if n == 0 {
         return Share::Undecided;
     }
-    let Ok(law) = Binomial::new(1.0 - level.level(), n) else { return Share::Undecided };
+    let Ok(distribution) = Binomial::new(1.0 - level.level(), n) else { return Share::Undecided };
     let doubt = 1.0 - confidence;
-    let at_most = law.cdf(over);
-    let at_least = law.sf(over) + law.pmf(over);
+    let at_most = distribution.cdf(over);
+    let at_least = distribution.sf(over) + distribution.pmf(over);
     match () {
         () if at_most <= doubt => Share::Pass,
         () if at_least <= doubt => Share::Fail,

@@ -1,4 +1,4 @@
-//! The vocabulary of measurement: time, rates, chance, histograms, statistics.
+//! The vocabulary of measurement: time, rates, randomness, histograms, statistics.
 //!
 //! Pure: nothing here performs I/O or reads a clock. Every figure in the product comes from here.
 #![forbid(unsafe_code)]

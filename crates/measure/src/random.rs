@@ -1,4 +1,4 @@
-//! One seeded generator of chance, split for every part that needs its own stream.
+//! One seeded generator of randomness, split for every part that needs its own stream.
 
 #[cfg(test)]
 mod tests;

@@ -36,7 +36,7 @@
 //! such as `&` stay what they are. Elsewhere cells are put in unchanged.
 //!
 //! **The same seed, target and number give the same bytes**, however many shards there are, in
-//! whatever order and on whichever connection they leave: all chance comes from a generator seeded by
+//! whatever order and on whichever connection they leave: all randomness comes from a generator seeded by
 //! these three. The exceptions are `time_ms`, which is the time of sending, and `connection`.
 //!
 //! Nothing here performs I/O or reads a clock; both are passed in. Once its buffers have grown,
@@ -57,4 +57,4 @@ pub use check::Checks;
 pub use data::{Data, MOST_DATA_BYTES};
 pub use error::Error;
 pub use mixture::{Mix, Source};
-pub use workload::{Checked, Clock, Lane, Mixed};
+pub use workload::{Checked, Clock, Mixed, Pool};

@@ -108,10 +108,10 @@ impl Mix {
         self.data.as_deref()
     }
 
-    /// The entry that is asked for, or one by chance.
+    /// The entry that is asked for, or one at random.
     pub(crate) fn choose(&self, asked: Label, random: &mut Random) -> usize {
         let asked = usize::from(asked.0);
-        // Drawn in either case, so that a label takes no chance away from the placeholders.
+        // Drawn in either case, so that a label takes no randomness away from the placeholders.
         let drawn = random.unit() * self.sums.last().expect("a mix has an entry");
         if asked < self.entries.len() {
             return asked;

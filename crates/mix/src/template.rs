@@ -35,7 +35,7 @@ enum Segment {
     /// The first rank is `low`.
     Zipf {
         low: i64,
-        law: Zipf,
+        distribution: Zipf,
     },
     Hex(usize),
     Uuid,
@@ -209,7 +209,7 @@ impl Segment {
                 };
                 let (low, span) = range(low, high)?;
                 let fits = 0.0 < s && s <= LARGEST_EXPONENT && span < MOST_RANKS;
-                fits.then(|| Segment::Zipf { low, law: Zipf::new(span + 1, s) })?
+                fits.then(|| Segment::Zipf { low, distribution: Zipf::new(span + 1, s) })?
             }
             ("hex", [digits]) => {
                 let digits = digits.parse().ok()?;
@@ -260,8 +260,8 @@ impl Segment {
                 let value = low + random.unit() * width;
                 print(out, format_args!("{value:.decimals$}"));
             }
-            Segment::Zipf { low, law } => {
-                print(out, low.wrapping_add_unsigned(law.draw(random) - 1));
+            Segment::Zipf { low, distribution } => {
+                print(out, low.wrapping_add_unsigned(distribution.draw(random) - 1));
             }
             Segment::Hex(digits) => hex(out, random, digits),
             Segment::Uuid => uuid(out, random),

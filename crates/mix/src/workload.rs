@@ -1,4 +1,4 @@
-//! What a lane sends: requests of a mix, or the same request again and again with a check.
+//! What a pool sends: requests of a mix, or the same request again and again with a check.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,13 +20,13 @@ mod tests;
 /// Milliseconds since 1970, now.
 pub type Clock = fn() -> u64;
 
-/// Which lane of a load a workload is for.
+/// Which pool of a load a workload is for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Lane {
+pub struct Pool {
     /// The run's.
     pub seed: u64,
     pub target: u32,
-    /// How many connections the lanes before this one have, so that `{{connection}}` names each
+    /// How many connections the pools before this one have, so that `{{connection}}` names each
     /// connection of the load differently.
     pub connections_before: u32,
 }
@@ -38,20 +38,20 @@ pub struct Mixed {
     searches: Searches,
     connections_before: u32,
     clock: Clock,
-    /// From which, and a number, the chance of a request comes.
+    /// From which, and a number, the randomness of a request comes.
     seed: u64,
     /// Where a body is written to find its length.
     body: Vec<u8>,
 }
 
 impl Mixed {
-    pub fn new(mix: &Arc<Mix>, lane: Lane, clock: Clock) -> Mixed {
+    pub fn new(mix: &Arc<Mix>, pool: Pool, clock: Clock) -> Mixed {
         // Arrivals draw from streams of the run's seed too.
-        let seed = Random::part(lane.seed ^ seed_of("mix"), u64::from(lane.target)).next_u64();
+        let seed = Random::part(pool.seed ^ seed_of("mix"), u64::from(pool.target)).next_u64();
         Mixed {
             mix: Arc::clone(mix),
             searches: Searches::default(),
-            connections_before: lane.connections_before,
+            connections_before: pool.connections_before,
             clock,
             seed,
             body: Vec::new(),

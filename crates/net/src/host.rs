@@ -1,4 +1,4 @@
-//! What the kernel accounts to the whole host (more exactly: to this network namespace).
+//! What the kernel counts for the whole host (more exactly: to this network namespace).
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,4 +1,4 @@
-//! What the kernel accounts to this process and its threads.
+//! What the kernel counts for this process and its threads.
 
 use std::fs;
 use std::path::Path;

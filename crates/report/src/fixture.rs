@@ -1,4 +1,4 @@
-//! A results directory as a sweep into saturation leaves it, made of seeded chance.
+//! A results directory as a sweep into saturation leaves it, made of seeded randomness.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,7 +21,7 @@ pub(crate) struct Fixture {
     folder: TempDir,
     pub(crate) directory: Directory,
     pub(crate) entries: Vec<Entry>,
-    /// Whether the trials measure 34 components with accounts.
+    /// Whether the trials measure 34 components with self-reported statistics.
     pub(crate) microservices: bool,
 }
 
@@ -436,7 +436,7 @@ fn microservices(share: f64) -> BTreeMap<String, Component> {
             calls: vec![Some(1_200); SECONDS],
             in_service: [0.0, 1.0, 2.0, 3.0, 4.0].map(growing).into(),
             in_others: vec![Some(2.0); SECONDS],
-            standing: [0.2, 0.6, 1.0, 1.4, 1.8].map(|growth| Some(held * growth)).into(),
+            queued: [0.2, 0.6, 1.0, 1.4, 1.8].map(|growth| Some(held * growth)).into(),
             refused: vec![Some(0); SECONDS],
             ..component(step, waves)
         };

@@ -97,7 +97,7 @@ fn asked(load: &Load) -> String {
 
 fn facts(load: &Load) -> Vec<String> {
     let mut facts = vec![load.version.clone()];
-    facts.extend(load.flavour.as_ref().map(|flavour| format!("as {flavour}")));
+    facts.extend(load.compatibility.as_ref().map(|compatibility| format!("as {compatibility}")));
     facts.push(format!("seed {}", load.seed));
     facts.push(count(load.total.counts.intended as usize, "request"));
     facts
@@ -213,7 +213,7 @@ fn identity(load: &Load) -> Vec<(String, String)> {
     let facts = [
         ("tool", Some(load.version.clone())),
         ("document", Some(load.schema.clone())),
-        ("as", load.flavour.clone()),
+        ("as", load.compatibility.clone()),
         ("seed", Some(load.seed.to_string())),
         ("measured", Some(format!("{:.3} s", load.measured_s))),
         ("asked", load.total.rates_per_s.asked.map(rate)),
@@ -269,10 +269,11 @@ fn known<const N: usize>(
 /// The command that asks for the same load; an original's seed has to be given to be the same.
 fn command(load: &Load) -> String {
     let words: Vec<String> = load.arguments.iter().map(|word| shell_word(word)).collect();
-    let as_original = load.flavour.as_ref().map(|flavour| match flavour.as_str() {
-        "wrk" => "wrk --flavour wrk".to_owned(),
-        flavour => format!("wrk2 --flavour {}", shell_word(flavour)),
-    });
+    let as_original =
+        load.compatibility.as_ref().map(|compatibility| match compatibility.as_str() {
+            "wrk" => "wrk --compatibility wrk".to_owned(),
+            compatibility => format!("wrk2 --compatibility {}", shell_word(compatibility)),
+        });
     let start = match as_original {
         None => String::new(),
         Some(name) if load.arguments.iter().any(|word| word.starts_with("--seed")) => name + " ",

@@ -79,26 +79,26 @@ pub struct Component {
     /// Connections that it has not accepted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accept_backlog: Series<u64>,
-    /// By its own account: calls begun.
+    /// As it reports itself: calls begun.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Series<u64>,
-    /// By its own account: requests in it, on average.
+    /// As it reports itself: requests in it, on average.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub in_service: Series<f64>,
     /// Of these, waiting for the services and stores that it called.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub in_others: Series<f64>,
-    /// The requests that stand in it: those that it holds by its own account, and its part of those
+    /// The requests that stand in it: those that it holds by its own statistics, and its part of those
     /// that lie unread in sockets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub standing: Series<f64>,
-    /// By its own account: calls turned away because a bound was reached.
+    pub queued: Series<f64>,
+    /// As it reports itself: calls turned away because a bound was reached.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Series<u64>,
 }
 
 impl Component {
-    /// The requests that it holds up itself, in this interval: Little's law over its own account.
+    /// The requests that it holds up itself, in this interval: Little's law over its own statistics.
     pub fn held(&self, interval: usize) -> Option<f64> {
         let inside = self.in_service.get(interval).copied().flatten()?;
         let elsewhere = self.in_others.get(interval).copied().flatten()?;

@@ -24,7 +24,7 @@ pub struct Load {
     pub arguments: Vec<String>,
     /// The original as which the engine was started: `wrk`, `wrk2` or `dsb`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub flavour: Option<String>,
+    pub compatibility: Option<String>,
     pub seed: u64,
     /// Ended before its time: the figures cover what was measured until then.
     pub partial: bool,
@@ -51,7 +51,7 @@ pub struct Load {
     pub series: Vec<Interval>,
     /// Whether the target kept up with an open loop; decided once, here, by the engine. `true`: of
     /// the requests that arrived in the second half of the measurement, and in each half of that
-    /// half, fewer than 97 % were answered in the same time, by more than chance explains. A long
+    /// half, fewer than 97 % were answered in the same time, by more than random variation explains. A long
     /// response time alone is not saturation, and the length of the drain changes nothing. Absent for
     /// a closed loop, and where the load was too short, or had too few requests, to tell.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -89,7 +89,7 @@ impl Load {
             schema: SCHEMA.to_owned(),
             version: version.to_owned(),
             arguments: Vec::new(),
-            flavour: None,
+            compatibility: None,
             seed: 0,
             partial: false,
             ended: None,

@@ -154,7 +154,7 @@ fn add(whole: &mut Load, part: Load) -> Result<(), String> {
         }
         _ => return Err("its requests are started in another way than the others'".to_owned()),
     };
-    keep_if_same(&mut whole.flavour, part.flavour);
+    keep_if_same(&mut whole.compatibility, part.compatibility);
     whole.partial |= part.partial;
     whole.ended = whole.ended.take().or(part.ended);
     whole.connections = match (whole.connections.take(), part.connections) {

@@ -35,7 +35,7 @@ pub struct Cpus {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Attempt {
     /// Of the server's delays.
-    pub law: String,
+    pub distribution: String,
     pub arrivals: String,
     pub valid: bool,
     /// Why it was refused.

@@ -239,7 +239,7 @@ fn over(part: &Part, max: Nanos) -> (u64, u64) {
 
 /// What `over` of `n` requests say of the share that is allowed.
 fn tail(n: u64, over: u64, allowed: Share) -> Tail {
-    // "No failures at all" leaves nothing to chance, and neither does "whatever fails".
+    // "No failures at all" leaves nothing to randomness, and neither does "whatever fails".
     match Quantile::new(1.0 - allowed.0).filter(|level| level.level() < 1.0) {
         Some(level) => estimate::share_within(n, over, level, CONFIDENCE),
         None if n == 0 => Tail::Undecided,

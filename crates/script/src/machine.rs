@@ -13,7 +13,7 @@ use mlua::{Function, Lua, LuaOptions, LuaString, StdLib, Table, Value, ffi};
 
 use crate::network::{self, Network};
 use crate::thread::Thread;
-use crate::{Defaults, Flavour, Program, Seed, Stage, Target};
+use crate::{Compatibility, Defaults, Program, Seed, Stage, Target};
 
 #[cfg(test)]
 mod tests;
@@ -362,13 +362,13 @@ fn host(
     host.set("time_us", lua.create_function(|_, ()| Ok(wall_clock().as_micros() as f64))?)?;
     host.set("seed", seed_of_luajit(seed))?;
     host.set("is_seed_final", matches!(stage.seed, Seed::Final(_)))?;
-    host.set("keeps_output", stage.flavour == Flavour::Native)?;
+    host.set("keeps_output", stage.compatibility == Compatibility::Native)?;
     let sleep = |_: &Lua, seconds| {
         sleep(seconds);
         Ok(())
     };
     host.set("sleep", lua.create_function(sleep)?)?;
-    if matches!(stage.flavour, Flavour::Native | Flavour::Dsb) {
+    if matches!(stage.compatibility, Compatibility::Native | Compatibility::Dsb) {
         host.set("url", target.url.as_str())?;
     }
     host.set("wrk", wrk(lua, target, stage.defaults)?)?;

@@ -29,10 +29,10 @@ pub trait Stream: Read + Write {}
 
 impl<S: Read + Write> Stream for S {}
 
-/// The operating system's network; nothing takes longer than `patience`.
+/// The operating system's network; nothing takes longer than `timeout`.
 #[derive(Clone, Copy, Debug)]
 pub struct System {
-    pub patience: Duration,
+    pub timeout: Duration,
 }
 
 /// Stands for a network where nothing is reached: every name has an address which accepts every
@@ -47,18 +47,18 @@ impl Network for System {
     }
 
     fn open(&self, to: &Address) -> io::Result<Box<dyn Stream>> {
-        let patience = Some(self.patience);
+        let timeout = Some(self.timeout);
         match to {
             Address::Inet(address) => {
-                let stream = TcpStream::connect_timeout(address, self.patience)?;
-                stream.set_read_timeout(patience)?;
-                stream.set_write_timeout(patience)?;
+                let stream = TcpStream::connect_timeout(address, self.timeout)?;
+                stream.set_read_timeout(timeout)?;
+                stream.set_write_timeout(timeout)?;
                 Ok(Box::new(stream))
             }
             Address::Unix(path) => {
                 let stream = UnixStream::connect(path)?;
-                stream.set_read_timeout(patience)?;
-                stream.set_write_timeout(patience)?;
+                stream.set_read_timeout(timeout)?;
+                stream.set_write_timeout(timeout)?;
                 Ok(Box::new(stream))
             }
         }

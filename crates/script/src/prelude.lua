@@ -1,4 +1,4 @@
--- What a script finds before its first line: `wrk`, the module `socket`, chance that the run's seed
+-- What a script finds before its first line: `wrk`, the module `socket`, randomness that the run's seed
 -- decides, and a standard output that stays the host's where the host's result goes there.
 --
 -- Gets what only the host can give; returns the functions that the host calls.
@@ -9,7 +9,7 @@ local error, format, ipairs, length, next, pairs, pcall, rawset, tonumber, tostr
    error, string.format, ipairs, string.len, next, pairs, pcall, rawset, tonumber, tostring, type
 local getmetatable, newproxy = getmetatable, newproxy
 
--- Chance. Scripts that seed themselves from the clock would never repeat.
+-- Randomness. Scripts that seed themselves from the clock would never repeat.
 
 math.randomseed(host.seed)
 if host.is_seed_final then math.randomseed = function() end end
@@ -348,8 +348,8 @@ function calls.begin()
 end
 
 -- Returns the next request, and the tag of its context if it has one that anybody asks for.
-function calls.next(seat)
-   connection = seat
+function calls.next(slot)
+   connection = slot
    local request, context = (type(request) == "function" and request or wrk.request)()
    look()
    if context ~= nil and (type(response) == "function" or type(failed) == "function") then
@@ -361,9 +361,9 @@ end
 -- The request with this tag turned out to be several.
 function calls.share(tag, answers) awaited[tag] = answers end
 
-function calls.answer(status, headers, body, seat, tag)
+function calls.answer(status, headers, body, slot, tag)
    local context = take(tag)
-   connection = seat
+   connection = slot
    if type(response) == "function" then
       if context == nil then
          response(status, headers, body)

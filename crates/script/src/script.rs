@@ -16,10 +16,10 @@ use wire::http1::{Expect, fields};
 use crate::ahead::{Ahead, Prepared};
 use crate::batch;
 use crate::collector::Collector;
-use crate::crew::{Crew, Defaults, Flavour, Seed, Stage, Target};
 use crate::machine::{Callbacks, Machine};
 use crate::network::Nowhere;
 use crate::program::Program;
+use crate::script_set::{Compatibility, Defaults, ScriptSet, Seed, Stage, Target};
 use crate::thread::Thread;
 
 #[cfg(test)]
@@ -57,21 +57,21 @@ impl Script {
         seed: u64,
     ) -> Result<Script, Fault> {
         let stage = Stage {
-            flavour: Flavour::Native,
+            compatibility: Compatibility::Native,
             targets: std::slice::from_ref(target),
             threads: 1,
             defaults,
             seed: Seed::Final(seed),
             network: Arc::new(Nowhere),
         };
-        let (_, mut scripts) = Crew::assemble(program, &stage)?;
+        let (_, mut scripts) = ScriptSet::assemble(program, &stage)?;
         Ok(scripts.pop().expect("one target with one thread has one script"))
     }
 
     pub(crate) fn of(
         machine: Machine,
         thread: Arc<Thread>,
-        flavour: Flavour,
+        compatibility: Compatibility,
         only_request: Option<Vec<u8>>,
     ) -> Result<Script, Fault> {
         let requests = match only_request {
@@ -83,7 +83,7 @@ impl Script {
                 Requests::Fixed { wire, expected }
             }
         };
-        let is_delaying = flavour == Flavour::Wrk;
+        let is_delaying = compatibility == Compatibility::Wrk;
         let hindering = [Callbacks::RESPONSE, Callbacks::FAILED, Callbacks::CONNECTION]
             .into_iter()
             .fold(if is_delaying { Callbacks::DELAY } else { Callbacks::NONE }, Callbacks::and);

@@ -2,7 +2,7 @@
 
 use mlua::{IntoLua, Lua, MetaMethod, Table, UserData, UserDataFields, UserDataMethods, Value};
 
-use crate::Flavour;
+use crate::Compatibility;
 
 #[cfg(test)]
 mod tests;
@@ -72,17 +72,17 @@ pub(crate) struct Statistics {
     of: Distribution,
     /// How many samples are not above the value of the same place.
     ranks: Vec<u64>,
-    flavour: Flavour,
+    compatibility: Compatibility,
 }
 
 impl Statistics {
-    pub(crate) fn new(of: Distribution, flavour: Flavour) -> Statistics {
+    pub(crate) fn new(of: Distribution, compatibility: Compatibility) -> Statistics {
         let running = |sum: &mut u64, &(_, count): &(f64, u64)| {
             *sum += count;
             Some(*sum)
         };
         let ranks = of.values.iter().scan(0, running).collect();
-        Statistics { of, ranks, flavour }
+        Statistics { of, ranks, compatibility }
     }
 
     fn samples(&self) -> u64 {
@@ -96,12 +96,12 @@ impl Statistics {
         nearest.map_or(0.0, |&(value, _)| value)
     }
 
-    /// Rounds to a rank as the flavour's own histogram does.
+    /// Rounds to a rank as the mode's own histogram does.
     fn percentile(&self, percent: f64) -> f64 {
         let rank = percent.clamp(0.0, 100.0) / 100.0 * self.samples() as f64 + 0.5;
-        self.at_rank(match self.flavour {
-            Flavour::Wrk => rank.round() as u64,
-            Flavour::Native | Flavour::Wrk2 | Flavour::Dsb => rank as u64,
+        self.at_rank(match self.compatibility {
+            Compatibility::Wrk => rank.round() as u64,
+            Compatibility::Native | Compatibility::Wrk2 | Compatibility::Dsb => rank as u64,
         })
     }
 
@@ -112,9 +112,9 @@ impl Statistics {
     }
 
     fn length(&self) -> u64 {
-        match self.flavour {
-            Flavour::Wrk => self.of.values.len() as u64,
-            Flavour::Native | Flavour::Wrk2 | Flavour::Dsb => self.samples(),
+        match self.compatibility {
+            Compatibility::Wrk => self.of.values.len() as u64,
+            Compatibility::Native | Compatibility::Wrk2 | Compatibility::Dsb => self.samples(),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What the tests share: a crew of a given script, and its requests and answers by hand.
+//! What the tests share: a script_set of a given script, and its requests and answers by hand.
 
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
@@ -11,12 +11,13 @@ use load::driver::{Label, Outcome};
 use net::Address;
 
 use crate::{
-    Crew, Defaults, Flavour, Network, Nowhere, Program, Script, Seed, Stage, Stream, Target,
+    Compatibility, Defaults, Network, Nowhere, Program, Script, ScriptSet, Seed, Stage, Stream,
+    Target,
 };
 
 /// A stage that owns what it consists of.
 pub(crate) struct Setting {
-    pub(crate) flavour: Flavour,
+    pub(crate) compatibility: Compatibility,
     pub(crate) targets: Vec<Target>,
     pub(crate) threads: usize,
     pub(crate) defaults: Defaults,
@@ -28,7 +29,7 @@ pub(crate) struct Setting {
 impl Default for Setting {
     fn default() -> Setting {
         Setting {
-            flavour: Flavour::Native,
+            compatibility: Compatibility::Native,
             targets: vec![target()],
             threads: 1,
             defaults: Defaults::default(),
@@ -40,34 +41,34 @@ impl Default for Setting {
 }
 
 impl Setting {
-    pub(crate) fn of(flavour: Flavour) -> Setting {
-        Setting { flavour, ..Setting::default() }
+    pub(crate) fn of(compatibility: Compatibility) -> Setting {
+        Setting { compatibility, ..Setting::default() }
     }
 
     pub(crate) fn with(self, network: Arc<dyn Network>) -> Setting {
         Setting { network, ..self }
     }
 
-    pub(crate) fn play(self, source: &str) -> Result<(Crew, Vec<Script>), Fault> {
+    pub(crate) fn play(self, source: &str) -> Result<(ScriptSet, Vec<Script>), Fault> {
         let path = Path::new("scripts/mine.lua");
         let arguments = self.arguments.clone();
         let program = Program::parse(path, source.into(), arguments).unwrap();
         self.perform(&program)
     }
 
-    pub(crate) fn perform(self, program: &Program) -> Result<(Crew, Vec<Script>), Fault> {
+    pub(crate) fn perform(self, program: &Program) -> Result<(ScriptSet, Vec<Script>), Fault> {
         let stage = Stage {
-            flavour: self.flavour,
+            compatibility: self.compatibility,
             targets: &self.targets,
             threads: self.threads,
             defaults: &self.defaults,
             seed: self.seed,
             network: self.network,
         };
-        Crew::assemble(program, &stage)
+        ScriptSet::assemble(program, &stage)
     }
 
-    /// The only script of a crew.
+    /// The only script of a script_set.
     pub(crate) fn script(self, source: &str) -> Result<Script, Fault> {
         self.play(source).map(|(_, mut scripts)| scripts.pop().unwrap())
     }

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use load::Fault;
-use script::{Crew, Defaults, Flavour, Nowhere, Program, Seed, Stage, Target};
+use script::{Compatibility, Defaults, Nowhere, Program, ScriptSet, Seed, Stage, Target};
 
 /// Declares what it needs itself, since Lua's headers may not be installed.
 const MODULE: &str = r#"
@@ -62,7 +62,7 @@ fn run(source: &str) -> Result<(), Fault> {
         path: "/".to_owned(),
     };
     let stage = Stage {
-        flavour: Flavour::Wrk,
+        compatibility: Compatibility::Wrk,
         targets: &[target],
         threads: 1,
         defaults: &Defaults::default(),
@@ -70,5 +70,7 @@ fn run(source: &str) -> Result<(), Fault> {
         network: Arc::new(Nowhere),
     };
     let shown = format!("{}/", folder.path().display());
-    Crew::assemble(&program, &stage).map(drop).map_err(|fault| Fault(fault.0.replace(&shown, "")))
+    ScriptSet::assemble(&program, &stage)
+        .map(drop)
+        .map_err(|fault| Fault(fault.0.replace(&shown, "")))
 }

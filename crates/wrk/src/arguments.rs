@@ -17,33 +17,34 @@ use options::{Event, Flag, Scanned};
 
 /// Which of the three is meant.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Flavour {
+pub enum Compatibility {
     Wrk,
     Wrk2,
     /// DeathStarBench's fork of wrk2, which is installed as `wrk` too.
     Dsb,
 }
 
-impl Flavour {
-    pub const ALL: [Flavour; 3] = [Flavour::Wrk, Flavour::Wrk2, Flavour::Dsb];
+impl Compatibility {
+    pub const ALL: [Compatibility; 3] =
+        [Compatibility::Wrk, Compatibility::Wrk2, Compatibility::Dsb];
 
     pub fn name(self) -> &'static str {
         match self {
-            Flavour::Wrk => "wrk",
-            Flavour::Wrk2 => "wrk2",
-            Flavour::Dsb => "dsb",
+            Compatibility::Wrk => "wrk",
+            Compatibility::Wrk2 => "wrk2",
+            Compatibility::Dsb => "dsb",
         }
     }
 
-    fn named(name: &str) -> Option<Flavour> {
-        Flavour::ALL.into_iter().find(|flavour| flavour.name() == name)
+    fn named(name: &str) -> Option<Compatibility> {
+        Compatibility::ALL.into_iter().find(|compatibility| compatibility.name() == name)
     }
 }
 
 /// What a command line asks for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Command {
-    pub flavour: Flavour,
+    pub compatibility: Compatibility,
     /// Of each target; at least one.
     pub threads: u64,
     /// Of each target; at least as many as threads.
@@ -63,7 +64,7 @@ pub struct Command {
     /// `-B`: a pipelined batch is one sample.
     pub batch: bool,
     /// `-D`.
-    pub law: Law,
+    pub distribution: Distribution,
     /// `-S`; always with a single target.
     pub separate: bool,
     /// `-r`.
@@ -81,7 +82,7 @@ pub struct Command {
 
 /// How arrivals are spread, by DeathStarBench's names.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum Law {
+pub enum Distribution {
     #[default]
     Fixed,
     Exp,
@@ -115,10 +116,10 @@ pub enum Destination {
 /// Why nothing is measured.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Refusal {
-    Help(Flavour),
-    Version(Flavour),
+    Help(Compatibility),
+    Version(Compatibility),
     /// The sentence says what is wrong and begins with the program's name.
-    Wrong(Flavour, String),
+    Wrong(Compatibility, String),
 }
 
 impl Refusal {
@@ -132,9 +133,11 @@ impl Refusal {
     /// What goes to stdout; `version` and `io`, the loop that would run, are for `-v`.
     pub fn stdout(&self, version: &str, io: &str) -> String {
         match self {
-            Refusal::Help(flavour) | Refusal::Wrong(flavour, _) => usage::text(*flavour),
-            Refusal::Version(flavour) => {
-                format!("wrk {version} [{io}] Benchwright as {}\n", flavour.name())
+            Refusal::Help(compatibility) | Refusal::Wrong(compatibility, _) => {
+                usage::text(*compatibility)
+            }
+            Refusal::Version(compatibility) => {
+                format!("wrk {version} [{io}] Benchwright as {}\n", compatibility.name())
             }
         }
     }
@@ -152,11 +155,11 @@ impl Refusal {
 /// `wrk2`.
 pub fn parse(name: &str, arguments: &[String]) -> Result<Command, Refusal> {
     let scanned = options::scan(arguments);
-    let flavour = flavour(name, &scanned);
-    read(flavour, scanned).map_err(|refused| match refused {
-        Refused::Help => Refusal::Help(flavour),
-        Refused::Version => Refusal::Version(flavour),
-        Refused::Wrong(what) => Refusal::Wrong(flavour, format!("{name}: {what}")),
+    let compatibility = compatibility(name, &scanned);
+    read(compatibility, scanned).map_err(|refused| match refused {
+        Refused::Help => Refusal::Help(compatibility),
+        Refused::Version => Refusal::Version(compatibility),
+        Refused::Wrong(what) => Refusal::Wrong(compatibility, format!("{name}: {what}")),
     })
 }
 
@@ -173,32 +176,32 @@ impl From<String> for Refused {
 }
 
 /// All three install a program `wrk`, so under that name the arguments decide.
-fn flavour(name: &str, scanned: &Scanned) -> Flavour {
+fn compatibility(name: &str, scanned: &Scanned) -> Compatibility {
     let flags = || scanned.events.iter().filter_map(Event::option);
-    let is_only = |flag: Flag, of: &[Flavour]| flag.flavours() == of;
+    let is_only = |flag: Flag, of: &[Compatibility]| flag.modes() == of;
     let several = 1 < scanned.free.len() && scanned.free.iter().all(|free| url::is_url(free));
-    if let Some(flavour) = flags().rev().find_map(|(flag, value)| match flag {
-        Flag::Flavour => Flavour::named(value),
+    if let Some(compatibility) = flags().rev().find_map(|(flag, value)| match flag {
+        Flag::Compatibility => Compatibility::named(value),
         _ => None,
     }) {
-        flavour
-    } else if several || flags().any(|(flag, _)| is_only(flag, &[Flavour::Dsb])) {
-        Flavour::Dsb
+        compatibility
+    } else if several || flags().any(|(flag, _)| is_only(flag, &[Compatibility::Dsb])) {
+        Compatibility::Dsb
     } else if name.ends_with("wrk2")
-        || flags().any(|(flag, _)| !flag.flavours().contains(&Flavour::Wrk))
+        || flags().any(|(flag, _)| !flag.modes().contains(&Compatibility::Wrk))
     {
-        Flavour::Wrk2
+        Compatibility::Wrk2
     } else {
-        Flavour::Wrk
+        Compatibility::Wrk
     }
 }
 
-fn read(flavour: Flavour, scanned: Scanned) -> Result<Command, Refused> {
-    let mut command = Command::new(flavour);
+fn read(compatibility: Compatibility, scanned: Scanned) -> Result<Command, Refused> {
+    let mut command = Command::new(compatibility);
     for event in scanned.events {
         match event {
             Event::Wrong(what) => return Err(Refused::Wrong(what)),
-            Event::Option { flag, written, .. } if !flag.flavours().contains(&flavour) => {
+            Event::Option { flag, written, .. } if !flag.modes().contains(&compatibility) => {
                 return Err(options::unknown(&written).into());
             }
             Event::Option { flag: Flag::Help, .. } => return Err(Refused::Help),
@@ -214,9 +217,9 @@ fn read(flavour: Flavour, scanned: Scanned) -> Result<Command, Refused> {
 }
 
 impl Command {
-    fn new(flavour: Flavour) -> Command {
+    fn new(compatibility: Compatibility) -> Command {
         Command {
-            flavour,
+            compatibility,
             threads: 2,
             connections: 10,
             duration: Nanos::from_secs(10),
@@ -227,7 +230,7 @@ impl Command {
             rate: None,
             uncorrected: false,
             batch: false,
-            law: Law::default(),
+            distribution: Distribution::default(),
             separate: false,
             sent: false,
             each_latency: false,
@@ -253,12 +256,12 @@ impl Command {
             Flag::Rate => self.rate = Rate::per_second(amount::number(&text)?),
             Flag::Uncorrected => (self.latency, self.uncorrected) = (true, true),
             Flag::Batch => self.batch = true,
-            Flag::Law => self.law = law(&text)?,
+            Flag::Distribution => self.distribution = distribution(&text)?,
             Flag::Separate => self.separate = true,
             Flag::Sent => self.sent = true,
             Flag::EachLatency => self.each_latency = true,
             Flag::Stretches => self.stretches = true,
-            Flag::Flavour if Flavour::named(&text).is_none() => {
+            Flag::Compatibility if Compatibility::named(&text).is_none() => {
                 return Err(format!("there is no `{text}`; there are wrk, wrk2 and dsb"));
             }
             Flag::Json if is_given => native.json = Some(Destination::File(text)),
@@ -273,7 +276,7 @@ impl Command {
             Flag::Io => native.io = Some(text),
             Flag::Shards => native.shards = Some(text),
             Flag::Pin => native.pin = Some(text),
-            Flag::Flavour | Flag::Help | Flag::Version => {}
+            Flag::Compatibility | Flag::Help | Flag::Version => {}
         }
         Ok(())
     }
@@ -285,10 +288,10 @@ impl Command {
         if free.is_empty() {
             return Err("there is no URL; write for example http://127.0.0.1:8080/".to_owned());
         }
-        self.arguments = match self.flavour {
-            Flavour::Wrk | Flavour::Wrk2 => free.split_off(1),
-            Flavour::Dsb if after.is_empty() => free[1..].to_vec(),
-            Flavour::Dsb => Vec::new(),
+        self.arguments = match self.compatibility {
+            Compatibility::Wrk | Compatibility::Wrk2 => free.split_off(1),
+            Compatibility::Dsb if after.is_empty() => free[1..].to_vec(),
+            Compatibility::Dsb => Vec::new(),
         };
         self.arguments.extend(after);
         self.urls = free;
@@ -313,7 +316,7 @@ impl Command {
                  needs one; raise -c or lower -t"
             ));
         }
-        if self.rate.is_none() && self.flavour != Flavour::Wrk {
+        if self.rate.is_none() && self.compatibility != Compatibility::Wrk {
             return Err("-R: say how many requests a second; it is required".to_owned());
         }
         Ok(())
@@ -330,12 +333,12 @@ fn header(text: &str) -> Result<(String, String), String> {
     }
 }
 
-fn law(name: &str) -> Result<Law, String> {
+fn distribution(name: &str) -> Result<Distribution, String> {
     match name {
-        "fixed" => Ok(Law::Fixed),
-        "exp" => Ok(Law::Exp),
-        "norm" => Ok(Law::Norm),
-        "zipf" => Ok(Law::Zipf),
+        "fixed" => Ok(Distribution::Fixed),
+        "exp" => Ok(Distribution::Exp),
+        "norm" => Ok(Distribution::Norm),
+        "zipf" => Ok(Distribution::Zipf),
         _ => Err(format!("there is no `{name}`; there are fixed, exp, norm and zipf")),
     }
 }

@@ -26,7 +26,7 @@ const STRIDE: usize = 7;
 struct Combination {
     delay: &'static str,
     rate: &'static str,
-    law: &'static str,
+    distribution: &'static str,
 }
 
 impl Combination {
@@ -35,7 +35,7 @@ impl Combination {
         Combination {
             delay: DELAYS[number / 4],
             rate: RATES[number / 2 % 2],
-            law: LAWS[number % 2],
+            distribution: LAWS[number % 2],
         }
     }
 }
@@ -99,7 +99,7 @@ fn measure(
     combination: Combination,
     seed: u64,
 ) -> Result<(Load, Log), String> {
-    let Combination { delay, rate, law } = combination;
+    let Combination { delay, rate, distribution } = combination;
     let seed = seed.to_string();
     // What keeps the server from reading for a moment is to be known to its log as well.
     let stamped = "--kernel-timestamps";
@@ -108,7 +108,16 @@ fn measure(
         &[&["--delay", delay, "--seed", &seed, stamped][..], &SENT_AT_ONCE].concat(),
     )?;
     let mut command = machine.command(Side::Client, &machine.benchwright);
-    command.args(["load", &server.url, "--rate", rate, "--arrivals", law, "--seed", &seed]);
+    command.args([
+        "load",
+        &server.url,
+        "--rate",
+        rate,
+        "--arrivals",
+        distribution,
+        "--seed",
+        &seed,
+    ]);
     // One thread numbers all requests, and a slow answer never keeps the next request waiting.
     command.args(["--shards", "1", "--connections", "256", "--duration", "4s"]).args(SENT_AT_ONCE);
     // The bench has a bound of its own for the quantiles: with an SLO the generator does not refuse a
@@ -156,7 +165,7 @@ fn differences(attempt: &Attempt) -> [(Nanos, Nanos); 3] {
 }
 
 fn tell(number: usize, combination: Combination, attempt: &Attempt) -> Verdict {
-    let Combination { delay, rate, law } = combination;
+    let Combination { delay, rate, distribution } = combination;
     let Attempt { load, log, .. } = attempt;
     let verdict = judge(attempt);
     let word = match verdict {
@@ -164,7 +173,7 @@ fn tell(number: usize, combination: Combination, attempt: &Attempt) -> Verdict {
         Verdict::Differs => "DIFFERS",
         Verdict::Invalid => "not valid",
     };
-    println!("{number:>3}  {delay} {rate} {law}: {word}");
+    println!("{number:>3}  {delay} {rate} {distribution}: {word}");
     for (i, (off, bound)) in differences(attempt).into_iter().enumerate() {
         let (level, response, took) = (LEVELS[i], load.response[i], log.took[i]);
         println!("       {level} {response:>8}, log {took:>8}, apart {off:>8}, bound {bound:>8}");

@@ -33,7 +33,7 @@ const TRIAL: Nanos = Nanos::from_millis(200);
 const SIMULATED: &str = "\
 name: page
 where: {backend: simulated}
-simulated: {service_time: 1ms, law: exponential, servers: 4}
+simulated: {service_time: 1ms, distribution: exponential, servers: 4}
 workload: {get: /}
 load: {model: open, arrivals: poisson, connections: 64}
 phases: {warm_up: {fixed: 0s}, measure: {time: 1s}, drain: 100ms}

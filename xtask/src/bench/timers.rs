@@ -21,7 +21,7 @@ mod tests;
 const TIMERS: [&str; 3] = ["hybrid", "sleep", "spin"];
 /// The one that no load can be more punctual with.
 const BEST: usize = 2;
-/// Rates with their laws.
+/// Rates with their distributions.
 const LOADS: [(&str, &str); 4] =
     [("1k/s", "poisson"), ("5k/s", "poisson"), ("10k/s", "poisson"), ("10k/s", "constant")];
 /// How punctual the judged timer is at the median and the p99 is judged at this rate.
@@ -62,21 +62,21 @@ pub(super) fn run(
     to_note: Option<&Path>,
 ) -> Result<bool, String> {
     let mut findings = Vec::new();
-    for (rate, law) in LOADS {
+    for (rate, distribution) in LOADS {
         println!(
-            "\n{rate}, {law}: lateness p50, p99; hiccups p99; wake-up delay p99; CPU a request, in µs"
+            "\n{rate}, {distribution}: lateness p50, p99; hiccups p99; wake-up delay p99; CPU a request, in µs"
         );
         let mut each: [Vec<Attempt>; TIMERS.len()] = Default::default();
         for number in 1..=attempts {
             for (timer, attempts) in TIMERS.iter().zip(&mut each) {
-                let attempt = attempt(machine, timer, (rate, law))?;
+                let attempt = attempt(machine, timer, (rate, distribution))?;
                 println!("{number:>3}  {timer:<6} {attempt}");
                 attempts.push(attempt);
             }
         }
-        findings.push(validity((rate, law), &each));
+        findings.push(validity((rate, distribution), &each));
         for (timer, attempts) in TIMERS.iter().zip(&each) {
-            findings.extend(of_timer(timer, (rate, law), attempts));
+            findings.extend(of_timer(timer, (rate, distribution), attempts));
         }
     }
     println!("\n{EVEN_RATE}/s, constant: mean |gap × rate − 1| at the server");
@@ -106,10 +106,14 @@ fn judged(timer: &str, goal: Goal) -> Goal {
     if timer == TIMERS[0] { goal } else { Goal::None }
 }
 
-fn attempt(machine: &Machine, timer: &str, (rate, law): (&str, &str)) -> Result<Attempt, String> {
+fn attempt(
+    machine: &Machine,
+    timer: &str,
+    (rate, distribution): (&str, &str),
+) -> Result<Attempt, String> {
     let others = Others::watch();
     let server = Server::start(machine, &SENT_AT_ONCE)?;
-    let words = ["--rate", rate, "--arrivals", law, "--timer", timer];
+    let words = ["--rate", rate, "--arrivals", distribution, "--timer", timer];
     let (load, cpu) = machine::with_cpu_of_children(|| load(machine, &server, &words))?;
     server.end()?;
     let load = load.beside(&others);
@@ -127,7 +131,7 @@ fn attempt(machine: &Machine, timer: &str, (rate, law): (&str, &str)) -> Result<
 }
 
 /// How many more loads were valid with the best timer than with the judged one.
-fn validity((rate, law): (&str, &str), each: &[Vec<Attempt>; TIMERS.len()]) -> Finding {
+fn validity((rate, distribution): (&str, &str), each: &[Vec<Attempt>; TIMERS.len()]) -> Finding {
     let valid = each.each_ref().map(|attempts| attempts.iter().filter(|a| a.is_valid).count());
     let of_timer = |(timer, attempts): (&&str, &Vec<Attempt>)| {
         let valid = attempts.iter().filter(|attempt| attempt.is_valid).count();
@@ -137,7 +141,10 @@ fn validity((rate, law): (&str, &str), each: &[Vec<Attempt>; TIMERS.len()]) -> F
     };
     let said: Vec<String> = TIMERS.iter().zip(each).map(of_timer).collect();
     Finding {
-        what: format!("{}: fewer valid loads than {}, {rate} {law}", TIMERS[0], TIMERS[BEST]),
+        what: format!(
+            "{}: fewer valid loads than {}, {rate} {distribution}",
+            TIMERS[0], TIMERS[BEST]
+        ),
         figures: vec![valid[BEST] as f64 - valid[0] as f64],
         beside: said.join("; "),
         goal: FEWER_VALID,
@@ -145,7 +152,7 @@ fn validity((rate, law): (&str, &str), each: &[Vec<Attempt>; TIMERS.len()]) -> F
 }
 
 /// Its p99 is judged by itself, or by what it is above the hiccup meter's, if that is less.
-fn of_timer(timer: &str, (rate, law): (&str, &str), attempts: &[Attempt]) -> [Finding; 2] {
+fn of_timer(timer: &str, (rate, distribution): (&str, &str), attempts: &[Attempt]) -> [Finding; 2] {
     let of = |figure: fn(&Attempt) -> f64| attempts.iter().map(figure).collect::<Vec<f64>>();
     let middle = |figure| Summary::of(&of(figure)).median;
     let (p99, hiccup) = (middle(|a| a.p99), middle(|a| a.hiccup_p99));
@@ -158,7 +165,7 @@ fn of_timer(timer: &str, (rate, law): (&str, &str), attempts: &[Attempt]) -> [Fi
     let others = of(|a| a.others_share).into_iter().fold(0.0, f64::max);
     let noise = format!("p99 {p99:.1}, hiccups p99 {hiccup:.1}, others ≤ {:.1} %", 100.0 * others);
     let finding = |what: &str, figures, beside, goal| Finding {
-        what: format!("{timer}: {what}, {rate} {law}"),
+        what: format!("{timer}: {what}, {rate} {distribution}"),
         figures,
         beside,
         goal: if rate == JUDGED_RATE { judged(timer, goal) } else { Goal::None },

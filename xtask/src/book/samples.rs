@@ -1,6 +1,6 @@
 //! How much the same percentile differs between runs of the same load, by how long they are.
 //!
-//! The server's delays are exponential and drawn anew for each run, so that runs differ by chance and
+//! The server's delays are exponential and drawn anew for each run, so that runs differ at random and
 //! by nothing else.
 
 use measure::estimate::{beyond, order_statistics, quantile_interval};

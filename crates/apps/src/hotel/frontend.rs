@@ -244,7 +244,7 @@ impl Frontend {
     }
 
     fn healthy(&self) -> Result<Answer, Refusal> {
-        match self.health.ails() {
+        match self.health.unhealthy() {
             None => Ok(Answer::ok(TEXT, "ok")),
             Some(text) => Err(Refusal { code: StatusCode::SERVICE_UNAVAILABLE, text: text.into() }),
         }

@@ -38,11 +38,11 @@ impl Health {
     }
 
     /// What keeps it from serving, if anything does.
-    pub fn ails(&self) -> Option<String> {
+    pub fn unhealthy(&self) -> Option<String> {
         if self.store.as_ref().is_some_and(|store| !store.is_writing()) {
             return Some("the store has stopped writing".to_owned());
         }
-        if let Some(why) = self.database.as_ref().and_then(|database| database.ails()) {
+        if let Some(why) = self.database.as_ref().and_then(|database| database.unhealthy()) {
             return Some(why);
         }
         let lost = self.peers.iter().find(|peers| !peers.can_be_reached())?;

@@ -18,9 +18,9 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time;
 
-use crate::account::Account;
-use crate::patience::Pause;
 use crate::rpc::LARGEST_MESSAGE;
+use crate::statistics::Statistics;
+use crate::timeout::Pause;
 
 #[cfg(test)]
 mod tests;
@@ -73,7 +73,7 @@ pub struct Memcached {
     servers: Vec<mpsc::Sender<Question>>,
     prefix: String,
     timeout: Duration,
-    account: Arc<Account>,
+    statistics: Arc<Statistics>,
 }
 
 enum Question {
@@ -83,7 +83,7 @@ enum Question {
 
 impl Memcached {
     /// Begins to connect; nobody waits for a cache.
-    pub fn new(servers: &Servers, timeout: Duration, account: Arc<Account>) -> Self {
+    pub fn new(servers: &Servers, timeout: Duration, statistics: Arc<Statistics>) -> Self {
         let begin = |address: &String| {
             let (ask, asked) = mpsc::channel(LONGEST_QUEUE);
             tokio::spawn(serve(address.clone(), asked, timeout));
@@ -93,7 +93,7 @@ impl Memcached {
             servers: servers.addresses.iter().map(begin).collect(),
             prefix: servers.prefix.clone(),
             timeout,
-            account,
+            statistics,
         }
     }
 
@@ -109,7 +109,7 @@ impl Memcached {
 
     /// What the keys hold, in their order. All servers are asked at the same time.
     pub async fn get(&self, keys: &[Option<String>]) -> Vec<Answer> {
-        let _asked = self.account.ask();
+        let _asked = self.statistics.ask();
         let mut of_servers: Vec<Vec<String>> = vec![Vec::new(); self.servers.len()];
         for key in keys.iter().flatten() {
             of_servers[self.server_of(key)].push(key.clone());

@@ -22,7 +22,7 @@ pub struct Page {
 impl Site for Page {
     async fn answer(&self, request: Head) -> Response<Full<Bytes>> {
         match request.uri.path() {
-            "/healthz" => match self.health.ails() {
+            "/healthz" => match self.health.unhealthy() {
                 None => text(StatusCode::OK, "ok".to_owned()),
                 Some(why) => text(StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n")),
             },

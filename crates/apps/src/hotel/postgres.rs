@@ -32,9 +32,9 @@ use super::api::store::{
     PlacesReply, ProfilesReply, RatePlansReply, Reserved, ReviewsReply,
 };
 use super::stay::LONGEST_STAY;
-use crate::account::Account;
 use crate::lock::lock;
-use crate::patience::{self, LONGEST_START, Pause};
+use crate::statistics::Statistics;
+use crate::timeout::{self, LONGEST_START, Pause};
 
 mod seed;
 
@@ -94,7 +94,7 @@ pub struct Postgres {
     /// One of these at a time.
     administration: Semaphore,
     deadline: Duration,
-    account: Arc<Account>,
+    statistics: Arc<Statistics>,
 }
 
 impl Postgres {
@@ -103,7 +103,7 @@ impl Postgres {
         database: &Database,
         purpose: Use,
         deadline: Duration,
-        account: Arc<Account>,
+        statistics: Arc<Statistics>,
     ) -> anyhow::Result<Self> {
         prepare(database).await.context("preparing the tables in PostgreSQL")?;
         let link = |_| Link::keep(database.clone());
@@ -113,16 +113,16 @@ impl Postgres {
             next: AtomicUsize::new(0),
             administration: Semaphore::new(1),
             deadline,
-            account,
+            statistics,
         };
-        if !patience::until(|| store.links.iter().all(|link| link.is_connected())).await {
+        if !timeout::until(|| store.links.iter().all(|link| link.is_connected())).await {
             bail!("PostgreSQL cannot be reached: {}", store.lost().message());
         }
         Ok(store)
     }
 
     /// What keeps it from answering, if anything does.
-    pub fn ails(&self) -> Option<String> {
+    pub fn unhealthy(&self) -> Option<String> {
         let lost = self.links.iter().any(|link| !link.is_connected());
         lost.then(|| self.lost().message().to_owned())
     }
@@ -154,7 +154,7 @@ impl Postgres {
         asked: impl Future<Output = Result<T, Status>>,
     ) -> Result<Response<T>, Status> {
         let asked = pin!(asked);
-        let answer = patience::within(self.deadline, "PostgreSQL", &self.account, asked).await;
+        let answer = timeout::within(self.deadline, "PostgreSQL", &self.statistics, asked).await;
         answer.map(Response::new)
     }
 
@@ -326,7 +326,7 @@ fn text(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whatever the database reports, its caller cannot mend it.
+/// Whatever the database reports, its caller cannot recover from it.
 fn unavailable(error: Error) -> Status {
     Status::unavailable(told(&error))
 }

@@ -33,12 +33,12 @@ use super::search::Search;
 use super::source::Source;
 use super::store::{Durability, Embedded};
 use super::user::User;
-use crate::account::{self, Account};
 use crate::rpc::{Addresses, Answering, Calls, Peers};
 use crate::serve::{self, Limits};
+use crate::statistics::{self, Statistics};
 
 /// How long what runs beside the requests may take to end.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What every process is told.
 #[derive(Clone, Debug)]
@@ -52,7 +52,7 @@ pub struct Options {
     /// For tests: every request keeps the only thread this long.
     pub delay: Option<Duration>,
     /// Where to tell what is in hand.
-    pub account: Option<PathBuf>,
+    pub statistics: Option<PathBuf>,
 }
 
 /// Where data is kept.
@@ -122,7 +122,7 @@ pub fn run(options: Options, role: Role) -> anyhow::Result<()> {
     let folder = role.data().map(|data| Folder::choose(data.folder.clone())).transpose()?;
     let runtime = Builder::new_current_thread().enable_all().build().context("starting")?;
     let served = runtime.block_on(serve_role(options, role, folder.as_ref()));
-    runtime.shutdown_timeout(PATIENCE);
+    runtime.shutdown_timeout(TIMEOUT);
     // The folder goes when nobody writes into it any more.
     drop(folder);
     served
@@ -132,7 +132,7 @@ async fn serve_role(options: Options, role: Role, folder: Option<&Folder>) -> an
     let mut ending = pin!(serve::told_to_end()?);
     let listener = serve::listen(options.listen).await?;
     let address = listener.local_addr()?;
-    let process = Process { options, metrics: Arc::default(), account: Arc::default() };
+    let process = Process { options, metrics: Arc::default(), statistics: Arc::default() };
     let served = tokio::select! {
         served = process.assemble(role, folder) => served?,
         () = ending.as_mut() => return Ok(()),
@@ -143,11 +143,13 @@ async fn serve_role(options: Options, role: Role, folder: Option<&Folder>) -> an
         delay: process.options.delay,
         ..Limits::default()
     };
-    let account = || Arc::clone(&process.account);
+    let statistics = || Arc::clone(&process.statistics);
     let serving = async {
         match served {
-            Served::Frontend(site) => serve::until(ending, listener, limits, account(), site).await,
-            Served::Page(site) => serve::until(ending, listener, limits, account(), site).await,
+            Served::Frontend(site) => {
+                serve::until(ending, listener, limits, statistics(), site).await
+            }
+            Served::Page(site) => serve::until(ending, listener, limits, statistics(), site).await,
         }
     };
     tokio::select! {
@@ -168,7 +170,7 @@ impl Role {
 struct Process {
     options: Options,
     metrics: Arc<Metrics>,
-    account: Arc<Account>,
+    statistics: Arc<Statistics>,
 }
 
 impl Process {
@@ -282,8 +284,8 @@ impl Process {
     }
 
     async fn peers(&self, service: &'static str, addresses: &Addresses) -> anyhow::Result<Peers> {
-        let account = Arc::clone(&self.account);
-        Peers::connect(service, addresses, self.options.deadline, account).await
+        let statistics = Arc::clone(&self.statistics);
+        Peers::connect(service, addresses, self.options.deadline, statistics).await
     }
 
     async fn store(
@@ -297,8 +299,8 @@ impl Process {
                 Ok((remote(peers.clone()), Health::of_peers(vec![peers])))
             }
             Source::Postgres(database) => {
-                let (deadline, account) = (self.options.deadline, Arc::clone(&self.account));
-                let found = Postgres::connect(database, purpose, deadline, account).await?;
+                let (deadline, statistics) = (self.options.deadline, Arc::clone(&self.statistics));
+                let found = Postgres::connect(database, purpose, deadline, statistics).await?;
                 let found = Arc::new(found);
                 Ok((Arc::clone(&found) as _, Health::of_database(found)))
             }
@@ -310,7 +312,7 @@ impl Process {
         let documents = match &kept.cache {
             None => loaded(Documents::in_memory(&*store).await)?,
             Some(Cache { servers, timeout }) => {
-                let cache = Memcached::new(servers, *timeout, Arc::clone(&self.account));
+                let cache = Memcached::new(servers, *timeout, Arc::clone(&self.statistics));
                 Documents::Cached(Cached { cache, store, metrics: Arc::clone(&self.metrics) })
             }
         };
@@ -321,13 +323,13 @@ impl Process {
         let ended = Arc::clone(&self.metrics);
         let ended = move |code, took| ended.ended(service, code, took);
         let Options { max_calls, delay, .. } = self.options;
-        let calls = Calls::new(answering, Arc::clone(&self.account), max_calls, delay, ended);
+        let calls = Calls::new(answering, Arc::clone(&self.statistics), max_calls, delay, ended);
         Served::Page(Arc::new(Page { health, metrics: Arc::clone(&self.metrics), calls }))
     }
 
     async fn keep_account(&self) -> anyhow::Result<()> {
-        match &self.options.account {
-            Some(path) => account::keep(Arc::clone(&self.account), path).await,
+        match &self.options.statistics {
+            Some(path) => statistics::keep(Arc::clone(&self.statistics), path).await,
             None => pending().await,
         }
     }

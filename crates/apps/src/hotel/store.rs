@@ -282,7 +282,7 @@ impl api::Store for Embedded {
     }
 }
 
-/// Whatever the database reports, its caller cannot mend it.
+/// Whatever the database reports, its caller cannot recover from it.
 fn unavailable(error: redb::Error) -> Status {
     Status::unavailable(error.to_string())
 }

@@ -14,7 +14,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::task;
 use tokio::time::Instant;
 
-use crate::account::Account;
+use crate::statistics::Statistics;
 
 #[cfg(test)]
 mod tests;
@@ -35,14 +35,14 @@ pub(super) struct Guarded<S> {
     frames: Frames,
     allowance: Allowance,
     in_turn: usize,
-    account: Arc<Account>,
+    statistics: Arc<Statistics>,
 }
 
 impl<S> Guarded<S> {
     /// Before the peer's preface has been read.
-    pub(super) fn new(stream: S, account: Arc<Account>) -> Self {
+    pub(super) fn new(stream: S, statistics: Arc<Statistics>) -> Self {
         let allowance = Allowance { left: IDLE_FRAMES, since: Instant::now() };
-        Guarded { stream, frames: Frames::default(), allowance, in_turn: 0, account }
+        Guarded { stream, frames: Frames::default(), allowance, in_turn: 0, statistics }
     }
 }
 
@@ -74,7 +74,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
         let mut is_flood = false;
         frames.read(bytes, |kind| is_flood |= !allowance.takes(kind));
         if is_flood {
-            this.account.refuse();
+            this.statistics.refuse();
             // What fails has read nothing.
             buffer.set_filled(before);
             return Poll::Ready(Err(io::Error::other("a flood of frames")));

@@ -24,9 +24,9 @@ use tonic::{Code, Response, Status};
 
 use super::message::{self, PREFIX};
 use super::{Addresses, GRPC, LARGEST_MESSAGE, broken, is_alive, whole};
-use crate::account::Account;
 use crate::lock::lock;
-use crate::patience::{self, Pause};
+use crate::statistics::Statistics;
+use crate::timeout::{self, Pause};
 
 /// A replica that does not answer a ping in this time is taken for dead. A busy machine makes a
 /// living one late, so it is longer than such delays.
@@ -48,7 +48,7 @@ struct Inner {
     replicas: Mutex<Arc<[Arc<Replica>]>>,
     next: AtomicUsize,
     deadline: Duration,
-    account: Arc<Account>,
+    statistics: Arc<Statistics>,
     following: Mutex<Option<AbortHandle>>,
 }
 
@@ -67,14 +67,14 @@ impl Peers {
         service: &'static str,
         addresses: &Addresses,
         deadline: Duration,
-        account: Arc<Account>,
+        statistics: Arc<Statistics>,
     ) -> anyhow::Result<Peers> {
         let inner = Arc::new(Inner {
             service,
             replicas: Mutex::new(Arc::from([])),
             next: AtomicUsize::new(0),
             deadline,
-            account,
+            statistics,
             following: Mutex::default(),
         });
         inner.replace(addresses.look().await?);
@@ -83,7 +83,7 @@ impl Peers {
             *lock(&inner.following) = Some(following.abort_handle());
         }
         let peers = Peers(inner);
-        if !patience::until(|| peers.can_be_reached()).await {
+        if !timeout::until(|| peers.can_be_reached()).await {
             let addresses = peers.0.addresses().join(", ");
             bail!("no replica of {service} can be reached at {addresses}");
         }
@@ -271,9 +271,9 @@ impl Peers {
         path: &'static str,
         asked: Asked,
     ) -> Result<Response<Reply>, Status> {
-        let Inner { deadline, service, account, .. } = &*self.0;
+        let Inner { deadline, service, statistics, .. } = &*self.0;
         let call = pin!(self.0.call(path, message::framed(&asked)));
-        let reply = patience::within(*deadline, service, account, call).await?;
+        let reply = timeout::within(*deadline, service, statistics, call).await?;
         message::read(reply).map(Response::new)
     }
 }

@@ -23,8 +23,8 @@ use tonic::{Code, Status};
 use super::guard::Guarded;
 use super::message::PREFIX;
 use super::{Answering, GRPC, GRPC_STATUS, is_alive, whole};
-use crate::account::Account;
 use crate::serve::keep_busy;
+use crate::statistics::Statistics;
 
 #[cfg(test)]
 mod tests;
@@ -75,7 +75,7 @@ pub struct Calls {
     answering: Answering,
     /// Told how each call ended, and how long it took.
     ended: Arc<dyn Fn(Code, Duration) + Send + Sync>,
-    account: Arc<Account>,
+    statistics: Arc<Statistics>,
     /// Calls in hand beyond this many are refused.
     most: usize,
     /// Answers that their callers do not take, beyond this many, are dropped.
@@ -87,13 +87,13 @@ pub struct Calls {
 impl Calls {
     pub fn new(
         answering: Answering,
-        account: Arc<Account>,
+        statistics: Arc<Statistics>,
         most: usize,
         delay: Option<Duration>,
         ended: impl Fn(Code, Duration) + Send + Sync + 'static,
     ) -> Self {
         let untaken = Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS)));
-        Calls { answering, ended: Arc::new(ended), account, most, untaken, delay }
+        Calls { answering, ended: Arc::new(ended), statistics, most, untaken, delay }
     }
 }
 
@@ -102,7 +102,7 @@ pub(crate) async fn serve<S>(stream: S, calls: Calls, mut ended: watch::Receiver
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    let stream = Guarded::new(stream, Arc::clone(&calls.account));
+    let stream = Guarded::new(stream, Arc::clone(&calls.statistics));
     let mut settings = h2::server::Builder::new();
     settings.max_concurrent_streams(STREAMS).max_header_list_size(LARGEST_HEAD);
     settings.initial_window_size(WINDOW);
@@ -197,9 +197,9 @@ async fn answer(
     };
     let late = || Err(Status::deadline_exceeded("the request took too long to arrive"));
     let message = match arrived.unwrap_or_else(|_| late()) {
-        Ok(message) if calls.account.in_hand() < calls.most => message,
+        Ok(message) if calls.statistics.in_hand() < calls.most => message,
         Ok(_) => {
-            calls.account.refuse();
+            calls.statistics.refuse();
             let status = Status::resource_exhausted("too many calls at once");
             return refuse(&mut respond, status, &calls);
         }
@@ -212,16 +212,16 @@ async fn answer(
             .insert("grpc-accept-encoding", MetadataValue::from_static("identity"));
         return refuse(&mut respond, status, &calls);
     }
-    let in_hand = calls.account.serve();
+    let in_hand = calls.statistics.serve();
     keep_busy(calls.delay);
-    let patience = deadline(&head.headers).unwrap_or(LONGEST_CALL).min(LONGEST_CALL);
+    let timeout = deadline(&head.headers).unwrap_or(LONGEST_CALL).min(LONGEST_CALL);
     let answered = tokio::select! {
         biased;
         answered = (calls.answering)(head.uri.path(), message) => answered,
         _ = poll_fn(|context| respond.poll_reset(context)) => {
             return (calls.ended)(Code::Cancelled, began.elapsed());
         }
-        () = time::sleep_until(began + patience) => {
+        () = time::sleep_until(began + timeout) => {
             Err(Status::deadline_exceeded("the call took too long"))
         }
     };

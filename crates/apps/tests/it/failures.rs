@@ -208,11 +208,11 @@ const CHECK: &str = "/reservation.Reservation/CheckAvailability";
 #[test]
 fn a_server_keeps_its_callers_deadline_and_refuses_what_is_too_much() {
     let folder = tempfile::tempdir().unwrap();
-    let account = folder.path().join("account");
+    let statistics = folder.path().join("statistics");
     let store = Process::start(&["store"]);
     let arguments = ["reservation", "--store", &store.address.to_string(), "--max-calls", "2"];
-    let account_file = ["--account", account.to_str().unwrap()];
-    let reservation = Process::start(&[&arguments[..], &account_file].concat());
+    let statistics_file = ["--statistics", statistics.to_str().unwrap()];
+    let reservation = Process::start(&[&arguments[..], &statistics_file].concat());
     let grpc = Grpc::connect(reservation.address);
     assert_eq!(grpc.call(CHECK, &check(), None).code, 0);
 
@@ -234,8 +234,8 @@ fn a_server_keeps_its_callers_deadline_and_refuses_what_is_too_much() {
     assert!(timeout <= took && took < 2 * timeout, "{took:?}");
     assert_eq!(reservation.answered("ResourceExhausted"), 1);
     assert_eq!(reservation.answered("DeadlineExceeded"), 2);
-    wait_for("the account tells of it", LONGEST_RETURN, || {
-        std::fs::read_to_string(&account).is_ok_and(|line| line.contains("\"refused\":1"))
+    wait_for("the statistics tells of it", LONGEST_RETURN, || {
+        std::fs::read_to_string(&statistics).is_ok_and(|line| line.contains("\"refused\":1"))
     });
 
     store.signal("-CONT");

@@ -12,7 +12,7 @@ import tempfile
 import grpc
 from grpc_tools import protoc
 
-PATIENCE = 20.0
+TIMEOUT = 20.0
 
 
 def compile_messages(folder):
@@ -45,7 +45,7 @@ class Service:
         self.channel = grpc.insecure_channel(address, options=[("grpc.enable_http_proxy", 0)])
         self.stub = getattr(stubs, f"{self.title}Stub")(self.channel)
 
-    def call(self, what, method, request, show, timeout=PATIENCE):
+    def call(self, what, method, request, show, timeout=TIMEOUT):
         try:
             said = show(getattr(self.stub, method)(request, timeout=timeout))
         except grpc.RpcError as error:
@@ -62,7 +62,7 @@ class Service:
         ):
             called = self.channel.unary_unary(f"/{self.name}.{self.title}/{asked}")
             try:
-                said = repr(called(message, timeout=PATIENCE, compression=compression))
+                said = repr(called(message, timeout=TIMEOUT, compression=compression))
             except grpc.RpcError as error:
                 said = told(error)
             print(f"{self.name}.{self.title}/{asked} {what}: {said}")
@@ -261,7 +261,7 @@ def check_delay(geo):
     request = geo.messages.NearbyRequest(**NEAR_39)
     hotels = lambda reply: listed(reply.hotelIds)
     geo.call("too late", "Nearby", request, hotels, timeout=0.1)
-    geo.call("with patience", "Nearby", request, hotels)
+    geo.call("with timeout", "Nearby", request, hotels)
 
 
 CHECKS = {

@@ -32,8 +32,8 @@ fn foreign_tools_get_the_same_answers_from_foreign_stores() {
     };
     let hotel = Application::start(&kept, 1);
     let is_of_services = |line: &&str| {
-        let patience = ["geo.Geo/Nearby too late", "geo.Geo/Nearby with patience", "store.Store/"];
-        !patience.iter().any(|other| line.starts_with(other))
+        let timeout = ["geo.Geo/Nearby too late", "geo.Geo/Nearby with timeout", "store.Store/"];
+        !timeout.iter().any(|other| line.starts_with(other))
     };
     let expected: Vec<_> = include_str!("foreign.txt").lines().filter(is_of_services).collect();
     let said = said(&python, &hotel, &[]);

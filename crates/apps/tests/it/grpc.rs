@@ -46,9 +46,9 @@ impl Grpc {
         &self,
         path: &str,
         message: &impl Message,
-        patience: Option<Duration>,
+        timeout: Option<Duration>,
     ) -> Answer {
-        self.end(self.begin(path, message, patience))
+        self.end(self.begin(path, message, timeout))
     }
 
     /// Sends a call, and waits for nothing.
@@ -56,13 +56,13 @@ impl Grpc {
         &self,
         path: &str,
         message: &impl Message,
-        patience: Option<Duration>,
+        timeout: Option<Duration>,
     ) -> ResponseFuture {
         let mut framed = BytesMut::new();
         framed.put_u8(0);
         framed.put_u32(message.encoded_len() as u32);
         message.encode(&mut framed).unwrap();
-        self.send(path, framed.freeze(), patience)
+        self.send(path, framed.freeze(), timeout)
     }
 
     /// The same with bytes that need not be a message.
@@ -70,13 +70,13 @@ impl Grpc {
         &self,
         path: &str,
         body: Bytes,
-        patience: Option<Duration>,
+        timeout: Option<Duration>,
     ) -> ResponseFuture {
         let mut request = Request::post(format!("http://{}{path}", self.address))
             .header("content-type", "application/grpc")
             .header("te", "trailers");
-        if let Some(patience) = patience {
-            request = request.header("grpc-timeout", format!("{}m", patience.as_millis()));
+        if let Some(timeout) = timeout {
+            request = request.header("grpc-timeout", format!("{}m", timeout.as_millis()));
         }
         let ready = self.link.clone().ready();
         let mut link = self.runtime.block_on(ready).unwrap();

@@ -132,7 +132,7 @@ fn is_borne(
             Field { address, is_over: AtomicBool::new(false), is_ready: AtomicBool::new(false) };
         let beside = thread::scope(|scope| {
             let attacker = scope.spawn(|| {
-                give_way();
+                lower_priority();
                 attack(&field);
             });
             let end = End(&field);
@@ -141,7 +141,7 @@ fn is_borne(
             let beside = p99(measure, ask);
             most_resident = most_resident.max(attacked.resident());
             drop(end);
-            // Who gives way to everybody may take long to end.
+            // A thread of the lowest priority may take long to end.
             ask_until(name, ask, || attacker.is_finished());
             beside
         });
@@ -170,7 +170,7 @@ fn ask_until(name: &str, ask: &mut impl FnMut(), is_so: impl Fn() -> bool) {
 }
 
 /// Who attacks from elsewhere does not take the CPU of whoever asks; here both are on one machine.
-fn give_way() {
+fn lower_priority() {
     let thread = nix::unistd::gettid().to_string();
     let _ = Command::new("renice").args(["-n", "19", "-p", &thread]).output();
 }

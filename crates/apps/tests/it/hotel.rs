@@ -119,13 +119,13 @@ fn hostile_bytes_are_refused_and_harm_nobody() {
     let answer = hotel.exchange(body + &"x".repeat(3_000_000));
     assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 413 "), "{answer}");
 
-    let mut chance = 1_u64;
+    let mut randomness = 1_u64;
     for _ in 0..200 {
         let mut bytes = close(SEARCH).into_bytes();
         for _ in 0..8 {
-            chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            let place = (chance >> 33) as usize % bytes.len();
-            bytes[place] = (chance >> 25) as u8;
+            randomness = randomness.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let place = (randomness >> 33) as usize % bytes.len();
+            bytes[place] = (randomness >> 25) as u8;
         }
         let mut stream = hotel.connect();
         let _ = stream.write_all(&bytes);

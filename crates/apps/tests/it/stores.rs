@@ -136,9 +136,9 @@ fn check_calls(hotel: &Application) {
         for (number, frontend) in hotel.frontends.iter().enumerate() {
             scope.spawn(move || {
                 let mut client = Client::of(frontend);
-                let mut chance = Chance(number as u64 + 1);
+                let mut randomness = Randomness(number as u64 + 1);
                 for _ in 0..ROUNDS / 2 {
-                    (0..1000).for_each(|coin| client.ask(&mixed(coin, &mut chance)));
+                    (0..1000).for_each(|coin| client.ask(&mixed(coin, &mut randomness)));
                 }
             });
         }
@@ -154,17 +154,17 @@ fn check_calls(hotel: &Application) {
 }
 
 /// A request of the workload; the coin is one side of a thousand, each of which comes as often.
-fn mixed(coin: u32, chance: &mut Chance) -> String {
-    let lat = 38.0235 + (f64::from(chance.up_to(481)) - 240.5) / 1000.0;
-    let lon = -122.095 + (f64::from(chance.up_to(325)) - 157.0) / 1000.0;
-    let arrival = 9 + chance.up_to(14);
+fn mixed(coin: u32, randomness: &mut Randomness) -> String {
+    let lat = 38.0235 + (f64::from(randomness.up_to(481)) - 240.5) / 1000.0;
+    let lon = -122.095 + (f64::from(randomness.up_to(325)) - 157.0) / 1000.0;
+    let arrival = 9 + randomness.up_to(14);
     let dates =
         |departure: u32| format!("inDate=2015-04-{arrival:02}&outDate=2015-04-{departure:02}");
-    let user = chance.up_to(500);
+    let user = randomness.up_to(500);
     let login = format!("username=Cornell_{user}&password={}", user.to_string().repeat(10));
     match coin {
         0..600 => {
-            let departure = arrival + 1 + chance.up_to(23 - arrival);
+            let departure = arrival + 1 + randomness.up_to(23 - arrival);
             format!("GET /hotels?{}&lat={lat}&lon={lon}", dates(departure))
         }
         600..990 => {
@@ -173,7 +173,8 @@ fn mixed(coin: u32, chance: &mut Chance) -> String {
         }
         990..995 => format!("POST /user?{login}"),
         _ => {
-            let (dates, hotel) = (dates(arrival + 1 + chance.up_to(4)), 1 + chance.up_to(79));
+            let (dates, hotel) =
+                (dates(arrival + 1 + randomness.up_to(4)), 1 + randomness.up_to(79));
             format!(
                 "POST /reservation?{dates}&lat=nil&lon=nil&hotelId={hotel}\
                  &customerName=Cornell_{user}&{login}&number=1"
@@ -402,9 +403,9 @@ impl Client {
 }
 
 /// A small generator of our own: tests must not depend on a library's choice of sequence.
-struct Chance(u64);
+struct Randomness(u64);
 
-impl Chance {
+impl Randomness {
     /// Evenly distributed over `0..=most`.
     fn up_to(&mut self, most: u32) -> u32 {
         self.0 =

@@ -20,7 +20,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::Context as _;
-use load::measurement::{Failure as NotMeasured, Lane, Plan};
+use load::measurement::{Failure as NotMeasured, Plan, Pool};
 use load::network::{Network, Work};
 use load::pacing::{Offered, Pacing, Shape, Sharing, Trace};
 use load::shard::{Limits, Overdue, Unopened};
@@ -28,7 +28,7 @@ use load::validity::{self, Besides};
 use measure::Nanos;
 use net::{Closed, process};
 use results::slo::{self, Slo};
-use script::{Crew, Defaults, Flavour, Program, Script};
+use script::{Compatibility, Defaults, Program, Script, ScriptSet};
 
 pub(crate) use self::outputs::Outputs;
 use self::target::{Finding, Target};
@@ -60,13 +60,13 @@ pub(crate) fn load(arguments: &Load) -> Result<Exit, Failure> {
     let securing = Securing::of(arguments, &targets).map_err(question)?;
     let mut plan = plan(arguments, &targets)?;
     let workload = Workload::new(requested(arguments)?)?;
-    let Staffed { drivers, crew } = workload.staff(&mut plan, &targets)?;
+    let Staffed { drivers, script_set } = workload.staff(&mut plan, &targets)?;
     let drivers = drivers.into_iter().map(|driver| {
         let driver = driver.with_pipeline(arguments.pipeline as usize);
         driver.with_most_body(arguments.max_body.0)
     });
-    let drivers = securing.lanes(drivers.collect(), &plan, &targets).map_err(question)?;
-    let notices = crew.as_ref().map_or(&[][..], Crew::notices);
+    let drivers = securing.pools(drivers.collect(), &plan, &targets).map_err(question)?;
+    let notices = script_set.as_ref().map_or(&[][..], ScriptSet::notices);
     notices.iter().for_each(|notice| output::error(&format!("notice: {notice}")));
     let labels = labels(&workload, &plan.pacing);
     let mut outputs = Outputs::of(arguments, labels.clone()).map_err(question)?;
@@ -88,15 +88,15 @@ pub(crate) fn load(arguments: &Load) -> Result<Exit, Failure> {
         seed: arguments.seed,
         slo: &arguments.slo,
         labels: &labels,
-        flavour: None,
+        compatibility: None,
     };
     let document = document::of(&context, &plan, &targets, &measurement, &judgement);
     outputs.write(&document, &measurement)?;
     if !outputs.is_json() {
         output::result(&text::of(&document))?;
     }
-    if let Some(crew) = crew {
-        done::run(&crew, &measurement).map_err(Failure::no_answer)?;
+    if let Some(script_set) = script_set {
+        done::run(&script_set, &measurement).map_err(Failure::no_answer)?;
     }
     drop(measured.drivers);
     Ok(if measurement.partial { Exit::Interrupted } else { exit(&document) })
@@ -130,7 +130,7 @@ pub(crate) struct Context<'a> {
     /// The names of the labels, in their order.
     pub(crate) labels: &'a [String],
     /// The original as which we were started.
-    pub(crate) flavour: Option<&'static str>,
+    pub(crate) compatibility: Option<&'static str>,
 }
 
 fn requested(arguments: &Load) -> Result<Requested<'_>, Failure> {
@@ -151,7 +151,7 @@ fn requested(arguments: &Load) -> Result<Requested<'_>, Failure> {
         script: script.map(|path| (path, &arguments.script_arguments[..])),
         mix: arguments.mix.as_deref().map(|path| (path, arguments.data.as_deref())),
         check: arguments.check.as_deref(),
-        flavour: Flavour::Native,
+        compatibility: Compatibility::Native,
         seed: arguments.seed,
         is_final: true,
     })
@@ -196,7 +196,7 @@ fn plan(arguments: &Load, targets: &[Target]) -> Result<Plan, Failure> {
     };
     Ok(Plan {
         targets: targets.len() as u32,
-        lanes: lanes(targets, each, of_each),
+        pools: pools(targets, each, of_each),
         pacing,
         requests: arguments.requests,
         warm_up: arguments.warm_up,
@@ -256,13 +256,13 @@ fn length(pacing: &Pacing, warm_up: Nanos) -> Option<Nanos> {
     }
 }
 
-/// The lanes of each target, which share its connections.
-pub(super) fn lanes(targets: &[Target], connections: usize, of_each: usize) -> Vec<Lane> {
-    let lane = |target: &Target, place: usize| Lane {
+/// The pools of each target, which share its connections.
+pub(super) fn pools(targets: &[Target], connections: usize, of_each: usize) -> Vec<Pool> {
+    let pool = |target: &Target, place: usize| Pool {
         endpoints: target.endpoints.clone(),
         connections: connections / of_each + usize::from(place < connections % of_each),
     };
-    let of_target = |target| (0..of_each).map(move |place| lane(target, place));
+    let of_target = |target| (0..of_each).map(move |place| pool(target, place));
     targets.iter().flat_map(of_target).collect()
 }
 
@@ -271,8 +271,8 @@ fn pacing(arguments: &Load) -> Result<Pacing, Failure> {
     let shape = arguments.shape.clone().or(arguments.rate.map(Shape::constant));
     match (shape, &arguments.trace) {
         (Some(shape), _) => {
-            let law = arguments.arrivals;
-            Ok(Pacing::Open { load: Offered::Drawn { shape, law }, sharing })
+            let distribution = arguments.arrivals;
+            Ok(Pacing::Open { load: Offered::Drawn { shape, distribution }, sharing })
         }
         (None, Some(path)) => {
             let name = path.display().to_string();
@@ -330,11 +330,11 @@ fn cpus(arguments: &Load, pacing: &Pacing, connections: usize) -> Result<Vec<Opt
         (None, Pacing::Closed { .. }) => allowed.len(),
     };
     let most = if arguments.shards.is_some() { wanted } else { allowed.len() };
-    let lanes = match arguments.script_threads {
+    let pools = match arguments.script_threads {
         Some(threads) => threads as usize * arguments.urls.len(),
         None => connections,
     };
-    let shards = wanted.clamp(1, most.max(1)).min(lanes);
+    let shards = wanted.clamp(1, most.max(1)).min(pools);
     arguments.pin.place(shards, &allowed)
 }
 

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use load::pacing::{Offered, Pacing, Shape, Sharing};
-use load::{Law, Think};
+use load::{Distribution, Think};
 use measure::quantity::grouped;
 use measure::{Nanos, Quantile, Rate};
 use net::{clock, process};
@@ -27,7 +27,7 @@ pub(crate) use self::known::maximum as known_maximum;
 
 /// How long an attempt takes unless the user says.
 const LENGTH: Nanos = Nanos::from_secs(4);
-const LAWS: [Law; 2] = [Law::Poisson, Law::Constant];
+const LAWS: [Distribution; 2] = [Distribution::Poisson, Distribution::Constant];
 /// Of the attempts and the stall.
 const PER_SECOND: f64 = 1_000.0;
 const PUNCTUAL_PER_SECOND: f64 = 10_000.0;
@@ -35,7 +35,7 @@ const PUNCTUAL_PER_SECOND: f64 = 10_000.0;
 const CONNECTIONS: usize = 256;
 const FEW_CONNECTIONS: usize = 16;
 const MANY_CONNECTIONS: usize = 64;
-/// One of each law of delays; then the floor is measured again.
+/// One of each distribution of delays; then the floor is measured again.
 const ATTEMPTS_OF_A_FLOOR: u32 = 4;
 /// A floor that was refused is measured again, at most so often: it is no attempt.
 const MOST_FLOORS: u32 = 3;
@@ -142,7 +142,7 @@ impl Test<'_> {
         for _ in 0..MOST_FLOORS {
             let ran = self.bench.run(Wanted {
                 delay: "0s",
-                pacing: open(PER_SECOND, Law::Poisson),
+                pacing: open(PER_SECOND, Distribution::Poisson),
                 connections: CONNECTIONS,
                 length: self.length,
                 seed: self.seed + u64::from(number),
@@ -164,17 +164,17 @@ impl Test<'_> {
             2 => "exponential:1ms",
             _ => &stall,
         };
-        let law = LAWS[(number / ATTEMPTS_OF_A_FLOOR) as usize % LAWS.len()];
+        let distribution = LAWS[(number / ATTEMPTS_OF_A_FLOOR) as usize % LAWS.len()];
         // Twice what the stall holds up.
         let held = (PER_SECOND * self.length.as_secs_f64() / 10.0) as usize;
         let ran = self.bench.run(Wanted {
             delay,
-            pacing: open(PER_SECOND, law),
+            pacing: open(PER_SECOND, distribution),
             connections: CONNECTIONS.max(held),
             length: self.length,
             seed: self.seed + u64::from(number),
         })?;
-        Ok(verdict::compare(delay, law, &ran, floor))
+        Ok(verdict::compare(delay, distribution, &ran, floor))
     }
 
     /// A server that does not answer for a tenth of the time, and what either loop says of it.
@@ -190,7 +190,7 @@ impl Test<'_> {
             let seed = self.seed;
             self.bench.run(Wanted { delay: &delay, pacing, connections, length: measured, seed })
         };
-        let open = run(open(PER_SECOND, Law::Constant))?;
+        let open = run(open(PER_SECOND, Distribution::Constant))?;
         // Each user asks so seldom that all together ask as often as the open loop.
         let pause = Nanos::from_secs_f64(FEW_CONNECTIONS as f64 / PER_SECOND);
         let closed = run(Pacing::Closed { think: Think::Fixed(pause) })?;
@@ -246,7 +246,7 @@ impl Test<'_> {
     fn punctuality(&self) -> Result<Punctuality, Failure> {
         let ran = self.bench.run(Wanted {
             delay: "0s",
-            pacing: open(PUNCTUAL_PER_SECOND, Law::Constant),
+            pacing: open(PUNCTUAL_PER_SECOND, Distribution::Constant),
             connections: MANY_CONNECTIONS,
             length: self.length / 2,
             seed: self.seed,
@@ -292,9 +292,9 @@ impl Test<'_> {
     }
 }
 
-fn open(per_second: f64, law: Law) -> Pacing {
+fn open(per_second: f64, distribution: Distribution) -> Pacing {
     let rate = Rate::per_second(per_second).expect("the rates are constants");
-    let load = Offered::Drawn { shape: Shape::constant(rate), law };
+    let load = Offered::Drawn { shape: Shape::constant(rate), distribution };
     Pacing::Open { load, sharing: Sharing::InTurn }
 }
 

@@ -2,7 +2,7 @@
 //! out, our engine in between.
 //!
 //! Its life: arguments → targets → plan → measurement → the originals' statistics → their layout.
-//! What is ours (the flavour, the verdict) goes to stderr; the exit code is theirs unless
+//! What is ours (the compatibility, the verdict) goes to stderr; the exit code is theirs unless
 //! `--strict` is given.
 
 mod figures;
@@ -14,20 +14,20 @@ use std::process::ExitCode;
 use load::Think;
 use load::measurement::{Failure as NotMeasured, Plan};
 use load::network::{Network, Wanted, Work};
-use load::pacing::{Law, Offered, Pacing, Shape, Sharing};
+use load::pacing::{Distribution, Offered, Pacing, Shape, Sharing};
 use load::shard::{Limits, Overdue, Unopened};
 use load::validity::{self, Besides};
 use measure::{Nanos, Rate};
 use net::{Closed, Endpoint, Timer};
 use results::Load;
-use script::Crew;
-use wrk::arguments::{self, Command, Flavour, Refusal};
+use script::ScriptSet;
+use wrk::arguments::{self, Command, Compatibility, Refusal};
 
 use self::observer::Originals;
 use super::load::target::{self, Finding, Target};
 use super::load::tls::Securing;
 use super::load::workload::{Driver, Requested, Staffed, Workload};
-use super::load::{Context, Outputs, document, lanes, ports, provide_files, question};
+use super::load::{Context, Outputs, document, pools, ports, provide_files, question};
 use crate::output::{self, Exit, Failure};
 use crate::pin::Pin;
 
@@ -88,28 +88,28 @@ fn run(command: &Command, arguments: &[String]) -> Result<Exit, Failure> {
         script: command.script.as_deref().map(|path| (path.as_ref(), &command.arguments[..])),
         mix: None,
         check: None,
-        flavour: match command.flavour {
-            Flavour::Wrk => script::Flavour::Wrk,
-            Flavour::Wrk2 => script::Flavour::Wrk2,
-            Flavour::Dsb => script::Flavour::Dsb,
+        compatibility: match command.compatibility {
+            Compatibility::Wrk => script::Compatibility::Wrk,
+            Compatibility::Wrk2 => script::Compatibility::Wrk2,
+            Compatibility::Dsb => script::Compatibility::Dsb,
         },
         seed: plan.seed,
         is_final: command.native.seed.is_some(),
     };
     let workload = Workload::new(requested)?;
-    let pipeline = if command.flavour == Flavour::Dsb { DSB_PIPELINE } else { 1 };
-    let Staffed { drivers, crew } = workload.staff(&mut plan, &targets)?;
+    let pipeline = if command.compatibility == Compatibility::Dsb { DSB_PIPELINE } else { 1 };
+    let Staffed { drivers, script_set } = workload.staff(&mut plan, &targets)?;
     let drivers: Vec<Driver> =
         drivers.into_iter().map(|driver: Driver| driver.with_pipeline(pipeline)).collect();
     let securing = Securing::as_originals(&targets).map_err(question)?;
-    let drivers = securing.lanes(drivers, &plan, &targets).map_err(question)?;
+    let drivers = securing.pools(drivers, &plan, &targets).map_err(question)?;
     // A batch is one arrival, and the rate is one of answers.
-    let at_once = crew.as_ref().map_or(1, Crew::at_once);
+    let at_once = script_set.as_ref().map_or(1, ScriptSet::at_once);
     plan.pacing = pacing(command, at_once);
     let stop = crate::interrupted();
 
-    output::error(&format!("benchwright as {}", command.flavour.name()));
-    for notice in crew.as_ref().map_or(&[][..], Crew::notices) {
+    output::error(&format!("benchwright as {}", command.compatibility.name()));
+    for notice in script_set.as_ref().map_or(&[][..], ScriptSet::notices) {
         output::error(notice);
     }
     output::result(&figures::opening(command))?;
@@ -131,8 +131,8 @@ fn run(command: &Command, arguments: &[String]) -> Result<Exit, Failure> {
     let run = measurement.end - measurement.start;
     let figures = figures::Figures::of(command, &plan, originals, run);
     output::result(&figures.text(command))?;
-    if let Some(crew) = &crew {
-        figures.done(crew).map_err(Failure::no_answer)?;
+    if let Some(script_set) = &script_set {
+        figures.done(script_set).map_err(Failure::no_answer)?;
     }
     drop(measured.drivers);
 
@@ -144,7 +144,7 @@ fn run(command: &Command, arguments: &[String]) -> Result<Exit, Failure> {
         seed: plan.seed,
         slo: &[],
         labels: &[],
-        flavour: Some(command.flavour.name()),
+        compatibility: Some(command.compatibility.name()),
     };
     let document = Load {
         wrk: figures.wrk(),
@@ -208,7 +208,7 @@ fn plan(
     let most = command.rate.map_or(1.0, |rate| rate.count_in(command.duration)).min(MOST_WAITING);
     Ok(Plan {
         targets: targets.len() as u32,
-        lanes: lanes(targets, connections, threads),
+        pools: pools(targets, connections, threads),
         pacing: pacing(command, 1),
         requests: None,
         warm_up: Nanos::ZERO,
@@ -264,7 +264,7 @@ fn given<T: std::str::FromStr<Err = String>>(
 
 /// Script threads lie in turn on as many shards as there are CPUs; only speed depends on it.
 fn cpus(command: &Command) -> Result<Vec<Option<u32>>, Failure> {
-    let lanes = command.threads as usize * command.urls.len();
+    let pools = command.threads as usize * command.urls.len();
     let pin = given(&command.native.pin, "--pin", Pin::Auto)?;
     let allowed = pin.cpus().map_err(Failure::question)?;
     let wanted = match &command.native.shards {
@@ -273,7 +273,7 @@ fn cpus(command: &Command) -> Result<Vec<Option<u32>>, Failure> {
         })?,
         None => allowed.len(),
     };
-    pin.place(wanted.min(lanes).max(1), &allowed).map_err(Failure::question)
+    pin.place(wanted.min(pools).max(1), &allowed).map_err(Failure::question)
 }
 
 /// `at_once` requests leave together.
@@ -281,16 +281,19 @@ fn pacing(command: &Command, at_once: usize) -> Pacing {
     let Some(rate) = command.rate else { return Pacing::Closed { think: Think::NONE } };
     let rate = Rate::per_second(rate.as_per_second() / at_once.max(1) as f64);
     let rate = rate.expect("a part of a rate is one");
-    let load = Offered::Drawn { shape: Shape::constant(rate), law: law(command.law) };
+    let load = Offered::Drawn {
+        shape: Shape::constant(rate),
+        distribution: distribution(command.distribution),
+    };
     Pacing::Open { load, sharing: Sharing::Each }
 }
 
-fn law(law: arguments::Law) -> Law {
-    match law {
-        arguments::Law::Fixed => Law::Constant,
-        arguments::Law::Exp => Law::Poisson,
-        arguments::Law::Norm => Law::Normal { cv: 0.25 },
-        arguments::Law::Zipf => Law::Zipf,
+fn distribution(distribution: arguments::Distribution) -> Distribution {
+    match distribution {
+        arguments::Distribution::Fixed => Distribution::Constant,
+        arguments::Distribution::Exp => Distribution::Poisson,
+        arguments::Distribution::Norm => Distribution::Normal { cv: 0.25 },
+        arguments::Distribution::Zipf => Distribution::Zipf,
     }
 }
 

@@ -10,7 +10,7 @@ const TEST: &str = "the_server_sees_the_same_stream_whatever_the_shards";
 const ON_TIME: u64 = 100_000;
 /// The kernel stamps by another clock; the two are compared a moment apart, in ns.
 const CLOCKS: u64 = 100_000;
-/// Fewer gaps say nothing of their law.
+/// Fewer gaps say nothing of their distribution.
 const FEWEST_GAPS: usize = 300;
 
 /// One load, and what the kernel of its server noted. Times are in nanoseconds from the start of the
@@ -86,7 +86,7 @@ fn the_server_sees_the_same_stream_whatever_the_shards() {
                 |(arrived, (intended, _)): (&u64, &(u64, u64))| arrived + CLOCKS < *intended;
             assert!(!arrived.values().zip(sent).any(early));
         }
-        // What happens is as equal as two samples of one law, where nothing held it up.
+        // What happens is as equal as two samples of one distribution, where nothing held it up.
         if others.iter().all(|other| are_equal(one, other)) {
             return;
         }
@@ -115,7 +115,7 @@ fn are_equal(one: &Stream, other: &Stream) -> bool {
 }
 
 /// Kolmogorov's and Smirnov's distance of two samples is within what one in a million pairs of the
-/// same law would exceed.
+/// same distribution would exceed.
 fn assert_equal(what: &str, mut one: Vec<u64>, mut other: Vec<u64>) {
     one.sort_unstable();
     other.sort_unstable();

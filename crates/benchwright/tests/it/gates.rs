@@ -380,7 +380,7 @@ fn the_same_seed_asks_the_same_byte_for_byte_whatever_the_shards() {
 }
 
 #[test]
-fn the_same_seed_gives_a_script_the_same_chances_whatever_the_shards() {
+fn the_same_seed_gives_a_script_the_same_random_numbers_whatever_the_shards() {
     let _machine = machine();
     let scratch = Scratch::new();
     let script = scratch.file(
@@ -412,8 +412,12 @@ fn the_self_test_prints_each_attempt_and_keeps_the_maximum() {
     let found = ran.json();
     assert_eq!(found["passed"], ran.code == 0);
     let attempts = found["attempts"].as_array().unwrap();
-    let laws: Vec<&str> = attempts.iter().map(|a| a["law"].as_str().unwrap()).collect();
-    assert_eq!(laws, ["fixed:1ms", "bimodal:1ms,10ms,5%", "exponential:1ms", "stall:50ms/1000ms"]);
+    let distributions: Vec<&str> =
+        attempts.iter().map(|a| a["distribution"].as_str().unwrap()).collect();
+    assert_eq!(
+        distributions,
+        ["fixed:1ms", "bimodal:1ms,10ms,5%", "exponential:1ms", "stall:50ms/1000ms"]
+    );
     for (number, attempt) in (1..).zip(attempts) {
         assert_eq!(attempt["intended"], attempt["logged"], "{attempt}");
         let [valid, agrees] = ["valid", "agrees"].map(|name| attempt[name] == true);
@@ -422,7 +426,7 @@ fn the_self_test_prints_each_attempt_and_keeps_the_maximum() {
             (true, true) => "valid, agrees; ",
             (true, false) => "valid, DIFFERS; ",
         };
-        let line = format!("  {number}  {} poisson: {word}", laws[number - 1]);
+        let line = format!("  {number}  {} poisson: {word}", distributions[number - 1]);
         assert!(ran.stderr.lines().any(|said| said.starts_with(&line)), "{line}: {}", ran.stderr);
     }
     // The stall is seen, however busy the machine is: only the open loop's clock goes on in it.

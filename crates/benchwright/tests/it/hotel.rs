@@ -14,7 +14,7 @@ fn check_what_was_asked(server: &Server) {
     let all: f64 = searches.iter().sum();
     for (found, share) in searches.iter().zip([49.0, 17.5, 33.5]) {
         let percent = 100.0 * found / all;
-        // The shares are rounded, and chance allows five standard deviations.
+        // The shares are rounded, and randomness allows five standard deviations.
         let bound = 0.3 + 5.0 * (share * (100.0 - share) / all).sqrt();
         assert!((percent - share).abs() <= bound, "{percent} % for {share} % of {all} searches");
     }

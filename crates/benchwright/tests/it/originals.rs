@@ -173,7 +173,7 @@ fn nginx_counts_what_we_count_and_the_bytes_are_exact() {
     let completed = counts["completed"].as_u64().unwrap();
     // The end may cut answers in two.
     assert!(bytes.abs_diff(whole * completed) < whole * 64, "{bytes} bytes, {completed} × {whole}");
-    assert_eq!(document["flavour"], "wrk");
+    assert_eq!(document["compatibility"], "wrk");
     // The end cuts off what is on its way; what wrk adds is told apart.
     let wrk = &document["wrk"];
     assert_eq!(wrk["raw"]["count"], counts["completed"]);
@@ -181,17 +181,17 @@ fn nginx_counts_what_we_count_and_the_bytes_are_exact() {
 }
 
 #[test]
-fn a_link_of_the_name_is_enough_and_arguments_tell_the_flavour() {
+fn a_link_of_the_name_is_enough_and_arguments_tell_the_mode() {
     let _machine = machine();
     let scratch = Scratch::new();
     let url = peer::serve(Answer::With(peer::ok("x")));
-    for (name, options, flavour) in [
+    for (name, options, compatibility) in [
         ("wrk", &["-d1s"][..], "wrk"),
         ("wrk", &["-d1s", "-R", "100"], "wrk2"),
         ("wrk", &["-d1s", "-R", "100", "-D", "exp"], "dsb"),
         ("wrk2", &["-d1s", "-R", "100"], "wrk2"),
         ("wrk2", &["-d1s", "-R", "100", "-r"], "dsb"),
-        ("wrk", &["-d1s", "-R", "100", "--flavour", "dsb"], "dsb"),
+        ("wrk", &["-d1s", "-R", "100", "--compatibility", "dsb"], "dsb"),
     ] {
         let link = scratch.path().join(name);
         if !link.exists() {
@@ -201,7 +201,7 @@ fn a_link_of_the_name_is_enough_and_arguments_tell_the_flavour() {
         assert_eq!(ran.code, 0, "{ran:#?}");
         assert!(ran.stdout.starts_with("Running 1s test @ http://127.0.0.1:"), "{ran:#?}");
         let told = ran.stderr.lines().next().unwrap();
-        assert_eq!(told, format!("benchwright as {flavour}"), "{name} {options:?}");
+        assert_eq!(told, format!("benchwright as {compatibility}"), "{name} {options:?}");
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use measure::Instant;
 
-use crate::account::Reading;
+use crate::statistics::Reading;
 
 /// A figure at points of the host's clock, in their order.
 pub type Samples = Vec<(Instant, u64)>;
@@ -35,8 +35,8 @@ pub struct Consumed {
     pub unread_connections: Samples,
     pub unread_bytes: Samples,
     pub accept_backlog: Samples,
-    /// What it says of itself, if it keeps an account.
-    pub account: Vec<Reading>,
+    /// What it says of itself, if it reports statistics.
+    pub statistics: Vec<Reading>,
 }
 
 impl Consumed {
@@ -46,7 +46,7 @@ impl Consumed {
     }
 }
 
-/// The scheduler's account of one thread, in nanoseconds.
+/// The scheduler's counters of one thread, in nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Thread {
     pub cpu: Samples,

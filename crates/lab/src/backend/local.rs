@@ -39,7 +39,7 @@ mod watch;
 mod tests;
 
 /// How often a waiting runner looks around.
-const GLANCE: Duration = Duration::from_millis(20);
+const POLL_EVERY: Duration = Duration::from_millis(20);
 /// How long a component may take to end by itself.
 const GENTLE: Nanos = Nanos::from_secs(2);
 /// How long reading the output of ended processes may take: a grandchild may hold it open.
@@ -106,9 +106,9 @@ impl Local {
     fn launch(&mut self, component: &Component) -> anyhow::Result<(Running, Receiver<String>)> {
         let (program, mut arguments) = command(component, &self.host, &self.script_folder)?;
         let folder = self.folder.make()?;
-        let account = is_app(component).then(|| account(&folder, &component.name));
-        if let Some(account) = &account {
-            arguments.extend(["--account".to_owned(), account.display().to_string()]);
+        let statistics = is_app(component).then(|| statistics(&folder, &component.name));
+        if let Some(statistics) = &statistics {
+            arguments.extend(["--statistics".to_owned(), statistics.display().to_string()]);
         }
         let cpus = self.roles.get(component.role).cloned();
         let confinement = self.confinement();
@@ -142,7 +142,7 @@ impl Local {
             pid: process.id(),
             group: group.clone(),
             port: None,
-            account,
+            statistics,
         };
         Ok((Running { name, service, process, group, output, source, ready_within, pumps }, lines))
     }
@@ -172,7 +172,7 @@ impl Backend for Local {
             if left.is_zero() {
                 return Ok(());
             }
-            rest(left.min(GLANCE));
+            rest(left.min(POLL_EVERY));
         }
     }
 
@@ -327,7 +327,7 @@ fn end(ending: Vec<Running>) {
     while let Some(living) = ending.iter().find(|running| lives(running))
         && host::now() < deadline
     {
-        living.process.await_end(GLANCE);
+        living.process.await_end(POLL_EVERY);
     }
     let mut pumps = Vec::new();
     for running in ending {
@@ -379,7 +379,7 @@ fn until_ready(
 ) -> Result<String, Stop> {
     let Running { ready_within, .. } = running[index];
     loop {
-        match lines.recv_timeout(GLANCE) {
+        match lines.recv_timeout(POLL_EVERY) {
             Ok(line) => {
                 if let Some(url) = line.strip_prefix("ready ") {
                     return Ok(url.trim().to_owned());
@@ -387,7 +387,7 @@ fn until_ready(
             }
             Err(RecvTimeoutError::Timeout) => {}
             // Its stdout is closed: it may still be ending.
-            Err(RecvTimeoutError::Disconnected) => rest(GLANCE),
+            Err(RecvTimeoutError::Disconnected) => rest(POLL_EVERY),
         }
         if host.is_interrupted() {
             return Err(Stop::Interrupted);
@@ -431,13 +431,13 @@ fn command(
     Ok((program, arguments.iter().cloned().chain(listen).collect()))
 }
 
-/// An application of ours, which keeps an account if it is told where.
+/// An application of ours, which reports statistics if it is told where.
 fn is_app(component: &Component) -> bool {
     component.command.starts_with(&["benchwright".to_owned(), "app".to_owned()])
 }
 
-fn account(folder: &Path, name: &str) -> PathBuf {
-    folder.join(format!("{name}.account"))
+fn statistics(folder: &Path, name: &str) -> PathBuf {
+    folder.join(format!("{name}.statistics"))
 }
 
 /// The port of `http://127.0.0.1:40113/`.

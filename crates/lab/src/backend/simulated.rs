@@ -13,7 +13,7 @@ use results::{Environment, Times};
 
 use super::{Backend, Component, Consumed, Drive, Driven, Reply, Stop, Tick};
 use crate::calm::Calm;
-use crate::spec::{self, Arrivals, Exchange, Law, Resolved};
+use crate::spec::{self, Arrivals, Distribution, Exchange, Resolved};
 
 #[cfg(test)]
 mod tests;
@@ -116,7 +116,7 @@ struct Request {
 
 impl Simulated {
     /// Every request that is meant to start before the measurement ends.
-    fn requests(&self, drive: &Drive, mut chance: Random) -> Vec<Request> {
+    fn requests(&self, drive: &Drive, mut random: Random) -> Vec<Request> {
         let end = Instant::default() + drive.warm_up + drive.measure;
         let mut free: BinaryHeap<Reverse<Instant>> =
             (0..self.model.servers.0).map(|_| Reverse(Instant::default())).collect();
@@ -129,7 +129,7 @@ impl Simulated {
             let intended = match drive.rate {
                 Some(rate) => {
                     clock += match self.arrivals {
-                        Arrivals::Poisson => chance.exponential(rate.gap_ns()),
+                        Arrivals::Poisson => random.exponential(rate.gap_ns()),
                         Arrivals::Constant => rate.gap_ns(),
                     };
                     Instant(clock as u64)
@@ -141,18 +141,18 @@ impl Simulated {
             }
             let Reverse(server) = free.pop().expect("a model has a server");
             let begun = server.max(intended);
-            let done = begun + self.service_time(&mut chance);
+            let done = begun + self.service_time(&mut random);
             free.push(Reverse(done));
             starts.push(Reverse(done + drive.think));
             requests.push(Request { intended, begun, done });
         }
     }
 
-    fn service_time(&self, chance: &mut Random) -> Nanos {
+    fn service_time(&self, random: &mut Random) -> Nanos {
         let mean = *self.model.service_time;
-        match self.model.law {
-            Law::Constant => mean,
-            Law::Exponential => Nanos(chance.exponential(mean.0 as f64).round() as u64),
+        match self.model.distribution {
+            Distribution::Constant => mean,
+            Distribution::Exponential => Nanos(random.exponential(mean.0 as f64).round() as u64),
         }
     }
 }

@@ -13,8 +13,8 @@ fn component(step: &str, cpu: f64) -> Component {
     }
 }
 
-/// By its own account, on average: requests in it, and of these those that wait for others.
-fn accounted(step: &str, cpu: f64, in_service: f64, in_others: f64) -> Component {
+/// By its own statistics, on average: requests in it, and of these those that wait for others.
+fn reporting(step: &str, cpu: f64, in_service: f64, in_others: f64) -> Component {
     Component {
         in_service: all(in_service),
         in_others: all(in_others),
@@ -39,7 +39,7 @@ fn found(
         outstanding: outstanding.map_or(Vec::new(), all),
         components: components.iter().map(|(n, c)| ((*n).to_owned(), c.clone())).collect(),
     };
-    crate::standing::work_out(&mut components, SECONDS);
+    crate::queued::work_out(&mut components, SECONDS);
     first(&components, shortfall)
 }
 
@@ -56,7 +56,7 @@ fn a_system_that_follows_its_load_has_no_limit() {
     assert_eq!(found(&[("geo", busy.clone())], Some(9), Shortfall::None), None);
     assert!(found(&[("geo", busy)], Some(9), Shortfall::Slow).is_some());
     // Requests stand in every system: only where they pile up do they tell of a limit.
-    let holding = accounted("geo", 0.1, 9.0, 0.0);
+    let holding = reporting("geo", 0.1, 9.0, 0.0);
     assert_eq!(found(&[("geo", holding)], Some(9), Shortfall::Slow), None);
 }
 
@@ -144,7 +144,7 @@ fn open_connections_limit_where_files_run_out() {
 fn who_refuses_because_others_are_slow_is_not_the_limit() {
     let refusing = |step, in_service, in_others| Component {
         refused: all(120),
-        ..accounted(step, 0.1, in_service, in_others)
+        ..reporting(step, 0.1, in_service, in_others)
     };
     let geo = ("geo", refusing("geo", 64.0, 0.0));
     let front = ("front", refusing("front", 100.0, 98.0));
@@ -152,7 +152,7 @@ fn who_refuses_because_others_are_slow_is_not_the_limit() {
         limited(&[geo, front.clone()], 100),
         "geo (refusals) since 0: geo, at its bound: refused 120/s"
     );
-    let slow = ("geo", accounted("geo", 0.02, 98.0, 0.0));
+    let slow = ("geo", reporting("geo", 0.02, 98.0, 0.0));
     assert_eq!(
         limited(&[front, slow], 100),
         "geo (requests) since 0: geo (holds 98 of 100 requests, 0.02 CPUs)"
@@ -178,8 +178,8 @@ fn the_earliest_second_decides_if_the_state_lasts() {
 
 #[test]
 fn of_two_in_one_second_it_is_the_one_in_which_requests_stand() {
-    let front = ("a-front", accounted("front", 0.99, 100.0, 95.0));
-    let geo = ("geo", accounted("geo", 0.96, 95.0, 0.0));
+    let front = ("a-front", reporting("front", 0.99, 100.0, 95.0));
+    let geo = ("geo", reporting("geo", 0.96, 95.0, 0.0));
     assert!(limited(&[front, geo], 100).starts_with("geo (thread)"));
 }
 
@@ -187,10 +187,10 @@ fn of_two_in_one_second_it_is_the_one_in_which_requests_stand() {
 #[test]
 fn a_slow_service_behind_two_hops_is_named_if_it_keeps_its_requests() {
     let system = [
-        ("frontend-1.1", accounted("frontend", 0.10, 131.0, 126.0)),
-        ("geo-1.1", accounted("geo", 0.02, 120.0, 0.0)),
-        ("rate-1.1", accounted("rate", 0.05, 1.0, 0.0)),
-        ("search-1.1", accounted("search", 0.06, 125.0, 121.0)),
+        ("frontend-1.1", reporting("frontend", 0.10, 131.0, 126.0)),
+        ("geo-1.1", reporting("geo", 0.02, 120.0, 0.0)),
+        ("rate-1.1", reporting("rate", 0.05, 1.0, 0.0)),
+        ("search-1.1", reporting("search", 0.06, 125.0, 121.0)),
     ];
     assert_eq!(
         limited(&system, 131),
@@ -198,7 +198,7 @@ fn a_slow_service_behind_two_hops_is_named_if_it_keeps_its_requests() {
     );
 }
 
-/// Its one thread sleeps: requests lie in its socket, and its account shows one at most.
+/// Its one thread sleeps: requests lie in its socket, and its statistics shows one at most.
 #[test]
 fn a_slow_service_behind_two_hops_is_named_if_it_does_not_read_its_requests() {
     let unread = |bytes: u64, component: Component| Component {
@@ -207,9 +207,9 @@ fn a_slow_service_behind_two_hops_is_named_if_it_does_not_read_its_requests() {
         ..component
     };
     let system = [
-        ("frontend", unread(400, accounted("frontend", 0.10, 125.0, 122.0))),
-        ("geo", unread(6_000, accounted("geo", 0.02, 1.0, 0.0))),
-        ("search", accounted("search", 0.06, 121.0, 119.0)),
+        ("frontend", unread(400, reporting("frontend", 0.10, 125.0, 122.0))),
+        ("geo", unread(6_000, reporting("geo", 0.02, 1.0, 0.0))),
+        ("search", reporting("search", 0.06, 121.0, 119.0)),
     ];
     assert_eq!(
         limited(&system, 131),
@@ -219,9 +219,9 @@ fn a_slow_service_behind_two_hops_is_named_if_it_does_not_read_its_requests() {
 
 #[test]
 fn replicas_count_together_and_the_one_with_most_is_named() {
-    let geo = |in_service| accounted("geo", 0.02, in_service, 0.0);
+    let geo = |in_service| reporting("geo", 0.02, in_service, 0.0);
     let system = [
-        ("frontend", accounted("frontend", 0.1, 131.0, 91.0)),
+        ("frontend", reporting("frontend", 0.1, 131.0, 91.0)),
         ("geo.1", geo(30.0)),
         ("geo.2", geo(31.0)),
         ("geo.3", geo(30.0)),
@@ -233,9 +233,9 @@ fn replicas_count_together_and_the_one_with_most_is_named() {
 }
 
 #[test]
-fn a_store_without_an_account_is_named_by_what_is_in_no_service() {
+fn a_store_without_statistics_is_named_by_what_is_in_no_service() {
     let postgres = Component { connections: all(8), ..component("postgres", 0.3) };
-    let system = [("postgres", postgres), ("user", accounted("user", 0.1, 60.0, 58.0))];
+    let system = [("postgres", postgres), ("user", reporting("user", 0.1, 60.0, 58.0))];
     assert_eq!(
         limited(&system, 60),
         "postgres (requests) since 0: postgres (holds 58 of 60 requests, 0.30 CPUs)"
@@ -243,7 +243,7 @@ fn a_store_without_an_account_is_named_by_what_is_in_no_service() {
 }
 
 #[test]
-fn without_accounts_the_sockets_tell() {
+fn without_statistics_the_sockets_tell() {
     let unread = |step, n: u64| Component { unread_connections: all(n), ..component(step, 0.1) };
     let system = [("back", unread("back", 12)), ("front", unread("front", 1))];
     assert_eq!(
@@ -256,7 +256,7 @@ fn without_accounts_the_sockets_tell() {
 /// A watch that was kept from its CPU until the end has seen one moment only.
 #[test]
 fn one_second_of_six_names_nobody() {
-    let mut geo = accounted("geo", 0.02, 0.0, 0.0);
+    let mut geo = reporting("geo", 0.02, 0.0, 0.0);
     geo.in_service = vec![None, None, None, None, Some(90.0)];
     geo.in_others = vec![None, None, None, None, Some(0.0)];
     assert_eq!(limited(&[("geo", geo)], 90), "nothing");

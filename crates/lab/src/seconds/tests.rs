@@ -43,7 +43,7 @@ fn the_busiest_thread_may_be_another_one_each_second() {
 
 /// Four requests in the service, three of them waiting for others.
 #[test]
-fn an_account_tells_how_many_requests_are_held() {
+fn self_reported_statistics_tell_how_many_requests_are_held() {
     let reading = |s: u64| Reading {
         at_ns: s * S / 2,
         calls: s * 50,
@@ -52,7 +52,7 @@ fn an_account_tells_how_many_requests_are_held() {
         connections: 5,
         refused: s,
     };
-    let consumed = Consumed { account: (0..5).map(reading).collect(), ..Consumed::default() };
+    let consumed = Consumed { statistics: (0..5).map(reading).collect(), ..Consumed::default() };
     let component = component(&consumed, &whole(2));
     assert_eq!(component.in_service, [Some(4.0), Some(4.0)]);
     assert_eq!((component.held(0), component.held(1)), (Some(1.0), Some(1.0)));

@@ -15,16 +15,15 @@ const MOST_COMPONENTS: u64 = 1_000;
 /// The steps in waves; what needs itself, however indirectly, is in none.
 pub(super) fn waves(steps: &[Step]) -> Vec<Vec<&Step>> {
     let mut waves: Vec<Vec<&Step>> = Vec::new();
-    let mut standing: BTreeSet<&str> = BTreeSet::new();
+    let mut started: BTreeSet<&str> = BTreeSet::new();
     loop {
-        let waiting = steps.iter().filter(|step| !standing.contains(step.name()));
-        let wave: Vec<&Step> = waiting
-            .filter(|step| step.needs().iter().all(|need| standing.contains(need)))
-            .collect();
+        let waiting = steps.iter().filter(|step| !started.contains(step.name()));
+        let wave: Vec<&Step> =
+            waiting.filter(|step| step.needs().iter().all(|need| started.contains(need))).collect();
         if wave.is_empty() {
             return waves;
         }
-        standing.extend(wave.iter().map(|step| step.name()));
+        started.extend(wave.iter().map(|step| step.name()));
         waves.push(wave);
     }
 }
@@ -66,9 +65,9 @@ pub(super) fn check(resolved: &Resolved) -> Result<(), SpecError> {
 
 /// Steps of which each needs the next, and the last the first.
 fn round(steps: &[Step]) -> Option<Vec<&Step>> {
-    let standing: BTreeSet<&str> = waves(steps).concat().iter().map(|step| step.name()).collect();
-    let stuck = |name: &str| steps.iter().find(|s| s.name() == name && !standing.contains(name));
-    let mut path: Vec<&Step> = vec![steps.iter().find(|step| !standing.contains(step.name()))?];
+    let started: BTreeSet<&str> = waves(steps).concat().iter().map(|step| step.name()).collect();
+    let stuck = |name: &str| steps.iter().find(|s| s.name() == name && !started.contains(name));
+    let mut path: Vec<&Step> = vec![steps.iter().find(|step| !started.contains(step.name()))?];
     loop {
         let last = path[path.len() - 1];
         let next = last.needs().into_iter().find_map(stuck).expect("what is stuck waits for such");

@@ -281,7 +281,7 @@ impl Default for Ready {
 pub struct Simulated {
     pub service_time: Written<Nanos>,
     #[serde(default)]
-    pub law: Law,
+    pub distribution: Distribution,
     /// How many requests are served at once.
     #[serde(default = "one")]
     pub servers: AtLeastOne,
@@ -289,7 +289,7 @@ pub struct Simulated {
 
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Law {
+pub enum Distribution {
     #[default]
     Constant,
     Exponential,

@@ -52,7 +52,7 @@ fn a_resolved_spec_states_every_default_and_reads_as_itself() {
             within: 30s
         simulated:
           service_time: 100us
-          law: constant
+          distribution: constant
           servers: 1
         workload:
           get: /

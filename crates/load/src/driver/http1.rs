@@ -5,7 +5,7 @@ use net::Closed;
 use wire::http1::{After, Ended, Expect, ResponseDecoder, ResponseEvent};
 
 use self::pending::{Pending, Queue, Slab};
-use super::{Asked, Done, Driver, Fault, Label, Lost, Next, Outcome, Reports, Seat};
+use super::{Asked, Done, Driver, Fault, Label, Lost, Next, Outcome, Reports, Slot};
 
 mod pending;
 #[cfg(test)]
@@ -62,7 +62,7 @@ pub struct Origin {
     /// See [`Asked::number`].
     pub number: u64,
     pub label: Label,
-    /// The connection that it will be sent on, by its place in the lane.
+    /// The connection that it will be sent on, by its place in the pool.
     pub connection: u32,
 }
 
@@ -182,12 +182,12 @@ pub struct Http1<W> {
     /// How many requests, or groups that leave together, a connection carries at once.
     pipeline: usize,
     most_body: u64,
-    seats: Vec<State>,
+    slots: Vec<State>,
     /// Lent to the workload.
     expected: Vec<Expected>,
 }
 
-/// What the seats share: each has of it only what it needs now, so that a connection which is idle
+/// What the slots share: each has of it only what it needs now, so that a connection which is idle
 /// costs little.
 #[derive(Debug)]
 struct Common<W> {
@@ -241,12 +241,12 @@ struct Tally {
 }
 
 impl<W> Http1<W> {
-    pub fn new(seats: usize, workload: W) -> Http1<W> {
+    pub fn new(slots: usize, workload: W) -> Http1<W> {
         Http1 {
-            common: Common { workload, pending: Slab::with_room_for(seats), buffers: Vec::new() },
+            common: Common { workload, pending: Slab::with_room_for(slots), buffers: Vec::new() },
             pipeline: 1,
             most_body: u64::MAX,
-            seats: (0..seats).map(|_| State::default()).collect(),
+            slots: (0..slots).map(|_| State::default()).collect(),
             expected: Vec::new(),
         }
     }
@@ -270,18 +270,18 @@ impl<W> Http1<W> {
 }
 
 impl<W: HttpWorkload> Driver for Http1<W> {
-    fn room(&self, seat: Seat) -> usize {
-        self.pipeline.saturating_sub(self.seats[seat.0 as usize].groups)
+    fn room(&self, slot: Slot) -> usize {
+        self.pipeline.saturating_sub(self.slots[slot.0 as usize].groups)
     }
 
-    fn start(&mut self, seat: Seat, asked: Asked, wire: &mut Vec<u8>) -> Result<Label, Fault> {
+    fn start(&mut self, slot: Slot, asked: Asked, wire: &mut Vec<u8>) -> Result<Label, Fault> {
         let Asked { token, number, label } = asked;
         self.expected.clear();
         let mut request = Outgoing { wire, expected: &mut self.expected, label };
-        self.common.workload.next(Origin { number, label, connection: seat.0 }, &mut request)?;
+        self.common.workload.next(Origin { number, label, connection: slot.0 }, &mut request)?;
         let label = request.label;
-        let state = &mut self.seats[seat.0 as usize];
-        assert!(state.groups < self.pipeline, "a seat without room was given a request");
+        let state = &mut self.slots[slot.0 as usize];
+        assert!(state.groups < self.pipeline, "a slot without room was given a request");
         let last = self.expected.len().checked_sub(1).expect("a request gets an answer");
         state.groups += 1;
         for (place, &expected) in self.expected.iter().enumerate() {
@@ -291,8 +291,8 @@ impl<W: HttpWorkload> Driver for Http1<W> {
         Ok(label)
     }
 
-    fn receive(&mut self, seat: Seat, bytes: &[u8], reports: &mut Reports) -> Result<Next, Fault> {
-        let state = &mut self.seats[seat.0 as usize];
+    fn receive(&mut self, slot: Slot, bytes: &[u8], reports: &mut Reports) -> Result<Next, Fault> {
+        let state = &mut self.slots[slot.0 as usize];
         let mut bytes = bytes;
         loop {
             let Some(pending) = self.common.pending.first(state.pending) else {
@@ -307,21 +307,21 @@ impl<W: HttpWorkload> Driver for Http1<W> {
                 Ok(Some(ResponseEvent::Head(head, _))) if head.status < 200 => continue,
                 Ok(Some(ResponseEvent::Head(head, block))) => {
                     let tag = pending.expected.tag;
-                    state.reading = self.common.begin((seat, tag), head.status, block);
+                    state.reading = self.common.begin((slot, tag), head.status, block);
                     continue;
                 }
                 Ok(Some(ResponseEvent::Body(piece))) => {
                     state.reading.take(piece);
                     if state.reading.length <= self.most_body {
                         if Wanted::Pieces <= state.reading.wanted {
-                            self.common.workload.took(seat.0, pending.expected.tag, piece);
+                            self.common.workload.took(slot.0, pending.expected.tag, piece);
                         }
                         continue;
                     }
                     "the body is longer than --max-body"
                 }
                 Ok(Some(ResponseEvent::End(after))) => {
-                    state.answered(seat, &mut self.common, reports)?;
+                    state.answered(slot, &mut self.common, reports)?;
                     if after == After::Close {
                         return Ok(Next::Close);
                     }
@@ -337,12 +337,12 @@ impl<W: HttpWorkload> Driver for Http1<W> {
         }
     }
 
-    fn closed(&mut self, seat: Seat, lost: Lost, reports: &mut Reports) -> Result<(), Fault> {
-        let state = &mut self.seats[seat.0 as usize];
+    fn closed(&mut self, slot: Slot, lost: Lost, reports: &mut Reports) -> Result<(), Fault> {
+        let state = &mut self.slots[slot.0 as usize];
         let ended = state.decoder.close();
         let first = self.common.pending.first(state.pending);
         if lost == Lost::By(Closed::ByPeer) && ended == Ended::Complete && first.is_some() {
-            state.answered(seat, &mut self.common, reports)?;
+            state.answered(slot, &mut self.common, reports)?;
         }
         while let Some(pending) = self.common.pending.first(state.pending) {
             let (outcome, why) = match lost {
@@ -354,7 +354,7 @@ impl<W: HttpWorkload> Driver for Http1<W> {
             state.fail(outcome, why, &mut self.common, reports)?;
         }
         state.tally = Tally::default();
-        debug_assert_eq!(state.groups, 0, "the seat is as new");
+        debug_assert_eq!(state.groups, 0, "the slot is as new");
         Ok(())
     }
 
@@ -379,7 +379,7 @@ impl State {
     /// The answer that was being read is complete.
     fn answered<W: HttpWorkload>(
         &mut self,
-        seat: Seat,
+        slot: Slot,
         common: &mut Common<W>,
         reports: &mut Reports,
     ) -> Result<(), Fault> {
@@ -394,7 +394,7 @@ impl State {
                 head: &kept.head,
                 body: &kept.body,
                 body_length: length,
-                connection: seat.0,
+                connection: slot.0,
                 tag: expected.tag,
             })?,
         };
@@ -458,8 +458,8 @@ impl Reading {
 
 impl<W: HttpWorkload> Common<W> {
     /// The head of an answer has arrived.
-    fn begin(&mut self, (seat, tag): (Seat, u32), status: u16, head: &[u8]) -> Reading {
-        let wanted = self.workload.wanted(seat.0, tag);
+    fn begin(&mut self, (slot, tag): (Slot, u32), status: u16, head: &[u8]) -> Reading {
+        let wanted = self.workload.wanted(slot.0, tag);
         if wanted == Wanted::Nothing {
             return Reading { status, ..Reading::default() };
         }

@@ -1,6 +1,6 @@
 //! TLS round another protocol: the one module that knows rustls.
 //!
-//! A [`Secured`] driver passes everything on to the driver inside of it: as it is where the lane is
+//! A [`Secured`] driver passes everything on to the driver inside of it: as it is where the pool is
 //! plain, and else sealed and opened. Handshakes happen between the network's connection and the
 //! first request; they have times of their own. Nothing here reads a clock or a file.
 //!
@@ -17,7 +17,7 @@ use rustls::pki_types::ServerName;
 use rustls::unbuffered::{ConnectionState, EncodeError, EncryptError, UnbufferedStatus};
 use rustls::{ClientConfig, HandshakeKind, ProtocolVersion};
 
-use super::{Asked, Driver, Fault, Handshake, Label, Lost, Next, Outcome, Reports, Seat};
+use super::{Asked, Driver, Fault, Handshake, Label, Lost, Next, Outcome, Reports, Slot};
 
 pub use self::terms::{Identity, Terms, Tls, Trust, Version};
 
@@ -34,19 +34,19 @@ const SEAL: usize = 64;
 /// replaced before. In TLS 1.3 rustls renews them.
 const MOST_RECORDS: usize = (1 << 24) - (1 << 16);
 
-/// A driver whose connections are secured, or not: one type for lanes of both kinds.
+/// A driver whose connections are secured, or not: one type for pools of both kinds.
 pub struct Secured<D> {
     inner: D,
-    tls: Option<Box<Lane>>,
+    tls: Option<Box<Pool>>,
 }
 
-/// What the connections of a lane share.
-struct Lane {
+/// What the connections of a pool share.
+struct Pool {
     config: Arc<ClientConfig>,
     /// The peer wants a certificate of ours.
     wants_certificate: Arc<AtomicBool>,
     name: ServerName<'static>,
-    seats: Vec<Option<Box<Session>>>,
+    slots: Vec<Option<Box<Session>>>,
     /// A request before it is sealed.
     plain: Vec<u8>,
     /// What has arrived: records are opened in place.
@@ -81,59 +81,59 @@ impl<D> Secured<D> {
         Secured { inner, tls: None }
     }
 
-    /// Secures so many seats by connections to a peer of this name, a host's or an IP address; fails
+    /// Secures so many slots by connections to a peer of this name, a host's or an IP address; fails
     /// if it is none.
-    pub fn new(inner: D, seats: usize, tls: &Tls, name: &str) -> Result<Secured<D>, String> {
+    pub fn new(inner: D, slots: usize, tls: &Tls, name: &str) -> Result<Secured<D>, String> {
         let name = ServerName::try_from(name.to_owned())
             .map_err(|_| format!("`{name}` is no name of a host, and no IP address"))?;
-        let (config, wants_certificate) = tls.of_lane(seats);
-        let lane = Lane {
+        let (config, wants_certificate) = tls.of_pool(slots);
+        let pool = Pool {
             config,
             wants_certificate,
             name,
-            seats: (0..seats).map(|_| None).collect(),
+            slots: (0..slots).map(|_| None).collect(),
             plain: Vec::new(),
             arrived: Vec::new(),
         };
-        Ok(Secured { inner, tls: Some(Box::new(lane)) })
+        Ok(Secured { inner, tls: Some(Box::new(pool)) })
     }
 }
 
 impl<D: Driver> Driver for Secured<D> {
-    fn room(&self, seat: Seat) -> usize {
-        self.inner.room(seat)
+    fn room(&self, slot: Slot) -> usize {
+        self.inner.room(slot)
     }
 
-    fn opened(&mut self, seat: Seat, wire: &mut Vec<u8>) -> Next {
-        let Some(lane) = &mut self.tls else { return self.inner.opened(seat, wire) };
-        let session = Session::begin(&lane.config, &lane.name);
-        let session = lane.seats[seat.0 as usize].insert(Box::new(session));
+    fn opened(&mut self, slot: Slot, wire: &mut Vec<u8>) -> Next {
+        let Some(pool) = &mut self.tls else { return self.inner.opened(slot, wire) };
+        let session = Session::begin(&pool.config, &pool.name);
+        let session = pool.slots[slot.0 as usize].insert(Box::new(session));
         session.write(wire, Says::Nothing);
         Next::Pending
     }
 
-    fn start(&mut self, seat: Seat, asked: Asked, wire: &mut Vec<u8>) -> Result<Label, Fault> {
-        let Some(lane) = &mut self.tls else { return self.inner.start(seat, asked, wire) };
-        lane.plain.clear();
-        let label = self.inner.start(seat, asked, &mut lane.plain)?;
-        let session = session(&mut lane.seats, seat);
-        session.write(wire, Says::Request(&lane.plain));
+    fn start(&mut self, slot: Slot, asked: Asked, wire: &mut Vec<u8>) -> Result<Label, Fault> {
+        let Some(pool) = &mut self.tls else { return self.inner.start(slot, asked, wire) };
+        pool.plain.clear();
+        let label = self.inner.start(slot, asked, &mut pool.plain)?;
+        let session = session(&mut pool.slots, slot);
+        session.write(wire, Says::Request(&pool.plain));
         Ok(label)
     }
 
-    fn receive(&mut self, seat: Seat, bytes: &[u8], reports: &mut Reports) -> Result<Next, Fault> {
+    fn receive(&mut self, slot: Slot, bytes: &[u8], reports: &mut Reports) -> Result<Next, Fault> {
         match &mut self.tls {
-            Some(lane) => lane.receive(seat, bytes, &mut self.inner, reports),
-            None => self.inner.receive(seat, bytes, reports),
+            Some(pool) => pool.receive(slot, bytes, &mut self.inner, reports),
+            None => self.inner.receive(slot, bytes, reports),
         }
     }
 
     /// In TLS 1.3 our handshake is over before the peer has seen our certificate, or that we have
     /// none. That it accepts us shows in what it sends next: a ticket, or an answer.
-    fn is_doubtful(&self, seat: Seat) -> bool {
-        let Some(lane) = &self.tls else { return self.inner.is_doubtful(seat) };
-        let session = lane.seats[seat.0 as usize].as_ref();
-        lane.wants_certificate.load(Ordering::Relaxed)
+    fn is_doubtful(&self, slot: Slot) -> bool {
+        let Some(pool) = &self.tls else { return self.inner.is_doubtful(slot) };
+        let session = pool.slots[slot.0 as usize].as_ref();
+        pool.wants_certificate.load(Ordering::Relaxed)
             && session.is_some_and(|session| {
                 session.stage == Stage::Secured
                     && !session.is_tls12()
@@ -141,23 +141,23 @@ impl<D: Driver> Driver for Secured<D> {
             })
     }
 
-    fn leaves(&mut self, seat: Seat, wire: &mut Vec<u8>) {
+    fn leaves(&mut self, slot: Slot, wire: &mut Vec<u8>) {
         match &mut self.tls {
-            Some(lane) => session(&mut lane.seats, seat).write(wire, Says::Farewell),
-            None => self.inner.leaves(seat, wire),
+            Some(pool) => session(&mut pool.slots, slot).write(wire, Says::Farewell),
+            None => self.inner.leaves(slot, wire),
         }
     }
 
     /// An end that the peer has not announced may be anybody's: it completes nothing.
-    fn closed(&mut self, seat: Seat, lost: Lost, reports: &mut Reports) -> Result<(), Fault> {
-        let session = self.tls.as_mut().and_then(|lane| lane.seats[seat.0 as usize].take());
+    fn closed(&mut self, slot: Slot, lost: Lost, reports: &mut Reports) -> Result<(), Fault> {
+        let session = self.tls.as_mut().and_then(|pool| pool.slots[slot.0 as usize].take());
         let lost = match (lost, session) {
             (Lost::By(Closed::ByPeer), Some(session)) if !session.has_ended => {
                 Lost::For(Outcome::Reset, "closed without TLS's close_notify")
             }
             (lost, _) => lost,
         };
-        self.inner.closed(seat, lost, reports)
+        self.inner.closed(slot, lost, reports)
     }
 
     fn delay(&mut self) -> Result<Nanos, Fault> {
@@ -177,19 +177,19 @@ impl<D: Driver> Driver for Secured<D> {
     }
 }
 
-fn session(seats: &mut [Option<Box<Session>>], seat: Seat) -> &mut Session {
-    seats[seat.0 as usize].as_mut().expect("a connection has a session until it is closed")
+fn session(slots: &mut [Option<Box<Session>>], slot: Slot) -> &mut Session {
+    slots[slot.0 as usize].as_mut().expect("a connection has a session until it is closed")
 }
 
-impl Lane {
+impl Pool {
     fn receive<D: Driver>(
         &mut self,
-        seat: Seat,
+        slot: Slot,
         bytes: &[u8],
         inner: &mut D,
         reports: &mut Reports,
     ) -> Result<Next, Fault> {
-        let session = session(&mut self.seats, seat);
+        let session = session(&mut self.slots, slot);
         let arrived = &mut self.arrived;
         arrived.clear();
         arrived.extend_from_slice(&std::mem::take(&mut session.partial));
@@ -208,7 +208,7 @@ impl Lane {
                     while let Some(Ok(record)) = traffic.next_record() {
                         discard += record.discard;
                         if matches!(next, Next::Continue | Next::Pending) {
-                            next = inner.receive(seat, record.payload, reports)?;
+                            next = inner.receive(slot, record.payload, reports)?;
                         }
                     }
                 }

@@ -1,7 +1,7 @@
 //! How intervals become a series: on a thread of its own.
 //!
 //! Taking the figures out of an interval's histograms and making room for them costs a shard more
-//! than a hundred requests would, and memory. So the shard fills pages, and the scribe, which no
+//! than a hundred requests would, and memory. So the shard fills buffers, and the interval_writer, which no
 //! request waits for, reads them and gives them back blank.
 
 use std::mem;
@@ -13,15 +13,15 @@ use ::measure::{Histogram, Instant, Nanos};
 
 use super::{Interval, Live, Window};
 
-/// Pages that may wait for the scribe, each of most of a megabyte. Only one who does not get to run
+/// Buffers that may wait for the interval_writer, each of most of a megabyte. Only one who does not get to run
 /// for as many intervals holds up the shard.
 const MOST_WAITING: usize = 64;
-/// Pages that are blank when the load begins; a scribe that is late has another one made.
+/// Buffers that are blank when the load begins; a interval writer that is late has another one made.
 const BLANK: usize = 2;
 
 /// An interval as it is recorded.
 #[derive(Debug, Default)]
-pub(super) struct Page {
+pub(super) struct Buffer {
     pub(super) begin: Instant,
     pub(super) end: Instant,
     /// But for what its histograms say.
@@ -33,7 +33,7 @@ pub(super) struct Page {
     pub(super) window: Window,
 }
 
-/// What became of the pages of one shard.
+/// What became of the buffers of one shard.
 #[derive(Debug)]
 pub(super) struct Kept {
     /// Of the window.
@@ -44,40 +44,40 @@ pub(super) struct Kept {
 
 /// Keeps the intervals of one shard, and shows them to whoever watches.
 #[derive(Debug)]
-pub(super) struct Scribe {
-    full: SyncSender<Page>,
-    blank: Receiver<Page>,
+pub(super) struct IntervalWriter {
+    full: SyncSender<Buffer>,
+    blank: Receiver<Buffer>,
     thread: JoinHandle<Option<Kept>>,
 }
 
-impl Scribe {
-    pub(super) fn begin(length: Nanos, live: Option<SyncSender<Live>>) -> Scribe {
-        let (full, pages) = mpsc::sync_channel::<Page>(MOST_WAITING);
+impl IntervalWriter {
+    pub(super) fn begin(length: Nanos, live: Option<SyncSender<Live>>) -> IntervalWriter {
+        let (full, buffers) = mpsc::sync_channel::<Buffer>(MOST_WAITING);
         let (back, blank) = mpsc::sync_channel(MOST_WAITING);
         for _ in 0..BLANK {
-            back.try_send(Page::default()).expect("there is room for more of them");
+            back.try_send(Buffer::default()).expect("there is room for more of them");
         }
         let thread = thread::spawn(move || {
             let mut kept = None;
-            for mut page in pages {
+            for mut buffer in buffers {
                 let kept = kept.get_or_insert_with(|| Kept {
-                    series: Series::new(page.window.start, length),
+                    series: Series::new(buffer.window.start, length),
                     drained: Interval::default(),
                 });
-                page.keep(kept, live.as_ref());
-                // Who is late has had more pages made than are ever used at once.
-                let _ = back.try_send(page);
+                buffer.keep(kept, live.as_ref());
+                // Who is late has had more buffers made than are ever used at once.
+                let _ = back.try_send(buffer);
             }
             kept
         });
-        Scribe { full, blank, thread }
+        IntervalWriter { full, blank, thread }
     }
 
-    /// Takes a full page, and leaves a blank one in its place.
-    pub(super) fn turn_over(&mut self, page: &mut Page) {
+    /// Takes a full buffer, and leaves a blank one in its place.
+    pub(super) fn turn_over(&mut self, buffer: &mut Buffer) {
         let blank = self.blank.try_recv().unwrap_or_default();
-        let full = mem::replace(page, blank);
-        self.full.send(full).expect("the scribe reads until there are no more pages");
+        let full = mem::replace(buffer, blank);
+        self.full.send(full).expect("the interval writer reads until there are no more buffers");
     }
 
     /// What was kept; `None` if no interval has ended.
@@ -87,7 +87,7 @@ impl Scribe {
     }
 }
 
-impl Page {
+impl Buffer {
     /// Moves what it holds into the series, whose intervals may have become longer than its own. What
     /// came before the window is only shown.
     fn keep(&mut self, kept: &mut Kept, live: Option<&SyncSender<Live>>) {
@@ -102,7 +102,7 @@ impl Page {
         self.lateness.clear();
         if let Some(live) = live {
             // A full queue means that the watcher is slow, and that is no affair of ours.
-            let Page { begin, end, window, .. } = *self;
+            let Buffer { begin, end, window, .. } = *self;
             let _ = live.try_send(Live { begin, end, window, interval: interval.clone() });
         }
         match self.begin {

@@ -1,6 +1,6 @@
 use super::*;
 
-const OF: Of = Of { lane: 0, target: 0 };
+const OF: Of = Of { pool: 0, target: 0 };
 const MS: fn(u64) -> Instant = |ms| Instant(ms * 1_000_000);
 
 fn recorder() -> Recorder {
@@ -11,7 +11,7 @@ fn recorder() -> Recorder {
 }
 
 fn completion(intended: u64, done: u64, outcome: Outcome) -> Completion {
-    let (sent, connection) = (MS(intended), Seat(0));
+    let (sent, connection) = (MS(intended), Slot(0));
     Completion {
         of: OF,
         intended: sent,

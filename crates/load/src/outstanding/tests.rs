@@ -3,8 +3,8 @@ use super::*;
 fn request(sent: u64) -> Request {
     let at = Instant(sent);
     Request {
-        lane: 0,
-        seat: Seat(0),
+        pool: 0,
+        slot: Slot(0),
         intended: at,
         number: 0,
         label: Label::NONE,

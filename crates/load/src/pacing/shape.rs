@@ -2,7 +2,7 @@
 //!
 //! Λ(t), the integral of the rate, says how many requests are asked for until t. A process of unit
 //! rate is stretched by Λ⁻¹: its i-th request, at operational time u, is meant to start at Λ⁻¹(u).
-//! Nothing is thinned and nothing is approximated by steps, so that every law keeps its character
+//! Nothing is thinned and nothing is approximated by steps, so that every distribution keeps its character
 //! on every shape. Here times are lengths since the load's start.
 
 use std::f64::consts::TAU;

@@ -4,38 +4,38 @@ use statrs::distribution::{ContinuousCDF, LogNormal, Normal};
 use super::*;
 
 const START: Instant = Instant(1_000);
-const LAWS: [Law; 7] = [
-    Law::Constant,
-    Law::Poisson,
-    Law::UniformGap,
-    Law::Lognormal { cv: 1.0 },
-    Law::Normal { cv: 0.25 },
-    Law::Bursts { n: 10 },
-    Law::Zipf,
+const LAWS: [Distribution; 7] = [
+    Distribution::Constant,
+    Distribution::Poisson,
+    Distribution::UniformGap,
+    Distribution::Lognormal { cv: 1.0 },
+    Distribution::Normal { cv: 0.25 },
+    Distribution::Bursts { n: 10 },
+    Distribution::Zipf,
 ];
 /// All kinds of parts, 1,650 requests in 0.9 s.
 const SHAPE: &str =
     "1k/s 200ms, ->3k/s 200ms, spike 8k/s 50ms, ->500/s 50ms, sine 500/s..2k/s 70ms 400ms";
 
-fn steady(law: Law) -> Offered {
+fn steady(distribution: Distribution) -> Offered {
     let shape = Shape::constant(Rate::per_second(1_000.0).unwrap());
-    Offered::Drawn { shape, law }
+    Offered::Drawn { shape, distribution }
 }
 
-fn shaped(text: &str, law: Law) -> Offered {
-    Offered::Drawn { shape: text.parse().unwrap(), law }
+fn shaped(text: &str, distribution: Distribution) -> Offered {
+    Offered::Drawn { shape: text.parse().unwrap(), distribution }
 }
 
 /// The arrivals of all shards, in an order that does not depend on them.
 fn merged(
     load: &Offered,
     sharing: Sharing,
-    (targets, lanes, shards): (u32, u32, u32),
+    (targets, pools, shards): (u32, u32, u32),
     seconds: u64,
 ) -> Vec<Arrival> {
     let span = (START, START + Nanos::from_secs(seconds));
     let mut merged: Vec<Arrival> = (0..shards)
-        .flat_map(|shard| arrivals(load, sharing, Dealt { targets, lanes, shards, shard }, 5, span))
+        .flat_map(|shard| arrivals(load, sharing, Dealt { targets, pools, shards, shard }, 5, span))
         .flatten()
         .collect();
     merged.sort_by_key(|arrival| (arrival.intended, arrival.number, arrival.target));
@@ -49,12 +49,12 @@ fn whole(load: &Offered, seconds: u64) -> Vec<Arrival> {
 
 #[test]
 fn constant_arrivals_do_not_drift() {
-    let times = whole(&steady(Law::Constant), 100);
+    let times = whole(&steady(Distribution::Constant), 100);
     assert_eq!(times.len(), 100_000);
     assert_eq!(times[99_999].intended, START + Nanos::from_millis(99_999));
     // Nor do those whose gap is no whole number: each is its own multiple of it, rounded once.
     let shape = Shape::constant(Rate::per_second(3_000.0).unwrap());
-    let times = whole(&Offered::Drawn { shape, law: Law::Constant }, 100);
+    let times = whole(&Offered::Drawn { shape, distribution: Distribution::Constant }, 100);
     assert_eq!(times.len(), 300_000);
     for (i, arrival) in (0..).zip(&times) {
         let nearest = (i * 1_000_000 + 1) / 3;
@@ -66,18 +66,21 @@ fn constant_arrivals_do_not_drift() {
 fn the_merged_process_is_the_same_whatever_the_shards() {
     let trace = "0\ta\n0.1\n0.1\tb\n0.5\ta\n0.7\n0.7\n1.1\tb\n".as_bytes();
     let trace = Offered::Trace(Trace::read("t", trace, 1.0).unwrap());
-    let loads = LAWS.iter().flat_map(|&law| [steady(law), shaped(SHAPE, law)]).chain([trace]);
+    let loads = LAWS
+        .iter()
+        .flat_map(|&distribution| [steady(distribution), shaped(SHAPE, distribution)])
+        .chain([trace]);
     for load in loads {
         for sharing in [Sharing::InTurn, Sharing::Each] {
             for targets in [1, 3] {
-                let with = |lanes, shards| merged(&load, sharing, (targets, lanes, shards), 2);
+                let with = |pools, shards| merged(&load, sharing, (targets, pools, shards), 2);
                 let one = with(4, 1);
                 assert!(!one.is_empty());
                 assert!(one == with(4, 2) && one == with(4, 7), "{load}");
-                // With a lane a shard, only the lanes differ.
-                let anywhere = |lanes| {
-                    let arrivals = with(lanes, lanes).into_iter();
-                    arrivals.map(|arrival| Arrival { lane: 0, ..arrival }).collect::<Vec<_>>()
+                // With a pool a shard, only the pools differ.
+                let anywhere = |pools| {
+                    let arrivals = with(pools, pools).into_iter();
+                    arrivals.map(|arrival| Arrival { pool: 0, ..arrival }).collect::<Vec<_>>()
                 };
                 let one = anywhere(1);
                 assert!(one == anywhere(2) && one == anywhere(7), "{load}");
@@ -87,15 +90,15 @@ fn the_merged_process_is_the_same_whatever_the_shards() {
 }
 
 #[test]
-fn arrivals_go_round_the_targets_and_then_round_their_lanes() {
-    let dealt = |arrival: &Arrival| (arrival.number, arrival.target, arrival.lane);
-    let in_turn = merged(&steady(Law::Constant), Sharing::InTurn, (2, 3, 2), 1);
+fn arrivals_go_round_the_targets_and_then_round_their_pools() {
+    let dealt = |arrival: &Arrival| (arrival.number, arrival.target, arrival.pool);
+    let in_turn = merged(&steady(Distribution::Constant), Sharing::InTurn, (2, 3, 2), 1);
     let first: Vec<_> = in_turn.iter().take(8).map(dealt).collect();
     assert_eq!(
         first,
         [(0, 0, 0), (1, 1, 3), (2, 0, 1), (3, 1, 4), (4, 0, 2), (5, 1, 5), (6, 0, 0), (7, 1, 3)]
     );
-    let each = merged(&steady(Law::Constant), Sharing::Each, (2, 3, 2), 1);
+    let each = merged(&steady(Distribution::Constant), Sharing::Each, (2, 3, 2), 1);
     let first: Vec<_> = each.iter().take(8).map(dealt).collect();
     assert_eq!(
         first,
@@ -104,26 +107,26 @@ fn arrivals_go_round_the_targets_and_then_round_their_lanes() {
 }
 
 #[test]
-fn a_shard_gets_what_falls_to_its_lanes_in_order() {
+fn a_shard_gets_what_falls_to_its_pools_in_order() {
     let span = (START, START + Nanos::SECOND);
     for shard in 0..7 {
-        let dealt = Dealt { targets: 2, lanes: 3, shards: 7, shard };
-        let mut streams = arrivals(&steady(Law::Zipf), Sharing::InTurn, dealt, 5, span);
+        let dealt = Dealt { targets: 2, pools: 3, shards: 7, shard };
+        let mut streams = arrivals(&steady(Distribution::Zipf), Sharing::InTurn, dealt, 5, span);
         let mine: Vec<Arrival> = streams.remove(0).collect();
-        assert!(mine.iter().all(|arrival| arrival.lane % 7 == shard));
+        assert!(mine.iter().all(|arrival| arrival.pool % 7 == shard));
         assert!(mine.is_sorted_by_key(|arrival| arrival.number));
         assert!(mine.is_sorted_by_key(|arrival| arrival.intended));
-        // Six lanes: the seventh shard has none.
+        // Six pools: the seventh shard has none.
         assert_eq!(mine.is_empty(), shard == 6);
     }
 }
 
 /// It would otherwise draw all arrivals of the other shards before it knew: here, for ever.
 #[test]
-fn a_shard_without_a_lane_walks_nowhere() {
-    let dealt = Dealt { targets: 1, lanes: 1, shards: 2, shard: 1 };
+fn a_shard_without_a_pool_walks_nowhere() {
+    let dealt = Dealt { targets: 1, pools: 1, shards: 2, shard: 1 };
     let shape = Shape::constant(Rate::per_second(1e9).unwrap());
-    let load = Offered::Drawn { shape, law: Law::Poisson };
+    let load = Offered::Drawn { shape, distribution: Distribution::Poisson };
     let mut streams = arrivals(&load, Sharing::InTurn, dealt, 5, (START, Instant::NEVER));
     assert_eq!(streams[0].next(), None);
 }
@@ -132,9 +135,9 @@ fn a_shard_without_a_lane_walks_nowhere() {
 fn targets_share_the_rate_in_turn_or_each_have_it() {
     let count =
         |times: &[Arrival], target| times.iter().filter(|time| time.target == target).count();
-    let shared = merged(&steady(Law::Constant), Sharing::InTurn, (4, 2, 2), 100);
+    let shared = merged(&steady(Distribution::Constant), Sharing::InTurn, (4, 2, 2), 100);
     assert_eq!([0, 1, 2, 3].map(|target| count(&shared, target)), [25_000; 4]);
-    let each = merged(&steady(Law::Poisson), Sharing::Each, (2, 2, 2), 100);
+    let each = merged(&steady(Distribution::Poisson), Sharing::Each, (2, 2, 2), 100);
     assert_eq!(each.len(), count(&each, 0) + count(&each, 1));
     assert!([0, 1].iter().all(|&target| (99_000..101_000).contains(&count(&each, target))));
     let times = |target| {
@@ -146,15 +149,15 @@ fn targets_share_the_rate_in_turn_or_each_have_it() {
 
 #[test]
 fn another_seed_is_another_sequence() {
-    let dealt = Dealt { targets: 1, lanes: 1, shards: 1, shard: 0 };
+    let dealt = Dealt { targets: 1, pools: 1, shards: 1, shard: 0 };
     let span = (START, START + Nanos::SECOND);
-    let with = |law, seed| {
-        let mut streams = arrivals(&steady(law), Sharing::InTurn, dealt, seed, span);
+    let with = |distribution, seed| {
+        let mut streams = arrivals(&steady(distribution), Sharing::InTurn, dealt, seed, span);
         streams.remove(0).collect::<Vec<_>>()
     };
-    assert_eq!(with(Law::Poisson, 1), with(Law::Poisson, 1));
-    assert_ne!(with(Law::Poisson, 1), with(Law::Poisson, 2));
-    assert_eq!(with(Law::Constant, 1), with(Law::Constant, 2));
+    assert_eq!(with(Distribution::Poisson, 1), with(Distribution::Poisson, 1));
+    assert_ne!(with(Distribution::Poisson, 1), with(Distribution::Poisson, 2));
+    assert_eq!(with(Distribution::Constant, 1), with(Distribution::Constant, 2));
 }
 
 #[test]
@@ -173,7 +176,7 @@ fn a_trace_is_offered_as_it_was_written() {
     assert_eq!(load.to_string(), "trace");
 }
 
-/// What a law says of its gaps, in units of their mean.
+/// What a distribution says of its gaps, in units of their mean.
 enum Expected {
     Continuous(Box<dyn Fn(f64) -> f64>),
     /// Gaps and how likely each is.
@@ -185,19 +188,19 @@ impl Expected {
     fn distance(&self, sorted: &[f64]) -> f64 {
         let n = sorted.len() as f64;
         match self {
-            Expected::Continuous(law) => sorted
+            Expected::Continuous(distribution) => sorted
                 .iter()
                 .enumerate()
-                .map(|(i, &gap)| (law(gap), i as f64 / n))
+                .map(|(i, &gap)| (distribution(gap), i as f64 / n))
                 .map(|(expected, below)| (expected - below).max(below + 1.0 / n - expected))
                 .fold(0.0, f64::max),
             // Just beside each atom, since gaps are differences of whole nanoseconds.
             Expected::Atoms(atoms) => {
                 let share = |x| sorted.partition_point(|&gap| gap <= x) as f64 / n;
                 let (mut below, mut distance) = (0.0, 0.0f64);
-                for (gap, chance) in atoms {
+                for (gap, probability) in atoms {
                     distance = distance.max((share(gap - 2e-6) - below).abs());
-                    below += chance;
+                    below += probability;
                     distance = distance.max((share(gap + 2e-6) - below).abs());
                 }
                 distance
@@ -206,16 +209,16 @@ impl Expected {
     }
 }
 
-/// Under a law whose deviation is m, the mean of a million gaps has itself a standard error of 0.1 %:
-/// every third seed misses that bound, and three of four miss it under one law or another. This one
-/// was chosen because it does not. That no law is biased, `no_law_is_biased` shows without a choice.
+/// Under a distribution whose deviation is m, the mean of a million gaps has itself a standard error of 0.1 %:
+/// every third seed misses that bound, and three of four miss it under one distribution or another. This one
+/// was chosen because it does not. That no distribution is biased, `no_distribution_is_biased` shows without a choice.
 const SEED: u64 = 9;
 
 /// A million intended times at a mean gap of a millisecond.
-fn a_million_gaps_follow(law: Law, expected: &Expected) {
-    let dealt = Dealt { targets: 1, lanes: 1, shards: 1, shard: 0 };
+fn a_million_gaps_follow(distribution: Distribution, expected: &Expected) {
+    let dealt = Dealt { targets: 1, pools: 1, shards: 1, shard: 0 };
     let span = (START, Instant::NEVER);
-    let times: Vec<Instant> = arrivals(&steady(law), Sharing::InTurn, dealt, SEED, span)
+    let times: Vec<Instant> = arrivals(&steady(distribution), Sharing::InTurn, dealt, SEED, span)
         .remove(0)
         .take(1_000_000)
         .map(|arrival| arrival.intended)
@@ -225,80 +228,83 @@ fn a_million_gaps_follow(law: Law, expected: &Expected) {
     let n = gaps.len() as f64;
     let mean = gaps.iter().sum::<f64>() / n;
     gaps.sort_by(f64::total_cmp);
-    // 1.63/√n is what one in a hundred samples of the law itself would exceed.
+    // 1.63/√n is what one in a hundred samples of the distribution itself would exceed.
     let (distance, bound) = (expected.distance(&gaps), 1.63 / n.sqrt());
-    assert!((mean - 1.0).abs() < 0.001, "{law}: {mean}");
-    assert!(distance < bound, "{law}: {distance} of {bound}");
+    assert!((mean - 1.0).abs() < 0.001, "{distribution}: {mean}");
+    assert!(distance < bound, "{distribution}: {distance} of {bound}");
 }
 
-fn continuous(law: impl Fn(f64) -> f64 + 'static) -> Expected {
-    Expected::Continuous(Box::new(law))
+fn continuous(distribution: impl Fn(f64) -> f64 + 'static) -> Expected {
+    Expected::Continuous(Box::new(distribution))
 }
 
 #[test]
 fn constant_gaps_are_equal() {
-    a_million_gaps_follow(Law::Constant, &Expected::Atoms(vec![(1.0, 1.0)]));
+    a_million_gaps_follow(Distribution::Constant, &Expected::Atoms(vec![(1.0, 1.0)]));
 }
 
 #[test]
 fn poisson_gaps_are_exponential() {
-    a_million_gaps_follow(Law::Poisson, &continuous(|gap| 1.0 - (-gap).exp()));
+    a_million_gaps_follow(Distribution::Poisson, &continuous(|gap| 1.0 - (-gap).exp()));
 }
 
 #[test]
 fn uniform_gaps_are_as_likely_everywhere() {
-    a_million_gaps_follow(Law::UniformGap, &continuous(|gap| (gap / 2.0).min(1.0)));
+    a_million_gaps_follow(Distribution::UniformGap, &continuous(|gap| (gap / 2.0).min(1.0)));
 }
 
 #[test]
 fn lognormal_gaps_have_normal_logarithms() {
     for cv in [1.0, 0.3f64] {
         let variance = (1.0 + cv * cv).ln();
-        let law = LogNormal::new(-variance / 2.0, variance.sqrt()).unwrap();
-        a_million_gaps_follow(Law::Lognormal { cv }, &continuous(move |gap| law.cdf(gap)));
+        let distribution = LogNormal::new(-variance / 2.0, variance.sqrt()).unwrap();
+        a_million_gaps_follow(
+            Distribution::Lognormal { cv },
+            &continuous(move |gap| distribution.cdf(gap)),
+        );
     }
 }
 
 #[test]
 fn normal_gaps_are_normal_between_the_cuts() {
     for cv in [0.25, 1.0] {
-        let law = Normal::new(1.0, cv).unwrap();
-        let (below, above) = (law.cdf(0.0), law.cdf(2.0));
-        let cut = move |gap| (law.cdf(gap) - below) / (above - below);
-        a_million_gaps_follow(Law::Normal { cv }, &continuous(cut));
+        let distribution = Normal::new(1.0, cv).unwrap();
+        let (below, above) = (distribution.cdf(0.0), distribution.cdf(2.0));
+        let cut = move |gap| (distribution.cdf(gap) - below) / (above - below);
+        a_million_gaps_follow(Distribution::Normal { cv }, &continuous(cut));
     }
 }
 
 #[test]
 fn burst_gaps_are_nothing_or_all() {
     let atoms = vec![(0.0, 0.9), (10.0, 0.1)];
-    a_million_gaps_follow(Law::Bursts { n: 10 }, &Expected::Atoms(atoms));
+    a_million_gaps_follow(Distribution::Bursts { n: 10 }, &Expected::Atoms(atoms));
 }
 
 #[test]
-fn zipf_gaps_are_multiples_with_the_third_powers_chance() {
+fn zipf_gaps_are_multiples_with_the_third_powers_probability() {
     let total: f64 = (1..=100).map(|k| f64::from(k).powi(-3)).sum();
     let mean = (1..=100).map(|k| f64::from(k).powi(-2)).sum::<f64>() / total;
     let atoms = (1..=100).map(|k| (f64::from(k) / mean, f64::from(k).powi(-3) / total));
-    a_million_gaps_follow(Law::Zipf, &Expected::Atoms(atoms.collect()));
+    a_million_gaps_follow(Distribution::Zipf, &Expected::Atoms(atoms.collect()));
 }
 
-/// Stretched back by the shape, the gaps are the law's own.
+/// Stretched back by the shape, the gaps are the distribution's own.
 #[test]
-fn a_law_keeps_its_character_on_every_shape() {
+fn a_distribution_keeps_its_character_on_every_shape() {
     let text = "10k/s 2s, ->30k/s 2s, spike 80k/s 500ms, sine 5k/s..20k/s 700ms 4s";
     let shape: Shape = text.parse().unwrap();
-    for (law, expected) in [
-        (Law::Poisson, continuous(|gap| 1.0 - (-gap).exp())),
-        (Law::UniformGap, continuous(|gap| (gap / 2.0).min(1.0))),
+    for (distribution, expected) in [
+        (Distribution::Poisson, continuous(|gap| 1.0 - (-gap).exp())),
+        (Distribution::UniformGap, continuous(|gap| (gap / 2.0).min(1.0))),
     ] {
-        let times = whole(&shaped(text, law), 9);
+        let times = whole(&shaped(text, distribution), 9);
         let asked: Vec<f64> =
             times.iter().map(|arrival| shape.integral(arrival.intended - START)).collect();
         let mut gaps: Vec<f64> = asked.windows(2).map(|pair| pair[1] - pair[0]).collect();
         gaps.sort_by(f64::total_cmp);
         let (distance, bound) = (expected.distance(&gaps), 1.63 / (gaps.len() as f64).sqrt());
-        assert!(distance < bound, "{law}: {distance} of {bound}");
+        assert!(distance < bound, "{distribution}: {distance} of {bound}");
     }
 }
 
@@ -315,7 +321,7 @@ fn constant_arrivals_on_a_shape_count_its_integral() {
         SHAPE,
     ] {
         let shape: Shape = text.parse().unwrap();
-        let load = shaped(text, Law::Constant);
+        let load = shaped(text, Distribution::Constant);
         let times = whole(&load, shape.length().unwrap().0.div_ceil(1_000_000_000) + 1);
         for Segment { name, begin, end } in shape.segments() {
             let end = end.unwrap();
@@ -358,7 +364,7 @@ fn intended_times_never_decrease() {
             .collect();
         let text = parts.join(", ");
         let load = shaped(&text, LAWS[case % LAWS.len()]).after_warm_up(Nanos::from_millis(5));
-        let dealt = Dealt { targets: 1, lanes: 1, shards: 1, shard: 0 };
+        let dealt = Dealt { targets: 1, pools: 1, shards: 1, shard: 0 };
         let end = START + Nanos::from_millis(500);
         let mut before = START;
         for arrival in arrivals(&load, Sharing::InTurn, dealt, case as u64, (START, end)).remove(0)

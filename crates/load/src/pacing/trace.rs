@@ -1,4 +1,4 @@
-//! Intended times that were written down beforehand, in the place of a law and a rate.
+//! Intended times that were written down beforehand, in the place of a distribution and a rate.
 //!
 //! One request a line: seconds since the load's start, and after a tab, if it has one, its label.
 //! Empty lines and lines that begin with `#` say nothing. No file is opened here.

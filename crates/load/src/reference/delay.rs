@@ -1,4 +1,4 @@
-//! How long the server takes to answer: the laws that are known beforehand.
+//! How long the server takes to answer: the distributions that are known beforehand.
 
 use std::str::FromStr;
 

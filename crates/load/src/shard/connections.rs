@@ -1,4 +1,4 @@
-//! How seats get their connections, lose them and get others.
+//! How slots get their connections, lose them and get others.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -6,9 +6,9 @@ use std::collections::{BinaryHeap, VecDeque};
 use ::measure::{Instant, Nanos};
 use net::{Closed, ConnectionId, Io};
 
-use super::lane::{Lane, Place, State};
+use super::pool::{Place, Pool, State};
 use super::{LONGEST_WAIT, Shard, completion, never_sent, unanswered};
-use crate::driver::{Driver, Fault, Handshake, Lost, Next, Outcome, Seat, Token};
+use crate::driver::{Driver, Fault, Handshake, Lost, Next, Outcome, Slot, Token};
 use crate::observe::Observer;
 
 /// Connections that may be on their way at once: more would overrun a listener's queue.
@@ -21,20 +21,20 @@ const CAUGHT_UP: Nanos = Nanos::from_millis(10);
 /// A peer that may still refuse an open connection gets twice as long for it as the slowest
 /// connection took to be opened, and at least so long. One that sends a ticket has accepted it.
 const SHORTEST_MOMENT: Nanos = Nanos::from_millis(500);
-/// When a seat that was never tried may have a connection: before all others.
+/// When a slot that was never tried may have a connection: before all others.
 const AT_ONCE: Instant = Instant(0);
 /// Why a connection that is still being secured will not be.
 const LATE: &str = "the TLS handshake took too long (--connect-timeout)";
 
-/// What a shard knows of its connections beyond their seats.
+/// What a shard knows of its connections beyond their slots.
 #[derive(Debug, Default)]
 pub(super) struct Connections {
-    /// By connection: the lane and seat it belongs to.
-    owners: Vec<Option<(u32, Seat)>>,
+    /// By connection: the pool and slot it belongs to.
+    owners: Vec<Option<(u32, Slot)>>,
     connecting: usize,
     /// Attempts in the order of their beginning; some of them have ended.
     attempts: VecDeque<Attempt>,
-    /// The seats that are [`State::Lost`], by when they may have a connection again.
+    /// The slots that are [`State::Lost`], by when they may have a connection again.
     lost: BinaryHeap<Reverse<Reopening>>,
     /// No attempt is to begin before this.
     next_opening: Instant,
@@ -92,31 +92,31 @@ struct Attempt {
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 struct Reopening {
     at: Instant,
-    lane: u32,
-    seat: Seat,
+    pool: u32,
+    slot: Slot,
 }
 
 impl Connections {
-    /// Makes room for the seats of a lane, none of which has a connection yet.
-    pub(super) fn add(&mut self, lane: usize, seats: usize) {
-        self.owners.reserve_exact(seats);
-        self.owners.resize(self.owners.len() + seats, None);
-        self.lost.reserve_exact(seats);
-        (0..seats as u32).for_each(|seat| self.lose(lane, Seat(seat), AT_ONCE));
+    /// Makes room for the slots of a pool, none of which has a connection yet.
+    pub(super) fn add(&mut self, pool: usize, slots: usize) {
+        self.owners.reserve_exact(slots);
+        self.owners.resize(self.owners.len() + slots, None);
+        self.lost.reserve_exact(slots);
+        (0..slots as u32).for_each(|slot| self.lose(pool, Slot(slot), AT_ONCE));
     }
 
-    fn lose(&mut self, lane: usize, seat: Seat, at: Instant) {
-        self.lost.push(Reverse(Reopening { at, lane: lane as u32, seat }));
+    fn lose(&mut self, pool: usize, slot: Slot, at: Instant) {
+        self.lost.push(Reverse(Reopening { at, pool: pool as u32, slot }));
     }
 
     pub(super) fn count_unasked(&mut self) {
         self.failures.unasked += 1;
     }
 
-    pub(super) fn owner(&self, connection: ConnectionId) -> (usize, Seat) {
+    pub(super) fn owner(&self, connection: ConnectionId) -> (usize, Slot) {
         let owner = self.owners[connection.0 as usize];
-        let (lane, seat) = owner.expect("every connection of a shard has a seat");
-        (lane as usize, seat)
+        let (pool, slot) = owner.expect("every connection of a shard has a slot");
+        (pool as usize, slot)
     }
 }
 
@@ -141,11 +141,11 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
     fn await_refusals(&mut self, mut now: Instant, deadline: Instant) -> Result<(), Fault> {
         let moment = SHORTEST_MOMENT.max(self.connections.longest_opening * 2);
         let until = deadline.min(now + moment);
-        let is_doubtful = |lane: &Lane<D>| {
-            let mut places = (0..).zip(&lane.seats);
-            places.any(|(seat, place)| place.is_open() && lane.driver.is_doubtful(Seat(seat)))
+        let is_doubtful = |pool: &Pool<D>| {
+            let mut places = (0..).zip(&pool.slots);
+            places.any(|(slot, place)| place.is_open() && pool.driver.is_doubtful(Slot(slot)))
         };
-        while now < until && self.lanes.iter().any(is_doubtful) && !self.is_stopped() {
+        while now < until && self.pools.iter().any(is_doubtful) && !self.is_stopped() {
             now = self.io.wait(until.min(now + LONGEST_WAIT));
             self.complete(now)?;
         }
@@ -154,12 +154,12 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
 
     /// The first target to which no connection is open, and why if an attempt has failed.
     pub fn unreachable(&self) -> Option<(usize, Option<Unopened>)> {
-        let mut lanes = self.lanes.iter().filter(|lane| !lane.seats.is_empty());
-        let lane = lanes.find(|lane| !lane.seats.iter().any(Place::is_open))?;
-        let mut states = lane.seats.iter().map(|place| place.state);
+        let mut pools = self.pools.iter().filter(|pool| !pool.slots.is_empty());
+        let pool = pools.find(|pool| !pool.slots.iter().any(Place::is_open))?;
+        let mut states = pool.slots.iter().map(|place| place.state);
         let is_securing = states.any(|state| matches!(state, State::Securing { .. }));
         let late = is_securing.then_some(Unopened::Unsecured(LATE));
-        Some((lane.of.target as usize, lane.failure.or(late)))
+        Some((pool.of.target as usize, pool.failure.or(late)))
     }
 
     /// What went wrong with connections so far.
@@ -168,7 +168,7 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
     }
 
     pub(super) fn places(&self) -> impl Iterator<Item = &Place> {
-        self.lanes.iter().flat_map(|lane| &lane.seats)
+        self.pools.iter().flat_map(|pool| &pool.slots)
     }
 
     /// Whether a connection is on its way or was never tried.
@@ -184,29 +184,29 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
         Some(next.at.max(*next_opening))
     }
 
-    /// Begins to connect the seats whose pause is over.
+    /// Begins to connect the slots whose pause is over.
     pub(super) fn reopen(&mut self, now: Instant) {
         while self.next_reopening().is_some_and(|at| at <= now) {
             let Reverse(next) = self.connections.lost.pop().expect("the next one was seen");
-            let (index, seat) = (next.lane as usize, next.seat);
-            let place = self.lanes[index].place(seat);
+            let (index, slot) = (next.pool as usize, next.slot);
+            let place = self.pools[index].place(slot);
             if self.limits.keep_alive.is_some() && Nanos::ZERO < place.pause {
-                self.lanes[index].set(seat, State::Vacant);
-                self.lanes[index].offer(seat, now);
+                self.pools[index].set(slot, State::Vacant);
+                self.pools[index].offer(slot, now);
                 continue;
             }
             let due = self.connections.next_opening.max(Instant(now.0.saturating_sub(CAUGHT_UP.0)));
             self.connections.next_opening = due + self.limits.open_gap;
-            self.begin_to_connect(index, seat, now);
+            self.begin_to_connect(index, slot, now);
         }
     }
 
-    /// Begins to connect a seat that has no connection.
-    pub(super) fn begin_to_connect(&mut self, index: usize, seat: Seat, now: Instant) {
-        let lane = &mut self.lanes[index];
-        let connection = self.io.connect(lane.endpoint(seat));
-        lane.set(seat, State::Connecting { connection, since: now });
-        lane.place(seat).carried = 0;
+    /// Begins to connect a slot that has no connection.
+    pub(super) fn begin_to_connect(&mut self, index: usize, slot: Slot, now: Instant) {
+        let pool = &mut self.pools[index];
+        let connection = self.io.connect(pool.endpoint(slot));
+        pool.set(slot, State::Connecting { connection, since: now });
+        pool.place(slot).carried = 0;
         let connections = &mut self.connections;
         connections.connecting += 1;
         connections.attempts.push_back(Attempt { connection, since: now });
@@ -214,37 +214,37 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
         if connections.owners.len() <= name {
             connections.owners.resize(name + 1, None);
         }
-        connections.owners[name] = Some((index as u32, seat));
+        connections.owners[name] = Some((index as u32, slot));
     }
 
-    /// The network has connected a seat; its driver may have to secure it first.
-    pub(super) fn opened(&mut self, index: usize, seat: Seat, now: Instant) -> Result<(), Fault> {
-        let lane = &mut self.lanes[index];
-        let State::Connecting { connection, since } = lane.place(seat).state else {
-            unreachable!("only a seat that connects is told that it has connected")
+    /// The network has connected a slot; its driver may have to secure it first.
+    pub(super) fn opened(&mut self, index: usize, slot: Slot, now: Instant) -> Result<(), Fault> {
+        let pool = &mut self.pools[index];
+        let State::Connecting { connection, since } = pool.place(slot).state else {
+            unreachable!("only a slot that connects is told that it has connected")
         };
-        self.observer.connected(lane.of, now, now - since);
-        if lane.driver.opened(seat, &mut self.reports.wire) == Next::Pending {
-            lane.set(seat, State::Securing { connection, since, connected: now });
+        self.observer.connected(pool.of, now, now - since);
+        if pool.driver.opened(slot, &mut self.reports.wire) == Next::Pending {
+            pool.set(slot, State::Securing { connection, since, connected: now });
             self.reply(connection);
             return Ok(());
         }
-        self.ready(connection, index, seat, now)
+        self.ready(connection, index, slot, now)
     }
 
     pub(super) fn secured(
         &mut self,
         index: usize,
-        seat: Seat,
+        slot: Slot,
         handshake: Handshake,
         now: Instant,
     ) -> Result<(), Fault> {
-        let lane = &mut self.lanes[index];
-        let State::Securing { connection, connected, .. } = lane.place(seat).state else {
-            unreachable!("only a seat that is being secured gets ready")
+        let pool = &mut self.pools[index];
+        let State::Securing { connection, connected, .. } = pool.place(slot).state else {
+            unreachable!("only a slot that is being secured gets ready")
         };
-        self.observer.secured(lane.of, now - connected, handshake);
-        self.ready(connection, index, seat, now)
+        self.observer.secured(pool.of, now - connected, handshake);
+        self.ready(connection, index, slot, now)
     }
 
     /// A connection carries requests from now on.
@@ -252,40 +252,40 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
         &mut self,
         connection: ConnectionId,
         index: usize,
-        seat: Seat,
+        slot: Slot,
         now: Instant,
     ) -> Result<(), Fault> {
         self.connections.connecting -= 1;
-        let lane = &mut self.lanes[index];
-        if let Some((_, since)) = lane.place(seat).state.attempt() {
+        let pool = &mut self.pools[index];
+        if let Some((_, since)) = pool.place(slot).state.attempt() {
             self.connections.longest_opening = self.connections.longest_opening.max(now - since);
         }
-        lane.set(seat, State::Open { connection });
-        match lane.place(seat).awaited {
+        pool.set(slot, State::Open { connection });
+        match pool.place(slot).awaited {
             Some(token) => self.transmit(connection, token, now),
             None => {
-                lane.offer(seat, now);
+                pool.offer(slot, now);
                 Ok(())
             }
         }
     }
 
-    /// The seat's connection is gone. One that served and was closed in order is replaced at once.
+    /// The slot's connection is gone. One that served and was closed in order is replaced at once.
     /// After one that served nothing the next attempt waits longer, since a target must not be asked
     /// in a loop, and leads to another endpoint.
     ///
     /// An attempt that failed takes the request along for which it was made. Any other request
-    /// waits as long as there is a seat that may serve it.
+    /// waits as long as there is a slot that may serve it.
     pub(super) fn lose(
         &mut self,
         index: usize,
-        seat: Seat,
+        slot: Slot,
         lost: Lost,
         now: Instant,
     ) -> Result<(), Fault> {
-        let lane = &mut self.lanes[index];
-        lane.idle.leave(seat);
-        let place = &mut lane.seats[seat.0 as usize];
+        let pool = &mut self.pools[index];
+        pool.idle.leave(slot);
+        let place = &mut pool.slots[slot.0 as usize];
         match place.state {
             State::Connecting { .. } | State::Securing { .. } => {
                 self.connections.connecting -= 1;
@@ -293,27 +293,27 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
                 let failure = unopened(place.state, lost);
                 place.pause = longer(place.pause);
                 let (awaited, reopen) = (place.awaited.take(), now + place.pause);
-                lane.set(seat, State::Lost);
-                lane.turn_elsewhere(seat);
-                self.connections.lose(index, seat, reopen);
-                lane.driver.closed(seat, lost, &mut self.reports)?;
-                lane.failure = failure.or(lane.failure);
+                pool.set(slot, State::Lost);
+                pool.turn_elsewhere(slot);
+                self.connections.lose(index, slot, reopen);
+                pool.driver.closed(slot, lost, &mut self.reports)?;
+                pool.failure = failure.or(pool.failure);
                 match (awaited, failure) {
                     (Some(token), None) => self.not_connected(token, Outcome::Timeout, "", now),
                     (Some(token), Some(failure)) => {
                         self.not_connected(token, Outcome::Connect, failure.reason(), now)
                     }
                     (None, Some(failure)) => {
-                        lane.failed += 1;
+                        pool.failed += 1;
                         self.refuse(index, failure.reason(), now)
                     }
                     (None, None) => unreachable!("no request is late before its start"),
                 }
             }
             State::Open { .. } => {
-                self.observer.disconnected(lane.of, now);
-                lane.driver.closed(seat, lost, &mut self.reports)?;
-                let place = &mut lane.seats[seat.0 as usize];
+                self.observer.disconnected(pool.of, now);
+                pool.driver.closed(slot, lost, &mut self.reports)?;
+                let place = &mut pool.slots[slot.0 as usize];
                 let answered = self.reports.done.iter().any(|done| done.outcome.is_answer());
                 let served = place.outstanding < place.carried as usize || answered;
                 place.pause = match lost {
@@ -323,20 +323,20 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
                 };
                 let pause = place.pause;
                 if self.limits.keep_alive.is_some() && pause == Nanos::ZERO {
-                    lane.set(seat, State::Vacant);
+                    pool.set(slot, State::Vacant);
                     self.settle(now)?;
-                    self.lanes[index].offer(seat, now);
+                    self.pools[index].offer(slot, now);
                     return Ok(());
                 }
-                lane.set(seat, State::Lost);
+                pool.set(slot, State::Lost);
                 if let Lost::For(Outcome::Connect, _) = lost {
                     self.connections.failures.count(lost);
                 }
                 if let (false, Some(failure)) = (served, unopened(State::Lost, lost)) {
-                    lane.failure = Some(failure);
-                    lane.turn_elsewhere(seat);
+                    pool.failure = Some(failure);
+                    pool.turn_elsewhere(slot);
                 }
-                self.connections.lose(index, seat, now + pause);
+                self.connections.lose(index, slot, now + pause);
                 self.settle(now)
             }
             State::Lost | State::Vacant => {
@@ -348,14 +348,14 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
     /// Fails as many waiting requests as attempts to connect have failed, the oldest first, if
     /// nothing can serve them.
     fn refuse(&mut self, index: usize, why: &'static str, now: Instant) -> Result<(), Fault> {
-        let lane = &mut self.lanes[index];
-        if lane.is_usable() {
+        let pool = &mut self.pools[index];
+        if pool.is_usable() {
             return Ok(());
         }
-        for _ in 0..std::mem::take(&mut lane.failed) {
-            let lane = &mut self.lanes[index];
-            let Some(waiting) = lane.backlog.pop_front() else { return Ok(()) };
-            let completion = never_sent(lane.of, waiting, now, Outcome::Connect, why);
+        for _ in 0..std::mem::take(&mut pool.failed) {
+            let pool = &mut self.pools[index];
+            let Some(waiting) = pool.backlog.pop_front() else { return Ok(()) };
+            let completion = never_sent(pool.of, waiting, now, Outcome::Connect, why);
             self.observer.completed(&completion);
             self.think(index, now)?;
         }
@@ -371,10 +371,10 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
         now: Instant,
     ) -> Result<(), Fault> {
         let request = self.outstanding.remove(token);
-        let of = self.lanes[request.lane as usize].of;
+        let of = self.pools[request.pool as usize].of;
         let done = unanswered(token, outcome, why);
         self.observer.completed(&completion(of, &request, done, now));
-        self.think(request.lane as usize, now)
+        self.think(request.pool as usize, now)
     }
 
     /// Closes a connection that has served as many requests as it may.
@@ -382,18 +382,18 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
         &mut self,
         connection: ConnectionId,
         index: usize,
-        seat: Seat,
+        slot: Slot,
         now: Instant,
     ) -> Result<(), Fault> {
-        self.lanes[index].driver.leaves(seat, &mut self.reports.wire);
+        self.pools[index].driver.leaves(slot, &mut self.reports.wire);
         self.reply(connection);
         self.io.close(connection);
-        let lane = &mut self.lanes[index];
-        lane.driver.closed(seat, Lost::By(Closed::ByPeer), &mut self.reports)?;
-        lane.set(seat, State::Vacant);
+        let pool = &mut self.pools[index];
+        pool.driver.closed(slot, Lost::By(Closed::ByPeer), &mut self.reports)?;
+        pool.set(slot, State::Vacant);
         // It has room from now on, however long it stood in the queue.
-        lane.idle.leave(seat);
-        lane.offer(seat, now);
+        pool.idle.leave(slot);
+        pool.offer(slot, now);
         Ok(())
     }
 
@@ -402,10 +402,10 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
         if self.limits.keep_alive != Some(1) {
             return Ok(());
         }
-        for index in 0..self.lanes.len() {
-            for seat in 0..self.lanes[index].seats.len() as u32 {
-                if let State::Open { connection } = self.lanes[index].place(Seat(seat)).state {
-                    self.retire(connection, index, Seat(seat), now)?;
+        for index in 0..self.pools.len() {
+            for slot in 0..self.pools[index].slots.len() as u32 {
+                if let State::Open { connection } = self.pools[index].place(Slot(slot)).state {
+                    self.retire(connection, index, Slot(slot), now)?;
                 }
             }
         }
@@ -415,17 +415,17 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
     /// Gives up attempts to connect that take too long.
     pub(super) fn expire_attempts(&mut self, now: Instant) -> Result<(), Fault> {
         while let Some(&attempt) = self.connections.attempts.front() {
-            let (index, seat) = self.connections.owner(attempt.connection);
+            let (index, slot) = self.connections.owner(attempt.connection);
             let Attempt { connection, since } = attempt;
             let goes_on =
-                self.lanes[index].place(seat).state.attempt() == Some((connection, since));
+                self.pools[index].place(slot).state.attempt() == Some((connection, since));
             if goes_on && now < since + self.limits.connect_timeout {
                 return Ok(());
             }
             self.connections.attempts.pop_front();
             if goes_on {
                 self.io.close(connection);
-                self.lose(index, seat, Lost::By(Closed::Unreachable), now)?;
+                self.lose(index, slot, Lost::By(Closed::Unreachable), now)?;
             }
         }
         Ok(())

@@ -12,7 +12,7 @@ use wire::http1::{RequestDecoder, RequestEvent};
 use super::*;
 use crate::driver::http1::{Http1, Static};
 use crate::observe::{Recorded, Recorder, Window};
-use crate::pacing::{self, Dealt, Law, Offered, Shape, Sharing};
+use crate::pacing::{self, Dealt, Distribution, Offered, Shape, Sharing};
 use crate::source::Streams;
 
 mod alike;
@@ -156,11 +156,11 @@ impl Default for Scenario {
 }
 
 impl Scenario {
-    fn open(self, rate: f64, law: Law) -> Recorded {
+    fn open(self, rate: f64, distribution: Distribution) -> Recorded {
         let shape = Shape::constant(Rate::per_second(rate).unwrap());
-        let load = Offered::Drawn { shape, law };
+        let load = Offered::Drawn { shape, distribution };
         let span = (Instant(0), Instant(0) + SECOND * self.seconds);
-        let dealt = Dealt { targets: 1, lanes: 1, shards: 1, shard: 0 };
+        let dealt = Dealt { targets: 1, pools: 1, shards: 1, shard: 0 };
         let seed = self.seed;
         let arrivals = pacing::arrivals(&load, Sharing::InTurn, dealt, seed, span);
         self.run(Source::Open(Streams::new(arrivals, 1, None)))
@@ -181,7 +181,7 @@ impl Scenario {
         let driver = Http1::new(self.connections, workload);
         let where_to = ((1..=self.replicas).map(address).collect(), self.connections);
         let numbers = Numbers { first: 0, step: 1, quota: None };
-        shard.add_lane(Of { lane: 0, target: 0 }, driver, where_to, numbers);
+        shard.add_pool(Of { pool: 0, target: 0 }, driver, where_to, numbers);
         shard.connect(Instant(0) + SECOND).unwrap();
         let (start, end) = (Instant(0), Instant(0) + SECOND * self.seconds);
         shard.observer().begin(start, Window { start, end });
@@ -235,7 +235,7 @@ fn ideal_response_times(stall: (Instant, Instant)) -> Vec<Nanos> {
 #[test]
 fn a_stall_reaches_every_request_which_was_meant_to_start_in_it() {
     let server = Queue { stall: Some(STALL), ..Queue::default() };
-    let recorded = Scenario { server, ..Scenario::default() }.open(1_000.0, Law::Constant);
+    let recorded = Scenario { server, ..Scenario::default() }.open(1_000.0, Distribution::Constant);
     let part = &recorded.parts[0];
     assert_eq!(part.intended, 10_000);
     let ideal = ideal_response_times(STALL);
@@ -262,7 +262,7 @@ fn a_closed_loop_hides_the_stall() {
 #[test]
 fn poisson_arrivals_wait_as_queueing_theory_says() {
     let scenario = Scenario { connections: 1_024, seconds: 100, ..Scenario::default() };
-    let recorded = scenario.open(8_000.0, Law::Poisson);
+    let recorded = scenario.open(8_000.0, Distribution::Poisson);
     let mean = recorded.parts[0].response.mean().unwrap().0 as f64;
     let predicted = 100_000.0 + 0.8 * 100_000.0 / (2.0 * (1.0 - 0.8));
     assert!((mean / predicted - 1.0).abs() < 0.03, "{mean} for {predicted}");
@@ -272,7 +272,7 @@ fn poisson_arrivals_wait_as_queueing_theory_says() {
 fn the_same_seed_gives_the_same_bits() {
     let buckets = |seed| {
         let scenario = Scenario { seed, seconds: 2, ..Scenario::default() };
-        let recorded = scenario.open(5_000.0, Law::Poisson);
+        let recorded = scenario.open(5_000.0, Distribution::Poisson);
         recorded.parts[0].response.buckets().collect::<Vec<_>>()
     };
     assert_eq!(buckets(1), buckets(1));
@@ -284,7 +284,10 @@ fn how_answers_are_sliced_changes_nothing() {
     let run = |bytewise| {
         let server = Queue { bytewise, ..Queue::default() };
         let scenario = Scenario { server, seconds: 2, ..Scenario::default() };
-        scenario.open(5_000.0, Law::Poisson).parts[0].response.buckets().collect::<Vec<_>>()
+        scenario.open(5_000.0, Distribution::Poisson).parts[0]
+            .response
+            .buckets()
+            .collect::<Vec<_>>()
     };
     assert_eq!(run(true), run(false));
 }
@@ -292,7 +295,8 @@ fn how_answers_are_sliced_changes_nothing() {
 fn misbehaving(misbehaviour: Misbehaviour) -> Recorded {
     let server = Queue { misbehaviour: Some((100, misbehaviour)), ..Queue::default() };
     let limits = Limits { timeout: Nanos::from_millis(200), ..LIMITS };
-    Scenario { server, limits, seconds: 2, ..Scenario::default() }.open(1_000.0, Law::Constant)
+    Scenario { server, limits, seconds: 2, ..Scenario::default() }
+        .open(1_000.0, Distribution::Constant)
 }
 
 #[test]
@@ -328,7 +332,8 @@ fn a_connection_closed_in_order_is_replaced_at_once() {
 fn a_full_backlog_ends_the_load_as_overloaded() {
     let server = Queue { stall: Some(STALL), ..Queue::default() };
     let limits = Limits { backlog: 100, ..LIMITS };
-    let recorded = Scenario { server, limits, ..Scenario::default() }.open(1_000.0, Law::Constant);
+    let recorded =
+        Scenario { server, limits, ..Scenario::default() }.open(1_000.0, Distribution::Constant);
     let part = &recorded.parts[0];
     // Sixteen are on their way, a hundred wait, and one is too many.
     assert_eq!(part.outcome(Outcome::Dropped), 1);
@@ -341,7 +346,8 @@ fn what_never_comes_back_counts_as_at_least_as_long_as_it_has_waited() {
     let stall = Some((Instant(8_000_000_000), Instant(u64::MAX / 2)));
     let server = Queue { stall, ..Queue::default() };
     let limits = Limits { timeout: SECOND * 60, ..LIMITS };
-    let recorded = Scenario { server, limits, ..Scenario::default() }.open(100.0, Law::Constant);
+    let recorded =
+        Scenario { server, limits, ..Scenario::default() }.open(100.0, Distribution::Constant);
     let part = &recorded.parts[0];
     assert_eq!(part.outcome(Outcome::Unfinished), 200);
     // Meant to start between 8 and 10 s, given up at 20 s.
@@ -354,18 +360,18 @@ fn a_refused_connection_is_tried_again_and_takes_no_request_that_another_can_ser
     let stall = Some((Instant(0), Instant(0) + Nanos::from_millis(500)));
     let server = Queue { refused: 1..5, stall, ..Queue::default() };
     let scenario = Scenario { server, connections: 2, seconds: 2, ..Scenario::default() };
-    let recorded = scenario.open(1_000.0, Law::Constant);
+    let recorded = scenario.open(1_000.0, Distribution::Constant);
     let part = &recorded.parts[0];
     assert_eq!(part.outcome(Outcome::Ok), 2_000, "{:?}", part.outcomes);
-    assert_eq!(part.connect.count(), 2, "both seats have a connection in the end");
+    assert_eq!(part.connect.count(), 2, "both slots have a connection in the end");
 }
 
 #[test]
 fn attempts_that_are_all_refused_take_a_request_each() {
-    // Before the load each seat is tried once, then after 10 and after 30 ms.
+    // Before the load each slot is tried once, then after 10 and after 30 ms.
     let server = Queue { refused: 0..12, ..Queue::default() };
     let scenario = Scenario { server, connections: 4, seconds: 1, ..Scenario::default() };
-    let recorded = scenario.open(1_000.0, Law::Constant);
+    let recorded = scenario.open(1_000.0, Distribution::Constant);
     let part = &recorded.parts[0];
     assert_eq!((part.outcome(Outcome::Connect), part.outcome(Outcome::Ok)), (8, 992));
 }
@@ -377,7 +383,7 @@ fn connections_of_a_dead_replica_move_to_a_live_one() {
     let server = Queue { dead, in_vain: Rc::clone(&in_vain), ..Queue::default() };
     let scenario =
         Scenario { server, connections: 6, replicas: 3, seconds: 4, ..Scenario::default() };
-    let recorded = scenario.open(1_000.0, Law::Constant);
+    let recorded = scenario.open(1_000.0, Distribution::Constant);
     let part = &recorded.parts[0];
     // A request on each of its two connections shows that it is dead, and an attempt on each that it
     // remains so.
@@ -389,7 +395,8 @@ fn connections_of_a_dead_replica_move_to_a_live_one() {
 #[test]
 #[should_panic(expected = "one outcome a request")]
 fn canary_an_invariant_that_is_broken_is_noticed() {
-    let mut recorded = Scenario { seconds: 1, ..Scenario::default() }.open(10.0, Law::Constant);
+    let mut recorded =
+        Scenario { seconds: 1, ..Scenario::default() }.open(10.0, Distribution::Constant);
     recorded.parts[0].outcomes[Outcome::Ok as usize] += 1;
     check_invariants(&recorded);
 }
@@ -424,7 +431,7 @@ fn random_servers_never_break_the_invariants() {
         server.dead = Some((1 + random.below(3) as u16, Instant(random.below(2_000_000_000))));
         let scenario = Scenario { server, connections, replicas, limits, seconds: 1, seed };
         match random.below(2) {
-            0 => scenario.open(10.0 + random.below(3_000) as f64, Law::Poisson),
+            0 => scenario.open(10.0 + random.below(3_000) as f64, Distribution::Poisson),
             _ => scenario.closed(Nanos(random.below(9_000_000))),
         };
     }

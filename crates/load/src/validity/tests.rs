@@ -3,19 +3,19 @@ use ::measure::{Balance, Instant, Rate};
 use net::{Interface, Timer};
 
 use super::*;
-use crate::measurement::{Lane, Machine};
+use crate::measurement::{Machine, Pool};
 use crate::network::Network;
 use crate::observe::{Interval, Window};
-use crate::pacing::{Law, Offered, Shape, Sharing};
+use crate::pacing::{Distribution, Offered, Shape, Sharing};
 use crate::shard::{Ended, Failures, Limits, Overdue};
 use crate::source::Think;
 
 fn plan() -> Plan {
     let shape = Shape::constant(Rate::per_second(1_000.0).unwrap());
-    let load = Offered::Drawn { shape, law: Law::Poisson };
+    let load = Offered::Drawn { shape, distribution: Distribution::Poisson };
     Plan {
         targets: 1,
-        lanes: vec![Lane { endpoints: Vec::new(), connections: 1 }],
+        pools: vec![Pool { endpoints: Vec::new(), connections: 1 }],
         requests: None,
         pacing: Pacing::Open { load, sharing: Sharing::InTurn },
         warm_up: Nanos::ZERO,

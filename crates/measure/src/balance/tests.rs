@@ -120,7 +120,7 @@ fn a_target_that_completes_nine_tenths_of_the_offer_is_saturated() {
 
 #[test]
 fn a_queue_at_nine_tenths_of_its_capacity_is_not_saturated() {
-    // With 200 requests its queue grows by chance as if it had no end.
+    // With 200 requests its queue grows at random as if it had no end.
     for (rate, at_most) in [(20.0, 0.1), (100.0, 0.025), (1_000.0, 0.0)] {
         let saturated = Offer { rate, ..OFFER }.saturated(Target::Random(rate / 0.9));
         assert!(saturated <= at_most, "{saturated} at {rate}/s");
@@ -143,7 +143,7 @@ fn a_short_load_is_judged_where_it_can_be() {
     // The first answer comes when the load is over, or late in it.
     assert_eq!(short.verdict(Target::Constant(0.4)), None);
     assert_eq!(short.verdict(Target::Constant(0.2)), None);
-    // What is not answered in time is not more than chance may leave.
+    // What is not answered in time is not more than randomness may leave.
     let few = Offer { rate: 30.0, ..short };
     assert_eq!(few.verdict(Target::Constant(0.05)), None);
     assert_eq!(Balance::new(Instant(0)).is_saturated(), None);

@@ -13,9 +13,9 @@ fn the_same_seed_gives_the_same_bits() {
     assert_ne!(Random::part(7, 0).next_u64(), Random::part(7, 1).next_u64());
 }
 
-/// Mean and variance of the exponential law are its mean and its mean squared.
+/// Mean and variance of the exponential distribution are its mean and its mean squared.
 #[test]
-fn the_exponential_law_has_its_moments() {
+fn the_exponential_distribution_has_its_moments() {
     let mut random = Random::new(1);
     let n = 1_000_000;
     let (mut sum, mut squares) = (0.0, 0.0);
@@ -32,15 +32,15 @@ fn the_exponential_law_has_its_moments() {
 
 /// Kolmogorov-Smirnov, which sees the moments and the tails' weight too: 1.63/√n is the 1 % point.
 #[test]
-fn normal_draws_follow_the_normal_law() {
+fn normal_draws_follow_the_normal_distribution() {
     let mut random = Random::new(3);
     let mut draws: Vec<f64> = (0..100_000).map(|_| random.normal()).collect();
     draws.sort_by(f64::total_cmp);
-    let law = Normal::new(0.0, 1.0).unwrap();
+    let distribution = Normal::new(0.0, 1.0).unwrap();
     let n = draws.len() as f64;
     let distance = (0..)
         .zip(&draws)
-        .map(|(i, &x)| (law.cdf(x), f64::from(i) / n))
+        .map(|(i, &x)| (distribution.cdf(x), f64::from(i) / n))
         .map(|(expected, below)| (expected - below).max(below + 1.0 / n - expected))
         .fold(0.0, f64::max);
     assert!(distance < 1.63 / n.sqrt(), "{distance}");

@@ -39,7 +39,7 @@ fn placeholders_become_what_they_say() {
 }
 
 #[test]
-fn chance_has_the_shape_that_is_asked_for() {
+fn randomness_has_the_shape_that_is_asked_for() {
     let mut counts = [0u32; 6];
     let (mut low, mut high) = (f64::MAX, f64::MIN);
     for number in 0..60_000 {

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use load::driver::http1::Http1;
 use load::driver::{Asked, Driver, Reports};
-use load::{Seat, Token};
+use load::{Slot, Token};
 
 use super::*;
 use crate::{Data, Source};
@@ -24,7 +24,7 @@ fn mix(text: &str) -> Arc<Mix> {
 }
 
 fn mixed(mix: &Arc<Mix>, seed: u64, target: u32) -> Mixed {
-    Mixed::new(mix, Lane { seed, target, connections_before: 100 }, || 1_700_000_000_000)
+    Mixed::new(mix, Pool { seed, target, connections_before: 100 }, || 1_700_000_000_000)
 }
 
 /// The bytes, and which label they have.
@@ -81,8 +81,8 @@ fn only_time_and_connection_depend_on_when_and_where() {
     };
     let mut here = mixed(&mix, 1, 0);
     assert_eq!(line(&mut here, 9), "GET /1700000000000/103/9/Ann HTTP/1.1");
-    let lane = Lane { seed: 1, target: 0, connections_before: 0 };
-    let mut there = Mixed::new(&mix, lane, || 5);
+    let pool = Pool { seed: 1, target: 0, connections_before: 0 };
+    let mut there = Mixed::new(&mix, pool, || 5);
     assert_eq!(line(&mut there, 9), "GET /5/3/9/Ann HTTP/1.1");
     assert_eq!(line(&mut there, 10), "GET /5/4/10/Bob HTTP/1.1");
 }
@@ -93,10 +93,10 @@ fn an_arrival_that_asks_for_a_label_gets_it() {
     let mut mixed = mixed(&mix, 1, 0);
     assert_eq!(mix.labels().collect::<Vec<_>>(), ["search", "user", "book", "when"]);
     assert!((0..200).all(|number| next(&mut mixed, number, Label(2)).1 == 2));
-    // What it would have been by chance has the same placeholders.
+    // What it would have been at random has the same placeholders.
     let number = (0..).find(|&number| next(&mut mixed, number, Label::NONE).1 == 1).unwrap();
-    let by_chance = next(&mut mixed, number, Label::NONE);
-    assert_eq!(next(&mut mixed, number, Label(1)), by_chance);
+    let at_random = next(&mut mixed, number, Label::NONE);
+    assert_eq!(next(&mut mixed, number, Label(1)), at_random);
 }
 
 #[test]
@@ -122,29 +122,29 @@ fn bodies_that_are_searched_are_not_kept() {
     let mut driver = Http1::new(CONNECTIONS as usize, Checked::new(request, checks));
     let mut reports = Reports::default();
     let piece = [b'.'; 16 * 1024];
-    let mut receive = |driver: &mut Http1<Checked>, seat: u32, bytes: &[u8]| {
-        driver.receive(Seat(seat), bytes, &mut reports).unwrap();
+    let mut receive = |driver: &mut Http1<Checked>, slot: u32, bytes: &[u8]| {
+        driver.receive(Slot(slot), bytes, &mut reports).unwrap();
     };
     let counted = allocation_counter::measure(|| {
-        for seat in 0..CONNECTIONS {
-            let asked = Asked { token: Token(seat), number: 0, label: Label::NONE };
-            driver.start(Seat(seat), asked, &mut Vec::with_capacity(100)).unwrap();
-            receive(&mut driver, seat, b"HTTP/1.1 200 OK\r\nContent-Length: 1048576\r\n\r\n");
+        for slot in 0..CONNECTIONS {
+            let asked = Asked { token: Token(slot), number: 0, label: Label::NONE };
+            driver.start(Slot(slot), asked, &mut Vec::with_capacity(100)).unwrap();
+            receive(&mut driver, slot, b"HTTP/1.1 200 OK\r\nContent-Length: 1048576\r\n\r\n");
         }
         for place in 0..64 {
-            for seat in 0..CONNECTIONS {
+            for slot in 0..CONNECTIONS {
                 let mut piece = piece;
-                match (place, seat % 2) {
+                match (place, slot % 2) {
                     (30, 0) => piece[16 * 1024 - 3..].copy_from_slice(b"nee"),
                     (31, _) => piece[..3].copy_from_slice(b"dle"),
                     _ => {}
                 }
-                receive(&mut driver, seat, &piece);
+                receive(&mut driver, slot, &piece);
             }
         }
     });
     let outcomes: Vec<_> = reports.done.iter().map(|done| (done.token.0, done.outcome)).collect();
-    let expected = |seat| (seat, if seat % 2 == 0 { Outcome::Ok } else { Outcome::Check });
+    let expected = |slot| (slot, if slot % 2 == 0 { Outcome::Ok } else { Outcome::Check });
     assert_eq!(outcomes, (0..CONNECTIONS).map(expected).collect::<Vec<_>>());
     assert!(counted.bytes_max < 64 * 1024, "{counted:?}");
 }
@@ -153,9 +153,9 @@ fn bodies_that_are_searched_are_not_kept() {
 fn outcome(workload: impl HttpWorkload, label: Label, slices: &[&[u8]]) -> Outcome {
     let (mut driver, mut reports) = (Http1::new(1, workload), Reports::default());
     let asked = Asked { token: Token(1), number: 0, label };
-    driver.start(Seat(0), asked, &mut Vec::new()).unwrap();
+    driver.start(Slot(0), asked, &mut Vec::new()).unwrap();
     for slice in slices {
-        driver.receive(Seat(0), slice, &mut reports).unwrap();
+        driver.receive(Slot(0), slice, &mut reports).unwrap();
     }
     let [done] = reports.done[..] else { panic!("{reports:?}") };
     done.outcome

@@ -5,7 +5,7 @@ use super::*;
 /// The late gate of a load allows no less, by the p99 of its lateness.
 const BOUND: Nanos = Nanos::from_micros(100);
 
-/// A simulated machine whose wake-up delays come from a law, and a thread that starts requests on it.
+/// A simulated machine whose wake-up delays come from a distribution, and a thread that starts requests on it.
 struct Machine {
     now: Instant,
     random: Random,
@@ -111,8 +111,8 @@ fn a_punctual_machine_is_left_at_the_shortest_margin() {
 #[test]
 fn whatever_the_delays_few_requests_are_late() {
     let constant: [Delay; 4] = [|_| 90.0, |_| 150.0, |_| 700.0, |_| 3_000.0];
-    let laws: [Delay; 3] = [usual, heavy_tailed, bimodal];
-    for delay in constant.into_iter().chain(laws) {
+    let distributions: [Delay; 3] = [usual, heavy_tailed, bimodal];
+    for delay in constant.into_iter().chain(distributions) {
         each(|rate, is_poisson, mut machine| {
             // As short as a load may be, the time in which it learns included.
             let seen = machine.run(rate, is_poisson, 4.0, delay);
@@ -126,14 +126,14 @@ fn whatever_the_delays_few_requests_are_late() {
 #[test]
 fn a_constant_delay_costs_little_more_than_itself() {
     for delay in [150.0, 400.0, 1_500.0, 3_000.0] {
-        let law: Delay = match delay as u32 {
+        let distribution: Delay = match delay as u32 {
             150 => |_| 150.0,
             400 => |_| 400.0,
             1_500 => |_| 1_500.0,
             _ => |_| 3_000.0,
         };
         let mut machine = Machine::new(1);
-        let seen = machine.run(20.0, false, 10.0, law);
+        let seen = machine.run(20.0, false, 10.0, distribution);
         let margin = machine.wake_ups.margin().as_secs_f64() * 1e6;
         assert!(delay - 50.0 <= margin && margin < 1.2 * delay, "{margin}");
         assert!(seen.spun <= 20.0 * 0.2 * delay / 1e6 + 1e-3, "{seen:?}");

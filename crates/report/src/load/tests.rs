@@ -181,7 +181,7 @@ fn foreign_text_stays_text_wherever_it_comes_from() {
     let hostile = || HOSTILE.to_owned();
     load.version = hostile();
     load.arguments = vec![hostile()];
-    load.flavour = Some(hostile());
+    load.compatibility = Some(hostile());
     load.ended = Some(hostile());
     load.pacing = Pacing::Open { arrivals: hostile() };
     load.targets[0].url = hostile();
@@ -233,13 +233,15 @@ fn a_p99_that_the_generator_made_is_an_upper_bound() {
 }
 
 #[test]
-fn an_original_is_asked_again_by_its_flavour_and_seed() {
+fn an_original_is_asked_again_by_its_compatibility_mode_and_seed() {
     let mut load = whole();
-    load.flavour = Some("dsb".into());
+    load.compatibility = Some("dsb".into());
     load.arguments = ["-t2", "-R", "100", "http://127.0.0.1:80/"].map(str::to_owned).into();
     let page = words(&render(&load));
     assert!(
-        page.contains("benchwright wrk2 --flavour dsb --seed 7 -t2 -R 100 http://127.0.0.1:80/")
+        page.contains(
+            "benchwright wrk2 --compatibility dsb --seed 7 -t2 -R 100 http://127.0.0.1:80/"
+        )
     );
 }
 

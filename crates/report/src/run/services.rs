@@ -28,7 +28,7 @@ pub(crate) fn largest(components: &Components, most: usize) -> Vec<Service> {
         .iter()
         .map(|(name, members)| {
             let cpu = members.iter().map(|component| &component.cpu);
-            let held = members.iter().map(|component| &component.standing);
+            let held = members.iter().map(|component| &component.queued);
             Service { name: titled(name, members.len()), cpu: sum(cpu), held: sum(held) }
         })
         .collect();

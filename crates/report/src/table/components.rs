@@ -10,7 +10,7 @@ use crate::run::{Run, Trial};
 const CAPTION: &str = "Each component of the trials of the maximum and of the capacity, on average over \
     the measurement, the busiest first; the one that limited is bold. A run queue of 1 is one thread \
     that waits for a CPU all the time. Held are the requests that stand in a \
-    component: by its own account those that do not wait for others, and its part of those that lie \
+    component: by its own statistics those that do not wait for others, and its part of those that lie \
     unread in sockets. Sockets are those of its listening port, seen once a second.";
 
 pub(crate) fn table(run: &Run) -> Option<Table> {
@@ -76,7 +76,7 @@ fn row(trial: &Trial, name: &str, component: &Component) -> Row {
         sum(&component.calls),
         requests(&component.in_service),
         requests(&component.in_others),
-        requests(&component.standing),
+        requests(&component.queued),
         sum(&component.refused),
     ])
     .class(if limits { "found" } else { "" })

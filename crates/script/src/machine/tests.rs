@@ -5,7 +5,7 @@ use load::Fault;
 
 use super::seed_of_luajit;
 use crate::support::{Setting, script};
-use crate::{Flavour, Program};
+use crate::{Compatibility, Program};
 
 #[test]
 fn every_bit_of_a_seed_counts() {
@@ -59,21 +59,21 @@ fn other_fields_of_socket_are_those_of_a_luasocket_that_is_there() {
 
 #[test]
 fn the_global_url_is_there_where_the_original_has_it() {
-    for (flavour, has) in [
-        (Flavour::Native, true),
-        (Flavour::Wrk, false),
-        (Flavour::Wrk2, false),
-        (Flavour::Dsb, true),
+    for (compatibility, has) in [
+        (Compatibility::Native, true),
+        (Compatibility::Wrk, false),
+        (Compatibility::Wrk2, false),
+        (Compatibility::Dsb, true),
     ] {
         let source = format!("assert((url == 'http://localhost:5000') == {has})");
-        Setting::of(flavour).script(&source).unwrap();
+        Setting::of(compatibility).script(&source).unwrap();
     }
 }
 
 #[test]
 fn a_script_writes_to_standard_error_only_where_the_result_has_standard_output() {
     script("assert(io.output() == io.stderr)");
-    for flavour in [Flavour::Wrk, Flavour::Wrk2, Flavour::Dsb] {
-        Setting::of(flavour).script("assert(io.output() == io.stdout)").unwrap();
+    for compatibility in [Compatibility::Wrk, Compatibility::Wrk2, Compatibility::Dsb] {
+        Setting::of(compatibility).script("assert(io.output() == io.stdout)").unwrap();
     }
 }

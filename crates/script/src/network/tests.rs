@@ -8,7 +8,7 @@ use net::Address;
 use super::{Network, System, address_of, fetch, listed, name_of, reason};
 use crate::support::{Pretended, inet};
 
-const SYSTEM: System = System { patience: Duration::from_secs(5) };
+const SYSTEM: System = System { timeout: Duration::from_secs(5) };
 
 #[test]
 fn a_service_is_a_port_or_a_name_that_has_one() {

@@ -343,12 +343,12 @@ fn several_requests_in_one_string_leave_together() {
         "local format = wrk.format
          wrk.format = function() return format('GET') .. format('HEAD') .. format('GET') end",
     ] {
-        let (crew, mut scripts) = Setting::default().play(source).unwrap();
+        let (script_set, mut scripts) = Setting::default().play(source).unwrap();
         let (wire, expected) = try_request(&mut scripts[0], 0).unwrap();
         let bodies: Vec<Expect> = expected.iter().map(|expected| expected.body).collect();
         assert_eq!(bodies, [Expect::Body, Expect::NoBody, Expect::Body]);
         assert!(wire.ends_with(b"\r\n\r\n"));
-        assert_eq!(crew.at_once(), 3);
+        assert_eq!(script_set.at_once(), 3);
     }
 }
 

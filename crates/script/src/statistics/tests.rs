@@ -1,11 +1,11 @@
 use super::{Distribution, Errors, Results, Summary};
-use crate::Flavour;
+use crate::Compatibility;
 use crate::support::Setting;
 
 #[test]
 fn done_gets_the_figures_of_the_run() {
     check(
-        Flavour::Wrk2,
+        Compatibility::Wrk2,
         r#"
             assert(summary.duration == 10000123 and summary.requests == 4000000000)
             assert(summary.bytes == 123456789012)
@@ -22,7 +22,7 @@ fn done_gets_the_figures_of_the_run() {
 #[test]
 fn wrk_counts_distinct_values() {
     check(
-        Flavour::Wrk,
+        Compatibility::Wrk,
         r#"
             local values = {}
             for i = 1, #latency do
@@ -38,9 +38,9 @@ fn wrk_counts_distinct_values() {
 
 #[test]
 fn wrk2_counts_samples() {
-    for flavour in [Flavour::Wrk2, Flavour::Dsb, Flavour::Native] {
+    for compatibility in [Compatibility::Wrk2, Compatibility::Dsb, Compatibility::Native] {
         check(
-            flavour,
+            compatibility,
             r#"
                 assert(#latency == 100)
                 assert(latency[1] == 100 and latency[50] == 100 and latency[51] == 200)
@@ -55,9 +55,9 @@ fn wrk2_counts_samples() {
 
 #[test]
 fn percentiles_are_values_that_occurred() {
-    for flavour in [Flavour::Wrk, Flavour::Wrk2] {
+    for compatibility in [Compatibility::Wrk, Compatibility::Wrk2] {
         check(
-            flavour,
+            compatibility,
             r#"
                 assert(latency:percentile(50) == 200 or latency:percentile(50) == 100)
                 assert(latency:percentile(0) == 100 and latency:percentile(49) == 100)
@@ -67,25 +67,25 @@ fn percentiles_are_values_that_occurred() {
             "#,
         );
     }
-    check(Flavour::Wrk, "assert(latency:percentile(50) == 200, 'wrk rounds 50.5 up')");
-    check(Flavour::Wrk2, "assert(latency:percentile(50) == 100, 'wrk2 rounds 50.5 down')");
+    check(Compatibility::Wrk, "assert(latency:percentile(50) == 200, 'wrk rounds 50.5 up')");
+    check(Compatibility::Wrk2, "assert(latency:percentile(50) == 100, 'wrk2 rounds 50.5 down')");
 }
 
 #[test]
 fn nothing_measured_is_zeros() {
-    for flavour in [Flavour::Wrk, Flavour::Wrk2] {
+    for compatibility in [Compatibility::Wrk, Compatibility::Wrk2] {
         let source = "function done(summary, latency)
             assert(#latency == 0 and latency[1] == 0 and latency(1) == 0 and latency.mean == 0)
             assert(latency:percentile(99) == 0 and summary.requests == 0)
         end";
-        let (crew, _) = Setting::of(flavour).play(source).unwrap();
-        crew.done(0, &Results::default()).unwrap();
+        let (script_set, _) = Setting::of(compatibility).play(source).unwrap();
+        script_set.done(0, &Results::default()).unwrap();
     }
 }
 
-fn check(flavour: Flavour, body: &str) {
+fn check(compatibility: Compatibility, body: &str) {
     let source = format!("function done(summary, latency, requests)\n{body}\nend");
-    let (crew, _) = Setting::of(flavour).play(&source).unwrap();
+    let (script_set, _) = Setting::of(compatibility).play(&source).unwrap();
     let figures = Distribution {
         values: vec![(100.0, 50), (200.0, 40), (300.0, 9), (400.5, 1)],
         min: 100.0,
@@ -100,5 +100,5 @@ fn check(flavour: Flavour, body: &str) {
         bytes: 123_456_789_012,
         errors,
     };
-    crew.done(0, &Results { summary, latency: figures.clone(), requests: figures }).unwrap();
+    script_set.done(0, &Results { summary, latency: figures.clone(), requests: figures }).unwrap();
 }

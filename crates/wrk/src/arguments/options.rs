@@ -1,6 +1,6 @@
 //! Which options there are, and how words become options: the rules of `getopt_long`.
 
-use super::Flavour;
+use super::Compatibility;
 
 /// What was written, in order.
 #[derive(Debug)]
@@ -44,14 +44,14 @@ pub(super) enum Flag {
     Rate,
     Uncorrected,
     Batch,
-    Law,
+    Distribution,
     Separate,
     Sent,
     EachLatency,
     Stretches,
     Version,
     Help,
-    Flavour,
+    Compatibility,
     Json,
     Csv,
     Hlog,
@@ -73,7 +73,7 @@ struct Known {
     /// Empty if it has none.
     long: &'static str,
     takes: Takes,
-    flavours: &'static [Flavour],
+    modes: &'static [Compatibility],
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -84,10 +84,10 @@ enum Takes {
     Perhaps,
 }
 
-const ALL: &[Flavour] = &Flavour::ALL;
-const PACED: &[Flavour] = &[Flavour::Wrk2, Flavour::Dsb];
-const WRK2: &[Flavour] = &[Flavour::Wrk2];
-const DSB: &[Flavour] = &[Flavour::Dsb];
+const ALL: &[Compatibility] = &Compatibility::ALL;
+const PACED: &[Compatibility] = &[Compatibility::Wrk2, Compatibility::Dsb];
+const WRK2: &[Compatibility] = &[Compatibility::Wrk2];
+const DSB: &[Compatibility] = &[Compatibility::Dsb];
 
 const ORIGINAL: [Known; 17] = [
     known(Flag::Threads, "t", "threads", Takes::Value, ALL),
@@ -102,7 +102,7 @@ const ORIGINAL: [Known; 17] = [
     known(Flag::Rate, "R", "rate", Takes::Value, PACED),
     known(Flag::Batch, "B", "batch_latency", Takes::Nothing, PACED),
     known(Flag::Uncorrected, "U", "u_latency", Takes::Nothing, WRK2),
-    known(Flag::Law, "D", "dist", Takes::Value, DSB),
+    known(Flag::Distribution, "D", "dist", Takes::Value, DSB),
     known(Flag::Separate, "S", "separate", Takes::Nothing, DSB),
     known(Flag::Sent, "r", "requests", Takes::Nothing, DSB),
     known(Flag::EachLatency, "P", "", Takes::Nothing, DSB),
@@ -111,7 +111,7 @@ const ORIGINAL: [Known; 17] = [
 
 /// Ours have no short names and are never cut, so that they take nothing from the originals'.
 const OURS: [Known; 12] = [
-    known(Flag::Flavour, "", "flavour", Takes::Value, ALL),
+    known(Flag::Compatibility, "", "compatibility", Takes::Value, ALL),
     known(Flag::Json, "", "json", Takes::Perhaps, ALL),
     known(Flag::Csv, "", "csv", Takes::Value, ALL),
     known(Flag::Hlog, "", "hlog", Takes::Value, ALL),
@@ -130,16 +130,16 @@ const fn known(
     short: &'static str,
     long: &'static str,
     takes: Takes,
-    flavours: &'static [Flavour],
+    modes: &'static [Compatibility],
 ) -> Known {
-    Known { flag, short, long, takes, flavours }
+    Known { flag, short, long, takes, modes }
 }
 
 impl Flag {
     /// Who knows it.
-    pub(super) fn flavours(self) -> &'static [Flavour] {
+    pub(super) fn modes(self) -> &'static [Compatibility] {
         let known = all().find(|known| known.flag == self);
-        known.expect("each flag stands in one of the tables").flavours
+        known.expect("each flag stands in one of the tables").modes
     }
 }
 
@@ -147,7 +147,7 @@ fn all() -> impl Iterator<Item = &'static Known> {
     ORIGINAL.iter().chain(&OURS)
 }
 
-/// What is said of an option that the flavour does not have.
+/// What is said of an option that the compatibility does not have.
 pub(super) fn unknown(written: &str) -> String {
     match written.strip_prefix("--") {
         Some(_) => format!("unrecognized option '{written}'"),
@@ -197,14 +197,14 @@ fn long_option(text: &str, words: &mut impl Iterator<Item = String>) -> Event {
     Event::Option { flag: known.flag, written, value }
 }
 
-/// The option of that name, or the only one of a flavour that begins so: wrk's come first.
+/// The option of that name, or the only one of a compatibility that begins so: wrk's come first.
 fn long(name: &str) -> Result<&'static Known, String> {
     if let Some(exact) = all().find(|known| !name.is_empty() && known.long == name) {
         return Ok(exact);
     }
-    for flavour in Flavour::ALL {
+    for compatibility in Compatibility::ALL {
         let begins = |known: &&Known| {
-            known.flavours.contains(&flavour) && !name.is_empty() && known.long.starts_with(name)
+            known.modes.contains(&compatibility) && !name.is_empty() && known.long.starts_with(name)
         };
         let fitting: Vec<&Known> = ORIGINAL.iter().filter(begins).collect();
         match fitting[..] {
@@ -248,10 +248,10 @@ fn short_options(cluster: &str, words: &mut impl Iterator<Item = String>, events
 
 /// How each option is written in full, and who knows it.
 #[cfg(test)]
-pub(super) fn written() -> impl Iterator<Item = (String, &'static [Flavour])> {
+pub(super) fn written() -> impl Iterator<Item = (String, &'static [Compatibility])> {
     all().map(|known| match (known.short.chars().next(), known.long) {
-        (Some(letter), "") => (format!(" -{letter} "), known.flavours),
-        (Some(letter), long) => (format!(" -{letter}, --{long} "), known.flavours),
-        (None, long) => (format!(" --{long}"), known.flavours),
+        (Some(letter), "") => (format!(" -{letter} "), known.modes),
+        (Some(letter), long) => (format!(" -{letter}, --{long} "), known.modes),
+        (None, long) => (format!(" --{long}"), known.modes),
     })
 }

@@ -27,9 +27,9 @@ const URL: &str = "http://h:8080/a?b=1";
 #[test]
 fn defaults_are_the_originals() {
     let wrk = command("wrk", URL);
-    assert_eq!((wrk.flavour, wrk.threads, wrk.connections), (Flavour::Wrk, 2, 10));
+    assert_eq!((wrk.compatibility, wrk.threads, wrk.connections), (Compatibility::Wrk, 2, 10));
     assert_eq!((wrk.duration, wrk.timeout), (Nanos::from_secs(10), Nanos::from_secs(2)));
-    assert_eq!((wrk.rate, wrk.law, wrk.latency), (None, Law::Fixed, false));
+    assert_eq!((wrk.rate, wrk.distribution, wrk.latency), (None, Distribution::Fixed, false));
     assert_eq!((wrk.urls, wrk.arguments), (vec![URL.to_owned()], vec![]));
     assert_eq!(wrk.native, Native::default());
 }
@@ -55,25 +55,25 @@ fn every_way_to_write_an_option_is_read() {
 fn the_name_and_the_arguments_decide_whose_they_are() {
     let two = "http://a http://b";
     let vectors = [
-        ("wrk", URL.to_owned(), Flavour::Wrk),
-        ("wrk", format!("{URL} argument"), Flavour::Wrk),
-        ("wrk", format!("{URL} -R 5"), Flavour::Wrk2),
-        ("wrk", format!("{URL} -UR5"), Flavour::Wrk2),
-        ("wrk", format!("{URL} -R 5 --batch_latency"), Flavour::Wrk2),
-        ("/usr/bin/wrk2", format!("{URL} --rate 5"), Flavour::Wrk2),
-        ("wrk", format!("{URL} -R 5 -D exp"), Flavour::Dsb),
-        ("wrk2", format!("{URL} -R 5 -P"), Flavour::Dsb),
-        ("wrk", format!("{URL} -R 5 -p"), Flavour::Dsb),
-        ("wrk", format!("{URL} -R 5 --separate"), Flavour::Dsb),
-        ("wrk", format!("{URL} -R 5 -r"), Flavour::Dsb),
-        ("wrk", format!("{two} -R 5"), Flavour::Dsb),
-        ("wrk2", format!("{two} -R 5"), Flavour::Dsb),
-        ("wrk", format!("{two} --flavour wrk"), Flavour::Wrk),
-        ("wrk", format!("{URL} -R 5 --flavour=dsb"), Flavour::Dsb),
-        ("wrk", format!("{URL} -- http://b -R 5"), Flavour::Wrk),
+        ("wrk", URL.to_owned(), Compatibility::Wrk),
+        ("wrk", format!("{URL} argument"), Compatibility::Wrk),
+        ("wrk", format!("{URL} -R 5"), Compatibility::Wrk2),
+        ("wrk", format!("{URL} -UR5"), Compatibility::Wrk2),
+        ("wrk", format!("{URL} -R 5 --batch_latency"), Compatibility::Wrk2),
+        ("/usr/bin/wrk2", format!("{URL} --rate 5"), Compatibility::Wrk2),
+        ("wrk", format!("{URL} -R 5 -D exp"), Compatibility::Dsb),
+        ("wrk2", format!("{URL} -R 5 -P"), Compatibility::Dsb),
+        ("wrk", format!("{URL} -R 5 -p"), Compatibility::Dsb),
+        ("wrk", format!("{URL} -R 5 --separate"), Compatibility::Dsb),
+        ("wrk", format!("{URL} -R 5 -r"), Compatibility::Dsb),
+        ("wrk", format!("{two} -R 5"), Compatibility::Dsb),
+        ("wrk2", format!("{two} -R 5"), Compatibility::Dsb),
+        ("wrk", format!("{two} --compatibility wrk"), Compatibility::Wrk),
+        ("wrk", format!("{URL} -R 5 --compatibility=dsb"), Compatibility::Dsb),
+        ("wrk", format!("{URL} -- http://b -R 5"), Compatibility::Wrk),
     ];
-    for (name, line, flavour) in vectors {
-        assert_eq!(command(name, &line).flavour, flavour, "{name} {line}");
+    for (name, line, compatibility) in vectors {
+        assert_eq!(command(name, &line).compatibility, compatibility, "{name} {line}");
     }
 }
 
@@ -102,13 +102,22 @@ fn command_lines_of_the_guides_are_read_whole() {
     let four = "-D exp -t 48 -c 100 -d 60 -L -s ./s.lua http://a:5000 http://b:5000 \
                 http://c:5000/x http://d:5000 -R 2000";
     let four = command("wrk", four);
-    assert_eq!((four.flavour, four.urls.len(), four.separate), (Flavour::Dsb, 4, false));
-    assert_eq!((four.law, four.rate), (Law::Exp, Rate::per_second(2000.0)));
+    assert_eq!(
+        (four.compatibility, four.urls.len(), four.separate),
+        (Compatibility::Dsb, 4, false)
+    );
+    assert_eq!((four.distribution, four.rate), (Distribution::Exp, Rate::per_second(2000.0)));
     let guide_2 = command("wrk", "-t4 -c64 -d 60s -L -s s.lua http://127.0.0.1:8080 -R 1.5k");
-    assert_eq!((guide_2.flavour, guide_2.duration), (Flavour::Wrk2, Nanos::from_secs(60)));
+    assert_eq!(
+        (guide_2.compatibility, guide_2.duration),
+        (Compatibility::Wrk2, Nanos::from_secs(60))
+    );
     assert_eq!(guide_2.rate, Rate::per_second(1500.0));
     let guide_4 = command("wrk", "-t10 -c150 -d30s http://127.0.0.1:8080/wrk2-api -s s.lua");
-    assert_eq!((guide_4.flavour, guide_4.script.as_deref()), (Flavour::Wrk, Some("s.lua")));
+    assert_eq!(
+        (guide_4.compatibility, guide_4.script.as_deref()),
+        (Compatibility::Wrk, Some("s.lua"))
+    );
 }
 
 #[test]
@@ -117,7 +126,7 @@ fn flags_mean_what_they_mean_in_the_originals() {
     assert!(wrk2.latency && wrk2.uncorrected && wrk2.batch);
     let dsb = command("wrk", "-R2k -D zipf -SrPpB http://a http://b");
     assert!(dsb.separate && dsb.sent && dsb.each_latency && dsb.stretches && dsb.batch);
-    assert!(!dsb.latency && dsb.law == Law::Zipf);
+    assert!(!dsb.latency && dsb.distribution == Distribution::Zipf);
     assert!(command("wrk", "-R1 -Dexp http://a").separate, "one target is shown alone");
 }
 
@@ -244,9 +253,9 @@ fn what_is_wrong_is_said_and_exits_1() {
         "--t 1 http://a",
         "http://a -c",
         "http://a --connections",
-        "--flavour k6 http://a",
-        "-R 5 --flavour wrk http://a",
-        "--rate 5 --flavour wrk http://a",
+        "--compatibility k6 http://a",
+        "-R 5 --compatibility wrk http://a",
+        "--rate 5 --compatibility wrk http://a",
         "-U http://a",
         "-R 0 http://a",
         "-D gauss -R 1 http://a",
@@ -277,7 +286,7 @@ fn what_is_wrong_is_said_and_exits_1() {
         wrk: option '--t' is ambiguous; possibilities: '--threads' '--timeout'
         wrk: option requires an argument -- 'c'
         wrk: option '--connections' requires an argument
-        wrk: --flavour: there is no `k6`; there are wrk, wrk2 and dsb
+        wrk: --compatibility: there is no `k6`; there are wrk, wrk2 and dsb
         wrk: invalid option -- 'R'
         wrk: unrecognized option '--rate'
         wrk: -R: say how many requests a second; it is required
@@ -307,18 +316,23 @@ fn help_and_version_exit_0_and_print_to_stdout() {
 
 #[test]
 fn usage_texts() {
-    expect_file!["golden/wrk.txt"].assert_eq(&usage::text(Flavour::Wrk));
-    expect_file!["golden/wrk2.txt"].assert_eq(&usage::text(Flavour::Wrk2));
-    expect_file!["golden/dsb.txt"].assert_eq(&usage::text(Flavour::Dsb));
+    expect_file!["golden/wrk.txt"].assert_eq(&usage::text(Compatibility::Wrk));
+    expect_file!["golden/wrk2.txt"].assert_eq(&usage::text(Compatibility::Wrk2));
+    expect_file!["golden/dsb.txt"].assert_eq(&usage::text(Compatibility::Dsb));
 }
 
 #[test]
-fn usage_names_every_option_of_the_flavour_and_no_other() {
-    for flavour in Flavour::ALL {
-        let text = usage::text(flavour);
-        for (written, flavours) in options::written() {
+fn usage_names_every_option_of_the_mode_and_no_other() {
+    for compatibility in Compatibility::ALL {
+        let text = usage::text(compatibility);
+        for (written, modes) in options::written() {
             let is_there = text.contains(&written);
-            assert_eq!(is_there, flavours.contains(&flavour), "{} {written}", flavour.name());
+            assert_eq!(
+                is_there,
+                modes.contains(&compatibility),
+                "{} {written}",
+                compatibility.name()
+            );
         }
     }
 }
@@ -357,8 +371,8 @@ const FRAGMENTS: [&str; 64] = [
     "--json",
     "--json=",
     "--seed",
-    "--flavour",
-    "--flavour=",
+    "--compatibility",
+    "--compatibility=",
     "=",
     "wrk",
     "wrk2",
@@ -417,7 +431,7 @@ fn no_command_line_panics_and_what_is_accepted_can_be_run() {
         }
         match parse(if i % 3 == 0 { "wrk2" } else { "wrk" }, &arguments) {
             Ok(command) => {
-                accepted[command.flavour as usize] += 1;
+                accepted[command.compatibility as usize] += 1;
                 check_invariants(&command);
             }
             Err(refusal) => {
@@ -435,7 +449,8 @@ fn check_invariants(command: &Command) {
     assert!(0 < command.threads && command.threads <= command.connections, "{command:?}");
     assert!(Nanos::ZERO < command.duration, "{command:?}");
     assert!(command.urls.iter().all(|url| url::is_url(url)), "{command:?}");
-    let (is_wrk, is_dsb) = (command.flavour == Flavour::Wrk, command.flavour == Flavour::Dsb);
+    let (is_wrk, is_dsb) =
+        (command.compatibility == Compatibility::Wrk, command.compatibility == Compatibility::Dsb);
     assert_eq!(command.rate.is_none(), is_wrk, "{command:?}");
     assert!(command.urls.len() == 1 || is_dsb && 1 < command.urls.len(), "{command:?}");
     assert!(!command.uncorrected || command.latency, "{command:?}");

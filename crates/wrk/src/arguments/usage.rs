@@ -1,6 +1,6 @@
 //! What `-h` prints, and what follows on any mistake.
 
-use super::Flavour;
+use super::Compatibility;
 
 const WRK: &str = "\
 Usage: wrk <options> <url> [-- <script arguments>]
@@ -60,7 +60,7 @@ const COMMON: &str = "
     -v, --version          Print the version
     -h, --help             Print this
 
-        --flavour     <S>  wrk, wrk2 or dsb, whatever the arguments suggest
+        --compatibility <S>  wrk, wrk2 or dsb, whatever the arguments suggest
         --json[=<F>], --csv <F>, --hlog <F>, --samples <F>, --report <F>,
         --seed <N>, --timer <S>, --io <S>, --shards <N>, --pin <S>
                            As `benchwright load` has them
@@ -72,11 +72,11 @@ const COMMON: &str = "
   Numbers may have a unit (1k, 1.5M, 1G), and so may times (500ms, 2s, 2m, 2h)
 ";
 
-pub(super) fn text(flavour: Flavour) -> String {
-    let own = match flavour {
-        Flavour::Wrk => WRK,
-        Flavour::Wrk2 => WRK2,
-        Flavour::Dsb => DSB,
+pub(super) fn text(compatibility: Compatibility) -> String {
+    let own = match compatibility {
+        Compatibility::Wrk => WRK,
+        Compatibility::Wrk2 => WRK2,
+        Compatibility::Dsb => DSB,
     };
     own.to_owned() + COMMON
 }

@@ -14,7 +14,7 @@ use crate::{repository, tools};
 
 /// How long a store may take to start.
 const LONGEST_START: Nanos = Nanos::from_secs(20);
-const BETWEEN_GLANCES: Nanos = Nanos::from_millis(10);
+const POLL_EVERY: Nanos = Nanos::from_millis(10);
 
 /// A memcached of one thread.
 pub(super) struct Memcached {
@@ -164,7 +164,7 @@ fn wait_until_it_listens(port: u16, name: &str) -> Result<(), String> {
         if LONGEST_START < machine::since(begun) {
             return Err(format!("{name} does not listen on port {port}"));
         }
-        machine::sleep(BETWEEN_GLANCES);
+        machine::sleep(POLL_EVERY);
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn an_interval_of_p99_needs_as_many_samples_as_the_binomial_law_says() {
+fn an_interval_of_p99_needs_as_many_samples_as_the_binomial_distribution_says() {
     // 0.99^n is at most 2.5 % from 368 on; half of the samples of p50 lie on either side.
     assert_eq!(fewest(Quantile::P99), 368);
     assert_eq!(fewest(Quantile::P50), 6);

@@ -151,9 +151,9 @@ fn a_reservation_is_refused_clearly_and_harms_nobody() {
 }
 
 /// A small generator of our own: tests must not depend on a library's choice of sequence.
-struct Chance(u64);
+struct Randomness(u64);
 
-impl Chance {
+impl Randomness {
     /// Evenly distributed over `0..=most`.
     fn up_to(&mut self, most: u32) -> u32 {
         self.0 =
@@ -172,11 +172,11 @@ const HEADERS: usize = "HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf
 #[test]
 fn the_workload_sees_the_statistics_of_the_original() {
     let frontend = frontend();
-    let mut chance = Chance(1);
+    let mut randomness = Randomness(1);
     let mut place = || {
-        let lat = 38.0235 + (f64::from(chance.up_to(481)) - 240.5) / 1000.0;
-        let lon = -122.095 + (f64::from(chance.up_to(325)) - 157.0) / 1000.0;
-        (chance.up_to(999), lat, lon)
+        let lat = 38.0235 + (f64::from(randomness.up_to(481)) - 240.5) / 1000.0;
+        let lon = -122.095 + (f64::from(randomness.up_to(325)) - 157.0) / 1000.0;
+        (randomness.up_to(999), lat, lon)
     };
     let (mut searches, mut bytes, mut requests) = ([0_u32; 3], 0, 0);
     for _ in 0..100_000 {

@@ -36,7 +36,7 @@ pub(crate) fn of(
         schema: document::SCHEMA.to_owned(),
         version: format!("benchwright {}", env!("CARGO_PKG_VERSION")),
         arguments: context.arguments.clone(),
-        flavour: context.flavour.map(str::to_owned),
+        compatibility: context.compatibility.map(str::to_owned),
         seed: context.seed,
         partial: measurement.partial,
         ended: ended(measurement),
@@ -248,7 +248,7 @@ fn entry(
 
 /// What was asked for, or else the system's; nothing where no connection is one of TCP.
 fn congestion_control(plan: &Plan) -> Option<String> {
-    let mut endpoints = plan.lanes.iter().flat_map(|lane| &lane.endpoints);
+    let mut endpoints = plan.pools.iter().flat_map(|pool| &pool.endpoints);
     let is_tcp = endpoints.any(|to| matches!(to.address, net::Address::Inet(_)));
     is_tcp.then(|| plan.congestion_control.clone().or_else(net::congestion::of_system)).flatten()
 }

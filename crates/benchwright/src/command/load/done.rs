@@ -6,16 +6,16 @@ use load::measurement::Measurement;
 use load::observe::Part;
 use load::{Fault, Outcome};
 use measure::{Histogram, Nanos};
-use script::{Crew, Distribution, Errors, Results, Summary};
+use script::{Distribution, Errors, Results, ScriptSet, Summary};
 
 /// Calls `done` of each target. Latencies are response times.
-pub(super) fn run(crew: &Crew, measurement: &Measurement) -> Result<(), Fault> {
+pub(super) fn run(script_set: &ScriptSet, measurement: &Measurement) -> Result<(), Fault> {
     let length = measurement.window.length();
     for (target, part) in measurement.parts.iter().enumerate() {
-        if crew.has_done(target)? {
+        if script_set.has_done(target)? {
             let (summary, latency) = (summary(part, length), times(&part.response));
             let requests = rates(measurement);
-            crew.done(target, &Results { summary, latency, requests })?;
+            script_set.done(target, &Results { summary, latency, requests })?;
         }
     }
     Ok(())

@@ -11,7 +11,7 @@ use http::Uri;
 use net::{Address, Endpoint};
 
 /// How long a first connection may take.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// One thing to load.
 #[derive(Clone, Debug, PartialEq)]
@@ -117,7 +117,7 @@ pub(crate) fn resolve(urls: &[String], finding: &Finding<'_>) -> anyhow::Result<
 /// Whether a connection can be made now.
 pub(crate) fn connects(endpoint: &Endpoint) -> io::Result<()> {
     match &endpoint.address {
-        Address::Inet(address) => TcpStream::connect_timeout(address, PATIENCE).map(drop),
+        Address::Inet(address) => TcpStream::connect_timeout(address, TIMEOUT).map(drop),
         Address::Unix(path) => UnixStream::connect(path).map(drop),
     }
 }

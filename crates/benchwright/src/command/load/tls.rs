@@ -12,8 +12,8 @@ use super::target::Target;
 use super::workload::Driver;
 use crate::cli;
 
-/// A lane of either kind: secured or plain.
-pub(crate) type Lane = Secured<Driver>;
+/// A pool of either kind: secured or plain.
+pub(crate) type Pool = Secured<Driver>;
 
 /// What the `https` targets of a load share.
 pub(crate) struct Securing {
@@ -73,26 +73,26 @@ impl Securing {
         Ok(Securing { tls: tls.transpose()?, name: None })
     }
 
-    /// The driver of each lane, secured if its target is.
-    pub(crate) fn lanes(
+    /// The driver of each pool, secured if its target is.
+    pub(crate) fn pools(
         &self,
         drivers: Vec<Driver>,
         plan: &Plan,
         targets: &[Target],
-    ) -> anyhow::Result<Vec<Lane>> {
-        let of_each = plan.lanes_of_each() as usize;
-        let lanes = drivers.into_iter().enumerate().map(|(lane, driver)| {
-            let target = &targets[lane / of_each];
+    ) -> anyhow::Result<Vec<Pool>> {
+        let of_each = plan.pools_of_each() as usize;
+        let pools = drivers.into_iter().enumerate().map(|(pool, driver)| {
+            let target = &targets[pool / of_each];
             match self.tls.as_ref().filter(|_| target.is_secured()) {
                 None => Ok(Secured::plain(driver)),
                 Some(tls) => {
                     let name = self.name.as_deref().unwrap_or(&target.host);
-                    let seats = plan.lanes[lane].connections;
-                    Secured::new(driver, seats, tls, name).map_err(Error::msg)
+                    let slots = plan.pools[pool].connections;
+                    Secured::new(driver, slots, tls, name).map_err(Error::msg)
                 }
             }
         });
-        lanes.collect()
+        pools.collect()
     }
 }
 

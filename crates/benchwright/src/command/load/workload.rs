@@ -10,13 +10,13 @@ use load::driver::http1::{Http1, HttpWorkload, Static};
 use load::measurement::Plan;
 use mix::{Checked, Checks, Data, MOST_DATA_BYTES, Mix, Mixed};
 use net::Endpoint;
-use script::{Crew, Defaults, Flavour, Program, Seed, Stage, System};
+use script::{Compatibility, Defaults, Program, ScriptSet, Seed, Stage, System};
 
 use super::target::Target;
 use crate::output::Failure;
 
 /// How long what a script does with the network before the load may take.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// One form for all: only what makes requests differs.
 pub(crate) type Driver = Http1<Box<dyn HttpWorkload + Send>>;
@@ -32,22 +32,22 @@ pub(crate) struct Requested<'a> {
     pub(crate) mix: Option<(&'a Path, Option<&'a Path>)>,
     pub(crate) check: Option<&'a str>,
     /// As whom scripts are run.
-    pub(crate) flavour: Flavour,
+    pub(crate) compatibility: Compatibility,
     pub(crate) seed: u64,
     /// The seed was asked for: scripts cannot choose another one.
     pub(crate) is_final: bool,
 }
 
-/// What each lane sends, and who made it.
+/// What each pool sends, and who made it.
 pub(crate) struct Staffed {
     pub(crate) drivers: Vec<Driver>,
     /// The main instances of a script.
-    pub(crate) crew: Option<Crew>,
+    pub(crate) script_set: Option<ScriptSet>,
 }
 
 pub(crate) enum Workload {
     Static { defaults: Defaults, checks: Option<Arc<Checks>> },
-    Script { program: Program, flavour: Flavour, seed: Seed, defaults: Defaults },
+    Script { program: Program, compatibility: Compatibility, seed: Seed, defaults: Defaults },
     Mix { file: MixFile, seed: u64, headers: Vec<(String, String)> },
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct MixFile {
 
 impl Workload {
     pub(crate) fn new(requested: Requested<'_>) -> Result<Workload, Failure> {
-        let Requested { method, headers, body, script, mix, check, flavour, seed, is_final } =
+        let Requested { method, headers, body, script, mix, check, compatibility, seed, is_final } =
             requested;
         if let Some((path, data)) = mix {
             let file = MixFile::read(path, data).map_err(super::question)?;
@@ -75,7 +75,7 @@ impl Workload {
         };
         let program = Program::load(path, arguments.to_vec()).map_err(Failure::question)?;
         let seed = if is_final { Seed::Final(seed) } else { Seed::Initial(seed) };
-        Ok(Workload::Script { program, flavour, seed, defaults })
+        Ok(Workload::Script { program, compatibility, seed, defaults })
     }
 
     /// The names of the labels that requests have.
@@ -86,7 +86,7 @@ impl Workload {
         }
     }
 
-    /// The driver of each lane. A script that does not load is a wrong question; one that chooses
+    /// The driver of each pool. A script that does not load is a wrong question; one that chooses
     /// another address for a thread changes the plan.
     pub(crate) fn staff(&self, plan: &mut Plan, targets: &[Target]) -> Result<Staffed, Failure> {
         match self {
@@ -100,9 +100,9 @@ impl Workload {
                 let mut connections_before = 0;
                 Ok(each(plan, |target, connections| {
                     let (seed, number) = (*seed, target as u32);
-                    let lane = mix::Lane { seed, target: number, connections_before };
+                    let pool = mix::Pool { seed, target: number, connections_before };
                     connections_before += connections as u32;
-                    Box::new(Mixed::new(&mixes[target], lane, milliseconds))
+                    Box::new(Mixed::new(&mixes[target], pool, milliseconds))
                 }))
             }
             Workload::Static { defaults, checks } => Ok(each(plan, |target, _| {
@@ -116,41 +116,42 @@ impl Workload {
     }
 
     fn assemble(&self, plan: &mut Plan, targets: &[Target]) -> Result<Staffed, Failure> {
-        let Workload::Script { program, flavour, seed, defaults } = self else {
-            unreachable!("only a script has a crew")
+        let Workload::Script { program, compatibility, seed, defaults } = self else {
+            unreachable!("only a script has a script_set")
         };
         let targets: Vec<script::Target> = targets.iter().map(Target::for_script).collect();
         let stage = Stage {
-            flavour: *flavour,
+            compatibility: *compatibility,
             targets: &targets,
-            threads: plan.lanes_of_each() as usize,
+            threads: plan.pools_of_each() as usize,
             defaults,
             seed: *seed,
-            network: Arc::new(System { patience: PATIENCE }),
+            network: Arc::new(System { timeout: TIMEOUT }),
         };
-        let (crew, scripts) = Crew::assemble(program, &stage).map_err(Failure::question)?;
-        let drivers = plan.lanes.iter_mut().zip(scripts).map(|(lane, script)| {
+        let (script_set, scripts) =
+            ScriptSet::assemble(program, &stage).map_err(Failure::question)?;
+        let drivers = plan.pools.iter_mut().zip(scripts).map(|(pool, script)| {
             if let Some(address) = script.chosen_address() {
-                lane.endpoints = vec![Endpoint { address, source: None }];
+                pool.endpoints = vec![Endpoint { address, source: None }];
             }
             let workload: Box<dyn HttpWorkload + Send> = Box::new(script);
-            Http1::new(lane.connections, workload)
+            Http1::new(pool.connections, workload)
         });
         let drivers = drivers.collect();
-        Ok(Staffed { drivers, crew: Some(crew) })
+        Ok(Staffed { drivers, script_set: Some(script_set) })
     }
 }
 
-/// Makes the driver of each lane from its target and its number of connections.
+/// Makes the driver of each pool from its target and its number of connections.
 fn each(
     plan: &Plan,
     mut make: impl FnMut(usize, usize) -> Box<dyn HttpWorkload + Send>,
 ) -> Staffed {
-    let of_each = plan.lanes_of_each() as usize;
-    let drivers = plan.lanes.iter().enumerate().map(|(lane, planned)| {
-        Http1::new(planned.connections, make(lane / of_each, planned.connections))
+    let of_each = plan.pools_of_each() as usize;
+    let drivers = plan.pools.iter().enumerate().map(|(pool, planned)| {
+        Http1::new(planned.connections, make(pool / of_each, planned.connections))
     });
-    Staffed { drivers: drivers.collect(), crew: None }
+    Staffed { drivers: drivers.collect(), script_set: None }
 }
 
 fn request(Defaults { method, headers, body }: &Defaults, target: &Target) -> Static {

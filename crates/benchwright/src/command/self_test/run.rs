@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::atomic::AtomicBool;
 
 use load::driver::http1::{Expected, Http1, HttpWorkload, Origin, Outgoing};
-use load::measurement::{Lane, Measured, Plan};
+use load::measurement::{Measured, Plan, Pool};
 use load::network::{self, Network, Work};
 use load::observe::Part;
 use load::pacing::Pacing;
@@ -96,7 +96,7 @@ impl<'a> Bench<'a> {
 
     fn plan(&self, wanted: &Wanted<'_>, address: SocketAddr) -> Result<Plan, Failure> {
         let long = Nanos::from_secs(10);
-        let lane = Lane { endpoints: vec![address.into()], connections: wanted.connections };
+        let pool = Pool { endpoints: vec![address.into()], connections: wanted.connections };
         let work = Work {
             asks_at_once: matches!(wanted.pacing, Pacing::Closed { .. }),
             one_request_each: false,
@@ -105,7 +105,7 @@ impl<'a> Bench<'a> {
         };
         Ok(Plan {
             targets: 1,
-            lanes: vec![lane],
+            pools: vec![pool],
             pacing: wanted.pacing.clone(),
             requests: None,
             warm_up: Nanos::ZERO,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use load::Law;
+use load::Distribution;
 use measure::{Histogram, Nanos, Quantile};
 use results::self_test::{Attempt, Comparison, Stall};
 
@@ -44,7 +44,12 @@ impl fmt::Display for Floor {
     }
 }
 
-pub(super) fn compare(delay: &str, law: Law, ran: &Ran, floor: &Floor) -> Attempt {
+pub(super) fn compare(
+    delay: &str,
+    distribution: Distribution,
+    ran: &Ran,
+    floor: &Floor,
+) -> Attempt {
     let Ran { measurement, total, judgement, log } = ran;
     let logged = [log.p50_ns, log.p90_ns, log.p99_ns].map(Nanos);
     let comparisons = LEVELS.iter().zip(logged.into_iter().zip(floor.at));
@@ -62,8 +67,8 @@ pub(super) fn compare(delay: &str, law: Law, ran: &Ran, floor: &Floor) -> Attemp
     let longest = total.response.max().unwrap_or_default();
     let gap_tolerance = gap / GAP_TOLERANCE + longest / total.intended.max(2).saturating_sub(1);
     let attempt = Attempt {
-        law: delay.to_owned(),
-        arrivals: law.to_string(),
+        distribution: delay.to_owned(),
+        arrivals: distribution.to_string(),
         valid: reasons.is_empty(),
         reasons,
         agrees: false,
@@ -142,8 +147,8 @@ pub(super) fn word(valid: bool, agrees: bool) -> &'static str {
 
 /// An attempt on one line.
 pub(super) fn line(number: u32, attempt: &Attempt) -> String {
-    let Attempt { law, arrivals, valid, agrees, reasons, .. } = attempt;
-    let mut line = format!("{number:>3}  {law} {arrivals}: {}", word(*valid, *agrees));
+    let Attempt { distribution, arrivals, valid, agrees, reasons, .. } = attempt;
+    let mut line = format!("{number:>3}  {distribution} {arrivals}: {}", word(*valid, *agrees));
     if !reasons.is_empty() {
         line += &format!(" ({})", reasons.join(" "));
     }

@@ -4,8 +4,8 @@ use load::Fault;
 use load::measurement::Plan;
 use measure::Nanos;
 use results::load::{Latencies, Wrk};
-use script::Crew;
-use wrk::arguments::{Command, Flavour};
+use script::ScriptSet;
+use wrk::arguments::{Command, Compatibility};
 use wrk::layout::{self, Distribution, Errors, Results, Totals};
 use wrk::statistics::{Hdr, Table, table};
 
@@ -14,9 +14,11 @@ use super::observer::{Kept, Originals, Thread};
 /// The first lines, before anything is measured.
 pub(super) fn opening(command: &Command) -> String {
     let Command { duration, threads, connections, .. } = *command;
-    let of = |url: &String| match command.flavour {
-        Flavour::Dsb => layout::dsb_opening(duration, url, threads, connections),
-        Flavour::Wrk | Flavour::Wrk2 => layout::opening(duration, url, threads, connections),
+    let of = |url: &String| match command.compatibility {
+        Compatibility::Dsb => layout::dsb_opening(duration, url, threads, connections),
+        Compatibility::Wrk | Compatibility::Wrk2 => {
+            layout::opening(duration, url, threads, connections)
+        }
     };
     command.urls.iter().map(of).collect()
 }
@@ -34,7 +36,7 @@ pub(super) struct Target {
     pub(super) kept: Statistics,
 }
 
-/// As the flavour counts.
+/// As the compatibility mode counts.
 #[derive(Clone, Default)]
 pub(super) enum Statistics {
     #[default]
@@ -74,7 +76,7 @@ impl Figures {
     pub(super) fn text(&self, command: &Command) -> String {
         let mut text = String::new();
         for (url, target) in command.urls.iter().zip(&self.targets) {
-            if command.flavour != Flavour::Dsb || command.separate {
+            if command.compatibility != Compatibility::Dsb || command.separate {
                 text += &target.text(command, url);
             }
         }
@@ -95,10 +97,10 @@ impl Figures {
     }
 
     /// Calls the script's `done`: once, with DeathStarBench's for each target.
-    pub(super) fn done(&self, crew: &Crew) -> Result<(), Fault> {
+    pub(super) fn done(&self, script_set: &ScriptSet) -> Result<(), Fault> {
         for (number, target) in self.targets.iter().enumerate() {
-            if crew.has_done(number)? {
-                crew.done(number, &target.results())?;
+            if script_set.has_done(number)? {
+                script_set.done(number, &target.results())?;
             }
         }
         Ok(())
@@ -160,7 +162,7 @@ impl Target {
                     into.add(from);
                 }
             }
-            _ => unreachable!("all threads of a run are of one flavour"),
+            _ => unreachable!("all threads of a run are of one compatibility mode"),
         }
     }
 
@@ -184,8 +186,8 @@ impl Target {
             Statistics::Wrk2 { latency, uncorrected, rates } => {
                 let rates = &Hdr::from(rates);
                 let results = Results { totals, latency, rates, distribution };
-                match command.flavour {
-                    Flavour::Dsb => layout::dsb_target(url, &results, self.sent(command)),
+                match command.compatibility {
+                    Compatibility::Dsb => layout::dsb_target(url, &results, self.sent(command)),
                     _ => layout::wrk2(&results, uncorrected.as_ref()),
                 }
             }

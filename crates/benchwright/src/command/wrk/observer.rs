@@ -4,7 +4,7 @@ use load::Outcome;
 use load::measurement::Plan;
 use load::observe::{Completion, Observer, Of, Turn, Window};
 use measure::{Instant, Nanos};
-use wrk::arguments::{Command, Flavour};
+use wrk::arguments::{Command, Compatibility};
 use wrk::layout::{self, Errors};
 use wrk::statistics::thread::{self, Calibrated, Counted, Stretches};
 
@@ -60,32 +60,32 @@ impl Originals {
         writer: Option<&Writer>,
     ) -> Originals {
         let shards = plan.cpus.len();
-        let lanes = (shard..plan.lanes.len()).step_by(shards);
-        let thread = |lane: usize| Thread::new(command, plan, lane as u32);
+        let pools = (shard..plan.pools.len()).step_by(shards);
+        let thread = |pool: usize| Thread::new(command, plan, pool as u32);
         Originals {
-            threads: lanes.map(thread).collect(),
+            threads: pools.map(thread).collect(),
             shards: shards as u32,
             lines: writer.map(Writer::lines),
         }
     }
 
     fn thread(&mut self, of: Of) -> &mut Thread {
-        &mut self.threads[(of.lane / self.shards) as usize]
+        &mut self.threads[(of.pool / self.shards) as usize]
     }
 }
 
 impl Thread {
-    fn new(command: &Command, plan: &Plan, lane: u32) -> Thread {
-        let place = lane % plan.lanes_of_each();
-        let connections = plan.lanes[lane as usize].connections as u64;
-        let calibration = match command.flavour {
-            Flavour::Wrk => Nanos::ZERO,
-            Flavour::Wrk2 => thread::wrk2_calibration(connections),
-            Flavour::Dsb => thread::dsb_calibration(connections),
+    fn new(command: &Command, plan: &Plan, pool: u32) -> Thread {
+        let place = pool % plan.pools_of_each();
+        let connections = plan.pools[pool as usize].connections as u64;
+        let calibration = match command.compatibility {
+            Compatibility::Wrk => Nanos::ZERO,
+            Compatibility::Wrk2 => thread::wrk2_calibration(connections),
+            Compatibility::Dsb => thread::dsb_calibration(connections),
         };
         let rate = command.rate.filter(|_| command.stretches && place == 0);
         Thread {
-            target: lane / plan.lanes_of_each(),
+            target: pool / plan.pools_of_each(),
             place,
             kept: Kept::Nothing,
             fresh: 0,
@@ -105,9 +105,9 @@ impl Thread {
         }
     }
 
-    fn begin(&mut self, start: Instant, flavour_is_wrk: bool) {
+    fn begin(&mut self, start: Instant, is_wrk: bool) {
         let Begin { run, calibration, timeout, uncorrected } = self.begun;
-        self.kept = if flavour_is_wrk {
+        self.kept = if is_wrk {
             Kept::Wrk(Box::new(Counted::new(start, timeout)))
         } else {
             let calibrated = Calibrated::new(start, run, calibration);
@@ -165,7 +165,7 @@ impl Observer for Originals {
     }
 
     fn completed(&mut self, completion: &Completion) {
-        let place = (completion.of.lane / self.shards) as usize;
+        let place = (completion.of.pool / self.shards) as usize;
         let thread = &mut self.threads[place];
         let answers = u64::from(completion.answers);
         thread.fresh += answers;

@@ -11,7 +11,7 @@ use std::thread;
 use measure::Nanos;
 use nix::unistd::{SysconfVar, sysconf};
 
-use super::{GLANCE, Local, allowed_here, process, rest};
+use super::{Local, POLL_EVERY, allowed_here, process, rest};
 use crate::backend::Stop;
 use crate::calm::{self, Calm, Spin, Watch, Watched};
 use crate::host;
@@ -39,7 +39,7 @@ pub(super) fn wait(local: &Local, within: Nanos) -> Result<Calm, Stop> {
             if watch.is_calm() || within <= waited {
                 break Ok(waited);
             }
-            match spins.recv_timeout(GLANCE) {
+            match spins.recv_timeout(POLL_EVERY) {
                 Ok(Ok(spin)) => watch.add(spin),
                 Ok(Err(why)) => break Err(Stop::no_answer(why)),
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}

@@ -211,7 +211,7 @@ impl Group {
         self.pins
     }
 
-    /// Where the kernel keeps its accounts of the group; empty where there is none.
+    /// Where the kernel keeps its counters of the group; empty where there is none.
     pub(crate) fn folders(&self) -> &[PathBuf] {
         &self.folders
     }
@@ -246,7 +246,7 @@ impl Group {
     }
 }
 
-/// Time of all threads in user and kernel mode, from the scheduler's own account.
+/// Time of all threads in user and kernel mode, from the scheduler's own counters.
 fn process_ns(pid: u32) -> Option<u64> {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
     let of_thread = |thread: fs::DirEntry| {

@@ -22,7 +22,7 @@ use crate::backend::{Consumed, Death, Drive, Driven, Stop, Tick};
 use crate::host;
 
 /// How often the runner wakes while a trial measures: it may share a CPU with what is measured.
-const GLANCE: Nanos = Nanos::from_millis(125);
+const POLL_EVERY: Nanos = Nanos::from_millis(125);
 /// How much longer than its phases a generator may take: to connect, and to print.
 const GRACE: Nanos = Nanos::from_secs(30);
 /// A document is larger only if something is wrong.
@@ -120,11 +120,11 @@ fn watch(
 ) -> Result<Watched, Stop> {
     let begun = host::now();
     let longest: Nanos = [drive.warm_up, drive.measure, drive.drain, GRACE].into_iter().sum();
-    let _aside = local.roles.get("load").map(process::Aside::go);
+    let _guard = local.roles.get("load").map(process::AffinityGuard::new);
     let watching = Watching::begin(local.running.iter().map(|r| r.source.clone()).collect());
     let mut deaths = Vec::new();
     loop {
-        let next = host::now() + GLANCE;
+        let next = host::now() + POLL_EVERY;
         while let Ok(line) = generator.lines.try_recv() {
             generator.heard(line, tick);
         }
@@ -133,7 +133,7 @@ fn watch(
         }
         // The generator is asked first: whatever died before its end is known then.
         let ended = generator.process.ended().map_err(Stop::no_answer)?;
-        bury(local, &mut deaths)?;
+        record_deaths(local, &mut deaths)?;
         if let Some(status) = ended {
             let consumed = watching.end();
             while let Ok(line) = generator.lines.recv_timeout(super::LAST_WORDS) {
@@ -150,7 +150,7 @@ fn watch(
 }
 
 /// Notes who has died; the last of a service takes the load with it.
-fn bury(local: &mut Local, deaths: &mut Vec<Death>) -> Result<(), Stop> {
+fn record_deaths(local: &mut Local, deaths: &mut Vec<Death>) -> Result<(), Stop> {
     for index in 0..local.running.len() {
         let name = &local.running[index].name;
         if deaths.iter().any(|death| death.component == *name) {

@@ -125,21 +125,21 @@ pub(crate) fn pin(cpus: &Cpus) -> io::Result<()> {
 }
 
 /// Keeps this thread to some CPUs until it goes.
-pub(crate) struct Aside {
+pub(crate) struct AffinityGuard {
     before: CpuSet,
 }
 
-impl Aside {
+impl AffinityGuard {
     /// `None` if the kernel does not let us: then the thread stays where it was.
-    pub(crate) fn go(cpus: &Cpus) -> Option<Aside> {
+    pub(crate) fn new(cpus: &Cpus) -> Option<AffinityGuard> {
         let this = Pid::from_raw(0);
         let before = sched_getaffinity(this).ok()?;
         sched_setaffinity(this, &affinity(cpus).ok()?).ok()?;
-        Some(Aside { before })
+        Some(AffinityGuard { before })
     }
 }
 
-impl Drop for Aside {
+impl Drop for AffinityGuard {
     fn drop(&mut self) {
         // Whatever is started later inherits the affinity of this thread.
         let _ = sched_setaffinity(Pid::from_raw(0), &self.before);
@@ -148,7 +148,7 @@ impl Drop for Aside {
 
 /// Lets others on this thread's CPUs go first: they shall not wait for those who only watch. Not by
 /// all means: at a niceness of 19, beside compilers, a watch saw the ends of a trial only.
-pub(crate) fn give_way() {
+pub(crate) fn lower_priority() {
     // SAFETY: takes three numbers and changes this thread's own niceness, which is always allowed in
     // this direction; 0 is the calling thread.
     unsafe { nix::libc::setpriority(nix::libc::PRIO_PROCESS, 0, 5) };

@@ -1,5 +1,5 @@
 //! What the components use and hold while a trial measures, from the kernel's files and from their
-//! own accounts. Nobody asks a component: it would have to answer instead of doing its work.
+//! own counters. Nobody asks a component: it would have to answer instead of doing its work.
 //!
 //! CPU time is read eight times a second, so that any second can be cut out of it; the rest once a
 //! second. A thread of its own does it, on the CPUs that its starter has and behind everybody else
@@ -18,9 +18,9 @@ use nix::unistd::{SysconfVar, sysconf};
 use super::confine::Group;
 use super::process;
 use super::sockets::Sockets;
-use crate::account::Reading;
 use crate::backend::Consumed;
 use crate::host;
+use crate::statistics::Reading;
 
 #[cfg(test)]
 mod tests;
@@ -50,8 +50,8 @@ pub(super) struct Source {
     pub(super) group: Group,
     /// Where it listens, if it said so.
     pub(super) port: Option<u16>,
-    /// The file in which it keeps its account, if it does.
-    pub(super) account: Option<PathBuf>,
+    /// The file in which it reports its statistics, if it does.
+    pub(super) statistics: Option<PathBuf>,
 }
 
 /// A watch that is being kept. Given up, it ends by itself.
@@ -64,7 +64,7 @@ impl Watching {
     pub(super) fn begin(sources: Vec<Source>) -> Watching {
         let (over, told) = mpsc::channel();
         let thread = std::thread::spawn(move || {
-            process::give_way();
+            process::lower_priority();
             let mut watch = Watch::of(sources);
             loop {
                 watch.look();
@@ -180,13 +180,13 @@ impl Watched {
             consumed.unread_bytes.push((now, seen.unread_bytes));
             consumed.accept_backlog.push((now, seen.backlog));
         }
-        let reading = source.account.as_deref().and_then(Reading::read);
-        let last = consumed.account.last().map(|last| last.at_ns);
-        consumed.account.extend(reading.filter(|reading| last < Some(reading.at_ns)));
+        let reading = source.statistics.as_deref().and_then(Reading::read);
+        let last = consumed.statistics.last().map(|last| last.at_ns);
+        consumed.statistics.extend(reading.filter(|reading| last < Some(reading.at_ns)));
     }
 }
 
-/// Where the memory of a group is accounted, and its limit.
+/// Where the memory of a group is counted, and its limit.
 fn memory(group: &Group, text: &mut Text) -> (Option<Memory>, Option<u64>) {
     let find = |file: &str| in_group(group, file);
     let one = find("memory.usage_in_bytes").zip(find("memory.limit_in_bytes"));
@@ -210,7 +210,7 @@ fn throttling(text: &mut Text, path: &Path, now: Instant, consumed: &mut Consume
     consumed.throttled_periods.extend(field(stat, "nr_throttled").map(|n| (now, n)));
 }
 
-/// The scheduler's account: time on a CPU, and time in the queue for one.
+/// The scheduler's counters: time on a CPU, and time in the queue for one.
 fn threads(text: &mut Text, processes: &[i32], now: Instant, consumed: &mut Consumed) {
     let folders = processes.iter().filter_map(|pid| fs::read_dir(format!("/proc/{pid}/task")).ok());
     for thread in folders.flatten().flatten().take(MOST_THREADS) {

@@ -38,13 +38,16 @@ fn mean_ms(load: &results::Load) -> f64 {
 /// Pollaczek and Khinchine: the mean response time of M/D/1 and of M/M/1.
 #[test]
 fn the_queue_obeys_the_theory() {
-    for (law, variation) in [("constant", 0.0), ("exponential", 1.0)] {
+    for (distribution, variation) in [("constant", 0.0), ("exponential", 1.0)] {
         for load_factor in [0.5, 0.8] {
-            let model = format!("service_time: 1ms, law: {law}");
+            let model = format!("service_time: 1ms, distribution: {distribution}");
             let mean = mean_ms(&load(&model, &drive(Some(load_factor * 1_000.0), 1, 1)));
             let waiting = load_factor / (1.0 - load_factor) * (1.0 + variation) / 2.0;
             let theory = 1.0 + waiting;
-            assert!((mean / theory - 1.0).abs() < 0.05, "{law} {load_factor}: {mean} {theory}");
+            assert!(
+                (mean / theory - 1.0).abs() < 0.05,
+                "{distribution} {load_factor}: {mean} {theory}"
+            );
         }
     }
 }
@@ -60,7 +63,8 @@ fn a_closed_loop_is_paced_by_its_answers() {
 #[test]
 fn the_same_seed_gives_the_same_bytes_and_another_one_others() {
     let text = |seed| {
-        let load = load("service_time: 1ms, law: exponential", &drive(Some(300.0), 2, seed));
+        let load =
+            load("service_time: 1ms, distribution: exponential", &drive(Some(300.0), 2, seed));
         serde_json::to_string(&results::Load { seed: 0, ..load }).unwrap()
     };
     assert_eq!(text(1), text(1));

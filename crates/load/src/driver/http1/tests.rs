@@ -1,7 +1,7 @@
 use super::*;
 use crate::driver::Token;
 
-const SEAT: Seat = Seat(0);
+const SEAT: Slot = Slot(0);
 
 const ASKED: Asked = Asked { token: Token(7), number: 0, label: Label::NONE };
 
@@ -266,7 +266,7 @@ fn a_group_that_is_cut_off_fails_as_one_and_its_workload_hears_of_the_rest() {
     assert_eq!(outcomes, [(7, Outcome::Reset, 1), (8, Outcome::Timeout, 0)]);
     let heard = &driver.workload().heard;
     assert_eq!(heard[..], ["20 reset", "30 reset", "10 timeout", "20 timeout", "30 timeout"]);
-    assert_eq!(driver.room(SEAT), 2, "the seat is as new");
+    assert_eq!(driver.room(SEAT), 2, "the slot is as new");
 }
 
 #[test]

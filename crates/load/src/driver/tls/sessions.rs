@@ -1,4 +1,4 @@
-//! Sessions of a lane that may be resumed.
+//! Sessions of a pool that may be resumed.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard};
@@ -7,7 +7,7 @@ use rustls::NamedGroup;
 use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue};
 use rustls::pki_types::ServerName;
 
-/// The sessions of one lane, which has one peer. Its thread alone comes here: the lock, which rustls
+/// The sessions of one pool, which has one peer. Its thread alone comes here: the lock, which rustls
 /// asks for, is always free.
 #[derive(Debug)]
 pub(super) struct Sessions {
@@ -25,7 +25,7 @@ struct Kept {
 }
 
 impl Sessions {
-    /// A peer that hands out more tickets than there are seats cannot exhaust our memory: the oldest
+    /// A peer that hands out more tickets than there are slots cannot exhaust our memory: the oldest
     /// are forgotten.
     pub(super) fn new(most: usize) -> Sessions {
         Sessions { most: most.max(1), kept: Mutex::default() }

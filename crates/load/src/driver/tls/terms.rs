@@ -55,7 +55,7 @@ pub enum Version {
     V1_3,
 }
 
-/// Terms that were checked, ready to be used by every lane.
+/// Terms that were checked, ready to be used by every pool.
 #[derive(Clone, Debug)]
 pub struct Tls {
     config: ClientConfig,
@@ -96,12 +96,12 @@ impl Tls {
         Ok(Tls { config, resume: terms.resume })
     }
 
-    /// With the sessions of a lane of so many seats, and whether its peer wants a certificate of
-    /// ours: lanes share nothing.
-    pub(super) fn of_lane(&self, seats: usize) -> (Arc<ClientConfig>, Arc<AtomicBool>) {
+    /// With the sessions of a pool of so many slots, and whether its peer wants a certificate of
+    /// ours: pools share nothing.
+    pub(super) fn of_pool(&self, slots: usize) -> (Arc<ClientConfig>, Arc<AtomicBool>) {
         let mut config = self.config.clone();
         if self.resume {
-            config.resumption = Resumption::store(Arc::new(Sessions::new(seats)));
+            config.resumption = Resumption::store(Arc::new(Sessions::new(slots)));
         }
         let wanted = Arc::new(AtomicBool::new(false));
         let certificates = Arc::clone(&config.client_auth_cert_resolver);

@@ -10,7 +10,7 @@ pub(crate) mod peer;
 
 use self::peer::{Authority, Certified, Manners, ONLY_1_2, ONLY_1_3, self_signed};
 
-const SEAT: Seat = Seat(0);
+const SEAT: Slot = Slot(0);
 const ASKED: Asked = Asked { token: Token(7), number: 0, label: Label::NONE };
 const HOST: &str = "shop.test";
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n";
@@ -41,9 +41,9 @@ fn identity(certified: &Certified) -> Option<Identity> {
     Some(Identity { certificates: certificate.into_bytes(), key: key.into_bytes() })
 }
 
-fn driver(terms: &Terms, seats: usize) -> Secured<Http1<Static>> {
-    let inner = Http1::new(seats, Static::new("GET", "/", &[("Host", "x")], b""));
-    Secured::new(inner, seats, &Tls::new(terms).unwrap(), HOST).unwrap()
+fn driver(terms: &Terms, slots: usize) -> Secured<Http1<Static>> {
+    let inner = Http1::new(slots, Static::new("GET", "/", &[("Host", "x")], b""));
+    Secured::new(inner, slots, &Tls::new(terms).unwrap(), HOST).unwrap()
 }
 
 /// Both ends of a connection, and what they have said.
@@ -301,7 +301,7 @@ fn sessions_are_resumed_unless_that_is_unwanted() {
 }
 
 #[test]
-fn no_more_tickets_are_kept_than_there_are_seats() {
+fn no_more_tickets_are_kept_than_there_are_slots() {
     let certified = self_signed(HOST);
     let server = Manners { tickets: 50, ..Manners::default() };
     let mut driver = driver(&anyone(), 3);
@@ -369,7 +369,7 @@ fn a_connection_is_replaced_before_its_keys_wear_out() {
         let server = Manners { versions, ..Manners::default() }.with(&certified);
         let mut driver = driver(&anyone(), 1);
         let mut line = Line::open(&mut driver, &server);
-        session(&mut line.driver.tls.as_mut().unwrap().seats, SEAT).sealed = MOST_RECORDS;
+        session(&mut line.driver.tls.as_mut().unwrap().slots, SEAT).sealed = MOST_RECORDS;
         line.ask();
         line.answer(ANSWER);
         assert_eq!((line.next, line.reports.done[0].outcome), (next, Outcome::Ok));
@@ -420,7 +420,7 @@ fn a_request_takes_two_allocations_and_leaves_none() {
     }
 }
 
-/// Beyond the seat's own place; a session is kept by the connection, its tickets by the lane.
+/// Beyond the slot's own place; a session is kept by the connection, its tickets by the pool.
 #[test]
 fn an_idle_connection_holds_a_few_kilobytes() {
     let server = Manners::default().with(&self_signed(HOST));
@@ -436,7 +436,7 @@ fn an_idle_connection_holds_a_few_kilobytes() {
 }
 
 #[test]
-fn a_plain_lane_is_passed_through() {
+fn a_plain_pool_is_passed_through() {
     let inner = Http1::new(1, Static::new("GET", "/", &[("Host", "x")], b""));
     let mut driver = Secured::plain(inner);
     let (mut wire, mut reports) = (Vec::new(), Reports::default());

@@ -163,7 +163,7 @@ impl Scenario {
         let driver = Http1::new(1, Static::new(method, "/", &[("Host", "x")], &body));
         let driver = driver.with_pipeline(self.pipeline);
         let numbers = Numbers { first: 0, step: 1, quota: Some(self.requests) };
-        shard.add_lane(Of::default(), driver, (vec![to], 1), numbers);
+        shard.add_pool(Of::default(), driver, (vec![to], 1), numbers);
         shard.connect(start + SECOND * 20).unwrap();
         let start = shard.io().now();
         let schedule = Schedule { start, end: start + SECOND * 60, drain: Nanos::ZERO };

@@ -17,7 +17,7 @@ use crate::driver::http1::{
     Answer, Expected, Http1, HttpWorkload, Origin, Outgoing, Wanted, outcome_of,
 };
 use crate::observe::{Group, Interval, Part, Recorded, Recorder, Window};
-use crate::pacing::{self, Dealt, Law, Offered, Shape, Sharing};
+use crate::pacing::{self, Dealt, Distribution, Offered, Shape, Sharing};
 use crate::source::Streams;
 
 pub(super) const START: Instant = Instant(2_000_000_000);
@@ -31,8 +31,8 @@ pub(super) struct Load {
     pub(super) shards: u32,
     pub(super) targets: u32,
     /// Of each target.
-    pub(super) lanes: u32,
-    /// Of each lane.
+    pub(super) pools: u32,
+    /// Of each pool.
     pub(super) connections: usize,
     pub(super) pipeline: usize,
     /// Requests that leave together.
@@ -52,7 +52,7 @@ pub(super) struct Load {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Pace {
-    Open { rate: f64, law: Law, sharing: Sharing },
+    Open { rate: f64, distribution: Distribution, sharing: Sharing },
     Closed { think: Think },
 }
 
@@ -63,7 +63,7 @@ pub(super) struct Script {
     pub(super) delay: Nanos,
     /// How often there is something to prepare.
     pub(super) preparations: u32,
-    /// A lane wants no more after so many answers.
+    /// A pool wants no more after so many answers.
     pub(super) enough: Option<u64>,
 }
 
@@ -84,12 +84,16 @@ impl Default for Load {
             seed: 7,
             shards: 1,
             targets: 1,
-            lanes: 1,
+            pools: 1,
             connections: 16,
             pipeline: 1,
             batch: 1,
             limits: LIMITS,
-            pace: Pace::Open { rate: 1_000.0, law: Law::Constant, sharing: Sharing::InTurn },
+            pace: Pace::Open {
+                rate: 1_000.0,
+                distribution: Distribution::Constant,
+                sharing: Sharing::InTurn,
+            },
             requests: None,
             warm_up: Nanos::ZERO,
             length: Nanos::SECOND,
@@ -132,7 +136,7 @@ pub(super) struct Witness {
 
 impl Observer for Witness {
     fn intended(&mut self, of: Of, intended: Instant) {
-        self.intended.push((of.lane, intended));
+        self.intended.push((of.pool, intended));
     }
 
     fn sent(&mut self, _of: Of, _intended: Instant, _sent: Instant, bytes: usize) {
@@ -279,14 +283,14 @@ impl Load {
         let observer = (recorder, Witness::default());
         let mut shard = Shard::new(world, observer, self.limits, [&stop, &stop]);
         let address: std::net::SocketAddr = ADDRESS.parse().unwrap();
-        for lane in (index..self.targets * self.lanes).step_by(self.shards as usize) {
-            let target = lane / self.lanes;
+        for pool in (index..self.targets * self.pools).step_by(self.shards as usize) {
+            let target = pool / self.pools;
             let script = self.script;
             let (asked, batch) = (Vec::new(), self.batch);
             let numbered = Numbered { target, batch, script, asked, answers: 0, prepared: 0 };
             let driver = Http1::new(self.connections, numbered).with_pipeline(self.pipeline);
             let endpoints = (vec![address.into()], self.connections);
-            shard.add_lane(Of { lane, target }, driver, endpoints, self.numbers(lane));
+            shard.add_pool(Of { pool, target }, driver, endpoints, self.numbers(pool));
         }
         shard.connect(Instant(1_000_000_000)).unwrap();
         let window = self.window();
@@ -318,11 +322,11 @@ impl Load {
         }
     }
 
-    fn numbers(&self, lane: u32) -> Numbers {
-        let lanes = u64::from(self.targets * self.lanes);
-        let lane = u64::from(lane);
-        let quota = self.requests.map(|n| n / lanes + u64::from(lane < n % lanes));
-        Numbers { first: lane, step: lanes, quota }
+    fn numbers(&self, pool: u32) -> Numbers {
+        let pools = u64::from(self.targets * self.pools);
+        let pool = u64::from(pool);
+        let quota = self.requests.map(|n| n / pools + u64::from(pool < n % pools));
+        Numbers { first: pool, step: pools, quota }
     }
 
     fn source(&self, shard: u32) -> Source {
@@ -330,12 +334,12 @@ impl Load {
             Pace::Closed { think } => {
                 Source::Closed { think, random: Random::part(self.seed, u64::from(shard)) }
             }
-            Pace::Open { rate, law, sharing } => {
-                let &Load { shards, targets, lanes, seed, .. } = self;
-                let dealt = Dealt { targets, lanes, shards, shard };
+            Pace::Open { rate, distribution, sharing } => {
+                let &Load { shards, targets, pools, seed, .. } = self;
+                let dealt = Dealt { targets, pools, shards, shard };
                 let span = (START, self.window().end);
                 let shape = Shape::constant(Rate::per_second(rate).unwrap());
-                let offered = Offered::Drawn { shape, law };
+                let offered = Offered::Drawn { shape, distribution };
                 let streams = pacing::arrivals(&offered, sharing, dealt, seed, span);
                 let most = self.requests.map(|most| most.div_ceil(streams.len() as u64));
                 Source::Open(Streams::new(streams, shards, most))
@@ -355,7 +359,7 @@ impl Load {
     fn check_outcomes(&self, run: &Run) {
         let mut intended = run.witness.intended.clone();
         let completions = &run.witness.completions;
-        let mut ended: Vec<_> = completions.iter().map(|c| (c.of.lane, c.intended)).collect();
+        let mut ended: Vec<_> = completions.iter().map(|c| (c.of.pool, c.intended)).collect();
         intended.sort();
         ended.sort();
         assert_eq!(intended, ended, "one outcome a request");
@@ -380,7 +384,7 @@ impl Load {
                     }
                     Source::Closed { .. } => unreachable!("it is an open loop"),
                 })
-                .map(|arrival| (arrival.lane, arrival.intended))
+                .map(|arrival| (arrival.pool, arrival.intended))
                 .collect();
             asked.sort();
             assert_eq!(intended, asked, "what was asked for was meant to be");

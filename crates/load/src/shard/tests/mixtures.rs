@@ -7,7 +7,7 @@ use ::measure::Random;
 use super::load::{LIMITS, Load, Pace, Script};
 use super::server::{Conduct, Key, Welcome};
 use super::*;
-use crate::pacing::{Law, Sharing};
+use crate::pacing::{Distribution, Sharing};
 
 /// A load of random figures on servers of random manners, all drawn from one seed.
 fn mixture(seed: u64) -> Load {
@@ -16,11 +16,11 @@ fn mixture(seed: u64) -> Load {
     let evil = [0, 3, 10, 50][below(4) as usize];
     let clumsy = [2, 10, 50, 100][below(4) as usize];
     let (shards, targets) = (1 + below(3) as u32, 1 + below(3) as u32);
-    let lanes = shards.max(1 + below(4) as u32);
+    let pools = shards.max(1 + below(4) as u32);
     let open = below(3) > 0;
     let rate = 50.0 + below(2_000) as f64;
     let sharing = if below(2) == 0 { Sharing::InTurn } else { Sharing::Each };
-    let law = if below(2) == 0 { Law::Poisson } else { Law::Constant };
+    let distribution = if below(2) == 0 { Distribution::Poisson } else { Distribution::Constant };
     // In no time at all an answer is asked for without end.
     let think = Nanos::from_micros(200 + below(20_000));
     let think =
@@ -32,7 +32,7 @@ fn mixture(seed: u64) -> Load {
         seed,
         shards,
         targets,
-        lanes,
+        pools,
         connections: 1 + below(12) as usize,
         pipeline: if deep { 1 + below(16) as usize } else { 1 },
         batch: if below(4) == 0 { 1 + below(4) as u32 } else { 1 },
@@ -44,7 +44,11 @@ fn mixture(seed: u64) -> Load {
             open_gap: Nanos::from_micros(below(2) * 100),
             keep_alive: [None, None, Some(1), Some(1 + below(5) as u32)][below(4) as usize],
         },
-        pace: if open { Pace::Open { rate, law, sharing } } else { Pace::Closed { think } },
+        pace: if open {
+            Pace::Open { rate, distribution, sharing }
+        } else {
+            Pace::Closed { think }
+        },
         requests: (below(4) == 0).then(|| 1 + below(600)),
         warm_up: Nanos::from_millis(below(2) * below(300)),
         length: Nanos::from_millis(200 + below(500)),
@@ -141,10 +145,14 @@ fn one_two_and_three_shards_ask_for_the_same() {
     for seed in 0..SEEDS / 10 {
         let asked = |shards| {
             let mut load = mixture(seed);
-            load.pace = Pace::Open { rate: 900.0, law: Law::Poisson, sharing: Sharing::InTurn };
+            load.pace = Pace::Open {
+                rate: 900.0,
+                distribution: Distribution::Poisson,
+                sharing: Sharing::InTurn,
+            };
             (load.limits.backlog, load.script.enough) = (LIMITS.backlog, None);
-            // Natively each shard has a lane of each target.
-            (load.shards, load.lanes) = (shards, shards);
+            // Natively each shard has a pool of each target.
+            (load.shards, load.pools) = (shards, shards);
             let completions = load.run().witness.completions;
             let mut asked: Vec<_> =
                 completions.iter().map(|c| (c.number, c.of.target, c.intended)).collect();

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::load::{LIMITS, Load, Pace, Run, START, Script, every};
 use super::server::{Conduct, SERVICE, Welcome};
 use super::*;
-use crate::pacing::{Law, Sharing};
+use crate::pacing::{Distribution, Sharing};
 
 /// A thousand a second for a second.
 fn with(conduct: Rc<dyn Fn(super::server::Key) -> Conduct>) -> Load {
@@ -88,7 +88,11 @@ fn an_answer_byte_by_byte_begins_with_its_first_and_is_done_with_its_last() {
 /// `check` finds each request to have been sent when the server received it.
 #[test]
 fn a_request_is_sent_when_its_bytes_leave_and_what_held_them_back_is_lateness() {
-    let pace = Pace::Open { rate: 20_000.0, law: Law::Poisson, sharing: Sharing::InTurn };
+    let pace = Pace::Open {
+        rate: 20_000.0,
+        distribution: Distribution::Poisson,
+        sharing: Sharing::InTurn,
+    };
     let call_cost = Nanos::from_micros(20);
     let load = Load { pace, call_cost, connections: 64, ..Load::default() };
     let lateness = |run: &Run| run.recorded.parts[0].lateness.mean().unwrap();
@@ -158,7 +162,11 @@ fn an_attempt_to_connect_that_nobody_answers_is_given_up_in_time() {
     let load = Load {
         welcome: Rc::new(|_| Welcome::Ignored),
         limits,
-        pace: Pace::Open { rate: 10.0, law: Law::Constant, sharing: Sharing::InTurn },
+        pace: Pace::Open {
+            rate: 10.0,
+            distribution: Distribution::Constant,
+            sharing: Sharing::InTurn,
+        },
         ..Load::default()
     };
     let run = load.run();
@@ -201,7 +209,7 @@ fn what_waits_for_a_connection_to_open_waits_for_the_target() {
 }
 
 #[test]
-fn a_seat_whose_pause_is_over_is_used_at_once() {
+fn a_slot_whose_pause_is_over_is_used_at_once() {
     // Every connection breaks with its request, and each is opened for the next one: 10 ms later,
     // and not when the next request comes.
     let limits = Limits { keep_alive: Some(2), ..LIMITS };
@@ -240,7 +248,8 @@ fn a_marked_request_is_overdue_once_and_counts_with_its_true_time() {
 
 #[test]
 fn a_cut_takes_along_what_shares_the_connection() {
-    let pace = Pace::Open { rate: 100.0, law: Law::Constant, sharing: Sharing::InTurn };
+    let pace =
+        Pace::Open { rate: 100.0, distribution: Distribution::Constant, sharing: Sharing::InTurn };
     let load = Load { pace, connections: 1, pipeline: 16, ..with(every(50, Conduct::Silence)) };
     let run = load.run();
     // Number 49 is meant for 490 ms and cut at 690 ms; 16 fit on the connection, and 50 to 64 are
@@ -253,7 +262,8 @@ fn a_cut_takes_along_what_shares_the_connection() {
 #[test]
 fn what_is_sent_in_the_turn_of_a_cut_is_not_done_before_it_was_sent() {
     // Calls take time, so that what is sent in a turn is sent after the turn's beginning.
-    let pace = Pace::Open { rate: 5_000.0, law: Law::Poisson, sharing: Sharing::InTurn };
+    let pace =
+        Pace::Open { rate: 5_000.0, distribution: Distribution::Poisson, sharing: Sharing::InTurn };
     let limits = Limits { timeout: MS, ..LIMITS };
     let call_cost = Nanos::from_micros(20);
     let conduct = every(20, Conduct::Silence);
@@ -267,7 +277,11 @@ fn any_depth_of_pipelining_carries_as_much_as_it_may() {
     for pipeline in 1..=16 {
         for batch in [1, 3] {
             // One after the other, at 100 µs each, they take at most 60 % of the time.
-            let pace = Pace::Open { rate: 2_000.0, law: Law::Poisson, sharing: Sharing::InTurn };
+            let pace = Pace::Open {
+                rate: 2_000.0,
+                distribution: Distribution::Poisson,
+                sharing: Sharing::InTurn,
+            };
             let load = Load { pace, pipeline, batch, connections: 1, ..Load::default() };
             let run = load.run();
             let completions = &run.witness.completions;
@@ -280,33 +294,33 @@ fn any_depth_of_pipelining_carries_as_much_as_it_may() {
 }
 
 #[test]
-fn lanes_of_a_shard_have_their_own_connections_and_their_own_requests() {
-    let load = Load { targets: 3, lanes: 4, connections: 2, shards: 2, ..Load::default() };
+fn pools_of_a_shard_have_their_own_connections_and_their_own_requests() {
+    let load = Load { targets: 3, pools: 4, connections: 2, shards: 2, ..Load::default() };
     let run = load.run();
     assert_eq!(attempts(&run), 24);
-    for lane in 0..12 {
-        let of_lane = run.witness.completions.iter().filter(|c| c.of.lane == lane);
-        let numbers: Vec<u64> = of_lane.map(|c| c.number).collect();
-        // Number i goes to target i mod 3, and there to its lane i / 3 mod 4.
+    for pool in 0..12 {
+        let of_pool = run.witness.completions.iter().filter(|c| c.of.pool == pool);
+        let numbers: Vec<u64> = of_pool.map(|c| c.number).collect();
+        // Number i goes to target i mod 3, and there to its pool i / 3 mod 4.
         let expected: Vec<u64> = (0..1_000)
-            .filter(|i| i % 3 == u64::from(lane / 4) && i / 3 % 4 == u64::from(lane % 4))
+            .filter(|i| i % 3 == u64::from(pool / 4) && i / 3 % 4 == u64::from(pool % 4))
             .collect();
-        assert_eq!(numbers, expected, "lane {lane}");
+        assert_eq!(numbers, expected, "pool {pool}");
     }
 }
 
 #[test]
 fn a_load_ends_when_every_workload_has_had_enough() {
     let script = Script { enough: Some(20), ..Script::default() };
-    let run = Load { script, lanes: 3, connections: 1, ..Load::default() }.run();
+    let run = Load { script, pools: 3, connections: 1, ..Load::default() }.run();
     assert_eq!(run.ended, [(START + MS * 59 + SERVICE, Ended::ByWorkload)]);
     assert_eq!(count(&run, Outcome::Ok), 60);
-    // One of three lanes cannot get there.
+    // One of three pools cannot get there.
     let conduct = Rc::new(|(_, number, _)| match number % 3 {
         0 => Conduct::Silence,
         _ => Conduct::Well,
     });
-    let run = Load { script, conduct, lanes: 3, connections: 1, ..Load::default() }.run();
+    let run = Load { script, conduct, pools: 3, connections: 1, ..Load::default() }.run();
     assert_eq!(run.ended[0].1, Ended::AsPlanned);
     assert_eq!(count(&run, Outcome::Ok), 40);
 }
@@ -316,14 +330,22 @@ fn a_number_of_requests_is_asked_for_and_no_more() {
     for requests in [1, 7, 100] {
         for shards in [1, 2, 3] {
             for pace in [
-                Pace::Open { rate: 1_000.0, law: Law::Poisson, sharing: Sharing::InTurn },
-                Pace::Open { rate: 1_000.0, law: Law::Poisson, sharing: Sharing::Each },
+                Pace::Open {
+                    rate: 1_000.0,
+                    distribution: Distribution::Poisson,
+                    sharing: Sharing::InTurn,
+                },
+                Pace::Open {
+                    rate: 1_000.0,
+                    distribution: Distribution::Poisson,
+                    sharing: Sharing::Each,
+                },
                 Pace::Closed { think: Think::NONE },
             ] {
                 let load = Load {
                     requests: Some(requests),
                     shards,
-                    lanes: 3,
+                    pools: 3,
                     targets: 2,
                     pace,
                     ..Load::default()

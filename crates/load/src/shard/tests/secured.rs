@@ -136,15 +136,15 @@ fn run_on(server: Guarded, terms: &Terms, limits: Limits) -> Ran {
     let driver = Secured::new(inner, 4, &tls, HOST).unwrap();
     let address: std::net::SocketAddr = "127.0.0.1:1".parse().unwrap();
     let numbers = Numbers { first: 0, step: 1, quota: None };
-    shard.add_lane(Of::default(), driver, (vec![address.into()], 4), numbers);
+    shard.add_pool(Of::default(), driver, (vec![address.into()], 4), numbers);
     shard.connect(START).unwrap();
     let opened = shard.io().now();
     let unreachable = shard.unreachable();
     let (start, end) = (START, START + SECOND);
     shard.observer().begin(start, Window { start, end });
     let shape = Shape::constant(Rate::per_second(100.0).unwrap());
-    let load = Offered::Drawn { shape, law: Law::Constant };
-    let dealt = Dealt { targets: 1, lanes: 1, shards: 1, shard: 0 };
+    let load = Offered::Drawn { shape, distribution: Distribution::Constant };
+    let dealt = Dealt { targets: 1, pools: 1, shards: 1, shard: 0 };
     let arrivals = pacing::arrivals(&load, Sharing::InTurn, dealt, 7, (start, end));
     let mut source = Source::Open(Streams::new(arrivals, 1, None));
     let schedule = Schedule { start, end, drain: SECOND };

@@ -67,7 +67,7 @@ fn ask(peer: SocketAddr, requests: u64, timeout: Nanos) -> (Witness, u64) {
     let mut shard = Shard::new(io, observer, limits, [&stop, &stop]);
     let driver = Http1::new(1, Static::new("GET", "/", &[("Host", "x")], b""));
     let numbers = Numbers { first: 0, step: 1, quota: Some(requests) };
-    shard.add_lane(Of::default(), driver, (vec![peer.into()], 1), numbers);
+    shard.add_pool(Of::default(), driver, (vec![peer.into()], 1), numbers);
     assert_eq!(shard.connect(clock::now() + SECOND * 5), Ok(1));
     let before = resident();
     let start = clock::now();

@@ -41,7 +41,7 @@ fn a_service_that_holds_requests_is_shown_however_little_cpu_it_uses() {
         components(&[("front", "front", 0.5), ("geo", "geo", 0.1), ("rate", "rate", 0.2)]);
     for (name, held) in [("front", 1.0), ("geo", 50.0), ("rate", 1.0)] {
         let component = all.components.get_mut(name).unwrap();
-        component.standing = vec![Some(held), None, Some(held)];
+        component.queued = vec![Some(held), None, Some(held)];
     }
     let names: Vec<String> = largest(&all, 2).into_iter().map(|service| service.name).collect();
     assert_eq!(names, ["geo", "front", "1 other"]);

@@ -3,12 +3,12 @@
 use expect_test::{Expect as Golden, expect};
 use load::Fault;
 use load::driver::http1::{Http1, HttpWorkload, Wanted};
-use load::driver::{Asked, Driver, Label, Outcome, Reports, Seat, Token};
+use load::driver::{Asked, Driver, Label, Outcome, Reports, Slot, Token};
 use measure::Nanos;
 
 use crate::machine::Callbacks;
 use crate::support::{Setting, answer, bytes, exchange, path, script, text, try_request};
-use crate::{Flavour, Script};
+use crate::{Compatibility, Script};
 
 const OK: &str = "HTTP/1.1 200 OK\nContent-Length: 0";
 
@@ -85,21 +85,21 @@ fn an_answer_that_had_begun_unwanted_is_not_told_of_in_part() {
          end",
     );
     let (mut driver, mut reports, mut wire) = (Http1::new(2, script), Reports::default(), vec![]);
-    let mut ask = |driver: &mut Http1<Script>, seat, number| {
+    let mut ask = |driver: &mut Http1<Script>, slot, number| {
         wire.clear();
         let asked = Asked { token: Token(number as u32), number, label: Label::NONE };
-        driver.start(Seat(seat), asked, &mut wire).unwrap();
+        driver.start(Slot(slot), asked, &mut wire).unwrap();
         String::from_utf8(wire.clone()).unwrap()
     };
     let (first, second) = ("HTTP/1.1 200 OK\r\nA: b\r\nContent-Length: 4\r\n\r\nto", "ld");
     ask(&mut driver, 0, 0);
-    driver.receive(Seat(0), first.as_bytes(), &mut reports).unwrap();
+    driver.receive(Slot(0), first.as_bytes(), &mut reports).unwrap();
     ask(&mut driver, 1, 1);
-    driver.receive(Seat(0), second.as_bytes(), &mut reports).unwrap();
+    driver.receive(Slot(0), second.as_bytes(), &mut reports).unwrap();
     assert!(ask(&mut driver, 0, 2).starts_with("GET /index.html?a=b "), "nothing was told");
     for part in [first, second] {
-        driver.receive(Seat(1), part.as_bytes(), &mut reports).unwrap();
-        driver.receive(Seat(0), part.as_bytes(), &mut reports).unwrap();
+        driver.receive(Slot(1), part.as_bytes(), &mut reports).unwrap();
+        driver.receive(Slot(0), part.as_bytes(), &mut reports).unwrap();
     }
     assert_eq!(reports.done.len(), 3);
     assert!(ask(&mut driver, 0, 3).starts_with("GET /btold "));
@@ -248,21 +248,21 @@ fn few_large_requests_are_made_ahead() {
 
 #[test]
 fn what_depends_on_the_moment_is_never_made_ahead() {
-    let looks_ahead = |flavour, addition: &str| {
+    let looks_ahead = |compatibility, addition: &str| {
         let source = format!("{COUNTING}{addition}");
-        let mut script = Setting::of(flavour).script(&source).unwrap();
+        let mut script = Setting::of(compatibility).script(&source).unwrap();
         script.prepare().unwrap();
         !script.ahead.is_empty()
     };
-    assert!(looks_ahead(Flavour::Native, ""));
-    assert!(!looks_ahead(Flavour::Native, "function response() end"));
-    assert!(!looks_ahead(Flavour::Native, "function failed() end"));
-    assert!(looks_ahead(Flavour::Native, "function delay() return 1 end"), "it is ignored");
-    assert!(!looks_ahead(Flavour::Wrk, "function delay() return 1 end"));
-    assert!(!looks_ahead(Flavour::Native, "-- may read wrk.connection some day"));
+    assert!(looks_ahead(Compatibility::Native, ""));
+    assert!(!looks_ahead(Compatibility::Native, "function response() end"));
+    assert!(!looks_ahead(Compatibility::Native, "function failed() end"));
+    assert!(looks_ahead(Compatibility::Native, "function delay() return 1 end"), "it is ignored");
+    assert!(!looks_ahead(Compatibility::Wrk, "function delay() return 1 end"));
+    assert!(!looks_ahead(Compatibility::Native, "-- may read wrk.connection some day"));
     let hidden = "local mine = request; function request() \
                   assert(wrk['connec' .. 'tion'] == 1) return mine() end";
-    assert!(!looks_ahead(Flavour::Native, hidden), "it was seen to read it");
+    assert!(!looks_ahead(Compatibility::Native, hidden), "it was seen to read it");
 }
 
 #[test]
@@ -305,12 +305,13 @@ fn garbage_is_collected_while_nothing_is_due() {
 
 #[test]
 fn delay_is_in_whole_milliseconds_and_for_wrk_only() {
-    let delay = |flavour, source: &str| {
-        let mut script = Setting::of(flavour).script(source).unwrap();
+    let delay = |compatibility, source: &str| {
+        let mut script = Setting::of(compatibility).script(source).unwrap();
         script.delay().unwrap()
     };
-    let of =
-        |returned: &str| delay(Flavour::Wrk, &format!("function delay() return {returned} end"));
+    let of = |returned: &str| {
+        delay(Compatibility::Wrk, &format!("function delay() return {returned} end"))
+    };
     assert_eq!(of("10"), Nanos::from_millis(10));
     assert_eq!(of("49.99"), Nanos::from_millis(49));
     assert_eq!(of("'7'"), Nanos::from_millis(7));
@@ -318,15 +319,15 @@ fn delay_is_in_whole_milliseconds_and_for_wrk_only() {
         assert_eq!(of(nothing), Nanos::ZERO, "{nothing}");
     }
     assert_eq!(of("1/0"), Nanos::from_millis(1_000_000_000));
-    assert_eq!(delay(Flavour::Wrk, "delay = 10"), Nanos::ZERO);
-    for flavour in [Flavour::Native, Flavour::Wrk2, Flavour::Dsb] {
-        assert_eq!(delay(flavour, "function delay() error('never') end"), Nanos::ZERO);
+    assert_eq!(delay(Compatibility::Wrk, "delay = 10"), Nanos::ZERO);
+    for compatibility in [Compatibility::Native, Compatibility::Wrk2, Compatibility::Dsb] {
+        assert_eq!(delay(compatibility, "function delay() error('never') end"), Nanos::ZERO);
     }
 }
 
 #[test]
 fn delay_is_looked_up_at_each_call() {
-    let setting = Setting::of(Flavour::Wrk);
+    let setting = Setting::of(Compatibility::Wrk);
     let mut script = setting.script("function delay() delay = nil return 5 end").unwrap();
     assert_eq!(script.delay().unwrap(), Nanos::from_millis(5));
     assert_eq!(script.delay().unwrap(), Nanos::ZERO);
@@ -334,13 +335,15 @@ fn delay_is_looked_up_at_each_call() {
 
 #[test]
 fn an_ignored_delay_is_told_of() {
-    let notices = |flavour, source| Setting::of(flavour).play(source).unwrap().0.notices().to_vec();
+    let notices = |compatibility, source| {
+        Setting::of(compatibility).play(source).unwrap().0.notices().to_vec()
+    };
     let source = "function delay() return 10 end";
-    assert_eq!(notices(Flavour::Wrk, source), [""; 0]);
-    assert_eq!(notices(Flavour::Wrk2, ""), [""; 0]);
+    assert_eq!(notices(Compatibility::Wrk, source), [""; 0]);
+    assert_eq!(notices(Compatibility::Wrk2, ""), [""; 0]);
     let told = ["the script's `delay` is ignored: the load says when requests begin"];
-    assert_eq!(notices(Flavour::Wrk2, source), told);
-    assert_eq!(notices(Flavour::Native, source), told);
+    assert_eq!(notices(Compatibility::Wrk2, source), told);
+    assert_eq!(notices(Compatibility::Native, source), told);
 }
 
 #[test]
@@ -417,7 +420,7 @@ fn check_callback(
     call: impl FnOnce(&mut Script) -> Result<(), Fault>,
     expected: Golden,
 ) {
-    let mut script = Setting::of(Flavour::Wrk).script(source).unwrap();
+    let mut script = Setting::of(Compatibility::Wrk).script(source).unwrap();
     let Fault(what) = call(&mut script).unwrap_err();
     expected.assert_eq(&what);
 }

@@ -5,7 +5,7 @@ fn attempt(valid: bool, measured_us: u64) -> Attempt {
     let [measured, logged, floor] = [measured_us, 1_000, 50].map(Nanos::from_micros);
     let quantiles = LEVELS.map(|(level, _)| comparison(level, measured, logged, floor)).to_vec();
     let attempt = Attempt {
-        law: "fixed:1ms".into(),
+        distribution: "fixed:1ms".into(),
         arrivals: "poisson".into(),
         valid,
         reasons: if valid { Vec::new() } else { vec!["generator late: why.".into()] },

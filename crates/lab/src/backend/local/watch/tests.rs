@@ -38,7 +38,7 @@ impl Stage {
             pid: child.id(),
             group,
             port: None,
-            account: None,
+            statistics: None,
         });
         self.children.push(child);
     }
@@ -62,8 +62,8 @@ fn last(samples: &[(Instant, u64)]) -> u64 {
 }
 
 #[test]
-fn what_is_reported_is_what_the_kernels_accounts_say() {
-    let mut stage = Stage::new("accounts");
+fn what_is_reported_is_what_the_kernels_counters_say() {
+    let mut stage = Stage::new("counters");
     // Little enough to be used up by one who shares the CPU with many.
     stage.start("busy-1.2", BUSY, Some(0.1));
     stage.start("idle", "exec sleep 60", None);

@@ -20,13 +20,13 @@ fn each_connection_gets_its_answers_in_order_whatever_the_others_do() {
         let mut known: [VecDeque<u32>; 4] = Default::default();
         let mut most = 0;
         for number in 0..500 {
-            let seat = random.below(4) as usize;
+            let slot = random.below(4) as usize;
             if random.below(2) == 0 {
-                slab.push(&mut queues[seat], pending(number));
-                known[seat].push_back(number);
+                slab.push(&mut queues[slot], pending(number));
+                known[slot].push_back(number);
             } else {
-                let popped = slab.pop(&mut queues[seat]).map(|pending| pending.token.0);
-                assert_eq!(popped, known[seat].pop_front(), "seed {seed}");
+                let popped = slab.pop(&mut queues[slot]).map(|pending| pending.token.0);
+                assert_eq!(popped, known[slot].pop_front(), "seed {seed}");
             }
             for (queue, known) in queues.iter().zip(&known) {
                 let first = slab.first(*queue).map(|pending| pending.token.0);

@@ -1,11 +1,11 @@
 //! Where requests stand, in each second.
 //!
 //! A request that waits for another service does not stand where it waits. By Little's law over its
-//! account a component holds what is in it less what waits for others. But a component that does not
+//! statistics a component holds what is in it less what waits for others. But a component that does not
 //! read its requests does not know of them: they lie in its sockets. How many those are, all
 //! together, is known: what the generator and all callers wait for, less what is in any service. They
 //! stand where unread bytes are seen, in their proportion; where none are seen, in the components
-//! that keep no account, in proportion to their connections.
+//! that report no statistics, in proportion to their connections.
 
 use results::components::{Component, Components, Series};
 
@@ -14,7 +14,7 @@ use crate::seconds::rounded;
 #[cfg(test)]
 mod tests;
 
-/// Fills in `standing`, if any component keeps an account.
+/// Fills in `queued`, if any component reports statistics.
 pub fn work_out(components: &mut Components, seconds: usize) {
     if components.components.values().all(|component| component.in_service.is_empty()) {
         return;
@@ -32,8 +32,9 @@ pub fn work_out(components: &mut Components, seconds: usize) {
         for component in components.components.values_mut() {
             let share = if 0.0 < whole { part(component) / whole } else { 0.0 };
             let held = component.held(second);
-            let stands = held.or((0.0 < share).then_some(0.0)).map(|held| held + between * share);
-            component.standing.push(stands.map(rounded));
+            let queued_here =
+                held.or((0.0 < share).then_some(0.0)).map(|held| held + between * share);
+            component.queued.push(queued_here.map(rounded));
         }
     }
 }

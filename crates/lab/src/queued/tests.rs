@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use super::*;
 
 /// One second: in service, of these in others, unread bytes.
-fn accounted(in_service: f64, in_others: f64, unread: u64) -> Component {
+fn reporting(in_service: f64, in_others: f64, unread: u64) -> Component {
     Component {
         in_service: vec![Some(in_service)],
         in_others: vec![Some(in_others)],
@@ -22,7 +22,7 @@ fn stand(components: &[(&str, Component)], outstanding: u64) -> Vec<(String, Opt
     };
     work_out(&mut components, 1);
     let all = components.components.into_iter();
-    all.map(|(name, c)| (name, c.standing.first().copied().flatten())).collect()
+    all.map(|(name, c)| (name, c.queued.first().copied().flatten())).collect()
 }
 
 fn named(expected: &[(&str, Option<f64>)]) -> Vec<(String, Option<f64>)> {
@@ -33,9 +33,9 @@ fn named(expected: &[(&str, Option<f64>)]) -> Vec<(String, Option<f64>)> {
 #[test]
 fn requests_that_nobody_has_read_stand_where_unread_bytes_are() {
     let system = [
-        ("frontend", accounted(254.0, 253.75, 0)),
-        ("geo", accounted(1.0, 0.0, 4_004)),
-        ("search", accounted(249.0, 248.75, 0)),
+        ("frontend", reporting(254.0, 253.75, 0)),
+        ("geo", reporting(1.0, 0.0, 4_004)),
+        ("search", reporting(249.0, 248.75, 0)),
     ];
     // 256 + 502.5 waited for, 504 are in a service.
     let expected = [("frontend", Some(0.25)), ("geo", Some(255.5)), ("search", Some(0.25))];
@@ -43,14 +43,14 @@ fn requests_that_nobody_has_read_stand_where_unread_bytes_are() {
 }
 
 #[test]
-fn what_waits_for_a_store_without_an_account_stands_there() {
+fn what_waits_for_a_store_without_statistics_stands_there() {
     let store = Component { connections: vec![Some(8)], ..Component::default() };
-    let system = [("postgres", store), ("user", accounted(60.0, 58.0, 0))];
+    let system = [("postgres", store), ("user", reporting(60.0, 58.0, 0))];
     assert_eq!(stand(&system, 60), named(&[("postgres", Some(58.0)), ("user", Some(2.0))]));
 }
 
 #[test]
-fn without_accounts_it_is_not_known_where_requests_stand() {
+fn without_statistics_it_is_not_known_where_requests_stand() {
     let unread = Component { unread_bytes: vec![Some(90)], ..Component::default() };
     assert_eq!(stand(&[("a", unread)], 60), named(&[("a", None)]));
 }

@@ -1,8 +1,8 @@
-//! The laws of the gaps between intended times.
+//! The distributions of the gaps between intended times.
 //!
-//! A law is drawn at unit rate: its gaps have the mean 1, and what they add up to is *operational
+//! A distribution is drawn at unit rate: its gaps have the mean 1, and what they add up to is *operational
 //! time*, the number of requests that were asked for until then. The shape of the load turns that
-//! into nanoseconds, so that every law follows every shape.
+//! into nanoseconds, so that every distribution follows every shape.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,9 +12,9 @@ use ::measure::Random;
 #[cfg(test)]
 mod tests;
 
-/// How regular the gaps are. Their mean, m, is 1/rate under each law.
+/// How regular the gaps are. Their mean, m, is 1/rate under each distribution.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum Law {
+pub enum Distribution {
     /// A metronome: intended time i is start + i·m, without drift.
     Constant,
     /// Independent users: exponential gaps.
@@ -28,7 +28,7 @@ pub enum Law {
     ///
     /// The cut is symmetric, so the mean stays m; the deviation falls below cv·m (by 0.05 % at the
     /// default of 0.25, to 0.54 m at 1). Moving what is outside to the ends would keep the mean too,
-    /// but make simultaneous requests and gaps of exactly 2m, which no normal law knows.
+    /// but make simultaneous requests and gaps of exactly 2m, which no normal distribution knows.
     Normal { cv: f64 },
     /// So many requests at once, every n·m.
     Bursts { n: u32 },
@@ -37,34 +37,36 @@ pub enum Law {
     Zipf,
 }
 
-/// The largest coefficient of variation: beyond it a normal law would mostly draw in vain, and the
+/// The largest coefficient of variation: beyond it a normal distribution would mostly draw in vain, and the
 /// mean of a lognormal one would not show in a million gaps.
 const WIDEST: f64 = 10.0;
 
-/// By the law's name, or one of the names that wrk's descendants gave it.
-impl FromStr for Law {
+/// By the distribution's name, or one of the names that wrk's descendants gave it.
+impl FromStr for Distribution {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Law, String> {
+    fn from_str(text: &str) -> Result<Distribution, String> {
         let (name, parameter) = match text.split_once(':') {
             Some((name, parameter)) => (name, Some(parameter)),
             None => (text, None),
         };
-        let law = match (name, parameter) {
-            ("constant" | "uniform" | "fixed", None) => Some(Law::Constant),
-            ("poisson" | "exponential" | "exp", None) => Some(Law::Poisson),
-            ("uniform-gap", None) => Some(Law::UniformGap),
-            ("lognormal", None) => Some(Law::Lognormal { cv: 1.0 }),
-            ("lognormal", Some(cv)) => variation(cv).map(|cv| Law::Lognormal { cv }),
-            ("normal" | "norm", None) => Some(Law::Normal { cv: 0.25 }),
-            ("normal" | "norm", Some(cv)) => variation(cv).map(|cv| Law::Normal { cv }),
-            ("bursts", Some(n)) => n.parse().ok().filter(|&n| 0 < n).map(|n| Law::Bursts { n }),
-            ("zipf", None) => Some(Law::Zipf),
+        let distribution = match (name, parameter) {
+            ("constant" | "uniform" | "fixed", None) => Some(Distribution::Constant),
+            ("poisson" | "exponential" | "exp", None) => Some(Distribution::Poisson),
+            ("uniform-gap", None) => Some(Distribution::UniformGap),
+            ("lognormal", None) => Some(Distribution::Lognormal { cv: 1.0 }),
+            ("lognormal", Some(cv)) => variation(cv).map(|cv| Distribution::Lognormal { cv }),
+            ("normal" | "norm", None) => Some(Distribution::Normal { cv: 0.25 }),
+            ("normal" | "norm", Some(cv)) => variation(cv).map(|cv| Distribution::Normal { cv }),
+            ("bursts", Some(n)) => {
+                n.parse().ok().filter(|&n| 0 < n).map(|n| Distribution::Bursts { n })
+            }
+            ("zipf", None) => Some(Distribution::Zipf),
             _ => None,
         };
-        law.ok_or_else(|| {
+        distribution.ok_or_else(|| {
             format!(
-                "`{text}` is no arrival law; there are constant, poisson, uniform-gap, \
+                "`{text}` is no arrival distribution; there are constant, poisson, uniform-gap, \
                  lognormal[:cv], normal[:cv] (cv above 0, at most {WIDEST}), bursts:n (n from 1) \
                  and zipf"
             )
@@ -77,21 +79,21 @@ fn variation(text: &str) -> Option<f64> {
 }
 
 /// As it is read, with its parameter.
-impl fmt::Display for Law {
+impl fmt::Display for Distribution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Law::Constant => f.pad("constant"),
-            Law::Poisson => f.pad("poisson"),
-            Law::UniformGap => f.pad("uniform-gap"),
-            Law::Lognormal { cv } => f.pad(&format!("lognormal:{cv}")),
-            Law::Normal { cv } => f.pad(&format!("normal:{cv}")),
-            Law::Bursts { n } => f.pad(&format!("bursts:{n}")),
-            Law::Zipf => f.pad("zipf"),
+            Distribution::Constant => f.pad("constant"),
+            Distribution::Poisson => f.pad("poisson"),
+            Distribution::UniformGap => f.pad("uniform-gap"),
+            Distribution::Lognormal { cv } => f.pad(&format!("lognormal:{cv}")),
+            Distribution::Normal { cv } => f.pad(&format!("normal:{cv}")),
+            Distribution::Bursts { n } => f.pad(&format!("bursts:{n}")),
+            Distribution::Zipf => f.pad("zipf"),
         }
     }
 }
 
-/// A law's process at unit rate, kept as a real number so that rounding does not add up.
+/// A distribution's process at unit rate, kept as a real number so that rounding does not add up.
 #[derive(Clone, Debug)]
 pub(super) struct UnitProcess {
     gap: Gap,
@@ -100,7 +102,7 @@ pub(super) struct UnitProcess {
     elapsed: f64,
 }
 
-/// A law with what can be computed before the first draw.
+/// A distribution with what can be computed before the first draw.
 #[derive(Clone, Copy, Debug)]
 enum Gap {
     Regular,
@@ -113,18 +115,18 @@ enum Gap {
 }
 
 impl UnitProcess {
-    pub(super) fn new(law: Law, random: Random) -> UnitProcess {
-        let gap = match law {
-            Law::Constant => Gap::Regular,
-            Law::Bursts { n } => Gap::Bursts { n: u64::from(n) },
-            Law::Poisson => Gap::Exponential,
-            Law::UniformGap => Gap::Uniform,
-            Law::Lognormal { cv } => {
+    pub(super) fn new(distribution: Distribution, random: Random) -> UnitProcess {
+        let gap = match distribution {
+            Distribution::Constant => Gap::Regular,
+            Distribution::Bursts { n } => Gap::Bursts { n: u64::from(n) },
+            Distribution::Poisson => Gap::Exponential,
+            Distribution::UniformGap => Gap::Uniform,
+            Distribution::Lognormal { cv } => {
                 let variance = (cv * cv).ln_1p();
                 Gap::Lognormal { location: -variance / 2.0, scale: variance.sqrt() }
             }
-            Law::Normal { cv } => Gap::Normal { cv },
-            Law::Zipf => Gap::Zipf,
+            Distribution::Normal { cv } => Gap::Normal { cv },
+            Distribution::Zipf => Gap::Zipf,
         };
         UnitProcess { gap, random, drawn: 0, elapsed: 0.0 }
     }
@@ -159,7 +161,7 @@ fn normal(random: &mut Random, cv: f64) -> f64 {
     }
 }
 
-/// The largest K of the zipf law.
+/// The largest K of the zipf distribution.
 const MOST: usize = 100;
 /// P(K ≤ k), at k − 1.
 static ZIPF: [f64; MOST] = zipf_table().0;
@@ -168,8 +170,8 @@ const ZIPF_MEAN: f64 = zipf_table().1;
 
 /// With mean 1. Five of six searches end at the first entry.
 fn zipf(random: &mut Random) -> f64 {
-    let chance = random.unit();
-    let k = ZIPF.iter().position(|&below| chance < below).unwrap_or(MOST - 1) + 1;
+    let drawn = random.unit();
+    let k = ZIPF.iter().position(|&below| drawn < below).unwrap_or(MOST - 1) + 1;
     k as f64 / ZIPF_MEAN
 }
 

@@ -21,7 +21,7 @@ mod tests;
 
 /// Which tool's ways a script finds, where they differ.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Flavour {
+pub enum Compatibility {
     Native,
     Wrk,
     Wrk2,
@@ -29,7 +29,7 @@ pub enum Flavour {
     Dsb,
 }
 
-/// Where the chance of scripts comes from: the run's seed. Each instance gets another part of it.
+/// Where the randomness of scripts comes from: the run's seed. Each instance gets another part of it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Seed {
     /// `math.randomseed` does nothing, so that scripts which seed themselves from the clock repeat.
@@ -69,7 +69,7 @@ impl Default for Defaults {
 /// What scripts find around them.
 #[derive(Clone)]
 pub struct Stage<'a> {
-    pub flavour: Flavour,
+    pub compatibility: Compatibility,
     pub targets: &'a [Target],
     /// Script threads of each target.
     pub threads: usize,
@@ -80,22 +80,26 @@ pub struct Stage<'a> {
 
 /// The main instances, and what was learnt while the threads' were made.
 #[derive(Debug)]
-pub struct Crew {
+pub struct ScriptSet {
     mains: Vec<Machine>,
-    flavour: Flavour,
+    compatibility: Compatibility,
     at_once: usize,
     notices: Vec<String>,
 }
 
-impl Crew {
+impl ScriptSet {
     /// Makes all instances; `setup` and `init` run, and `request` once on the first of all, to see
     /// what it returns. The scripts come by target, and within a target by thread.
-    pub fn assemble(program: &Program, stage: &Stage<'_>) -> Result<(Crew, Vec<Script>), Fault> {
+    pub fn assemble(
+        program: &Program,
+        stage: &Stage<'_>,
+    ) -> Result<(ScriptSet, Vec<Script>), Fault> {
         let program = Arc::new(program.clone());
         let (Seed::Final(seed) | Seed::Initial(seed)) = stage.seed;
         let part = |number| Random::part(seed, number).next_u64();
-        let Stage { flavour, targets, threads, .. } = *stage;
-        let mut crew = Crew { mains: Vec::new(), flavour, at_once: 0, notices: Vec::new() };
+        let Stage { compatibility, targets, threads, .. } = *stage;
+        let mut script_set =
+            ScriptSet { mains: Vec::new(), compatibility, at_once: 0, notices: Vec::new() };
         let mut scripts = Vec::new();
         for (number, target) in (0..).zip(targets) {
             let main = Machine::start(&program, stage, target, part(u64::MAX - number))?;
@@ -107,18 +111,18 @@ impl Crew {
                 machine.adopt(&thread)?;
                 main.setup(&thread, &machine)?;
                 // DeathStarBench's wrk2 hands its arguments to all of them as they came.
-                let first = if flavour == Flavour::Dsb { &targets[0] } else { target };
+                let first = if compatibility == Compatibility::Dsb { &targets[0] } else { target };
                 let only_request = machine.init(&first.url)?;
-                let script = Script::of(machine, thread, flavour, only_request)?;
+                let script = Script::of(machine, thread, compatibility, only_request)?;
                 if scripts.is_empty() {
-                    crew.at_once = script.count()?;
+                    script_set.at_once = script.count()?;
                 }
                 scripts.push(script);
             }
-            crew.mains.push(main);
+            script_set.mains.push(main);
         }
-        crew.begin(&mut scripts)?;
-        Ok((crew, scripts))
+        script_set.begin(&mut scripts)?;
+        Ok((script_set, scripts))
     }
 
     fn begin(&mut self, scripts: &mut [Script]) -> Result<(), Fault> {
@@ -129,7 +133,7 @@ impl Crew {
             script.begin()?;
         }
         let delays = scripts.iter().any(|script| script.callbacks().has(Callbacks::DELAY));
-        if delays && self.flavour != Flavour::Wrk {
+        if delays && self.compatibility != Compatibility::Wrk {
             let what = "the script's `delay` is ignored: the load says when requests begin";
             self.notices.push(what.to_owned());
         }
@@ -146,7 +150,7 @@ impl Crew {
         &self.notices
     }
 
-    /// Whether [`Crew::done`] would run anything.
+    /// Whether [`ScriptSet::done`] would run anything.
     pub fn has_done(&self, target: usize) -> Result<bool, Fault> {
         self.mains[target].has_done()
     }
@@ -154,12 +158,12 @@ impl Crew {
     /// Runs the script's `done`, if it has one, with what came of this target. No thread may be at
     /// work any more.
     pub fn done(&self, target: usize, results: &Results) -> Result<(), Fault> {
-        let flavour = self.flavour;
+        let compatibility = self.compatibility;
         self.mains[target].done(|lua| {
             Ok((
                 results.summary.table(lua)?,
-                lua.create_userdata(Statistics::new(results.latency.clone(), flavour))?,
-                lua.create_userdata(Statistics::new(results.requests.clone(), flavour))?,
+                lua.create_userdata(Statistics::new(results.latency.clone(), compatibility))?,
+                lua.create_userdata(Statistics::new(results.requests.clone(), compatibility))?,
             ))
         })
     }

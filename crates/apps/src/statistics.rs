@@ -24,7 +24,7 @@ const LINE: usize = 200;
 
 /// What one process has in hand.
 #[derive(Debug, Default)]
-pub struct Account {
+pub struct Statistics {
     served: Level,
     with_others: Level,
     calls: AtomicU64,
@@ -35,20 +35,20 @@ pub struct Account {
 /// Something that is in hand until this goes.
 #[derive(Debug)]
 pub struct Entry {
-    account: Arc<Account>,
-    of: fn(&Account) -> &Level,
+    statistics: Arc<Statistics>,
+    of: fn(&Statistics) -> &Level,
 }
 
-impl Account {
+impl Statistics {
     /// A request has come; it is in hand until the entry goes.
     pub fn serve(self: &Arc<Self>) -> Entry {
         self.calls.fetch_add(1, Ordering::Relaxed);
-        Entry::new(self, |account| &account.served)
+        Entry::new(self, |statistics| &statistics.served)
     }
 
     /// Another process is asked; its answer is waited for until the entry goes.
     pub fn ask(self: &Arc<Self>) -> Entry {
-        Entry::new(self, |account| &account.with_others)
+        Entry::new(self, |statistics| &statistics.with_others)
     }
 
     /// Requests in hand.
@@ -80,15 +80,15 @@ impl Account {
 }
 
 impl Entry {
-    fn new(account: &Arc<Account>, of: fn(&Account) -> &Level) -> Self {
-        of(account).enter(now());
-        Entry { account: Arc::clone(account), of }
+    fn new(statistics: &Arc<Statistics>, of: fn(&Statistics) -> &Level) -> Self {
+        of(statistics).enter(now());
+        Entry { statistics: Arc::clone(statistics), of }
     }
 }
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        (self.of)(&self.account).leave(now());
+        (self.of)(&self.statistics).leave(now());
     }
 }
 
@@ -120,12 +120,12 @@ impl Level {
     }
 }
 
-/// Writes the account into a file twice a second, for ever.
-pub async fn keep(account: Arc<Account>, path: &Path) -> anyhow::Result<()> {
-    let place = || format!("writing the account {}", path.display());
+/// Writes the statistics into a file twice a second, for ever.
+pub async fn keep(statistics: Arc<Statistics>, path: &Path) -> anyhow::Result<()> {
+    let place = || format!("writing the statistics {}", path.display());
     let file = File::create(path).with_context(place)?;
     loop {
-        file.write_all_at(account.line(now()).as_bytes(), 0).with_context(place)?;
+        file.write_all_at(statistics.line(now()).as_bytes(), 0).with_context(place)?;
         time::sleep(BETWEEN_LINES).await;
     }
 }

@@ -4,7 +4,7 @@ use expect_test::{Expect as Golden, expect};
 use load::Fault;
 use net::Address;
 
-use super::{Flavour, Seed, Target};
+use super::{Compatibility, Seed, Target};
 use crate::support::{Pretended, Setting, exchange, inet, path, target, text};
 use crate::{Results, Script};
 
@@ -23,10 +23,11 @@ fn setup_runs_in_the_main_instance_and_init_in_each_thread() {
         function init() wrk.path = "/" .. id end
         function done() assert(threads == 3 and id == nil) end
     "#;
-    let (crew, mut scripts) = Setting { threads: 3, ..Setting::default() }.play(source).unwrap();
+    let (script_set, mut scripts) =
+        Setting { threads: 3, ..Setting::default() }.play(source).unwrap();
     assert_eq!(scripts.iter_mut().map(path).collect::<Vec<_>>(), ["/1", "/2", "/3"]);
-    assert!(crew.has_done(0).unwrap());
-    crew.done(0, &Results::default()).unwrap();
+    assert!(script_set.has_done(0).unwrap());
+    script_set.done(0, &Results::default()).unwrap();
 }
 
 #[test]
@@ -41,7 +42,7 @@ fn done_sees_what_the_threads_have_become_wherever_they_ran() {
             assert(#threads == 2 and answers == 0)
         end
     "#;
-    let (crew, scripts) = Setting { threads: 2, ..Setting::default() }.play(source).unwrap();
+    let (script_set, scripts) = Setting { threads: 2, ..Setting::default() }.play(source).unwrap();
     let shards = (1..).zip(scripts).map(|(number, mut script)| {
         std::thread::spawn(move || {
             for _ in 0..number * 10 {
@@ -50,7 +51,7 @@ fn done_sees_what_the_threads_have_become_wherever_they_ran() {
         })
     });
     shards.collect::<Vec<_>>().into_iter().for_each(|shard| shard.join().unwrap());
-    crew.done(0, &Results::default()).unwrap();
+    script_set.done(0, &Results::default()).unwrap();
 }
 
 #[test]
@@ -311,9 +312,12 @@ fn each_target_has_a_main_instance_and_threads_of_its_own() {
             Target { url: format!("http://localhost:{}", port.as_ref().unwrap()), port, ..target() }
         })
         .into();
-    let setting =
-        |flavour| Setting { targets: targets.clone(), threads: 2, ..Setting::of(flavour) };
-    let (crew, mut scripts) = setting(Flavour::Native).play(source).unwrap();
+    let setting = |compatibility| Setting {
+        targets: targets.clone(),
+        threads: 2,
+        ..Setting::of(compatibility)
+    };
+    let (script_set, mut scripts) = setting(Compatibility::Native).play(source).unwrap();
     let (first, second) = ("http://localhost:5000", "http://localhost:5001");
     assert_eq!(
         scripts.iter_mut().map(path).collect::<Vec<_>>(),
@@ -327,9 +331,9 @@ fn each_target_has_a_main_instance_and_threads_of_its_own() {
     for (target, requests) in [(0, 5000), (1, 5001)] {
         let mut results = Results::default();
         results.summary.requests = requests;
-        crew.done(target, &results).unwrap();
+        script_set.done(target, &results).unwrap();
     }
-    let (_, mut scripts) = setting(Flavour::Dsb).play(source).unwrap();
+    let (_, mut scripts) = setting(Compatibility::Dsb).play(source).unwrap();
     assert_eq!(path(&mut scripts[2]), format!("/1?{first}"), "as DeathStarBench has it");
 }
 
@@ -337,11 +341,11 @@ fn each_target_has_a_main_instance_and_threads_of_its_own() {
 fn only_the_first_thread_of_all_is_asked_beforehand() {
     let source = "n = -1; function request() n = n + 1 return wrk.format(nil, '/' .. n) end";
     let targets = vec![target(), target()];
-    let (crew, mut scripts) =
+    let (script_set, mut scripts) =
         Setting { targets, threads: 2, ..Setting::default() }.play(source).unwrap();
     assert_eq!(scripts.iter_mut().map(path).collect::<Vec<_>>(), ["/1", "/0", "/0", "/0"]);
     assert_eq!(path(&mut scripts[0]), "/2");
-    assert_eq!(crew.at_once(), 1);
+    assert_eq!(script_set.at_once(), 1);
 }
 
 #[test]
@@ -351,17 +355,17 @@ fn seeds_are_of_the_run_and_the_thread_unless_the_script_may_choose() {
             Setting { seed, threads: 3, ..Setting::default() }.play(source).unwrap();
         scripts.iter_mut().map(path).collect()
     };
-    let chance = "function init() wrk.path = '/' .. math.random(1, 1e9) end";
+    let script = "function init() wrk.path = '/' .. math.random(1, 1e9) end";
     let own = "math.randomseed(7)\nfunction init() wrk.path = '/' .. math.random(1, 1e9) end";
     for seed in [Seed::Final, Seed::Initial] {
-        let first = draw(seed(1), chance);
-        assert_eq!(first, draw(seed(1), chance));
-        let mut all = [first, draw(seed(2), chance)].concat();
+        let first = draw(seed(1), script);
+        assert_eq!(first, draw(seed(1), script));
+        let mut all = [first, draw(seed(2), script)].concat();
         all.sort();
         all.dedup();
         assert_eq!(all.len(), 6, "no two threads and no two runs are alike");
     }
-    assert_eq!(draw(Seed::Final(1), own), draw(Seed::Final(1), chance));
+    assert_eq!(draw(Seed::Final(1), own), draw(Seed::Final(1), script));
     let alike = draw(Seed::Initial(1), own);
     assert!(alike[0] == alike[1] && alike == draw(Seed::Initial(2), own));
 }
@@ -384,16 +388,16 @@ fn an_error_in_each_callback_outside_of_the_load_names_file_and_line() {
             "scripts/mine.lua:1: unable to resolve localhost:0 Servname not supported for ai_socktype"
         ],
     );
-    let (crew, _) = Setting::default().play("function done(s)\n  return s.x.y\nend").unwrap();
-    let Fault(what) = crew.done(0, &Results::default()).unwrap_err();
+    let (script_set, _) = Setting::default().play("function done(s)\n  return s.x.y\nend").unwrap();
+    let Fault(what) = script_set.done(0, &Results::default()).unwrap_err();
     expect!["scripts/mine.lua:2: attempt to index field 'x' (a nil value)"].assert_eq(&what);
 }
 
 #[test]
 fn a_script_without_done_has_none() {
-    let (crew, _) = Setting::default().play("done = 0").unwrap();
-    assert!(!crew.has_done(0).unwrap());
-    crew.done(0, &Results::default()).unwrap();
+    let (script_set, _) = Setting::default().play("done = 0").unwrap();
+    assert!(!script_set.has_done(0).unwrap());
+    script_set.done(0, &Results::default()).unwrap();
 }
 
 #[test]
@@ -412,7 +416,7 @@ fn parts_of_wrk_may_be_replaced_as_in_wrk() {
 }
 
 fn check(source: &str, expected: Golden) {
-    let Fault(what) = Setting::of(Flavour::Wrk)
+    let Fault(what) = Setting::of(Compatibility::Wrk)
         .with(Arc::new(Pretended {
             addresses: vec![("127.0.0.1:5000", true)],
             ..Pretended::default()

@@ -8,17 +8,17 @@ use std::time::Duration;
 use tokio::time;
 use tonic::Status;
 
-use crate::account::Account;
+use crate::statistics::Statistics;
 
 /// How long a process waits at its start for those that it needs.
 pub(crate) const LONGEST_START: Duration = Duration::from_secs(20);
-const BETWEEN_GLANCES: Duration = Duration::from_millis(2);
+const POLL_EVERY: Duration = Duration::from_millis(2);
 
 /// Waits at the start of a process; false if what it needs is not there in time.
 pub(crate) async fn until(is_there: impl Fn() -> bool) -> bool {
     let waiting = async {
         while !is_there() {
-            time::sleep(BETWEEN_GLANCES).await;
+            time::sleep(POLL_EVERY).await;
         }
     };
     time::timeout(LONGEST_START, waiting).await.is_ok()
@@ -29,10 +29,10 @@ pub(crate) async fn until(is_there: impl Fn() -> bool) -> bool {
 pub(crate) async fn within<T>(
     deadline: Duration,
     who: &str,
-    account: &Arc<Account>,
+    statistics: &Arc<Statistics>,
     call: Pin<&mut impl Future<Output = Result<T, Status>>>,
 ) -> Result<T, Status> {
-    let _asked = account.ask();
+    let _asked = statistics.ask();
     match time::timeout(deadline, call).await {
         Ok(answer) => answer,
         Err(_) => Err(Status::deadline_exceeded(format!("{who} took longer than {deadline:?}"))),

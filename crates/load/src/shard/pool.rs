@@ -1,4 +1,4 @@
-//! A lane: one workload's part of a target, with its connections and what waits for them.
+//! A pool: one workload's part of a target, with its connections and what waits for them.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -7,23 +7,23 @@ use ::measure::{Instant, Nanos};
 use net::{ConnectionId, Endpoint};
 
 use super::{Unopened, Waiting};
-use crate::driver::{Driver, Label, Seat, Token};
+use crate::driver::{Driver, Label, Slot, Token};
 use crate::idle::Idle;
 use crate::observe::Of;
 
-pub(super) struct Lane<D> {
+pub(super) struct Pool<D> {
     pub(super) of: Of,
     pub(super) driver: D,
     pub(super) endpoints: Vec<Endpoint>,
-    pub(super) seats: Vec<Place>,
-    /// Seats that are not [`State::Lost`]: while there are any, what waits can be served.
+    pub(super) slots: Vec<Place>,
+    /// Slots that are not [`State::Lost`]: while there are any, what waits can be served.
     usable: usize,
     /// Attempts to connect that have failed since a connection was opened last: so many requests
-    /// fail when no seat is usable.
+    /// fail when no slot is usable.
     pub(super) failed: usize,
     /// Why the last attempt to connect failed.
     pub(super) failure: Option<Unopened>,
-    /// Seats with room.
+    /// Slots with room.
     pub(super) idle: Idle,
     /// Requests whose time has come but which found no room, oldest first.
     pub(super) backlog: VecDeque<Waiting>,
@@ -35,7 +35,7 @@ pub(super) struct Lane<D> {
     pub(super) longest_preparation: Nanos,
 }
 
-/// How a closed loop numbers the requests of a lane: an open one's arrivals are numbered already.
+/// How a closed loop numbers the requests of a pool: an open one's arrivals are numbered already.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Numbers {
     pub first: u64,
@@ -44,12 +44,12 @@ pub struct Numbers {
     pub quota: Option<u64>,
 }
 
-/// A seat's connection.
+/// A slot's connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
-    /// Changed by [`Lane::set`].
+    /// Changed by [`Pool::set`].
     pub(super) state: State,
-    /// Which of the lane's endpoints it connects to: another one after each attempt that failed.
+    /// Which of the pool's endpoints it connects to: another one after each attempt that failed.
     endpoint: usize,
     /// From when on it had room.
     pub(super) room: Instant,
@@ -84,14 +84,14 @@ pub(super) enum State {
     },
 }
 
-impl<D: Driver> Lane<D> {
+impl<D: Driver> Pool<D> {
     pub(super) fn new(
         of: Of,
         driver: D,
         endpoints: Vec<Endpoint>,
-        seats: usize,
+        slots: usize,
         numbers: Numbers,
-    ) -> Lane<D> {
+    ) -> Pool<D> {
         let place = |endpoint| Place {
             state: State::Lost,
             endpoint,
@@ -101,15 +101,15 @@ impl<D: Driver> Lane<D> {
             carried: 0,
             awaited: None,
         };
-        Lane {
+        Pool {
             of,
             driver,
-            seats: (0..seats).map(|seat| place(seat % endpoints.len())).collect(),
+            slots: (0..slots).map(|slot| place(slot % endpoints.len())).collect(),
             endpoints,
             usable: 0,
             failed: 0,
             failure: None,
-            idle: Idle::new(seats),
+            idle: Idle::new(slots),
             backlog: VecDeque::new(),
             thinking: BinaryHeap::new(),
             numbers,
@@ -118,12 +118,12 @@ impl<D: Driver> Lane<D> {
         }
     }
 
-    pub(super) fn place(&mut self, seat: Seat) -> &mut Place {
-        &mut self.seats[seat.0 as usize]
+    pub(super) fn place(&mut self, slot: Slot) -> &mut Place {
+        &mut self.slots[slot.0 as usize]
     }
 
-    pub(super) fn set(&mut self, seat: Seat, state: State) {
-        let before = std::mem::replace(&mut self.place(seat).state, state);
+    pub(super) fn set(&mut self, slot: Slot, state: State) {
+        let before = std::mem::replace(&mut self.place(slot).state, state);
         self.usable -= usize::from(before != State::Lost);
         self.usable += usize::from(state != State::Lost);
         if let State::Open { .. } = state {
@@ -136,15 +136,15 @@ impl<D: Driver> Lane<D> {
         0 < self.usable
     }
 
-    pub(super) fn endpoint(&self, seat: Seat) -> &Endpoint {
-        &self.endpoints[self.seats[seat.0 as usize].endpoint]
+    pub(super) fn endpoint(&self, slot: Slot) -> &Endpoint {
+        &self.endpoints[self.slots[slot.0 as usize].endpoint]
     }
 
-    /// Has the seat's next connection lead elsewhere, if there is another endpoint: this one may be
+    /// Has the slot's next connection lead elsewhere, if there is another endpoint: this one may be
     /// dead while the others live.
-    pub(super) fn turn_elsewhere(&mut self, seat: Seat) {
+    pub(super) fn turn_elsewhere(&mut self, slot: Slot) {
         let others = self.endpoints.len();
-        let place = self.place(seat);
+        let place = self.place(slot);
         place.endpoint = (place.endpoint + 1) % others;
     }
 
@@ -154,7 +154,7 @@ impl<D: Driver> Lane<D> {
 
     /// Users of a closed loop: as many as its connections can carry requests.
     pub(super) fn users(&self) -> usize {
-        (0..self.seats.len() as u32).map(|seat| self.driver.room(Seat(seat))).sum()
+        (0..self.slots.len() as u32).map(|slot| self.driver.room(Slot(slot))).sum()
     }
 
     /// Makes room for a backlog: growing while it does would make requests late. The kernel gives
@@ -185,42 +185,42 @@ impl<D: Driver> Lane<D> {
     }
 
     /// The oldest waiting request and the connection for it, if there is room.
-    pub(super) fn take_next(&mut self) -> Option<(Waiting, Seat)> {
+    pub(super) fn take_next(&mut self) -> Option<(Waiting, Slot)> {
         if self.backlog.is_empty() {
             return None;
         }
-        let seat = self.idle.first()?;
+        let slot = self.idle.first()?;
         let waiting = self.backlog.pop_front()?;
         if self.backlog.is_empty() {
             // It begins again in memory that was just used, not behind it.
             self.backlog.clear();
         }
-        Some((waiting, seat))
+        Some((waiting, slot))
     }
 
-    /// Queues a seat where its load says, or takes it out if it has no room.
-    pub(super) fn offer(&mut self, seat: Seat, since: Instant) {
-        self.offer_below(seat, since, None);
+    /// Queues a slot where its load says, or takes it out if it has no room.
+    pub(super) fn offer(&mut self, slot: Slot, since: Instant) {
+        self.offer_below(slot, since, None);
     }
 
     /// The same for a connection that may carry only so many requests.
-    pub(super) fn offer_below(&mut self, seat: Seat, since: Instant, most: Option<u32>) {
-        let place = &mut self.seats[seat.0 as usize];
+    pub(super) fn offer_below(&mut self, slot: Slot, since: Instant, most: Option<u32>) {
+        let place = &mut self.slots[slot.0 as usize];
         let has_room = match place.state {
             State::Open { .. } => {
-                most.is_none_or(|most| place.carried < most) && 0 < self.driver.room(seat)
+                most.is_none_or(|most| place.carried < most) && 0 < self.driver.room(slot)
             }
             State::Vacant => true,
             State::Lost | State::Connecting { .. } | State::Securing { .. } => false,
         };
         if !has_room {
-            self.idle.leave(seat);
+            self.idle.leave(slot);
             return;
         }
-        if !self.idle.contains(seat) {
+        if !self.idle.contains(slot) {
             place.room = since;
         }
-        self.idle.enter(seat, place.outstanding);
+        self.idle.enter(slot, place.outstanding);
     }
 }
 

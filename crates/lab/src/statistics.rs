@@ -1,4 +1,4 @@
-//! A component's own account: a file that it rewrites twice a second with one line of integers that
+//! A component's own statistics: a file that it rewrites twice a second with one line of integers that
 //! only grow. It is read instead of asking the component, which would be a load.
 //!
 //! The mean number of requests in it between two readings is Δ`in_service_ns` / Δ`at_ns`; of these
@@ -9,10 +9,10 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-/// An account is far shorter; what is longer is none.
+/// An statistics is far shorter; what is longer is none.
 const MOST_BYTES: usize = 4096;
 
-/// One line of an account. Fields of later versions are none of our business.
+/// One line of an statistics. Fields of later versions are none of our business.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
 pub struct Reading {
     /// On the host's monotonic clock.
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_account_is_read_whole_or_not_at_all() {
+    fn statistics_are_read_whole_or_not_at_all() {
         let line = br#"{"at_ns":7,"calls":1,"in_service_ns":9,"in_others_ns":4,"connections":2,"refused":0,"new":1}
 "#;
         let read = Reading {

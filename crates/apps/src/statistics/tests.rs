@@ -14,14 +14,14 @@ fn the_integral_counts_what_has_ended_and_what_has_not() {
 
 #[test]
 fn a_request_that_waits_for_others_is_in_hand_as_well() {
-    let account = Arc::new(Account::default());
-    let served = account.serve();
-    let asked = account.ask();
-    assert_eq!(account.in_hand(), 1);
+    let statistics = Arc::new(Statistics::default());
+    let served = statistics.serve();
+    let asked = statistics.ask();
+    assert_eq!(statistics.in_hand(), 1);
     drop(asked);
     drop(served);
-    assert_eq!(account.in_hand(), 0);
-    let line = account.line(now());
+    assert_eq!(statistics.in_hand(), 0);
+    let line = statistics.line(now());
     assert_eq!(line.len(), LINE + 1);
     let json: serde_json::Value = serde_json::from_str(&line).unwrap();
     assert_eq!(json["calls"], 1);

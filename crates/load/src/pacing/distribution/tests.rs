@@ -3,46 +3,46 @@ use expect_test::{Expect, expect};
 use super::*;
 
 #[test]
-fn every_law_reads_what_it_prints() {
+fn every_distribution_reads_what_it_prints() {
     for text in
         ["constant", "poisson", "uniform-gap", "lognormal:1", "lognormal:0.3", "normal:0.25"]
             .into_iter()
             .chain(["normal:1e-5", "bursts:1", "bursts:4294967295", "zipf"])
     {
-        let law: Law = text.parse().unwrap();
-        assert_eq!(law.to_string().parse(), Ok(law), "{text}");
+        let distribution: Distribution = text.parse().unwrap();
+        assert_eq!(distribution.to_string().parse(), Ok(distribution), "{text}");
     }
-    let printed = |text: &str| text.parse::<Law>().unwrap().to_string();
+    let printed = |text: &str| text.parse::<Distribution>().unwrap().to_string();
     assert_eq!(printed("bursts:10"), "bursts:10");
     assert_eq!(printed("normal:0.10"), "normal:0.1");
 }
 
 #[test]
-fn laws_have_the_names_of_wrks_descendants_and_defaults() {
-    for (text, law) in [
-        ("uniform", Law::Constant),
-        ("fixed", Law::Constant),
-        ("exponential", Law::Poisson),
-        ("exp", Law::Poisson),
-        ("norm", Law::Normal { cv: 0.25 }),
-        ("normal", Law::Normal { cv: 0.25 }),
-        ("norm:0.5", Law::Normal { cv: 0.5 }),
-        ("lognormal", Law::Lognormal { cv: 1.0 }),
+fn distributions_have_the_names_of_wrks_descendants_and_defaults() {
+    for (text, distribution) in [
+        ("uniform", Distribution::Constant),
+        ("fixed", Distribution::Constant),
+        ("exponential", Distribution::Poisson),
+        ("exp", Distribution::Poisson),
+        ("norm", Distribution::Normal { cv: 0.25 }),
+        ("normal", Distribution::Normal { cv: 0.25 }),
+        ("norm:0.5", Distribution::Normal { cv: 0.5 }),
+        ("lognormal", Distribution::Lognormal { cv: 1.0 }),
     ] {
-        assert_eq!(text.parse(), Ok(law));
+        assert_eq!(text.parse(), Ok(distribution));
     }
-    assert_eq!(Law::default(), Law::Poisson);
+    assert_eq!(Distribution::default(), Distribution::Poisson);
 }
 
 #[test]
-fn what_is_no_law_is_answered_with_the_laws() {
+fn what_is_no_distribution_is_answered_with_the_distributions() {
     let wrong = |text: &str, expected: Expect| {
-        expected.assert_eq(&text.parse::<Law>().unwrap_err());
+        expected.assert_eq(&text.parse::<Distribution>().unwrap_err());
     };
     wrong(
         "Poisson",
         expect![
-            "`Poisson` is no arrival law; there are constant, poisson, uniform-gap, lognormal[:cv], normal[:cv] (cv above 0, at most 10), bursts:n (n from 1) and zipf"
+            "`Poisson` is no arrival distribution; there are constant, poisson, uniform-gap, lognormal[:cv], normal[:cv] (cv above 0, at most 10), bursts:n (n from 1) and zipf"
         ],
     );
     for text in ["", "constant:1", "poisson:2", "zipf:3", "uniform-gap:", "lognormal:", "bursts"]
@@ -50,22 +50,25 @@ fn what_is_no_law_is_answered_with_the_laws() {
         .chain(["lognormal:0", "lognormal:-1", "normal:NaN", "normal:11", "normal:inf"])
         .chain(["bursts:0", "bursts:1.5", "bursts:-1", "bursts:4294967296", "normal:1:2"])
     {
-        let error = text.parse::<Law>().unwrap_err();
-        assert!(error.starts_with(&format!("`{text}` is no arrival law; there are")), "{error}");
+        let error = text.parse::<Distribution>().unwrap_err();
+        assert!(
+            error.starts_with(&format!("`{text}` is no arrival distribution; there are")),
+            "{error}"
+        );
     }
 }
 
 #[test]
 fn bursts_are_regular_and_begin_at_once() {
-    let mut process = UnitProcess::new(Law::Bursts { n: 3 }, Random::new(1));
+    let mut process = UnitProcess::new(Distribution::Bursts { n: 3 }, Random::new(1));
     let times: Vec<f64> = (0..8).map(|_| process.next()).collect();
     assert_eq!(times, [0.0, 0.0, 0.0, 3.0, 3.0, 3.0, 6.0, 6.0]);
 }
 
 /// With seeds that nobody chose: ten million gaps, whose mean has a standard error of 0.03 % under
-/// the laws whose deviation is m.
+/// the distributions whose deviation is m.
 #[test]
-fn no_law_is_biased() {
+fn no_distribution_is_biased() {
     for text in ["poisson", "uniform-gap", "lognormal", "normal:1", "zipf"] {
         let last = |seed| {
             let mut process = UnitProcess::new(text.parse().unwrap(), Random::new(seed));
@@ -76,7 +79,7 @@ fn no_law_is_biased() {
     }
 }
 
-/// A clamped law would show it: at cv 1 a third of its gaps would be 0 or 2m.
+/// A clamped distribution would show it: at cv 1 a third of its gaps would be 0 or 2m.
 #[test]
 fn a_normal_gap_is_drawn_again_when_it_lies_outside() {
     let mut random = Random::new(1);

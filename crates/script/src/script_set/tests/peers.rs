@@ -10,7 +10,7 @@ use load::driver::http1::HttpWorkload;
 use measure::Nanos;
 
 use crate::support::{Setting, exchange, path, target, text, try_request};
-use crate::{Crew, Distribution, Flavour, Program, Results, Script};
+use crate::{Compatibility, Distribution, Program, Results, Script, ScriptSet};
 
 const OK: &str = "HTTP/1.1 200 OK";
 
@@ -52,8 +52,8 @@ fn delay_is_from_10_to_50_ms() {
 
 #[test]
 fn pipeline_sends_three_requests_at_once() {
-    let Some((crew, mut scripts)) = wrk("pipeline", 1) else { return };
-    assert_eq!(crew.at_once(), 3);
+    let Some((script_set, mut scripts)) = wrk("pipeline", 1) else { return };
+    assert_eq!(script_set.at_once(), 3);
     let (wire, expected) = try_request(&mut scripts[0], 0).unwrap();
     assert_eq!(expected.len(), 3);
     let wire = String::from_utf8(wire).unwrap();
@@ -76,10 +76,10 @@ fn post_has_a_type_and_a_length() {
 #[test]
 fn report_writes_dashes_and_four_lines_of_csv() {
     let Some(told) = alone("report_writes_dashes_and_four_lines_of_csv", &[], || {
-        let (crew, _) = wrk("report", 1).unwrap();
+        let (script_set, _) = wrk("report", 1).unwrap();
         let values = (1..=100_000).map(|value| (f64::from(value), 1)).collect();
         let latency = Distribution { values, ..Distribution::default() };
-        crew.done(0, &Results { latency, ..Results::default() }).unwrap();
+        script_set.done(0, &Results { latency, ..Results::default() }).unwrap();
     }) else {
         return;
     };
@@ -94,13 +94,13 @@ fn report_writes_dashes_and_four_lines_of_csv() {
 #[test]
 fn setup_counts_per_thread_and_tells_in_the_end() {
     let Some(told) = alone("setup_counts_per_thread_and_tells_in_the_end", &[], || {
-        let (crew, mut scripts) = wrk("setup", 2).unwrap();
+        let (script_set, mut scripts) = wrk("setup", 2).unwrap();
         for (number, script) in scripts.iter_mut().enumerate() {
             for _ in 0..10 * (number + 1) {
                 exchange(script, OK, "");
             }
         }
-        crew.done(0, &Results::default()).unwrap();
+        script_set.done(0, &Results::default()).unwrap();
     }) else {
         return;
     };
@@ -123,7 +123,7 @@ const SOCIAL: &str = "deathstarbench/socialNetwork/wrk2/scripts";
 
 #[test]
 fn the_hotel_is_asked_in_the_stated_shares() {
-    let Some((_, mut scripts)) = assembled(HOTEL, Flavour::Dsb, 1) else { return };
+    let Some((_, mut scripts)) = assembled(HOTEL, Compatibility::Dsb, 1) else { return };
     check_shares(
         &mut scripts[0],
         &[
@@ -140,7 +140,7 @@ fn four_targets_with_48_threads_each_have_196_instances() {
     let Some(peers) = peers() else { return };
     let program = Program::load(&peers.join(HOTEL), vec![]).unwrap();
     let targets = vec![target(); 4];
-    let setting = Setting { targets, threads: 48, ..Setting::of(Flavour::Dsb) };
+    let setting = Setting { targets, threads: 48, ..Setting::of(Compatibility::Dsb) };
     let (_, mut scripts) = setting.perform(&program).unwrap();
     assert_eq!(scripts.len(), 192);
     for script in &mut scripts {
@@ -154,7 +154,7 @@ fn four_targets_with_48_threads_each_have_196_instances() {
 fn the_social_network_is_asked_in_the_stated_shares() {
     for folder in ["social-network", "social-network-determinism"] {
         let script = format!("{SOCIAL}/{folder}/mixed-workload.lua");
-        let Some((_, mut scripts)) = assembled(&script, Flavour::Dsb, 1) else { return };
+        let Some((_, mut scripts)) = assembled(&script, Compatibility::Dsb, 1) else { return };
         let api = "http://localhost:8080/wrk2-api";
         check_shares(
             &mut scripts[0],
@@ -174,7 +174,7 @@ fn environment_variables_are_obeyed() {
     let told = alone("environment_variables_are_obeyed", &environment, || {
         let mut users = BTreeMap::new();
         for name in ["read-home-timeline", "read-user-timeline", "compose-post"] {
-            let (_, mut scripts) = assembled(&of(name), Flavour::Dsb, 1).unwrap();
+            let (_, mut scripts) = assembled(&of(name), Compatibility::Dsb, 1).unwrap();
             for _ in 0..100 {
                 let request = text(&mut scripts[0]);
                 let after = |name: &str| {
@@ -198,7 +198,7 @@ fn environment_variables_are_obeyed() {
 fn posts_count_their_bytes() {
     for folder in ["social-network", "social-network-determinism"] {
         let script = format!("{SOCIAL}/{folder}/compose-post.lua");
-        let Some((_, mut scripts)) = assembled(&script, Flavour::Dsb, 1) else { return };
+        let Some((_, mut scripts)) = assembled(&script, Compatibility::Dsb, 1) else { return };
         for _ in 0..100 {
             let request = text(&mut scripts[0]);
             let (head, body) = request.split_once("\n\n").unwrap();
@@ -227,13 +227,17 @@ fn check_shares(script: &mut Script, kinds: &[(&str, f64)]) {
     }
 }
 
-fn wrk(script: &str, threads: usize) -> Option<(Crew, Vec<Script>)> {
-    assembled(&format!("wrk/scripts/{script}.lua"), Flavour::Wrk, threads)
+fn wrk(script: &str, threads: usize) -> Option<(ScriptSet, Vec<Script>)> {
+    assembled(&format!("wrk/scripts/{script}.lua"), Compatibility::Wrk, threads)
 }
 
-fn assembled(script: &str, flavour: Flavour, threads: usize) -> Option<(Crew, Vec<Script>)> {
+fn assembled(
+    script: &str,
+    compatibility: Compatibility,
+    threads: usize,
+) -> Option<(ScriptSet, Vec<Script>)> {
     let program = Program::load(&peers()?.join(script), vec![]).unwrap();
-    Some(Setting { threads, ..Setting::of(flavour) }.perform(&program).unwrap())
+    Some(Setting { threads, ..Setting::of(compatibility) }.perform(&program).unwrap())
 }
 
 /// Runs `what` in a process of its own with these variables, and returns what that wrote.

@@ -1,8 +1,8 @@
-//! How intervals become a series: on a thread of its own.
+//! The writer of a series of intervals, on a thread of its own.
 //!
-//! Taking the figures out of an interval's histograms and making room for them costs a shard more
-//! than a hundred requests would, and memory. So the shard fills buffers, and the interval_writer, which no
-//! request waits for, reads them and gives them back blank.
+//! Reading the figures of an interval's histograms and clearing them costs a shard more time than a
+//! hundred requests, and memory. So the shard fills buffers. The interval writer, for which no request
+//! waits, reads them and gives them back empty.
 
 use std::mem;
 use std::sync::mpsc::{self, Receiver, SyncSender};
@@ -13,36 +13,36 @@ use ::measure::{Histogram, Instant, Nanos};
 
 use super::{Interval, Live, Window};
 
-/// Buffers that may wait for the interval_writer, each of most of a megabyte. Only one who does not get to run
-/// for as many intervals holds up the shard.
+/// The most buffers that wait for the interval writer, each of most of a megabyte. The shard waits only
+/// for a writer that was not scheduled for so many intervals.
 const MOST_WAITING: usize = 64;
-/// Buffers that are blank when the load begins; a interval writer that is late has another one made.
+/// The number of empty buffers when the load begins. If the writer is late, the shard makes another one.
 const BLANK: usize = 2;
 
-/// An interval as it is recorded.
+/// The interval that is being recorded.
 #[derive(Debug, Default)]
 pub(super) struct Buffer {
     pub(super) begin: Instant,
     pub(super) end: Instant,
-    /// But for what its histograms say.
+    /// The figures that are not in the histograms below.
     pub(super) figures: Interval,
     pub(super) response: Histogram,
     pub(super) service: Histogram,
     pub(super) lateness: Histogram,
-    /// The series begins with it, and does not go beyond it.
+    /// The window of the load, which the series covers.
     pub(super) window: Window,
 }
 
-/// What became of the buffers of one shard.
+/// The figures of one shard's buffers.
 #[derive(Debug)]
 pub(super) struct Kept {
-    /// Of the window.
+    /// The intervals of the window.
     pub(super) series: Series<Interval>,
-    /// What happened after the window, as one interval.
+    /// The time after the window, as one interval.
     pub(super) drained: Interval,
 }
 
-/// Keeps the intervals of one shard, and shows them to whoever watches.
+/// Keeps the intervals of one shard, and sends them to a watcher.
 #[derive(Debug)]
 pub(super) struct IntervalWriter {
     full: SyncSender<Buffer>,
@@ -65,7 +65,7 @@ impl IntervalWriter {
                     drained: Interval::default(),
                 });
                 buffer.keep(kept, live.as_ref());
-                // Who is late has had more buffers made than are ever used at once.
+                // A writer that was late has more buffers than are ever used at once.
                 let _ = back.try_send(buffer);
             }
             kept
@@ -73,14 +73,14 @@ impl IntervalWriter {
         IntervalWriter { full, blank, thread }
     }
 
-    /// Takes a full buffer, and leaves a blank one in its place.
+    /// Takes a full buffer, and leaves an empty one in its place.
     pub(super) fn turn_over(&mut self, buffer: &mut Buffer) {
         let blank = self.blank.try_recv().unwrap_or_default();
         let full = mem::replace(buffer, blank);
         self.full.send(full).expect("the interval writer reads until there are no more buffers");
     }
 
-    /// What was kept; `None` if no interval has ended.
+    /// Returns the figures; `None` if no interval has ended.
     pub(super) fn end(self) -> Option<Kept> {
         drop(self.full);
         self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -88,8 +88,8 @@ impl IntervalWriter {
 }
 
 impl Buffer {
-    /// Moves what it holds into the series, whose intervals may have become longer than its own. What
-    /// came before the window is only shown.
+    /// Moves its figures into the series, whose intervals may have become longer than its own. Intervals
+    /// before the window are only sent to the watcher.
     fn keep(&mut self, kept: &mut Kept, live: Option<&SyncSender<Live>>) {
         let mut interval = mem::take(&mut self.figures);
         interval.response = Sparse::of(&self.response);
@@ -101,7 +101,7 @@ impl Buffer {
         self.service.clear();
         self.lateness.clear();
         if let Some(live) = live {
-            // A full queue means that the watcher is slow, and that is no affair of ours.
+            // The queue is full if the watcher is slow; the measurement does not wait for it.
             let Buffer { begin, end, window, .. } = *self;
             let _ = live.try_send(Live { begin, end, window, interval: interval.clone() });
         }

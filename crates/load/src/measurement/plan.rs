@@ -1,0 +1,92 @@
+//! The plan of a load: everything that is decided before it runs.
+
+use ::measure::{Instant, Nanos};
+use net::{Endpoint, Timer};
+
+use crate::network::Network;
+use crate::observe::{Of, Window};
+use crate::pacing::{Offered, Pacing, Segment};
+use crate::shard::{Limits, Numbers};
+
+/// A load, with all that is decided before it runs.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub targets: u32,
+    /// The pools of each target one after the other, the same number for each. Shards take them in turn.
+    pub pools: Vec<Pool>,
+    pub pacing: Pacing,
+    /// The number of requests after which the load ends.
+    pub requests: Option<u64>,
+    pub warm_up: Nanos,
+    pub measure: Nanos,
+    pub drain: Nanos,
+    pub limits: Limits,
+    pub slo: Option<Nanos>,
+    pub interval: Nanos,
+    pub network: Network,
+    pub timer: Timer,
+    /// TCP's congestion control; the system's if absent.
+    pub congestion_control: Option<String>,
+    /// True if the kernel records when bytes arrive, to know how long answers waited for us: epoll only.
+    pub kernel_timestamps: bool,
+    /// The CPU of each shard; `None` where the kernel chooses.
+    pub cpus: Vec<Option<u32>>,
+    pub seed: u64,
+}
+
+/// A connection pool: one workload's part of a target.
+#[derive(Clone, Debug)]
+pub struct Pool {
+    /// The addresses that its connections take in turn.
+    pub endpoints: Vec<Endpoint>,
+    pub connections: usize,
+}
+
+impl Plan {
+    /// Returns the end of each segment of the load's shape, after the beginning of the measurement. Empty for
+    /// a shape of one segment.
+    pub(super) fn segment_ends(&self) -> Vec<Nanos> {
+        let ends: Vec<Nanos> = self
+            .segments()
+            .iter()
+            .map(|segment| segment.end.unwrap_or(self.measure).min(self.measure))
+            .collect();
+        if ends.len() < 2 { Vec::new() } else { ends }
+    }
+
+    /// Returns the segments of the load's shape, from the beginning of the measurement.
+    pub fn segments(&self) -> Vec<Segment> {
+        match &self.pacing {
+            Pacing::Open { load: Offered::Drawn { shape, .. }, .. } => shape.segments().collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Returns the number of pools of each target.
+    pub fn pools_of_each(&self) -> u32 {
+        self.pools.len() as u32 / self.targets
+    }
+
+    pub fn connections(&self) -> usize {
+        self.pools.iter().map(|pool| pool.connections).sum()
+    }
+
+    pub(super) fn of(&self, pool: usize) -> Of {
+        let pool = pool as u32;
+        Of { pool, target: pool / self.pools_of_each() }
+    }
+
+    /// Returns how a closed loop numbers the requests of a pool. Several targets in turn are one sequence.
+    pub(super) fn numbers(&self, pool: usize) -> Numbers {
+        let pools = self.pools.len() as u64;
+        let pool = pool as u64;
+        let quota = self.requests.map(|n| n / pools + u64::from(pool < n % pools));
+        Numbers { first: pool, step: pools, quota }
+    }
+
+    /// Returns the window of a load that begins at `start`.
+    pub(super) fn window(&self, start: Instant) -> Window {
+        let begin = start + self.warm_up;
+        Window { start: begin, end: begin + self.measure }
+    }
+}

@@ -1,0 +1,285 @@
+//! The run of a load: the shards' threads get ready, begin at the same time, and end together.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::SyncSender;
+use std::sync::{Barrier, Mutex};
+use std::thread;
+
+use ::measure::{Instant, Nanos, Random};
+use net::process::Thread;
+use net::{Sockets, clock, cores, process};
+
+use super::merge::{Ending, merge};
+use super::{Failure, Measured, Plan, Pool};
+use crate::driver::{Driver, Fault};
+use crate::hiccup;
+use crate::observe::{Live, Observer, Recorder, Window};
+use crate::pacing::{self, Dealt, Pacing};
+use crate::shard::{Ended, Schedule, Shard};
+use crate::source::{Source, Streams};
+use crate::watch::{self, Watched};
+
+/// Runs a load. Each pool has a driver, and each shard has a watcher beside our own recorder. `stop`
+/// ends the load early.
+pub fn measure<D: Driver + Send, O: Observer + Send>(
+    plan: &Plan,
+    drivers: Vec<D>,
+    watchers: Vec<O>,
+    live: Option<SyncSender<Live>>,
+    stop: &AtomicBool,
+) -> Result<Measured<D, O>, Failure> {
+    let shards = plan.cpus.len();
+    assert!(0 < shards && !plan.pools.is_empty(), "a load has a shard and a pool");
+    assert_eq!(drivers.len(), plan.pools.len(), "a pool has a driver");
+    assert_eq!(watchers.len(), shards, "a shard has a watcher");
+    let hub = Hub::new(plan, stop);
+    let cpu_before = clock::process_cpu();
+    let mut hands: Vec<Vec<(usize, D)>> = (0..shards).map(|_| Vec::new()).collect();
+    for (pool, driver) in drivers.into_iter().enumerate() {
+        hands[pool % shards].push((pool, driver));
+    }
+    let (ended, meters) = thread::scope(|scope| {
+        let meter =
+            scope.spawn(|| hiccup::meter(plan.cpus[0], &hub.window, plan.interval, &hub.done));
+        let watch =
+            scope.spawn(|| watch::watch(&hub.watched, &hub.window, plan.interval, &hub.done));
+        let threads: Vec<_> = (0u32..)
+            .zip(hands.into_iter().zip(watchers))
+            .map(|(index, (drivers, watcher))| {
+                let (hub, live) = (&hub, live.clone());
+                scope.spawn(move || hub.shard(index, drivers, watcher, live))
+            })
+            .collect();
+        let ended: Vec<_> = threads.into_iter().map(join).collect();
+        hub.done.store(true, Ordering::Relaxed);
+        (ended, (join(meter), join(watch)))
+    });
+    let cpu = clock::process_cpu().saturating_sub(cpu_before);
+    if let Some(failure) = lock(&hub.failure).take() {
+        return Err(failure);
+    }
+    let start = lock(&hub.begin).expect("the shards have met");
+    let mut shards = Vec::new();
+    let mut watchers = Vec::new();
+    let mut drivers: Vec<(usize, D)> = Vec::new();
+    for shard in ended {
+        let (shard, watcher, hand) = shard.expect("a shard that fails records its failure");
+        shards.push(shard);
+        watchers.push(watcher);
+        drivers.extend(hand);
+    }
+    drivers.sort_by_key(|&(pool, _)| pool);
+    let drivers = drivers.into_iter().map(|(_, driver)| driver).collect();
+    let interrupted = stop.load(Ordering::Relaxed);
+    let measurement = merge(plan, start, shards, meters, cpu, interrupted);
+    Ok(Measured { measurement, drivers, watchers })
+}
+
+/// A panic in a thread is a panic of the measurement.
+fn join<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// The state that the shards share before and after the load.
+struct Hub<'a> {
+    plan: &'a Plan,
+    barrier: Barrier,
+    begin: Mutex<Option<Instant>>,
+    failure: Mutex<Option<Failure>>,
+    window: Mutex<Option<Window>>,
+    /// The threads of the shards that are ready.
+    watched: Mutex<Vec<Watched>>,
+    done: AtomicBool,
+    /// Ends the load on all shards: after one has failed, what the others measure is not used.
+    halt: AtomicBool,
+    stop: &'a AtomicBool,
+}
+
+/// The drivers of a shard with the numbers of their pools.
+type Hand<D> = Vec<(usize, D)>;
+
+impl<'a> Hub<'a> {
+    fn new(plan: &'a Plan, stop: &'a AtomicBool) -> Hub<'a> {
+        Hub {
+            plan,
+            barrier: Barrier::new(plan.cpus.len()),
+            begin: Mutex::new(None),
+            failure: Mutex::new(None),
+            window: Mutex::new(None),
+            watched: Mutex::default(),
+            done: AtomicBool::new(false),
+            halt: AtomicBool::new(false),
+            stop,
+        }
+    }
+
+    /// Runs a shard's thread: prepares, waits for the others, generates load.
+    fn shard<D: Driver, O: Observer>(
+        &self,
+        index: u32,
+        drivers: Hand<D>,
+        watcher: O,
+        live: Option<SyncSender<Live>>,
+    ) -> Option<(Ending, O, Hand<D>)> {
+        let mut ready = match self.prepare(index, drivers, watcher, live) {
+            Ok(ready) => Some(ready),
+            Err(failure) => {
+                lock(&self.failure).get_or_insert(failure);
+                None
+            }
+        };
+        // A shard that failed meets the others too, or they would wait for ever.
+        let start = self.meet();
+        if lock(&self.failure).is_some() {
+            return None;
+        }
+        let ready = ready.take().expect("a shard that is not ready has recorded its failure");
+        match self.generate(index, ready, start) {
+            Ok(ended) => Some(ended),
+            Err(fault) => {
+                lock(&self.failure).get_or_insert(Failure::Fault(fault));
+                self.halt.store(true, Ordering::Relaxed);
+                None
+            }
+        }
+    }
+
+    /// Pins the thread and opens its connections.
+    fn prepare<D: Driver, O: Observer>(
+        &self,
+        index: u32,
+        drivers: Hand<D>,
+        watcher: O,
+        live: Option<SyncSender<Live>>,
+    ) -> Result<Ready<'_, D, O>, Failure> {
+        let plan = self.plan;
+        // Before the thread is pinned, so that the recorder's interval writer runs on other CPUs.
+        let recorder = Recorder::new(plan.targets as usize, plan.interval, live)
+            .with_slo(plan.slo)
+            .with_segments(&plan.segment_ends());
+        clock::precise_timers();
+        // Files that a script opens outlive the shard.
+        if drivers.iter().all(|(_, driver)| !driver.is_scripted()) {
+            process::own_files();
+        }
+        if let Some(cpu) = plan.cpus[index as usize] {
+            cores::pin(cpu)
+                .map_err(|e| Failure::Machine(format!("pinning a shard to CPU {cpu}: {e}")))?;
+        }
+        let io = Sockets::new(plan.network.interface, plan.timer).map_err(Failure::Machine)?;
+        let io = io.with_congestion_control(plan.congestion_control.clone());
+        let io = match plan.kernel_timestamps {
+            false => io,
+            true => io.with_kernel_timestamps().map_err(Failure::Machine)?,
+        };
+        lock(&self.watched).push(Watched::current(cores::allowed()));
+        let stop = [self.stop, &self.halt];
+        let mut shard = Shard::new(io, (recorder, watcher), plan.limits, stop);
+        let pools: Vec<usize> = drivers.iter().map(|&(pool, _)| pool).collect();
+        for (pool, driver) in drivers {
+            let Pool { endpoints, connections } = plan.pools[pool].clone();
+            shard.add_pool(plan.of(pool), driver, (endpoints, connections), plan.numbers(pool));
+        }
+        let asked = pools.iter().map(|&pool| plan.pools[pool].connections).sum();
+        let begun = clock::now();
+        let deadline = begun + plan.limits.connect_timeout + self.opening(asked);
+        let reached = shard.connect(deadline).map_err(Failure::Fault)?;
+        match shard.unreachable() {
+            Some(_) if self.stop.load(Ordering::Relaxed) => Err(Failure::Interrupted),
+            Some((target, why)) => Err(Failure::Unreachable { target, why }),
+            None => {
+                let opening = clock::now() - begun;
+                Ok(Ready { shard, pools, asked, reached, opening })
+            }
+        }
+    }
+
+    /// Returns the time over which the attempts to connect are spread.
+    fn opening(&self, connections: usize) -> Nanos {
+        self.plan.limits.open_gap * connections as u64
+    }
+
+    /// Waits until every shard is ready, and agrees on a beginning.
+    fn meet(&self) -> Instant {
+        if self.barrier.wait().is_leader() {
+            let start = clock::now() + Nanos::from_millis(2);
+            *lock(&self.begin) = Some(start);
+            *lock(&self.window) = Some(self.plan.window(start));
+        }
+        self.barrier.wait();
+        lock(&self.begin).expect("the leader has set it")
+    }
+
+    fn generate<D: Driver, O: Observer>(
+        &self,
+        index: u32,
+        ready: Ready<'_, D, O>,
+        start: Instant,
+    ) -> Result<(Ending, O, Hand<D>), Fault> {
+        let Ready { shard: mut engine, pools, asked, reached, opening } = ready;
+        let plan = self.plan;
+        let window = plan.window(start);
+        let mut source = self.source(index, start, window.end);
+        engine.observer().begin(start, window);
+        engine.io().count_receive_delays(window.start, window.end);
+        engine.io().count_waits(window.start, window.end);
+        let cpus = cores::allowed();
+        let schedule = Schedule { start, end: window.end, drain: plan.drain };
+        let (end, ended) = engine.run(&mut source, schedule)?;
+        if ended == Ended::Overloaded {
+            self.halt.store(true, Ordering::Relaxed);
+        }
+        let thread = Thread::current();
+        for watched in lock(&self.watched).iter_mut().filter(|watched| watched.thread == thread) {
+            watched.waited = thread.run_queue_wait();
+        }
+        engine.observer().end(end);
+        let failures = engine.failures();
+        let receive_delay = engine.io().receive_delays().cloned();
+        let waited = engine.io().waited().clone();
+        let ((recorder, watcher), drivers) = engine.into_parts();
+        let ending = Ending {
+            recorded: recorder.finish(end),
+            end,
+            ended,
+            connections: (asked, reached),
+            opening,
+            failures,
+            receive_delay,
+            waited,
+            cpu: plan.cpus[index as usize].and(cpus.first().copied()),
+        };
+        Ok((ending, watcher, pools.into_iter().zip(drivers).collect()))
+    }
+
+    fn source(&self, index: u32, start: Instant, end: Instant) -> Source {
+        let plan = self.plan;
+        match &plan.pacing {
+            &Pacing::Closed { think } => {
+                Source::Closed { think, random: Random::part(plan.seed, u64::from(index)) }
+            }
+            Pacing::Open { load, sharing } => {
+                let load = load.after_warm_up(plan.warm_up);
+                let shards = plan.cpus.len() as u32;
+                let (targets, pools) = (plan.targets, plan.pools_of_each());
+                let dealt = Dealt { targets, pools, shards, shard: index };
+                let streams = pacing::arrivals(&load, *sharing, dealt, plan.seed, (start, end));
+                let most = plan.requests.map(|most| most.div_ceil(streams.len() as u64));
+                Source::Open(Streams::new(streams, shards, most))
+            }
+        }
+    }
+}
+
+/// A shard with its connections open.
+struct Ready<'a, D, O> {
+    shard: Shard<'a, Sockets, D, (Recorder, O)>,
+    pools: Vec<usize>,
+    asked: usize,
+    reached: usize,
+    opening: Nanos,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().expect("no thread panics while it holds a lock of the hub")
+}

@@ -1,0 +1,254 @@
+//! The figures of a load: totals by target, by label and by segment, and those of one interval.
+
+use std::collections::BTreeMap;
+
+use ::measure::series::{Merge, Sparse};
+use ::measure::{Histogram, Instant, Nanos};
+
+use super::{Completion, Window};
+use crate::driver::Outcome;
+
+/// The figures of one target, of one shard or of all.
+#[derive(Clone, Debug, Default)]
+pub struct Part {
+    pub intended: u64,
+    pub sent: u64,
+    pub bytes_sent: u64,
+    pub bytes_received: u64,
+    pub reconnects: u64,
+    /// The number of answers: several may belong to one request where requests were pipelined.
+    pub answers: u64,
+    /// The number of answers with a status of failure.
+    pub bad_answers: u64,
+    /// The number of requests that took longer than the timeout and were still awaited.
+    pub overdue: u64,
+    pub outcomes: [u64; Outcome::ALL.len()],
+    /// The number of failed requests by reason, where the outcome does not give it all.
+    pub reasons: BTreeMap<(Outcome, &'static str), u64>,
+    /// The number of answers by status, of requests that count.
+    pub statuses: Statuses,
+    /// The number of answers that arrived inside the window, whatever their intended time.
+    pub completed_inside: u64,
+    /// The part of `completed_inside` that was ok, and within the limit if the load has an SLO.
+    pub good_inside: u64,
+    pub response: Histogram,
+    /// The response times of failed requests; they are also in `response`.
+    pub failed_response: Histogram,
+    /// The response time of each request less its own lateness.
+    pub less_lateness: Histogram,
+    pub service: Histogram,
+    pub start_delay: Histogram,
+    pub lateness: Histogram,
+    pub backlog_delay: Histogram,
+    pub connect: Histogram,
+    /// The lengths of the TLS handshakes, each from when the network had connected.
+    pub handshake: Histogram,
+    /// The number of handshakes that resumed an earlier session.
+    pub resumed: u64,
+    /// The number of handshakes by the version and cipher that they agreed on.
+    pub agreed: BTreeMap<(&'static str, &'static str), u64>,
+    /// The times from `sent` to the first byte of the answer.
+    pub first_byte: Histogram,
+}
+
+/// The figures of the requests with one label, or of one segment of a load's shape.
+#[derive(Clone, Debug, Default)]
+pub struct Group {
+    pub outcomes: [u64; Outcome::ALL.len()],
+    pub response: Histogram,
+    pub service: Histogram,
+}
+
+impl Group {
+    pub fn add(&mut self, other: &Group) {
+        add_each(&mut self.outcomes, &other.outcomes);
+        self.response.add(&other.response);
+        self.service.add(&other.service);
+    }
+}
+
+/// The most labels that are counted apart, since each takes most of a megabyte. Further ones are counted
+/// as unlabelled.
+pub const MOST_LABELS: usize = 64;
+
+/// The number of answers for each status from 0 to 999.
+#[derive(Clone, Debug)]
+pub struct Statuses(Vec<u64>);
+
+impl Default for Statuses {
+    fn default() -> Statuses {
+        Statuses(vec![0; 1000])
+    }
+}
+
+impl Statuses {
+    /// Returns the statuses that occurred, with their counts.
+    pub fn iter(&self) -> impl Iterator<Item = (u16, u64)> {
+        (0u16..).zip(self.0.iter().copied()).filter(|&(_, count)| 0 < count)
+    }
+}
+
+impl Part {
+    pub fn outcome(&self, outcome: Outcome) -> u64 {
+        self.outcomes[outcome as usize]
+    }
+
+    /// Returns the number of requests that were answered, ok or not.
+    pub fn completed(&self) -> u64 {
+        Outcome::ALL.iter().filter(|o| o.is_answer()).map(|&o| self.outcome(o)).sum()
+    }
+
+    /// Returns the part of the offer that was sustained: the answers inside the window, at most as many as
+    /// were intended in it. Else what a warm-up left in the backlog would count as more than the offer.
+    pub fn sustained_inside(&self) -> u64 {
+        self.completed_inside.min(self.intended)
+    }
+
+    /// Returns the number of requests with any outcome but `ok`, the unfinished and dropped ones included.
+    pub fn failed(&self) -> u64 {
+        self.outcomes.iter().sum::<u64>() - self.outcome(Outcome::Ok)
+    }
+
+    pub fn add(&mut self, other: &Part) {
+        self.intended += other.intended;
+        self.sent += other.sent;
+        self.bytes_sent += other.bytes_sent;
+        self.bytes_received += other.bytes_received;
+        self.reconnects += other.reconnects;
+        self.answers += other.answers;
+        self.bad_answers += other.bad_answers;
+        self.overdue += other.overdue;
+        for (&reason, count) in &other.reasons {
+            *self.reasons.entry(reason).or_default() += count;
+        }
+        self.resumed += other.resumed;
+        for (&agreed, count) in &other.agreed {
+            *self.agreed.entry(agreed).or_default() += count;
+        }
+        self.completed_inside += other.completed_inside;
+        self.good_inside += other.good_inside;
+        add_each(&mut self.outcomes, &other.outcomes);
+        add_each(&mut self.statuses.0, &other.statuses.0);
+        for (into, from) in [
+            (&mut self.response, &other.response),
+            (&mut self.failed_response, &other.failed_response),
+            (&mut self.less_lateness, &other.less_lateness),
+            (&mut self.service, &other.service),
+            (&mut self.start_delay, &other.start_delay),
+            (&mut self.lateness, &other.lateness),
+            (&mut self.backlog_delay, &other.backlog_delay),
+            (&mut self.connect, &other.connect),
+            (&mut self.handshake, &other.handshake),
+            (&mut self.first_byte, &other.first_byte),
+        ] {
+            into.add(from);
+        }
+    }
+}
+
+fn add_each(into: &mut [u64], from: &[u64]) {
+    for (into, from) in into.iter_mut().zip(from) {
+        *into += from;
+    }
+}
+
+/// The figures of one interval. All but `completed` are of requests that count: the sum over the
+/// intervals and the drain is the total.
+#[derive(Clone, Debug, Default)]
+pub struct Interval {
+    pub intended: u64,
+    pub sent: u64,
+    /// The number of requests that were answered in it, whatever their intended time.
+    pub completed: u64,
+    pub failed: u64,
+    pub response: Sparse,
+    pub service: Sparse,
+    pub lateness: Sparse,
+    pub outstanding_max: u64,
+    pub backlog_max: u64,
+    pub waited: Nanos,
+    pub worked: Nanos,
+    pub scripted: Nanos,
+    /// The share of the busiest shard that was neither waiting nor spinning.
+    pub busy: f64,
+}
+
+impl Merge for Interval {
+    fn merge(&mut self, other: Interval) {
+        self.intended += other.intended;
+        self.sent += other.sent;
+        self.completed += other.completed;
+        self.failed += other.failed;
+        self.response.merge(other.response);
+        self.service.merge(other.service);
+        self.lateness.merge(other.lateness);
+        self.outstanding_max += other.outstanding_max;
+        self.backlog_max += other.backlog_max;
+        self.waited += other.waited;
+        self.worked += other.worked;
+        self.scripted += other.scripted;
+        self.busy = self.busy.max(other.busy);
+    }
+}
+
+/// An interval of one shard, sent to a watcher when it ends.
+#[derive(Clone, Debug)]
+pub struct Live {
+    pub begin: Instant,
+    pub end: Instant,
+    pub window: Window,
+    pub interval: Interval,
+}
+
+impl Part {
+    pub(super) fn count(&mut self, completion: &Completion) {
+        let &Completion { intended, start, done, outcome, status, why, .. } = completion;
+        self.outcomes[outcome as usize] += 1;
+        self.answers += u64::from(completion.answers);
+        self.bad_answers += u64::from(completion.bad);
+        if outcome.is_answer() {
+            self.statuses.0[usize::from(status)] += 1;
+        }
+        if !why.is_empty() {
+            *self.reasons.entry((outcome, why)).or_default() += 1;
+        }
+        if is_timed(outcome) {
+            let response = completion.response_time();
+            let lateness = start.map_or(Nanos::ZERO, |start| start.lateness(intended));
+            self.response.record(response);
+            self.less_lateness.record(response.saturating_sub(lateness));
+            if outcome != Outcome::Ok {
+                self.failed_response.record(response);
+            }
+        }
+        let Some(start) = start else { return };
+        if is_timed(outcome) {
+            self.service.record(done - start.sent);
+        }
+        if let Some(first_byte) = start.first_byte {
+            self.first_byte.record(first_byte - start.sent);
+        }
+        self.start_delay.record(start.sent - intended);
+        self.lateness.record(start.lateness(intended));
+        self.backlog_delay.record(start.backlog_delay(intended));
+    }
+}
+
+impl Group {
+    pub(super) fn count(
+        &mut self,
+        outcome: Outcome,
+        response: Option<Nanos>,
+        service: Option<Nanos>,
+    ) {
+        self.outcomes[outcome as usize] += 1;
+        response.into_iter().for_each(|time| self.response.record(time));
+        service.into_iter().for_each(|time| self.service.record(time));
+    }
+}
+
+/// True if the request's time counts as a response time. A request that failed at once does not show how
+/// long an answer takes; one that timed out shows that it takes longer.
+pub(super) fn is_timed(outcome: Outcome) -> bool {
+    outcome.is_answer() || matches!(outcome, Outcome::Timeout | Outcome::Unfinished)
+}

@@ -1,4 +1,4 @@
-//! The machine's monotonic clock, and waiting by it.
+//! The machine's monotonic clock, CPU clocks, and sleeping until a point in time.
 
 use measure::{Instant, Nanos};
 
@@ -22,10 +22,10 @@ pub(crate) fn wall() -> u64 {
     read(libc::CLOCK_REALTIME).0
 }
 
-/// Sleeps until then, or returns at once if it has passed.
+/// Sleeps until `until`, or returns at once if that time has passed.
 pub fn sleep_until(until: Instant) {
     let until = timespec(until.0);
-    // SAFETY: `until` is a valid timespec, and no remaining time is asked for.
+    // SAFETY: `until` is a valid timespec, and the remaining time is not requested.
     unsafe {
         libc::clock_nanosleep(
             libc::CLOCK_MONOTONIC,

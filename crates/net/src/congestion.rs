@@ -1,5 +1,4 @@
-//! TCP's congestion control: how much a connection may have on its way, and how it is spread over
-//! time.
+//! TCP's congestion control: it limits how much data a connection may have in flight, and paces it.
 
 use std::fs;
 use std::io;
@@ -11,13 +10,13 @@ use crate::socket;
 #[cfg(test)]
 mod tests;
 
-/// Returns what connections have that ask for nothing else.
+/// Returns the congestion control that a connection gets by default.
 pub fn of_system() -> Option<String> {
     let socket = socket::stream(NOWHERE).ok()?;
     socket::congestion_control(socket.as_raw_fd()).ok()
 }
 
-/// Fails, with the remedy, if connections cannot be given the congestion control of this name.
+/// Fails, with the remedy, if connections cannot use the congestion control of this name.
 pub fn check(name: &str) -> Result<(), String> {
     let given = socket::stream(NOWHERE)
         .and_then(|socket| socket::control_congestion(socket.as_raw_fd(), name));
@@ -33,5 +32,5 @@ pub fn check(name: &str) -> Result<(), String> {
     })
 }
 
-/// An address to make a socket for that is never connected.
+/// An address for a socket that is never connected.
 const NOWHERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);

@@ -1,4 +1,5 @@
-//! What every form of [`Io`] over real sockets keeps: one list of tests, run over each.
+//! The contract of every implementation of [`Io`] over real sockets: one list of tests, run on
+//! each.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -23,36 +24,36 @@ macro_rules! contract {
 contract! {
     bytes_go_there_and_back
     what_is_sent_before_the_connection_is_open_is_sent_then
-    what_a_turn_sends_arrives_in_order_whichever_the_connections
+    the_bytes_of_a_turn_arrive_in_order_on_every_connection
     what_the_kernel_does_not_take_at_once_is_sent_later
     much_is_received_in_order_however_slowly_it_is_taken
     many_are_received_from_at_once
     all_that_was_sent_before_a_close_arrives_and_then_the_end
-    who_closes_in_order_is_told_after_what_he_sent
-    a_reset_is_told_as_such
-    a_connection_that_broke_takes_nothing_more_and_is_told
+    an_orderly_close_is_reported_after_the_bytes_before_it
+    a_reset_is_reported_as_such
+    a_broken_connection_takes_no_more_bytes_and_is_reported
     a_connection_that_breaks_with_bytes_to_send_broke_while_writing
     what_was_sent_a_while_ago_has_left_when_the_clock_is_read
-    a_refused_connection_is_told_as_such
-    what_this_machine_cannot_connect_is_no_fault_of_the_peer
-    a_socket_in_the_file_system_is_as_good
+    a_refused_connection_is_reported_as_such
+    a_local_failure_to_connect_is_not_blamed_on_the_peer
+    a_unix_socket_works_as_well
     a_connection_comes_from_the_source_that_was_asked_for
-    nothing_follows_a_close_and_the_name_is_used_again
-    an_attempt_can_be_given_up
-    what_is_dropped_closes_its_connections
+    no_event_follows_a_close_and_the_id_is_used_again
+    a_connection_attempt_can_be_cancelled
+    dropping_it_closes_its_connections
     waiting_ends_in_time_with_every_timer
     an_event_ends_the_waiting
 }
 
 const LOOPBACK: &str = "127.0.0.1:0";
-/// Long enough for a machine that stands still for a while.
+/// Long enough for a machine that pauses for a while.
 const LONG: Nanos = Nanos::from_secs(10);
 
 fn epoll(timer: Timer) -> Option<Epoll> {
     Some(Epoll::new(timer).unwrap())
 }
 
-/// Where the kernel refuses it, the test says that it was skipped.
+/// Opens a ring. If the kernel refuses io_uring, the test is recorded as skipped.
 pub(crate) fn uring(test: &str, timer: Timer) -> Option<Uring> {
     Uring::new(timer).map_err(|refusal| skip(test, &format!("io_uring: {refusal}"))).ok()
 }
@@ -64,7 +65,7 @@ pub(crate) fn skip(test: &str, needs: &str) {
     }
 }
 
-/// What an event was, without what it lends.
+/// An event with a copy of its bytes.
 #[derive(Debug, Eq, PartialEq)]
 pub(crate) enum Told {
     Connected(ConnectionId),
@@ -73,7 +74,7 @@ pub(crate) enum Told {
     Nothing,
 }
 
-/// The next event, at the latest when `end` has come.
+/// The next event, or `Nothing` once `end` has passed.
 pub(crate) fn next_until(io: &mut impl Io, end: Instant) -> Told {
     loop {
         if let Some(event) = io.next_event() {
@@ -81,7 +82,7 @@ pub(crate) fn next_until(io: &mut impl Io, end: Instant) -> Told {
                 Event::Connected(id) => Told::Connected(id),
                 Event::Received(id, bytes) => Told::Received(id, bytes.to_vec()),
                 Event::Closed(id, how) => Told::Closed(id, how),
-                Event::Accepted(_) => unreachable!("nobody listens"),
+                Event::Accepted(_) => unreachable!("there is no listener"),
             };
         }
         if end <= io.now() {
@@ -95,12 +96,12 @@ pub(crate) fn next(io: &mut impl Io) -> Told {
     next_until(io, clock::now() + LONG)
 }
 
-/// Nothing comes for a while.
+/// Checks that no event comes for a while.
 fn expect_nothing(io: &mut impl Io) {
     assert_eq!(next_until(io, clock::now() + Nanos::from_millis(30)), Told::Nothing);
 }
 
-/// All bytes of a connection, at least so many.
+/// Receives at least `count` bytes of a connection.
 fn bytes(io: &mut impl Io, id: ConnectionId, count: usize) -> Vec<u8> {
     let mut all = Vec::new();
     while all.len() < count {
@@ -126,7 +127,7 @@ pub(crate) fn connected(io: &mut impl Io) -> (ConnectionId, TcpStream) {
     (id, accept(&listener))
 }
 
-/// The other end of the next connection. It does not wait for ever, so that a test fails.
+/// Accepts the next connection. Its timeouts make a test fail instead of blocking for ever.
 fn accept(listener: &TcpListener) -> TcpStream {
     let peer = listener.accept().unwrap().0;
     peer.set_read_timeout(Some(LONG.into())).unwrap();
@@ -134,7 +135,7 @@ fn accept(listener: &TcpListener) -> TcpStream {
     peer
 }
 
-/// Ends a connection as a process does that dies with bytes unread.
+/// Resets a connection, as happens when a process dies with unread bytes.
 pub(crate) fn reset(stream: TcpStream) {
     let linger = libc::linger { l_onoff: 1, l_linger: 0 };
     // SAFETY: `linger` is valid for its size.
@@ -153,9 +154,9 @@ fn bytes_go_there_and_back<I: Io>(open: impl Fn(Timer) -> Option<I>) {
     for _ in 0..3 {
         io.send(id, b"hello");
         io.wait(clock::now());
-        let mut heard = [0; 5];
-        peer.read_exact(&mut heard).unwrap();
-        assert_eq!(&heard, b"hello");
+        let mut received = [0; 5];
+        peer.read_exact(&mut received).unwrap();
+        assert_eq!(&received, b"hello");
         assert!(io.is_flushed(id));
         peer.write_all(b"!").unwrap();
         assert_eq!(next(&mut io), Told::Received(id, b"!".to_vec()));
@@ -175,16 +176,16 @@ fn what_is_sent_before_the_connection_is_open_is_sent_then<I: Io>(
     let mut peer = accept(&listener);
     expect_nothing(&mut io);
     assert!(io.is_flushed(id));
-    let mut heard = [0; 5];
-    peer.read_exact(&mut heard).unwrap();
-    assert_eq!(&heard, b"hello");
+    let mut received = [0; 5];
+    peer.read_exact(&mut received).unwrap();
+    assert_eq!(&received, b"hello");
 }
 
-fn what_a_turn_sends_arrives_in_order_whichever_the_connections<I: Io>(
+fn the_bytes_of_a_turn_arrive_in_order_on_every_connection<I: Io>(
     open: impl Fn(Timer) -> Option<I>,
 ) {
     let Some(mut io) = open(Timer::Sleep) else { return };
-    // More than any queue holds at once.
+    // More than fits into any queue at once.
     let mut peers: Vec<_> = (0..300).map(|_| connected(&mut io)).collect();
     for round in 0..10u8 {
         for (id, _) in &peers {
@@ -194,9 +195,9 @@ fn what_a_turn_sends_arrives_in_order_whichever_the_connections<I: Io>(
     io.wait(clock::now());
     let expected: Vec<u8> = (0..10).flat_map(|round| [round; 100]).collect();
     for (id, peer) in &mut peers {
-        let mut heard = vec![0; expected.len()];
-        peer.read_exact(&mut heard).unwrap();
-        assert_eq!(heard, expected);
+        let mut received = vec![0; expected.len()];
+        peer.read_exact(&mut received).unwrap();
+        assert_eq!(received, expected);
         assert!(io.is_flushed(*id));
     }
 }
@@ -204,19 +205,19 @@ fn what_a_turn_sends_arrives_in_order_whichever_the_connections<I: Io>(
 fn what_the_kernel_does_not_take_at_once_is_sent_later<I: Io>(open: impl Fn(Timer) -> Option<I>) {
     let Some(mut io) = open(Timer::Sleep) else { return };
     let (id, mut peer) = connected(&mut io);
-    // Each byte differs from its neighbours, so that no other order has the same bytes.
+    // Each byte differs from its neighbours, so that any other order gives other bytes.
     let much: Vec<u8> =
         (0..20_000_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     let (first, rest) = much.split_at(5_000_000);
     io.send(id, first);
     io.wait(clock::now());
-    assert!(!io.is_flushed(id), "no kernel takes so much");
+    assert!(!io.is_flushed(id), "no kernel takes so much at once");
     io.send(id, rest);
     let expected = much.clone();
     let reader = std::thread::spawn(move || {
-        let mut heard = vec![0; expected.len()];
-        peer.read_exact(&mut heard).unwrap();
-        assert!(heard == expected, "all of it in its order");
+        let mut received = vec![0; expected.len()];
+        peer.read_exact(&mut received).unwrap();
+        assert!(received == expected, "all bytes in order");
         peer
     });
     let end = clock::now() + LONG * 3;
@@ -235,7 +236,7 @@ fn much_is_received_in_order_however_slowly_it_is_taken<I: Io>(open: impl Fn(Tim
         (0..30_000_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     let sent = much.clone();
     let writer = std::thread::spawn(move || peer.write_all(&sent).unwrap());
-    // It fills whatever there is to fill meanwhile.
+    // Meanwhile the writer fills all buffers on the way.
     clock::sleep_until(clock::now() + Nanos::from_millis(50));
     let mut all = Vec::new();
     let end = clock::now() + LONG * 3;
@@ -244,7 +245,7 @@ fn much_is_received_in_order_however_slowly_it_is_taken<I: Io>(open: impl Fn(Tim
         while let Some(event) = io.next_event() {
             match event {
                 Event::Received(from, bytes) if from == id => all.extend_from_slice(bytes),
-                // He is gone once all is sent.
+                // The peer closes once it has sent everything.
                 Event::Closed(from, Closed::ByPeer) => {
                     assert_eq!((from, all.len()), (id, much.len()));
                 }
@@ -263,12 +264,12 @@ fn many_are_received_from_at_once<I: Io>(open: impl Fn(Timer) -> Option<I>) {
         for (_, peer) in &mut peers {
             peer.write_all(&[round]).unwrap();
         }
-        let mut heard: Vec<_> = (0..peers.len()).map(|_| next(&mut io)).collect();
-        heard.sort_by_key(|told| format!("{told:?}"));
+        let mut received: Vec<_> = (0..peers.len()).map(|_| next(&mut io)).collect();
+        received.sort_by_key(|told| format!("{told:?}"));
         let mut expected: Vec<_> =
             peers.iter().map(|(id, _)| Told::Received(*id, vec![round])).collect();
         expected.sort_by_key(|told| format!("{told:?}"));
-        assert_eq!(heard, expected);
+        assert_eq!(received, expected);
     }
     expect_nothing(&mut io);
 }
@@ -280,31 +281,33 @@ fn all_that_was_sent_before_a_close_arrives_and_then_the_end<I: Io>(
     let (id, mut peer) = connected(&mut io);
     io.send(id, b"hello");
     io.close(id);
-    // Whoever takes the socket's number may not get its bytes.
+    // The socket's number is used again; the new connection must not get these bytes.
     let (other, mut stranger) = connected(&mut io);
     expect_nothing(&mut io);
-    let mut heard = Vec::new();
-    peer.read_to_end(&mut heard).unwrap();
-    assert_eq!(heard, b"hello");
+    let mut received = Vec::new();
+    peer.read_to_end(&mut received).unwrap();
+    assert_eq!(received, b"hello");
     io.close(other);
     io.wait(clock::now());
-    heard.clear();
-    stranger.read_to_end(&mut heard).unwrap();
-    assert_eq!(heard, b"");
+    received.clear();
+    stranger.read_to_end(&mut received).unwrap();
+    assert_eq!(received, b"");
 }
 
-fn who_closes_in_order_is_told_after_what_he_sent<I: Io>(open: impl Fn(Timer) -> Option<I>) {
+fn an_orderly_close_is_reported_after_the_bytes_before_it<I: Io>(
+    open: impl Fn(Timer) -> Option<I>,
+) {
     let Some(mut io) = open(Timer::Sleep) else { return };
     let (id, mut peer) = connected(&mut io);
     peer.write_all(b"so long").unwrap();
-    // He may still listen.
+    // The peer may still read.
     peer.shutdown(Shutdown::Write).unwrap();
     assert_eq!(bytes(&mut io, id, 7), b"so long");
     assert_eq!(next(&mut io), Told::Closed(id, Closed::ByPeer));
     expect_nothing(&mut io);
 }
 
-fn a_reset_is_told_as_such<I: Io>(open: impl Fn(Timer) -> Option<I>) {
+fn a_reset_is_reported_as_such<I: Io>(open: impl Fn(Timer) -> Option<I>) {
     let Some(mut io) = open(Timer::Sleep) else { return };
     let (id, peer) = connected(&mut io);
     reset(peer);
@@ -312,7 +315,7 @@ fn a_reset_is_told_as_such<I: Io>(open: impl Fn(Timer) -> Option<I>) {
     expect_nothing(&mut io);
 }
 
-fn a_connection_that_broke_takes_nothing_more_and_is_told<I: Io>(
+fn a_broken_connection_takes_no_more_bytes_and_is_reported<I: Io>(
     open: impl Fn(Timer) -> Option<I>,
 ) {
     let Some(mut io) = open(Timer::Sleep) else { return };
@@ -323,7 +326,7 @@ fn a_connection_that_broke_takes_nothing_more_and_is_told<I: Io>(
     io.send(id, b"again");
     assert_eq!(next(&mut io), Told::Closed(id, Closed::WhileWriting));
     expect_nothing(&mut io);
-    // The next use of the name knows nothing of it.
+    // The next use of the id is not affected.
     let (_, peer) = connected(&mut io);
     drop(peer);
     assert_eq!(next(&mut io), Told::Closed(id, Closed::ByPeer));
@@ -349,12 +352,12 @@ fn what_was_sent_a_while_ago_has_left_when_the_clock_is_read<I: Io>(
     io.send(id, b"hello");
     clock::sleep_until(clock::now() + Nanos::from_millis(1));
     io.now();
-    let mut heard = [0; 5];
-    peer.read_exact(&mut heard).unwrap();
-    assert_eq!(&heard, b"hello");
+    let mut received = [0; 5];
+    peer.read_exact(&mut received).unwrap();
+    assert_eq!(&received, b"hello");
 }
 
-fn a_refused_connection_is_told_as_such<I: Io>(open: impl Fn(Timer) -> Option<I>) {
+fn a_refused_connection_is_reported_as_such<I: Io>(open: impl Fn(Timer) -> Option<I>) {
     let Some(mut io) = open(Timer::Sleep) else { return };
     let (listener, address) = listen();
     drop(listener);
@@ -366,12 +369,10 @@ fn a_refused_connection_is_told_as_such<I: Io>(open: impl Fn(Timer) -> Option<I>
     expect_nothing(&mut io);
 }
 
-fn what_this_machine_cannot_connect_is_no_fault_of_the_peer<I: Io>(
-    open: impl Fn(Timer) -> Option<I>,
-) {
+fn a_local_failure_to_connect_is_not_blamed_on_the_peer<I: Io>(open: impl Fn(Timer) -> Option<I>) {
     let Some(mut io) = open(Timer::Sleep) else { return };
     let (_listener, address) = listen();
-    // An address of nobody (RFC 5737).
+    // An address that no machine has (RFC 5737).
     let source = Some("192.0.2.1".parse().unwrap());
     let id = io.connect(&Endpoint { source, ..address.clone() });
     assert_eq!(next(&mut io), Told::Closed(id, Closed::Exhausted));
@@ -379,7 +380,7 @@ fn what_this_machine_cannot_connect_is_no_fault_of_the_peer<I: Io>(
     assert_eq!(next(&mut io), Told::Connected(id));
 }
 
-fn a_socket_in_the_file_system_is_as_good<I: Io>(open: impl Fn(Timer) -> Option<I>) {
+fn a_unix_socket_works_as_well<I: Io>(open: impl Fn(Timer) -> Option<I>) {
     let Some(mut io) = open(Timer::Sleep) else { return };
     let name = format!("benchwright-{}-{:p}", std::process::id(), &raw const io);
     let path = std::env::temp_dir().join(name);
@@ -390,9 +391,9 @@ fn a_socket_in_the_file_system_is_as_good<I: Io>(open: impl Fn(Timer) -> Option<
     std::fs::remove_file(path).unwrap();
     io.send(id, b"hello");
     io.wait(clock::now());
-    let mut heard = [0; 5];
-    peer.read_exact(&mut heard).unwrap();
-    peer.write_all(&heard).unwrap();
+    let mut received = [0; 5];
+    peer.read_exact(&mut received).unwrap();
+    peer.write_all(&received).unwrap();
     assert_eq!(next(&mut io), Told::Received(id, b"hello".to_vec()));
     drop(peer);
     assert_eq!(next(&mut io), Told::Closed(id, Closed::ByPeer));
@@ -408,10 +409,10 @@ fn a_connection_comes_from_the_source_that_was_asked_for<I: Io>(open: impl Fn(Ti
     assert_eq!(Some(from.ip()), source);
 }
 
-fn nothing_follows_a_close_and_the_name_is_used_again<I: Io>(open: impl Fn(Timer) -> Option<I>) {
+fn no_event_follows_a_close_and_the_id_is_used_again<I: Io>(open: impl Fn(Timer) -> Option<I>) {
     let Some(mut io) = open(Timer::Sleep) else { return };
     let (id, mut peer) = connected(&mut io);
-    // It is there, it was even found; but nobody has taken it yet.
+    // The bytes have arrived and `wait` has found them, but their event was not taken yet.
     peer.write_all(b"old").unwrap();
     clock::sleep_until(clock::now() + Nanos::from_millis(20));
     io.wait(clock::now() + LONG);
@@ -423,17 +424,17 @@ fn nothing_follows_a_close_and_the_name_is_used_again<I: Io>(open: impl Fn(Timer
     let mut new = accept(&listener);
     new.write_all(b"new").unwrap();
     assert_eq!(next(&mut io), Told::Received(id, b"new".to_vec()));
-    // He hears of the end at once: a reset, as what he sent was not read.
+    // The peer sees the end at once: a reset, because its bytes were not read.
     assert!(!matches!(peer.read(&mut [0; 9]), Ok(1..)));
     expect_nothing(&mut io);
 }
 
-fn an_attempt_can_be_given_up<I: Io>(open: impl Fn(Timer) -> Option<I>) {
+fn a_connection_attempt_can_be_cancelled<I: Io>(open: impl Fn(Timer) -> Option<I>) {
     let Some(mut io) = open(Timer::Sleep) else { return };
     let (listener, address) = listen();
     let id = io.connect(&address);
     io.close(id);
-    // The second one is given up after the kernel has heard of it.
+    // The second attempt is cancelled after it was handed to the kernel.
     assert_eq!(io.connect(&address), id);
     io.wait(clock::now());
     io.close(id);
@@ -444,14 +445,14 @@ fn an_attempt_can_be_given_up<I: Io>(open: impl Fn(Timer) -> Option<I>) {
     }
 }
 
-fn what_is_dropped_closes_its_connections<I: Io>(open: impl Fn(Timer) -> Option<I>) {
+fn dropping_it_closes_its_connections<I: Io>(open: impl Fn(Timer) -> Option<I>) {
     let Some(mut io) = open(Timer::Sleep) else { return };
     let (_, mut peer) = connected(&mut io);
     drop(io);
     assert_eq!(peer.read(&mut [0; 9]).unwrap(), 0);
 }
 
-/// Only by bounds that a stalled machine cannot break: it is never early.
+/// Uses only a bound that a stalled machine cannot break: a wait never ends early.
 fn waiting_ends_in_time_with_every_timer<I: Io>(open: impl Fn(Timer) -> Option<I>) {
     for timer in [Timer::Sleep, Timer::Hybrid, Timer::Spin] {
         let Some(mut io) = open(timer) else { return };
@@ -477,14 +478,14 @@ fn an_event_ends_the_waiting<I: Io>(open: impl Fn(Timer) -> Option<I>) {
             peer.write_all(b"!").unwrap();
             peer
         });
-        // What is sent leaves before the sleep, or there would be no answer.
+        // The request must leave before the sleep, or no answer would come.
         assert_eq!(next(&mut io), Told::Received(id, b"!".to_vec()));
         answers.join().unwrap();
     }
 }
 
 #[test]
-fn an_error_says_who_is_to_blame_for_it() {
+fn an_error_shows_which_side_is_to_blame() {
     for (error, how) in [
         (libc::EMFILE, Closed::Exhausted),
         (libc::EADDRNOTAVAIL, Closed::Exhausted),

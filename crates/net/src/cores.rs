@@ -1,4 +1,4 @@
-//! Which CPUs a thread may run on.
+//! The CPUs that a thread may run on, and its priority there.
 
 use std::io;
 
@@ -16,7 +16,7 @@ pub fn allowed() -> Vec<u32> {
         .collect()
 }
 
-/// Keeps this thread on one CPU.
+/// Pins this thread to one CPU.
 pub fn pin(cpu: u32) -> io::Result<()> {
     assert!(cpu < libc::CPU_SETSIZE as u32, "CPU {cpu} is beyond what the kernel can name");
     // SAFETY: an all-zero set is a valid empty set; `cpu` is below its size, which is passed along.
@@ -28,17 +28,17 @@ pub fn pin(cpu: u32) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// How soon a thread gets a CPU that others want too.
+/// The priority of a thread on a CPU that others want, too.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Urgency {
     /// Before all ordinary threads.
     RealTime,
-    /// Before ordinary threads that have run for a moment, where the kernel knows how.
+    /// Before ordinary threads that have run for a moment, if the kernel supports it.
     Short,
 }
 
-/// Asks that this thread be run as soon as it wakes, so that what delays it is the machine and not
-/// its neighbours. Real time takes privileges; a short slice (Linux 6.12) takes none.
+/// Asks the kernel to run this thread as soon as it wakes, so that only the machine delays it, not
+/// other threads. Real time needs privileges; a short slice (Linux 6.12) needs none.
 pub fn urgent() -> Urgency {
     let parameters = libc::sched_param { sched_priority: 1 };
     // SAFETY: `parameters` is valid for the call.
@@ -48,8 +48,8 @@ pub fn urgent() -> Urgency {
     let size = size_of::<SchedulingAttributes>() as u32;
     let attributes =
         SchedulingAttributes { size, runtime_ns: 100_000, ..SchedulingAttributes::default() };
-    // SAFETY: `attributes` is valid for the call and names its own size. An older kernel ignores
-    // the slice, which leaves the thread as it was.
+    // SAFETY: `attributes` is valid for the call and contains its own size. An older kernel ignores
+    // the slice, and the thread keeps its priority.
     unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
     Urgency::Short
 }

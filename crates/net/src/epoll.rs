@@ -1,4 +1,4 @@
-//! The real world: non-blocking sockets and epoll, one instance per shard.
+//! [`Io`] over real non-blocking sockets and epoll, one instance per shard.
 
 use std::io;
 use std::net::SocketAddr;
@@ -17,21 +17,21 @@ use self::timestamps::ReceiveDelays;
 mod tests;
 mod timestamps;
 
-/// Ready sockets taken from the kernel at once.
+/// The most ready sockets taken from the kernel at once.
 const MOST_READY: usize = 256;
-/// Bytes read from a socket at once; what is left is read in the next turn.
+/// The most bytes read from a socket at once; the rest is read in the next turn.
 const READ_BYTES: usize = 64 * 1024;
 
-/// Nothing follows what is there to be read.
+/// The events after which no more bytes arrive.
 const ENDED: u32 = (libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR) as u32;
 
-/// Whether [`Epoll::with_kernel_timestamps`] is granted, and else why not.
+/// Checks that the kernel grants [`Epoll::with_kernel_timestamps`]; otherwise returns the reason.
 pub fn kernel_timestamps_granted() -> io::Result<()> {
     timestamps::probe()
 }
 
-/// Sockets by epoll, edge-triggered: the kernel looks at a socket once for each arrival, where it
-/// would otherwise look again in the turn after.
+/// Sockets by epoll, edge-triggered: the kernel checks a socket once for each arrival.
+/// Level-triggered it would check the socket again in the next turn.
 #[derive(Debug)]
 pub struct Epoll {
     epoll: OwnedFd,
@@ -39,14 +39,14 @@ pub struct Epoll {
     slots: Vec<Slot>,
     free: Vec<u32>,
     ready: Vec<libc::epoll_event>,
-    /// How much of `ready` was handed out.
+    /// The number of entries of `ready` that were handed out.
     taken: usize,
-    /// Ready sockets that were not read to their end: the kernel will not name them again.
+    /// Ready sockets that were not read to their end: the kernel will not report them again.
     again: Vec<libc::epoll_event>,
-    /// Connections whose failure a call has shown already: told before everything else.
+    /// Connections whose system call has failed already: they are reported before everything else.
     failed: Vec<(ConnectionId, Closed)>,
     buffer: Vec<u8>,
-    /// Where the kernel is asked when bytes arrived.
+    /// The receive delays, if the kernel's timestamps are used.
     delays: Option<Box<ReceiveDelays>>,
     /// TCP's congestion control, if not the system's.
     congestion: Option<String>,
@@ -56,11 +56,11 @@ pub struct Epoll {
 struct Slot {
     socket: Option<OwnedFd>,
     state: State,
-    /// Bytes which the kernel did not take yet.
+    /// Bytes that the kernel has not taken yet.
     unsent: Vec<u8>,
-    /// It takes no more bytes. What the peer sent before is still to be read.
+    /// The connection takes no more bytes. What the peer sent before is still to be read.
     broken: bool,
-    /// Counts the uses of this slot, so that an event of an earlier one is told apart.
+    /// Counts the uses of this slot, to recognise events of an earlier use.
     generation: u32,
 }
 
@@ -71,7 +71,7 @@ enum State {
     Listening,
 }
 
-/// An event before its bytes are lent.
+/// An event whose bytes are not lent yet.
 enum Ready {
     Connected(ConnectionId),
     Accepted(ConnectionId),
@@ -97,54 +97,54 @@ impl Epoll {
             delays: None,
             congestion: None,
         };
-        // An old kernel says at once that it lacks the call, rather than in the first wait.
+        // An old kernel without the call fails here, not in the first wait.
         new.take_ready(Nanos::ZERO)?;
         new.ready.clear();
         Ok(new)
     }
 
-    /// Gives connections from now on the congestion control of this name, which
-    /// [`crate::congestion::check`] has granted; `None` leaves them the system's.
+    /// Uses the congestion control of this name, which [`crate::congestion::check`] has granted,
+    /// for all later connections; `None` keeps the system's.
     pub fn with_congestion_control(self, name: Option<String>) -> Epoll {
         Epoll { congestion: name, ..self }
     }
 
-    /// Has the kernel stamp what connections receive from now on, which costs two readings of the
-    /// clock each time; see [`Epoll::receive_delays`]. Fails where it is not granted.
+    /// Has the kernel stamp what later connections receive, which costs two readings of the clock
+    /// for each read; see [`Epoll::receive_delays`]. Fails if the kernel does not grant it.
     pub fn with_kernel_timestamps(self) -> io::Result<Epoll> {
         timestamps::probe()?;
         Ok(Epoll { delays: Some(Box::default()), ..self })
     }
 
-    /// Only waits from `start` until `end` count in [`Epoll::waited`].
+    /// Counts only waits from `start` until `end` in [`Epoll::waited`].
     pub fn count_waits(&mut self, start: Instant, end: Instant) {
         self.waits.count(start, end);
     }
 
-    /// What was seen of the waits.
+    /// The measurements of the waits.
     pub fn waited(&self) -> &Waited {
         self.waits.waited()
     }
 
-    /// Only what is read from `start` until `end` counts.
+    /// Counts only reads from `start` until `end`.
     pub fn count_receive_delays(&mut self, start: Instant, end: Instant) {
         if let Some(delays) = &mut self.delays {
             delays.count(start, end);
         }
     }
 
-    /// How long the last byte of each reading had lain in the kernel before it was read. `None`
+    /// The time from the arrival of the last byte of each read in the kernel until the read. `None`
     /// without timestamps.
     pub fn receive_delays(&self) -> Option<&Histogram> {
         self.delays.as_ref().map(|delays| delays.histogram())
     }
 
-    /// Accepts connections on this address and tells them as events; returns the address, with
-    /// the port that was taken if 0 was asked for.
+    /// Accepts connections on this address and reports them as events; returns the address, with
+    /// the port that was assigned if 0 was requested.
     pub fn listen(&mut self, address: SocketAddr) -> io::Result<SocketAddr> {
         let listener = socket::listen(address, self.congestion.as_deref())?;
         if self.delays.is_some() {
-            // Those that it accepts inherit it.
+            // Accepted sockets inherit it.
             timestamps::ask(listener.as_raw_fd())?;
         }
         let address = socket::local_address(listener.as_raw_fd())?;
@@ -152,8 +152,8 @@ impl Epoll {
         Ok(address)
     }
 
-    /// As [`Io::next_event`], with when the kernel received the last byte of what an event brings.
-    /// `None` without timestamps, and where nothing is brought.
+    /// As [`Io::next_event`], with the time when the kernel received the last byte of the event.
+    /// `None` without timestamps, and for events without bytes.
     pub fn next_stamped(&mut self) -> Option<(Event<'_>, Option<Instant>)> {
         let ready = self.next_ready()?;
         let stamp = match ready {
@@ -169,7 +169,7 @@ impl Epoll {
         let fd = socket.as_raw_fd();
         slot.socket = Some(socket);
         let interest = match state {
-            // Level-triggered: who finds no free descriptor stays to be accepted later.
+            // Level-triggered: a connection that finds no free descriptor is accepted later.
             State::Listening => libc::EPOLLIN as u32,
             state => interest(state == State::Connecting),
         };
@@ -191,7 +191,7 @@ impl Epoll {
         ConnectionId(index)
     }
 
-    /// Closes the socket and lets the name be used again.
+    /// Closes the socket and frees the id.
     fn release(&mut self, id: ConnectionId) {
         let slot = &mut self.slots[id.0 as usize];
         slot.socket = None;
@@ -216,7 +216,7 @@ impl Epoll {
         if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// Asks whether to be told when the socket takes bytes.
+    /// Switches the report that the socket takes bytes on or off.
     fn watch_writable(&self, id: ConnectionId, writable: bool) {
         let fd = self.descriptor(id).expect("only an open connection is watched");
         self.control(libc::EPOLL_CTL_MOD, fd, id, interest(writable))
@@ -272,7 +272,7 @@ impl Epoll {
                 self.taken += 1;
                 continue;
             }
-            // A listener stays at hand until nobody waits to be accepted.
+            // A listener stays current until no connection waits to be accepted.
             if slot.state == State::Listening {
                 match self.accept(id) {
                     Some(accepted) => return Some(Ready::Accepted(accepted)),
@@ -303,8 +303,8 @@ impl Epoll {
 
     fn accept(&mut self, listener: ConnectionId) -> Option<ConnectionId> {
         let fd = self.descriptor(listener)?;
-        // Whatever goes wrong with one newcomer (it has left, no descriptor is free), the others
-        // must be served; a full table leaves it waiting until one closes.
+        // If one new connection fails (it has left, no descriptor is free), the others must still
+        // be accepted; if the table is full it waits until another connection closes.
         let socket = socket::accept(fd).ok()?;
         self.register(socket, State::Open).ok()
     }
@@ -361,8 +361,8 @@ impl Epoll {
         }
     }
 
-    /// How many bytes the kernel took. A connection that broke takes all; its socket becomes
-    /// readable, and is told as closed once what the peer sent before has been read.
+    /// Returns how many bytes the kernel took. A broken connection takes all; its socket becomes
+    /// readable, and is reported as closed once what the peer sent before has been read.
     fn transmit(&mut self, id: ConnectionId, bytes: &[u8]) -> usize {
         let Some(fd) = self.descriptor(id) else { return bytes.len() };
         match usize::try_from(socket::send(fd, bytes)) {
@@ -384,7 +384,7 @@ impl Io for Epoll {
     fn connect(&mut self, to: &Endpoint) -> ConnectionId {
         let stamped = self.delays.is_some();
         let socket = socket::connect(to, self.congestion.as_deref()).inspect(|socket| {
-            // It was granted to another socket: one without only says less.
+            // The probe was granted. If it fails for this socket, only its timestamps are missing.
             let _ = stamped.then(|| timestamps::ask(socket.as_raw_fd()));
         });
         match socket.and_then(|socket| self.register(socket, State::Connecting)) {

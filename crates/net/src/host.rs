@@ -1,4 +1,4 @@
-//! What the kernel counts for the whole host (more exactly: to this network namespace).
+//! Counters of the kernel for the whole host (more exactly: for this network namespace).
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,11 +9,11 @@ use crate::io::{Address, Endpoint};
 #[cfg(test)]
 mod tests;
 
-/// TCP's segments since the host started: of all its connections, not only of ours.
+/// TCP's segments since the host started, of all its connections.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Segments {
     pub sent: u64,
-    /// Those of them that were sent again.
+    /// The segments that were sent again.
     pub retransmitted: u64,
 }
 
@@ -21,13 +21,13 @@ pub fn segments() -> Option<Segments> {
     read_segments(&fs::read_to_string("/proc/net/snmp").ok()?)
 }
 
-/// Which start of which machine CLOCK_MONOTONIC is counted from.
+/// The id of this boot of this machine: CLOCK_MONOTONIC counts from it.
 pub fn boot_id() -> Option<String> {
     let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     Some(id.trim().to_owned())
 }
 
-/// A line of names, and below it a line of figures in the same order.
+/// Parses a line of names and the line of figures below it, in the same order.
 fn read_segments(snmp: &str) -> Option<Segments> {
     let mut lines = snmp.lines().filter_map(|line| line.strip_prefix("Tcp:"));
     let (names, figures) = (lines.next()?.split_whitespace(), lines.next()?.split_whitespace());
@@ -43,16 +43,16 @@ fn read_segments(snmp: &str) -> Option<Segments> {
     Some(Segments { sent: sent?, retransmitted: retransmitted? })
 }
 
-/// How many local ports the kernel has to give to connections from one address to another.
+/// The number of local ports that the kernel can assign to connections between two addresses.
 pub fn local_ports() -> Option<u64> {
     read_range(&fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?)
 }
 
-/// Where connections lead, and the local address that they come from if it was chosen: between two
-/// such places connections differ by nothing but their local ports.
+/// The destination of connections, and their local address if it was chosen. Connections of the
+/// same route differ only in their local ports.
 pub type Route = (SocketAddr, Option<IpAddr>);
 
-/// The route to an endpoint; `None` where no ports are needed.
+/// The route to an endpoint; `None` if it needs no ports.
 pub fn route(endpoint: &Endpoint) -> Option<Route> {
     match endpoint.address {
         Address::Inet(address) => Some((address, endpoint.source)),
@@ -60,7 +60,7 @@ pub fn route(endpoint: &Endpoint) -> Option<Route> {
     }
 }
 
-/// How many local ports each route needs for so many connections, which take their endpoints in turn.
+/// The number of local ports that each route needs; connections use their endpoints in turn.
 pub fn ports_needed<'a>(
     connections: impl IntoIterator<Item = (&'a [Endpoint], usize)>,
 ) -> BTreeMap<Route, usize> {
@@ -74,7 +74,7 @@ pub fn ports_needed<'a>(
     needed
 }
 
-/// Local ports that closed connections still hold, until nothing late can reach them.
+/// The number of local ports that closed connections still occupy, in the state TIME_WAIT.
 pub fn waiting_ports() -> Option<u64> {
     read_waiting(&fs::read_to_string("/proc/net/sockstat").ok()?)
 }

@@ -1,4 +1,4 @@
-//! The seam between a shard and the world.
+//! The interface between a shard and the network.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use measure::Instant;
 
-/// Where a connection leads, and where it comes from.
+/// The remote and the local address of a connection.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Endpoint {
     pub address: Address,
@@ -17,7 +17,7 @@ pub struct Endpoint {
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum Address {
     Inet(SocketAddr),
-    /// A socket in the file system.
+    /// A Unix socket in the file system.
     Unix(PathBuf),
 }
 
@@ -36,62 +36,62 @@ impl fmt::Display for Address {
     }
 }
 
-/// Names one connection from its `connect` or accept until it is closed; then it is used again.
+/// The id of a connection from its `connect` or accept until it is closed; then it is used again.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct ConnectionId(pub u32);
 
-/// What happened to a connection.
+/// An event on a connection.
 #[derive(Debug, Eq, PartialEq)]
 pub enum Event<'a> {
-    /// A connection asked for with [`Io::connect`] can be used.
+    /// A connection requested with [`Io::connect`] can be used.
     Connected(ConnectionId),
-    /// A peer connected to a socket that listens.
+    /// A peer connected to a listening socket.
     Accepted(ConnectionId),
     /// Bytes arrived. They are valid until the next event is taken.
     Received(ConnectionId, &'a [u8]),
-    /// The connection is gone, and its name with it.
+    /// The connection is gone, and its id is free.
     Closed(ConnectionId, Closed),
 }
 
-/// How a connection ended.
+/// The way in which a connection ended.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Closed {
-    /// It never came to be: nobody listens there.
+    /// It was not established: no process listens there.
     Refused,
-    /// It never came to be: no route, no answer.
+    /// It was not established: no route, no answer.
     Unreachable,
-    /// It never came to be: this machine had no local port, descriptor or memory left for it.
+    /// It was not established: this machine had no local port, descriptor or memory left for it.
     Exhausted,
     /// The peer closed it in order.
     ByPeer,
-    /// It broke.
+    /// The connection broke.
     Reset,
-    /// It broke while we were writing.
+    /// The connection broke while we were writing.
     WhileWriting,
 }
 
-/// Where bytes and time come from: `Epoll` and `Uring` (`Sockets` is either of them), and `Simulation`.
+/// A source of bytes and time: `Epoll`, `Uring` (`Sockets` is either of them) or `Simulation`.
 pub trait Io {
     fn now(&mut self) -> Instant;
 
     /// Begins to connect; `Connected` or `Closed` will follow.
     fn connect(&mut self, to: &Endpoint) -> ConnectionId;
 
-    /// Hands bytes to the network. What it does not take at once is kept and sent when it does.
+    /// Sends bytes. What the network does not take at once is kept and sent later.
     fn send(&mut self, connection: ConnectionId, bytes: &[u8]);
 
-    /// Whether bytes may wait here for others after [`Io::send`], to be handed over together.
+    /// True if bytes may wait after [`Io::send`], to be handed to the network together with others.
     fn holds_back(&self) -> bool {
         false
     }
 
-    /// When the bytes that were held back so far were handed to the network, if that has happened
-    /// since this was last asked. [`Io::wait`] hands over what there is.
+    /// The time when the bytes held back so far were handed to the network, if that has happened
+    /// since the last call. [`Io::wait`] hands over all that are left.
     fn handed_over(&mut self) -> Option<Instant> {
         None
     }
 
-    /// Whether the network has taken everything that was sent.
+    /// True once the network has taken everything that was sent.
     fn is_flushed(&self, connection: ConnectionId) -> bool;
 
     /// Closes at once; no event about this connection follows.
@@ -100,6 +100,6 @@ pub trait Io {
     /// Waits for the first events, but never past `until`, and returns the time.
     fn wait(&mut self, until: Instant) -> Instant;
 
-    /// The next event that the last `wait` found.
+    /// Returns the next event that the last `wait` found.
     fn next_event(&mut self) -> Option<Event<'_>>;
 }

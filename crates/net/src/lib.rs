@@ -1,6 +1,6 @@
-//! Where bytes and time come from: every system call of the data plane is made here.
+//! The source of bytes and time: every system call of the data plane is made here.
 //!
-//! Nothing here knows a protocol. `Simulation` is the same world on virtual time.
+//! No protocol is known here. `Simulation` is the same interface on virtual time.
 #![expect(unsafe_code, reason = "system calls")]
 
 pub mod clock;

@@ -1,20 +1,20 @@
-//! What the kernel counts for this process and its threads.
+//! Counters and limits of the kernel for this process and its threads.
 
 use std::fs;
 use std::path::Path;
 
 use measure::Nanos;
 
-/// A number that nobody can foresee, for a load that is to be another one each time.
+/// A random number from the kernel, for a load that differs in each run.
 pub fn entropy() -> u64 {
     let mut bytes = [0u8; 8];
     // SAFETY: `bytes` has room for as many bytes as are asked for.
     let count = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
-    assert_eq!(count, 8, "so few bytes come at once (getrandom(2))");
+    assert_eq!(count, 8, "getrandom(2) returns so few bytes at once");
     u64::from_ne_bytes(bytes)
 }
 
-/// Raises the limit of open files to what is allowed, and returns it.
+/// Raises the limit of open files to the maximum allowed, and returns it.
 pub fn raise_open_files() -> u64 {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `limit` is valid to write to and to read from.
@@ -30,15 +30,15 @@ pub fn raise_open_files() -> u64 {
     limit.rlim_cur
 }
 
-/// Gives this thread a table of open files of its own, a copy: the kernel then finds a socket
-/// without counting who else uses it, which takes some 3 % of a request. What is opened in it from
-/// now on is unknown to other threads, and must be closed here. Where it is refused nothing changes.
+/// Gives this thread its own copy of the table of open files: the kernel then finds a socket
+/// without counting its other users, which takes some 3 % of a request. Other threads do not see
+/// what is opened from now on, so it must be closed here. If it is refused nothing changes.
 pub fn own_files() {
     // SAFETY: a call without pointers.
     unsafe { libc::unshare(libc::CLONE_FILES) };
 }
 
-/// Names a thread of this process.
+/// A thread of this process, by its id.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Thread(libc::pid_t);
 
@@ -48,15 +48,15 @@ impl Thread {
         Thread(unsafe { libc::gettid() })
     }
 
-    /// How long it was runnable while another one ran on its CPU. `None` where the kernel does not
-    /// count it, and of a thread that has ended.
+    /// The time that it was runnable while another thread ran on its CPU. `None` where the kernel
+    /// does not count it, and for a thread that has ended.
     pub fn run_queue_wait(self) -> Option<Nanos> {
         let text = fs::read_to_string(format!("/proc/self/task/{}/schedstat", self.0)).ok()?;
         run_queue_wait(&text)
     }
 }
 
-/// From the contents of a thread's `schedstat`.
+/// Parses the contents of a thread's `schedstat`.
 pub(crate) fn run_queue_wait(schedstat: &str) -> Option<Nanos> {
     schedstat.split_whitespace().nth(1)?.parse().ok().map(Nanos)
 }
@@ -75,8 +75,8 @@ pub fn stolen(cpus: &[u32]) -> Option<Nanos> {
     Some(Nanos(ticks * 1_000_000_000 / ticks_per_second()))
 }
 
-/// How long CPU quotas have kept this process from running: its own group's and those of the
-/// groups around it. `None` where no group tells.
+/// The time that CPU quotas have kept this process from running: those of its own cgroup and of all
+/// parents. `None` if no cgroup reports it.
 pub fn throttled() -> Option<Nanos> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
     let mut total = None;
@@ -97,7 +97,7 @@ pub fn throttled() -> Option<Nanos> {
     total
 }
 
-/// The sum over a group and all groups around it.
+/// The sum over a cgroup and all its parents.
 fn throttled_in(root: &Path, group: &str) -> Option<Nanos> {
     let group = root.join(group.trim_start_matches('/'));
     let found: Vec<Nanos> = group
@@ -108,7 +108,7 @@ fn throttled_in(root: &Path, group: &str) -> Option<Nanos> {
     (!found.is_empty()).then(|| found.into_iter().sum())
 }
 
-/// Version 1 counts nanoseconds, version 2 microseconds.
+/// Parses `cpu.stat`: version 1 counts nanoseconds, version 2 microseconds.
 fn throttled_time(stat: &str) -> Option<Nanos> {
     stat.lines().find_map(|line| {
         let (name, value) = line.split_once(' ')?;

@@ -1,7 +1,7 @@
-//! Whether other threads want the CPU that a thread waits on.
+//! Detects other threads that want the CPU that a thread waits on.
 //!
-//! Then it should not spin for long: it would take the CPU from them, perhaps from the target itself,
-//! and the kernel would make it wait for them all the same.
+//! The thread then should not spin for long: it would take the CPU from them, perhaps from the
+//! target itself, and the kernel would make it wait for them later.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -13,15 +13,15 @@ use crate::process;
 #[cfg(test)]
 mod tests;
 
-/// How often the kernel is asked.
+/// The interval between two readings of the kernel's counter.
 const STEP: Nanos = Nanos::from_millis(500);
-/// The share of time that a thread was kept waiting for its CPU from which on the CPU is shared. The
-/// hiccup meter, which runs beside a shard, takes 1–2 %, and a pause of the machine some ms.
+/// A CPU is shared if a thread had to wait for it for more than this share of the time. The hiccup
+/// meter, which runs beside a shard, takes 1–2 %, and a pause of the machine some ms.
 const SHARED: f64 = 0.1;
-/// How long the CPU is then taken to be shared.
+/// The time for which the CPU then counts as shared.
 const HELD: Nanos = Nanos::from_secs(5);
 
-/// Of one thread, which is the only one to use it.
+/// The rivals of one thread; only that thread uses it.
 #[derive(Debug, Default)]
 pub(crate) struct Rivals {
     counts: Option<File>,
@@ -35,7 +35,7 @@ impl Rivals {
         Rivals { next_look: Instant::NEVER, ..Rivals::default() }
     }
 
-    /// Whether there have been any of late. Where the kernel does not count it, there are none.
+    /// True if there were rivals recently; false where the kernel does not count the waiting.
     pub(crate) fn are_there(&mut self, now: Instant) -> bool {
         if self.next_look <= now {
             self.next_look = now + STEP;
@@ -46,12 +46,12 @@ impl Rivals {
         now < self.judge.until
     }
 
-    /// Allocates nothing, unlike [`process::Thread::run_queue_wait`].
+    /// Reads the counter without allocating, unlike [`process::Thread::run_queue_wait`].
     fn run_queue_wait(&mut self) -> Option<Nanos> {
         if self.counts.is_none() {
             self.counts = File::open("/proc/thread-self/schedstat").ok();
         }
-        // Three numbers.
+        // The file contains three numbers.
         let mut text = [0; 96];
         let length = self.counts.as_ref()?.read_at(&mut text, 0).ok()?;
         process::run_queue_wait(str::from_utf8(&text[..length]).ok()?)

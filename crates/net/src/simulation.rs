@@ -1,4 +1,4 @@
-//! The world on virtual time: a perfect network, and a far end that a test or a model defines.
+//! A network on virtual time: it is perfect, and a test or a model defines the far end.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,13 +10,13 @@ use crate::io::{Closed, ConnectionId, Endpoint, Event, Io};
 #[cfg(test)]
 mod tests;
 
-/// The far end of every connection. Whatever it makes happen is appended to `effects` with its time.
+/// The far end of every connection. Everything it does is appended to `effects` with its time.
 pub trait Peer {
-    /// This connection will be the next attempt's, which leads there.
+    /// Announces that the next connection attempt has this id and leads to `to`.
     fn called(&mut self, _connection: ConnectionId, _to: &Endpoint) {}
 
-    /// An attempt to connect begins; they are numbered over all connections, from 0. It lasts for
-    /// ever if nothing is said of it.
+    /// Begins an attempt to connect; attempts are numbered over all connections, from 0. Without an
+    /// effect the attempt lasts for ever.
     fn connect(
         &mut self,
         connection: ConnectionId,
@@ -27,7 +27,7 @@ pub trait Peer {
         effects.push((now, Effect::Connected(connection)));
     }
 
-    /// Bytes arrived at `now`.
+    /// Receives bytes that arrived at `now`.
     fn receive(
         &mut self,
         connection: ConnectionId,
@@ -36,17 +36,17 @@ pub trait Peer {
         effects: &mut Vec<(Instant, Effect)>,
     );
 
-    /// When the network has taken bytes that are sent at `now`, as the sender sees it: a far end
-    /// may have read the beginning of a request long before its end has left.
+    /// The time when the network has taken bytes that are sent at `now`, as the sender sees it: a
+    /// far end may have read the beginning of a request long before its end has left.
     fn taken(&mut self, _connection: ConnectionId, _bytes: &[u8], now: Instant) -> Instant {
         now
     }
 
-    /// We closed the connection. Its name may be used again.
+    /// Called after we closed the connection. Its id may be used again.
     fn closed(&mut self, _connection: ConnectionId, _now: Instant) {}
 }
 
-/// What the far end does to a connection.
+/// An action of the far end on a connection.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Effect {
     Connected(ConnectionId),
@@ -54,19 +54,19 @@ pub enum Effect {
     Closed(ConnectionId, Closed),
 }
 
-/// Virtual time passes in [`Io::wait`], and where work is to cost time, in every other call.
-/// Everything is a function of what is sent.
+/// A network on virtual time. Time passes in [`Io::wait`] and, with a call cost, in every other
+/// call. Everything is a function of what is sent.
 #[derive(Debug)]
 pub struct Simulation<P> {
     now: Instant,
-    /// When the last wait ended: it found what had happened until then.
+    /// The end of the last wait: it found everything up to then.
     waited: Instant,
     peer: P,
     call_cost: Nanos,
-    /// What is sent waits here for the end of the turn, if it is to.
+    /// Bytes that wait for the end of the turn; `None` if nothing is held back.
     held_back: Option<Vec<(ConnectionId, Vec<u8>)>>,
     handed_over: Option<Instant>,
-    /// By time, and in order of cause within one.
+    /// Ordered by time, then by the order of cause.
     future: BinaryHeap<Reverse<Planned>>,
     sequence: u64,
     slots: Vec<Slot>,
@@ -76,7 +76,7 @@ pub struct Simulation<P> {
     effects: Vec<(Instant, Effect)>,
 }
 
-/// An effect to come, with the use of its connection's name that it is meant for.
+/// A future effect, with the generation of the connection's slot that it is meant for.
 #[derive(Debug, Eq, Ord, PartialEq, PartialOrd)]
 struct Planned {
     at: Instant,
@@ -85,7 +85,7 @@ struct Planned {
     effect: Effect,
 }
 
-/// A connection's name: used again once it is closed, as the kernel does.
+/// The state of a connection's id: it is used again after a close, as the kernel does.
 #[derive(Debug, Default)]
 struct Slot {
     is_open: bool,
@@ -112,7 +112,7 @@ impl<P: Peer> Simulation<P> {
         }
     }
 
-    /// Lets every reading of the clock and every sending take so long.
+    /// Makes every reading of the clock and every send take this long.
     pub fn with_call_cost(self, call_cost: Nanos) -> Simulation<P> {
         Simulation { call_cost, ..self }
     }
@@ -122,7 +122,7 @@ impl<P: Peer> Simulation<P> {
         Simulation { held_back: Some(Vec::new()), ..self }
     }
 
-    /// The far end gets what was held back.
+    /// Delivers what was held back to the far end.
     fn hand_over(&mut self) {
         let Some(held_back) = &mut self.held_back else { return };
         let mut held_back = std::mem::take(held_back);
@@ -146,7 +146,7 @@ impl<P: Peer> Simulation<P> {
         &self.peer
     }
 
-    /// Asks the far end, and plans what it says.
+    /// Calls the far end, and plans the effects that it returns.
     fn ask(&mut self, ask: impl FnOnce(&mut P, Instant, &mut Vec<(Instant, Effect)>)) {
         let mut effects = std::mem::take(&mut self.effects);
         ask(&mut self.peer, self.now, &mut effects);
@@ -246,7 +246,7 @@ impl<P: Peer> Io for Simulation<P> {
                     Event::Received(id, &self.current)
                 }
                 Effect::Closed(id, why) => {
-                    // What is held back for it must not reach the next connection of its name.
+                    // Bytes held back for it must not reach the next connection with its id.
                     self.hand_over();
                     self.release(id);
                     Event::Closed(id, why)

@@ -1,4 +1,4 @@
-//! Non-blocking stream sockets: the few calls that `std` does not offer without blocking.
+//! Non-blocking stream sockets: the few calls that `std` offers only with blocking.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
@@ -9,8 +9,8 @@ use std::ptr;
 
 use crate::io::{Address, Closed, Endpoint};
 
-/// Starts a connection, with the system's congestion control unless another one is named; its success
-/// or failure shows when the socket becomes writable.
+/// Starts a connection, with the system's congestion control unless another one is named; the
+/// socket becomes writable when the attempt has succeeded or failed.
 pub(crate) fn connect(to: &Endpoint, congestion: Option<&str>) -> io::Result<OwnedFd> {
     match &to.address {
         Address::Inet(address) => {
@@ -42,31 +42,32 @@ fn begin(
     }
 }
 
-/// Sends what the kernel takes at once; the count, or -1 as the call has it.
+/// Sends what the kernel takes at once; returns the count, or -1 as the call does.
 ///
-/// The C library's `send` and `recv` can be cancelled, which none of our threads is, and take four
-/// locked instructions a request to be so: hence the bare calls.
+/// The C library's `send` and `recv` can be cancelled. Our threads never are, and this support
+/// costs four locked instructions a request: hence the bare system calls.
 pub(crate) fn send(socket: RawFd, bytes: &[u8]) -> isize {
     let (from, flags) = (bytes.as_ptr(), libc::MSG_NOSIGNAL);
-    let nobody = ptr::null::<libc::sockaddr>();
+    let no_address = ptr::null::<libc::sockaddr>();
     // SAFETY: the pointer and the length are those of a slice; no address is given.
     let count = unsafe {
-        libc::syscall(libc::SYS_sendto, socket, from, bytes.len(), flags, nobody, 0usize)
+        libc::syscall(libc::SYS_sendto, socket, from, bytes.len(), flags, no_address, 0usize)
     };
     count as isize
 }
 
-/// Receives what is there; the count, or -1 as the call has it.
+/// Receives what is there; returns the count, or -1 as the call does.
 pub(crate) fn receive(socket: RawFd, into: &mut [u8]) -> isize {
     let (to, flags) = (into.as_mut_ptr(), 0);
-    let nobody = ptr::null_mut::<libc::c_void>();
+    let no_address = ptr::null_mut::<libc::c_void>();
     // SAFETY: the pointer and the length are those of a slice; no address is asked for.
-    let count =
-        unsafe { libc::syscall(libc::SYS_recvfrom, socket, to, into.len(), flags, nobody, nobody) };
+    let count = unsafe {
+        libc::syscall(libc::SYS_recvfrom, socket, to, into.len(), flags, no_address, no_address)
+    };
     count as isize
 }
 
-/// Listens on an address; port 0 takes a free one. What it accepts inherits the congestion control.
+/// Listens on an address; port 0 takes a free one. Accepted sockets inherit the congestion control.
 pub(crate) fn listen(address: SocketAddr, congestion: Option<&str>) -> io::Result<OwnedFd> {
     let socket = stream(address)?;
     switch_on(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_REUSEADDR)?;
@@ -82,7 +83,7 @@ pub(crate) fn listen(address: SocketAddr, congestion: Option<&str>) -> io::Resul
     if failed { Err(io::Error::last_os_error()) } else { Ok(socket) }
 }
 
-/// Takes the next waiting connection, if there is one.
+/// Accepts the next waiting connection, if there is one.
 pub(crate) fn accept(listener: RawFd) -> io::Result<OwnedFd> {
     let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
     // SAFETY: the peer's address is not asked for.
@@ -104,7 +105,7 @@ pub(crate) fn local_address(socket: RawFd) -> io::Result<SocketAddr> {
     from_raw(&name)
 }
 
-/// The error that a connection attempt ended with, if it did.
+/// The error that a connection attempt ended with, if it failed.
 pub(crate) fn pending_error(socket: RawFd) -> Option<i32> {
     let mut error: libc::c_int = 0;
     let mut length = size_of::<libc::c_int>() as libc::socklen_t;
@@ -147,7 +148,7 @@ pub(crate) fn congestion_control(socket: RawFd) -> io::Result<String> {
     Ok(String::from_utf8_lossy(name).into_owned())
 }
 
-/// What an attempt to connect that ended with this error came to.
+/// The outcome of an attempt to connect that ended with this error.
 pub(crate) fn why_not_connected(error: i32) -> Closed {
     match error {
         libc::ECONNREFUSED | libc::ENOENT => Closed::Refused,
@@ -158,7 +159,7 @@ pub(crate) fn why_not_connected(error: i32) -> Closed {
     }
 }
 
-/// Leaves the choice of the port to `connect`, which knows whose it may share.
+/// Binds the address only: `connect` chooses the port, since it knows which ports may be shared.
 fn bind_source(socket: RawFd, source: IpAddr) -> io::Result<()> {
     switch_on(socket, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT)?;
     let (name, length) = to_raw(SocketAddr::new(source, 0));
@@ -200,7 +201,7 @@ pub(crate) fn set_option(
 pub(crate) fn owned(fd: RawFd) -> io::Result<OwnedFd> {
     match fd {
         0.. => {
-            // SAFETY: the kernel has just given us this descriptor, and nobody else has it.
+            // SAFETY: the kernel has just created this descriptor, and nothing else uses it.
             Ok(unsafe { OwnedFd::from_raw_fd(fd) })
         }
         _ => Err(io::Error::last_os_error()),

@@ -1,11 +1,11 @@
-//! The real world in the form that was chosen for a load.
+//! Real sockets by the interface that was chosen for a load.
 
 use measure::{Histogram, Instant};
 
 use crate::io::{ConnectionId, Endpoint, Event, Io};
 use crate::{Epoll, Timer, Uring, Waited};
 
-/// By which of the kernel's interfaces a shard waits and moves bytes.
+/// The kernel's interface by which a shard waits and moves bytes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Interface {
     Epoll,
@@ -23,17 +23,15 @@ impl Interface {
 
 /// Sockets by either interface.
 #[derive(Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "there is one for each shard, which stays in its place"
-)]
+#[expect(clippy::large_enum_variant, reason = "there is one for each shard, and it is never moved")]
 pub enum Sockets {
     Epoll(Epoll),
     Uring(Uring),
 }
 
 impl Sockets {
-    /// For the calling thread alone. Fails with the reason where the kernel does not grant it.
+    /// Opens it for the calling thread alone. Fails with the reason if the kernel does not grant
+    /// it.
     pub fn new(by: Interface, timer: Timer) -> Result<Sockets, String> {
         match by {
             Interface::Epoll => Epoll::new(timer)
@@ -53,7 +51,7 @@ impl Sockets {
         }
     }
 
-    /// See [`Epoll::with_kernel_timestamps`], of which nothing else is capable.
+    /// See [`Epoll::with_kernel_timestamps`]; only epoll has it.
     pub fn with_kernel_timestamps(self) -> Result<Sockets, String> {
         match self {
             Sockets::Epoll(epoll) => epoll
@@ -64,7 +62,7 @@ impl Sockets {
         }
     }
 
-    /// Only waits from `start` until `end` count in [`Sockets::waited`].
+    /// Counts only waits from `start` until `end` in [`Sockets::waited`].
     pub fn count_waits(&mut self, start: Instant, end: Instant) {
         match self {
             Sockets::Epoll(epoll) => epoll.count_waits(start, end),
@@ -72,7 +70,7 @@ impl Sockets {
         }
     }
 
-    /// What was seen of the waits.
+    /// The measurements of the waits.
     pub fn waited(&self) -> &Waited {
         match self {
             Sockets::Epoll(epoll) => epoll.waited(),

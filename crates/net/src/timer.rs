@@ -11,16 +11,16 @@ use crate::wake_up::{self, WakeUps};
 #[cfg(test)]
 mod tests;
 
-/// How to wait for a point in time.
+/// A way to wait for a point in time.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Timer {
     /// The kernel's timer alone: as late as the machine wakes a thread, for nearly no CPU.
     Sleep,
     /// Sleep until shortly before, then watch the clock: late by under a microsecond. It begins to
-    /// watch as much earlier as this machine has lately been late to wake it, at least 60 µs.
+    /// watch earlier by the delay with which this machine has lately woken it, at least 60 µs.
     #[default]
     Hybrid,
-    /// Only watch the clock: as punctual, for a whole CPU.
+    /// Watch the clock all the time: as punctual, for a whole CPU.
     Spin,
 }
 
@@ -42,26 +42,28 @@ impl FromStr for Timer {
             "sleep" => Ok(Timer::Sleep),
             "hybrid" => Ok(Timer::Hybrid),
             "spin" => Ok(Timer::Spin),
-            _ => Err(format!("`{text}` is no timer; there are `hybrid`, `sleep` and `spin`")),
+            _ => Err(format!(
+                "`{text}` is not a valid timer; there are `hybrid`, `sleep` and `spin`"
+            )),
         }
     }
 }
 
-/// What was seen of the waits in the time that counts.
+/// The measurements of the waits in the time that counts.
 #[derive(Clone, Debug, Default)]
 pub struct Waited {
-    /// How much later than asked the kernel woke the thread, of all sleeps that lasted so long.
+    /// The delays with which the kernel woke the thread, of all sleeps that lasted their full time.
     pub wake_up_delay: Histogram,
-    /// How long it has watched the clock.
+    /// The time that the thread has watched the clock.
     pub spun: Nanos,
 }
 
-/// What can be asked for events.
+/// A source of events that can be polled.
 pub(crate) trait Poll {
-    /// Asks, and sleeps for at most so long unless there are some.
+    /// Polls, and sleeps for at most `longest` until there are events.
     fn poll(&mut self, longest: Nanos);
 
-    /// Whether there were any.
+    /// True if the last poll found events.
     fn has_found(&self) -> bool;
 
     fn waits(&mut self) -> &mut Waits;
@@ -79,7 +81,7 @@ pub(crate) fn wait(io: &mut impl Poll, until: Instant) -> Instant {
         io.waits().woke(asked, woke);
     }
     let mut now = woke;
-    // A signal may end the sleep early; whoever asked for it looks at the clock anyway.
+    // A signal may end the sleep early; the caller reads the clock anyway.
     if until.saturating_since(woke) <= margin {
         while !io.has_found() && now < until {
             io.poll(Nanos::ZERO);
@@ -93,13 +95,13 @@ pub(crate) fn wait(io: &mut impl Poll, until: Instant) -> Instant {
     now
 }
 
-/// What a thread's waits have taught it, and what is told of them.
+/// The wake-up delays that a thread has learned from its waits, and the measurements to report.
 #[derive(Debug)]
 pub(crate) struct Waits {
     timer: Timer,
     wake_ups: WakeUps,
     rivals: Rivals,
-    /// Only what begins from the first until the second time counts.
+    /// Counts only what begins from the first until the second time.
     counted: (Instant, Instant),
     waited: Waited,
 }
@@ -123,7 +125,7 @@ impl Waits {
         &self.waited
     }
 
-    /// How much earlier than its time a sleep is to end.
+    /// The time by which a sleep has to end early.
     fn margin(&mut self, now: Instant) -> Nanos {
         match self.timer {
             Timer::Sleep => Nanos::ZERO,

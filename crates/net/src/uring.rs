@@ -1,12 +1,12 @@
-//! The real world by io_uring: what a turn sends leaves in few calls, and what arrives is already
-//! there when the kernel returns.
+//! [`Io`] over real sockets and io_uring: a turn is sent with few system calls, and what has
+//! arrived is already in memory when the kernel returns.
 //!
-//! One ring for each shard, made and used by its thread alone. Bytes to be sent are copied and wait
-//! for [`BATCH`] others, for [`LINGER`] or for the end of the turn, whichever comes first. A connection
-//! receives by one operation for its whole life, which fills [`Buffers`] of a pool; their bytes are
-//! lent to whoever takes the event. Nothing is sent without copying, which has measured 10 to 20 %
-//! dearer (over loopback the kernel copies anyway), and no sockets are registered with the ring, which
-//! has measured the same.
+//! There is one ring for each shard, created and used by its thread alone. Bytes to be sent are
+//! copied and wait for [`BATCH`] others, for [`LINGER`] or for the end of the turn, whichever comes
+//! first. A connection receives by one operation for its whole life, which fills [`Buffers`] of a
+//! pool; their bytes are lent to the taker of the event. Zero-copy sending is not used: it was
+//! measured 10 to 20 % more expensive (over loopback the kernel copies anyway). Sockets are not
+//! registered with the ring: that made no measurable difference.
 
 use std::fmt;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -31,19 +31,19 @@ mod ring;
 #[cfg(test)]
 mod tests;
 
-/// Connections with bytes to be sent that wait for each other: more would make the first of them
-/// later without making the calls cheaper.
+/// The most connections whose bytes wait to be sent together: a larger batch would delay the first
+/// of them without making the calls cheaper.
 const BATCH: usize = 16;
-/// And so long at most, by the clock as it is read in between.
+/// The longest wait of a batch, checked whenever the clock is read.
 const LINGER: Nanos = Nanos::from_micros(20);
-/// Bytes offered to the kernel at once.
+/// The most bytes offered to the kernel at once.
 const MOST_SENT: usize = 1 << 30;
-/// Room for what is sent, from the beginning: most requests need no more.
+/// The initial capacity of a send buffer: most requests need no more.
 const USUAL: usize = 1024;
-/// Memory of a sending that is kept for the next one; longer one is given back at once.
+/// The largest send buffer that is kept for reuse; a larger one is freed at once.
 const MOST_KEPT: usize = 64 * 1024;
 
-/// Whether [`Uring::new`] succeeds here, and else why not.
+/// Checks that [`Uring::new`] succeeds here; otherwise returns the reason.
 pub fn granted() -> Result<(), String> {
     Uring::new(Timer::Sleep).map(|_| ())
 }
@@ -55,26 +55,26 @@ pub struct Uring {
     waits: Waits,
     slots: Vec<Slot>,
     free: Vec<u32>,
-    /// What has completed. Events are made of it when they are taken.
+    /// Completions, from which events are made when they are taken.
     ready: Vec<cqueue::Entry>,
-    /// How much of `ready` was taken, and how much of it the last wait found.
+    /// The number of `ready` that were taken, and the number that the last wait found.
     taken: usize,
     found: usize,
-    /// Whose bytes the last event lends.
+    /// The buffer whose bytes the last event lends.
     lent: Option<Buffer>,
-    /// Attempts to connect that a call has shown to fail: told before everything else.
+    /// Connection attempts whose system call has failed: they are reported before everything else.
     failed: Vec<(ConnectionId, Closed)>,
     /// Connections with bytes for the kernel, each once.
     sending: Vec<ConnectionId>,
     /// Counts how often the kernel has taken what was queued.
     submission: u32,
-    /// When the clock was read last.
+    /// The latest reading of the clock.
     read: Instant,
-    /// When the first of `sending` began to wait, at the latest.
+    /// The time since which the first of `sending` has waited, or a later one.
     waits_since: Instant,
-    /// When bytes were handed to the kernel, unless that was told.
+    /// The time when bytes were handed to the kernel; `None` once it was reported.
     handed_over: Option<Instant>,
-    /// Memory of what was sent, to be used again.
+    /// Send buffers to be used again.
     spare: Vec<Vec<u8>>,
     /// TCP's congestion control, if not the system's.
     congestion: Option<String>,
@@ -85,16 +85,17 @@ struct Slot {
     socket: Option<OwnedFd>,
     state: State,
     sending: Sending,
-    /// Bytes for the kernel, of which it has taken the first `sent`. Memory only while there are any.
+    /// Bytes for the kernel, which has taken the first `sent`. It has a buffer only while there are
+    /// any.
     unsent: Vec<u8>,
     sent: usize,
-    /// An operation of the kernel receives.
+    /// A receive operation is in progress in the kernel.
     receives: bool,
-    /// It takes no more bytes. What the peer sent before is still to be read.
+    /// The connection takes no more bytes. What the peer sent before is still to be read.
     broken: bool,
-    /// Counts the uses of this slot, so that what completes of an earlier one is told apart.
+    /// Counts the uses of this slot, to recognise completions of an earlier use.
     generation: u32,
-    /// The submission with which an operation leaves that names its socket.
+    /// The submission of the latest operation on its socket.
     submission: u32,
 }
 
@@ -106,25 +107,26 @@ enum State {
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Sending {
-    /// Nothing waits, or it waits for the connection to be opened.
+    /// No bytes wait, or they wait until the connection is open.
     Idle,
-    /// It waits to be submitted.
+    /// The bytes wait to be submitted.
     Queued,
-    /// It was submitted, and the kernel took only so much.
+    /// The bytes were submitted, and the kernel took only this many.
     Short(usize),
-    /// It was submitted, and the connection has broken.
+    /// The bytes were submitted, and the connection has broken.
     Failed,
-    /// The kernel tells when it takes more.
+    /// The kernel will report when it takes more.
     Blocked,
 }
 
 impl Uring {
-    /// Fails with the reason where the kernel does not grant it.
+    /// Fails with the reason if the kernel does not grant it.
     pub fn new(timer: Timer) -> Result<Uring, String> {
         let attempt = || {
             let ring = Ring::new()?;
             let mut buffers = Buffers::new()?;
-            // SAFETY: they are dropped after the ring, whose operations `drop` ends before.
+            // SAFETY: they are dropped after the ring, and `drop` ends the ring's operations
+            // before.
             unsafe { buffers.register(ring.io_uring())? };
             Ok((ring, buffers))
         };
@@ -157,12 +159,12 @@ impl Uring {
         io
     }
 
-    /// Only waits from `start` until `end` count in [`Uring::waited`].
+    /// Counts only waits from `start` until `end` in [`Uring::waited`].
     pub fn count_waits(&mut self, start: Instant, end: Instant) {
         self.waits.count(start, end);
     }
 
-    /// What was seen of the waits.
+    /// The measurements of the waits.
     pub fn waited(&self) -> &Waited {
         self.waits.waited()
     }
@@ -182,10 +184,11 @@ impl Uring {
         ConnectionId(index)
     }
 
-    /// Closes the socket and lets the name be used again.
+    /// Closes the socket and frees the id.
     fn release(&mut self, id: ConnectionId) {
         if self.slot(id).submission == self.submission {
-            // What is queued names the socket by a number that others may have soon.
+            // Queued operations refer to the socket by its number, which may soon be another
+            // socket's.
             self.submit();
         }
         let slot = &self.slots[id.0 as usize];
@@ -225,7 +228,7 @@ impl Uring {
         let socket = Fd(slot.descriptor().expect("only an open connection is operated on"));
         let name = Operation { kind, generation: slot.generation, id };
         let entry = entry(socket).user_data(name.pack());
-        // SAFETY: none of them points to memory but a sending: see `offer`.
+        // SAFETY: only a send operation points to memory: see `offer`.
         unsafe { self.ring.push(&entry) };
         let submission = self.submission;
         self.slot(id).submission = submission;
@@ -243,7 +246,7 @@ impl Uring {
         self.slot(id).receives = true;
     }
 
-    /// Ends what is in flight. It completes all the same, as of an earlier use of the slot.
+    /// Cancels an operation. It still completes, with the generation of an earlier use of the slot.
     fn cancel(&mut self, id: ConnectionId, kind: Kind) {
         let generation = self.slot(id).generation;
         let name = Operation { kind, generation, id };
@@ -255,7 +258,7 @@ impl Uring {
         }
     }
 
-    /// Has a connection's bytes leave with the next submission.
+    /// Queues a connection's bytes for the next submission.
     fn queue(&mut self, id: ConnectionId) {
         if self.sending.is_empty() {
             self.waits_since = self.read;
@@ -269,18 +272,18 @@ impl Uring {
         }
     }
 
-    /// Has the kernel take all that is queued.
+    /// Submits everything that is queued to the kernel.
     fn submit(&mut self) {
         self.offer();
         self.ring.submit();
         self.take_in();
     }
 
-    /// Queues what is to be sent.
+    /// Queues the bytes to be sent.
     ///
-    /// The kernel tries each sending while it takes it, and lets go of it then, whatever came of it:
-    /// it is told not to wait. It says so only if not all was taken. So nothing that it points to is
-    /// in use once `take_in` was called, and until then nothing touches it.
+    /// The kernel tries each send operation while it takes it, and is done with it then, with any
+    /// result: the operation must not wait. It completes visibly only if not all bytes were taken.
+    /// So the kernel uses none of this memory after `take_in`, and until then nothing changes it.
     fn offer(&mut self) {
         if !self.sending.is_empty() {
             self.handed_over = Some(self.read);
@@ -298,7 +301,7 @@ impl Uring {
         }
     }
 
-    /// Takes note of what has completed, and of what became of what was sent.
+    /// Collects what has completed, and the results of the send operations.
     fn take_in(&mut self) {
         self.collect();
         while !self.ring.is_submitted() {
@@ -320,7 +323,10 @@ impl Uring {
                 Kind::Cancel => {}
                 Kind::Send => {
                     let slot = &mut self.slots[id.0 as usize];
-                    assert_eq!(slot.generation, generation, "a sending is over in its submission");
+                    assert_eq!(
+                        slot.generation, generation,
+                        "a send operation ends in its submission"
+                    );
                     slot.sending = match entry.result() {
                         count @ 0.. => Sending::Short(count as usize),
                         error if is_passing(error) => Sending::Short(0),
@@ -332,7 +338,7 @@ impl Uring {
         }
     }
 
-    /// What became of a sending.
+    /// Handles the result of a send operation.
     fn settle(&mut self, id: ConnectionId) {
         let slot = self.slot(id);
         let offered = slot.waiting().len().min(MOST_SENT);
@@ -340,8 +346,8 @@ impl Uring {
             Sending::Queued => offered,
             Sending::Short(count) => count,
             Sending::Failed => {
-                // It becomes readable, and is told as closed once what the peer sent before has
-                // been read.
+                // The socket becomes readable, and is reported as closed once what the peer sent
+                // before has been read.
                 slot.broken = true;
                 slot.waiting().len()
             }
@@ -356,7 +362,7 @@ impl Uring {
         }
     }
 
-    /// The event that a completion is, if it is one of a connection that still exists.
+    /// Converts a completion to an event, if its connection still exists.
     fn understand(&mut self, entry: &cqueue::Entry) -> Option<Told> {
         let Operation { kind, generation, id } = Operation::unpack(entry.user_data());
         let buffer = cqueue::buffer_select(entry.flags()).map(Buffer);
@@ -380,7 +386,7 @@ impl Uring {
         let slot = self.slot(id);
         let fd = slot.descriptor().expect("a connection that connects has a socket");
         let error = if result < 0 { Some(-result) } else { socket::pending_error(fd) };
-        // Nothing of it is in flight any more.
+        // No operation on it is in flight now.
         slot.state = State::Open;
         if let Some(error) = error {
             self.release(id);
@@ -410,12 +416,12 @@ impl Uring {
             }
             (0.., _) if slot.broken => Closed::WhileWriting,
             (0.., _) => Closed::ByPeer,
-            // All buffers are in use: they are given back before the kernel takes this.
+            // All buffers are in use: they are given back before the kernel takes this operation.
             (error, _) if error == -libc::ENOBUFS || is_passing(error) => {
                 self.receive(id);
                 return None;
             }
-            // Which of two operations meets the failure first says nothing.
+            // It is random which of two operations meets the failure first.
             _ if slot.broken || !slot.unsent.is_empty() => Closed::WhileWriting,
             _ => Closed::Reset,
         };
@@ -447,7 +453,7 @@ impl Uring {
     }
 }
 
-/// An event before its bytes are lent.
+/// An event whose bytes are not lent yet.
 enum Told {
     Connected(ConnectionId),
     Received(ConnectionId, Buffer, usize),
@@ -580,11 +586,11 @@ impl Io for Uring {
 
 impl Drop for Uring {
     /// Ends every operation, so that none outlives the memory that it uses, and closes connections
-    /// as soon as their sockets.
+    /// at the same time as their sockets.
     fn drop(&mut self) {
         let at_most = Timespec::new().sec(1);
         let submitter = self.ring.io_uring().submitter();
-        // That there was nothing to end is no failure. Should the time be over, the kernel ends them
+        // "Nothing to cancel" is not an error. If the time is over, the kernel ends the operations
         // when the ring is closed, and then receives nothing for them either.
         let _ = submitter.register_sync_cancel(Some(at_most), CancelBuilder::any());
     }
@@ -596,7 +602,7 @@ impl fmt::Debug for Uring {
     }
 }
 
-/// Another attempt may succeed.
+/// True if another attempt may succeed.
 fn is_passing(result: i32) -> bool {
     matches!(-result, libc::EAGAIN | libc::EINTR)
 }

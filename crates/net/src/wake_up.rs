@@ -1,12 +1,13 @@
-//! How late this machine wakes a sleeper, and how much earlier a sleep has to end for that.
+//! The delay with which this machine wakes a sleeper, and how much earlier a sleep has to end for
+//! it.
 //!
-//! A CPU that is idle takes some 20–60 µs until it runs a thread again. A virtual one is halted
-//! meanwhile, and its host may take milliseconds to give it back. A wait that must end in time
-//! therefore ends its sleep earlier by a *margin*, and watches the clock from then on. A longer
-//! margin costs CPU, a shorter one punctuality: [`WakeUps`] keeps the shortest one that would have
-//! made few requests late in the last seconds.
+//! An idle CPU takes some 20–60 µs until it runs a thread again. A virtual one is halted meanwhile,
+//! and its host may take milliseconds to give it back. A wait that must end in time therefore ends
+//! its sleep earlier by a *margin*, and watches the clock from then on. A longer margin costs CPU,
+//! a shorter one punctuality: [`WakeUps`] keeps the shortest margin with which few requests would
+//! have been late in the last seconds.
 //!
-//! Nothing here reads a clock, and nothing is allocated.
+//! No clock is read here, and no memory is allocated.
 
 use measure::{Instant, Nanos};
 
@@ -15,31 +16,34 @@ mod tests;
 
 /// The shortest margin: what the kernel usually takes to wake a thread.
 pub(crate) const LEAST: Nanos = Nanos::from_micros(60);
-/// A start that is no later than this is punctual: a fourth of what a load may always be late.
+/// A start at most this late counts as punctual: a fourth of the lateness that a load may always
+/// have.
 const TOLERATED: Nanos = Nanos::from_micros(25);
-/// The share of requests that may be late because of a sleep: a tenth of what a load may have, since
-/// a thread that spins has its own delays, which have measured half of it. Sleeps that last too long
-/// use this share up, so it also says how often a machine is tried that may have become better.
+/// The share of requests that may be late because of a sleep: a tenth of the share that a load may
+/// have, since the delays of a thread that spins have been measured at half of it. Sleeps that last
+/// too long use this share up, so it also determines how often a machine that may have become
+/// better is tried again.
 const MOST_LATE: f64 = 0.001;
-/// How long a wake-up is remembered, in ns: its weight falls to 37 % in this time.
+/// The memory of wake-ups, in ns: a weight falls to 37 % in this time.
 const MEMORY: f64 = 2e9;
-/// How often the weights are brought up to date.
+/// The interval between two updates of the weights.
 const STEP: Nanos = Nanos::from_millis(20);
-/// What a rate is reckoned from at the least, before there is more.
+/// The smallest denominators of a rate, until more was observed.
 const FEWEST_STARTS: f64 = 20.0;
 const LEAST_TIME: f64 = 1e8;
 
-/// Delays in steps of a fourth of an octave, from what the shortest margin covers up to 4.6 ms. A
-/// longer one counts as 4.6 ms: it is a pause of the machine, which comes to those that spin too.
+/// The number of buckets: delays in steps of a fourth of an octave, from the longest that the
+/// shortest margin covers up to 4.6 ms. A longer one counts as 4.6 ms: it is a pause of the
+/// machine, which also delays threads that spin.
 const BUCKETS: usize = 23;
 const SHORTEST: f64 = (LEAST.0 + TOLERATED.0) as f64;
 
-/// What was observed of late, as weights that fade.
+/// The recent observations, as weights that fade.
 #[derive(Clone, Debug)]
 pub(crate) struct WakeUps {
     /// Wake-ups by their delay; those that the shortest margin covers are not kept.
     delays: [f64; BUCKETS],
-    /// Waits that lasted until the time when something was to start.
+    /// Waits that lasted until something was due to start.
     starts: f64,
     /// The time in which all this was observed, in ns.
     time: f64,
@@ -52,7 +56,7 @@ impl WakeUps {
         WakeUps { delays: [0.0; BUCKETS], starts: 0.0, time: 0.0, faded: None, margin: LEAST }
     }
 
-    /// How much earlier than it is needed a sleeper should be woken.
+    /// The time by which a sleeper should be woken early.
     pub(crate) fn margin(&self) -> Nanos {
         self.margin
     }
@@ -68,7 +72,7 @@ impl WakeUps {
         }
     }
 
-    /// Learns that the time came, at `now`, when something was to start.
+    /// Learns that something was due to start at `now`.
     pub(crate) fn start(&mut self, now: Instant) {
         self.fade(now);
         self.starts += 1.0;
@@ -88,7 +92,7 @@ impl WakeUps {
     }
 
     /// The shortest margin that leaves few enough requests late. A wake-up that comes after the
-    /// margin delays the request that it was for, and all that are to start until it comes.
+    /// margin delays its own request, and all others that are due until then.
     fn shortest_margin(&self) -> Nanos {
         let starts = self.starts.max(FEWEST_STARTS);
         let time = self.time.max(LEAST_TIME);

@@ -19,7 +19,7 @@ fn a_name_that_the_kernel_has_can_be_chosen_and_no_other() {
 }
 
 #[test]
-fn connections_have_the_systems_unless_another_one_is_asked_for() {
+fn connections_use_the_systems_unless_another_one_is_chosen() {
     let system = of_system().unwrap();
     assert_eq!(
         fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").unwrap().trim(),
@@ -32,7 +32,7 @@ fn connections_have_the_systems_unless_another_one_is_asked_for() {
         let to = socket::local_address(socket.as_raw_fd()).unwrap().into();
         let client = socket::connect(&to, asked.as_deref()).unwrap();
         assert_eq!(name_of(&client), has);
-        // What a listener accepts inherits it.
+        // An accepted connection inherits it from the listener.
         let served = loop {
             if let Ok(served) = socket::accept(socket.as_raw_fd()) {
                 break served;

@@ -1,10 +1,10 @@
-//! What only epoll has; the rest is `contract`.
+//! Tests of what only epoll has; the rest is in `contract`.
 
 use super::*;
 
 const LOOPBACK: &str = "127.0.0.1:0";
 
-/// Waits until an event, at most ten seconds, and shows it as text.
+/// Waits for an event, at most ten seconds, and returns it as text.
 fn event(io: &mut Epoll) -> String {
     let end = clock::now() + Nanos::from_secs(10);
     loop {
@@ -18,7 +18,7 @@ fn event(io: &mut Epoll) -> String {
 }
 
 #[test]
-fn who_listens_is_told_who_comes_and_goes() {
+fn a_listener_reports_connects_and_closes() {
     let mut server = Epoll::new(Timer::Sleep).unwrap();
     let address = server.listen(LOOPBACK.parse().unwrap()).unwrap();
     let mut client = Epoll::new(Timer::Sleep).unwrap();
@@ -34,12 +34,12 @@ fn who_listens_is_told_who_comes_and_goes() {
 }
 
 #[test]
-fn the_kernel_tells_how_long_an_answer_waited_to_be_read() {
+fn timestamps_show_how_long_an_answer_waited_to_be_read() {
     let mut server = Epoll::new(Timer::Sleep).unwrap();
     let address = server.listen(LOOPBACK.parse().unwrap()).unwrap();
     let mut client = match Epoll::new(Timer::Sleep).unwrap().with_kernel_timestamps() {
         Ok(client) => client,
-        // Where it is refused it has to be refused by name; there is nothing to be measured.
+        // Where the kernel refuses it, the refusal has to have a code; nothing can be measured.
         Err(error) => return assert!(error.raw_os_error().is_some(), "{error}"),
     };
     let id = client.connect(&address.into());
@@ -47,7 +47,7 @@ fn the_kernel_tells_how_long_an_answer_waited_to_be_read() {
     client.send(id, b"hello");
     event(&mut server);
     event(&mut server);
-    // The kernel takes a moment to begin with it.
+    // The kernel takes a moment to begin stamping.
     let pause = Nanos::from_millis(20);
     let stamped = (0..100).any(|_| {
         server.send(ConnectionId(1), b"!");
@@ -55,9 +55,9 @@ fn the_kernel_tells_how_long_an_answer_waited_to_be_read() {
         assert_eq!(event(&mut client), format!("Received({id:?}, [33])"));
         client.receive_delays().unwrap().count() == 2
     });
-    assert!(stamped, "of a hundred, two are stamped");
+    assert!(stamped, "two of a hundred are stamped");
     let delays = client.receive_delays().unwrap();
-    // Less a little, for two clocks that are not read at once.
+    // Minus a little, since two clocks are not read at the same moment.
     let least = pause.saturating_sub(Nanos::from_millis(1));
     assert!(least <= delays.min().unwrap(), "{:?}", delays.min());
     assert!(delays.max().unwrap() < Nanos::from_secs(10), "{:?}", delays.max());
@@ -68,7 +68,7 @@ fn the_kernel_tells_how_long_an_answer_waited_to_be_read() {
 }
 
 #[test]
-fn who_listens_learns_when_the_kernel_received_what_it_reads_late() {
+fn a_listener_learns_when_the_kernel_received_late_read_bytes() {
     let mut server = match Epoll::new(Timer::Sleep).unwrap().with_kernel_timestamps() {
         Ok(server) => server,
         Err(error) => return assert!(error.raw_os_error().is_some(), "{error}"),
@@ -78,7 +78,7 @@ fn who_listens_learns_when_the_kernel_received_what_it_reads_late() {
     let id = client.connect(&address.into());
     event(&mut client);
     assert_eq!(event(&mut server), "Accepted(ConnectionId(1))");
-    // The kernel takes a moment to begin with it.
+    // The kernel takes a moment to begin stamping.
     let stamped = (0..100).find_map(|_| {
         let sent = clock::now();
         client.send(id, b"?");
@@ -89,7 +89,7 @@ fn who_listens_learns_when_the_kernel_received_what_it_reads_late() {
         stamp.map(|stamp| (sent, stamp, clock::now()))
     });
     let (sent, stamp, read) = stamped.expect("one of a hundred is stamped");
-    // More or less a little, for two clocks that are not read at once.
+    // Plus or minus a little, since two clocks are not read at the same moment.
     let little = Nanos::from_millis(1);
     assert!(sent <= stamp + little, "{sent:?}, {stamp:?}");
     assert!(Nanos::from_millis(10) < read.saturating_since(stamp), "{stamp:?}, {read:?}");

@@ -1,4 +1,4 @@
-//! When the kernel received what we read: how long an answer waited for us.
+//! Kernel timestamps of received bytes: the time that an answer waited for us to read it.
 
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
@@ -8,10 +8,10 @@ use measure::{Histogram, Instant, Nanos};
 use crate::clock;
 use crate::socket;
 
-/// What was received, and how long it had lain in the kernel by then.
+/// The time that received bytes had waited in the kernel when they were read.
 #[derive(Debug)]
 pub(super) struct ReceiveDelays {
-    /// When the kernel received the last byte of the latest reading.
+    /// The time when the kernel received the last byte of the latest read.
     latest: Option<Instant>,
     start: Instant,
     end: Instant,
@@ -39,10 +39,10 @@ impl ReceiveDelays {
         self.latest
     }
 
-    /// As recv(2).
+    /// Receives as recv(2) does, and records the delay.
     pub(super) fn receive(&mut self, socket: RawFd, buffer: &mut [u8]) -> isize {
         let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
-        // Of words, so that what the kernel writes there is aligned.
+        // An array of words, so that what the kernel writes there is aligned.
         let mut control = [0u64; 16];
         // SAFETY: all-zero bytes are a valid header of a message without any parts.
         let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
@@ -50,7 +50,8 @@ impl ReceiveDelays {
         message.msg_iovlen = 1;
         message.msg_control = control.as_mut_ptr().cast();
         message.msg_controllen = size_of_val(&control);
-        // SAFETY: the header names one part of a buffer, and a control buffer, of their own sizes.
+        // SAFETY: the header names one part of a buffer, and a control buffer, with their own
+        // sizes.
         let count = unsafe { libc::recvmsg(socket, &mut message, 0) };
         self.latest = None;
         if 0 < count
@@ -67,7 +68,7 @@ impl ReceiveDelays {
     }
 }
 
-/// When the kernel received the last byte of a message, on its wall clock, if it says so.
+/// The time when the kernel received the last byte of a message, on its wall clock, if it is given.
 fn arrival(message: &libc::msghdr) -> Option<u64> {
     // SAFETY: `message` was filled in by recvmsg, and its control buffer lives as long as it is
     // read here; the kernel writes three aligned times behind a header of this kind.
@@ -85,13 +86,13 @@ fn arrival(message: &libc::msghdr) -> Option<u64> {
     None
 }
 
-/// Asks that what this socket receives be stamped by the kernel's software, and the stamps told.
+/// Asks the kernel to stamp in software what this socket receives, and to report the stamps.
 pub(super) fn ask(socket: RawFd) -> io::Result<()> {
     let flags = libc::SOF_TIMESTAMPING_RX_SOFTWARE | libc::SOF_TIMESTAMPING_SOFTWARE;
     socket::set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, flags as libc::c_int)
 }
 
-/// Whether the kernel grants it.
+/// Checks that the kernel grants it.
 pub(super) fn probe() -> io::Result<()> {
     let socket = socket::stream(([127, 0, 0, 1], 0).into())?;
     ask(socket.as_raw_fd())

@@ -1,8 +1,8 @@
 use super::*;
 use crate::contract;
 
-/// Looks at each step while these shares of the time were spent waiting for the CPU; returns when it
-/// is taken to be shared.
+/// Looks at each step, in which the thread waited for the CPU for this share of the time; returns
+/// after each look whether the CPU counts as shared.
 fn shared(shares: &[f64]) -> Vec<bool> {
     let mut judge = Judge::default();
     let (mut now, mut waited) = (Instant(1_000), Nanos(77));

@@ -1,7 +1,7 @@
 use super::*;
 
-/// Repeats what it hears a microsecond later, and says goodbye a second later. The network takes a
-/// millisecond for anything.
+/// Echoes what it receives a microsecond later, and closes the connection a second later. The
+/// network takes each send after a millisecond.
 struct Echo;
 
 impl Peer for Echo {
@@ -46,7 +46,7 @@ fn effects_come_at_their_time_and_not_before() {
 }
 
 #[test]
-fn what_was_meant_for_a_closed_connection_does_not_reach_the_next_of_its_name() {
+fn effects_on_a_closed_connection_do_not_reach_the_next_with_its_id() {
     let (mut world, id) = connected();
     world.send(id, b"hello");
     world.close(id);
@@ -59,7 +59,7 @@ fn what_was_meant_for_a_closed_connection_does_not_reach_the_next_of_its_name() 
 }
 
 #[test]
-fn calls_take_time_where_they_shall() {
+fn calls_take_their_cost() {
     let mut world = Simulation::new(Echo).with_call_cost(Nanos(7));
     assert_eq!((world.now(), world.now()), (Instant(7), Instant(14)));
     assert_eq!(world.wait(Instant(10)), Instant(14));

@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 
 use super::*;
 
-/// Sleeps as asked and finds nothing; notes what it was asked.
+/// Sleeps as requested and finds nothing; records each requested sleep.
 struct Idle {
     waits: Waits,
     asked: VecDeque<Nanos>,
@@ -32,13 +32,13 @@ fn idle(timer: Timer) -> Idle {
 const MS: Nanos = Nanos::from_millis(1);
 
 #[test]
-fn each_timer_sleeps_as_long_as_it_may_and_tells_what_it_did() {
+fn each_timer_sleeps_as_long_as_it_may_and_reports_it() {
     for (timer, least, most) in [
         (Timer::Sleep, Nanos::from_micros(500), MS),
         (Timer::Hybrid, Nanos::from_micros(440), MS.saturating_sub(wake_up::LEAST)),
         (Timer::Spin, Nanos::ZERO, Nanos::ZERO),
     ] {
-        // A machine that pauses between two readings of the clock leaves less to sleep.
+        // If the machine pauses between two readings of the clock, less is left to sleep.
         let attempt = || {
             let mut io = idle(timer);
             let until = clock::now() + MS;
@@ -66,7 +66,7 @@ fn a_hybrid_wait_begins_to_spin_as_much_earlier_as_it_was_woken_late() {
         io.waits.woke(asked, asked + MS * 3);
         io.waits.start(asked + MS * 3);
     }
-    // Rivals, if other tests run beside this one, would have it sleep: that is tested elsewhere.
+    // Rivals (other tests that run beside this one) would make it sleep: that is tested elsewhere.
     assert!(MS * 2 < io.waits.wake_ups.margin());
     io.waits.rivals = Rivals::never_looking();
     let until = clock::now() + MS;
@@ -76,7 +76,7 @@ fn a_hybrid_wait_begins_to_spin_as_much_earlier_as_it_was_woken_late() {
 }
 
 #[test]
-fn only_the_time_that_counts_is_told() {
+fn only_the_time_that_counts_is_reported() {
     let mut io = idle(Timer::Sleep);
     let begun = clock::now();
     io.waits.count(begun + MS * 100, begun + MS * 200);

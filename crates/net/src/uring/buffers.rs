@@ -1,4 +1,4 @@
-//! Memory for what is received: lent to the kernel, by it to us with bytes in it, and given back.
+//! Receive buffers: lent to the kernel, which lends them to us with bytes in them, and given back.
 
 use std::io;
 use std::ptr::{self, NonNull};
@@ -7,15 +7,16 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use io_uring::IoUring;
 use io_uring::types::BufRingEntry;
 
-/// What is received at once on one connection.
+/// The size of a buffer: the most bytes received at once on one connection.
 const BYTES: usize = 64 * 1024;
-/// A power of two, as the kernel wants. All of them fit in a core's cache, which is worth more than
-/// having many: large bodies took half as much CPU as with four times the memory in more and smaller
-/// ones, and small answers the same. Where they do not do, receiving pauses for a turn.
+/// The number of buffers: a power of two, as the kernel requires. All of them fit in a core's
+/// cache, which matters more than their number: with four times the memory in more and smaller
+/// buffers, large bodies took twice as much CPU, and small answers the same. If they are all in
+/// use, receiving pauses for a turn.
 pub(super) const COUNT: u16 = 32;
 const QUEUE_BYTES: usize = 4096;
 const ALL_BYTES: usize = QUEUE_BYTES + COUNT as usize * BYTES;
-/// The only group of a ring.
+/// The only buffer group of a ring.
 pub(super) const GROUP: u16 = 0;
 
 /// A buffer, by its number.
@@ -25,7 +26,7 @@ pub(super) struct Buffer(pub(super) u16);
 pub(super) struct Buffers {
     /// The queue of buffers for the kernel to take, and behind it the buffers themselves.
     memory: NonNull<u8>,
-    /// Where the queue ends.
+    /// The end of the queue.
     tail: u16,
 }
 
@@ -34,7 +35,7 @@ impl Buffers {
         const { assert!(COUNT as usize * size_of::<BufRingEntry>() <= QUEUE_BYTES) };
         let access = libc::PROT_READ | libc::PROT_WRITE;
         let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        // SAFETY: new memory, at no address in particular.
+        // SAFETY: new memory, at any address.
         let memory = unsafe { libc::mmap(ptr::null_mut(), ALL_BYTES, access, kind, -1, 0) };
         if memory == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
@@ -50,8 +51,8 @@ impl Buffers {
     /// No operation of the ring may outlive them.
     pub(super) unsafe fn register(&mut self, ring: &IoUring) -> io::Result<()> {
         let address = self.memory.as_ptr() as u64;
-        // SAFETY: the mapping begins with room for the entries, on a page of its own, and by the
-        // caller's promise it lasts.
+        // SAFETY: the mapping begins with room for the entries, on a memory page of its own, and by
+        // the caller's promise it lasts.
         unsafe { ring.submitter().register_buf_ring_with_flags(address, COUNT, GROUP, 0)? };
         (0..COUNT).for_each(|number| self.give_back(Buffer(number)));
         Ok(())
@@ -59,9 +60,12 @@ impl Buffers {
 
     /// The bytes that were received in a buffer.
     pub(super) fn bytes(&self, buffer: Buffer, count: usize) -> &[u8] {
-        assert!(buffer.0 < COUNT && count <= BYTES, "the kernel uses what it was given");
-        // SAFETY: within the mapping, and initialised from the beginning; the kernel writes to it
-        // again only once it was given back, for which it must no longer be borrowed.
+        assert!(
+            buffer.0 < COUNT && count <= BYTES,
+            "the kernel returns a buffer that it was given"
+        );
+        // SAFETY: within the mapping, and initialised at the start; the kernel writes to it again
+        // only once it was given back, for which it must no longer be borrowed.
         unsafe { std::slice::from_raw_parts(self.address(buffer), count) }
     }
 
@@ -70,15 +74,16 @@ impl Buffers {
         let entries = self.memory.as_ptr().cast::<BufRingEntry>();
         let place = usize::from(self.tail % COUNT);
         let address = self.address(buffer) as u64;
-        // SAFETY: an entry of the queue, which is no longer the kernel's: it has at most as many as
-        // there are buffers. What is shared of the first one, the tail, is not touched by this.
+        // SAFETY: an entry of the queue that the kernel does not use now: it has at most as many as
+        // there are buffers. The tail, which is a shared part of the first entry, is not touched
+        // here.
         let entry = unsafe { &mut *entries.add(place) };
         entry.set_addr(address);
         entry.set_len(BYTES as u32);
         entry.set_bid(buffer.0);
         self.tail = self.tail.wrapping_add(1);
-        // SAFETY: the first of the entries, which exist from the beginning; the tail is two aligned
-        // bytes in it that both sides only access as a whole.
+        // SAFETY: the first of the entries, which always exist; the tail is two aligned bytes in it
+        // that both sides only access as a whole.
         let tail = unsafe { &*BufRingEntry::tail(entries).cast::<AtomicU16>() };
         tail.store(self.tail, Ordering::Release);
     }
@@ -91,7 +96,7 @@ impl Buffers {
 
 impl Drop for Buffers {
     fn drop(&mut self) {
-        // SAFETY: our own mapping; nobody borrows from it, and by the promise made with `register`
+        // SAFETY: our own mapping; nothing borrows from it, and by the promise made with `register`
         // no operation of the kernel uses it.
         unsafe { libc::munmap(self.memory.as_ptr().cast(), ALL_BYTES) };
     }

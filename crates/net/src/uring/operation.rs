@@ -1,10 +1,10 @@
-//! The names of operations, by which what completes is known.
+//! The ids of operations, by which completions are recognised.
 
 use crate::io::ConnectionId;
 
 const GENERATION_BITS: u32 = 24;
 
-/// An operation on a connection, in one use of its name.
+/// An operation on a connection, in one use of its id.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Operation {
     pub(super) kind: Kind,
@@ -26,8 +26,8 @@ impl Kind {
 }
 
 impl Operation {
-    /// After so many uses of a name its operations are called as the first ones were, of which none
-    /// is left: each ends with its use or a turn later.
+    /// The generation of the next use of an id. It wraps around: by then no operation of the first
+    /// uses is left, since each ends with its use or a turn later.
     pub(super) fn next_generation(generation: u32) -> u32 {
         (generation + 1) % (1 << GENERATION_BITS)
     }

@@ -1,8 +1,8 @@
-//! Why there is no ring, for a person.
+//! The explanation why the kernel refuses a ring, for the user.
 
 use std::io;
 
-/// The kernel's refusal as a sentence that ends in the remedy.
+/// Returns the kernel's refusal as a sentence that ends in the remedy.
 pub(super) fn explain(error: &io::Error) -> String {
     let why = match error.raw_os_error() {
         Some(libc::ENOSYS) => "this kernel has no io_uring; it takes Linux 6.1 or newer",
@@ -10,7 +10,7 @@ pub(super) fn explain(error: &io::Error) -> String {
             "it is forbidden here, by kernel.io_uring_disabled or by a container's seccomp filter"
         }
         Some(libc::ENOMEM) => {
-            "there is no memory for its queues; raise the limit of locked memory (ulimit -l) or of \
+            "the kernel has no memory for its queues; raise the limit of locked memory (ulimit -l) or of \
              the control group"
         }
         Some(libc::EINVAL | libc::EOPNOTSUPP) => {

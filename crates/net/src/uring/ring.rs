@@ -1,7 +1,7 @@
-//! The two queues shared with the kernel, and how it is entered.
+//! The two queues shared with the kernel, and the calls that enter the kernel.
 //!
-//! Only the thread that made a ring may use it, and what completes is looked for only while that
-//! thread is in [`Ring::enter`]: nothing interrupts it in between.
+//! Only the thread that created a ring may use it, and the kernel checks for completions only while
+//! that thread is in [`Ring::enter`]: it is not interrupted in between.
 
 use std::io;
 
@@ -11,11 +11,11 @@ use measure::Nanos;
 
 use crate::clock;
 
-/// Operations that may be queued before the kernel has to take them.
+/// The most operations queued before the kernel has to take them.
 const SUBMISSIONS: u32 = 256;
-/// A sleep ends after this at the latest: the kernel cannot add all lengths to its clock.
+/// The longest sleep: the kernel cannot add every duration to its clock.
 const LONGEST: Nanos = Nanos::from_secs(3600);
-/// Completions that may be there before the kernel has to put further ones aside.
+/// The most completions in the queue; the kernel has to store further ones elsewhere.
 pub(super) const COMPLETIONS: u32 = 4096;
 
 pub(super) struct Ring {
@@ -40,7 +40,8 @@ impl Ring {
             opcode::AsyncCancel::CODE,
         ];
         let has_all = needed.into_iter().all(|code| probe.is_supported(code));
-        // What fails silently otherwise: a full completion queue, and a wait with a timeout.
+        // Features whose lack would show too late: a full completion queue, and a wait with a
+        // timeout.
         let features = ring.params().is_feature_nodrop() && ring.params().is_feature_ext_arg();
         match has_all && features {
             true => Ok(Ring { ring }),
@@ -52,11 +53,12 @@ impl Ring {
         &self.ring
     }
 
-    /// Queues an operation; the kernel takes it in the next `enter`, or before if there is no room.
+    /// Queues an operation; the kernel takes it in the next `enter`, or before if the queue is
+    /// full.
     ///
     /// # Safety
     ///
-    /// What the operation points to must be valid until it is completed.
+    /// The memory that the operation points to must be valid until it completes.
     pub(super) unsafe fn push(&mut self, entry: &squeue::Entry) {
         loop {
             // SAFETY: by the caller's promise.
@@ -67,12 +69,12 @@ impl Ring {
         }
     }
 
-    /// Whether the kernel has taken all that was queued.
+    /// True if the kernel has taken everything that was queued.
     pub(super) fn is_submitted(&mut self) -> bool {
         self.ring.submission().is_empty()
     }
 
-    /// Whether there is anything that [`Ring::enter`] would do at once.
+    /// True if [`Ring::enter`] would have something to do at once.
     pub(super) fn has_work(&mut self) -> bool {
         let queue = self.ring.submission();
         !queue.is_empty() || queue.taskrun() || queue.cq_overflow()
@@ -83,8 +85,8 @@ impl Ring {
         self.enter_at_once(EnterFlags::empty());
     }
 
-    /// Has the kernel take what is queued and complete what is ready; while there is nothing,
-    /// sleeps for at most so long.
+    /// Has the kernel take what is queued and complete what is ready; while nothing is, sleeps for
+    /// at most `longest`.
     pub(super) fn enter(&mut self, longest: Nanos) {
         if longest == Nanos::ZERO {
             return self.enter_at_once(EnterFlags::GETEVENTS);
@@ -102,14 +104,14 @@ impl Ring {
         check(unsafe { submitter.enter::<libc::sigset_t>(queued, 0, flags.bits(), None) });
     }
 
-    /// What has completed.
+    /// Returns the completions.
     pub(super) fn completed(&mut self) -> impl Iterator<Item = cqueue::Entry> {
         self.ring.completion()
     }
 }
 
-/// The time was over, a signal came, or the kernel was short of memory or of room for completions:
-/// whoever asked looks at what is there, and asks again.
+/// Ignores passing errors: the time was over, a signal came, or the kernel lacked memory or room
+/// for completions. The caller checks the completions, and tries again.
 fn check(result: io::Result<usize>) {
     if let Err(error) = result {
         let passing = [libc::ETIME, libc::EINTR, libc::EAGAIN, libc::EBUSY];

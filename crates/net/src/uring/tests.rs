@@ -1,4 +1,4 @@
-//! What only io_uring has; the rest is `contract`.
+//! Tests of what only io_uring has; the rest is in `contract`.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,8 +12,8 @@ use super::*;
 use crate::Epoll;
 use crate::contract::{Told, connected, next_until, uring};
 
-/// Answers each number that a connection brings with itself, five thousand times over, and closes
-/// some of them midway.
+/// Answers each number that a connection sends with five thousand copies of it, and closes some
+/// connections midway.
 fn repeat_numbers(mut server: Epoll, stop: &AtomicBool) {
     while !stop.load(Ordering::Relaxed) {
         server.wait(clock::now() + Nanos::from_millis(10));
@@ -31,14 +31,14 @@ fn repeat_numbers(mut server: Epoll, stop: &AtomicBool) {
     }
 }
 
-/// What a connection's user knows of it.
+/// The state of a connection, as its user knows it.
 #[derive(Clone, Copy)]
 struct Use {
     number: u32,
     is_open: bool,
 }
 
-/// Closes any of the first hundred names, if it is in use.
+/// Closes a random one of the first hundred ids, if it is in use.
 fn close_any(io: &mut Uring, uses: &mut [Option<Use>], random: &mut Random) -> bool {
     let name = random.below(100) as usize;
     let is_used = uses.get_mut(name).is_some_and(|user| user.take().is_some());
@@ -49,8 +49,8 @@ fn close_any(io: &mut Uring, uses: &mut [Option<Use>], random: &mut Random) -> b
 }
 
 #[test]
-fn thousands_of_cancelled_receives_tell_nothing_and_leave_no_buffer_behind() {
-    let test = "thousands_of_cancelled_receives_tell_nothing_and_leave_no_buffer_behind";
+fn thousands_of_cancelled_receives_report_nothing_and_return_every_buffer() {
+    let test = "thousands_of_cancelled_receives_report_nothing_and_return_every_buffer";
     let Some(mut io) = uring(test, Timer::Sleep) else { return };
     let mut server = Epoll::new(Timer::Sleep).unwrap();
     let address = server.listen("127.0.0.1:0".parse().unwrap()).unwrap().into();
@@ -66,13 +66,13 @@ fn thousands_of_cancelled_receives_tell_nothing_and_leave_no_buffer_behind() {
                 begun += 1;
                 uses.resize(uses.len().max(name as usize + 1), None);
                 let before = uses[name as usize].replace(Use { number: begun, is_open: false });
-                assert!(before.is_none(), "a name is used once at a time");
+                assert!(before.is_none(), "an id has one user at a time");
             }
             io.wait(clock::now() + Nanos::from_millis(5));
             while let Some(event) = io.next_event() {
                 match event {
                     Event::Connected(id) => {
-                        let user = uses[id.0 as usize].as_mut().expect("nobody else connects");
+                        let user = uses[id.0 as usize].as_mut().expect("only this test connects");
                         assert!(!std::mem::replace(&mut user.is_open, true));
                         let number = user.number.to_le_bytes();
                         io.send(id, &number);
@@ -88,12 +88,12 @@ fn thousands_of_cancelled_receives_tell_nothing_and_leave_no_buffer_behind() {
                         assert!(user.is_some_and(|user| user.number.to_le_bytes()[0] % 7 == 0));
                         assert!([Closed::ByPeer, Closed::Reset].contains(&how), "{how:?}");
                     }
-                    Event::Accepted(_) => unreachable!("nobody listens here"),
+                    Event::Accepted(_) => unreachable!("there is no listener"),
                 }
-                // At any moment: between two events of one wait as well.
+                // At any moment, including between two events of one wait.
                 closed += u32::from(close_any(&mut io, &mut uses, &mut random));
             }
-            // Or nothing would happen once all have heard everything.
+            // Otherwise nothing would happen once all connections have received everything.
             closed += u32::from(close_any(&mut io, &mut uses, &mut random));
         }
         for (name, user) in (0..).zip(&uses) {
@@ -107,15 +107,15 @@ fn thousands_of_cancelled_receives_tell_nothing_and_leave_no_buffer_behind() {
     assert_eq!(next_until(&mut io, clock::now() + Nanos::from_millis(50)), Told::Nothing);
     assert_eq!(io.free.len(), io.slots.len());
     assert!(io.slots.iter().all(|slot| slot.socket.is_none() && slot.unsent.is_empty()));
-    // All are there again, whether they had been filled, lent or neither.
+    // All buffers are available again, whether they had been filled, lent or neither.
     assert_eq!(fill(&mut io), usize::from(buffers::COUNT));
 }
 
-/// How many buffers the kernel fills before it has none left. Nobody takes what is in them before the
-/// connection is closed.
+/// Returns how many buffers the kernel fills before it has none left. Their events are not taken
+/// before the connection is closed.
 fn fill(io: &mut Uring) -> usize {
     let (id, mut peer) = connected(io);
-    // It ends when the connection does.
+    // The writer ends when the connection does.
     let writer = thread::spawn(move || while peer.write_all(&[0; 64 * 1024]).is_ok() {});
     let end = clock::now() + Nanos::from_secs(10);
     let is_empty = |entry: &cqueue::Entry| entry.result() == -libc::ENOBUFS;
@@ -131,7 +131,7 @@ fn fill(io: &mut Uring) -> usize {
 }
 
 #[test]
-fn a_name_of_an_operation_says_all_of_it() {
+fn packing_an_operation_loses_nothing() {
     let (generation, id) = ((1 << 24) - 1, ConnectionId(u32::MAX));
     for kind in [Kind::Connect, Kind::Receive, Kind::Send, Kind::Writable, Kind::Cancel] {
         for operation in [
@@ -145,8 +145,8 @@ fn a_name_of_an_operation_says_all_of_it() {
 }
 
 #[test]
-fn memory_of_sendings_is_used_again_and_a_large_one_is_given_away() {
-    let test = "memory_of_sendings_is_used_again_and_a_large_one_is_given_away";
+fn send_buffers_are_used_again_and_a_large_one_is_freed() {
+    let test = "send_buffers_are_used_again_and_a_large_one_is_freed";
     let Some(mut io) = uring(test, Timer::Sleep) else { return };
     let (id, _peer) = connected(&mut io);
     for _ in 0..100 {
@@ -159,14 +159,14 @@ fn memory_of_sendings_is_used_again_and_a_large_one_is_given_away() {
     assert!(io.is_flushed(id) && io.spare.is_empty());
 }
 
-/// Makes a ring where the kernel answers so.
+/// The message of a ring that the kernel refuses with this error.
 fn refusal(errno: i32) -> String {
     let answer = SeccompAction::Errno(errno as u32);
     let calls = [(libc::SYS_io_uring_setup, Vec::new())].into_iter().collect();
     let arch = std::env::consts::ARCH.try_into().unwrap();
     let filter = SeccompFilter::new(calls, SeccompAction::Allow, answer, arch).unwrap();
     let filter: BpfProgram = filter.try_into().unwrap();
-    // For that thread alone.
+    // The filter applies to that thread alone.
     let refused = thread::spawn(move || {
         seccompiler::apply_filter(&filter).unwrap();
         granted().unwrap_err()
@@ -181,26 +181,26 @@ fn a_refusal_says_why_and_what_to_do() {
     expect![[r#"
         this kernel has no io_uring; it takes Linux 6.1 or newer (Function not implemented (os error 38))
         it is forbidden here, by kernel.io_uring_disabled or by a container's seccomp filter (Operation not permitted (os error 1))
-        there is no memory for its queues; raise the limit of locked memory (ulimit -l) or of the control group (Cannot allocate memory (os error 12))
+        the kernel has no memory for its queues; raise the limit of locked memory (ulimit -l) or of the control group (Cannot allocate memory (os error 12))
         this kernel's io_uring lacks what is needed; it takes Linux 6.1 or newer (Invalid argument (os error 22))
         no open file is left for it; raise ulimit -n (Too many open files (os error 24))
         the kernel does not grant it (Input/output error (os error 5))"#]].assert_eq(&told.join("\n"));
 }
 
 #[test]
-fn it_tells_when_what_waited_for_others_was_handed_over() {
-    let test = "it_tells_when_what_waited_for_others_was_handed_over";
+fn it_reports_when_held_back_bytes_were_handed_over() {
+    let test = "it_reports_when_held_back_bytes_were_handed_over";
     let Some(mut io) = uring(test, Timer::Sleep) else { return };
     let (id, _server) = connected(&mut io);
     io.handed_over();
     let sent = io.now();
     io.send(id, b"later");
-    assert_eq!(io.handed_over(), None, "it waits for others");
+    assert_eq!(io.handed_over(), None, "it waits for other bytes");
     let waited = io.wait(clock::now());
-    let at = io.handed_over().expect("who waits hands over what there is");
+    let at = io.handed_over().expect("a wait hands over all bytes");
     assert!(sent <= at && at <= waited, "{sent:?} {at:?} {waited:?}");
-    assert_eq!(io.handed_over(), None, "it is told once");
-    // Whoever reads the clock late enough has it handed over, too.
+    assert_eq!(io.handed_over(), None, "it is reported once");
+    // Reading the clock late enough hands the bytes over, too.
     io.send(id, b"later");
     clock::sleep_until(clock::now() + Nanos::from_millis(1));
     let now = io.now();

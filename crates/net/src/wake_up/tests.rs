@@ -2,17 +2,17 @@ use measure::Random;
 
 use super::*;
 
-/// The late gate of a load allows no less, by the p99 of its lateness.
+/// The smallest bound of the late gate of a load, on the p99 of its lateness.
 const BOUND: Nanos = Nanos::from_micros(100);
 
-/// A simulated machine whose wake-up delays come from a distribution, and a thread that starts requests on it.
+/// A simulated machine with random wake-up delays, and a thread that starts requests on it.
 struct Machine {
     now: Instant,
     random: Random,
     wake_ups: WakeUps,
 }
 
-/// What became of some requests.
+/// The measurements of some requests.
 #[derive(Debug, Default)]
 struct Seen {
     /// The share that started later than the gate's bound.
@@ -76,12 +76,13 @@ fn usual(random: &mut Random) -> f64 {
     20.0 + 40.0 * random.unit()
 }
 
-/// As a virtual machine was measured in a bad hour: p50 60 µs, p90 150, p99 800, at most 4,000.
+/// Delays as measured on a virtual machine in a bad hour: p50 60 µs, p90 150, p99 800, at most
+/// 4,000.
 fn heavy_tailed(random: &mut Random) -> f64 {
     (25.0 + 20.0 * (1.0 - random.unit()).powf(-0.8)).min(4_000.0)
 }
 
-/// One of twenty is late by more than a millisecond.
+/// Delays of which one of twenty is more than a millisecond.
 fn bimodal(random: &mut Random) -> f64 {
     usual(random) + if random.unit() < 0.05 { 1_200.0 } else { 0.0 }
 }
@@ -114,9 +115,9 @@ fn whatever_the_delays_few_requests_are_late() {
     let distributions: [Delay; 3] = [usual, heavy_tailed, bimodal];
     for delay in constant.into_iter().chain(distributions) {
         each(|rate, is_poisson, mut machine| {
-            // As short as a load may be, the time in which it learns included.
+            // As short as a load may be, including the time in which it learns.
             let seen = machine.run(rate, is_poisson, 4.0, delay);
-            // Of few requests, the first that are late are a large share.
+            // Of few requests, the first late ones are a large share.
             let most = 0.004 + 5.0 / (4.0 * rate);
             assert!(seen.late <= most, "{rate}/s, {is_poisson}: {seen:?}");
         });
@@ -140,7 +141,7 @@ fn a_constant_delay_costs_little_more_than_itself() {
     }
 }
 
-/// No margin that stays the same and keeps as few requests late costs less than half.
+/// Checks that every constant margin that keeps as few requests late costs at least half as much.
 #[test]
 fn it_costs_at_most_twice_the_best_constant_margin() {
     for delay in [usual, heavy_tailed, bimodal] as [Delay; 3] {

@@ -1,4 +1,4 @@
-//! Lets the tests do what the program does: offer Lua's functions to C modules.
+//! Lets the tests export Lua's functions to C modules, as the program does.
 
 fn main() {
     println!("cargo::rustc-link-arg-tests=-rdynamic");

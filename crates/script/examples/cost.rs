@@ -1,8 +1,9 @@
-//! What a request costs that a script makes: `cargo run --release -p script --example cost SCRIPT`.
+//! The cost of a request that a script makes: `cargo run --release -p script --example cost
+//! SCRIPT`.
 //!
 //! Prints the mean of some rounds, of which the first includes the compilation of the script, and
-//! then how long single requests take, where garbage collection and compilation show: when they are
-//! made one after the other, and when there is idle time between them to prepare and to collect.
+//! then the time of single requests, which shows garbage collection and compilation: first for
+//! requests made one after the other, then with idle time between them to prepare and to collect.
 #![expect(clippy::disallowed_methods, reason = "it measures what happens on the real clock")]
 #![expect(clippy::print_stdout, reason = "the figures are its result")]
 
@@ -64,7 +65,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// With its answers, if the script asks for them.
+/// Makes a request, and passes its answers to the script if it asks for them.
 fn next(script: &mut Script, (wire, expected): &mut Buffers) -> Result<(), load::Fault> {
     wire.clear();
     expected.clear();

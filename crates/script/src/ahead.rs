@@ -9,14 +9,14 @@ mod tests;
 
 /// The most requests that are made ahead: 64 of 1.5 µs cover the longest turns of a busy shard.
 const MOST: usize = 64;
-/// With large bodies there are fewer.
+/// The most bytes that are made ahead: with large bodies there are fewer requests.
 const MOST_BYTES: usize = 1024 * 1024;
 
 #[derive(Debug, Default)]
 pub(crate) struct Ahead {
     ready: VecDeque<Prepared>,
     bytes: usize,
-    /// To be used again, so that nothing is allocated for each request.
+    /// Empty ones to be used again, so that no memory is allocated for each request.
     spare: Vec<Prepared>,
 }
 
@@ -35,7 +35,7 @@ impl Ahead {
         self.ready.len() == MOST || MOST_BYTES <= self.bytes
     }
 
-    /// Empty, to be filled and given to `push`.
+    /// Returns an empty one, to be filled and given to `push`.
     pub(crate) fn blank(&mut self) -> Prepared {
         self.spare.pop().unwrap_or_default()
     }
@@ -48,8 +48,8 @@ impl Ahead {
         self.ready.push_back(request);
     }
 
-    /// Room for all that can be ready at once, up to twice as long as the first: it may be long after
-    /// the warm-up that a shard is idle enough to make so many.
+    /// Reserves memory for all that can be ready at once, up to twice as long as the first: a shard
+    /// may become idle enough to make so many only long after the warm-up.
     fn make_room(&mut self, first: &Prepared) {
         self.ready.reserve_exact(MOST);
         self.spare.reserve_exact(MOST);

@@ -1,5 +1,6 @@
-//! What the bytes that a script calls a request are: one whole request, or several that leave
-//! together. Fewer would wait for ever, and answers to what was not counted would belong to nobody.
+//! Checks the bytes that a script returns as a request: one whole request, or several that leave
+//! together. An incomplete one would wait for ever, and answers to an uncounted one could not be
+//! assigned.
 
 use std::fmt;
 
@@ -8,13 +9,13 @@ use wire::http1::{Expect, MOST_FIELDS, RequestDecoder, RequestEvent};
 #[cfg(test)]
 mod tests;
 
-const MALFORMED: &str = "is no HTTP/1.1 request; `wrk.format` makes one";
-const CONTINUED: &str = "goes on after its end with what is no request; a body needs a \
+const MALFORMED: &str = "is not an HTTP/1.1 request; `wrk.format` makes one";
+const CONTINUED: &str = "continues after its end with bytes that are not a request; a body needs a \
                          `Content-Length`";
 const INCOMPLETE: &str = "is incomplete: the empty line after its headers is missing, or a part of \
                           the body which they announce";
 
-/// What is wrong with the bytes, and where, counted from 1 as editors do.
+/// An error in the bytes with its position, counted from 1 as editors do.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Wrong {
     what: &'static str,
@@ -22,7 +23,7 @@ pub(crate) struct Wrong {
     column: usize,
 }
 
-/// Tells of each request in `text` whether its answer may have a body.
+/// Reports for each request in `text` whether its answer may have a body.
 pub(crate) fn inspect(text: &[u8], mut found: impl FnMut(Expect)) -> Result<(), Wrong> {
     if !is_plain(text) {
         return decode(text, found);
@@ -31,15 +32,15 @@ pub(crate) fn inspect(text: &[u8], mut found: impl FnMut(Expect)) -> Result<(), 
     Ok(())
 }
 
-/// Recognises the common case, one request without a body, by a pass over its lines: a script is
-/// asked for every request, and a decoder costs several times as much.
+/// Recognises the common case, one request without a body, by a pass over its lines: this runs for
+/// every request, and a decoder costs several times as much.
 fn is_plain(text: &[u8]) -> bool {
     let Some(head) = text.strip_suffix(b"\r\n\r\n") else { return false };
     let mut lines = head.split(|&byte| byte == b'\n');
     lines.next().is_some_and(is_request_line) && lines.all(is_plain_field)
 }
 
-/// A method, a target and the version, with single spaces between them.
+/// True for a method, a target and the version, with single spaces between them.
 fn is_request_line(line: &[u8]) -> bool {
     let is_word = |word: &[u8]| !word.is_empty() && word.iter().all(u8::is_ascii_graphic);
     let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -48,7 +49,7 @@ fn is_request_line(line: &[u8]) -> bool {
     is_word(&line[..space]) && is_word(&line[space + 1..])
 }
 
-/// A field that says nothing about a body; neither is it the end of the headers.
+/// True for a field that does not announce a body, and is not the end of the headers.
 fn is_plain_field(line: &[u8]) -> bool {
     line.contains(&b':') && !starts_with(line, b"content-length") && !is_coding(line)
 }
@@ -65,7 +66,7 @@ fn decode(text: &[u8], mut found: impl FnMut(Expect)) -> Result<(), Wrong> {
     let mut decoder = RequestDecoder::default();
     let mut rest = text;
     let mut expect = Expect::Body;
-    // Where the request begins that is being read, and whether its headers are complete.
+    // Where the current request begins, and whether its headers are complete.
     let (mut begin, mut in_body) = (0, false);
     loop {
         match decoder.next(&mut rest) {
@@ -79,7 +80,7 @@ fn decode(text: &[u8], mut found: impl FnMut(Expect)) -> Result<(), Wrong> {
                 begin = text.len() - rest.len();
                 in_body = false;
             }
-            // Line ends between requests say nothing.
+            // Line ends between requests are ignored.
             Ok(None) if 0 < begin && !in_body && is_blank(&text[begin..]) => return Ok(()),
             Ok(None) => {
                 let bad = if in_body { None } else { bad_byte(&text[begin..]) };
@@ -106,8 +107,8 @@ fn is_blank(text: &[u8]) -> bool {
     text.iter().all(|byte| b"\r\n".contains(byte))
 }
 
-/// Where a header block ceases to be what it should be, if it does. A parser that has found fault
-/// with some bytes finds the same fault whatever follows them.
+/// The position of the first byte that makes a header block invalid, if there is one. A parser that
+/// rejects some bytes rejects them with any continuation.
 fn bad_byte(head: &[u8]) -> Option<usize> {
     let is_bad = |length: usize| {
         let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
@@ -124,7 +125,7 @@ fn bad_byte(head: &[u8]) -> Option<usize> {
     Some(good)
 }
 
-/// Each line is well, so it is the length of the body that they do not agree on.
+/// The position of the contradiction in a head whose lines are all valid: the length of the body.
 fn contradiction(head: &[u8]) -> usize {
     let mut at = 0;
     for line in head.split_inclusive(|&byte| byte == b'\n') {

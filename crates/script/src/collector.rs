@@ -1,16 +1,16 @@
-//! When garbage is collected: while nothing else is due, so that LuaJIT's own collection, which
-//! would hold up a request, finds it done.
+//! Garbage collection while no request is due, so that LuaJIT does not have to collect by itself
+//! and delay a request.
 
 use load::Fault;
 
 use crate::machine::Machine;
 
-/// A cycle takes the longer the more is in use, and less than this is not worth one.
+/// The smallest growth that is worth a cycle: a cycle takes longer the more memory is in use.
 const LEAST: usize = 64 * 1024;
 
 #[derive(Debug, Default)]
 pub(crate) struct Collector {
-    /// In use when the last cycle ended, in bytes.
+    /// The bytes in use when the last cycle ended.
     left: usize,
     is_at_work: bool,
 }

@@ -1,8 +1,9 @@
 //! Workloads written in Lua, with wrk's interface, on LuaJIT.
 //!
-//! [`Program`] is a script file that was read and found to be Lua; a [`ScriptSet`] is all instances of it
-//! that a run needs, and each [`Script`] says which request of one script thread is next and learns
-//! of its answers. Nothing here opens a connection of the load or knows when a request is due.
+//! [`Program`] is a script file that was read and checked to be Lua. A [`ScriptSet`] contains all
+//! instances of it that a run needs, and each [`Script`] returns the next request of one script
+//! thread and receives its answers. This crate opens no connection of the load, and does not know
+//! when a request is due.
 
 mod ahead;
 mod batch;

@@ -1,6 +1,6 @@
-//! One LuaJIT with a script in it: how it is made, and what it can be asked.
+//! A LuaJIT instance with a script in it: how it is created, and the calls into it.
 //!
-//! The surroundings are made first (`prelude.lua`), then the whole file runs, once.
+//! The environment is created first (`prelude.lua`), then the whole file runs, once.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -22,13 +22,13 @@ mod tests;
 pub(crate) struct Machine {
     program: Arc<Program>,
     calls: Calls,
-    /// The callbacks that the script has at this moment, as the prelude tells.
+    /// The callbacks that the script has at this moment, as the prelude reports them.
     callbacks: Arc<AtomicU8>,
     mentions_connection: bool,
     lua: Lua,
 }
 
-/// Which callbacks a script has.
+/// The set of callbacks that a script has.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Callbacks(u8);
 
@@ -37,7 +37,7 @@ impl Callbacks {
     pub(crate) const RESPONSE: Callbacks = Callbacks(1);
     pub(crate) const FAILED: Callbacks = Callbacks(2);
     pub(crate) const DELAY: Callbacks = Callbacks(4);
-    /// It is none, but restricts us like one: the script has read `wrk.connection`.
+    /// Not a callback, but with the same effect: the script has read `wrk.connection`.
     pub(crate) const CONNECTION: Callbacks = Callbacks(8);
 
     pub(crate) fn has(self, any: Callbacks) -> bool {
@@ -49,7 +49,7 @@ impl Callbacks {
     }
 }
 
-/// The prelude's functions, described there.
+/// The prelude's functions, documented there.
 #[derive(Debug)]
 struct Calls {
     resolve: Function,
@@ -92,7 +92,7 @@ impl Calls {
 }
 
 impl Machine {
-    /// Runs the whole file.
+    /// Creates an instance and runs the whole file.
     pub(crate) fn start(
         program: &Arc<Program>,
         stage: &Stage<'_>,
@@ -129,7 +129,7 @@ impl Machine {
         Callbacks(self.callbacks.load(Relaxed))
     }
 
-    /// Whether the script's text has the word, so that it may come to read `wrk.connection`.
+    /// True if the script's text contains the word, so that it may come to read `wrk.connection`.
     pub(crate) fn mentions_connection(&self) -> bool {
         self.mentions_connection
     }
@@ -151,7 +151,7 @@ impl Machine {
         Err(Fault(format!("unable to connect to {host}:{service} {why}")))
     }
 
-    /// In the main machine: `setup` for the thread that runs in `other`.
+    /// Calls `setup` for the thread that runs in `other`; only in the main instance.
     pub(crate) fn setup(&self, thread: &Arc<Thread>, other: &Machine) -> Result<(), Fault> {
         let link = thread.link(&self.lua).and_then(|link| {
             link.set("get", self.getter(other)?)?;
@@ -161,7 +161,7 @@ impl Machine {
         self.explained("setup", link.and_then(|link| self.calls.setup.call(link)))
     }
 
-    /// The bytes of a global of `other`; else nil and why it has none.
+    /// Returns the bytes of a global of `other`; otherwise nil and the reason.
     fn getter(&self, other: &Machine) -> mlua::Result<Function> {
         let (export, other) = (other.calls.export.clone(), other.lua.clone());
         self.lua.create_function(move |lua, name: LuaString| {
@@ -181,7 +181,7 @@ impl Machine {
         })
     }
 
-    /// In a thread's own machine.
+    /// Makes the thread known to its own instance.
     pub(crate) fn adopt(&self, thread: &Arc<Thread>) -> Result<(), Fault> {
         let adopted = thread.link(&self.lua).and_then(|link| self.calls.adopt.call(link));
         self.explained("init", adopted)
@@ -201,15 +201,15 @@ impl Machine {
         self.explained("init", self.calls.begin.call(()))
     }
 
-    /// Appends the next request to `wire`. Returns the tag of its context, or 0. The connection is
+    /// Appends the next request to `wire`. Returns the tag of its context, or 0. Connections are
     /// counted from 1; `None` if it is not known yet.
     pub(crate) fn next(&self, connection: Option<u32>, wire: &mut Vec<u8>) -> Result<u32, Fault> {
         let mut is_taken = false;
         let take = |state| {
             #[expect(unsafe_code, reason = "mlua allocates for each string whose bytes it lends")]
-            // SAFETY: below its argument, the only one, lies the function. Of its two results the
-            // lower one lies at -2 and keeps its bytes, so many, until it is replaced there. Should
-            // the call raise an error, nothing here has to be dropped.
+            // SAFETY: the function is on the stack below its only argument. Of its two results the
+            // lower one is at -2 and keeps its `length` bytes until it is replaced there. If the
+            // call raises an error, nothing here has to be dropped.
             unsafe {
                 ffi::lua_call(state, 1, 2);
                 if ffi::lua_type(state, -2) == ffi::LUA_TSTRING {
@@ -222,8 +222,8 @@ impl Machine {
                 }
             }
         };
-        #[expect(unsafe_code, reason = "what `take` does is in its own hands")]
-        // SAFETY: `take` leaves as many values as it says, two, and no more than it found room for.
+        #[expect(unsafe_code, reason = "`exec_raw` is unsafe for what `take` does")]
+        // SAFETY: `take` leaves two values, as it returns, and it has room for them.
         let called = unsafe { self.lua.exec_raw((&self.calls.next, connection), take) };
         match called {
             Ok((_, tag)) if is_taken => Ok(Option::<u32>::unwrap_or(tag, 0)),
@@ -242,12 +242,12 @@ impl Machine {
         )
     }
 
-    /// The request with this tag turned out to be several.
+    /// Records that the request with this tag turned out to be several.
     pub(crate) fn share(&self, tag: u32, answers: usize) -> Result<(), Fault> {
         self.explained("request", self.calls.share.call((tag, answers)))
     }
 
-    /// Nothing will be heard of the request with this tag.
+    /// Forgets the context of the request with this tag: no callback will get it.
     pub(crate) fn forget(&self, tag: u32) -> Result<(), Fault> {
         self.explained("request", self.calls.forget.call(tag))
     }
@@ -271,7 +271,7 @@ impl Machine {
         self.explained("failed", self.calls.fail.call((kind, tag)))
     }
 
-    /// In milliseconds, whatever number that is.
+    /// Returns the script's delay in milliseconds: any number.
     pub(crate) fn delay(&self) -> Result<f64, Fault> {
         self.explained("delay", self.calls.delay.call(()))
     }
@@ -292,12 +292,12 @@ impl Machine {
         self.lua.used_memory()
     }
 
-    /// Takes one step of the collection; true if that was its last.
+    /// Takes one step of the collection; true if it was the last one.
     pub(crate) fn collect(&self) -> Result<bool, Fault> {
         self.explained("request", self.lua.gc_step())
     }
 
-    /// What is wrong with what a callback did.
+    /// Returns an error about what a callback did.
     pub(crate) fn tell(&self, callback: &str, what: &str) -> Fault {
         Fault(self.program.tell(self.line_of(callback), what))
     }
@@ -311,16 +311,16 @@ impl Machine {
         Fault(self.program.explain(error, nearby))
     }
 
-    /// Where the script's callback of this name begins, if it has one now.
+    /// The line where the script's callback of this name begins, if it has one now.
     fn line_of(&self, callback: &str) -> Option<usize> {
         self.lua.globals().get::<Function>(callback).ok()?.info().line_defined
     }
 }
 
-/// What `done` gets.
+/// The arguments of `done`.
 pub(crate) type Three = (Table, mlua::AnyUserData, mlua::AnyUserData);
 
-/// Of equal names the last one wins.
+/// Builds a table of header fields. Of equal names the last one wins.
 fn headers<'a>(
     lua: &Lua,
     fields: impl Iterator<Item = (&'a str, &'a [u8])>,
@@ -332,19 +332,19 @@ fn headers<'a>(
     Ok(headers)
 }
 
-/// LuaJIT with everything that wrk opens, `debug` and `ffi` included, and its own `pcall`, which is
-/// compiled, where mlua's is not.
+/// Creates a LuaJIT with all libraries that wrk opens, including `debug` and `ffi`, and its own
+/// `pcall`, which is compiled; mlua's is not.
 fn luajit() -> Lua {
     let options = LuaOptions::new().catch_rust_panics(false);
     #[expect(unsafe_code, reason = "wrk's scripts may use `ffi` and `debug`, which are not safe")]
-    // SAFETY: a script is the user's own program, trusted like every other one that the user
-    // starts; what a wrong use of `ffi` breaks is this process, which holds nobody else's data.
+    // SAFETY: a script is the user's own program, trusted like every other program that the user
+    // starts; a wrong use of `ffi` breaks this process, which holds no data of other users.
     unsafe {
         Lua::unsafe_new_with(StdLib::ALL, options)
     }
 }
 
-/// What the prelude gets, but for `tell`.
+/// The prelude's argument, without `tell`.
 fn host(
     lua: &Lua,
     script: &Path,
@@ -379,7 +379,7 @@ fn host(
 fn wrk(lua: &Lua, target: &Target, defaults: &Defaults) -> mlua::Result<Table> {
     let headers = lua.create_table()?;
     for (name, value) in &defaults.headers {
-        // Scripts, and wrk itself, look it up by this spelling.
+        // Scripts, and wrk itself, look it up in this spelling.
         let name = if name.eq_ignore_ascii_case("host") { "Host" } else { name };
         headers.set(name, value.as_str())?;
     }
@@ -395,7 +395,7 @@ fn wrk(lua: &Lua, target: &Target, defaults: &Defaults) -> mlua::Result<Table> {
     Ok(wrk)
 }
 
-/// Each returns nil, or false, and why where there is no result.
+/// Adds the network functions. Without a result each returns nil, or false, and the reason.
 fn set_network(lua: &Lua, host: &Table, network: &Arc<dyn Network>) -> mlua::Result<()> {
     let of = network.clone();
     let lookup = move |_: &Lua, (name, service): (String, String)| {
@@ -428,23 +428,23 @@ fn set_network(lua: &Lua, host: &Table, network: &Arc<dyn Network>) -> mlua::Res
     host.set("fetch", lua.create_function(fetch)?)
 }
 
-/// LuaJIT is seeded with a floating-point number, which holds 53 bits. Multiplying by the golden
+/// The seed for LuaJIT: a floating-point number, which holds 53 bits. Multiplying by the golden
 /// ratio first lets each bit of the seed, even those of small numbers, reach the upper ones.
 fn seed_of_luajit(seed: u64) -> f64 {
     const GOLDEN_RATIO: u64 = 0x9E37_79B9_7F4A_7C15;
     (seed.wrapping_mul(GOLDEN_RATIO) >> 11) as f64
 }
 
-/// Since 1970.
+/// The time since 1970.
 fn wall_clock() -> Duration {
-    #[expect(clippy::disallowed_methods, reason = "the script asks for the wall clock itself")]
+    #[expect(clippy::disallowed_methods, reason = "the script reads the wall clock")]
     let now = SystemTime::now();
     now.duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-/// Holds up the whole thread, as in wrk; not at all for what is no length of time.
+/// Blocks the whole thread, as in wrk; a value that is not a valid duration does not block.
 fn sleep(seconds: f64) {
     let length = Duration::try_from_secs_f64(seconds).unwrap_or_default();
-    #[expect(clippy::disallowed_methods, reason = "the script asks to wait itself")]
+    #[expect(clippy::disallowed_methods, reason = "the script asked to wait")]
     std::thread::sleep(length);
 }

@@ -1,5 +1,5 @@
-//! What scripts do with the network before anything is measured: look names up, try addresses, log
-//! in. It blocks, and has no part in the load.
+//! The network for scripts before anything is measured: they look names up, try addresses, log in.
+//! Its calls block, and it has no part in the load.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -16,7 +16,7 @@ use crate::batch;
 #[cfg(test)]
 mod tests;
 
-/// Where scripts find addresses and open connections. All calls may block.
+/// A network for scripts: it finds addresses and opens connections. All calls may block.
 pub trait Network: Send + Sync {
     /// The addresses of a name; `service` is a port, or a name that has one.
     fn lookup(&self, host: &str, service: &str) -> io::Result<Vec<Address>>;
@@ -35,8 +35,8 @@ pub struct System {
     pub timeout: Duration,
 }
 
-/// Stands for a network where nothing is reached: every name has an address which accepts every
-/// connection and closes it. A script can be tried on it.
+/// A network without any peer: every name has an address, which accepts every connection and
+/// closes it. It is used to try a script.
 #[derive(Clone, Copy, Debug)]
 pub struct Nowhere;
 
@@ -83,11 +83,11 @@ fn port_of(service: &str) -> io::Result<u16> {
         _ => listed(&fs::read_to_string("/etc/services").ok()?, service),
     };
     service.parse().ok().or_else(well_known).ok_or_else(|| {
-        io::Error::new(io::ErrorKind::NotFound, "is no port and no service that has one")
+        io::Error::new(io::ErrorKind::NotFound, "is neither a port nor a service with a known port")
     })
 }
 
-/// Lines are `name port/protocol alias… # comment`.
+/// Finds the port of a service in lines of the form `name port/protocol alias… # comment`.
 fn listed(services: &str, wanted: &str) -> Option<u16> {
     services.lines().find_map(|line| {
         let mut words = line.split('#').next()?.split_whitespace();
@@ -97,14 +97,14 @@ fn listed(services: &str, wanted: &str) -> Option<u16> {
     })
 }
 
-/// What an error says, without the number that Rust adds and the place where it arose.
+/// The text of an error, without the number that Rust appends and the prefix of the failed call.
 pub(crate) fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or_default();
     text.strip_prefix("failed to lookup address information: ").unwrap_or(text).to_owned()
 }
 
-/// An address as it is handed to Lua and taken back.
+/// An address as text for Lua, which `address_of` parses.
 pub(crate) fn name_of(address: &Address) -> String {
     match address {
         Address::Inet(address) => address.to_string(),
@@ -115,13 +115,13 @@ pub(crate) fn name_of(address: &Address) -> String {
 pub(crate) fn address_of(name: &str) -> Address {
     match name.strip_prefix(UNIX) {
         Some(path) => Address::Unix(PathBuf::from(path)),
-        None => Address::Inet(name.parse().expect("Lua gives back names as it got them")),
+        None => Address::Inet(name.parse().expect("Lua returns names unchanged")),
     }
 }
 
 const UNIX: &str = "unix:";
 
-/// An answer as a whole.
+/// A complete answer.
 #[derive(Debug, Default, Eq, PartialEq)]
 pub(crate) struct Fetched {
     pub(crate) status: u16,
@@ -129,10 +129,10 @@ pub(crate) struct Fetched {
     pub(crate) body: Vec<u8>,
 }
 
-/// A longer body is not for a script to read.
+/// The longest body that a script may fetch.
 const MOST_BODY: usize = 64 * 1024 * 1024;
 
-/// Sends one request on a connection of its own and awaits its answer; else says why there is none.
+/// Sends one request on its own connection and waits for the answer; otherwise returns the reason.
 pub(crate) fn fetch(
     network: &dyn Network,
     from: &Address,

@@ -1,7 +1,7 @@
--- What a script finds before its first line: `wrk`, the module `socket`, randomness that the run's seed
--- decides, and a standard output that stays the host's where the host's result goes there.
+-- The environment of a script: `wrk`, the module `socket`, randomness from the run's seed, and a
+-- standard output that is reserved for the host where the host prints its result there.
 --
--- Gets what only the host can give; returns the functions that the host calls.
+-- Gets functions and values of the host; returns the functions that the host calls.
 
 local host = ...
 local buffer = require("string.buffer")
@@ -14,7 +14,7 @@ local getmetatable, newproxy = getmetatable, newproxy
 math.randomseed(host.seed)
 if host.is_seed_final then math.randomseed = function() end end
 
--- Output. Where the host's result goes to standard output, nothing else does.
+-- Output. If the host prints its result to standard output, only the host writes there.
 
 local stdout = io.stdout
 
@@ -26,14 +26,14 @@ if host.keeps_output then
       io.stderr:write(table.concat(words, "\t"), "\n")
    end
 else
-   -- What the host prints has a buffer of its own; lines must not overtake each other.
+   -- The host's output has its own buffer; lines must not overtake each other.
    stdout:setvbuf("line")
 end
 
--- Does nothing if the script has closed it.
+-- Does nothing if the script has closed standard output.
 local function flush() pcall(stdout.flush, stdout) end
 
--- The module `socket`: of LuaSocket's many fields two are built in.
+-- The module `socket`: two of LuaSocket's many fields are built in.
 
 package.path = package.path .. ";" .. host.folder .. "/?.lua"
 
@@ -73,7 +73,7 @@ package.preload.socket = function()
    })
 end
 
--- Addresses and threads: values that scripts hold and only the host understands.
+-- Addresses and threads: opaque values for scripts, which only the host can use.
 
 local places = setmetatable({}, { __mode = "k" })
 local links = setmetatable({}, { __mode = "k" })
@@ -95,12 +95,12 @@ local function place_of(addr)
    return place
 end
 
--- Transfer between threads. Functions and the like belong to their own; other values are copied.
+-- Transfer between threads. Functions and the like stay in their thread; other values are copied.
 
 local deepest, most_values = 100, 10000000
 local is_plain = { ["nil"] = true, boolean = true, number = true, string = true }
 
--- Says why a value cannot be transferred; nil if it can. Tables in `above` contain this one.
+-- Returns why a value cannot be transferred; nil if it can. Tables in `above` contain this one.
 local function obstacle(value, above, depth, count)
    local kind = type(value)
    count.values = count.values + 1
@@ -119,7 +119,7 @@ local function obstacle(value, above, depth, count)
    above[value] = nil
 end
 
--- Returns the value as bytes that `decode` understands in any thread; else nil and why not.
+-- Returns the value as bytes that `decode` accepts in any thread; otherwise nil and the reason.
 local function encode(value)
    local what = obstacle(value, {}, 0, { values = 0 })
    if what then return nil, what end
@@ -132,7 +132,8 @@ local function export(name) return encode(_G[name]) end
 
 local function import(name, bytes) _G[name] = decode(bytes) end
 
--- A thread as scripts see it. `link` is the host's; without `get` and `set` it is of this very VM.
+-- A thread as scripts see it. `link` is the host's; without `get` and `set` the thread is this very
+-- VM.
 local function new_thread(link)
    local get, set = link.get or export, link.set or import
    local methods = {}
@@ -169,7 +170,7 @@ local function new_thread(link)
    return proxy
 end
 
--- The table `wrk`. `wrk.connection` is no field, so that we learn whether a script reads it.
+-- The table `wrk`. `wrk.connection` is not a field, so that we notice when a script reads it.
 
 local connection, reads_connection
 
@@ -211,7 +212,7 @@ function wrk.resolve(name, service)
    resolved, wrk.addrs = addrs, addrs
 end
 
--- What nobody chose is only proposed.
+-- An address that the script did not choose is only proposed.
 function wrk.setup(thread)
    if wrk.addrs == resolved then
       links[thread].propose(place_of(wrk.addrs[1]))
@@ -234,12 +235,13 @@ function wrk.init(args)
    wrk.request = function() return request end
 end
 
--- Asks at once and waits, so that a script can log in before anything is measured.
+-- Sends a request and waits for the answer, so that a script can log in before anything is
+-- measured.
 function wrk.fetch(request)
-   if is_running then error("`wrk.fetch` waits: it is for `setup` and `init` only", 2) end
+   if is_running then error("`wrk.fetch` blocks: call it in `setup` and `init` only", 2) end
    local addr = wrk.thread and wrk.thread.addr or wrk.addrs and wrk.addrs[1]
-   if not addr then error("`wrk.fetch` has no address yet: it is for `setup` and `init`", 2) end
-   if wrk.scheme == "https" then error("`wrk.fetch` speaks no TLS: log in where it is plain", 2) end
+   if not addr then error("`wrk.fetch` has no address yet: call it in `setup` or `init`", 2) end
+   if wrk.scheme == "https" then error("`wrk.fetch` does not support TLS: log in over plain HTTP", 2) end
    local status, headers, body = host.fetch(place_of(addr), request)
    if not status then error("`wrk.fetch`: " .. headers, 2) end
    return status, headers, body
@@ -248,8 +250,8 @@ end
 local text = buffer.new()
 local names, values = {}, {}
 
--- The order of `pairs` is another one in each run of LuaJIT; sorted, the same seed gives the same
--- bytes. An insertion sort, since `table.sort` would end the compiled code.
+-- The order of `pairs` differs between runs of LuaJIT; with sorted fields the same seed gives the
+-- same bytes. An insertion sort, since `table.sort` would end the compiled code.
 local function put_headers(headers)
    local count = 0
    for name, value in pairs(headers) do
@@ -278,7 +280,7 @@ function wrk.format(method, path, headers, body)
    return text:tostring()
 end
 
--- Contexts: what a script wants to be told again with the answer. Several answers may share one.
+-- Contexts: values that a script gets back with the answer. Several answers may share one.
 
 local contexts, awaited, free, free_count, tags = {}, {}, {}, 0, 0
 
@@ -306,12 +308,13 @@ local function take(tag)
    return context
 end
 
--- What the host calls. Callbacks are looked up each time, since scripts may replace them.
+-- The functions that the host calls. Callbacks are looked up each time, since scripts may replace
+-- them.
 
 local calls = {}
 local told
 
--- Tells the host what may be asked of this script from now on, whenever that changes.
+-- Tells the host which callbacks the script has now, whenever that changes.
 local function look()
    local now = (type(response) == "function" and 1 or 0) + (type(failed) == "function" and 2 or 0)
       + (type(delay) == "function" and 4 or 0) + (reads_connection and 8 or 0)
@@ -321,7 +324,7 @@ local function look()
    end
 end
 
--- Returns how many addresses accept a connection, and else why the last one does not.
+-- Returns how many addresses accept a connection, and why the last one does not.
 function calls.resolve(name, service)
    wrk.resolve(name, service)
    return #wrk.addrs, why_not_connected
@@ -334,20 +337,20 @@ end
 
 function calls.adopt(link) wrk.thread = new_thread(link) end
 
--- Returns the one request of a script that has no function `request`, else nil.
+-- Returns the request of a script that has no function `request`, otherwise nil.
 function calls.init(args)
    wrk.init(args)
    if type(request) ~= "function" then return (wrk.request()) end
 end
 
--- From now on requests are measured.
+-- Begins the load: from now on requests are measured.
 function calls.begin()
    is_running = true
    look()
    flush()
 end
 
--- Returns the next request, and the tag of its context if it has one that anybody asks for.
+-- Returns the next request, and the tag of its context if it has one that a callback uses.
 function calls.next(slot)
    connection = slot
    local request, context = (type(request) == "function" and request or wrk.request)()
@@ -358,7 +361,7 @@ function calls.next(slot)
    return request
 end
 
--- The request with this tag turned out to be several.
+-- Records that the request with this tag turned out to be several.
 function calls.share(tag, answers) awaited[tag] = answers end
 
 function calls.answer(status, headers, body, slot, tag)
@@ -380,7 +383,7 @@ function calls.fail(kind, tag)
    look()
 end
 
--- In milliseconds.
+-- Returns the delay in milliseconds.
 function calls.delay()
    local length = type(delay) == "function" and tonumber((delay())) or 0
    look()

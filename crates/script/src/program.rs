@@ -1,4 +1,4 @@
-//! A script file: its text, its arguments, and how its errors are told.
+//! A script file: its text, its arguments, and the format of its errors.
 
 use std::fmt;
 use std::fs;
@@ -11,8 +11,8 @@ use mlua::{Function, Lua, LuaOptions, StdLib};
 #[cfg(test)]
 mod tests;
 
-/// A script that is known to be Lua, and what it is called with. It can be run on any thread, as
-/// often as one likes.
+/// A script that is valid Lua, with its arguments. It can be run on any thread, any number of
+/// times.
 #[derive(Clone, Debug)]
 pub struct Program {
     path: PathBuf,
@@ -20,7 +20,7 @@ pub struct Program {
     arguments: Vec<String>,
 }
 
-/// Why a file is no script.
+/// The reason why a file cannot be used as a script.
 #[derive(Debug)]
 pub enum Error {
     Read {
@@ -32,7 +32,7 @@ pub enum Error {
 }
 
 impl Program {
-    /// Reads the script and checks its syntax; nothing of it runs.
+    /// Reads the script and checks its syntax; nothing in it runs.
     pub fn load(path: &Path, arguments: Vec<String>) -> Result<Program, Error> {
         let source =
             fs::read(path).map_err(|cause| Error::Read { path: path.to_owned(), cause })?;
@@ -53,7 +53,7 @@ impl Program {
         &self.path
     }
 
-    /// What `init` gets as `args[1]` and following.
+    /// The arguments that `init` gets as `args[1]` and following.
     pub fn arguments(&self) -> &[String] {
         &self.arguments
     }
@@ -68,8 +68,8 @@ impl Program {
         lua.load(self.source.as_slice()).set_name(name).set_mode(ChunkMode::Text).into_function()
     }
 
-    /// `file:line: message`, whatever of it Lua's own message has. Where neither the message nor the
-    /// traceback names a line of the script, it is `nearby`.
+    /// Formats an error as `file:line: message`, with the parts that Lua's own message has. If
+    /// neither the message nor the traceback names a line of the script, the line is `nearby`.
     pub(crate) fn explain(&self, error: &mlua::Error, nearby: Option<usize>) -> String {
         let path = self.path.display();
         let shortened = shorten(&path.to_string());
@@ -83,18 +83,18 @@ impl Program {
         }
     }
 
-    /// What the error says, without where it arose.
+    /// The message of an error, without its position.
     pub(crate) fn message(&self, error: &mlua::Error) -> String {
         message_and_traceback(error).0
     }
 
-    /// Whether a script that this is the text of may ever read `wrk.connection`.
+    /// True if this script may ever read `wrk.connection`.
     pub(crate) fn mentions_connection(&self) -> bool {
         const NAME: &[u8] = b"connection";
         self.source.windows(NAME.len()).any(|word| word == NAME)
     }
 
-    /// Tells what is wrong with the script, and where if that is known.
+    /// Formats an error in the script, with its line if that is known.
     pub(crate) fn tell(&self, line: Option<usize>, what: &str) -> String {
         let path = self.path.display();
         line.map_or_else(|| format!("{path}: {what}"), |line| format!("{path}:{line}: {what}"))
@@ -105,7 +105,7 @@ impl Program {
 const NAME_BYTES: usize = 60;
 const ELLIPSIS: &str = "...";
 
-/// Lua keeps only the end of a long path; we look for what it says in order to say it all.
+/// Shortens a path as Lua does, which keeps only its end: we find the short form and replace it.
 fn shorten(path: &str) -> String {
     if path.len() < NAME_BYTES {
         return path.to_owned();
@@ -115,7 +115,7 @@ fn shorten(path: &str) -> String {
     format!("{ELLIPSIS}{}", String::from_utf8_lossy(end))
 }
 
-/// A line of our own Lua is no place to look at.
+/// Removes the position of a line in our prelude, which does not help the user.
 fn without_prelude(message: &str) -> &str {
     let place = message.strip_prefix("prelude.lua:").and_then(|rest| rest.split_once(": "));
     place.map_or(message, |(_, what)| what)
@@ -136,7 +136,7 @@ fn message_and_traceback(error: &mlua::Error) -> (String, String) {
     }
 }
 
-/// The innermost line of the script in a traceback, for errors raised by what it called.
+/// The innermost line of the script in a traceback, for errors raised in functions that it called.
 fn line_of(name: &str, traceback: &str) -> Option<usize> {
     traceback.lines().find_map(|frame| {
         let (line, _) =

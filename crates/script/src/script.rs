@@ -1,8 +1,8 @@
-//! One script thread as the engine knows it: which request is next, and what answers do.
+//! One script thread as the engine uses it: it returns the next request and receives answers.
 //!
-//! A script without a function `request` has said all there is to say when the load begins, and is
-//! not asked again. One whose requests depend on nothing that happens meanwhile is asked ahead of
-//! time, while nothing else is due.
+//! A script without a function `request` has a fixed request when the load begins, and is not
+//! called for it again. If the requests of a script do not depend on what happens during the load,
+//! they are made ahead of time, while no request is due.
 
 use std::sync::Arc;
 
@@ -25,31 +25,31 @@ use crate::thread::Thread;
 #[cfg(test)]
 mod tests;
 
-/// A script with globals of its own. It may go from thread to thread.
+/// A script instance with its own globals. It may move from thread to thread.
 #[derive(Debug)]
 pub struct Script {
     machine: Machine,
     thread: Arc<Thread>,
     requests: Requests,
-    /// Callbacks that make requests depend on what happens when they are due.
+    /// Callbacks that make requests depend on what has happened when they are due.
     hindering: Callbacks,
     is_delaying: bool,
     ahead: Ahead,
     collector: Collector,
-    /// Answers to come that have a context.
+    /// The number of outstanding answers that have a context.
     held: usize,
 }
 
 #[derive(Debug)]
 enum Requests {
-    /// The script has no `request`: while it was loaded it said all there is to say.
+    /// The script has no `request`: its only request was made while it was loaded.
     Fixed { wire: Vec<u8>, expected: Vec<Expected> },
-    /// Lua makes each one.
+    /// Lua makes each request.
     Made,
 }
 
 impl Script {
-    /// A script that is alone, with nowhere to connect to: to see whether it loads.
+    /// Creates a single script without a network, to check that it loads.
     pub fn new(
         program: &Program,
         target: &Target,
@@ -99,18 +99,18 @@ impl Script {
         })
     }
 
-    /// Where this thread's connections lead: the first address that accepted one, or what the
-    /// script chose.
+    /// The address of this thread's connections: the first one that accepted a connection, or the
+    /// one that the script chose.
     pub fn address(&self) -> Option<Address> {
         self.thread.address()
     }
 
-    /// What the script chose; `None` if it left that to us.
+    /// The address that the script chose; `None` if it chose none.
     pub fn chosen_address(&self) -> Option<Address> {
         self.thread.chosen_address()
     }
 
-    /// Has one request made, which is not sent, and counts what it holds.
+    /// Makes one request, which is not sent, and returns the number of requests in it.
     pub(crate) fn count(&self) -> Result<usize, Fault> {
         if let Requests::Fixed { expected, .. } = &self.requests {
             return Ok(expected.len());
@@ -123,7 +123,7 @@ impl Script {
         Ok(made.expected.len())
     }
 
-    /// The load begins.
+    /// Begins the load.
     pub(crate) fn begin(&mut self) -> Result<(), Fault> {
         self.thread.begin();
         self.machine.begin()
@@ -163,7 +163,7 @@ impl Script {
             && !self.thread.has_stopped()
     }
 
-    /// Someone is told the context with this tag.
+    /// Counts down the contexts when the one with this tag was delivered.
     fn release(&mut self, tag: u32) {
         self.held -= usize::from(tag != 0);
     }
@@ -220,7 +220,7 @@ impl HttpWorkload for Script {
         if !self.is_delaying || !self.callbacks().has(Callbacks::DELAY) {
             return Ok(Nanos::ZERO);
         }
-        // What is no length of time is none; a longer one than this ends no run.
+        // An invalid delay counts as zero. A longer one than this is cut, so that the run can end.
         const MOST_MS: u64 = 1_000_000_000;
         Ok(Nanos::from_millis((self.machine.delay()? as u64).min(MOST_MS)))
     }
@@ -242,7 +242,7 @@ impl HttpWorkload for Script {
         matches!(self.requests, Requests::Made) || self.callbacks() != Callbacks::NONE
     }
 
-    /// What was made before the script stopped is still to be sent.
+    /// Requests that were made before the script stopped are still sent.
     fn has_stopped(&self) -> bool {
         self.thread.has_stopped() && self.ahead.is_empty()
     }

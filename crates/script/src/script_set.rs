@@ -1,9 +1,9 @@
 //! All instances of a script that a run needs, from before its first request until after its last.
 //!
 //! Each target has a main instance, where `setup` and `done` are called, and one for each of its
-//! script threads, where the rest is; each runs the whole file. The threads' instances leave for
-//! the shards as [`Script`]s, and the main ones reach into them before and after the load, never
-//! meanwhile.
+//! script threads, where everything else is called; each runs the whole file. The threads'
+//! instances move to the shards as [`Script`]s, and the main ones access them before and after the
+//! load, never during it.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::{Program, Results, Script};
 #[cfg(test)]
 mod tests;
 
-/// Which tool's ways a script finds, where they differ.
+/// The tool whose behaviour a script finds where tools differ.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Compatibility {
     Native,
@@ -29,30 +29,30 @@ pub enum Compatibility {
     Dsb,
 }
 
-/// Where the randomness of scripts comes from: the run's seed. Each instance gets another part of it.
+/// The source of the scripts' randomness: the run's seed. Each instance gets another part of it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Seed {
-    /// `math.randomseed` does nothing, so that scripts which seed themselves from the clock repeat.
+    /// `math.randomseed` has no effect, so that scripts that seed themselves from the clock repeat.
     Final(u64),
-    /// `math.randomseed` is obeyed.
+    /// `math.randomseed` works as usual.
     Initial(u64),
 }
 
-/// Where requests go, as the script sees it in `wrk`.
+/// A target of requests, as the script sees it in `wrk`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Target {
-    /// As the user wrote it: the script's `args[0]` and its global `url`.
+    /// The URL as the user wrote it: the script's `args[0]` and its global `url`.
     pub url: String,
     pub scheme: String,
-    /// Without the brackets of an IPv6 address.
+    /// The host without the brackets of an IPv6 address.
     pub host: String,
-    /// Only if the URL has one.
+    /// The port, if the URL has one.
     pub port: Option<String>,
-    /// With the query; `/` if the URL has none.
+    /// The path with the query; `/` if the URL has none.
     pub path: String,
 }
 
-/// What a request has where the script says nothing else.
+/// The request's properties that the script does not set itself.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Defaults {
     pub method: String,
@@ -66,19 +66,19 @@ impl Default for Defaults {
     }
 }
 
-/// What scripts find around them.
+/// The environment of scripts.
 #[derive(Clone)]
 pub struct Stage<'a> {
     pub compatibility: Compatibility,
     pub targets: &'a [Target],
-    /// Script threads of each target.
+    /// The number of script threads of each target.
     pub threads: usize,
     pub defaults: &'a Defaults,
     pub seed: Seed,
     pub network: Arc<dyn Network>,
 }
 
-/// The main instances, and what was learnt while the threads' were made.
+/// The main instances, and what was learned while the threads' were created.
 #[derive(Debug)]
 pub struct ScriptSet {
     mains: Vec<Machine>,
@@ -88,8 +88,8 @@ pub struct ScriptSet {
 }
 
 impl ScriptSet {
-    /// Makes all instances; `setup` and `init` run, and `request` once on the first of all, to see
-    /// what it returns. The scripts come by target, and within a target by thread.
+    /// Creates all instances; `setup` and `init` run, and `request` once on the first of all, to
+    /// check what it returns. The scripts are ordered by target, and within a target by thread.
     pub fn assemble(
         program: &Program,
         stage: &Stage<'_>,
@@ -110,7 +110,7 @@ impl ScriptSet {
                 let thread = Arc::new(Thread::default());
                 machine.adopt(&thread)?;
                 main.setup(&thread, &machine)?;
-                // DeathStarBench's wrk2 hands its arguments to all of them as they came.
+                // DeathStarBench's wrk2 passes its arguments unchanged to all of them.
                 let first = if compatibility == Compatibility::Dsb { &targets[0] } else { target };
                 let only_request = machine.init(&first.url)?;
                 let script = Script::of(machine, thread, compatibility, only_request)?;
@@ -134,29 +134,29 @@ impl ScriptSet {
         }
         let delays = scripts.iter().any(|script| script.callbacks().has(Callbacks::DELAY));
         if delays && self.compatibility != Compatibility::Wrk {
-            let what = "the script's `delay` is ignored: the load says when requests begin";
+            let what = "the script's `delay` is ignored: the load decides when requests begin";
             self.notices.push(what.to_owned());
         }
         Ok(())
     }
 
-    /// How many requests the first one held that the script made.
+    /// The number of requests in the first one that the script returned.
     pub fn at_once(&self) -> usize {
         self.at_once
     }
 
-    /// What the user should know about the script; a sentence each.
+    /// Notices about the script for the user; a sentence each.
     pub fn notices(&self) -> &[String] {
         &self.notices
     }
 
-    /// Whether [`ScriptSet::done`] would run anything.
+    /// True if [`ScriptSet::done`] would run a function.
     pub fn has_done(&self, target: usize) -> Result<bool, Fault> {
         self.mains[target].has_done()
     }
 
-    /// Runs the script's `done`, if it has one, with what came of this target. No thread may be at
-    /// work any more.
+    /// Runs the script's `done`, if it has one, with the results of this target. No thread may be
+    /// running any more.
     pub fn done(&self, target: usize, results: &Results) -> Result<(), Fault> {
         let compatibility = self.compatibility;
         self.mains[target].done(|lua| {

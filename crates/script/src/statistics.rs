@@ -1,4 +1,4 @@
-//! What `done` gets: figures of a run, as wrk and wrk2 present them.
+//! The arguments of `done`: figures of a run, as wrk and wrk2 present them.
 
 use mlua::{IntoLua, Lua, MetaMethod, Table, UserData, UserDataFields, UserDataMethods, Value};
 
@@ -7,13 +7,13 @@ use crate::Compatibility;
 #[cfg(test)]
 mod tests;
 
-/// What became of a run, or of one target in it.
+/// The results of a run, or of one target in it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Results {
     pub summary: Summary,
-    /// In microseconds.
+    /// The latencies in microseconds.
     pub latency: Distribution,
-    /// In requests per second, of a script thread each.
+    /// The requests per second of each script thread.
     pub requests: Distribution,
 }
 
@@ -21,7 +21,7 @@ pub struct Results {
 pub struct Summary {
     pub duration_us: u64,
     pub requests: u64,
-    /// Received.
+    /// The number of received bytes.
     pub bytes: u64,
     pub errors: Errors,
 }
@@ -31,15 +31,15 @@ pub struct Errors {
     pub connect: u64,
     pub read: u64,
     pub write: u64,
-    /// Answers with a status above 399.
+    /// The number of answers with a status above 399.
     pub status: u64,
     pub timeout: u64,
 }
 
-/// Samples, as far as they can be told apart.
+/// The distinct values of samples, and summary figures.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Distribution {
-    /// Each value that occurs and how often it does, ascending.
+    /// Each value that occurs, with its count, ascending.
     pub values: Vec<(f64, u64)>,
     pub min: f64,
     pub max: f64,
@@ -70,7 +70,7 @@ impl Summary {
 #[derive(Debug)]
 pub(crate) struct Statistics {
     of: Distribution,
-    /// How many samples are not above the value of the same place.
+    /// For each value, the number of samples that are not above it.
     ranks: Vec<u64>,
     compatibility: Compatibility,
 }
@@ -89,14 +89,14 @@ impl Statistics {
         self.ranks.last().copied().unwrap_or(0)
     }
 
-    /// Of all samples in order, the `rank`-th (from 1); those outside are the nearest inside.
+    /// The `rank`-th of all samples in order (from 1); a rank outside gives the nearest one inside.
     fn at_rank(&self, rank: u64) -> f64 {
         let place = self.ranks.partition_point(|&below| below < rank);
         let nearest = self.of.values.get(place).or(self.of.values.last());
         nearest.map_or(0.0, |&(value, _)| value)
     }
 
-    /// Rounds to a rank as the mode's own histogram does.
+    /// The percentile, rounded to a rank as the mode's own histogram does.
     fn percentile(&self, percent: f64) -> f64 {
         let rank = percent.clamp(0.0, 100.0) / 100.0 * self.samples() as f64 + 0.5;
         self.at_rank(match self.compatibility {
@@ -105,7 +105,7 @@ impl Statistics {
         })
     }
 
-    /// Of all distinct values, the `place`-th (from 1), and how often it occurs; zeros outside.
+    /// The `place`-th of all distinct values (from 1), and its count; zeros outside.
     fn distinct(&self, place: f64) -> (f64, u64) {
         let index = (place as u64).checked_sub(1).and_then(|index| usize::try_from(index).ok());
         index.and_then(|index| self.of.values.get(index)).copied().unwrap_or((0.0, 0))

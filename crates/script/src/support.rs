@@ -1,4 +1,5 @@
-//! What the tests share: a script_set of a given script, and its requests and answers by hand.
+//! Shared helpers of the tests: the script set of a given script, with its requests and answers by
+//! hand.
 
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
@@ -15,7 +16,7 @@ use crate::{
     Target,
 };
 
-/// A stage that owns what it consists of.
+/// A stage that owns its parts.
 pub(crate) struct Setting {
     pub(crate) compatibility: Compatibility,
     pub(crate) targets: Vec<Target>,
@@ -68,7 +69,7 @@ impl Setting {
         ScriptSet::assemble(program, &stage)
     }
 
-    /// The only script of a script_set.
+    /// The only script of a script set.
     pub(crate) fn script(self, source: &str) -> Result<Script, Fault> {
         self.play(source).map(|(_, mut scripts)| scripts.pop().unwrap())
     }
@@ -102,12 +103,12 @@ pub(crate) fn bytes(script: &mut Script) -> Vec<u8> {
     try_request(script, 0).unwrap().0
 }
 
-/// With the line ends that golden texts have.
+/// The next request, with the line ends of golden texts.
 pub(crate) fn text(script: &mut Script) -> String {
     String::from_utf8(bytes(script)).unwrap().replace("\r\n", "\n")
 }
 
-/// The target of the next request.
+/// The path of the next request.
 pub(crate) fn path(script: &mut Script) -> String {
     text(script).split(' ').nth(1).unwrap().to_owned()
 }
@@ -131,7 +132,7 @@ pub(crate) fn answer(
     })
 }
 
-/// Asks for a request, answers it, and returns the request.
+/// Makes a request, answers it, and returns the request.
 pub(crate) fn exchange(script: &mut Script, head: &str, body: &str) -> String {
     let (wire, expected) = try_request(script, 0).unwrap();
     for expected in expected {
@@ -144,7 +145,7 @@ pub(crate) fn inet(address: &str) -> Address {
     Address::Inet(address.parse::<SocketAddr>().unwrap())
 }
 
-/// A network of some addresses, of which some accept connections, and all of those answer alike.
+/// A network with given addresses. Some of them accept connections, and these all answer alike.
 #[derive(Default)]
 pub(crate) struct Pretended {
     pub(crate) addresses: Vec<(&'static str, bool)>,
@@ -178,7 +179,7 @@ struct Line {
 }
 
 impl Read for Line {
-    /// In small pieces, as a network does.
+    /// Reads in small pieces, as from a network.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let length = buffer.len().min(7);
         self.answer.read(&mut buffer[..length])

@@ -1,4 +1,4 @@
-//! What a script thread is beyond its globals: where its connections lead, and whether it goes on.
+//! The state of a script thread outside its globals: its address, and whether it has stopped.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,8 @@ use net::Address;
 
 use crate::network::{address_of, name_of};
 
-/// Shared by the thread's own machine and the main one, which are never at work at the same time.
+/// The state shared by the thread's own instance and the main one, which never run at the same
+/// time.
 #[derive(Debug, Default)]
 pub(crate) struct Thread {
     place: Mutex<Place>,
@@ -18,7 +19,7 @@ pub(crate) struct Thread {
 #[derive(Debug, Default)]
 struct Place {
     address: Option<Address>,
-    /// The script said so, not we.
+    /// True if the script chose the address.
     is_chosen: bool,
 }
 
@@ -36,12 +37,12 @@ impl Thread {
         self.has_stopped.load(Relaxed)
     }
 
-    /// A thread that was stopped before it began begins all the same, as in wrk.
+    /// Begins the load, also for a thread that was stopped before, as in wrk.
     pub(crate) fn begin(&self) {
         self.has_stopped.store(false, Relaxed);
     }
 
-    /// What the prelude makes a thread object of.
+    /// The table from which the prelude makes a thread object.
     pub(crate) fn link(self: &Arc<Thread>, lua: &Lua) -> mlua::Result<Table> {
         let link = lua.create_table()?;
         let this = self.clone();

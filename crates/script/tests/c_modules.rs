@@ -7,7 +7,7 @@ use std::sync::Arc;
 use load::Fault;
 use script::{Compatibility, Defaults, Nowhere, Program, ScriptSet, Seed, Stage, Target};
 
-/// Declares what it needs itself, since Lua's headers may not be installed.
+/// The source of a C module. It declares the functions itself, since Lua's headers may be missing.
 const MODULE: &str = r#"
     #include <stddef.h>
     typedef struct lua_State lua_State;

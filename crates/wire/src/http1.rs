@@ -25,29 +25,29 @@ pub const MOST_INTERIM: usize = 64;
 /// The longest trailer section.
 pub const MOST_TRAILER_BYTES: usize = 16 * 1024;
 
-/// Whether the connection carries another message after this one.
+/// The use of the connection after this message.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum After {
     KeepAlive,
     Close,
 }
 
-/// Bytes that are no HTTP/1.1 message, and why.
+/// The reason why bytes are not an HTTP/1.1 message.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Malformed {
     /// The header block cannot be parsed.
     Head,
-    /// The header block or its number of fields is beyond the bound.
+    /// The header block or its number of fields exceeds the bound.
     HeadTooLong,
-    /// `Content-Length` is no number, too large, or given twice with different values.
+    /// `Content-Length` is not a number, too large, or given twice with different values.
     ContentLength,
     /// A chunk's size line cannot be parsed, or is too long.
     Chunk,
-    /// The trailer section is beyond the bound.
+    /// The trailer section exceeds the bound.
     TrailersTooLong,
     /// There are more interim responses than the bound allows.
     Interim,
-    /// Status 101: we never ask to leave HTTP/1.1.
+    /// The status is 101, but we never request an upgrade.
     Upgrade,
 }
 
@@ -60,7 +60,7 @@ impl Malformed {
             Malformed::Chunk => "malformed chunk",
             Malformed::TrailersTooLong => "trailers too long",
             Malformed::Interim => "too many interim answers (1xx)",
-            Malformed::Upgrade => "status 101 without an upgrade asked for",
+            Malformed::Upgrade => "status 101 without a requested upgrade",
         }
     }
 }

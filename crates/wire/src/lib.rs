@@ -1,7 +1,8 @@
 //! Protocol codecs: bytes in, events out.
 //!
-//! Nothing here owns a socket, reads a clock or allocates without a bound. Each decoder takes any
-//! slicing of the bytes, and hostile bytes end in an error, never in a panic or in growth.
+//! This crate owns no socket, reads no clock and never allocates without a bound. Each decoder
+//! takes any slicing of the bytes, and hostile bytes end in an error, never in a panic or in
+//! growth.
 #![forbid(unsafe_code)]
 
 pub mod http1;

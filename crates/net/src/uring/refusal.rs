@@ -10,8 +10,8 @@ pub(super) fn explain(error: &io::Error) -> String {
             "it is forbidden here, by kernel.io_uring_disabled or by a container's seccomp filter"
         }
         Some(libc::ENOMEM) => {
-            "the kernel has no memory for its queues; raise the limit of locked memory (ulimit -l) or of \
-             the control group"
+            "the kernel has no memory for its queues; raise the limit of locked memory (ulimit -l) \
+             or of the control group"
         }
         Some(libc::EINVAL | libc::EOPNOTSUPP) => {
             "this kernel's io_uring lacks what is needed; it takes Linux 6.1 or newer"

@@ -30,7 +30,7 @@ fn several_requests_are_counted() {
          GET / HTTP/1.1\r\n\r\n",
         expect!["[Body, NoBody, Body]"],
     );
-    // As some scripts, and forms, end a body.
+    // Some scripts, and HTML forms, end a body like this.
     check("POST / HTTP/1.1\r\nContent-Length: 1\r\n\r\na\r\n", expect!["[Body]"]);
 }
 
@@ -75,46 +75,46 @@ fn a_request_with_a_part_missing_is_incomplete() {
 }
 
 #[test]
-fn what_is_no_http_is_refused_at_its_first_bad_byte() {
+fn bytes_that_are_not_http_are_refused_at_the_first_bad_byte() {
     check(
         "/hotels\r\n\r\n",
-        expect!["is no HTTP/1.1 request; `wrk.format` makes one (at 1:1 of its text)"],
+        expect!["is not an HTTP/1.1 request; `wrk.format` makes one (at 1:1 of its text)"],
     );
     check(
         "GET /a b HTTP/1.1\r\n\r\n",
-        expect!["is no HTTP/1.1 request; `wrk.format` makes one (at 1:8 of its text)"],
+        expect!["is not an HTTP/1.1 request; `wrk.format` makes one (at 1:8 of its text)"],
     );
     check(
         "GET / HTTP/1.1\r\nno field\r\n\r\n",
-        expect!["is no HTTP/1.1 request; `wrk.format` makes one (at 2:3 of its text)"],
+        expect!["is not an HTTP/1.1 request; `wrk.format` makes one (at 2:3 of its text)"],
     );
     check(
         "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: many\r\n\r\n",
-        expect!["is no HTTP/1.1 request; `wrk.format` makes one (at 3:1 of its text)"],
+        expect!["is not an HTTP/1.1 request; `wrk.format` makes one (at 3:1 of its text)"],
     );
     check(
         "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nax",
-        expect!["is no HTTP/1.1 request; `wrk.format` makes one (at 5:3 of its text)"],
+        expect!["is not an HTTP/1.1 request; `wrk.format` makes one (at 5:3 of its text)"],
     );
 }
 
 #[test]
-fn a_body_that_nothing_announces_is_no_request() {
+fn an_unannounced_body_is_not_a_request() {
     check(
         "POST / HTTP/1.1\r\nHost: a\r\n\r\na=b&c=d e\r\n",
         expect![
-            "goes on after its end with what is no request; a body needs a `Content-Length` (at 4:2 of its text)"
+            "continues after its end with bytes that are not a request; a body needs a `Content-Length` (at 4:2 of its text)"
         ],
     );
     check(
         "POST / HTTP/1.1\r\nContent-Length: 1\r\n\r\nab\r\n\r\n",
         expect![
-            "goes on after its end with what is no request; a body needs a `Content-Length` (at 4:3 of its text)"
+            "continues after its end with bytes that are not a request; a body needs a `Content-Length` (at 4:3 of its text)"
         ],
     );
 }
 
-/// The quick look and the decoder must agree wherever the quick look is content.
+/// Checks that the fast path and the decoder agree on everything that the fast path accepts.
 fn check(text: &str, expected: Expect) {
     let told = |look: fn(&[u8], &mut Vec<http1::Expect>) -> Result<(), Wrong>| {
         let mut found = Vec::new();

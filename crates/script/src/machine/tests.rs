@@ -32,7 +32,7 @@ fn socket_has_the_wall_clock_and_sleep() {
 }
 
 #[test]
-fn socket_explains_what_it_has_not() {
+fn socket_explains_what_it_lacks() {
     let Fault(what) = Setting::default()
         .script("package.path, package.cpath = '', ''\nlocal tcp = require('socket').tcp")
         .unwrap_err();
@@ -49,7 +49,7 @@ fn other_fields_of_socket_are_those_of_a_luasocket_that_is_there() {
         assert(socket.tcp() == "tcp" and socket.nothing == nil)
         assert(1e9 < socket.gettime() and require("socket") == socket)
     "#;
-    // One of the system's would be found before it.
+    // A LuaSocket of the system would be found first.
     let alone = "package.path, package.cpath = package.path:match('[^;]*$'), ''";
     let path = folder.path().join("mine.lua");
     fs::write(&path, format!("{alone}\n{ours}")).unwrap();

@@ -16,7 +16,7 @@ fn a_service_is_a_port_or_a_name_that_has_one() {
     assert_eq!(SYSTEM.lookup("::1", "http").unwrap(), [inet("[::1]:80")]);
     assert_eq!(SYSTEM.lookup("127.0.0.1", "https").unwrap(), [inet("127.0.0.1:443")]);
     let error = SYSTEM.lookup("127.0.0.1", "no such service").unwrap_err();
-    assert_eq!(reason(&error), "is no port and no service that has one");
+    assert_eq!(reason(&error), "is neither a port nor a service with a known port");
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn a_connection_is_accepted_or_there_is_a_reason() {
     let address = Address::Inet(listener.local_addr().unwrap());
     SYSTEM.open(&address).unwrap();
     drop(listener);
-    // A process that another test is starting holds a copy until it becomes its program.
+    // A process that another test is starting holds a copy of the listener until it calls exec.
     let error = (0..10_000).find_map(|_| SYSTEM.open(&address).err()).unwrap();
     assert_eq!(reason(&error), "Connection refused");
 }

@@ -17,7 +17,7 @@ fn a_syntax_error_names_file_and_line() {
 }
 
 #[test]
-fn bytes_that_are_no_text_are_no_script() {
+fn bytes_that_are_not_text_are_not_a_script() {
     check("\u{7f}ELF\0\u{1}", expect![[r"scripts/mine.lua:1: unexpected symbol near 'char(127)'"]]);
     let bytecode = "\u{1b}LJ\u{2}";
     check(bytecode, expect!["scripts/mine.lua: attempt to load a binary chunk (mode is 't')"]);
@@ -50,7 +50,7 @@ fn a_missing_file_is_named() {
 }
 
 #[test]
-fn a_folder_is_no_script() {
+fn a_folder_is_not_a_script() {
     let error = Program::load(Path::new("."), vec![]).unwrap_err();
     expect![".: the script cannot be read: Is a directory (os error 21)"]
         .assert_eq(&error.to_string());

@@ -13,7 +13,7 @@ use crate::{Defaults, Program, Target};
 mod callbacks;
 
 #[test]
-fn a_script_without_request_sends_what_wrk_says() {
+fn a_script_without_request_sends_the_fields_of_wrk() {
     check(
         "",
         expect![[r#"
@@ -270,7 +270,7 @@ fn an_error_in_what_a_script_calls_names_the_line_that_called_it() {
 }
 
 #[test]
-fn a_request_that_is_no_string_is_refused() {
+fn a_request_that_is_not_a_string_is_refused() {
     check_fault(
         "\nrequest = function() end",
         expect![
@@ -290,25 +290,25 @@ fn bytes_that_are_not_one_request_are_refused() {
     check_fault(
         "request = function() return '/hotels' end",
         expect![
-            "scripts/mine.lua:1: what `request` returned is no HTTP/1.1 request; `wrk.format` makes one (at 1:1 of its text)"
+            "scripts/mine.lua:1: what `request` returned is not an HTTP/1.1 request; `wrk.format` makes one (at 1:1 of its text)"
         ],
     );
     check_fault(
         "request = function() return 'GET /a b HTTP/1.1\\r\\n\\r\\n' end",
         expect![
-            "scripts/mine.lua:1: what `request` returned is no HTTP/1.1 request; `wrk.format` makes one (at 1:8 of its text)"
+            "scripts/mine.lua:1: what `request` returned is not an HTTP/1.1 request; `wrk.format` makes one (at 1:8 of its text)"
         ],
     );
     check_fault(
         "local form = wrk.format('POST') .. 'a=b'\nrequest = function() return form end",
         expect![
-            "scripts/mine.lua:2: what `request` returned goes on after its end with what is no request; a body needs a `Content-Length` (at 3:2 of its text)"
+            "scripts/mine.lua:2: what `request` returned continues after its end with bytes that are not a request; a body needs a `Content-Length` (at 3:2 of its text)"
         ],
     );
     check_fault(
         "wrk.path = 'a b'",
         expect![
-            "scripts/mine.lua: the request is no HTTP/1.1 request; `wrk.format` makes one (at 1:7 of its text)"
+            "scripts/mine.lua: the request is not an HTTP/1.1 request; `wrk.format` makes one (at 1:7 of its text)"
         ],
     );
 }
@@ -353,7 +353,7 @@ fn several_requests_in_one_string_leave_together() {
 }
 
 #[test]
-fn the_first_script_is_asked_once_before_and_tells_what_is_wrong_at_once() {
+fn the_first_script_is_called_once_beforehand_and_reports_errors_then() {
     let counting = "n = 0; request = function() n = n + 1; return wrk.format(nil, '/' .. n) end";
     let (_, mut scripts) = Setting { threads: 2, ..Setting::default() }.play(counting).unwrap();
     assert_eq!(scripts.iter_mut().map(path).collect::<Vec<_>>(), ["/2", "/1"]);
@@ -366,7 +366,7 @@ fn the_first_script_is_asked_once_before_and_tells_what_is_wrong_at_once() {
 }
 
 #[test]
-fn a_script_without_request_is_never_asked_again() {
+fn a_script_without_request_is_never_called_again() {
     let mut script = script(
         "local n = 0; wrk.init = function() wrk.request = function()
         n = n + 1; assert(n == 1); return wrk.format() end end",
@@ -414,7 +414,7 @@ fn check(source: &str, expected: Golden) {
     check_script(script(source), expected);
 }
 
-/// Twice, since a script that has only one request takes another way than the first.
+/// Checks twice, since the second request of a script with only one takes another path.
 fn check_script(mut script: Script, expected: Golden) {
     expected.assert_eq(&text(&mut script));
     expected.assert_eq(&text(&mut script));

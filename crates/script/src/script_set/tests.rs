@@ -31,7 +31,7 @@ fn setup_runs_in_the_main_instance_and_init_in_each_thread() {
 }
 
 #[test]
-fn done_sees_what_the_threads_have_become_wherever_they_ran() {
+fn done_sees_the_state_of_the_threads_wherever_they_ran() {
     let source = r#"
         local threads = {}
         function setup(thread) threads[#threads + 1] = thread end
@@ -87,7 +87,7 @@ fn values_are_transferred_deeply_and_exactly() {
 }
 
 #[test]
-fn what_cannot_be_transferred_is_told_where_it_was_tried() {
+fn a_value_that_cannot_be_transferred_is_reported_with_its_line() {
     let set = |value: &str| format!("function setup(thread)\n  thread:set('x', {value})\nend");
     check(&set("print"), expect!["scripts/mine.lua:2: cannot transfer 'function' to thread"]);
     check(
@@ -268,11 +268,11 @@ fn fetch_is_for_setup_and_init_only() {
                 if n == 2 then wrk.fetch(wrk.format()) end\n  return wrk.format()\nend";
     let mut script = Setting::default().script(late).unwrap();
     let Fault(what) = crate::support::try_request(&mut script, 0).unwrap_err();
-    expect!["scripts/mine.lua:4: `wrk.fetch` waits: it is for `setup` and `init` only"]
+    expect!["scripts/mine.lua:4: `wrk.fetch` blocks: call it in `setup` and `init` only"]
         .assert_eq(&what);
     check(
         "wrk.fetch(wrk.format())",
-        expect!["scripts/mine.lua:1: `wrk.fetch` has no address yet: it is for `setup` and `init`"],
+        expect!["scripts/mine.lua:1: `wrk.fetch` has no address yet: call it in `setup` or `init`"],
     );
     check(
         "function init()\n  wrk.fetch(wrk.format())\nend",
@@ -334,11 +334,11 @@ fn each_target_has_a_main_instance_and_threads_of_its_own() {
         script_set.done(target, &results).unwrap();
     }
     let (_, mut scripts) = setting(Compatibility::Dsb).play(source).unwrap();
-    assert_eq!(path(&mut scripts[2]), format!("/1?{first}"), "as DeathStarBench has it");
+    assert_eq!(path(&mut scripts[2]), format!("/1?{first}"), "as in DeathStarBench");
 }
 
 #[test]
-fn only_the_first_thread_of_all_is_asked_beforehand() {
+fn only_the_first_thread_of_all_is_called_beforehand() {
     let source = "n = -1; function request() n = n + 1 return wrk.format(nil, '/' .. n) end";
     let targets = vec![target(), target()];
     let (script_set, mut scripts) =

@@ -1,14 +1,14 @@
-//! Collects a header block out of slices, copying only when a slice ends inside one.
+//! Collects a header block from slices, and copies only if a slice ends inside the block.
 
 use super::{MOST_HEAD_BYTES, Malformed};
 
-/// A buffer that has become larger is given back, not kept for the connection's next message.
+/// The largest buffer that is kept for the connection's next message; a larger one is freed.
 const MOST_KEPT: usize = 1024;
 
 #[derive(Debug, Default)]
 pub(super) struct Block {
-    /// The beginning of a block whose end has not arrived yet; empty otherwise, but for the block
-    /// that was taken last if it came in several slices.
+    /// The beginning of a block whose end has not arrived yet, or the block that was taken last if
+    /// it came in several slices; otherwise empty.
     begun: Vec<u8>,
     taken: bool,
 }
@@ -18,14 +18,14 @@ impl Block {
         !self.taken && !self.begun.is_empty()
     }
 
-    /// The message whose block was taken last is complete.
+    /// Ends the message whose block was taken last.
     pub(super) fn end(&mut self) {
         if self.taken && MOST_KEPT < self.begun.capacity() {
             *self = Block::default();
         }
     }
 
-    /// How many bytes are kept.
+    /// The number of bytes that are kept.
     #[cfg(test)]
     pub(super) fn held(&self) -> usize {
         self.begun.capacity()
@@ -51,7 +51,7 @@ impl Block {
                 None => self.keep(bytes),
             };
         }
-        // The end may straddle the border between the slices by three bytes.
+        // The end of the block may begin up to three bytes before this slice.
         let seen = self.begun.len();
         let room = MOST_HEAD_BYTES + 4 - seen;
         self.begun.extend_from_slice(&bytes[..bytes.len().min(room)]);
@@ -80,7 +80,7 @@ impl Block {
     }
 }
 
-/// Where the empty line that ends a header block ends, looking from `from` on. Lines may end with
+/// The end of the empty line that ends a header block, searched from `from` on. Lines may end with
 /// CRLF or with LF alone.
 fn end_of_block(bytes: &[u8], from: usize) -> Option<usize> {
     memchr::memchr_iter(b'\n', &bytes[from..]).find_map(|at| {

@@ -1,27 +1,27 @@
-//! How long a message's body is, and where it ends.
+//! The framing of a message's body: its length, and the search for its end.
 
 use super::{MOST_CHUNK_LINE_BYTES, MOST_TRAILER_BYTES, Malformed};
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Body {
-    /// Nothing more belongs to this message.
+    /// The message is complete.
     Done,
     /// This many bytes are still to come.
     Counted(u64),
     Chunked(Chunk),
-    /// Everything until the peer closes.
+    /// The body lasts until the peer closes.
     UntilClose,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Chunk {
-    /// In the hexadecimal size: its value, and how many digits and bytes were seen.
+    /// In the hexadecimal size: its value, and the number of digits and bytes so far.
     Size {
         size: u64,
         digits: usize,
         seen: usize,
     },
-    /// Behind the size, in an extension or before the line feed.
+    /// After the size, in an extension or before the line feed.
     Extension {
         size: u64,
         seen: usize,
@@ -29,7 +29,7 @@ pub(super) enum Chunk {
     Data(u64),
     /// Between a chunk's data and the next size line.
     AfterData,
-    /// In the trailers: bytes seen so far, and whether the line has anything in it.
+    /// In the trailers: the number of bytes so far, and whether the line is not empty.
     Trailers {
         seen: usize,
         line: bool,
@@ -41,7 +41,7 @@ impl Chunk {
 }
 
 impl Body {
-    /// Takes the next piece of the body off `bytes`; `None` if more must arrive or it is done.
+    /// Takes the next piece of the body off `bytes`; `None` if more must arrive or it is complete.
     pub(super) fn next<'a>(&mut self, bytes: &mut &'a [u8]) -> Result<Option<&'a [u8]>, Malformed> {
         match self {
             Body::Done => Ok(None),
@@ -83,7 +83,7 @@ impl Body {
 }
 
 impl Chunk {
-    /// One byte outside chunk data; `None` when the body is over.
+    /// Handles one byte outside chunk data; `None` when the body is complete.
     fn step(self, byte: u8) -> Result<Option<Chunk>, Malformed> {
         Ok(Some(match self {
             Chunk::Size { size, digits, seen } => match byte {
@@ -127,7 +127,7 @@ impl Chunk {
     }
 }
 
-/// What header fields say about the body and the connection, gathered field by field.
+/// The header fields about the body and the connection, collected field by field.
 #[derive(Debug, Default)]
 pub(super) struct Framing {
     pub(super) length: Option<u64>,
@@ -142,7 +142,7 @@ pub(super) enum Coding {
     None,
     /// `chunked` is the last transfer coding.
     Chunked,
-    /// Another one is: the body ends with the connection.
+    /// Another coding is the last one: the body ends with the connection.
     Other,
 }
 
@@ -150,7 +150,7 @@ impl Framing {
     pub(super) fn of(fields: &[httparse::Header<'_>]) -> Result<Framing, Malformed> {
         let mut framing = Framing::default();
         for field in fields {
-            // The length sorts out most fields before any comparison of letters.
+            // Comparing lengths first excludes most fields cheaply.
             match field.name.len() {
                 14 if field.name.eq_ignore_ascii_case("content-length") => {
                     framing.add_length(field.value)?;
@@ -173,7 +173,7 @@ impl Framing {
         Ok(framing)
     }
 
-    /// Equal repetitions pass, as one field or as several (RFC 9112 §6.3).
+    /// Adds a length. Equal repetitions are allowed, in one field or in several (RFC 9112 §6.3).
     fn add_length(&mut self, value: &[u8]) -> Result<(), Malformed> {
         for token in value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii) {
             let digits = !token.is_empty() && token.iter().all(u8::is_ascii_digit);

@@ -1,4 +1,4 @@
-//! Requests: written by a client, read by the reference server.
+//! Requests: a client writes them, the reference server reads them.
 
 use std::mem::MaybeUninit;
 
@@ -98,7 +98,7 @@ impl RequestDecoder {
 }
 
 fn parse(block: &[u8]) -> Result<(Request, Body), Malformed> {
-    // Room for all fields that a head may have would take longer to clear than to fill.
+    // Initialising all fields that a head may have would take longer than filling the used ones.
     let mut fields = [const { MaybeUninit::uninit() }; MOST_FIELDS];
     let mut head = httparse::Request::new(&mut []);
     match head.parse_with_uninit_headers(block, &mut fields) {

@@ -1,4 +1,4 @@
-//! A client's side: responses come in, one after the other.
+//! The client's side: decodes responses one after the other.
 
 use std::mem::MaybeUninit;
 
@@ -6,7 +6,7 @@ use super::block::Block;
 use super::body::{Body, Chunk, Coding, Framing};
 use super::{After, MOST_FIELDS, MOST_INTERIM, Malformed};
 
-/// Whether the answer to the oldest outstanding request may have a body: one to HEAD has none,
+/// The body to expect in the answer to the oldest outstanding request: an answer to HEAD has none,
 /// whatever its headers say.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Expect {
@@ -14,8 +14,8 @@ pub enum Expect {
     NoBody,
 }
 
-/// The head of a response. Interim ones (1xx) have nothing after it: the next event is the head of
-/// the next response to the same request.
+/// The head of a response. An interim response (1xx) consists of its head only: the next event is
+/// the head of the next response to the same request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Response {
     pub status: u16,
@@ -24,7 +24,7 @@ pub struct Response {
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ResponseEvent<'a> {
-    /// The header block as it arrived goes with it.
+    /// The head, with the header block as it arrived.
     Head(Response, &'a [u8]),
     /// A piece of the body, without chunk framing.
     Body(&'a [u8]),
@@ -32,28 +32,28 @@ pub enum ResponseEvent<'a> {
     End(After),
 }
 
-/// What the end of a connection means for the response that was being read.
+/// The meaning of the end of a connection for the response that was being read.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Ended {
-    /// None was begun.
+    /// No response had begun.
     Between,
-    /// It lasted until the close, and is complete.
+    /// The response lasted until the close, and is complete.
     Complete,
-    /// It is cut off.
+    /// The response is cut off.
     Truncated,
 }
 
 /// Decodes a connection's responses from any slicing of its bytes.
 ///
-/// Bodies are handed on as they lie in the slices and are never collected. Memory is bounded by
-/// the longest header block.
+/// Bodies are passed on as slices of the input and are never collected. Memory is bounded by the
+/// longest header block.
 #[derive(Debug)]
 pub struct ResponseDecoder {
     block: Block,
     body: Body,
-    /// Inside a response: what comes after it.
+    /// Inside a response: whether the connection is kept after it.
     open: Option<After>,
-    /// Interim responses to the oldest request so far.
+    /// The number of interim responses to the oldest request so far.
     interim: usize,
 }
 
@@ -71,7 +71,7 @@ impl ResponseDecoder {
 
     /// Takes the next event off `bytes`; `None` when more bytes are needed.
     ///
-    /// After an error the connection is of no more use.
+    /// After an error the connection cannot be used any more.
     pub fn next<'a, 'b: 'a>(
         &'a mut self,
         bytes: &mut &'b [u8],
@@ -105,7 +105,7 @@ impl ResponseDecoder {
         Ok(Some(ResponseEvent::Head(response, block)))
     }
 
-    /// The peer closed. The decoder is as new afterwards.
+    /// Handles the peer's close. The decoder is as new afterwards.
     pub fn close(&mut self) -> Ended {
         let ended = match (self.open, self.body) {
             (Some(_), Body::UntilClose) => Ended::Complete,
@@ -118,7 +118,7 @@ impl ResponseDecoder {
 }
 
 fn parse(block: &[u8], expect: Expect) -> Result<(Response, Body), Malformed> {
-    // Room for all fields that a head may have would take longer to clear than to fill.
+    // Initialising all fields that a head may have would take longer than filling the used ones.
     let mut fields = [const { MaybeUninit::uninit() }; MOST_FIELDS];
     let mut head = httparse::Response::new(&mut []);
     let parser = httparse::ParserConfig::default();
@@ -142,18 +142,18 @@ fn parse(block: &[u8], expect: Expect) -> Result<(Response, Body), Malformed> {
         (Coding::None, Some(length)) => Body::Counted(length),
     };
     let persistent = head.version == Some(1) || framing.keep_alive;
-    // Chunked with a length is how requests are smuggled: nothing after it can be trusted.
+    // Chunked with a length is used for request smuggling: later bytes cannot be trusted.
     let ambiguous = framing.coding == Coding::Chunked && framing.length.is_some();
     let close = framing.close || !persistent || ambiguous || body == Body::UntilClose;
     let after = if close { After::Close } else { After::KeepAlive };
     Ok((Response { status, after }, body))
 }
 
-/// The fields of a response's header block, in their order, names as they were written.
+/// The fields of a response's header block in their order, with names as they were written.
 pub fn fields(block: &[u8]) -> impl Iterator<Item = (&str, &[u8])> {
     let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
     let mut head = httparse::Response::new(&mut fields);
-    // What a decoder has let through can be parsed again.
+    // A block that a decoder has accepted can be parsed again.
     let parsed = head.parse(block).is_ok();
     let count = if parsed { head.headers.len() } else { 0 };
     fields.into_iter().take(count).map(|field| (field.name, field.value))

@@ -3,8 +3,8 @@ use super::*;
 mod mutations;
 mod oracle;
 
-/// What a response stream decodes to, as text: pieces of a body are joined, since how they are cut
-/// is the network's affair.
+/// Decodes a response stream to text. Pieces of a body are joined, since their borders depend on
+/// the network.
 fn decode(slices: &[&[u8]], expect: Expect) -> String {
     let mut decoder = ResponseDecoder::default();
     let mut text = String::new();
@@ -27,7 +27,7 @@ fn decode(slices: &[&[u8]], expect: Expect) -> String {
     text + &format!("{:?}", decoder.close())
 }
 
-/// The decoded text, after proving that it does not depend on how the bytes are cut.
+/// Returns the decoded text, and checks that it does not depend on how the bytes are cut.
 fn check(bytes: &str, expect: Expect) -> String {
     let bytes = bytes.as_bytes();
     let whole = decode(&[bytes], expect);
@@ -41,7 +41,7 @@ fn check(bytes: &str, expect: Expect) -> String {
 }
 
 #[test]
-fn answers_are_decoded_whatever_the_slicing() {
+fn answers_are_decoded_with_any_slicing() {
     for (bytes, decoded) in [
         ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", "200 [hello] KeepAlive; Between"),
         ("HTTP/1.1 204 No\nContent-Length: 5\n\n", "204 [] KeepAlive; Between"),
@@ -80,7 +80,7 @@ fn answers_are_decoded_whatever_the_slicing() {
 }
 
 #[test]
-fn a_header_block_is_handed_out_as_it_arrived_whatever_the_slicing() {
+fn a_header_block_is_handed_out_as_it_arrived_with_any_slicing() {
     let bytes = "HTTP/1.1 200 OK\r\nX-Token: a b\r\nx-empty:\r\nContent-Length: 1\r\n\r\nx";
     for cut in 0..bytes.len() {
         let (a, b) = bytes.as_bytes().split_at(cut);
@@ -105,7 +105,7 @@ fn an_answer_to_head_has_no_body() {
 }
 
 #[test]
-fn malformed_answers_are_told_apart() {
+fn malformed_answers_have_distinct_errors() {
     for (bytes, error) in [
         ("SSH-2.0-OpenSSH\r\n\r\n", "Head"),
         ("HTTP/2.0 200 OK\r\n\r\n", "Head"),

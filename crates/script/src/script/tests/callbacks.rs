@@ -1,4 +1,4 @@
-//! What a script learns while the load runs, and what it does about it.
+//! Tests of the callbacks that a script gets while the load runs.
 
 use expect_test::{Expect as Golden, expect};
 use load::Fault;
@@ -13,7 +13,7 @@ use crate::{Compatibility, Script};
 const OK: &str = "HTTP/1.1 200 OK\nContent-Length: 0";
 
 #[test]
-fn a_token_is_used_from_the_first_answer_that_has_one_on() {
+fn a_token_of_an_answer_is_used_in_later_requests() {
     let mut script = script(
         r#"
             local path = "/authenticate"
@@ -68,12 +68,12 @@ fn answers_are_kept_only_while_response_is_a_function() {
     assert_eq!(script.wanted(0, 0), Wanted::Nothing);
     exchange(&mut script, OK, "");
     let later = "request = function() response = function() end return wrk.format() end";
-    assert_eq!(self::script(later).wanted(0, 0), Wanted::Body, "it was asked once before");
+    assert_eq!(self::script(later).wanted(0, 0), Wanted::Body, "it was called once before");
     assert_eq!(self::script("response = 7").wanted(0, 0), Wanted::Nothing);
 }
 
 #[test]
-fn an_answer_that_had_begun_unwanted_is_not_told_of_in_part() {
+fn an_answer_that_began_unwanted_is_not_reported_in_part() {
     let script = script(
         "local n = 0
          request = function()
@@ -96,7 +96,7 @@ fn an_answer_that_had_begun_unwanted_is_not_told_of_in_part() {
     driver.receive(Slot(0), first.as_bytes(), &mut reports).unwrap();
     ask(&mut driver, 1, 1);
     driver.receive(Slot(0), second.as_bytes(), &mut reports).unwrap();
-    assert!(ask(&mut driver, 0, 2).starts_with("GET /index.html?a=b "), "nothing was told");
+    assert!(ask(&mut driver, 0, 2).starts_with("GET /index.html?a=b "), "nothing was reported");
     for part in [first, second] {
         driver.receive(Slot(1), part.as_bytes(), &mut reports).unwrap();
         driver.receive(Slot(0), part.as_bytes(), &mut reports).unwrap();
@@ -131,7 +131,7 @@ fn the_second_result_of_request_comes_back_with_its_answer() {
             end
         "#,
     );
-    // The call beforehand was the first.
+    // The call before the load was the first.
     let (_, second) = try_request(&mut script, 0).unwrap();
     let (_, third) = try_request(&mut script, 1).unwrap();
     let (_, fourth) = try_request(&mut script, 2).unwrap();
@@ -183,7 +183,7 @@ fn contexts_are_forgotten_when_response_is_gone_meanwhile() {
     assert_eq!(script.wanted(0, 0), Wanted::Head, "the second answer ends its context");
     answer(&mut script, 0, second[0], OK, "").unwrap();
     assert_eq!(script.wanted(0, 0), Wanted::Nothing);
-    assert_eq!(try_request(&mut script, 0).unwrap().1[0].tag, 0, "nobody asks for contexts now");
+    assert_eq!(try_request(&mut script, 0).unwrap().1[0].tag, 0, "no callback uses contexts now");
 }
 
 #[test]
@@ -229,7 +229,7 @@ fn requests_are_made_ahead_and_sent_in_order() {
         assert!(script.prepare().unwrap());
     }
     assert!(script.ahead.is_full());
-    // What is left to be done is to collect garbage.
+    // The only work left is garbage collection.
     while script.prepare().unwrap() {}
     let paths: Vec<String> = (0..70).map(|_| path(&mut script)).collect();
     assert_eq!(paths, (2..72).map(|n| format!("/{n}")).collect::<Vec<_>>());
@@ -262,11 +262,11 @@ fn what_depends_on_the_moment_is_never_made_ahead() {
     assert!(!looks_ahead(Compatibility::Native, "-- may read wrk.connection some day"));
     let hidden = "local mine = request; function request() \
                   assert(wrk['connec' .. 'tion'] == 1) return mine() end";
-    assert!(!looks_ahead(Compatibility::Native, hidden), "it was seen to read it");
+    assert!(!looks_ahead(Compatibility::Native, hidden), "it has read it");
 }
 
 #[test]
-fn a_script_that_turns_to_answers_is_no_more_asked_ahead() {
+fn a_script_that_starts_to_use_answers_is_no_longer_called_ahead() {
     let mut script = script(
         "n = 0; function request() n = n + 1
          if n == 4 then function response() end end return wrk.format(nil, '/' .. n) end",
@@ -334,14 +334,14 @@ fn delay_is_looked_up_at_each_call() {
 }
 
 #[test]
-fn an_ignored_delay_is_told_of() {
+fn an_ignored_delay_is_reported() {
     let notices = |compatibility, source| {
         Setting::of(compatibility).play(source).unwrap().0.notices().to_vec()
     };
     let source = "function delay() return 10 end";
     assert_eq!(notices(Compatibility::Wrk, source), [""; 0]);
     assert_eq!(notices(Compatibility::Wrk2, ""), [""; 0]);
-    let told = ["the script's `delay` is ignored: the load says when requests begin"];
+    let told = ["the script's `delay` is ignored: the load decides when requests begin"];
     assert_eq!(notices(Compatibility::Wrk2, source), told);
     assert_eq!(notices(Compatibility::Native, source), told);
 }
@@ -374,7 +374,7 @@ fn what_was_made_ahead_of_a_stop_is_still_sent() {
 }
 
 #[test]
-fn a_stop_before_the_load_is_none() {
+fn a_stop_before_the_load_has_no_effect() {
     let source = "function setup(thread) thread:stop() end function init() wrk.thread:stop() end";
     assert!(!script(source).has_stopped());
 }
@@ -426,7 +426,7 @@ fn check_callback(
 }
 
 #[test]
-fn a_script_goes_from_thread_to_thread() {
+fn a_script_can_move_between_threads() {
     let mut script = script(COUNTING);
     let first = bytes(&mut script);
     let second = std::thread::spawn(move || bytes(&mut script)).join().unwrap();

@@ -1,4 +1,4 @@
-//! The originals' own scripts, unmodified, by hand: no request of theirs leaves.
+//! Runs the originals' own scripts, unmodified, by hand: none of their requests is sent.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -27,7 +27,7 @@ fn auth_uses_the_first_token_that_an_answer_has() {
 }
 
 #[test]
-fn counter_has_no_gaps_and_the_first_of_all_was_asked_beforehand() {
+fn counter_has_no_gaps_and_the_first_of_all_was_called_beforehand() {
     let Some((_, mut scripts)) = wrk("counter", 2) else { return };
     for (number, script) in scripts.iter_mut().enumerate() {
         let first = 1 - number;
@@ -92,8 +92,8 @@ fn report_writes_dashes_and_four_lines_of_csv() {
 }
 
 #[test]
-fn setup_counts_per_thread_and_tells_in_the_end() {
-    let Some(told) = alone("setup_counts_per_thread_and_tells_in_the_end", &[], || {
+fn setup_counts_per_thread_and_prints_in_the_end() {
+    let Some(told) = alone("setup_counts_per_thread_and_prints_in_the_end", &[], || {
         let (script_set, mut scripts) = wrk("setup", 2).unwrap();
         for (number, script) in scripts.iter_mut().enumerate() {
             for _ in 0..10 * (number + 1) {
@@ -110,7 +110,7 @@ fn setup_counts_per_thread_and_tells_in_the_end() {
         [
             "thread 1 created",
             "thread 2 created",
-            // With the call beforehand.
+            // This includes the call before the load.
             "thread 1 made 11 requests and got 10 responses",
             "thread 2 made 20 requests and got 20 responses",
         ]
@@ -122,7 +122,7 @@ const HOTEL: &str =
 const SOCIAL: &str = "deathstarbench/socialNetwork/wrk2/scripts";
 
 #[test]
-fn the_hotel_is_asked_in_the_stated_shares() {
+fn the_hotel_gets_requests_in_the_stated_shares() {
     let Some((_, mut scripts)) = assembled(HOTEL, Compatibility::Dsb, 1) else { return };
     check_shares(
         &mut scripts[0],
@@ -151,7 +151,7 @@ fn four_targets_with_48_threads_each_have_196_instances() {
 }
 
 #[test]
-fn the_social_network_is_asked_in_the_stated_shares() {
+fn the_social_network_gets_requests_in_the_stated_shares() {
     for folder in ["social-network", "social-network-determinism"] {
         let script = format!("{SOCIAL}/{folder}/mixed-workload.lua");
         let Some((_, mut scripts)) = assembled(&script, Compatibility::Dsb, 1) else { return };
@@ -222,7 +222,7 @@ fn check_shares(script: &mut Script, kinds: &[(&str, f64)]) {
     for ((start, share), count) in kinds.iter().zip(counts) {
         let expected = share * f64::from(requests);
         let deviation = (expected * (1.0 - share)).sqrt();
-        // They draw by the clock: 4 σ would fail once in some thousand runs.
+        // The scripts seed from the clock: 4 σ would fail once in some thousand runs.
         assert!((f64::from(count) - expected).abs() < 6.0 * deviation, "{start}: {count}");
     }
 }
@@ -240,7 +240,7 @@ fn assembled(
     Some(Setting { threads, ..Setting::of(compatibility) }.perform(&program).unwrap())
 }
 
-/// Runs `what` in a process of its own with these variables, and returns what that wrote.
+/// Runs `what` in its own process with these variables, and returns the output of that process.
 fn alone(test: &str, environment: &[(&str, &str)], what: impl FnOnce()) -> Option<String> {
     const ALONE: &str = "BENCHWRIGHT_SCRIPT_ALONE";
     peers()?;
@@ -260,8 +260,8 @@ fn alone(test: &str, environment: &[(&str, &str)], what: impl FnOnce()) -> Optio
     Some(told)
 }
 
-/// The folder with the originals' scripts, which are not ours to ship; without it the test, which
-/// the harness names its thread after, is reported as skipped.
+/// The folder with the originals' scripts, which we may not ship. Without it the test is reported
+/// as skipped; the harness names the thread after the test.
 fn peers() -> Option<PathBuf> {
     const PEERS: &str = "BENCHWRIGHT_PEERS";
     let folder = std::env::var_os(PEERS).filter(|folder| !folder.is_empty());

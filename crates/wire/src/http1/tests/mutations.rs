@@ -1,4 +1,4 @@
-//! Good messages, made bad: never a panic, never growth, and the same events however they are cut.
+//! Mutated messages: never a panic, never growth, and the same events with any slicing.
 
 use super::*;
 
@@ -36,9 +36,9 @@ const TOKENS: [&[u8]; 14] = [
     b"HTTP/1.1 ",
 ];
 
-/// What each of the two decoders is given: 10⁷ in all where it is optimized.
+/// The number of mutations for each of the two decoders: 10⁷ in all in an optimised build.
 const MUTATIONS: u64 = if cfg!(debug_assertions) { 50_000 } else { 5_000_000 };
-/// One in so many is decoded a second time, in slices.
+/// One of this many mutations is decoded a second time, in slices.
 const SLICED: u64 = 16;
 
 /// A Weyl sequence, mixed as SplitMix64 does.
@@ -53,7 +53,7 @@ impl Random {
     }
 }
 
-/// Makes `bytes` a little worse.
+/// Applies some random mutations to `bytes`.
 pub(super) fn mutate(bytes: &mut Vec<u8>, random: &mut Random) {
     for _ in 0..=random.below(4) {
         if bytes.is_empty() {
@@ -77,12 +77,12 @@ pub(super) fn mutate(bytes: &mut Vec<u8>, random: &mut Random) {
     }
 }
 
-/// A header block as long as it may be, the three bytes over which its end may straddle, and the
-/// room that a vector takes ahead.
+/// The most bytes that may be kept: the longest header block, three bytes of its end in the next
+/// slice, and the spare capacity of a vector.
 const MOST_HELD: usize = 2 * (MOST_HEAD_BYTES + 4);
 
-/// Mutation after mutation on one connection, as long as it lasts: it is a decoder that has seen
-/// much which must not have grown.
+/// Sends mutation after mutation on one connection, as long as it lasts: this shows whether a
+/// decoder grows over time.
 fn storm(seeds: &[&[u8]], mut decode: impl FnMut(&[u8]) -> usize, check: impl Fn(&[u8], usize)) {
     let mut random = Random(7);
     let mut bytes = Vec::new();
@@ -98,7 +98,7 @@ fn storm(seeds: &[&[u8]], mut decode: impl FnMut(&[u8]) -> usize, check: impl Fn
             check(&bytes, random.below(bytes.len() + 1));
         }
     }
-    assert!(0 < most_held, "some heads came in parts");
+    assert!(0 < most_held, "some heads arrive in parts");
 }
 
 #[test]
@@ -148,8 +148,8 @@ fn ten_million_mutations_neither_panic_nor_grow_nor_depend_on_slicing() {
     });
 }
 
-/// An endless head, trailer, chunk extension or row of interim answers, in slices of any length:
-/// refused at its bound, or nothing is kept of it.
+/// Sends an endless head, trailer, chunk extension or row of interim answers, in slices of any
+/// length: it is refused at its bound, or none of it is kept.
 #[test]
 fn what_never_ends_is_never_kept() {
     let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";

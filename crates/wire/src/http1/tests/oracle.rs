@@ -1,12 +1,12 @@
-//! Two who know better: `httparse` about heads, and about where messages end a slow decoder that
-//! sees all bytes at once and shares no code with ours.
+//! Comparison with two references: `httparse` for heads, and for the ends of messages a slow
+//! decoder that sees all bytes at once and shares no code with ours.
 
 use super::mutations::{Random, mutate};
 use super::*;
 
 const MESSAGES: u64 = if cfg!(debug_assertions) { 30_000 } else { 1_000_000 };
 
-/// What a head says, by the slow decoder.
+/// The contents of a head, from the slow decoder.
 struct Head {
     shown: String,
     is_interim: bool,
@@ -28,7 +28,7 @@ enum Kind {
     Request,
 }
 
-/// A whole stream of messages in the words of `decode` and `requests`.
+/// Decodes a whole stream of messages to the same text as `decode` and `requests`.
 fn reference(bytes: &[u8], kind: Kind) -> String {
     let mut rest = bytes;
     let mut text = String::new();
@@ -67,7 +67,7 @@ fn reference(bytes: &[u8], kind: Kind) -> String {
     text + &closed("Between")
 }
 
-/// Up to and with the first empty line.
+/// The length up to the end of the first empty line.
 fn head_length(bytes: &[u8]) -> Option<usize> {
     (1..bytes.len())
         .map(|last| last + 1)
@@ -129,7 +129,7 @@ fn after(version: Option<u8>, fields: &[httparse::Header<'_>], ends: bool) -> Af
     if goes_on && !says("close") && !ends { After::KeepAlive } else { After::Close }
 }
 
-/// All values of a field, taken apart at commas.
+/// All values of a field, split at commas.
 fn list(fields: &[httparse::Header<'_>], name: &str) -> Vec<String> {
     let values = fields.iter().filter(|field| field.name.to_ascii_lowercase() == name);
     values
@@ -202,7 +202,7 @@ fn chunks(rest: &mut &[u8]) -> (Vec<u8>, Result<(), &'static str>) {
             Some(_) => return (body, Err("Chunk")),
         }
     }
-    // The trailers end with a line in which nothing is.
+    // The trailers end with an empty line.
     loop {
         let Some(end) = rest.iter().position(|&byte| byte == b'\n') else {
             return (body, Err("Truncated"));
@@ -219,7 +219,7 @@ fn pick<'a>(random: &mut Random, among: &[&'a str]) -> &'a str {
     among[random.below(among.len())]
 }
 
-/// One message, good but for what its parts have against each other.
+/// A random message from valid parts, which may contradict each other.
 fn message(random: &mut Random, kind: Kind) -> String {
     let first = match kind {
         Kind::Request => pick(
@@ -324,13 +324,13 @@ fn messages_end_where_a_slow_decoder_says() {
         let end = end.into_iter().find(|end| expected.ends_with(end)).unwrap_or("open");
         *seen.entry(end).or_default() += 1;
     }
-    // It would be no test if they agreed on nothing but refusals.
+    // The test would be worthless if the decoders agreed only on refusals.
     assert_eq!(seen.len(), 8, "{seen:?}");
     assert!(seen.values().all(|&count| MESSAGES / 500 < count), "{seen:?}");
 }
 
-/// A head is taken when `httparse` takes it from all the bytes at once: with its fields, as many
-/// bytes long. What we refuse beyond that is named here.
+/// Checks that a head is accepted exactly if `httparse` accepts it from all bytes at once, with the
+/// same fields and length. What we refuse beyond that is listed here.
 #[test]
 fn heads_are_taken_as_httparse_takes_them() {
     let mut random = Random(13);
@@ -375,8 +375,8 @@ fn heads_are_taken_as_httparse_takes_them() {
                 assert_eq!(fields, theirs_fields, "{shown}");
                 taken += 1;
             }
-            // They do not look at lengths, upgrades or the first digit of a status, and they pass
-            // over empty lines before a head.
+            // httparse does not check lengths, upgrades or the first digit of a status, and it
+            // skips empty lines before a head.
             (
                 Ok(httparse::Status::Complete(_)),
                 Some(Err(Malformed::ContentLength | Malformed::Upgrade)),
@@ -389,7 +389,7 @@ fn heads_are_taken_as_httparse_takes_them() {
                 assert!(is_low || is_empty, "{shown}");
                 refused += 1;
             }
-            // What is no head is refused, once its end is there.
+            // A malformed head is refused once its end has arrived.
             (Ok(httparse::Status::Partial), None | Some(Err(Malformed::Head))) => {}
             (Err(_), None | Some(Err(_))) => refused += 1,
             (theirs, ours) => panic!("{theirs:?} and {ours:?}: {shown}"),

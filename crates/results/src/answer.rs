@@ -1,7 +1,7 @@
 //! The answer of a run: the document that `benchwright run --json` prints, kept as `answer.json`.
 //!
 //! The two differ in one field: a kept answer names its report relative to its own folder, so that
-//! it says the same wherever that lies.
+//! it stays correct if the folder is moved.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,19 +16,19 @@ pub struct Answer {
     pub verdict: Verdict,
     /// The verdict in a sentence.
     pub summary: String,
-    /// The highest rate that the system sustained, whatever the response time: what it completed,
-    /// but never more than it was offered.
+    /// The highest rate that the system sustained with any response time: the rate that it
+    /// completed, but never more than it was offered.
     pub maximum_throughput: Option<Maximum>,
-    /// The highest offered load that met every SLO; null if none did or none was stated.
+    /// The highest offered load that met every SLO; null if none did or the spec states none.
     pub capacity: Option<Capacity>,
-    /// The component that limited at the maximum, in words.
+    /// The component that limited the system at the maximum, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limited_by: Option<String>,
-    /// Which stop rule ended the search, or why it ended without one.
+    /// The stop rule that ended the search, or the reason why it ended without one.
     pub stopped_by: String,
     pub trials: Vec<Entry>,
-    /// Where the report stands: as printed, relative to where the command ran; as kept, relative to
-    /// the results directory.
+    /// The path of the report: as printed, relative to the working directory of the command; as
+    /// kept, relative to the results directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub report: Option<String>,
 }
@@ -38,20 +38,20 @@ pub struct Answer {
 pub enum Verdict {
     /// The question was answered: exit 0.
     Answered,
-    /// Answered with no: an SLO was never met: exit 1.
+    /// The answer is no, since an SLO was never met: exit 1.
     No,
-    /// No trustworthy answer: exit 3.
+    /// There is no trustworthy answer: exit 3.
     NoAnswer,
-    /// Interrupted; what was finished is in the journal: exit 130.
+    /// The run was interrupted; its finished trials are in the journal: exit 130.
     Interrupted,
-    /// The run has not ended, or was killed: what is said rests on the trials so far. Never written
-    /// into a directory.
+    /// The run has not ended, or was killed: the answer is based on the trials so far. Never
+    /// written into a directory.
     Open,
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Maximum {
-    /// Sustained, summed over all targets.
+    /// The sustained rate, summed over all targets.
     pub rate_per_s: f64,
     pub offered_per_s: f64,
     pub trial: u32,
@@ -59,16 +59,16 @@ pub struct Maximum {
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Capacity {
-    /// Offered, summed over all targets.
+    /// The offered rate, summed over all targets.
     pub rate_per_s: f64,
     pub completed_per_s: f64,
     pub trial: u32,
     /// The SLO in words: `p99 ≤ 100 ms and failures ≤ 0.1 %`.
     pub slo: String,
-    /// The lowest load above that missed it, if one was tried.
+    /// The lowest higher load that missed the SLO, if one was tried.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missed_at_per_s: Option<f64>,
-    /// The highest load below that missed it, if one did: then the capacity is in doubt.
+    /// The highest lower load that missed the SLO, if one did: then the capacity is in doubt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missed_below_per_s: Option<f64>,
 }

@@ -1,7 +1,8 @@
-//! What each component used and held, second by second: `components.json` in a trial's folder.
+//! The resources that each component used, second by second: `components.json` in a trial's folder.
 //!
-//! The runner reads these from the kernel and from files while a trial measures; nobody asks the
-//! system. A series that was never measured is absent, and a second that was not is null.
+//! The runner reads these from the kernel and from files while a trial measures; it sends no
+//! request to the system. A series that was never measured is absent, and a second that was not
+//! measured is null.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +19,7 @@ pub struct Components {
     pub schema: String,
     /// The length of every interval; the last one ends with the measurement.
     pub interval_s: f64,
-    /// The CPUs of each role, which its components share.
+    /// The number of CPUs of each role, which its components share.
     pub roles: BTreeMap<String, f64>,
     /// The requests that the generator waited for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -36,42 +37,42 @@ pub struct Component {
     /// The step of the spec of which this is an instance or a replica: the service.
     pub step: String,
     pub role: String,
-    /// The CPUs that it may use at most: those of its role, or its own limit if that is less.
+    /// The most CPUs that it may use: those of its role, or its own limit if that is less.
     pub cpus: f64,
-    /// Its own CPU limit, where one is kept.
+    /// Its own CPU limit, where one is enforced.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_limit: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_limit_bytes: Option<u64>,
-    /// How many files it may have open, connections among them.
+    /// The limit of open files, including connections.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub open_files_limit: Option<u64>,
     /// CPUs used; 1.0 is one CPU.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cpu: Series<f64>,
-    /// CPUs used by its busiest thread: near 1.0 a service of one thread is used up, however many
-    /// CPUs it may use.
+    /// CPUs used by its busiest thread: near 1.0 a service of one thread is saturated, no matter
+    /// how many CPUs it may use.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub busiest_thread: Series<f64>,
-    /// Threads that could have run and waited for a CPU, on average.
+    /// Runnable threads that waited for a CPU, on average.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub run_queue: Series<f64>,
-    /// The share of the interval in which its CPU limit held it.
+    /// The share of the interval in which its CPU limit stopped it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub throttled: Series<f64>,
-    /// In how many of the limit's periods that was.
+    /// The number of the limit's periods in which that happened.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub throttled_periods: Series<u64>,
-    /// Without the part of the page cache that can be dropped, where a limit counts it.
+    /// Its memory, without the part of the page cache that can be dropped, where a limit counts it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub memory_bytes: Series<u64>,
-    /// How often it was refused memory.
+    /// The number of times that it was refused memory.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub memory_failures: Series<u64>,
-    /// Established on its listening port.
+    /// Connections established on its listening port.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub connections: Series<u64>,
-    /// Of these, with bytes that it has not read.
+    /// Those connections that have unread bytes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unread_connections: Series<u64>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -79,26 +80,26 @@ pub struct Component {
     /// Connections that it has not accepted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accept_backlog: Series<u64>,
-    /// As it reports itself: calls begun.
+    /// The calls begun, by its self-reported statistics.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Series<u64>,
-    /// As it reports itself: requests in it, on average.
+    /// The requests in it on average, by its self-reported statistics.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub in_service: Series<f64>,
-    /// Of these, waiting for the services and stores that it called.
+    /// The part of them that waited for the services and stores that it called.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub in_others: Series<f64>,
-    /// The requests that stand in it: those that it holds by its own statistics, and its part of those
-    /// that lie unread in sockets.
+    /// The requests queued in it: those in progress by its own statistics, and its share of those
+    /// that are unread in sockets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub queued: Series<f64>,
-    /// As it reports itself: calls turned away because a bound was reached.
+    /// The calls rejected because a bound was reached, by its self-reported statistics.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Series<u64>,
 }
 
 impl Component {
-    /// The requests that it holds up itself, in this interval: Little's law over its own statistics.
+    /// The requests that it delays itself, in this interval: Little's law over its own statistics.
     pub fn held(&self, interval: usize) -> Option<f64> {
         let inside = self.in_service.get(interval).copied().flatten()?;
         let elsewhere = self.in_others.get(interval).copied().flatten()?;
@@ -106,7 +107,7 @@ impl Component {
     }
 }
 
-/// The mean of what was measured; `None` if nothing was.
+/// The mean of the measured values; `None` if there are none.
 pub fn mean(values: impl IntoIterator<Item = Option<f64>>) -> Option<f64> {
     let measured = values.into_iter().flatten();
     let (sum, n) = measured.fold((0.0, 0u32), |(sum, n), value| (sum + value, n + 1));

@@ -1,4 +1,4 @@
-//! The results directory on disk: layout, atomic writes, checksums, and what a crash leaves.
+//! The results directory on disk: layout, atomic writes, checksums, and recovery after a crash.
 //!
 //! ```text
 //! spec.yaml         the resolved spec
@@ -42,7 +42,7 @@ pub struct Directory {
     path: PathBuf,
 }
 
-/// Why a results directory cannot be used; the text names the file and the remedy.
+/// An error in a results directory; the text names the file and the remedy.
 #[derive(Debug)]
 pub struct Error {
     path: PathBuf,
@@ -61,9 +61,9 @@ impl std::error::Error for Error {}
 pub type Files = BTreeMap<String, Vec<u8>>;
 
 impl Directory {
-    /// Makes a new directory, which must not hold anything yet, of what is known before the first
-    /// trial. The manifest is begun first and finished last: a folder that has only begun with it is
-    /// that of a killed process, and is begun again.
+    /// Creates a new directory, which must be empty, with everything known before the first trial.
+    /// The manifest is begun first and finished last: a folder with only a begun manifest was left
+    /// by a killed process, and is created again.
     pub fn create(
         path: &Path,
         manifest: &Manifest,
@@ -89,11 +89,11 @@ impl Directory {
         Ok(directory)
     }
 
-    /// Opens what an earlier run left, of this version or an older one.
+    /// Opens the results of an earlier run, of this version or an older one.
     pub fn open(path: &Path) -> Result<Directory, Error> {
         let directory = Directory { path: path.to_owned() };
         if !path.join("manifest.json").exists() {
-            let problem = "no manifest.json here: this is no results directory";
+            let problem = "no manifest.json here: this is not a results directory";
             return Err(directory.error("", problem));
         }
         let manifest: Value = directory.read("manifest.json")?;
@@ -132,7 +132,7 @@ impl Directory {
         self.write_json("environment.json", environment)
     }
 
-    /// `None` until a run ended.
+    /// The answer; `None` until a run has ended.
     pub fn answer(&self) -> Result<Option<Answer>, Error> {
         if !self.path.join("answer.json").exists() {
             return Ok(None);
@@ -149,9 +149,9 @@ impl Directory {
         self.write_json("answer.json", answer)
     }
 
-    /// Every entry that was completely written. A torn last line is what a crash in the middle of
-    /// an append leaves: it never counted, and the next append cuts it off. Any other line that
-    /// cannot be read is an error.
+    /// Every entry that was completely written. A crash during an append leaves an incomplete last
+    /// line: it never counts, and the next append cuts it off. Any other line that cannot be read
+    /// is an error.
     pub fn journal(&self) -> Result<Vec<Entry>, Error> {
         self.read_journal().map(|(entries, _)| entries)
     }
@@ -160,12 +160,12 @@ impl Directory {
         self.path.join("trials").join(trial.to_string())
     }
 
-    /// What the generator measured in this trial, checked against the journal's digest.
+    /// The generator's measurements in this trial, checked against the journal's digest.
     pub fn load(&self, entry: &Entry) -> Result<Load, Error> {
         self.of_trial(entry, "load.json")
     }
 
-    /// What the components used in this trial, checked likewise; `None` if nobody watched them.
+    /// The components' measurements in this trial, checked likewise; `None` if there were none.
     pub fn components(&self, entry: &Entry) -> Result<Option<Components>, Error> {
         if !self.trial_path(entry.trial).join(components::FILE).exists() {
             return Ok(None);
@@ -189,12 +189,12 @@ impl Directory {
         self.parse(&name, &bytes)
     }
 
-    /// Writes a file so that a reader sees the old one or the new one, never a part.
+    /// Writes a file so that a reader sees the old or the new contents, never a part.
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
         write_atomic(&self.path.join(name), bytes).map_err(|e| self.error(name, &e.to_string()))
     }
 
-    /// The bytes that the directory takes on disk.
+    /// The size of the directory on disk in bytes.
     pub fn size(&self) -> u64 {
         size_of(&self.path)
     }
@@ -222,7 +222,7 @@ impl Directory {
         serde_json::from_slice(bytes).map_err(|e| self.error(name, &format!("cannot be read: {e}")))
     }
 
-    /// The entries, and where the last complete line ends.
+    /// The entries, and the end of the last complete line.
     fn read_journal(&self) -> Result<(Vec<Entry>, u64), Error> {
         let version = self.manifest()?.version;
         let bytes = match fs::read(self.path.join("journal.jsonl")) {
@@ -298,7 +298,7 @@ fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Makes a folder, and those above it that are missing; each is durable in the one above it.
+/// Creates a folder and its missing parents; each is durable in its parent.
 fn make_folder(path: &Path) -> io::Result<()> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     match fs::create_dir(path) {
@@ -312,7 +312,7 @@ fn make_folder(path: &Path) -> io::Result<()> {
     }
 }
 
-/// A new file, folder or name is durable once its folder is.
+/// Syncs a folder: only then a new file, folder or name in it is durable.
 fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }

@@ -1,4 +1,4 @@
-//! What the machine was: enough to say why two runs differ.
+//! The machine: enough to explain why two runs differ.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[cfg(test)]
 mod tests;
 
-/// The host as its kernel describes it. What a machine does not tell is absent.
+/// The host as its kernel describes it. Unknown properties are absent.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(default)]
 pub struct Environment {
@@ -19,29 +19,29 @@ pub struct Environment {
     pub cpu_model: Option<String>,
     pub cpus: u32,
     pub memory_bytes: Option<u64>,
-    /// The frequency governor, if all CPUs have the same one; else all of them.
+    /// The frequency governor, if all CPUs have the same one; otherwise all of them.
     pub governor: Option<String>,
     pub hypervisor: bool,
     pub clock_source: Option<String>,
     pub load_average: Option<String>,
     pub open_files_limit: Option<u64>,
-    /// How processes are confined: `cgroup v2`, `cgroup v1` or `affinity only`, and why.
+    /// The way processes are confined: `cgroup v2`, `cgroup v1` or `affinity only`, and why.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confinement: Option<String>,
-    /// Role → CPUs asked.
+    /// The requested CPUs of each role.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub roles: BTreeMap<String, String>,
-    /// Process → CPUs that the kernel allows it, read back.
+    /// The CPUs that the kernel allows each process, read back.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub placement: BTreeMap<String, String>,
-    /// The versions of the tool and of the programs that it starts, by the program's name, as far as
-    /// they tell: runtimes, stores, proxies.
+    /// The versions of the tool and of the programs that it starts (runtimes, stores, proxies), by
+    /// the program's name, if known.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub versions: BTreeMap<String, String>,
 }
 
 impl Environment {
-    /// Reads the machine under `root`, which is `/` but in tests.
+    /// Reads the machine under `root`, which is `/` except in tests.
     pub fn read(root: &Path) -> Environment {
         let text = |path: &str| {
             fs::read_to_string(root.join(path)).ok().map(|text| text.trim().to_owned())
@@ -81,7 +81,7 @@ fn memory(meminfo: &str) -> Option<u64> {
     Some(kib.parse::<u64>().ok()? * 1024)
 }
 
-/// The hard limit: what a generator may raise itself to.
+/// The hard limit: a generator may raise its own limit up to it.
 fn open_files(limits: &str) -> Option<u64> {
     value_of(limits, "Max open files")?.split_whitespace().nth(1)?.parse().ok()
 }

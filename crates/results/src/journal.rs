@@ -8,36 +8,36 @@ use crate::slo;
 
 /// One attempted trial.
 ///
-/// A search is a pure function of the entries before it, so they hold all that it decides by.
+/// A search is a pure function of the entries before it, so they contain everything that it needs.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
     /// Numbered from 1 in the order of attempts; also the name of the trial's folder.
     pub trial: u32,
-    /// Names what was measured: a hash of the resolved configuration, the binaries and the tool.
-    /// Entries of different keys are never mixed.
+    /// The key of what was measured: a hash of the resolved configuration, the binaries and the
+    /// tool. Entries of different keys are never mixed.
     pub key: String,
     pub purpose: Purpose,
-    /// The rate asked of all targets together, as in the load's document; absent where a closed loop
-    /// decides.
+    /// The requested rate of all targets together, as in the load's document; absent for a closed
+    /// loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_per_s: Option<f64>,
-    /// The rate asked of each target: what a search goes by.
+    /// The requested rate of each target, which a search varies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_per_target_per_s: Option<f64>,
     pub repetition: u32,
-    /// 1, or more where earlier attempts of the same trial were invalid or aborted.
+    /// 1, or more if earlier attempts of the same trial were invalid or aborted.
     pub attempt: u32,
     /// The wait for a calm machine before this attempt, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waited: Option<Waited>,
     pub seed: u64,
     pub status: Status,
-    /// Why the trial is not valid; empty if it is.
+    /// The reasons why the trial is not valid; empty if it is.
     pub reasons: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed: Option<Observed>,
-    /// How it came out against each objective of the spec, in their order.
+    /// The judgement on each objective of the spec, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slo: Vec<slo::Judged>,
     pub findings: Vec<String>,
@@ -49,7 +49,7 @@ pub struct Entry {
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
-    /// A short closed loop that tells the sweep where to begin; never a result.
+    /// A short closed loop that shows the sweep where to begin; never a result.
     Probe,
     Trial,
 }
@@ -59,7 +59,7 @@ pub enum Purpose {
 #[serde(deny_unknown_fields)]
 pub struct Waited {
     pub waited_ns: u64,
-    /// Whether the machine was calm in the end.
+    /// True if the machine was calm in the end.
     pub calm: bool,
     /// The same with its figures, in words.
     pub text: String,
@@ -68,26 +68,26 @@ pub struct Waited {
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// The generator was punctual and lost nothing, its machine was undisturbed.
+    /// The generator was punctual and lost nothing, and its machine was undisturbed.
     Valid,
-    /// Late or disturbed, which can only slow things down, and the question was answered all the
-    /// same: the system kept up and met its SLO. Its times are upper bounds and its rates lower ones. A search uses it; averages and
-    /// comparisons do not.
+    /// The load was late or disturbed, which can only slow things down, but the question was
+    /// answered: the system kept up and met its SLO. Its times are upper bounds and its rates lower
+    /// ones. A search uses it; averages and comparisons do not.
     Bounded,
-    /// Measured, but not to be believed; kept, listed and repeated.
+    /// The trial was measured, but cannot be trusted; it is kept, listed and repeated.
     Invalid,
-    /// Did not end: the system under test died in it.
+    /// The trial did not end: the system under test died in it.
     Aborted,
 }
 
 impl Status {
-    /// Returns whether the trial says something of the system.
+    /// True if the trial is evidence about the system.
     pub fn answers(self) -> bool {
         matches!(self, Status::Valid | Status::Bounded)
     }
 }
 
-/// What a search and a reader need of a trial; the rest is in its folder.
+/// The figures of a trial that a search and a reader need; the rest is in its folder.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Observed {
@@ -113,7 +113,7 @@ pub struct Observed {
     pub lateness_p99_ns: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hiccup_p99_ns: Option<u64>,
-    /// Whether every SLO of the spec was met; absent if it states none.
+    /// True if every SLO of the spec was met; absent if it states none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slo_met: Option<bool>,
     /// The completed rate no longer followed the offered load.
@@ -130,7 +130,7 @@ pub struct Observed {
     pub limit: Option<Limit>,
 }
 
-/// What was saturated first in a trial.
+/// The resource that was saturated first in a trial.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limit {

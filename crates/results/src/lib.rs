@@ -1,7 +1,8 @@
-//! The results directory: a versioned contract between those who measure and those who read.
+//! The results directory: a versioned contract between the programs that measure and those that
+//! read.
 //!
-//! Only the types here are serializable. What was not measured is absent, never zero. Nothing here
-//! knows how a figure came about or how it is shown.
+//! Only the types here are serializable. A value that was not measured is absent, never zero. This
+//! crate does not know how a figure is measured or shown.
 #![forbid(unsafe_code)]
 
 pub mod answer;

@@ -1,4 +1,4 @@
-//! What one generator measured: the document that `benchwright load --json` prints.
+//! The measurements of one generator: the document that `benchwright load --json` prints.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +10,8 @@ use crate::times::Times;
 #[cfg(test)]
 mod tests;
 
-/// Version 2 (2026-11) judges each objective of `slo` apart, keeps the response times of failed
-/// requests and those without lateness, and says whether the target was saturated.
+/// Version 2 (2026-11) judges each objective of `slo` separately, keeps the response times of
+/// failed requests and those without lateness, and states whether the target was saturated.
 pub const SCHEMA: &str = "benchwright.load/2";
 const SCHEMA_1: &str = "benchwright.load/1";
 
@@ -26,53 +26,54 @@ pub struct Load {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub compatibility: Option<String>,
     pub seed: u64,
-    /// Ended before its time: the figures cover what was measured until then.
+    /// True if the load ended early: the figures cover what was measured until then.
     pub partial: bool,
-    /// Why it ended, if not as planned: `halted`, `overloaded`, `by the workload`.
+    /// The reason why it ended, if not as planned: `halted`, `overloaded`, `by the workload`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ended: Option<String>,
     pub pacing: Pacing,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connections: Option<Connections>,
-    /// When the phases began and ended on the host's monotonic clock. Absent on virtual time.
+    /// The beginning and end of the phases on the host's monotonic clock. Absent on virtual time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clock: Option<Clock>,
-    /// How long the measurement took.
+    /// The duration of the measurement.
     pub measured_s: f64,
     #[serde(flatten)]
     pub total: Part,
     pub targets: Vec<Target>,
-    /// By label of the requests, where they have some.
+    /// The figures by label of the requests, if they have labels.
     #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
     pub labels: BTreeMap<String, Group>,
-    /// By segment of the load's shape, in its order.
+    /// The figures by segment of the load's shape, in its order.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub segments: Vec<Segment>,
     pub series: Vec<Interval>,
-    /// Whether the target kept up with an open loop; decided once, here, by the engine. `true`: of
+    /// True if the target did not keep up with an open loop; decided once, here, by the engine: of
     /// the requests that arrived in the second half of the measurement, and in each half of that
-    /// half, fewer than 97 % were answered in the same time, by more than random variation explains. A long
-    /// response time alone is not saturation, and the length of the drain changes nothing. Absent for
-    /// a closed loop, and where the load was too short, or had too few requests, to tell.
+    /// half, fewer than 97 % were answered in the same time, by more than random variation
+    /// explains. A long response time alone is not saturation, and the length of the drain changes
+    /// nothing. Absent for a closed loop, and if the load was too short, or had too few requests,
+    /// to decide.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub saturated: Option<bool>,
     pub generator: Generator,
     pub validity: Validity,
-    /// What is to be known about the target: saturation, failures, a backlog at its bound.
+    /// Notices about the target: saturation, failures, a backlog at its bound.
     pub findings: Vec<String>,
-    /// What weakens the figures without making them invalid, with advice.
+    /// Reasons that weaken the figures without making them invalid, with advice.
     pub warnings: Vec<String>,
-    /// Absent if nothing was wanted of the target.
+    /// The verdict on the objectives; absent if there are none.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub slo: Option<slo::Outcome>,
-    /// The latencies as wrk reckons them, if we were started as wrk.
+    /// The latencies as wrk computes them, if the engine was started as wrk.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub wrk: Option<Wrk>,
 }
 
 impl Load {
-    /// Reads the document that a generator has written, of this version or an older one; the error
-    /// says why it cannot be read.
+    /// Reads the document of a generator, of this version or an older one; the error states why it
+    /// cannot be read.
     pub fn read(text: &[u8]) -> Result<Load, String> {
         let load: Load = serde_json::from_slice(text)
             .map_err(|error| format!("its document cannot be read: {error}"))?;
@@ -82,8 +83,8 @@ impl Load {
         }
     }
 
-    /// A load without a request, about which nothing is known and nothing is wrong: what a document
-    /// says that somebody else than the engine makes, but for the fields that it states.
+    /// A load without a request, valid and without any figure: the defaults for a document that is
+    /// not created by the engine.
     pub fn empty(version: &str) -> Load {
         Load {
             schema: SCHEMA.to_owned(),
@@ -113,14 +114,14 @@ impl Load {
     }
 }
 
-/// wrk's latencies before and after it adds those that it believes slow answers to have kept away.
+/// wrk's latencies before and after it adds the requests that slow answers have prevented.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Wrk {
     pub raw: Latencies,
     pub filled: Latencies,
 }
 
-/// In whole microseconds, by wrk's ranks.
+/// Latencies in whole microseconds, by wrk's ranks.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Latencies {
     pub count: u64,
@@ -131,7 +132,7 @@ pub struct Latencies {
     pub max_us: u64,
 }
 
-/// The figures of some of the requests.
+/// The figures of a part of the requests.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Group {
     pub completed: u64,
@@ -153,7 +154,7 @@ pub struct Segment {
     pub group: Group,
 }
 
-/// Who decided when a request starts.
+/// The rule by which requests start.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(tag = "loop", rename_all = "snake_case")]
 pub enum Pacing {
@@ -165,15 +166,15 @@ pub enum Pacing {
 pub struct Connections {
     pub asked: u64,
     pub reached: u64,
-    /// How long it took to open them, before the load began. Absent on virtual time.
+    /// The time that it took to open them, before the load began. Absent on virtual time.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub opening_s: Option<f64>,
 }
 
-/// Nanoseconds of CLOCK_MONOTONIC.
+/// Points in time as nanoseconds of CLOCK_MONOTONIC.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Clock {
-    /// Which start of which machine they are counted from: the kernel's boot id.
+    /// The boot of the machine from which they are counted: the kernel's boot id.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub boot: Option<String>,
     pub start_ns: u64,
@@ -192,21 +193,21 @@ pub struct Part {
     pub outcomes: BTreeMap<String, u64>,
     /// Answers by status.
     pub statuses: BTreeMap<String, u64>,
-    /// What was wrong with failed requests, by `outcome: reason`, where the outcome does not say it
-    /// all.
+    /// The reasons of failed requests, by `outcome: reason`, if the outcome alone does not explain
+    /// the failure.
     #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
     pub reasons: BTreeMap<String, u64>,
-    /// From the intended start to the end, of requests that were answered, well or not, and of
-    /// those that were given up. It contains the generator's own lateness, so its quantiles are upper
-    /// bounds of the target's.
+    /// The times from the intended start to the end, of requests that were answered, well or not,
+    /// and of those that were given up. It contains the generator's own lateness, so its quantiles
+    /// are upper bounds of the target's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_time: Option<Times>,
-    /// The part of them that failed.
+    /// The response times of the failed ones among them.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub failed_response_time: Option<Times>,
-    /// The response time of each of the same requests, less its own lateness: its quantiles are
-    /// lower bounds. An SLO that is met by `response_time` is met; one that is missed by these times
-    /// is missed; what lies between the two is not decided by this load.
+    /// The response time of each of the same requests, minus its own lateness: its quantiles are
+    /// lower bounds. An SLO that is met by `response_time` is met; one that is missed by these
+    /// times is missed; between the two, this load does not decide.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub response_time_less_lateness: Option<Times>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -219,64 +220,66 @@ pub struct Part {
     pub backlog_delay: Option<Times>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connect_time: Option<Times>,
-    /// Of the TLS handshakes, each from the end of connecting.
+    /// The times of the TLS handshakes, each from the end of connecting.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub tls_time: Option<Times>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub tls: Option<Tls>,
-    /// From sending to the first byte of the answer.
+    /// The times from sending to the first byte of the answer.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub first_byte_time: Option<Times>,
 }
 
-/// How connections were secured, those before the measurement included.
+/// The TLS properties of the connections, including those before the measurement.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Tls {
     pub handshakes: u64,
     /// The share of handshakes that resumed an earlier connection's session.
     pub resumed_share: f64,
-    /// What most of them have agreed on, for example `TLS 1.3` and `AES_256_GCM_SHA384`.
+    /// The version and cipher that most of them negotiated, for example `TLS 1.3` and
+    /// `AES_256_GCM_SHA384`.
     pub version: String,
     pub cipher: String,
 }
 
-/// Over the measurement: every intended request has exactly one outcome. `intended` = `ok` +
+/// Counts over the measurement: every intended request has exactly one outcome. `intended` = `ok` +
 /// `failed`; `failed` counts every outcome but `ok`, so it contains `unfinished`, `dropped` and the
-/// answers that were wrong. `completed` counts those that were answered, well or not.
+/// wrong answers. `completed` counts the answered requests, well or not.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Counts {
     pub intended: u64,
     pub sent: u64,
     pub completed: u64,
-    /// Requests that were answered inside the measurement, whenever they were intended: what
-    /// `rates_per_s.completed` counts, and whose answers are in `bytes_received`.
+    /// Requests that were answered inside the measurement, no matter when they were intended:
+    /// `rates_per_s.completed` counts these, and their answers are in `bytes_received`.
     #[serde(default)]
     pub completed_inside: u64,
     pub ok: u64,
-    /// Requests that did not succeed, `unfinished` and `dropped` among them.
+    /// Requests that did not succeed, including `unfinished` and `dropped`.
     pub failed: u64,
     /// The part of `failed` that was neither answered nor given up when the load ended.
     pub unfinished: u64,
     /// The part of `failed` that found the backlog full.
     pub dropped: u64,
     pub reconnects: u64,
-    /// What was written and read inside the measurement, whenever the requests were intended.
+    /// Bytes written and read inside the measurement, no matter when the requests were intended.
     pub bytes_sent: u64,
     pub bytes_received: u64,
 }
 
-/// Over the measurement. `completed` counts what completed inside it, whenever it was intended: after
-/// a warm-up with a backlog it can be higher than `offered`.
+/// Rates over the measurement. `completed` counts what completed inside it, no matter when it was
+/// intended: after a warm-up with a backlog it can be higher than `offered`.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Rates {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asked: Option<f64>,
     pub offered: f64,
     pub completed: f64,
-    /// The completed rate, but at most the offered one: what of the offer the target sustained.
+    /// The completed rate, but at most the offered one: the part of the offer that the target
+    /// sustained.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub sustained: Option<f64>,
-    /// Completions that succeeded, within the SLO if there is one.
+    /// The successful completions, within the SLO if there is one.
     pub goodput: f64,
 }
 
@@ -288,17 +291,17 @@ pub struct Target {
 }
 
 /// One interval of the series; `t_s` is its beginning, from the start of the measurement. In a
-/// merged document that is the measurement which began first.
+/// merged document that is the measurement that began first.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Interval {
     pub t_s: f64,
     pub length_s: f64,
     pub offered: u64,
     pub sent: u64,
-    /// Requests that were answered in it, whenever they were intended: over its length, the rate that
-    /// `rates_per_s.completed` states for the whole measurement.
+    /// Requests that were answered in it, no matter when they were intended: divided by its length,
+    /// the rate that `rates_per_s.completed` states for the whole measurement.
     pub completed: u64,
-    /// Like the times, of requests that were intended in the measurement.
+    /// Failures, like the times, of requests that were intended in the measurement.
     pub failed: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p50_ns: Option<u64>,
@@ -320,11 +323,11 @@ pub struct Interval {
     pub busy: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hiccup_max_ns: Option<u64>,
-    /// Of the shard that suffered most, like the next: the share in which it was runnable, and
-    /// another thread ran.
+    /// The share in which a shard was runnable, but another thread ran. This and the next are of
+    /// the shard that was affected most.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub run_queue_wait: Option<f64>,
-    /// The share in which the hypervisor ran somebody else on its CPUs.
+    /// The share in which the hypervisor ran others on its CPUs.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub steal: Option<f64>,
     /// The share in which a CPU quota kept the generator from running.
@@ -332,15 +335,15 @@ pub struct Interval {
     pub throttled: Option<f64>,
 }
 
-/// What the generator knows of itself and its machine.
+/// The generator's measurements of itself and its machine.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Generator {
-    /// The kernel's interface to the network, `epoll` or `uring`, and why this one.
+    /// The kernel's interface to the network, `epoll` or `uring`, and the reason for this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub io: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub io_why: Option<String>,
-    /// TCP's congestion control. Absent where no connection was one of TCP.
+    /// TCP's congestion control. Absent if no connection used TCP.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub congestion_control: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -355,22 +358,22 @@ pub struct Generator {
     /// The busiest shard's share of time outside waiting and spinning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub busy_share: Option<f64>,
-    /// The share of time that the shard spent in scripts which did most.
+    /// The share of time spent in scripts, of the shard that spent most.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub script_share: Option<f64>,
-    /// How much later than asked the kernel woke a shard that slept until shortly before a start.
+    /// The delay with which the kernel woke a shard that slept until shortly before a start.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub wake_up_delay: Option<Times>,
     /// The share of the measurement in which a shard watched the clock instead of sleeping, of the
     /// shard that did it most.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub spin_share: Option<f64>,
-    /// How much too late a sleeping thread was woken, once for each millisecond of the measurement: a
-    /// pause of 20 ms counts 20 times, with what was left of it.
+    /// The delay with which a sleeping thread was woken, once for each millisecond of the
+    /// measurement: a pause of 20 ms counts 20 times, each time with the rest of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hiccup: Option<Times>,
-    /// Share of the measurement in which the machine did not run the generator for 0.5 ms and more: what
-    /// a closed loop lost.
+    /// Share of the measurement in which the machine did not run the generator for 0.5 ms or
+    /// longer: the time that a closed loop lost.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub paused_share: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -378,7 +381,7 @@ pub struct Generator {
     /// The longest turn of a shard's loop: it bounds the error of every `done`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn_max_ns: Option<u64>,
-    /// Share of the measurement in which the hypervisor ran somebody else on our CPUs.
+    /// Share of the measurement in which the hypervisor ran others on our CPUs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steal_share: Option<f64>,
     /// Share of the measurement in which a CPU quota kept us from running.
@@ -387,49 +390,49 @@ pub struct Generator {
     /// Share of the measurement in which a shard was runnable, but another thread ran.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_queue_wait_share: Option<f64>,
-    /// How long what was read in the measurement had lain in the kernel: how long answers waited
-    /// for us. Absent unless it was asked for.
+    /// The time that bytes read in the measurement had waited in the kernel: the time that answers
+    /// waited for us. Absent unless it was requested.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub receive_delay: Option<Times>,
-    /// What the TCP of the whole host sent in the measurement, and sent again.
+    /// The TCP segments that the whole host sent in the measurement, and sent again.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub segments_sent: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub segments_retransmitted: Option<u64>,
-    /// At least so many local ports were free for connections from one of our addresses to one of a
-    /// target's, unless others load it too.
+    /// The smallest number of local ports that were free for connections from one of our addresses
+    /// to one of a target's, unless other programs load it, too.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub free_ports: Option<u64>,
-    /// The p99 of the response time is more than a tenth above that of the response time less
-    /// lateness: it is an upper bound, and the target's own lies between the two.
+    /// True if the p99 of the response time is more than a tenth above that of the response time
+    /// less lateness: it is an upper bound, and the target's own is between the two.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub p99_at_most: bool,
-    /// The completed rate of this closed loop was limited by the generator, not by the target.
+    /// True if the generator, not the target, limited the completed rate of this closed loop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub generator_bound: Option<bool>,
 }
 
-/// Whether the generator and its machine were fit; never whether the target was.
+/// The fitness of the generator and its machine; never of the target.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Validity {
     pub valid: bool,
-    /// Empty if valid; else a sentence for each gate that was not passed, with its remedy.
+    /// Empty if valid; otherwise a sentence for each gate that was not passed, with its remedy.
     pub reasons: Vec<String>,
     pub gates: Vec<Gate>,
 }
 
 impl Validity {
-    /// Returns whether what went wrong can only have made the target look worse: the generator was
-    /// late, or its machine was disturbed, and nothing was lost.
+    /// True if the failed gates can only have made the target look worse: the generator was late,
+    /// or its machine was disturbed, and nothing was lost.
     pub fn is_only_slowed(&self) -> bool {
         let mut failed = self.gates.iter().filter(|gate| !gate.passed).peekable();
         failed.peek().is_some() && failed.all(|gate| gate.name == LATE || gate.name == DISTURBED)
     }
 }
 
-/// The generator started requests late.
+/// The gate for a generator that started requests late.
 pub const LATE: &str = "late";
-/// The machine did not run the generator.
+/// The gate for a machine that did not run the generator.
 pub const DISTURBED: &str = "disturbed";
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]

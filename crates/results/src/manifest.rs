@@ -1,4 +1,4 @@
-//! What a results directory is: `manifest.json`, written first and closed last.
+//! The identity of a results directory: `manifest.json`, written first and closed last.
 
 use std::collections::BTreeMap;
 
@@ -6,11 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::slo::Slo;
 
-/// The version of the whole layout. A reader refuses a newer one rather than misread it.
+/// The version of the whole layout. A reader refuses a newer one, so that it never misreads it.
 ///
 /// Version 2 (2026-11): entries of the journal keep the verdicts on each objective, the wait before
-/// an attempt, the sustained rate, and the asked rate both in all and of each target (in version 1
-/// `asked_per_s` was that of each target); the manifest keeps the question and the objectives.
+/// an attempt, the sustained rate, and the requested rate both in total and of each target (in
+/// version 1 `asked_per_s` was that of each target); the manifest keeps the question and the
+/// objectives.
 pub const VERSION: u32 = 2;
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -47,7 +48,7 @@ pub struct Manifest {
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// Begun and not ended: running, or killed.
+    /// The run has begun and not ended: it is running, or was killed.
     Open,
     Finished,
     Interrupted,

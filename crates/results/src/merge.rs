@@ -1,6 +1,6 @@
-//! What several generators measured of one load, as if one had: counts and rates are added up and
-//! histograms merged, so that quantiles are those of all requests. Nothing is averaged; what cannot
-//! be known of the whole from its parts is absent.
+//! Merges the documents of several generators of one load as if there had been one: counts and
+//! rates are added and histograms merged, so that quantiles are those of all requests. Nothing is
+//! averaged; values that cannot be derived from the parts are absent.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,9 +17,10 @@ mod tests;
 /// Measurements that share less of their time than this did not load the target together.
 const SHARED: f64 = 0.9;
 
-/// The documents, by their names, as one. The names stand before what only one of them says.
+/// Merges the documents, which have names. A sentence that comes from one of them begins with its
+/// name.
 ///
-/// Fails with the name and the reason where one does not belong to the others.
+/// Fails with the name and the reason if one does not belong to the others.
 pub fn merge(parts: &[(String, Load)]) -> Result<Load, String> {
     let Some((first, rest)) = parts.split_first() else {
         return Err("there is nothing to merge".to_owned());
@@ -38,7 +39,7 @@ pub fn merge(parts: &[(String, Load)]) -> Result<Load, String> {
     }
     if let Axis::None = axis {
         whole.warnings.push(
-            "there is no series: the intervals of the parts differ in length (--interval)"
+            "the series is missing: the intervals of the parts differ in length (--interval)"
                 .to_owned(),
         );
     }
@@ -47,8 +48,8 @@ pub fn merge(parts: &[(String, Load)]) -> Result<Load, String> {
     Ok(whole)
 }
 
-/// The objectives that any of the parts was judged by, each once: the whole is judged anew, since
-/// what each part meets, or one misses, says nothing of the whole.
+/// The objectives that any of the parts was judged by, each once. The whole is judged anew, since
+/// the verdicts on the parts imply nothing about the whole.
 fn objectives(parts: &[(String, Load)]) -> Vec<Slo> {
     let judged = parts.iter().flat_map(|(_, load)| &load.slo).flat_map(|slo| &slo.objectives);
     let mut slos: Vec<Slo> = Vec::new();
@@ -60,7 +61,7 @@ fn objectives(parts: &[(String, Load)]) -> Vec<Slo> {
     slos
 }
 
-/// A document whose sentences say where they are from.
+/// A copy of the document whose sentences begin with its name.
 fn named((name, load): &(String, Load)) -> Load {
     let mut load = load.clone();
     let reasons = load.validity.reasons.iter_mut();
@@ -72,14 +73,14 @@ fn named((name, load): &(String, Load)) -> Load {
     load
 }
 
-/// The time axis on which the series are laid.
+/// The time axis of the merged series.
 #[derive(Clone, Copy, Debug)]
 enum Axis {
-    /// One for all, from the beginning of the measurement that began first.
+    /// One axis for all, from the beginning of the measurement that began first.
     Shared { interval_s: f64, first_ns: u64 },
-    /// Each begins with its own measurement: when the others did is not known.
+    /// Each series begins with its own measurement, since it is unknown when the others began.
     Own { interval_s: f64 },
-    /// There is none: their intervals differ in length.
+    /// No axis: the intervals differ in length.
     None,
 }
 
@@ -101,7 +102,7 @@ impl Axis {
         }
     }
 
-    /// A load's series, each interval at the nearest place of the axis.
+    /// A load's series, each interval at the nearest position of the axis.
     fn place(self, load: &Load) -> Vec<Interval> {
         let (interval_s, late_s) = match (self, &load.clock) {
             (Axis::Shared { interval_s, first_ns }, Some(clock)) => {
@@ -121,8 +122,8 @@ impl Axis {
     }
 }
 
-/// Whether the clocks are counted from one start of one machine. Documents that do not say so are
-/// taken to be of one machine if they were measured at one time.
+/// True if the clocks count from the same boot of one machine. Documents without a boot id count as
+/// of one machine if they were measured at the same time.
 fn is_one_machine(clocks: &[&Clock]) -> bool {
     let boots = clocks.iter().map(|clock| clock.boot.as_ref()).collect::<Option<Vec<_>>>();
     match boots {
@@ -135,7 +136,8 @@ fn is_one_machine(clocks: &[&Clock]) -> bool {
     }
 }
 
-/// The series keeps no histograms of which those of the whole could be made.
+/// Removes the quantiles: the series has no histograms from which those of the whole could be
+/// computed.
 fn forget_quantiles(interval: &mut Interval) {
     interval.p50_ns = None;
     interval.p90_ns = None;
@@ -196,7 +198,7 @@ fn add(whole: &mut Load, part: Load) -> Result<(), String> {
         }
     }
     whole.series.sort_by(|one, other| one.t_s.total_cmp(&other.t_s));
-    // What one of them saw of the target is true of what it offered to it.
+    // Each part saw the target under its own offered load, so one saturated part is enough.
     whole.saturated = whole.saturated.max(part.saturated);
     add_generator(&mut whole.generator, part.generator)?;
     whole.validity.valid &= part.validity.valid;
@@ -207,7 +209,7 @@ fn add(whole: &mut Load, part: Load) -> Result<(), String> {
     Ok(())
 }
 
-/// What a segment is, whatever was measured in it.
+/// The identity of a segment, without its measurements.
 fn place(segment: &Segment) -> (&str, f64, f64) {
     (&segment.name, segment.begin_s, segment.end_s)
 }
@@ -276,7 +278,7 @@ fn add_group(whole: &mut Group, group: Group) -> Result<(), String> {
     add_times(&mut whole.service_time, group.service_time)
 }
 
-/// Adds what another part measured at the same place of the axis.
+/// Adds another part's measurements at the same position of the axis.
 fn add_interval(whole: &mut Interval, interval: &Interval) {
     whole.length_s = whole.length_s.max(interval.length_s);
     whole.offered += interval.offered;
@@ -291,14 +293,14 @@ fn add_interval(whole: &mut Interval, interval: &Interval) {
     whole.throttled = most(whole.throttled, interval.throttled);
 }
 
-/// Of what is not added up, that of the generator which fared worst.
+/// Adds up what can be added; of the rest, keeps the worst value of any generator.
 fn add_generator(whole: &mut Generator, part: Generator) -> Result<(), String> {
     keep_if_same(&mut whole.io, part.io);
     keep_if_same(&mut whole.io_why, part.io_why);
     keep_if_same(&mut whole.congestion_control, part.congestion_control);
     keep_if_same(&mut whole.timer, part.timer);
     whole.shards = whole.shards.zip(part.shards).map(|(one, other)| one + other);
-    // They are of as many machines as there are generators.
+    // CPU numbers of several machines do not belong together.
     whole.cpus = Vec::new();
     whole.cpu_s = whole.cpu_s.zip(part.cpu_s).map(|(one, other)| one + other);
     whole.busy_share = most(whole.busy_share, part.busy_share);
@@ -313,7 +315,7 @@ fn add_generator(whole: &mut Generator, part: Generator) -> Result<(), String> {
     whole.throttled_share = most(whole.throttled_share, part.throttled_share);
     whole.run_queue_wait_share = most(whole.run_queue_wait_share, part.run_queue_wait_share);
     add_times(&mut whole.receive_delay, part.receive_delay)?;
-    // These are of hosts, which some of the generators may share.
+    // These are counts of hosts, which some of the generators may share.
     whole.segments_sent = None;
     whole.segments_retransmitted = None;
     whole.free_ports = whole.free_ports.zip(part.free_ports).map(|(one, other)| one.min(other));
@@ -344,8 +346,8 @@ fn most(one: Option<f64>, other: Option<f64>) -> Option<f64> {
     [one, other].into_iter().flatten().reduce(f64::max)
 }
 
-/// From the first start to the last end; measured is when both did, if they did. Clocks of several
-/// machines have nothing in common.
+/// The time from the first start to the last end; the measurement is the time that both share, if
+/// they share any. `None` for clocks of several machines.
 fn common(one: Clock, other: &Clock) -> Option<Clock> {
     if !is_one_machine(&[&one, other]) {
         return None;
@@ -360,8 +362,8 @@ fn common(one: Clock, other: &Clock) -> Option<Clock> {
     (clock.measurement_start_ns < clock.measurement_end_ns).then_some(clock)
 }
 
-/// What there is to be said if they did not measure at one time, as far as their clocks may be those
-/// of one machine; `common` is when all of them did.
+/// A warning if the parts did not measure at the same time, as far as their clocks may be of one
+/// machine; `common` is the time in which all of them measured.
 fn apart(parts: &[(String, Load)], common: Option<&Clock>) -> Option<String> {
     let length = |clock: &Clock| {
         clock.measurement_end_ns.saturating_sub(clock.measurement_start_ns) as f64 / 1e9
@@ -374,8 +376,8 @@ fn apart(parts: &[(String, Load)], common: Option<&Clock>) -> Option<String> {
     let may_be_one = boots.len() <= 1;
     (may_be_one && shared < SHARED * shortest).then(|| {
         format!(
-            "only {shared:.1} s of {shortest:.1} s were measured at one time, if their clocks are \
-             one machine's: rates that are added up have not been offered together"
+            "only {shared:.1} s of {shortest:.1} s were measured at the same time, if their clocks are \
+             of one machine: the added rates were not offered together"
         )
     })
 }

@@ -1,9 +1,9 @@
-//! Service level objectives: what is wanted of a target, and whether a load met it.
+//! Service level objectives: the requirements on a target, and whether a load met them.
 //!
-//! There is one meaning, for `load --slo`, experiments and reports alike. Every request that was
-//! meant to start is either *within*, that is answered well and no later than the limit, or it is
-//! *over*: answered late, answered with an error, or never answered. The limit itself is within. An
-//! objective on p99 is met if at most one request in a hundred is over.
+//! `load --slo`, experiments and reports use one definition. Every request that was meant to start
+//! is either *within*, that is answered well and no later than the limit, or it is *over*: answered
+//! late, answered with an error, or never answered. The limit itself is within. An objective on p99
+//! is met if at most one request in a hundred is over.
 
 use std::fmt;
 use std::str::FromStr;
@@ -25,13 +25,13 @@ const CONFIDENCE: f64 = 0.95;
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(try_from = "Written", into = "Written")]
 pub enum Slo {
-    /// So many of the requests (0.99 of them for p99) are within `max`.
+    /// At least a share of the requests given by the quantile (0.99 for p99) is within `max`.
     ResponseTime { quantile: Quantile, max: Nanos },
     /// At most this share of the requests fails.
     Failures { max: Share },
 }
 
-/// An objective as it stands in a file: `{"metric": "p99", "max_ns": 100000000}`.
+/// An objective as written in a file: `{"metric": "p99", "max_ns": 100000000}`.
 #[derive(Deserialize, Serialize)]
 struct Written {
     metric: String,
@@ -41,47 +41,47 @@ struct Written {
     max_share: Option<f64>,
 }
 
-/// How one load came out against one objective.
+/// The judgement of one load by one objective.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Judged {
     #[serde(flatten)]
     pub slo: Slo,
     /// The requests over, at most: a response time includes the generator's own lateness.
     pub over: u64,
-    /// The requests that are over even if their own lateness is taken off: at least so many.
+    /// The requests that are over even without their own lateness: a lower bound.
     pub over_at_least: u64,
     /// The requests that were meant to start.
     pub of: u64,
     pub verdict: Verdict,
-    /// The decision: the verdict's, or where it is undecided that of the plain share.
+    /// The decision: the verdict, or if that is undecided the comparison of the plain share.
     pub met: bool,
-    /// The same as a sentence.
+    /// The decision as a sentence.
     pub text: String,
 }
 
-/// What the number of requests over allows to be said, at 95 % confidence.
+/// The conclusion from the number of requests over, at 95 % confidence.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     Pass,
     Fail,
-    /// There were too few requests, or the generator was too late, to tell.
+    /// There were too few requests, or the generator was too late, to decide.
     Undecided,
 }
 
 /// The objectives of a load together.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Outcome {
-    /// Whether all of them were met.
+    /// True if all of them were met.
     pub met: bool,
-    /// A sentence for each that was not.
+    /// A sentence for each missed objective.
     pub missed: Vec<String>,
     /// Absent in documents of version 1.
     #[serde(default)]
     pub objectives: Vec<Judged>,
 }
 
-/// Judges a load by all objectives; `None` if there is none.
+/// Judges a load by all objectives; `None` if there are none.
 pub fn judge(slos: &[Slo], part: &Part) -> Option<Outcome> {
     if slos.is_empty() {
         return None;
@@ -93,11 +93,12 @@ pub fn judge(slos: &[Slo], part: &Part) -> Option<Outcome> {
 }
 
 impl Outcome {
-    /// Returns whether the objectives were met, or `None` if this load cannot tell.
+    /// Returns whether the objectives were met, or `None` if this load cannot decide it.
     ///
-    /// A late generator and a disturbed machine only slow things down, so what was met all the same
-    /// is met. A miss is not evidence then, not even without the generator's own lateness: what kept
-    /// the generator from running (another program, mostly) kept the target from running too.
+    /// A late generator and a disturbed machine only slow things down, so an objective that was met
+    /// nevertheless is met. A miss is then not evidence, even without the generator's own lateness:
+    /// what kept the generator from running (another program, mostly) kept the target from running,
+    /// too.
     pub fn answer(&self, validity: &Validity) -> Option<bool> {
         match validity.valid {
             true => Some(self.met),
@@ -106,12 +107,12 @@ impl Outcome {
     }
 }
 
-/// Returns the tightest limit of a response time: slower answers are no goodput.
+/// Returns the tightest limit of a response time: slower answers do not count as goodput.
 pub fn tightest(slos: &[Slo]) -> Option<Nanos> {
     slos.iter().filter_map(Slo::response_time).min()
 }
 
-/// Returns the limit that objectives put on one quantile of the response time.
+/// Returns the limit that the objectives set for one quantile of the response time.
 pub fn limit_of<'a>(slos: impl IntoIterator<Item = &'a Slo>, of: Quantile) -> Option<Nanos> {
     slos.into_iter().find_map(|slo| match slo {
         Slo::ResponseTime { quantile, max } if *quantile == of => Some(*max),
@@ -125,9 +126,9 @@ pub fn in_words(slos: &[Slo]) -> String {
 }
 
 impl Slo {
-    /// Makes an objective of a metric (`p99`, `failures`) and its limit (`100ms`, `0.1%`).
+    /// Creates an objective from a metric (`p99`, `failures`) and its limit (`100ms`, `0.1%`).
     ///
-    /// Fails with a sentence that says what may be written.
+    /// Fails with a sentence that lists what may be written.
     pub fn new(metric: &str, max: &str) -> Result<Slo, String> {
         match metric {
             "failures" => {
@@ -157,7 +158,7 @@ impl Slo {
         }
     }
 
-    /// Returns how many of a load's requests may be over.
+    /// Returns the share of a load's requests that may be over.
     fn allowed(&self) -> Share {
         match self {
             Slo::ResponseTime { quantile, .. } => Share(1.0 - quantile.level()),
@@ -165,8 +166,8 @@ impl Slo {
         }
     }
 
-    /// Judges one load. The exact binomial verdict decides where the requests suffice for one, else
-    /// the plain share does.
+    /// Judges one load. The exact binomial verdict decides if there are enough requests for one,
+    /// otherwise the plain share does.
     pub fn judge(&self, part: &Part) -> Judged {
         let of = part.counts.intended;
         let failed = of.saturating_sub(part.counts.ok);
@@ -223,23 +224,23 @@ fn over(part: &Part, max: Nanos) -> (u64, u64) {
         histogram.map_or(0, |histogram| histogram.count() - histogram.count_above(max))
     };
     let of = part.counts.intended;
-    // Some that failed took no longer than the limit, and are over all the same.
+    // Some failed requests took no longer than the limit, but are over nevertheless.
     let failed_within = within(&part.failed_response_time);
     let failed = of.saturating_sub(part.counts.ok);
     let at_most = of.saturating_sub(within(&part.response_time).saturating_sub(failed_within));
     let at_most = at_most.max(failed);
     let at_least = match &part.response_time_less_lateness {
-        // A request that failed, and is within the limit only without its lateness, is taken for
-        // one that succeeded: the count stays a lower bound.
+        // A request that failed, and is within the limit only without its lateness, counts as
+        // successful: the count stays a lower bound.
         times @ Some(_) => of.saturating_sub(within(times).saturating_sub(failed_within)),
         None => at_most,
     };
     (at_most, at_least.max(failed).min(at_most))
 }
 
-/// What `over` of `n` requests say of the share that is allowed.
+/// The conclusion from `over` of `n` requests about the allowed share.
 fn tail(n: u64, over: u64, allowed: Share) -> Tail {
-    // "No failures at all" leaves nothing to randomness, and neither does "whatever fails".
+    // "No failures at all" and "any share may fail" are decided without randomness.
     match Quantile::new(1.0 - allowed.0).filter(|level| level.level() < 1.0) {
         Some(level) => estimate::share_within(n, over, level, CONFIDENCE),
         None if n == 0 => Tail::Undecided,
@@ -298,7 +299,7 @@ impl fmt::Display for Slo {
     }
 }
 
-/// Reads `p99<=10ms` and `failures<=0.1%`, as on a command line. `<` and `≤` say the same, and so
+/// Reads `p99<=10ms` and `failures<=0.1%`, as on a command line. `<` and `≤` mean the same, and so
 /// does `errors` for `failures`; a time alone is a limit of the p99.
 impl FromStr for Slo {
     type Err = String;

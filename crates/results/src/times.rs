@@ -1,4 +1,4 @@
-//! A distribution of times as it stands in a file: its quantiles, and the histogram itself.
+//! A distribution of times as written in a file: its quantiles, and the histogram itself.
 
 use std::io::Cursor;
 
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 mod tests;
 
 /// A distribution of times in nanoseconds. `histogram` is HdrHistogram's V2 encoding, deflated, in
-/// base64; every other figure can be computed from it again, but for the exact mean.
+/// base64; every other figure except the exact mean can be computed from it.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Times {
@@ -32,7 +32,7 @@ pub struct Times {
 }
 
 impl Times {
-    /// `None` of an empty histogram: what was not measured is absent.
+    /// The figures of a histogram; `None` if it is empty: what was not measured is absent.
     pub fn of(histogram: &Histogram) -> Option<Times> {
         let quantile = |q| histogram.quantile(q).map(|n| n.0);
         Some(Times {
@@ -59,8 +59,8 @@ impl Times {
         Some(Histogram::from_hdr(&stored))
     }
 
-    /// Both together, or `None` if one of the texts is no histogram. Each mean has lost less than a
-    /// nanosecond; everything else is exact.
+    /// Both together, or `None` if one of the texts is not a histogram. Each mean has lost less
+    /// than a nanosecond; everything else is exact.
     pub fn merged(&self, other: &Times) -> Option<Times> {
         let mut histogram = self.histogram()?;
         histogram.add(&other.histogram()?);
@@ -78,7 +78,7 @@ impl Times {
     }
 }
 
-/// HdrHistogram's V2 encoding, deflated, in base64: also what an interval of an `.hlog` file holds.
+/// HdrHistogram's V2 encoding, deflated, in base64: also the contents of an `.hlog` interval.
 pub fn encode(histogram: &Histogram) -> String {
     let mut bytes = Vec::new();
     V2DeflateSerializer::new()
@@ -87,19 +87,19 @@ pub fn encode(histogram: &Histogram) -> String {
     STANDARD.encode(bytes)
 }
 
-/// An HdrHistogram log, version 1.3: one interval of `seconds` a histogram, with its tag.
+/// An HdrHistogram log, version 1.3: one interval of `seconds` for each histogram, with its tag.
 pub fn log(histograms: &[(&str, &Histogram)], seconds: f64) -> String {
     let lines = histograms.iter().map(|(tag, histogram)| log_line(tag, (0.0, seconds), histogram));
     std::iter::once(log_header().to_owned()).chain(lines).collect()
 }
 
-/// What stands before the lines of an HdrHistogram log.
+/// The header of an HdrHistogram log.
 pub fn log_header() -> &'static str {
     "#[Histogram log format version 1.3]\n\
      \"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n"
 }
 
-/// One interval of an HdrHistogram log: it begins so many seconds after the log, and lasts so many.
+/// One interval of an HdrHistogram log, with its beginning and length in seconds of the log.
 pub fn log_line(tag: &str, (begin, length): (f64, f64), histogram: &Histogram) -> String {
     let max_ms = histogram.max().unwrap_or_default().as_millis_f64();
     format!("Tag={tag},{begin:.3},{length:.3},{max_ms:.3},{}\n", encode(histogram))

@@ -1,11 +1,11 @@
-//! Results of version 1, read as if they were of version 2. What version 1 did not keep is absent.
+//! Converts results of version 1 to version 2. Values that version 1 did not keep are absent.
 
 use serde_json::Value;
 
 /// Converts a line of the journal.
 pub(crate) fn entry(entry: &mut Value) {
     let Some(fields) = entry.as_object_mut() else { return };
-    // It was the rate of each target, and nothing told how many targets there were.
+    // It was the rate of each target, and the number of targets was not recorded.
     if let Some(asked) = fields.remove("asked_per_s") {
         fields.insert("asked_per_target_per_s".to_owned(), asked);
     }

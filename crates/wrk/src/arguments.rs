@@ -1,7 +1,8 @@
-//! The originals' command lines: whatever starts wrk, wrk2 or DeathStarBench's fork starts us.
+//! The originals' command lines: a command line for wrk, wrk2 or DeathStarBench's fork works here.
 //!
-//! Options and URLs mix, short options cluster, long ones may be cut while they are unique: so
-//! `getopt_long` reads them. What is refused here, the originals refuse, or misread in silence.
+//! Options and URLs mix, short options can be combined, long ones can be shortened while they are
+//! unique: `getopt_long` reads them like this. What is refused here, the originals refuse or
+//! misread silently.
 
 use measure::{Nanos, Rate};
 
@@ -15,12 +16,12 @@ mod tests;
 
 use options::{Event, Flag, Scanned};
 
-/// Which of the three is meant.
+/// The program whose behaviour is expected.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Compatibility {
     Wrk,
     Wrk2,
-    /// DeathStarBench's fork of wrk2, which is installed as `wrk` too.
+    /// DeathStarBench's fork of wrk2, which is installed as `wrk`, too.
     Dsb,
 }
 
@@ -41,23 +42,24 @@ impl Compatibility {
     }
 }
 
-/// What a command line asks for.
+/// A parsed command line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Command {
     pub compatibility: Compatibility,
-    /// Of each target; at least one.
+    /// The script threads of each target; at least one.
     pub threads: u64,
-    /// Of each target; at least as many as threads.
+    /// The connections of each target; at least as many as threads.
     pub connections: u64,
-    /// More than zero.
+    /// The duration of the load; more than zero.
     pub duration: Nanos,
     pub script: Option<String>,
-    /// Names and values, in order.
+    /// The header fields: names and values, in order.
     pub headers: Vec<(String, String)>,
     /// `-L`, which `-U` implies.
     pub latency: bool,
     pub timeout: Nanos,
-    /// wrk2: of all threads; dsb: of each target. wrk has none, and the others always one.
+    /// The requests/s: in wrk2 of all threads, in dsb of each target. wrk has none, the others
+    /// always one.
     pub rate: Option<Rate>,
     /// `-U`.
     pub uncorrected: bool,
@@ -65,7 +67,7 @@ pub struct Command {
     pub batch: bool,
     /// `-D`.
     pub distribution: Distribution,
-    /// `-S`; always with a single target.
+    /// `-S`; always set with a single target.
     pub separate: bool,
     /// `-r`.
     pub sent: bool,
@@ -73,14 +75,14 @@ pub struct Command {
     pub each_latency: bool,
     /// `-p`.
     pub stretches: bool,
-    /// As given. One, with dsb one or more.
+    /// The URLs as given: one, with dsb one or more.
     pub urls: Vec<String>,
-    /// What the script gets after its first URL: with dsb the other URLs, unless `--` was given.
+    /// The script's arguments after its first URL: with dsb the other URLs, unless `--` was given.
     pub arguments: Vec<String>,
     pub native: Native,
 }
 
-/// How arrivals are spread, by DeathStarBench's names.
+/// The distribution of the gaps between requests, by DeathStarBench's names.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Distribution {
     #[default]
@@ -90,7 +92,7 @@ pub enum Distribution {
     Zipf,
 }
 
-/// Our own flags which no original knows: as they were written, for whoever reads them natively.
+/// Our own flags, unknown to the originals: unparsed, since the native command parses them.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Native {
     pub json: Option<Destination>,
@@ -106,19 +108,19 @@ pub struct Native {
     pub pin: Option<String>,
 }
 
-/// Where `--json` and `--json=F` write.
+/// The destination of `--json` and `--json=F`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Destination {
     Stdout,
     File(String),
 }
 
-/// Why nothing is measured.
+/// The reason why nothing is measured.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Refusal {
     Help(Compatibility),
     Version(Compatibility),
-    /// The sentence says what is wrong and begins with the program's name.
+    /// An error, as a sentence that begins with the program's name.
     Wrong(Compatibility, String),
 }
 
@@ -130,7 +132,7 @@ impl Refusal {
         }
     }
 
-    /// What goes to stdout; `version` and `io`, the loop that would run, are for `-v`.
+    /// The text for stdout; `version` and `io`, the event loop that would run, are for `-v`.
     pub fn stdout(&self, version: &str, io: &str) -> String {
         match self {
             Refusal::Help(compatibility) | Refusal::Wrong(compatibility, _) => {
@@ -142,7 +144,7 @@ impl Refusal {
         }
     }
 
-    /// What goes to stderr.
+    /// The text for stderr.
     pub fn stderr(&self) -> String {
         match self {
             Refusal::Help(_) | Refusal::Version(_) => String::new(),
@@ -151,8 +153,7 @@ impl Refusal {
     }
 }
 
-/// Reads the arguments after the name under which we were started: a path that ends in `wrk` or
-/// `wrk2`.
+/// Parses the arguments after the name of the program: a path that ends in `wrk` or `wrk2`.
 pub fn parse(name: &str, arguments: &[String]) -> Result<Command, Refusal> {
     let scanned = options::scan(arguments);
     let compatibility = compatibility(name, &scanned);
@@ -175,7 +176,8 @@ impl From<String> for Refused {
     }
 }
 
-/// All three install a program `wrk`, so under that name the arguments decide.
+/// Detects the program that is meant: all three install a `wrk`, so for that name the arguments
+/// decide.
 fn compatibility(name: &str, scanned: &Scanned) -> Compatibility {
     let flags = || scanned.events.iter().filter_map(Event::option);
     let is_only = |flag: Flag, of: &[Compatibility]| flag.modes() == of;
@@ -241,7 +243,7 @@ impl Command {
         }
     }
 
-    /// Options given twice count as they were given last, but headers add up.
+    /// Applies an option. If it is given twice the last one counts, but headers add up.
     fn take(&mut self, flag: Flag, value: Option<String>) -> Result<(), String> {
         let native = &mut self.native;
         let (is_given, text) = (value.is_some(), value.unwrap_or_default());
@@ -262,7 +264,7 @@ impl Command {
             Flag::EachLatency => self.each_latency = true,
             Flag::Stretches => self.stretches = true,
             Flag::Compatibility if Compatibility::named(&text).is_none() => {
-                return Err(format!("there is no `{text}`; there are wrk, wrk2 and dsb"));
+                return Err(format!("`{text}` is not a valid mode; there are wrk, wrk2 and dsb"));
             }
             Flag::Json if is_given => native.json = Some(Destination::File(text)),
             Flag::Json => native.json = Some(Destination::Stdout),
@@ -281,12 +283,12 @@ impl Command {
         Ok(())
     }
 
-    /// Free arguments, and those after `--`. Without a free one those after `--` are free, as for
-    /// `getopt`.
+    /// Takes the free arguments, and those after `--`. If there are no free ones, those after `--`
+    /// are free, as with `getopt`.
     fn take_free(&mut self, free: Vec<String>, after: Vec<String>) -> Result<(), String> {
         let (mut free, after) = if free.is_empty() { (after, free) } else { (free, after) };
         if free.is_empty() {
-            return Err("there is no URL; write for example http://127.0.0.1:8080/".to_owned());
+            return Err("the URL is missing; write for example http://127.0.0.1:8080/".to_owned());
         }
         self.arguments = match self.compatibility {
             Compatibility::Wrk | Compatibility::Wrk2 => free.split_off(1),
@@ -305,10 +307,10 @@ impl Command {
         let Command { threads, connections, .. } = *self;
         self.separate |= self.urls.len() == 1;
         if threads == 0 {
-            return Err("-t: nothing is sent by 0 threads".to_owned());
+            return Err("-t: at least 1 thread is needed".to_owned());
         }
         if self.duration == Nanos::ZERO {
-            return Err("-d: nothing is sent in no time".to_owned());
+            return Err("-d: the duration must be above 0".to_owned());
         }
         if connections < threads {
             return Err(format!(
@@ -317,19 +319,20 @@ impl Command {
             ));
         }
         if self.rate.is_none() && self.compatibility != Compatibility::Wrk {
-            return Err("-R: say how many requests a second; it is required".to_owned());
+            return Err("-R: the rate is required; write for example -R 1000".to_owned());
         }
         Ok(())
     }
 }
 
-/// `Name: value`, also without the space, for lack of which the originals drop it in silence.
+/// Parses `Name: value`, also without the space; without it the originals ignore the header
+/// silently.
 fn header(text: &str) -> Result<(String, String), String> {
     match text.split_once(':') {
         Some((name, value)) if !name.is_empty() => {
             Ok((name.to_owned(), value.trim_start_matches([' ', '\t']).to_owned()))
         }
-        _ => Err(format!("`{text}` is no header; write for example 'Accept: text/html'")),
+        _ => Err(format!("`{text}` is not a valid header; write for example 'Accept: text/html'")),
     }
 }
 
@@ -339,6 +342,8 @@ fn distribution(name: &str) -> Result<Distribution, String> {
         "exp" => Ok(Distribution::Exp),
         "norm" => Ok(Distribution::Norm),
         "zipf" => Ok(Distribution::Zipf),
-        _ => Err(format!("there is no `{name}`; there are fixed, exp, norm and zipf")),
+        _ => Err(format!(
+            "`{name}` is not a valid distribution; there are fixed, exp, norm and zipf"
+        )),
     }
 }

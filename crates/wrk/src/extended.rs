@@ -1,8 +1,8 @@
 //! The numbers that the originals print: C's `long double` on x86-64, with 64 bits of mantissa.
 //!
-//! They divide microseconds by 1,000 and print two decimals. No binary fraction is 1.015, so whether
-//! 1,015 µs reads `1.01ms` or `1.02ms` is decided by the width of the mantissa, and the widths of
-//! `f64` and `long double` disagree in half of such cases.
+//! The originals divide microseconds by 1,000 and print two decimals. 1.015 is not a binary
+//! fraction, so the width of the mantissa decides whether 1,015 µs reads `1.01ms` or `1.02ms`, and
+//! the widths of `f64` and `long double` disagree in half of such cases.
 
 use std::ops::{Div, Mul};
 
@@ -11,7 +11,7 @@ mod tests;
 
 /// A number from zero up: mantissa · 2^exponent.
 ///
-/// Derived order is right: the mantissa's top bit is set, and zero has the lowest exponent.
+/// The derived order is right: the mantissa's top bit is set, and zero has the lowest exponent.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Extended {
     exponent: i32,
@@ -29,7 +29,7 @@ impl Extended {
         }
     }
 
-    /// As C's `%.*Lf` prints it: exact, and of two equally near the even one.
+    /// Formats the number as C's `%.*Lf` does: exactly, and a tie goes to the even digit.
     pub fn fixed(self, decimals: u32) -> String {
         let ten = 10u128.pow(decimals);
         let Some(scaled) = self.times_rounded(ten) else {
@@ -61,7 +61,7 @@ impl From<u64> for Extended {
     }
 }
 
-/// Exact. What is no number, or below zero, is zero: statistics of nothing print `0.00`.
+/// Converts exactly. Negative and non-finite values become zero: empty statistics print `0.00`.
 impl From<f64> for Extended {
     fn from(x: f64) -> Extended {
         if !x.is_finite() || x <= 0.0 {
@@ -84,7 +84,7 @@ impl Mul for Extended {
     }
 }
 
-/// A quotient by zero is zero: so many of nothing.
+/// Divides; a quotient by zero is zero, for empty statistics.
 impl Div for Extended {
     type Output = Extended;
     fn div(self, other: Extended) -> Extended {
@@ -93,7 +93,7 @@ impl Div for Extended {
         }
         let divisor = u128::from(other.mantissa);
         let dividend = u128::from(self.mantissa) << 64;
-        // One bit more than the mantissa may need, and whether anything is left below it.
+        // One bit more than the mantissa may need, and whether the rest below it is zero.
         let twice = dividend % divisor * 2;
         let quotient = dividend / divisor * 2 + u128::from(divisor <= twice);
         let rest = if twice % divisor == 0 { Rest::Nothing } else { Rest::Something };
@@ -101,14 +101,14 @@ impl Div for Extended {
     }
 }
 
-/// What is left below the lowest bit of a mantissa.
+/// The part below the lowest bit of a mantissa.
 #[derive(Clone, Copy, PartialEq)]
 enum Rest {
     Nothing,
     Something,
 }
 
-/// The nearest number with 64 bits of mantissa; `rest` lies below a mantissa that has more.
+/// The nearest number with 64 bits of mantissa; `rest` is the part below a longer mantissa.
 fn rounded(mantissa: u128, exponent: i32, rest: Rest) -> Extended {
     let bits = 128 - mantissa.leading_zeros() as i32;
     if bits == 0 {
@@ -126,7 +126,7 @@ fn rounded(mantissa: u128, exponent: i32, rest: Rest) -> Extended {
     }
 }
 
-/// `x` without its last bits, rounded to the nearest, ties to the even one.
+/// Shifts `x` right and rounds to the nearest integer, ties to the even one.
 fn shifted(x: u128, bits: u32, rest: Rest) -> u128 {
     if 127 < bits {
         return 0;

@@ -1,7 +1,7 @@
 //! The originals' texts, byte for byte: figures in, lines out.
 //!
-//! Socket errors and bad statuses have lines only if there are any; statistics of nothing print
-//! `0.00`, where the originals print `-nan`.
+//! Socket errors and bad statuses have lines only if there are any; empty statistics print `0.00`,
+//! where the originals print `-nan`.
 
 use std::fmt::Write;
 use std::ops::AddAssign;
@@ -22,18 +22,18 @@ const RECORDED_OVERALL: &str = "Recorded Overall Latency";
 const UNCORRECTED: &str =
     "Uncorrected Latency (measured without taking delayed starts into account)";
 
-/// What a run, or one target's part of it, came to. `S` is how latencies and rates were counted.
+/// The results of a run, or of one target. `S` is the type of the statistics.
 #[derive(Debug)]
 pub struct Results<'a, S> {
     pub totals: &'a Totals,
-    /// In µs.
+    /// The latencies in µs.
     pub latency: &'a S,
-    /// In requests/s of a script thread.
+    /// The requests/s of each script thread.
     pub rates: &'a S,
     pub distribution: Distribution,
 }
 
-/// `-L`: whether the distribution of latencies is printed.
+/// The visibility of the distribution of latencies (`-L`).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Distribution {
     Hidden,
@@ -42,7 +42,7 @@ pub enum Distribution {
 
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Totals {
-    /// Answers.
+    /// The number of answers.
     pub requests: u64,
     pub run: Nanos,
     pub bytes: u64,
@@ -69,18 +69,18 @@ impl AddAssign for Errors {
     }
 }
 
-/// What wrk and wrk2 say before they begin.
+/// The text of wrk and wrk2 before a run.
 pub fn opening(run: Nanos, url: &str, threads: u64, connections: u64) -> String {
     let run = units::run_length(run);
     format!("Running {run} test @ {url}\n  {threads} threads and {connections} connections\n")
 }
 
-/// What DeathStarBench's fork says of each target before it begins.
+/// The text of DeathStarBench's fork for each target before a run.
 pub fn dsb_opening(run: Nanos, url: &str, threads: u64, connections: u64) -> String {
     opening(run, url, threads, connections) + "\n"
 }
 
-/// What wrk2 and the fork say of each script thread when its calibration ends.
+/// The text of wrk2 and the fork for each script thread at the end of its calibration.
 pub fn calibration(found: Calibration) -> String {
     let Calibration { mean_us, interval_ms } = found;
     let mean_ms = (Extended::from(mean_us as f64 / 1000.0)).fixed(3);
@@ -126,7 +126,7 @@ pub fn dsb_target(url: &str, results: &Results<Hdr>, sent: Option<u64>) -> Strin
         + &rates(results, "  ")
 }
 
-/// The results of several targets together by DeathStarBench's fork. It hides errors here; we do not.
+/// All targets' results together, as DeathStarBench's fork prints them. It hides errors; we do not.
 pub fn dsb_overall(results: &Results<Hdr>, sent: Option<u64>) -> String {
     let middle = format!("{}Overall Statistics{}", "-".repeat(27), "-".repeat(26));
     let heading = format!("\n{}\n{middle}\n{}\n", rule(), rule());
@@ -137,7 +137,7 @@ pub fn dsb_overall(results: &Results<Hdr>, sent: Option<u64>) -> String {
         + &rates(results, "")
 }
 
-/// From the number of requests to the distribution.
+/// The part from the number of requests to the distribution.
 fn dsb(results: &Results<Hdr>, sent: Option<u64>, name: &str) -> String {
     let sent = sent.map_or(String::new(), |sent| format!("Sent {sent} requests\n\n"));
     let row = |hdr: &Hdr| hdr.row(hdr.percentile(99.0));
@@ -197,7 +197,7 @@ fn ms(us: f64) -> String {
     fixed(us / 1000.0, 3)
 }
 
-/// As C's `%.*f` prints it.
+/// Formats a number as C's `%.*f` does.
 fn fixed(x: f64, decimals: u32) -> String {
     Extended::from(x).fixed(decimals)
 }
@@ -238,5 +238,5 @@ fn micros(length: Nanos) -> u64 {
 }
 
 fn line(text: &mut String, line: std::fmt::Arguments) {
-    writeln!(text, "{line}").expect("a string takes all");
+    writeln!(text, "{line}").expect("writing to a string does not fail");
 }

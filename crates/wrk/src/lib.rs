@@ -1,8 +1,8 @@
-//! What wrk, wrk2 and DeathStarBench's fork of it read and print: their command lines, their
-//! statistics, and their texts byte for byte, so that what starts them or reads them keeps working.
+//! The input and output formats of wrk, wrk2 and DeathStarBench's fork: command lines, statistics,
+//! and texts byte for byte, so that programs that start them or parse their output keep working.
 //!
-//! Pure: nothing here sends a request, prints, or reads a clock. Where an original is known to
-//! mislead we deviate, and the place says so.
+//! Pure: this crate sends no request, prints nothing and reads no clock. Where an original is known
+//! to mislead we deviate, and a comment at that place states it.
 #![forbid(unsafe_code)]
 
 pub mod arguments;

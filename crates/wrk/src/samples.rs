@@ -1,6 +1,6 @@
-//! Values for tests which a C program can make too, and the hash in which it says what it printed:
-//! the originals' own sources, linked to a few lines that recorded the same values, gave the hashes
-//! that tests compare with.
+//! Test values that a C program can generate too, and a hash of output lines. The expected hashes
+//! in the tests come from the originals' own sources, linked to a few lines that recorded the same
+//! values and hashed what was printed.
 
 /// Knuth's linear congruential generator.
 pub(crate) struct Sequence(pub(crate) u64);
@@ -13,7 +13,7 @@ impl Sequence {
     }
 }
 
-/// Of lines, each with its end.
+/// The hash of lines, each with its line end.
 pub(crate) fn hash(lines: impl Iterator<Item = String>) -> u64 {
     let bytes = lines.flat_map(|line| (line + "\n").into_bytes());
     bytes.fold(0, |hash: u64, byte| hash.wrapping_mul(31).wrapping_add(u64::from(byte)))

@@ -61,13 +61,13 @@ fn fresh() -> (tempfile::TempDir, Directory) {
     (folder, directory)
 }
 
-/// Appends as a run does that has only just opened the journal.
+/// Appends as a run does that has just opened the journal.
 fn append(directory: &Directory, entry: Entry, files: &Files) -> Result<Entry, Error> {
     directory.write_journal().unwrap().1.append(entry, files)
 }
 
 /// Runs `work` on a thread on which the kernel fails every `fsync`, as a broken disk does;
-/// `fdatasync`, in which an append ends, still works.
+/// `fdatasync`, which an append calls, still works.
 fn without_fsync<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     let calls = [(libc::SYS_fsync, Vec::new())].into_iter().collect();
     let fails = SeccompAction::Errno(libc::EIO as u32);
@@ -107,7 +107,7 @@ fn a_torn_last_line_never_counted_and_is_replaced() {
     assert_eq!(directory.journal().unwrap().len(), 2);
 }
 
-/// Whatever stands in the journal, the ten-thousandth append costs what the first did.
+/// Checks that the cost of an append does not depend on the length of the journal.
 #[test]
 fn an_append_does_not_read_the_journal() {
     let (_folder, directory) = fresh();
@@ -124,7 +124,7 @@ fn an_append_does_not_read_the_journal() {
     assert_eq!(directory.journal().unwrap().len(), 2);
 }
 
-/// A power cut after the first append must not take the journal's name.
+/// Checks that a power cut after the first append cannot remove the journal's name.
 #[test]
 fn a_journal_is_not_begun_where_its_folder_cannot_be_synced() {
     let (_folder, directory) = fresh();
@@ -174,9 +174,9 @@ fn a_folder_in_use_is_not_overwritten() {
     assert!(error.contains("not empty"), "{error}");
 }
 
-/// Until there is a manifest nothing can be resumed, so what was asked can be asked again.
+/// Checks that a run can be started again until there is a manifest; before, it cannot be resumed.
 #[test]
-fn what_was_killed_while_it_was_made_is_made_again() {
+fn a_directory_killed_during_creation_is_created_again() {
     let (_folder, whole) = fresh();
     let names = ["manifest.json", "spec.yaml", "environment.json"];
     let expected = names.map(|name| fs::read(whole.path().join(name)).unwrap());
@@ -209,7 +209,7 @@ fn a_newer_or_foreign_directory_is_refused_with_the_remedy() {
     assert!(Directory::open(directory.path()).unwrap_err().to_string().contains("cannot be read"));
     let empty = tempfile::tempdir().unwrap();
     let error = Directory::open(empty.path()).unwrap_err().to_string();
-    assert!(error.contains("no results directory"), "{error}");
+    assert!(error.contains("not a results directory"), "{error}");
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn components_are_read_as_written_and_of_another_schema_refused() {
     assert_eq!(directory.components(&kept).unwrap(), None);
 }
 
-/// What a tool of version 1 wrote is read as if it were of today's.
+/// Checks that results of version 1 are read as if they were of the current version.
 #[test]
 fn a_directory_of_version_1_is_read() {
     let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/version1/hello"));
@@ -254,7 +254,7 @@ fn a_directory_of_version_1_is_read() {
     let asked: Vec<_> =
         journal.iter().map(|entry| (entry.asked_per_s, entry.asked_per_target_per_s)).collect();
     assert_eq!(asked, [(None, Some(500.0)), (None, Some(1_000.0))]);
-    // More was completed than was offered; no more was sustained.
+    // It completed more than was offered, but did not sustain more.
     let observed = journal[1].observed.as_ref().unwrap();
     assert_eq!((observed.completed_per_s, observed.sustained_per_s), (995.5, 994.5));
     let answer = directory.answer().unwrap().unwrap();

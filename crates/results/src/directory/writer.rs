@@ -1,4 +1,4 @@
-//! Appending to the journal: the same work for the ten-thousandth trial as for the first.
+//! Appending to the journal: the same cost for the ten-thousandth trial as for the first.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -6,23 +6,23 @@ use std::io::Write;
 use super::{Directory, Error, Files, digest, sync_folder};
 use crate::journal::Entry;
 
-/// A journal that is open for appending. One process at a time may have one.
+/// A journal that is open for appending. Only one process may have one at a time.
 #[derive(Debug)]
 pub struct Writer {
     directory: Directory,
     file: File,
-    /// Where the last complete line ends.
+    /// The end of the last complete line.
     end: u64,
 }
 
 impl Directory {
     /// Opens the journal for appending, and returns every entry that was completely written. The
-    /// journal is read this once.
+    /// journal is read only here.
     pub fn write_journal(&self) -> Result<(Vec<Entry>, Writer), Error> {
         let (entries, end) = self.read_journal()?;
         let path = self.path.join("journal.jsonl");
         let opened = OpenOptions::new().create(true).append(true).open(&path).and_then(|file| {
-            // The file itself is durable only if its folder is.
+            // The file itself is durable only if its folder is synced.
             sync_folder(&self.path)?;
             Ok(file)
         });
@@ -34,8 +34,8 @@ impl Directory {
 impl Writer {
     /// Keeps the files of a trial and appends its entry: after this returns the trial is safe.
     ///
-    /// The files become visible under their final name first, so that every entry has its files;
-    /// files without an entry are what a crash between the two leaves, and are replaced.
+    /// The files get their final name first, so that every entry has its files. A crash between the
+    /// two leaves files without an entry, which are replaced.
     pub fn append(&mut self, entry: Entry, files: &Files) -> Result<Entry, Error> {
         let Writer { directory, file, end } = self;
         let digests = files.iter().map(|(name, bytes)| (name.clone(), digest(bytes))).collect();
@@ -45,7 +45,7 @@ impl Writer {
 
         let mut line = serde_json::to_vec(&entry).expect("an entry is plain data");
         line.push(b'\n');
-        // A torn line, of a killed process or of an append that failed, is cut off.
+        // Cuts off an incomplete line of a killed process or of a failed append.
         file.set_len(*end)
             .and_then(|()| file.write_all(&line))
             .and_then(|()| file.sync_data())

@@ -32,7 +32,7 @@ fn a_machine_is_read_from_its_files() {
 }
 
 #[test]
-fn what_a_machine_does_not_tell_is_absent() {
+fn unknown_properties_of_a_machine_are_absent() {
     let root = tempfile::tempdir().unwrap();
     let found = Environment::read(root.path());
     assert_eq!((found.kernel, found.governor, found.memory_bytes), (None, None, None));

@@ -5,7 +5,8 @@ use crate::load::{Gate, Validity};
 
 #[test]
 fn the_quantiles_of_the_whole_are_those_of_all_requests() {
-    // A tenth of the requests take 3 ms, so the p99 is 3 ms; an average over the loads says 1.2 ms.
+    // A tenth of the requests take 3 ms, so the p99 is 3 ms; an average over the loads gives 1.2
+    // ms.
     let quick = load("a.json", &[1_000; 900]);
     let slow = load("b.json", &[3_000; 100]);
     let whole = merge(&[quick, slow]).unwrap();
@@ -71,7 +72,7 @@ fn one_target_is_one_and_two_are_two() {
 }
 
 #[test]
-fn one_that_is_not_valid_makes_the_whole_so_and_is_named() {
+fn an_invalid_part_makes_the_whole_invalid_and_is_named() {
     let (a, mut b) = (load("a.json", &[1]), load("b.json", &[2]));
     let gate = Gate { name: "late".to_owned(), passed: false, figure: "p99 9 ms".to_owned() };
     b.1.validity = Validity { valid: false, reasons: vec!["late".to_owned()], gates: vec![gate] };
@@ -82,7 +83,7 @@ fn one_that_is_not_valid_makes_the_whole_so_and_is_named() {
 }
 
 #[test]
-fn what_cannot_be_known_of_the_whole_is_absent() {
+fn what_cannot_be_derived_for_the_whole_is_absent() {
     let (mut a, b) = (load("a", &[1]), load("b", &[2]));
     a.1.generator.io = Some("epoll".to_owned());
     let whole = merge(&[a, b]).unwrap();
@@ -91,7 +92,7 @@ fn what_cannot_be_known_of_the_whole_is_absent() {
     assert_eq!(whole.series[0].p99_ns, None);
 }
 
-/// One part that misses its objective may be the smallest.
+/// Uses a small part that misses its objective, and a large one that meets it.
 #[test]
 fn an_objective_of_the_parts_is_judged_anew_for_the_whole() {
     let objective = slo::read("p99<=1ms").unwrap();
@@ -108,7 +109,7 @@ fn an_objective_of_the_parts_is_judged_anew_for_the_whole() {
 }
 
 #[test]
-fn loads_that_did_not_measure_at_one_time_are_warned_of() {
+fn loads_that_did_not_measure_at_the_same_time_get_a_warning() {
     let at = |name: &str, begin_s: u64| {
         let (name, load) = load(name, &[begin_s + 1]);
         let (start_ns, end_ns) = (begin_s * 1_000_000_000, (begin_s + 10) * 1_000_000_000);
@@ -122,7 +123,7 @@ fn loads_that_did_not_measure_at_one_time_are_warned_of() {
     assert_eq!(together.clock.unwrap().measurement_start_ns, 1_000_000_000);
     for begin in [5, 20] {
         let apart = merge(&[at("a", 0), at("b", begin)]).unwrap();
-        assert!(apart.warnings[0].contains("at one time"), "{:?}", apart.warnings);
+        assert!(apart.warnings[0].contains("at the same time"), "{:?}", apart.warnings);
     }
 }
 
@@ -138,7 +139,7 @@ fn what_does_not_belong_together_is_refused_by_name() {
     closed.1.pacing = Pacing::Closed { think_ns: 0 };
     assert!(refusal(&[a.clone(), closed]).starts_with("b: its requests are started"));
 
-    // Whichever of the two has more of a shape.
+    // In both orders.
     let mut shaped = b.clone();
     let group = Group {
         completed: 1,
@@ -158,8 +159,9 @@ fn what_does_not_belong_together_is_refused_by_name() {
     assert_eq!(refusal(&[a, damaged]), "b: a histogram is unreadable");
 }
 
-/// What is offered in each second of the merged series of parts of ten seconds each, which offer 1,
-/// 10, 100, … a second, from the given start of a machine and second of its clock on.
+/// The offered requests in each second of the merged series of parts of ten seconds each, which
+/// offer 1, 10, 100, … a second. A part is given by its boot id and the second of its clock when it
+/// begins.
 fn offered(parts: &[(Option<&str>, f64)]) -> Vec<(f64, u64)> {
     let part = |(place, &(boot, start_s)): (u32, &(Option<&str>, f64))| {
         let (name, load) = load("part", &[u64::from(place) + 1]);
@@ -183,7 +185,7 @@ fn offered(parts: &[(Option<&str>, f64)]) -> Vec<(f64, u64)> {
 
 #[test]
 fn the_series_of_one_machine_share_one_time_axis() {
-    // The second part begins 2.8 s after the first, wherever it stands.
+    // The second part begins 2.8 s after the first, in either order.
     let together = |(t, sum): (u32, u64)| (f64::from(t), sum);
     let expected = |early: u64, late: u64| -> Vec<(f64, u64)> {
         let sums = (0..13).map(|t| {
@@ -201,7 +203,7 @@ fn the_series_of_one_machine_share_one_time_axis() {
         assert_eq!(offered(&[(boot, 7.0), (boot, 9.8)]), expected(1, 10), "{boot:?}");
         assert_eq!(offered(&[(boot, 9.8), (boot, 7.0)]), expected(10, 1), "{boot:?}");
     }
-    // One after the other, if that is known.
+    // The parts follow each other, which is known by the boot id.
     let after: Vec<u64> =
         offered(&[(Some("a"), 7.0), (Some("a"), 17.0)]).iter().map(|s| s.1).collect();
     assert_eq!(after, [[1; 10], [10; 10]].concat());
@@ -211,7 +213,7 @@ fn the_series_of_one_machine_share_one_time_axis() {
 fn the_series_of_several_machines_begin_with_their_own_measurements() {
     let each = (0..10).map(|t| (f64::from(t), 11)).collect::<Vec<_>>();
     assert_eq!(offered(&[(Some("a"), 7.0), (Some("b"), 9.8)]), each);
-    // Documents that do not say whose clock it is were not measured at one time: it may be another's.
+    // Without a boot id, loads at different times may be of different machines.
     assert_eq!(offered(&[(None, 7.0), (None, 70_000.0)]), each);
 }
 
@@ -224,7 +226,7 @@ fn intervals_of_different_lengths_make_no_series() {
     assert!(whole.warnings[0].contains("--interval"), "{:?}", whole.warnings);
 }
 
-/// A load of 8 s whose requests were answered after so many microseconds.
+/// A load of 8 s whose requests were answered after these times in microseconds.
 fn load(name: &str, answered_us: &[u64]) -> (String, Load) {
     let mut times = Histogram::new();
     answered_us.iter().for_each(|&us| times.record(Nanos::from_micros(us)));

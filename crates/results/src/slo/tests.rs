@@ -68,15 +68,16 @@ fn the_binomial_verdict_decides_and_between_its_bounds_the_plain_share() {
     }
 }
 
-/// A quick error, a request that was never sent and a slow answer are over alike, and each once.
+/// Checks that a quick error, a request that was never sent and a slow answer each count as over
+/// once.
 #[test]
-fn every_request_is_within_and_well_answered_or_over() {
+fn every_request_is_either_within_or_over() {
     let p99 = read_one("p99<=100ms");
     let over = |part: &Part| p99.judge(part).over;
     assert_eq!(over(&load(14_000, 400, 300, 300)), 1_000);
     assert_eq!(over(&load(0, 0, 15_000, 0)), 15_000, "nothing but errors");
     assert_eq!(over(&load(0, 0, 0, 15_000)), 15_000, "nothing but refusals");
-    // Slow errors are over once: they failed, and they were late.
+    // Slow errors are over once, although they failed and were late.
     let mut slow_errors = load(14_800, 200, 0, 0);
     slow_errors.counts.ok -= 200;
     slow_errors.failed_response_time = slow_errors.response_time.as_ref().map(|_| {
@@ -87,7 +88,7 @@ fn every_request_is_within_and_well_answered_or_over() {
     assert_eq!(over(&slow_errors), 200);
 }
 
-/// The limit itself is within, to the histogram's resolution.
+/// Checks that the limit itself is within, to the histogram's resolution.
 #[test]
 fn a_response_as_long_as_the_limit_is_within() {
     let judged = read_one("p99<=200ms").judge(&load(0, 1_000, 0, 0));
@@ -95,7 +96,7 @@ fn a_response_as_long_as_the_limit_is_within() {
 }
 
 #[test]
-fn no_failure_at_all_can_be_wanted() {
+fn no_failure_at_all_can_be_required() {
     let none = read_one("failures<=0%");
     assert!(none.judge(&load(1_000, 0, 0, 0)).met);
     assert!(!none.judge(&load(999, 0, 1, 0)).met);
@@ -103,7 +104,8 @@ fn no_failure_at_all_can_be_wanted() {
     assert!(read_one("failures<=100%").judge(&load(0, 0, 0, 10)).met);
 }
 
-/// What is over only with the generator's lateness decides nothing against the target.
+/// Checks that requests over only because of the generator's lateness decide nothing against the
+/// target.
 #[test]
 fn lateness_makes_an_interval() {
     let mut late = load(14_000, 1_000, 0, 0);
@@ -142,7 +144,7 @@ fn the_sentence_names_the_objective_the_decision_and_the_reason() {
     .assert_eq(&sentences.join("\n"));
 }
 
-/// Lateness and disturbance only slow: a pass stands, and a miss does not.
+/// Checks that lateness and disturbance only slow: a pass stays valid, and a miss does not.
 #[test]
 fn a_load_that_was_only_slowed_can_pass_but_not_miss() {
     let gates = |failed: &[&str]| Validity {

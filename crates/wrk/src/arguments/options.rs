@@ -1,12 +1,12 @@
-//! Which options there are, and how words become options: the rules of `getopt_long`.
+//! The options, and the rules of `getopt_long` by which words become options.
 
 use super::Compatibility;
 
-/// What was written, in order.
+/// The parsed words, in order.
 #[derive(Debug)]
 pub(super) struct Scanned {
     pub(super) events: Vec<Event>,
-    /// Words that are neither options nor their values.
+    /// Words that are neither options nor values of options.
     pub(super) free: Vec<String>,
     /// Words after `--`.
     pub(super) after: Vec<String>,
@@ -14,7 +14,7 @@ pub(super) struct Scanned {
 
 #[derive(Debug)]
 pub(super) enum Event {
-    /// `written` is how the option was called, without its value.
+    /// An option. `written` is its name as given, without the value.
     Option {
         flag: Flag,
         written: String,
@@ -65,12 +65,12 @@ pub(super) enum Flag {
     Pin,
 }
 
-/// How an option is called, what it takes, and who knows it.
+/// The names of an option, whether it takes a value, and the programs that have it.
 struct Known {
     flag: Flag,
-    /// The letters, if any.
+    /// The letters, or empty.
     short: &'static str,
-    /// Empty if it has none.
+    /// The long name, or empty.
     long: &'static str,
     takes: Takes,
     modes: &'static [Compatibility],
@@ -80,7 +80,7 @@ struct Known {
 enum Takes {
     Nothing,
     Value,
-    /// Only after `=`.
+    /// A value only after `=`.
     Perhaps,
 }
 
@@ -109,7 +109,8 @@ const ORIGINAL: [Known; 17] = [
     known(Flag::Stretches, "p", "", Takes::Nothing, DSB),
 ];
 
-/// Ours have no short names and are never cut, so that they take nothing from the originals'.
+/// Our options have no short names and cannot be shortened, so they never collide with the
+/// originals'.
 const OURS: [Known; 12] = [
     known(Flag::Compatibility, "", "compatibility", Takes::Value, ALL),
     known(Flag::Json, "", "json", Takes::Perhaps, ALL),
@@ -136,10 +137,10 @@ const fn known(
 }
 
 impl Flag {
-    /// Who knows it.
+    /// The programs that have this option.
     pub(super) fn modes(self) -> &'static [Compatibility] {
         let known = all().find(|known| known.flag == self);
-        known.expect("each flag stands in one of the tables").modes
+        known.expect("each flag is in one of the tables").modes
     }
 }
 
@@ -147,7 +148,7 @@ fn all() -> impl Iterator<Item = &'static Known> {
     ORIGINAL.iter().chain(&OURS)
 }
 
-/// What is said of an option that the compatibility does not have.
+/// The error for an option that the program does not have.
 pub(super) fn unknown(written: &str) -> String {
     match written.strip_prefix("--") {
         Some(_) => format!("unrecognized option '{written}'"),
@@ -155,7 +156,7 @@ pub(super) fn unknown(written: &str) -> String {
     }
 }
 
-/// Takes the words apart; what is wrong becomes an event in its place.
+/// Splits the words into options and free words; an error becomes an event at its position.
 pub(super) fn scan(words: &[String]) -> Scanned {
     let mut scanned = Scanned { events: Vec::new(), free: Vec::new(), after: Vec::new() };
     let mut words = words.iter().cloned();
@@ -173,7 +174,7 @@ pub(super) fn scan(words: &[String]) -> Scanned {
     scanned
 }
 
-/// `threads=2`, `threads 2` or `thr 2`.
+/// Parses `threads=2`, `threads 2` or `thr 2`.
 fn long_option(text: &str, words: &mut impl Iterator<Item = String>) -> Event {
     let (name, given) = match text.split_once('=') {
         Some((name, value)) => (name, Some(value.to_owned())),
@@ -197,7 +198,7 @@ fn long_option(text: &str, words: &mut impl Iterator<Item = String>) -> Event {
     Event::Option { flag: known.flag, written, value }
 }
 
-/// The option of that name, or the only one of a compatibility that begins so: wrk's come first.
+/// The option of that name, or the only one of a program that begins with it: wrk's come first.
 fn long(name: &str) -> Result<&'static Known, String> {
     if let Some(exact) = all().find(|known| !name.is_empty() && known.long == name) {
         return Ok(exact);
@@ -221,7 +222,7 @@ fn long(name: &str) -> Result<&'static Known, String> {
     Err(unknown(&format!("--{name}")))
 }
 
-/// `Lt2` and `t 2`.
+/// Parses `Lt2` and `t 2`.
 fn short_options(cluster: &str, words: &mut impl Iterator<Item = String>, events: &mut Vec<Event>) {
     for (at, letter) in cluster.char_indices() {
         let Some(known) = ORIGINAL.iter().find(|known| known.short.contains(letter)) else {
@@ -246,7 +247,7 @@ fn short_options(cluster: &str, words: &mut impl Iterator<Item = String>, events
     }
 }
 
-/// How each option is written in full, and who knows it.
+/// Each option as the usage writes it, with the programs that have it.
 #[cfg(test)]
 pub(super) fn written() -> impl Iterator<Item = (String, &'static [Compatibility])> {
     all().map(|known| match (known.short.chars().next(), known.long) {

@@ -10,7 +10,7 @@ fn command(name: &str, line: &str) -> Command {
     parse(name, &words(line)).unwrap_or_else(|refusal| panic!("{line}: {refusal:?}"))
 }
 
-/// What goes to stderr.
+/// The text on stderr.
 fn refused(name: &str, line: &str) -> String {
     match parse(name, &words(line)) {
         Ok(command) => panic!("{line}: {command:?}"),
@@ -52,7 +52,7 @@ fn every_way_to_write_an_option_is_read() {
 }
 
 #[test]
-fn the_name_and_the_arguments_decide_whose_they_are() {
+fn the_name_and_the_arguments_decide_the_program() {
     let two = "http://a http://b";
     let vectors = [
         ("wrk", URL.to_owned(), Compatibility::Wrk),
@@ -78,7 +78,7 @@ fn the_name_and_the_arguments_decide_whose_they_are() {
 }
 
 #[test]
-fn what_is_free_goes_to_the_script_but_with_dsb_it_is_a_url() {
+fn free_words_go_to_the_script_but_with_dsb_they_are_urls() {
     let vectors = [
         ("http://a x -t2 y -- -z", vec!["http://a"], vec!["x", "y", "-z"]),
         ("-- http://a x", vec!["http://a"], vec!["x"]),
@@ -98,7 +98,7 @@ fn own(words: Vec<&str>) -> Vec<String> {
 }
 
 #[test]
-fn command_lines_of_the_guides_are_read_whole() {
+fn command_lines_of_the_guides_are_read_completely() {
     let four = "-D exp -t 48 -c 100 -d 60 -L -s ./s.lua http://a:5000 http://b:5000 \
                 http://c:5000/x http://d:5000 -R 2000";
     let four = command("wrk", four);
@@ -232,7 +232,7 @@ fn check(name: &str, lines: &[&str], golden: Expect) {
 }
 
 #[test]
-fn what_is_wrong_is_said_and_exits_1() {
+fn errors_are_printed_and_exit_1() {
     let lines = [
         "",
         "-t2",
@@ -267,17 +267,17 @@ fn what_is_wrong_is_said_and_exits_1() {
         "wrk",
         &lines,
         expect![[r#"
-        wrk: there is no URL; write for example http://127.0.0.1:8080/
-        wrk: there is no URL; write for example http://127.0.0.1:8080/
+        wrk: the URL is missing; write for example http://127.0.0.1:8080/
+        wrk: the URL is missing; write for example http://127.0.0.1:8080/
         wrk: invalid URL: no-url
-        wrk: -t: nothing is sent by 0 threads
-        wrk: -d: nothing is sent in no time
+        wrk: -t: at least 1 thread is needed
+        wrk: -d: the duration must be above 0
         wrk: -c: 10 connections are too few for 12 threads, each of which needs one; raise -c or lower -t
-        wrk: -c: `x` is no number; write for example 100, 1k or 1.5M
-        wrk: --duration: `1y` is no length of time; write for example 10s, 2m or 500ms
-        wrk: -T: `-1` is no length of time; write for example 10s, 2m or 500ms
-        wrk: -c: `1.5` is no whole number
-        wrk: -H: `nothing` is no header; write for example 'Accept: text/html'
+        wrk: -c: `x` is not a valid number; write for example 100, 1k or 1.5M
+        wrk: --duration: `1y` is not a valid length of time; write for example 10s, 2m or 500ms
+        wrk: -T: `-1` is not a valid length of time; write for example 10s, 2m or 500ms
+        wrk: -c: `1.5` is not a whole number
+        wrk: -H: `nothing` is not a valid header; write for example 'Accept: text/html'
         wrk: invalid option -- 'x'
         wrk: invalid option -- 'ü'
         wrk: unrecognized option '--nothing'
@@ -286,12 +286,12 @@ fn what_is_wrong_is_said_and_exits_1() {
         wrk: option '--t' is ambiguous; possibilities: '--threads' '--timeout'
         wrk: option requires an argument -- 'c'
         wrk: option '--connections' requires an argument
-        wrk: --compatibility: there is no `k6`; there are wrk, wrk2 and dsb
+        wrk: --compatibility: `k6` is not a valid mode; there are wrk, wrk2 and dsb
         wrk: invalid option -- 'R'
         wrk: unrecognized option '--rate'
-        wrk: -R: say how many requests a second; it is required
-        wrk: -R: say how many requests a second; it is required
-        wrk: -D: there is no `gauss`; there are fixed, exp, norm and zipf
+        wrk: -R: the rate is required; write for example -R 1000
+        wrk: -R: the rate is required; write for example -R 1000
+        wrk: -D: `gauss` is not a valid distribution; there are fixed, exp, norm and zipf
         wrk: invalid option -- 'U'
         wrk: invalid URL: b
         wrk: invalid URL: http://
@@ -337,7 +337,7 @@ fn usage_names_every_option_of_the_mode_and_no_other() {
     }
 }
 
-/// Pieces of command lines, whole and broken.
+/// Parts of command lines, valid and invalid.
 const FRAGMENTS: [&str; 64] = [
     "-",
     "--",
@@ -405,7 +405,7 @@ const FRAGMENTS: [&str; 64] = [
     "\n",
 ];
 
-/// What makes some of them command lines after all.
+/// Words that turn some of them into valid command lines.
 const USUAL: [&[&str]; 5] =
     [&[], &["http://a"], &["http://a", "-R5"], &["http://a", "-R5", "-Dexp"], &["-R5", "-S"]];
 

@@ -1,6 +1,6 @@
-//! What passes for a URL on these command lines; whoever connects reads it again, and closely.
+//! A rough check of URLs on these command lines; they are parsed exactly before connecting.
 
-/// Whether a word names a scheme and a host, as the originals ask of it; the port is a number.
+/// True for a scheme and a host, as the originals require; a port must be a number.
 pub(super) fn is_url(word: &str) -> bool {
     let Some((scheme, rest)) = word.split_once("://") else { return false };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What `-h` prints, and what follows on any mistake.
+//! The text of `-h`, which is also printed after any mistake.
 
 use super::Compatibility;
 
@@ -28,7 +28,7 @@ Usage: wrk <options> <url> [-- <script arguments>]
     -H, --header      <H>  Header of each request, 'Name: value'
     -L, --latency          Print the distribution of latencies, from when
                            each request was meant to start
-    -U, --u_latency        Print that from when each was sent, too
+    -U, --u_latency        Print it also from when each was sent
     -B, --batch_latency    One latency for each pipelined batch,
                            not for each of its answers
     -T, --timeout     <T>  Count answers that take longer [2s]
@@ -60,14 +60,14 @@ const COMMON: &str = "
     -v, --version          Print the version
     -h, --help             Print this
 
-        --compatibility <S>  wrk, wrk2 or dsb, whatever the arguments suggest
+        --compatibility <S>  wrk, wrk2 or dsb [detected from the arguments]
         --json[=<F>], --csv <F>, --hlog <F>, --samples <F>, --report <F>,
         --seed <N>, --timer <S>, --io <S>, --shards <N>, --pin <S>
-                           As `benchwright load` has them
+                           As in `benchwright load`
         --strict           Exit with 1 if a request failed or took longer
                            than -T, or the target did not keep up; with 2
                            if the command line is wrong; with 3 if the
-                           generator is not to be believed
+                           generator cannot be trusted
 
   Numbers may have a unit (1k, 1.5M, 1G), and so may times (500ms, 2s, 2m, 2h)
 ";

@@ -33,7 +33,7 @@ fn quotients_products_and_doubles_read_as_in_c() {
 }
 
 #[test]
-fn of_two_equally_near_numbers_the_even_one_is_printed() {
+fn a_tie_is_printed_as_the_even_number() {
     let read = |x: f64, decimals| Extended::from(x).fixed(decimals);
     let texts = [read(1.125, 2), read(1.375, 2), read(0.5, 0), read(1.5, 0), read(2.5, 0)];
     assert_eq!(texts, ["1.12", "1.38", "0", "2", "2"]);
@@ -48,7 +48,7 @@ fn large_and_small_numbers_are_exact() {
 }
 
 #[test]
-fn what_is_no_amount_is_zero() {
+fn invalid_amounts_are_zero() {
     for x in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         assert_eq!(Extended::from(x), Extended::ZERO);
     }

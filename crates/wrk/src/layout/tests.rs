@@ -6,12 +6,12 @@ use crate::statistics::table::expected_interval;
 
 const URL: &str = "http://127.0.0.1:8080/index.html";
 
-/// The files are read by the expressions of `tests/it` too.
+/// Compares with a golden file, which the expressions of `tests/it` read, too.
 fn check(text: &str, golden: ExpectFile) {
     golden.assert_eq(text);
 }
 
-/// Most within a millisecond, one in a hundred up to 0.2 s: latencies in µs.
+/// Latencies in µs: most within a millisecond, one in a hundred up to 0.2 s.
 fn latencies(count: usize, seed: u64) -> impl Iterator<Item = u64> {
     let mut sequence = Sequence(seed);
     std::iter::repeat_with(move || {
@@ -66,7 +66,7 @@ fn wrk_prints_the_distribution() {
 }
 
 #[test]
-fn wrk_prints_what_failed() {
+fn wrk_prints_failures() {
     let (latency, rates) = (table(latencies(200, 2)), table(rates()));
     let text = wrk_text(&FAILING, &latency, &rates, Distribution::Hidden);
     check(&text, expect_file!["golden/wrk-failing.txt"]);
@@ -95,7 +95,7 @@ fn wrk2_prints_the_spectrum() {
 }
 
 #[test]
-fn wrk2_prints_what_was_not_corrected() {
+fn wrk2_prints_uncorrected_latencies() {
     let uncorrected = hdr(latencies(3, 5));
     let text = wrk2_text(&hdr(latencies(1000, 4)), Distribution::Shown, Some(&uncorrected));
     check(&text, expect_file!["golden/wrk2-uncorrected.txt"]);

@@ -1,8 +1,9 @@
-//! wrk2's statistics: an HdrHistogram from a microsecond to a day, three digits, read in the way of
-//! the version it carries, which is not today's libraries' way.
+//! wrk2's statistics: an HdrHistogram from a microsecond to a day with three digits, evaluated like
+//! the version in wrk2, which differs from today's libraries.
 //!
-//! Its percentiles round the rank to the nearest (they take the next higher), its mean and deviation
-//! place every value in the middle of its bucket, and its maximum is the bucket's lowest value.
+//! Its percentiles round the rank to the nearest (today's take the next higher), its mean and
+//! deviation place every value in the middle of its bucket, and its maximum is the bucket's lowest
+//! value.
 
 use hdrhistogram::Histogram;
 
@@ -11,13 +12,13 @@ use super::{Row, Table};
 #[cfg(test)]
 mod tests;
 
-/// A day in µs. Longer ones count as a day; wrk2 drops them.
+/// A day in µs. Longer values count as a day; wrk2 drops them.
 const HIGHEST: u64 = 24 * 60 * 60 * 1_000_000;
 const DIGITS: u8 = 3;
-/// How many levels the spectrum shows on the way from any level half-way to 1.
+/// The number of levels that the spectrum shows from any level half-way to 1.
 const TICKS: f64 = 5.0;
 
-/// The shape that bounds and digits give, as the spectrum's foot names it.
+/// The shape that results from bounds and digits, as the last line of the spectrum states it.
 pub const BUCKETS: u32 = 27;
 pub const SUB_BUCKETS: u32 = 2048;
 
@@ -25,7 +26,7 @@ pub const SUB_BUCKETS: u32 = 2048;
 #[derive(Clone, Debug)]
 pub struct Hdr {
     counts: Histogram<u64>,
-    /// As it was recorded, not as its bucket is called.
+    /// The highest value as recorded, not rounded to its bucket.
     highest: u64,
 }
 
@@ -34,9 +35,9 @@ pub struct Hdr {
 pub struct Level {
     /// The highest value of the bucket that reaches the level.
     pub value: u64,
-    /// From 0 to 1; the last is 1.
+    /// The level, from 0 to 1; the last is 1.
     pub level: f64,
-    /// How many values lie in that bucket and below.
+    /// The number of values in that bucket and below.
     pub count: u64,
 }
 
@@ -88,24 +89,24 @@ impl Hdr {
         self.highest
     }
 
-    /// The lowest value of the highest bucket that holds any; zero if there is none.
+    /// The lowest value of the highest non-empty bucket; zero if there is none.
     pub fn max(&self) -> u64 {
         self.buckets().last().map_or(0, |bucket| bucket.lowest)
     }
 
-    /// The lowest value of the lowest bucket that holds any; zero if there is none.
+    /// The lowest value of the lowest non-empty bucket; zero if there is none.
     pub fn min(&self) -> u64 {
         self.buckets().next().map_or(0, |bucket| bucket.lowest)
     }
 
-    /// Zero if nothing was recorded.
+    /// The mean; zero if nothing was recorded.
     pub fn mean(&self) -> f64 {
         let sum = |bucket: Bucket| u128::from(bucket.middle) * u128::from(bucket.count);
         let sum: u128 = self.buckets().map(sum).sum();
         self.share(sum as f64)
     }
 
-    /// The standard deviation of the whole (÷ n); zero if nothing was recorded.
+    /// The standard deviation of the population (÷ n); zero if nothing was recorded.
     pub fn deviation(&self) -> f64 {
         let mean = self.mean();
         let square = |bucket: Bucket| (bucket.middle as f64 - mean).powi(2) * bucket.count as f64;
@@ -114,8 +115,8 @@ impl Hdr {
 
     /// The share of values within one deviation of the mean, in %.
     ///
-    /// Buckets count from mean − deviation up to the one after mean + deviation, both cut to whole
-    /// numbers: so wrk2 finds its bounds.
+    /// It counts buckets from mean − deviation up to the one after mean + deviation, both rounded
+    /// down: wrk2 finds its bounds like this.
     pub fn within(&self) -> f64 {
         let (mean, deviation) = (self.mean(), self.deviation());
         let (lower, upper) = ((mean - deviation) as u64, (mean + deviation) as u64);
@@ -124,14 +125,14 @@ impl Hdr {
         self.share(100.0 * count as f64)
     }
 
-    /// The highest value of the bucket which holds the value of that rank, rounded to the nearest;
-    /// zero if nothing was recorded.
+    /// The highest value of the bucket that contains the value of that rank, rounded to the
+    /// nearest; zero if nothing was recorded.
     pub fn percentile(&self, percent: f64) -> u64 {
         let rank = percent.min(100.0) / 100.0 * self.count() as f64 + 0.5;
         self.at_rank(rank as u64)
     }
 
-    /// The highest value of the bucket which holds the `rank`-th value, counted from one; zero if
+    /// The highest value of the bucket that contains the `rank`-th value, counted from one; zero if
     /// nothing was recorded.
     pub fn at_rank(&self, rank: u64) -> u64 {
         let rank = rank.max(1);
@@ -144,7 +145,7 @@ impl Hdr {
         found.map_or(0, |bucket| bucket.highest)
     }
 
-    /// The line of the results, with whatever the third column is.
+    /// The row of the results, with the given third column.
     pub fn row(&self, high: u64) -> Row {
         Row {
             mean: self.mean().into(),
@@ -154,8 +155,8 @@ impl Hdr {
         }
     }
 
-    /// The percentile spectrum. Levels lie closer the nearer they come to 1: five from any level to
-    /// half-way there. Each bucket gets a line for every level that it reaches, but the last bucket
+    /// The percentile spectrum. Levels become denser towards 1: there are five from any level to
+    /// half-way to 1. Each bucket gets a line for every level that it reaches, but the last bucket
     /// only one, and one for level 1.
     pub fn spectrum(&self) -> Vec<Level> {
         let mut levels = Vec::new();
@@ -175,18 +176,17 @@ impl Hdr {
         levels
     }
 
-    /// `x` for each recorded value; zero of nothing.
+    /// Returns `x` divided by the number of recorded values; zero if there are none.
     fn share(&self, x: f64) -> f64 {
         if self.counts.is_empty() { 0.0 } else { x / self.count() as f64 }
     }
 
-    /// Those that hold any, ascending.
-    /// Each value that occurs, as the highest that its bucket stands for, and how often it does;
-    /// ascending.
+    /// The values that occur, ascending, each as the highest value of its bucket with its count.
     pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
         self.buckets().map(|bucket| (bucket.highest, bucket.count))
     }
 
+    /// The non-empty buckets, ascending.
     fn buckets(&self) -> impl Iterator<Item = Bucket> {
         self.counts.iter_recorded().map(|step| {
             let highest = step.value_iterated_to();
@@ -200,7 +200,7 @@ impl Hdr {
     }
 }
 
-/// The values that are not told apart, and how many were recorded of them.
+/// A range of values that the histogram does not distinguish, and their count.
 struct Bucket {
     lowest: u64,
     middle: u64,
@@ -208,7 +208,7 @@ struct Bucket {
     count: u64,
 }
 
-/// From a level to the next, both in %.
+/// The distance from a level to the next, both in %.
 fn step(percent: f64) -> f64 {
     let halvings = ((100.0 / (100.0 - percent)).ln() / 2f64.ln()) as i32 + 1;
     100.0 / (TICKS * 2f64.powi(halvings))

@@ -1,4 +1,4 @@
-//! wrk's statistics: a count for every whole value, so that nothing is rounded.
+//! wrk's statistics: a count for every whole value, without rounding.
 
 use std::collections::BTreeMap;
 use std::iter;
@@ -12,14 +12,14 @@ use super::Row;
 #[cfg(test)]
 mod tests;
 
-/// Values of a page lie side by side: 4 KiB where anything was recorded at all.
+/// The number of values in a page. Their counts take 4 KiB, which are allocated only where needed.
 const PAGE: u64 = 512;
-/// A table for an hour's timeout would be as large as its slowest answers; from here on single
-/// values are kept.
+/// The largest value in pages: a table for an hour's timeout would be very large, so above this
+/// values are stored one by one.
 const LARGEST: u64 = 60_000_000;
 
 /// A count for each value. Values above the limit, the timeout in µs, are rare: they are counted
-/// one by one, where wrk drops them as if slow answers had never come.
+/// one by one. wrk drops them as if slow answers had never come.
 #[derive(Clone, Debug)]
 pub struct Table {
     limit: u64,
@@ -28,17 +28,18 @@ pub struct Table {
     count: u64,
 }
 
-/// The interval that wrk expects between two requests of a connection, in µs: the run over what each
-/// connection completed, both cut. Zero if that is nothing.
+/// The interval that wrk expects between two requests of a connection, in µs: the run divided by
+/// what each connection completed, both rounded down. Zero if that is not possible.
 ///
-/// Answers of a pipelined batch count one by one, so that batches seem late by what they hold.
+/// The answers of a pipelined batch count one by one, so batches seem late by their number of
+/// answers.
 pub fn expected_interval(run: Nanos, completed: u64, connections: u64) -> u64 {
     let each = completed.checked_div(connections).unwrap_or_default();
     (run.0 / 1000).checked_div(each).unwrap_or_default()
 }
 
 impl Table {
-    /// `limit` is the largest value that is back-filled.
+    /// Creates an empty table; `limit` is the largest value that is back-filled.
     pub fn new(limit: u64) -> Table {
         Table {
             limit: limit.min(LARGEST),
@@ -65,19 +66,20 @@ impl Table {
         page[(value % PAGE) as usize] += count;
     }
 
-    /// Adds all that `other` holds, whatever its limit is.
+    /// Adds everything in `other`, with any limit.
     pub fn add(&mut self, other: &Table) {
         for (value, count) in other.iter() {
             self.record_n(value, count);
         }
     }
 
-    /// Adds what a closed loop did not send while it waited, as wrk does: for a value n above twice
-    /// the interval expected between two requests, also n − e, n − 2e, … as long as they exceed e.
+    /// Adds the requests that a closed loop did not send while it waited, as wrk does: for a value
+    /// n above twice the interval e expected between two requests, also n − e, n − 2e, … as long as
+    /// they exceed e.
     ///
-    /// Values above the limit are passed over, since wrk never knew them. Where the added ones lie
-    /// below all others wrk counts them but leaves them out of its sums, and prints percentiles of
-    /// `0.00us` (several requests a batch do it); here they are values like any other.
+    /// Values above the limit are skipped, since wrk never recorded them. If the added values are
+    /// below all others wrk counts them but omits them from its sums, and prints percentiles of
+    /// `0.00us` (this happens with several requests a batch); here they are values like any other.
     pub fn back_fill(&mut self, expected: u64) {
         if expected == 0 {
             return;
@@ -102,17 +104,17 @@ impl Table {
         self.count
     }
 
-    /// `None` if nothing was recorded.
+    /// The smallest value; `None` if nothing was recorded.
     pub fn min(&self) -> Option<u64> {
         self.iter().next().map(|(value, _)| value)
     }
 
-    /// `None` if nothing was recorded.
+    /// The largest value; `None` if nothing was recorded.
     pub fn max(&self) -> Option<u64> {
         self.iter().last().map(|(value, _)| value)
     }
 
-    /// Zero if nothing was recorded.
+    /// The mean; zero if nothing was recorded.
     pub fn mean(&self) -> Extended {
         let sum: u128 = self.iter().map(|(value, n)| u128::from(value) * u128::from(n)).sum();
         let sum = u64::try_from(sum).map_or_else(|_| Extended::from(sum as f64), Extended::from);
@@ -139,10 +141,10 @@ impl Table {
         Extended::from(count) / Extended::from(self.count) * Extended::from(100)
     }
 
-    /// The value whose rank is `percent` of all plus a half, rounded: one further up than the
-    /// nearest rank where that is whole. Zero if nothing was recorded.
+    /// The value whose rank is `percent` of the count plus a half, rounded: one more than the
+    /// nearest rank if that is whole. Zero if nothing was recorded.
     ///
-    /// At 100 it is the maximum; wrk looks beyond the last value there, and says zero.
+    /// At 100 it is the maximum; wrk looks beyond the last value there, and returns zero.
     pub fn percentile(&self, percent: f64) -> u64 {
         let share = Extended::from(percent) / Extended::from(100);
         let rank = ((share * Extended::from(self.count)).to_f64() + 0.5).round() as u64;
@@ -155,17 +157,17 @@ impl Table {
         found.map_or(0, |(value, _)| value)
     }
 
-    /// How many different values there are.
+    /// The number of different values.
     pub fn distinct(&self) -> usize {
         self.iter().count()
     }
 
-    /// The `index`-th different value from zero, ascending, and its count.
+    /// The `index`-th different value from zero, ascending, with its count.
     pub fn nth(&self, index: usize) -> Option<(u64, u64)> {
         self.iter().nth(index)
     }
 
-    /// The line of the results, with the maximum.
+    /// The row of the results, with the maximum.
     pub fn row(&self) -> Row {
         Row {
             mean: self.mean(),

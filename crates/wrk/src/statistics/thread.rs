@@ -1,7 +1,7 @@
-//! What is kept of one script thread while it runs: latencies, and samples of its rate.
+//! The statistics of one script thread during a run: latencies, and samples of its rate.
 //!
-//! Whoever drives it calls `record` for each answer or batch, and `turn` after each turn of the loop
-//! and once more at the end of the run.
+//! The driver calls `record` for each answer or batch, and `turn` after each turn of the loop and
+//! once more at the end of the run.
 
 use measure::{Instant, Nanos};
 
@@ -11,15 +11,15 @@ use super::{Hdr, Table};
 #[cfg(test)]
 mod tests;
 
-/// Rates above ten million a second are counted one by one.
+/// The largest rate in the pages of a table: ten million a second.
 const FASTEST: u64 = 10_000_000;
 
 /// A script thread of wrk.
 #[derive(Clone, Debug)]
 pub struct Counted {
-    /// Service times in µs.
+    /// The service times in µs.
     pub latency: Table,
-    /// Requests/s.
+    /// The rates in requests/s.
     pub rates: Table,
     sampler: Sampler,
 }
@@ -33,7 +33,7 @@ impl Counted {
         }
     }
 
-    /// A batch was answered (without pipelining: a request).
+    /// Records an answered batch (without pipelining: an answered request).
     pub fn record(&mut self, service: Nanos) {
         self.latency.record(micros(service));
     }
@@ -43,15 +43,15 @@ impl Counted {
     }
 }
 
-/// A script thread of wrk2 or of DeathStarBench's fork. Long runs begin with a calibration, whose
-/// latencies are thrown away and whose 90th percentile decides how often rates are sampled.
+/// A script thread of wrk2 or of DeathStarBench's fork. Long runs begin with a calibration: its
+/// latencies are discarded, and their 90th percentile determines how often rates are sampled.
 #[derive(Clone, Debug)]
 pub struct Calibrated {
-    /// What the original reports as latency, in µs.
+    /// The latencies as the original defines them, in µs.
     pub latency: Hdr,
-    /// Service times in µs, if `-U` asked for them.
+    /// The service times in µs, if `-U` is given.
     pub uncorrected: Option<Hdr>,
-    /// Requests/s.
+    /// The rates in requests/s.
     pub rates: Table,
     phase: Phase,
 }
@@ -62,28 +62,28 @@ enum Phase {
     Sampling(Sampler),
 }
 
-/// What a calibration found.
+/// The result of a calibration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Calibration {
-    /// Of the latencies until then, in whole µs; zero if there were none.
+    /// The mean of the latencies until then, in whole µs; zero if there were none.
     pub mean_us: u64,
     /// Twice their 90th percentile, at least 10 ms, in whole milliseconds.
     pub interval_ms: u64,
 }
 
-/// How long wrk2 calibrates a thread that has so many connections.
+/// The time for which wrk2 calibrates a thread with this many connections.
 pub fn wrk2_calibration(connections: u64) -> Nanos {
     Nanos::from_secs(10) + Nanos::from_millis(5) * connections
 }
 
-/// How long DeathStarBench's fork calibrates a thread that has so many connections.
+/// The time for which DeathStarBench's fork calibrates a thread with this many connections.
 pub fn dsb_calibration(connections: u64) -> Nanos {
     Nanos::from_secs(10) + Nanos::from_millis(1) * connections
 }
 
 impl Calibrated {
-    /// A run that ends before its calibration would sample no rate in the originals, and print
-    /// `-nan`; here such a run has none, and is sampled as wrk's are.
+    /// Begins a run. In the originals a run that ends before its calibration samples no rate, and
+    /// prints `-nan`; here it has no calibration, and is sampled as wrk's are.
     pub fn new(start: Instant, run: Nanos, calibration: Nanos) -> Calibrated {
         let phase = match calibration < run {
             true => Phase::CalibratingUntil(start + calibration),
@@ -103,7 +103,7 @@ impl Calibrated {
         }
     }
 
-    /// Says what the calibration found, on the turn that ends it.
+    /// Records a turn; the turn that ends the calibration returns its result.
     pub fn turn(&mut self, now: Instant, answers: u64) -> Option<Calibration> {
         match &mut self.phase {
             Phase::Sampling(sampler) => {
@@ -127,7 +127,7 @@ impl Calibrated {
     }
 }
 
-/// DeathStarBench's `-p`: the 99th percentile of each stretch of so many answers.
+/// DeathStarBench's `-p`: the 99th percentile of each stretch of a fixed number of answers.
 #[derive(Clone, Debug)]
 pub struct Stretches {
     answers: u64,
@@ -135,14 +135,14 @@ pub struct Stretches {
 }
 
 impl Stretches {
-    /// Stretches of a tenth of a second, at the thread's share of the rate; `None` if that is less than
-    /// one answer, which ends no stretch.
+    /// Creates stretches of a tenth of a second, at the thread's share of the rate; `None` if that
+    /// is less than one answer, since no stretch would ever end.
     pub fn new(rate: f64, threads: u64) -> Option<Stretches> {
         let answers = (rate / threads as f64).floor() as u64 / 10;
         (0 < answers).then(|| Stretches { answers, latency: Hdr::new() })
     }
 
-    /// The percentile in µs, from the answer that completes a stretch.
+    /// Records an answer. The answer that completes a stretch returns its percentile in µs.
     pub fn record(&mut self, latency: Nanos) -> Option<u64> {
         self.latency.record(micros(latency));
         (self.latency.count() == self.answers).then(|| {
@@ -153,7 +153,7 @@ impl Stretches {
     }
 }
 
-/// Cut, as clocks of whole microseconds do.
+/// Whole microseconds, rounded down as the originals' clocks do.
 fn micros(length: Nanos) -> u64 {
     length.0 / 1000
 }

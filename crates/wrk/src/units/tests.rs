@@ -50,7 +50,7 @@ fn run_lengths_have_no_decimals_and_no_hours() {
 }
 
 #[test]
-fn numbers_stand_below_each_other_whatever_the_unit() {
+fn numbers_are_aligned_with_any_unit() {
     let vectors = [
         ("1.00s", 8, "  1.00s "),
         ("635.91us", 8, "635.91us"),

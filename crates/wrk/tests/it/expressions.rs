@@ -1,10 +1,10 @@
-//! Expressions that read wrk's output: each line by exactly one of them, column for column.
+//! Expressions that match wrk's output: each line by exactly one of them, column for column.
 
 use std::collections::BTreeMap;
 
 use regex::Regex;
 
-/// A kind of line, and how it is written. What a group's name begins with says what is in it.
+/// The kinds of lines with their patterns. A group's name begins with the kind of its column.
 const LINES: [(&str, &str); 12] = [
     ("run", r"Running \d+[sm] test @ [a-z]+://\S+"),
     ("threads", r"  \d+ threads and \d+ connections"),
@@ -26,21 +26,21 @@ const LINES: [(&str, &str); 12] = [
     ("bytes/s", r"Transfer/sec: (?<size>.{10})B"),
 ];
 
-/// What is in a column: units of one letter are followed by a blank and none by two, so that numbers
-/// end below each other.
+/// The contents of the columns: one blank follows a unit of one letter, and two follow no unit, so
+/// that numbers end below each other.
 const COLUMNS: [(&str, &str); 5] = [
     ("time", r" *\d+\.\d\d(?:us|ms|s |m )"),
     ("count", r" *\d+\.\d\d(?:[kMGT] |  )"),
     ("rate", r" *\d+\.\d\d"),
     ("size", r" *\d+\.\d\d[KMGT]?"),
-    // wrk says so of nothing; we never do.
+    // wrk prints this for empty statistics; we never do.
     ("share", r" *(?:\d+\.\d\d|-nan)"),
 ];
 
 /// The lines of each kind.
 pub(crate) type Lines = BTreeMap<&'static str, Vec<String>>;
 
-/// Reads all lines; an error names the first that is not read by exactly one expression.
+/// Reads all lines; an error names the first one that not exactly one expression matches.
 pub(crate) fn read(text: &str) -> Result<Lines, String> {
     let expressions = LINES.map(|(kind, pattern)| (kind, whole(pattern)));
     let columns = COLUMNS.map(|(what, pattern)| (what, whole(pattern)));

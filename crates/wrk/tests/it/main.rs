@@ -1,4 +1,4 @@
-//! What reads the originals' output reads ours: one set of expressions for both.
+//! Checks that a parser of the originals' output reads ours: one set of expressions for both.
 
 mod expressions;
 mod golden;

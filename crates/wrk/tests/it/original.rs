@@ -1,4 +1,4 @@
-//! Debian's wrk, read by the expressions that read ours.
+//! The output of Debian's wrk, read by the expressions that read ours.
 
 use std::io::Write;
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::expressions::{Lines, numbers, read};
 use crate::server;
 
-/// What wrk prints for one second of load; `None` if it is not installed.
+/// The output of wrk for one second of load; `None` if it is not installed.
 fn wrk(test: &str, options: &[&str], path: &str) -> Option<String> {
     let url = format!("http://{}{path}", server::start());
     let found = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())

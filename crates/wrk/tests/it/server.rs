@@ -1,10 +1,10 @@
-//! A server as small as wrk's parser allows, which misbehaves when asked to.
+//! A minimal server that wrk's parser accepts, with paths for errors.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
-/// Serves until the test's process ends; what it does is in the path.
+/// Serves until the test's process ends; the path of a request selects the behaviour.
 pub(crate) fn start() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -16,13 +16,13 @@ pub(crate) fn start() -> SocketAddr {
     address
 }
 
-/// Answers requests without bodies, one by one, until the other side has gone.
+/// Answers requests without bodies, one by one, until the peer has closed.
 fn serve(mut stream: TcpStream) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut buffer = Vec::new();
     while let Some(request) = next_request(&mut stream, &mut buffer)? {
         match path(&request) {
-            // Half of an answer, and the end.
+            // Half of an answer, then the connection is closed.
             "/close" => {
                 return stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n1234");
             }
@@ -41,7 +41,7 @@ fn answer(stream: &mut TcpStream, status: &str) -> io::Result<()> {
     write!(stream, "HTTP/1.1 {status}\r\nContent-Length: 5\r\n\r\nhello")
 }
 
-/// The next request, with its header block; `None` once the other side has closed.
+/// The next request, with its header block; `None` once the peer has closed.
 fn next_request(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> io::Result<Option<String>> {
     loop {
         if let Some(end) = buffer.windows(4).position(|bytes| bytes == b"\r\n\r\n") {
@@ -61,6 +61,6 @@ fn path(request: &str) -> &str {
 }
 
 fn sleep(length: Duration) {
-    #[expect(clippy::disallowed_methods, reason = "a foreign program waits for real")]
+    #[expect(clippy::disallowed_methods, reason = "a foreign program waits on the real clock")]
     std::thread::sleep(length);
 }

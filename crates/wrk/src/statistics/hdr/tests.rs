@@ -35,7 +35,7 @@ fn a_rank_is_rounded_to_the_nearest() {
 fn the_shape_is_the_one_the_spectrum_names() {
     let hdr = Hdr::new();
     assert_eq!(u32::from(hdr.counts.buckets()), BUCKETS);
-    // The first bucket tells all of its values apart, and those of the next two and two.
+    // The first bucket distinguishes all of its values; the next one merges pairs.
     assert_eq!(hdr.counts.highest_equivalent(u64::from(SUB_BUCKETS) - 1), 2047);
     assert_eq!(hdr.counts.highest_equivalent(u64::from(SUB_BUCKETS)), 2049);
 }

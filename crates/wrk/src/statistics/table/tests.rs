@@ -32,12 +32,12 @@ fn all_figures_are_wrks_with_and_without_back_filling() {
 fn a_whole_rank_means_the_next_value() {
     let hundred: Vec<u64> = (1..=100).collect();
     let percentiles = [50.0, 75.0, 99.0, 99.9, 100.0].map(|p| table(&hundred).percentile(p));
-    // wrk says 0 at 100.
+    // wrk returns 0 at 100.
     assert_eq!(percentiles, [51, 76, 100, 100, 100]);
 }
 
 #[test]
-fn the_longest_waits_are_filled_with_the_requests_they_kept_back() {
+fn the_longest_waits_are_filled_with_the_requests_they_prevented() {
     let mut table = table(&[100, 100, 1000, 1000]);
     table.back_fill(300);
     let values: Vec<(u64, u64)> = table.iter().collect();
@@ -86,7 +86,7 @@ fn answers_slower_than_the_timeout_stay_and_are_not_filled() {
 }
 
 #[test]
-fn memory_follows_what_was_recorded_and_not_the_limit() {
+fn memory_depends_on_the_values_and_not_on_the_limit() {
     let mut table = Table::new(u64::MAX);
     (0..1000).for_each(|i| table.record(10_000_000_000 * i));
     assert_eq!((table.pages.len(), table.beyond.len()), (1, 999));
@@ -101,7 +101,7 @@ fn the_nth_value_counts_different_ones() {
 }
 
 #[test]
-fn tables_add_up_whatever_their_limits() {
+fn tables_with_any_limits_add_up() {
     let (mut all, mut small) = (table(&[1, 5]), Table::new(2));
     [1, 5, 9].iter().for_each(|&value| small.record(value));
     all.add(&small);

@@ -17,7 +17,7 @@ pub(crate) mod percentiles;
 pub(crate) mod seconds;
 
 pub(crate) struct Figure {
-    /// Unique in the page: the state in the URL names figures by it.
+    /// The id, unique in the page: the state in the URL names figures by it.
     pub(crate) id: String,
     pub(crate) title: String,
     pub(crate) summary: String,
@@ -26,7 +26,7 @@ pub(crate) struct Figure {
     pub(crate) layout: Layout,
 }
 
-/// One plot, in one or two drawings: the second one, on a linear axis, waits behind a button.
+/// One plot, in one or two drawings: a button shows the second one, on a linear axis.
 pub(crate) struct Panel {
     pub(crate) svg: String,
     pub(crate) linear: Option<String>,
@@ -35,15 +35,15 @@ pub(crate) struct Panel {
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Layout {
-    /// A column; the table is folded.
+    /// One column; the table is folded.
     Column,
-    /// The whole width, the table beside the plot.
+    /// The whole width, with the table beside the plot.
     Whole,
-    /// The whole width, two panels beside each other.
+    /// The whole width, with two panels side by side.
     Wide,
 }
 
-/// All figures that the run has the trials for, in the order of the page.
+/// All figures for which the run has trials, in the order of the page.
 pub(crate) fn figures(run: &Run) -> Vec<Figure> {
     let curves = [completed::figure(run), p99::figure(run), percentiles::figure(run)];
     curves.into_iter().flatten().chain(seconds::figures(run)).collect()
@@ -52,7 +52,7 @@ pub(crate) fn figures(run: &Run) -> Vec<Figure> {
 impl Figure {
     pub(crate) fn html(&self) -> String {
         let mut out = String::new();
-        self.write(&mut out).expect("a string takes all");
+        self.write(&mut out).expect("writing to a string does not fail");
         out
     }
 
@@ -110,8 +110,8 @@ pub(crate) struct Point<'a> {
     pub(crate) observed: &'a Observed,
 }
 
-/// All that was measured, valid or not, in ascending offered load. Of more than a figure can show
-/// every n-th is taken, and the marked ones always.
+/// All measured trials, valid or not, in ascending offered load. If there are more than a figure
+/// can show, every n-th is taken, and the marked ones always.
 pub(crate) fn points(run: &Run) -> Vec<Point<'_>> {
     let mut points: Vec<Point> = run
         .trials
@@ -130,7 +130,7 @@ pub(crate) fn points(run: &Run) -> Vec<Point<'_>> {
     points
 }
 
-/// The valid points' medians by asked rate: what a line can honestly connect.
+/// The valid points' medians by requested rate, which a line may connect.
 pub(crate) fn curve(
     points: &[Point<'_>],
     x: impl Fn(&Observed) -> f64,
@@ -149,7 +149,7 @@ pub(crate) fn curve(
     groups.into_values().filter_map(|(xs, ys)| Some((median(&xs)?, median(&ys)?))).collect()
 }
 
-/// Says of a thinned figure what it left out.
+/// A sentence about the trials that a thinned figure omits.
 pub(crate) fn thinning(run: &Run, shown: usize) -> String {
     let all = run.trials.iter().filter(|t| !t.probe() && t.entry.observed.is_some()).count();
     match shown < all {

@@ -1,5 +1,5 @@
-//! A plot as an SVG file of its own, for pages that are not ours: it brings its colours, light and
-//! dark, and its legend along.
+//! A plot as a separate SVG file, for other documents: it contains its colours, light and dark, and
+//! its legend.
 
 use measure::Histogram;
 
@@ -13,13 +13,13 @@ mod tests;
 
 const HEIGHT: f64 = 340.0;
 const LINE: f64 = 20.0;
-/// A letter's width in the legend: an estimate, since no font is asked.
+/// A letter's width in the legend: an estimate, since no font is read.
 const LETTER: f64 = 7.0;
-/// Room for the half of a last tick's label.
+/// Space for half of the last tick's label.
 const MARGIN: f64 = 10.0;
 
 pub struct Drawing {
-    /// What somebody hears who does not see it.
+    /// The description for screen readers.
     pub summary: String,
     pub x: Axis,
     pub y: Axis,
@@ -31,12 +31,12 @@ pub struct Axis {
     pub quantity: Quantity,
 }
 
-/// What an axis measures, and how it is scaled.
+/// The quantity on an axis, with its scale.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Quantity {
-    /// From zero, linear.
+    /// A number from zero, linear.
     Number,
-    /// Logarithmic.
+    /// A count, logarithmic.
     Count,
     /// Nanoseconds, logarithmic.
     Time,
@@ -46,7 +46,7 @@ pub enum Quantity {
 
 pub struct Series {
     pub name: String,
-    /// In ascending x.
+    /// The points, in ascending x.
     pub points: Vec<(f64, f64)>,
     pub shape: Shape,
 }
@@ -98,7 +98,7 @@ impl Drawing {
         plot::Axis { scale, label: axis.label, tick }
     }
 
-    /// The names below the plot, and how high they stand there.
+    /// The names below the plot, and the height that they take.
     fn legend(&self) -> (String, f64) {
         let (mut x, mut y) = (plot::LEFT, HEIGHT + 4.0);
         let mut out = String::new();
@@ -120,7 +120,7 @@ impl Drawing {
 }
 
 impl Series {
-    /// Times by the level of their quantile, to the longest.
+    /// A line of times by the level of their quantile, up to the longest.
     pub fn distribution(name: &str, histogram: &Histogram) -> Series {
         let (sound, weak) = percentiles::shape(histogram);
         let points = [sound, weak].concat();
@@ -135,8 +135,8 @@ impl Series {
     }
 }
 
-/// The page's own colours, written out for programs that know neither variables nor `light-dark`:
-/// light for all, dark for those that ask what is preferred.
+/// The page's colours, written out for programs without variables and `light-dark`: light by
+/// default, dark for viewers that prefer it.
 fn style() -> String {
     let light: String = rules(|(light, _)| light);
     let dark: String = rules(|(_, dark)| dark);

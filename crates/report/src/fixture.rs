@@ -1,4 +1,4 @@
-//! A results directory as a sweep into saturation leaves it, made of seeded randomness.
+//! A results directory of a sweep into saturation, generated from seeded randomness.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,16 +12,16 @@ use results::manifest::{Manifest, State};
 use results::{Components, Directory, Environment, Times, answer, components, manifest, slo};
 use tempfile::TempDir;
 
-/// What the fixture's application completes at most.
+/// The highest rate that the fixture's application completes.
 const LIMIT_PER_S: f64 = 3_712.0;
 const SECONDS: usize = 5;
 
-/// A directory that is removed with it.
+/// A results directory that is removed on drop.
 pub(crate) struct Fixture {
     folder: TempDir,
     pub(crate) directory: Directory,
     pub(crate) entries: Vec<Entry>,
-    /// Whether the trials measure 34 components with self-reported statistics.
+    /// True if the trials measure 34 components with self-reported statistics.
     pub(crate) microservices: bool,
 }
 
@@ -44,7 +44,7 @@ impl Fixture {
         fixture
     }
 
-    /// The trials of that sweep, without its answer.
+    /// Adds the trials of that sweep, without its answer.
     pub(crate) fn unfinished_sweep(&mut self) {
         self.push(3_900.0, |entry| entry.purpose = Purpose::Probe);
         let mut rate = 2_400.0;
@@ -65,7 +65,7 @@ impl Fixture {
         }
     }
 
-    /// Measures a trial at this rate and lets `change` spoil it.
+    /// Adds a trial measured at this rate, after `change` has modified its entry.
     pub(crate) fn push(&mut self, offered: f64, change: impl FnOnce(&mut Entry)) {
         let number = self.entries.len() as u32 + 1;
         let load = measured(u64::from(number), offered);
@@ -88,7 +88,8 @@ impl Fixture {
         self.append(entry);
     }
 
-    /// Instances and replicas of a whole application, if the fixture is one, else two components.
+    /// Instances and replicas of a whole application if the fixture is one, otherwise two
+    /// components.
     fn components(&self, offered: f64) -> Vec<u8> {
         let share = (offered / LIMIT_PER_S).min(0.98);
         let hotel = component("hotel", [share, share * 0.99, share, share, share]);
@@ -116,8 +117,8 @@ impl Fixture {
         self.append(Entry { status: Status::Aborted, reasons, ..entry(number, offered) });
     }
 
-    /// Many trials share one measurement: their number is what is tested. As many have a folder as
-    /// the tables show.
+    /// Adds many trials that share one measurement, to test their number. Only as many have a
+    /// folder as the tables show.
     pub(crate) fn repeat(&mut self, times: u32) {
         self.push(2_400.0, |_| {});
         let first = self.entries[0].clone();
@@ -184,7 +185,7 @@ impl Fixture {
         }
     }
 
-    /// The journal's own path of appending reads all that was written before; a fixture need not.
+    /// Writes the journal at once: `Writer` would sync each entry, which a fixture does not need.
     fn append(&mut self, entry: Entry) {
         self.entries.push(entry);
         let lines: Vec<String> =
@@ -303,11 +304,11 @@ fn observed(load: &Load, trial: u32) -> Observed {
     }
 }
 
-/// What a queue in front of a server of limited rate shows to those who wait.
+/// The measurements of a queue in front of a server of limited rate.
 pub(crate) fn measured(seed: u64, offered: f64) -> Load {
     let mut random = Random::new(seed);
     let noise = 1.0 + (random.unit() - 0.5) * 0.004;
-    // Beyond its limit a server does less the more is asked of it.
+    // Above its limit a server completes less the more is offered.
     let decline = 1.0 - 0.03 * (offered / LIMIT_PER_S - 1.0).max(0.0);
     let completed = offered.min(LIMIT_PER_S * 0.998 * noise * decline);
     let growth_s = (offered / completed - 1.0) * SECONDS as f64;
@@ -409,7 +410,7 @@ fn component(step: &str, cpu: [f64; SECONDS]) -> Component {
     }
 }
 
-/// Two instances of two replicas each, and a store for each instance; `geo` holds requests.
+/// Two instances of two replicas each, and a store for each instance; `geo` queues requests.
 fn microservices(share: f64) -> BTreeMap<String, Component> {
     let services = [
         ("frontend", 0.26, 3.0),

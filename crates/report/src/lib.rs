@@ -1,8 +1,8 @@
-//! A results directory, or one load, as one HTML page that needs nothing else: no network, no script,
-//! no colour.
+//! A results directory, or one load, as one self-contained HTML page: it needs no network, no
+//! script and no colour.
 //!
-//! A page is a pure function of what it shows. Nothing here measures, judges or repairs: what is
-//! missing is said to be missing, and no text of a file reaches the page unescaped.
+//! A page is a pure function of what it shows. This crate does not measure, judge or repair:
+//! missing data are reported as missing, and no text of a file reaches the page unescaped.
 #![forbid(unsafe_code)]
 
 use std::path::PathBuf;
@@ -28,12 +28,12 @@ mod tests;
 
 const STYLE: &str = include_str!("style.css");
 
-/// Renders the page of a directory. `so_far` is what a run without an answer tells until now.
+/// Renders the page of a directory. `so_far` is the preliminary answer of a run without one.
 pub fn render(directory: &Directory, so_far: Option<Answer>) -> Result<String, Error> {
     run::Run::read(directory, so_far).map(|run| page::page(&run))
 }
 
-/// Writes `report.html` into the directory, whole or not at all, and returns its path.
+/// Writes `report.html` into the directory atomically, and returns its path.
 pub fn write(directory: &Directory, so_far: Option<Answer>) -> Result<PathBuf, Error> {
     let page = render(directory, so_far)?;
     directory.write("report.html", page.as_bytes())?;

@@ -1,4 +1,4 @@
-//! One load as a page: what its document says, with the verdict first and the curves next.
+//! One load as a page: the contents of its document, with the verdict first and the curves next.
 
 use std::fmt::Write;
 
@@ -16,10 +16,10 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
-/// The page of one load, whole or interrupted, valid or not.
+/// Renders the page of one load, complete or interrupted, valid or not.
 pub fn render(load: &Load) -> String {
     let mut body = String::new();
-    write(load, &mut body).expect("a string takes all");
+    write(load, &mut body).expect("writing to a string does not fail");
     page::document(&title(load), &body)
 }
 
@@ -49,10 +49,10 @@ fn write(load: &Load, out: &mut String) -> std::fmt::Result {
     if !load.segments.is_empty() {
         section("Segments", &tables::segments(load), out)?;
     }
-    out.push_str("<section class=\"provenance\"><h2>What was asked, and of what</h2>\n");
+    out.push_str("<section class=\"provenance\"><h2>Load and generator</h2>\n");
     page::fold(out, "Load", &page::pairs(&identity(load)));
     page::fold(out, "Generator", &page::pairs(&generator(&load.generator)));
-    page::fold(out, "Again", &format!("<pre>{}</pre>", escape(&command(load))));
+    page::fold(out, "Run it again", &format!("<pre>{}</pre>", escape(&command(load))));
     out.push_str("</section>\n</main>\n");
     Ok(())
 }
@@ -61,16 +61,16 @@ fn section(name: &str, table: &Table, out: &mut String) -> std::fmt::Result {
     writeln!(out, "<section><h2>{name}</h2>{}</section>", table.html())
 }
 
-/// The only URL, or the first and how many more there are.
+/// The only URL, or the first one and the number of others.
 fn title(load: &Load) -> String {
     match load.targets.as_slice() {
-        [] => "A load of nothing".to_owned(),
+        [] => "A load without targets".to_owned(),
         [only] => only.url.clone(),
         [first, more @ ..] => format!("{} and {}", first.url, count(more.len(), "more target")),
     }
 }
 
-/// What was to be sent, in a sentence.
+/// The requested load, in a sentence.
 fn asked(load: &Load) -> String {
     let connections = match &load.connections {
         Some(connections) => format!(" on {}", count(connections.asked as usize, "connection")),
@@ -103,7 +103,7 @@ fn facts(load: &Load) -> Vec<String> {
     facts
 }
 
-/// Whether the generator is to be believed comes before what it found.
+/// Writes the verdict: the validity of the generator comes before its results.
 fn verdict(load: &Load, out: &mut String) -> std::fmt::Result {
     let (class, word) = word(load);
     writeln!(out, "<section class=\"verdict {class}\">\n<h2>{word}</h2>\n<dl>")?;
@@ -147,13 +147,13 @@ fn completed(load: &Load, out: &mut String) -> std::fmt::Result {
         Pacing::Open { .. } => write!(
             out,
             "<p>of {} offered, {} of it</p><p class=\"definition\">Offered: the rate of intended \
-             starts, which the target has no part in.</p></div>",
+             starts, which does not depend on the target.</p></div>",
             rate(rates.offered),
             share(rates.completed, rates.offered)
         ),
         Pacing::Closed { .. } => out.write_str(
             "<p>as fast as answers came</p><p class=\"definition\">A closed loop slows down with \
-             its target, and asks less of it the slower it is.</p></div>",
+             its target, and sends fewer requests the slower it is.</p></div>",
         ),
     }
 }
@@ -178,7 +178,7 @@ fn response(load: &Load, out: &mut String) -> std::fmt::Result {
     Ok(())
 }
 
-/// What there is to be said of the target and of the figures.
+/// The statements about the target and the figures.
 fn said(load: &Load) -> Vec<(&'static str, String)> {
     let counts = &load.total.counts;
     let mut said = vec![
@@ -249,7 +249,7 @@ fn generator(generator: &Generator) -> Vec<(String, String)> {
         ("throttled", generator.throttled_share.map(percent)),
         ("waiting for a CPU", generator.run_queue_wait_share.map(percent)),
         (
-            "answers lay in the kernel, p99",
+            "answers waited in the kernel, p99",
             generator.receive_delay.as_ref().map(|t| time(t.p99_ns)),
         ),
         ("TCP segments sent", generator.segments_sent.map(integer)),
@@ -259,14 +259,14 @@ fn generator(generator: &Generator) -> Vec<(String, String)> {
     known(facts).collect()
 }
 
-/// What was not measured is left out.
+/// The facts that were measured.
 fn known<const N: usize>(
     facts: [(&str, Option<String>); N],
 ) -> impl Iterator<Item = (String, String)> {
     facts.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)))
 }
 
-/// The command that asks for the same load; an original's seed has to be given to be the same.
+/// The command for the same load; an original needs its seed to repeat it.
 fn command(load: &Load) -> String {
     let words: Vec<String> = load.arguments.iter().map(|word| shell_word(word)).collect();
     let as_original =

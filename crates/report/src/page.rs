@@ -1,4 +1,4 @@
-//! The page from top to bottom: question, verdict, figures, trials, and what they rest on.
+//! The page from top to bottom: question, verdict, figures, trials, and their provenance.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -15,20 +15,20 @@ use crate::text::{count, date, escape, integer, list, rate, share, shell_word, t
 
 const SCRIPT: &str = include_str!("script.js");
 
-/// Forbids the page every connection, should foreign text ever get past the escaping.
+/// A policy that forbids every connection, in case foreign text ever passes the escaping.
 const POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'";
 
-/// More of a spec than this is a file to open, not to read here.
+/// The longest spec that is shown in full.
 const MOST_SPEC: usize = 64 * 1024;
 
 pub(crate) fn page(run: &Run) -> String {
     let mut body = String::new();
-    write_body(run, &mut body).expect("a string takes all");
+    write_body(run, &mut body).expect("writing to a string does not fail");
     document(&run.manifest.experiment, &body)
 }
 
-/// The whole file. The title is foreign text; `body` is markup of our own.
+/// The whole file. The title is foreign text; `body` is our own markup.
 pub(crate) fn document(title: &str, body: &str) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -61,7 +61,7 @@ fn header(run: &Run, out: &mut String) -> std::fmt::Result {
     titled(&manifest.experiment, manifest.about.as_deref(), &facts, out)
 }
 
-/// What a page is of, what it asks, and the facts that identify it: all of it foreign text.
+/// The title of a page, its question, and the facts that identify it: all of it foreign text.
 pub(crate) fn titled(
     title: &str,
     about: Option<&str>,
@@ -115,14 +115,14 @@ fn sentence(run: &Run) -> String {
     match &run.answer {
         Some(answer) if answer.verdict != Verdict::Open => answer.summary.clone(),
         Some(_) | None => format!(
-            "This run has no answer: it still goes on, or it ended before its time. What follows \
-             rests on {} so far and is no result.",
+            "This run has no answer: it is still running, or it ended early. What follows \
+             is based on {} so far and is not a result.",
             count(run.trials.iter().filter(|trial| !trial.probe()).count(), "attempted trial"),
         ),
     }
 }
 
-/// The first of two quantities that are often confused; each states its own definition.
+/// Writes the first of two quantities that are often confused; each states its own definition.
 fn maximum(run: &Run, out: &mut String) -> std::fmt::Result {
     let so_far = so_far(run);
     write!(out, "<div class=\"figure\"><h3>Maximum throughput{so_far}</h3>")?;
@@ -143,8 +143,8 @@ fn maximum(run: &Run, out: &mut String) -> std::fmt::Result {
         }
     }
     out.push_str(
-        "<p class=\"definition\">The highest rate that was completed, and no more than was offered, \
-         whatever the response time.</p></div>\n",
+        "<p class=\"definition\">The highest completed rate, but at most the offered one, \
+         with any response time.</p></div>\n",
     );
     Ok(())
 }
@@ -187,7 +187,7 @@ fn conclusions(run: &Run) -> Vec<(&'static str, String)> {
     let mut said = Vec::new();
     if let Some(answer) = run.answer.as_ref().filter(|_| !run.unfinished()) {
         let limit = answer.limited_by.clone();
-        said.push(("limited by", limit.unwrap_or_else(|| "nothing that was watched".into())));
+        said.push(("limited by", limit.unwrap_or_else(|| "no observed resource".into())));
         said.push(("stopped by", answer.stopped_by.clone()));
     }
     said.push(("validity", validity(run)));
@@ -205,7 +205,7 @@ fn validity(run: &Run) -> String {
         count(valid + bounded + invalid + aborted, "trial")
     )];
     if 0 < bounded {
-        parts.push(format!("{bounded} slowed, but answered all the same"));
+        parts.push(format!("{bounded} slowed, but usable"));
     }
     if 0 < invalid {
         parts.push(format!("{invalid} not valid, kept and marked"));
@@ -245,10 +245,10 @@ fn provenance(run: &Run, out: &mut String) -> std::fmt::Result {
     fold(out, "Run", &pairs(&identity(run)));
     let spec = match run.spec.char_indices().nth(MOST_SPEC) {
         None => run.spec.clone(),
-        Some((end, _)) => format!("{}\n… the rest stands in spec.yaml", &run.spec[..end]),
+        Some((end, _)) => format!("{}\n… the rest is in spec.yaml", &run.spec[..end]),
     };
     fold(out, "Spec, resolved", &format!("<pre>{}</pre>", escape(&spec)));
-    fold(out, "Again", &format!("<pre>{}</pre>", escape(&commands(run))));
+    fold(out, "Run it again", &format!("<pre>{}</pre>", escape(&commands(run))));
     out.push_str("</section>\n");
     Ok(())
 }
@@ -314,8 +314,8 @@ fn state(run: &Run) -> &'static str {
     }
 }
 
-/// How to run it again, and how to go on where it stopped. The resolved spec goes back to its own
-/// folder first, since that is where its relative paths begin.
+/// The commands to run it again, and to resume it. The resolved spec is first copied to its own
+/// folder, since its relative paths begin there.
 fn commands(run: &Run) -> String {
     let folder = shell_word(&run.path.display().to_string());
     let spec = shell_word(&run.path.join("spec.yaml").display().to_string());
@@ -347,7 +347,7 @@ pub(crate) fn pairs(facts: &[(String, String)]) -> String {
     format!("<dl>\n{}</dl>", facts.iter().map(item).collect::<String>())
 }
 
-/// `body` is markup of our own.
+/// Appends a folded section; `body` is our own markup.
 pub(crate) fn fold(out: &mut String, name: &str, body: &str) {
     *out += &format!("<details><summary>{}</summary>{body}</details>\n", escape(name));
 }

@@ -1,7 +1,7 @@
-//! SVG by hand: two axes, and lines, marks, bars and labels between them.
+//! SVG without a library: two axes, and lines, marks, bars and labels between them.
 //!
-//! Everything is drawn here, once and for good: the script only shows and hides. Colours and
-//! dashes are classes, so that the page's style decides what light, dark and paper look like.
+//! Everything is drawn here once: the script only shows and hides. Colours and dashes are classes,
+//! so that the page's style sheet defines the look in light, dark and print.
 
 use std::fmt::Write;
 
@@ -14,14 +14,14 @@ mod scale;
 #[cfg(test)]
 mod tests;
 
-/// All plots have one width, so that equal times and equal loads stand below each other.
+/// The width of all plots: equal, so that equal times and equal loads are aligned.
 pub(crate) const WIDTH: f64 = 560.0;
 pub(crate) const LEFT: f64 = 62.0;
 const RIGHT: f64 = 18.0;
 const TOP: f64 = 28.0;
 const BOTTOM: f64 = 44.0;
 
-/// How far a drawn line may pass from its points: less than an eye or a printer tells.
+/// The largest distance of a drawn line from its points: invisible on screens and in print.
 const TOLERANCE: f64 = 0.2;
 
 pub(crate) struct Axis {
@@ -30,10 +30,10 @@ pub(crate) struct Axis {
     pub(crate) tick: fn(f64) -> String,
 }
 
-/// How a series looks: told apart by dash and mark as well as by colour.
+/// The look of a series: distinguished by dash and mark as well as by colour.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Style {
-    /// Which key of the figure's legend shows and hides it.
+    /// The key of the figure's legend that shows and hides it.
     pub(crate) series: usize,
     /// One of the eight classes `c0` … `c7` of the style sheet.
     pub(crate) colour: usize,
@@ -60,7 +60,7 @@ pub(crate) enum Mark {
     Square,
 }
 
-/// Looks that are told apart without colour, in turn.
+/// Looks that can be distinguished without colour, in turn.
 pub(crate) fn look(series: usize, i: usize) -> Style {
     let looks = [
         (1, Dash::Solid, Mark::Disc),
@@ -74,7 +74,7 @@ pub(crate) fn look(series: usize, i: usize) -> Style {
     Style { series, colour, dash, mark }
 }
 
-/// Which way a text extends from its point.
+/// The direction in which a text extends from its point.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Anchor {
     Start,
@@ -82,7 +82,7 @@ pub(crate) enum Anchor {
     End,
 }
 
-/// Where along an upright line its name stands, so that two of them do not meet.
+/// The position of the name along a vertical line, so that two names do not overlap.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Place {
     Head,
@@ -99,12 +99,12 @@ pub(crate) struct Plot {
 }
 
 impl Plot {
-    /// An empty plot. The summary is what somebody hears who does not see it.
+    /// An empty plot. The summary is the description for screen readers.
     pub(crate) fn new(summary: &str, height: f64, x: Axis, y: Axis) -> Plot {
         Plot { summary: summary.to_owned(), height, x, y, marks: String::new() }
     }
 
-    /// Where a value of the x axis stands, in the units of the drawing.
+    /// The position of a value of the x axis, in the units of the drawing.
     pub(crate) fn x(&self, value: f64) -> f64 {
         LEFT + self.x.scale.position(value) * (WIDTH - LEFT - RIGHT)
     }
@@ -114,13 +114,13 @@ impl Plot {
         TOP + (1.0 - self.y.scale.position(value)) * height
     }
 
-    /// A line through the points, which are given in ascending x.
+    /// Draws a line through the points, which are given in ascending x.
     pub(crate) fn line(&mut self, style: Style, points: &[(f64, f64)]) {
         let drawn: Vec<(f64, f64)> = points.iter().map(|&(x, y)| (self.x(x), self.y(y))).collect();
         let mut path = String::new();
         for (i, (x, y)) in straightened(&thinned(&drawn)).into_iter().enumerate() {
             let verb = if i == 0 { 'M' } else { 'L' };
-            write!(path, "{verb}{x:.1} {y:.1}").expect("a string takes all");
+            write!(path, "{verb}{x:.1} {y:.1}").expect("writing to a string does not fail");
         }
         if 1 < points.len() && style.dash != Dash::None {
             let class = format!("line c{} {}", style.colour, dash_class(style.dash));
@@ -128,7 +128,7 @@ impl Plot {
         }
     }
 
-    /// A line with a mark at each point; points that are absent break it.
+    /// Draws a line with a mark at each point; absent points interrupt it.
     pub(crate) fn series(&mut self, style: Style, points: &[(f64, Option<f64>)]) {
         for run in points.split(|(_, y)| y.is_none()) {
             let run: Vec<(f64, f64)> = run.iter().filter_map(|&(x, y)| Some((x, y?))).collect();
@@ -140,7 +140,7 @@ impl Plot {
         }
     }
 
-    /// One mark; its title shows without any script.
+    /// Draws a mark; its title is visible without any script.
     pub(crate) fn mark(&mut self, style: Style, x: f64, y: f64, title: &str) {
         let (x, y) = (self.x(x), self.y(y));
         let class = format!("c{}", style.colour);
@@ -151,7 +151,7 @@ impl Plot {
         self.element(style.series, &shape(style.mark, &class, x, y, &title));
     }
 
-    /// An interval around a point, with its ends marked.
+    /// Draws an interval around a point, with its ends marked.
     pub(crate) fn bar(&mut self, style: Style, x: f64, from: f64, to: f64) {
         let (x, from, to) = (self.x(x), self.y(from), self.y(to));
         let (l, r) = (x - 3.0, x + 3.0);
@@ -161,20 +161,20 @@ impl Plot {
         self.element(style.series, &format!("<path class=\"{class}\" d=\"{path}\"/>"));
     }
 
-    /// A thin line across the plot at a value of y.
+    /// Draws a thin horizontal line at a value of y.
     pub(crate) fn rule_y(&mut self, value: f64) {
         let (y, right) = (self.y(value), WIDTH - RIGHT);
         self.raw(&format!("<path class=\"rule\" d=\"M{LEFT:.1} {y:.1}H{right:.1}\"/>"));
     }
 
-    /// The same with its name above its left end.
+    /// Draws a thin horizontal line with its name above its left end.
     pub(crate) fn named_rule_y(&mut self, value: f64, name: &str) {
         self.rule_y(value);
         let y = self.y(value) - 5.0;
         self.text(LEFT + 6.0, y, Anchor::Start, "note", name);
     }
 
-    /// A thin line up the plot at a value of x, with its name, if it has one, on the left.
+    /// Draws a thin vertical line at a value of x, with its name, if it has one, on the left.
     pub(crate) fn rule_x(&mut self, value: f64, place: Place, name: &str) {
         let x = self.x(value);
         let bottom = self.height - BOTTOM;
@@ -189,7 +189,7 @@ impl Plot {
         }
     }
 
-    /// A text at a point, moved by some units of the drawing.
+    /// Draws a text at a point, moved by some units of the drawing.
     pub(crate) fn label(
         &mut self,
         (x, y): (f64, f64),
@@ -211,7 +211,7 @@ impl Plot {
         )
     }
 
-    /// What is drawn, without the element around it.
+    /// The drawing without the element around it.
     pub(crate) fn content(&self) -> String {
         let mut out = String::new();
         self.draw_axes(&mut out);
@@ -224,24 +224,26 @@ impl Plot {
         let mut texts = String::new();
         for tick in self.x.scale.ticks(8) {
             let (x, y, label) = (self.x(tick), bottom + 16.0, (self.x.tick)(tick));
-            write!(grid, "M{x:.1} {TOP:.1}V{bottom:.1}").expect("a string takes all");
+            write!(grid, "M{x:.1} {TOP:.1}V{bottom:.1}")
+                .expect("writing to a string does not fail");
             write!(
                 texts,
                 "<text x=\"{x:.1}\" y=\"{y:.1}\" class=\"mid\">{}</text>",
                 escape(&label)
             )
-            .expect("a string takes all");
+            .expect("writing to a string does not fail");
         }
         for tick in self.y.scale.ticks(if self.height < 200.0 { 5 } else { 8 }) {
             let (x, y, label) = (LEFT - 7.0, self.y(tick), (self.y.tick)(tick));
-            write!(grid, "M{LEFT:.1} {y:.1}H{right:.1}").expect("a string takes all");
+            write!(grid, "M{LEFT:.1} {y:.1}H{right:.1}")
+                .expect("writing to a string does not fail");
             let y = y + 4.0;
             write!(
                 texts,
                 "<text x=\"{x:.1}\" y=\"{y:.1}\" class=\"end\">{}</text>",
                 escape(&label)
             )
-            .expect("a string takes all");
+            .expect("writing to a string does not fail");
         }
         write!(
             out,
@@ -251,10 +253,10 @@ impl Plot {
              <text class=\"name\" x=\"4\" y=\"14\">{}</text>",
             self.height - 8.0,
             escape(self.x.label),
-            // Above the plot, where it reads without turning one's head.
+            // Above the plot, where it can be read horizontally.
             escape(self.y.label),
         )
-        .expect("a string takes all");
+        .expect("writing to a string does not fail");
     }
 
     fn text(&mut self, x: f64, y: f64, anchor: Anchor, class: &str, text: &str) {
@@ -271,7 +273,8 @@ impl Plot {
 
     fn element(&mut self, series: usize, svg: &str) {
         let open = format!("<g data-s=\"{series}\">");
-        // Neighbours of one series share a group: a thousand points cost their coordinates only.
+        // Neighbours of one series share a group, so that a thousand points cost only their
+        // coordinates.
         match self.marks.strip_suffix("</g>") {
             Some(before)
                 if before.rfind("<g ").is_some_and(|at| before[at..].starts_with(&open)) =>
@@ -293,7 +296,7 @@ pub(crate) fn swatch(style: Style) -> String {
     format!("<svg viewBox=\"0 0 28 14\" aria-hidden=\"true\">{}</svg>", sample(style))
 }
 
-/// What a legend shows of a style, 28 units wide and 14 high.
+/// The sample's contents, 28 units wide and 14 high.
 pub(crate) fn sample(style: Style) -> String {
     let class = format!("c{}", style.colour);
     let line = match style.dash {
@@ -333,8 +336,8 @@ fn shape(mark: Mark, class: &str, x: f64, y: f64, title: &str) -> String {
     }
 }
 
-/// At most four points a pixel column: its first, lowest, highest and last, which is all that a
-/// line of any length can show.
+/// Keeps at most four points in a pixel column: its first, lowest, highest and last, since a line
+/// cannot show more.
 fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let mut kept: Vec<(f64, f64)> = Vec::new();
     for column in points.chunk_by(|a, b| a.0.floor() == b.0.floor()) {
@@ -349,8 +352,8 @@ fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     kept
 }
 
-/// Drops the points that a straight line between others passes closely (Ramer, Douglas, Peucker):
-/// a smooth curve shrinks to a tenth and looks the same.
+/// Drops the points that are close to a straight line between others (Ramer, Douglas, Peucker): a
+/// smooth curve shrinks to a tenth and looks the same.
 fn straightened(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let mut keep = vec![false; points.len()];
     let mut spans = vec![(0, points.len().saturating_sub(1))];
@@ -366,7 +369,7 @@ fn straightened(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     points.iter().zip(keep).filter_map(|(point, keep)| keep.then_some(*point)).collect()
 }
 
-/// Of a point from the line through two others, or from the one if they are the same.
+/// The distance of a point from the line through two others, or from the one if they are the same.
 fn distance((x, y): (f64, f64), (ax, ay): (f64, f64), (bx, by): (f64, f64)) -> f64 {
     let (dx, dy) = (bx - ax, by - ay);
     match dx.hypot(dy) {

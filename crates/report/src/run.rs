@@ -1,4 +1,4 @@
-//! One run as a report tells it: every file read once, what could not be read said.
+//! One run as a report shows it: every file is read once, and unreadable files are listed.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,12 +22,12 @@ pub(crate) struct Run {
     pub(crate) manifest: Manifest,
     pub(crate) environment: Option<Environment>,
     pub(crate) answer: Option<Answer>,
-    /// The resolved spec as it stands in the directory; empty if it is missing.
+    /// The resolved spec from the directory; empty if it is missing.
     pub(crate) spec: String,
     /// The SLO's limit of the p99 response time.
     pub(crate) limit: Option<Nanos>,
     pub(crate) trials: Vec<Trial>,
-    /// The service of each component, as far as a trial that is shown in full tells.
+    /// The service of each component, if a trial that is shown in full contains the component.
     pub(crate) services: BTreeMap<String, String>,
     pub(crate) maximum: Option<Maximum>,
     pub(crate) capacity: Option<Capacity>,
@@ -38,18 +38,18 @@ pub(crate) struct Run {
 /// An attempted trial with what its folder adds to the journal's line.
 pub(crate) struct Trial {
     pub(crate) entry: Entry,
-    /// The generator's document. Histograms and series are kept of the marked trials only.
+    /// The generator's document. Histograms and series are kept only for the marked trials.
     pub(crate) load: Option<Load>,
-    /// What the components used and held, of the marked trials only.
+    /// The components' measurements, only for the marked trials.
     pub(crate) components: Option<Components>,
-    /// An interval of the p99 response time, where the samples suffice for one.
+    /// A confidence interval of the p99 response time, if there are enough samples.
     pub(crate) p99: Option<(Nanos, Nanos)>,
 }
 
 impl Run {
-    /// Fails only without a manifest and a journal; all else may be missing.
+    /// Reads a run. It fails only without a manifest and a journal; everything else may be missing.
     ///
-    /// `so_far` is what a run without an answer tells until now.
+    /// `so_far` is the preliminary answer of a run without one.
     pub(crate) fn read(directory: &Directory, so_far: Option<Answer>) -> Result<Run, Error> {
         let manifest = directory.manifest()?;
         let journal = directory.journal()?;
@@ -93,7 +93,7 @@ impl Run {
         self.trials.iter().find(|trial| trial.entry.trial == number)
     }
 
-    /// No answer was written: the run goes on, was interrupted hard, or was killed.
+    /// True if no answer was written: the run is running, was interrupted hard, or was killed.
     pub(crate) fn unfinished(&self) -> bool {
         let verdict = self.answer.as_ref().map(|answer| answer.verdict);
         matches!(verdict, None | Some(Verdict::Open)) || self.manifest.state == State::Open
@@ -107,7 +107,7 @@ impl Run {
         self.capacity.as_ref().is_some_and(|capacity| capacity.trial == trial.entry.trial)
     }
 
-    /// The trials whose distributions are drawn, each once, with why it was chosen.
+    /// The trials whose distributions are drawn, each once, with the reasons for its choice.
     pub(crate) fn chosen(&self) -> Vec<(String, &Trial)> {
         let maximum = self.maximum.as_ref().map(|maximum| maximum.trial);
         let capacity = self.capacity.as_ref().map(|capacity| capacity.trial);
@@ -141,7 +141,7 @@ impl Trial {
             false => None,
         };
         if let Some(load) = load.as_mut() {
-            // Behind the measurement lies the drain, in which nothing is offered any more.
+            // The drain follows the measurement; no requests are offered in it.
             load.series.retain(|interval| interval.t_s < load.measured_s);
         }
         let p99 = load.as_ref().and_then(|load| interval(load.total.response_time.as_ref()?));
@@ -156,7 +156,7 @@ impl Trial {
         Trial { entry, load, components, p99 }
     }
 
-    /// Whether it says something of the system, be it as a bound.
+    /// True if the trial is evidence about the system, even if only as a bound.
     pub(crate) fn answers(&self) -> bool {
         self.entry.status.answers()
     }
@@ -165,12 +165,12 @@ impl Trial {
         self.entry.status == Status::Valid
     }
 
-    /// A probe only tells where to begin.
+    /// True for a probe, which only finds where to begin.
     pub(crate) fn probe(&self) -> bool {
         self.entry.purpose == Purpose::Probe
     }
 
-    /// How many response times its quantiles rest on.
+    /// The number of response times behind its quantiles.
     pub(crate) fn samples(&self) -> u64 {
         let times = self.load.as_ref().and_then(|load| load.total.response_time.as_ref());
         let requests = self.entry.observed.as_ref().map_or(0, |observed| observed.requests);
@@ -182,7 +182,7 @@ impl Trial {
     }
 }
 
-/// CPUs used by each service in a trial: by its components, summed.
+/// The CPUs used by each service in a trial: the sum over its components.
 pub(crate) fn cpu_by_service<'a>(run: &'a Run, observed: &'a Observed) -> BTreeMap<&'a str, f64> {
     let mut services = BTreeMap::new();
     for (name, cpu) in &observed.cpu {
@@ -206,7 +206,7 @@ pub(crate) fn services(run: &Run) -> Vec<&str> {
     services.into_iter().map(|(service, _)| service).collect()
 }
 
-/// The trials that say something of the system.
+/// The trials that are evidence about the system.
 fn answering<'a>(
     journal: impl IntoIterator<Item = &'a Entry>,
 ) -> impl Iterator<Item = (&'a Entry, &'a Observed)> {
@@ -239,7 +239,7 @@ fn interval(times: &Times) -> Option<(Nanos, Nanos)> {
     quantile_interval(&times.histogram()?, Quantile::P99, CONFIDENCE)
 }
 
-/// A thousand trials fit into memory without what is drawn of four.
+/// Drops what is drawn only for the marked trials, so that a thousand trials fit into memory.
 fn forget_bulk(load: &mut Load) {
     load.series = Vec::new();
     load.targets = Vec::new();
@@ -258,7 +258,7 @@ fn forget_bulk(load: &mut Load) {
     }
 }
 
-/// A file that cannot be read costs its figures, not the report.
+/// Notes an error: a file that cannot be read costs its figures, not the report.
 fn noted<T>(read: Result<T, Error>, notes: &mut Vec<String>) -> Option<T> {
     read.map_err(|error| notes.push(error.to_string())).ok()
 }

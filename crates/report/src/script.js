@@ -1,5 +1,5 @@
-// Comfort only: every figure and number of the page is there without this. It reads the tables
-// beside the figures, keeps its state in the URL's fragment, and asks nothing of any network.
+// Optional: the page shows every figure and number without this script. It reads the tables
+// beside the figures, keeps its state in the URL's fragment, and uses no network.
 "use strict";
 (() => {
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
@@ -63,7 +63,7 @@
     });
   }
 
-  // The cross-hair: the nearest row of the figure's table, told beside the pointer.
+  // The cross-hair: the nearest row of the figure's table, shown beside the pointer.
   function prepare(figure) {
     const rows = all("tr[data-x]", figure);
     const plots = all(".panel > svg", figure);
@@ -115,7 +115,7 @@
 
     for (const svg of plots) {
       svg.tabIndex = 0;
-      // The native titles would cover the cross-hair's own words.
+      // The native titles would cover the cross-hair's own text.
       all("title", svg).forEach((title) => title.remove());
       svg.addEventListener("pointermove", (event) => {
         const box = svg.getBoundingClientRect();

@@ -1,4 +1,4 @@
-//! Tables of figures, whose every text is escaped on its way out.
+//! Tables of figures; every text is escaped when it is written.
 
 use std::fmt::Write;
 
@@ -8,13 +8,13 @@ pub(crate) mod components;
 pub(crate) mod raw;
 pub(crate) mod trials;
 
-/// Rows beyond this many would be data, not reading: a chart's table names every n-th then.
+/// The most rows of a table: with more, a chart's table shows every n-th.
 pub(crate) const MOST_ROWS: usize = 300;
 
 #[derive(Default)]
 pub(crate) struct Table {
     caption: String,
-    /// Headings over several columns, each with how many.
+    /// Headings over several columns, each with the number of columns.
     groups: Vec<(String, usize)>,
     columns: Vec<String>,
     rows: Vec<Row>,
@@ -24,19 +24,19 @@ pub(crate) struct Table {
 pub(crate) struct Row {
     cells: Vec<Cell>,
     class: &'static str,
-    /// Where the row stands in the charts of its figure: the cross-hair goes by it.
+    /// The row's position in the charts of its figure, for the cross-hair.
     x: Option<f64>,
-    /// Sentences that belong to the row and stand below it.
+    /// Sentences about the row, shown below it.
     notes: Vec<String>,
 }
 
 #[derive(Default)]
 pub(crate) struct Cell {
     text: String,
-    /// Why the figure cannot be relied on; it is greyed then.
+    /// The reason why the figure is unreliable; it is then shown in grey.
     weak: Option<String>,
     words: bool,
-    /// The plain figure, from which the cross-hair tells ratios.
+    /// The plain figure, from which the cross-hair computes ratios.
     value: Option<f64>,
 }
 
@@ -56,7 +56,7 @@ impl Table {
 
     pub(crate) fn html(&self) -> String {
         let mut out = String::from("<div class=\"scroll\" tabindex=\"0\"><table>");
-        self.write(&mut out).expect("a string takes all");
+        self.write(&mut out).expect("writing to a string does not fail");
         out += "</table></div>";
         out
     }
@@ -141,7 +141,7 @@ impl Cell {
         Cell { text: text.into(), words: true, ..Cell::default() }
     }
 
-    /// What was not measured: a dash, never a zero.
+    /// A number that may be missing: a dash if it was not measured, never a zero.
     pub(crate) fn maybe(text: Option<String>) -> Cell {
         Cell::number(text.unwrap_or_else(|| "–".to_owned()))
     }

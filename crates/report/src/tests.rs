@@ -16,7 +16,7 @@ fn page(fixture: &Fixture) -> String {
     render(&fixture.directory, None).unwrap()
 }
 
-/// The text between tags, which is what is left without any of them.
+/// The text between tags.
 pub(crate) fn words(page: &str) -> String {
     let body = page.split_once("</head>").unwrap().1.split("<script>").next().unwrap();
     let mut text = String::new();
@@ -28,7 +28,7 @@ pub(crate) fn words(page: &str) -> String {
 }
 
 #[test]
-fn a_sample_page_is_written_where_one_wants_to_look_at_it() {
+fn a_sample_page_is_written_on_request() {
     let fixture = Fixture::sweep();
     let path = write(&fixture.directory, None).unwrap();
     let page = fs::read(&path).unwrap();
@@ -41,7 +41,7 @@ fn a_sample_page_is_written_where_one_wants_to_look_at_it() {
 }
 
 #[test]
-fn every_number_of_every_trial_stands_in_the_page() {
+fn every_number_of_every_trial_is_in_the_page() {
     let fixture = Fixture::sweep();
     let words = words(&page(&fixture));
     for entry in &fixture.entries {
@@ -58,18 +58,18 @@ fn every_number_of_every_trial_stands_in_the_page() {
 }
 
 #[test]
-fn the_two_quantities_stand_apart_and_are_defined() {
+fn the_two_quantities_are_separate_and_defined() {
     let words = words(&page(&Fixture::sweep()));
     let maximum = words.find("Maximum throughput").unwrap();
     let capacity = words.find("Capacity under the SLO").unwrap();
-    let definition = words.find("whatever the response time").unwrap();
+    let definition = words.find("with any response time").unwrap();
     assert!(maximum < definition && definition < capacity);
     assert!(words[capacity..].contains("p99 ≤ 100 ms and failures ≤ 0.1 %"));
     assert!(words.contains("limited by  hotel, CPU 0.98 of 1"));
 }
 
 #[test]
-fn trials_that_count_for_nothing_are_kept_and_say_why() {
+fn trials_that_do_not_count_are_kept_with_their_reason() {
     let fixture = Fixture::sweep();
     let words = words(&page(&fixture));
     assert!(words.contains("✗ invalid") && words.contains("generator late: lateness p99 1.90 ms"));
@@ -165,25 +165,25 @@ fn foreign_text_stays_text_wherever_it_comes_from() {
 fn an_empty_directory_has_a_page_that_says_so() {
     let words = words(&page(&Fixture::new(|_| {})));
     assert!(words.contains("… Unfinished"));
-    assert!(words.contains("rests on 0 attempted trials so far"));
+    assert!(words.contains("is based on 0 attempted trials so far"));
     assert!(words.contains("Nothing was measured yet."));
     assert!(words.contains("benchwright resume "));
 }
 
 #[test]
-fn a_killed_run_shows_what_it_had_and_calls_it_no_result() {
+fn a_killed_run_shows_its_trials_and_states_that_they_are_not_a_result() {
     let mut fixture = Fixture::new(|_| {});
     fixture.unfinished_sweep();
     let so_far = fixture.answer(Verdict::Open);
     let page = render(&fixture.directory, Some(so_far)).unwrap();
     let words = words(&page);
-    assert!(words.contains("… Unfinished") && words.contains("is no result"));
+    assert!(words.contains("… Unfinished") && words.contains("is not a result"));
     assert!(words.contains("so far"));
     assert_eq!(page.matches("<figure ").count(), 5);
 }
 
 #[test]
-fn an_interrupted_run_tells_how_to_go_on() {
+fn an_interrupted_run_shows_how_to_resume_it() {
     let mut fixture = Fixture::new(|manifest| manifest.state = State::Interrupted);
     fixture.unfinished_sweep();
     fixture.directory.write_answer(&fixture.answer(Verdict::Interrupted)).unwrap();
@@ -192,7 +192,7 @@ fn an_interrupted_run_tells_how_to_go_on() {
 }
 
 #[test]
-fn a_finished_run_can_be_run_again_and_is_not_to_be_resumed() {
+fn a_finished_run_can_be_run_again_but_not_resumed() {
     let words = words(&page(&Fixture::sweep()));
     assert!(
         words.contains("/spec.yaml experiments/again.yaml\nbenchwright run experiments/again.yaml")
@@ -238,7 +238,7 @@ fn equal_directories_have_equal_pages() {
 }
 
 #[test]
-fn thirty_four_components_are_told_as_services() {
+fn thirty_four_components_are_shown_as_services() {
     let mut fixture = Fixture::new(|manifest| manifest.state = State::Finished);
     fixture.microservices = true;
     fixture.unfinished_sweep();
@@ -250,13 +250,13 @@ fn thirty_four_components_are_told_as_services() {
     let words = words(&page);
     let trials = &words[words.find("CPUs used   ").unwrap()..];
     assert!(trials.contains("frontend ×4  search ×4  7 others"));
-    assert!(words.contains(" CPU geo ×4 ") && words.contains(" held geo ×4 "));
+    assert!(words.contains(" CPU geo ×4 ") && words.contains(" queued geo ×4 "));
     assert!(words.contains(" 4 others "));
-    assert!(page.contains("CPUs used") && page.contains("requests held"));
+    assert!(page.contains("CPUs used") && page.contains("requests queued"));
     assert!(page.len() <= 260_000, "{} bytes", page.len());
 }
 
-/// A results directory of version 1, as a tool wrote it at the time.
+/// Checks the page of a results directory that a tool of version 1 wrote.
 #[test]
 fn a_directory_of_version_1_still_has_its_page() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../results/tests/version1/hello");

@@ -1,4 +1,4 @@
-//! Words and numbers for people, and the one gate through which foreign text enters a page.
+//! Words and numbers for people, and the escaping through which all foreign text enters a page.
 
 use std::fmt::{self, Display, Write};
 
@@ -11,8 +11,8 @@ mod tests;
 /// Foreign text, harmless inside an element and inside a quoted attribute.
 pub(crate) struct Escaped<'a>(&'a str);
 
-/// Escapes what HTML reads as markup. Control characters, and those that reverse the direction of
-/// what follows, become a visible replacement: a log line must not rearrange the page.
+/// Escapes HTML markup. Control characters, and those that reverse the direction of the following
+/// text, become a visible replacement: a log line must not rearrange the page.
 pub(crate) fn escape(text: &str) -> Escaped<'_> {
     Escaped(text)
 }
@@ -36,17 +36,17 @@ impl Display for Escaped<'_> {
     }
 }
 
-/// `3,712/s`
+/// Formats a rate: `3,712/s`.
 pub(crate) fn rate(per_s: f64) -> String {
     format!("{}/s", grouped(per_s))
 }
 
-/// `45.6 ms`
+/// Formats a time: `45.6 ms`.
 pub(crate) fn time(ns: u64) -> String {
     Nanos(ns).to_string()
 }
 
-/// `86 %`, `99.4 %`: whole percents hide what matters near the whole. Of nothing there is no share.
+/// Formats a share: `86 %`, `99.4 %`; near 100 % with a decimal. A dash if the whole is zero.
 pub(crate) fn share(part: f64, whole: f64) -> String {
     match part / whole * 100.0 {
         percent if !percent.is_finite() => "–".to_owned(),
@@ -55,18 +55,18 @@ pub(crate) fn share(part: f64, whole: f64) -> String {
     }
 }
 
-/// `16`, `12,388,581`
+/// Formats an integer: `16`, `12,388,581`.
 pub(crate) fn integer(n: u64) -> String {
     if n < 100 { n.to_string() } else { grouped(n as f64) }
 }
 
-/// `1 trial`, `16 trials`
+/// Formats a count: `1 trial`, `16 trials`.
 pub(crate) fn count(n: usize, noun: &str) -> String {
     let plural = if n == 1 { "" } else { "s" };
     format!("{} {noun}{plural}", integer(n as u64))
 }
 
-/// `a, b and c`
+/// Joins items: `a, b and c`.
 pub(crate) fn list(items: &[String]) -> String {
     match items {
         [] => String::new(),
@@ -94,7 +94,7 @@ pub(crate) fn tick_time(ns: f64) -> String {
     }
 }
 
-/// At most three decimals, and none that says nothing.
+/// At most three decimals, without trailing zeros.
 fn decimal(x: f64) -> String {
     let text = format!("{x:.3}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
@@ -116,7 +116,7 @@ pub(crate) fn date(unix_s: u64) -> String {
     format!("{year}-{month:02}-{day:02} {:02}:{:02} UTC", second / 3600, second % 3600 / 60)
 }
 
-/// One argument as a POSIX shell takes it.
+/// One argument, quoted for a POSIX shell.
 pub(crate) fn shell_word(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
     match !word.is_empty() && word.chars().all(plain) {

@@ -72,7 +72,7 @@ pub struct Component {
     /// Connections established on its listening port.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub connections: Series<u64>,
-    /// Those connections that have unread bytes.
+    /// The connections among them that have unread bytes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unread_connections: Series<u64>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -122,7 +122,8 @@ pub struct Observed {
     pub bytes_per_answer: Option<f64>,
     /// CPUs used by each component during the measurement (1.0 is one CPU), by name.
     pub cpu: BTreeMap<String, f64>,
-    /// What was saturated first, in words with its figures; absent if the system followed its load.
+    /// The first saturated resource, in words with its figures; absent if the system followed its
+    /// load.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limited_by: Option<String>,
     /// The same in parts.

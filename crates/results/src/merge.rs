@@ -376,8 +376,8 @@ fn apart(parts: &[(String, Load)], common: Option<&Clock>) -> Option<String> {
     let may_be_one = boots.len() <= 1;
     (may_be_one && shared < SHARED * shortest).then(|| {
         format!(
-            "only {shared:.1} s of {shortest:.1} s were measured at the same time, if their clocks are \
-             of one machine: the added rates were not offered together"
+            "only {shared:.1} s of {shortest:.1} s were measured at the same time, if their clocks \
+             are of one machine: the added rates were not offered together"
         )
     })
 }

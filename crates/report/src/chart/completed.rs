@@ -1,4 +1,4 @@
-//! Completed against offered rate: where the system stops keeping up, and what came after.
+//! Completed against offered rate: shows where the system stops keeping up, and the loads above.
 
 use measure::quantity::grouped;
 use results::journal::Observed;
@@ -13,7 +13,7 @@ const COMPLETED: Style = Style { series: 0, colour: 1, dash: Dash::Solid, mark: 
 const IDEAL: Style = Style { series: 1, colour: 0, dash: Dash::Dotted, mark: Mark::None };
 const INVALID: Style = Style { series: 2, colour: 2, dash: Dash::None, mark: Mark::Cross };
 
-/// More loads above the maximum than this are not numbered.
+/// The most loads above the maximum that are numbered.
 const MOST_LABELS: usize = 12;
 
 pub(crate) fn figure(run: &Run) -> Option<Figure> {
@@ -47,7 +47,7 @@ fn draw(run: &Run, points: &[Point], summary: &str) -> Plot {
         plot.named_rule_y(maximum.rate_per_s, &name);
     }
     plot.line(COMPLETED, &curve(points, |o| o.offered_per_s, |o| Some(o.completed_per_s)));
-    // Those not valid come last: they share their place with the attempt that replaced them.
+    // Invalid trials are drawn last: they share their position with the attempt that replaced them.
     let (valid, not_valid): (Vec<&Point>, Vec<&Point>) =
         points.iter().partition(|point| point.trial.answers());
     for point in valid.into_iter().chain(not_valid) {
@@ -79,11 +79,11 @@ fn above<'a>(run: &Run, points: &[Point<'a>]) -> Vec<Point<'a>> {
 
 fn summary(run: &Run, points: &[Point]) -> String {
     let Some(maximum) = &run.maximum else {
-        return "No valid trial tells a maximum yet.".to_owned();
+        return "No valid trial shows a maximum yet.".to_owned();
     };
     let above = above(run, points);
     let mut text = format!(
-        "The most that completed was {} at {} offered (trial {}), {} of it.",
+        "The highest completed rate was {} at {} offered (trial {}), {} of it.",
         rate(maximum.rate_per_s),
         rate(maximum.offered_per_s),
         maximum.trial,

@@ -1,4 +1,4 @@
-//! P99 response time against the rate, offered and completed: what a load costs those who wait.
+//! P99 response time against the rate, offered and completed: the price of a load for its users.
 
 use measure::quantity::grouped;
 use measure::{Nanos, Quantile};
@@ -52,7 +52,7 @@ fn draw(run: &Run, points: &[Point], summary: &str, scale: Scale) -> Plot {
     }
     plot.line(COMPLETED, &curve(points, |o| o.completed_per_s, p99));
     plot.line(OFFERED, &curve(points, |o| o.offered_per_s, p99));
-    // Those not valid come last: they share their place with the attempt that replaced them.
+    // Invalid trials are drawn last: they share their position with the attempt that replaced them.
     let (valid, not_valid): (Vec<&Point>, Vec<&Point>) =
         points.iter().partition(|p| p.trial.valid());
     for point in valid.into_iter().chain(not_valid) {
@@ -80,7 +80,7 @@ fn draw_point(plot: &mut Plot, point: &Point) {
     plot.mark(style, o.offered_per_s, value, &title);
 }
 
-/// All values that the y axis must hold, with room above for the names of the lines.
+/// All values on the y axis, with room above for the names of the lines.
 fn times(run: &Run, points: &[Point]) -> Vec<f64> {
     let values = points.iter().filter_map(|point| p99(point.observed));
     let ends =
@@ -130,7 +130,7 @@ fn summary(run: &Run, points: &[Point]) -> String {
             Some(capacity) => {
                 format!(" It stays within {limit} up to {}.", rate(capacity.rate_per_s))
             }
-            None => format!(" No load kept the SLO with its limit of {limit}."),
+            None => format!(" No load met the SLO with its limit of {limit}."),
         };
     }
     text

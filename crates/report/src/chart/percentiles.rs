@@ -21,17 +21,17 @@ const LEVELS: [Quantile; 8] = [
     Quantile::P99999,
 ];
 
-/// Fewer samples than this beyond a percentile say nothing of it; the curve is dotted there.
+/// The fewest samples beyond a percentile that make it reliable; below, the curve is dotted.
 const FEWEST_BEYOND: u64 = 10;
 
-/// Stands where the SLO bounds the curves; in no legend, so never hidden.
+/// The mark where the SLO limits the curves; it is in no legend, so it cannot be hidden.
 const SLO: Style = Style { series: 99, colour: 0, dash: Dash::None, mark: Mark::Ring };
 
-/// Colours and marks of the chosen trials, which are four at most.
+/// Colours and marks of the chosen trials, at most four.
 const LOOKS: [(usize, Mark); 4] =
     [(3, Mark::Diamond), (5, Mark::Square), (1, Mark::Disc), (2, Mark::Ring)];
 
-/// The levels whose ticks the axis bears are marked on the curves, too.
+/// The levels that are marked on the curves: those with ticks on the axis.
 const MARKED: [Quantile; 4] = [Quantile::P50, Quantile::P90, Quantile::P99, Quantile::P999];
 
 /// Levels with their values.
@@ -45,7 +45,8 @@ pub(crate) struct Curve {
 }
 
 impl Curve {
-    /// `None` where nothing was measured, or where what stands in the file is no histogram.
+    /// Creates a curve; `None` if nothing was measured, or if the file does not contain a
+    /// histogram.
     pub(crate) fn of(times: Option<&Times>, style: Style, name: String) -> Option<Curve> {
         let histogram = times.and_then(Times::histogram).filter(|histogram| !histogram.is_empty());
         histogram.map(|histogram| Curve { style, name, histogram })
@@ -58,8 +59,8 @@ pub(crate) fn figure(run: &Run) -> Option<Figure> {
     figure_of("response time", curves, run.limit, summary)
 }
 
-/// The curves in one plot, whose y axis bears the label, with the limit of their p99; `None` if there
-/// is no curve.
+/// The curves in one plot, with the label of its y axis and the limit of their p99; `None` without
+/// any curve.
 pub(crate) fn figure_of(
     label: &'static str,
     curves: Vec<Curve>,
@@ -82,7 +83,7 @@ pub(crate) fn figure_of(
     })
 }
 
-/// The response times of each chosen trial, and at the maximum the service times too.
+/// The response times of each chosen trial, and at the maximum the service times, too.
 fn curves(run: &Run) -> Vec<Curve> {
     let mut curves: Vec<Curve> = Vec::new();
     let mut add = |times: Option<&Times>, colour: usize, dash: Dash, mark: Mark, name: String| {
@@ -134,13 +135,14 @@ fn draw(
     plot
 }
 
-/// The curve as far as ten samples lie beyond it, and the rest, which begins where that ends.
+/// The part of the curve with at least ten samples beyond it, and the rest, which begins at its
+/// end.
 pub(crate) fn shape(histogram: &Histogram) -> (Points, Points) {
     let count = histogram.count();
     let (mut sound, mut weak) = (Points::new(), Points::new());
     let mut below = 0;
     for (value, n) in histogram.buckets() {
-        // A bucket's value is that of every level from the samples below it to its own last one.
+        // A bucket's value applies to all levels from the samples below it to its own last one.
         let level = (below + n / 2) as f64 / count as f64;
         below += n;
         let part = if FEWEST_BEYOND <= count - below { &mut sound } else { &mut weak };

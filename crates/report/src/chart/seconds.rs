@@ -1,5 +1,5 @@
-//! A trial second by second: rates, response times, the services' CPU and the requests that they
-//! held, and the generator's own punctuality.
+//! A trial second by second: rates, response times, the services' CPU and queued requests, and the
+//! generator's own punctuality.
 
 use measure::quantity::grouped;
 use results::components::Series;
@@ -12,13 +12,13 @@ use crate::run::{Run, Trial};
 use crate::table::{Cell, MOST_ROWS, Row, Table};
 use crate::text::{integer, rate, tick_number, tick_time, time};
 
-/// More services than this cannot be told apart in one plot.
+/// The most services that can be distinguished in one plot.
 const MOST_SERVICES: usize = 5;
 
-/// Beginnings of more segments than this would be a grid of their own.
+/// The most segments whose beginnings are drawn.
 const MOST_SEGMENTS: usize = 12;
 
-/// What a line takes of an interval, if it was measured.
+/// A line's value in an interval, if it was measured.
 type Value = dyn Fn(&Interval) -> Option<f64>;
 
 /// Values at the middles of their intervals.
@@ -30,8 +30,7 @@ struct Line {
     of: Box<Value>,
 }
 
-/// The trial of the maximum and that of the capacity, side by side, or the only one over both
-/// columns.
+/// The trials of the maximum and of the capacity, side by side, or the only one over both columns.
 pub(crate) fn figures(run: &Run) -> Vec<Figure> {
     let maximum = run.maximum.as_ref().and_then(|maximum| run.trial(maximum.trial));
     let capacity = run.capacity.as_ref().and_then(|capacity| run.trial(capacity.trial));
@@ -55,7 +54,7 @@ fn figure(id: &str, role: &str, trial: &Trial) -> Option<Figure> {
         panel(load, 0, "per second", Kind::Rate, rates()),
         panel(load, 4, "response time", Kind::Time, times()),
         panel(load, 8, "CPUs used", Kind::Number, services.lines(|service| &service.cpu)),
-        panel(load, 16, "requests held", Kind::Number, services.lines(|service| &service.held)),
+        panel(load, 16, "requests queued", Kind::Number, services.lines(|service| &service.held)),
         panel(load, 24, "generator", Kind::Time, generator()),
     ];
     let mut summary = rates_in_words(load);
@@ -69,7 +68,7 @@ fn figure(id: &str, role: &str, trial: &Trial) -> Option<Figure> {
     Some(figure)
 }
 
-/// One load on the whole width, with the generator's own part in it.
+/// One load on the whole width, including the generator's own delays.
 pub(crate) fn of_load(load: &Load) -> Option<Figure> {
     let panels = vec![
         panel(load, 0, "per second", Kind::Rate, rates()),
@@ -108,7 +107,7 @@ enum Kind {
     Number,
 }
 
-/// Draws the lines that have values; a panel without any is none.
+/// Draws the lines that have values; `None` without any values.
 fn panel(
     load: &Load,
     series: usize,
@@ -116,7 +115,7 @@ fn panel(
     kind: Kind,
     lines: Vec<Line>,
 ) -> Option<(Plot, Panel)> {
-    // A line keeps its look where others have no values.
+    // A line keeps its look if others have no values.
     let drawn: Vec<(usize, String, Points)> = (0..)
         .zip(lines)
         .map(|(i, line)| (i, line.name, values(load, &line.of)))
@@ -148,7 +147,7 @@ fn panel(
     Some((plot, Panel { svg, linear: None, keys }))
 }
 
-/// Each interval's value stands at its middle.
+/// Each interval's value, placed at the middle of the interval.
 fn values(load: &Load, of: &Value) -> Points {
     load.series.iter().map(|interval| (middle(interval), of(interval))).collect()
 }
@@ -183,7 +182,7 @@ fn waiting() -> Vec<Line> {
     ]
 }
 
-/// Each of the shard that has most of it.
+/// Shares of a shard's time, each of the shard with the highest.
 fn shares() -> Vec<Line> {
     vec![
         line("busy", |i| i.busy),
@@ -204,7 +203,7 @@ fn line(name: &str, of: impl Fn(&Interval) -> Option<f64> + 'static) -> Line {
     Line { name: name.to_owned(), of: Box::new(of) }
 }
 
-/// What the largest services used and held in a trial.
+/// The CPU and the queued requests of the largest services in a trial.
 struct Services {
     interval_s: f64,
     largest: Vec<Service>,
@@ -234,7 +233,7 @@ impl Services {
         self.largest.iter().map(line).collect()
     }
 
-    /// Those of which there is a value.
+    /// The services with at least one value.
     fn measured(&self, of: fn(&Service) -> &Series<f64>) -> Vec<&Service> {
         let has = |service: &&Service| of(service).iter().any(Option::is_some);
         self.largest.iter().filter(has).collect()
@@ -268,7 +267,7 @@ fn table(load: &Load, services: &Services, plot: &Plot) -> Table {
         .into_iter()
         .map(str::to_owned)
         .chain(services.measured(|s| &s.cpu).into_iter().map(|s| format!("CPU {}", s.name)))
-        .chain(services.measured(|s| &s.held).into_iter().map(|s| format!("held {}", s.name)))
+        .chain(services.measured(|s| &s.held).into_iter().map(|s| format!("queued {}", s.name)))
         .chain(after.map(str::to_owned));
     let every = load.series.len().div_ceil(MOST_ROWS).max(1);
     let caption = match every {

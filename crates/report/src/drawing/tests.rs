@@ -15,7 +15,7 @@ fn line(name: &str) -> Series {
 }
 
 #[test]
-fn a_drawing_is_a_whole_file_with_nothing_unescaped_or_outside() {
+fn a_drawing_is_a_complete_file_with_nothing_unescaped_or_external() {
     let marks = Series { shape: Shape::Marks, ..line("<wrk>") };
     let svg = drawing(vec![line("open"), marks]).svg();
     assert!(svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 570 "));

@@ -9,7 +9,7 @@ use crate::chart::{Figure, seconds};
 use crate::plot::{Dash, Mark, Style};
 use crate::text::time;
 
-/// The times a load may tell of, with their looks. The names say where the clock started.
+/// A kind of time in a load, with its look. Its name shows where the clock starts.
 type Kind = (&'static str, fn(&Load) -> Option<&Times>, usize, Dash, Mark);
 
 const KINDS: [Kind; 4] = [
@@ -19,7 +19,7 @@ const KINDS: [Kind; 4] = [
     ("lateness", |load| load.total.lateness.as_ref(), 2, Dash::Mixed, Mark::Cross),
 ];
 
-/// As many as there are figures for.
+/// All figures for which there are data.
 pub(super) fn all(load: &Load) -> Vec<Figure> {
     [by_percentile(load), seconds::of_load(load)].into_iter().flatten().collect()
 }
@@ -28,7 +28,7 @@ fn by_percentile(load: &Load) -> Option<Figure> {
     let curve = |(series, (name, of, colour, dash, mark)): (usize, Kind)| {
         Curve::of(of(load), Style { series, colour, dash, mark }, name.to_owned())
     };
-    // A delay that nobody had is not worth a line.
+    // A delay that is always zero needs no line.
     let curves: Vec<Curve> = KINDS
         .into_iter()
         .enumerate()

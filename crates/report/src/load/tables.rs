@@ -21,12 +21,12 @@ const LEVELS: [(&str, Quantile); 8] = [
     ("p99.999", Quantile::P99999),
 ];
 
-/// Every time that was measured, from where to where it counts, and all its percentiles.
+/// Every measured time, with its start, its end and all its percentiles.
 pub(super) fn times(load: &Load) -> Table {
     let before = ["", "from … to", "samples", "mean", "min"];
     let levels = LEVELS.map(|(name, _)| name);
     let columns = before.into_iter().chain(levels).chain(["max"]);
-    let caption = "A quantile in grey has fewer than ten samples beyond it and says nothing.";
+    let caption = "A quantile in grey has fewer than ten samples beyond it and is unreliable.";
     let mut table = Table::new(caption, columns);
     let total = &load.total;
     for (name, meaning, times) in [
@@ -70,8 +70,8 @@ fn ns(times: &Times, level: Quantile) -> u64 {
     }
 }
 
-/// What became of the requests, the statuses of their answers, and what was wrong with those that
-/// failed. Outcomes add up to the intended requests; statuses and reasons only explain them.
+/// The outcomes of the requests, the statuses of their answers, and the reasons of failures.
+/// Outcomes add up to the intended requests; statuses and reasons only explain them.
 pub(super) fn outcomes(load: &Load) -> Table {
     let caption = "Every intended request has exactly one outcome.";
     let mut table = Table::new(caption, ["kind", "", "requests", "share"]);
@@ -144,7 +144,7 @@ const QUANTILES: [&str; 5] = ["p50", "p90", "p99", "p99.9", "max"];
 const GROUP: [&str; 9] =
     ["completed", "failed", "p50", "p90", "p99", "p99.9", "max", "service p99", "outcomes"];
 
-/// A row that begins with `cells` and goes on as `GROUP` names it.
+/// A row that begins with `cells`, followed by the columns of `GROUP`.
 fn group(mut cells: Vec<Cell>, group: &Group) -> Vec<Cell> {
     cells.extend([group.completed, group.failed].map(|count| Cell::number(integer(count))));
     cells.extend(quantiles(group.response_time.as_ref()));
@@ -153,7 +153,7 @@ fn group(mut cells: Vec<Cell>, group: &Group) -> Vec<Cell> {
     cells
 }
 
-/// Of the response time, as `QUANTILES` names them.
+/// The quantiles of the response time, in the order of `QUANTILES`.
 fn quantiles(times: Option<&Times>) -> Vec<Cell> {
     let levels = [Quantile::P50, Quantile::P90, Quantile::P99, Quantile::P999];
     let samples = times.map_or(0, |times| times.count);

@@ -67,7 +67,7 @@ fn all_times(times: &Times) -> [u64; 11] {
 }
 
 #[test]
-fn a_sample_page_is_written_where_one_wants_to_look_at_it() {
+fn a_sample_page_is_written_on_request() {
     let page = render(&whole());
     assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"));
     assert!(page.len() <= 120_000, "{} bytes", page.len());
@@ -94,7 +94,7 @@ fn the_gates_come_first_then_the_headline_then_the_curves_and_the_tables() {
         "lateness p99",
         "label ",
         "segment ",
-        "What was asked, and of what",
+        "Load and generator",
         "benchwright load http://127.0.0.1:40113/ --rate 2.4k/s --header",
     ];
     let mut rest = words.replace('\n', " ");
@@ -105,7 +105,7 @@ fn the_gates_come_first_then_the_headline_then_the_curves_and_the_tables() {
 }
 
 #[test]
-fn every_figure_of_the_document_stands_in_the_page() {
+fn every_figure_of_the_document_is_in_the_page() {
     let load = whole();
     let words = words(&render(&load));
     let has = |text: &str| assert!(words.contains(&format!(" {text} ")), "{text}");
@@ -208,7 +208,7 @@ fn foreign_text_stays_text_wherever_it_comes_from() {
 }
 
 #[test]
-fn what_is_not_valid_or_not_whole_says_so_before_any_figure() {
+fn an_invalid_or_partial_load_is_marked_before_any_figure() {
     let mut load = whole();
     load.validity.valid = false;
     load.validity.gates[0].passed = false;
@@ -224,7 +224,7 @@ fn what_is_not_valid_or_not_whole_says_so_before_any_figure() {
 }
 
 #[test]
-fn a_p99_that_the_generator_made_is_an_upper_bound() {
+fn a_p99_that_is_due_to_the_generator_is_an_upper_bound() {
     let mut load = whole();
     let p99 = format!("at most  {}  p99", time(load.total.response_time.as_ref().unwrap().p99_ns));
     assert!(!words(&render(&load)).contains(&p99));
@@ -233,7 +233,7 @@ fn a_p99_that_the_generator_made_is_an_upper_bound() {
 }
 
 #[test]
-fn an_original_is_asked_again_by_its_compatibility_mode_and_seed() {
+fn an_original_is_run_again_with_its_compatibility_mode_and_seed() {
     let mut load = whole();
     load.compatibility = Some("dsb".into());
     load.arguments = ["-t2", "-R", "100", "http://127.0.0.1:80/"].map(str::to_owned).into();
@@ -254,7 +254,7 @@ fn a_load_without_answers_has_a_page() {
     load.total.rates_per_s = Default::default();
     load.pacing = Pacing::Closed { think_ns: 0 };
     let page = words(&render(&load));
-    assert!(page.contains("A load of nothing") && page.contains("Nothing was answered."));
+    assert!(page.contains("A load without targets") && page.contains("Nothing was answered."));
     assert!(page.contains("Closed loop: each answer brings the next request, for 5.0 s"));
 }
 

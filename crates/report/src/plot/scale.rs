@@ -1,4 +1,4 @@
-//! From values to places between 0 and 1, and the round values that deserve a tick.
+//! The conversion of values to positions between 0 and 1, and the round values for ticks.
 
 #[cfg(test)]
 mod tests;
@@ -13,15 +13,15 @@ pub(crate) enum Scale {
         from: f64,
         to: f64,
     },
-    /// Levels of quantiles by their nines: 0.9, 0.99 and 0.999 stand at equal distances, and the
-    /// axis ends where one of so many samples is left.
+    /// Levels of quantiles by their nines: 0.9, 0.99 and 0.999 have equal distances, and the axis
+    /// ends where one of this many samples is left.
     Nines {
         samples: f64,
     },
 }
 
 impl Scale {
-    /// From zero to the first round value that leaves all of `values` inside.
+    /// A linear scale from zero to the first round value that is not below any of `values`.
     pub(crate) fn from_zero(values: impl IntoIterator<Item = f64>) -> Scale {
         let most = values.into_iter().filter(|x| x.is_finite()).fold(0.0, f64::max);
         let most = if most < 1e-9 { 1.0 } else { most };
@@ -29,7 +29,7 @@ impl Scale {
         Scale::Linear { from: 0.0, to: (most / step - 1e-9).ceil() * step }
     }
 
-    /// From the round value (1, 2, 5) below the positive ones of `values` to the one above.
+    /// A logarithmic scale between the round values (1, 2, 5) around the positive ones of `values`.
     pub(crate) fn log_around(values: impl IntoIterator<Item = f64>) -> Scale {
         let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
         for x in values.into_iter().filter(|x| x.is_finite() && 0.0 < *x) {
@@ -45,7 +45,7 @@ impl Scale {
         Scale::Log { from, to }
     }
 
-    /// Between 0 and 1; values outside stand at the border.
+    /// The position between 0 and 1; values outside are placed at the border.
     pub(crate) fn position(&self, value: f64) -> f64 {
         let place = match *self {
             Scale::Linear { from, to } => (value - from) / (to - from),
@@ -80,7 +80,7 @@ pub(crate) fn percent(level: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// −log₁₀(1 − level); the level 1 stands infinitely far out.
+/// −log₁₀(1 − level); infinite for the level 1.
 fn nines(level: f64) -> f64 {
     -(1.0 - level).log10()
 }
@@ -105,8 +105,8 @@ fn round_below(x: f64) -> f64 {
         .unwrap_or(power)
 }
 
-/// 1, 2, 5 of every decade if they fit, else 1 and 5, else every decade, every second one, and so
-/// on. A single tick would leave a logarithmic axis unreadable, so there are always two.
+/// The ticks 1, 2, 5 of every decade if they fit, otherwise 1 and 5, otherwise every decade, every
+/// second one, and so on. There are always two: with a single one the axis would be unreadable.
 fn log_ticks(from: f64, to: f64, most: usize) -> Vec<f64> {
     let decades = (from.log10().floor() as i32)..=(to.log10().ceil() as i32);
     let inside = |x: &f64| from * (1.0 - 1e-9) <= *x && *x <= to * (1.0 + 1e-9);

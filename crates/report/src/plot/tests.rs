@@ -29,7 +29,7 @@ fn a_line_ends_at_the_corners_of_the_plot() {
 }
 
 #[test]
-fn what_is_absent_breaks_a_series() {
+fn absent_points_interrupt_a_series() {
     check(
         |plot| {
             let points = [(0.0, Some(1.0)), (1.0, Some(2.0)), (2.0, None), (3.0, Some(4.0))];
@@ -49,7 +49,7 @@ fn what_is_absent_breaks_a_series() {
 }
 
 #[test]
-fn series_are_told_apart_by_group() {
+fn each_series_has_its_group() {
     let mut plot = plot();
     plot.mark(LINE, 1.0, 1.0, "");
     plot.mark(LINE, 2.0, 1.0, "");
@@ -83,7 +83,7 @@ fn a_long_line_keeps_the_extremes_of_each_column() {
 }
 
 #[test]
-fn a_line_keeps_its_corners_and_drops_what_lies_between() {
+fn a_line_keeps_its_corners_and_drops_the_points_between() {
     let corner = |i: u32| (f64::from(i), if i < 500 { 0.0 } else { f64::from(i - 500) });
     let points: Vec<(f64, f64)> = (0..1_000).map(corner).collect();
     assert_eq!(straightened(&points), [(0.0, 0.0), (500.0, 0.0), (999.0, 499.0)]);

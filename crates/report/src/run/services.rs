@@ -1,4 +1,4 @@
-//! Components by the second, grouped: 34 processes are told as the services that they make up.
+//! Components by the second, grouped by service: 34 processes would be too many to show.
 
 use std::collections::BTreeMap;
 
@@ -12,13 +12,13 @@ mod tests;
 pub(crate) struct Service {
     pub(crate) name: String,
     pub(crate) cpu: Series<f64>,
-    /// Requests that stand in it.
+    /// The requests queued in it.
     pub(crate) held: Series<f64>,
 }
 
-/// The `most` largest services, and the sum of all others behind them. Large is what has much of
-/// the CPU or holds many of the requests: a slow service may use hardly any CPU. All charts show the
-/// same ones, so that a service looks the same in each.
+/// The `most` largest services, and after them the sum of all others. A service is large if it uses
+/// much of the CPU or queues many of the requests: a slow service may use hardly any CPU. All
+/// charts show the same services, so that each has the same look in all of them.
 pub(crate) fn largest(components: &Components, most: usize) -> Vec<Service> {
     let mut members: BTreeMap<&str, Vec<&Component>> = BTreeMap::new();
     for component in components.components.values() {
@@ -50,7 +50,7 @@ pub(crate) fn largest(components: &Components, most: usize) -> Vec<Service> {
     services
 }
 
-/// What was not measured adds nothing; where nothing was there is no sum.
+/// The sum in each interval, over the measured values; `None` if there are none.
 fn sum<'a>(all: impl Iterator<Item = &'a Series<f64>>) -> Series<f64> {
     let mut sums = Series::new();
     for series in all {
@@ -62,7 +62,7 @@ fn sum<'a>(all: impl Iterator<Item = &'a Series<f64>>) -> Series<f64> {
     sums
 }
 
-/// `store`, `geo ×4`
+/// The name of a service with the number of its components: `store`, `geo ×4`.
 pub(crate) fn titled(service: &str, components: usize) -> String {
     match components {
         1 => service.to_owned(),

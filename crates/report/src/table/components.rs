@@ -1,4 +1,4 @@
-//! Every component of the trials that are shown in full: where a limit is checked.
+//! All components of the trials that are shown in full, with the limit that was found.
 
 use measure::Bytes;
 use measure::quantity::grouped;
@@ -7,11 +7,11 @@ use results::components::{Component, Series, mean};
 use super::{Cell, MOST_ROWS, Row, Table};
 use crate::run::{Run, Trial};
 
-const CAPTION: &str = "Each component of the trials of the maximum and of the capacity, on average over \
-    the measurement, the busiest first; the one that limited is bold. A run queue of 1 is one thread \
-    that waits for a CPU all the time. Held are the requests that stand in a \
-    component: by its own statistics those that do not wait for others, and its part of those that lie \
-    unread in sockets. Sockets are those of its listening port, seen once a second.";
+const CAPTION: &str = "Each component of the trials of the maximum and of the capacity, on average \
+    over the measurement, the busiest first; the one that limited is bold. A run queue of 1 is one \
+    thread that waits for a CPU all the time. Queued are the requests in a component: by its own \
+    statistics those that do not wait for others, and its share of those that are unread in sockets. \
+    Sockets are those of its listening port, observed once a second.";
 
 pub(crate) fn table(run: &Run) -> Option<Table> {
     let columns = [
@@ -29,7 +29,7 @@ pub(crate) fn table(run: &Run) -> Option<Table> {
         "calls",
         "in service",
         "in others",
-        "held",
+        "queued",
         "refused",
     ];
     let mut table = Table::new(CAPTION, columns);

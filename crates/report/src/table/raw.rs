@@ -1,4 +1,4 @@
-//! What stands behind the table of trials: gates, outcomes, and all percentiles.
+//! The data behind the table of trials: gates, outcomes, and all percentiles.
 
 use results::Times;
 use results::load::Load;
@@ -7,7 +7,7 @@ use super::{Cell, MOST_ROWS, Row, Table};
 use crate::run::{Run, Trial};
 use crate::text::{integer, time};
 
-/// Each gate's figure and its bound: what made a trial valid or not.
+/// Each gate's figure and its bound, which decide whether a trial is valid.
 pub(crate) fn gates(run: &Run) -> Table {
     let mut table =
         Table::new(&caption(run, "The gates of validity."), ["trial", "gate", "", "figure"]);
@@ -70,7 +70,7 @@ pub(crate) fn outcomes(run: &Run) -> Table {
     table
 }
 
-/// Every percentile that was written, of response time and of service time.
+/// All recorded percentiles of response time and of service time.
 pub(crate) fn percentiles(run: &Run) -> Table {
     let columns = [
         "trial", "of", "samples", "mean", "min", "p50", "p75", "p90", "p95", "p99", "p99.9",

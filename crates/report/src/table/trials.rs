@@ -1,4 +1,4 @@
-//! The table of all attempted trials: what a reader checks the verdict against.
+//! The table of all attempted trials, with which a reader can check the verdict.
 
 use measure::estimate::{Support, beyond, support};
 use measure::quantity::grouped;
@@ -10,7 +10,7 @@ use crate::run::services::titled;
 use crate::run::{Run, Trial, cpu_by_service, services};
 use crate::text;
 
-/// More services than this stand together as one: the busiest are those that matter.
+/// The most services with their own column; the others are summed in one.
 const MOST_SERVICES: usize = 2;
 
 pub(crate) fn table(run: &Run) -> Table {
@@ -31,7 +31,7 @@ pub(crate) fn table(run: &Run) -> Table {
 
 const CAPTION: &str = "Every attempt, in order. “Asked” is the rate asked of each target; all other \
     rates are sums over the targets, per second. Response times count from the intended start. A \
-    quantile in grey has fewer than ten samples beyond it and says nothing.";
+    quantile in grey has fewer than ten samples beyond it and is unreliable.";
 
 fn columns(cpus: &[String]) -> Vec<String> {
     let before = ["trial", "asked", "offered", "completed", "goodput", "failures"];
@@ -91,7 +91,7 @@ fn row(run: &Run, trial: &Trial, services: &[&str], others: bool) -> Row {
     Row::new(cells).class(class(run, trial)).notes(notes(run, trial))
 }
 
-/// A quantile with its worth: greyed, with the count, if fewer than ten samples lie beyond.
+/// A quantile, in grey with the number of samples if fewer than ten are beyond it.
 pub(crate) fn quantile(ns: Option<u64>, samples: u64, level: Quantile) -> Cell {
     let Some(ns) = ns else { return Cell::maybe(None) };
     let weak = support(samples, level) == Support::Unsupported;
@@ -118,7 +118,7 @@ fn class(run: &Run, trial: &Trial) -> &'static str {
     }
 }
 
-/// What the trial was to the search, then what was said of it.
+/// The role of the trial in the search, then the statements about it.
 fn notes(run: &Run, trial: &Trial) -> Vec<String> {
     let entry = &trial.entry;
     let named = |name: &'static str, texts: &[String]| {

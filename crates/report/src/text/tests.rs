@@ -9,7 +9,7 @@ fn markup_becomes_text() {
 }
 
 #[test]
-fn what_would_rearrange_a_page_is_replaced() {
+fn characters_that_would_rearrange_a_page_are_replaced() {
     assert_eq!(
         escape("a\u{1b}[1m\u{0}b\u{202e}c\td").to_string(),
         "a\u{fffd}[1m\u{fffd}b\u{fffd}c\td"

@@ -52,7 +52,7 @@ fn the_nines_end_where_one_sample_is_left() {
 }
 
 #[test]
-fn values_outside_a_scale_stand_at_its_border() {
+fn values_outside_a_scale_are_placed_at_its_border() {
     let scale = Scale::Log { from: 1.0, to: 100.0 };
     assert_eq!([0.0, 1.0, 10.0, 1e9].map(|x| scale.position(x)), [0.0, 0.0, 0.5, 1.0]);
 }

@@ -16,7 +16,7 @@ fn components(cpus: &[(&str, &str, f64)]) -> Components {
 }
 
 #[test]
-fn replicas_are_summed_and_small_services_stand_together() {
+fn replicas_are_summed_and_small_services_are_grouped() {
     let all = components(&[
         ("front", "front", 0.25),
         ("geo.1", "geo", 0.25),
@@ -36,7 +36,7 @@ fn replicas_are_summed_and_small_services_stand_together() {
 }
 
 #[test]
-fn a_service_that_holds_requests_is_shown_however_little_cpu_it_uses() {
+fn a_service_that_queues_requests_is_shown_even_if_it_uses_little_cpu() {
     let mut all =
         components(&[("front", "front", 0.5), ("geo", "geo", 0.1), ("rate", "rate", 0.2)]);
     for (name, held) in [("front", 1.0), ("geo", 50.0), ("rate", 1.0)] {

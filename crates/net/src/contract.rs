@@ -82,7 +82,7 @@ pub(crate) fn next_until(io: &mut impl Io, end: Instant) -> Told {
                 Event::Connected(id) => Told::Connected(id),
                 Event::Received(id, bytes) => Told::Received(id, bytes.to_vec()),
                 Event::Closed(id, how) => Told::Closed(id, how),
-                Event::Accepted(_) => unreachable!("there is no listener"),
+                Event::Accepted(_) => unreachable!("nothing listens"),
             };
         }
         if end <= io.now() {

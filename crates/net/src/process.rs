@@ -8,7 +8,7 @@ use measure::Nanos;
 /// A random number from the kernel, for a load that differs in each run.
 pub fn entropy() -> u64 {
     let mut bytes = [0u8; 8];
-    // SAFETY: `bytes` has room for as many bytes as are asked for.
+    // SAFETY: `bytes` has room for the requested number of bytes.
     let count = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
     assert_eq!(count, 8, "getrandom(2) returns so few bytes at once");
     u64::from_ne_bytes(bytes)

@@ -60,7 +60,7 @@ pub(crate) fn send(socket: RawFd, bytes: &[u8]) -> isize {
 pub(crate) fn receive(socket: RawFd, into: &mut [u8]) -> isize {
     let (to, flags) = (into.as_mut_ptr(), 0);
     let no_address = ptr::null_mut::<libc::c_void>();
-    // SAFETY: the pointer and the length are those of a slice; no address is asked for.
+    // SAFETY: the pointer and the length are those of a slice; no address is requested.
     let count = unsafe {
         libc::syscall(libc::SYS_recvfrom, socket, to, into.len(), flags, no_address, no_address)
     };
@@ -86,7 +86,7 @@ pub(crate) fn listen(address: SocketAddr, congestion: Option<&str>) -> io::Resul
 /// Accepts the next waiting connection, if there is one.
 pub(crate) fn accept(listener: RawFd) -> io::Result<OwnedFd> {
     let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
-    // SAFETY: the peer's address is not asked for.
+    // SAFETY: the peer's address is not requested.
     let fd = unsafe { libc::accept4(listener, std::ptr::null_mut(), std::ptr::null_mut(), flags) };
     let socket = owned(fd)?;
     switch_on(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_NODELAY)?;

@@ -40,7 +40,7 @@ pub enum Verdict {
     Answered,
     /// The answer is no, since an SLO was never met: exit 1.
     No,
-    /// There is no trustworthy answer: exit 3.
+    /// A trustworthy answer was not found: exit 3.
     NoAnswer,
     /// The run was interrupted; its finished trials are in the journal: exit 130.
     Interrupted,

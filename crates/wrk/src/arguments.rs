@@ -283,7 +283,7 @@ impl Command {
         Ok(())
     }
 
-    /// Takes the free arguments, and those after `--`. If there are no free ones, those after `--`
+    /// Takes the free arguments, and those after `--`. Without free ones, those after `--`
     /// are free, as with `getopt`.
     fn take_free(&mut self, free: Vec<String>, after: Vec<String>) -> Result<(), String> {
         let (mut free, after) = if free.is_empty() { (after, free) } else { (free, after) };

@@ -88,7 +88,7 @@ fn thousands_of_cancelled_receives_report_nothing_and_return_every_buffer() {
                         assert!(user.is_some_and(|user| user.number.to_le_bytes()[0] % 7 == 0));
                         assert!([Closed::ByPeer, Closed::Reset].contains(&how), "{how:?}");
                     }
-                    Event::Accepted(_) => unreachable!("there is no listener"),
+                    Event::Accepted(_) => unreachable!("nothing listens"),
                 }
                 // At any moment, including between two events of one wait.
                 closed += u32::from(close_any(&mut io, &mut uses, &mut random));

@@ -1,4 +1,4 @@
-//! The seam between a shard and a protocol.
+//! The interface between a shard and a protocol.
 
 pub mod http1;
 pub mod tls;
@@ -12,11 +12,11 @@ use net::Closed;
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Slot(pub u32);
 
-/// Names one outstanding request; chosen by the shard, given back by the driver.
+/// The identifier of one outstanding request; chosen by the shard, returned by the driver.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Token(pub u32);
 
-/// A group of requests whose figures are kept apart; [`Label::NONE`] is in none.
+/// A group of requests with separate statistics; [`Label::NONE`] is in no group.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Label(pub u16);
 
@@ -24,27 +24,27 @@ impl Label {
     pub const NONE: Label = Label(u16::MAX);
 }
 
-/// What became of a request. Every intended request has exactly one.
+/// The outcome of a request. Every intended request has exactly one.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Outcome {
     Ok,
-    /// An answer whose status says failure.
+    /// A response whose status indicates failure.
     Status,
-    /// An answer that a check of the workload did not let pass.
+    /// A response that failed a check of the workload.
     Check,
-    /// No answer in the time allowed; counted as at least that time.
+    /// No response in the time allowed; counted as at least that time.
     Timeout,
     /// No connection could be made for it.
     Connect,
-    /// The connection broke or closed before the answer was complete.
+    /// The connection broke or closed before the response was complete.
     Reset,
     /// The connection broke while the request was being written.
     Write,
-    /// The answer was not of the protocol.
+    /// The response violated the protocol.
     Malformed,
-    /// It found the backlog at its bound and was never sent.
+    /// The backlog was full; the request was never sent.
     Dropped,
-    /// Neither answered nor failed when the drain ended; counted as the time it had waited.
+    /// No response and no failure when the drain ended; counted as the time it had waited.
     Unfinished,
 }
 
@@ -77,75 +77,75 @@ impl Outcome {
         }
     }
 
-    /// Whether an answer came, good or not.
+    /// True if a response arrived, good or bad.
     pub fn is_answer(self) -> bool {
         matches!(self, Outcome::Ok | Outcome::Status | Outcome::Check)
     }
 }
 
-/// A request that is asked of a driver.
+/// A request that is handed to a driver.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Asked {
     pub token: Token,
-    /// The arrival's place in the sequence that all shards walk: the same request has the same
-    /// number however many shards there are.
+    /// The arrival's position in the sequence that all shards iterate over: the same request has
+    /// the same number, however many shards there are.
     pub number: u64,
-    /// What the arrival asks for, if it does.
+    /// The label that the arrival asks for, if any.
     pub label: Label,
 }
 
-/// A request that a driver has finished with.
+/// A request that a driver has finished.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Done {
     pub token: Token,
     pub outcome: Outcome,
-    /// Of the answer, or of the first bad one of several; 0 where there was none.
+    /// The status of the response, or of the first bad one of several; 0 if there was none.
     pub status: u16,
-    /// Answers that arrived: several to requests that were pipelined together.
+    /// The responses that arrived: several for requests that were pipelined together.
     pub answers: u32,
-    /// How many of them had a status that says failure.
+    /// The number of them whose status indicates failure.
     pub bad: u32,
-    /// Of their bodies.
+    /// The size of their bodies.
     pub bytes: u64,
-    /// What was wrong, beyond the outcome.
+    /// Details of the failure, beyond the outcome.
     pub why: &'static str,
 }
 
-/// What a driver has to report, lent to its calls.
+/// A driver's results, collected in buffers that the caller reuses.
 #[derive(Debug, Default)]
 pub struct Reports {
-    /// Requests whose answer has begun.
+    /// Requests whose response has begun.
     pub begun: Vec<Token>,
     pub done: Vec<Done>,
     /// Bytes for the peer that belong to no request, such as a handshake's.
     pub wire: Vec<u8>,
 }
 
-/// Whether a connection can go on.
+/// The next step for a connection.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Next {
     Continue,
     Close,
-    /// It sent bytes that answer no request: what follows cannot be matched to one.
+    /// The peer sent bytes that belong to no request: what follows cannot be matched to one.
     Unasked,
-    /// It can carry no request yet: what secures it goes on.
+    /// It cannot carry requests yet: it is still being secured.
     Pending,
     /// It is secured, and can carry requests from now on.
     Ready(Handshake),
-    /// It is of no use any more. This is what becomes of the requests on it, and why.
+    /// It is of no use any more. Gives the outcome of the requests on it, and the reason.
     Fail(Outcome, &'static str),
 }
 
-/// How a connection was secured.
+/// The way in which a connection was secured.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Handshake {
-    /// By what an earlier connection had agreed on.
+    /// True if the session of an earlier connection was resumed.
     pub resumed: bool,
     pub version: &'static str,
     pub cipher: &'static str,
 }
 
-/// The workload itself failed (an error in a script): no measurement can go on.
+/// The workload itself failed (an error in a script): the measurement cannot continue.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Fault(pub String);
 
@@ -157,15 +157,16 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
-/// Speaks one protocol over the slots of one pool, without I/O.
+/// An implementation of one protocol for the slots of one pool, without I/O.
 ///
-/// The driver knows what to send and what an answer means; it never knows the time.
+/// The driver knows what to send and what a response means; it never knows the time.
 pub trait Driver {
-    /// How many more requests this slot's connection can carry right now.
+    /// The number of further requests that this slot's connection can carry now.
     fn room(&self, slot: Slot) -> usize;
 
-    /// The slot has a connection; it can carry requests at once (`Continue`), or it is `Pending`
-    /// until `receive` says otherwise. What has to be sent for that is appended to `wire`.
+    /// Handles a new connection of the slot. It can carry requests at once (`Continue`), or it is
+    /// `Pending` until `receive` returns something else. Bytes to send for that are appended to
+    /// `wire`.
     fn opened(&mut self, _slot: Slot, _wire: &mut Vec<u8>) -> Next {
         Next::Continue
     }
@@ -174,49 +175,48 @@ pub trait Driver {
     /// request's label.
     fn start(&mut self, slot: Slot, asked: Asked, wire: &mut Vec<u8>) -> Result<Label, Fault>;
 
-    /// Takes in bytes from the peer and reports what they begin and complete.
+    /// Processes bytes from the peer, and reports the requests whose responses begin or complete.
     fn receive(&mut self, slot: Slot, bytes: &[u8], reports: &mut Reports) -> Result<Next, Fault>;
 
-    /// Whether the peer may still refuse the slot's connection, though it can carry requests.
+    /// True while the peer may still refuse the slot's connection, though it can carry requests.
     fn is_doubtful(&self, _slot: Slot) -> bool {
         false
     }
 
-    /// We are about to close the slot's connection in order; what the peer has to be told is appended
-    /// to `wire`.
+    /// Prepares the orderly close of the slot's connection by us. The protocol's farewell to the
+    /// peer is appended to `wire`.
     fn leaves(&mut self, _slot: Slot, _wire: &mut Vec<u8>) {}
 
-    /// The slot's connection is gone; reports what was outstanding on it as `lost`, but for what
-    /// the end of the connection completes. The slot is as new.
+    /// Handles the loss of the slot's connection, and resets the slot. Reports the requests
+    /// outstanding on it as `lost`, except one that the end of the connection completes.
     fn closed(&mut self, slot: Slot, lost: Lost, reports: &mut Reports) -> Result<(), Fault>;
 
-    /// Closed loop: how long the user of the next request thinks beyond what the load asks for.
+    /// Closed loop: the think time of the next request's user, in addition to the load's own.
     fn delay(&mut self) -> Result<Nanos, Fault> {
         Ok(Nanos::ZERO)
     }
 
-    /// Does a little of what may be done ahead, while nothing else is due; false if there is
-    /// nothing to do.
+    /// Does a little work in advance, while nothing else is due; false if there is nothing to do.
     fn prepare(&mut self) -> Result<bool, Fault> {
         Ok(false)
     }
 
-    /// Whether the time that its calls take is worth being recorded.
+    /// True if the time of its calls should be recorded.
     fn is_scripted(&self) -> bool {
         false
     }
 
-    /// Whether the workload wants no more requests to be started.
+    /// True if the workload wants no more requests to be started.
     fn has_stopped(&self) -> bool {
         false
     }
 }
 
-/// Why a connection is gone, and what that makes of the requests on it.
+/// The reason why a connection is gone, which determines the outcome of its requests.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Lost {
     By(Closed),
-    /// We gave it up because this request took too long.
+    /// We closed it because this request took too long.
     TooLate(Token),
     /// The driver gave it up: see [`Next::Fail`].
     For(Outcome, &'static str),

@@ -1,12 +1,13 @@
-//! The hiccup meter: how punctual this machine lets an idle thread be.
+//! The hiccup meter: measures how late this machine wakes an idle thread.
 //!
-//! A thread sleeps a millisecond at a time and notes how much longer it took. What delays it would
-//! have delayed a request as well, and is neither our fault nor the target's.
+//! A thread sleeps for a millisecond at a time and records how much longer it took. Whatever delays
+//! it would have delayed a request as well, and is caused neither by the generator nor by the
+//! target.
 //!
-//! A pause hides the naps that would have ended in it. Each of them is noted too, with what was left of
-//! the pause when it would have ended: a pause of 20 ms counts 20 times, as 20 ms, 19 ms and so on. So
-//! the distribution is one over time, not over naps: what a request would have waited for the machine
-//! whose time comes at any moment.
+//! A pause hides the naps that would have ended during it. Each of them is recorded too, with the
+//! rest of the pause at the time when it would have ended: a pause of 20 ms counts 20 times, as 20
+//! ms, 19 ms and so on. So the distribution is one over time, not over naps: the time that a
+//! request due at a random moment would have waited for the machine.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,7 +26,7 @@ mod tests;
 
 #[derive(Debug)]
 pub(crate) struct Hiccups {
-    /// How much too late a thread was woken, once for each millisecond of the window.
+    /// The delay with which the thread was woken, once for each millisecond of the window.
     pub(crate) overshoot: Histogram,
     pub(crate) worst: Series<Worst>,
 }
@@ -40,8 +41,8 @@ impl Merge for Worst {
     }
 }
 
-/// Naps until `done`; each nap counts that was to end in the window. On the given CPU if it may run there before
-/// all others, since else it would measure our own shard.
+/// Naps until `done`; each nap counts that was due to end in the window. Runs on the given CPU if
+/// it has real-time priority there, since otherwise it would measure our own shard.
 pub(crate) fn meter(
     cpu: Option<u32>,
     window: &Mutex<Option<Window>>,
@@ -52,7 +53,7 @@ pub(crate) fn meter(
     if cores::urgent() == Urgency::RealTime
         && let Some(cpu) = cpu
     {
-        // Staying unpinned is no failure: it measures the machine all the same.
+        // Staying unpinned is not an error: it still measures the machine.
         let _ = cores::pin(cpu);
     }
     let mut hiccups: Option<Hiccups> = None;
@@ -70,7 +71,7 @@ pub(crate) fn meter(
 }
 
 impl Hiccups {
-    /// A nap that was to end at `due` ended at `now`, and with it those that it hid.
+    /// Records a nap that was due to end at `due` and ended at `now`, and the naps that it hid.
     fn note(&mut self, window: Window, due: Instant, now: Instant) {
         let mut due = due;
         loop {

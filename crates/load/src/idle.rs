@@ -1,4 +1,4 @@
-//! Which connection has room, the least loaded first, and among those the one idle longest.
+//! The connections with room, the least loaded first, and among those the one idle longest.
 
 use crate::driver::Slot;
 
@@ -7,8 +7,8 @@ mod tests;
 
 const NONE: u32 = u32::MAX;
 
-/// The slots that have room, in a queue for each number of requests that they carry. Entering,
-/// leaving and finding the first take constant time, but for steps over empty queues.
+/// The slots that have room, in one queue for each number of requests that they carry. Entering,
+/// leaving and finding the first take constant time, except for steps over empty queues.
 #[derive(Debug, Default)]
 pub(crate) struct Idle {
     queues: Vec<Queue>,
@@ -21,7 +21,7 @@ struct Queue {
     last: u32,
 }
 
-/// A slot's neighbours, and the queue in which it stands.
+/// A slot's neighbours, and the queue that it is in.
 #[derive(Clone, Copy, Debug)]
 struct Link {
     queue: u32,
@@ -35,7 +35,7 @@ impl Idle {
         Idle { queues: Vec::new(), links: vec![nowhere; slots] }
     }
 
-    /// The slot that comes next.
+    /// Returns the slot to be used next.
     pub(crate) fn first(&self) -> Option<Slot> {
         let queue = self.queues.iter().find(|queue| queue.first != NONE)?;
         Some(Slot(queue.first))
@@ -57,7 +57,7 @@ impl Idle {
         self.links[slot.0 as usize] = link;
     }
 
-    /// Takes a slot out, if it stands in a queue.
+    /// Removes a slot, if it is in a queue.
     pub(crate) fn leave(&mut self, slot: Slot) {
         let Link { queue, before, after } = self.links[slot.0 as usize];
         if queue == NONE {

@@ -1,7 +1,7 @@
-//! The load engine: when, what, where, what for.
+//! The load engine: generates requests on schedule, sends them and measures the responses.
 //!
-//! Start with [`shard`], where one request lives from its intended time to its outcome. The engine
-//! knows nothing of trials or experiments, and nothing here performs I/O but through `net`.
+//! Start with [`shard`], which carries each request from its intended time to its outcome. The
+//! engine knows nothing of trials or experiments, and all its I/O goes through `net`.
 #![forbid(unsafe_code)]
 
 pub mod driver;

@@ -1,4 +1,4 @@
-//! By which of the kernel's interfaces a load reaches the network, and why.
+//! The choice of the kernel interface that a load uses for the network, and its reason.
 
 use std::str::FromStr;
 
@@ -7,39 +7,39 @@ use net::{Interface, uring};
 #[cfg(test)]
 mod tests;
 
-/// What was asked for.
+/// The requested interface.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Wanted {
-    /// What has measured best for such a load, of what is granted.
+    /// The available interface that measured best for such a load.
     #[default]
     Auto,
     These(Interface),
 }
 
-/// What about a load decides which interface serves it best.
+/// The properties of a load that decide which interface serves it best.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Work {
-    /// A closed loop in which nobody thinks.
+    /// True for a closed loop without think time.
     pub asks_at_once: bool,
-    /// Each connection is closed after one request.
+    /// True if each connection is closed after one request.
     pub one_request_each: bool,
-    /// Of one shard.
+    /// The number of connections of one shard.
     pub connections: usize,
-    /// The kernel is to stamp what is received, which only epoll's reading tells.
+    /// True if the kernel timestamps received data; only epoll reports the timestamps.
     pub kernel_timestamps: bool,
 }
 
-/// What a load goes by.
+/// The interface that a load uses.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Network {
     pub interface: Interface,
-    /// In a few words, for the record.
+    /// The reason in a few words, for the record.
     pub why: String,
 }
 
 impl Network {
-    /// Decides before anything is sent. Fails with the reason and a remedy where what was asked for
-    /// cannot be had.
+    /// Chooses an interface before anything is sent. Fails with the reason and a remedy if the
+    /// requested one is not available.
     pub fn choose(wanted: Wanted, work: Work) -> Result<Network, String> {
         choose(wanted, work, uring::granted)
     }
@@ -54,7 +54,7 @@ fn choose(
     match wanted {
         Wanted::These(Interface::Epoll) => network(Interface::Epoll, "asked for"),
         Wanted::These(Interface::Uring) if work.kernel_timestamps => {
-            Err("--kernel-timestamps are told by epoll only\n  leave them out, or use --io epoll"
+            Err("--kernel-timestamps works with epoll only\n  leave it out, or use --io epoll"
                 .to_owned())
         }
         Wanted::These(Interface::Uring) => match granted() {
@@ -75,17 +75,18 @@ fn choose(
     }
 }
 
-/// With fewer connections than this a turn has too little to do at once.
+/// The minimum number of connections for io_uring: with fewer, an iteration has too few operations
+/// to batch.
 const FEW: usize = 4;
 
-/// What has measured at least 3 % better, in completed requests per second of the generator's CPU
-/// (Linux 6.18, two CPUs, the reference server on the other one, medians of two or three pairs in
-/// turns; all but the first five rows and those of bodies with more and smaller buffers for what is
-/// received). io_uring over epoll:
+/// Returns the interface that measured at least 3 % better, in completed requests per second of the
+/// generator's CPU (Linux 6.18, two CPUs, the reference server on the other one, medians of two or
+/// three alternating pairs; all but the first five rows and those with bodies used more and smaller
+/// receive buffers). io_uring relative to epoll:
 ///
 /// | load | connections | ratio |
 /// |---|---|---|
-/// | asking at once | 1 | 1.01 |
+/// | closed loop without think time | 1 | 1.01 |
 /// | | 4, 16, 64 | 1.08, 1.12, 1.12–1.16 |
 /// | | 256, 1024 | 1.19–1.24, 1.24–1.36 |
 /// | with a script | 16, 256 | 1.03, 1.25 |
@@ -93,30 +94,30 @@ const FEW: usize = 4;
 /// | bodies of 1 MB | 4, 64 | 1.12, 1.70 |
 /// | 16 requests on each | 4, 64 | 1.19, 1.13 |
 /// | a connection for each request | 4, 64 | 1.00, 1.04 |
-/// | by the clock, 10,000/s, hybrid | 16, 64, 1024 | 1.03, 1.03, 1.02 |
+/// | open loop, 10,000/s, hybrid | 16, 64, 1024 | 1.03, 1.03, 1.02 |
 /// | the same, sleep | 16, 64, 1024 | 0.97, 0.96, 1.00 |
-/// | by the clock, 50,000/s, hybrid | 64, 1024 | 1.01, 1.01 |
-/// | by the clock, 100,000/s, sleep | 64, 1024 | 1.03, 1.02 |
+/// | open loop, 50,000/s, hybrid | 64, 1024 | 1.01, 1.01 |
+/// | open loop, 100,000/s, sleep | 64, 1024 | 1.03, 1.02 |
 ///
-/// That was before epoll waited for edges and shards had open files of their own. Since then, asking
-/// at once with 16, 64, 256 and 1024 connections: 1.09, 1.13, 1.20, 1.15.
+/// These figures predate edge-triggered epoll and a separate file table for each shard. Since then,
+/// a closed loop without think time with 16, 64, 256 and 1024 connections: 1.09, 1.13, 1.20, 1.15.
 ///
-/// Where each request has a connection of its own, opening it is nearly all there is to do.
+/// If each request has a connection of its own, nearly all the work is to open it.
 fn best(work: Work) -> (Interface, &'static str) {
     match work {
         Work { kernel_timestamps: true, .. } => {
-            (Interface::Epoll, "the kernel's stamps are told by epoll only")
+            (Interface::Epoll, "only epoll reports kernel timestamps")
         }
         Work { asks_at_once: false, .. } => {
-            (Interface::Epoll, "by the clock, io_uring has measured no better")
+            (Interface::Epoll, "io_uring measured no better in an open loop or with think time")
         }
         Work { one_request_each: true, .. } => {
-            (Interface::Epoll, "opening connections, io_uring has measured no better")
+            (Interface::Epoll, "io_uring measured no better with one request per connection")
         }
         Work { connections, .. } if connections < FEW => {
-            (Interface::Epoll, "with so few connections, io_uring has measured no better")
+            (Interface::Epoll, "io_uring measured no better with so few connections")
         }
-        _ => (Interface::Uring, "it has measured better where connections ask at once again"),
+        _ => (Interface::Uring, "it measured better in closed loops without think time"),
     }
 }
 
@@ -128,7 +129,7 @@ impl FromStr for Wanted {
             "auto" => Ok(Wanted::Auto),
             "epoll" => Ok(Wanted::These(Interface::Epoll)),
             "uring" => Ok(Wanted::These(Interface::Uring)),
-            _ => Err(format!("there is no `{text}`; there are auto, epoll and uring")),
+            _ => Err(format!("`{text}` is not an interface; write auto, epoll or uring")),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The requests that are on their way, in the order in which they were sent.
+//! The requests in progress, in the order in which they were sent.
 
 use ::measure::{Instant, Nanos};
 
@@ -10,31 +10,32 @@ mod tests;
 /// One request between its sending and its outcome.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Request {
-    /// Of this shard, by its place.
+    /// The index of its pool within this shard.
     pub(crate) pool: u32,
     pub(crate) slot: Slot,
     pub(crate) intended: Instant,
     pub(crate) number: u64,
     pub(crate) label: Label,
-    /// From when on its connection had room for it.
+    /// The time since which its connection had room for it.
     pub(crate) room: Instant,
-    /// When its first byte was handed to the kernel, or when it began to have a connection opened.
+    /// The time at which its first byte was handed to the kernel, or the opening of a connection
+    /// for it began.
     pub(crate) sent: Instant,
-    /// When the first byte of its answer was there.
+    /// The time at which the first byte of its response was received.
     pub(crate) first_byte: Option<Instant>,
 }
 
 const NONE: u32 = u32::MAX;
 
-/// A slab whose entries are linked in order of insertion: adding, removing and finding the oldest
-/// take constant time, and memory is that of the most requests that were ever outstanding.
+/// A slab whose entries are linked in order of insertion. Adding, removing and finding the oldest
+/// take constant time, and memory is that of the largest number of requests ever outstanding.
 #[derive(Debug)]
 pub(crate) struct Outstanding {
     entries: Vec<Entry>,
     free: Vec<u32>,
     oldest: u32,
     newest: u32,
-    /// The oldest that is not known to be overdue; those before it are.
+    /// The oldest request that is not marked as overdue; all older ones are marked.
     punctual: u32,
     count: usize,
 }
@@ -58,7 +59,7 @@ impl Outstanding {
         }
     }
 
-    /// So many requests will need no more memory.
+    /// Reserves memory for this many requests.
     pub(crate) fn reserve(&mut self, requests: usize) {
         self.entries.reserve_exact(requests);
         self.free.reserve_exact(requests);
@@ -111,25 +112,24 @@ impl Outstanding {
         request
     }
 
-    /// The request that was sent first of those which are not marked, if it was sent at least
-    /// `timeout` ago.
+    /// Returns the oldest unmarked request, if it was sent at least `timeout` ago.
     pub(crate) fn expired(&self, now: Instant, timeout: Nanos) -> Option<(Token, Request)> {
         let request = self.entries.get(self.punctual as usize)?.request?;
         (request.sent + timeout <= now).then_some((Token(self.punctual), request))
     }
 
-    /// Lets the request that [`Outstanding::expired`] has found go on without being found again.
+    /// Marks the request that [`Outstanding::expired`] returned, so that it is not returned again.
     pub(crate) fn mark(&mut self, token: Token) {
         assert_eq!(self.punctual, token.0, "requests become overdue in their order");
         self.punctual = self.entries[token.0 as usize].newer;
     }
 
-    /// When the next request will have been outstanding for `timeout`.
+    /// Returns the time at which the next request will have been outstanding for `timeout`.
     pub(crate) fn next_expiry(&self, timeout: Nanos) -> Option<Instant> {
         Some(self.entries.get(self.punctual as usize)?.request?.sent + timeout)
     }
 
-    /// Takes out everything, oldest first.
+    /// Removes all requests, oldest first.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = Request> {
         std::iter::from_fn(|| match self.oldest {
             NONE => None,

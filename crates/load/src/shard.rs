@@ -1,9 +1,10 @@
-//! One request's life.
+//! The event loop that carries each request from its intended time to its outcome.
 //!
-//! A shard is one thread with its own event loop, pinned to a core, sharing nothing. The arrivals
-//! say when, the driver says what, the I/O says where, and the observer what for. One turn of the
-//! loop is four verbs: `admit`, `dispatch`, `wait`, `complete`. Nothing here speaks a protocol,
-//! nothing reads a clock but through the I/O, and the intended time of a request is never changed.
+//! A shard is one thread with its own event loop, pinned to a core; shards share nothing. The
+//! source of arrivals decides when a request starts, the driver which bytes it consists of, the I/O
+//! where they go, and the observer what is recorded. Each iteration of the loop has four steps:
+//! `admit`, `dispatch`, `wait`, `complete`. Nothing here speaks a protocol, the clock is read only
+//! through the I/O, and the intended time of a request is never changed.
 
 use std::cmp::Reverse;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,57 +27,57 @@ mod pool;
 #[cfg(test)]
 mod tests;
 
-/// How long a wait may last: how soon an interruption is noticed.
+/// The longest single wait, and so the longest time until an interruption is noticed.
 const LONGEST_WAIT: Nanos = Nanos::from_millis(50);
 
-/// What a shard does not choose itself.
+/// The settings that a shard is given.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// From `sent`: a request without an answer by then is overdue.
+    /// Counted from `sent`: a request without a response by then is overdue.
     pub timeout: Nanos,
     pub overdue: Overdue,
-    /// Requests beyond this many waiting ones of a pool are dropped: a target which never answers
-    /// must not exhaust our memory.
+    /// The maximum number of waiting requests of a pool. More are dropped: a target that never
+    /// answers must not exhaust our memory.
     pub backlog: usize,
-    /// How long an attempt to connect may take.
+    /// The longest time that an attempt to connect may take.
     pub connect_timeout: Nanos,
     /// The least time between two attempts to connect before the load begins.
     pub open_gap: Nanos,
-    /// So many requests a connection serves; then we close it, and the next request has another
-    /// one opened.
+    /// The number of requests that a connection serves. Then we close it, and the next request
+    /// opens another one.
     pub keep_alive: Option<u32>,
 }
 
-/// What becomes of a request that takes too long.
+/// The treatment of a request that takes too long.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Overdue {
-    /// It has failed, and its connection is closed: what would answer there could no longer be
-    /// told from the answer to a later request.
+    /// The request fails and its connection is closed: a later response there could not be told
+    /// from the response to another request.
     Cut,
-    /// It is counted as overdue once, and its answer is awaited all the same.
+    /// The request is counted as overdue once, and we keep waiting for its response.
     Mark,
 }
 
-/// When the phases of a load end. Warm-up is what lies before the observer's window.
+/// The times at which the phases of a load end. Warm-up is the time before the observer's window.
 #[derive(Clone, Copy, Debug)]
 pub struct Schedule {
     pub start: Instant,
     /// No request is started after this.
     pub end: Instant,
-    /// How long the outstanding ones are awaited from then on.
+    /// The longest time to wait for outstanding requests after `end`.
     pub drain: Nanos,
 }
 
-/// Why a load ended.
+/// The reason why a load ended.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Ended {
     /// Its time was over, or all its requests were answered.
     AsPlanned,
-    /// Every workload of the shard wanted no more.
+    /// Every workload of the shard asked to stop.
     ByWorkload,
     /// Another shard ended early, or the user interrupted it.
     Halted,
-    /// The backlog reached its bound.
+    /// The backlog reached its limit.
     Overloaded,
 }
 
@@ -84,26 +85,26 @@ pub struct Shard<'a, I, D, O> {
     io: I,
     observer: O,
     limits: Limits,
-    /// Each of them ends the load early.
+    /// Each of these flags ends the load early.
     stop: [&'a AtomicBool; 2],
     pools: Vec<Pool<D>>,
-    /// Closed loop: how long a user thinks between an answer and the next request.
+    /// Closed loop: the think time of a user between a response and the next request.
     think: Option<(Think, Random)>,
     outstanding: Outstanding,
     connections: connections::Connections,
     has_dropped: bool,
-    /// Time spent in scripts since the last turn was told.
+    /// The time spent in scripts since the last turn was reported.
     scripted: Nanos,
     /// The pool whose turn it is to prepare requests.
     preparing: usize,
-    // Lent to the loop's calls, so that a turn allocates nothing.
+    // Reused by the loop's calls, so that an iteration allocates nothing.
     reports: Reports,
     wire: Vec<u8>,
-    /// Requests of this turn that the network may still hold back, oldest first.
+    /// The requests of this iteration that the network may still hold back, oldest first.
     held_back: Vec<Token>,
 }
 
-/// A request whose time has come.
+/// A request that is due.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     intended: Instant,
@@ -136,8 +137,8 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         }
     }
 
-    /// Adds a pool, with so many connections, which take its endpoints in turn. Pools are added in
-    /// the order of their numbers.
+    /// Adds a pool with this many connections, which are spread over its endpoints in turn. Pools
+    /// are added in the order of their numbers.
     pub fn add_pool(
         &mut self,
         of: Of,
@@ -158,13 +159,13 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         &mut self.observer
     }
 
-    /// The observer and the drivers in the order of their pools, once the load is over.
+    /// Returns the observer, and the drivers in the order of their pools, once the load is over.
     pub fn into_parts(self) -> (O, Vec<D>) {
         (self.observer, self.pools.into_iter().map(|pool| pool.driver).collect())
     }
 
-    /// Generates load as scheduled. What is then outstanding or in the backlog counts as
-    /// unfinished: as at least as long as it has waited.
+    /// Generates load as scheduled. Requests that are then outstanding or in the backlog count as
+    /// unfinished: they took at least as long as they have waited.
     pub fn run(
         &mut self,
         source: &mut Source,
@@ -184,12 +185,13 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
                 }
             }
             let begun = now;
-            // Even at the very end: what was meant to start before it counts.
+            // Even at the very end: a request that was intended before the end counts.
             self.admit(now, source, end);
             if drained <= now || (end <= now && self.is_idle()) {
                 break;
             }
-            // First what gives room: who waits for it would else wait until something happens.
+            // First free capacity: requests that wait for it would otherwise wait until the next
+            // event.
             self.expire(now)?;
             self.reopen(now);
             self.dispatch()?;
@@ -211,7 +213,8 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         Ok((now, ended))
     }
 
-    /// In a closed loop every user begins at once, but for what a script delays.
+    /// Prepares the first requests. In a closed loop every user starts at once, unless a script
+    /// delays it.
     fn begin(&mut self, source: &mut Source, start: Instant) -> Result<(), Fault> {
         self.vacate_limited(start)?;
         self.outstanding.reserve(self.places().count());
@@ -245,8 +248,8 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         self.stop.iter().any(|stop| stop.load(Ordering::Relaxed))
     }
 
-    /// Moves every request whose time has come into its pool's backlog, its intended time with it.
-    /// Nothing is skipped, nothing is rescheduled.
+    /// Moves every request that is due into its pool's backlog, with its intended time. Nothing is
+    /// skipped or rescheduled.
     fn admit(&mut self, now: Instant, source: &mut Source, end: Instant) {
         match source {
             Source::Open(streams) => {
@@ -271,7 +274,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
     fn enqueue(&mut self, index: usize, waiting: Waiting, now: Instant) {
         let pool = &mut self.pools[index];
         self.observer.intended(pool.of, waiting.intended);
-        // In a closed loop the number of users is the bound.
+        // In a closed loop the number of users is the limit.
         if self.think.is_some() || pool.backlog.len() < self.limits.backlog {
             pool.backlog.push_back(waiting);
         } else {
@@ -291,7 +294,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         Ok(())
     }
 
-    /// A request leaves the backlog: for the wire, or to have a connection opened.
+    /// Takes a request out of the backlog and sends it, or opens a connection for it first.
     fn start(&mut self, index: usize, slot: Slot, waiting: Waiting) -> Result<(), Fault> {
         let Waiting { intended, number, label } = waiting;
         let place = self.pools[index].place(slot);
@@ -333,7 +336,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
             request.label = pool.driver.start(request.slot, asked, &mut self.wire)?;
             left = self.io.now();
             self.scripted += left - begun;
-            // What the script took is our lateness, not the target's.
+            // The script's time counts as our lateness, not as the target's response time.
             if pool.place(request.slot).awaited.is_none() {
                 request.sent = left;
             }
@@ -348,7 +351,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         place.outstanding += 1;
         place.carried += 1;
         pool.offer_below(slot, left, self.limits.keep_alive);
-        // A request for which a connection was opened began with that.
+        // A request that had a connection opened was sent when the connection attempt began.
         if holds_back && awaited.is_none() {
             self.held_back.push(token);
             self.note_departures();
@@ -356,7 +359,8 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         Ok(())
     }
 
-    /// Requests that were held back leave with others: that was our doing, and is lateness.
+    /// Notes when the requests that were held back were sent with others: we delayed them, so the
+    /// delay counts as lateness.
     fn note_departures(&mut self) {
         if let Some(at) = self.io.handed_over() {
             for token in self.held_back.drain(..) {
@@ -366,10 +370,10 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         }
     }
 
-    /// Hands what arrived to the drivers, and what it completes to the observer.
+    /// Hands received bytes to the drivers, and completed requests to the observer.
     fn complete(&mut self, now: Instant) -> Result<(), Fault> {
         self.note_departures();
-        // What is left found the network full, and was not held back by us.
+        // The remaining ones were delayed by the full network, not held back by us.
         self.held_back.clear();
         while let Some(event) = self.io.next_event() {
             match event {
@@ -396,7 +400,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         Ok(())
     }
 
-    /// Sends what a driver has to say that belongs to no request.
+    /// Sends the driver's bytes that belong to no request.
     fn reply(&mut self, connection: ConnectionId) {
         if !self.reports.wire.is_empty() {
             self.io.send(connection, &self.reports.wire);
@@ -404,7 +408,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         }
     }
 
-    /// What becomes of a connection on which something arrived.
+    /// Continues, secures, retires or closes a connection after something was received on it.
     fn go_on(
         &mut self,
         connection: ConnectionId,
@@ -425,8 +429,8 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         }
         let pool = &mut self.pools[index];
         let is_free = pool.place(slot).outstanding == 0;
-        // An answer that came before its request was written: the rest of the request would be
-        // taken for another one.
+        // A response that came before its request was completely written: the peer would take the
+        // rest of the request for another one.
         let early = is_free && !self.io.is_flushed(connection);
         if matches!(next, Next::Close | Next::Unasked) || early {
             self.io.close(connection);
@@ -439,7 +443,8 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         Ok(())
     }
 
-    /// Gives each finished request its outcome; in a closed loop, its user begins to think.
+    /// Records the outcome of each finished request; in a closed loop, its user starts its think
+    /// time.
     fn settle(&mut self, now: Instant) -> Result<(), Fault> {
         for token in self.reports.begun.drain(..) {
             self.outstanding.get(token).first_byte.get_or_insert(now);
@@ -454,7 +459,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         Ok(())
     }
 
-    /// The user of a closed loop who asked for this will ask again.
+    /// Schedules the next request of a closed-loop user whose request has finished.
     fn think(&mut self, index: usize, now: Instant) -> Result<(), Fault> {
         let Some((think, random)) = &mut self.think else { return Ok(()) };
         let pool = &mut self.pools[index];
@@ -463,7 +468,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         Ok(())
     }
 
-    /// Fails, or marks, what has been outstanding for too long.
+    /// Fails or marks the requests that have been outstanding for too long.
     fn expire(&mut self, now: Instant) -> Result<(), Fault> {
         while let Some((token, request)) = self.outstanding.expired(now, self.limits.timeout) {
             let index = request.pool as usize;
@@ -477,7 +482,9 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
                 | State::Connecting { connection, .. }
                 | State::Securing { connection, .. } => self.io.close(connection),
                 State::Lost | State::Vacant => {
-                    unreachable!("what is outstanding has a connection, or one on its way")
+                    unreachable!(
+                        "an outstanding request has a connection, or one that is being opened"
+                    )
                 }
             }
             self.lose(index, request.slot, Lost::TooLate(token), now)?;
@@ -485,8 +492,9 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         self.expire_attempts(now)
     }
 
-    /// Lets one pool do a little of what may be done ahead, if there is time. Returns until when to
-    /// wait then: not at all after it did something, so that answers are read in between.
+    /// Lets one pool prepare a little work in advance, if there is time. Returns the time until
+    /// which to wait afterwards: no wait after it did something, so that responses are read in
+    /// between.
     fn prepare(&mut self, until: Instant) -> Result<Instant, Fault> {
         self.preparing = (self.preparing + 1) % self.pools.len();
         let pool = &mut self.pools[self.preparing];
@@ -503,7 +511,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         Ok(ended)
     }
 
-    /// What a target still owes at the end is as slow as it has been until now.
+    /// Records the requests that have no response at the end as unfinished.
     fn give_up(&mut self, now: Instant) {
         for request in self.outstanding.drain() {
             let of = self.pools[request.pool as usize].of;
@@ -518,12 +526,12 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         }
     }
 
-    /// Nothing is outstanding and nothing waits.
+    /// True if no request is outstanding or waiting.
     fn is_idle(&self) -> bool {
         self.outstanding.len() == 0 && self.pools.iter().all(|pool| pool.backlog.is_empty())
     }
 
-    /// A number of requests was asked for, and all have been started.
+    /// True if a number of requests was set and all of them have been started.
     fn is_exhausted(&self, source: &mut Source) -> bool {
         match source {
             Source::Open(streams) => streams.is_exhausted(),
@@ -531,7 +539,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         }
     }
 
-    /// Until when there is nothing to do, unless something arrives.
+    /// Returns the time until which there is nothing to do, unless something is received.
     fn next_event_expected(&self, source: &mut Source, end: Instant, drained: Instant) -> Instant {
         let start = match source {
             Source::Open(streams) => streams.next_intended(),

@@ -1,4 +1,4 @@
-//! Who starts the requests: the clock, or the answers.
+//! The source of requests: a schedule (open loop) or the responses (closed loop).
 
 use std::fmt;
 use std::iter::Peekable;
@@ -14,13 +14,12 @@ pub enum Source {
     Closed { think: Think, random: Random },
 }
 
-/// The arrivals that fall to one shard.
+/// The arrivals of one shard.
 #[derive(Debug)]
 pub struct Streams {
     streams: Vec<Peekable<Arrivals>>,
     shards: u32,
-    /// How many requests of each stream there are to be, over all shards; `None` if only time ends
-    /// them.
+    /// The number of requests of each stream, over all shards; `None` if only time ends them.
     most: Option<u64>,
 }
 
@@ -29,7 +28,7 @@ impl Streams {
         Streams { streams, shards, most }
     }
 
-    /// An arrival whose time has come, and that is before `end`.
+    /// Returns the next arrival that is due and before `end`.
     pub(crate) fn next_due(&mut self, now: Instant, end: Instant) -> Option<Arrival> {
         let most = self.most.unwrap_or(u64::MAX);
         let is_due = |arrival: &Arrival| {
@@ -48,13 +47,13 @@ impl Streams {
         self.most.is_some() && self.next_intended().is_none()
     }
 
-    /// Where a pool stands among those of its shard: shards take pools in turn.
+    /// Returns the index of a pool within its shard: pools are distributed to the shards in turn.
     pub(crate) fn place(&self, pool: u32) -> usize {
         (pool / self.shards) as usize
     }
 }
 
-/// How long the user of a closed loop thinks between an answer and the next request.
+/// The think time of a closed-loop user between a response and the next request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Think {
     Fixed(Nanos),
@@ -87,7 +86,7 @@ impl fmt::Display for Think {
     }
 }
 
-/// Reads `10ms`, and `exp:10ms` for a mean.
+/// Parses `10ms`, or `exp:10ms` for an exponential distribution with that mean.
 impl FromStr for Think {
     type Err = String;
 

@@ -1,6 +1,6 @@
-//! What the machine takes from the generator, once an interval.
+//! The CPU time that the machine takes from the generator, for each interval.
 //!
-//! A thread of its own asks the kernel, so that no shard does while it measures.
+//! A separate thread asks the kernel, so that no shard does this while it measures.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +16,7 @@ use crate::observe::Window;
 #[cfg(test)]
 mod tests;
 
-/// How soon the end is noticed.
+/// The longest time until the end is noticed.
 const NAP: Nanos = Nanos::from_millis(50);
 
 /// A shard's thread, and the CPUs that it may run on.
@@ -24,12 +24,12 @@ const NAP: Nanos = Nanos::from_millis(50);
 pub(crate) struct Watched {
     pub(crate) thread: Thread,
     pub(crate) cpus: Vec<u32>,
-    /// Its run queue wait when it had ended: the kernel no longer tells it then.
+    /// Its run queue wait when it ended: afterwards the kernel no longer reports it.
     pub(crate) waited: Option<Nanos>,
 }
 
 impl Watched {
-    /// The thread that calls.
+    /// The calling thread.
     pub(crate) fn current(cpus: Vec<u32>) -> Watched {
         Watched { thread: Thread::current(), cpus, waited: None }
     }
@@ -39,13 +39,13 @@ impl Watched {
     }
 }
 
-/// The shares of a time that were taken from the shard which suffered most. What the kernel
-/// does not tell is absent.
+/// The shares of a time that were taken from the shard that suffered most. `None` for what the
+/// kernel does not report.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Taken {
-    /// It was runnable, and another thread ran.
+    /// The shard was runnable, but another thread ran.
     pub run_queue_wait: Option<f64>,
-    /// The hypervisor ran somebody else on its CPUs.
+    /// The hypervisor ran another guest on its CPUs.
     pub steal: Option<f64>,
     /// A CPU quota kept the process from running.
     pub throttled: Option<f64>,
@@ -60,20 +60,20 @@ impl Merge for Taken {
     }
 }
 
-/// What was seen inside the window.
+/// The observations inside the window.
 #[derive(Debug)]
 pub(crate) struct Seen {
     pub(crate) taken: Series<Taken>,
-    /// Of the whole window, or of what the load had of it.
+    /// The shares over the whole window, or over the part of it that the load covered.
     pub(crate) whole: Taken,
-    /// What the host's TCP sent meanwhile.
+    /// The TCP segments that the host sent meanwhile.
     pub(crate) segments: Option<Segments>,
-    /// The most that closed connections held at the end of an interval.
+    /// The largest number of local ports held by closed connections, at the end of an interval.
     pub(crate) waiting_ports: Option<u64>,
 }
 
-/// Looks at the shards at the beginning of the window, at the end of each interval and at the end of
-/// the window, or at that of the load if it is over before.
+/// Reads the counters of the shards at the beginning of the window, at the end of each interval and
+/// at the end of the window, or at the end of the load if that is earlier.
 pub(crate) fn watch(
     shards: &Mutex<Vec<Watched>>,
     window: &Mutex<Option<Window>>,
@@ -108,12 +108,12 @@ pub(crate) fn watch(
     watch.seen
 }
 
-/// A watch that has begun.
+/// A watch that is running.
 struct Watch {
     seen: Seen,
     first: Reading,
     last: Reading,
-    /// When to look again.
+    /// The time of the next reading.
     next: Instant,
     end: Instant,
     interval: Nanos,
@@ -155,11 +155,11 @@ impl Seen {
     }
 }
 
-/// What the kernel has counted until now.
+/// The kernel's counters at one time.
 #[derive(Clone, Debug, Default)]
 struct Reading {
     at: Instant,
-    /// By shard.
+    /// For each shard.
     run_queue_wait: Vec<Option<Nanos>>,
     steal: Vec<Option<Nanos>>,
     throttled: Option<Nanos>,

@@ -30,7 +30,10 @@ fn wrong_arguments_are_told_with_their_remedy() {
         ),
         (&["load", "http://127.0.0.1:1/", "--rate", "1k/s", "--sni", "a"], "--sni is for TLS"),
         (&["load", "https://127.0.0.1:1/", "--rate", "1k/s", "--ca", "no.pem"], "--ca no.pem"),
-        (&["load", "https://127.0.0.1:1/", "--rate", "1k/s", "--sni", "a b"], "no name of a host"),
+        (
+            &["load", "https://127.0.0.1:1/", "--rate", "1k/s", "--sni", "a b"],
+            "not a host name or an IP address",
+        ),
         (&["run", "missing.yaml"], "missing.yaml"),
         (&["resume", "missing"], "not a results directory"),
         (&["report", "missing"], "not a results directory"),

@@ -11,26 +11,26 @@ mod pending;
 #[cfg(test)]
 mod tests;
 
-/// Which request next, and what its answer means.
+/// The source of requests, and the judge of their responses.
 pub trait HttpWorkload {
-    /// Appends the next request, or several that shall leave together.
+    /// Appends the next request, or several to be sent together.
     fn next(&mut self, of: Origin, request: &mut Outgoing<'_>) -> Result<(), Fault>;
 
-    /// Returns which parts of the answer that begins on this connection, to the request of this
-    /// tag, the workload has to be given.
+    /// Returns the parts that the workload needs of the response that begins on this connection, to
+    /// the request with this tag.
     fn wanted(&mut self, _connection: u32, _tag: u32) -> Wanted {
         Wanted::Nothing
     }
 
-    /// Takes in the next piece of that answer's body, where [`Wanted::Pieces`] or more is wanted.
+    /// Processes the next piece of that response's body, if [`Wanted::Pieces`] or more is wanted.
     fn took(&mut self, _connection: u32, _tag: u32, _piece: &[u8]) {}
 
-    /// Takes in an answer, if any part of it is wanted, and says what became of the request.
+    /// Processes a response, if any part of it is wanted, and returns the outcome of the request.
     fn answered(&mut self, answer: &Answer<'_>) -> Result<Outcome, Fault> {
         Ok(outcome_of(answer.status))
     }
 
-    /// Learns that there will be no answer.
+    /// Handles a request that will get no response.
     fn failed(&mut self, _outcome: Outcome, _tag: u32) -> Result<(), Fault> {
         Ok(())
     }
@@ -56,60 +56,60 @@ pub trait HttpWorkload {
     }
 }
 
-/// What a request is made for.
+/// The context in which a request is made.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Origin {
     /// See [`Asked::number`].
     pub number: u64,
     pub label: Label,
-    /// The connection that it will be sent on, by its place in the pool.
+    /// The connection that it will be sent on, as an index into the pool.
     pub connection: u32,
 }
 
-/// A request on its way to the wire.
+/// A request that is being built.
 #[derive(Debug)]
 pub struct Outgoing<'a> {
     pub wire: &'a mut Vec<u8>,
-    /// One for each answer that is to come, in order.
+    /// One entry for each response to come, in order.
     pub expected: &'a mut Vec<Expected>,
     pub label: Label,
 }
 
-/// An answer that is to come.
+/// A response that is to come.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Expected {
     pub body: Expect,
-    /// Given back with the answer.
+    /// Returned with the response.
     pub tag: u32,
 }
 
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Wanted {
-    /// The status says all.
+    /// The status is enough.
     #[default]
     Nothing,
     Head,
-    /// The head, and the body piece by piece as it arrives: nothing of it is kept.
+    /// The head, and the body piece by piece as it arrives; none of it is kept.
     Pieces,
-    /// The same, and the body as a whole in the end.
+    /// The same, and the complete body at the end.
     Body,
 }
 
-/// An answer as the workload wanted it.
+/// The parts of a response that the workload wanted.
 #[derive(Clone, Copy, Debug)]
 pub struct Answer<'a> {
     pub status: u16,
     /// The header block as it arrived; [`wire::http1::fields`] reads it.
     pub head: &'a [u8],
-    /// Without its coding; empty unless it was wanted.
+    /// Decoded; empty unless it was wanted.
     pub body: &'a [u8],
-    /// How many bytes the body has, wanted or not.
+    /// The number of bytes in the body, wanted or not.
     pub body_length: u64,
     pub connection: u32,
     pub tag: u32,
 }
 
-/// What a status means to those who set no rule.
+/// The outcome that a status means by default.
 pub fn outcome_of(status: u16) -> Outcome {
     if status < 400 { Outcome::Ok } else { Outcome::Status }
 }
@@ -152,7 +152,7 @@ impl<W: HttpWorkload + ?Sized> HttpWorkload for Box<W> {
     }
 }
 
-/// The same request again and again, prepared once.
+/// A workload that sends the same request again and again, prepared once.
 #[derive(Clone, Debug)]
 pub struct Static {
     request: Vec<u8>,
@@ -179,34 +179,34 @@ impl HttpWorkload for Static {
 #[derive(Debug)]
 pub struct Http1<W> {
     common: Common<W>,
-    /// How many requests, or groups that leave together, a connection carries at once.
+    /// The number of requests, or of groups sent together, that a connection carries at once.
     pipeline: usize,
     most_body: u64,
     slots: Vec<State>,
-    /// Lent to the workload.
+    /// Reused for each call of the workload.
     expected: Vec<Expected>,
 }
 
-/// What the slots share: each has of it only what it needs now, so that a connection which is idle
-/// costs little.
+/// The state that the slots share. A slot takes from it only what it needs at the moment, so that
+/// an idle connection costs little.
 #[derive(Debug)]
 struct Common<W> {
     workload: W,
     pending: Slab,
-    /// Not in use.
+    /// The buffers that are not in use.
     buffers: Vec<Kept>,
 }
 
 #[derive(Debug, Default)]
 struct State {
     decoder: ResponseDecoder,
-    /// Answers that are to come, in order.
+    /// The responses to come, in order.
     pending: Queue,
-    /// Requests, or groups, that they belong to.
+    /// The number of requests, or groups, that they belong to.
     groups: usize,
-    /// Of the answer that is being read.
+    /// The response that is being read.
     reading: Reading,
-    /// Of the group that is being answered.
+    /// The statistics of the group that is being answered.
     tally: Tally,
 }
 
@@ -214,20 +214,20 @@ struct State {
 struct Reading {
     /// 0 until the head has arrived.
     status: u16,
-    /// What the workload asked for then; the rest was not kept.
+    /// The parts that the workload asked for; the rest was not kept.
     wanted: Wanted,
     kept: Kept,
     length: u64,
 }
 
-/// The parts of an answer that are wanted.
+/// The parts of a response that are wanted.
 #[derive(Debug, Default)]
 struct Kept {
     head: Vec<u8>,
     body: Vec<u8>,
 }
 
-/// A buffer that has become larger is given back rather than kept for the next answer.
+/// The largest buffer that is kept for the next response; a larger one is freed.
 const MOST_KEPT: usize = 1024 * 1024;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -236,7 +236,7 @@ struct Tally {
     answers: u32,
     bad: u32,
     bytes: u64,
-    /// The first answer that was not well, with its status.
+    /// The first bad response of the group, with its status.
     failure: Option<(Outcome, u16)>,
 }
 
@@ -255,7 +255,7 @@ impl<W> Http1<W> {
         Http1 { pipeline, ..self }
     }
 
-    /// A longer body makes an answer malformed.
+    /// Sets the longest body allowed; a longer one makes a response malformed.
     pub fn with_most_body(self, most_body: u64) -> Http1<W> {
         Http1 { most_body, ..self }
     }
@@ -284,8 +284,8 @@ impl<W: HttpWorkload> Driver for Http1<W> {
         assert!(state.groups < self.pipeline, "a slot without room was given a request");
         let last = self.expected.len().checked_sub(1).expect("a request gets an answer");
         state.groups += 1;
-        for (place, &expected) in self.expected.iter().enumerate() {
-            let pending = Pending { token, expected, is_last: place == last };
+        for (position, &expected) in self.expected.iter().enumerate() {
+            let pending = Pending { token, expected, is_last: position == last };
             self.common.pending.push(&mut state.pending, pending);
         }
         Ok(label)
@@ -330,8 +330,8 @@ impl<W: HttpWorkload> Driver for Http1<W> {
                 Err(malformed) => malformed.as_str(),
             };
             state.fail(Outcome::Malformed, malformed, &mut self.common, reports)?;
-            // The end of the connection must not complete what was given up, as an answer to the
-            // request behind it.
+            // When the connection closes, the abandoned response must not be completed, as the
+            // response to the request behind it.
             state.decoder = ResponseDecoder::default();
             return Ok(Next::Close);
         }
@@ -376,7 +376,7 @@ impl<W: HttpWorkload> Driver for Http1<W> {
 }
 
 impl State {
-    /// The answer that was being read is complete.
+    /// Handles the end of the response that was being read.
     fn answered<W: HttpWorkload>(
         &mut self,
         slot: Slot,
@@ -415,7 +415,7 @@ impl State {
         Ok(())
     }
 
-    /// The rest of the oldest group will not be answered.
+    /// Fails the rest of the oldest group, which will not be answered.
     fn fail<W: HttpWorkload>(
         &mut self,
         outcome: Outcome,
@@ -457,7 +457,7 @@ impl Reading {
 }
 
 impl<W: HttpWorkload> Common<W> {
-    /// The head of an answer has arrived.
+    /// Handles the head of a response.
     fn begin(&mut self, (slot, tag): (Slot, u32), status: u16, head: &[u8]) -> Reading {
         let wanted = self.workload.wanted(slot.0, tag);
         if wanted == Wanted::Nothing {
@@ -468,7 +468,7 @@ impl<W: HttpWorkload> Common<W> {
         Reading { status, wanted, kept, length: 0 }
     }
 
-    /// Keeps the buffers of an answer that was read for the next one.
+    /// Returns the buffers of a finished response to the shared ones.
     fn give_back(&mut self, mut kept: Kept) {
         if (1..=MOST_KEPT).contains(&kept.head.capacity().max(kept.body.capacity())) {
             kept.head.clear();

@@ -1,11 +1,11 @@
-//! TLS round another protocol: the one module that knows rustls.
+//! TLS around another protocol: the only module that uses rustls.
 //!
-//! A [`Secured`] driver passes everything on to the driver inside of it: as it is where the pool is
-//! plain, and else sealed and opened. Handshakes happen between the network's connection and the
-//! first request; they have times of their own. Nothing here reads a clock or a file.
+//! A [`Secured`] driver passes everything on to its inner driver: unchanged in a plain pool, else
+//! encrypted and decrypted. Handshakes take place between the opening of the network connection and
+//! the first request, and are timed separately. Nothing here reads a clock or a file.
 //!
-//! Of ours nothing is allocated for a request. rustls allocates the bytes of each record that it
-//! seals and of each that it opens, and some tens of kilobytes for a handshake.
+//! Our own code allocates nothing for a request. rustls allocates the bytes of each record that it
+//! encrypts or decrypts, and some tens of kilobytes for a handshake.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,11 +27,11 @@ mod terms;
 #[cfg(test)]
 pub(crate) mod tests;
 
-/// Bytes that a record may carry, and at most so many are added to them.
+/// The maximum number of bytes in a record, and the maximum overhead added to them.
 const RECORD: usize = 16 * 1024;
 const SEAL: usize = 64;
-/// A connection of TLS 1.2 cannot get new keys, and some ciphers' wear out after 2²⁴ records: it is
-/// replaced before. In TLS 1.3 rustls renews them.
+/// The maximum number of records on a TLS 1.2 connection, which is then replaced: it cannot get new
+/// keys, and those of some ciphers wear out after 2²⁴ records. In TLS 1.3 rustls renews them.
 const MOST_RECORDS: usize = (1 << 24) - (1 << 16);
 
 /// A driver whose connections are secured, or not: one type for pools of both kinds.
@@ -40,16 +40,16 @@ pub struct Secured<D> {
     tls: Option<Box<Pool>>,
 }
 
-/// What the connections of a pool share.
+/// The state that the connections of a pool share.
 struct Pool {
     config: Arc<ClientConfig>,
-    /// The peer wants a certificate of ours.
+    /// True once the peer has asked for a client certificate.
     wants_certificate: Arc<AtomicBool>,
     name: ServerName<'static>,
     slots: Vec<Option<Box<Session>>>,
-    /// A request before it is sealed.
+    /// A request before encryption.
     plain: Vec<u8>,
-    /// What has arrived: records are opened in place.
+    /// The bytes received: records are decrypted in place.
     arrived: Vec<u8>,
 }
 
@@ -57,35 +57,35 @@ struct Pool {
 struct Session {
     tls: UnbufferedClientConnection,
     stage: Stage,
-    /// The beginning of a record whose end has not arrived.
+    /// The start of a record that is not complete yet.
     partial: Vec<u8>,
-    /// Records sealed.
+    /// The number of records encrypted.
     sealed: usize,
-    /// The peer has said that nothing more will come.
+    /// The peer has announced that nothing more will come.
     has_ended: bool,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Stage {
-    /// The handshake goes on.
+    /// The handshake is in progress.
     Securing,
-    /// It is over for us. With TLS 1.3 the peer may still refuse our certificate.
+    /// The handshake is complete for us. With TLS 1.3 the peer may still refuse our certificate.
     Secured,
-    /// It is over for the peer as well, which has sent something of its own.
+    /// The handshake is complete for the peer as well: it has sent data of its own.
     Served,
 }
 
 impl<D> Secured<D> {
-    /// Adds nothing.
+    /// Creates a driver without TLS.
     pub fn plain(inner: D) -> Secured<D> {
         Secured { inner, tls: None }
     }
 
-    /// Secures so many slots by connections to a peer of this name, a host's or an IP address; fails
-    /// if it is none.
+    /// Secures this many slots, with connections to a peer of this name: a host name or an IP
+    /// address. Fails if the name is neither.
     pub fn new(inner: D, slots: usize, tls: &Tls, name: &str) -> Result<Secured<D>, String> {
         let name = ServerName::try_from(name.to_owned())
-            .map_err(|_| format!("`{name}` is no name of a host, and no IP address"))?;
+            .map_err(|_| format!("`{name}` is not a host name or an IP address"))?;
         let (config, wants_certificate) = tls.of_pool(slots);
         let pool = Pool {
             config,
@@ -128,8 +128,9 @@ impl<D: Driver> Driver for Secured<D> {
         }
     }
 
-    /// In TLS 1.3 our handshake is over before the peer has seen our certificate, or that we have
-    /// none. That it accepts us shows in what it sends next: a ticket, or an answer.
+    /// True while the peer may still refuse us. In TLS 1.3 our handshake is complete before the
+    /// peer has seen our certificate, or that we have none. That it accepts us shows in what it
+    /// sends next: a ticket or a response.
     fn is_doubtful(&self, slot: Slot) -> bool {
         let Some(pool) = &self.tls else { return self.inner.is_doubtful(slot) };
         let session = pool.slots[slot.0 as usize].as_ref();
@@ -148,7 +149,8 @@ impl<D: Driver> Driver for Secured<D> {
         }
     }
 
-    /// An end that the peer has not announced may be anybody's: it completes nothing.
+    /// Handles the loss of the connection. An end that the peer did not announce may be forged: it
+    /// completes no response.
     fn closed(&mut self, slot: Slot, lost: Lost, reports: &mut Reports) -> Result<(), Fault> {
         let session = self.tls.as_mut().and_then(|pool| pool.slots[slot.0 as usize].take());
         let lost = match (lost, session) {
@@ -248,7 +250,7 @@ impl Pool {
     }
 }
 
-/// What we want to say beyond what TLS itself has to.
+/// The data that we send, beyond TLS's own messages.
 #[derive(Clone, Copy)]
 enum Says<'a> {
     Nothing,
@@ -268,7 +270,7 @@ impl Session {
         }
     }
 
-    /// Appends what TLS has to say, and then what we have.
+    /// Appends TLS's own messages, and then our data.
     fn write(&mut self, wire: &mut Vec<u8>, says: Says<'_>) {
         loop {
             let UnbufferedStatus { state, .. } = self.tls.process_tls_records(&mut self.partial);
@@ -292,13 +294,13 @@ impl Session {
                     }
                     return;
                 }
-                // Blocked, or over: the peer has the word, or nobody.
+                // Either TLS waits for the peer, or the session is over.
                 _ => return,
             }
         }
     }
 
-    /// After an error: appends the alert that tells the peer of it, if there is one.
+    /// Appends the alert that reports an error to the peer, if there is one.
     fn say_why(&mut self, arrived: &mut [u8], wire: &mut Vec<u8>) {
         while self.tls.wants_write() {
             let UnbufferedStatus { state, .. } = self.tls.process_tls_records(arrived);
@@ -329,8 +331,8 @@ impl Session {
     }
 }
 
-/// Appends what `write` puts into a slice. If that is too short, it says how long it must be, unless
-/// it fails for good.
+/// Appends what `write` puts into a slice. If the slice is too short, `write` returns the size that
+/// it needs, unless it fails for good.
 fn append(
     wire: &mut Vec<u8>,
     room: usize,

@@ -26,31 +26,31 @@ fn what_is_asked_for_is_taken_or_refused_with_the_remedy() {
         "uring",
         Work { kernel_timestamps: true, ..BUSY },
         Ok(()),
-        "refused: --kernel-timestamps are told by epoll only\n  leave them out, or use --io epoll",
+        "refused: --kernel-timestamps works with epoll only\n  leave it out, or use --io epoll",
     );
     assert_eq!(
         "poll".parse::<Wanted>(),
-        Err("there is no `poll`; there are auto, epoll and uring".to_owned())
+        Err("`poll` is not an interface; write auto, epoll or uring".to_owned())
     );
 }
 
 #[test]
 fn what_has_measured_better_is_chosen_where_it_is_granted() {
-    let better = "uring: it has measured better where connections ask at once again";
+    let better = "uring: it measured better in closed loops without think time";
     check("auto", BUSY, Ok(()), better);
     check("auto", Work { connections: 4, ..BUSY }, Ok(()), better);
     check("auto", BUSY, Err("it is old"), "epoll: io_uring is not granted: it is old");
     for (work, why) in [
-        (Work { asks_at_once: false, ..BUSY }, "by the clock, io_uring has measured no better"),
+        (
+            Work { asks_at_once: false, ..BUSY },
+            "io_uring measured no better in an open loop or with think time",
+        ),
         (
             Work { one_request_each: true, ..BUSY },
-            "opening connections, io_uring has measured no better",
+            "io_uring measured no better with one request per connection",
         ),
-        (
-            Work { connections: 3, ..BUSY },
-            "with so few connections, io_uring has measured no better",
-        ),
-        (Work { kernel_timestamps: true, ..BUSY }, "the kernel's stamps are told by epoll only"),
+        (Work { connections: 3, ..BUSY }, "io_uring measured no better with so few connections"),
+        (Work { kernel_timestamps: true, ..BUSY }, "only epoll reports kernel timestamps"),
     ] {
         check("auto", work, Ok(()), &format!("epoll: {why}"));
     }

@@ -1,4 +1,4 @@
-//! How slots get their connections, lose them and get others.
+//! Opens the connections of the slots, and replaces those that are lost.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -11,53 +11,53 @@ use super::{LONGEST_WAIT, Shard, completion, never_sent, unanswered};
 use crate::driver::{Driver, Fault, Handshake, Lost, Next, Outcome, Slot, Token};
 use crate::observe::Observer;
 
-/// Connections that may be on their way at once: more would overrun a listener's queue.
+/// The maximum number of connections being opened at once: more would overrun a listener's queue.
 const MOST_CONNECTING: usize = 128;
-/// How soon a lost connection is opened again, and at most how late while that keeps failing.
+/// The pause before a lost connection is opened again, and its maximum while that keeps failing.
 const FIRST_PAUSE: Nanos = Nanos::from_millis(10);
 const LONGEST_PAUSE: Nanos = Nanos::SECOND;
-/// The opening of connections is late by as much as the loop was; up to so much is caught up.
+/// The largest delay of the loop that is caught up when connections are opened.
 const CAUGHT_UP: Nanos = Nanos::from_millis(10);
-/// A peer that may still refuse an open connection gets twice as long for it as the slowest
-/// connection took to be opened, and at least so long. One that sends a ticket has accepted it.
+/// The shortest time to wait for a peer that may still refuse an open connection. It gets twice as
+/// long as the slowest connection took to open, and at least this. A peer that sends a ticket has
+/// accepted the connection.
 const SHORTEST_MOMENT: Nanos = Nanos::from_millis(500);
-/// When a slot that was never tried may have a connection: before all others.
+/// The reopening time of a slot that was never tried: before all others.
 const AT_ONCE: Instant = Instant(0);
-/// Why a connection that is still being secured will not be.
+/// The reason for a connection that could not be secured in time.
 const LATE: &str = "the TLS handshake took too long (--connect-timeout)";
 
-/// What a shard knows of its connections beyond their slots.
+/// The state of a shard's connections, beyond their slots.
 #[derive(Debug, Default)]
 pub(super) struct Connections {
-    /// By connection: the pool and slot it belongs to.
+    /// The pool and slot of each connection, indexed by connection.
     owners: Vec<Option<(u32, Slot)>>,
     connecting: usize,
-    /// Attempts in the order of their beginning; some of them have ended.
+    /// Attempts to connect, oldest first; some of them have ended.
     attempts: VecDeque<Attempt>,
-    /// The slots that are [`State::Lost`], by when they may have a connection again.
+    /// The slots that are [`State::Lost`], ordered by when they may be opened again.
     lost: BinaryHeap<Reverse<Reopening>>,
-    /// No attempt is to begin before this.
+    /// No attempt begins before this.
     next_opening: Instant,
-    /// The longest time from the beginning of an attempt until its connection carried requests.
+    /// The longest time from the start of an attempt until its connection carried requests.
     longest_opening: Nanos,
     failures: Failures,
 }
 
-/// What went wrong with connections: attempts to connect that have failed, by whose fault it was, and
-/// connections that we gave up.
+/// The number of failed attempts to connect, by cause, and of connections that we gave up.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Failures {
-    /// The target has refused them, or closed them at once, or they could not be secured.
+    /// The target refused them or closed them at once, or they could not be secured.
     pub refused: u64,
-    /// Nobody has answered.
+    /// Nobody answered.
     pub unreachable: u64,
     /// This machine had no local port, open file or memory left for them.
     pub exhausted: u64,
-    /// Closed by us, since the target sent bytes on them that answer no request.
+    /// Closed by us because the target sent bytes that belong to no request.
     pub unasked: u64,
 }
 
-/// Why a connection could not be opened.
+/// The reason why a connection could not be opened.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Unopened {
     By(Closed),
@@ -97,7 +97,7 @@ struct Reopening {
 }
 
 impl Connections {
-    /// Makes room for the slots of a pool, none of which has a connection yet.
+    /// Adds the slots of a pool; none of them has a connection yet.
     pub(super) fn add(&mut self, pool: usize, slots: usize) {
         self.owners.reserve_exact(slots);
         self.owners.resize(self.owners.len() + slots, None);
@@ -121,8 +121,8 @@ impl Connections {
 }
 
 impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
-    /// Opens the connections, before the load begins: until each has succeeded or failed once, at
-    /// the latest until `deadline`. Returns how many are open.
+    /// Opens the connections before the load begins. Ends when each has succeeded or failed once,
+    /// or at `deadline`. Returns how many are open.
     pub fn connect(&mut self, deadline: Instant) -> Result<usize, Fault> {
         let mut now = self.io.now();
         self.connections.next_opening = now;
@@ -136,7 +136,7 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
         Ok(self.places().filter(|place| place.is_open()).count())
     }
 
-    /// Waits a moment while peers may still refuse connections that are open. Those that they refuse
+    /// Waits a moment while peers may still refuse open connections. Connections that they refuse
     /// are not opened again here: they would seem to be open when the load begins.
     fn await_refusals(&mut self, mut now: Instant, deadline: Instant) -> Result<(), Fault> {
         let moment = SHORTEST_MOMENT.max(self.connections.longest_opening * 2);
@@ -152,7 +152,8 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
         Ok(())
     }
 
-    /// The first target to which no connection is open, and why if an attempt has failed.
+    /// Returns the first target without an open connection, and the reason if an attempt has
+    /// failed.
     pub fn unreachable(&self) -> Option<(usize, Option<Unopened>)> {
         let mut pools = self.pools.iter().filter(|pool| !pool.slots.is_empty());
         let pool = pools.find(|pool| !pool.slots.iter().any(Place::is_open))?;
@@ -162,7 +163,7 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
         Some((pool.of.target as usize, pool.failure.or(late)))
     }
 
-    /// What went wrong with connections so far.
+    /// Returns the number of connection failures so far.
     pub fn failures(&self) -> Failures {
         self.connections.failures
     }
@@ -171,13 +172,13 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
         self.pools.iter().flat_map(|pool| &pool.slots)
     }
 
-    /// Whether a connection is on its way or was never tried.
+    /// True if a connection is being opened or was never tried.
     fn is_connecting(&self) -> bool {
         let Connections { connecting, lost, .. } = &self.connections;
         0 < *connecting || lost.peek().is_some_and(|Reverse(next)| next.at == AT_ONCE)
     }
 
-    /// When the next lost connection may be opened again, unless too many are on their way.
+    /// Returns when the next lost connection may be opened again, unless too many are being opened.
     pub(super) fn next_reopening(&self) -> Option<Instant> {
         let Connections { connecting, lost, next_opening, .. } = &self.connections;
         let Reverse(next) = lost.peek().filter(|_| *connecting < MOST_CONNECTING)?;
@@ -217,11 +218,12 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
         connections.owners[name] = Some((index as u32, slot));
     }
 
-    /// The network has connected a slot; its driver may have to secure it first.
+    /// Handles a connection that the network has established; its driver may have to secure it
+    /// first.
     pub(super) fn opened(&mut self, index: usize, slot: Slot, now: Instant) -> Result<(), Fault> {
         let pool = &mut self.pools[index];
         let State::Connecting { connection, since } = pool.place(slot).state else {
-            unreachable!("only a slot that connects is told that it has connected")
+            unreachable!("only a slot that is connecting gets this event")
         };
         self.observer.connected(pool.of, now, now - since);
         if pool.driver.opened(slot, &mut self.reports.wire) == Next::Pending {
@@ -247,7 +249,7 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
         self.ready(connection, index, slot, now)
     }
 
-    /// A connection carries requests from now on.
+    /// Makes a connection available for requests.
     fn ready(
         &mut self,
         connection: ConnectionId,
@@ -270,12 +272,12 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
         }
     }
 
-    /// The slot's connection is gone. One that served and was closed in order is replaced at once.
-    /// After one that served nothing the next attempt waits longer, since a target must not be asked
-    /// in a loop, and leads to another endpoint.
+    /// Handles the loss of a slot's connection. One that served requests and was closed in order is
+    /// replaced at once. After one that served nothing, the next attempt waits longer, so that a
+    /// target is not asked in a tight loop, and goes to another endpoint.
     ///
-    /// An attempt that failed takes the request along for which it was made. Any other request
-    /// waits as long as there is a slot that may serve it.
+    /// A failed attempt also fails the request for which it was made. Any other request waits as
+    /// long as there is a slot that may serve it.
     pub(super) fn lose(
         &mut self,
         index: usize,
@@ -307,7 +309,7 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
                         pool.failed += 1;
                         self.refuse(index, failure.reason(), now)
                     }
-                    (None, None) => unreachable!("no request is late before its start"),
+                    (None, None) => unreachable!("no request is overdue before it has started"),
                 }
             }
             State::Open { .. } => {
@@ -345,8 +347,8 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
         }
     }
 
-    /// Fails as many waiting requests as attempts to connect have failed, the oldest first, if
-    /// nothing can serve them.
+    /// Fails as many waiting requests as connection attempts have failed, oldest first, if no slot
+    /// can serve them.
     fn refuse(&mut self, index: usize, why: &'static str, now: Instant) -> Result<(), Fault> {
         let pool = &mut self.pools[index];
         if pool.is_usable() {
@@ -362,7 +364,7 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
         Ok(())
     }
 
-    /// The request for which a connection was to be opened has failed with it.
+    /// Fails the request whose connection could not be opened.
     fn not_connected(
         &mut self,
         token: Token,
@@ -377,7 +379,7 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
         self.think(request.pool as usize, now)
     }
 
-    /// Closes a connection that has served as many requests as it may.
+    /// Closes a connection that has served its maximum number of requests.
     pub(super) fn retire(
         &mut self,
         connection: ConnectionId,
@@ -391,13 +393,14 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
         let pool = &mut self.pools[index];
         pool.driver.closed(slot, Lost::By(Closed::ByPeer), &mut self.reports)?;
         pool.set(slot, State::Vacant);
-        // It has room from now on, however long it stood in the queue.
+        // Its capacity counts from now, however long it was in the queue.
         pool.idle.leave(slot);
         pool.offer(slot, now);
         Ok(())
     }
 
-    /// A connection that serves one request is opened for it: none is open when the load begins.
+    /// Closes all connections if each may serve only one request: such a connection is opened for
+    /// its request, so none is open when the load begins.
     pub(super) fn vacate_limited(&mut self, now: Instant) -> Result<(), Fault> {
         if self.limits.keep_alive != Some(1) {
             return Ok(());
@@ -441,7 +444,7 @@ fn longer(pause: Nanos) -> Nanos {
     (pause * 2).max(FIRST_PAUSE).min(LONGEST_PAUSE)
 }
 
-/// Why an attempt has failed, unless it was only too long for a request.
+/// Returns why an attempt failed; `None` if it only took too long for its request.
 fn unopened(state: State, lost: Lost) -> Option<Unopened> {
     match (state, lost) {
         (_, Lost::TooLate(_)) => None,

@@ -1,4 +1,4 @@
-//! A pool: one workload's part of a target, with its connections and what waits for them.
+//! A pool: one workload's share of a target, with its connections and its waiting requests.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -16,48 +16,50 @@ pub(super) struct Pool<D> {
     pub(super) driver: D,
     pub(super) endpoints: Vec<Endpoint>,
     pub(super) slots: Vec<Place>,
-    /// Slots that are not [`State::Lost`]: while there are any, what waits can be served.
+    /// The number of slots that are not [`State::Lost`]: while there are any, waiting requests can
+    /// be served.
     usable: usize,
-    /// Attempts to connect that have failed since a connection was opened last: so many requests
-    /// fail when no slot is usable.
+    /// Failed attempts to connect since a connection was last opened: this many requests fail when
+    /// no slot is usable.
     pub(super) failed: usize,
-    /// Why the last attempt to connect failed.
+    /// The reason why the last attempt to connect failed.
     pub(super) failure: Option<Unopened>,
-    /// Slots with room.
+    /// The slots with room for a request.
     pub(super) idle: Idle,
-    /// Requests whose time has come but which found no room, oldest first.
+    /// Requests that are due but found no room, oldest first.
     pub(super) backlog: VecDeque<Waiting>,
-    /// Closed loop: when the users who think will ask again.
+    /// Closed loop: the times when the users in think time send their next requests.
     pub(super) thinking: BinaryHeap<Reverse<Instant>>,
     numbers: Numbers,
-    /// Closed loop: requests started so far.
+    /// Closed loop: the number of requests started so far.
     asked: u64,
     pub(super) longest_preparation: Nanos,
 }
 
-/// How a closed loop numbers the requests of a pool: an open one's arrivals are numbered already.
+/// The numbering of a pool's requests in a closed loop; the arrivals of an open loop are numbered
+/// already.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Numbers {
     pub first: u64,
     pub step: u64,
-    /// How many requests there are to be; `None` if only time ends them.
+    /// The total number of requests; `None` if only time ends them.
     pub quota: Option<u64>,
 }
 
 /// A slot's connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
-    /// Changed by [`Pool::set`].
+    /// Changed only by [`Pool::set`].
     pub(super) state: State,
-    /// Which of the pool's endpoints it connects to: another one after each attempt that failed.
+    /// The pool's endpoint that it connects to; changes after each failed attempt.
     endpoint: usize,
-    /// From when on it had room.
+    /// The time since which it has had room.
     pub(super) room: Instant,
     /// The pause before the next attempt to connect.
     pub(super) pause: Nanos,
-    /// Requests on their way.
+    /// Requests in progress.
     pub(super) outstanding: usize,
-    /// Requests that the connection has been given.
+    /// Requests that the connection has been given so far.
     pub(super) carried: u32,
     /// The request for which the connection is being opened.
     pub(super) awaited: Option<Token>,
@@ -65,15 +67,15 @@ pub(super) struct Place {
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum State {
-    /// Another one will be opened.
+    /// Waits until another connection may be opened.
     Lost,
-    /// The next request has a connection opened.
+    /// The next request opens a connection.
     Vacant,
     Connecting {
         connection: ConnectionId,
         since: Instant,
     },
-    /// The network has connected it, and the driver secures it.
+    /// The network has connected it, and the driver is securing it.
     Securing {
         connection: ConnectionId,
         since: Instant,
@@ -131,7 +133,7 @@ impl<D: Driver> Pool<D> {
         }
     }
 
-    /// Whether any connection is open, or being opened, or will be for the next request.
+    /// True if any connection is open, is being opened, or will be opened for the next request.
     pub(super) fn is_usable(&self) -> bool {
         0 < self.usable
     }
@@ -140,8 +142,8 @@ impl<D: Driver> Pool<D> {
         &self.endpoints[self.slots[slot.0 as usize].endpoint]
     }
 
-    /// Has the slot's next connection lead elsewhere, if there is another endpoint: this one may be
-    /// dead while the others live.
+    /// Moves the slot to another endpoint, if there is one: this one may be dead while the others
+    /// work.
     pub(super) fn turn_elsewhere(&mut self, slot: Slot) {
         let others = self.endpoints.len();
         let place = self.place(slot);
@@ -152,18 +154,19 @@ impl<D: Driver> Pool<D> {
         self.driver.has_stopped()
     }
 
-    /// Users of a closed loop: as many as its connections can carry requests.
+    /// The number of users of a closed loop: as many requests as its connections can carry.
     pub(super) fn users(&self) -> usize {
         (0..self.slots.len() as u32).map(|slot| self.driver.room(Slot(slot))).sum()
     }
 
-    /// Makes room for a backlog: growing while it does would make requests late. The kernel gives
-    /// the memory when it is used; should it refuse so much, it is asked for bit by bit.
+    /// Reserves memory for a backlog: growing it during the load would make requests late. The
+    /// kernel provides the memory only on use; if it refuses this much, the backlog grows step by
+    /// step.
     pub(super) fn expect(&mut self, backlog: usize) {
         let _ = self.backlog.try_reserve_exact(backlog);
     }
 
-    /// The next user whose thinking is over.
+    /// Returns the next request of a user whose think time is over.
     pub(super) fn next_user(&mut self, now: Instant, end: Instant) -> Option<Waiting> {
         let intended = self.next_asking().filter(|next| *next <= now && *next < end)?;
         self.thinking.pop();
@@ -179,12 +182,12 @@ impl<D: Driver> Pool<D> {
         self.thinking.peek().map(|Reverse(next)| *next)
     }
 
-    /// A number of requests was asked for, and all have been started.
+    /// True if a number of requests was set and all of them have been started.
     pub(super) fn is_exhausted(&self) -> bool {
         self.numbers.quota.is_some_and(|quota| quota <= self.asked)
     }
 
-    /// The oldest waiting request and the connection for it, if there is room.
+    /// Takes the oldest waiting request and a connection for it, if there is one with room.
     pub(super) fn take_next(&mut self) -> Option<(Waiting, Slot)> {
         if self.backlog.is_empty() {
             return None;
@@ -192,18 +195,18 @@ impl<D: Driver> Pool<D> {
         let slot = self.idle.first()?;
         let waiting = self.backlog.pop_front()?;
         if self.backlog.is_empty() {
-            // It begins again in memory that was just used, not behind it.
+            // Restarts at the beginning, in memory that was just used, not behind it.
             self.backlog.clear();
         }
         Some((waiting, slot))
     }
 
-    /// Queues a slot where its load says, or takes it out if it has no room.
+    /// Queues a slot by the number of requests it carries, or removes it if it has no room.
     pub(super) fn offer(&mut self, slot: Slot, since: Instant) {
         self.offer_below(slot, since, None);
     }
 
-    /// The same for a connection that may carry only so many requests.
+    /// The same, for a connection that may carry only `most` requests in total.
     pub(super) fn offer_below(&mut self, slot: Slot, since: Instant, most: Option<u32>) {
         let place = &mut self.slots[slot.0 as usize];
         let has_room = match place.state {
@@ -225,7 +228,7 @@ impl<D: Driver> Pool<D> {
 }
 
 impl State {
-    /// The attempt to connect that goes on, and since when.
+    /// Returns the connection that is being opened, and since when.
     pub(super) fn attempt(self) -> Option<(ConnectionId, Instant)> {
         match self {
             State::Connecting { connection, since } | State::Securing { connection, since, .. } => {

@@ -1,4 +1,4 @@
-//! The answers that are to come: a queue for each connection, all in one place.
+//! The queues of expected responses, one for each connection, in one slab.
 
 use super::Expected;
 use crate::driver::Token;
@@ -8,25 +8,25 @@ mod tests;
 
 const NONE: u32 = u32::MAX;
 
-/// An answer that is to come.
+/// A response that is to come.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Pending {
     pub(super) token: Token,
     pub(super) expected: Expected,
-    /// The group is complete with this answer.
+    /// The group is complete with this response.
     pub(super) is_last: bool,
 }
 
-/// The entries of all queues. Its memory is that of the most answers that were ever to come at
-/// once, and adding and removing one takes constant time.
+/// The entries of all queues. Its memory is that of the largest number of responses ever expected
+/// at once; adding and removing one takes constant time.
 #[derive(Debug)]
 pub(super) struct Slab {
     entries: Vec<Entry>,
-    /// The first of those not in use.
+    /// The first of the free entries.
     free: u32,
 }
 
-/// One connection's answers, in order.
+/// One connection's expected responses, in order.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Queue {
     first: u32,
@@ -46,7 +46,7 @@ impl Default for Queue {
 }
 
 impl Slab {
-    /// For more it will have to grow.
+    /// Creates a slab that holds this many responses before it has to grow.
     pub(super) fn with_room_for(answers: usize) -> Slab {
         Slab { entries: Vec::with_capacity(answers), free: NONE }
     }

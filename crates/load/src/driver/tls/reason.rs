@@ -1,11 +1,12 @@
-//! What went wrong, in words that end in the remedy.
+//! Messages for TLS errors, each with the remedy.
 
 use rustls::{AlertDescription, CertificateError, Error};
 
 use super::Stage;
 use crate::driver::Outcome;
 
-/// Before the peer has sent anything of its own the connection never came to be.
+/// Returns the outcome of a TLS error. Before the peer has sent data of its own, the error counts
+/// as a failure to connect.
 pub(super) fn outcome(stage: Stage, error: &Error) -> Outcome {
     match (stage, error) {
         (Stage::Securing | Stage::Secured, _) => Outcome::Connect,
@@ -19,16 +20,16 @@ pub(super) fn of(error: &Error) -> &'static str {
         Error::InvalidCertificate(error) => certificate(error),
         Error::AlertReceived(alert) => refusal(*alert),
         Error::PeerIncompatible(_) => {
-            "no version of TLS or cipher in common; --tls may rule out what the target speaks"
+            "no TLS version or cipher in common; --tls may exclude the target's version"
         }
         Error::InvalidMessage(_) | Error::PeerSentOversizedRecord => {
-            "it does not speak TLS; is this its plain port? load it as http://"
+            "it does not speak TLS; if this is its plain port, load it as http://"
         }
-        Error::NoCertificatesPresented => "its certificate is missing; go on with --insecure",
+        Error::NoCertificatesPresented => "its certificate is missing; continue with --insecure",
         Error::DecryptError => "it sent a record that cannot be decrypted",
         Error::PeerMisbehaved(_)
         | Error::InappropriateMessage { .. }
-        | Error::InappropriateHandshakeMessage { .. } => "it breaks the rules of TLS",
+        | Error::InappropriateHandshakeMessage { .. } => "it violates the TLS protocol",
         _ => "the TLS handshake failed",
     }
 }
@@ -37,33 +38,35 @@ fn certificate(error: &CertificateError) -> &'static str {
     use CertificateError as E;
     match error {
         E::Expired | E::ExpiredContext { .. } => {
-            "its certificate has expired; renew it, or go on with --insecure"
+            "its certificate has expired; renew it, or continue with --insecure"
         }
         E::NotValidYet | E::NotValidYetContext { .. } => {
-            "its certificate is not valid yet; look at this machine's clock, or go on with \
+            "its certificate is not valid yet; check this machine's clock, or continue with \
              --insecure"
         }
         E::NotValidForName | E::NotValidForNameContext { .. } => {
-            "its certificate is for another name; give that with --sni, or go on with --insecure"
+            "its certificate is for another name; give that name with --sni, or continue with --insecure"
         }
         E::UnknownIssuer => {
-            "its certificate's issuer is unknown; name it with --ca FILE, or go on with --insecure"
+            "its certificate's issuer is unknown; name it with --ca FILE, or continue with --insecure"
         }
-        E::BadSignature => "its certificate's signature is wrong; go on with --insecure",
-        E::Revoked => "its certificate was revoked; go on with --insecure",
-        _ => "its certificate is not one of a server, or of an unknown form; go on with --insecure",
+        E::BadSignature => "its certificate's signature is wrong; continue with --insecure",
+        E::Revoked => "its certificate was revoked; continue with --insecure",
+        _ => {
+            "its certificate is not a server certificate, or is malformed; continue with --insecure"
+        }
     }
 }
 
-/// What the peer says against us.
+/// Returns the message for an alert from the peer.
 fn refusal(alert: AlertDescription) -> &'static str {
     use AlertDescription as A;
     match alert {
         A::CertificateRequired | A::NoCertificate => {
-            "it wants a certificate of ours; give it with --cert and --key"
+            "it requires a client certificate; give one with --cert and --key"
         }
         A::HandshakeFailure => {
-            "it refuses the handshake: no cipher in common, or it wants a certificate of ours \
+            "it refuses the handshake: no cipher in common, or it requires a client certificate \
              (--cert)"
         }
         A::BadCertificate
@@ -73,9 +76,9 @@ fn refusal(alert: AlertDescription) -> &'static str {
         | A::CertificateUnknown
         | A::UnknownCA
         | A::AccessDenied => "it does not accept our certificate (--cert)",
-        A::ProtocolVersion => "it speaks another version of TLS; --tls may rule it out",
-        A::UnrecognisedName => "it does not know the name it was asked for; give one with --sni",
+        A::ProtocolVersion => "it speaks another TLS version; --tls may exclude that",
+        A::UnrecognisedName => "it does not know the requested name; give another one with --sni",
         A::NoApplicationProtocol => "it does not speak HTTP/1.1",
-        _ => "it broke TLS off with an alert",
+        _ => "it ended TLS with an alert",
     }
 }

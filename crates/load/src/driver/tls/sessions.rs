@@ -1,4 +1,4 @@
-//! Sessions of a pool that may be resumed.
+//! The sessions of a pool that can be resumed.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard};
@@ -7,8 +7,8 @@ use rustls::NamedGroup;
 use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue};
 use rustls::pki_types::ServerName;
 
-/// The sessions of one pool, which has one peer. Its thread alone comes here: the lock, which rustls
-/// asks for, is always free.
+/// The sessions of one pool, which has one peer. Only its own thread uses them: the lock, which
+/// rustls requires, is always free.
 #[derive(Debug)]
 pub(super) struct Sessions {
     most: usize,
@@ -18,15 +18,15 @@ pub(super) struct Sessions {
 #[derive(Debug, Default)]
 struct Kept {
     group: Option<NamedGroup>,
-    /// TLS 1.3: each serves once, the newest first.
+    /// TLS 1.3: each is used once, the newest first.
     tickets: VecDeque<Tls13ClientSessionValue>,
-    /// TLS 1.2: serves again and again.
+    /// TLS 1.2: used again and again.
     session: Option<Tls12ClientSessionValue>,
 }
 
 impl Sessions {
-    /// A peer that hands out more tickets than there are slots cannot exhaust our memory: the oldest
-    /// are forgotten.
+    /// Creates a store of at most this many tickets. The oldest are dropped, so that a peer that
+    /// sends more tickets than there are slots cannot exhaust our memory.
     pub(super) fn new(most: usize) -> Sessions {
         Sessions { most: most.max(1), kept: Mutex::default() }
     }

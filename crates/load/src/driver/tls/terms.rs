@@ -1,4 +1,4 @@
-//! On what terms connections are secured: decided once, before the load.
+//! The configuration of TLS connections, checked once before the load.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,32 +16,32 @@ use rustls::{DigitallySignedStruct, Error, RootCertStore, SignatureScheme, versi
 
 use super::sessions::Sessions;
 
-/// What was asked for.
+/// The requested configuration.
 #[derive(Clone)]
 pub struct Terms {
     pub trust: Trust,
-    /// Who we are, to a peer that asks.
+    /// Our identity, for a peer that asks for it.
     pub identity: Option<Identity>,
-    /// `None` takes the highest that the peer speaks.
+    /// The TLS version; `None` takes the highest that the peer speaks.
     pub version: Option<Version>,
-    /// Whether later connections resume sessions of earlier ones.
+    /// True if later connections resume the sessions of earlier ones.
     pub resume: bool,
     /// The wall clock, in seconds since 1970: certificates and tickets expire by it.
     pub now: fn() -> u64,
 }
 
-/// Whose word for the peer's name is taken.
+/// The issuers that are trusted to confirm the peer's name.
 #[derive(Clone)]
 pub enum Trust {
-    /// These certificates' (DER); those that cannot be read do not count.
+    /// The issuers with these certificates (DER); unreadable ones are ignored.
     System(Vec<Vec<u8>>),
-    /// Only the certificates' in this PEM text.
+    /// Only the issuers with the certificates in this PEM text.
     Issuers(Vec<u8>),
     /// Nothing is verified.
     Anyone,
 }
 
-/// A certificate and what belongs to it, as PEM texts.
+/// A certificate chain and its key, as PEM texts.
 #[derive(Clone)]
 pub struct Identity {
     /// Ours first, then those that lead to its issuer.
@@ -55,7 +55,7 @@ pub enum Version {
     V1_3,
 }
 
-/// Terms that were checked, ready to be used by every pool.
+/// A checked configuration, ready for use by every pool.
 #[derive(Clone, Debug)]
 pub struct Tls {
     config: ClientConfig,
@@ -63,7 +63,7 @@ pub struct Tls {
 }
 
 impl Tls {
-    /// Fails, with the remedy, if the terms cannot be kept.
+    /// Checks the configuration. Fails, with the remedy, if it cannot be used.
     pub fn new(terms: &Terms) -> Result<Tls, String> {
         let versions: &[&rustls::SupportedProtocolVersion] = match terms.version {
             None => &[&version::TLS13, &version::TLS12],
@@ -96,8 +96,8 @@ impl Tls {
         Ok(Tls { config, resume: terms.resume })
     }
 
-    /// With the sessions of a pool of so many slots, and whether its peer wants a certificate of
-    /// ours: pools share nothing.
+    /// Returns the configuration for a pool of this many slots, with its own session store, and a
+    /// flag that is set when the peer asks for a client certificate: pools share nothing.
     pub(super) fn of_pool(&self, slots: usize) -> (Arc<ClientConfig>, Arc<AtomicBool>) {
         let mut config = self.config.clone();
         if self.resume {
@@ -111,7 +111,7 @@ impl Tls {
     }
 }
 
-/// Our certificates, and whether they were asked for.
+/// A resolver of our certificates that notes whether they were asked for.
 #[derive(Debug)]
 struct Certificates {
     certificates: Arc<dyn ResolvesClientCert>,
@@ -134,8 +134,8 @@ fn system(certificates: &[Vec<u8>]) -> Result<RootCertStore, String> {
     let certificates = certificates.iter().map(|bytes| CertificateDer::from(bytes.clone()));
     let (usable, _) = roots.add_parsable_certificates(certificates);
     match usable {
-        0 => Err("this machine knows no issuers of certificates\n  \
-                  install ca-certificates, name one with --ca, or go on with --insecure"
+        0 => Err("this machine has no trusted certificate issuers\n  \
+                  install ca-certificates, name one with --ca, or continue with --insecure"
             .to_owned()),
         _ => Ok(roots),
     }
@@ -144,16 +144,18 @@ fn system(certificates: &[Vec<u8>]) -> Result<RootCertStore, String> {
 fn issuers(pem: &[u8]) -> Result<RootCertStore, String> {
     let mut roots = RootCertStore::empty();
     for certificate in certificates(pem)? {
-        roots.add(certificate).map_err(|error| format!("is no issuer's certificate: {error}"))?;
+        roots
+            .add(certificate)
+            .map_err(|error| format!("is not an issuer's certificate: {error}"))?;
     }
     Ok(roots)
 }
 
 fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
     let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
-    let certificates = certificates.map_err(|error| format!("is no PEM text: {error}"))?;
+    let certificates = certificates.map_err(|error| format!("is not PEM text: {error}"))?;
     match certificates[..] {
-        [] => Err("holds no certificate (-----BEGIN CERTIFICATE-----)".to_owned()),
+        [] => Err("contains no certificate (-----BEGIN CERTIFICATE-----)".to_owned()),
         _ => Ok(certificates),
     }
 }
@@ -162,12 +164,12 @@ impl Identity {
     fn read(&self) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), String> {
         let certificates = certificates(&self.certificates)?;
         let key = PrivateKeyDer::from_pem_slice(&self.key)
-            .map_err(|_| "holds no private key (-----BEGIN PRIVATE KEY-----)".to_owned())?;
+            .map_err(|_| "contains no private key (-----BEGIN PRIVATE KEY-----)".to_owned())?;
         Ok((certificates, key))
     }
 }
 
-/// The wall clock, passed in.
+/// The wall clock, passed in as a function.
 struct Clock(fn() -> u64);
 
 impl TimeProvider for Clock {
@@ -182,7 +184,7 @@ impl fmt::Debug for Clock {
     }
 }
 
-/// Takes every peer for the one that is meant, whatever its certificate is.
+/// A verifier that accepts every certificate.
 #[derive(Debug)]
 struct Anyone {
     provider: Arc<CryptoProvider>,

@@ -457,9 +457,9 @@ fn terms_that_cannot_be_kept_are_explained() {
     let bare = Certified { certificate: String::new(), ..ours };
     for (terms, why) in [
         (Terms { identity: identity(&mixed), ..anyone() }, "does not fit"),
-        (Terms { identity: identity(&keyless), ..anyone() }, "holds no private key"),
-        (Terms { identity: identity(&bare), ..anyone() }, "holds no certificate"),
-        (Terms { trust: Trust::Issuers(b"x".to_vec()), ..anyone() }, "holds no certificate"),
+        (Terms { identity: identity(&keyless), ..anyone() }, "contains no private key"),
+        (Terms { identity: identity(&bare), ..anyone() }, "contains no certificate"),
+        (Terms { trust: Trust::Issuers(b"x".to_vec()), ..anyone() }, "contains no certificate"),
         (Terms { trust: Trust::System(vec![vec![1]]), ..anyone() }, "install ca-certificates"),
     ] {
         let error = Tls::new(&terms).expect_err(why);
@@ -467,5 +467,5 @@ fn terms_that_cannot_be_kept_are_explained() {
     }
     let tls = Tls::new(&anyone()).unwrap();
     let refused = Secured::new((), 1, &tls, "no name").err();
-    assert!(refused.unwrap().contains("no name of a host"));
+    assert!(refused.unwrap().contains("not a host name or an IP address"));
 }

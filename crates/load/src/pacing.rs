@@ -1,9 +1,9 @@
-//! When requests are meant to start.
+//! The schedule of intended start times.
 //!
-//! A distribution draws a process of unit rate, and the shape of the load stretches its time; a trace has
-//! both written down. Every shard walks the same seeded sequence and takes what falls to its pools,
-//! so the merged process is exactly the one asked for. Nothing here reads a clock, allocates for an
-//! arrival, or takes an intended time back.
+//! A distribution draws an arrival process of unit rate, and the load's shape stretches its time; a
+//! trace lists the times directly. Every shard iterates over the same seeded sequence and takes the
+//! arrivals of its own pools, so the merged process is exactly the requested one. Nothing here
+//! reads a clock, allocates for an arrival, or changes an intended time.
 
 use std::fmt;
 use std::iter::Peekable;
@@ -27,17 +27,17 @@ pub use self::trace::Trace;
 #[cfg(test)]
 mod tests;
 
-/// Who decides when a request starts: the clock, or the previous answer.
+/// The trigger of each request: a schedule, or the previous response.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Pacing {
     Open { load: Offered, sharing: Sharing },
     Closed { think: Think },
 }
 
-/// What an open loop offers. Cheap to clone.
+/// The load that an open loop offers. Cheap to clone.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Offered {
-    /// Gaps of a distribution, round a rate that may change.
+    /// Gaps of a distribution, around a rate that may change.
     Drawn {
         shape: Shape,
         distribution: Distribution,
@@ -45,7 +45,7 @@ pub enum Offered {
     Trace(Trace),
 }
 
-/// What several targets do with the load.
+/// The division of the load between several targets.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Sharing {
     /// They take the requests of one arrival process in turn.
@@ -54,7 +54,7 @@ pub enum Sharing {
     Each,
 }
 
-/// Its law, or `trace`.
+/// Prints the distribution, or `trace`.
 impl fmt::Display for Offered {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -65,8 +65,8 @@ impl fmt::Display for Offered {
 }
 
 impl Offered {
-    /// The same after a warm-up at the shape's first rate. A trace is what it is: its beginning is
-    /// the warm-up.
+    /// Returns the same load after a warm-up at the shape's first rate. A trace is not changed: its
+    /// beginning is the warm-up.
     pub fn after_warm_up(&self, warm_up: Nanos) -> Offered {
         match self {
             Offered::Drawn { shape, distribution } => {
@@ -76,7 +76,7 @@ impl Offered {
         }
     }
 
-    /// Requests a second that are asked for between two times after the load's start, on average.
+    /// Returns the requests per second, on average between two times after the load's start.
     pub fn mean_rate(&self, from: Nanos, to: Nanos) -> f64 {
         match self {
             Offered::Drawn { shape, .. } => shape.mean_rate(from, to),
@@ -88,7 +88,8 @@ impl Offered {
         }
     }
 
-    /// The most requests that a second of it asks for, which decides how many shards it needs.
+    /// Returns the largest number of requests in one second, which decides how many shards are
+    /// needed.
     pub fn highest_rate(&self) -> f64 {
         match self {
             Offered::Drawn { shape, .. } => shape.highest_rate(),
@@ -97,35 +98,35 @@ impl Offered {
     }
 }
 
-/// How arrivals are dealt out, and whose they are.
+/// The assignment of arrivals to targets, pools and shards.
 ///
-/// Round after round, each target of a process gets one, and from round to round the target's pools
-/// take turns. Pool k of target u is pool u · `pools` + k, and lives on the shard of that number
-/// modulo `shards`.
+/// The targets of a process take its arrivals in turn, and so do the pools of each target. Pool k
+/// of target u has the number u · `pools` + k, and belongs to the shard of that number modulo
+/// `shards`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Dealt {
     pub targets: u32,
-    /// Of each target.
+    /// The number of pools of each target.
     pub pools: u32,
     pub shards: u32,
-    /// The one whose arrivals are wanted.
+    /// The shard whose arrivals are requested.
     pub shard: u32,
 }
 
-/// One request that is meant to start.
+/// One request's intended start.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Arrival {
     pub intended: Instant,
     pub target: u32,
-    /// Counted over all targets.
+    /// The number of the pool, counted over all targets.
     pub pool: u32,
-    /// 0, 1, 2, … of its process, over all shards.
+    /// The position in its process, from 0, over all shards.
     pub number: u64,
-    /// In a trace an index of `Trace::labels`, otherwise none.
+    /// An index into `Trace::labels` for a trace, otherwise [`Label::NONE`].
     pub label: Label,
 }
 
-/// The arrivals that fall to one shard, in the order of their intended times.
+/// The arrivals of one shard, in the order of their intended times.
 #[derive(Clone, Debug)]
 pub struct Arrivals {
     times: Times,
@@ -135,7 +136,8 @@ pub struct Arrivals {
     dealt: Dealt,
 }
 
-/// The arrivals of a load on one shard, one stream a process, from `start` until before `end`.
+/// Returns the arrivals of a load on one shard, one stream for each process, from `start` until
+/// before `end`.
 pub fn arrivals(
     load: &Offered,
     sharing: Sharing,
@@ -148,7 +150,7 @@ pub fn arrivals(
     let stream = |first: u32, targets: u32| {
         let times = Times::new(load, Random::part(seed, u64::from(first)));
         let turn = Turn { first, targets, pools, number: 0, place: 0, pool: 0 };
-        // Who has no pool in it would walk to its end for nothing.
+        // A shard without a pool in it would iterate to the end for nothing.
         let end = if turn.reaches(dealt) { end } else { start };
         Arrivals { times, start, end, turn, dealt }.peekable()
     };
@@ -176,21 +178,22 @@ impl Iterator for Arrivals {
     }
 }
 
-/// Whose turn it is, counted without dividing: every shard counts every arrival.
+/// The position in the round of targets and pools, advanced without divisions: every shard counts
+/// every arrival.
 #[derive(Clone, Debug)]
 struct Turn {
-    /// The targets that share the process.
+    /// The first of the targets that share the process.
     first: u32,
     targets: u32,
     pools: u32,
     number: u64,
-    /// The target's place among them, and which of its pools.
+    /// The index of the current target among them, and of its current pool.
     place: u32,
     pool: u32,
 }
 
 impl Turn {
-    /// The next arrival's number, target and pool.
+    /// Returns the next arrival's number, target and pool.
     fn next(&mut self) -> (u64, u32, u32) {
         let target = self.first + self.place;
         let turn = (self.number, target, target * self.pools + self.pool);
@@ -206,7 +209,7 @@ impl Turn {
         turn
     }
 
-    /// Whether a pool of these targets lives on this shard.
+    /// True if a pool of these targets belongs to this shard.
     fn reaches(&self, dealt: Dealt) -> bool {
         let first = self.first * self.pools;
         (first..first + self.targets * self.pools).any(|pool| pool % dealt.shards == dealt.shard)

@@ -1,10 +1,10 @@
-//! A server of known delay: the weights that this balance is calibrated with.
+//! A reference server of known delay, against which the load generator is calibrated.
 //!
-//! It answers each request after a delay drawn from a stated distribution, and keeps a log of its own: when
-//! requests arrived, and how long it really took. A request arrives when it is read or, by the
-//! kernel's timestamps, when the kernel has received it: whatever keeps this server from reading is
-//! then known to its log, too. It runs on `net`, and shares with the engine only what reads and
-//! writes HTTP.
+//! It answers each request after a delay drawn from a given distribution, and keeps a log of its
+//! own: when requests arrived, and how long the responses really took. A request arrives when it is
+//! read or, with kernel timestamps, when the kernel has received it: then the log also knows about
+//! whatever keeps this server from reading. It runs on `net`, and shares with the engine only the
+//! code that reads and writes HTTP.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -24,33 +24,33 @@ mod log;
 #[cfg(test)]
 mod tests;
 
-/// What the server does with each request.
+/// The server's treatment of each request.
 #[derive(Clone, Debug)]
 pub struct Manner {
     pub delay: Delay,
     pub status: u16,
-    /// Bytes of each answer's body.
+    /// The number of bytes in each response's body.
     pub body: usize,
-    /// Of the delays that are drawn.
+    /// The seed of the random delays.
     pub seed: u64,
-    /// Whether requests arrive when the kernel has received them, not when they are read.
+    /// True if the arrival time is when the kernel received a request, not when it was read.
     pub kernel_timestamps: bool,
-    /// TCP's; `None` leaves it to the system.
+    /// The congestion control of TCP; `None` uses the system's default.
     pub congestion_control: Option<String>,
 }
 
-/// The server, listening.
+/// The server in its listening state.
 pub struct Reference {
     io: Epoll,
     address: SocketAddr,
     answer: Vec<u8>,
     connections: Vec<Connection>,
-    /// Connections so far.
+    /// The number of connections accepted so far.
     accepted: u64,
     desk: Desk,
 }
 
-/// Where requests are noted and wait for their time.
+/// The queue of requests whose responses are not due yet, and the log.
 struct Desk {
     delay: Delay,
     random: Random,
@@ -61,13 +61,13 @@ struct Desk {
 #[derive(Default)]
 struct Connection {
     decoder: RequestDecoder,
-    /// Its place among all that were accepted: it tells answers of an earlier connection of the same
-    /// name from this one's.
+    /// Its position among all accepted connections: it distinguishes the responses of an earlier
+    /// connection with the same identifier from this one's.
     number: u64,
-    /// The latest time promised: answers leave in the order of their requests.
+    /// The latest due time so far: responses leave in the order of their requests.
     latest: Instant,
     open: bool,
-    /// What is known of the request that is arriving, where requests are recorded.
+    /// The request that is arriving, if requests are recorded.
     arriving: Seen,
 }
 
@@ -81,7 +81,7 @@ struct Pending {
     close: bool,
 }
 
-/// How long a wait may last: how soon `stop` is noticed.
+/// The longest single wait, and so the longest time until `stop` is noticed.
 const LONGEST_WAIT: Nanos = Nanos::from_millis(50);
 
 impl Reference {
@@ -101,13 +101,13 @@ impl Reference {
         Ok(Reference { io, address, answer, connections: Vec::new(), accepted: 0, desk })
     }
 
-    /// Logs how late requests come that are numbered and meant to arrive at this constant rate.
+    /// Logs the lateness of numbered requests that are intended to arrive at this constant rate.
     pub fn expecting(mut self, rate: Rate) -> Reference {
         self.desk.log.schedule = Some(Schedule { rate, delays: Vec::new() });
         self
     }
 
-    /// Keeps a line for each request, to be written in the end.
+    /// Keeps a line for each request, to be written at the end.
     pub fn recording(mut self, record: Record) -> Reference {
         self.desk.log.record = Some(record);
         self
@@ -156,7 +156,7 @@ impl Reference {
         }
     }
 
-    /// Sends every answer whose time has come.
+    /// Sends every response that is due.
     fn answer_due(&mut self) {
         loop {
             let now = self.io.now();
@@ -180,8 +180,8 @@ impl Reference {
 }
 
 impl Desk {
-    /// Notes each request that the bytes, which have arrived then, complete, and when its answer is
-    /// due.
+    /// Records each request that is completed by these bytes, which arrived at `arrived`, and when
+    /// its response is due.
     fn take(
         &mut self,
         connection: &mut Connection,
@@ -209,7 +209,7 @@ impl Desk {
         }
     }
 
-    /// Notes a complete request, and when its answer is due.
+    /// Records a complete request, and when its response is due.
     fn queue(
         &mut self,
         connection: &mut Connection,
@@ -236,7 +236,7 @@ impl Desk {
 }
 
 impl Connection {
-    /// Keeps a part of a request. One that is longer than what may be recorded is cut here, and not
+    /// Keeps a part of a request. A request longer than the recording limit is cut here, and not
     /// recorded in the end.
     fn keep(&mut self, part: &[u8]) {
         let kept = &mut self.arriving.bytes;

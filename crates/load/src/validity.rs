@@ -1,7 +1,8 @@
-//! Was the generator itself the bottleneck? Was its machine disturbed?
+//! The gates that decide whether a load is valid.
 //!
-//! Three gates judge the generator and its machine. What the target does (saturation, failures, a
-//! backlog at its bound) is a finding, and a load with findings is valid.
+//! Three gates check that the generator itself was not the bottleneck and that its machine was not
+//! disturbed. The target's behaviour (saturation, failures, a full backlog) is a finding, and a
+//! load with findings is valid.
 
 use ::measure::quantity::{counted, grouped};
 use ::measure::{Histogram, Nanos, Quantile, Rate};
@@ -16,22 +17,24 @@ use crate::pacing::Pacing;
 #[cfg(test)]
 mod tests;
 
-/// A generator that takes part of 100 µs cannot be told from the machine's own unpunctuality.
+/// The lateness that is always allowed: below 100 µs the generator's lateness cannot be told from
+/// the machine's.
 const LATENESS_ALWAYS_ALLOWED: Nanos = Nanos::from_micros(100);
 const LATENESS_NEVER_ALLOWED: Nanos = Nanos::from_millis(1);
-/// An idle pinned sleeper on a virtual machine overshoots by 0.1–0.2 ms.
+/// The hiccup that is always allowed: an idle pinned sleeper on a virtual machine overshoots by
+/// 0.1–0.2 ms.
 const HICCUP_ALWAYS_ALLOWED: Nanos = Nanos::from_micros(500);
 const DISTURBANCE_ALLOWED: f64 = 0.01;
-/// The kernel counts steal in ticks: one more or less says nothing of a short load.
+/// The kernel counts steal in ticks: one tick more or less means nothing in a short load.
 const TICK: Nanos = Nanos::from_millis(10);
-/// What pauses take of a closed loop's time its completed rate lacks: by so much a rate may be too low,
-/// as a target that completes so much less than the offer is not yet saturated.
+/// The share of a closed loop's time that pauses may take. Its completed rate is too low by this
+/// share, and a target that completes this much less than the offered load is not yet saturated.
 const PAUSES_ALLOWED: f64 = 0.03;
 const BUSY: f64 = 0.7;
-/// A generator that has to do more than this share of what it can is no longer sure of itself.
+/// The share of its maximum that a generator may use before its results become doubtful.
 const SURE: f64 = 0.5;
 const RETRANSMITS_UNNOTICED: f64 = 0.001;
-/// Opening connections may take so long in any case.
+/// The time that opening connections may take in any case.
 const OPENING_UNNOTICED: Nanos = Nanos::from_millis(500);
 const FREE_PORTS_ENOUGH: u64 = 1_000;
 
@@ -40,24 +43,24 @@ pub struct Judgement {
     pub gates: Vec<Gate>,
     pub findings: Vec<String>,
     pub warnings: Vec<String>,
-    /// A closed loop that the generator limited: no capacity may be claimed from it.
+    /// True for a closed loop that the generator limited: it does not show the target's capacity.
     pub generator_bound: Option<bool>,
-    /// Whether the target kept up with an open loop ([`Balance::is_saturated`]); `None` for a closed
-    /// one, and where it cannot be told.
+    /// True if the target did not keep up with an open loop ([`Balance::is_saturated`]); `None` for
+    /// a closed loop, and if it is unknown.
     ///
     /// [`Balance::is_saturated`]: crate::observe::Balance::is_saturated
     pub saturated: Option<bool>,
-    /// The response time's p99 is more than a tenth above that of the response time less lateness:
-    /// the target's own lies between the two.
+    /// True if the response time's p99 is more than a tenth above that of the response time less
+    /// lateness: the target's own p99 lies between the two.
     pub p99_at_most: bool,
 }
 
-/// What a judge has to know beyond the measurement.
+/// The inputs of the judgement besides the measurement.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Besides {
-    /// Samples that could not be written in time.
+    /// The number of samples that could not be written in time.
     pub samples_lost: u64,
-    /// What the self-test has found that one shard can complete on this machine.
+    /// The maximum rate of one shard on this machine, as measured by the self-test.
     pub maximum_of_a_shard: Option<Rate>,
 }
 
@@ -65,7 +68,7 @@ pub struct Besides {
 pub struct Gate {
     pub name: &'static str,
     pub figure: String,
-    /// Why it was not passed, with the remedy.
+    /// The reason why it failed, with the remedy.
     pub reason: Option<String>,
 }
 
@@ -96,7 +99,8 @@ pub fn judge(plan: &Plan, measurement: &Measurement, besides: Besides) -> Judgem
     judgement
 }
 
-/// The bounds of the target's own p99: of the response time less lateness, and of the response time.
+/// The bounds of the target's own p99: the p99 of the response time less lateness, and that of the
+/// response time.
 #[derive(Clone, Copy, Debug)]
 struct P99 {
     lower: Nanos,
@@ -112,14 +116,14 @@ impl P99 {
         self.upper.saturating_sub(self.lower)
     }
 
-    /// The interval is wider than a tenth.
+    /// True if the interval is wider than a tenth of its lower bound.
     fn is_wide(self) -> bool {
         self.lower / 10 < self.width()
     }
 }
 
-/// The most that the generator may be late, by the p99 of its lateness. It derives from the lower
-/// bound: a response time that lateness has made longer must not excuse that lateness.
+/// Returns the maximum p99 of the generator's lateness. It derives from the lower bound: a response
+/// time increased by lateness must not excuse that lateness.
 fn lateness_bound(plan: &Plan, total: &Part) -> Nanos {
     let most = plan.slo.map_or(LATENESS_NEVER_ALLOWED, |slo| slo / 20);
     let tenth = P99::of(total).lower / 10;
@@ -136,7 +140,7 @@ fn late(plan: &Plan, measurement: &Measurement, total: &Part) -> Gate {
     let interval = P99::of(total);
     let P99 { lower, upper } = interval;
     let figure = format!("lateness p99 {lateness}, bound {bound}; response p99 {lower} … {upper}");
-    // An SLO is judged by both bounds, so the width of the interval does not matter to it.
+    // Both bounds are compared with an SLO, so the width of the interval does not matter to it.
     let is_uncertain =
         plan.slo.is_none() && interval.is_wide() && LATENESS_ALWAYS_ALLOWED < interval.width();
     let why = match () {
@@ -192,16 +196,16 @@ fn lost(measurement: &Measurement, total: &Part, samples: u64) -> Gate {
              ask for fewer with --connections."
         )),
         () if 0 < samples => Some(format!(
-            "{samples} samples lost: the disk did not keep up. Write --samples elsewhere, or go \
-             without them."
+            "{samples} samples lost: the disk did not keep up. Write --samples elsewhere, or leave \
+             it out."
         )),
         () => None,
     };
     Gate { name: "lost", figure, reason }
 }
 
-/// The share of the measurement in which the machine did not run a thread for so long that it counts as
-/// a pause; `None` if that was not measured.
+/// Returns the share of the measurement during which the machine paused a thread; `None` if that
+/// was not measured.
 pub fn paused_share(measurement: &Measurement) -> Option<f64> {
     let hiccups = &measurement.hiccups;
     let paused = hiccups.count_above(HICCUP_ALWAYS_ALLOWED) as f64;
@@ -218,7 +222,8 @@ fn disturbed(plan: &Plan, measurement: &Measurement, total: &Part) -> Gate {
             let why = format!("a sleeping thread was woken late by {hiccup} (p99), bound {bound}");
             (format!("hiccups p99 {hiccup}, bound {bound}"), (bound <= hiccup).then_some(why))
         }
-        // It sends nothing while the machine pauses, so its requests cannot tell of it.
+        // A closed loop sends nothing while the machine pauses, so its requests do not show the
+        // pause.
         Pacing::Closed { .. } => {
             let paused = paused_share(measurement).unwrap_or(0.0);
             let figure = format!("pauses {:.2} %, bound 3 %", 100.0 * paused);
@@ -276,7 +281,8 @@ fn find(plan: &Plan, measurement: &Measurement, total: &Part, judgement: &mut Ju
     let unasked = measurement.connecting_failed.unasked;
     if 0 < unasked {
         judgement.findings.push(format!(
-            "the target sent bytes that answer no request, {} times: each time the connection was \
+            "the target sent bytes that belong to no request, {} times: each time the connection \
+             was \
              closed and another one opened",
             counted(unasked),
         ));
@@ -284,13 +290,13 @@ fn find(plan: &Plan, measurement: &Measurement, total: &Part, judgement: &mut Ju
     let refused = measurement.connecting_failed.refused;
     if reached == asked && 0 < refused {
         judgement.findings.push(format!(
-            "the target refused {} attempts to connect while the load went on",
+            "the target refused {} attempts to connect during the load",
             counted(refused),
         ));
     }
     for outcome in Outcome::ALL {
         let count = total.outcome(outcome);
-        // Where nobody waits for the last answers they are no news.
+        // Without a drain, unfinished requests are expected.
         let awaited = outcome != Outcome::Unfinished || Nanos::ZERO < plan.drain;
         if 0 < count && awaited && !matches!(outcome, Outcome::Ok | Outcome::Dropped) {
             let reasons = total.reasons.iter().filter(|((of, _), _)| *of == outcome);
@@ -320,8 +326,8 @@ fn warn(
         Pacing::Open { .. } => {
             if BUSY <= machine.busy_share {
                 warn(format!(
-                    "the busiest shard worked {:.0} % of the time: near its own maximum the \
-                     generator's times are its own; give it more cores",
+                    "the busiest shard worked {:.0} % of the time: near its maximum the \
+                     generator adds delays of its own; give it more cores",
                     100.0 * machine.busy_share
                 ));
             }
@@ -340,8 +346,8 @@ fn warn(
                 && SURE * maximum < of_a_shard
             {
                 warn(format!(
-                    "{}/s from a shard is more than half of the {}/s that the self-test has found \
-                     to be its maximum here: use more --shards, or repeat it with load --self-test",
+                    "{}/s from a shard is more than half of the {}/s that the self-test measured \
+                     as its maximum here: use more --shards, or repeat it with load --self-test",
                     grouped(of_a_shard),
                     grouped(maximum),
                 ));
@@ -352,8 +358,8 @@ fn warn(
         && RETRANSMITS_UNNOTICED * (sent as f64) < retransmitted as f64
     {
         warn(format!(
-            "TCP sent {} of {} segments again ({:.2} %, over all connections of this host): slow \
-             answers may be the network's doing",
+            "TCP sent {} of {} segments again ({:.2} %, over all connections of this host): the \
+             network may be the cause of slow responses",
             counted(retransmitted),
             counted(sent),
             100.0 * retransmitted as f64 / sent as f64,
@@ -373,13 +379,13 @@ fn warn(
     }
     if let Some(free) = machine.free_ports.filter(|free| *free < FREE_PORTS_ENOUGH) {
         warn(format!(
-            "only {free} local ports may have been free: connections that are opened then may fail; \
+            "only {free} local ports may have been free: new connections may fail; \
              spread them over several --source addresses, or raise --keep-alive"
         ));
     }
     if total.response.clamped() > 0 {
         warn(format!(
-            "{} response times were longer than an hour and count as one",
+            "{} response times were longer than an hour and count as one hour",
             total.response.clamped()
         ));
     }

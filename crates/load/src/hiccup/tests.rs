@@ -8,7 +8,8 @@ fn at(ms: u64) -> Instant {
     Instant(0) + MS * ms
 }
 
-/// Naps from 0 to 10 s, with a window of 1 s to 9 s; each pause begins and ends at these times.
+/// Returns naps from 0 to 10 s with a window of 1 s to 9 s; each pause begins and ends at the given
+/// times.
 fn naps(pauses: impl Iterator<Item = (u64, u64)>) -> Hiccups {
     let window = Window { start: at(1_000), end: at(9_000) };
     let mut hiccups = Hiccups::new(window.start, Nanos::SECOND);

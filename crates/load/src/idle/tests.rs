@@ -15,7 +15,7 @@ fn the_least_loaded_comes_first_and_among_equals_the_one_idle_longest() {
 }
 
 #[test]
-fn a_slot_stands_in_one_place_only_and_can_leave_from_the_middle() {
+fn a_slot_is_in_one_queue_only_and_can_leave_from_the_middle() {
     let mut idle = Idle::new(3);
     for slot in [0, 1, 2, 1] {
         idle.enter(Slot(slot), 0);
@@ -29,13 +29,13 @@ fn a_slot_stands_in_one_place_only_and_can_leave_from_the_middle() {
     assert_eq!(idle.first(), Some(Slot(0)));
 }
 
-/// Against a list that is sorted each time.
+/// Compares with a list that is sorted each time.
 #[test]
 fn any_sequence_of_calls_gives_what_a_sorted_list_gives() {
     for seed in 0..200 {
         let mut random = ::measure::Random::new(seed);
         let mut idle = Idle::new(8);
-        // In order of entering: slot and what it carries.
+        // In order of entering: the slot and its number of requests.
         let mut list: Vec<(Slot, usize)> = Vec::new();
         for _ in 0..300 {
             let slot = Slot(random.below(8) as u32);

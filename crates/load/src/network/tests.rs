@@ -5,15 +5,15 @@ const BUSY: Work =
 
 fn check(wanted: &str, work: Work, granted: Result<(), &str>, expected: &str) {
     let granted = || granted.map_err(str::to_owned);
-    let told = match choose(wanted.parse().unwrap(), work, granted) {
+    let text = match choose(wanted.parse().unwrap(), work, granted) {
         Ok(Network { interface, why }) => format!("{}: {why}", interface.name()),
         Err(error) => format!("refused: {error}"),
     };
-    assert_eq!(told, expected);
+    assert_eq!(text, expected);
 }
 
 #[test]
-fn what_is_asked_for_is_taken_or_refused_with_the_remedy() {
+fn the_requested_interface_is_used_or_refused_with_the_remedy() {
     check("epoll", BUSY, Err("it is old"), "epoll: asked for");
     check("uring", BUSY, Ok(()), "uring: asked for");
     check(
@@ -35,7 +35,7 @@ fn what_is_asked_for_is_taken_or_refused_with_the_remedy() {
 }
 
 #[test]
-fn what_has_measured_better_is_chosen_where_it_is_granted() {
+fn the_interface_that_measured_better_is_chosen_if_it_is_granted() {
     let better = "uring: it measured better in closed loops without think time";
     check("auto", BUSY, Ok(()), better);
     check("auto", Work { connections: 4, ..BUSY }, Ok(()), better);

@@ -40,7 +40,7 @@ fn a_request_completes_once() {
 }
 
 #[test]
-fn what_is_marked_is_not_found_again_but_stays() {
+fn a_marked_request_is_not_found_again_but_stays() {
     let mut outstanding = Outstanding::new();
     let tokens: Vec<Token> = (0..4).map(|i| outstanding.insert(request(i))).collect();
     let mut found = Vec::new();
@@ -50,7 +50,7 @@ fn what_is_marked_is_not_found_again_but_stays() {
     }
     assert_eq!(found, tokens[..2]);
     assert_eq!(outstanding.next_expiry(Nanos(10)), Some(Instant(12)));
-    // An answer after all, and one in time.
+    // A late response after all, and one in time.
     outstanding.remove(tokens[0]);
     outstanding.remove(tokens[2]);
     assert_eq!(outstanding.next_expiry(Nanos(10)), Some(Instant(13)));
@@ -61,7 +61,7 @@ fn what_is_marked_is_not_found_again_but_stays() {
     assert_eq!(outstanding.len(), 3);
 }
 
-/// Against a list that is searched from its beginning each time.
+/// Compares with a list that is searched from its beginning each time.
 #[test]
 fn any_sequence_of_calls_gives_what_a_plain_list_gives() {
     for seed in 0..200 {

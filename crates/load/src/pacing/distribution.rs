@@ -1,8 +1,8 @@
 //! The distributions of the gaps between intended times.
 //!
-//! A distribution is drawn at unit rate: its gaps have the mean 1, and what they add up to is *operational
-//! time*, the number of requests that were asked for until then. The shape of the load turns that
-//! into nanoseconds, so that every distribution follows every shape.
+//! A distribution is drawn at unit rate: its gaps have the mean 1, and their sum is the
+//! *operational time*, the number of requests so far. The load's shape converts that to
+//! nanoseconds, so that every distribution works with every shape.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,36 +12,37 @@ use ::measure::Random;
 #[cfg(test)]
 mod tests;
 
-/// How regular the gaps are. Their mean, m, is 1/rate under each distribution.
+/// The distribution of the gaps. Their mean, m, is 1/rate in each case.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Distribution {
-    /// A metronome: intended time i is start + i·m, without drift.
+    /// Equal gaps: intended time i is start + i·m, without drift.
     Constant,
     /// Independent users: exponential gaps.
     #[default]
     Poisson,
-    /// Gaps between 0 and 2m, each as likely.
+    /// Uniformly distributed gaps between 0 and 2m.
     UniformGap,
-    /// Many short gaps and a few long ones; `cv` is their standard deviation over their mean.
+    /// Many short gaps and a few long ones; `cv` is their standard deviation divided by their mean.
     Lognormal { cv: f64 },
-    /// A metronome that trembles: N(m, cv·m), drawn again while it is outside [0, 2m].
+    /// Equal gaps with random variation: N(m, cv·m), redrawn while outside [0, 2m].
     ///
-    /// The cut is symmetric, so the mean stays m; the deviation falls below cv·m (by 0.05 % at the
-    /// default of 0.25, to 0.54 m at 1). Moving what is outside to the ends would keep the mean too,
-    /// but make simultaneous requests and gaps of exactly 2m, which no normal distribution knows.
+    /// The truncation is symmetric, so the mean stays m; the deviation falls below cv·m (by 0.05 %
+    /// at the default of 0.25, to 0.54 m at 1). Clamping to the ends would keep the mean too, but
+    /// would produce simultaneous requests and gaps of exactly 2m, which a normal distribution does
+    /// not have.
     Normal { cv: f64 },
-    /// So many requests at once, every n·m.
+    /// `n` requests at once, every n·m.
     Bursts { n: u32 },
-    /// Gaps of K·m/E\[K\] with P(K) ∝ K⁻³ and K ≤ 100, as in DeathStarBench: five of six are equal and
-    /// short, few are very long.
+    /// Gaps of K·m/E\[K\] with P(K) ∝ K⁻³ and K ≤ 100, as in DeathStarBench: five of six are equal
+    /// and short, few are very long.
     Zipf,
 }
 
-/// The largest coefficient of variation: beyond it a normal distribution would mostly draw in vain, and the
-/// mean of a lognormal one would not show in a million gaps.
+/// The largest coefficient of variation: beyond it most draws of a normal distribution would be
+/// rejected, and a million gaps would not show the mean of a lognormal one.
 const WIDEST: f64 = 10.0;
 
-/// By the distribution's name, or one of the names that wrk's descendants gave it.
+/// Parses the distribution's name, or a name that wrk's descendants use for it.
 impl FromStr for Distribution {
     type Err = String;
 
@@ -66,9 +67,10 @@ impl FromStr for Distribution {
         };
         distribution.ok_or_else(|| {
             format!(
-                "`{text}` is no arrival distribution; there are constant, poisson, uniform-gap, \
+                "`{text}` is not a valid arrival distribution; write constant, poisson, \
+                 uniform-gap, \
                  lognormal[:cv], normal[:cv] (cv above 0, at most {WIDEST}), bursts:n (n from 1) \
-                 and zipf"
+                 or zipf"
             )
         })
     }
@@ -78,7 +80,7 @@ fn variation(text: &str) -> Option<f64> {
     text.parse().ok().filter(|&cv| 0.0 < cv && cv <= WIDEST)
 }
 
-/// As it is read, with its parameter.
+/// Prints the name with its parameter, in the form that is parsed.
 impl fmt::Display for Distribution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -93,7 +95,8 @@ impl fmt::Display for Distribution {
     }
 }
 
-/// A distribution's process at unit rate, kept as a real number so that rounding does not add up.
+/// The process of a distribution at unit rate, kept as a real number so that rounding errors do not
+/// add up.
 #[derive(Clone, Debug)]
 pub(super) struct UnitProcess {
     gap: Gap,
@@ -102,7 +105,7 @@ pub(super) struct UnitProcess {
     elapsed: f64,
 }
 
-/// A distribution with what can be computed before the first draw.
+/// A distribution with its precomputed parameters.
 #[derive(Clone, Copy, Debug)]
 enum Gap {
     Regular,
@@ -131,8 +134,8 @@ impl UnitProcess {
         UnitProcess { gap, random, drawn: 0, elapsed: 0.0 }
     }
 
-    /// The operational time of the next request. Regular ones begin at zero, the others after a
-    /// first gap.
+    /// Returns the operational time of the next request. Regular processes start at zero, the
+    /// others after a first gap.
     pub(super) fn next(&mut self) -> f64 {
         let number = self.drawn;
         self.drawn += 1;
@@ -151,7 +154,7 @@ impl UnitProcess {
     }
 }
 
-/// With mean 1, between 0 and 2.
+/// Draws a gap with mean 1, between 0 and 2.
 fn normal(random: &mut Random, cv: f64) -> f64 {
     loop {
         let gap = 1.0 + cv * random.normal();
@@ -163,12 +166,12 @@ fn normal(random: &mut Random, cv: f64) -> f64 {
 
 /// The largest K of the zipf distribution.
 const MOST: usize = 100;
-/// P(K ≤ k), at k − 1.
+/// The cumulative distribution: P(K ≤ k), at index k − 1.
 static ZIPF: [f64; MOST] = zipf_table().0;
-/// E\[K\].
+/// The mean of K before scaling.
 const ZIPF_MEAN: f64 = zipf_table().1;
 
-/// With mean 1. Five of six searches end at the first entry.
+/// Draws a gap with mean 1. Five of six searches end at the first entry.
 fn zipf(random: &mut Random) -> f64 {
     let drawn = random.unit();
     let k = ZIPF.iter().position(|&below| drawn < below).unwrap_or(MOST - 1) + 1;

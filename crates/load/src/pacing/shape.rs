@@ -1,9 +1,9 @@
-//! How a load's rate changes over time, and the exact inverse of what it adds up to.
+//! The change of a load's rate over time, and the exact inverse of its integral.
 //!
-//! Λ(t), the integral of the rate, says how many requests are asked for until t. A process of unit
-//! rate is stretched by Λ⁻¹: its i-th request, at operational time u, is meant to start at Λ⁻¹(u).
-//! Nothing is thinned and nothing is approximated by steps, so that every distribution keeps its character
-//! on every shape. Here times are lengths since the load's start.
+//! Λ(t), the integral of the rate, is the number of requests until t. A process of unit rate is
+//! stretched by Λ⁻¹: its i-th request, at operational time u, is intended at Λ⁻¹(u). There is no
+//! thinning and no approximation by steps, so that every distribution keeps its properties on every
+//! shape. Times here are durations since the load's start.
 
 use std::f64::consts::TAU;
 use std::str::FromStr;
@@ -14,16 +14,16 @@ use ::measure::{Nanos, Rate};
 #[cfg(test)]
 mod tests;
 
-/// A rate over time: holds, ramps, spikes and sines, one after the other. Cheap to clone.
+/// A rate over time: holds, ramps, spikes and sines in sequence. Cheap to clone.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shape {
     parts: Arc<[Part]>,
 }
 
-/// A part of a shape, for results of its own.
+/// A part of a shape that gets separate results.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Segment {
-    /// As it was written: `spike 20k/s 2s`.
+    /// Its text in the shape: `spike 20k/s 2s`.
     pub name: String,
     pub begin: Nanos,
     /// `None` if it has no end.
@@ -42,7 +42,7 @@ struct Part {
     after: f64,
 }
 
-/// Rates a second, times in seconds since the part's begin.
+/// A curve; rates are per second, times in seconds since the part's begin.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Curve {
     Hold {
@@ -53,7 +53,7 @@ enum Curve {
         to: f64,
         length: f64,
     },
-    /// It starts at its mean, halfway between the two, and rises.
+    /// Starts at its mean, halfway between the two rates, and rises.
     Sine {
         low: f64,
         high: f64,
@@ -61,24 +61,24 @@ enum Curve {
     },
 }
 
-/// Longer shapes could not be computed to the nanosecond: 104 days.
+/// The longest shape, 104 days: a longer one could not be computed to the nanosecond.
 const LONGEST: Nanos = Nanos(1 << 53);
-/// Requests a second at the most, one a nanosecond: beyond it intended times could not differ.
+/// The maximum requests per second, one per nanosecond: beyond it intended times could not differ.
 const FASTEST: f64 = 1e9;
-/// How exactly a sine is inverted, in seconds: a quarter of the nanosecond it is rounded to.
+/// The precision in seconds of a sine's inverse: a quarter of the nanosecond it is rounded to.
 const EXACT: f64 = 0.25e-9;
-/// Steps to invert a sine: Newton's method takes two or three, and bisection alone would take 57
-/// from 104 days to a nanosecond.
+/// The maximum number of steps to invert a sine: Newton's method takes two or three, and bisection
+/// alone would take 57 from 104 days to a nanosecond.
 const MOST_STEPS: usize = 100;
 
 impl Shape {
-    /// One rate without end.
+    /// Returns a shape with one rate and no end.
     pub fn constant(rate: Rate) -> Shape {
         let rate = rate.as_per_second();
         Shape::of([(format!("{rate}/s"), Curve::Hold { rate }, None)])
     }
 
-    /// Its first rate for so long, and then the shape.
+    /// Returns a shape that holds the first rate for this long, and then continues with this shape.
     pub fn after_warm_up(&self, warm_up: Nanos) -> Shape {
         let first = &self.parts[0];
         if warm_up == Nanos::ZERO || first.length.is_none() {
@@ -100,12 +100,12 @@ impl Shape {
         Shape { parts: parts.collect() }
     }
 
-    /// `None` if it has no end. After its end no request is meant to start.
+    /// Returns the duration; `None` if it has no end. No request is intended after its end.
     pub fn length(&self) -> Option<Nanos> {
         self.last().end()
     }
 
-    /// Its parts in their order, each from the end of the one before.
+    /// Returns its parts in order; each begins at the end of the one before.
     pub fn segments(&self) -> impl Iterator<Item = Segment> {
         self.parts.iter().map(|part| Segment {
             name: part.name.clone(),
@@ -114,14 +114,15 @@ impl Shape {
         })
     }
 
-    /// The rate at a time; where two parts meet, the later one's. `None` from its end on.
+    /// Returns the rate at a time; where two parts meet, that of the later one. `None` after the
+    /// end.
     pub fn rate_at(&self, time: Nanos) -> Option<Rate> {
         let part = self.part_at(time)?;
         let rate = part.curve.rate(time.saturating_sub(part.begin).as_secs_f64());
         Some(Rate::per_second(rate).expect("each part's rate is positive"))
     }
 
-    /// How many requests are asked for until a time.
+    /// Returns the number of requests until a time.
     pub fn integral(&self, time: Nanos) -> f64 {
         match self.part_at(time) {
             Some(part) => {
@@ -132,10 +133,10 @@ impl Shape {
         }
     }
 
-    /// The rate between two times, on average: what the load asks for.
+    /// Returns the average rate between two times.
     pub fn mean_rate(&self, from: Nanos, to: Nanos) -> f64 {
         match self.parts[..] {
-            // No detour over counts, so that 5,000/s are 5,000/s.
+            // Not computed from counts, so that 5,000/s is exactly 5,000/s.
             [Part { curve: Curve::Hold { rate }, length: None, .. }] => rate,
             _ if to <= from => 0.0,
             _ => {
@@ -144,7 +145,7 @@ impl Shape {
         }
     }
 
-    /// The highest rate that it reaches.
+    /// Returns the highest rate that it reaches.
     pub fn highest_rate(&self) -> f64 {
         self.parts.iter().map(|part| part.curve.highest_rate()).fold(0.0, f64::max)
     }
@@ -165,7 +166,8 @@ impl Part {
 }
 
 impl Curve {
-    /// Never zero, however far apart the rates are that it rounds between.
+    /// Returns the rate at a time. Never zero, even where rounding between very different rates
+    /// would make it so.
     fn rate(self, time: f64) -> f64 {
         match self {
             Curve::Hold { rate } => rate,
@@ -202,18 +204,19 @@ impl Curve {
         }
     }
 
-    /// When the integral is `count`; not before `earliest`, which must not be too late.
+    /// Returns the time at which the integral is `count`; not before `earliest`, which must not be
+    /// too late.
     fn inverse(self, count: f64, earliest: f64) -> f64 {
         match self {
             Curve::Hold { rate } => count / rate,
             Curve::Ramp { from, to, length } => {
                 let slope = (to - from) / length;
                 let rate_then = (from * from + 2.0 * slope * count).max(0.0).sqrt();
-                // Not (rate_then − from) / slope, which is nothing over nothing on a flat ramp.
+                // Not (rate_then − from) / slope, which is 0/0 on a flat ramp.
                 2.0 * count / (from + rate_then)
             }
             Curve::Sine { low, high, period } => {
-                // Whole periods are known; what remains lies in one.
+                // Whole periods are known; the rest lies within one.
                 let in_period = low.midpoint(high) * period;
                 let periods = (count / in_period).floor();
                 let (count, begin) = (count - periods * in_period, periods * period);
@@ -222,8 +225,8 @@ impl Curve {
         }
     }
 
-    /// The time in [low, high] at which the integral is `count`, by Newton's method, or by halving
-    /// where that would leave the interval.
+    /// Returns the time in [low, high] at which the integral is `count`, by Newton's method, or by
+    /// bisection where that would leave the interval.
     fn solve(self, count: f64, mut low: f64, mut high: f64) -> f64 {
         let mut time = low;
         for _ in 0..MOST_STEPS {
@@ -243,11 +246,11 @@ impl Curve {
     }
 }
 
-/// A walk through a shape by operational times that never decrease.
+/// An iterator over a shape, driven by operational times that never decrease.
 #[derive(Clone, Debug)]
 pub(super) struct Walk {
     shape: Shape,
-    /// The part in which the last time was.
+    /// The index of the part that contained the last time.
     part: usize,
     /// The last time, in nanoseconds.
     reached: f64,
@@ -258,8 +261,8 @@ impl Walk {
         Walk { shape, part: 0, reached: 0.0 }
     }
 
-    /// Λ⁻¹(u), to the nearest nanosecond; `None` after the shape's end. No time is earlier than the
-    /// one before, however the roundings of two parts meet.
+    /// Returns Λ⁻¹(u), to the nearest nanosecond; `None` after the shape's end. No time is earlier
+    /// than the one before, even where the roundings of two parts meet.
     pub(super) fn time(&mut self, u: f64) -> Option<Nanos> {
         loop {
             let part = self.shape.parts.get(self.part)?;
@@ -275,9 +278,9 @@ impl Walk {
     }
 }
 
-/// Reads `1k/s 30s, ->5k/s 60s, 5k/s 60s, spike 20k/s 2s, sine 2k/s..8k/s 1h 24h`: a hold, a ramp
-/// from the rate reached so far, a hold, a spike, and a sine between two rates with its period.
-/// A spike is a hold that bears its own name: a ramp after it begins at its rate.
+/// Parses `1k/s 30s, ->5k/s 60s, 5k/s 60s, spike 20k/s 2s, sine 2k/s..8k/s 1h 24h`: a hold, a ramp
+/// from the rate reached so far, a hold, a spike, and a sine between two rates with its period. A
+/// spike is a hold with a name of its own: a ramp after it starts at its rate.
 impl FromStr for Shape {
     type Err = String;
 
@@ -290,7 +293,7 @@ impl FromStr for Shape {
             let (curve, length) = part(&words, reached).map_err(wrong)?;
             whole += length;
             if LONGEST < whole {
-                return Err(wrong("with it the shape lasts over 104 days; shorten it".to_owned()));
+                return Err(wrong("the shape becomes longer than 104 days; shorten it".to_owned()));
             }
             reached = Some(curve.rate(length.as_secs_f64()));
             parts.push((name, curve, Some(length)));
@@ -303,7 +306,7 @@ fn part(words: &[&str], reached: Option<f64>) -> Result<(Curve, Nanos), String> 
     let ramp = |to: &str, length: &str| {
         let from = reached.ok_or_else(|| {
             format!(
-                "a ramp begins at the rate before it; write for example `1/s 1s, ->{to} {length}`"
+                "a ramp starts at the rate before it; write for example `1/s 1s, ->{to} {length}`"
             )
         })?;
         let (to, length) = (rate(to)?, positive(length)?);
@@ -326,11 +329,11 @@ fn part(words: &[&str], reached: Option<f64>) -> Result<(Curve, Nanos), String> 
 }
 
 fn sine(range: &str, period: &str) -> Result<Curve, String> {
-    let wrong = || format!("`{range}` is no range of rates; write for example 2k/s..8k/s");
+    let wrong = || format!("`{range}` is not a valid range of rates; write for example 2k/s..8k/s");
     let (low, high) = range.split_once("..").ok_or_else(wrong)?;
     let (low, high) = (rate(low)?, rate(high)?);
     if high < low {
-        return Err(format!("`{range}` ends below its beginning; write the lower rate first"));
+        return Err(format!("`{range}` is in the wrong order; write the lower rate first"));
     }
     Ok(Curve::Sine { low, high, period: positive(period)?.as_secs_f64() })
 }
@@ -339,13 +342,13 @@ fn rate(text: &str) -> Result<f64, String> {
     let rate = text.parse::<Rate>().map_err(|error| error.to_string())?.as_per_second();
     match rate {
         _ if rate <= FASTEST => Ok(rate),
-        _ => Err(format!("`{text}` is more than one request a nanosecond; write at most 1G/s")),
+        _ => Err(format!("`{text}` is more than one request per nanosecond; write at most 1G/s")),
     }
 }
 
 fn positive(text: &str) -> Result<Nanos, String> {
     match text.parse::<Nanos>().map_err(|error| error.to_string())? {
-        Nanos::ZERO => Err(format!("`{text}` is no time; write for example 30s")),
+        Nanos::ZERO => Err(format!("`{text}` is not a time above zero; write for example 30s")),
         length => Ok(length),
     }
 }

@@ -4,7 +4,7 @@ use statrs::distribution::{ContinuousCDF, LogNormal, Normal};
 use super::*;
 
 const START: Instant = Instant(1_000);
-const LAWS: [Distribution; 7] = [
+const DISTRIBUTIONS: [Distribution; 7] = [
     Distribution::Constant,
     Distribution::Poisson,
     Distribution::UniformGap,
@@ -13,7 +13,7 @@ const LAWS: [Distribution; 7] = [
     Distribution::Bursts { n: 10 },
     Distribution::Zipf,
 ];
-/// All kinds of parts, 1,650 requests in 0.9 s.
+/// A shape with all kinds of parts: 1,650 requests in 0.9 s.
 const SHAPE: &str =
     "1k/s 200ms, ->3k/s 200ms, spike 8k/s 50ms, ->500/s 50ms, sine 500/s..2k/s 70ms 400ms";
 
@@ -26,7 +26,7 @@ fn shaped(text: &str, distribution: Distribution) -> Offered {
     Offered::Drawn { shape: text.parse().unwrap(), distribution }
 }
 
-/// The arrivals of all shards, in an order that does not depend on them.
+/// Returns the arrivals of all shards, in an order that does not depend on the shards.
 fn merged(
     load: &Offered,
     sharing: Sharing,
@@ -42,7 +42,7 @@ fn merged(
     merged
 }
 
-/// One process, whole.
+/// Returns all arrivals of one process.
 fn whole(load: &Offered, seconds: u64) -> Vec<Arrival> {
     merged(load, Sharing::InTurn, (1, 1, 1), seconds)
 }
@@ -52,7 +52,8 @@ fn constant_arrivals_do_not_drift() {
     let times = whole(&steady(Distribution::Constant), 100);
     assert_eq!(times.len(), 100_000);
     assert_eq!(times[99_999].intended, START + Nanos::from_millis(99_999));
-    // Nor do those whose gap is no whole number: each is its own multiple of it, rounded once.
+    // The same for a gap that is not a whole number: each time is its own multiple of it, rounded
+    // once.
     let shape = Shape::constant(Rate::per_second(3_000.0).unwrap());
     let times = whole(&Offered::Drawn { shape, distribution: Distribution::Constant }, 100);
     assert_eq!(times.len(), 300_000);
@@ -66,7 +67,7 @@ fn constant_arrivals_do_not_drift() {
 fn the_merged_process_is_the_same_whatever_the_shards() {
     let trace = "0\ta\n0.1\n0.1\tb\n0.5\ta\n0.7\n0.7\n1.1\tb\n".as_bytes();
     let trace = Offered::Trace(Trace::read("t", trace, 1.0).unwrap());
-    let loads = LAWS
+    let loads = DISTRIBUTIONS
         .iter()
         .flat_map(|&distribution| [steady(distribution), shaped(SHAPE, distribution)])
         .chain([trace]);
@@ -77,7 +78,7 @@ fn the_merged_process_is_the_same_whatever_the_shards() {
                 let one = with(4, 1);
                 assert!(!one.is_empty());
                 assert!(one == with(4, 2) && one == with(4, 7), "{load}");
-                // With a pool a shard, only the pools differ.
+                // With one pool per shard, only the pool numbers differ.
                 let anywhere = |pools| {
                     let arrivals = with(pools, pools).into_iter();
                     arrivals.map(|arrival| Arrival { pool: 0, ..arrival }).collect::<Vec<_>>()
@@ -107,7 +108,7 @@ fn arrivals_go_round_the_targets_and_then_round_their_pools() {
 }
 
 #[test]
-fn a_shard_gets_what_falls_to_its_pools_in_order() {
+fn a_shard_gets_the_arrivals_of_its_pools_in_order() {
     let span = (START, START + Nanos::SECOND);
     for shard in 0..7 {
         let dealt = Dealt { targets: 2, pools: 3, shards: 7, shard };
@@ -121,9 +122,9 @@ fn a_shard_gets_what_falls_to_its_pools_in_order() {
     }
 }
 
-/// It would otherwise draw all arrivals of the other shards before it knew: here, for ever.
+/// Otherwise it would first draw all arrivals of the other shards: here, for ever.
 #[test]
-fn a_shard_without_a_pool_walks_nowhere() {
+fn a_shard_without_a_pool_draws_no_arrivals() {
     let dealt = Dealt { targets: 1, pools: 1, shards: 2, shard: 1 };
     let shape = Shape::constant(Rate::per_second(1e9).unwrap());
     let load = Offered::Drawn { shape, distribution: Distribution::Poisson };
@@ -164,27 +165,27 @@ fn another_seed_is_another_sequence() {
 fn a_trace_is_offered_as_it_was_written() {
     let text = "0.25\tsearch\n0.5\n0.5\trate\n2\tsearch\n".as_bytes();
     let load = Offered::Trace(Trace::read("t", text, 1.0).unwrap());
-    let told: Vec<_> = whole(&load, 2)
+    let offered: Vec<_> = whole(&load, 2)
         .iter()
         .map(|arrival| ((arrival.intended - START).as_millis_f64(), arrival.label))
         .collect();
     // The last one is not before the end.
-    assert_eq!(told, [(250.0, Label(0)), (500.0, Label::NONE), (500.0, Label(1))]);
+    assert_eq!(offered, [(250.0, Label(0)), (500.0, Label::NONE), (500.0, Label(1))]);
     assert_eq!(whole(&load, 3).len(), 4);
     assert_eq!(load.after_warm_up(Nanos::SECOND), load);
     assert_eq!(load.mean_rate(Nanos::ZERO, Nanos::from_secs(2)), 1.5);
     assert_eq!(load.to_string(), "trace");
 }
 
-/// What a distribution says of its gaps, in units of their mean.
+/// The expected distribution of gaps, in units of their mean.
 enum Expected {
     Continuous(Box<dyn Fn(f64) -> f64>),
-    /// Gaps and how likely each is.
+    /// Gaps with the probability of each.
     Atoms(Vec<(f64, f64)>),
 }
 
 impl Expected {
-    /// The Kolmogorov-Smirnov distance: the largest between the two distribution functions.
+    /// Returns the Kolmogorov-Smirnov distance: the largest between the two distribution functions.
     fn distance(&self, sorted: &[f64]) -> f64 {
         let n = sorted.len() as f64;
         match self {
@@ -209,12 +210,13 @@ impl Expected {
     }
 }
 
-/// Under a distribution whose deviation is m, the mean of a million gaps has itself a standard error of 0.1 %:
-/// every third seed misses that bound, and three of four miss it under one distribution or another. This one
-/// was chosen because it does not. That no distribution is biased, `no_distribution_is_biased` shows without a choice.
+/// A seed that was chosen because it passes. For a distribution with deviation m, the mean of a
+/// million gaps has a standard error of 0.1 %: every third seed exceeds that bound, and three of
+/// four exceed it for one distribution or another. `no_distribution_is_biased` shows without a
+/// chosen seed that no distribution is biased.
 const SEED: u64 = 9;
 
-/// A million intended times at a mean gap of a millisecond.
+/// Draws a million intended times with a mean gap of a millisecond, and compares their gaps.
 fn a_million_gaps_follow(distribution: Distribution, expected: &Expected) {
     let dealt = Dealt { targets: 1, pools: 1, shards: 1, shard: 0 };
     let span = (START, Instant::NEVER);
@@ -228,7 +230,7 @@ fn a_million_gaps_follow(distribution: Distribution, expected: &Expected) {
     let n = gaps.len() as f64;
     let mean = gaps.iter().sum::<f64>() / n;
     gaps.sort_by(f64::total_cmp);
-    // 1.63/√n is what one in a hundred samples of the distribution itself would exceed.
+    // 1.63/√n is exceeded by one in a hundred samples of the distribution itself.
     let (distance, bound) = (expected.distance(&gaps), 1.63 / n.sqrt());
     assert!((mean - 1.0).abs() < 0.001, "{distribution}: {mean}");
     assert!(distance < bound, "{distribution}: {distance} of {bound}");
@@ -276,7 +278,7 @@ fn normal_gaps_are_normal_between_the_cuts() {
 }
 
 #[test]
-fn burst_gaps_are_nothing_or_all() {
+fn burst_gaps_are_zero_or_the_whole_period() {
     let atoms = vec![(0.0, 0.9), (10.0, 0.1)];
     a_million_gaps_follow(Distribution::Bursts { n: 10 }, &Expected::Atoms(atoms));
 }
@@ -289,7 +291,7 @@ fn zipf_gaps_are_multiples_with_the_third_powers_probability() {
     a_million_gaps_follow(Distribution::Zipf, &Expected::Atoms(atoms.collect()));
 }
 
-/// Stretched back by the shape, the gaps are the distribution's own.
+/// Transformed back by the shape, the gaps follow the distribution itself.
 #[test]
 fn a_distribution_keeps_its_character_on_every_shape() {
     let text = "10k/s 2s, ->30k/s 2s, spike 80k/s 500ms, sine 5k/s..20k/s 700ms 4s";
@@ -308,7 +310,7 @@ fn a_distribution_keeps_its_character_on_every_shape() {
     }
 }
 
-/// A shape asks for its integral, in the whole and in each part.
+/// The count of arrivals is the shape's integral, in total and in each part.
 #[test]
 fn constant_arrivals_on_a_shape_count_its_integral() {
     for text in [
@@ -363,7 +365,8 @@ fn intended_times_never_decrease() {
             })
             .collect();
         let text = parts.join(", ");
-        let load = shaped(&text, LAWS[case % LAWS.len()]).after_warm_up(Nanos::from_millis(5));
+        let load = shaped(&text, DISTRIBUTIONS[case % DISTRIBUTIONS.len()])
+            .after_warm_up(Nanos::from_millis(5));
         let dealt = Dealt { targets: 1, pools: 1, shards: 1, shard: 0 };
         let end = START + Nanos::from_millis(500);
         let mut before = START;

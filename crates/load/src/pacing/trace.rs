@@ -1,7 +1,7 @@
-//! Intended times that were written down beforehand, in the place of a distribution and a rate.
+//! A list of intended times, used instead of a distribution and a rate.
 //!
-//! One request a line: seconds since the load's start, and after a tab, if it has one, its label.
-//! Empty lines and lines that begin with `#` say nothing. No file is opened here.
+//! One request per line: the seconds since the load's start, then optionally a tab and a label.
+//! Empty lines and lines that begin with `#` are ignored. No file is opened here.
 
 use std::collections::HashMap;
 use std::io::{BufRead, Read};
@@ -14,7 +14,7 @@ use crate::driver::Label;
 #[cfg(test)]
 mod tests;
 
-/// A trace, 16 bytes a request. Cheap to clone.
+/// A trace; takes 16 bytes per request. Cheap to clone.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trace(Arc<Recorded>);
 
@@ -32,38 +32,38 @@ struct Line {
 
 const _: () = assert!(size_of::<Line>() == 16, "the stated bound");
 
-/// A trace holds at most so many requests: 1 GiB, and while it is read up to twice that.
+/// The maximum number of requests of a trace: 1 GiB, and up to twice that while it is read.
 const MOST_LINES: usize = 1 << 26;
-/// A line is at most so long, its end included, so that labels take at most 64 MiB.
+/// The maximum length of a line, with its end, so that labels take at most 64 MiB.
 const LONGEST_LINE: usize = 1024;
-/// A trace has at most so many different labels.
-/// Some 146 years: points in time after it cannot be reckoned with.
+/// The latest time, some 146 years: later ones could overflow.
 const LONGEST: Nanos = Nanos(1 << 62);
+/// The maximum number of different labels.
 const MOST_LABELS: usize = Label::NONE.0 as usize;
 
 impl Trace {
-    /// Reads a trace, `speed` times as fast as it was written. An error names the line of `name`,
-    /// and the remedy.
+    /// Reads a trace, to be replayed `speed` times as fast as it was written. An error gives the
+    /// line of `name` and the remedy.
     pub fn read(name: &str, reader: impl BufRead, speed: f64) -> Result<Trace, String> {
         Bounds { lines: MOST_LINES, labels: MOST_LABELS }.read(name, reader, speed)
     }
 
-    /// What the indices in `Arrival::label` stand for.
+    /// Returns the labels that the indices in `Arrival::label` refer to.
     pub fn labels(&self) -> &[String] {
         &self.0.labels
     }
 
-    /// The time of its last request, since the load's start.
+    /// Returns the time of its last request since the load's start.
     pub fn length(&self) -> Nanos {
         self.0.lines.last().expect("a trace holds a request").time
     }
 
-    /// How many requests are meant to start before a time.
+    /// Returns the number of requests that are intended before a time.
     pub fn count_before(&self, time: Nanos) -> usize {
         self.0.lines.partition_point(|line| line.time < time)
     }
 
-    /// The most requests that are meant to start within one second.
+    /// Returns the largest number of requests intended within one second.
     pub fn highest_rate(&self) -> f64 {
         let lines = &self.0.lines;
         let mut first = 0;
@@ -76,13 +76,13 @@ impl Trace {
         within.max().expect("a trace holds a request") as f64
     }
 
-    /// The time and the label of request `number`.
+    /// Returns the time and the label of request `number`.
     pub(super) fn get(&self, number: usize) -> Option<(Nanos, Label)> {
         self.0.lines.get(number).map(|line| (line.time, line.label))
     }
 }
 
-/// What a trace may take; the tests' are smaller.
+/// The size limits of a trace; tests use smaller ones.
 #[derive(Clone, Copy)]
 struct Bounds {
     lines: usize,
@@ -92,7 +92,9 @@ struct Bounds {
 impl Bounds {
     fn read(self, name: &str, mut reader: impl BufRead, speed: f64) -> Result<Trace, String> {
         if !(speed.is_finite() && 0.0 < speed) {
-            return Err(format!("`{speed}` is no speed; write for example 2, for twice as fast"));
+            return Err(format!(
+                "`{speed}` is not a valid speed; write for example 2, for twice as fast"
+            ));
         }
         let mut recorded = Recorded::default();
         let mut known = HashMap::new();
@@ -108,8 +110,7 @@ impl Bounds {
             }
             let Some((time, label)) = line(&text).map_err(wrong)? else { continue };
             if time < before {
-                let why =
-                    "it is meant to start before the line above; sort the file with `sort -n`";
+                let why = "its time is before that of the line above; sort the file with `sort -n`";
                 return Err(wrong(why.to_owned()));
             }
             if recorded.lines.len() == self.lines {
@@ -121,8 +122,7 @@ impl Bounds {
             before = time;
             let time = faster(time, speed);
             if LONGEST < time {
-                let why = "it is meant to start more than 146 years after the start; is the time \
-                           in seconds?";
+                let why = "its time is more than 146 years after the start; write times in seconds";
                 return Err(wrong(why.to_owned()));
             }
             let label = match label {
@@ -133,7 +133,8 @@ impl Bounds {
         }
         match recorded.lines.is_empty() {
             true => Err(format!(
-                "{name}: it holds no request; write the seconds since the start, one a line"
+                "{name}: it contains no request; write one time per line, in seconds \
+                 since the start"
             )),
             false => Ok(Trace(Arc::new(recorded))),
         }
@@ -151,7 +152,7 @@ impl Bounds {
         if recorded.labels.len() == self.labels {
             let most = self.labels;
             return Err(format!(
-                "`{label}` is one label more than {most}; label kinds, not requests"
+                "`{label}` is more than {most} labels; label kinds of requests, not each request"
             ));
         }
         let index = Label(recorded.labels.len() as u16);
@@ -162,11 +163,11 @@ impl Bounds {
 }
 
 fn faster(time: Nanos, speed: f64) -> Nanos {
-    // Without the detour, so that not even the last digit changes.
+    // Without the conversion, so that the time stays exact.
     if speed == 1.0 { time } else { Nanos((time.0 as f64 / speed).round() as u64) }
 }
 
-/// What a line says; `None` if nothing.
+/// Parses a line; `None` if it is empty or a comment.
 fn line(text: &[u8]) -> Result<Option<(Nanos, Option<&str>)>, String> {
     if LONGEST_LINE < text.len() {
         return Err(format!("it is longer than {LONGEST_LINE} bytes; shorten the label"));
@@ -182,14 +183,15 @@ fn line(text: &[u8]) -> Result<Option<(Nanos, Option<&str>)>, String> {
     };
     let time = seconds(time.trim()).ok_or_else(|| {
         format!(
-            "`{}` is no time; write seconds since the start, for example 1.25, then a tab before \
+            "`{}` is not a valid time; write seconds since the start, for example 1.25, then a \
+             tab before \
              any label",
             time.escape_debug()
         )
     })?;
     match label {
         Some(label) if label.contains(char::is_control) => {
-            Err(format!("`{}` is no label; write one without tabs", label.escape_debug()))
+            Err(format!("`{}` is not a valid label; write one without tabs", label.escape_debug()))
         }
         label => Ok(Some((time, label))),
     }

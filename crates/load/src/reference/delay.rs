@@ -1,4 +1,4 @@
-//! How long the server takes to answer: the distributions that are known beforehand.
+//! The distributions of the server's response delay.
 
 use std::str::FromStr;
 
@@ -16,8 +16,8 @@ pub enum Delay {
         slow: Nanos,
         slow_share: f64,
     },
-    /// Nothing is answered for `length` in the middle of each `period`, counted from the first
-    /// request; else at once.
+    /// No response for `length` in the middle of each `period`, counted from the first request;
+    /// otherwise immediate responses.
     Stalls {
         length: Nanos,
         period: Nanos,
@@ -25,8 +25,8 @@ pub enum Delay {
 }
 
 impl Delay {
-    /// When a request is to be answered that arrived then; `origin` is the arrival of the one that
-    /// was read first.
+    /// Returns the due time of the response to a request that arrived at `arrived`; `origin` is the
+    /// arrival time of the first request.
     pub(super) fn due(self, arrived: Instant, origin: Instant, random: &mut Random) -> Instant {
         match self {
             Delay::Fixed(delay) => arrived + delay,
@@ -36,23 +36,27 @@ impl Delay {
             Delay::Bimodal { slow, slow_share, .. } if random.unit() < slow_share => arrived + slow,
             Delay::Bimodal { fast, .. } => arrived + fast,
             Delay::Stalls { length, period } => {
-                let place = arrived.saturating_since(origin).0 % period.0;
+                let position = arrived.saturating_since(origin).0 % period.0;
                 let begin = (period.0 - length.0) / 2;
                 let stall = begin..begin + length.0;
-                if stall.contains(&place) { arrived + Nanos(stall.end - place) } else { arrived }
+                if stall.contains(&position) {
+                    arrived + Nanos(stall.end - position)
+                } else {
+                    arrived
+                }
             }
         }
     }
 }
 
-/// Reads `0s`, `1ms`, `fixed:1ms`, `exponential:1ms`, `bimodal:1ms,10ms,5%`, `stall:1s/10s`.
+/// Parses `0s`, `1ms`, `fixed:1ms`, `exponential:1ms`, `bimodal:1ms,10ms,5%`, `stall:1s/10s`.
 impl FromStr for Delay {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Delay, String> {
         let wrong = || {
             format!(
-                "`{text}` is no delay; write 1ms, exponential:1ms, bimodal:1ms,10ms,5% or \
+                "`{text}` is not a valid delay; write 1ms, exponential:1ms, bimodal:1ms,10ms,5% or \
                  stall:1s/10s"
             )
         };

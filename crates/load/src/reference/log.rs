@@ -1,22 +1,23 @@
-//! What the server saw: figures always, and a line for each request if asked.
+//! The server's log: statistics always, and a line for each request on demand.
 
 use std::fmt;
 use std::io::{self, Write};
 
 use ::measure::{Histogram, Instant, Nanos, Quantile, Rate};
 
-/// What the server saw.
+/// The statistics of the server.
 #[derive(Debug, Default)]
 pub struct Log {
-    /// From a request's arrival to the moment its answer was handed to the kernel.
+    /// The time from a request's arrival until its response was handed to the kernel.
     pub took: Histogram,
     pub requests: u64,
-    /// Requests that named a number in their path (`/17`) smaller than that of one which arrived
-    /// earlier. What is read in one turn arrives at once, but by the kernel's timestamps.
+    /// Requests with a number in their path (`/17`) that is smaller than that of a request that
+    /// arrived earlier. Requests read in the same iteration count as simultaneous, unless the
+    /// kernel timestamps them.
     pub out_of_order: u64,
-    /// From the latest arrival so far to the next one; none if that is no later.
+    /// The time from the latest arrival so far to the next one; 0 if that is not later.
     pub gaps: Histogram,
-    /// A line for each request, where that was asked for.
+    /// A line for each request, if requested.
     pub record: Option<Record>,
     pub(super) schedule: Option<Schedule>,
     pub(super) first_arrival: Option<Instant>,
@@ -25,24 +26,24 @@ pub struct Log {
     pub(super) highest: Option<(u64, Instant)>,
 }
 
-/// When numbered requests were meant to arrive: each a gap after the one before it.
+/// The intended arrivals of numbered requests: each one gap after the one before.
 #[derive(Debug)]
 pub(super) struct Schedule {
     pub(super) rate: Rate,
-    /// How much later each arrived than its number of gaps after the clock's origin, in ns.
+    /// The delay of each arrival relative to its number of gaps after the clock's origin, in ns.
     pub(super) delays: Vec<i64>,
 }
 
-/// The log of a schedule is bounded; how many requests it covers is said with it.
+/// The maximum number of logged delays; the number of requests covered is printed with them.
 const MOST_SCHEDULED: usize = 1 << 20;
 
-/// The requests themselves, in memory until the end: who serves does not wait for a disk.
+/// The requests themselves, in memory until the end: the server never waits for the disk.
 ///
 /// At most [`Record::MOST_REQUESTS`] with at most [`Record::MOST_BYTES`] of targets and bytes, and
 /// [`Record::MOST_BYTES_OF_ONE`] of one; the requests beyond are counted.
 #[derive(Debug, Default)]
 pub struct Record {
-    /// Whether what each request consists of is kept.
+    /// True if the bytes of each request are kept.
     pub(super) with_bytes: bool,
     requests: Vec<Seen>,
     bytes: usize,
@@ -53,10 +54,11 @@ pub struct Record {
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     pub(super) at: Instant,
-    /// Connections are numbered in the order in which they were accepted, from 0.
+    /// The number of its connection; connections are numbered from 0 in the order of their
+    /// acceptance.
     pub(super) connection: u64,
     pub(super) target: String,
-    /// From its request line to the end of its body.
+    /// Its bytes, from the request line to the end of the body.
     pub(super) bytes: Vec<u8>,
 }
 
@@ -65,7 +67,7 @@ impl Record {
     pub const MOST_BYTES: usize = 256 << 20;
     pub const MOST_BYTES_OF_ONE: usize = 1 << 20;
 
-    /// `with_bytes` keeps what each request consists of, too.
+    /// Creates an empty record; `with_bytes` also keeps the bytes of each request.
     pub fn new(with_bytes: bool) -> Record {
         Record { with_bytes, ..Record::default() }
     }
@@ -83,11 +85,11 @@ impl Record {
         }
     }
 
-    /// Writes a line for each request in the order of their arrival: `arrival_ns target
-    /// connection`, and the request's bytes with Rust's escapes if they were asked for, separated
-    /// by tabs. Times are those of CLOCK_MONOTONIC.
+    /// Writes a line for each request in the order of arrival: `arrival_ns target connection`, and
+    /// with `with_bytes` the request's bytes with Rust's escapes, separated by tabs. Times are
+    /// those of CLOCK_MONOTONIC.
     pub fn write(&mut self, to: &mut impl Write) -> io::Result<()> {
-        // One with a body is complete later than it has arrived.
+        // A request with a body is completed later than it arrived.
         self.requests.sort_by_key(|seen| seen.at);
         for Seen { at, connection, target, bytes } in &self.requests {
             write!(to, "{}\t{target}\t{connection}", at.0)?;
@@ -101,7 +103,7 @@ impl Record {
 }
 
 impl fmt::Display for Log {
-    /// One line of JSON, for whoever compares it with a generator's figures.
+    /// Prints one line of JSON, to be compared with a load generator's results.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let took = |quantile| self.took.quantile(quantile).unwrap_or_default().0;
         write!(
@@ -136,7 +138,7 @@ impl Log {
         self.last_arrival = self.last_arrival.max(Some(at));
         let number = target.rsplit('/').next().and_then(|number| number.parse::<u64>().ok());
         if let Some(number) = number {
-            // In which order a turn reads is up to the kernel's list of ready sockets.
+            // The order of reading in an iteration depends on the kernel's list of ready sockets.
             let behind = |(highest, then)| number < highest && then < at;
             self.out_of_order += u64::from(self.highest.is_some_and(behind));
             self.highest = self.highest.max(Some((number, at)));
@@ -146,10 +148,10 @@ impl Log {
         }
     }
 
-    /// How late numbered requests came by the schedule they were meant to keep, if there was one.
+    /// Returns the lateness of numbered requests relative to their schedule, if there is one.
     ///
-    /// Nobody told when the schedule began, so lateness counts from the most punctual request. What
-    /// the network and this server's own waking up take every time is not in it.
+    /// The start of the schedule is not known, so lateness counts from the most punctual request.
+    /// Constant delays of the network and of this server's wake-ups are not part of it.
     pub fn lateness(&self) -> Option<Histogram> {
         let delays = &self.schedule.as_ref()?.delays;
         let least = delays.iter().min().copied().unwrap_or_default();

@@ -21,20 +21,21 @@ fn delays_are_read_and_a_wrong_one_is_explained() {
 }
 
 #[test]
-fn the_log_tells_disorder_from_simultaneity() {
+fn the_log_distinguishes_disorder_from_simultaneous_arrivals() {
     let mut log = Log::default();
     for (at, target) in [(1, "/1"), (2, "/3"), (2, "/2"), (3, "/2"), (4, "/about"), (5, "/4")] {
         log.arrived(Instant(at), target);
     }
     assert_eq!((log.requests, log.out_of_order), (6, 1));
 
-    // What arrived in order is read in another one; `/2` arrived when `/5` had, `/3` at once with it.
+    // Requests are read in another order than they arrived: `/2` arrived after `/5`, `/3` at the
+    // same time.
     let mut log = Log::default();
     for (at, target) in [(30, "/5"), (10, "/1"), (40, "/2"), (30, "/3"), (50, "/6")] {
         log.arrived(Instant(at), target);
     }
     assert_eq!((log.requests, log.out_of_order), (5, 1));
-    // From 30 to 50.
+    // The gaps add up from 30 to 50.
     assert_eq!((log.gaps.count(), log.gaps.mean()), (4, Some(Nanos(5))));
 }
 
@@ -60,7 +61,7 @@ fn lateness_counts_from_the_most_punctual_request_of_a_constant_schedule() {
 }
 
 #[test]
-fn without_a_schedule_nothing_is_said_of_lateness() {
+fn without_a_schedule_no_lateness_is_printed() {
     let mut log = Log::default();
     log.arrived(Instant(7), "/1");
     assert_eq!(log.lateness().map(|lateness| lateness.count()), None);
@@ -80,7 +81,7 @@ fn in_a_stall_nothing_is_answered() {
     }
 }
 
-/// A desk that has seen these bytes on one connection.
+/// Returns a desk that has received these bytes on one connection.
 fn seen(record: Record, parts: &[&[u8]]) -> Desk {
     let delay = Delay::Fixed(Nanos::ZERO);
     let log = Log { record: Some(record), ..Log::default() };
@@ -93,7 +94,7 @@ fn seen(record: Record, parts: &[&[u8]]) -> Desk {
 }
 
 #[test]
-fn a_line_for_each_request_tells_what_came_when_and_where() {
+fn a_line_for_each_request_gives_its_time_target_and_connection() {
     let parts: [&[u8]; 3] =
         [b"GET /1 HTTP/1.1\r\n\r\nPOST /2 HTTP/1.1\r\nContent-", b"Length: 3\r\n\r\na", b"\tb"];
     for (record, lines) in [
@@ -113,7 +114,7 @@ fn a_line_for_each_request_tells_what_came_when_and_where() {
 }
 
 #[test]
-fn the_record_is_bounded_and_says_what_it_lacks() {
+fn the_record_is_bounded_and_counts_what_it_lacks() {
     let long = vec![b'x'; Record::MOST_BYTES_OF_ONE];
     let head = format!("POST /2 HTTP/1.1\r\nContent-Length: {}\r\n\r\n", long.len());
     let log = seen(Record::new(true), &[b"GET /1 HTTP/1.1\r\n\r\n", head.as_bytes(), &long]).log;

@@ -1,4 +1,4 @@
-//! Whole loads on virtual time.
+//! Tests of complete loads on virtual time.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -30,21 +30,21 @@ const SERVICE: Nanos = Nanos::from_micros(100);
 #[derive(Default)]
 struct Queue {
     stall: Option<(Instant, Instant)>,
-    /// Answers are cut into single bytes.
+    /// Sends responses in single bytes.
     bytewise: bool,
     misbehaviour: Option<(u64, Misbehaviour)>,
     refused: std::ops::Range<u64>,
-    /// Nobody is at this port any more from this time on.
+    /// The port that refuses connections from this time on.
     dead: Option<(u16, Instant)>,
     ports: HashMap<ConnectionId, u16>,
-    /// Attempts to connect to a port where nobody is.
+    /// The number of attempts to connect to the dead port.
     in_vain: Rc<Cell<u64>>,
     free: Instant,
     served: u64,
     decoders: HashMap<ConnectionId, RequestDecoder>,
 }
 
-/// What every n-th request meets.
+/// The treatment of every n-th request.
 #[derive(Clone, Copy)]
 enum Misbehaviour {
     Reset,
@@ -141,7 +141,7 @@ const LIMITS: Limits = Limits {
 struct Scenario {
     server: Queue,
     connections: usize,
-    /// At the ports from 1 on.
+    /// The number of endpoints, at ports from 1 on.
     replicas: u16,
     limits: Limits,
     seconds: u64,
@@ -193,7 +193,7 @@ impl Scenario {
     }
 }
 
-/// What holds of every load, whatever the server does.
+/// Checks the invariants of every load, whatever the server does.
 fn check_invariants(recorded: &Recorded) {
     let part = &recorded.parts[0];
     assert_eq!(part.outcomes.iter().sum::<u64>(), part.intended, "one outcome a request");
@@ -216,7 +216,8 @@ fn quantiles_ms(histogram: &Histogram) -> [f64; 4] {
 
 const STALL: (Instant, Instant) = (Instant(4_000_000_000), Instant(5_000_000_000));
 
-/// The response times of an ideal schedule: request i is meant for i ms and served in turn.
+/// Returns the response times of an ideal schedule: request i is intended at i ms and served in
+/// order.
 fn ideal_response_times(stall: (Instant, Instant)) -> Vec<Nanos> {
     let mut free = Instant(0);
     let mut times: Vec<Nanos> = (0..10_000)
@@ -233,7 +234,7 @@ fn ideal_response_times(stall: (Instant, Instant)) -> Vec<Nanos> {
 }
 
 #[test]
-fn a_stall_reaches_every_request_which_was_meant_to_start_in_it() {
+fn a_stall_delays_every_request_that_was_intended_during_it() {
     let server = Queue { stall: Some(STALL), ..Queue::default() };
     let recorded = Scenario { server, ..Scenario::default() }.open(1_000.0, Distribution::Constant);
     let part = &recorded.parts[0];
@@ -243,7 +244,7 @@ fn a_stall_reaches_every_request_which_was_meant_to_start_in_it() {
         let ideal = ideal[(quantile.level() * 10_000.0).ceil() as usize - 1].as_millis_f64();
         assert!((measured / ideal - 1.0).abs() < 0.01, "{quantile:?}: {measured} for {ideal} ms");
     }
-    // The stall is the target's: it fills the backlog, and nothing of it is our lateness.
+    // The stall is the target's: it fills the backlog, and does not count as our lateness.
     assert!(Nanos::from_millis(850) < part.backlog_delay.quantile(Quantile::P99).unwrap());
     assert_eq!(part.lateness.max(), Some(Nanos::ZERO));
 }
@@ -258,9 +259,9 @@ fn a_closed_loop_hides_the_stall() {
     assert!(recorded.parts[0].intended < 9_000, "it asked less while the server stalled");
 }
 
-/// The mean time in an M/D/1 system is S + ρS / 2(1 − ρ) (Pollaczek and Khinchine).
+/// The mean response time of an M/D/1 system is S + ρS / 2(1 − ρ) (Pollaczek and Khinchine).
 #[test]
-fn poisson_arrivals_wait_as_queueing_theory_says() {
+fn poisson_arrivals_wait_as_queueing_theory_predicts() {
     let scenario = Scenario { connections: 1_024, seconds: 100, ..Scenario::default() };
     let recorded = scenario.open(8_000.0, Distribution::Poisson);
     let mean = recorded.parts[0].response.mean().unwrap().0 as f64;
@@ -280,7 +281,7 @@ fn the_same_seed_gives_the_same_bits() {
 }
 
 #[test]
-fn how_answers_are_sliced_changes_nothing() {
+fn the_slicing_of_responses_changes_nothing() {
     let run = |bytewise| {
         let server = Queue { bytewise, ..Queue::default() };
         let scenario = Scenario { server, seconds: 2, ..Scenario::default() };
@@ -310,7 +311,7 @@ fn each_misbehaviour_has_its_outcome() {
         let part = &misbehaving(misbehaviour).parts[0];
         assert_eq!(part.outcome(outcome), 20, "{outcome:?}: {:?}", part.outcomes);
         assert_eq!(part.outcome(Outcome::Ok), 1_980, "{outcome:?}");
-        // The last time out in the drain, when reconnects no longer count.
+        // The last ones time out during the drain, when reconnects no longer count.
         assert!((reconnects.max(2) - 2..=reconnects).contains(&part.reconnects), "{outcome:?}");
     }
 }
@@ -335,14 +336,14 @@ fn a_full_backlog_ends_the_load_as_overloaded() {
     let recorded =
         Scenario { server, limits, ..Scenario::default() }.open(1_000.0, Distribution::Constant);
     let part = &recorded.parts[0];
-    // Sixteen are on their way, a hundred wait, and one is too many.
+    // Sixteen are in progress, a hundred wait, and one is too many.
     assert_eq!(part.outcome(Outcome::Dropped), 1);
     assert_eq!(part.intended, 4_000 + 16 + 100 + 1);
     assert_eq!(part.outcome(Outcome::Unfinished), 116);
 }
 
 #[test]
-fn what_never_comes_back_counts_as_at_least_as_long_as_it_has_waited() {
+fn unanswered_requests_count_as_at_least_the_time_that_they_waited() {
     let stall = Some((Instant(8_000_000_000), Instant(u64::MAX / 2)));
     let server = Queue { stall, ..Queue::default() };
     let limits = Limits { timeout: SECOND * 60, ..LIMITS };
@@ -350,12 +351,12 @@ fn what_never_comes_back_counts_as_at_least_as_long_as_it_has_waited() {
         Scenario { server, limits, ..Scenario::default() }.open(100.0, Distribution::Constant);
     let part = &recorded.parts[0];
     assert_eq!(part.outcome(Outcome::Unfinished), 200);
-    // Meant to start between 8 and 10 s, given up at 20 s.
+    // Intended between 8 and 10 s, given up at 20 s.
     assert_eq!(part.response.count_above(SECOND * 10), 200);
 }
 
 #[test]
-fn a_refused_connection_is_tried_again_and_takes_no_request_that_another_can_serve() {
+fn a_refused_connection_is_retried_and_fails_no_request_that_another_can_serve() {
     // The second connection is refused four times while requests wait for the first.
     let stall = Some((Instant(0), Instant(0) + Nanos::from_millis(500)));
     let server = Queue { refused: 1..5, stall, ..Queue::default() };
@@ -367,8 +368,8 @@ fn a_refused_connection_is_tried_again_and_takes_no_request_that_another_can_ser
 }
 
 #[test]
-fn attempts_that_are_all_refused_take_a_request_each() {
-    // Before the load each slot is tried once, then after 10 and after 30 ms.
+fn attempts_that_are_all_refused_fail_one_request_each() {
+    // Each slot is tried once before the load, then after 10 and after 30 ms.
     let server = Queue { refused: 0..12, ..Queue::default() };
     let scenario = Scenario { server, connections: 4, seconds: 1, ..Scenario::default() };
     let recorded = scenario.open(1_000.0, Distribution::Constant);
@@ -385,13 +386,13 @@ fn connections_of_a_dead_replica_move_to_a_live_one() {
         Scenario { server, connections: 6, replicas: 3, seconds: 4, ..Scenario::default() };
     let recorded = scenario.open(1_000.0, Distribution::Constant);
     let part = &recorded.parts[0];
-    // A request on each of its two connections shows that it is dead, and an attempt on each that it
-    // remains so.
+    // A request on each of its two connections detects that it is dead, and one attempt on each
+    // that it is still dead.
     assert_eq!((part.outcome(Outcome::Reset), part.outcome(Outcome::Ok)), (2, 3_998));
     assert_eq!((in_vain.get(), part.connect.count()), (2, 6 + 2));
 }
 
-/// The simulator has to be able to fail: a server that answers twice breaks the one rule.
+/// Checks that the simulation can fail: a second outcome for a request breaks the invariant.
 #[test]
 #[should_panic(expected = "one outcome a request")]
 fn canary_an_invariant_that_is_broken_is_noticed() {

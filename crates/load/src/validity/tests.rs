@@ -40,7 +40,7 @@ fn plan() -> Plan {
     }
 }
 
-/// A load whose p99s of response time, lateness and hiccups are as given, in microseconds.
+/// Returns a load with the given p99s of response time, lateness and hiccups, in microseconds.
 fn measurement(response: u64, lateness: u64, hiccup: u64) -> Measurement {
     let mut part = Part { intended: 1, completed_inside: 1, ..Part::default() };
     part.outcomes[Outcome::Ok as usize] = 1;
@@ -88,7 +88,7 @@ fn a_generator_may_be_late_by_a_tenth_of_what_it_measures() {
         (200, 102, &["late"]),
         (5_000, 450, &[]),
         (5_000, 460, &["late"]),
-        // However slow the target is, a millisecond is too much.
+        // However slow the target is, more than a millisecond is too much.
         (1_000_000, 1_010, &["late"]),
     ] {
         let found = failed_gates(&plan(), &measurement(response, lateness, 100));
@@ -96,9 +96,10 @@ fn a_generator_may_be_late_by_a_tenth_of_what_it_measures() {
     }
 }
 
-/// 1.7 ms with, and 1 ms without a lateness of which the p99 itself is small.
+/// The p99 is 1.7 ms with lateness and 1 ms without, although the p99 of the lateness itself is
+/// small.
 #[test]
-fn a_p99_that_lateness_makes_longer_is_refused_unless_an_slo_asks_for_less() {
+fn a_p99_increased_by_lateness_is_refused_unless_an_slo_allows_it() {
     let inflated = |lateness| {
         let mut inflated = measurement(1_700, lateness, 100);
         let part = &mut inflated.parts[0];
@@ -135,7 +136,7 @@ fn pauses_steal_and_throttling_disturb() {
         disturbed.machine.throttled_share = throttled;
         assert_eq!(failed_gates(&plan(), &disturbed), ["disturbed"]);
     }
-    // The kernel counts in ticks of 10 ms: in a second one tick is all of the bound.
+    // The kernel counts in ticks of 10 ms: in one second one tick is the whole bound.
     let mut one_tick = measurement(1_000, 10, 100);
     one_tick.machine.steal_share = Some(0.01);
     assert!(failed_gates(&plan(), &one_tick).is_empty());
@@ -153,7 +154,7 @@ fn a_closed_loop_is_disturbed_by_pauses_that_take_more_than_a_little_of_its_time
 }
 
 #[test]
-fn a_saturated_failing_target_is_a_finding_and_no_invalidity() {
+fn a_saturated_failing_target_is_a_finding_and_the_load_stays_valid() {
     let mut saturated = measurement(1_000, 10, 100);
     let part = &mut saturated.parts[0];
     part.intended = 1_000;
@@ -191,10 +192,7 @@ fn connections_that_the_target_refuses_later_are_a_finding() {
     let findings = |of: &Measurement| judge(&plan(), of, Besides::default()).findings;
     assert_eq!(findings(&refusing), Vec::<String>::new());
     refusing.connecting_failed.refused = 57;
-    assert_eq!(
-        findings(&refusing),
-        ["the target refused 57 attempts to connect while the load went on"]
-    );
+    assert_eq!(findings(&refusing), ["the target refused 57 attempts to connect during the load"]);
 }
 
 #[test]
@@ -205,13 +203,13 @@ fn a_machine_without_ports_loses_connections_whatever_else_the_target_refused() 
 }
 
 #[test]
-fn bytes_that_answer_no_request_are_a_finding() {
+fn bytes_that_belong_to_no_request_are_a_finding() {
     let mut odd = measurement(1_000, 10, 100);
     odd.connecting_failed.unasked = 1_200;
     let judgement = judge(&plan(), &odd, Besides::default());
     assert!(judgement.is_valid());
     let findings = judgement.findings.join("; ");
-    assert!(findings.contains("bytes that answer no request, 1,200 times"), "{findings}");
+    assert!(findings.contains("bytes that belong to no request, 1,200 times"), "{findings}");
 }
 
 #[test]
@@ -232,7 +230,7 @@ fn a_p99_that_is_a_tenth_above_its_lower_bound_is_an_interval() {
 }
 
 #[test]
-fn what_weakens_the_figures_is_said() {
+fn doubts_about_the_results_are_warnings() {
     let warnings = |measurement: &Measurement, maximum: f64| {
         let maximum_of_a_shard = Rate::per_second(maximum);
         let besides = Besides { maximum_of_a_shard, ..Besides::default() };
@@ -241,7 +239,7 @@ fn what_weakens_the_figures_is_said() {
     let mut quiet = measurement(1_000, 10, 100);
     quiet.machine.segments = Some(Segments { sent: 10_000, retransmitted: 10 });
     quiet.machine.free_ports = Some(1_000);
-    // One request a second is measured here.
+    // The measured load is one request per second.
     assert_eq!(warnings(&quiet, 2.0), Vec::<String>::new());
     fn said(warnings: &[String], word: &str) {
         assert!(warnings.len() == 1 && warnings[0].contains(word), "{word}: {warnings:?}");

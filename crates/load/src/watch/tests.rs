@@ -1,6 +1,6 @@
 use super::*;
 
-/// What one shard had lost after so many milliseconds, in milliseconds.
+/// Returns the counters of one shard at a time; all values in milliseconds.
 fn reading(at: u64, waited: u64, stolen: u64, throttled: u64) -> Reading {
     Reading {
         at: Instant(at * 1_000_000),
@@ -11,20 +11,20 @@ fn reading(at: u64, waited: u64, stolen: u64, throttled: u64) -> Reading {
     }
 }
 
-/// Looked at from 5 s to 7.5 s, each second.
+/// Returns a watch from 5 s to 7.5 s that reads each second.
 fn watch() -> Watch {
     let window = Window { start: Instant(5_000_000_000), end: Instant(7_500_000_000) };
     Watch::begin(window, Nanos::SECOND, reading(5_000, 900, 400, 300))
 }
 
 #[test]
-fn what_was_taken_is_a_share_of_the_window() {
+fn the_time_taken_is_a_share_of_the_window() {
     let mut watch = watch();
     watch.add(reading(6_000, 900, 400, 300));
     watch.add(reading(7_000, 1_000, 450, 300));
     assert_eq!(watch.next, Instant(7_500_000_000));
     watch.add(reading(7_500, 1_150, 450, 800));
-    assert_eq!(watch.next, Instant::NEVER, "what comes after the window is not looked at");
+    assert_eq!(watch.next, Instant::NEVER, "nothing is read after the window");
     let whole = watch.seen.whole;
     let share = |share: Option<f64>| share.unwrap();
     assert!((share(whole.run_queue_wait) - 0.1).abs() < 1e-9, "{whole:?}");
@@ -36,7 +36,7 @@ fn what_was_taken_is_a_share_of_the_window() {
 }
 
 #[test]
-fn what_the_kernel_does_not_count_is_absent() {
+fn values_that_the_kernel_does_not_count_are_absent() {
     let mut watch = watch();
     watch.add(Reading { throttled: None, ..reading(6_000, 900, 400, 300) });
     assert_eq!(watch.seen.whole.throttled, None);

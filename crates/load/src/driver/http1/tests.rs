@@ -1,11 +1,11 @@
 use super::*;
 use crate::driver::Token;
 
-const SEAT: Slot = Slot(0);
+const SLOT: Slot = Slot(0);
 
 const ASKED: Asked = Asked { token: Token(7), number: 0, label: Label::NONE };
 
-/// Sends one request and shows what the given slices of an answer make of it.
+/// Sends one request, delivers the given slices of a response, and returns the outcome.
 fn check(slices: &[&str]) -> String {
     check_method("GET", slices)
 }
@@ -13,21 +13,21 @@ fn check(slices: &[&str]) -> String {
 fn check_method(method: &str, slices: &[&str]) -> String {
     let mut driver = Http1::new(1, Static::new(method, "/", &[("Host", "x")], b""));
     let (mut wire, mut reports) = (Vec::new(), Reports::default());
-    driver.start(SEAT, ASKED, &mut wire).unwrap();
+    driver.start(SLOT, ASKED, &mut wire).unwrap();
     assert_eq!(wire, format!("{method} / HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes());
     let mut next = Next::Continue;
     for slice in slices {
-        next = driver.receive(SEAT, slice.as_bytes(), &mut reports).unwrap();
+        next = driver.receive(SLOT, slice.as_bytes(), &mut reports).unwrap();
         if next == Next::Close {
             break;
         }
     }
     if reports.done.is_empty() {
-        driver.closed(SEAT, Lost::By(Closed::ByPeer), &mut reports).unwrap();
+        driver.closed(SLOT, Lost::By(Closed::ByPeer), &mut reports).unwrap();
     }
-    assert_eq!(driver.room(SEAT), 1, "a request has one outcome");
+    assert_eq!(driver.room(SLOT), 1, "a request has one outcome");
     let begun = usize::from(slices.iter().any(|slice| !slice.is_empty()));
-    assert_eq!(reports.begun.len(), begun, "an answer begins once");
+    assert_eq!(reports.begun.len(), begun, "a response begins once");
     let [Done { token: Token(7), outcome, status, .. }] = reports.done[..] else {
         panic!("{reports:?}")
     };
@@ -35,7 +35,7 @@ fn check_method(method: &str, slices: &[&str]) -> String {
 }
 
 #[test]
-fn an_answer_becomes_an_outcome() {
+fn a_response_becomes_an_outcome() {
     for (slices, outcome) in [
         (&["HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"][..], "ok 200 Continue"),
         (&["HTTP/1.1 200 OK\r\nContent-", "Length: 2\r\n\r\no", "k"], "ok 200 Continue"),
@@ -46,15 +46,15 @@ fn an_answer_becomes_an_outcome() {
         (&["HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\no"], "reset 200 Continue"),
         (&["nonsense\r\n\r\n"], "malformed 0 Close"),
         (&[], "reset 0 Continue"),
-        // The answer stands; the connection that says more than was asked does not.
+        // The response is valid; the connection with the extra bytes is not.
         (&["HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokay"], "ok 200 Unasked"),
     ] {
         assert_eq!(check(slices), outcome, "{slices:?}");
     }
 }
 
-/// What an answer makes of the request, whole and however it is cut. The end of the connection
-/// follows where the answer needs it.
+/// Checks the outcome of a response, whole and cut at every position. The connection is then
+/// closed, if the response needs that.
 fn check_cuts(method: &str, answer: &str, outcome: &str) {
     assert_eq!(check_method(method, &[answer]), outcome, "{method} {answer:?}");
     for cut in (1..answer.len()).filter(|&cut| answer.is_char_boundary(cut)) {
@@ -66,7 +66,7 @@ fn check_cuts(method: &str, answer: &str, outcome: &str) {
 const CHUNKED: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n";
 
 #[test]
-fn answers_without_a_body_end_with_their_head_whatever_it_says() {
+fn responses_without_a_body_end_with_their_head_whatever_its_fields() {
     let counted = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
     check_cuts("HEAD", counted, "ok 200 Continue");
     check_cuts("GET", counted, "reset 200 Continue");
@@ -89,7 +89,7 @@ fn interim_answers_are_skipped_but_a_switch_of_protocols_is_malformed() {
     let answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
     check_cuts("GET", &format!("{interim}{answer}"), "ok 200 Continue");
     check_cuts("HEAD", &format!("{interim}HTTP/1.1 204 No\r\n\r\n"), "ok 204 Continue");
-    // They are no answer.
+    // They are not final responses.
     check_cuts("GET", interim, "reset 0 Continue");
     let switch = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\n\r\n";
     check_cuts("GET", switch, "malformed 0 Close");
@@ -97,7 +97,7 @@ fn interim_answers_are_skipped_but_a_switch_of_protocols_is_malformed() {
 }
 
 #[test]
-fn codings_and_lengths_say_where_an_answer_ends() {
+fn codings_and_lengths_determine_where_a_response_ends() {
     let with = |fields: &str, body: &str| format!("HTTP/1.1 200 OK\r\n{fields}\r\n{body}");
     let chunks = "3;a=\"b\"\r\nabc\r\n2\r\nde\r\n0\r\n";
     for (answer, outcome) in [
@@ -106,14 +106,14 @@ fn codings_and_lengths_say_where_an_answer_ends() {
         (format!("{CHUNKED}\r\n{chunks}Checksum: 5\r\n"), "reset 200 Continue"),
         (format!("{CHUNKED}\r\n3\r\nabc"), "reset 200 Continue"),
         (format!("{CHUNKED}\r\nx\r\n"), "malformed 200 Close"),
-        // Who says both may have been misread by somebody before us.
+        // An intermediary may have misread a response with both fields.
         (format!("{CHUNKED}Content-Length: 5\r\n\r\n{chunks}\r\n"), "ok 200 Close"),
         (with("Transfer-Encoding: gzip, chunked\r\n", "0\r\n\r\n"), "ok 200 Continue"),
         (
             with("Transfer-Encoding: gzip\r\nTransfer-Encoding: Chunked\r\n", "0\r\n\r\n"),
             "ok 200 Continue",
         ),
-        // Any other coding lasts until the connection ends, even with a length beside it.
+        // A body in any other coding lasts until the connection ends, even with a length.
         (with("Transfer-Encoding: gzip\r\n", "zzz"), "ok 200 Continue"),
         (with("Transfer-Encoding: chunked, gzip\r\n", "0\r\n\r\n"), "ok 200 Continue"),
         (with("Transfer-Encoding: gzip\r\nContent-Length: 9\r\n", "zzz"), "ok 200 Continue"),
@@ -135,7 +135,7 @@ fn codings_and_lengths_say_where_an_answer_ends() {
     }
 }
 
-/// What happens to the connection, for an answer without a body.
+/// Checks whether the connection is kept, for a response without a body.
 #[test]
 fn a_connection_is_kept_or_closed_as_the_answer_says() {
     for (version, connection, next) in [
@@ -160,31 +160,31 @@ fn a_connection_is_kept_or_closed_as_the_answer_says() {
 }
 
 #[test]
-fn bytes_that_nobody_asked_for_close_the_connection_and_harm_no_request() {
+fn unrequested_bytes_close_the_connection_and_fail_no_request() {
     let request = Static::new("GET", "/", &[], b"");
     let mut driver = Http1::new(1, request).with_pipeline(2);
     let answer: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
     let mut reports = Reports::default();
     // On a fresh connection, and behind the last answer.
-    assert_eq!(driver.receive(SEAT, b"HTTP/1.1 408 Timeout\r\n", &mut reports), Ok(Next::Unasked));
-    driver.closed(SEAT, Lost::By(Closed::ByPeer), &mut reports).unwrap();
+    assert_eq!(driver.receive(SLOT, b"HTTP/1.1 408 Timeout\r\n", &mut reports), Ok(Next::Unasked));
+    driver.closed(SLOT, Lost::By(Closed::ByPeer), &mut reports).unwrap();
     assert!(reports.begun.is_empty() && reports.done.is_empty());
-    assert_eq!(driver.receive(SEAT, b"", &mut reports), Ok(Next::Continue));
+    assert_eq!(driver.receive(SLOT, b"", &mut reports), Ok(Next::Continue));
     for token in [1, 2] {
-        driver.start(SEAT, Asked { token: Token(token), ..ASKED }, &mut Vec::new()).unwrap();
+        driver.start(SLOT, Asked { token: Token(token), ..ASKED }, &mut Vec::new()).unwrap();
     }
     let stray = [answer, answer, answer].concat();
-    assert_eq!(driver.receive(SEAT, &stray, &mut reports), Ok(Next::Unasked));
-    driver.closed(SEAT, Lost::By(Closed::ByPeer), &mut reports).unwrap();
+    assert_eq!(driver.receive(SLOT, &stray, &mut reports), Ok(Next::Unasked));
+    driver.closed(SLOT, Lost::By(Closed::ByPeer), &mut reports).unwrap();
     let outcomes: Vec<_> = reports.done.iter().map(|done| (done.token.0, done.outcome)).collect();
     assert_eq!(outcomes, [(1, Outcome::Ok), (2, Outcome::Ok)]);
 }
 
-/// Three requests that leave together, the second of which is answered without a body.
+/// A workload of three requests that are sent together; the second has a response without a body.
 #[derive(Default)]
 struct Three {
     wanted: Option<Wanted>,
-    heard: Vec<String>,
+    calls: Vec<String>,
 }
 
 impl HttpWorkload for Three {
@@ -205,13 +205,13 @@ impl HttpWorkload for Three {
         let Answer { status, head, body, body_length, connection, tag } = *answer;
         let fields: Vec<_> = wire::http1::fields(head).map(|(name, _)| name).collect();
         let body = String::from_utf8_lossy(body);
-        self.heard
+        self.calls
             .push(format!("{tag} {status} {fields:?} {body:?} of {body_length} on {connection}"));
         Ok(outcome_of(status))
     }
 
     fn failed(&mut self, outcome: Outcome, tag: u32) -> Result<(), Fault> {
-        self.heard.push(format!("{tag} {}", outcome.name()));
+        self.calls.push(format!("{tag} {}", outcome.name()));
         Ok(())
     }
 }
@@ -222,16 +222,16 @@ const THREE_ANSWERS: &str = "HTTP/1.1 200 OK\r\nA: b\r\nContent-Length: 2\r\n\r\
                              HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n";
 
 #[test]
-fn requests_that_leave_together_are_done_with_the_last_answer() {
+fn requests_that_are_sent_together_are_done_with_the_last_response() {
     for cut in 0..THREE_ANSWERS.len() {
         let three = Three { wanted: Some(Wanted::Body), ..Three::default() };
         let mut driver = Http1::new(1, three).with_pipeline(2);
         let (mut wire, mut reports) = (Vec::new(), Reports::default());
-        let label = driver.start(SEAT, ASKED, &mut wire).unwrap();
-        assert_eq!((wire.as_slice(), label, driver.room(SEAT)), (&b"000"[..], Label(3), 1));
+        let label = driver.start(SLOT, ASKED, &mut wire).unwrap();
+        assert_eq!((wire.as_slice(), label, driver.room(SLOT)), (&b"000"[..], Label(3), 1));
         let (a, b) = THREE_ANSWERS.as_bytes().split_at(cut);
-        driver.receive(SEAT, a, &mut reports).unwrap();
-        driver.receive(SEAT, b, &mut reports).unwrap();
+        driver.receive(SLOT, a, &mut reports).unwrap();
+        driver.receive(SLOT, b, &mut reports).unwrap();
         let done = Done {
             token: Token(7),
             outcome: Outcome::Status,
@@ -243,7 +243,7 @@ fn requests_that_leave_together_are_done_with_the_last_answer() {
         };
         assert_eq!((reports.done, reports.begun), (vec![done], vec![Token(7)]), "cut at {cut}");
         assert_eq!(
-            driver.workload().heard,
+            driver.workload().calls,
             [
                 r#"10 200 ["A", "Content-Length"] "ok" of 2 on 0"#,
                 r#"20 200 ["Content-Length"] "" of 0 on 0"#,
@@ -254,44 +254,44 @@ fn requests_that_leave_together_are_done_with_the_last_answer() {
 }
 
 #[test]
-fn a_group_that_is_cut_off_fails_as_one_and_its_workload_hears_of_the_rest() {
+fn a_group_that_is_cut_off_fails_as_one_and_its_workload_gets_each_failure() {
     let mut driver = Http1::new(1, Three::default()).with_pipeline(2);
     let (mut wire, mut reports) = (Vec::new(), Reports::default());
-    driver.start(SEAT, ASKED, &mut wire).unwrap();
-    driver.start(SEAT, Asked { token: Token(8), ..ASKED }, &mut wire).unwrap();
-    assert_eq!(driver.room(SEAT), 0);
-    driver.receive(SEAT, &THREE_ANSWERS.as_bytes()[..60], &mut reports).unwrap();
-    driver.closed(SEAT, Lost::TooLate(Token(8)), &mut reports).unwrap();
+    driver.start(SLOT, ASKED, &mut wire).unwrap();
+    driver.start(SLOT, Asked { token: Token(8), ..ASKED }, &mut wire).unwrap();
+    assert_eq!(driver.room(SLOT), 0);
+    driver.receive(SLOT, &THREE_ANSWERS.as_bytes()[..60], &mut reports).unwrap();
+    driver.closed(SLOT, Lost::TooLate(Token(8)), &mut reports).unwrap();
     let outcomes: Vec<_> = reports.done.iter().map(|d| (d.token.0, d.outcome, d.answers)).collect();
     assert_eq!(outcomes, [(7, Outcome::Reset, 1), (8, Outcome::Timeout, 0)]);
-    let heard = &driver.workload().heard;
-    assert_eq!(heard[..], ["20 reset", "30 reset", "10 timeout", "20 timeout", "30 timeout"]);
-    assert_eq!(driver.room(SEAT), 2, "the slot is as new");
+    let calls = &driver.workload().calls;
+    assert_eq!(calls[..], ["20 reset", "30 reset", "10 timeout", "20 timeout", "30 timeout"]);
+    assert_eq!(driver.room(SLOT), 2, "the slot is as new");
 }
 
 #[test]
-fn a_body_longer_than_allowed_is_malformed_and_says_so() {
+fn a_body_longer_than_allowed_is_malformed_with_the_reason() {
     let request = Static::new("GET", "/", &[], b"");
     let mut driver = Http1::new(1, request).with_most_body(4);
     let mut reports = Reports::default();
-    driver.start(SEAT, ASKED, &mut Vec::new()).unwrap();
+    driver.start(SLOT, ASKED, &mut Vec::new()).unwrap();
     let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
-    assert_eq!(driver.receive(SEAT, answer, &mut reports), Ok(Next::Close));
+    assert_eq!(driver.receive(SLOT, answer, &mut reports), Ok(Next::Close));
     let [Done { outcome: Outcome::Malformed, why, .. }] = reports.done[..] else { panic!() };
     assert_eq!(why, "the body is longer than --max-body");
 }
 
 #[test]
-fn a_body_that_would_last_until_the_close_and_is_too_long_answers_no_other_request() {
+fn a_too_long_body_that_would_last_until_the_close_answers_no_other_request() {
     let request = Static::new("GET", "/", &[], b"");
     let mut driver = Http1::new(1, request).with_pipeline(2).with_most_body(4);
     let mut reports = Reports::default();
     for token in [1, 2] {
-        driver.start(SEAT, Asked { token: Token(token), ..ASKED }, &mut Vec::new()).unwrap();
+        driver.start(SLOT, Asked { token: Token(token), ..ASKED }, &mut Vec::new()).unwrap();
     }
     let answer = b"HTTP/1.1 200 OK\r\n\r\nuntil the close";
-    assert_eq!(driver.receive(SEAT, answer, &mut reports), Ok(Next::Close));
-    driver.closed(SEAT, Lost::By(Closed::ByPeer), &mut reports).unwrap();
+    assert_eq!(driver.receive(SLOT, answer, &mut reports), Ok(Next::Close));
+    driver.closed(SLOT, Lost::By(Closed::ByPeer), &mut reports).unwrap();
     let done: Vec<_> = reports.done.iter().map(|d| (d.token.0, d.outcome, d.answers)).collect();
     assert_eq!(done, [(1, Outcome::Malformed, 0), (2, Outcome::Reset, 0)]);
 }

@@ -45,10 +45,12 @@ fn certificate(error: &CertificateError) -> &'static str {
              --insecure"
         }
         E::NotValidForName | E::NotValidForNameContext { .. } => {
-            "its certificate is for another name; give that name with --sni, or continue with --insecure"
+            "its certificate is for another name; give that with --sni, or continue with \
+             --insecure"
         }
         E::UnknownIssuer => {
-            "its certificate's issuer is unknown; name it with --ca FILE, or continue with --insecure"
+            "its certificate's issuer is unknown; name it with --ca FILE, or continue with \
+             --insecure"
         }
         E::BadSignature => "its certificate's signature is wrong; continue with --insecure",
         E::Revoked => "its certificate was revoked; continue with --insecure",

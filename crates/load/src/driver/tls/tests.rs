@@ -10,18 +10,18 @@ pub(crate) mod peer;
 
 use self::peer::{Authority, Certified, Manners, ONLY_1_2, ONLY_1_3, self_signed};
 
-const SEAT: Slot = Slot(0);
+const SLOT: Slot = Slot(0);
 const ASKED: Asked = Asked { token: Token(7), number: 0, label: Label::NONE };
 const HOST: &str = "shop.test";
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n";
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
-/// In the middle of 2026.
+/// Returns a time in the middle of 2026.
 pub(crate) fn now() -> u64 {
     1_780_000_000
 }
 
-/// Trusts only this authority.
+/// Returns terms that trust only this authority.
 fn trusting(authority: &Authority) -> Terms {
     Terms {
         trust: Trust::Issuers(authority.pem().into_bytes()),
@@ -46,24 +46,24 @@ fn driver(terms: &Terms, slots: usize) -> Secured<Http1<Static>> {
     Secured::new(inner, slots, &Tls::new(terms).unwrap(), HOST).unwrap()
 }
 
-/// Both ends of a connection, and what they have said.
+/// Both ends of a connection, and the bytes that they have exchanged.
 struct Line<'a> {
     driver: &'a mut Secured<Http1<Static>>,
     server: ServerConnection,
     reports: Reports,
-    /// What arrives is cut into pieces of this many bytes.
+    /// The size in bytes of the pieces in which data arrives.
     cut: usize,
-    /// The last that is not `Continue` or `Pending`.
+    /// The last value other than `Continue` and `Pending`.
     next: Next,
     handshake: Option<Handshake>,
-    /// What the server has read.
-    heard: Vec<u8>,
-    /// What the server finds wrong, or was told to be.
-    wrong: Option<rustls::Error>,
+    /// The bytes that the server has read.
+    received: Vec<u8>,
+    /// The error that the server found or was told of.
+    server_error: Option<rustls::Error>,
 }
 
 impl<'a> Line<'a> {
-    /// A connection after its handshake, however that ended.
+    /// Opens a connection and performs the handshake, whatever its result.
     fn open(driver: &'a mut Secured<Http1<Static>>, server: &Arc<ServerConfig>) -> Line<'a> {
         Line::open_cut(driver, server, usize::MAX)
     }
@@ -74,32 +74,35 @@ impl<'a> Line<'a> {
         cut: usize,
     ) -> Line<'a> {
         let server = ServerConnection::new(Arc::clone(server)).unwrap();
-        let (reports, heard) = (Reports::default(), Vec::new());
+        let (reports, received) = (Reports::default(), Vec::new());
         let next = Next::Continue;
-        let (handshake, wrong) = (None, None);
-        let mut line = Line { driver, server, reports, cut, next, handshake, heard, wrong };
+        let (handshake, server_error) = (None, None);
+        let mut line =
+            Line { driver, server, reports, cut, next, handshake, received, server_error };
         let mut wire = Vec::new();
-        assert_eq!(line.driver.opened(SEAT, &mut wire), Next::Pending);
+        assert_eq!(line.driver.opened(SLOT, &mut wire), Next::Pending);
         line.deliver(&wire);
         line
     }
 
-    /// The server gets these bytes, and both talk until nothing is left to be said.
+    /// Delivers these bytes to the server; then both sides exchange data until neither has more to
+    /// send.
     fn deliver(&mut self, bytes: &[u8]) {
         let mut bytes = bytes;
         while !bytes.is_empty() {
             self.server.read_tls(&mut bytes).unwrap();
-            // What is wrong, it tells in an alert.
-            self.wrong = self.server.process_new_packets().err().or(self.wrong.take());
+            // The server reports an error in an alert.
+            self.server_error =
+                self.server.process_new_packets().err().or(self.server_error.take());
             let mut plain = [0; 1 << 16];
             while let Ok(count @ 1..) = self.server.reader().read(&mut plain) {
-                self.heard.extend_from_slice(&plain[..count]);
+                self.received.extend_from_slice(&plain[..count]);
             }
         }
         self.listen();
     }
 
-    /// The driver gets what the server has to say.
+    /// Delivers the server's data to the driver.
     fn listen(&mut self) {
         let mut bytes = Vec::new();
         while self.server.wants_write() {
@@ -118,7 +121,7 @@ impl<'a> Line<'a> {
         if matches!(self.next, Next::Close | Next::Fail(..)) {
             return;
         }
-        match self.driver.receive(SEAT, bytes, &mut self.reports).unwrap() {
+        match self.driver.receive(SLOT, bytes, &mut self.reports).unwrap() {
             Next::Continue | Next::Pending => {}
             Next::Ready(handshake) => self.handshake = Some(handshake),
             next => self.next = next,
@@ -127,7 +130,7 @@ impl<'a> Line<'a> {
 
     fn ask(&mut self) {
         let mut wire = Vec::new();
-        self.driver.start(SEAT, ASKED, &mut wire).unwrap();
+        self.driver.start(SLOT, ASKED, &mut wire).unwrap();
         self.deliver(&wire);
     }
 
@@ -136,9 +139,9 @@ impl<'a> Line<'a> {
         self.listen();
     }
 
-    /// What became of the request when the connection ended so.
+    /// Returns the outcome of the request when the connection ended in this way.
     fn closed(&mut self, lost: Lost) -> Done {
-        self.driver.closed(SEAT, lost, &mut self.reports).unwrap();
+        self.driver.closed(SLOT, lost, &mut self.reports).unwrap();
         assert_eq!(self.reports.done.len(), 1);
         self.reports.done[0]
     }
@@ -152,7 +155,7 @@ impl<'a> Line<'a> {
 }
 
 #[test]
-fn what_is_asked_and_answered_is_sealed_whatever_the_version_and_the_cuts() {
+fn requests_and_responses_are_encrypted_whatever_the_version_and_the_cuts() {
     let authority = Authority::new("ours");
     let certified = authority.issue(HOST);
     for (versions, name) in [(ONLY_1_2, "TLS 1.2"), (ONLY_1_3, "TLS 1.3")] {
@@ -167,7 +170,7 @@ fn what_is_asked_and_answered_is_sealed_whatever_the_version_and_the_cuts() {
             assert_eq!(line.server.alpn_protocol(), Some(&b"http/1.1"[..]));
             for round in 1..=3 {
                 line.ask();
-                assert_eq!(line.heard, REQUEST.repeat(round));
+                assert_eq!(line.received, REQUEST.repeat(round));
                 line.answer(ANSWER);
                 assert_eq!((line.next, line.reports.done.len()), (Next::Continue, round));
             }
@@ -186,7 +189,7 @@ fn records_longer_than_any_buffer_pass_in_both_directions() {
     let mut line = Line::open_cut(&mut driver, &server, 1_448);
     line.server.set_buffer_limit(None);
     line.ask();
-    assert!(line.heard.ends_with(&body));
+    assert!(line.received.ends_with(&body));
     let answer = [b"HTTP/1.1 200 OK\r\nContent-Length: 200000\r\n\r\n", &body[..]].concat();
     line.answer(&answer);
     assert_eq!((line.reports.done[0].outcome, line.reports.done[0].bytes), (Outcome::Ok, 200_000));
@@ -208,8 +211,8 @@ fn a_certificate_that_proves_nothing_is_refused_with_the_remedy() {
             let line = Line::open(&mut driver_of_ours, &server);
             assert!(line.failure().contains(why), "{why}: {}", line.failure());
             assert!(line.handshake.is_none());
-            let told = matches!(line.wrong, Some(rustls::Error::AlertReceived(_)));
-            assert!(told, "the server hears of it: {:?}", line.wrong);
+            let is_reported = matches!(line.server_error, Some(rustls::Error::AlertReceived(_)));
+            assert!(is_reported, "the server gets an alert: {:?}", line.server_error);
             let mut indifferent = driver(&anyone(), 1);
             assert!(Line::open(&mut indifferent, &server).handshake.is_some(), "--insecure: {why}");
         }
@@ -217,7 +220,7 @@ fn a_certificate_that_proves_nothing_is_refused_with_the_remedy() {
 }
 
 #[test]
-fn a_peer_that_speaks_otherwise_is_told_apart() {
+fn a_peer_with_another_protocol_is_recognized() {
     let certified = self_signed(HOST);
     let failure = |terms: Terms, manners: Manners<'_>| {
         let mut driver = driver(&terms, 1);
@@ -233,14 +236,14 @@ fn a_peer_that_speaks_otherwise_is_told_apart() {
 
     let mut driver = driver(&anyone(), 1);
     let mut reports = Reports::default();
-    driver.opened(SEAT, &mut Vec::new());
-    let next = driver.receive(SEAT, b"HTTP/1.1 400 Bad Request\r\n\r\n", &mut reports).unwrap();
+    driver.opened(SLOT, &mut Vec::new());
+    let next = driver.receive(SLOT, b"HTTP/1.1 400 Bad Request\r\n\r\n", &mut reports).unwrap();
     let Next::Fail(Outcome::Connect, why) = next else { panic!("{next:?}") };
     assert!(why.contains("load it as http://"), "{why}");
 }
 
 #[test]
-fn a_peer_that_wants_our_certificate_gets_it_or_says_so() {
+fn a_peer_that_requires_our_certificate_gets_it_or_refuses() {
     let (ours, theirs) = (Authority::new("ours"), Authority::new("theirs"));
     let certified = ours.issue(HOST);
     let with = |identity| Terms { identity, ..trusting(&ours) };
@@ -250,9 +253,9 @@ fn a_peer_that_wants_our_certificate_gets_it_or_says_so() {
         let mut known = driver(&with(identity(&ours.issue("client"))), 1);
         let mut line = Line::open(&mut known, &server);
         line.ask();
-        assert_eq!(line.heard, REQUEST);
+        assert_eq!(line.received, REQUEST);
 
-        // With TLS 1.3 the refusal comes after our handshake is over: that is no other outcome.
+        // With TLS 1.3 the refusal comes after our handshake is complete: the outcome is the same.
         let mut nobody = driver(&with(None), 1);
         let line = Line::open(&mut nobody, &server);
         assert!(line.failure().contains("--cert"), "{}", line.failure());
@@ -263,21 +266,21 @@ fn a_peer_that_wants_our_certificate_gets_it_or_says_so() {
 }
 
 #[test]
-fn what_was_asked_before_the_peer_refused_us_has_failed_to_connect() {
+fn a_request_sent_before_the_peer_refused_us_has_failed_to_connect() {
     let ours = Authority::new("ours");
     let server = Manners { versions: ONLY_1_3, clients_of: Some(&ours), ..Manners::default() };
     let server = server.with(&ours.issue(HOST));
     let mut driver = driver(&trusting(&ours), 1);
     let mut line = Line::open(&mut driver, &server);
     let Next::Fail(outcome, why) = line.next else { panic!("{:?}", line.next) };
-    // As if the request had overtaken the refusal.
-    line.driver.inner.start(SEAT, ASKED, &mut Vec::new()).unwrap();
+    // Simulates a request that overtook the refusal.
+    line.driver.inner.start(SLOT, ASKED, &mut Vec::new()).unwrap();
     let done = line.closed(Lost::For(outcome, why));
     assert_eq!((done.outcome, done.why), (Outcome::Connect, why));
 }
 
 #[test]
-fn sessions_are_resumed_unless_that_is_unwanted() {
+fn sessions_are_resumed_unless_that_is_disabled() {
     let certified = self_signed(HOST);
     for versions in [ONLY_1_2, ONLY_1_3] {
         let server = Manners { versions, ..Manners::default() }.with(&certified);
@@ -290,8 +293,8 @@ fn sessions_are_resumed_unless_that_is_unwanted() {
                 line.ask();
                 line.answer(ANSWER);
                 let mut wire = Vec::new();
-                line.driver.leaves(SEAT, &mut wire);
-                line.driver.closed(SEAT, Lost::By(Closed::ByPeer), &mut line.reports).unwrap();
+                line.driver.leaves(SLOT, &mut wire);
+                line.driver.closed(SLOT, Lost::By(Closed::ByPeer), &mut line.reports).unwrap();
             }
             resumed
         };
@@ -306,7 +309,7 @@ fn no_more_tickets_are_kept_than_there_are_slots() {
     let server = Manners { tickets: 50, ..Manners::default() };
     let mut driver = driver(&anyone(), 3);
     Line::open(&mut driver, &server.with(&certified));
-    // The same keys, which the tickets are for, but none is handed out any more.
+    // The server keeps its keys, which the tickets are for, but sends no further tickets.
     let config = Arc::clone(&driver.tls.as_ref().unwrap().config);
     let text = format!("{:?}", config.resumption);
     assert_eq!(text.matches("Tls13ClientSessionValue").count(), 3, "{text}");
@@ -334,7 +337,7 @@ fn only_an_announced_end_completes_a_body_that_ends_with_its_connection() {
 }
 
 #[test]
-fn what_breaks_after_an_answer_is_no_failure_to_connect() {
+fn an_error_after_a_response_is_not_a_failure_to_connect() {
     let server = Manners::default().with(&self_signed(HOST));
     let mut driver = driver(&anyone(), 1);
     let mut line = Line::open(&mut driver, &server);
@@ -349,7 +352,7 @@ fn what_breaks_after_an_answer_is_no_failure_to_connect() {
 }
 
 #[test]
-fn new_keys_of_the_peer_are_answered_at_once() {
+fn a_key_update_of_the_peer_is_answered_at_once() {
     let server = Manners { versions: ONLY_1_3, ..Manners::default() }.with(&self_signed(HOST));
     let mut driver = driver(&anyone(), 1);
     let mut line = Line::open(&mut driver, &server);
@@ -369,7 +372,7 @@ fn a_connection_is_replaced_before_its_keys_wear_out() {
         let server = Manners { versions, ..Manners::default() }.with(&certified);
         let mut driver = driver(&anyone(), 1);
         let mut line = Line::open(&mut driver, &server);
-        session(&mut line.driver.tls.as_mut().unwrap().slots, SEAT).sealed = MOST_RECORDS;
+        session(&mut line.driver.tls.as_mut().unwrap().slots, SLOT).sealed = MOST_RECORDS;
         line.ask();
         line.answer(ANSWER);
         assert_eq!((line.next, line.reports.done[0].outcome), (next, Outcome::Ok));
@@ -377,17 +380,17 @@ fn a_connection_is_replaced_before_its_keys_wear_out() {
 }
 
 #[test]
-fn who_leaves_says_so() {
+fn leaving_sends_a_close_notify() {
     let server = Manners::default().with(&self_signed(HOST));
     let mut driver = driver(&anyone(), 1);
     let mut line = Line::open(&mut driver, &server);
     let mut wire = Vec::new();
-    line.driver.leaves(SEAT, &mut wire);
+    line.driver.leaves(SLOT, &mut wire);
     line.server.read_tls(&mut &wire[..]).unwrap();
     assert!(line.server.process_new_packets().unwrap().peer_has_closed());
 }
 
-/// A record that is sealed and one that is opened are rustls's; whatever is ours is used again.
+/// rustls allocates each record that is encrypted or decrypted; our own buffers are reused.
 #[test]
 fn a_request_takes_two_allocations_and_leaves_none() {
     let certified = self_signed(HOST);
@@ -400,7 +403,7 @@ fn a_request_takes_two_allocations_and_leaves_none() {
         for _ in 0..20 {
             wire.clear();
             let start = allocation_counter::measure(|| {
-                line.driver.start(SEAT, ASKED, &mut wire).unwrap();
+                line.driver.start(SLOT, ASKED, &mut wire).unwrap();
             });
             line.deliver(&wire);
             line.server.writer().write_all(ANSWER).unwrap();
@@ -420,7 +423,7 @@ fn a_request_takes_two_allocations_and_leaves_none() {
     }
 }
 
-/// Beyond the slot's own place; a session is kept by the connection, its tickets by the pool.
+/// Measures the memory beyond the slot itself; the connection owns a session, the pool its tickets.
 #[test]
 fn an_idle_connection_holds_a_few_kilobytes() {
     let server = Manners::default().with(&self_signed(HOST));
@@ -429,7 +432,7 @@ fn an_idle_connection_holds_a_few_kilobytes() {
     line.ask();
     line.answer(ANSWER);
     let freed = allocation_counter::measure(|| {
-        line.driver.closed(SEAT, Lost::By(Closed::ByPeer), &mut line.reports).unwrap();
+        line.driver.closed(SLOT, Lost::By(Closed::ByPeer), &mut line.reports).unwrap();
     });
     let held = -freed.bytes_current;
     assert!((500..8_000).contains(&held), "{held}");
@@ -440,17 +443,17 @@ fn a_plain_pool_is_passed_through() {
     let inner = Http1::new(1, Static::new("GET", "/", &[("Host", "x")], b""));
     let mut driver = Secured::plain(inner);
     let (mut wire, mut reports) = (Vec::new(), Reports::default());
-    assert_eq!(driver.opened(SEAT, &mut wire), Next::Continue);
-    driver.start(SEAT, ASKED, &mut wire).unwrap();
+    assert_eq!(driver.opened(SLOT, &mut wire), Next::Continue);
+    driver.start(SLOT, ASKED, &mut wire).unwrap();
     assert_eq!(wire, REQUEST);
-    driver.leaves(SEAT, &mut wire);
-    assert_eq!(driver.receive(SEAT, ANSWER, &mut reports).unwrap(), Next::Continue);
+    driver.leaves(SLOT, &mut wire);
+    assert_eq!(driver.receive(SLOT, ANSWER, &mut reports).unwrap(), Next::Continue);
     assert_eq!(reports.done[0].outcome, Outcome::Ok);
     assert!(wire == REQUEST && reports.wire.is_empty());
 }
 
 #[test]
-fn terms_that_cannot_be_kept_are_explained() {
+fn terms_that_cannot_be_used_are_explained() {
     let (ours, other) = (self_signed(HOST), self_signed(HOST));
     let mixed = Certified { key: other.key, ..ours.clone() };
     let keyless = Certified { key: "nothing".to_owned(), ..ours.clone() };

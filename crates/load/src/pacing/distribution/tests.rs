@@ -35,14 +35,14 @@ fn distributions_have_the_names_of_wrks_descendants_and_defaults() {
 }
 
 #[test]
-fn what_is_no_distribution_is_answered_with_the_distributions() {
+fn an_unknown_distribution_is_refused_with_the_list_of_distributions() {
     let wrong = |text: &str, expected: Expect| {
         expected.assert_eq(&text.parse::<Distribution>().unwrap_err());
     };
     wrong(
         "Poisson",
         expect![
-            "`Poisson` is no arrival distribution; there are constant, poisson, uniform-gap, lognormal[:cv], normal[:cv] (cv above 0, at most 10), bursts:n (n from 1) and zipf"
+            "`Poisson` is not a valid arrival distribution; write constant, poisson, uniform-gap, lognormal[:cv], normal[:cv] (cv above 0, at most 10), bursts:n (n from 1) or zipf"
         ],
     );
     for text in ["", "constant:1", "poisson:2", "zipf:3", "uniform-gap:", "lognormal:", "bursts"]
@@ -52,7 +52,7 @@ fn what_is_no_distribution_is_answered_with_the_distributions() {
     {
         let error = text.parse::<Distribution>().unwrap_err();
         assert!(
-            error.starts_with(&format!("`{text}` is no arrival distribution; there are")),
+            error.starts_with(&format!("`{text}` is not a valid arrival distribution; write")),
             "{error}"
         );
     }
@@ -65,8 +65,8 @@ fn bursts_are_regular_and_begin_at_once() {
     assert_eq!(times, [0.0, 0.0, 0.0, 3.0, 3.0, 3.0, 6.0, 6.0]);
 }
 
-/// With seeds that nobody chose: ten million gaps, whose mean has a standard error of 0.03 % under
-/// the distributions whose deviation is m.
+/// Uses seeds that were not chosen: ten million gaps, whose mean has a standard error of 0.03 % for
+/// the distributions with deviation m.
 #[test]
 fn no_distribution_is_biased() {
     for text in ["poisson", "uniform-gap", "lognormal", "normal:1", "zipf"] {
@@ -79,7 +79,7 @@ fn no_distribution_is_biased() {
     }
 }
 
-/// A clamped distribution would show it: at cv 1 a third of its gaps would be 0 or 2m.
+/// With a clamped distribution this fails: at cv 1 a third of its gaps would be 0 or 2m.
 #[test]
 fn a_normal_gap_is_drawn_again_when_it_lies_outside() {
     let mut random = Random::new(1);

@@ -15,7 +15,7 @@ fn seconds(seconds: f64) -> Nanos {
 #[test]
 fn a_shape_is_its_parts_one_after_the_other() {
     let shape = shape(CONTRACT);
-    let told: String = shape
+    let described: String = shape
         .segments()
         .map(|Segment { name, begin, end }| {
             let (before, after) = (shape.integral(begin), shape.integral(end.unwrap()));
@@ -31,7 +31,7 @@ fn a_shape_is_its_parts_one_after_the_other() {
         spike 20k/s 2s: 150..152 s, from 20000/s, 40000
         sine 2k/s..8k/s 1h 24h: 152..86552 s, from 5000/s, 432000000
     "#]]
-    .assert_eq(&told);
+    .assert_eq(&described);
     assert_eq!(shape.length(), Some(Nanos::from_secs(86_552)));
     assert_eq!(shape.rate_at(Nanos::from_secs(86_552)), None);
     assert_eq!(
@@ -113,12 +113,12 @@ fn the_mean_rate_is_what_is_asked_for_between_two_times() {
     assert_eq!(mean(0, 10), 10.0);
     assert_eq!(mean(10, 20), 20.0);
     assert_eq!(mean(0, 20), 15.0);
-    // It has ended meanwhile.
+    // It ends within this time.
     assert_eq!(mean(10, 30), 10.0);
     assert_eq!(mean(5, 5), 0.0);
 }
 
-/// By the trapezoidal rule, from the rate alone.
+/// Uses the trapezoidal rule, from the rate alone.
 #[test]
 fn the_integral_adds_up_the_rate() {
     let text = "1k/s 3s, ->5k/s 6s, spike 20k/s 200ms, ->100/s 1s, sine 2k/s..8k/s 3s 10s";
@@ -136,7 +136,7 @@ fn the_integral_adds_up_the_rate() {
     }
 }
 
-/// Against halving alone, from the whole part: neither knows where the other has been.
+/// Compares with bisection over the whole part, which keeps no state.
 #[test]
 fn the_inverse_is_exact_to_the_nanosecond() {
     for text in [
@@ -165,8 +165,8 @@ fn the_inverse_is_exact_to_the_nanosecond() {
     }
 }
 
-/// Where the rate is lowest, a nanosecond is less of a request than rounding is: neighbours among
-/// the numbers there are would change places.
+/// Where the rate is lowest, a nanosecond is less of a request than the rounding error: adjacent
+/// numbers would change places.
 #[test]
 fn times_never_decrease_however_close_together() {
     for (text, slowest) in [
@@ -190,7 +190,7 @@ fn times_never_decrease_however_close_together() {
 }
 
 #[test]
-fn what_is_no_shape_is_answered_with_the_part_and_the_remedy() {
+fn an_invalid_shape_is_refused_with_the_part_and_the_remedy() {
     let wrong = |text: &str, expected: Expect| {
         expected.assert_eq(&text.parse::<Shape>().unwrap_err());
     };
@@ -214,46 +214,48 @@ fn what_is_no_shape_is_answered_with_the_part_and_the_remedy() {
     );
     wrong(
         "1k/s 30s, 5k 60s",
-        expect!["part 2 of the shape, `5k 60s`: `5k` is no rate; write for example 5k/s"],
+        expect!["part 2 of the shape, `5k 60s`: `5k` is not a valid rate; write for example 5k/s"],
     );
     wrong(
         "1k/s 30",
         expect![
-            "part 1 of the shape, `1k/s 30`: `30` is no length of time; write for example 10ms, 1.5s or 2m"
+            "part 1 of the shape, `1k/s 30`: `30` is not a valid length of time; write for example 10ms, 1.5s or 2m"
         ],
     );
     wrong(
         "1k/s 0s",
-        expect!["part 1 of the shape, `1k/s 0s`: `0s` is no time; write for example 30s"],
+        expect![
+            "part 1 of the shape, `1k/s 0s`: `0s` is not a time above zero; write for example 30s"
+        ],
     );
     wrong(
         "0/s 1s",
         expect![
-            "part 1 of the shape, `0/s 1s`: `0/s` is no rate above zero; write for example 5k/s"
+            "part 1 of the shape, `0/s 1s`: `0/s` is not a rate above zero; write for example 5k/s"
         ],
     );
     wrong(
         "->5k/s 60s",
         expect![
-            "part 1 of the shape, `->5k/s 60s`: a ramp begins at the rate before it; write for example `1/s 1s, ->5k/s 60s`"
+            "part 1 of the shape, `->5k/s 60s`: a ramp starts at the rate before it; write for example `1/s 1s, ->5k/s 60s`"
         ],
     );
     wrong(
         "1/s 1s, sine 2k/s 1h 24h",
         expect![
-            "part 2 of the shape, `sine 2k/s 1h 24h`: `2k/s` is no range of rates; write for example 2k/s..8k/s"
+            "part 2 of the shape, `sine 2k/s 1h 24h`: `2k/s` is not a valid range of rates; write for example 2k/s..8k/s"
         ],
     );
     wrong(
         "sine 8k/s..2k/s 1h 24h",
         expect![
-            "part 1 of the shape, `sine 8k/s..2k/s 1h 24h`: `8k/s..2k/s` ends below its beginning; write the lower rate first"
+            "part 1 of the shape, `sine 8k/s..2k/s 1h 24h`: `8k/s..2k/s` is in the wrong order; write the lower rate first"
         ],
     );
     wrong(
         "sine 2k/s..8k/s 0s 24h",
         expect![
-            "part 1 of the shape, `sine 2k/s..8k/s 0s 24h`: `0s` is no time; write for example 30s"
+            "part 1 of the shape, `sine 2k/s..8k/s 0s 24h`: `0s` is not a time above zero; write for example 30s"
         ],
     );
     wrong(
@@ -265,13 +267,13 @@ fn what_is_no_shape_is_answered_with_the_part_and_the_remedy() {
     wrong(
         "2G/s 1s",
         expect![
-            "part 1 of the shape, `2G/s 1s`: `2G/s` is more than one request a nanosecond; write at most 1G/s"
+            "part 1 of the shape, `2G/s 1s`: `2G/s` is more than one request per nanosecond; write at most 1G/s"
         ],
     );
     wrong(
         "1/s 2000h, 1/s 2000h",
         expect![
-            "part 2 of the shape, `1/s 2000h`: with it the shape lasts over 104 days; shorten it"
+            "part 2 of the shape, `1/s 2000h`: the shape becomes longer than 104 days; shorten it"
         ],
     );
 }

@@ -51,7 +51,7 @@ fn speed_makes_it_shorter() {
     assert_eq!(at(0.5).length(), Nanos::from_secs(6));
     for speed in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         let error = Trace::read("t", "1\n".as_bytes(), speed).unwrap_err();
-        assert!(error.contains("is no speed; write for example 2"), "{error}");
+        assert!(error.contains("is not a valid speed; write for example 2"), "{error}");
     }
 }
 
@@ -66,52 +66,62 @@ fn its_rates_are_counted() {
 }
 
 #[test]
-fn a_wrong_line_is_told_with_its_number_and_the_remedy() {
+fn an_invalid_line_is_reported_with_its_number_and_the_remedy() {
     let wrong = |text: &str, expected: Expect| expected.assert_eq(&read(text).unwrap_err());
     wrong(
         "",
-        expect!["day.trace: it holds no request; write the seconds since the start, one a line"],
+        expect![
+            "day.trace: it contains no request; write one time per line, in seconds since the start"
+        ],
     );
     wrong(
         "# nothing\n\n",
-        expect!["day.trace: it holds no request; write the seconds since the start, one a line"],
+        expect![
+            "day.trace: it contains no request; write one time per line, in seconds since the start"
+        ],
     );
     wrong(
         "1\n# so far\n0.9\n",
         expect![
-            "day.trace:3: it is meant to start before the line above; sort the file with `sort -n`"
+            "day.trace:3: its time is before that of the line above; sort the file with `sort -n`"
         ],
     );
     wrong(
         "1\n1.5 search\n",
         expect![
-            "day.trace:2: `1.5 search` is no time; write seconds since the start, for example 1.25, then a tab before any label"
+            "day.trace:2: `1.5 search` is not a valid time; write seconds since the start, for example 1.25, then a tab before any label"
         ],
     );
     wrong(
         "-1\n",
         expect![
-            "day.trace:1: `-1` is no time; write seconds since the start, for example 1.25, then a tab before any label"
+            "day.trace:1: `-1` is not a valid time; write seconds since the start, for example 1.25, then a tab before any label"
         ],
     );
-    wrong("1\ta\tb\n", expect![[r#"day.trace:1: `a\tb` is no label; write one without tabs"#]]);
+    wrong(
+        "1\ta\tb\n",
+        expect![[r#"day.trace:1: `a\tb` is not a valid label; write one without tabs"#]],
+    );
     for time in [".", "1e3", "+1", "inf", "NaN", "1,5", "0x1", "1s", "99999999999", "1.2.3", "١"] {
         let error = read(&format!("0\n{time}\n")).unwrap_err();
-        assert!(error.starts_with(&format!("day.trace:2: `{time}` is no time")), "{error}");
+        assert!(
+            error.starts_with(&format!("day.trace:2: `{time}` is not a valid time")),
+            "{error}"
+        );
     }
     let error = Trace::read("t", &b"1\t\xff\n"[..], 1.0).unwrap_err();
     assert_eq!(error, "t:1: it is not UTF-8; convert the file");
 }
 
 #[test]
-fn what_it_takes_is_bounded() {
+fn its_size_is_limited() {
     let bounds = Bounds { lines: 3, labels: 2 };
     let read = |text: &str| bounds.read("t", text.as_bytes(), 1.0);
     assert_eq!(lines(&read("1\n# none\n\n2\n3\n").unwrap()).len(), 3);
     expect!["t:4: a trace holds at most 3 requests; split it into several loads"]
         .assert_eq(&read("1\n2\n3\n4\n").unwrap_err());
     assert_eq!(read("1\ta\n2\tb\n3\ta\n").unwrap().labels().len(), 2);
-    expect!["t:3: `c` is one label more than 2; label kinds, not requests"]
+    expect!["t:3: `c` is more than 2 labels; label kinds of requests, not each request"]
         .assert_eq(&read("1\ta\n2\tb\n3\tc\n").unwrap_err());
 
     let labelled = |length| format!("1\t{}\n", "x".repeat(length - 3));
@@ -120,7 +130,7 @@ fn what_it_takes_is_bounded() {
     assert_eq!(error, "t:1: it is longer than 1024 bytes; shorten the label");
 }
 
-/// A line without end is given up as soon as it is too long.
+/// A line without end is rejected as soon as it is too long.
 #[test]
 fn an_endless_line_is_not_kept() {
     let endless = std::io::BufReader::new(std::io::repeat(b'1'));
@@ -146,9 +156,9 @@ fn any_bytes_are_a_trace_or_an_error() {
 }
 
 #[test]
-fn a_time_beyond_what_can_be_told_is_refused() {
+fn a_time_too_far_in_the_future_is_refused() {
     let error = Trace::read("a", b"0\n2000000002\n".as_slice(), 1.0 / 16.0).unwrap_err();
-    assert!(error.starts_with("a:2: it is meant to start more than 146 years"), "{error}");
+    assert!(error.starts_with("a:2: its time is more than 146 years"), "{error}");
     assert!(read("0\n99999999999\n").is_err());
     assert_eq!(read("0\n2000000002\n").unwrap().highest_rate(), 1.0);
 }

@@ -1,5 +1,5 @@
-//! The same scenarios over epoll, over io_uring and on virtual time: one golden text of what a
-//! request's life was in each, in its order, without times.
+//! The same scenarios over epoll, over io_uring and on virtual time: one golden text with the
+//! events of each request in order, without times.
 
 use std::fmt::Write as _;
 use std::io::{Read, Write};
@@ -13,26 +13,27 @@ use net::{Endpoint, Epoll, Interface, Sockets, Timer, Uring};
 
 use super::*;
 
-/// What a far end does once it has read a request's head.
+/// The action of the server after it has read a request's head.
 #[derive(Clone, Debug)]
 enum Act {
     Say(Vec<u8>),
-    /// Closes in order.
+    /// Closes the connection in order.
     Leave,
-    /// Closes as a process does that dies: with bytes unread, of which there have to be some.
+    /// Closes the connection like a dying process: with unread bytes, of which there have to be
+    /// some.
     Break,
 }
 
 struct Scenario {
     name: &'static str,
     requests: u64,
-    /// Requests that may be on their way on the only connection.
+    /// The number of requests that may be in progress on the only connection.
     pipeline: usize,
-    /// Bytes of each request's body.
+    /// The size of each request's body in bytes.
     body: usize,
     timeout: Nanos,
     keep_alive: Option<u32>,
-    /// What the far end does with the requests, by their number; `None`: nobody listens.
+    /// The server's actions for each request, by its number; `None` if nobody listens.
     far_end: Option<fn(u64) -> Vec<Act>>,
 }
 
@@ -47,7 +48,7 @@ const TWO: Scenario = Scenario {
 };
 
 const WHOLE: &str = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
-/// More than any kernel takes at once.
+/// More bytes than any kernel accepts at once.
 const MUCH: usize = 30_000_000;
 
 fn say(text: &str) -> Act {
@@ -117,7 +118,7 @@ fn scenarios() -> Vec<Scenario> {
     ]
 }
 
-/// Writes down what happens, in its order.
+/// An observer that writes down the events in their order.
 #[derive(Default)]
 struct Story(String);
 
@@ -151,7 +152,7 @@ impl Observer for Story {
 }
 
 impl Scenario {
-    /// A closed loop on one connection, as it was seen from here.
+    /// Runs a closed loop on one connection and returns the events seen by the client.
     fn story<I: Io>(&self, mut io: I, to: Endpoint) -> String {
         let stop = AtomicBool::new(false);
         let &Scenario { timeout, keep_alive, .. } = self;
@@ -192,15 +193,15 @@ impl Scenario {
     }
 }
 
-/// Where heads end in what a connection brings. Bodies are not looked for: whoever sends one is
-/// never read beyond its head.
+/// Counts the heads in the bytes from a connection. Bodies are not parsed: a connection with a body
+/// is never read beyond its head.
 fn heads(decoder: &mut RequestDecoder, bytes: &[u8]) -> u64 {
     let mut bytes = bytes;
     let events = std::iter::from_fn(|| decoder.next(&mut bytes).unwrap());
     events.filter(|event| matches!(event, RequestEvent::Head(_))).count() as u64
 }
 
-/// The far end on virtual time.
+/// The server on virtual time.
 struct Modelled {
     far_end: Option<fn(u64) -> Vec<Act>>,
     served: u64,
@@ -252,7 +253,7 @@ impl Peer for Modelled {
     }
 }
 
-/// The far end on real sockets. It ends with the process, and its connections with ours.
+/// Runs the server on real sockets. It ends with the process, and its connections with ours.
 fn serve(listener: &TcpListener, far_end: fn(u64) -> Vec<Act>) {
     let served = Arc::new(AtomicU64::new(0));
     for stream in listener.incoming() {
@@ -264,16 +265,16 @@ fn serve(listener: &TcpListener, far_end: fn(u64) -> Vec<Act>) {
 fn converse(mut stream: TcpStream, far_end: fn(u64) -> Vec<Act>, served: &AtomicU64) {
     stream.set_nodelay(true).unwrap();
     let mut decoder = RequestDecoder::default();
-    // So little that it never reads much of a body.
+    // Small, so that it never reads much of a body.
     let mut bytes = [0; 64];
     while let Ok(count @ 1..) = stream.read(&mut bytes) {
         let count = heads(&mut decoder, &bytes[..count]);
         for _ in 0..count {
             for act in far_end(served.fetch_add(1, Ordering::Relaxed)) {
                 match act {
-                    // Whoever has gone hears no more.
+                    // The client may have gone.
                     Act::Say(bytes) => drop(stream.write_all(&bytes)),
-                    // A reset, as there are bytes left to read.
+                    // A reset, because there are unread bytes.
                     Act::Leave | Act::Break => return,
                 }
             }
@@ -282,11 +283,11 @@ fn converse(mut stream: TcpStream, far_end: fn(u64) -> Vec<Act>, served: &Atomic
 }
 
 fn golden(stories: impl Fn(&Scenario) -> String) {
-    let told: String = scenarios()
+    let text: String = scenarios()
         .iter()
         .map(|scenario| format!("{}\n{}", scenario.name, stories(scenario)))
         .collect();
-    expect_file!["alike.txt"].assert_eq(&told);
+    expect_file!["alike.txt"].assert_eq(&text);
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Whole loads on virtual time, over any number of shards, and what holds of each of them whatever
-//! the servers do.
+//! Complete loads on virtual time, over any number of shards, with the checks that every load must
+//! pass, whatever the servers do.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -30,12 +30,12 @@ pub(super) struct Load {
     pub(super) seed: u64,
     pub(super) shards: u32,
     pub(super) targets: u32,
-    /// Of each target.
+    /// The number of pools of each target.
     pub(super) pools: u32,
-    /// Of each pool.
+    /// The number of connections of each pool.
     pub(super) connections: usize,
     pub(super) pipeline: usize,
-    /// Requests that leave together.
+    /// The number of requests that are sent together.
     pub(super) batch: u32,
     pub(super) limits: Limits,
     pub(super) pace: Pace,
@@ -43,9 +43,9 @@ pub(super) struct Load {
     pub(super) warm_up: Nanos,
     pub(super) length: Nanos,
     pub(super) drain: Nanos,
-    /// What every call to the world takes.
+    /// The time that every call to the simulated I/O takes.
     pub(super) call_cost: Nanos,
-    /// The network holds back what is sent until the end of the turn.
+    /// True if the network holds back what is sent until the end of the iteration.
     pub(super) held_back: bool,
     pub(super) script: Script,
 }
@@ -56,14 +56,14 @@ pub(super) enum Pace {
     Closed { think: Think },
 }
 
-/// How much of a script the workload is.
+/// The properties that make a workload scripted.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Script {
     pub(super) is_scripted: bool,
     pub(super) delay: Nanos,
-    /// How often there is something to prepare.
+    /// The number of times that there is something to prepare.
     pub(super) preparations: u32,
-    /// A pool wants no more after so many answers.
+    /// The number of responses after which a pool stops.
     pub(super) enough: Option<u64>,
 }
 
@@ -105,23 +105,23 @@ impl Default for Load {
     }
 }
 
-/// The server gives each request with this number, and each after so many more, one conduct.
+/// Returns a function that applies `conduct` to every n-th request of the server.
 pub(super) fn every(n: u64, conduct: Conduct) -> Rc<dyn Fn(Key) -> Conduct> {
     Rc::new(move |(_, number, _)| if number % n == n - 1 { conduct } else { Conduct::Well })
 }
 
-/// Everything that is known of a load in the end.
+/// The complete results of a load.
 pub(super) struct Run {
     pub(super) recorded: Recorded,
     pub(super) witness: Witness,
-    /// By shard.
+    /// The servers' records, by shard.
     pub(super) truths: Vec<Truth>,
     pub(super) ended: Vec<(Instant, Ended)>,
     pub(super) prepared: u32,
     pub(super) failures: Failures,
 }
 
-/// Keeps everything.
+/// An observer that records everything.
 #[derive(Debug, Default)]
 pub(super) struct Witness {
     pub(super) intended: Vec<(u32, Instant)>,
@@ -190,7 +190,7 @@ impl Witness {
     }
 }
 
-/// Asks for what nobody else asks for, and checks that this is what it gets.
+/// A workload of unique requests that checks that each gets its own response.
 pub(super) struct Numbered {
     target: u32,
     batch: u32,
@@ -248,7 +248,7 @@ impl HttpWorkload for Numbered {
 }
 
 impl Load {
-    /// Runs it, and proves what holds of every load.
+    /// Runs the load and checks the invariants of every load.
     pub(super) fn run(&self) -> Run {
         let mut shards = (0..self.shards).map(|shard| self.shard(shard));
         let mut run = shards.next().unwrap();
@@ -314,7 +314,8 @@ impl Load {
         Window { start, end: start + self.length }
     }
 
-    /// How many arrival processes share the number of requests: each takes part of it, rounded up.
+    /// Returns how many arrival processes share the number of requests: each takes a part, rounded
+    /// up.
     pub(super) fn processes(&self) -> u64 {
         match self.pace {
             Pace::Open { sharing: Sharing::Each, .. } => u64::from(self.targets),
@@ -347,7 +348,7 @@ impl Load {
         }
     }
 
-    /// What holds of every load.
+    /// Checks the invariants of every load.
     pub(super) fn check(&self, run: &Run) {
         self.check_outcomes(run);
         self.check_times(run);
@@ -355,7 +356,7 @@ impl Load {
         self.check_record(run);
     }
 
-    /// Every intended request has one outcome.
+    /// Checks that every intended request has exactly one outcome.
     fn check_outcomes(&self, run: &Run) {
         let mut intended = run.witness.intended.clone();
         let completions = &run.witness.completions;
@@ -368,12 +369,12 @@ impl Load {
         assert!(numbers.windows(2).all(|pair| pair[0] != pair[1]), "a number a request");
         if let Some(requests) = self.requests {
             let requests = requests.next_multiple_of(self.processes());
-            assert!(intended.len() as u64 <= requests, "no more than were asked for");
+            assert!(intended.len() as u64 <= requests, "no more than requested");
         }
         if let Pace::Closed { .. } = self.pace {
             return;
         }
-        // In an open loop the outcome of nothing has a say in what is asked.
+        // In an open loop, outcomes do not influence which requests are sent.
         let early = run.ended.iter().any(|(_, why)| *why != Ended::AsPlanned);
         if self.script.enough.is_none() && !early {
             let mut asked: Vec<_> = (0..self.shards)
@@ -387,11 +388,11 @@ impl Load {
                 .map(|arrival| (arrival.pool, arrival.intended))
                 .collect();
             asked.sort();
-            assert_eq!(intended, asked, "what was asked for was meant to be");
+            assert_eq!(intended, asked, "every request of the schedule was intended");
         }
     }
 
-    /// Nothing ends before it begins.
+    /// Checks the order of each request's times.
     fn check_times(&self, run: &Run) {
         let last = run.ended.iter().map(|(at, _)| *at).max().unwrap();
         let perfect = self.call_cost == Nanos::ZERO;
@@ -430,18 +431,19 @@ impl Load {
         }
     }
 
-    /// An answer is what the server said to this very request, when it said so.
+    /// Checks that each response is the one that the server sent to this request, at the right
+    /// time.
     fn check_answers(&self, run: &Run) {
         let seen: HashMap<_, _> = run.truths.iter().flat_map(|truth| &truth.seen).collect();
         for completion in &run.witness.completions {
             let &Completion { of, number, start, done, outcome, status, answers, .. } = completion;
-            assert_ne!(outcome, Outcome::Check, "an answer to another: {completion:?}");
+            assert_ne!(outcome, Outcome::Check, "the response to another request: {completion:?}");
             if outcome != Outcome::Ok && outcome != Outcome::Status {
                 assert!(status == 0 || outcome != Outcome::Dropped, "{completion:?}");
                 continue;
             }
             if status == GREETING && self.batch == 1 {
-                // Nobody can tell that it was not meant as an answer.
+                // The generator cannot know that it was not meant as the response.
                 assert_eq!(seen[&(of.target, number, 0)].answered, None, "{completion:?}");
                 continue;
             }
@@ -459,19 +461,19 @@ impl Load {
             if perfect {
                 assert_eq!(*answered, done, "{completion:?} {each:?}");
             }
-            // What is handed over at the end of a turn leaves then; what is sent at once leaves while
-            // the call goes on.
+            // Requests that are handed over at the end of an iteration leave then; requests that
+            // are sent at once leave during the call.
             if (perfect || self.held_back) && self.limits.keep_alive.is_none() {
                 let received = seen[&(of.target, number, 0)].received;
                 assert_eq!(start.unwrap().sent, received, "{completion:?}");
             }
         }
         let bytes: u64 = run.truths.iter().map(|truth| truth.bytes).sum();
-        assert_eq!(bytes, run.witness.bytes, "what was sent arrived");
+        assert_eq!(bytes, run.witness.bytes, "the server received all bytes");
         assert_eq!(seen.len() as u64, run.witness.sent * u64::from(self.batch));
     }
 
-    /// The record is what happened, and the sum of each of its divisions.
+    /// Checks that the record matches the requests, and that its parts sum up to it.
     fn check_record(&self, run: &Run) {
         let window = self.window();
         let counting = || run.witness.completions.iter().filter(|c| window.contains(c.intended));
@@ -485,7 +487,7 @@ impl Load {
 
         let window = || run.recorded.series.iter().map(|(_, interval)| interval);
         let completed = window().map(|interval| interval.completed).sum::<u64>();
-        assert_eq!(completed, total.completed_inside, "answers count when they come");
+        assert_eq!(completed, total.completed_inside, "responses count when they arrive");
         let series = || window().chain([&run.recorded.drained]);
         let sum = |figure: fn(&Interval) -> u64| series().map(figure).sum::<u64>();
         assert_eq!(sum(|i| i.intended), total.intended, "the intervals sum up to the total");
@@ -512,7 +514,7 @@ impl Load {
     }
 }
 
-/// What a record has to say, from the requests themselves.
+/// The expected contents of a record, computed from the requests themselves.
 #[derive(Default)]
 struct Computed {
     outcomes: [u64; Outcome::ALL.len()],
@@ -559,7 +561,7 @@ impl Computed {
             (&part.backlog_delay, &self.backlog),
             (&part.first_byte, &self.first_byte),
         ] {
-            assert_eq!(buckets(recorded), buckets(computed), "the record is what happened");
+            assert_eq!(buckets(recorded), buckets(computed), "the record matches the requests");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Random mixtures of everything: whatever comes together, every invariant holds.
+//! Random mixtures of all scenarios: every invariant holds for each.
 
 use std::rc::Rc;
 
@@ -9,7 +9,7 @@ use super::server::{Conduct, Key, Welcome};
 use super::*;
 use crate::pacing::{Distribution, Sharing};
 
-/// A load of random figures on servers of random manners, all drawn from one seed.
+/// Returns a load of random parameters on servers of random behaviour, all drawn from one seed.
 fn mixture(seed: u64) -> Load {
     let mut random = Random::new(seed);
     let mut below = |bound| random.below(bound);
@@ -21,7 +21,7 @@ fn mixture(seed: u64) -> Load {
     let rate = 50.0 + below(2_000) as f64;
     let sharing = if below(2) == 0 { Sharing::InTurn } else { Sharing::Each };
     let distribution = if below(2) == 0 { Distribution::Poisson } else { Distribution::Constant };
-    // In no time at all an answer is asked for without end.
+    // Without any think time, a closed loop on virtual time would send requests without end.
     let think = Nanos::from_micros(200 + below(20_000));
     let think =
         if below(2) == 0 { Think::Fixed(think) } else { Think::Exponential { mean: think } };
@@ -64,7 +64,8 @@ fn mixture(seed: u64) -> Load {
     }
 }
 
-/// Of a hundred requests, so many are treated badly, and so many oddly.
+/// Returns the treatment of a request; `evil` of a hundred fail, and `clumsy` of a hundred are
+/// unusual.
 fn conduct(seed: u64, (target, number, part): Key, evil: u64, clumsy: u64) -> Conduct {
     let place = number * 64 + u64::from(part * 8 + target);
     let mut random = Random::part(seed, place);
@@ -116,7 +117,7 @@ fn welcome(seed: u64, attempt: u64, evil: u64) -> Welcome {
     }
 }
 
-/// Fewer where they are not optimized.
+/// The number of seeds; fewer in unoptimized builds.
 const SEEDS: u64 = if cfg!(debug_assertions) { 40 } else { 500 };
 
 #[test]
@@ -139,7 +140,7 @@ fn the_same_seed_gives_the_same_bytes_and_the_same_record() {
     }
 }
 
-/// What is asked of the targets does not depend on how many shards ask it.
+/// The requests that the targets get do not depend on the number of shards.
 #[test]
 fn one_two_and_three_shards_ask_for_the_same() {
     for seed in 0..SEEDS / 10 {
@@ -151,7 +152,7 @@ fn one_two_and_three_shards_ask_for_the_same() {
                 sharing: Sharing::InTurn,
             };
             (load.limits.backlog, load.script.enough) = (LIMITS.backlog, None);
-            // Natively each shard has a pool of each target.
+            // As in a real load, each shard has a pool of each target.
             (load.shards, load.pools) = (shards, shards);
             let completions = load.run().witness.completions;
             let mut asked: Vec<_> =

@@ -1,4 +1,4 @@
-//! One thing at a time goes wrong, and this is what comes of it.
+//! Scenarios with one fault each, and their results.
 
 use std::rc::Rc;
 
@@ -7,7 +7,7 @@ use super::server::{Conduct, SERVICE, Welcome};
 use super::*;
 use crate::pacing::{Distribution, Sharing};
 
-/// A thousand a second for a second.
+/// Returns a load of a thousand requests per second, for one second.
 fn with(conduct: Rc<dyn Fn(super::server::Key) -> Conduct>) -> Load {
     Load { conduct, ..Load::default() }
 }
@@ -23,7 +23,7 @@ fn attempts(run: &Run) -> u64 {
 const MS: Nanos = Nanos::from_millis(1);
 
 #[test]
-fn each_conduct_has_its_outcome_and_takes_its_connection_with_it_or_not() {
+fn each_conduct_has_its_outcome_and_closes_its_connection_or_not() {
     use Conduct::*;
     for (conduct, outcome, is_replaced) in [
         (Well, Outcome::Ok, false),
@@ -72,7 +72,7 @@ fn a_failed_request_has_no_status_of_an_earlier_one() {
     assert_eq!(statuses, [0; 10]);
 }
 
-/// The first byte and the last are told apart, however the answer is sliced.
+/// The first and the last byte are distinguished, however the response is sliced.
 #[test]
 fn an_answer_byte_by_byte_begins_with_its_first_and_is_done_with_its_last() {
     let run = with(every(1, Conduct::Bytewise(Nanos(100)))).run();
@@ -85,9 +85,9 @@ fn an_answer_byte_by_byte_begins_with_its_first_and_is_done_with_its_last() {
     }
 }
 
-/// `check` finds each request to have been sent when the server received it.
+/// `check` asserts that each request's sent time is when the server received it.
 #[test]
-fn a_request_is_sent_when_its_bytes_leave_and_what_held_them_back_is_lateness() {
+fn a_request_is_sent_when_its_bytes_leave_and_holding_it_back_is_lateness() {
     let pace = Pace::Open {
         rate: 20_000.0,
         distribution: Distribution::Poisson,
@@ -98,17 +98,17 @@ fn a_request_is_sent_when_its_bytes_leave_and_what_held_them_back_is_lateness() 
     let lateness = |run: &Run| run.recorded.parts[0].lateness.mean().unwrap();
     let (at_once, held_back) = (load.run(), Load { held_back: true, ..load }.run());
     assert_eq!(count(&held_back, Outcome::Ok), held_back.witness.completions.len());
-    // The first of several in a turn is as late as the others.
+    // The first of several in an iteration is as late as the others.
     assert!(lateness(&at_once) + call_cost < lateness(&held_back));
 }
 
 #[test]
-fn bytes_that_answer_no_request_are_counted() {
+fn bytes_that_belong_to_no_request_are_counted() {
     for (conduct, unasked) in [(Conduct::Well, 0), (Conduct::Chatter, 10)] {
         let run = with(every(100, conduct)).run();
         assert_eq!((count(&run, Outcome::Ok), run.failures.unasked), (1_000, unasked));
     }
-    // Who greets has said something before it was asked.
+    // This server sends bytes before it has received a request.
     let welcome = Rc::new(|_| Welcome::Greeted);
     let run = Load { welcome, connections: 1, ..Load::default() }.run();
     assert_eq!(run.failures.unasked, attempts(&run));
@@ -138,15 +138,16 @@ fn connections_refused_at_first_are_tried_again_later_and_later() {
         false => Welcome::After(Nanos::ZERO),
     };
     let run = Load { connections: 2, welcome: Rc::new(welcome), ..Load::default() }.run();
-    // Before the load each is tried once; then after 10 ms, 20 ms, …, though nobody asks yet.
+    // Each slot is tried once before the load; then after 10 ms, 20 ms, …, even without requests.
     let opened: Vec<_> = run.witness.connected.iter().map(|(at, _)| at.0).collect();
     assert_eq!(opened.len(), 2, "{opened:?}");
     assert_eq!(count(&run, Outcome::Ok) + count(&run, Outcome::Connect), 1_000);
 }
 
-/// Whoever accepts only to close again is not asked without end: virtual time would stand still.
+/// A server that accepts connections only to close them is not retried in a loop: virtual time
+/// would stand still.
 #[test]
-fn who_closes_each_connection_unserved_is_asked_less_and_less() {
+fn a_server_that_closes_unused_connections_is_retried_less_and_less() {
     for welcome in [Welcome::Dismissed, Welcome::Greeted] {
         let run = Load { connections: 1, welcome: Rc::new(move |_| welcome), ..Load::default() };
         let run = run.run();
@@ -157,7 +158,7 @@ fn who_closes_each_connection_unserved_is_asked_less_and_less() {
 
 #[test]
 fn an_attempt_to_connect_that_nobody_answers_is_given_up_in_time() {
-    // The first attempts are for the connections opened before; all others never succeed.
+    // The first attempts are for the connections opened before the load; all others never succeed.
     let limits = Limits { connect_timeout: MS * 100, keep_alive: Some(1), ..LIMITS };
     let load = Load {
         welcome: Rc::new(|_| Welcome::Ignored),
@@ -176,7 +177,7 @@ fn an_attempt_to_connect_that_nobody_answers_is_given_up_in_time() {
         assert_eq!(completion.done - start.sent, MS * 100);
         assert_eq!(completion.why, "no route, or no answer in time");
     }
-    // What takes longer than the request may is the request's timeout.
+    // If connecting takes longer than the request may, the request times out.
     let limits = Limits { connect_timeout: MS * 300, ..limits };
     let run = Load { limits, ..load }.run();
     assert_eq!(count(&run, Outcome::Timeout), 10, "{:?}", run.witness.outcomes());
@@ -197,21 +198,21 @@ fn a_connection_for_each_request_is_in_its_response_time_and_never_lateness() {
 }
 
 #[test]
-fn what_waits_for_a_connection_to_open_waits_for_the_target() {
-    // Three at once on a connection that takes 3 ms to open: only the first had it opened.
+fn waiting_for_a_connection_to_open_is_waiting_for_the_target() {
+    // Three at once on a connection that takes 3 ms to open: only the first one opened it.
     let limits = Limits { keep_alive: Some(3), ..LIMITS };
     let welcome = Rc::new(|_| Welcome::After(MS * 3));
     let load = Load { limits, welcome, connections: 1, pipeline: 3, ..Load::default() };
     let run = load.run();
     assert_eq!(run.witness.completions.len(), 1_000);
-    // `check` finds each lateness to be zero; the rest is the target's.
+    // `check` asserts that each lateness is zero; the rest is the target's.
     assert!(MS * 3 <= run.recorded.parts[0].backlog_delay.max().unwrap());
 }
 
 #[test]
 fn a_slot_whose_pause_is_over_is_used_at_once() {
-    // Every connection breaks with its request, and each is opened for the next one: 10 ms later,
-    // and not when the next request comes.
+    // Every connection breaks with its request, and another one is opened 10 ms later, not only
+    // when the next request is due.
     let limits = Limits { keep_alive: Some(2), ..LIMITS };
     let run = Load { limits, connections: 2, ..with(every(1, Conduct::Reset)) }.run();
     assert_eq!(run.witness.completions.len(), 1_000);
@@ -219,15 +220,15 @@ fn a_slot_whose_pause_is_over_is_used_at_once() {
 }
 
 #[test]
-fn a_connection_serves_as_many_requests_as_it_may() {
+fn a_connection_serves_its_maximum_number_of_requests() {
     for most in [1, 2, 7, 1_000, 1_001] {
         let limits = Limits { keep_alive: Some(most), ..LIMITS };
         let run = Load { limits, connections: 1, ..Load::default() }.run();
         assert_eq!(count(&run, Outcome::Ok), 1_000);
-        // The one that is open when the load begins is of use, unless each serves one request.
+        // The connection that is open when the load begins is used, unless each serves one request.
         let unused = u64::from(most == 1);
         assert_eq!(attempts(&run), unused + 1_000u64.div_ceil(u64::from(most)), "{most}");
-        assert_eq!(run.recorded.parts[0].reconnects, 0, "to close is our will");
+        assert_eq!(run.recorded.parts[0].reconnects, 0, "our own closing does not count");
     }
 }
 
@@ -240,28 +241,28 @@ fn a_marked_request_is_overdue_once_and_counts_with_its_true_time() {
     assert_eq!(run.recorded.parts[0].overdue, 10);
     assert_eq!(run.recorded.parts[0].response.count_above(LIMITS.timeout), 10);
     assert_eq!(run.witness.completions.iter().map(|c| c.response_time()).max(), Some(late));
-    // One whose answer never ends is still on its way when the drain is over.
+    // A request whose response never ends is still in progress at the end of the drain.
     let run = Load { limits, connections: 64, ..with(every(100, Conduct::Endless)) }.run();
     assert_eq!((run.witness.overdue, count(&run, Outcome::Unfinished)), (9, 9));
-    assert_eq!(count(&run, Outcome::Ok), 991, "an answer to HEAD ends with its head");
+    assert_eq!(count(&run, Outcome::Ok), 991, "a response to HEAD ends with its head");
 }
 
 #[test]
-fn a_cut_takes_along_what_shares_the_connection() {
+fn a_timeout_fails_the_other_requests_on_the_connection() {
     let pace =
         Pace::Open { rate: 100.0, distribution: Distribution::Constant, sharing: Sharing::InTurn };
     let load = Load { pace, connections: 1, pipeline: 16, ..with(every(50, Conduct::Silence)) };
     let run = load.run();
-    // Number 49 is meant for 490 ms and cut at 690 ms; 16 fit on the connection, and 50 to 64 are
-    // behind it. So it goes with 99, of which the load has none behind.
+    // Number 49 is intended at 490 ms and cut at 690 ms; 16 fit on the connection, and 50 to 64 are
+    // behind it. The same happens to 99, but the load has none behind it.
     assert_eq!(count(&run, Outcome::Timeout), 2, "{:?}", run.witness.outcomes());
     assert_eq!(count(&run, Outcome::Reset), 15);
     assert_eq!(count(&run, Outcome::Ok), 83);
 }
 
 #[test]
-fn what_is_sent_in_the_turn_of_a_cut_is_not_done_before_it_was_sent() {
-    // Calls take time, so that what is sent in a turn is sent after the turn's beginning.
+fn a_request_sent_in_the_iteration_of_a_timeout_is_not_done_before_it_was_sent() {
+    // Calls take time, so that requests of an iteration are sent after its beginning.
     let pace =
         Pace::Open { rate: 5_000.0, distribution: Distribution::Poisson, sharing: Sharing::InTurn };
     let limits = Limits { timeout: MS, ..LIMITS };
@@ -273,10 +274,10 @@ fn what_is_sent_in_the_turn_of_a_cut_is_not_done_before_it_was_sent() {
 }
 
 #[test]
-fn any_depth_of_pipelining_carries_as_much_as_it_may() {
+fn every_pipelining_depth_is_fully_used() {
     for pipeline in 1..=16 {
         for batch in [1, 3] {
-            // One after the other, at 100 µs each, they take at most 60 % of the time.
+            // In sequence, at 100 µs each, they take at most 60 % of the time.
             let pace = Pace::Open {
                 rate: 2_000.0,
                 distribution: Distribution::Poisson,
@@ -310,12 +311,12 @@ fn pools_of_a_shard_have_their_own_connections_and_their_own_requests() {
 }
 
 #[test]
-fn a_load_ends_when_every_workload_has_had_enough() {
+fn a_load_ends_when_every_workload_has_stopped() {
     let script = Script { enough: Some(20), ..Script::default() };
     let run = Load { script, pools: 3, connections: 1, ..Load::default() }.run();
     assert_eq!(run.ended, [(START + MS * 59 + SERVICE, Ended::ByWorkload)]);
     assert_eq!(count(&run, Outcome::Ok), 60);
-    // One of three pools cannot get there.
+    // One of three pools cannot get this far.
     let conduct = Rc::new(|(_, number, _)| match number % 3 {
         0 => Conduct::Silence,
         _ => Conduct::Well,
@@ -326,7 +327,7 @@ fn a_load_ends_when_every_workload_has_had_enough() {
 }
 
 #[test]
-fn a_number_of_requests_is_asked_for_and_no_more() {
+fn the_requested_number_of_requests_is_sent_and_no_more() {
     for requests in [1, 7, 100] {
         for shards in [1, 2, 3] {
             for pace in [
@@ -370,7 +371,7 @@ fn a_user_thinks_as_long_as_the_script_delays() {
     let pace = Pace::Closed { think: Think::Fixed(MS * 5) };
     let run = Load { script, pace, connections: 1, ..Load::default() }.run();
     let intended: Vec<_> = run.witness.completions.iter().map(|c| c.intended).collect();
-    // The first one too is delayed.
+    // The first one is delayed too.
     assert_eq!(intended[0], START + MS * 20);
     for pair in intended.windows(2) {
         assert_eq!(pair[1] - pair[0], MS * 25 + SERVICE);
@@ -378,7 +379,7 @@ fn a_user_thinks_as_long_as_the_script_delays() {
 }
 
 #[test]
-fn what_is_prepared_ahead_delays_nothing_that_is_due() {
+fn preparing_in_advance_delays_no_due_request() {
     let call_cost = Nanos::from_micros(5);
     let lateness = |preparations| {
         let script = Script { is_scripted: true, preparations, ..Script::default() };
@@ -388,7 +389,7 @@ fn what_is_prepared_ahead_delays_nothing_that_is_due() {
         run.recorded.parts[0].lateness.max().unwrap()
     };
     let (without, with) = (lateness(0), lateness(10_000));
-    // One at most, begun when there seemed to be time.
+    // By one preparation at most, started when there seemed to be time.
     assert!(with <= without + call_cost * 4, "{with} for {without}");
 }
 
@@ -396,14 +397,14 @@ fn what_is_prepared_ahead_delays_nothing_that_is_due() {
 fn a_full_backlog_ends_the_load_on_its_shard_and_loses_nothing() {
     let limits = Limits { backlog: 50, timeout: Nanos::SECOND * 10, ..LIMITS };
     let run = Load { limits, connections: 4, ..with(every(1, Conduct::Silence)) }.run();
-    // Number 54 is one too many, and the next one comes no more.
+    // Number 54 is one too many, and no further request comes.
     assert_eq!(run.ended, [(START + MS * 55, Ended::Overloaded)]);
     assert_eq!(count(&run, Outcome::Dropped), 1);
     assert_eq!(count(&run, Outcome::Unfinished), 54);
 }
 
 mod canaries {
-    //! The checks have to be able to fail: each of these breaks a rule, and is caught.
+    //! Tests of the checks: each of these breaks a rule, which must be detected.
 
     use super::*;
 
@@ -430,7 +431,7 @@ mod canaries {
     }
 
     #[test]
-    #[should_panic(expected = "what was asked for was meant to be")]
+    #[should_panic(expected = "every request of the schedule was intended")]
     fn a_request_that_is_left_out_while_the_target_is_slow() {
         let (load, mut run) = run();
         run.witness.completions.pop();
@@ -448,9 +449,10 @@ mod canaries {
     }
 
     #[test]
-    #[should_panic(expected = "an answer to another")]
+    #[should_panic(expected = "the response to another request")]
     fn an_answer_to_another_request() {
-        // The first answer is shorter than it says, so that each answer lies in the one before.
+        // The first response is shorter than announced, so that each response overlaps the one
+        // before.
         let conduct = |(_, number, _): super::super::server::Key| match number {
             0 => Conduct::Swapped,
             _ => Conduct::Well,
@@ -467,8 +469,8 @@ mod canaries {
     }
 
     #[test]
-    #[should_panic(expected = "the record is what happened")]
-    fn a_record_that_flatters() {
+    #[should_panic(expected = "the record matches the requests")]
+    fn a_record_that_lacks_response_times() {
         let (load, mut run) = run();
         run.recorded.parts[0].response.clear();
         load.check(&run);

@@ -1,4 +1,4 @@
-//! Whole loads over TLS, with a server of rustls behind a network on virtual time.
+//! Complete loads over TLS, with a rustls server behind a network on virtual time.
 
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -15,17 +15,17 @@ use crate::observe::Part;
 const MS: Nanos = Nanos::from_millis(1);
 const HOST: &str = "shop.test";
 
-/// What comes from it takes a millisecond.
+/// A TLS server whose data takes a millisecond to arrive.
 struct Guarded {
     settings: Arc<ServerConfig>,
-    /// Connections whose handshake it does not answer, by the number of their attempt.
+    /// Selects the connections, by attempt number, whose handshake is not answered.
     silent: fn(u64) -> bool,
-    /// It closes each connection instead of answering the first bytes on it.
+    /// Closes each connection instead of answering the first bytes on it.
     is_shy: bool,
-    /// How long the first flight of a handshake takes to leave.
+    /// The time that the first flight of a handshake takes to leave.
     uplink: Nanos,
     attempts: u64,
-    /// Connections that were announced to end.
+    /// The number of connections whose end was announced.
     farewells: u64,
     sessions: HashMap<ConnectionId, Option<ServerConnection>>,
 }
@@ -109,7 +109,7 @@ impl Peer for Guarded {
 
 const LIMITS: Limits = Limits { connect_timeout: Nanos::from_millis(300), ..super::LIMITS };
 
-/// What came of a hundred requests in a second, over four connections.
+/// The results of a hundred requests in a second, over four connections.
 struct Ran {
     part: Part,
     witness: Witness,
@@ -117,7 +117,7 @@ struct Ran {
     farewells: u64,
     failures: Failures,
     unreachable: Option<(usize, Option<Unopened>)>,
-    /// When its connections were.
+    /// The time at which its connections were open.
     opened: Instant,
 }
 
@@ -184,7 +184,7 @@ fn connecting_and_securing_have_times_of_their_own_and_end_before_the_load() {
 #[test]
 fn a_connection_for_each_request_resumes_and_is_in_its_response_time() {
     let limits = Limits { keep_alive: Some(1), ..LIMITS };
-    // Of TLS 1.2 a session that is resumed needs one round trip less.
+    // In TLS 1.2 a resumed session needs one round trip less.
     for (versions, name) in [(ONLY_1_2, "TLS 1.2"), (ONLY_1_3, "TLS 1.3")] {
         let ran = anyone(limits, versions);
         assert_eq!((ran.part.outcome(Outcome::Ok), ran.attempts), (100, 104));
@@ -199,7 +199,7 @@ fn a_connection_for_each_request_resumes_and_is_in_its_response_time() {
 }
 
 #[test]
-fn who_cannot_be_trusted_fails_every_request_as_connect_with_the_reason() {
+fn an_untrusted_server_fails_every_request_as_connect_with_the_reason() {
     let certified = Authority::new("theirs").issue(HOST);
     let trust = Trust::Issuers(Authority::new("ours").pem().into_bytes());
     let ran = run(Guarded::new(Manners::default().with(&certified)), trust, LIMITS);
@@ -211,11 +211,11 @@ fn who_cannot_be_trusted_fails_every_request_as_connect_with_the_reason() {
     assert_eq!(ran.unreachable, Some((0, Some(Unopened::Unsecured(why)))));
     assert_eq!((ran.part.outcome(Outcome::Ok), ran.part.handshake.count()), (0, 0));
     assert_eq!(ran.failures, Failures { refused: ran.attempts, ..Failures::default() });
-    assert!(ran.attempts < 60, "it is asked less and less: {}", ran.attempts);
+    assert!(ran.attempts < 60, "it is retried less and less: {}", ran.attempts);
 }
 
 #[test]
-fn whoever_refuses_us_after_our_handshake_has_refused_the_connection() {
+fn a_refusal_after_our_handshake_counts_as_a_refused_connection() {
     let authority = Authority::new("ours");
     let manners =
         Manners { versions: ONLY_1_3, clients_of: Some(&authority), ..Manners::default() };
@@ -226,17 +226,17 @@ fn whoever_refuses_us_after_our_handshake_has_refused_the_connection() {
         *outcome == Outcome::Connect && why.contains("--cert")
     };
     assert!(ran.part.reasons.iter().all(refused), "{:?}", ran.part.reasons);
-    // That is known before anything is measured.
+    // This is known before anything is measured.
     let Some((0, Some(Unopened::Unsecured(why)))) = ran.unreachable else {
         panic!("{:?}", ran.unreachable)
     };
     assert!(why.contains("--cert"), "{why}");
     assert_eq!(ran.failures, Failures { refused: ran.attempts, ..Failures::default() });
-    assert!(ran.attempts < 60, "it is asked less and less: {}", ran.attempts);
+    assert!(ran.attempts < 60, "it is retried less and less: {}", ran.attempts);
 }
 
 #[test]
-fn the_load_begins_as_soon_as_peers_that_asked_who_we_are_have_accepted_it() {
+fn the_load_begins_as_soon_as_the_peers_have_accepted_our_certificate() {
     let authority = Authority::new("ours");
     let begin = |tickets| {
         let clients_of = Some(&authority);
@@ -249,15 +249,16 @@ fn the_load_begins_as_soon_as_peers_that_asked_who_we_are_have_accepted_it() {
         assert_eq!(ran.part.outcome(Outcome::Ok), 100);
         ran.opened
     };
-    // To connect takes a millisecond and our handshake another one; a ticket comes after a third,
-    // and who sends none might still refuse us.
+    // Connecting takes one millisecond and our handshake another; a ticket comes after a third, and
+    // a peer that sends none might still refuse us.
     assert_eq!(begin(2), Instant(0) + MS * 3);
     assert_eq!(begin(0), Instant(0) + MS * (2 + 500));
 }
 
 #[test]
-fn a_handshake_that_is_not_answered_is_given_up_in_time() {
-    // The connections that are opened before, each a second time, and a request's.
+fn a_handshake_without_a_response_is_given_up_in_time() {
+    // The attempts: the connections opened before the load, one retry of each, and one for each
+    // request.
     let settings = Manners::default().with(&self_signed(HOST));
     let server = Guarded { silent: |attempt| attempt % 10 == 9, ..Guarded::new(settings) };
     let limits = Limits { keep_alive: Some(1), ..LIMITS };
@@ -269,16 +270,16 @@ fn a_handshake_that_is_not_answered_is_given_up_in_time() {
         assert!(completion.why.contains("--connect-timeout"), "{}", completion.why);
     }
     assert_eq!(ran.failures, Failures { unreachable: 10, ..Failures::default() });
-    // What takes longer than a request may is the request's timeout.
+    // If connecting takes longer than the request may, the request times out.
     let settings = Manners::default().with(&self_signed(HOST));
     let server = Guarded { silent: |attempt| attempt % 10 == 9, ..Guarded::new(settings) };
     let ran = run(server, Trust::Anyone, Limits { timeout: MS * 100, ..limits });
     assert_eq!(ran.part.outcome(Outcome::Timeout), 10, "{:?}", ran.part.outcomes);
 }
 
-/// An answer to a handshake that has not left as a whole is no answer to a request.
+/// A response to a partly sent handshake is not a response to a request.
 #[test]
-fn a_handshake_may_be_answered_while_it_leaves() {
+fn a_handshake_may_be_answered_while_it_is_sent() {
     let settings = Manners { versions: ONLY_1_2, ..Manners::default() }.with(&self_signed(HOST));
     let server = Guarded { uplink: MS * 5, ..Guarded::new(settings) };
     let ran = run(server, Trust::Anyone, LIMITS);

@@ -1,4 +1,4 @@
-//! A far end that may do anything, and remembers what it did.
+//! A simulated server with configurable behaviour that records what it did.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -11,13 +11,13 @@ use wire::http1::{RequestDecoder, RequestEvent};
 
 pub(super) const SERVICE: Nanos = Nanos::from_micros(100);
 
-/// The status with which a server that speaks first hangs up.
+/// The status that a server sends without a request before it closes the connection.
 pub(super) const GREETING: u16 = 408;
 
-/// Which request: its target, its number, and its place among those which leave together.
+/// A request: its target, its number, and its position in its batch.
 pub(super) type Key = (u32, u64, u32);
 
-/// What becomes of one request.
+/// The server's treatment of one request.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Conduct {
     Well,
@@ -25,46 +25,46 @@ pub(super) enum Conduct {
     Busy,
     NoContent,
     Chunked,
-    /// Two interim answers come first.
+    /// Sends two interim responses first.
     Interim,
-    /// The body lasts until the connection is closed.
+    /// Ends the body by closing the connection.
     UntilClose,
-    /// The answer says that it is the last one.
+    /// Announces in the response that it is the last one.
     LastByHeader,
-    /// The connection is closed in order, so long after the answer.
+    /// Closes the connection in order, this long after the response.
     CloseAfter(Nanos),
-    /// A byte at a time, with this between them.
+    /// Sends one byte at a time, with this gap between them.
     Bytewise(Nanos),
-    /// What another request should be told.
+    /// Sends the response to another request.
     Swapped,
-    /// In one packet with the connection's next answer.
+    /// Sends the response in one packet with the connection's next one.
     Withheld,
-    /// Answered at once, though the network takes so long for the request.
+    /// Responds at once, although the network takes this long for the request.
     Early(Nanos),
-    /// More bytes than were asked for.
+    /// Sends more bytes than requested.
     Chatter,
     Silence,
     Reset,
     Broken,
     ResetMidway,
     CloseMidway,
-    /// The connection is closed in order without an answer.
+    /// Closes the connection in order without a response.
     HalfClose,
     Nonsense,
-    /// An answer that goes on for three seconds and is not over then.
+    /// Sends a response for three seconds without completing it.
     Endless,
 }
 
-/// What becomes of an attempt to connect.
+/// The server's treatment of an attempt to connect.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Welcome {
     After(Nanos),
     Refused(Nanos),
-    /// Nothing ever answers.
+    /// Never responds.
     Ignored,
-    /// Accepted, and closed in order without having served anything.
+    /// Accepts, and closes in order without serving a request.
     Dismissed,
-    /// The server speaks first, and hangs up.
+    /// Accepts, sends a response without a request, and closes.
     Greeted,
 }
 
@@ -72,16 +72,16 @@ pub(super) enum Welcome {
 pub(super) struct Manners {
     pub(super) conduct: Rc<dyn Fn(Key) -> Conduct>,
     pub(super) welcome: Rc<dyn Fn(u64) -> Welcome>,
-    /// Requests that a connection may carry at once, and in all.
+    /// The maximum number of requests on a connection at once, and in total.
     pub(super) most_at_once: usize,
     pub(super) most_in_all: usize,
 }
 
-/// What the server knows of a request.
+/// The server's record of a request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Seen {
     pub(super) received: Instant,
-    /// The last byte of the answer, and its status, if there is a whole one.
+    /// The time of the last byte of the response, and its status, if it is complete.
     pub(super) answered: Option<(Instant, u16)>,
 }
 
@@ -90,7 +90,7 @@ pub(super) struct Truth {
     pub(super) seen: HashMap<Key, Seen>,
     pub(super) attempts: u64,
     pub(super) bytes: u64,
-    /// Of all bytes with their times and connections.
+    /// A hash of all bytes with their times and connections.
     pub(super) digest: u64,
 }
 
@@ -100,18 +100,18 @@ pub(super) struct Server {
     lines: HashMap<ConnectionId, Line>,
 }
 
-/// One connection.
+/// The state of one connection.
 #[derive(Default)]
 struct Line {
     decoder: RequestDecoder,
     carried: usize,
-    /// Not yet answered.
+    /// The requests without a response yet.
     open: Vec<Key>,
-    /// When its last answer will be over.
+    /// The time when its last response will be complete.
     ready: Instant,
     withheld: Vec<(Key, Vec<u8>)>,
     is_dead: bool,
-    /// What it said first may have been taken for an answer.
+    /// True if the unrequested response may have been taken for an answer.
     has_greeted: bool,
 }
 
@@ -193,7 +193,7 @@ impl Peer for Server {
 }
 
 impl Line {
-    /// The requests in these bytes, and whether each asks for a head alone.
+    /// Returns the requests in these bytes, and for each whether it is a HEAD request.
     fn take_in(&mut self, bytes: &[u8]) -> Vec<(Key, bool)> {
         let mut bytes = bytes;
         let mut found = Vec::new();
@@ -253,7 +253,7 @@ impl Line {
             Conduct::Chatter => (format!("{well}and so on"), 200),
             Conduct::ResetMidway | Conduct::CloseMidway => (well[..well.len() - 1].into(), 0),
             Conduct::Nonsense => ("SMTP ready\r\n\r\n".into(), 0),
-            // Without a body it is over with its head.
+            // Without a body the response ends with its head.
             Conduct::Endless => (
                 "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".into(),
                 if is_head { 200 } else { 0 },
@@ -311,7 +311,7 @@ impl Line {
     }
 }
 
-/// What a good answer says: whose it is.
+/// Returns the body of a good response, which identifies its request.
 pub(super) fn body_of((target, number, part): Key) -> String {
     format!("{target}/{number}/{part}")
 }

@@ -1,5 +1,5 @@
-//! Real sockets and a hostile peer: whatever it sends for ever, memory stays as it is and the outcome
-//! says why.
+//! Real sockets and a hostile peer: whatever it sends, memory does not grow and the outcome gives
+//! the reason.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -13,11 +13,11 @@ use super::load::Witness;
 use super::*;
 
 const MIB: u64 = 1 << 20;
-/// What memory may grow by while a peer sends what it likes.
+/// The maximum growth of memory while a peer sends data.
 const MOST_GROWTH: u64 = 32 * MIB;
 
-/// A peer that answers the first bytes of each connection with `begin`, and then sends `again`: so
-/// many times, or until we hang up.
+/// Starts a peer that answers the first bytes of each connection with `begin`, and then sends
+/// `again` this many times, or until we close the connection.
 fn peer(begin: &str, again: &[u8], times: u64) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -30,7 +30,7 @@ fn peer(begin: &str, again: &[u8], times: u64) -> SocketAddr {
             }
         }
     };
-    // It ends with the process, and its connections with ours.
+    // The threads end with the process, and their connections with ours.
     thread::spawn(move || {
         for stream in listener.incoming() {
             let answer = answer.clone();
@@ -40,7 +40,7 @@ fn peer(begin: &str, again: &[u8], times: u64) -> SocketAddr {
     address
 }
 
-/// Looks at the process's memory after each turn.
+/// An observer that reads the process's memory after each turn.
 #[derive(Default)]
 struct Memory {
     most: u64,
@@ -57,8 +57,8 @@ fn resident() -> u64 {
     text.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096
 }
 
-/// Asks the peer `requests` times, on one connection at a time, and returns what became of them and
-/// by how much memory grew.
+/// Sends `requests` requests to the peer, on one connection at a time, and returns their outcomes
+/// and the growth of memory.
 fn ask(peer: SocketAddr, requests: u64, timeout: Nanos) -> (Witness, u64) {
     let stop = AtomicBool::new(false);
     let limits = Limits { timeout, ..LIMITS };
@@ -80,7 +80,8 @@ fn ask(peer: SocketAddr, requests: u64, timeout: Nanos) -> (Witness, u64) {
     (witness, memory.most.saturating_sub(before))
 }
 
-/// Runs a test in a process of its own, where no other test takes memory; says whether this is it.
+/// Runs a test in a separate process, where no other test takes memory; returns true in that
+/// process.
 fn is_alone(test: &str) -> bool {
     const ALONE: &str = "BENCHWRIGHT_TEST_ALONE";
     if std::env::var_os(ALONE).is_some() {
@@ -103,7 +104,7 @@ fn a_body_of_a_gibibyte_passes_through() {
     let chunk = [b"100000\r\n", &piece[..], b"\r\n"].concat();
     let counted = peer("HTTP/1.1 200 OK\r\nContent-Length: 1073741824\r\n\r\n", &piece, 1024);
     let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
-    // One that says its length, and one that goes on until it takes too long.
+    // One with a length, and one that goes on until the timeout.
     for (peer, outcome, bytes) in
         [(counted, Outcome::Ok, 1024 * MIB), (peer(chunked, &chunk, u64::MAX), Outcome::Timeout, 0)]
     {
@@ -116,8 +117,8 @@ fn a_body_of_a_gibibyte_passes_through() {
 }
 
 #[test]
-fn what_never_ends_is_refused_or_cut_and_takes_no_memory() {
-    if !is_alone("what_never_ends_is_refused_or_cut_and_takes_no_memory") {
+fn an_endless_response_is_refused_or_cut_and_takes_no_memory() {
+    if !is_alone("an_endless_response_is_refused_or_cut_and_takes_no_memory") {
         return;
     }
     let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
@@ -150,6 +151,6 @@ fn a_silent_peer_is_cut_after_the_timeout_and_asked_again_on_another_connection(
         let start = completion.start.unwrap();
         assert!(timeout <= completion.done - start.sent && start.first_byte.is_none());
     }
-    // The first connection, and one after each of the first two cuts.
+    // The first connection, and another one after each of the first two timeouts.
     assert_eq!(witness.connected.len(), 3);
 }

@@ -10,7 +10,7 @@ fn pending(number: u32) -> Pending {
     Pending { token: Token(number), expected, is_last: true }
 }
 
-/// Against a queue of its own for each connection.
+/// Compares with a separate queue for each connection.
 #[test]
 fn each_connection_gets_its_answers_in_order_whatever_the_others_do() {
     for seed in 0..50 {

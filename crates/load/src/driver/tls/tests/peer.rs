@@ -1,4 +1,4 @@
-//! Certificates that are made when they are needed, and the settings of a server which has one.
+//! Certificates that are generated on demand, and the configuration of a server with one.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::{RootCertStore, ServerConfig, SupportedProtocolVersion, version};
 
-/// Signs certificates.
+/// An authority that signs certificates.
 pub(crate) struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 /// A certificate and its key, as PEM texts.
@@ -32,7 +32,7 @@ impl Authority {
         self.0.pem()
     }
 
-    /// For this name or address; valid through this century.
+    /// Issues a certificate for this name or address; valid through this century.
     pub(crate) fn issue(&self, name: &str) -> Certified {
         self.issue_for(name, 2000, 2100)
     }
@@ -48,19 +48,19 @@ impl Authority {
     }
 }
 
-/// Signed by nobody but itself.
+/// Returns a self-signed certificate.
 pub(crate) fn self_signed(name: &str) -> Certified {
     let made = rcgen::generate_simple_self_signed([name.to_owned()]).unwrap();
     Certified { certificate: made.cert.pem(), key: made.signing_key.serialize_pem() }
 }
 
-/// How a server behaves.
+/// The behaviour of a server.
 pub(crate) struct Manners<'a> {
     pub(crate) versions: &'static [&'static SupportedProtocolVersion],
-    /// Clients need a certificate that this authority has signed.
+    /// The authority that must have signed the clients' certificates.
     pub(crate) clients_of: Option<&'a Authority>,
     pub(crate) protocols: &'static [&'static str],
-    /// How many tickets each connection gets.
+    /// The number of tickets that each connection gets.
     pub(crate) tickets: usize,
 }
 

@@ -1,5 +1,5 @@
-//! Requests from anybody: no panic, and the same events however they are cut. The first byte says
-//! how long the slices are.
+//! Arbitrary requests: no panic, and the same events however they are sliced. The first byte selects
+//! the length of the slices.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -27,7 +27,7 @@ fn decode<'a>(slices: impl Iterator<Item = &'a [u8]>) -> (Vec<Message>, Option<M
                 Err(malformed) => return (messages, Some(malformed)),
             }
         }
-        assert!(slice.is_empty(), "all bytes are taken");
+        assert!(slice.is_empty(), "all bytes are consumed");
     }
     (messages, None)
 }

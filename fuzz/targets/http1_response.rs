@@ -1,5 +1,5 @@
-//! Answers from anybody: no panic, and the same events however they are cut. The first byte says
-//! to what they answer, the second how long the slices are.
+//! Arbitrary responses: no panic, and the same events however they are sliced. The first byte selects
+//! the kind of request, the second the length of the slices.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -45,7 +45,7 @@ fn decode<'a>(
                 Err(malformed) => return (messages, Err(malformed)),
             }
         }
-        assert!(slice.is_empty(), "all bytes are taken");
+        assert!(slice.is_empty(), "all bytes are consumed");
     }
     (messages, Ok(decoder.close()))
 }

@@ -1,5 +1,5 @@
-//! A mix, and after a NUL byte its table of data: what is read makes requests, each of which is one
-//! request, and checks that judge any answer.
+//! Arbitrary mixes, each with its table of data after a NUL byte: a valid mix makes one valid HTTP
+//! request at a time, and checks that can judge any response.
 #![no_main]
 
 use std::io;
@@ -31,7 +31,7 @@ fn make(mix: &Arc<Mix>) {
         let label = Label::NONE;
         let mut request = Outgoing { wire: &mut wire, expected: &mut expected, label };
         let origin = Origin { number, label, connection: 0 };
-        workload.next(origin, &mut request).expect("no script that could fail");
+        workload.next(origin, &mut request).expect("a mix has no script that could fail");
         assert_eq!(requests(&wire), 1, "{}", wire.escape_ascii());
         let answer = Answer {
             status: 200,
@@ -44,15 +44,15 @@ fn make(mix: &Arc<Mix>) {
         if Wanted::Pieces <= workload.wanted(0, answer.tag) {
             answer.body.chunks(7).for_each(|piece| workload.took(0, answer.tag, piece));
         }
-        workload.answered(&answer).expect("no script that could fail");
+        workload.answered(&answer).expect("a mix has no script that could fail");
     }
 }
 
-/// How many whole requests these bytes are.
+/// Returns the number of complete requests in these bytes.
 fn requests(mut bytes: &[u8]) -> usize {
     let mut decoder = RequestDecoder::default();
     let mut ended = 0;
-    while let Some(event) = decoder.next(&mut bytes).expect("it is well formed") {
+    while let Some(event) = decoder.next(&mut bytes).expect("a mix writes valid requests") {
         ended += usize::from(matches!(event, RequestEvent::End(_)));
     }
     ended

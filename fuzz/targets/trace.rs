@@ -1,5 +1,5 @@
-//! A trace of arrivals: what is read has as many requests as lines, or fewer, and they are in order.
-//! The first byte is its speed in sixteenths.
+//! Arbitrary traces: a valid trace has at most as many requests as lines, and they are in order. The
+//! first byte is the speed in sixteenths.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! Command lines, an argument a line, the first of which is our name: what is read makes sense, and
-//! what is refused says why.
+//! Arbitrary command lines, with one argument per line and the program's name first: accepted ones
+//! are consistent, and refused ones give a reason.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

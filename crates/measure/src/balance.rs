@@ -1,40 +1,41 @@
-//! Arrivals and answers over time: whether the target answers as much as arrives.
+//! The balance of arrivals and responses over time, which shows whether the target keeps up.
 //!
-//! In a stationary system as many requests are answered in a time as arrive in it, however long each of
-//! them takes; in a saturated one fewer are, for as long as the load lasts. The number of requests that
-//! still wait for an answer then grows. At the beginning of a load it grows in either, until the first
-//! answers come: so the second half of the measurement decides.
+//! In a stationary system, as many requests are answered in a given time as arrive in it, however
+//! long each of them takes. In a saturated system fewer are answered for as long as the load lasts,
+//! so the number of waiting requests grows. At the beginning of a load it grows in both cases,
+//! until the first responses come; therefore the second half of the measurement decides.
 
 use crate::time::{Instant, Nanos};
 
 #[cfg(test)]
 mod tests;
 
-/// How many slices of time there are. When a load outlasts them, neighbours are merged, so that half
-/// of them or more are in use.
+/// The number of time slices. When a load is longer than all of them, neighbours are merged, so
+/// that at least half of them are in use.
 const SLICES: usize = 128;
-/// The first length of a slice: 2¹⁷ ns are 131 µs.
+/// The initial length of a slice: 2¹⁷ ns are 131 µs.
 const SHORTEST: u32 = 17;
 
-/// A target that answers less than this share of what arrives is saturated.
+/// The share of arrivals that must be answered: below it the target is saturated.
 const KEEPS_UP: f64 = 0.97;
-/// How many standard deviations of the number of waiting requests are left to randomness.
+/// The number of standard deviations of the waiting requests that count as random variation.
 const RANDOM_VARIATION: f64 = 2.0;
-/// Where randomness alone may hide so large a share of the arrivals, nothing can be said.
+/// The share of arrivals above which random variation makes a verdict impossible.
 const HIDDEN: f64 = 0.1;
 
-/// What arrived and what was answered in one slice of time.
+/// The number of arrivals and responses in one slice of time.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 struct Slice {
     arrived: u64,
     answered: u64,
 }
 
-/// Arrivals by intended time and answers by the time they came, of all targets, in a fixed size.
+/// The arrivals by intended time and the responses by arrival time, of all targets, in a fixed
+/// size.
 #[derive(Clone, Debug)]
 pub struct Balance {
     start: Instant,
-    /// The length of a slice is two to this many nanoseconds.
+    /// The length of a slice is two to this power, in nanoseconds.
     shift: u32,
     before: Slice,
     slices: [Slice; SLICES],
@@ -42,7 +43,7 @@ pub struct Balance {
 }
 
 impl Balance {
-    /// Counts by slices of time from `start` on; what is earlier is counted together.
+    /// Creates a balance with time slices from `start` on; everything earlier is counted together.
     pub fn new(start: Instant) -> Balance {
         Balance {
             start,
@@ -53,18 +54,18 @@ impl Balance {
         }
     }
 
-    /// A request was meant to start.
+    /// Counts a request that was intended at this time.
     pub fn arrived(&mut self, intended: Instant) {
         self.slice(intended).arrived += 1;
         self.last_arrival = self.last_arrival.max(Some(intended));
     }
 
-    /// An answer came, good or not.
+    /// Counts a response that arrived at this time, good or bad.
     pub fn answered(&mut self, done: Instant) {
         self.slice(done).answered += 1;
     }
 
-    /// Adds what another shard counted from the same start.
+    /// Adds the counts of another shard with the same start.
     pub fn add(&mut self, mut other: Balance) {
         assert_eq!(self.start, other.start, "balances are merged over shards, not over time");
         while self.shift < other.shift {
@@ -80,12 +81,12 @@ impl Balance {
         self.last_arrival = self.last_arrival.max(other.last_arrival);
     }
 
-    /// Whether the target answered less than 97 % of what arrived: in the second half of the time of
-    /// arrivals, by more than random variation explains, and in each half of that half. `None` if this cannot be
-    /// told: nothing was answered in the first quarter, so that the load is too short for the
-    /// response time, or there were too few requests.
+    /// Returns true if the target answered less than 97 % of the arrivals: in the second half of
+    /// the time of arrivals, by more than random variation explains, and in each half of that half.
+    /// `None` if this is unknown: nothing was answered in the first quarter, so that the load is
+    /// too short for the response time, or there were too few requests.
     pub fn is_saturated(&self) -> Option<bool> {
-        // A slice that the arrivals fill in part only is left out.
+        // A slice that the arrivals fill only partly is left out.
         let slices = (self.last_arrival?.saturating_since(self.start).0 >> self.shift) as usize;
         let quarter = slices / 4;
         let first = sum(&self.slices[..slices - 3 * quarter]);
@@ -125,8 +126,8 @@ impl Balance {
     }
 
     fn coarsen(&mut self) {
-        for place in 0..SLICES {
-            self.slices[place] = match 2 * place {
+        for index in 0..SLICES {
+            self.slices[index] = match 2 * index {
                 pair if pair < SLICES => self.slices[pair].and(self.slices[pair + 1]),
                 _ => Slice::default(),
             };

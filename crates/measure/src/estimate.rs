@@ -1,4 +1,4 @@
-//! What a sample allows to be said: distribution-free intervals of quantiles and of shares.
+//! Statistical conclusions from samples: distribution-free intervals of quantiles and of shares.
 
 use statrs::distribution::{Binomial, Discrete, DiscreteCDF};
 
@@ -8,10 +8,10 @@ use crate::time::Nanos;
 #[cfg(test)]
 mod tests;
 
-/// How far a quantile can be trusted, by the number of samples beyond it.
+/// The reliability of a quantile, by the number of samples beyond it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Support {
-    /// Fewer than ten: no statement.
+    /// Fewer than ten: no conclusion.
     Unsupported,
     /// Ten to a hundred: an indication.
     Indicative,
@@ -19,7 +19,7 @@ pub enum Support {
     Sound,
 }
 
-/// Judges a quantile of `count` samples by how many lie beyond it.
+/// Classifies a quantile of `count` samples by how many lie beyond it.
 pub fn support(count: u64, quantile: Quantile) -> Support {
     match beyond(count, quantile) {
         0..10 => Support::Unsupported,
@@ -28,16 +28,16 @@ pub fn support(count: u64, quantile: Quantile) -> Support {
     }
 }
 
-/// How many of `count` samples lie beyond the quantile.
+/// Returns how many of `count` samples lie beyond the quantile.
 pub fn beyond(count: u64, quantile: Quantile) -> u64 {
-    // The tiny term keeps 1 − 0.99 from losing the sample that decimal arithmetic would count.
+    // The small term keeps 1 − 0.99 from losing the sample that decimal arithmetic would count.
     ((1.0 - quantile.level()) * count as f64 + 1e-6).floor() as u64
 }
 
-/// An interval that contains the true quantile with at least this confidence, whatever the
-/// distribution, if the samples are independent: exact order statistics from the binomial distribution
-/// (David & Nagaraja, *Order Statistics*, §7.1). `None` where too few samples exist; at 95 % that
-/// is below 368 for P99 (its upper end would be infinite).
+/// Returns an interval that contains the true quantile with at least this confidence, whatever the
+/// distribution, if the samples are independent: exact order statistics from the binomial
+/// distribution (David & Nagaraja, *Order Statistics*, §7.1). `None` if there are too few samples;
+/// at 95 % that is below 368 for P99 (its upper end would be infinite).
 pub fn quantile_interval(
     histogram: &Histogram,
     quantile: Quantile,
@@ -49,7 +49,7 @@ pub fn quantile_interval(
     Some((at(low)?, at(high)?))
 }
 
-/// The 1-based ranks whose values enclose the quantile with at least this confidence.
+/// Returns the 1-based ranks whose values enclose the quantile with at least this confidence.
 pub fn order_statistics(n: u64, quantile: Quantile, confidence: f64) -> Option<(u64, u64)> {
     assert!(0.0 < confidence && confidence < 1.0, "a confidence is a probability");
     if n == 0 {
@@ -63,7 +63,7 @@ pub fn order_statistics(n: u64, quantile: Quantile, confidence: f64) -> Option<(
     Some((low, high))
 }
 
-/// What one trial says of "at most 1 − level of the requests take longer than the limit".
+/// The verdict of one trial on "at most 1 − level of the requests take longer than the limit".
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Share {
     Pass,
@@ -71,8 +71,8 @@ pub enum Share {
     Undecided,
 }
 
-/// Judges `over` of `n` requests beyond a limit against the level, at the given confidence,
-/// by the exact binomial tails: pass if so few would be improbable at the bound, fail if so many.
+/// Judges `over` of `n` requests beyond a limit against the level, at the given confidence, by the
+/// exact binomial tails: pass if so few would be improbable at the bound, fail if so many would be.
 pub fn share_within(n: u64, over: u64, level: Quantile, confidence: f64) -> Share {
     assert!(over <= n, "{over} of {n} requests");
     if n == 0 {
@@ -89,7 +89,7 @@ pub fn share_within(n: u64, over: u64, level: Quantile, confidence: f64) -> Shar
     }
 }
 
-/// The largest rank in 1..=n with a property that holds up to some rank.
+/// Returns the largest rank in 1..=n with a property that holds up to some rank.
 fn largest(n: u64, holds: impl Fn(u64) -> bool) -> Option<u64> {
     let (mut yes, mut no) = (0, n + 1);
     while 1 < no - yes {
@@ -99,13 +99,13 @@ fn largest(n: u64, holds: impl Fn(u64) -> bool) -> Option<u64> {
     (0 < yes).then_some(yes)
 }
 
-/// The smallest rank in 1..=n with a property that holds from some rank on.
+/// Returns the smallest rank in 1..=n with a property that holds from some rank on.
 fn smallest(n: u64, holds: impl Fn(u64) -> bool) -> Option<u64> {
     let first = largest(n, |rank| !holds(rank)).map_or(1, |last| last + 1);
     (first <= n).then_some(first)
 }
 
-/// The median of some numbers; the mean of the middle two if their count is even.
+/// Returns the median; the mean of the middle two if the count is even.
 pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

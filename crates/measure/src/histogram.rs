@@ -1,4 +1,4 @@
-//! Distributions of lengths of time, with a stated error and a fixed size.
+//! Histograms of durations, with a known error and a fixed size.
 
 use hdrhistogram::Histogram as Hdr;
 
@@ -7,10 +7,10 @@ use crate::time::Nanos;
 #[cfg(test)]
 mod tests;
 
-/// The shortest and the longest time told apart: a nanosecond and an hour.
+/// The shortest and the longest duration that are distinguished: a nanosecond and an hour.
 const LOWEST: u64 = 1;
 const HIGHEST: u64 = 3_600_000_000_000;
-/// Significant digits: a reported value is within 0.1 % of a recorded one.
+/// The number of significant digits: a reported value is within 0.1 % of a recorded one.
 const DIGITS: u8 = 3;
 
 /// A quantile's level, in (0, 1].
@@ -27,7 +27,7 @@ impl Quantile {
     pub const P9999: Quantile = Quantile(0.9999);
     pub const P99999: Quantile = Quantile(0.99999);
 
-    /// `None` unless `level` lies in (0, 1].
+    /// Creates a quantile; `None` unless `level` lies in (0, 1].
     pub fn new(level: f64) -> Option<Quantile> {
         (0.0 < level && level <= 1.0).then_some(Quantile(level))
     }
@@ -42,10 +42,10 @@ impl Quantile {
     }
 }
 
-/// A high-dynamic-range histogram of times up to an hour, three digits, in 270 kB.
+/// A high-dynamic-range histogram of durations up to an hour, with three digits, in 270 kB.
 ///
-/// Longer times count as an hour and are told apart by
-/// [`clamped`](Histogram::clamped), so that nothing slow is ever dropped.
+/// Longer durations count as an hour and are counted by [`clamped`](Histogram::clamped), so that no
+/// slow request is ever dropped.
 #[derive(Clone, Debug)]
 pub struct Histogram {
     hdr: Hdr<u64>,
@@ -65,7 +65,7 @@ impl Histogram {
         Histogram { hdr, clamped: 0, sum_ns: 0 }
     }
 
-    /// Rebuilds a histogram from its parts as they were stored; the mean comes from the buckets.
+    /// Rebuilds a histogram from stored buckets; the mean is computed from the buckets.
     pub fn from_hdr(stored: &Hdr<u64>) -> Histogram {
         let mut histogram = Histogram::new();
         for step in stored.iter_recorded() {
@@ -84,7 +84,7 @@ impl Histogram {
         self.hdr.saturating_record_n(length.0.min(HIGHEST), count);
     }
 
-    /// Adds all that `other` holds. Associative and exact: merging loses nothing.
+    /// Adds all values of `other`. Associative and exact: merging loses nothing.
     pub fn add(&mut self, other: &Histogram) {
         self.hdr.add(&other.hdr).expect("all histograms have the same bounds");
         self.clamped += other.clamped;
@@ -105,13 +105,13 @@ impl Histogram {
         self.hdr.is_empty()
     }
 
-    /// How many recorded times were longer than an hour and count as one.
+    /// Returns how many recorded durations were longer than an hour and count as one hour.
     pub fn clamped(&self) -> u64 {
         self.clamped
     }
 
-    /// The smallest recorded value at or below which at least this share of all values lies, to
-    /// within 0.1 %. `None` if nothing was recorded.
+    /// Returns the smallest recorded value at or below which at least this share of all values
+    /// lies, to within 0.1 %. `None` if nothing was recorded.
     pub fn quantile(&self, quantile: Quantile) -> Option<Nanos> {
         (!self.is_empty()).then(|| {
             Nanos(self.hdr.value_at_quantile(quantile.0).min(self.hdr.max()).max(self.hdr.min()))
@@ -126,13 +126,13 @@ impl Histogram {
         (!self.is_empty()).then(|| Nanos(self.hdr.max()))
     }
 
-    /// The exact mean of what was recorded (not of the buckets).
+    /// Returns the exact mean of the recorded values (not of the buckets).
     pub fn mean(&self) -> Option<Nanos> {
         let count = u128::from(self.count());
         (0 < count).then(|| Nanos((self.sum_ns / count) as u64))
     }
 
-    /// How many values lie above `limit`.
+    /// Returns the number of values above `limit`.
     pub fn count_above(&self, limit: Nanos) -> u64 {
         match limit.0 < HIGHEST {
             true => self.count() - self.hdr.count_between(0, limit.0),
@@ -140,14 +140,14 @@ impl Histogram {
         }
     }
 
-    /// The non-empty buckets in ascending order: highest equivalent value and count.
+    /// Returns the non-empty buckets in ascending order: highest equivalent value and count.
     pub fn buckets(&self) -> impl Iterator<Item = (Nanos, u64)> + '_ {
         self.hdr
             .iter_recorded()
             .map(|step| (Nanos(step.value_iterated_to()), step.count_since_last_iteration()))
     }
 
-    /// The library's own histogram, for its file formats.
+    /// Returns the underlying library's histogram, for its file formats.
     pub fn as_hdr(&self) -> &Hdr<u64> {
         &self.hdr
     }

@@ -1,6 +1,6 @@
-//! The vocabulary of measurement: time, rates, randomness, histograms, statistics.
+//! The basic types of measurement: time, rates, randomness, histograms, statistics.
 //!
-//! Pure: nothing here performs I/O or reads a clock. Every figure in the product comes from here.
+//! Nothing here performs I/O or reads a clock. Every number in the product comes from these types.
 #![forbid(unsafe_code)]
 
 pub mod balance;

@@ -1,4 +1,4 @@
-//! Rates and sizes, read and printed with their units.
+//! Rates and sizes, parsed and printed with their units.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,12 +8,13 @@ use crate::time::{Nanos, three_digits};
 #[cfg(test)]
 mod tests;
 
-/// Events per second. Positive and finite.
+/// A rate in events per second. Positive and finite.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Rate(f64);
 
 impl Rate {
-    /// `None` unless the rate is positive and finite: a load of nothing is no load.
+    /// Creates a rate; `None` unless it is positive and finite, since a load needs at least some
+    /// requests.
     pub fn per_second(rate: f64) -> Option<Rate> {
         (rate.is_finite() && 0.0 < rate).then_some(Rate(rate))
     }
@@ -22,18 +23,18 @@ impl Rate {
         self.0
     }
 
-    /// The mean gap between two events, in nanoseconds; not rounded.
+    /// Returns the mean gap between two events, in nanoseconds; not rounded.
     pub fn gap_ns(self) -> f64 {
         1e9 / self.0
     }
 
-    /// How many events this rate makes in `length`.
+    /// Returns the number of events in `length` at this rate.
     pub fn count_in(self, length: Nanos) -> f64 {
         self.0 * length.as_secs_f64()
     }
 }
 
-/// Reads `500/s`, `5k/s`, `1.5M/s`, `30/m`, `100/h`.
+/// Parses `500/s`, `5k/s`, `1.5M/s`, `30/m`, `100/h`.
 impl FromStr for Rate {
     type Err = ParseError;
 
@@ -56,14 +57,15 @@ impl FromStr for Rate {
     }
 }
 
-/// Thousands separated, at least three significant digits: `3,712/s`, `45.6/s`, `0.50/s`.
+/// Prints the rate with thousands separators and at least three significant digits: `3,712/s`,
+/// `45.6/s`, `0.50/s`.
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&format!("{}/s", grouped(self.0)))
     }
 }
 
-/// A number for people: `12,388,581`, `99.5`, `0.25`.
+/// Formats a number for display: `12,388,581`, `99.5`, `0.25`.
 pub fn grouped(x: f64) -> String {
     if x.abs() < 99.95 {
         return match x {
@@ -82,7 +84,7 @@ pub fn grouped(x: f64) -> String {
     if x < 0.0 { format!("-{text}") } else { text }
 }
 
-/// A whole number for people: `12,388,581`, `7`.
+/// Formats a whole number for display: `12,388,581`, `7`.
 pub fn counted(n: u64) -> String {
     if n < 100 { n.to_string() } else { grouped(n as f64) }
 }
@@ -91,7 +93,7 @@ pub fn counted(n: u64) -> String {
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Share(pub f64);
 
-/// Reads `5%` or `0.05`.
+/// Parses `5%` or `0.05`.
 impl FromStr for Share {
     type Err = ParseError;
 
@@ -106,7 +108,7 @@ impl FromStr for Share {
     }
 }
 
-/// In percent, to six digits: `0.1 %`.
+/// Prints the share in percent, to six digits: `0.1 %`.
 impl fmt::Display for Share {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} %", self.percent())
@@ -114,7 +116,7 @@ impl fmt::Display for Share {
 }
 
 impl Share {
-    /// Returns the share in percent without the noise of binary fractions: `0.1`, not `0.1000…01`.
+    /// Returns the share in percent without binary rounding errors: `0.1`, not `0.1000…01`.
     pub fn percent(self) -> f64 {
         (self.0 * 1e8).round() / 1e6
     }
@@ -124,7 +126,7 @@ impl Share {
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Bytes(pub u64);
 
-/// Reads `512B`, `64KiB`, `10MB`; the unit is required.
+/// Parses `512B`, `64KiB`, `10MB`; the unit is required.
 impl FromStr for Bytes {
     type Err = ParseError;
 
@@ -145,7 +147,7 @@ impl FromStr for Bytes {
     }
 }
 
-/// Three significant digits in decimal units: `999 B`, `8.10 MB`.
+/// Prints three significant digits in decimal units: `999 B`, `8.10 MB`.
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let x = self.0 as f64;
@@ -159,7 +161,7 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// What was written, what it should have been, and how it is written.
+/// A text that could not be parsed, with the expected kind of value and an example.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ParseError {
     text: String,
@@ -176,13 +178,13 @@ impl ParseError {
 impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ParseError { text, wanted, example } = self;
-        write!(f, "`{text}` is no {wanted}; write for example {example}")
+        write!(f, "`{text}` is not a valid {wanted}; write for example {example}")
     }
 }
 
 impl std::error::Error for ParseError {}
 
-/// Reads a count with an optional `k`, `M` or `G` (powers of 1000).
+/// Parses a count with an optional `k`, `M` or `G` (powers of 1000).
 fn parse_count(text: &str) -> Option<f64> {
     let (number, unit) = split_unit(text)?;
     let scale = match unit {

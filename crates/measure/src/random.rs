@@ -1,9 +1,10 @@
-//! One seeded generator of randomness, split for every part that needs its own stream.
+//! A seeded random number generator, split into a separate stream for each part that needs one.
 
 #[cfg(test)]
 mod tests;
 
-/// xoshiro256++ by Blackman and Vigna (2019), seeded through SplitMix64 as its authors advise.
+/// The generator xoshiro256++ by Blackman and Vigna (2019), seeded through SplitMix64 as its
+/// authors advise.
 ///
 /// The same seed gives the same bits on every machine and in every version of the product.
 #[derive(Clone, Debug)]
@@ -17,7 +18,7 @@ impl Random {
         Random { state: std::array::from_fn(|_| split_mix(&mut seed)) }
     }
 
-    /// The stream of part `number` of whatever `seed` drives; streams do not overlap in practice.
+    /// Returns the stream of part `number` for `seed`; streams do not overlap in practice.
     pub fn part(seed: u64, number: u64) -> Random {
         let mut mixed = seed;
         let base = split_mix(&mut mixed);
@@ -37,20 +38,19 @@ impl Random {
         result
     }
 
-    /// Uniform in [0, 1), with 53 random bits.
+    /// Returns a uniform number in [0, 1), with 53 random bits.
     pub fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Exponential with the given mean, by inversion.
+    /// Returns an exponential number with the given mean, by inversion.
     pub fn exponential(&mut self, mean: f64) -> f64 {
         -(1.0 - self.unit()).ln() * mean
     }
 
-    /// Normal with mean 0 and variance 1, by Marsaglia's polar method.
+    /// Returns a normal number with mean 0 and variance 1, by Marsaglia's polar method.
     ///
-    /// Of the two values that it makes, the second is thrown away: a kept one would be state besides
-    /// the generator's.
+    /// The second of its two values is discarded: keeping it would add state to the generator.
     pub fn normal(&mut self) -> f64 {
         loop {
             let (x, y) = (2.0 * self.unit() - 1.0, 2.0 * self.unit() - 1.0);
@@ -61,9 +61,10 @@ impl Random {
         }
     }
 
-    /// Uniform in [0, bound), without modulo bias worth measuring (Lemire's multiplication).
+    /// Returns a uniform number in [0, bound), with negligible modulo bias (Lemire's
+    /// multiplication).
     pub fn below(&mut self, bound: u64) -> u64 {
-        assert!(0 < bound, "there is no number below zero");
+        assert!(0 < bound, "the bound is above zero");
         ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 }

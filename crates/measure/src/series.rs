@@ -1,4 +1,4 @@
-//! What happened in each interval of a run, in bounded memory however long it lasts.
+//! Statistics for each interval of a run, in bounded memory however long the run lasts.
 
 use crate::histogram::Histogram;
 use crate::time::{Instant, Nanos};
@@ -6,16 +6,16 @@ use crate::time::{Instant, Nanos};
 #[cfg(test)]
 mod tests;
 
-/// How many intervals are kept apart. Reaching it merges neighbours and doubles the interval, so
-/// an hour at one second is kept whole and a week is kept coarser.
+/// The maximum number of separate intervals. When it is reached, neighbours are merged and the
+/// interval doubles, so an hour at one second is kept in full and a week at a lower resolution.
 const MOST_INTERVALS: usize = 4096;
 
-/// Anything that two neighbouring intervals can be merged of.
+/// A type whose values for neighbouring intervals can be merged.
 pub trait Merge {
     fn merge(&mut self, later: Self);
 }
 
-/// One `T` per interval since `start`.
+/// A series of one `T` per interval since `start`.
 #[derive(Clone, Debug)]
 pub struct Series<T> {
     start: Instant,
@@ -37,7 +37,7 @@ impl<T: Merge + Default> Series<T> {
         self.interval
     }
 
-    /// The interval that `at` falls into; times before the start belong to the first.
+    /// Returns the interval that contains `at`; times before the start belong to the first.
     pub fn at(&mut self, at: Instant) -> &mut T {
         let mut index = self.index(at);
         while MOST_INTERVALS <= index {
@@ -50,7 +50,7 @@ impl<T: Merge + Default> Series<T> {
         &mut self.intervals[index]
     }
 
-    /// Adds another part's series of the same start, interval by interval.
+    /// Adds another part's series with the same start, interval by interval.
     pub fn add(&mut self, mut other: Series<T>) {
         assert_eq!(self.start, other.start, "series are merged over parts, not over time");
         while self.interval < other.interval {
@@ -68,7 +68,7 @@ impl<T: Merge + Default> Series<T> {
         }
     }
 
-    /// Each interval with its beginning, measured from the start of the series.
+    /// Returns each interval with its beginning, relative to the start of the series.
     pub fn iter(&self) -> impl Iterator<Item = (Nanos, &T)> {
         (0u64..).zip(&self.intervals).map(|(index, value)| (self.interval * index, value))
     }
@@ -89,7 +89,7 @@ impl<T: Merge + Default> Series<T> {
     }
 }
 
-/// A histogram kept small: only its non-empty buckets.
+/// A histogram in a compact form: only its non-empty buckets.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Sparse {
     buckets: Vec<(Nanos, u64)>,

@@ -1,4 +1,4 @@
-//! Points in time and lengths of time, which cannot be mixed.
+//! Points in time and durations, as types that cannot be mixed.
 
 use std::fmt;
 use std::iter::Sum;
@@ -12,20 +12,20 @@ mod tests;
 
 /// A point on a monotonic clock, in nanoseconds since that clock's origin.
 ///
-/// The origin is the machine's boot for real time and zero for virtual time; only differences
-/// have a meaning.
+/// The origin is the machine's boot for real time and zero for virtual time; only differences have
+/// a meaning.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Instant(pub u64);
 
-/// A length of time in nanoseconds.
+/// A duration in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Nanos(pub u64);
 
 impl Instant {
-    /// Later than every instant a clock will show.
+    /// An instant later than any clock will show.
     pub const NEVER: Instant = Instant(u64::MAX);
 
-    /// The time from `earlier` to `self`, or zero if `earlier` is the later one.
+    /// Returns the time from `earlier` to `self`, or zero if `earlier` is the later one.
     pub fn saturating_since(self, earlier: Instant) -> Nanos {
         Nanos(self.0.saturating_sub(earlier.0))
     }
@@ -47,7 +47,7 @@ impl Nanos {
         Nanos(s * 1_000_000_000)
     }
 
-    /// Rounds to the nearest nanosecond; negative lengths become zero.
+    /// Converts seconds, rounded to the nearest nanosecond; negative durations become zero.
     pub fn from_secs_f64(s: f64) -> Nanos {
         assert!(!s.is_nan(), "a length of time is a number");
         Nanos((s * 1e9).round().max(0.0) as u64)
@@ -65,14 +65,14 @@ impl Nanos {
         Nanos(self.0.saturating_sub(other.0))
     }
 
-    /// Returns the exact length in the largest unit that divides it: `100ms`, `5s`, `1500us`. What
-    /// is written can be read again as the same length.
+    /// Returns the exact duration in the largest unit that divides it: `100ms`, `5s`, `1500us`.
+    /// Parsing the text gives the same duration.
     pub fn written(self) -> String {
         let (number, unit) = self.exact();
         format!("{number}{unit}")
     }
 
-    /// Returns the exact length for people: `100 ms`, `5 s`.
+    /// Returns the exact duration for display: `100 ms`, `5 s`.
     pub fn in_words(self) -> String {
         let (number, unit) = self.exact();
         format!("{number} {unit}")
@@ -140,8 +140,8 @@ impl Sum for Nanos {
     }
 }
 
-/// Reads `10ms`, `1.5s`, `250us`, `40ns`, `5m`, `2h`. The unit is required: a bare number of
-/// milliseconds is the commonest misreading there is.
+/// Parses `10ms`, `1.5s`, `250us`, `40ns`, `5m`, `2h`. The unit is required: a bare number is
+/// easily misread as milliseconds.
 impl FromStr for Nanos {
     type Err = ParseError;
 
@@ -161,8 +161,8 @@ impl FromStr for Nanos {
     }
 }
 
-/// Three significant digits in the unit that suits: `0`, `950 ns`, `1.23 µs`, `45.6 ms`, `12.0 s`.
-/// From two minutes on, minutes and seconds: `2 min 30 s`.
+/// Prints three significant digits in a suitable unit: `0`, `950 ns`, `1.23 µs`, `45.6 ms`, `12.0
+/// s`. From two minutes on, minutes and seconds: `2 min 30 s`.
 impl fmt::Display for Nanos {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = match self.0 {

@@ -1,4 +1,4 @@
-//! Rules that an answer has to meet.
+//! The rules that a response must meet.
 
 mod json;
 
@@ -10,36 +10,37 @@ use wire::http1::fields;
 #[cfg(test)]
 mod tests;
 
-/// Rules that an answer has to meet, all of them. Several are separated by spaces; a value with
-/// spaces, or none, stands in `"…"` or `'…'`, in which the quote itself cannot occur.
+/// A set of rules that a response must all meet. Several are separated by spaces; a value that is
+/// empty or contains spaces is written as `"…"` or `'…'`, and cannot contain that quote itself.
 ///
-/// | rule | met by an answer |
+/// | rule | met by a response |
 /// |---|---|
 /// | `status=200,2xx` | with one of these statuses; without this rule, one below 400 |
 /// | `body=TEXT` | whose body is exactly this |
 /// | `body~TEXT` | whose body contains this |
-/// | `bytes>=N` | whose body, without chunk framing, has at least so many bytes |
+/// | `bytes>=N` | whose body, without chunk framing, has at least this many bytes |
 /// | `header:NAME=V` | with a field of this name, in any case, and exactly this value |
-/// | `json:/POINTER=V` | in whose JSON the pointer (RFC 6901) leads to V: a text that is V, or another value that is equal to V read as JSON |
+/// | `json:/POINTER=V` | in whose JSON the pointer (RFC 6901) leads to V: the text V, or another value that is equal to V parsed as JSON |
 ///
-/// An answer whose status is not as it should be is [`Outcome::Status`], whatever its body; one that
-/// misses another rule is [`Outcome::Check`].
+/// A response with an unexpected status is [`Outcome::Status`], whatever its body; one that
+/// violates another rule is [`Outcome::Check`].
 #[derive(Clone, Debug)]
 pub struct Checks {
     statuses: Option<Vec<(u16, u16)>>,
     rules: Vec<Rule>,
-    /// How many bytes of a text that a body contains may lie in an earlier piece than its end.
+    /// The longest part of a searched text that may lie in an earlier piece than its end, in bytes.
     overlap: usize,
 }
 
-/// What the rules have seen of one body as it passed: only `json:` rules need it as a whole.
+/// The state of the rules for one body that is being received: only `json:` rules need it as a
+/// whole.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Search {
-    /// By rule: for `body~` whether the text was found, for `body=` whether all so far is how the
-    /// text begins.
+    /// The state of each rule: for `body~` true if the text was found, for `body=` true if the body
+    /// so far is a beginning of the text.
     holds: Vec<bool>,
     length: usize,
-    /// The end of what has passed, in which a text may have begun.
+    /// The end of the received part, in which a searched text may have begun.
     tail: Vec<u8>,
 }
 
@@ -52,11 +53,11 @@ enum Rule {
     Json(json::Rule),
 }
 
-const RULES: &str =
-    "there are status=200,2xx body=TEXT body~TEXT bytes>=N header:NAME=VALUE json:/POINTER=VALUE";
+const RULES: &str = "the rules are status=200,2xx body=TEXT body~TEXT bytes>=N header:NAME=VALUE \
+     json:/POINTER=VALUE";
 
 impl Checks {
-    /// An error says what is wrong and what to write instead.
+    /// Parses the rules. An error contains the problem and what to write instead.
     pub fn parse(text: &str) -> Result<Checks, String> {
         let mut checks = Checks { statuses: None, rules: Vec::new(), overlap: 0 };
         let mut rest = text.trim_start();
@@ -83,18 +84,18 @@ impl Checks {
             }
             Key::Body => Rule::Body(value.as_bytes().to_vec()),
             Key::Contains if value.is_empty() => {
-                return Err("`body~` names no text; write for example body~hotel".to_owned());
+                return Err("`body~` has no text; write for example body~hotel".to_owned());
             }
             Key::Contains => {
                 self.overlap = self.overlap.max(value.len() - 1);
                 Rule::Contains(Box::new(memmem::Finder::new(value).into_owned()))
             }
             Key::Bytes => Rule::Bytes(value.parse().map_err(|_| {
-                format!("`{value}` is no number of bytes; write for example bytes>=1000")
+                format!("`{value}` is not a valid number of bytes; write for example bytes>=1000")
             })?),
             Key::Header("") => {
                 return Err(
-                    "`header:` names none; write for example header:Server=nginx".to_owned()
+                    "`header:` has no name; write for example header:Server=nginx".to_owned()
                 );
             }
             Key::Header(name) => Rule::Header { name: name.to_owned(), value: value.to_owned() },
@@ -103,7 +104,7 @@ impl Checks {
         Ok(())
     }
 
-    /// No more than the rules need.
+    /// Returns the parts of a response that the rules need.
     pub(crate) fn wanted(&self) -> Wanted {
         let wanted = self.rules.iter().map(|rule| match rule {
             Rule::Json(_) => Wanted::Body,
@@ -113,7 +114,7 @@ impl Checks {
         wanted.fold(Wanted::Head, Ord::max)
     }
 
-    /// Makes `search` that of a body which begins.
+    /// Resets `search` for a new body.
     pub(crate) fn begin(&self, search: &mut Search) {
         search.holds.clear();
         search.holds.extend(self.rules.iter().map(|rule| matches!(rule, Rule::Body(_))));
@@ -121,10 +122,10 @@ impl Checks {
         search.tail.clear();
     }
 
-    /// Takes in the next piece of a body.
+    /// Processes the next piece of a body.
     pub(crate) fn look(&self, search: &mut Search, piece: &[u8]) {
         let Search { holds, length, tail } = search;
-        // A text that begins in an earlier piece and ends in this one lies in `tail` then.
+        // A text that begins in an earlier piece and ends in this one is found in `tail`.
         let straddles = !tail.is_empty();
         tail.extend_from_slice(&piece[..piece.len().min(self.overlap)]);
         for (rule, holds) in self.rules.iter().zip(holds) {
@@ -149,7 +150,7 @@ impl Checks {
         *length += piece.len();
     }
 
-    /// What the answer comes to whose body, where it is wanted, `search` has seen.
+    /// Returns the outcome of a response, given the search in its body if one was needed.
     pub(crate) fn judge(&self, answer: &Answer<'_>, search: &Search) -> Outcome {
         let status = answer.status;
         let by_status = match &self.statuses {
@@ -159,9 +160,9 @@ impl Checks {
             Some(_) => Outcome::Status,
             None => outcome_of(status),
         };
-        let is_met = |(place, rule): (usize, &Rule)| match rule {
-            Rule::Body(body) => search.holds[place] && search.length == body.len(),
-            Rule::Contains(_) => search.holds[place],
+        let is_met = |(index, rule): (usize, &Rule)| match rule {
+            Rule::Body(body) => search.holds[index] && search.length == body.len(),
+            Rule::Contains(_) => search.holds[index],
             Rule::Bytes(least) => *least <= answer.body_length,
             Rule::Header { name, value } => has_field(answer.head, name, value),
             Rule::Json(rule) => rule.is_met(answer.body),
@@ -188,7 +189,7 @@ enum Key<'a> {
     Json(&'a str),
 }
 
-/// A rule's key, and what stands behind it, value and all.
+/// Splits off a rule's key, and returns the rest, which begins with the value.
 fn split_key(text: &str) -> Result<(Key<'_>, &str), String> {
     let fixed = [
         ("status=", Key::Status),
@@ -206,11 +207,11 @@ fn split_key(text: &str) -> Result<(Key<'_>, &str), String> {
     match (named("header:"), named("json:")) {
         (Some((name, rest)), _) if word.contains('=') => Ok((Key::Header(name), rest)),
         (_, Some((pointer, rest))) if word.contains('=') => Ok((Key::Json(pointer), rest)),
-        _ => Err(format!("`{word}` is no rule; {RULES}")),
+        _ => Err(format!("`{word}` is not a rule; {RULES}")),
     }
 }
 
-/// A value, and the next rule.
+/// Splits off a value, and returns the next rule.
 fn split_value(text: &str) -> Result<(&str, &str), String> {
     let Some(quote) = text.chars().next().filter(|c| ['"', '\''].contains(c)) else {
         let end = text.find(char::is_whitespace).unwrap_or(text.len());
@@ -221,14 +222,14 @@ fn split_value(text: &str) -> Result<(&str, &str), String> {
             Ok((value, rest.trim_start()))
         }
         Some(_) => Err(format!(
-            "text behind the closing quote in `{text}`; leave a space between rules, and put a value \
-             with quotes into the other kind: body~'\"a\": 1'",
+            "text after the closing quote in `{text}`; leave a space between rules, and put a \
+             value with quotes into the other kind: body~'\"a\": 1'",
         )),
         None => Err(format!("the quote in `{text}` is not closed; write for example body~\"a b\"")),
     }
 }
 
-/// A status or a class of them.
+/// Parses a status or a class of them.
 fn status(text: &str) -> Result<(u16, u16), String> {
     let class = text.strip_suffix("xx").or(text.strip_suffix("XX"));
     let digits = class.unwrap_or(text);
@@ -236,6 +237,8 @@ fn status(text: &str) -> Result<(u16, u16), String> {
     match (class, digits.parse::<u16>()) {
         (Some(_), Ok(class @ 1..=9)) if fits => Ok((class * 100, class * 100 + 99)),
         (None, Ok(code @ 100..=999)) if fits => Ok((code, code)),
-        _ => Err(format!("`{text}` is no status; write for example status=200 or status=2xx,304")),
+        _ => Err(format!(
+            "`{text}` is not a valid status; write for example status=200 or status=2xx,304"
+        )),
     }
 }

@@ -5,32 +5,33 @@ use crate::error::Error;
 #[cfg(test)]
 mod tests;
 
-/// A longer file is refused: all rows are kept in memory, with four bytes more for each cell and row.
+/// The maximum size of a file: all rows are kept in memory, with four more bytes for each cell and
+/// row.
 pub const MOST_DATA_BYTES: u64 = 1 << 30;
 
-/// Rows of cells under named columns. Any cell may be quoted; a quoted one may contain commas, line
-/// breaks and doubled quotes. Lines end with CRLF or LF; empty ones are passed over.
+/// A table with rows of cells under named columns. Any cell may be quoted; a quoted one may contain
+/// commas, line breaks and doubled quotes. Lines end with CRLF or LF; empty ones are skipped.
 #[derive(Clone, Debug)]
 pub struct Data {
     file: String,
     columns: Vec<String>,
-    /// All cells, row by row, without anything between them.
+    /// The text of all cells, row by row, without separators.
     cells: String,
-    /// Where each cell ends.
+    /// The end of each cell.
     ends: Vec<u32>,
-    /// On which line each row begins.
+    /// The number of the line on which each row begins.
     lines: Vec<u32>,
 }
 
 impl Data {
-    /// `file` is how errors name it.
+    /// Reads a table; `file` is the name in error messages.
     pub fn read(file: &str, text: &str) -> Result<Data, Error> {
         Data::read_up_to(MOST_DATA_BYTES, file, text)
     }
 
     fn read_up_to(most: u64, file: &str, text: &str) -> Result<Data, Error> {
         if most < text.len() as u64 {
-            let what = format!("is longer than {most} bytes, which is all that is kept in memory");
+            let what = format!("is longer than {most} bytes, the maximum that is kept in memory");
             return Err(Error::new(file, (1, ""), 0, what + "; use fewer rows or columns"));
         }
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -42,7 +43,9 @@ impl Data {
             lines.push(begin);
         }
         if lines.is_empty() {
-            return Err(reader.error(text.len(), "there are no rows; write some below the header"));
+            return Err(
+                reader.error(text.len(), "the rows are missing; write some below the header")
+            );
         }
         let Reader { cells, ends, .. } = reader;
         Ok(Data { file: file.to_owned(), columns, cells, ends, lines })
@@ -56,7 +59,7 @@ impl Data {
         self.lines.len()
     }
 
-    /// The row that an arrival takes: they go round.
+    /// Returns the row for an arrival: rows are used in turn.
     pub(crate) fn row_of(&self, number: u64) -> usize {
         (number % self.rows() as u64) as usize
     }
@@ -67,7 +70,7 @@ impl Data {
         &self.cells[begin as usize..self.ends[index] as usize]
     }
 
-    /// Names the place of the first cell of the column that is not as it should be.
+    /// Returns the location of the first cell of the column that is invalid.
     pub(crate) fn find(&self, column: usize, is_bad: impl Fn(&str) -> bool) -> Option<String> {
         let row = (0..self.rows()).find(|&row| is_bad(self.cell(row, column)))?;
         Some(format!("{}:{}", self.file, self.lines[row]))
@@ -78,7 +81,7 @@ struct Reader<'a> {
     file: &'a str,
     text: &'a str,
     at: usize,
-    /// Of `at`, as far as whole records were read.
+    /// The line number of `at`, counting completely read records.
     line: u32,
     cells: String,
     ends: Vec<u32>,
@@ -105,13 +108,13 @@ impl Reader<'_> {
             return Err(self.error(0, what));
         }
         if columns.is_empty() {
-            return Err(self.error(0, "there is no header; name the columns in the first line"));
+            return Err(self.error(0, "the header is missing; name the columns in the first line"));
         }
         self.cells.clear();
         Ok(columns)
     }
 
-    /// Takes in the next record, and says on which line it begins.
+    /// Reads the next record, and returns the number of the line on which it begins.
     fn record(&mut self, cells: Option<usize>) -> Result<Option<u32>, Error> {
         while self.take("\n") || self.take("\r\n") {
             self.line += 1;
@@ -141,7 +144,7 @@ impl Reader<'_> {
         Ok(Some(line))
     }
 
-    /// Takes in one cell, up to the comma or the line's end.
+    /// Reads one cell, up to the comma or the line's end.
     fn cell(&mut self) -> Result<(), Error> {
         let begin = self.at;
         if !self.take("\"") {
@@ -156,7 +159,7 @@ impl Reader<'_> {
             let cell = if ends_line { cell.strip_suffix('\r').unwrap_or(cell) } else { cell };
             self.cells.push_str(cell);
             self.at += cell.len();
-            // A line that ends with a carriage return alone is the last.
+            // A carriage return without a line feed at the very end also ends the line.
             let _ = self.at + 1 == self.text.len() && self.take("\r");
             return Ok(());
         }
@@ -178,7 +181,7 @@ impl Reader<'_> {
         if rest.is_empty() || [",", "\n", "\r\n"].iter().any(|end| rest.starts_with(end)) {
             return Ok(());
         }
-        let what = "text behind a closing quote; a quote inside a quoted cell is written twice";
+        let what = "text after a closing quote; write a quote inside a quoted cell twice";
         Err(self.error(self.at, what))
     }
 

@@ -1,27 +1,28 @@
-//! What is wrong in a file, and where.
+//! Errors in a file, with their location.
 
 use std::fmt;
 
-/// A place in a file and what is wrong there, with the remedy.
+/// The location of an error in a file, the error and its remedy.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Error {
     pub file: String,
-    /// From 1.
+    /// The line number, from 1.
     pub line: usize,
-    /// In characters, from 1.
+    /// The column in characters, from 1.
     pub column: usize,
     pub what: String,
 }
 
 impl Error {
-    /// `offset` is in bytes, from the beginning of `text`, which begins on line `first`.
+    /// Creates an error at `offset` bytes from the beginning of `text`, which begins on line
+    /// `first`.
     pub(crate) fn new(
         file: &str,
         (first, text): (usize, &str),
         offset: usize,
         what: impl Into<String>,
     ) -> Error {
-        // An offset that is not ours, such as a parser's, may lie inside a character.
+        // An offset from elsewhere, such as a parser's, may lie inside a character.
         let before = &text.as_bytes()[..offset.min(text.len())];
         let begin = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
         Error {

@@ -1,4 +1,4 @@
-//! One line of a mix: a JSON object whose values remember where they stand.
+//! One line of a mix: a JSON object whose values keep their positions.
 
 use std::fmt;
 
@@ -10,16 +10,16 @@ use serde_json::value::RawValue;
 use crate::error::Error;
 use crate::template::Wrong;
 
-/// A line of a file, for errors.
+/// A line of a file, with its position for error messages.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Line<'a> {
     pub(crate) file: &'a str,
-    /// From 1.
+    /// The line number, from 1.
     pub(crate) number: usize,
     pub(crate) text: &'a str,
 }
 
-/// What a line may say.
+/// The members of a line's object.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Written<'a> {
@@ -41,7 +41,7 @@ pub(crate) struct Written<'a> {
     pub(crate) check: Option<&'a RawValue>,
 }
 
-/// A value and where it stands.
+/// A value and its position.
 #[derive(Clone, Debug)]
 pub(crate) struct Text<'a> {
     raw: &'a RawValue,
@@ -52,15 +52,15 @@ impl<'a> Line<'a> {
     pub(crate) fn parse(self) -> Result<Written<'a>, Error> {
         let example = r#"write an object such as {"weight":2,"target":"/"}"#;
         let begin = self.text.find(|c: char| !c.is_whitespace()).unwrap_or_default();
-        // A list in the order of the keys would do for serde.
+        // serde would also accept a list in the order of the keys.
         if !self.text[begin..].starts_with('{') {
-            return Err(self.error(begin, format!("this is no object; {example}")));
+            return Err(self.error(begin, format!("this is not an object; {example}")));
         }
         serde_json::from_str(self.text).map_err(|error| {
             let text = error.to_string();
             let what = text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what);
             let remedy = match error.classify() {
-                Category::Eof => "the whole object stands on one line",
+                Category::Eof => "write the whole object on one line",
                 Category::Data => "correct it, or leave it out",
                 Category::Syntax | Category::Io => example,
             };
@@ -79,15 +79,15 @@ impl<'a> Line<'a> {
         match serde_json::from_str(raw.get()) {
             Ok(text) => Ok(Text { raw, text }),
             Err(_) => {
-                Err(self.error_at(raw, format!("`{key}` is no text; put it in quotes: \"…\"")))
+                Err(self.error_at(raw, format!("`{key}` is not a text; put it in quotes: \"…\"")))
             }
         }
     }
 
-    /// In the order in which they are written; a name may occur more than once.
+    /// Returns the headers in the order in which they are written; a name may occur more than once.
     pub(crate) fn headers(self, raw: &'a RawValue) -> Result<Vec<(String, Text<'a>)>, Error> {
         let Members(members) = serde_json::from_str(raw.get()).map_err(|_| {
-            self.error_at(raw, r#"`headers` is no object; write it as {"Name":"value"}"#)
+            self.error_at(raw, r#"`headers` is not an object; write it as {"Name":"value"}"#)
         })?;
         members
             .into_iter()
@@ -98,7 +98,7 @@ impl<'a> Line<'a> {
             .collect()
     }
 
-    /// `offset` is in bytes from the line's beginning.
+    /// Creates an error at `offset` bytes from the line's beginning.
     pub(crate) fn error(self, offset: usize, what: impl Into<String>) -> Error {
         Error::new(self.file, (self.number, self.text), offset, what)
     }
@@ -108,13 +108,13 @@ impl<'a> Line<'a> {
     }
 
     pub(crate) fn error_in(self, text: &Text<'_>, wrong: Wrong) -> Error {
-        // Behind an escape, places in the text are not those in the line.
+        // After an escape, positions in the text differ from those in the line.
         let is_plain = !text.raw.get().contains('\\');
         let within = if is_plain { 1 + wrong.at } else { 0 };
         self.error(self.offset(text.raw) + within, wrong.what)
     }
 
-    /// Values are borrowed from the line.
+    /// Returns the position of a value, which is borrowed from the line.
     pub(crate) fn offset(self, value: &RawValue) -> usize {
         value.get().as_ptr() as usize - self.text.as_ptr() as usize
     }
@@ -126,7 +126,7 @@ impl Text<'_> {
     }
 }
 
-/// An object's members in their order.
+/// The members of an object in their order.
 struct Members<'a>(Vec<(String, &'a RawValue)>);
 
 impl<'de> Deserialize<'de> for Members<'de> {

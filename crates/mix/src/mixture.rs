@@ -17,26 +17,26 @@ use crate::template::{Filling, Place, Template, Wrong};
 #[cfg(test)]
 mod tests;
 
-/// Weighted requests to one target, ready to be written.
+/// A set of weighted requests to one target, ready to be written.
 #[derive(Debug)]
 pub struct Mix {
     entries: Vec<Entry>,
-    /// The sum of the weights up to and with each entry.
+    /// The sum of the weights up to and including each entry.
     sums: Vec<f64>,
     data: Option<Arc<Data>>,
 }
 
-/// What a mix is read from.
+/// The inputs of a mix.
 #[derive(Clone)]
 pub struct Source<'a> {
-    /// How errors name it.
+    /// The file name in error messages.
     pub file: &'a str,
     pub text: &'a str,
     pub data: Option<Arc<Data>>,
-    /// Header fields of all requests, `Host` among them, as they are sent. A request's own replace
-    /// those of the same name.
+    /// The header fields of all requests, including `Host`, as they are sent. A request's own
+    /// fields replace those of the same name.
     pub fields: &'a [(String, String)],
-    /// Reads what a `body_file` names; relative paths are meant from the mix's folder.
+    /// Reads the file named by `body_file`; relative paths start from the mix's folder.
     pub body_file: &'a dyn Fn(&str) -> io::Result<Vec<u8>>,
 }
 
@@ -44,7 +44,8 @@ pub struct Source<'a> {
 #[derive(Debug)]
 pub(crate) struct Entry {
     label: String,
-    /// Up to the length of the body if that differs from request to request; else all of it.
+    /// The request up to the body's length if that differs between requests; otherwise the complete
+    /// request.
     head: Template,
     body: Option<Template>,
     pub(crate) expect: Expect,
@@ -62,7 +63,8 @@ impl Mix {
             mix.add(source, line)?;
         }
         if mix.entries.is_empty() {
-            let what = r#"there is no request; write one a line, such as {"target":"/"}"#;
+            let what =
+                r#"the file contains no request; write one per line, such as {"target":"/"}"#;
             return Err(Error::new(source.file, (1, ""), 0, what));
         }
         Ok(mix)
@@ -73,19 +75,20 @@ impl Mix {
         let weight = written.weight.map_or(Ok(1.0), |raw| line.weight(raw))?;
         let sum = self.sums.last().unwrap_or(&0.0) + weight;
         if !sum.is_finite() {
-            return Err(line.error(0, "the weights add up to no number; write smaller ones"));
+            let what = "the sum of the weights is not a finite number; write smaller weights";
+            return Err(line.error(0, what));
         }
         let entry = Entry::compile(source, line, &written)?;
         if self.entries.iter().any(|known| known.label == entry.label) {
             let what = format!(
-                "there is a `{}` already; tell them apart by giving each its own `label`",
+                "there is already a `{}`; give each request a different `label`",
                 entry.label
             );
             return Err(line.error(written.label.map_or(0, |label| line.offset(label)), what));
         }
         if self.entries.len() == MOST_LABELS {
             let what = format!(
-                "there are more than {MOST_LABELS} requests; let what differs be a placeholder, such \
+                "there are more than {MOST_LABELS} requests; combine some with a placeholder, such \
                  as {{{{row.path}}}} with --data",
             );
             return Err(line.error(0, what));
@@ -95,7 +98,7 @@ impl Mix {
         Ok(())
     }
 
-    /// In the order of [`Label`]s from 0 on.
+    /// Returns the labels, in the order of [`Label`]s from 0 on.
     pub fn labels(&self) -> impl ExactSizeIterator<Item = &str> {
         self.entries.iter().map(|entry| entry.label.as_str())
     }
@@ -108,10 +111,10 @@ impl Mix {
         self.data.as_deref()
     }
 
-    /// The entry that is asked for, or one at random.
+    /// Returns the entry with the requested label, or a random one.
     pub(crate) fn choose(&self, asked: Label, random: &mut Random) -> usize {
         let asked = usize::from(asked.0);
-        // Drawn in either case, so that a label takes no randomness away from the placeholders.
+        // Drawn in both cases, so that a label does not change the randomness of the placeholders.
         let drawn = random.unit() * self.sums.last().expect("a mix has an entry");
         if asked < self.entries.len() {
             return asked;
@@ -154,7 +157,7 @@ impl Entry {
                 let text = line.text_of("body_file", raw)?;
                 let bytes = (source.body_file)(&text.text).map_err(|error| {
                     let what =
-                        format!("cannot read `{}`: {error}; paths are meant from", text.text);
+                        format!("cannot read `{}`: {error}; paths are relative to", text.text);
                     line.error_at(raw, what + " the mix's folder")
                 })?;
                 let mut body = Template::default();
@@ -171,7 +174,7 @@ impl Entry {
         Ok(Entry { label, head, body, expect, checks: checks(line, written)? })
     }
 
-    /// Appends the request. `body` is scratch.
+    /// Appends the request. `body` is a reusable buffer.
     pub(crate) fn write(&self, filling: &mut Filling<'_>, body: &mut Vec<u8>, wire: &mut Vec<u8>) {
         self.head.write(filling, wire);
         if let Some(template) = &self.body {
@@ -183,7 +186,7 @@ impl Entry {
     }
 }
 
-/// Takes a body that never differs into the head; any other is left.
+/// Moves a fixed body into the head; returns any other body unchanged.
 fn finish(head: &mut Template, body: Option<Template>) -> Option<Template> {
     let Some(body) = body else {
         head.text(b"\r\n");
@@ -208,7 +211,7 @@ fn method(line: Line<'_>, written: &Written<'_>) -> Result<String, Error> {
     if is_token(&method) {
         return Ok(method);
     }
-    Err(line.error_at(raw, format!("{method:?} is no method; write for example \"POST\"")))
+    Err(line.error_at(raw, format!("{method:?} is not a valid method; write for example \"POST\"")))
 }
 
 fn label(line: Line<'_>, label: Text<'_>) -> Result<String, Error> {
@@ -219,7 +222,8 @@ fn label(line: Line<'_>, label: Text<'_>) -> Result<String, Error> {
     Ok(label.text)
 }
 
-/// A question mark ends the path; none can stand in a placeholder but in a column's name.
+/// Removes the query from a target. A question mark ends the path, except in a column's name inside
+/// a placeholder.
 fn without_query(target: &str) -> &str {
     let mut at = 0;
     while let Some(offset) = target[at..].find(['?', '{']) {
@@ -253,13 +257,13 @@ fn compile_target(
         && let Some(column) = data.columns().iter().position(|known| known == name)
         && let Some(place) = data.find(column, |cell| !is_target(cell))
     {
-        let what = format!("`{name}` does not begin with `/` at {place}, as a target has to");
+        let what = format!("`{name}` does not begin with `/` at {place}, but a target must");
         return Err(line.error_at(target.raw(), what + "; write it there, or before {{"));
     }
     Ok(())
 }
 
-/// Those of all requests which this one does not set itself, then its own.
+/// Compiles the common header fields that this request does not set itself, then its own.
 fn compile_fields(
     head: &mut Template,
     source: &Source<'_>,
@@ -277,7 +281,7 @@ fn compile_fields(
                 format!("`{name}` follows from the body; leave it out")
             }
             _ if !is_token(name) => {
-                format!("{name:?} is no name of a header; write for example \"X-Token\"")
+                format!("{name:?} is not a valid header name; write for example \"X-Token\"")
             }
             _ => {
                 head.text(format!("{name}: ").as_bytes());
@@ -299,7 +303,7 @@ fn checks(line: Line<'_>, written: &Written<'_>) -> Result<Option<Checks>, Error
     checks.map(Some).map_err(|what| line.error_in(&text, Wrong { at: 0, what }))
 }
 
-/// RFC 9110 §5.6.2.
+/// True if the text is a token as in RFC 9110 §5.6.2.
 fn is_token(text: &str) -> bool {
     let is_part = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
     !text.is_empty() && text.bytes().all(is_part)

@@ -1,4 +1,4 @@
-//! Text with placeholders, compiled once to segments that only need to be written.
+//! Texts with placeholders, compiled once into segments.
 
 use std::fmt;
 use std::io::Write;
@@ -12,7 +12,7 @@ use crate::zipf::{MOST_RANKS, Zipf};
 #[cfg(test)]
 mod tests;
 
-/// What a request is written from, segment by segment.
+/// A request's text as a sequence of segments.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Template {
     segments: Vec<Segment>,
@@ -22,7 +22,7 @@ pub(crate) struct Template {
 enum Segment {
     Text(Vec<u8>),
     Seq,
-    /// `low` and up to so much more.
+    /// A whole number from `low` to `low + span`.
     Int {
         low: i64,
         span: u64,
@@ -32,7 +32,7 @@ enum Segment {
         width: f64,
         decimals: usize,
     },
-    /// The first rank is `low`.
+    /// A rank, of which the first is `low`.
     Zipf {
         low: i64,
         distribution: Zipf,
@@ -42,11 +42,11 @@ enum Segment {
     TimeMs,
     Connection,
     Row(usize),
-    /// With everything encoded that cannot stand in a target.
+    /// A cell, with all characters encoded that are not allowed in a target.
     EncodedRow(usize),
 }
 
-/// Where a text stands, which decides what may be in it.
+/// The place of a text in the request, which determines the allowed characters.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Place {
     Target,
@@ -54,14 +54,14 @@ pub(crate) enum Place {
     Body,
 }
 
-/// What is wrong with a text, and how many bytes from its beginning.
+/// An error in a text, with its offset in bytes.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Wrong {
     pub(crate) at: usize,
     pub(crate) what: String,
 }
 
-/// What the placeholders of one request become.
+/// The values of the placeholders of one request.
 #[derive(Debug)]
 pub(crate) struct Filling<'a> {
     pub(crate) number: u64,
@@ -71,7 +71,7 @@ pub(crate) struct Filling<'a> {
     pub(crate) clock: Clock,
 }
 
-/// Names of placeholders, and how they are written.
+/// The names of the placeholders, and their syntax.
 const FORMS: [(&str, &str); 9] = [
     ("seq", "{{seq}}"),
     ("int", "{{int A B}}, whole numbers with A not above B"),
@@ -112,8 +112,8 @@ impl Template {
             let wrong = |what| Wrong { at: open, what };
             let length = inside.find("}}").ok_or_else(|| {
                 wrong(
-                    "`{{` begins a placeholder, which ends with `}}`; a file named by \
-                       `body_file` is sent as it is"
+                    "`{{` begins a placeholder, which must end with `}}`; a file named \
+                       by `body_file` is sent unchanged"
                         .to_owned(),
                 )
             })?;
@@ -140,14 +140,14 @@ impl Template {
         };
         if let Some(at) = at {
             let c = text[at..].chars().next().expect("it was found");
-            let what = format!("{c:?} cannot stand here; {remedy}");
+            let what = format!("{c:?} is not allowed here; {remedy}");
             return Err(Wrong { at: from + at, what });
         }
         self.text(text.as_bytes());
         Ok(())
     }
 
-    /// Its bytes, if no placeholder makes them differ.
+    /// Returns the bytes if they are always the same, that is without placeholders.
     pub(crate) fn fixed(&self) -> Option<&[u8]> {
         match self.segments.as_slice() {
             [] => Some(&[]),
@@ -173,11 +173,11 @@ impl Segment {
         let arguments: Vec<&str> = words.collect();
         Segment::of(name, &arguments).ok_or_else(|| {
             match FORMS.iter().find(|(known, _)| *known == name) {
-                Some((_, form)) => format!("`{{{{{placeholder}}}}}` cannot be read; write {form}"),
+                Some((_, form)) => format!("`{{{{{placeholder}}}}}` is not valid; write {form}"),
                 None => {
                     let names: Vec<&str> = FORMS.iter().map(|(name, _)| *name).collect();
                     let names = names.join(", ");
-                    format!("`{{{{{placeholder}}}}}` is no placeholder; there are {names}")
+                    format!("`{{{{{placeholder}}}}}` is not a placeholder; write one of {names}")
                 }
             }
         })
@@ -228,14 +228,14 @@ impl Segment {
         })?;
         let column = data.columns().iter().position(|known| known == name).ok_or_else(|| {
             let names = data.columns().join(", ");
-            format!("the data have no column `{name}`; there are {names}")
+            format!("the data has no column `{name}`; write one of {names}")
         })?;
         if place == Place::Field
             && let Some(cell) = data.find(column, |text| text.contains(breaks_field))
         {
             return Err(format!(
-                "`{name}` has a line break or control character at {cell}, which cannot stand in a \
-                 header; take it out there",
+                "`{name}` has a line break or control character at {cell}, which is not allowed in \
+                 a header; remove it there",
             ));
         }
         Ok(match place {
@@ -280,7 +280,7 @@ impl<'a> Filling<'a> {
     }
 }
 
-/// The lowest of a range of whole numbers, and how much more the highest is.
+/// Parses a range of whole numbers; returns the lowest and the distance to the highest.
 fn range(low: &str, high: &str) -> Option<(i64, u64)> {
     let (low, high): (i64, i64) = (low.parse().ok()?, high.parse().ok()?);
     (low <= high).then(|| (low, high.abs_diff(low)))
@@ -299,25 +299,25 @@ const HEX: &[u8; 16] = b"0123456789abcdef";
 fn hex(out: &mut Vec<u8>, random: &mut Random, digits: usize) {
     for begin in (0..digits).step_by(16) {
         let bits = random.next_u64();
-        let places = 0..(digits - begin).min(16);
-        out.extend(places.map(|place| HEX[(bits >> (4 * place) & 15) as usize]));
+        let positions = 0..(digits - begin).min(16);
+        out.extend(positions.map(|position| HEX[(bits >> (4 * position) & 15) as usize]));
     }
 }
 
-/// RFC 9562: 122 random bits, version 4, variant 10.
+/// Writes a UUID as in RFC 9562: 122 random bits, version 4, variant 10.
 fn uuid(out: &mut Vec<u8>, random: &mut Random) {
     let bits = u128::from(random.next_u64()) << 64 | u128::from(random.next_u64());
     let bits = bits & !(0xf << 76 | 0x3 << 62) | 0x4 << 76 | 0x2 << 62;
-    for place in 0..32 {
-        if matches!(place, 8 | 12 | 16 | 20) {
+    for position in 0..32 {
+        if matches!(position, 8 | 12 | 16 | 20) {
             out.push(b'-');
         }
-        out.push(HEX[(bits >> (124 - 4 * place) & 15) as usize]);
+        out.push(HEX[(bits >> (124 - 4 * position) & 15) as usize]);
     }
 }
 
-/// Percent-encodes what RFC 3986 does not let stand in a path or query; what is encoded already
-/// stays so.
+/// Percent-encodes the characters that RFC 3986 does not allow in a path or query; percent-encoded
+/// text stays unchanged.
 fn encode(text: &str, out: &mut Vec<u8>) {
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~:/?[]@!$&'()*+,;=%".contains(&byte) {

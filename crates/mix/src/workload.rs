@@ -1,4 +1,4 @@
-//! What a pool sends: requests of a mix, or the same request again and again with a check.
+//! The workloads of a pool: requests of a mix, or the same request again and again with a check.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,36 +17,36 @@ use crate::template::Filling;
 #[cfg(test)]
 mod tests;
 
-/// Milliseconds since 1970, now.
+/// A function that returns the current time in milliseconds since 1970.
 pub type Clock = fn() -> u64;
 
-/// Which pool of a load a workload is for.
+/// The pool of a load that a workload is for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Pool {
-    /// The run's.
+    /// The seed of the run.
     pub seed: u64,
     pub target: u32,
-    /// How many connections the pools before this one have, so that `{{connection}}` names each
-    /// connection of the load differently.
+    /// The number of connections of all pools before this one, so that `{{connection}}` is
+    /// different for each connection of the load.
     pub connections_before: u32,
 }
 
-/// Requests of a mix, each made from nothing but its number (see the crate's documentation).
+/// A workload of a mix's requests, each made from its number only (see the crate's documentation).
 #[derive(Clone)]
 pub struct Mixed {
     mix: Arc<Mix>,
     searches: Searches,
     connections_before: u32,
     clock: Clock,
-    /// From which, and a number, the randomness of a request comes.
+    /// The seed of the randomness of requests, together with their numbers.
     seed: u64,
-    /// Where a body is written to find its length.
+    /// A buffer for a body whose length is not known yet.
     body: Vec<u8>,
 }
 
 impl Mixed {
     pub fn new(mix: &Arc<Mix>, pool: Pool, clock: Clock) -> Mixed {
-        // Arrivals draw from streams of the run's seed too.
+        // Arrivals also draw from streams of the run's seed.
         let seed = Random::part(pool.seed ^ seed_of("mix"), u64::from(pool.target)).next_u64();
         Mixed {
             mix: Arc::clone(mix),
@@ -103,7 +103,7 @@ impl fmt::Debug for Mixed {
     }
 }
 
-/// The same request again and again, with rules for its answers.
+/// A workload that sends the same request again and again, with rules for its responses.
 #[derive(Clone, Debug)]
 pub struct Checked {
     request: Static,
@@ -135,39 +135,40 @@ impl HttpWorkload for Checked {
     }
 }
 
-/// The searches in the bodies that pass: one on each connection that an answer passes on now. An idle
-/// connection holds none, and a search that is over is used again.
+/// The searches in bodies that are being received: one for each connection with a response in
+/// progress. An idle connection has none, and finished searches are reused.
 #[derive(Clone, Debug, Default)]
 struct Searches {
-    /// By connection.
+    /// The active searches, indexed by connection.
     open: Vec<Option<Box<Search>>>,
-    #[expect(clippy::vec_box, reason = "a box goes to and fro, so that nothing is allocated")]
+    #[expect(clippy::vec_box, reason = "boxes move between both lists without allocation")]
     spare: Vec<Box<Search>>,
 }
 
 impl Searches {
-    /// Begins with the next body on a connection, and returns what these rules need of its answer.
+    /// Starts a search for the next body on a connection, and returns the parts of the response
+    /// that these rules need.
     fn begin(&mut self, checks: &Checks, connection: u32) -> Wanted {
         let wanted = checks.wanted();
         if Wanted::Pieces <= wanted {
-            let place = connection as usize;
-            if self.open.len() <= place {
-                self.open.resize_with(place + 1, || None);
+            let index = connection as usize;
+            if self.open.len() <= index {
+                self.open.resize_with(index + 1, || None);
             }
             let Searches { open, spare } = self;
-            let search = open[place].get_or_insert_with(|| spare.pop().unwrap_or_default());
+            let search = open[index].get_or_insert_with(|| spare.pop().unwrap_or_default());
             checks.begin(search);
         }
         wanted
     }
 
-    /// The search in the body that passes on a connection.
+    /// Returns the search in the body that is being received on a connection.
     fn on(&mut self, connection: u32) -> &mut Search {
         let open = self.open.get_mut(connection as usize).and_then(Option::as_mut);
         open.expect("a body begins before it passes")
     }
 
-    /// Judges an answer by the search that ends with it.
+    /// Judges a response by the search that ends with it.
     fn judge(&mut self, checks: &Checks, answer: &Answer<'_>) -> Outcome {
         match self.open.get_mut(answer.connection as usize).and_then(Option::take) {
             Some(search) => {
@@ -175,7 +176,7 @@ impl Searches {
                 self.spare.push(search);
                 outcome
             }
-            // Nothing was searched for.
+            // There was no search.
             None => checks.judge(answer, &Search::default()),
         }
     }

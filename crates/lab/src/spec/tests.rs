@@ -164,7 +164,7 @@ fn a_wrong_unit_shows_how_it_is_written() {
     check(
         &spec("").replace("500/s", "500"),
         expect![[r#"
-        `500` is no rate; write for example 500/s
+        `500` is not a valid rate; write for example 500/s
          --> my.yaml:5:27
           |
         5 | load: {model: open, rate: 500}
@@ -174,7 +174,7 @@ fn a_wrong_unit_shows_how_it_is_written() {
     check(
         &spec("").replace("5s", "5 seconds"),
         expect![[r#"
-        `5 seconds` is no length of time; write for example 10ms, 1.5s or 2m
+        `5 seconds` is not a valid length of time; write for example 10ms, 1.5s or 2m
          --> my.yaml:6:26
           |
         6 | phases: {measure: {time: 5 seconds}}
@@ -204,7 +204,7 @@ fn an_impossible_cpu_list_shows_how_it_is_written() {
     check(
         &text,
         expect![[r#"
-        `3-1` is no list of CPUs; write for example 0, 0-3 or 0,2-3
+        `3-1` is not a valid list of CPUs; write for example 0, 0-3 or 0,2-3
          --> my.yaml:2:49
           |
         2 | where: {backend: simulated, roles: {sut: {cpus: 3-1}}}
@@ -297,7 +297,7 @@ fn no_repetitions_an_empty_range_and_a_negative_step_are_errors() {
     check(
         &sweep("range: [500/s, 900/s]\n  step: -5%"),
         expect![[r#"
-        `-5%` is no step above zero; write for example 5% or 100/s
+        `-5%` is not a valid step above zero; write for example 5% or 100/s
          --> my.yaml:9:9
           |
         9 |   step: -5%
@@ -307,7 +307,7 @@ fn no_repetitions_an_empty_range_and_a_negative_step_are_errors() {
     check(
         &sweep("range: [500/s, 900/s]\n  step: 0/s"),
         expect![[r#"
-        `0/s` is no step above zero; write for example 5% or 100/s
+        `0/s` is not a valid step above zero; write for example 5% or 100/s
          --> my.yaml:9:9
           |
         9 |   step: 0/s
@@ -380,7 +380,7 @@ fn a_sweep_that_begins_nowhere_or_twice_is_an_error() {
     check(
         &sweep("start: 500"),
         expect![[r#"
-        `500` is no rate; write for example 500/s
+        `500` is not a valid rate; write for example 500/s
          --> my.yaml:8:10
           |
         8 |   start: 500
@@ -390,7 +390,7 @@ fn a_sweep_that_begins_nowhere_or_twice_is_an_error() {
     check(
         &sweep("start: 0.6"),
         expect![[r#"
-        `0.6` is no rate; write for example 0.6/s
+        `0.6` is not a valid rate; write for example 0.6/s
          --> my.yaml:8:10
           |
         8 |   start: 0.6
@@ -420,7 +420,7 @@ fn a_sweep_that_begins_nowhere_or_twice_is_an_error() {
     check(
         &sweep("start: {probe: 6}"),
         expect![[r#"
-        `6` is no share from 0 to 1; write for example 5% or 0.05
+        `6` is not a valid share from 0 to 1; write for example 5% or 0.05
          --> my.yaml:8:18
           |
         8 |   start: {probe: 6}
@@ -449,7 +449,7 @@ fn a_sweep_that_begins_nowhere_or_twice_is_an_error() {
     );
     let error = read(&sweep("start: {probe: 0.6}"), None, &["search.start=500"]).unwrap_err();
     expect![[r#"
-        --set search.start=500: search.start: `500` is no rate; write for example 500/s
+        --set search.start=500: search.start: `500` is not a valid rate; write for example 500/s
          --> my.yaml"#]]
     .assert_eq(&error.to_string());
 }
@@ -575,7 +575,7 @@ fn what_a_profile_or_a_setting_breaks_is_named() {
         Some("ci"),
         &[],
         expect![[r#"
-        profile `ci`, phases.measure.time: `5` is no length of time; write for example 10ms, 1.5s or 2m
+        profile `ci`, phases.measure.time: `5` is not a valid length of time; write for example 10ms, 1.5s or 2m
          --> my.yaml:8:3
           |
         8 |   ci:
@@ -617,7 +617,7 @@ fn what_a_profile_or_a_setting_breaks_is_named() {
         None,
         &["load.rate=5"],
         expect![[r#"
-        --set load.rate=5: load.rate: `5` is no rate; write for example 5/s
+        --set load.rate=5: load.rate: `5` is not a valid rate; write for example 5/s
          --> my.yaml
     "#]],
     );

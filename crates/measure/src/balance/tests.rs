@@ -4,22 +4,22 @@ use super::*;
 
 const SECOND: f64 = 1e9;
 
-/// What answers, and how long it takes.
+/// A simulated target with its response times.
 #[derive(Clone, Copy, Debug)]
 enum Target {
-    /// Each request takes so many seconds, whatever the others do.
+    /// Each request takes this many seconds, whatever the others do.
     Constant(f64),
-    /// Exponential with this mean.
+    /// Exponential response times with this mean.
     Exponential(f64),
-    /// One after the other, so many a second.
+    /// One request after the other, this many per second.
     Queue(f64),
-    /// One after the other, so many a second on average, exponential.
+    /// One request after the other, this many per second on average, exponential.
     Random(f64),
-    /// Of each ten requests one is never answered.
+    /// One of every ten requests is never answered.
     Failing,
-    /// It answers nothing after so many seconds.
+    /// Answers nothing after this many seconds.
     HangsAt(f64),
-    /// It answers nothing between these seconds, and everything that waits at the end of them.
+    /// Answers nothing between these seconds, and all waiting requests at the end.
     Stalls(f64, f64),
 }
 
@@ -53,7 +53,7 @@ impl Offer {
 
     fn answers(arrivals: &[f64], target: Target, random: &mut Random) -> Vec<f64> {
         let mut free: f64 = 0.0;
-        let answer = |(place, &at): (usize, &f64)| match target {
+        let answer = |(index, &at): (usize, &f64)| match target {
             Target::Constant(takes) => Some(at + takes),
             Target::Exponential(mean) => Some(at + random.exponential(mean)),
             Target::Queue(rate) => {
@@ -64,7 +64,7 @@ impl Offer {
                 free = free.max(at) + random.exponential(1.0 / rate);
                 Some(free)
             }
-            Target::Failing => (place % 10 != 0).then_some(at + 0.001),
+            Target::Failing => (index % 10 != 0).then_some(at + 0.001),
             Target::HangsAt(when) => (at < when).then_some(at + 0.001),
             Target::Stalls(from, until) if from <= at && at < until => Some(until),
             Target::Stalls(..) => Some(at + 0.001),
@@ -88,7 +88,7 @@ impl Offer {
         self.balance(target).is_saturated()
     }
 
-    /// The share of such loads that are called saturated.
+    /// Returns the share of such loads that are judged saturated.
     fn saturated(self, target: Target) -> f64 {
         let loads = if self.rate < 1_000.0 { 1_000 } else { 100 };
         let load = |seed| Offer { seed, ..self }.verdict(target);
@@ -96,7 +96,7 @@ impl Offer {
     }
 }
 
-/// 400 ms at 100/s for 10 s without a warm-up: 4 % of the requests are under way at the end.
+/// 400 ms at 100/s for 10 s without a warm-up: 4 % of the requests are in progress at the end.
 #[test]
 fn a_slow_target_that_keeps_up_is_not_saturated() {
     let slow = Offer { rate: 100.0, ..OFFER };
@@ -120,7 +120,7 @@ fn a_target_that_completes_nine_tenths_of_the_offer_is_saturated() {
 
 #[test]
 fn a_queue_at_nine_tenths_of_its_capacity_is_not_saturated() {
-    // With 200 requests its queue grows at random as if it had no end.
+    // With 200 requests its queue grows at random as if without limit.
     for (rate, at_most) in [(20.0, 0.1), (100.0, 0.025), (1_000.0, 0.0)] {
         let saturated = Offer { rate, ..OFFER }.saturated(Target::Random(rate / 0.9));
         assert!(saturated <= at_most, "{saturated} at {rate}/s");
@@ -128,7 +128,7 @@ fn a_queue_at_nine_tenths_of_its_capacity_is_not_saturated() {
 }
 
 #[test]
-fn a_target_that_answers_nothing_any_more_or_fails_is_saturated_and_one_that_stalls_is_not() {
+fn a_target_that_hangs_or_fails_is_saturated_and_one_that_stalls_is_not() {
     assert_eq!(OFFER.verdict(Target::HangsAt(4.0)), Some(true));
     assert_eq!(OFFER.verdict(Target::Failing), Some(true));
     assert_eq!(OFFER.verdict(Target::Stalls(4.0, 6.0)), Some(false));
@@ -136,20 +136,20 @@ fn a_target_that_answers_nothing_any_more_or_fails_is_saturated_and_one_that_sta
 }
 
 #[test]
-fn a_short_load_is_judged_where_it_can_be() {
+fn a_short_load_is_judged_if_possible() {
     let short = Offer { rate: 1_000.0, measure_s: 0.4, ..OFFER };
     assert_eq!(short.verdict(Target::Constant(0.002)), Some(false));
     assert_eq!(short.verdict(Target::Queue(500.0)), Some(true));
-    // The first answer comes when the load is over, or late in it.
+    // The first response comes after the load, or late in it.
     assert_eq!(short.verdict(Target::Constant(0.4)), None);
     assert_eq!(short.verdict(Target::Constant(0.2)), None);
-    // What is not answered in time is not more than randomness may leave.
+    // The unanswered requests are within random variation.
     let few = Offer { rate: 30.0, ..short };
     assert_eq!(few.verdict(Target::Constant(0.05)), None);
     assert_eq!(Balance::new(Instant(0)).is_saturated(), None);
 }
 
-/// A load that a number of requests ends lasts until the last answer, and nothing arrives meanwhile.
+/// A load with a fixed number of requests lasts until the last response; nothing arrives meanwhile.
 #[test]
 fn the_time_after_the_last_arrival_does_not_count() {
     let mut balance = OFFER.constant().balance(Target::Queue(900.0));
@@ -160,7 +160,7 @@ fn the_time_after_the_last_arrival_does_not_count() {
 #[test]
 fn shards_are_judged_together() {
     let mut whole = Offer { seed: 1, ..OFFER }.balance(Target::Queue(900.0));
-    // Longer, and so in longer slices.
+    // Longer, and so with longer slices.
     let longer = Offer { seed: 2, measure_s: 60.0, rate: 100.0, ..OFFER };
     let other = longer.balance(Target::Constant(0.01));
     let count = |balance: &Balance| sum(&balance.slices).and(balance.before);

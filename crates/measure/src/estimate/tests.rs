@@ -1,9 +1,9 @@
 use super::*;
 use crate::Random;
 
-/// The numbers of samples below which no 95 % interval exists, as the theory has them.
+/// The known sample sizes below which no 95 % interval exists.
 #[test]
-fn an_interval_exists_from_the_known_sizes_on() {
+fn an_interval_exists_from_the_known_sample_sizes_on() {
     for (quantile, first) in
         [(Quantile::P99, 368), (Quantile::P999, 3_688), (Quantile::P9999, 36_887)]
     {
@@ -28,7 +28,7 @@ fn intervals_contain_the_truth_as_often_as_they_promise() {
     assert!(0.94 < coverage, "{coverage}");
 }
 
-/// The table of METHOD for c = 0.95 and P99.
+/// The values are from the table in METHOD for c = 0.95 and P99.
 #[test]
 fn a_trial_passes_fails_or_stays_undecided_at_the_exact_counts() {
     for (n, pass, fail) in
@@ -43,7 +43,7 @@ fn a_trial_passes_fails_or_stays_undecided_at_the_exact_counts() {
 }
 
 #[test]
-fn a_tail_needs_samples_beyond_it() {
+fn a_quantile_needs_samples_beyond_it() {
     assert_eq!(support(999, Quantile::P99), Support::Unsupported);
     assert_eq!(support(1_000, Quantile::P99), Support::Indicative);
     assert_eq!(support(10_000, Quantile::P99), Support::Sound);

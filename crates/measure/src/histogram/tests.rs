@@ -42,7 +42,7 @@ fn merging_is_associative_and_loses_nothing() {
 }
 
 #[test]
-fn a_time_beyond_an_hour_is_counted_and_told() {
+fn a_duration_beyond_an_hour_is_counted_as_clamped() {
     let mut histogram = Histogram::new();
     histogram.record(Nanos::SECOND * 7200);
     assert_eq!((histogram.count(), histogram.clamped()), (1, 1));

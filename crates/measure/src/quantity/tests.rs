@@ -14,15 +14,18 @@ fn rates_are_read_per_second_minute_and_hour() {
 }
 
 #[test]
-fn a_wrong_rate_says_how_it_is_written() {
-    assert_eq!(rate("5000"), Err("`5000` is no rate; write for example 5000/s".into()));
-    assert_eq!(rate("5 kHz"), Err("`5 kHz` is no rate; write for example 5k/s".into()));
-    assert_eq!(rate("0/s"), Err("`0/s` is no rate above zero; write for example 5k/s".into()));
+fn an_invalid_rate_is_refused_with_an_example() {
+    assert_eq!(rate("5000"), Err("`5000` is not a valid rate; write for example 5000/s".into()));
+    assert_eq!(rate("5 kHz"), Err("`5 kHz` is not a valid rate; write for example 5k/s".into()));
+    assert_eq!(
+        rate("0/s"),
+        Err("`0/s` is not a valid rate above zero; write for example 5k/s".into())
+    );
     assert!(rate("-3/s").is_err());
 }
 
 #[test]
-fn numbers_are_grouped_for_people() {
+fn numbers_are_printed_with_thousands_separators() {
     let print = |x| Rate::per_second(x).map(|r| r.to_string()).unwrap_or_default();
     assert_eq!(print(3712.4), "3,712/s");
     assert_eq!(print(12_388_581.0), "12,388,581/s");

@@ -13,7 +13,7 @@ fn the_same_seed_gives_the_same_bits() {
     assert_ne!(Random::part(7, 0).next_u64(), Random::part(7, 1).next_u64());
 }
 
-/// Mean and variance of the exponential distribution are its mean and its mean squared.
+/// The mean and variance of the exponential distribution are its mean and its mean squared.
 #[test]
 fn the_exponential_distribution_has_its_moments() {
     let mut random = Random::new(1);
@@ -30,7 +30,7 @@ fn the_exponential_distribution_has_its_moments() {
     assert!((variance / 9.0 - 1.0).abs() < 0.02, "{variance}");
 }
 
-/// Kolmogorov-Smirnov, which sees the moments and the tails' weight too: 1.63/√n is the 1 % point.
+/// A Kolmogorov-Smirnov test, which also detects wrong moments and tails: 1.63/√n is the 1 % point.
 #[test]
 fn normal_draws_follow_the_normal_distribution() {
     let mut random = Random::new(3);

@@ -9,7 +9,7 @@ impl Merge for Count {
 }
 
 #[test]
-fn a_long_series_grows_coarser_and_keeps_its_sum() {
+fn a_long_series_gets_longer_intervals_and_keeps_its_sum() {
     let mut series = Series::<Count>::new(Instant(0), Nanos::SECOND);
     for second in 0..10_000 {
         series.at(Instant(0) + Nanos::SECOND * second).0 += 1;
@@ -20,7 +20,7 @@ fn a_long_series_grows_coarser_and_keeps_its_sum() {
 }
 
 #[test]
-fn parts_of_different_coarseness_are_added() {
+fn parts_with_different_intervals_are_added() {
     let mut long = Series::<Count>::new(Instant(0), Nanos::SECOND);
     long.at(Instant(0) + Nanos::SECOND * 5000).0 = 3;
     let mut short = Series::<Count>::new(Instant(0), Nanos::SECOND);

@@ -25,7 +25,7 @@ fn a_length_without_a_unit_is_refused_with_the_remedy() {
 }
 
 #[test]
-fn lengths_are_printed_in_the_unit_that_suits() {
+fn lengths_are_printed_in_a_suitable_unit() {
     let print = |ns| Nanos(ns).to_string();
     assert_eq!(
         [0, 950, 1_230, 45_600_000, 12_000_000_000, 150_000_000_000, 4_260_000_000_000].map(print),

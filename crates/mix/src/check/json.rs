@@ -1,4 +1,4 @@
-//! Finds one value in a JSON text, and compares it, without building the rest.
+//! The search for one value in a JSON text, without building the rest.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ pub(super) struct Rule {
     /// The pointer's tokens, unescaped.
     path: Vec<String>,
     text: String,
-    /// `text` as JSON, if it is some.
+    /// The value of `text` as JSON, if it is valid JSON.
     value: Option<Value>,
 }
 
@@ -19,7 +19,7 @@ impl Rule {
     pub(super) fn new(pointer: &str, value: &str) -> Result<Rule, String> {
         if !pointer.is_empty() && !pointer.starts_with('/') {
             return Err(format!(
-                "`{pointer}` is no JSON pointer, which begins with `/`; write for example \
+                "`{pointer}` is not a JSON pointer, which begins with `/`; write for example \
                  json:/hotels/0/name=Clift",
             ));
         }
@@ -52,7 +52,7 @@ impl Rule {
     }
 }
 
-/// The text of the value that the path leads to; of equal names in an object, the last counts.
+/// Returns the text of the value at the path; the last of equal names in an object counts.
 fn find<'a>(body: &'a [u8], path: &[String]) -> Option<&'a RawValue> {
     let mut deserializer = serde_json::Deserializer::from_slice(body);
     let found = Find(path).deserialize(&mut deserializer).ok()?;
@@ -81,7 +81,7 @@ impl<'de> Visitor<'de> for Find<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let (name, rest) = self.0.split_first().expect("a path that goes on");
+        let (name, rest) = self.0.split_first().expect("the path is not at its end");
         let mut found = None;
         while let Some(is_it) = map.next_key_seed(Is(name))? {
             if is_it {
@@ -94,7 +94,7 @@ impl<'de> Visitor<'de> for Find<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
-        let (index, rest) = self.0.split_first().expect("a path that goes on");
+        let (index, rest) = self.0.split_first().expect("the path is not at its end");
         let has_zeros = index.len() > 1 && index.starts_with('0');
         let is_index = !has_zeros && index.bytes().all(|byte| byte.is_ascii_digit());
         let before = index.parse().ok().filter(|_| is_index).unwrap_or(usize::MAX);
@@ -108,7 +108,7 @@ impl<'de> Visitor<'de> for Find<'_> {
         Ok(found)
     }
 
-    // The path goes on, and these lead nowhere.
+    // The path is not at its end, and these values have no members.
 
     fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
         Ok(None)
@@ -135,7 +135,7 @@ impl<'de> Visitor<'de> for Find<'_> {
     }
 }
 
-/// Whether a name is this one.
+/// A comparison of a name with this one.
 struct Is<'p>(&'p str);
 
 impl<'de> DeserializeSeed<'de> for Is<'_> {

@@ -4,18 +4,18 @@ use super::*;
 
 const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nServer: nginx\r\nX-Empty:\r\nVia: a\r\nvia:  b c \r\n\r\n";
 
-/// What the rules make of an answer with this status and body.
+/// Returns the outcome of a response with this status and body.
 fn judge(rules: &str, status: u16, body: &str) -> Outcome {
     judge_pieces(rules, status, &[body.as_bytes()])
 }
 
-/// The same, of a body that arrives in these pieces.
+/// The same, for a body that arrives in these pieces.
 fn judge_pieces(rules: &str, status: u16, pieces: &[&[u8]]) -> Outcome {
     let checks = Checks::parse(rules).unwrap_or_else(|wrong| panic!("{wrong}"));
     let mut search = Search::default();
     checks.begin(&mut search);
     pieces.iter().for_each(|piece| checks.look(&mut search, piece));
-    assert!(search.tail.len() <= checks.overlap, "no more is kept than may have begun");
+    assert!(search.tail.len() <= checks.overlap, "only a possible beginning of a text is kept");
     let body = pieces.concat();
     let body_length = body.len() as u64;
     let kept = if checks.wanted() == Wanted::Body { &body[..] } else { &[] };
@@ -23,8 +23,8 @@ fn judge_pieces(rules: &str, status: u16, pieces: &[&[u8]]) -> Outcome {
     checks.judge(&answer, &search)
 }
 
-/// Texts of two letters, so that what is looked for occurs often, overlaps itself and lies across
-/// cuts; the whole body decides what is right.
+/// Uses texts of two letters, so that the searched text occurs often, overlaps itself and lies
+/// across cuts; a search in the whole body gives the expected result.
 #[test]
 fn a_text_is_found_however_the_body_is_cut() {
     let mut random = Random::new(5);
@@ -57,7 +57,7 @@ fn a_text_is_found_however_the_body_is_cut() {
 }
 
 #[test]
-fn each_rule_passes_what_it_says_and_nothing_else() {
+fn each_rule_accepts_the_right_responses_and_no_others() {
     let json = r#"{"a":{"b":[1,{"c":"x"},"q\"t"]},"n":1.0,"t":true,"z":null,"a/b~c":"s","":"e","d":1,"d":2}"#;
     for (rules, body, passes) in [
         ("body=hotel", "hotel", true),
@@ -116,7 +116,7 @@ fn each_rule_passes_what_it_says_and_nothing_else() {
 }
 
 #[test]
-fn a_status_that_is_not_wanted_outweighs_other_rules() {
+fn an_unexpected_status_takes_precedence_over_other_rules() {
     for (rules, status, outcome) in [
         ("status=200", 200, Outcome::Ok),
         ("status=200", 204, Outcome::Status),
@@ -135,7 +135,7 @@ fn a_status_that_is_not_wanted_outweighs_other_rules() {
 }
 
 #[test]
-fn no_more_of_an_answer_is_kept_than_the_rules_need() {
+fn only_the_parts_that_the_rules_need_are_kept() {
     for (rules, wanted) in [
         ("status=200", Wanted::Head),
         ("bytes>=5 header:a=b", Wanted::Head),
@@ -148,37 +148,40 @@ fn no_more_of_an_answer_is_kept_than_the_rules_need() {
 }
 
 #[test]
-fn what_is_no_rule_is_refused_with_the_remedy() {
-    let there_are = "there are status=200,2xx body=TEXT body~TEXT bytes>=N header:NAME=VALUE \
+fn an_invalid_rule_is_refused_with_the_remedy() {
+    let the_rules = "the rules are status=200,2xx body=TEXT body~TEXT bytes>=N header:NAME=VALUE \
                      json:/POINTER=VALUE";
     let status = |text: &str| {
-        format!("`{text}` is no status; write for example status=200 or status=2xx,304")
+        format!("`{text}` is not a valid status; write for example status=200 or status=2xx,304")
     };
     for (rules, wrong) in [
-        (" ", format!("a check has at least one rule; {there_are}")),
-        ("stauts=200 a=b", format!("`stauts=200` is no rule; {there_are}")),
-        ("bytes>5", format!("`bytes>5` is no rule; {there_are}")),
-        ("header:a b=c", format!("`header:a` is no rule; {there_are}")),
-        ("json:/a", format!("`json:/a` is no rule; {there_are}")),
+        (" ", format!("a check has at least one rule; {the_rules}")),
+        ("stauts=200 a=b", format!("`stauts=200` is not a rule; {the_rules}")),
+        ("bytes>5", format!("`bytes>5` is not a rule; {the_rules}")),
+        ("header:a b=c", format!("`header:a` is not a rule; {the_rules}")),
+        ("json:/a", format!("`json:/a` is not a rule; {the_rules}")),
         ("status=", status("")),
         ("status=2x", status("2x")),
         ("status=99", status("99")),
         ("status=+200", status("+200")),
         ("status=200,1000", status("1000")),
-        ("status=200 status=404", "there are two rules `status=`; write one: status=200,404".into()),
-        ("body~", "`body~` names no text; write for example body~hotel".into()),
-        ("bytes>=1k", "`1k` is no number of bytes; write for example bytes>=1000".into()),
-        ("header:=x", "`header:` names none; write for example header:Server=nginx".into()),
+        (
+            "status=200 status=404",
+            "there are two rules `status=`; write one: status=200,404".into(),
+        ),
+        ("body~", "`body~` has no text; write for example body~hotel".into()),
+        ("bytes>=1k", "`1k` is not a valid number of bytes; write for example bytes>=1000".into()),
+        ("header:=x", "`header:` has no name; write for example header:Server=nginx".into()),
         (
             "json:a=1",
-            "`a` is no JSON pointer, which begins with `/`; write for example \
+            "`a` is not a JSON pointer, which begins with `/`; write for example \
              json:/hotels/0/name=Clift"
                 .into(),
         ),
         ("body~'a b", "the quote in `'a b` is not closed; write for example body~\"a b\"".into()),
         (
             "body~'a'b",
-            "text behind the closing quote in `'a'b`; leave a space between rules, and put a value \
+            "text after the closing quote in `'a'b`; leave a space between rules, and put a value \
              with quotes into the other kind: body~'\"a\": 1'"
                 .into(),
         ),

@@ -1,6 +1,6 @@
 use super::*;
 
-/// The cells with `|` between them, a line for each row; or the error.
+/// Compares the cells, separated by `|` with one line per row, or the error.
 fn check(text: &str, expected: &str) {
     let shown = match Data::read("d.csv", text) {
         Err(error) => error.to_string(),
@@ -18,7 +18,7 @@ fn check(text: &str, expected: &str) {
 }
 
 #[test]
-fn tables_are_read_as_rfc_4180_says() {
+fn tables_are_read_as_in_rfc_4180() {
     check("id,name\n1,Ann\n2,Bob\n", "id|name\n2: 1|Ann\n3: 2|Bob");
     check("id,name\r\n1,Ann\r\n2,Bob", "id|name\n2: 1|Ann\n3: 2|Bob");
     check("\u{feff}id\n\n\r\n1\n\n2\n\n", "id\n4: 1\n6: 2");
@@ -32,10 +32,10 @@ fn tables_are_read_as_rfc_4180_says() {
 }
 
 #[test]
-fn a_broken_table_names_the_place_and_the_remedy() {
+fn an_invalid_table_is_refused_with_the_place_and_the_remedy() {
     for (text, error) in [
-        ("", "1:1: there is no header; name the columns in the first line"),
-        ("id\n\n", "3:1: there are no rows; write some below the header"),
+        ("", "1:1: the header is missing; name the columns in the first line"),
+        ("id\n\n", "3:1: the rows are missing; write some below the header"),
         (
             "a,,b\n1,2,3",
             "1:1: a column has no name; name each in the first line, such as `id,name`",
@@ -52,7 +52,7 @@ fn a_broken_table_names_the_place_and_the_remedy() {
         ("a,b\nä,\"x\ny", "2:3: this quote is not closed; end the cell with another"),
         (
             "a\n\"x\"y\n",
-            "2:4: text behind a closing quote; a quote inside a quoted cell is written twice",
+            "2:4: text after a closing quote; write a quote inside a quoted cell twice",
         ),
         ("a\nx\"y\n", "2:2: a quote inside a cell; put the cell in quotes and double this one"),
     ] {
@@ -65,13 +65,13 @@ fn a_table_beyond_the_bound_is_refused() {
     assert!(Data::read_up_to(5, "d.csv", "a\n1\n2").is_ok());
     assert_eq!(
         Data::read_up_to(4, "d.csv", "a\n1\n2").unwrap_err().to_string(),
-        "d.csv:1:1: is longer than 4 bytes, which is all that is kept in memory; use fewer rows or \
+        "d.csv:1:1: is longer than 4 bytes, the maximum that is kept in memory; use fewer rows or \
          columns",
     );
 }
 
 #[test]
-fn rows_go_round() {
+fn rows_are_used_in_turn() {
     let data = Data::read("d.csv", "a\nx\ny\nz").unwrap();
     let rows: Vec<usize> = (0..7).map(|number| data.row_of(number)).collect();
     assert_eq!(rows, [0, 1, 2, 0, 1, 2, 0]);

@@ -13,7 +13,7 @@ fn read(text: &str) -> Result<Mix, Error> {
     Mix::read(&Source { file: "m.jsonl", text, data, fields: &fields, body_file: &body_file })
 }
 
-/// Each entry's label and the request it makes with number 9.
+/// Prints each entry's label and the request that it makes with number 9.
 fn check(text: &str, expected: Expect) {
     let mix = read(text).unwrap_or_else(|error| panic!("{error}"));
     let mut shown = String::new();
@@ -128,7 +128,7 @@ fn a_default_label_ends_before_the_query_but_not_inside_a_placeholder() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_place_and_the_remedy() {
+fn an_error_is_reported_with_its_place_and_the_remedy() {
     let mut shown = String::new();
     for text in [
         "# nothing",
@@ -173,53 +173,53 @@ fn what_is_wrong_is_told_with_its_place_and_the_remedy() {
     let many: String = (0..=MOST_LABELS).map(|n| format!("{{\"target\":\"/{n}\"}}\n")).collect();
     shown += &format!("{}\n", read(&many).expect_err("one label too many"));
     expect![[r#"
-        m.jsonl:1:1: there is no request; write one a line, such as {"target":"/"}
+        m.jsonl:1:1: the file contains no request; write one per line, such as {"target":"/"}
         m.jsonl:2:11: `weight` is "60"; write a number above 0, such as 60
         m.jsonl:1:11: `weight` is 0; write a number above 0, such as 60
         m.jsonl:1:11: `weight` is 1e999; write a number above 0, such as 60
-        m.jsonl:2:1: the weights add up to no number; write smaller ones
+        m.jsonl:2:1: the sum of the weights is not a finite number; write smaller weights
         m.jsonl:1:21: unknown field `wieght`, expected one of `weight`, `label`, `method`, `target`, `headers`, `body`, `body_file`, `check`; correct it, or leave it out
         m.jsonl:1:22: duplicate field `target`; correct it, or leave it out
-        m.jsonl:1:13: EOF while parsing an object; the whole object stands on one line
+        m.jsonl:1:13: EOF while parsing an object; write the whole object on one line
         m.jsonl:1:15: trailing comma; write an object such as {"weight":2,"target":"/"}
-        m.jsonl:1:3: this is no object; write an object such as {"weight":2,"target":"/"}
-        m.jsonl:1:1: this is no object; write an object such as {"weight":2,"target":"/"}
+        m.jsonl:1:3: this is not an object; write an object such as {"weight":2,"target":"/"}
+        m.jsonl:1:1: this is not an object; write an object such as {"weight":2,"target":"/"}
         m.jsonl:1:16: trailing characters; write an object such as {"weight":2,"target":"/"}
         m.jsonl:1:1: `target` is missing; write for example "target":"/hotels"
-        m.jsonl:1:11: `target` is no text; put it in quotes: "…"
+        m.jsonl:1:11: `target` is not a text; put it in quotes: "…"
         m.jsonl:1:11: a target begins with `/`, or is absolute; write for example "/hotels?id=1"
         m.jsonl:1:11: a target begins with `/`, or is absolute; write for example "/hotels?id=1"
-        m.jsonl:1:11: `path` does not begin with `/` at d.csv:3, as a target has to; write it there, or before {{
-        m.jsonl:1:26: ' ' cannot stand here; write it percent-encoded, such as %20 for a space
-        m.jsonl:1:11: ' ' cannot stand here; write it percent-encoded, such as %20 for a space
-        m.jsonl:1:13: `{{rand}}` is no placeholder; there are seq, int, uniform, zipf, hex, uuid, time_ms, connection, row.COLUMN
-        m.jsonl:1:13: the data have no column `nam`; there are id, name, path
-        m.jsonl:1:11: "GE T" is no method; write for example "POST"
+        m.jsonl:1:11: `path` does not begin with `/` at d.csv:3, but a target must; write it there, or before {{
+        m.jsonl:1:26: ' ' is not allowed here; write it percent-encoded, such as %20 for a space
+        m.jsonl:1:11: ' ' is not allowed here; write it percent-encoded, such as %20 for a space
+        m.jsonl:1:13: `{{rand}}` is not a placeholder; write one of seq, int, uniform, zipf, hex, uuid, time_ms, connection, row.COLUMN
+        m.jsonl:1:13: the data has no column `nam`; write one of id, name, path
+        m.jsonl:1:11: "GE T" is not a valid method; write for example "POST"
         m.jsonl:1:10: a label is a text of one line; write for example "search"
-        m.jsonl:1:25: `headers` is no object; write it as {"Name":"value"}
-        m.jsonl:1:30: `headers.A` is no text; put it in quotes: "…"
-        m.jsonl:1:31: "A:" is no name of a header; write for example "X-Token"
-        m.jsonl:1:31: `{{hex}}` cannot be read; write {{hex N}}, N from 1 to 65536
+        m.jsonl:1:25: `headers` is not an object; write it as {"Name":"value"}
+        m.jsonl:1:30: `headers.A` is not a text; put it in quotes: "…"
+        m.jsonl:1:31: "A:" is not a valid header name; write for example "X-Token"
+        m.jsonl:1:31: `{{hex}}` is not valid; write {{hex N}}, N from 1 to 65536
         m.jsonl:1:43: `content-length` follows from the body; leave it out
-        m.jsonl:1:22: `body` is no text; put it in quotes: "…"
-        m.jsonl:1:24: `{{int 2 1}}` cannot be read; write {{int A B}}, whole numbers with A not above B
+        m.jsonl:1:22: `body` is not a text; put it in quotes: "…"
+        m.jsonl:1:24: `{{int 2 1}}` is not valid; write {{int A B}}, whole numbers with A not above B
         m.jsonl:1:38: there is a `body` too; write either `body` or `body_file`
-        m.jsonl:1:27: cannot read `gone.bin`: no such file; paths are meant from the mix's folder
-        m.jsonl:1:24: `stauts=200` is no rule; there are status=200,2xx body=TEXT body~TEXT bytes>=N header:NAME=VALUE json:/POINTER=VALUE
-        m.jsonl:3:1: there is a `GET /a` already; tell them apart by giving each its own `label`
-        m.jsonl:2:24: there is a `x` already; tell them apart by giving each its own `label`
-        m.jsonl:65:1: there are more than 64 requests; let what differs be a placeholder, such as {{row.path}} with --data
+        m.jsonl:1:27: cannot read `gone.bin`: no such file; paths are relative to the mix's folder
+        m.jsonl:1:24: `stauts=200` is not a rule; the rules are status=200,2xx body=TEXT body~TEXT bytes>=N header:NAME=VALUE json:/POINTER=VALUE
+        m.jsonl:3:1: there is already a `GET /a`; give each request a different `label`
+        m.jsonl:2:24: there is already a `x`; give each request a different `label`
+        m.jsonl:65:1: there are more than 64 requests; combine some with a placeholder, such as {{row.path}} with --data
     "#]].assert_eq(&shown);
 }
 
 #[test]
-fn as_many_labels_as_are_recorded_are_taken() {
+fn the_maximum_number_of_labels_is_accepted() {
     let many: String = (0..MOST_LABELS).map(|n| format!("{{\"target\":\"/{n}\"}}\n")).collect();
     assert_eq!(read(&many).unwrap().labels().len(), MOST_LABELS);
 }
 
-/// Lines put together from pieces of good and bad ones, then damaged: the parser says yes or no,
-/// and what it says yes to can be written.
+/// Builds lines from pieces of good and bad ones and then damages them: the parser accepts or
+/// refuses each, and each accepted one can be written.
 #[test]
 fn arbitrary_mixes_never_panic() {
     const MEMBERS: [&str; 12] = [
@@ -275,7 +275,7 @@ fn arbitrary_mixes_never_panic() {
                     break;
                 }
             }
-            assert!(bytes.is_empty(), "one request, and nothing behind it: {text}");
+            assert!(bytes.is_empty(), "one request, and nothing after it: {text}");
         }
     }
     assert!(5_000 < good, "{good} of them were mixes");

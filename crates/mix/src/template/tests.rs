@@ -17,7 +17,7 @@ fn write(text: &str, place: Place, number: u64) -> String {
 }
 
 #[test]
-fn placeholders_become_what_they_say() {
+fn placeholders_are_replaced_by_their_values() {
     for (text, written) in [
         ("plain { } }} text", "plain { } }} text"),
         ("{{seq}}-{{ seq }}", "5-5"),
@@ -39,7 +39,7 @@ fn placeholders_become_what_they_say() {
 }
 
 #[test]
-fn randomness_has_the_shape_that_is_asked_for() {
+fn random_values_have_the_requested_form_and_distribution() {
     let mut counts = [0u32; 6];
     let (mut low, mut high) = (f64::MAX, f64::MIN);
     for number in 0..60_000 {
@@ -67,12 +67,12 @@ fn randomness_has_the_shape_that_is_asked_for() {
 }
 
 #[test]
-fn what_is_no_placeholder_is_refused_with_the_remedy() {
+fn an_invalid_placeholder_is_refused_with_the_remedy() {
     let data = data();
     let int = "{{int A B}}, whole numbers with A not above B";
     let zipf = "{{zipf A B}} or {{zipf A B S}}, whole numbers with A not above B, S in (0, 20]";
     let uniform = "{{uniform A B}} or {{uniform A B DECIMALS}}, A not above B, decimals up to 17";
-    let unread = |written: &str, form: &str| format!("0 `{written}` cannot be read; write {form}");
+    let unread = |written: &str, form: &str| format!("0 `{written}` is not valid; write {form}");
     for (text, wrong) in [
         ("{{int 5}}", unread("{{int 5}}", int)),
         ("{{int 5 4}}", unread("{{int 5 4}}", int)),
@@ -90,17 +90,17 @@ fn what_is_no_placeholder_is_refused_with_the_remedy() {
         ("{{uuid 4}}", unread("{{uuid 4}}", "{{uuid}}")),
         (
             "ab{{ rand 1 }}",
-            "2 `{{ rand 1 }}` is no placeholder; there are seq, int, uniform, zipf, hex, uuid, time_ms, \
-             connection, row.COLUMN"
+            "2 `{{ rand 1 }}` is not a placeholder; write one of seq, int, uniform, zipf, hex, uuid, \
+             time_ms, connection, row.COLUMN"
                 .into(),
         ),
         (
             "ab{{seq}",
-            "2 `{{` begins a placeholder, which ends with `}}`; a file named by `body_file` is sent as \
-             it is"
+            "2 `{{` begins a placeholder, which must end with `}}`; a file named by `body_file` is \
+             sent unchanged"
                 .into(),
         ),
-        ("{{row.nam}}", "0 the data have no column `nam`; there are id, full name, path".into()),
+        ("{{row.nam}}", "0 the data has no column `nam`; write one of id, full name, path".into()),
     ] {
         let found = Template::default().compile(text, Place::Body, Some(&data)).unwrap_err();
         assert_eq!(format!("{} {}", found.at, found.what), wrong, "{text}");
@@ -110,30 +110,30 @@ fn what_is_no_placeholder_is_refused_with_the_remedy() {
 }
 
 #[test]
-fn what_cannot_stand_in_a_place_is_refused_there() {
+fn a_character_that_is_not_allowed_in_a_place_is_refused() {
     let data = Data::read("d.csv", "ok,bad\nx,y\nz,\"a\nb\"\n").unwrap();
     for (text, place, wrong) in [
         (
             "/a b",
             Place::Target,
-            "2 ' ' cannot stand here; write it percent-encoded, such as %20 for a space",
+            "2 ' ' is not allowed here; write it percent-encoded, such as %20 for a space",
         ),
         (
             "/{{seq}}/é",
             Place::Target,
-            "9 'é' cannot stand here; write it percent-encoded, such as %20 for a space",
+            "9 'é' is not allowed here; write it percent-encoded, such as %20 for a space",
         ),
         (
             "/#x",
             Place::Target,
-            "1 '#' cannot stand here; write it percent-encoded, such as %20 for a space",
+            "1 '#' is not allowed here; write it percent-encoded, such as %20 for a space",
         ),
-        ("x\r\ny", Place::Field, "1 '\\r' cannot stand here; leave it out"),
+        ("x\r\ny", Place::Field, "1 '\\r' is not allowed here; leave it out"),
         (
             "{{row.bad}}",
             Place::Field,
-            "0 `bad` has a line break or control character at d.csv:3, which cannot stand in a header; \
-             take it out there",
+            "0 `bad` has a line break or control character at d.csv:3, which is not allowed in a \
+             header; remove it there",
         ),
     ] {
         let found = Template::default().compile(text, place, Some(&data)).unwrap_err();

@@ -27,7 +27,7 @@ fn mixed(mix: &Arc<Mix>, seed: u64, target: u32) -> Mixed {
     Mixed::new(mix, Pool { seed, target, connections_before: 100 }, || 1_700_000_000_000)
 }
 
-/// The bytes, and which label they have.
+/// Returns the bytes and the label of a request.
 fn next(mixed: &mut impl HttpWorkload, number: u64, asked: Label) -> (String, u16) {
     let (mut wire, mut expected) = (Vec::new(), Vec::new());
     let mut request = Outgoing { wire: &mut wire, expected: &mut expected, label: asked };
@@ -39,7 +39,7 @@ fn next(mixed: &mut impl HttpWorkload, number: u64, asked: Label) -> (String, u1
 }
 
 #[test]
-fn each_request_is_made_as_often_as_its_weight_says() {
+fn each_request_is_made_in_proportion_to_its_weight() {
     let (mix, mut counts) = (mix(MIX), [0u32; 4]);
     let mut mixed = mixed(&mix, 1, 0);
     const REQUESTS: u32 = 100_000;
@@ -53,7 +53,7 @@ fn each_request_is_made_as_often_as_its_weight_says() {
 }
 
 #[test]
-fn the_same_number_makes_the_same_bytes_whatever_the_shards_and_the_order() {
+fn the_same_number_gives_the_same_bytes_whatever_the_shards_and_the_order() {
     let mix = mix(MIX);
     let mut one = mixed(&mix, 1, 0);
     let all: BTreeMap<u64, _> = (0..5000).map(|n| (n, next(&mut one, n, Label::NONE))).collect();
@@ -74,7 +74,7 @@ fn the_same_number_makes_the_same_bytes_whatever_the_shards_and_the_order() {
 }
 
 #[test]
-fn only_time_and_connection_depend_on_when_and_where() {
+fn only_time_and_connection_depend_on_the_sending() {
     let mix = mix(r#"{"target":"/{{time_ms}}/{{connection}}/{{seq}}/{{row.name}}"}"#);
     let line = |mixed: &mut Mixed, number| {
         next(mixed, number, Label::NONE).0.lines().next().unwrap().to_owned()
@@ -88,19 +88,19 @@ fn only_time_and_connection_depend_on_when_and_where() {
 }
 
 #[test]
-fn an_arrival_that_asks_for_a_label_gets_it() {
+fn an_arrival_gets_the_label_that_it_requests() {
     let mix = mix(MIX);
     let mut mixed = mixed(&mix, 1, 0);
     assert_eq!(mix.labels().collect::<Vec<_>>(), ["search", "user", "book", "when"]);
     assert!((0..200).all(|number| next(&mut mixed, number, Label(2)).1 == 2));
-    // What it would have been at random has the same placeholders.
+    // A request that is chosen at random has the same placeholder values.
     let number = (0..).find(|&number| next(&mut mixed, number, Label::NONE).1 == 1).unwrap();
     let at_random = next(&mut mixed, number, Label::NONE);
     assert_eq!(next(&mut mixed, number, Label(1)), at_random);
 }
 
 #[test]
-fn as_much_of_an_answer_is_kept_as_the_rules_of_its_request_need() {
+fn only_the_parts_of_a_response_that_its_rules_need_are_kept() {
     let mix = mix(r#"{"target":"/a"}
 {"target":"/b","check":"status=200"}
 {"target":"/c","check":"bytes>=2"}
@@ -112,8 +112,8 @@ fn as_much_of_an_answer_is_kept_as_the_rules_of_its_request_need() {
     assert_eq!(wanted, [Wanted::Nothing, head, head, Wanted::Pieces, Wanted::Body]);
 }
 
-/// Sixteen bodies of a megabyte each, a piece of each in turn, with what is looked for in every other
-/// one across the border of two pieces.
+/// Sixteen bodies of a megabyte each, received alternately piece by piece; every other one contains
+/// the searched text across the border of two pieces.
 #[test]
 fn bodies_that_are_searched_are_not_kept() {
     const CONNECTIONS: u32 = 16;
@@ -131,10 +131,10 @@ fn bodies_that_are_searched_are_not_kept() {
             driver.start(Slot(slot), asked, &mut Vec::with_capacity(100)).unwrap();
             receive(&mut driver, slot, b"HTTP/1.1 200 OK\r\nContent-Length: 1048576\r\n\r\n");
         }
-        for place in 0..64 {
+        for index in 0..64 {
             for slot in 0..CONNECTIONS {
                 let mut piece = piece;
-                match (place, slot % 2) {
+                match (index, slot % 2) {
                     (30, 0) => piece[16 * 1024 - 3..].copy_from_slice(b"nee"),
                     (31, _) => piece[..3].copy_from_slice(b"dle"),
                     _ => {}
@@ -149,7 +149,7 @@ fn bodies_that_are_searched_are_not_kept() {
     assert!(counted.bytes_max < 64 * 1024, "{counted:?}");
 }
 
-/// What becomes of one request whose answer arrives in these slices.
+/// Returns the outcome of one request whose response arrives in these slices.
 fn outcome(workload: impl HttpWorkload, label: Label, slices: &[&[u8]]) -> Outcome {
     let (mut driver, mut reports) = (Http1::new(1, workload), Reports::default());
     let asked = Asked { token: Token(1), number: 0, label };
@@ -162,7 +162,7 @@ fn outcome(workload: impl HttpWorkload, label: Label, slices: &[&[u8]]) -> Outco
 }
 
 #[test]
-fn answers_are_judged_by_the_rules_of_their_own_request_however_they_are_cut() {
+fn responses_are_judged_by_the_rules_of_their_request_however_they_are_cut() {
     let mix = mix(r#"{"target":"/plain"}
 {"target":"/text","check":"body~'grand hotel'"}
 {"target":"/long","check":"bytes>=24"}

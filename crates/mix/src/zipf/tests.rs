@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn ranks_are_drawn_as_often_as_the_distribution_says() {
+fn ranks_are_drawn_with_the_probabilities_of_the_distribution() {
     const DRAWS: u32 = 200_000;
     for (n, s) in [(1, 1.0), (10, 0.5), (10, 1.0), (100, 1.2), (5, 20.0), (1_000_000, 2.0)] {
         let (distribution, mut random) = (Zipf::new(n, s), Random::new(n));

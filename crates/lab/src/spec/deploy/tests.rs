@@ -119,7 +119,7 @@ fn needs_that_cannot_be_met_are_told_with_their_place() {
     check(
         &[("front", ", memory_limit: 64")],
         expect![[r#"
-        `64` is no memory limit from 1MiB; write for example 64MiB
+        `64` is not a valid memory limit from 1MiB; write for example 64MiB
          --> my.yaml:4:62
           |
         4 |     - process: {name: front, command: [front], memory_limit: 64}
@@ -129,7 +129,7 @@ fn needs_that_cannot_be_met_are_told_with_their_place() {
     check(
         &[("front", ", memory_limit: 64kB")],
         expect![[r#"
-        `64kB` is no memory limit from 1MiB; write for example 64MiB
+        `64kB` is not a valid memory limit from 1MiB; write for example 64MiB
          --> my.yaml:4:62
           |
         4 |     - process: {name: front, command: [front], memory_limit: 64kB}

@@ -28,16 +28,18 @@ fn what_is_written_is_read_again_as_the_same_value() {
 
 #[test]
 fn a_wrong_word_says_how_it_is_written() {
-    let time = "`5` is no length of time; write for example 10ms, 1.5s or 2m";
+    let time = "`5` is not a valid length of time; write for example 10ms, 1.5s or 2m";
     assert_eq!(round_trip::<Nanos>("5"), time);
-    let share = "`2` is no share from 0 to 1; write for example 5% or 0.05";
+    let share = "`2` is not a valid share from 0 to 1; write for example 5% or 0.05";
     assert_eq!(round_trip::<Share>("2"), share);
     for step in ["0%", "-5%", "0/s", "-100/s", "5", "fast"] {
-        let wrong = format!("`{step}` is no step above zero; write for example 5% or 100/s");
+        let wrong =
+            format!("`{step}` is not a valid step above zero; write for example 5% or 100/s");
         assert_eq!(round_trip::<Growth>(step), wrong);
     }
     for cpus in ["", "3-1", "a", "0-", "-1", "99999"] {
-        let wrong = format!("`{cpus}` is no list of CPUs; write for example 0, 0-3 or 0,2-3");
+        let wrong =
+            format!("`{cpus}` is not a valid list of CPUs; write for example 0, 0-3 or 0,2-3");
         assert_eq!(round_trip::<Cpus>(cpus), wrong);
     }
 }

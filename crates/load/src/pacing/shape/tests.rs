@@ -231,7 +231,7 @@ fn an_invalid_shape_is_refused_with_the_part_and_the_remedy() {
     wrong(
         "0/s 1s",
         expect![
-            "part 1 of the shape, `0/s 1s`: `0/s` is not a rate above zero; write for example 5k/s"
+            "part 1 of the shape, `0/s 1s`: `0/s` is not a valid rate above zero; write for example 5k/s"
         ],
     );
     wrong(

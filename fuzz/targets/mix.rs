@@ -8,7 +8,7 @@ use std::sync::Arc;
 use libfuzzer_sys::fuzz_target;
 use load::Label;
 use load::driver::http1::{Answer, HttpWorkload, Origin, Outgoing, Wanted};
-use mix::{Data, Pool, Mix, Mixed, Source};
+use mix::{Data, Mix, Mixed, Pool, Source};
 use wire::http1::{RequestDecoder, RequestEvent};
 
 fuzz_target!(|text: &str| {

@@ -183,8 +183,8 @@ pub trait Driver {
         false
     }
 
-    /// Prepares the orderly close of the slot's connection by us. The protocol's farewell to the
-    /// peer is appended to `wire`.
+    /// Prepares the orderly close of the slot's connection by us. The protocol's closing
+    /// message is appended to `wire`.
     fn leaves(&mut self, _slot: Slot, _wire: &mut Vec<u8>) {}
 
     /// Handles the loss of the slot's connection, and resets the slot. Reports the requests

@@ -33,7 +33,7 @@ const LONGEST_WAIT: Nanos = Nanos::from_millis(50);
 /// The settings that a shard is given.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Counted from `sent`: a request without a response by then is overdue.
+    /// The timeout, counted from `sent`: a request without a response by then is overdue.
     pub timeout: Nanos,
     pub overdue: Overdue,
     /// The maximum number of waiting requests of a pool. More are dropped: a target that never

@@ -159,7 +159,7 @@ impl Seen {
 #[derive(Clone, Debug, Default)]
 struct Reading {
     at: Instant,
-    /// For each shard.
+    /// The run queue wait of each shard.
     run_queue_wait: Vec<Option<Nanos>>,
     steal: Vec<Option<Nanos>>,
     throttled: Option<Nanos>,

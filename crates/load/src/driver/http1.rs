@@ -79,7 +79,7 @@ pub struct Outgoing<'a> {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Expected {
     pub body: Expect,
-    /// Returned with the response.
+    /// A tag that is returned with the response.
     pub tag: u32,
 }
 
@@ -101,7 +101,7 @@ pub struct Answer<'a> {
     pub status: u16,
     /// The header block as it arrived; [`wire::http1::fields`] reads it.
     pub head: &'a [u8],
-    /// Decoded; empty unless it was wanted.
+    /// The decoded body; empty unless it was wanted.
     pub body: &'a [u8],
     /// The number of bytes in the body, wanted or not.
     pub body_length: u64,
@@ -183,7 +183,7 @@ pub struct Http1<W> {
     pipeline: usize,
     most_body: u64,
     slots: Vec<State>,
-    /// Reused for each call of the workload.
+    /// A buffer that is reused for each call of the workload.
     expected: Vec<Expected>,
 }
 

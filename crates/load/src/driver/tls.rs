@@ -108,7 +108,7 @@ impl<D: Driver> Driver for Secured<D> {
         let Some(pool) = &mut self.tls else { return self.inner.opened(slot, wire) };
         let session = Session::begin(&pool.config, &pool.name);
         let session = pool.slots[slot.0 as usize].insert(Box::new(session));
-        session.write(wire, Says::Nothing);
+        session.write(wire, Message::Nothing);
         Next::Pending
     }
 
@@ -117,7 +117,7 @@ impl<D: Driver> Driver for Secured<D> {
         pool.plain.clear();
         let label = self.inner.start(slot, asked, &mut pool.plain)?;
         let session = session(&mut pool.slots, slot);
-        session.write(wire, Says::Request(&pool.plain));
+        session.write(wire, Message::Request(&pool.plain));
         Ok(label)
     }
 
@@ -144,7 +144,7 @@ impl<D: Driver> Driver for Secured<D> {
 
     fn leaves(&mut self, slot: Slot, wire: &mut Vec<u8>) {
         match &mut self.tls {
-            Some(pool) => session(&mut pool.slots, slot).write(wire, Says::Farewell),
+            Some(pool) => session(&mut pool.slots, slot).write(wire, Message::Close),
             None => self.inner.leaves(slot, wire),
         }
     }
@@ -215,7 +215,7 @@ impl Pool {
                     }
                 }
                 Ok(ConnectionState::EncodeTlsData(mut data)) => {
-                    append(&mut reports.wire, 0, |out| data.encode(out).map_err(lacking));
+                    append(&mut reports.wire, 0, |out| data.encode(out).map_err(needed_to_encode));
                 }
                 Ok(ConnectionState::TransmitTlsData(data)) => data.done(),
                 Ok(ConnectionState::PeerClosed) => {
@@ -235,7 +235,7 @@ impl Pool {
                     break;
                 }
                 Err(error) => {
-                    session.say_why(&mut arrived[done + discard..], &mut reports.wire);
+                    session.write_alert(&mut arrived[done + discard..], &mut reports.wire);
                     let outcome = reason::outcome(session.stage, &error);
                     return Ok(Next::Fail(outcome, reason::of(&error)));
                 }
@@ -252,10 +252,10 @@ impl Pool {
 
 /// The data that we send, beyond TLS's own messages.
 #[derive(Clone, Copy)]
-enum Says<'a> {
+enum Message<'a> {
     Nothing,
     Request(&'a [u8]),
-    Farewell,
+    Close,
 }
 
 impl Session {
@@ -271,25 +271,27 @@ impl Session {
     }
 
     /// Appends TLS's own messages, and then our data.
-    fn write(&mut self, wire: &mut Vec<u8>, says: Says<'_>) {
+    fn write(&mut self, wire: &mut Vec<u8>, message: Message<'_>) {
         loop {
             let UnbufferedStatus { state, .. } = self.tls.process_tls_records(&mut self.partial);
             match state {
                 Ok(ConnectionState::EncodeTlsData(mut data)) => {
-                    append(wire, 0, |out| data.encode(out).map_err(lacking));
+                    append(wire, 0, |out| data.encode(out).map_err(needed_to_encode));
                 }
                 Ok(ConnectionState::TransmitTlsData(data)) => data.done(),
                 Ok(ConnectionState::WriteTraffic(mut traffic)) => {
-                    match says {
-                        Says::Nothing => {}
-                        Says::Request(plain) => {
+                    match message {
+                        Message::Nothing => {}
+                        Message::Request(plain) => {
                             let records = plain.len() / RECORD + 1;
                             self.sealed += records;
                             let room = plain.len() + records * SEAL;
-                            append(wire, room, |out| traffic.encrypt(plain, out).map_err(missing));
+                            append(wire, room, |out| {
+                                traffic.encrypt(plain, out).map_err(needed_to_encrypt)
+                            });
                         }
-                        Says::Farewell => append(wire, SEAL, |out| {
-                            traffic.queue_close_notify(out).map_err(missing)
+                        Message::Close => append(wire, SEAL, |out| {
+                            traffic.queue_close_notify(out).map_err(needed_to_encrypt)
                         }),
                     }
                     return;
@@ -301,11 +303,11 @@ impl Session {
     }
 
     /// Appends the alert that reports an error to the peer, if there is one.
-    fn say_why(&mut self, arrived: &mut [u8], wire: &mut Vec<u8>) {
+    fn write_alert(&mut self, arrived: &mut [u8], wire: &mut Vec<u8>) {
         while self.tls.wants_write() {
             let UnbufferedStatus { state, .. } = self.tls.process_tls_records(arrived);
             let Ok(ConnectionState::EncodeTlsData(mut data)) = state else { return };
-            append(wire, 0, |out| data.encode(out).map_err(lacking));
+            append(wire, 0, |out| data.encode(out).map_err(needed_to_encode));
         }
     }
 
@@ -350,14 +352,14 @@ fn append(
     }
 }
 
-fn lacking(error: EncodeError) -> Option<usize> {
+fn needed_to_encode(error: EncodeError) -> Option<usize> {
     match error {
         EncodeError::InsufficientSize(size) => Some(size.required_size),
         EncodeError::AlreadyEncoded => None,
     }
 }
 
-fn missing(error: EncryptError) -> Option<usize> {
+fn needed_to_encrypt(error: EncryptError) -> Option<usize> {
     match error {
         EncryptError::InsufficientSize(size) => Some(size.required_size),
         EncryptError::EncryptExhausted => None,

@@ -122,7 +122,7 @@ fn a_shard_gets_the_arrivals_of_its_pools_in_order() {
     }
 }
 
-/// Otherwise it would first draw all arrivals of the other shards: here, for ever.
+/// The shard would otherwise first draw all arrivals of the other shards: here, for ever.
 #[test]
 fn a_shard_without_a_pool_draws_no_arrivals() {
     let dealt = Dealt { targets: 1, pools: 1, shards: 2, shard: 1 };

@@ -49,7 +49,7 @@ pub struct Numbers {
 /// A slot's connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
-    /// Changed only by [`Pool::set`].
+    /// The state; changed only by [`Pool::set`].
     pub(super) state: State,
     /// The pool's endpoint that it connects to; changes after each failed attempt.
     endpoint: usize,

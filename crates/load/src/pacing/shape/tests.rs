@@ -165,7 +165,7 @@ fn the_inverse_is_exact_to_the_nanosecond() {
     }
 }
 
-/// Where the rate is lowest, a nanosecond is less of a request than the rounding error: adjacent
+/// At the lowest rate, a nanosecond is less of a request than the rounding error: adjacent
 /// numbers would change places.
 #[test]
 fn times_never_decrease_however_close_together() {

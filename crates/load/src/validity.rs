@@ -282,8 +282,7 @@ fn find(plan: &Plan, measurement: &Measurement, total: &Part, judgement: &mut Ju
     if 0 < unasked {
         judgement.findings.push(format!(
             "the target sent bytes that belong to no request, {} times: each time the connection \
-             was \
-             closed and another one opened",
+             was closed and another one opened",
             counted(unasked),
         ));
     }

@@ -110,5 +110,5 @@ fn what_only_epoll_can_tell_is_not_asked_of_io_uring() {
     let words = ["load", "http://127.0.0.1:1/", "--closed", "--kernel-timestamps", "--io", "uring"];
     let ran = run(&words);
     assert_eq!(ran.code, 2, "{ran:#?}");
-    assert!(ran.stderr.contains("leave them out, or use --io epoll"), "{ran:#?}");
+    assert!(ran.stderr.contains("leave it out, or use --io epoll"), "{ran:#?}");
 }

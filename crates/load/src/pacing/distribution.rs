@@ -68,9 +68,8 @@ impl FromStr for Distribution {
         distribution.ok_or_else(|| {
             format!(
                 "`{text}` is not a valid arrival distribution; write constant, poisson, \
-                 uniform-gap, \
-                 lognormal[:cv], normal[:cv] (cv above 0, at most {WIDEST}), bursts:n (n from 1) \
-                 or zipf"
+                 uniform-gap, lognormal[:cv], normal[:cv] (cv above 0, at most {WIDEST}), \
+                 bursts:n (n from 1) or zipf"
             )
         })
     }

@@ -152,7 +152,7 @@ impl Bounds {
         if recorded.labels.len() == self.labels {
             let most = self.labels;
             return Err(format!(
-                "`{label}` is more than {most} labels; label kinds of requests, not each request"
+                "there are more than {most} labels with `{label}`; label kinds of requests only"
             ));
         }
         let index = Label(recorded.labels.len() as u16);
@@ -184,8 +184,7 @@ fn line(text: &[u8]) -> Result<Option<(Nanos, Option<&str>)>, String> {
     let time = seconds(time.trim()).ok_or_else(|| {
         format!(
             "`{}` is not a valid time; write seconds since the start, for example 1.25, then a \
-             tab before \
-             any label",
+             tab before any label",
             time.escape_debug()
         )
     })?;

@@ -121,7 +121,7 @@ fn its_size_is_limited() {
     expect!["t:4: a trace holds at most 3 requests; split it into several loads"]
         .assert_eq(&read("1\n2\n3\n4\n").unwrap_err());
     assert_eq!(read("1\ta\n2\tb\n3\ta\n").unwrap().labels().len(), 2);
-    expect!["t:3: `c` is more than 2 labels; label kinds of requests, not each request"]
+    expect!["t:3: there are more than 2 labels with `c`; label kinds of requests only"]
         .assert_eq(&read("1\ta\n2\tb\n3\tc\n").unwrap_err());
 
     let labelled = |length| format!("1\t{}\n", "x".repeat(length - 3));

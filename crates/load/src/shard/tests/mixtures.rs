@@ -67,8 +67,8 @@ fn mixture(seed: u64) -> Load {
 /// Returns the treatment of a request; `evil` of a hundred fail, and `clumsy` of a hundred are
 /// unusual.
 fn conduct(seed: u64, (target, number, part): Key, evil: u64, clumsy: u64) -> Conduct {
-    let place = number * 64 + u64::from(part * 8 + target);
-    let mut random = Random::part(seed, place);
+    let part_of_seed = number * 64 + u64::from(part * 8 + target);
+    let mut random = Random::part(seed, part_of_seed);
     let time = Nanos::from_micros(random.below(40_000));
     let draw = random.below(100);
     if draw < evil {

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use measure::{Histogram, Quantile};
 use serde::{Deserialize, Serialize};
 
 use crate::slo;
-use crate::times::Times;
+use crate::times::{self, Times};
 
 #[cfg(test)]
 mod tests;
@@ -313,12 +314,18 @@ pub struct Interval {
     pub p999_ns: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_ns: Option<u64>,
+    /// The response times that ended in it, encoded like [`Times::histogram`].
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub response_histogram: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outstanding: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backlog: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lateness_p99_ns: Option<u64>,
+    /// The lateness of the requests that ended in it, encoded like [`Times::histogram`].
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub lateness_histogram: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub busy: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -333,6 +340,36 @@ pub struct Interval {
     /// The share in which a CPU quota kept the generator from running.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub throttled: Option<f64>,
+}
+
+impl Interval {
+    /// Sets the histograms and the figures that are computed from them. Those of an empty histogram are
+    /// absent.
+    pub fn set_times(&mut self, response: &Histogram, lateness: &Histogram) {
+        let quantile = |q| response.quantile(q).map(|time| time.0);
+        self.p50_ns = quantile(Quantile::P50);
+        self.p90_ns = quantile(Quantile::P90);
+        self.p99_ns = quantile(Quantile::P99);
+        self.p999_ns = quantile(Quantile::P999);
+        self.max_ns = response.max().map(|time| time.0);
+        self.lateness_p99_ns = lateness.quantile(Quantile::P99).map(|time| time.0);
+        let encoded = |times: &Histogram| (0 < times.count()).then(|| times::encode(times));
+        self.response_histogram = encoded(response);
+        self.lateness_histogram = encoded(lateness);
+    }
+
+    /// The response times and the lateness. `None` if a histogram is unreadable, or if an older version
+    /// wrote figures without histograms.
+    pub fn times(&self) -> Option<(Histogram, Histogram)> {
+        let read = |text: &Option<String>, figure: Option<u64>| match text {
+            Some(text) => times::decode(text),
+            None => figure.is_none().then(Histogram::new),
+        };
+        Some((
+            read(&self.response_histogram, self.max_ns)?,
+            read(&self.lateness_histogram, self.lateness_p99_ns)?,
+        ))
+    }
 }
 
 /// The generator's measurements of itself and its machine.

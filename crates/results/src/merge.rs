@@ -4,6 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use measure::Histogram;
+
 use crate::load::{
     Clock, Connections, Counts, Generator, Group, Interval, Load, Pacing, Part, Rates, Segment,
     Target, Tls,
@@ -114,9 +116,8 @@ impl Axis {
         let late = (late_s / interval_s).round();
         let place = |each: &Interval| {
             let t_s = ((each.t_s / interval_s).round() + late) * interval_s;
-            let mut placed = Interval { t_s, ..each.clone() };
-            forget_quantiles(&mut placed);
-            placed
+            // The parts reach their highest numbers at different times: these cannot be added up.
+            Interval { t_s, outstanding: None, backlog: None, ..each.clone() }
         };
         load.series.iter().map(place).collect()
     }
@@ -134,18 +135,6 @@ fn is_one_machine(clocks: &[&Clock]) -> bool {
             begin < end
         }
     }
-}
-
-/// Removes the quantiles: the series has no histograms from which those of the whole could be
-/// computed.
-fn forget_quantiles(interval: &mut Interval) {
-    interval.p50_ns = None;
-    interval.p90_ns = None;
-    interval.p99_ns = None;
-    interval.p999_ns = None;
-    interval.outstanding = None;
-    interval.backlog = None;
-    interval.lateness_p99_ns = None;
 }
 
 fn add(whole: &mut Load, part: Load) -> Result<(), String> {
@@ -285,12 +274,38 @@ fn add_interval(whole: &mut Interval, interval: &Interval) {
     whole.sent += interval.sent;
     whole.completed += interval.completed;
     whole.failed += interval.failed;
-    whole.max_ns = whole.max_ns.max(interval.max_ns);
+    add_interval_times(whole, interval);
     whole.busy = most(whole.busy, interval.busy);
     whole.hiccup_max_ns = whole.hiccup_max_ns.max(interval.hiccup_max_ns);
     whole.run_queue_wait = most(whole.run_queue_wait, interval.run_queue_wait);
     whole.steal = most(whole.steal, interval.steal);
     whole.throttled = most(whole.throttled, interval.throttled);
+}
+
+/// Adds the response times and the lateness. Without histograms the percentiles of the whole are
+/// unknown, and only the longest response time remains.
+fn add_interval_times(whole: &mut Interval, interval: &Interval) {
+    let longest = whole.max_ns.max(interval.max_ns);
+    let (mut response, mut lateness) = (Histogram::new(), Histogram::new());
+    for times in [whole.times(), interval.times()] {
+        let Some((of_response, of_lateness)) = times else {
+            *whole = Interval {
+                p50_ns: None,
+                p90_ns: None,
+                p99_ns: None,
+                p999_ns: None,
+                max_ns: longest,
+                response_histogram: None,
+                lateness_p99_ns: None,
+                lateness_histogram: None,
+                ..whole.clone()
+            };
+            return;
+        };
+        response.add(&of_response);
+        lateness.add(&of_lateness);
+    }
+    whole.set_times(&response, &lateness);
 }
 
 /// Adds up what can be added; of the rest, keeps the worst value of any generator.

@@ -54,9 +54,7 @@ impl Times {
 
     /// The histogram, or `None` if the text is not one.
     pub fn histogram(&self) -> Option<Histogram> {
-        let bytes = STANDARD.decode(&self.histogram).ok()?;
-        let stored = Deserializer::new().deserialize(&mut Cursor::new(bytes)).ok()?;
-        Some(Histogram::from_hdr(&stored))
+        decode(&self.histogram)
     }
 
     /// Both together, or `None` if one of the texts is not a histogram. Each mean has lost less
@@ -85,6 +83,13 @@ pub fn encode(histogram: &Histogram) -> String {
         .serialize(histogram.as_hdr(), &mut bytes)
         .expect("writing to memory does not fail");
     STANDARD.encode(bytes)
+}
+
+/// Reads what [`encode`] wrote; `None` if the text is not a histogram.
+pub fn decode(text: &str) -> Option<Histogram> {
+    let bytes = STANDARD.decode(text).ok()?;
+    let stored = Deserializer::new().deserialize(&mut Cursor::new(bytes)).ok()?;
+    Some(Histogram::from_hdr(&stored))
 }
 
 /// An HdrHistogram log, version 1.3: one interval of `seconds` for each histogram, with its tag.

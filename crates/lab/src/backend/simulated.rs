@@ -7,7 +7,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use measure::{Balance, Histogram, Instant, Nanos, Quantile, Random};
+use measure::{Balance, Histogram, Instant, Nanos, Random};
 use results::load::{Counts, Generator, Interval, Pacing, Part, Rates, Target};
 use results::{Environment, Times};
 
@@ -207,7 +207,7 @@ struct Second {
     length_s: f64,
     offered: u64,
     completed: u64,
-    response_times: Vec<Nanos>,
+    response_times: Histogram,
 }
 
 impl Counted {
@@ -249,7 +249,7 @@ impl Counted {
             let second = counted.second(intended - begin);
             second.offered += 1;
             // What never came back took at least as long as it was waited for.
-            second.response_times.push(done.min(last) - intended);
+            second.response_times.record(done.min(last) - intended);
             counted.response_time.record(done.min(last) - intended);
             counted.counts.intended += 1;
             counted.counts.sent += 1;
@@ -286,7 +286,7 @@ impl Counted {
         for (second, other) in self.seconds.iter_mut().zip(&part.seconds) {
             second.offered += other.offered;
             second.completed += other.completed;
-            second.response_times.extend(&other.response_times);
+            second.response_times.add(&other.response_times);
         }
     }
 
@@ -317,25 +317,16 @@ impl Counted {
 
     fn series(&self) -> Vec<Interval> {
         let interval = |(t, second): (u32, &Second)| {
-            let mut sorted = second.response_times.clone();
-            sorted.sort_unstable();
-            let quantile = |quantile: Quantile| {
-                let rank = (quantile.level() * sorted.len() as f64).ceil() as usize;
-                sorted.get(rank.saturating_sub(1)).map(|time| time.0)
-            };
-            Interval {
+            let mut interval = Interval {
                 t_s: f64::from(t),
                 length_s: second.length_s,
                 offered: second.offered,
                 sent: second.offered,
                 completed: second.completed,
-                p50_ns: quantile(Quantile::P50),
-                p90_ns: quantile(Quantile::P90),
-                p99_ns: quantile(Quantile::P99),
-                p999_ns: quantile(Quantile::P999),
-                max_ns: sorted.last().map(|time| time.0),
                 ..Interval::default()
-            }
+            };
+            interval.set_times(&second.response_times, &Histogram::new());
+            interval
         };
         (0..).zip(&self.seconds).map(interval).collect()
     }

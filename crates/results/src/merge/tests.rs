@@ -92,6 +92,38 @@ fn what_cannot_be_derived_for_the_whole_is_absent() {
     assert_eq!(whole.series[0].p99_ns, None);
 }
 
+#[test]
+fn percentiles_of_an_interval_are_those_of_all_its_requests() {
+    let part = |name: &str, times: &[u64]| {
+        let (name, mut load) = load(name, times);
+        let recorded = |times: &[u64]| {
+            let mut histogram = Histogram::new();
+            times.iter().for_each(|&us| histogram.record(Nanos::from_micros(us)));
+            histogram
+        };
+        let mut alone = Interval { t_s: 1.0, length_s: 1.0, ..Interval::default() };
+        alone.set_times(&recorded(&[times[0]]), &Histogram::new());
+        load.series[0].set_times(&recorded(times), &recorded(&[1]));
+        load.series.push(if name == "a" { alone } else { Interval { t_s: 2.0, ..alone } });
+        (name, load)
+    };
+    let (a, b) = (part("a", &[10; 98]), part("b", &[2_000, 3_000]));
+    let whole = merge(&[a.clone(), b.clone()]).unwrap();
+    let near = |ns: Option<u64>, us: u64| ns.unwrap().abs_diff(us * 1_000) <= us;
+    let first = &whole.series[0];
+    assert!(near(first.p50_ns, 10) && near(first.p99_ns, 2_000) && near(first.max_ns, 3_000));
+    let (response, lateness) = first.times().unwrap();
+    assert_eq!((response.count(), lateness.count()), (100, 2));
+    // Only one part has these intervals.
+    assert!(near(whole.series[1].p99_ns, 10) && near(whole.series[2].p99_ns, 2_000));
+
+    // An older document has no histograms: its part of the requests is unknown, and stays so.
+    let (_, old) = load("old", &[1]);
+    let whole = merge(&[a.clone(), ("old".to_owned(), old), b]).unwrap();
+    assert_eq!((whole.series[0].p50_ns, whole.series[0].lateness_p99_ns), (None, None));
+    assert!(near(whole.series[0].max_ns, 3_000));
+}
+
 /// Uses a small part that misses its objective, and a large one that meets it.
 #[test]
 fn an_objective_of_the_parts_is_judged_anew_for_the_whole() {
@@ -246,6 +278,7 @@ fn load(name: &str, answered_us: &[u64]) -> (String, Load) {
             length_s: 1.0,
             offered: 1,
             p99_ns: Some(1),
+            max_ns: Some(1),
             ..Interval::default()
         }],
         ..Load::empty("benchwright 0.1.0")

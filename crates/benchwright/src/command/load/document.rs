@@ -8,7 +8,7 @@ use load::observe::{Group, Interval, Part};
 use load::pacing::{Pacing, Segment, Sharing};
 use load::shard::Ended;
 use load::validity::{self, Judgement};
-use measure::{Histogram, Nanos, Quantile};
+use measure::{Histogram, Nanos};
 use results::load as document;
 use results::{Load, Times};
 
@@ -222,28 +222,24 @@ fn entry(
     interval.response.add_to(&mut response);
     let mut lateness = Histogram::new();
     interval.lateness.add_to(&mut lateness);
-    let quantile = |histogram: &Histogram, q| histogram.quantile(q).map(|time| time.0);
-    document::Interval {
+    let mut entry = document::Interval {
         t_s: begin.as_secs_f64(),
         length_s: length.as_secs_f64(),
         offered: interval.intended,
         sent: interval.sent,
         completed: interval.completed,
         failed: interval.failed,
-        p50_ns: quantile(&response, Quantile::P50),
-        p90_ns: quantile(&response, Quantile::P90),
-        p99_ns: quantile(&response, Quantile::P99),
-        p999_ns: quantile(&response, Quantile::P999),
-        max_ns: response.max().map(|time| time.0),
         outstanding: Some(interval.outstanding_max),
         backlog: Some(interval.backlog_max),
-        lateness_p99_ns: quantile(&lateness, Quantile::P99),
         busy: Some(interval.busy),
         hiccup_max_ns: hiccup.map(|time| time.0),
         run_queue_wait: taken.run_queue_wait,
         steal: taken.steal,
         throttled: taken.throttled,
-    }
+        ..document::Interval::default()
+    };
+    entry.set_times(&response, &lateness);
+    entry
 }
 
 /// What was asked for, or else the system's; nothing where no connection is one of TCP.

@@ -1,4 +1,4 @@
-//! The answer of a run, from its journal: maximum throughput and capacity stand apart.
+//! The answer of a run, from its journal: maximum throughput and capacity are separate results.
 
 use measure::quantity::grouped;
 use results::Answer;
@@ -10,13 +10,13 @@ use crate::experiment::{self, Ended};
 use crate::search::Point;
 use crate::spec::{Resolved, ResultKind};
 
-/// How a run ended, and why.
+/// The way a run ended, with the reason.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ending {
     Answered(String),
     NoAnswer(String),
     Interrupted,
-    /// It goes on, or was killed.
+    /// The run is still going on, or was killed.
     Open,
 }
 
@@ -58,14 +58,14 @@ pub fn of(resolved: &Resolved, journal: &[Entry], ending: &Ending) -> Answer {
     }
 }
 
-/// `p99 ≤ 100 ms and failures ≤ 0.1 %`
+/// The SLO in words: `p99 ≤ 100 ms and failures ≤ 0.1 %`
 fn slo_in_words(resolved: &Resolved) -> Option<String> {
     let slos = resolved.slos();
     (!slos.is_empty()).then(|| slo::in_words(&slos))
 }
 
-/// What limited at the maximum. A trial that still followed its load was not limited: then the lowest
-/// load above it tells that was.
+/// The limit at the maximum. If that trial still followed its load, it was not limited: then the
+/// limit comes from the lowest load above it that has one.
 fn limited_by(journal: &[Entry], maximum: &Maximum) -> Option<String> {
     let at = |entry: &Entry| entry.trial == maximum.trial;
     let limited = |(entry, observed): (&Entry, &Observed)| {
@@ -79,10 +79,10 @@ fn limited_by(journal: &[Entry], maximum: &Maximum) -> Option<String> {
     first.map(|(_, _, words)| words)
 }
 
-/// The load whose median sustained rate is the highest, through its trial nearest to the median.
+/// The load with the highest median sustained rate, represented by its trial nearest to the median.
 fn maximum(resolved: &Resolved, journal: &[Entry]) -> Option<Maximum> {
     let points = experiment::points(resolved, journal);
-    // Of equal ones the lowest load: it was reached there, and the loads above brought no more.
+    // Of equal loads the lowest: the rate was reached there, and the loads above brought no more.
     let best = points.iter().rev();
     let best = best.max_by(|a, b| a.sustained_per_s.total_cmp(&b.sustained_per_s))?;
     let off = |observed: &Observed| (observed.sustained_per_s - best.sustained_per_s).abs();
@@ -131,7 +131,7 @@ fn capacity(resolved: &Resolved, journal: &[Entry]) -> Option<Capacity> {
     })
 }
 
-/// The trials that say something of the system.
+/// The trials whose results describe the system.
 fn answering(journal: &[Entry]) -> impl Iterator<Item = (&Entry, &Observed)> {
     journal
         .iter()
@@ -172,12 +172,12 @@ fn summary(
     }
 }
 
-/// What was running may have said more.
+/// The first line; output of the components may follow it.
 fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
 }
 
-/// The last line of a run that was interrupted: how far it came, and how it is continued.
+/// The last line of an interrupted run: how far it came, and how to continue it.
 pub fn interrupted(ended: &Ended) -> String {
     let reached = match ended.answer.trials.last() {
         Some(entry) => format!("after trial {} of about {}", entry.trial, ended.most_trials),
@@ -190,7 +190,8 @@ pub fn interrupted(ended: &Ended) -> String {
     )
 }
 
-/// `15 of 17 trials valid; slowed, but answered all the same: 9; not valid: 12, 13`
+/// The validity in words: `15 of 17 trials valid; slowed, but answered all the same: 9; not valid:
+/// 12, 13`
 fn validity(journal: &[Entry]) -> String {
     let with = |status: Status| {
         journal
@@ -213,7 +214,7 @@ fn validity(journal: &[Entry]) -> String {
     text
 }
 
-/// The answer as it is printed: one line for each quantity, none for what is not known.
+/// The answer as it is printed: one line for each quantity that is known.
 pub fn table(answer: &Answer) -> String {
     let rate = |per_s: f64| format!("{}/s", grouped(per_s));
     let mut text = String::new();
@@ -263,7 +264,7 @@ pub fn table(answer: &Answer) -> String {
         Verdict::Interrupted => {
             line("interrupted", "what was finished is in the journal".to_owned())
         }
-        Verdict::Open => line("not ended", "what is said rests on the trials so far".to_owned()),
+        Verdict::Open => line("not ended", "this answer rests on the trials so far".to_owned()),
     }
     if let Some(report) = &answer.report {
         line("report", report.clone());

@@ -1,5 +1,5 @@
-//! Where components run, as a set of verbs. Every stage of a trial is written in these, so a dry
-//! run is a backend that only tells, and a rehearsal one that simulates.
+//! Where components run, as a set of operations. Every stage of a trial is written in these, so a
+//! dry run is a backend that only prints, and a rehearsal is one that simulates.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -23,37 +23,37 @@ mod tests;
 
 /// A place where components run.
 pub trait Backend {
-    /// Time as it passes here.
+    /// Returns the current time of this backend: real or simulated.
     fn now(&mut self) -> Instant;
 
     fn pause(&mut self, length: Nanos) -> Result<(), Stop>;
 
-    /// Whether the question can be asked here; nothing is started or written for it, so it is asked
-    /// before the host is taken.
+    /// Checks that this experiment can run here. It starts and writes nothing, so it is called
+    /// before the host is locked.
     fn accept(&mut self, _resolved: &Resolved) -> Result<(), Stop> {
         Ok(())
     }
 
-    /// Finds out what this place offers, and describes it. Nothing is started yet.
+    /// Finds out what this host offers, and describes it. Nothing is started yet.
     fn prepare(&mut self, resolved: &Resolved) -> Result<Environment, Stop>;
 
-    /// What of the spec cannot be kept here, in words, and what to do about it. Asked once, after
-    /// `prepare`; each trial carries it as a warning.
+    /// Returns the parts of the spec that cannot be enforced here, in words, with the remedy.
+    /// Called once, after `prepare`; each trial carries them as warnings.
     fn caveats(&mut self, _resolved: &Resolved) -> Vec<String> {
         Vec::new()
     }
 
-    /// Keeps what components print under this folder, as far as there is anything to keep.
+    /// Keeps what components print under this folder, if they print anything.
     fn keep_output(&mut self, _folder: &Path) {}
 
-    /// Starts components that do not wait for each other, each on its CPUs and within its limits, and
-    /// waits until each says that it is ready; answers their URLs in the same order.
+    /// Starts components that do not depend on each other, each on its CPUs and within its limits,
+    /// and waits until each prints that it is ready; returns their URLs in the same order.
     fn start(&mut self, wave: &[Component]) -> Result<Vec<String>, Stop>;
 
-    /// Which CPUs the kernel allows each component that lives now, read back from it.
+    /// Returns the CPUs that the kernel allows each running component, read back from the kernel.
     fn placement(&mut self) -> Result<BTreeMap<String, String>, Stop>;
 
-    /// One request. `Err` in words if no answer came: callers wait for a server by asking it.
+    /// Sends one request. `Err` in words if no response came: callers poll a server with it.
     fn ask(&mut self, url: &str, exchange: &Exchange) -> Result<Reply, String>;
 
     /// Fails if a component has died.
@@ -64,15 +64,15 @@ pub trait Backend {
         Vec::new()
     }
 
-    /// Waits until the machine is calm by the rule of `crate::calm`, but no longer than `within`. The
-    /// system under test is left alone; an interrupt ends the wait.
+    /// Waits until the machine is calm by the rule of `crate::calm`, but no longer than `within`.
+    /// The system under test gets no load meanwhile; an interrupt ends the wait.
     fn await_calm(&mut self, within: Nanos) -> Result<Calm, Stop>;
 
-    /// Makes a load with a generator of its own, and watches what the components consume. Nothing
-    /// else talks to the system under test meanwhile.
+    /// Makes a load with its own generator, and watches what the components consume. Nothing else
+    /// sends requests to the system under test meanwhile.
     fn drive(&mut self, drive: &Drive, tick: &mut dyn FnMut(Tick)) -> Result<Driven, Stop>;
 
-    /// Ends every component. Never fails: what cannot be ended gently is killed.
+    /// Ends every component. Never fails: a component that does not end by itself is killed.
     fn stop(&mut self);
 }
 
@@ -82,7 +82,7 @@ pub struct Component {
     pub name: String,
     /// The step of the spec that it is an instance or a replica of.
     pub step: String,
-    /// Whose replica it is: components of the same service can stand in for each other.
+    /// The service of which it is a replica: components of the same service can replace each other.
     pub service: String,
     /// Program and arguments, without `--listen`.
     pub command: Vec<String>,
@@ -90,24 +90,24 @@ pub struct Component {
     pub cpu_limit: Option<f64>,
     /// In bytes.
     pub memory_limit: Option<u64>,
-    /// How long it may take to say that it is ready.
+    /// The longest time that it may take to print that it is ready.
     pub ready_within: Nanos,
-    /// Whose CPUs it has.
+    /// The role whose CPUs it uses.
     pub role: &'static str,
 }
 
-/// What the system answered outside a measurement.
+/// The response of the system to a request outside a measurement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reply {
     pub status: u16,
     pub body: String,
 }
 
-/// A load to be made.
+/// A load to make.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drive {
     pub targets: Vec<String>,
-    /// Of each target; `None` is a closed loop.
+    /// The rate of each target; `None` is a closed loop.
     pub rate: Option<Rate>,
     pub think: Nanos,
     pub warm_up: Nanos,
@@ -118,7 +118,7 @@ pub struct Drive {
     pub arguments: Vec<String>,
 }
 
-/// What the generator shows while it works; for eyes only.
+/// A line of progress from the generator; for display only.
 #[derive(Clone, Debug, Default, PartialEq, serde::Deserialize)]
 #[serde(default)]
 pub struct Tick {
@@ -130,33 +130,33 @@ pub struct Tick {
     pub failed: u64,
 }
 
-/// What came of a load.
+/// The result of a load.
 #[derive(Clone, Debug)]
 pub struct Driven {
     pub load: results::Load,
-    /// What the components used and held meanwhile, by name.
+    /// What the components used meanwhile, by name.
     pub consumed: BTreeMap<String, Consumed>,
-    /// What died without ending the load, in the order of death.
+    /// The components that died without ending the load, in the order of their deaths.
     pub deaths: Vec<Death>,
 }
 
-/// A component that died while another replica of its service lived on.
+/// A component that died while another replica of its service kept running.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Death {
     pub component: String,
-    /// When it was noticed, on the host's clock.
+    /// The time when it was noticed, on the host's clock.
     pub at: Instant,
-    /// `was killed by SIGKILL`
+    /// The reason in words: `was killed by SIGKILL`
     pub why: String,
     pub last_lines: Vec<String>,
 }
 
-/// Why a stage did not end.
+/// The reason why a stage did not end normally.
 #[derive(Debug)]
 pub enum Stop {
-    /// Somebody wants it to end: everything is taken down, and what is finished stays.
+    /// The user interrupted it: everything is stopped, and finished trials are kept.
     Interrupted,
-    /// The question is wrong: nothing was sent.
+    /// The experiment is not valid: nothing was sent.
     Question(anyhow::Error),
     /// There will be no trustworthy answer.
     NoAnswer(anyhow::Error),

@@ -1,5 +1,5 @@
-//! Servers of the distribution, each started on a free port of loopback in a folder of its own and
-//! ended by its process id; and what a test does that lacks one.
+//! Servers of the distribution, each started on a free loopback port in its own folder and ended by
+//! its process id; and the note that a test makes when it needs a program that is missing.
 
 use std::fs;
 use std::io::Write;
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use crate::instance::{now, sleep};
 
-/// Notes that a test did not run for want of something; see `xtask/src/skips.rs`.
+/// Notes that a test did not run because something is missing; see `xtask/src/skips.rs`.
 pub(crate) fn skip(test: &str, needs: &str) {
     if let Some(file) = std::env::var_os("BENCHWRIGHT_SKIPPED") {
         let mut file = fs::OpenOptions::new().append(true).open(file).unwrap();
@@ -22,25 +22,25 @@ pub(crate) fn skip(test: &str, needs: &str) {
     }
 }
 
-/// A free port, for a server that cannot say which one it took, or that comes back to it. It lies
-/// below those that the kernel gives to connections, so that none of the many in these tests takes it
-/// meanwhile. Nobody answers there: a listener of our own to try it would live on for a moment in
-/// whatever process another test is just starting.
+/// A free port, for a server that cannot print its port, or that must come back to the same one. It
+/// is below the range that the kernel gives to connections, so none of the many connections in
+/// these tests takes it meanwhile. It is tried with a connection, not with a listener: a process
+/// that another test is just starting would hold a copy of the listener for a moment.
 pub(crate) fn free_port() -> u16 {
     static NEXT: AtomicU32 = AtomicU32::new(0);
-    // Tests of another process begin elsewhere.
+    // Tests in another process begin at another port.
     let first = std::process::id().wrapping_mul(0x9e37_79b1) >> 8;
     let next = || first.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
     let mut ports = std::iter::repeat_with(|| 20_000 + (next() % 12_000) as u16);
     ports
         .find(|port| TcpStream::connect(("127.0.0.1", *port)).is_err())
-        .expect("it goes on for ever")
+        .expect("the iterator never ends")
 }
 
 fn wait_until_it_listens(port: u16) {
     let began = now();
     while TcpStream::connect(("127.0.0.1", port)).is_err() {
-        assert!(began.elapsed() < Duration::from_secs(20), "nobody listens on port {port}");
+        assert!(began.elapsed() < Duration::from_secs(20), "nothing listens on port {port}");
         sleep(Duration::from_millis(5));
     }
 }
@@ -50,9 +50,9 @@ fn signal(child: &Child, name: &str) {
     assert!(Command::new("kill").args([name, &id]).status().unwrap().success());
 }
 
-/// A program that ends with the thread that started it, and runs as `user` if we are root: some
-/// refuse to be.
-fn humble(program: &Path, user: &str) -> Command {
+/// A command that ends with the thread that started it. If we are root it runs as `user`: some
+/// programs refuse to run as root.
+fn unprivileged(program: &Path, user: &str) -> Command {
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", "INT"]);
     if is_root() {
@@ -74,7 +74,7 @@ pub(crate) struct Memcached {
 }
 
 impl Memcached {
-    /// Where there is none the test says that it was skipped.
+    /// Starts it. If it is not installed, notes that the test was skipped.
     pub(crate) fn start(test: &str) -> Option<Memcached> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let found = std::env::split_paths(&path).map(|folder| folder.join("memcached"));
@@ -96,7 +96,7 @@ impl Memcached {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// Alive, but without a word.
+    /// Stops it with SIGSTOP: its connections stay open, and it does not respond.
     pub(crate) fn freeze(&self) {
         signal(&self.child, "-STOP");
     }
@@ -124,7 +124,7 @@ pub(crate) struct Postgres {
 const USER: &str = "postgres";
 
 impl Postgres {
-    /// Where there is none the test says that it was skipped.
+    /// Starts it. If it is not installed, notes that the test was skipped.
     pub(crate) fn start(test: &str) -> Option<Postgres> {
         let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
         let mut programs = versions.map(|version| version.path().join("bin"));
@@ -140,7 +140,7 @@ impl Postgres {
             };
             chown(folder.path(), Some(number("-u")), Some(number("-g"))).unwrap();
         }
-        let mut prepare = humble(&programs.join("initdb"), USER);
+        let mut prepare = unprivileged(&programs.join("initdb"), USER);
         prepare.args(["--no-sync", "--auth=trust", "--username=hotel", "--no-locale"]);
         prepare.args(["--encoding=UTF8", "--pgdata"]).arg(folder.path().join("data"));
         assert!(prepare.current_dir(folder.path()).status().unwrap().success(), "initdb");
@@ -153,17 +153,17 @@ impl Postgres {
         format!("postgres://hotel@127.0.0.1:{}/postgres", self.port)
     }
 
-    /// Starts it, or starts it again.
+    /// Starts it, for the first time or again.
     pub(crate) fn resume(&mut self) {
         let folder = self.folder.path();
-        let mut command = humble(&self.programs.join("postgres"), USER);
+        let mut command = unprivileged(&self.programs.join("postgres"), USER);
         command.arg("-D").arg(folder.join("data")).arg("-k").arg(folder);
         command.args(["-h", "127.0.0.1", "-p", &self.port.to_string(), "-B", "16MB"]);
         self.server = Some(command.current_dir(folder).spawn().unwrap());
         wait_until_it_listens(self.port);
     }
 
-    /// Ends it as an administrator would who does not wait for its clients.
+    /// Ends it without waiting for its clients (a fast shutdown).
     pub(crate) fn stop(&mut self) {
         if let Some(mut server) = self.server.take() {
             signal(&server, "-INT");

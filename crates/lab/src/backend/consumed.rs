@@ -1,5 +1,5 @@
-//! What was seen of a component while a load was made, as it was read: figures at points of the
-//! host's clock. What they were in each second is worked out afterwards.
+//! The use of resources by a component while a load was made, as it was read: figures at points of
+//! the host's clock. The figures of each second are computed later.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use measure::Instant;
 
 use crate::statistics::Reading;
 
-/// A figure at points of the host's clock, in their order.
+/// A figure at points of the host's clock, in time order.
 pub type Samples = Vec<(Instant, u64)>;
 
-/// One component, watched. What could not be read has no samples.
+/// The figures of one component. A figure that could not be read has no samples.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Consumed {
     /// The step of the spec that it is an instance or a replica of.
@@ -18,15 +18,16 @@ pub struct Consumed {
     pub role: String,
     /// The CPUs of its role.
     pub of_role: f64,
-    /// Its own CPU limit, if one is kept.
+    /// Its own CPU limit, if one is enforced.
     pub cpu_limit: Option<f64>,
     pub memory_limit: Option<u64>,
     pub open_files_limit: Option<u64>,
     /// CPU time, in nanoseconds.
     pub cpu: Samples,
     pub threads: BTreeMap<i32, Thread>,
-    /// How long its CPU limit held it, in nanoseconds, and in how many periods.
+    /// The time that its CPU limit stopped it, in nanoseconds.
     pub throttled: Samples,
+    /// The number of periods in which it was stopped.
     pub throttled_periods: Samples,
     pub memory: Samples,
     pub memory_failures: Samples,
@@ -35,12 +36,12 @@ pub struct Consumed {
     pub unread_connections: Samples,
     pub unread_bytes: Samples,
     pub accept_backlog: Samples,
-    /// What it says of itself, if it reports statistics.
+    /// Its self-reported statistics, if it reports any.
     pub statistics: Vec<Reading>,
 }
 
 impl Consumed {
-    /// The CPUs that it may use at most.
+    /// The most CPUs that it may use.
     pub fn most(&self) -> f64 {
         self.cpu_limit.map_or(self.of_role, |limit| limit.min(self.of_role))
     }
@@ -50,6 +51,6 @@ impl Consumed {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Thread {
     pub cpu: Samples,
-    /// How long it could have run and did not.
+    /// The time that it was ready to run and did not run.
     pub waited: Samples,
 }

@@ -1,4 +1,4 @@
-//! A backend that only tells what it is asked to do. `plan` is a run with it.
+//! A backend that only prints what it is asked to do. `plan` is a run with it.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::{Backend, Component, Drive, Driven, Reply, Stop, Tick};
 use crate::calm::Calm;
 use crate::spec::{Exchange, Literal, MemoryLimit, Resolved};
 
-/// Tells, and answers as if all went well.
+/// A record of the steps; each step succeeds.
 #[derive(Debug, Default)]
 pub struct DryRun {
     now: Instant,
@@ -17,7 +17,7 @@ pub struct DryRun {
 }
 
 impl DryRun {
-    /// What was asked, in order.
+    /// Returns the steps that were asked for, in order.
     pub fn told(&self) -> &[String] {
         &self.told
     }
@@ -80,7 +80,7 @@ impl Backend for DryRun {
     }
 }
 
-/// One service: its replicas differ in nothing but their names.
+/// Describes one service: its replicas differ only in their names.
 fn started(replicas: &[Component]) -> String {
     let component = &replicas[0];
     let Component { command, environment, cpu_limit, memory_limit, .. } = component;

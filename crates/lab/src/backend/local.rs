@@ -1,8 +1,9 @@
-//! Processes on this machine: each component in its own control group and process group, the
-//! generator likewise. A service of one's own (`external`) is this backend without components.
+//! Processes on this machine: each component has its own control group and process group, and so
+//! does the generator. A service that runs elsewhere (`external`) is this backend without
+//! components.
 //!
-//! Whatever happens, nothing is left running: every exit path ends in `stop`, a killed runner takes
-//! its processes along, and the next run removes the rest.
+//! Nothing is ever left running: every exit path ends in `stop`, the kernel kills the processes of
+//! a killed runner, and the next run removes the rest.
 
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder};
@@ -38,24 +39,24 @@ mod watch;
 #[cfg(test)]
 mod tests;
 
-/// How often a waiting runner looks around.
+/// The interval at which a waiting runner checks its processes.
 const POLL_EVERY: Duration = Duration::from_millis(20);
-/// How long a component may take to end by itself.
+/// The longest time that a component may take to end by itself.
 const GENTLE: Nanos = Nanos::from_secs(2);
-/// How long reading the output of ended processes may take: a grandchild may hold it open.
+/// The longest time for reading the output of ended processes: a grandchild may hold it open.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// The processes of one run.
 pub struct Local {
     host: Host,
     run: RunId,
-    /// Made at the first start.
+    /// Created at the first start.
     confinement: Option<Confinement>,
     folder: RunFolder,
     roles: BTreeMap<&'static str, Cpus>,
     running: Vec<Running>,
     outputs: BTreeMap<String, Output>,
-    /// Where the components' outputs are kept, if anywhere.
+    /// The folder where the components' outputs are kept, if anywhere.
     logs: Option<PathBuf>,
     script_folder: PathBuf,
 }
@@ -63,15 +64,15 @@ pub struct Local {
 /// One started process.
 struct Running {
     name: String,
-    /// Whose replica it is.
+    /// The service of which it is a replica.
     service: String,
     process: Process,
     group: Group,
     output: Output,
-    /// How it is watched.
+    /// What a watch needs to know about it.
     source: Source,
     ready_within: Nanos,
-    /// Each ends with the stream that it copies.
+    /// One for each stream that is copied; each ends with its stream.
     pumps: Vec<Receiver<()>>,
 }
 
@@ -102,7 +103,7 @@ impl Local {
         if self.host.is_interrupted() { Err(Stop::Interrupted) } else { Ok(()) }
     }
 
-    /// Starts a component's process, its output flowing; the receiver hears the lines of stdout.
+    /// Starts a component's process and copies its output; the receiver gets the lines of stdout.
     fn launch(&mut self, component: &Component) -> anyhow::Result<(Running, Receiver<String>)> {
         let (program, mut arguments) = command(component, &self.host, &self.script_folder)?;
         let folder = self.folder.make()?;
@@ -112,7 +113,7 @@ impl Local {
         }
         let cpus = self.roles.get(component.role).cloned();
         let confinement = self.confinement();
-        // What cannot be kept was told as a caveat.
+        // A limit that cannot be enforced was reported as a caveat.
         let limit = component.cpu_limit.filter(|_| confinement.can_limit());
         let memory = component.memory_limit.filter(|_| confinement.can_limit_memory());
         let group = confinement
@@ -193,18 +194,18 @@ impl Backend for Local {
 
     fn caveats(&mut self, resolved: &Resolved) -> Vec<String> {
         let confinement = self.confinement();
-        let unkept = |step: &Step, what: &str, limit: String| {
+        let unenforced = |step: &Step, what: &str, limit: String| {
             format!(
                 "`{}` runs without its {what} limit of {limit}: {confinement}; run as root or in a \
-                 delegated control group to have it kept",
+                 delegated control group to enforce it",
                 step.name(),
             )
         };
         let of_step = |step: &Step| {
             let cpu = step.cpu_limit().filter(|_| !confinement.can_limit());
             let memory = step.memory_limit().filter(|_| !confinement.can_limit_memory());
-            let cpu = cpu.map(|limit| unkept(step, "CPU", limit.0.to_string()));
-            cpu.into_iter().chain(memory.map(|limit| unkept(step, "memory", limit.write())))
+            let cpu = cpu.map(|limit| unenforced(step, "CPU", limit.0.to_string()));
+            cpu.into_iter().chain(memory.map(|limit| unenforced(step, "memory", limit.write())))
         };
         resolved.spec.sut.deploy.iter().flat_map(of_step).collect()
     }
@@ -213,7 +214,7 @@ impl Backend for Local {
         self.logs = Some(folder.to_owned());
     }
 
-    /// Both an application and a process are given `--listen 127.0.0.1:0` and say where that is.
+    /// Both an application and a process are given `--listen 127.0.0.1:0` and print their address.
     fn start(&mut self, wave: &[Component]) -> Result<Vec<String>, Stop> {
         let first = self.running.len();
         let mut lines = Vec::new();
@@ -273,8 +274,8 @@ impl Backend for Local {
     }
 }
 
-/// The folder of a run's temporary files. Its name can be guessed, and the folder above it may be
-/// everybody's: it is made by us and for us alone, or not used.
+/// The folder of a run's temporary files. Its name can be guessed, and everybody may be able to
+/// write to the folder above it: so it is created by us with access for us alone, or not used.
 struct RunFolder {
     path: PathBuf,
     is_made: bool,
@@ -285,7 +286,7 @@ impl RunFolder {
         RunFolder { path, is_made: false }
     }
 
-    /// Makes it if it is not there yet.
+    /// Creates it if it does not exist yet.
     fn make(&mut self) -> anyhow::Result<PathBuf> {
         if !self.is_made {
             let made = DirBuilder::new().mode(0o700).create(&self.path);
@@ -297,13 +298,13 @@ impl RunFolder {
 
     fn remove(&mut self) {
         if std::mem::take(&mut self.is_made) {
-            // Whoever finds it again removes it: see `remains`.
+            // If it cannot be removed now, the next run removes it: see `remains`.
             let _ = fs::remove_dir_all(&self.path);
         }
     }
 }
 
-/// Starts a process in its group; one that cannot be started leaves no group.
+/// Starts a process in its group; removes the group if the process cannot be started.
 fn start(command: Command, group: &Group, cpus: Option<&Cpus>) -> anyhow::Result<Process> {
     let program = PathBuf::from(command.get_program());
     process::spawn(command, group, cpus).map_err(|error| {
@@ -312,7 +313,7 @@ fn start(command: Command, group: &Group, cpus: Option<&Cpus>) -> anyhow::Result
     })
 }
 
-/// The guard of every exit path, a panic's too.
+/// Stops everything on every exit path, a panic included.
 impl Drop for Local {
     fn drop(&mut self) {
         self.stop();
@@ -320,7 +321,7 @@ impl Drop for Local {
     }
 }
 
-/// Ends processes, all at once: gently, then not.
+/// Ends processes, all at once: with SIGTERM first, then with SIGKILL.
 fn end(ending: Vec<Running>) {
     ending.iter().for_each(|running| running.process.signal(Signal::SIGTERM));
     let deadline = host::now() + GENTLE;
@@ -346,7 +347,7 @@ fn lives(running: &Running) -> bool {
     matches!(running.process.ended(), Ok(None))
 }
 
-/// `Died` if the process has ended.
+/// Returns `Died` if the process has ended.
 fn died(running: &Running) -> Option<Stop> {
     let status = running.process.ended().ok()??;
     for pump in &running.pumps {
@@ -359,7 +360,7 @@ fn died(running: &Running) -> Option<Stop> {
     })
 }
 
-/// Waits until all that were started together are ready; answers their URLs.
+/// Waits until all components that were started together are ready; returns their URLs.
 fn all_ready(
     running: &[Running],
     lines: &[Receiver<String>],
@@ -369,7 +370,7 @@ fn all_ready(
     (0..).zip(lines).map(|(index, lines)| until_ready(running, index, lines, begun, host)).collect()
 }
 
-/// Waits for the line `ready <url>` of one, and for the death of any.
+/// Waits for the line `ready <url>` of one component, and for the death of any.
 fn until_ready(
     running: &[Running],
     index: usize,
@@ -386,7 +387,7 @@ fn until_ready(
                 }
             }
             Err(RecvTimeoutError::Timeout) => {}
-            // Its stdout is closed: it may still be ending.
+            // Its stdout is closed, but it may not have ended yet.
             Err(RecvTimeoutError::Disconnected) => rest(POLL_EVERY),
         }
         if host.is_interrupted() {
@@ -403,12 +404,12 @@ fn until_ready(
 
 fn unready(running: &Running) -> Stop {
     let lines = running.output.last_lines();
-    let said = match lines.is_empty() {
+    let printed = match lines.is_empty() {
         true => "\n  it printed nothing".to_owned(),
         false => format!("\n  its last output:\n    {}", lines.join("\n    ")),
     };
     Stop::no_answer(format!(
-        "`{}` did not become ready in {}: it never printed `ready <url>`{said}",
+        "`{}` did not become ready in {}: it never printed `ready <url>`{printed}",
         running.name,
         running.ready_within.in_words()
     ))
@@ -424,14 +425,15 @@ fn command(
         component.command.split_first().expect("the spec was checked for a program");
     let program = match program.as_str() {
         "benchwright" => host.benchwright.clone(),
-        name => host::find_program(name, folder)
-            .ok_or_else(|| anyhow!("there is no program `{name}`"))?,
+        name => {
+            host::find_program(name, folder).ok_or_else(|| anyhow!("program `{name}` not found"))?
+        }
     };
     let listen = ["--listen", "127.0.0.1:0"].map(str::to_owned);
     Ok((program, arguments.iter().cloned().chain(listen).collect()))
 }
 
-/// An application of ours, which reports statistics if it is told where.
+/// True for an application of ours, which reports statistics when it is given a file.
 fn is_app(component: &Component) -> bool {
     component.command.starts_with(&["benchwright".to_owned(), "app".to_owned()])
 }
@@ -440,12 +442,12 @@ fn statistics(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{name}.statistics"))
 }
 
-/// The port of `http://127.0.0.1:40113/`.
+/// Returns the port of a URL such as `http://127.0.0.1:40113/`.
 fn port(url: &str) -> Option<u16> {
     http::authority(url).rsplit_once(':')?.1.parse().ok()
 }
 
-/// The CPUs of each role, which must be there and ours.
+/// Returns the CPUs of each role, after checking that this process may use them.
 fn roles(resolved: &Resolved) -> Result<BTreeMap<&'static str, Cpus>, Stop> {
     let roles = &resolved.spec.where_.roles;
     let here = allowed_here();
@@ -455,7 +457,7 @@ fn roles(resolved: &Resolved) -> Result<BTreeMap<&'static str, Cpus>, Stop> {
         if let Some(absent) = cpus.0.iter().find(|cpu| !here.0.contains(cpu)) {
             let written = &cpus.to_string();
             let place = resolved.source.find(&format!("{name}:"), written);
-            let message = format!("role {name} asks for CPU {absent}, which is not to be had here");
+            let message = format!("role {name} needs CPU {absent}, which is not available here");
             let label = format!("CPUs here: {here}");
             return Err(resolved.source.error(message, place, &label).into());
         }
@@ -464,7 +466,7 @@ fn roles(resolved: &Resolved) -> Result<BTreeMap<&'static str, Cpus>, Stop> {
     Ok(found)
 }
 
-/// A script that cannot be loaded is found before anything is deployed.
+/// Checks the script, so that an error in it is found before anything is deployed.
 fn check_script(resolved: &Resolved, host: &Host) -> Result<(), Stop> {
     let Some(script) = resolved.script() else { return Ok(()) };
     let checked = Command::new(&host.benchwright).args(generator::check_script(&script)).output();
@@ -479,7 +481,7 @@ fn check_script(resolved: &Resolved, host: &Host) -> Result<(), Stop> {
     Err(Stop::Question(anyhow!("the script {} does not load\n  {message}", script.display())))
 }
 
-/// The CPUs that this process may use.
+/// Returns the CPUs that this process may use.
 fn allowed_here() -> Cpus {
     let allowed = allowed_cpus(&[std::process::id() as i32]);
     Cpus::read(&allowed).unwrap_or(Cpus(vec![0]))
@@ -489,7 +491,7 @@ fn cpus_here() -> f64 {
     allowed_here().0.len() as f64
 }
 
-/// The CPUs that the kernel allows all threads of these processes; each list once.
+/// Returns the CPUs that the kernel allows all threads of these processes; each list once.
 fn allowed_cpus(processes: &[i32]) -> String {
     let threads = processes
         .iter()
@@ -506,14 +508,14 @@ fn allowed_cpus(processes: &[i32]) -> String {
     lists.join("; ")
 }
 
-/// Runs `work` on a thread of its own; the receiver hears when it is over.
+/// Runs `work` on its own thread; the receiver gets a message at its end.
 fn in_background(work: impl FnOnce() + Send + 'static) -> Receiver<()> {
-    let (over, heard) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
         work();
-        let _ = over.send(());
+        let _ = sender.send(());
     });
-    heard
+    receiver
 }
 
 /// The one place where the runner waits for time to pass.

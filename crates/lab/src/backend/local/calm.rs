@@ -1,5 +1,5 @@
-//! Waiting for a calm machine: a thread on each CPU of the roles spins a little, again and again.
-//! The rule that judges the spins is `crate::calm`.
+//! Waiting for a calm machine: a thread on each CPU of the roles spins for a short time, again and
+//! again. The rule that judges the spins is `crate::calm`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -50,7 +50,7 @@ pub(super) fn wait(local: &Local, within: Nanos) -> Result<Calm, Stop> {
     })
 }
 
-/// The CPUs of all roles. Where a role names none, its processes may run on any.
+/// Returns the CPUs of all roles. The processes of a role without CPUs may run on any.
 fn watched(local: &Local) -> Vec<Watched> {
     let here = allowed_here();
     let cpus_of = |role| local.roles.get(role).unwrap_or(&here);
@@ -59,7 +59,7 @@ fn watched(local: &Local) -> Vec<Watched> {
     all.into_iter().map(|cpu| Watched { cpu, runs_system: sut.0.contains(&cpu) }).collect()
 }
 
-/// Spins on this CPU until it is over.
+/// Spins on this CPU until `over` is set.
 fn spin_often(cpu: u32, sender: &Sender<Result<Spin, String>>, over: &AtomicBool) {
     if let Err(error) = process::pin(&Cpus(vec![cpu])) {
         let _ = sender.send(Err(format!("cannot watch CPU {cpu}: {error}")));
@@ -70,11 +70,11 @@ fn spin_often(cpu: u32, sender: &Sender<Result<Spin, String>>, over: &AtomicBool
         let next = host::now() + calm::EVERY;
         let mut spin = spin(cpu);
         let now = steal_of(cpu).ok();
-        // A kernel that does not count what is stolen leaves the gaps.
+        // If the kernel does not count steal, only the gaps count.
         spin.stolen =
             now.zip(stolen).map(|(now, then)| now.saturating_sub(then)).unwrap_or_default();
         stolen = now;
-        // Whoever waited may have gone.
+        // The receiver may be gone.
         let _ = sender.send(Ok(spin));
         rest(next.saturating_since(host::now()).into());
     }
@@ -95,7 +95,7 @@ fn spin(cpu: u32) -> Spin {
     Spin { cpu, begun, ended: last, lost, longest_gap, stolen: Nanos::ZERO }
 }
 
-/// What was stolen from this CPU since the machine began: the eighth figure of its line in
+/// The time stolen from this CPU since the machine booted: the eighth figure of its line in
 /// `/proc/stat`.
 fn steal_of(cpu: u32) -> io::Result<Nanos> {
     let stat = fs::read_to_string("/proc/stat")?;

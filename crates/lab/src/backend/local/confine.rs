@@ -1,8 +1,8 @@
-//! Where components are confined: a control group for each (version 2, else version 1), or plain
-//! affinity where neither can be written. Which one it is, is said and recorded.
+//! Confinement of components: a control group for each (version 2, else version 1), or plain
+//! affinity where neither can be written. The one that is used is printed and recorded.
 //!
-//! Quotas have a period of 10 ms: with the usual 100 ms a component that used up its share would
-//! stand still for up to 90 ms, which would be its tail.
+//! Quotas have a period of 10 ms: with the usual 100 ms a component that used up its quota would
+//! stop for up to 90 ms, and that would become its tail latency.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -23,16 +23,16 @@ const LEAST_QUOTA_US: f64 = 1_000.0;
 /// The controllers of version 1 in which a run has a group.
 const VERSION_1: [&str; 4] = ["cpu", "cpuacct", "cpuset", "memory"];
 
-/// The controllers of version 2 that are used, as far as they are to be had.
+/// The controllers of version 2 that are used, if they are available.
 const VERSION_2: [&str; 3] = ["cpu", "cpuset", "memory"];
 
-/// The prefix of the empty group that names the controllers which were handed on for a run alone.
+/// The name prefix of the empty group that lists the controllers enabled for a run alone.
 const ADDED: &str = "added:";
 
-/// The means of confinement on this host, with the group of the run already made.
+/// The means of confinement on this host, with the group of the run already created.
 #[derive(Debug)]
 pub(crate) enum Confinement {
-    /// With `cpuset` or without: sessions of users are often given the others only.
+    /// With or without `cpuset`: sessions of users often have only the other controllers.
     V2 {
         run: PathBuf,
         cpuset: bool,
@@ -49,7 +49,7 @@ pub(crate) enum Confinement {
     },
 }
 
-/// What a component may use at most.
+/// The limits of a component.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Limits {
     /// In CPUs.
@@ -58,14 +58,14 @@ pub(crate) struct Limits {
     pub(crate) memory: Option<u64>,
 }
 
-/// What `/proc/self/cgroup` says.
+/// Returns the contents of `/proc/self/cgroup`.
 pub(crate) fn own() -> String {
     fs::read_to_string("/proc/self/cgroup").unwrap_or_default()
 }
 
 impl Confinement {
-    /// Makes the group of the run called `name` under the hierarchies mounted at `root`; `own` is
-    /// this process's own membership.
+    /// Creates the group of the run called `name` under the hierarchies mounted at `root`; `own` is
+    /// the group membership of this process.
     pub(crate) fn find(root: &Path, own: &str, name: &str) -> Confinement {
         let two = version_2(root, own, name);
         if let Ok(confinement) = two {
@@ -78,7 +78,7 @@ impl Confinement {
         }
     }
 
-    /// A group for one component.
+    /// Creates a group for one component.
     pub(crate) fn group(
         &self,
         name: &str,
@@ -111,9 +111,9 @@ impl Confinement {
                 if let Some(cpus) = cpus {
                     write(&cpuset, "cpuset.cpus", &cpus.to_string())?;
                 }
-                // Only what is limited needs a group of its own here: where the kernel schedules
-                // real time by group, a new one may run no such thread, and the generator's hiccup
-                // meter is one.
+                // Only a limited component needs a `cpu` group: where the kernel schedules real
+                // time by group, a new group may not run real-time threads, and the generator's
+                // hiccup meter is one.
                 if let Some((quota, period)) = limits.cpu.map(quota) {
                     make(&cpu)?;
                     write(&cpu, "cpu.cfs_period_us", &period.to_string())?;
@@ -135,7 +135,7 @@ impl Confinement {
         }
     }
 
-    /// Whether a CPU limit can be kept here.
+    /// True if a CPU limit can be enforced here.
     pub(crate) fn can_limit(&self) -> bool {
         !matches!(self, Confinement::Affinity { .. })
     }
@@ -184,7 +184,7 @@ impl std::fmt::Display for Confinement {
 pub(crate) struct Group {
     folders: Vec<PathBuf>,
     usage: Usage,
-    /// Whether the group itself keeps its processes on their CPUs.
+    /// True if the group itself keeps its processes on their CPUs.
     pins: bool,
 }
 
@@ -194,7 +194,7 @@ enum Usage {
     Stat(PathBuf),
     /// A file with nanoseconds.
     Nanos(PathBuf),
-    /// Only the process itself can be asked.
+    /// No counter of a group: only of the process itself.
     Process,
 }
 
@@ -206,17 +206,17 @@ impl Group {
         self.folders.iter().map(open).collect()
     }
 
-    /// Whether the group itself keeps its processes on their CPUs; else affinity must.
+    /// True if the group itself keeps its processes on their CPUs; otherwise affinity must.
     pub(crate) fn pins(&self) -> bool {
         self.pins
     }
 
-    /// Where the kernel keeps its counters of the group; empty where there is none.
+    /// Returns the folders with the kernel's counters of the group; empty if there are none.
     pub(crate) fn folders(&self) -> &[PathBuf] {
         &self.folders
     }
 
-    /// CPU time used so far, in nanoseconds: of the group, or of process `pid`.
+    /// Returns the CPU time used so far, in nanoseconds: of the group, or of process `pid`.
     pub(crate) fn usage_ns(&self, pid: u32) -> Option<u64> {
         match &self.usage {
             Usage::Nanos(path) => fs::read_to_string(path).ok()?.trim().parse().ok(),
@@ -229,7 +229,7 @@ impl Group {
         }
     }
 
-    /// The processes in it, or `pid` where there is no group.
+    /// Returns the processes in it, or `pid` if there is no group.
     pub(crate) fn processes(&self, pid: u32) -> Vec<i32> {
         match self.folders.last() {
             Some(folder) => processes_in(folder),
@@ -237,7 +237,7 @@ impl Group {
         }
     }
 
-    /// Kills what is left in it and removes it.
+    /// Kills the processes that are left in it and removes it.
     pub(crate) fn remove(&self) {
         for folder in &self.folders {
             kill_all_in(folder);
@@ -246,7 +246,7 @@ impl Group {
     }
 }
 
-/// Time of all threads in user and kernel mode, from the scheduler's own counters.
+/// Returns the time of all threads in user and kernel mode, from the scheduler's own counters.
 fn process_ns(pid: u32) -> Option<u64> {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
     let of_thread = |thread: fs::DirEntry| {
@@ -270,7 +270,7 @@ fn version_2(root: &Path, own: &str, name: &str) -> Result<Confinement, String> 
                 Err(error) => last = format!("cgroup v2: {}", plain(&error)),
             }
         }
-        // A group above this one would not be bound by what binds us.
+        // A group above this one would not have the limit that applies to us.
         if let Some(limit) = limit_of(&parent) {
             return Err(format!(
                 "{last}; and a group above {} would not be bound by its limit ({limit})",
@@ -281,27 +281,28 @@ fn version_2(root: &Path, own: &str, name: &str) -> Result<Confinement, String> 
     Err(last)
 }
 
-/// Makes the group of a run, and has its parent hand on the controllers.
+/// Creates the group of a run, and enables the controllers in its parent.
 fn make_run(run: &Path, wanted: &[&str]) -> io::Result<()> {
     let parent = run.parent().expect("a group lies in its parent");
-    let handed = words(&parent.join("cgroup.subtree_control"));
+    let enabled = words(&parent.join("cgroup.subtree_control"));
     let added: Vec<&str> =
-        wanted.iter().copied().filter(|name| !handed.iter().any(|word| word == name)).collect();
+        wanted.iter().copied().filter(|name| !enabled.iter().any(|word| word == name)).collect();
     let made = make(run)
         .and_then(|()| match added.is_empty() {
             true => Ok(()),
-            // Known before it is done: see `remove_run`.
+            // Recorded before it is done: see `remove_run`.
             false => make(&run.join(format!("{ADDED}{}", added.join("+"))))
-                .and_then(|()| hand_on(parent, '+', &added)),
+                .and_then(|()| enable(parent, '+', &added)),
         })
-        .and_then(|()| hand_on(run, '+', wanted));
+        .and_then(|()| enable(run, '+', wanted));
     made.inspect_err(|_| {
         remove_run(run);
     })
 }
 
-/// Removes the group of a run and those in it; returns how many. What its parent handed on for it
-/// alone is taken back: an empty group in it tells what that was, so that it is known after a crash.
+/// Removes the group of a run and the groups in it; returns how many. Disables the controllers that
+/// were enabled in its parent for this run alone: an empty group in it lists them, so that they are
+/// known after a crash.
 pub(crate) fn remove_run(run: &Path) -> usize {
     let added = children(run).into_iter().find_map(|child| {
         let added = child.file_name()?.to_str()?.strip_prefix(ADDED)?;
@@ -309,14 +310,14 @@ pub(crate) fn remove_run(run: &Path) -> usize {
     });
     let removed = remove(run);
     if let (Some(added), Some(parent), false) = (added, run.parent(), run.exists()) {
-        // Whoever has come to need a controller meanwhile keeps it: then the kernel refuses.
-        let _ = hand_on(parent, '-', &added.split('+').collect::<Vec<_>>());
+        // If another group has come to need a controller meanwhile, the kernel keeps it enabled.
+        let _ = enable(parent, '-', &added.split('+').collect::<Vec<_>>());
     }
     removed
 }
 
-/// A limit that a group sets for what is in it, if it does. How many processes there may be is not
-/// counted: systemd limits that in every group.
+/// Returns a limit that a group sets for what is in it, if any. The number of processes is not
+/// considered: systemd limits it in every group.
 fn limit_of(group: &Path) -> Option<String> {
     ["cpu.max", "cpuset.cpus", "memory.high", "memory.max", "io.max"].into_iter().find_map(|file| {
         let text = fs::read_to_string(group.join(file)).unwrap_or_default();
@@ -325,8 +326,8 @@ fn limit_of(group: &Path) -> Option<String> {
     })
 }
 
-/// Children get the controllers that their parent hands on.
-fn hand_on(folder: &Path, sign: char, controllers: &[&str]) -> io::Result<()> {
+/// Enables (`+`) or disables (`-`) controllers for the children of a group.
+fn enable(folder: &Path, sign: char, controllers: &[&str]) -> io::Result<()> {
     let words: Vec<String> = controllers.iter().map(|name| format!("{sign}{name}")).collect();
     write(folder, "cgroup.subtree_control", &words.join(" "))
 }
@@ -357,7 +358,8 @@ fn version_1(root: &Path, own: &str, name: &str) -> Result<Confinement, String> 
     inherited
 }
 
-/// A new cpuset of version 1 is empty, and takes no process until it has CPUs and memory.
+/// Gives a cpuset CPUs and memory: a new one of version 1 has none, and takes no process until
+/// then.
 fn inherit(cpuset: &Path) -> io::Result<()> {
     let parent = cpuset.parent().expect("a group lies in its parent");
     for file in ["cpuset.mems", "cpuset.cpus"] {
@@ -367,7 +369,7 @@ fn inherit(cpuset: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Every folder in which a run's group may lie, of any version.
+/// Returns every folder in which a run's group may be, of any version.
 pub(crate) fn parents(root: &Path, own: &str) -> Vec<PathBuf> {
     let one = VERSION_1.into_iter().filter_map(|c| parent_v1(root, own, c));
     let mut parents: Vec<PathBuf> = parents_v2(root, own).into_iter().chain(one).collect();
@@ -376,8 +378,8 @@ pub(crate) fn parents(root: &Path, own: &str) -> Vec<PathBuf> {
     parents
 }
 
-/// Our own group and those above it, the nearest first: a group that has processes cannot hand on
-/// controllers, but one above it may be delegated to us.
+/// Returns our own group and those above it, the nearest first: a group that has processes cannot
+/// enable controllers for its children, but one above it may be delegated to us.
 fn parents_v2(root: &Path, own: &str) -> Vec<PathBuf> {
     let mounts = [root.to_owned(), root.join("unified")];
     let Some(mount) = mounts.into_iter().find(|m| m.join("cgroup.controllers").exists()) else {
@@ -392,7 +394,7 @@ fn parents_v2(root: &Path, own: &str) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Our own group of this controller; inside a container only its root is visible.
+/// Returns our own group of this controller; inside a container only its root is visible.
 fn parent_v1(root: &Path, own: &str, controller: &str) -> Option<PathBuf> {
     let mount = root.join(controller);
     if !mount.join("cgroup.procs").exists() {
@@ -404,24 +406,24 @@ fn parent_v1(root: &Path, own: &str, controller: &str) -> Option<PathBuf> {
         controllers.split(',').any(|c| c == controller).then_some(path)
     });
     let own = mount.join(path.unwrap_or("/").trim_start_matches('/'));
-    // Where controllers are mounted together, their folders are one under two names.
+    // Controllers that are mounted together have one folder under two names.
     fs::canonicalize(if own.is_dir() { own } else { mount }).ok()
 }
 
-/// Quota and period in microseconds.
+/// Returns quota and period in microseconds.
 fn quota(limit: f64) -> (u64, u64) {
     let period = PERIOD_US.max(LEAST_QUOTA_US / limit).min(1e6);
     ((limit * period).round() as u64, period.round() as u64)
 }
 
-/// The processes of a group and of those in it.
+/// Returns the processes of a group and of the groups in it.
 pub(crate) fn processes_in(group: &Path) -> Vec<i32> {
     let text = fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
     let own = text.lines().filter_map(|line| line.trim().parse().ok());
     own.chain(children(group).iter().flat_map(|child| processes_in(child))).collect()
 }
 
-/// Kills the processes of a group and of those in it, and returns their numbers.
+/// Kills the processes of a group and of the groups in it, and returns their numbers.
 pub(crate) fn kill_all_in(group: &Path) -> Vec<i32> {
     let processes = processes_in(group);
     for &process in &processes {
@@ -430,7 +432,7 @@ pub(crate) fn kill_all_in(group: &Path) -> Vec<i32> {
     processes
 }
 
-/// Removes a group and those in it; how many. Killed processes need a moment to leave it.
+/// Removes a group and the groups in it; returns how many. Killed processes need a moment to leave.
 pub(crate) fn remove(group: &Path) -> usize {
     let inner: usize = children(group).iter().map(|child| remove(child)).sum();
     for _ in 0..100 {

@@ -1,8 +1,8 @@
 //! One load: the generator's process beside the system, watched from outside.
 //!
-//! Eight times a second the runner looks whether everybody is alive and reads what the generator
-//! said meanwhile, and beside it a thread keeps watch over what the components use (`watch`); the
-//! system itself is not talked to. Both keep to the CPUs of the load, which are not measured.
+//! Eight times a second the runner checks that all processes are alive and reads what the generator
+//! printed. A second thread watches what the components use (`watch`); nothing is sent to the
+//! system itself. Both threads run on the CPUs of the load, which are not measured.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -21,13 +21,14 @@ use super::{Limits, Local, died, in_background, lives, process, start};
 use crate::backend::{Consumed, Death, Drive, Driven, Stop, Tick};
 use crate::host;
 
-/// How often the runner wakes while a trial measures: it may share a CPU with what is measured.
+/// The interval at which the runner wakes during a measurement: it may share a CPU with what is
+/// measured.
 const POLL_EVERY: Nanos = Nanos::from_millis(125);
-/// How much longer than its phases a generator may take: to connect, and to print.
+/// The time that a generator may take beyond its phases: to connect, and to print.
 const GRACE: Nanos = Nanos::from_secs(30);
-/// A document is larger only if something is wrong.
+/// A larger document means that something is wrong.
 const MOST_DOCUMENT_BYTES: u64 = 256 << 20;
-/// How many messages of the generator are kept.
+/// The number of messages of the generator that are kept.
 const MOST_MESSAGES: usize = 20;
 
 pub(super) fn drive(
@@ -65,19 +66,19 @@ impl Generator {
         let (document_sender, document) = mpsc::channel();
         in_background(move || {
             let mut bytes = Vec::new();
-            // A pipe that breaks leaves a document that cannot be read, which is then said.
+            // A broken pipe leaves a document that cannot be read, which is reported then.
             let _ = stdout.take(MOST_DOCUMENT_BYTES).read_to_end(&mut bytes);
             let _ = document_sender.send(bytes);
         });
         let (line_sender, lines) = mpsc::channel();
-        let unkept = Output::new(None);
+        let stderr_tail = Output::new(None);
         let reading =
-            in_background(move || super::output::pump(stderr, &unkept, Some(&line_sender)));
+            in_background(move || super::output::pump(stderr, &stderr_tail, Some(&line_sender)));
         Ok(Generator { process, group, document, lines, _reading: reading, messages: Vec::new() })
     }
 
-    /// A line of progress, or a message.
-    fn heard(&mut self, line: String, tick: &mut dyn FnMut(Tick)) {
+    /// Handles a line of the generator: progress, or a message.
+    fn take_line(&mut self, line: String, tick: &mut dyn FnMut(Tick)) {
         match serde_json::from_str::<Tick>(&line) {
             Ok(figures) => tick(figures),
             Err(_) if line.is_empty() => {}
@@ -89,14 +90,14 @@ impl Generator {
         }
     }
 
-    fn said(&self) -> String {
+    fn messages(&self) -> String {
         match self.messages.is_empty() {
-            true => "it said nothing".to_owned(),
+            true => "it printed nothing".to_owned(),
             false => self.messages.join("\n  ").trim_start_matches("error: ").to_owned(),
         }
     }
 
-    /// Nothing of what it measured is wanted any more, if it is still running.
+    /// Ends the generator. If it still runs, its measurement is not needed any more.
     fn end(self) {
         self.process.signal(Signal::SIGKILL);
         self.group.remove();
@@ -104,7 +105,7 @@ impl Generator {
     }
 }
 
-/// What was seen of a load until the generator ended.
+/// The observations of a load until the generator ended.
 struct Watched {
     status: ExitStatus,
     consumed: BTreeMap<String, Consumed>,
@@ -126,30 +127,30 @@ fn watch(
     loop {
         let next = host::now() + POLL_EVERY;
         while let Ok(line) = generator.lines.try_recv() {
-            generator.heard(line, tick);
+            generator.take_line(line, tick);
         }
         if local.host.is_interrupted() {
             return Err(Stop::Interrupted);
         }
-        // The generator is asked first: whatever died before its end is known then.
+        // The generator is checked first: whatever died before its end is known then.
         let ended = generator.process.ended().map_err(Stop::no_answer)?;
         record_deaths(local, &mut deaths)?;
         if let Some(status) = ended {
             let consumed = watching.end();
             while let Ok(line) = generator.lines.recv_timeout(super::LAST_WORDS) {
-                generator.heard(line, tick);
+                generator.take_line(line, tick);
             }
             return Ok(Watched { status, consumed, deaths });
         }
         if longest < host::now() - begun {
             return Err(Stop::no_answer(format!("the generator did not end in {longest}")));
         }
-        // A generator that ends is noticed at once: no trial is longer for our being asleep.
+        // The end of the generator is noticed at once: our sleep does not make a trial longer.
         generator.process.await_end(next.saturating_since(host::now()).into());
     }
 }
 
-/// Notes who has died; the last of a service takes the load with it.
+/// Records the components that died; the death of the last one of a service ends the load.
 fn record_deaths(local: &mut Local, deaths: &mut Vec<Death>) -> Result<(), Stop> {
     for index in 0..local.running.len() {
         let name = &local.running[index].name;
@@ -169,20 +170,20 @@ fn record_deaths(local: &mut Local, deaths: &mut Vec<Death>) -> Result<(), Stop>
     Ok(())
 }
 
-/// The measurement, if there was one: valid or not, saturated or not.
+/// Returns the measurement, if there was one: valid or not, saturated or not.
 fn document(generator: &mut Generator, watched: Watched) -> Result<Driven, Stop> {
     let Watched { status, consumed, deaths } = watched;
     let bytes = generator.document.recv_timeout(super::LAST_WORDS).unwrap_or_default();
     match status.code() {
-        Some(2) => Err(Stop::Question(anyhow!("the generator refuses: {}", generator.said()))),
+        Some(2) => Err(Stop::Question(anyhow!("the generator refuses: {}", generator.messages()))),
         Some(0 | 1 | 3) if !bytes.trim_ascii().is_empty() => match Load::read(&bytes) {
             Ok(load) => Ok(Driven { load, consumed, deaths }),
             Err(why) => Err(Stop::no_answer(format!("the generator: {why}"))),
         },
-        Some(130) => Err(Stop::no_answer("the generator was interrupted by somebody else")),
+        Some(130) => Err(Stop::no_answer("the generator was interrupted by another process")),
         _ => {
             let end = process::end_in_words(status);
-            Err(Stop::no_answer(format!("the generator {end}: {}", generator.said())))
+            Err(Stop::no_answer(format!("the generator {end}: {}", generator.messages())))
         }
     }
 }

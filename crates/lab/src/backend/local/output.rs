@@ -1,4 +1,4 @@
-//! What a component prints, kept in a file of bounded size: its beginning and its end.
+//! The output of a component, kept in a file of bounded size: its beginning and its end.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -10,12 +10,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[cfg(test)]
 mod tests;
 
-/// How much is kept of the beginning, and as much of the end.
+/// The number of bytes that are kept of the beginning, and as many of the end.
 const HALF: usize = 512 * 1024;
-/// How many of the last lines are shown when a component fails, and how much of them.
+/// The number of last lines that are shown when a component fails.
 const LAST_LINES: usize = 10;
+/// The number of characters that are shown of each.
 const LONGEST_LINE: usize = 300;
-/// How long a first line is waited for.
+/// The number of bytes of a line that are kept while `pump` waits for its end.
 const LONGEST_FIRST_LINE: usize = 4096;
 
 /// A component's output over all its starts.
@@ -24,11 +25,11 @@ pub(crate) struct Output(Arc<Mutex<Kept>>);
 
 #[derive(Debug)]
 struct Kept {
-    /// Holds the beginning; the end is added when the component ends. Absent where nobody keeps it.
+    /// Holds the beginning; the end is added when the component ends. `None` if nothing is kept.
     file: Option<File>,
     begun: usize,
     end: VecDeque<u8>,
-    /// Bytes between the beginning and the end that were forgotten.
+    /// Bytes between the beginning and the end that were dropped.
     forgotten: u64,
     /// Bytes before the component's last start.
     earlier: u64,
@@ -41,7 +42,7 @@ impl Output {
         Output(Arc::new(Mutex::new(kept)))
     }
 
-    /// A component starts: its last lines are those from now on.
+    /// Marks a start of the component: its last lines are those from now on.
     pub(crate) fn begin(&self) {
         let mut kept = self.kept();
         kept.earlier = kept.forgotten + kept.end.len() as u64;
@@ -62,7 +63,7 @@ impl Output {
         kept.forgotten += excess as u64;
     }
 
-    /// The last lines, for messages.
+    /// Returns the last lines, for messages.
     pub(crate) fn last_lines(&self) -> Vec<String> {
         let kept = self.kept();
         let since_start = kept.forgotten + kept.end.len() as u64 - kept.earlier;
@@ -76,7 +77,7 @@ impl Output {
         lines[lines.len().saturating_sub(LAST_LINES)..].to_vec()
     }
 
-    /// Writes the end behind the beginning, as far as it is not part of it.
+    /// Writes the end behind the beginning, except the part that the beginning already holds.
     pub(crate) fn finish(&self) {
         let mut kept = self.kept();
         let total = kept.forgotten + kept.end.len() as u64;
@@ -97,8 +98,8 @@ impl Output {
     }
 }
 
-/// Copies what `from` yields until it ends; each of the first lines goes to `lines` as well, until
-/// nobody listens.
+/// Copies what `from` yields until it ends; sends each line to `lines` as well, until the receiver
+/// is gone.
 pub(crate) fn pump(mut from: impl Read, output: &Output, lines: Option<&Sender<String>>) {
     let mut listening = lines;
     let mut line = Vec::new();

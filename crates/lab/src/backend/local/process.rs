@@ -1,5 +1,5 @@
-//! Starting a process in its place, so that it cannot outlive us.
-#![expect(unsafe_code, reason = "what a child does before it becomes its program is unsafe to say")]
+//! Starting a process in its group and on its CPUs, so that it cannot outlive us.
+#![expect(unsafe_code, reason = "code that a child runs before exec is unsafe")]
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -21,15 +21,16 @@ use crate::spec::Cpus;
 #[cfg(test)]
 mod tests;
 
-/// A process that leads a group of its own.
+/// A process that leads its own process group.
 ///
-/// Until `reap` has taken it, the kernel gives its number and its group's to nobody else, dead or
-/// alive. So a signal, which only a process that is not reaped can be sent, never reaches a stranger.
+/// Until `reap` has reaped it, dead or alive, the kernel gives its number and its group's to no
+/// other process. Only a process that is not reaped can be signalled, so a signal never reaches a
+/// stranger.
 #[derive(Debug)]
 pub(crate) struct Process {
     child: Child,
-    /// Absent where the kernel holds no processes.
-    held: Option<OwnedFd>,
+    /// The process by file descriptor. `None` if the kernel does not support it.
+    pidfd: Option<OwnedFd>,
 }
 
 impl Process {
@@ -37,7 +38,7 @@ impl Process {
         self.child.id()
     }
 
-    /// How it ended, if it has. It is not reaped by that.
+    /// Returns how it ended, if it has. This does not reap it.
     pub(crate) fn ended(&self) -> io::Result<Option<ExitStatus>> {
         let peek = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
         Ok(match waitid(Id::Pid(self.pid()), peek)? {
@@ -47,27 +48,27 @@ impl Process {
         })
     }
 
-    /// Waits for its end, but no longer than this. Where the kernel holds no processes it always
-    /// takes this long.
+    /// Waits for its end, but no longer than this. Without a pidfd it always takes this long.
     pub(crate) fn await_end(&self, longest: Duration) {
-        let Some(held) = &self.held else { return super::rest(longest) };
+        let Some(pidfd) = &self.pidfd else { return super::rest(longest) };
         let timeout = PollTimeout::try_from(longest).unwrap_or(PollTimeout::MAX);
-        // Woken too early, the caller looks and waits again.
-        let _ = poll(&mut [PollFd::new(held.as_fd(), PollFlags::POLLIN)], timeout);
+        // After an early wake-up the caller checks and waits again.
+        let _ = poll(&mut [PollFd::new(pidfd.as_fd(), PollFlags::POLLIN)], timeout);
     }
 
-    /// Signals the process and all that it started in its group; those that are gone do not mind.
+    /// Signals the process and all that it started in its group; does nothing for those that are
+    /// gone.
     pub(crate) fn signal(&self, signal: Signal) {
         let _ = killpg(self.pid(), signal);
     }
 
-    /// Waits for its end. From then on its number may be anybody's.
+    /// Waits for its end. From then on its number may belong to another process.
     pub(crate) fn reap(mut self) {
         // It is dead by now, or the kernel itself cannot end it.
         let _ = self.child.wait();
     }
 
-    /// Its stdout and stderr, which are piped; they can be taken once.
+    /// Returns its stdout and stderr, which are piped; they can be taken once.
     pub(crate) fn take_output(&mut self) -> (ChildStdout, ChildStderr) {
         let (stdout, stderr) = (self.child.stdout.take(), self.child.stderr.take());
         stdout.zip(stderr).expect("they were piped, and taken once")
@@ -78,8 +79,8 @@ impl Process {
     }
 }
 
-/// Starts `command` inside `group` from its first instruction on. It has a process group of its
-/// own, so that Ctrl-C reaches only us, and the kernel kills it when we die.
+/// Starts `command` inside `group` from its first instruction on. It has its own process group, so
+/// that Ctrl-C reaches only us, and the kernel kills it when we die.
 pub(crate) fn spawn(
     mut command: Command,
     group: &Group,
@@ -92,7 +93,7 @@ pub(crate) fn spawn(
     let prepare = move || {
         set_pdeathsig(Signal::SIGKILL)?;
         if getppid() != parent {
-            // We died before the line above could tell the kernel.
+            // We died before the line above took effect.
             return Err(io::ErrorKind::NotConnected.into());
         }
         for entrance in &mut entrances {
@@ -107,8 +108,8 @@ pub(crate) fn spawn(
     // prepared before; nothing allocates or takes a lock.
     unsafe { command.pre_exec(prepare) };
     let child = command.spawn()?;
-    let held = hold(child.id() as i32).ok();
-    Ok(Process { child, held })
+    let pidfd = open_pidfd(child.id() as i32).ok();
+    Ok(Process { child, pidfd })
 }
 
 fn affinity(cpus: &Cpus) -> io::Result<CpuSet> {
@@ -119,18 +120,18 @@ fn affinity(cpus: &Cpus) -> io::Result<CpuSet> {
     Ok(set)
 }
 
-/// Keeps this thread to some CPUs for good.
+/// Keeps this thread on some CPUs for good.
 pub(crate) fn pin(cpus: &Cpus) -> io::Result<()> {
     Ok(sched_setaffinity(Pid::from_raw(0), &affinity(cpus)?)?)
 }
 
-/// Keeps this thread to some CPUs until it goes.
+/// Keeps this thread on some CPUs until it is dropped.
 pub(crate) struct AffinityGuard {
     before: CpuSet,
 }
 
 impl AffinityGuard {
-    /// `None` if the kernel does not let us: then the thread stays where it was.
+    /// Returns `None` if the kernel does not allow it: then the thread stays where it was.
     pub(crate) fn new(cpus: &Cpus) -> Option<AffinityGuard> {
         let this = Pid::from_raw(0);
         let before = sched_getaffinity(this).ok()?;
@@ -141,57 +142,57 @@ impl AffinityGuard {
 
 impl Drop for AffinityGuard {
     fn drop(&mut self) {
-        // Whatever is started later inherits the affinity of this thread.
+        // Every process that is started later inherits the affinity of this thread.
         let _ = sched_setaffinity(Pid::from_raw(0), &self.before);
     }
 }
 
-/// Lets others on this thread's CPUs go first: they shall not wait for those who only watch. Not by
-/// all means: at a niceness of 19, beside compilers, a watch saw the ends of a trial only.
+/// Lets others on this thread's CPUs run first: they must not wait for a thread that only watches.
+/// Not at any price: at a niceness of 19, beside compilers, a watch saw only the ends of a trial.
 pub(crate) fn lower_priority() {
     // SAFETY: takes three numbers and changes this thread's own niceness, which is always allowed in
     // this direction; 0 is the calling thread.
     unsafe { nix::libc::setpriority(nix::libc::PRIO_PROCESS, 0, 5) };
 }
 
-/// Kills the process of this number if it is `still` the one that is meant. It is asked when the
-/// process is held: whatever the number is given to meanwhile is not hit.
+/// Kills the process of this number if it is `still` the one that is meant. `still` is called after
+/// the pidfd is open: a process that gets the number meanwhile is not hit.
 pub(crate) fn kill_if(pid: i32, still: impl FnOnce() -> bool) {
-    let held = hold(pid);
-    // A process that is gone cannot be held.
-    if matches!(&held, Err(error) if error.raw_os_error() == Some(nix::libc::ESRCH)) || !still() {
+    let pidfd = open_pidfd(pid);
+    // A process that is gone has no pidfd.
+    if matches!(&pidfd, Err(error) if error.raw_os_error() == Some(nix::libc::ESRCH)) || !still() {
         return;
     }
-    match held {
-        Ok(held) => {
+    match pidfd {
+        Ok(pidfd) => {
             // SAFETY: takes numbers and a null pointer, which means no further information.
             unsafe {
                 nix::libc::syscall(
                     nix::libc::SYS_pidfd_send_signal,
-                    held.as_raw_fd(),
+                    pidfd.as_raw_fd(),
                     nix::libc::SIGKILL,
                     std::ptr::null::<nix::libc::siginfo_t>(),
                     0,
                 )
             };
         }
-        // Kernels before 5.3, and some sandboxes, hold no processes: the number is all there is.
+        // Kernels before 5.3, and some sandboxes, have no pidfd: only the number is left.
         Err(_) => drop(kill(Pid::from_raw(pid), Signal::SIGKILL)),
     }
 }
 
-/// A file that stands for the process, whatever becomes of its number.
-fn hold(pid: i32) -> io::Result<OwnedFd> {
+/// Opens a file descriptor that refers to the process even if its number is reused.
+fn open_pidfd(pid: i32) -> io::Result<OwnedFd> {
     // SAFETY: takes two numbers.
     let fd = unsafe { nix::libc::syscall(nix::libc::SYS_pidfd_open, pid, 0) };
     match i32::try_from(fd) {
-        // SAFETY: the kernel has just opened it for us alone.
+        // The kernel has just opened it for us alone.
         Ok(fd) if 0 <= fd => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
         _ => Err(io::Error::last_os_error()),
     }
 }
 
-/// `ended with 1`, `was killed by SIGKILL`.
+/// Describes an end: `ended with 1`, `was killed by SIGKILL`.
 pub(crate) fn end_in_words(status: ExitStatus) -> String {
     match (status.code(), status.signal().map(Signal::try_from)) {
         (Some(code), _) => format!("ended with {code}"),

@@ -1,6 +1,8 @@
-//! Connections and what waits in them, by listening port, in one pass over the kernel's tables.
+//! Counts of connections and of their unread data, by listening port, in one pass over the kernel's
+//! tables.
 //!
-//! The pass costs what the tables hold, so it is made once a second for all components together.
+//! The pass takes time in proportion to the tables, so it is made once a second for all components
+//! together.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -15,24 +17,24 @@ const TABLES: [&str; 2] = ["/proc/net/tcp", "/proc/net/tcp6"];
 const ESTABLISHED: &[u8] = b"01";
 const LISTEN: &[u8] = b"0A";
 
-/// The sockets of the ports that were asked for.
+/// The sockets of the wanted ports.
 #[derive(Default)]
 pub(super) struct Sockets {
     seen: BTreeMap<u16, Seen>,
-    /// The tables in which somebody listened when the ports were last new.
+    /// The tables that had a listening socket when the ports last changed.
     tables: Vec<&'static str>,
     buffer: Vec<u8>,
 }
 
-/// What waits at one listening port.
+/// The sockets of one listening port.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct Seen {
     pub(super) listens: bool,
     pub(super) established: u64,
-    /// Established connections with bytes that were not read.
+    /// Established connections with unread bytes.
     pub(super) unread: u64,
     pub(super) unread_bytes: u64,
-    /// Connections that were not accepted.
+    /// Connections that were not accepted yet.
     pub(super) backlog: u64,
 }
 
@@ -46,7 +48,7 @@ impl Sockets {
             self.tables.clear();
         }
         for table in TABLES {
-            // A table costs time even where none of ours is in it.
+            // A table costs time even if none of our ports is in it.
             if !new && !self.tables.contains(&table) || self.seen.is_empty() {
                 continue;
             }
@@ -58,13 +60,13 @@ impl Sockets {
         }
     }
 
-    /// `None` if nobody listens there.
+    /// Returns `None` if nothing listens there.
     pub(super) fn of(&self, port: u16) -> Option<Seen> {
         self.seen.get(&port).copied().filter(|seen| seen.listens)
     }
 }
 
-/// Adds a table's sockets to their ports; whether one of these listens in it.
+/// Adds a table's sockets to their ports; returns true if one of them listens.
 fn count(table: &[u8], seen: &mut BTreeMap<u16, Seen>) -> bool {
     let mut listens = false;
     for line in table.split(|&byte| byte == b'\n').skip(1) {
@@ -87,8 +89,8 @@ fn count(table: &[u8], seen: &mut BTreeMap<u16, Seen>) -> bool {
     listens
 }
 
-/// `sl local_address rem_address st tx_queue:rx_queue …`: the local port, the state and `rx_queue`,
-/// which of a listening socket is the length of its accept queue.
+/// Parses `sl local_address rem_address st tx_queue:rx_queue …`: the local port, the state and
+/// `rx_queue`, which for a listening socket is the length of its accept queue.
 fn socket(line: &[u8]) -> Option<(u16, &[u8], u64)> {
     let mut fields = line.split(|&byte| byte == b' ').filter(|field| !field.is_empty());
     let local = fields.nth(1)?;

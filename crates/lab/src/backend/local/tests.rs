@@ -14,8 +14,8 @@ use crate::experiment::{self, Ended};
 use crate::progress::{Event, Progress, Silent};
 use crate::{Error, spec};
 
-/// Stands in for the generator: prints a document that was made beforehand, as slowly as told. That
-/// it has begun is to be seen in its folder.
+/// A stand-in for the generator: prints a document that was made beforehand, at the pace that
+/// `behaviour` sets. A file in its folder shows that it has begun.
 const GENERATOR: &str = r#"#!/bin/sh
 here=$(dirname "$0")
 if [ "$2" = --check-script ]; then
@@ -29,7 +29,7 @@ echo '{"phase":"measurement","elapsed_s":1.0,"completed_per_s":500.0,"failed":0}
 
 const SERVER: &str = "echo starting; echo ready http://127.0.0.1:9; exec sleep 60";
 
-/// A folder with a generator that does as told.
+/// A folder with a generator that follows the given script.
 struct Stage {
     folder: tempfile::TempDir,
     host: Host,
@@ -63,8 +63,8 @@ impl Stage {
         )
     }
 
-    /// The command of a component that goes on with `then` once it is under load: neither a fast
-    /// machine nor a slow one comes before.
+    /// The command of a component that runs `then` once it is under load, on fast and slow machines
+    /// alike.
     fn under_load(&self, then: &str) -> String {
         let driving = self.folder.path().join("driving").display().to_string();
         format!(
@@ -85,7 +85,8 @@ impl Stage {
         experiment::run(resolved, Some(self.out()), &self.host, &mut Silent)
     }
 
-    /// Why a run came to no answer; its directory is kept, with what the components printed.
+    /// Returns why a run came to no answer; its directory is kept, with what the components
+    /// printed.
     fn no_answer(&self, resolved: &Resolved) -> String {
         let Ended { answer, directory, .. } = self.run(resolved).unwrap();
         assert_eq!(answer.verdict, Verdict::NoAnswer);
@@ -95,7 +96,7 @@ impl Stage {
         answer.stopped_by
     }
 
-    /// No process or folder of ours is left.
+    /// Asserts that no process or folder of ours is left.
     fn assert_nothing_left(&self) {
         let mark = self.folder.path().display().to_string();
         for process in fs::read_dir("/proc").unwrap().flatten() {
@@ -109,7 +110,7 @@ impl Stage {
     }
 }
 
-/// What a queue of one server at half its capacity measures.
+/// The document of a queue with one server at half its capacity.
 fn a_document() -> String {
     let text = "name: queue\nwhere: {backend: simulated}\nsimulated: {service_time: 1ms}\n\
                 workload: {get: /}\nload: {model: open, rate: 500/s}\n\
@@ -172,11 +173,11 @@ fn mortal_pair(stage: &Stage) -> String {
     Stage::text(&dies).replace("sut:\n", "sut:\n  replicas: 2\n") + "repeat: {trials: 2}\n"
 }
 
-/// Keeps the lasting events.
+/// A record of the lasting events.
 #[derive(Default)]
-struct Heard(Vec<String>);
+struct Lasting(Vec<String>);
 
-impl Progress for Heard {
+impl Progress for Lasting {
     fn event(&mut self, event: &Event<'_>) {
         if event.is_lasting() {
             self.0.push(event.to_string());
@@ -188,9 +189,9 @@ impl Progress for Heard {
 fn a_replica_that_dies_marks_its_trial_and_the_system_is_started_anew() {
     let stage = Stage::new(r#"sleep 2; cat "$here/document""#);
     let resolved = stage.read(&mortal_pair(&stage));
-    let mut heard = Heard::default();
-    let ended = experiment::run(&resolved, Some(stage.out()), &stage.host, &mut heard).unwrap();
-    assert_eq!(ended.answer.verdict, Verdict::Answered, "{heard:?}", heard = heard.0);
+    let mut events = Lasting::default();
+    let ended = experiment::run(&resolved, Some(stage.out()), &stage.host, &mut events).unwrap();
+    assert_eq!(ended.answer.verdict, Verdict::Answered, "{:?}", events.0);
     let [marked, whole] = &ended.answer.trials[..] else { panic!("{:?}", ended.answer.trials) };
     assert_eq!((marked.status, whole.status), (Status::Valid, Status::Valid));
     let finding = marked.findings.iter().find(|finding| finding.contains("killed")).unwrap();
@@ -201,17 +202,17 @@ fn a_replica_that_dies_marks_its_trial_and_the_system_is_started_anew() {
     assert!(marked.findings.contains(&last), "{:?}", marked.findings);
     assert!(whole.findings.iter().all(|finding| !finding.contains("killed")), "{whole:?}");
     let anew = format!("! `{who}` was killed by SIGKILL: the system is started anew");
-    assert_eq!(heard.0.iter().filter(|line| **line == anew).count(), 1, "{:?}", heard.0);
-    assert!(heard.0.contains(&format!("! {finding}")), "{:?}", heard.0);
-    assert_eq!(heard.0.iter().filter(|line| line.starts_with("deploy")).count(), 2);
+    assert_eq!(events.0.iter().filter(|line| **line == anew).count(), 1, "{:?}", events.0);
+    assert!(events.0.contains(&format!("! {finding}")), "{:?}", events.0);
+    assert_eq!(events.0.iter().filter(|line| line.starts_with("deploy")).count(), 2);
     for name in ["server.1", "server.2"] {
         assert!(stage.out().join(format!("components/{name}.log")).exists(), "{name}");
     }
     stage.assert_nothing_left();
 }
 
-/// Kills what wrote its pid into a file, once the first trial is over.
-struct KillOnce(PathBuf, Heard);
+/// Kills the process that wrote its pid into a file, once the first trial is over.
+struct KillOnce(PathBuf, Lasting);
 
 impl Progress for KillOnce {
     fn event(&mut self, event: &Event<'_>) {
@@ -219,7 +220,7 @@ impl Progress for KillOnce {
             fs::remove_file(&self.0).unwrap();
             let pid = nix::unistd::Pid::from_raw(pid.trim().parse().unwrap());
             nix::sys::signal::kill(pid, Signal::SIGKILL).unwrap();
-            // It dies when it next runs, which a busy machine puts off.
+            // It dies when it is next scheduled, which may take a while on a busy machine.
             let stat = || fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
             while !stat().is_empty() && !stat().contains(") Z ") {
                 rest(Duration::from_millis(1));
@@ -229,7 +230,7 @@ impl Progress for KillOnce {
     }
 }
 
-/// A component that goes on with `then` once it is ready.
+/// A component that runs `then` once it is ready.
 fn server(then: &str) -> Component {
     let script = format!("echo ready http://127.0.0.1:9; {then}");
     Component {
@@ -245,7 +246,7 @@ fn server(then: &str) -> Component {
     }
 }
 
-/// Anybody may have made a folder of that name, or a link to one, where everybody may.
+/// Where everybody may write, another user may have made a folder or a link of that name.
 #[test]
 fn a_runs_folder_is_its_own_alone() {
     let stage = Stage::new("");
@@ -267,7 +268,7 @@ fn a_runs_folder_is_its_own_alone() {
     assert!(precious.is_dir() && path.is_symlink());
 }
 
-/// The signals that end the others go to its group as well, whose number is its own.
+/// The signals that end the others go to its group as well, so its number must stay its own.
 #[test]
 fn the_number_of_a_dead_component_stays_taken_until_its_group_was_signalled() {
     let stage = Stage::new("");
@@ -293,7 +294,7 @@ fn a_component_that_dies_between_trials_is_started_anew_with_a_notice() {
     let pid = stage.folder.path().join("pid");
     let command = format!("echo $$ > {}; {SERVER}", pid.display());
     let resolved = stage.read(&(Stage::text(&command) + "repeat: {trials: 2}\n"));
-    let mut killer = KillOnce(pid, Heard::default());
+    let mut killer = KillOnce(pid, Lasting::default());
     let ended = experiment::run(&resolved, Some(stage.out()), &stage.host, &mut killer).unwrap();
     let statuses: Vec<Status> = ended.answer.trials.iter().map(|entry| entry.status).collect();
     assert_eq!(statuses, [Status::Valid; 2]);
@@ -326,7 +327,7 @@ fn twenty_starts_and_stops_of_34_processes_leave_nothing_behind() {
         let mut parents = confine::parents(&stage.host.cgroups, &confine::own()).into_iter();
         assert!(!parents.any(|parent| parent.join(&group).exists()), "{group} is left");
     }
-    // Most of them: others use this machine too.
+    // The median: others use this machine too.
     lengths.sort();
     assert!(lengths[10] < Nanos::from_secs(3), "{lengths:?}");
 }
@@ -376,7 +377,7 @@ fn a_system_that_does_not_answer_its_readiness_request_says_what_was_asked() {
     stage.assert_nothing_left();
 }
 
-/// Raises the flag at the first event with this text.
+/// Raises the interrupt flag at the first event with this text.
 struct InterruptAt(&'static str, Host);
 
 impl Progress for InterruptAt {
@@ -391,7 +392,7 @@ impl Progress for InterruptAt {
 fn an_interrupt_in_any_stage_takes_everything_down_in_seconds() {
     for at in ["demo", "deploy", "ready", "measuring", "measuring 1 s"] {
         let stage = Stage::new("sleep 30");
-        // It ignores requests to end, as does its child.
+        // It ignores signals to end, and so does its child.
         let stubborn = "trap \"\" TERM INT; echo ready http://127.0.0.1:9; sleep 60; sleep 60";
         let in_load = at == "measuring 1 s";
         let resolved = stage.read(&Stage::text(if in_load { stubborn } else { SERVER }));
@@ -408,7 +409,7 @@ fn an_interrupt_in_any_stage_takes_everything_down_in_seconds() {
 }
 
 #[test]
-fn what_the_generator_says_is_passed_on() {
+fn what_the_generator_prints_is_passed_on() {
     for (behaviour, question) in [
         ("echo 'error: cannot connect to 127.0.0.1:9: connection refused' >&2; exit 3", false),
         ("echo 'error: no rate' >&2; exit 2", true),
@@ -430,7 +431,7 @@ fn what_the_generator_says_is_passed_on() {
             }
             _ if behaviour.contains("rate") => "the generator refuses: no rate",
             _ if behaviour.contains("kill") => {
-                "the generator was killed by SIGKILL: it said nothing"
+                "the generator was killed by SIGKILL: it printed nothing"
             }
             _ => "the generator: its document cannot be read: missing field `schema`",
         };
@@ -447,10 +448,7 @@ fn an_absent_cpu_and_a_broken_script_are_found_before_anything_is_deployed() {
     let error = stage.run(&absent).unwrap_err();
     assert!(matches!(error, Error::Question(_)), "{error}");
     let shown = error.to_string();
-    assert!(
-        shown.starts_with("role sut asks for CPU 4095, which is not to be had here\n"),
-        "{shown}"
-    );
+    assert!(shown.starts_with("role sut needs CPU 4095, which is not available here\n"), "{shown}");
     assert!(shown.contains("my.yaml:") && shown.contains("^^^^ CPUs here: 0"), "{shown}");
 
     fs::write(stage.folder.path().join("w.lua"), "broken\n").unwrap();
@@ -460,7 +458,7 @@ fn an_absent_cpu_and_a_broken_script_are_found_before_anything_is_deployed() {
 
     let error = stage.run(&stage.read(&text.replace("[sh,", "[no-such-shell,"))).unwrap_err();
     assert!(matches!(error, Error::Question(_)), "{error}");
-    assert!(error.to_string().starts_with("there is no program `no-such-shell`\n"), "{error}");
+    assert!(error.to_string().starts_with("program `no-such-shell` not found\n"), "{error}");
     assert!(!stage.out().exists());
     stage.assert_nothing_left();
 }

@@ -14,7 +14,7 @@ fn a_cpu() -> u32 {
     allowed_here().0[0]
 }
 
-/// A neighbour of equal priority never leaves two seconds of a CPU free, on whatever machine.
+/// On any machine, a neighbour of equal priority never leaves a CPU free for two seconds.
 #[test]
 fn a_cpu_with_a_busy_neighbour_is_not_calm() {
     let cpu = a_cpu();

@@ -65,7 +65,7 @@ fn version_2_makes_a_group_for_each_component() {
     );
 }
 
-/// What systemd gives to the sessions of users.
+/// The controllers that systemd gives to the sessions of users.
 #[test]
 fn version_2_without_cpuset_keeps_limits_and_leaves_pinning_to_affinity() {
     let tree = Tree::new(&[
@@ -89,7 +89,7 @@ fn version_2_without_cpuset_keeps_limits_and_leaves_pinning_to_affinity() {
     assert!(!confinement.group("hotel", None, Limits::default()).unwrap().pins());
 }
 
-/// A group that cannot hand on controllers (here: has none) is passed over for the one above it.
+/// A group that cannot enable controllers (here: has none) is skipped for the one above it.
 #[test]
 fn version_2_takes_the_nearest_group_that_is_delegated() {
     let tree = Tree::new(&[
@@ -117,7 +117,7 @@ fn version_2_takes_the_nearest_group_that_is_delegated() {
     );
 }
 
-/// A group above ours would let a run use what ours may not.
+/// A group above ours would let a run use more than our group may.
 #[test]
 fn version_2_does_not_climb_out_of_a_limit() {
     for (file, limit) in
@@ -153,7 +153,7 @@ fn version_2_climbs_where_nothing_is_limited() {
     assert_eq!(found.to_string(), "cgroup v2 (cpu) and affinity, quota period 10 ms");
 }
 
-/// The kernel's files go with their folder; here they are in its way.
+/// Removes the files in a folder: the kernel removes its own with the folder, but these are real.
 fn remove_files(folder: &Path) {
     for entry in fs::read_dir(folder).unwrap().flatten() {
         match entry.file_type().unwrap().is_dir() {
@@ -164,7 +164,7 @@ fn remove_files(folder: &Path) {
 }
 
 #[test]
-fn version_2_takes_back_what_was_handed_on_for_the_run_alone() {
+fn version_2_disables_what_was_enabled_for_the_run_alone() {
     for (before, after) in [("memory", "-cpu -cpuset"), ("cpu cpuset memory", "cpu cpuset memory")]
     {
         let tree = Tree::new(&[
@@ -182,9 +182,9 @@ fn version_2_takes_back_what_was_handed_on_for_the_run_alone() {
     }
 }
 
-/// What a killed runner had handed on is known to whoever removes its group.
+/// The next run knows what a killed runner had enabled.
 #[test]
-fn version_2_takes_it_back_after_a_crash() {
+fn version_2_disables_it_after_a_crash() {
     let tree = Tree::new(&[("cgroup.controllers", "cpu"), ("cgroup.subtree_control", "")]);
     let run = tree.0.path().join("benchwright-7-9");
     drop(Confinement::find(tree.0.path(), "0::/\n", "benchwright-7-9"));
@@ -233,7 +233,7 @@ fn version_1_makes_a_group_in_each_of_its_hierarchies() {
 }
 
 #[test]
-fn without_control_groups_affinity_is_left_and_said() {
+fn without_control_groups_affinity_is_used_and_reported() {
     check(
         &Tree::new(&[]),
         "",

@@ -44,7 +44,7 @@ fn last_lines_are_few_short_and_without_control_characters() {
 }
 
 #[test]
-fn lines_are_heard_until_nobody_listens() {
+fn lines_are_sent_until_the_receiver_is_gone() {
     let output = Output::new(None);
     let (sender, lines) = std::sync::mpsc::channel();
     pump(&b"starting\nready http://x\nrest"[..], &output, Some(&sender));

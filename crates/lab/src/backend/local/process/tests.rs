@@ -19,19 +19,19 @@ fn end_of(process: &Process) -> ExitStatus {
     }
 }
 
-/// `Z` is a process that has ended and whose number is not given away.
+/// Returns the state of a process; `Z` is one that has ended and whose number is not reused.
 fn state(pid: u32) -> Option<String> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     Some(stat.rsplit_once(") ")?.1[..1].to_owned())
 }
 
-/// As long as it does, no signal to its group can reach another group.
+/// As long as it keeps its number, no signal to its group can reach another group.
 #[test]
 fn a_process_that_ended_keeps_its_number_until_it_is_reaped() {
     let process = start("exit 3");
     assert_eq!(end_in_words(end_of(&process)), "ended with 3");
     assert_eq!(state(process.id()).as_deref(), Some("Z"));
-    // It can be asked again, and its group can be signalled.
+    // Its end can be read again, and its group can be signalled.
     assert_eq!(end_of(&process).code(), Some(3));
     process.signal(Signal::SIGKILL);
     let pid = process.id();
@@ -55,7 +55,7 @@ fn what_a_dead_process_left_in_its_group_can_be_signalled() {
     process.reap();
 }
 
-/// Whoever waits for an end does not sleep past it.
+/// Waiting for an end does not sleep past it.
 #[test]
 fn an_end_is_noticed_when_it_comes() {
     let process = start("sleep 0.1");
@@ -75,7 +75,7 @@ fn an_end_is_noticed_when_it_comes() {
 }
 
 #[test]
-fn ends_are_told_as_they_were() {
+fn ends_are_described_as_they_were() {
     let killed = start("exec sleep 60");
     killed.signal(Signal::SIGTERM);
     assert_eq!(end_in_words(end_of(&killed)), "was killed by SIGTERM");

@@ -20,13 +20,13 @@ fn a_table_is_counted_by_local_port() {
 }
 
 #[test]
-fn the_kernels_own_tables_tell_of_unread_bytes_and_of_who_was_not_accepted() {
+fn the_kernels_own_tables_show_unread_bytes_and_connections_not_accepted() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let mut client = TcpStream::connect(("127.0.0.1", port)).unwrap();
     std::io::Write::write_all(&mut client, b"GET /").unwrap();
     let mut sockets = Sockets::default();
-    // What was sent arrives when the kernel comes to it.
+    // The sent bytes arrive when the kernel processes them.
     let has_arrived = || {
         sockets.look([port].into_iter());
         sockets.of(port).is_some_and(|seen| (seen.unread, seen.backlog) == (1, 1))
@@ -42,12 +42,12 @@ fn the_kernels_own_tables_tell_of_unread_bytes_and_of_who_was_not_accepted() {
     sockets.look([port].into_iter());
     assert_eq!(sockets.of(port).unwrap().backlog, 0);
     drop(listener);
-    // A process that another test is starting holds a copy until it becomes its program.
+    // A process that another test is starting holds a copy until its exec.
     let is_over = || {
         sockets.look([port].into_iter());
         sockets.of(port).is_none()
     };
-    assert!(eventually(is_over), "nobody listens");
+    assert!(eventually(is_over), "nothing listens");
 }
 
 fn eventually(mut is_so: impl FnMut() -> bool) -> bool {

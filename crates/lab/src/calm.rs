@@ -1,12 +1,13 @@
-//! Is the machine calm? A pure rule over short spins on the CPUs that an experiment uses.
+//! The rule by which a machine is calm: a pure function of short spins on the CPUs of an
+//! experiment.
 //!
-//! An idle virtual CPU shows no steal: only one that wants to run can be stolen from. So a thread on
-//! each CPU runs a little and notes for how long it was kept from running. The machine is calm when
-//! for two seconds no CPU lost as much as would make a trial *disturbed*.
+//! An idle virtual CPU shows no steal: time can be stolen only from a CPU with work to do. So a
+//! thread on each CPU spins for a short time and measures how long it did not run. The machine is
+//! calm when for two seconds no CPU lost as much as would make a trial *disturbed*.
 //!
-//! Steal is lost on every CPU. A gap is lost only where the system under test does not run: an idle
-//! system of forty processes takes 7 % of such spins by its own timers (measured with the hotel), and
-//! a gap does not tell who had the CPU.
+//! Steal counts as lost on every CPU. A gap counts only where the system under test does not run:
+//! an idle system of forty processes takes 7 % of such spins by its own timers (measured with the
+//! hotel), and a gap does not show what used the CPU.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -16,24 +17,25 @@ use measure::{Instant, Nanos};
 #[cfg(test)]
 mod tests;
 
-/// For how long a machine must have been undisturbed to be called calm.
+/// The time without disturbance after which a machine is called calm.
 pub const CALM_FOR: Nanos = Nanos::from_secs(2);
-/// The share of a CPU that may be lost: that of the generator's gate *disturbed*.
+/// The share of a CPU that may be lost: the bound of the generator's gate *disturbed*.
 pub const LOSS_ALLOWED: f64 = 0.01;
 /// Shorter gaps are interrupts and the kernel's own work, which every load has.
 pub const GAP_UNNOTICED: Nanos = Nanos::from_micros(100);
-/// How long a spin is: a scheduler that has others to run lets nobody run for much longer.
+/// The length of a spin: a scheduler with others to run lets no thread run for much longer.
 pub const SPIN: Nanos = Nanos::from_millis(20);
-/// How often each CPU is spun on. Two seconds of it meet every phase of a quota's period (100 ms).
+/// The interval between spins on a CPU. In two seconds they cover every phase of a quota's period
+/// (100 ms).
 pub const EVERY: Nanos = Nanos::from_millis(93);
-/// Less spinning than half of what fits into the two seconds proves nothing.
+/// The least time of spinning that proves anything: about half of what fits into the two seconds.
 const SPUN_ENOUGH: Nanos = Nanos::from_millis(200);
 
 /// A CPU that is watched.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Watched {
     pub cpu: u32,
-    /// Whether the system under test may run on it: then gaps are not counted.
+    /// True if the system under test may run on it: then gaps are not counted.
     pub runs_system: bool,
 }
 
@@ -43,37 +45,36 @@ pub struct Spin {
     pub cpu: u32,
     pub begun: Instant,
     pub ended: Instant,
-    /// The time between two readings of the clock, summed where something else ran meanwhile: gaps
-    /// of at least `GAP_UNNOTICED`.
+    /// The sum of the gaps: times between two readings of the clock of at least `GAP_UNNOTICED`, in
+    /// which something else ran.
     pub lost: Nanos,
     pub longest_gap: Nanos,
-    /// What the kernel counted as stolen from this CPU since the spin before.
+    /// The time that the kernel counted as stolen from this CPU since the previous spin.
     pub stolen: Nanos,
 }
 
-/// What a wait for a calm machine came to.
+/// The result of a wait for a calm machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Calm {
     pub is_calm: bool,
     pub waited: Nanos,
-    /// The CPU that lost the most in the last two seconds of the wait. Absent where there is no CPU
-    /// to watch.
+    /// The CPU that lost the most in the last two seconds of the wait. Absent if no CPU is watched.
     pub worst: Option<Loss>,
 }
 
-/// What one CPU lost in the last two seconds.
+/// The losses of one CPU in the last two seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Loss {
     pub cpu: u32,
-    /// The share of the spins in which something else ran. Absent where the system under test may
-    /// have been what ran.
+    /// The share of the spins in which something else ran. Absent if that may have been the system
+    /// under test.
     pub gaps: Option<f64>,
     /// The share of the two seconds that the kernel counted as stolen.
     pub stolen: f64,
     pub longest_gap: Nanos,
 }
 
-/// `calm after 2.10 s`; else with the CPU that was not.
+/// In words: `calm after 2.10 s`; if not calm, with the CPU that lost the most.
 impl fmt::Display for Calm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let waited = self.waited;
@@ -85,8 +86,8 @@ impl fmt::Display for Calm {
     }
 }
 
-/// `CPU 1 lost 12.0 % to gaps (up to 8.00 ms) and 3.0 % to steal, bound 1 %`; without the gaps where
-/// they are not counted.
+/// In words: `CPU 1 lost 12.0 % to gaps (up to 8.00 ms) and 3.0 % to steal, bound 1 %`; without the
+/// gaps if they are not counted.
 impl fmt::Display for Loss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Loss { cpu, gaps, stolen, longest_gap } = self;
@@ -118,9 +119,9 @@ pub struct Watch {
 #[derive(Clone, Debug)]
 struct Spins {
     watched: Watched,
-    /// When the first of all began.
+    /// The beginning of the first spin of all.
     first: Option<Instant>,
-    /// Those that ended in the last two seconds.
+    /// The spins that ended in the last two seconds.
     recent: VecDeque<Spin>,
 }
 
@@ -131,7 +132,7 @@ impl Watch {
         Watch { now: Instant::default(), cpus }
     }
 
-    /// Records a spin on one of the CPUs. Those of one CPU come in their order.
+    /// Records a spin on one of the CPUs. The spins of one CPU must come in time order.
     pub fn add(&mut self, spin: Spin) {
         let spins = self.cpus.get_mut(&spin.cpu).expect("only watched CPUs are spun on");
         spins.first.get_or_insert(spin.begun);
@@ -142,8 +143,8 @@ impl Watch {
         }
     }
 
-    /// Whether every CPU was undisturbed for two seconds. One that was hardly spun on was not: its
-    /// thread did not get to run.
+    /// Returns true if every CPU was undisturbed for two seconds. A CPU with hardly any spins was
+    /// disturbed: its thread did not run.
     pub fn is_calm(&self) -> bool {
         self.cpus.values().all(|spins| {
             let long_enough = spins.first.is_some_and(|first| first + CALM_FOR <= self.now);
@@ -151,7 +152,7 @@ impl Watch {
         })
     }
 
-    /// What the CPU lost that lost the most.
+    /// Returns the loss of the CPU that lost the most.
     pub fn worst(&self) -> Option<Loss> {
         let losses = self.cpus.values().map(Spins::loss);
         losses.max_by(|a, b| a.share().total_cmp(&b.share()))
@@ -163,8 +164,8 @@ impl Spins {
         self.recent.iter().map(|spin| spin.ended - spin.begun).sum()
     }
 
-    /// A CPU on which the thread hardly ran was busy with something else; with what, the gaps do
-    /// not tell where the system runs.
+    /// Returns false if the thread hardly ran: the CPU was busy with something else. Where the
+    /// system runs it may have been the system, so there the spins do not count.
     fn spun_enough(&self) -> bool {
         self.watched.runs_system || SPUN_ENOUGH <= self.spun()
     }

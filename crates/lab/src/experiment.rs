@@ -1,7 +1,8 @@
-//! An experiment's life: search → trial → journal, until there is an answer or a reason for none.
+//! The life of an experiment: search → trial → journal, until there is an answer or a reason for
+//! none.
 //!
-//! What comes next is decided from the journal alone. There is no other state, so a run that was
-//! interrupted or killed is continued by reading it.
+//! The next step depends on the journal alone. There is no other state, so reading the journal is
+//! enough to continue a run that was interrupted or killed.
 
 use std::path::{Path, PathBuf};
 
@@ -35,15 +36,15 @@ mod provenance;
 #[cfg(test)]
 mod tests;
 
-/// A run that came to its end, whichever that is: what could not go on has an answer too, which
-/// says why there is none.
+/// A run that ended, in whatever way: a run that could not go on has an answer too, with the reason
+/// why it found none.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ended {
     pub answer: Answer,
     pub directory: PathBuf,
-    /// How many trials it would have had at most.
+    /// The most trials that it could have had.
     pub most_trials: u64,
-    /// How long it took to take everything down.
+    /// The time that it took to stop everything.
     pub stopped_in: Nanos,
 }
 
@@ -66,7 +67,7 @@ pub fn run(
     Run { resolved, host, directory, manifest, caveats }.go(&mut *backend, progress)
 }
 
-/// Continues what an earlier run left, with the spec that it resolved.
+/// Continues an earlier run with the spec that it resolved.
 pub fn resume(dir: &Path, host: &Host, progress: &mut dyn Progress) -> Result<Ended, Error> {
     let directory = Directory::open(dir).map_err(|error| Error::Question(error.into()))?;
     let earlier = directory.manifest().map_err(|error| Error::Question(error.into()))?;
@@ -83,7 +84,7 @@ pub fn resume(dir: &Path, host: &Host, progress: &mut dyn Progress) -> Result<En
     Run { resolved: &resolved, host, directory, manifest, caveats }.go(&mut *backend, progress)
 }
 
-/// What a run that has no answer tells so far.
+/// Returns what the journal of a run without an answer shows so far.
 pub fn so_far(directory: &Directory) -> Result<Answer, Error> {
     let manifest = directory.manifest().map_err(|error| Error::Question(error.into()))?;
     let resolved = provenance::resolved_of(directory, &manifest)?;
@@ -96,7 +97,7 @@ struct Run<'a> {
     host: &'a Host,
     directory: Directory,
     manifest: Manifest,
-    /// What of the spec is not kept on this host.
+    /// The parts of the spec that are not enforced on this host.
     caveats: Vec<String>,
 }
 
@@ -123,7 +124,7 @@ impl Run<'_> {
         self.end(&journal, ending, stopped_in, progress)
     }
 
-    /// Trial after trial, until the journal says that it is the end.
+    /// Runs trial after trial until the journal gives an end.
     fn trials(
         &self,
         journal: &mut Vec<Entry>,
@@ -150,7 +151,7 @@ impl Run<'_> {
             let (entry, files) = match ran {
                 Ok(observation) => self.observed(&trial, &observation),
                 Err(Stop::Died { component, why, last_lines }) if !system.urls.is_empty() => {
-                    // What died is started anew for the next attempt.
+                    // A component died: the system is started anew for the next attempt.
                     backend.stop();
                     *system = System::default();
                     (self.aborted(&trial, &component, &why, &last_lines), Files::new())
@@ -158,12 +159,12 @@ impl Run<'_> {
                 Err(stop) => return Err(stop),
             };
             if !system.urls.is_empty() {
-                self.note_placement(backend)?;
+                self.record_placement(backend)?;
             }
             let entry =
                 writer.append(Entry { waited, ..entry }, &files).map_err(Stop::no_answer)?;
             journal.push(as_read(entry));
-            self.tell(journal, progress);
+            self.report(journal, progress);
         }
     }
 
@@ -214,8 +215,8 @@ impl Run<'_> {
         }
     }
 
-    /// Records where the kernel really lets the processes run.
-    fn note_placement(&self, backend: &mut dyn Backend) -> Result<(), Stop> {
+    /// Records the CPUs on which the kernel really lets the processes run.
+    fn record_placement(&self, backend: &mut dyn Backend) -> Result<(), Stop> {
         let placement = backend.placement()?;
         let mut environment = self.directory.environment().map_err(Stop::no_answer)?;
         let known = environment.placement.clone();
@@ -226,7 +227,7 @@ impl Run<'_> {
         }
     }
 
-    fn tell(&self, journal: &[Entry], progress: &mut dyn Progress) {
+    fn report(&self, journal: &[Entry], progress: &mut dyn Progress) {
         let entry = journal.last().expect("an entry was appended");
         let next = decide(self.resolved, journal);
         if let (Purpose::Probe, Some(observed)) = (entry.purpose, &entry.observed) {
@@ -287,8 +288,8 @@ impl Run<'_> {
     }
 }
 
-/// Waits for a calm machine before a trial is repeated. If none comes the trial is repeated all the
-/// same: it may answer as one that was slowed.
+/// Waits for a calm machine before a trial is repeated. If the machine does not become calm, the
+/// trial is repeated anyway: it may be valid as a slowed one.
 fn await_calm(
     within: Nanos,
     backend: &mut dyn Backend,
@@ -299,15 +300,15 @@ fn await_calm(
     Ok(Waited { waited_ns: calm.waited.0, calm: calm.is_calm, text: calm.to_string() })
 }
 
-/// What a component printed before it died, if it did.
+/// Returns what a component printed before it died, if anything.
 fn last_output(death: &Death) -> Option<String> {
     let Death { component, last_lines, .. } = death;
     (!last_lines.is_empty())
         .then(|| format!("the last output of {component}: {}", last_lines.join(" | ")))
 }
 
-/// An entry as a later reader sees it: numbers may lose their last bit in a file, and the run and
-/// its continuation must decide alike.
+/// Returns an entry as a later reader sees it: numbers may lose their last bit in a file, and a run
+/// and its continuation must decide alike.
 fn as_read(entry: Entry) -> Entry {
     let text = serde_json::to_string(&entry).expect("an entry is plain data");
     serde_json::from_str(&text).expect("what was written can be read")
@@ -326,19 +327,18 @@ fn fatal(stop: Stop) -> Error {
     }
 }
 
-/// What two roles share, each takes from the other.
+/// Returns a notice if two roles share CPUs: each takes CPU time from the other.
 fn shared_cpus(resolved: &Resolved) -> Option<String> {
     let Roles { sut: Some(sut), load: Some(load) } = &resolved.spec.where_.roles else {
         return None;
     };
     let shared: Vec<u32> =
         sut.cpus.0.0.iter().copied().filter(|cpu| load.cpus.0.0.contains(cpu)).collect();
-    (!shared.is_empty()).then(|| {
-        format!("roles sut and load share CPU {}: each is the other's noise", Cpus(shared))
-    })
+    (!shared.is_empty())
+        .then(|| format!("roles sut and load share CPU {}: they disturb each other", Cpus(shared)))
 }
 
-/// A refusal before anything was started: nothing is left, not even a folder.
+/// Cleans up after a refusal before anything was started: nothing is left, not even a folder.
 fn refused(stop: Stop, backend: &mut dyn Backend) -> Error {
     backend.stop();
     fatal(stop)
@@ -351,8 +351,8 @@ fn backend(resolved: &Resolved, host: &Host) -> Box<dyn Backend> {
     }
 }
 
-/// Only one experiment measures on a host at a time, and it begins on clean ground. A simulated one
-/// measures nothing of the host.
+/// Locks the host and removes what earlier runs left: only one experiment measures on a host at a
+/// time. A simulated one needs no lock, because it measures nothing of the host.
 fn take_over(
     resolved: &Resolved,
     host: &Host,

@@ -1,4 +1,4 @@
-//! The generator is a process of its own: its command line. What it prints is a `results::Load`.
+//! The command line of the generator, which is a separate process. It prints a `results::Load`.
 
 use measure::{Nanos, Rate};
 
@@ -9,10 +9,10 @@ use crate::spec::{Model, Resolved};
 #[cfg(test)]
 mod tests;
 
-/// A load as the generator is asked for it.
+/// A load that the generator shall make.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Wanted {
-    /// Of each target; `None` is a closed loop.
+    /// The rate of each target; `None` is a closed loop.
     pub rate: Option<Rate>,
     pub warm_up: Nanos,
     pub measure: Nanos,
@@ -20,8 +20,8 @@ pub struct Wanted {
     pub seed: u64,
 }
 
-/// The arguments after `benchwright`; `addresses` are those of each target's replicas, where there
-/// are several.
+/// Returns the arguments after `benchwright`; `addresses` are those of each target's replicas, if
+/// there are several.
 pub fn arguments(
     resolved: &Resolved,
     targets: &[String],
@@ -50,7 +50,8 @@ pub fn arguments(
     option("--drain", wanted.drain.written());
     option("--timeout", spec.load.timeout.written());
     option("--seed", wanted.seed.to_string());
-    // The tightest limit says how punctual the generator has to be, and which answers are good.
+    // The tightest limit decides how punctual the generator has to be, and which responses are
+    // good.
     let slos = resolved.slos();
     if !slos.is_empty() {
         option("--slo", slo::written(&slos));
@@ -74,12 +75,12 @@ pub fn arguments(
     arguments
 }
 
-/// The arguments after `benchwright` that have it check the syntax of a script.
+/// Returns the arguments after `benchwright` that make it check the syntax of a script.
 pub fn check_script(script: &std::path::Path) -> Vec<String> {
     vec!["load".to_owned(), "--check-script".to_owned(), script.display().to_string()]
 }
 
-/// A component's URL with the workload's own path.
+/// Returns a component's URL with the workload's own path.
 pub fn target(resolved: &Resolved, url: &str, instance: u32) -> String {
     match &resolved.spec.workload.get {
         Some(path) => {

@@ -1,4 +1,4 @@
-//! The host of a run: its clock, and a name for each run that cannot collide.
+//! The host of a run: its clock, and a unique name for each run.
 
 use std::fs;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -19,30 +19,30 @@ mod versions;
 #[cfg(test)]
 mod tests;
 
-/// The host's monotonic clock, the one that the generator stamps its phases with.
+/// Returns the time of the host's monotonic clock, with which the generator stamps its phases too.
 pub(crate) fn now() -> Instant {
     let time = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("Linux has a monotonic clock");
     Instant(time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64)
 }
 
-/// Seconds since 1970.
+/// Returns the seconds since 1970.
 pub(crate) fn unix_seconds() -> u64 {
     let time = clock_gettime(ClockId::CLOCK_REALTIME).expect("Linux has a clock");
     u64::try_from(time.tv_sec()).unwrap_or_default()
 }
 
-/// A run by its process: the number alone would be given to another process some day.
+/// A run, identified by its process: the number alone may be reused by another process later.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) struct RunId {
     pub(crate) pid: u32,
-    /// When the process began, in the kernel's ticks since boot.
+    /// The time when the process began, in the kernel's ticks since boot.
     pub(crate) start: u64,
     /// Counts the runs of one process.
     number: u32,
 }
 
 impl RunId {
-    /// A new run of this process.
+    /// Creates the identity of a new run of this process.
     pub(crate) fn new() -> RunId {
         static RUNS: AtomicU32 = AtomicU32::new(0);
         let pid = std::process::id();
@@ -64,7 +64,7 @@ impl RunId {
     }
 }
 
-/// `4711-829312`; further runs of the same process are numbered.
+/// Written as `4711-829312`; further runs of the same process are numbered.
 impl std::fmt::Display for RunId {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}-{}", self.pid, self.start)?;
@@ -72,7 +72,8 @@ impl std::fmt::Display for RunId {
     }
 }
 
-/// The 22nd field of the process's stat, behind its name, which may hold anything.
+/// Returns the 22nd field of the process's stat. Fields are counted behind the process name, which
+/// may hold any character.
 fn start_of(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, behind_name) = stat.rsplit_once(')')?;

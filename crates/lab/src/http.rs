@@ -1,4 +1,4 @@
-//! One request and its answer, blocking: for readiness, smoke tests and resets, never for load.
+//! One request and its response, blocking: for readiness, smoke tests and resets, never for load.
 
 use std::io::{Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -13,16 +13,16 @@ use crate::spec::{Exchange, plain};
 #[cfg(test)]
 mod tests;
 
-/// How long an answer may take.
+/// The longest time for a response.
 const TIMEOUT: Nanos = Nanos::from_secs(5);
 
-/// How often one looks whether to give up.
+/// The interval at which `give_up` is checked.
 const POLL_EVERY: Duration = Duration::from_millis(100);
 
-/// Longer bodies are cut: nobody tests for sense in a megabyte.
+/// The longest part of a body that is kept; no check needs more than a megabyte.
 const MOST_BODY_BYTES: usize = 1 << 20;
 
-/// Asks `url` once. `give_up` is looked at every 100 ms.
+/// Sends one request to `url`. `give_up` is checked every 100 ms.
 pub(crate) fn ask(
     url: &str,
     exchange: &Exchange,
@@ -88,7 +88,7 @@ fn connect(authority: &str) -> Result<TcpStream, String> {
     Err(last)
 }
 
-/// `host:port` of `http://host:port/base`.
+/// Returns `host:port` of `http://host:port/base`.
 pub(crate) fn authority(url: &str) -> &str {
     let (_, rest) = url.split_once("://").unwrap_or(("", url));
     rest.split_once('/').map_or(rest, |(authority, _)| authority)
@@ -96,9 +96,9 @@ pub(crate) fn authority(url: &str) -> &str {
 
 /// Splits `http://host:port/base` into authority and base path.
 fn parts(url: &str) -> Result<(String, String), String> {
-    let rest = url
-        .strip_prefix("http://")
-        .ok_or_else(|| format!("`{url}` is no address; write for example http://127.0.0.1:8080"))?;
+    let rest = url.strip_prefix("http://").ok_or_else(|| {
+        format!("`{url}` is not a valid address; write for example http://127.0.0.1:8080")
+    })?;
     let (authority, base) = rest.split_once('/').unwrap_or((rest, ""));
     let base = base.trim_end_matches('/');
     Ok((authority.to_owned(), if base.is_empty() { String::new() } else { format!("/{base}") }))

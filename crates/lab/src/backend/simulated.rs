@@ -60,7 +60,7 @@ impl Backend for Simulated {
         Ok(BTreeMap::new())
     }
 
-    /// A model of a queue has no answers to check: whatever is expected comes.
+    /// Returns the expected response: a model of a queue has no responses to check.
     fn ask(&mut self, _url: &str, exchange: &Exchange) -> Result<Reply, String> {
         Ok(Reply { status: exchange.status, body: exchange.body.clone().unwrap_or_default() })
     }
@@ -69,7 +69,7 @@ impl Backend for Simulated {
         Ok(())
     }
 
-    /// Nothing disturbs virtual time.
+    /// Returns at once: nothing disturbs virtual time.
     fn await_calm(&mut self, _within: Nanos) -> Result<Calm, Stop> {
         Ok(Calm { is_calm: true, waited: Nanos::ZERO, worst: None })
     }
@@ -106,7 +106,7 @@ impl Backend for Simulated {
     fn stop(&mut self) {}
 }
 
-/// One request's life, in virtual time since the load began.
+/// The times of one request, in virtual time since the load began.
 #[derive(Clone, Copy, Debug)]
 struct Request {
     intended: Instant,
@@ -115,12 +115,12 @@ struct Request {
 }
 
 impl Simulated {
-    /// Every request that is meant to start before the measurement ends.
+    /// Returns every request that is due before the measurement ends.
     fn requests(&self, drive: &Drive, mut random: Random) -> Vec<Request> {
         let end = Instant::default() + drive.warm_up + drive.measure;
         let mut free: BinaryHeap<Reverse<Instant>> =
             (0..self.model.servers.0).map(|_| Reverse(Instant::default())).collect();
-        // For the closed loop: when each connection starts its next request.
+        // For the closed loop: the time when each connection starts its next request.
         let mut starts: BinaryHeap<Reverse<Instant>> =
             (0..self.connections).map(|_| Reverse(Instant::default())).collect();
         let mut clock = 0.0;
@@ -157,7 +157,7 @@ impl Simulated {
     }
 }
 
-/// The time of the measurement in which a server worked on the request.
+/// Returns the time within the measurement in which a server worked on the request.
 fn busy(request: &Request, drive: &Drive) -> u64 {
     let begin = Instant::default() + drive.warm_up;
     let end = begin + drive.measure;
@@ -192,7 +192,7 @@ fn document(drive: &Drive, arrivals: Arrivals, parts: &[(String, Vec<Request>)])
     }
 }
 
-/// Figures of one target, or of all.
+/// The figures of one target, or of all.
 struct Counted {
     counts: Counts,
     balance: Balance,
@@ -248,7 +248,7 @@ impl Counted {
             }
             let second = counted.second(intended - begin);
             second.offered += 1;
-            // What never came back took at least as long as it was waited for.
+            // An unanswered request took at least as long as the generator waited for it.
             second.response_times.record(done.min(last) - intended);
             counted.response_time.record(done.min(last) - intended);
             counted.counts.intended += 1;

@@ -4,7 +4,7 @@ use super::*;
 use crate::Host;
 use crate::spec::{self, Method};
 
-/// What every place where components run has to do, whichever it is.
+/// Checks what every backend must do.
 fn contract(backend: &mut dyn Backend, resolved: &Resolved) {
     backend.prepare(resolved).unwrap();
     let before = backend.now();
@@ -37,7 +37,7 @@ fn contract(backend: &mut dyn Backend, resolved: &Resolved) {
         Ok(reply) => assert_eq!(reply.status, 200),
         Err(why) => assert_eq!(why, "connection refused"),
     }
-    // Whether this machine is calm now is its own affair.
+    // This machine may be calm or not at this moment.
     let calm = backend.await_calm(Nanos::from_millis(1)).unwrap();
     assert!(calm.waited < Nanos::from_secs(30), "{calm}");
     backend.stop();

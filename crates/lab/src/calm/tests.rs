@@ -2,7 +2,7 @@ use measure::Random;
 
 use super::*;
 
-/// When a watch calls the machine calm whose spins lose what `lost` says of the time they begin at.
+/// Returns the time at which a watch calls the machine calm, given the spins.
 fn calm_after(
     cpus: u32,
     until: Nanos,
@@ -11,7 +11,7 @@ fn calm_after(
     calm_of(&loads(cpus), until, spin)
 }
 
-/// CPUs on which only the generator runs.
+/// Returns CPUs on which only the generator runs.
 fn loads(cpus: u32) -> Vec<Watched> {
     (0..cpus).map(|cpu| Watched { cpu, runs_system: false }).collect()
 }
@@ -37,15 +37,15 @@ fn calm_of(
     None
 }
 
-/// A spin that begins then and loses so much in one gap.
+/// Returns a spin that begins at this time and loses this time in one gap.
 fn spin(cpu: u32, at: Nanos, lost: Nanos) -> Spin {
     let begun = Instant::default() + at;
-    // A gap lets it end later.
+    // A gap delays its end.
     let ended = begun + SPIN.max(lost + Nanos::from_micros(1));
     Spin { cpu, begun, ended, lost, longest_gap: lost, stolen: Nanos::ZERO }
 }
 
-/// Whether this is the beginning of every tenth spin.
+/// Returns true at the beginning of every tenth spin.
 fn is_tenth(at: Nanos) -> bool {
     at.0.is_multiple_of((EVERY * 10).0)
 }
@@ -77,7 +77,8 @@ fn losses_count_by_their_share_of_the_spins() {
             Some(spin(cpu, at, if is_tenth(at) { gap } else { Nanos::ZERO }))
         })
     };
-    // Of some 430 ms of spins in two seconds, 4.3 ms are one percent; two or three have a gap.
+    // In two seconds there are about 430 ms of spins, of which 4.3 ms are one percent; two or three
+    // have a gap.
     assert_eq!(with_gaps(Nanos::from_millis(3)), None);
     assert!(with_gaps(Nanos::from_micros(1_300)).is_some());
 }
@@ -93,7 +94,7 @@ fn one_long_pause_is_waited_out() {
     assert!(pause + CALM_FOR < calm && calm < pause + CALM_FOR + EVERY * 2, "{calm}");
 }
 
-/// Steal shorter than the gaps that are noticed is seen by the kernel's count alone.
+/// Steal shorter than the gaps that count appears in the kernel's count only.
 #[test]
 fn steal_that_makes_no_gaps_counts() {
     let with_steal = |of_each_period| {
@@ -115,8 +116,8 @@ fn a_cpu_on_which_nothing_could_spin_is_not_calm() {
     assert_eq!(never, None);
 }
 
-/// Forty idle processes take their turns on the system's CPU: what they take is no disturbance, and
-/// what the machine's host takes there is one.
+/// Forty idle processes run in turns on the system's CPU: the time that they use is not a
+/// disturbance, and the time that the machine's host takes is.
 #[test]
 fn gaps_where_the_system_runs_do_not_count_and_steal_does() {
     let watched = [Watched { cpu: 0, runs_system: true }, Watched { cpu: 1, runs_system: false }];
@@ -143,7 +144,7 @@ fn short_random_gaps_below_the_bound_do_not_delay_it() {
 }
 
 #[test]
-fn the_worst_cpu_is_told_with_its_figures() {
+fn the_worst_cpu_is_shown_with_its_figures() {
     let mut watch = Watch::of(loads(2));
     watch.add(spin(0, Nanos::ZERO, Nanos::ZERO));
     let stolen = Nanos::from_millis(60);

@@ -1,4 +1,4 @@
-//! What comes next, by the journal alone: a pure function, so that resuming is reading.
+//! The next step, from the journal alone: a pure function, so that a run is resumed by reading it.
 
 use measure::{Nanos, Random, Rate, estimate};
 use results::journal::{Entry, Observed, Purpose, Status};
@@ -11,11 +11,11 @@ use crate::trial;
 #[cfg(test)]
 mod tests;
 
-/// How often an aborted trial is repeated.
+/// The most repetitions of an aborted trial.
 const MOST_REPEATS_OF_ABORTED: u32 = 2;
 
-/// How many probes are made at most where none of them is valid. A disturbance only slows, so the
-/// fastest of them says the most.
+/// The most probes if none of them is valid. A disturbance only slows a probe down, so the fastest
+/// is the best estimate.
 const MOST_PROBES: usize = 3;
 
 /// The longest wait for a calm machine before one attempt.
@@ -31,12 +31,12 @@ pub enum Decision {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Attempt {
     pub purpose: Purpose,
-    /// Of each target; `None` is a closed loop.
+    /// The rate of each target; `None` is a closed loop.
     pub asked: Option<Rate>,
     pub repetition: u32,
-    /// 1, or more where earlier attempts at the same trial gave no answer.
+    /// The number of the attempt: 1, or more if earlier attempts at the same trial gave no answer.
     pub attempt: u32,
-    /// How long to wait for a calm machine at most; `None` begins at once.
+    /// The longest wait for a calm machine; `None` begins at once.
     pub await_calm: Option<Nanos>,
 }
 
@@ -69,7 +69,7 @@ pub fn decide(resolved: &Resolved, journal: &[Entry]) -> Decision {
     }
 }
 
-/// The loads whose repetitions are complete, in the order they were tried.
+/// Returns the loads whose repetitions are complete, in the order in which they were tried.
 pub fn points(resolved: &Resolved, journal: &[Entry]) -> Vec<Point> {
     loads(journal)
         .into_iter()
@@ -91,7 +91,7 @@ pub fn points(resolved: &Resolved, journal: &[Entry]) -> Vec<Point> {
         .collect()
 }
 
-/// The loads tried, each once, in order.
+/// Returns the loads tried, each once, in order.
 fn loads(journal: &[Entry]) -> Vec<Option<Rate>> {
     let mut loads = Vec::new();
     for entry in journal.iter().filter(|entry| entry.purpose == Purpose::Trial) {
@@ -107,7 +107,7 @@ fn asked(entry: &Entry) -> Option<Rate> {
     entry.asked_per_target_per_s.and_then(Rate::per_second)
 }
 
-/// The trials at a load that say something of the system.
+/// Returns the trials at a load whose results describe the system.
 fn answering(journal: &[Entry], load: Option<Rate>) -> impl Iterator<Item = &Observed> {
     journal
         .iter()
@@ -116,14 +116,14 @@ fn answering(journal: &[Entry], load: Option<Rate>) -> impl Iterator<Item = &Obs
         .filter_map(|entry| entry.observed.as_ref())
 }
 
-/// The load that still lacks a repetition, if one does.
+/// Returns the load that still lacks a repetition, if any.
 fn unfinished(resolved: &Resolved, journal: &[Entry]) -> Option<Rate> {
     let wanted = resolved.spec.repeat.trials.0;
     let lacks = |load: &Option<Rate>| (answering(journal, *load).count() as u32) < wanted;
     loads(journal).into_iter().find(lacks).flatten()
 }
 
-/// Returns what the closed loop completed on each target, or what has to be done to know it.
+/// Returns what the closed loop completed on each target, or the step that is needed to know it.
 fn probe(resolved: &Resolved, journal: &[Entry]) -> Result<Rate, Decision> {
     let probes = || journal.iter().filter(|entry| entry.purpose == Purpose::Probe);
     let measured: Vec<f64> =
@@ -131,7 +131,7 @@ fn probe(resolved: &Resolved, journal: &[Entry]) -> Result<Rate, Decision> {
     let is_known = probes().any(|entry| entry.status == Status::Valid);
     if !is_known && measured.len() < MOST_PROBES {
         match attempt(resolved, journal, Purpose::Probe, None) {
-            // What is known has to do.
+            // The probes that were measured are used, although none is valid.
             Decision::End(_) if !measured.is_empty() => {}
             next => return Err(next),
         }
@@ -148,7 +148,7 @@ pub(crate) fn targets(resolved: &Resolved) -> u32 {
     }
 }
 
-/// The next attempt at this load, unless the budget is used up.
+/// Returns the next attempt at this load, unless the budget is used up.
 fn attempt(
     resolved: &Resolved,
     journal: &[Entry],
@@ -207,7 +207,7 @@ fn attempt(
     Decision::Run(Attempt { purpose, asked: load, repetition, attempt, await_calm })
 }
 
-/// Returns the time lost to disturbances: trials that were not valid, and waiting for a calm machine.
+/// Returns the time lost to disturbances: invalid trials, and waiting for a calm machine.
 fn lost(resolved: &Resolved, journal: &[Entry]) -> Nanos {
     let waited = journal.iter().filter_map(|entry| entry.waited.as_ref());
     let waited: Nanos = waited.map(|waited| Nanos(waited.waited_ns)).sum();
@@ -220,11 +220,11 @@ fn no_answer(why: String) -> Decision {
     Decision::End(Ending::NoAnswer(why))
 }
 
-/// A trial's own seed: of the run's, the load, the repetition and the attempt.
+/// Returns a trial's own seed, from the seed of the run, the load, the repetition and the attempt.
 pub fn seed_of(seed: u64, asked: Option<Rate>, repetition: u32, attempt: u32) -> u64 {
     let load = asked.map_or(0, |rate| rate.as_per_second().to_bits());
     let counted = u64::from(repetition) << 32 | u64::from(attempt);
     let of_load = Random::part(seed, load).next_u64();
-    // A JSON number that every reader keeps exactly.
+    // 53 bits: a JSON number that every reader keeps exactly.
     Random::part(of_load, counted).next_u64() >> 11
 }

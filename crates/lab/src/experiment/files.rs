@@ -1,4 +1,4 @@
-//! What is kept of a trial beside its journal entry.
+//! The files that are kept of a trial beside its journal entry.
 
 use measure::Histogram;
 use results::components::Components;

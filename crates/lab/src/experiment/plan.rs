@@ -1,4 +1,4 @@
-//! What would be done: the run with a backend that only tells.
+//! The plan of an experiment: a run on a backend that only prints.
 
 use measure::quantity::grouped;
 use measure::{Nanos, Rate};
@@ -13,8 +13,8 @@ use crate::spec::{Arrivals, Between, Literal, Model, Resolved, Start, Step};
 use crate::system::{self, System};
 use crate::trial::{self, Trial};
 
-/// The plan of an experiment, as text: what is fixed beforehand, the rule for what is not, and the
-/// stages of the first trial in their order.
+/// Returns the plan of an experiment, as text: what is fixed beforehand, the rule for the rest, and
+/// the stages of the first trial in order.
 pub fn plan(resolved: &Resolved) -> anyhow::Result<String> {
     let mut text = format!("{}\n", headline(resolved));
     let mut line = |name: &str, value: String| text += &format!("{name:<9} {value}\n");
@@ -28,7 +28,8 @@ pub fn plan(resolved: &Resolved) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// `hotel-max-throughput · local · roles: sut = CPU 0, load = CPU 1 · at most 30 trials`
+/// The first line: `hotel-max-throughput · local · roles: sut = CPU 0, load = CPU 1 · at most 30
+/// trials`
 pub(super) fn headline(resolved: &Resolved) -> String {
     let spec = &resolved.spec;
     let mut parts = vec![spec.name.to_string()];
@@ -165,7 +166,7 @@ fn time(resolved: &Resolved) -> String {
     )
 }
 
-/// The time that all phases take at most on a quiet machine.
+/// Returns the longest time of all phases on a quiet machine.
 fn longest(resolved: &Resolved) -> Nanos {
     let (_, most) = trials(resolved);
     let planned = probe_length(resolved) + trial_length(resolved) * most;
@@ -184,14 +185,14 @@ fn trial_length(resolved: &Resolved) -> Nanos {
     trial::planned_length(resolved, Purpose::Trial)
 }
 
-/// The most trials, the probe counted as it is numbered.
+/// Returns the largest number that a trial can have; a probe has a number too.
 pub(super) fn most_trials(resolved: &Resolved) -> u64 {
     let probes =
         resolved.spec.search.as_ref().map(|search| matches!(search.start, Start::Probe(_)));
     trials(resolved).1 + u64::from(probes == Some(true))
 }
 
-/// The fewest and the most trials; those that are not valid are not counted.
+/// Returns the fewest and the most trials; those that are not valid are not counted.
 fn trials(resolved: &Resolved) -> (u64, u64) {
     let repeat = u64::from(resolved.spec.repeat.trials.0);
     let budget = u64::from(resolved.spec.budget.trials.0);
@@ -206,7 +207,7 @@ fn trials(resolved: &Resolved) -> (u64, u64) {
     (least.min(most), most)
 }
 
-/// The loads of a range, if no observation can add one.
+/// Returns the loads of a range, if they do not depend on observations.
 fn fixed_loads(resolved: &Resolved) -> Option<Vec<Rate>> {
     let search = resolved.spec.search.as_ref()?;
     let (Start::At(_), Some(_)) = (search.start, search.to) else { return None };
@@ -221,7 +222,7 @@ fn fixed_loads(resolved: &Resolved) -> Option<Vec<Rate>> {
     Some(points.into_iter().map(|point| point.asked).collect())
 }
 
-/// Lives the first trial on a backend that only tells.
+/// Runs the first trial on a backend that only prints.
 fn first_trial(resolved: &Resolved) -> anyhow::Result<String> {
     let Decision::Run(Attempt { purpose, asked, repetition, attempt, .. }) = decide(resolved, &[])
     else {
@@ -246,7 +247,7 @@ fn first_trial(resolved: &Resolved) -> anyhow::Result<String> {
     Ok(format!("{first}\n{steps}"))
 }
 
-/// `43 s`, `3 min 30 s`, `1 h 11 min`.
+/// Formats a length: `43 s`, `3 min 30 s`, `1 h 11 min`.
 fn in_words(length: Nanos) -> String {
     let seconds = length.as_secs_f64();
     match seconds {

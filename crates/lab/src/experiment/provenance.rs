@@ -1,4 +1,4 @@
-//! What a run is a run of: its manifest, and whether a later run asks the same question.
+//! The identity of a run: its manifest, and whether a later run measures the same.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use results::manifest::{Manifest, State, VERSION};
 use crate::spec::{BackendKind, Resolved};
 use crate::{Error, Host, host};
 
-/// The manifest of a run that begins now.
+/// Returns the manifest of a run that begins now.
 pub(super) fn manifest(resolved: &Resolved, host: &Host) -> Result<Manifest, Error> {
     let simulated = resolved.spec.where_.backend == BackendKind::Simulated;
     let binaries = match simulated {
@@ -51,7 +51,7 @@ pub(super) fn resolved_of(directory: &Directory, manifest: &Manifest) -> Result<
     Ok(Resolved { profile: manifest.profile.clone(), set: manifest.set.clone(), ..resolved })
 }
 
-/// Fails unless both runs ask the same: trials of different programs or tools are never mixed.
+/// Fails unless both runs measure the same: trials of different programs or tools are never mixed.
 pub(super) fn same_question(earlier: &Manifest, now: &Manifest) -> Result<(), Error> {
     if earlier.key == now.key {
         return Ok(());

@@ -27,7 +27,7 @@ fn host() -> Host {
     Host::new("/nowhere/benchwright".into(), "0.0.0")
 }
 
-/// Keeps the transcript; raises the interrupt flag once so many trials have ended.
+/// Keeps the transcript; raises the interrupt flag after so many measurements.
 struct Transcript {
     text: String,
     interrupt: Option<(Host, usize)>,
@@ -47,7 +47,7 @@ impl Progress for Transcript {
     }
 }
 
-/// Every file that a reader may compare, as text.
+/// Returns every file that a reader may compare, as text.
 fn contents(path: &Path) -> Vec<(String, String)> {
     let mut files = Vec::new();
     for name in ["journal.jsonl", "answer.json", "spec.yaml"] {
@@ -221,7 +221,7 @@ fn repetitions_share_a_load_and_differ_in_their_seeds() {
     assert_eq!(seeds.len(), answer.trials.len());
 }
 
-/// Wherever the run is stopped, its continuation leaves what the unbroken run leaves.
+/// A run that is stopped at any point and continued leaves the same files as an unbroken run.
 #[test]
 fn a_run_resumed_at_any_trial_equals_the_unbroken_run_byte_for_byte() {
     let folder = tempfile::tempdir().unwrap();
@@ -271,7 +271,7 @@ fn a_run_killed_at_any_byte_of_the_journal_resumes_to_the_same_bytes() {
 }
 
 #[test]
-fn resume_refuses_to_mix_what_is_not_the_same() {
+fn resume_refuses_to_mix_different_tools_or_runs() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("run");
     run(&read(SWEEP), Some(path.clone()), &host(), &mut Silent).unwrap();
@@ -288,7 +288,7 @@ fn resume_refuses_to_mix_what_is_not_the_same() {
     assert!(matches!(error, Error::Question(_)));
 }
 
-/// Every shipped spec plans; a change of method shows as a change of text.
+/// Plans every shipped spec; a change of method shows as a change of text.
 #[test]
 fn shipped_specs_plan() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
@@ -297,7 +297,7 @@ fn shipped_specs_plan() {
         let text = plan(&resolved).unwrap();
         text.replace(&folder.display().to_string(), "experiments")
     };
-    // The stages of the first trial are the same in all profiles but for their lengths.
+    // The stages of the first trial are the same in all profiles except for their lengths.
     let fixed = |name: &str, profile: &str| {
         let text = plan(name, Some(profile));
         text[..text.find("first").unwrap()].to_owned()

@@ -27,20 +27,20 @@ fn command(resolved: &Resolved, rate: Option<f64>) -> String {
 }
 
 #[test]
-fn an_open_loop_is_asked_for_with_its_rate_and_arrivals() {
+fn an_open_loop_gets_its_rate_and_arrivals() {
     let resolved = read("model: open, rate: 5k/s, arrivals: constant", "workload: {get: /a}");
     expect!["load http://a:1/a http://b:2/a --rate 5000/s --arrivals constant --connections 32 --warm-up 1500ms --duration 5s --drain 0s --timeout 10s --seed 7 --progress lines --json --per-target"].assert_eq(&command(&resolved, Some(5_000.0)));
 }
 
 #[test]
-fn a_closed_loop_is_asked_for_with_its_think_time() {
+fn a_closed_loop_gets_its_think_time() {
     let resolved =
         read("model: closed, think: 10ms, connections: 4, timeout: 2s", "workload: {get: /}");
     expect!["load http://a:1/ http://b:2/ --closed --think 10ms --connections 4 --warm-up 1500ms --duration 5s --drain 0s --timeout 2s --seed 7 --progress lines --json --per-target"].assert_eq(&command(&resolved, None));
 }
 
 #[test]
-fn the_states_of_a_script_are_as_many_as_the_spec_says() {
+fn the_number_of_script_threads_comes_from_the_spec() {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments/hotel-mixed.lua");
     let workload = format!("workload: {{script: {script}}}");
     let resolved = read("model: closed, script_threads: 48", &workload);

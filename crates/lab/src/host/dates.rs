@@ -1,4 +1,4 @@
-//! Dates, and the names of folders that bear them.
+//! Dates, and folder names with a date.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use super::unix_seconds;
 #[cfg(test)]
 mod tests;
 
-/// `results/<name>-2026-11-21-0942`, in universal time; numbered on if it is taken.
+/// Returns `results/<name>-2026-11-21-0942`, in universal time; with a number added if it exists.
 pub(crate) fn default_folder(name: &str) -> PathBuf {
     let base = format!("results/{name}-{}", date(unix_seconds()));
     let numbered = (2..).map(|n| format!("{base}-{n}"));
@@ -18,7 +18,7 @@ pub(crate) fn default_folder(name: &str) -> PathBuf {
         .expect("some number is free")
 }
 
-/// A civil date and time of day (Hinnant's algorithm, proleptic Gregorian).
+/// Formats a civil date and time of day (Hinnant's algorithm, proleptic Gregorian).
 fn date(unix_seconds: u64) -> String {
     let days = (unix_seconds / 86_400) as i64 + 719_468;
     let era = days / 146_097;

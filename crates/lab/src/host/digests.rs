@@ -1,4 +1,4 @@
-//! What is measured and what measures, as files: where they are, and their digests.
+//! The files of the programs that are measured or that measure: their paths and digests.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use anyhow::anyhow;
 use crate::Host;
 use crate::spec::{Resolved, Step};
 
-/// Digests of all that measures and is measured, by name: the programs and the script.
+/// Returns the digests of all that measures and is measured, by name: the programs and the script.
 pub(crate) fn binaries(
     resolved: &Resolved,
     host: &Host,
@@ -45,13 +45,13 @@ pub(crate) fn binaries(
 
 fn no_program(resolved: &Resolved, written: &str, program: &str) -> crate::spec::SpecError {
     resolved.source.error(
-        format!("there is no program `{program}`"),
+        format!("program `{program}` not found"),
         resolved.source.find("command", written),
-        "a path with `/` begins at the spec's folder, a name is looked up in PATH",
+        "a path with `/` is relative to the spec's folder; a name is looked up in PATH",
     )
 }
 
-/// A program with a `/` stands relative to the spec; any other is looked up in PATH.
+/// Finds a program: a path with `/` is relative to the spec's folder, a name is looked up in PATH.
 pub(crate) fn find_program(program: &str, folder: &Path) -> Option<PathBuf> {
     let executable = |path: &PathBuf| {
         fs::metadata(path).is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)

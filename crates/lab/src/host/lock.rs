@@ -16,12 +16,13 @@ use crate::backend::local::rest;
 #[cfg(test)]
 mod tests;
 
-/// A child has its parent's lock until it becomes its own program. When the holder is killed at that
-/// moment, the lock is free only when the child has ended too, which takes a few milliseconds.
+/// The longest wait for the lock of a dead holder. A child has its parent's lock until its exec; if
+/// the parent is killed at that moment, the lock is free only when the child has ended too, which
+/// takes a few milliseconds.
 const ORPHAN_ENDS_WITHIN: Nanos = Nanos::from_secs(2);
 
-/// One experiment measures on a host at a time: the second would be the first one's noise. The
-/// kernel frees the lock when its holder dies.
+/// The lock of the host: a second experiment would disturb the first. The kernel frees the lock
+/// when its holder dies.
 #[derive(Debug)]
 pub(crate) struct Lock {
     _file: Flock<File>,
@@ -34,7 +35,7 @@ impl Lock {
         loop {
             file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
                 Ok(mut file) => {
-                    // The holder's number is for people; a failure to write it harms nobody.
+                    // The holder's number is for people; a failure to write it does no harm.
                     let _ = file.set_len(0).and_then(|()| file.rewind());
                     let _ = write!(file, "{}", std::process::id());
                     return Ok(Lock { _file: file });
@@ -55,25 +56,25 @@ impl Lock {
     }
 }
 
-/// The process named in the file. One who could only read the file has left an earlier holder's
-/// number in it, who may be dead.
+/// Returns the process named in the file. A holder that could only read the file left the number of
+/// an earlier holder, which may be dead.
 fn holder(file: &mut File) -> Option<u32> {
     let mut pid = String::new();
     let _ = file.rewind().and_then(|()| file.read_to_string(&mut pid));
     pid.trim().parse().ok().filter(|&pid| start_of(pid).is_some())
 }
 
-/// Every user of the host shares the file, so it is opened before it is made: in a sticky folder
-/// the kernel refuses to "make" what another user owns. Who may not write it can lock it all the
-/// same.
+/// Opens the file of the lock, and creates it only if it is missing: every user of the host shares
+/// it, and in a sticky folder the kernel refuses to create a file that another user owns. A user
+/// without write permission can still lock it.
 fn open_shared(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    // In a folder that everybody writes to, a link may lead to a file that is not to be emptied.
+    // In a folder that everybody can write to, a link may lead to a file that must not be emptied.
     options.read(true).custom_flags(OFlag::O_NOFOLLOW.bits());
     let opened = match options.clone().write(true).open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let made = options.clone().write(true).create(true).mode(0o666).open(path);
-            // The umask may have taken some of it; a file of somebody else's has its own.
+            // The umask may have removed permissions; a file that another user created has its own.
             made.inspect(|file| {
                 let _ = file.set_permissions(Permissions::from_mode(0o666));
             })

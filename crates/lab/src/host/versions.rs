@@ -1,4 +1,4 @@
-//! Versions of what takes part in a run and is not ours: said by the programs themselves.
+//! Versions of the other programs that take part in a run, as they print them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,8 +11,8 @@ use crate::spec::{Resolved, Step};
 #[cfg(test)]
 mod tests;
 
-/// Programs that are known to print their version and to do nothing else if they are asked so. No
-/// other program is started for it: it might take the question for an order. Its digest is kept.
+/// Programs that are known to print their version and to do nothing else with this option. No other
+/// program is started for its version, because it might act on the option. Its digest is kept.
 const KNOWN: [(&str, &str); 12] = [
     ("benchwright-apps", "--version"),
     ("java", "-version"),
@@ -28,7 +28,7 @@ const KNOWN: [(&str, &str); 12] = [
     ("ruby", "--version"),
 ];
 
-/// The tool's own version, and those of the known programs that the spec starts.
+/// Returns the tool's own version, and those of the known programs that the spec starts.
 pub(crate) fn versions(resolved: &Resolved, host: &Host) -> BTreeMap<String, String> {
     let started = resolved.spec.sut.deploy.iter().filter_map(|step| program(step, resolved, host));
     let of_program = |path: PathBuf| {
@@ -39,7 +39,7 @@ pub(crate) fn versions(resolved: &Resolved, host: &Host) -> BTreeMap<String, Str
     std::iter::once(ours).chain(started.filter_map(of_program)).collect()
 }
 
-/// What a step starts, unless it is ourselves.
+/// Returns the program that a step starts, unless it is this one.
 fn program(step: &Step, resolved: &Resolved, host: &Host) -> Option<PathBuf> {
     match step {
         Step::App(_) => Some(host.benchwright.with_file_name("benchwright-apps")),
@@ -50,16 +50,16 @@ fn program(step: &Step, resolved: &Resolved, host: &Host) -> Option<PathBuf> {
     }
 }
 
-/// The first line that a known program says of its version.
+/// Returns the first line that a known program prints about its version.
 fn version(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?;
-    let (_, question) = KNOWN.iter().find(|(known, _)| *known == name)?;
-    let said = Command::new(path).arg(question).stdin(Stdio::null()).output().ok()?;
-    if !said.status.success() {
+    let (_, option) = KNOWN.iter().find(|(known, _)| *known == name)?;
+    let output = Command::new(path).arg(option).stdin(Stdio::null()).output().ok()?;
+    if !output.status.success() {
         return None;
     }
-    // Some say it on stderr.
-    let text = [said.stdout, said.stderr].concat();
+    // Some print it on stderr.
+    let text = [output.stdout, output.stderr].concat();
     let text = String::from_utf8_lossy(&text);
     text.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
 }

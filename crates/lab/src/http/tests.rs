@@ -4,7 +4,7 @@ use super::*;
 use crate::host::now;
 use crate::spec::Method;
 
-/// Answers one connection with these bytes; the client's request and what it made of the answer.
+/// Answers one connection with these bytes; returns the client's request and its result.
 fn exchange(method: Method, base: &str, answer: &'static [u8]) -> (String, Result<Reply, String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}{base}", listener.local_addr().unwrap());
@@ -34,7 +34,7 @@ fn a_request_is_sent_and_its_answer_read() {
 }
 
 #[test]
-fn what_is_no_answer_is_told_in_words() {
+fn a_missing_or_invalid_answer_is_an_error_in_words() {
     let close = "the connection was closed";
     assert_eq!(exchange(Method::Get, "", b"").1, Err(format!("{close} without an answer")));
     let cut = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhe";
@@ -46,5 +46,5 @@ fn what_is_no_answer_is_told_in_words() {
     let get = Exchange { method: Method::Get, target: "/".to_owned(), status: 200, body: None };
     let refused = ask("http://127.0.0.1:1", &get, now, || false);
     assert_eq!(refused, Err("connection refused".to_owned()));
-    assert!(ask("ftp://x", &get, now, || false).unwrap_err().contains("no address"));
+    assert!(ask("ftp://x", &get, now, || false).unwrap_err().contains("not a valid address"));
 }

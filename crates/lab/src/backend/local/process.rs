@@ -186,7 +186,7 @@ fn open_pidfd(pid: i32) -> io::Result<OwnedFd> {
     // SAFETY: takes two numbers.
     let fd = unsafe { nix::libc::syscall(nix::libc::SYS_pidfd_open, pid, 0) };
     match i32::try_from(fd) {
-        // The kernel has just opened it for us alone.
+        // SAFETY: the kernel has just opened it for us alone.
         Ok(fd) if 0 <= fd => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
         _ => Err(io::Error::last_os_error()),
     }

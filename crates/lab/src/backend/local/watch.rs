@@ -1,9 +1,9 @@
-//! What the components use and hold while a trial measures, from the kernel's files and from their
-//! own counters. Nobody asks a component: it would have to answer instead of doing its work.
+//! The resources that the components use while a trial measures, from the kernel's files and from
+//! self-reported statistics. No request is sent to a component: it would take time from its work.
 //!
-//! CPU time is read eight times a second, so that any second can be cut out of it; the rest once a
-//! second. A thread of its own does it, on the CPUs that its starter has and behind everybody else
-//! there; paths and buffers are kept.
+//! CPU time is read eight times a second, so that the use within any second can be computed; the
+//! rest once a second. A separate thread does it, with lower priority, on the same CPUs as the
+//! thread that starts it; paths and buffers are kept.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -25,18 +25,18 @@ use crate::statistics::Reading;
 #[cfg(test)]
 mod tests;
 
-/// How often CPU time is read.
+/// The interval between readings of CPU time.
 const OFTEN: Nanos = Nanos::from_millis(125);
-/// How often all else is.
+/// The interval between readings of everything else.
 const CLOSELY: Nanos = Nanos::SECOND;
 
-/// A component may have any number of threads; of more than this the busiest is not looked for.
+/// A component may have any number of threads; beyond this number they are not read.
 const MOST_THREADS: usize = 256;
 
-/// A limit beyond this is the kernel's way to say that there is none.
+/// The kernel writes a limit beyond this when there is none.
 const NO_LIMIT: u64 = 1 << 60;
 
-/// A component as far as it can be watched.
+/// What a watch needs to know about a component.
 #[derive(Clone, Debug)]
 pub(super) struct Source {
     pub(super) name: String,
@@ -44,42 +44,42 @@ pub(super) struct Source {
     pub(super) role: &'static str,
     /// The CPUs of its role.
     pub(super) of_role: f64,
-    /// The limit that is kept.
+    /// The limit that is enforced.
     pub(super) cpu_limit: Option<f64>,
     pub(super) pid: u32,
     pub(super) group: Group,
-    /// Where it listens, if it said so.
+    /// The port where it listens, if it printed its address.
     pub(super) port: Option<u16>,
     /// The file in which it reports its statistics, if it does.
     pub(super) statistics: Option<PathBuf>,
 }
 
-/// A watch that is being kept. Given up, it ends by itself.
+/// A running watch. Dropped, it ends by itself.
 pub(super) struct Watching {
-    over: Sender<()>,
+    stop: Sender<()>,
     thread: JoinHandle<BTreeMap<String, Consumed>>,
 }
 
 impl Watching {
     pub(super) fn begin(sources: Vec<Source>) -> Watching {
-        let (over, told) = mpsc::channel();
+        let (stop, stopped) = mpsc::channel();
         let thread = std::thread::spawn(move || {
             process::lower_priority();
             let mut watch = Watch::of(sources);
             loop {
                 watch.look();
-                if told.recv_timeout(OFTEN.into()) != Err(RecvTimeoutError::Timeout) {
+                if stopped.recv_timeout(OFTEN.into()) != Err(RecvTimeoutError::Timeout) {
                     return watch.end();
                 }
             }
         });
-        Watching { over, thread }
+        Watching { stop, thread }
     }
 
-    /// What was seen, up to this moment.
+    /// Ends the watch and returns what was seen up to this moment.
     pub(super) fn end(self) -> BTreeMap<String, Consumed> {
-        // It listens until it is told.
-        let _ = self.over.send(());
+        // It ends when it receives this.
+        let _ = self.stop.send(());
         self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 }
@@ -88,7 +88,7 @@ struct Watch {
     watched: Vec<Watched>,
     sockets: Sockets,
     text: Text,
-    /// When to look closely again.
+    /// The time of the next close look.
     next: Instant,
 }
 
@@ -113,7 +113,7 @@ impl Watch {
         Watch { watched, sockets: Sockets::default(), text, next: Instant::default() }
     }
 
-    /// Reads what is due.
+    /// Reads the values that are due.
     fn look(&mut self) {
         for Watched { source, consumed, .. } in &mut self.watched {
             let used = source.group.usage_ns(source.pid);
@@ -132,7 +132,7 @@ impl Watch {
         }
     }
 
-    /// Reads everything once more: the measurement may have ended in the second since.
+    /// Reads everything once more: the measurement may have ended since the last close look.
     fn end(mut self) -> BTreeMap<String, Consumed> {
         self.next = Instant::default();
         self.look();
@@ -142,10 +142,10 @@ impl Watch {
 }
 
 impl Watched {
-    /// What does not change is read here.
+    /// Creates it and reads the values that do not change.
     fn new(source: Source, text: &mut Text) -> Watched {
         let find = |file: &str| in_group(&source.group, file);
-        // Only where a limit is kept is anything throttled.
+        // A component without an enforced limit is never throttled.
         let cpu_stat = find("cpu.stat").filter(|_| source.cpu_limit.is_some());
         let (memory, memory_limit) = memory(&source.group, text);
         let limits = PathBuf::from(format!("/proc/{}/limits", source.pid));
@@ -186,7 +186,7 @@ impl Watched {
     }
 }
 
-/// Where the memory of a group is counted, and its limit.
+/// Returns the files that count the memory of a group, and its limit.
 fn memory(group: &Group, text: &mut Text) -> (Option<Memory>, Option<u64>) {
     let find = |file: &str| in_group(group, file);
     let one = find("memory.usage_in_bytes").zip(find("memory.limit_in_bytes"));
@@ -202,7 +202,7 @@ fn in_group(group: &Group, file: &str) -> Option<PathBuf> {
     group.folders().iter().map(|folder| folder.join(file)).find(|path| path.exists())
 }
 
-/// `throttled_usec` of version 2, `throttled_time` in nanoseconds of version 1.
+/// Reads `throttled_usec` of version 2, or `throttled_time` in nanoseconds of version 1.
 fn throttling(text: &mut Text, path: &Path, now: Instant, consumed: &mut Consumed) {
     let Some(stat) = text.of(path) else { return };
     let ns = field(stat, "throttled_time").or(field(stat, "throttled_usec").map(|us| us * 1_000));
@@ -210,7 +210,7 @@ fn throttling(text: &mut Text, path: &Path, now: Instant, consumed: &mut Consume
     consumed.throttled_periods.extend(field(stat, "nr_throttled").map(|n| (now, n)));
 }
 
-/// The scheduler's counters: time on a CPU, and time in the queue for one.
+/// Reads the scheduler's counters: time on a CPU, and time in the queue for one.
 fn threads(text: &mut Text, processes: &[i32], now: Instant, consumed: &mut Consumed) {
     let folders = processes.iter().filter_map(|pid| fs::read_dir(format!("/proc/{pid}/task")).ok());
     for thread in folders.flatten().flatten().take(MOST_THREADS) {
@@ -225,7 +225,8 @@ fn threads(text: &mut Text, processes: &[i32], now: Instant, consumed: &mut Cons
 }
 
 impl Memory {
-    /// What the group has, less the file pages that the kernel would drop before it refused memory.
+    /// Reads the memory that the group uses, less the file pages that the kernel would drop before
+    /// it refused memory.
     fn read(&self, text: &mut Text, now: Instant, consumed: &mut Consumed) -> Option<u64> {
         let used: u64 = text.of(&self.usage)?.trim().parse().ok()?;
         let failures = text.of(&self.failures).and_then(|events| field(events, "oom_kill"));
@@ -236,7 +237,7 @@ impl Memory {
     }
 }
 
-/// Pages in memory, of all processes together.
+/// Returns the bytes of the pages in memory, of all processes together.
 fn resident(text: &mut Text, processes: &[i32]) -> Option<u64> {
     let page = sysconf(SysconfVar::PAGE_SIZE).ok()??;
     let of_process = |pid: &i32| {
@@ -247,13 +248,13 @@ fn resident(text: &mut Text, processes: &[i32]) -> Option<u64> {
     (!pages.is_empty()).then(|| pages.iter().sum::<u64>() * page as u64)
 }
 
-/// `Max open files            1024                 524288               files`
+/// Parses `Max open files            1024                 524288               files`
 fn open_files(limits: &str) -> Option<u64> {
     let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
     line.split_ascii_whitespace().next()?.parse().ok()
 }
 
-/// A line `name value`.
+/// Returns the value of a line `name value`.
 fn field(text: &str, name: &str) -> Option<u64> {
     let of_line = |line: &str| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok();
     text.lines().find_map(of_line)

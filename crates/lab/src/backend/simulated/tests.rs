@@ -13,7 +13,7 @@ fn backend(model: &str) -> Simulated {
     Simulated::new(&read.unwrap())
 }
 
-/// A minute of load and more, so that the statistics are within a few percent.
+/// More than a minute of load, so that the statistics are within a few percent.
 fn drive(per_s: Option<f64>, targets: usize, seed: u64) -> Drive {
     Drive {
         targets: (0..targets).map(|i| format!("http://queue-{i}/")).collect(),
@@ -35,7 +35,7 @@ fn mean_ms(load: &results::Load) -> f64 {
     load.total.response_time.as_ref().unwrap().mean_ns as f64 / 1e6
 }
 
-/// Pollaczek and Khinchine: the mean response time of M/D/1 and of M/M/1.
+/// Checks the mean response time of M/D/1 and of M/M/1 by Pollaczek and Khinchine.
 #[test]
 fn the_queue_obeys_the_theory() {
     for (distribution, variation) in [("constant", 0.0), ("exponential", 1.0)] {
@@ -52,9 +52,9 @@ fn the_queue_obeys_the_theory() {
     }
 }
 
-/// Eight connections that think 15 ms between answers of 1 ms complete 8 / 16 ms.
+/// Eight connections with a think time of 15 ms and a response time of 1 ms complete 8 / 16 ms.
 #[test]
-fn a_closed_loop_is_paced_by_its_answers() {
+fn a_closed_loop_is_paced_by_its_responses() {
     let load = load("service_time: 1ms, servers: 8", &drive(None, 1, 1));
     assert!((load.total.rates_per_s.completed - 500.0).abs() < 1.0, "{:?}", load.total.rates_per_s);
     assert_eq!(load.total.rates_per_s.asked, None);
@@ -81,7 +81,7 @@ fn targets_have_queues_of_their_own_and_add_up() {
     assert_eq!(in_seconds, parts);
 }
 
-/// What never comes back in time counts as at least as long as it was waited for.
+/// A request that is not answered in time counts with at least the time that it was waited for.
 #[test]
 fn beyond_its_capacity_the_queue_leaves_requests_unfinished() {
     let load = load("service_time: 1ms", &drive(Some(2_000.0), 1, 1));

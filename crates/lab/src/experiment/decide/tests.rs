@@ -5,7 +5,7 @@ use results::journal::Waited;
 use super::*;
 use crate::spec;
 
-/// Trials of 10 s, of a probe of 4 s and then a sweep from 60 % of it in steps of 10 %.
+/// A sweep with trials of 10 s: a probe of 4 s, then from 60 % of it in steps of 10 %.
 fn sweep(budget: &str) -> Resolved {
     let text = format!(
         "
@@ -23,7 +23,7 @@ budget: {{{budget}}}
     spec::from_bytes("my.yaml", text.as_bytes(), Path::new("."), None, &[]).unwrap()
 }
 
-/// What an attempt left behind that completed `completed` of what it was offered.
+/// The entry of an attempt that completed `completed` of the requests that were offered to it.
 fn entry(attempt: &Attempt, status: Status, completed: f64) -> Entry {
     let asked = attempt.asked.map(Rate::as_per_second);
     let offered = asked.unwrap_or(completed);
@@ -77,7 +77,7 @@ fn a_trial_that_is_not_valid_is_repeated_once_the_machine_is_calm() {
     let mut journal = probed(&resolved);
     let first = next(&resolved, &journal);
     assert_eq!((first.attempt, first.await_calm), (1, None));
-    // 100 s less the trial that was lost less the one that comes; and no wait is longer than 60 s.
+    // 100 s less the lost trial, less the next one; and no wait is longer than 60 s.
     journal.push(entry(&first, Status::Invalid, 600.0));
     let second = next(&resolved, &journal);
     assert_eq!((second.asked, second.attempt), (first.asked, 2));
@@ -85,7 +85,7 @@ fn a_trial_that_is_not_valid_is_repeated_once_the_machine_is_calm() {
     let waited = Waited { waited_ns: 55_000_000_000, calm: true, text: String::new() };
     journal.push(Entry { waited: Some(waited), ..entry(&second, Status::Invalid, 600.0) });
     assert_eq!(next(&resolved, &journal).await_calm, Some(Nanos::from_secs(15)));
-    // 20 s of trials and 55 s of waiting are lost: another trial is too much.
+    // 20 s of trials and 55 s of waiting are lost: another trial would exceed the budget.
     journal.push(entry(&next(&resolved, &journal), Status::Invalid, 600.0));
     journal.push(entry(&next(&resolved, &journal), Status::Invalid, 600.0));
     assert_eq!(
@@ -95,9 +95,9 @@ fn a_trial_that_is_not_valid_is_repeated_once_the_machine_is_calm() {
 }
 
 #[test]
-fn a_trial_is_repeated_so_often_and_no_more() {
+fn a_trial_is_repeated_as_often_as_allowed_and_no_more() {
     let resolved = sweep("invalid_attempts: 2, disturbance: 10m");
-    for (status, times, said) in [
+    for (status, times, expected) in [
         (Status::Invalid, 3, "a trial was not valid 3 times: disturbed"),
         (Status::Aborted, 3, "a trial was aborted 3 times: disturbed"),
     ] {
@@ -108,11 +108,11 @@ fn a_trial_is_repeated_so_often_and_no_more() {
             assert_eq!(next.await_calm.is_some(), status == Status::Invalid && 1 < attempt);
             journal.push(entry(&next, status, 600.0));
         }
-        assert_eq!(why(&resolved, &journal), said);
+        assert_eq!(why(&resolved, &journal), expected);
     }
 }
 
-/// What disturbances cost is not taken from what the experiment may cost on a quiet machine.
+/// The cost of disturbances does not reduce the budget for a quiet machine.
 #[test]
 fn trials_that_are_not_valid_are_not_counted_against_trials_and_time() {
     let resolved = sweep("trials: 2, time: 24s, disturbance: 10m");
@@ -127,7 +127,7 @@ fn trials_that_are_not_valid_are_not_counted_against_trials_and_time() {
     assert_eq!(why(&shorter, &journal[..5]), "no stop rule fired in the 23.0 s allowed");
 }
 
-/// A disturbance only slows: what was met and kept up all the same stands.
+/// A disturbance only slows the system: a slowed trial that met its SLO and kept up is valid.
 #[test]
 fn a_slowed_trial_that_answers_is_a_point_of_the_search() {
     let resolved = sweep("");
@@ -152,7 +152,7 @@ fn a_probe_that_is_not_valid_is_repeated_and_the_fastest_counts() {
     assert_eq!(next(&resolved, &journal).asked, Rate::per_second(600.0));
     let valid = probed(&resolved);
     assert_eq!(next(&resolved, &valid).purpose, Purpose::Trial);
-    // Where disturbances may cost nothing, the first probe has to do.
+    // If disturbances may cost nothing, the first probe is used.
     assert_eq!(next(&sweep("disturbance: 1s"), &journal[..1]).asked, Rate::per_second(240.0));
     assert_eq!(
         why(&resolved, &[entry(&next(&resolved, &[]), Status::Valid, 0.0)]),

@@ -4,7 +4,7 @@ use std::thread;
 use super::*;
 
 #[test]
-fn the_lock_is_one_and_says_who_has_it() {
+fn the_lock_has_one_holder_and_names_it() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("lock");
     let lock = Lock::take(&path).unwrap();
@@ -44,7 +44,7 @@ fn the_lock_is_not_taken_through_a_link() {
 
 /// The kernel's own files of this kind are read-only for root too.
 #[test]
-fn a_lock_that_may_not_be_written_is_taken_all_the_same() {
+fn a_lock_that_may_not_be_written_can_still_be_taken() {
     let path = Path::new("/sys/kernel/uevent_seqnum");
     let refused = OpenOptions::new()
         .write(true)

@@ -5,7 +5,7 @@ use super::*;
 use crate::spec;
 
 #[test]
-fn known_programs_are_asked_and_no_others_are_started() {
+fn only_known_programs_are_started_for_their_version() {
     let folder = tempfile::tempdir().unwrap();
     let program = |name: &str, script: &str| {
         let path = folder.path().join(name);

@@ -64,7 +64,7 @@ fn last(samples: &[(Instant, u64)]) -> u64 {
 #[test]
 fn what_is_reported_is_what_the_kernels_counters_say() {
     let mut stage = Stage::new("counters");
-    // Little enough to be used up by one who shares the CPU with many.
+    // So low a limit that the component reaches it even on a CPU that many share.
     stage.start("busy-1.2", BUSY, Some(0.1));
     stage.start("idle", "exec sleep 60", None);
     let source = &stage.sources[0];
@@ -93,7 +93,7 @@ fn what_is_reported_is_what_the_kernels_counters_say() {
     }
 }
 
-/// Shown with `--nocapture`: what watching costs. The bound is far above it: other tests run
+/// Prints the cost of watching, with `--nocapture`. The bound is far above it: other tests run
 /// beside this one.
 #[test]
 #[expect(clippy::print_stderr, reason = "the figure is for those who ask for it")]

@@ -1,5 +1,5 @@
-//! What an observation means. Validity judges the generator and the environment, never the system
-//! under test: saturation, failures and a backlog are findings.
+//! Judges an observation. Validity judges the generator and the environment, never the system under
+//! test: saturation, failures and a backlog are findings.
 
 use std::collections::BTreeMap;
 
@@ -19,20 +19,20 @@ use crate::trial::Observation;
 #[cfg(test)]
 mod tests;
 
-/// A system that fails more than this share of its requests fell short, however fast it did so.
+/// The share of failed requests above which a system fell short, however fast it failed them.
 const FAILING: f64 = 0.03;
 
-/// An observation, judged.
+/// The judgement of an observation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judged {
     pub status: Status,
     pub reasons: Vec<String>,
     pub observed: Option<Observed>,
-    /// How the trial came out against each objective of the spec, in their order.
+    /// The result of the trial for each objective of the spec, in their order.
     pub slo: Vec<JudgedSlo>,
     pub findings: Vec<String>,
     pub warnings: Vec<String>,
-    /// What the components did by the second, which names the limit and is kept.
+    /// The use of resources by component and second; it gives the limit and is kept.
     pub components: Components,
 }
 
@@ -57,8 +57,8 @@ pub fn judge(observation: &Observation, resolved: &Resolved) -> Judged {
     let status = match answered {
         _ if !unfit.is_empty() => Status::Invalid,
         _ if load.validity.valid => Status::Valid,
-        // What is slowed and keeps up all the same would keep up undisturbed; a plateau is not
-        // evidence, since it may be the disturbance's.
+        // A slowed system that keeps up would keep up undisturbed too; a plateau is not evidence,
+        // since the disturbance may have caused it.
         Some(true) if load.saturated == Some(false) => Status::Bounded,
         Some(_) | None => Status::Invalid,
     };
@@ -88,7 +88,7 @@ fn observed(observation: &Observation, components: &Components, slo_met: Option<
     let cpu = used(&observation.driven.consumed, begin, end);
     let failures = counts.intended.saturating_sub(counts.ok);
     let saturated = load.saturated == Some(true);
-    // An error is an answer too, and completes: a system that answers with errors fell short.
+    // An error is a response too, and completes: a system that responds with errors fell short.
     let failing = FAILING * (counts.intended as f64) < failures as f64;
     let shortfall = match (saturated || failing, rates.asked.is_none() || slo_met == Some(false)) {
         (true, _) => Shortfall::Saturated,
@@ -132,13 +132,13 @@ fn thin_tail(load: &Load, resolved: &Resolved) -> Option<String> {
     let wanted = resolved.spec.phases.measure.min_tail_samples;
     (beyond < wanted).then(|| {
         format!(
-            "{} rests on {beyond} requests beyond it, {wanted} are wanted: measure longer",
+            "{} rests on {beyond} requests beyond it, at least {wanted} are needed: measure longer",
             highest.name()
         )
     })
 }
 
-/// CPUs used by each component between two points of the clock.
+/// Returns the CPUs used by each component between two points of the clock.
 fn used(
     consumed: &BTreeMap<String, Consumed>,
     begin: Instant,

@@ -1,8 +1,8 @@
-//! Experiments: a spec is read, loads are searched, trials are run and judged, and every finished
-//! trial is in the journal before the next begins.
+//! Experiments: reads a spec, searches loads, runs and judges trials. Every finished trial is in
+//! the journal before the next begins.
 //!
-//! Nothing here makes load: the generator is a process of its own. Nothing here talks to the system
-//! under test while a trial measures.
+//! Nothing here makes load: the generator is a separate process. Nothing here sends requests to the
+//! system under test while a trial measures.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -34,21 +34,21 @@ mod remains;
 
 pub use remains::clean;
 
-/// What a run needs to know of the process and the machine it runs in.
+/// The process and the machine of a run.
 #[derive(Clone, Debug)]
 pub struct Host {
     /// Our own executable: it is also the generator and starts the reference applications.
     pub benchwright: PathBuf,
     /// The tool's version, for the record.
     pub version: String,
-    /// Set when somebody wants the run to end; looked at several times a second.
+    /// Set to interrupt the run; checked several times a second.
     pub interrupted: Arc<AtomicBool>,
-    /// Held by the one experiment that measures on this host. Not in `temporary`, which each user
-    /// may have of their own: `/tmp/benchwright.lock`.
+    /// The lock of the one experiment that measures on this host. It is not in `temporary`, which
+    /// can differ between users: `/tmp/benchwright.lock`.
     pub lock: PathBuf,
-    /// Where the components' temporary files are.
+    /// The folder of the components' temporary files.
     pub temporary: PathBuf,
-    /// Where the control groups are mounted: `/sys/fs/cgroup`.
+    /// The mount point of the control groups: `/sys/fs/cgroup`.
     pub cgroups: PathBuf,
 }
 
@@ -69,10 +69,10 @@ impl Host {
     }
 }
 
-/// Why a run did not come to an answer; what was finished is in the results directory.
+/// The reason why a run did not come to an answer; finished trials are in the results directory.
 #[derive(Debug)]
 pub enum Error {
-    /// The question is wrong: nothing was sent. Exit code 2.
+    /// The experiment is not valid: nothing was sent. Exit code 2.
     Question(anyhow::Error),
     /// There is no trustworthy answer. Exit code 3.
     NoAnswer(anyhow::Error),

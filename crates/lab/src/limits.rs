@@ -1,29 +1,32 @@
-//! What limited the system: the rules by which a component and a resource are named, all of them,
-//! as a pure function of what was seen second by second.
+//! The limit of the system: all rules that name a component and a resource, as a pure function of
+//! the figures of each second.
 //!
 //! A component is saturated in a second by
 //!
-//! 1. its **CPU**: 95 % of what it may use was used, or its limit held it in 10 % of the second. A
-//!    limit is kept in periods: bursts meet it long before the mean reaches it;
+//! 1. its **CPU**: it used 95 % of what it may use, or its limit stopped it for 10 % of the second.
+//!    A limit is enforced in periods: bursts reach it long before the mean does;
 //! 2. its busiest **thread**: 95 % of one CPU. A service of one thread cannot use a second CPU;
-//! 3. its role's **CPU**: all components together used 95 % of the role's CPUs. That names the role, and
-//!    who took most of it. Threads that wait to run are recorded, but are no sign of it: many
-//!    processes that wake together wait for each other on a CPU that is idle most of the time;
-//! 4. its **memory**: 95 % of its limit, or memory was refused;
-//! 5. its **bounds**: open files, or calls turned away while most of its requests stood in itself. One
-//!    that refuses because its requests wait elsewhere is a victim, and not named.
+//! 3. its role's **CPU**: all components together used 95 % of the role's CPUs. The rule names the
+//!    role, and the component that used most. Threads that wait to run are recorded, but are not a
+//!    sign of it: many processes that wake together wait for each other on a CPU that is idle most
+//!    of the time;
+//! 4. its **memory**: 95 % of its limit, or the kernel refused memory;
+//! 5. its **bounds**: open files, or refused calls while most of its requests were queued in
+//!    itself. A component that refuses because its requests wait elsewhere is a victim, and is not
+//!    named.
 //!
-//! The earliest second decides, since what saturates later often does so because of what saturated
-//! first: but only if the state lasted, for half of the seconds from then on and a quarter of all. A
-//! pause of one second is no limit. Of several in one second it is the component in which most
-//! requests stand: those above it in the call graph wait for it, and what waits for others does not
-//! count as queued there. A role comes after components, which say more.
+//! The earliest second decides, because later saturation is often a consequence of the first: but
+//! only if the state lasted, for half of the seconds from then on and a quarter of all. A pause of
+//! one second is not a limit. Of several components in one second, the one with most queued
+//! requests is named: those above it in the call graph wait for it, and requests that wait for
+//! others do not count as queued there. A role comes after components, because a component is more
+//! specific.
 //!
-//! 6. Where the system is saturated and none of these holds, time passes in something that is no
-//!    resource of ours: a lock, a sleep, a disk. Then the service is named in which most **requests**
-//!    stand (`queued`). A slow service behind two hops is so named whether it reads its requests
-//!    and keeps them, or does not read them: its callers hold nothing themselves. Replicas count
-//!    together, then the one with most is named.
+//! 6. If the system is saturated and none of these rules applies, the time passes in something that
+//!    is not a resource here: a lock, a sleep, a disk. Then the service with most queued
+//!    **requests** is named (`queued`). This finds a slow service behind two hops whether it reads
+//!    its requests and keeps them, or does not read them: its callers have none queued themselves.
+//!    The replicas of a service count together; then the one with most is named.
 
 use std::collections::BTreeMap;
 
@@ -34,29 +37,29 @@ use results::journal::Limit;
 #[cfg(test)]
 mod tests;
 
-/// The share of a bound at which it is used up.
+/// The share of a bound from which it counts as reached.
 const EXHAUSTED: f64 = 0.95;
-/// The share of a second in which a limit held a component.
+/// The share of a second for which a limit must have stopped a component.
 const THROTTLED: f64 = 0.10;
-/// The share of the seconds, from the first, in which a limit must have held.
+/// The share of the seconds, from the first, in which a limit must have been reached.
 const LASTING: f64 = 0.5;
-/// The share of all seconds in which it must have held.
+/// The share of all seconds in which it must have been reached.
 const NOTABLE: f64 = 0.25;
-/// The share of all seconds that must have been watched to say where requests stand.
+/// The share of all seconds that must have been watched to know where requests are queued.
 const WATCHED: f64 = 0.5;
 
-/// How far the system fell short of what was asked of it.
+/// The degree to which the system fell short of the load.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Shortfall {
-    /// It followed its load: nothing limited.
+    /// It followed its load: there is no limit.
     None,
-    /// It was as fast as it could, or slower than wanted, but requests did not pile up.
+    /// It was as fast as it could, or slower than the SLO, but requests did not pile up.
     Slow,
-    /// It completed less than was offered: requests stood somewhere.
+    /// It completed less than was offered: requests were queued somewhere.
     Saturated,
 }
 
-/// What limited first, in parts and in words.
+/// The first limit, in parts and in words.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
     pub limit: Limit,
@@ -72,23 +75,24 @@ pub fn first(components: &Components, shortfall: Shortfall) -> Option<Found> {
         let queued_here = queued.requests.get(name.as_str()).copied().unwrap_or_default();
         rules(name, component).map(move |held| (queued_here, held))
     });
-    // No component has fewer requests than none: a role comes last.
+    // No component has fewer than zero requests: a role comes last.
     let of_roles = components.roles.keys().filter_map(|role| whole_role(role, components));
     let mut all: Vec<(f64, Held)> =
         of_components.chain(of_roles.map(|held| (-1.0, held))).collect();
-    // Where as many requests stand, in none for example, the order of the rules decides.
-    all.sort_by(|(queued_here, a), (others_stand, b)| {
-        let begun = a.since.cmp(&b.since).then(others_stand.total_cmp(queued_here));
+    // If the numbers of queued requests are equal, for example zero, the order of the rules
+    // decides.
+    all.sort_by(|(queued_here, a), (others_queued, b)| {
+        let begun = a.since.cmp(&b.since).then(others_queued.total_cmp(queued_here));
         begun.then(a.resource.cmp(&b.resource)).then(b.share.total_cmp(&a.share))
     });
     match all.into_iter().next() {
         Some((_, held)) => Some(held.found()),
-        None if shortfall == Shortfall::Saturated => where_they_stand(components, &queued),
+        None if shortfall == Shortfall::Saturated => most_queued(components, &queued),
         None => None,
     }
 }
 
-/// In the order of the rules.
+/// A resource, in the order of the rules.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum Resource {
     CpuLimit,
@@ -112,12 +116,12 @@ impl Resource {
     }
 }
 
-/// A bound that was reached, and lasted.
+/// A bound that was reached for a lasting time.
 struct Held {
     name: String,
     resource: Resource,
     since: usize,
-    /// Of the bound, on average over the seconds in which it was reached.
+    /// The share of the bound, on average over the seconds in which it was reached.
     share: f64,
     words: String,
 }
@@ -232,8 +236,8 @@ fn whole_role(role: &str, components: &Components) -> Option<Held> {
     Some(Held { name, resource: Resource::Cpu, since, share: all / cpus, words })
 }
 
-/// The first second from which a bound was reached in half of all that follow, and the mean of what
-/// was seen in those.
+/// Returns the first second from which a bound was reached in half of all seconds that follow, and
+/// the mean of the figures in those.
 fn lasting(seconds: usize, reached: impl Fn(usize) -> Option<f64>) -> Option<(usize, f64)> {
     let seen: Series<f64> = (0..seconds).map(reached).collect();
     let lasts = |since: usize| {
@@ -246,9 +250,9 @@ fn lasting(seconds: usize, reached: impl Fn(usize) -> Option<f64>) -> Option<(us
     Some((since, mean(seen[since..].iter().copied())?))
 }
 
-/// Where requests stand, on average over the measurement.
+/// The number of queued requests, on average over the measurement.
 struct Queued<'a> {
-    /// By component. Without any statistics these are connections with unread bytes.
+    /// The number of each component. Without any statistics: connections with unread bytes.
     requests: BTreeMap<&'a str, f64>,
     all: f64,
     statistics: bool,
@@ -270,7 +274,7 @@ impl Queued<'_> {
     }
 }
 
-fn where_they_stand(components: &Components, queued: &Queued<'_>) -> Option<Found> {
+fn most_queued(components: &Components, queued: &Queued<'_>) -> Option<Found> {
     let mut services: BTreeMap<&str, (f64, usize)> = BTreeMap::new();
     for (name, component) in &components.components {
         let service = services.entry(&component.step).or_default();
@@ -285,7 +289,7 @@ fn where_they_stand(components: &Components, queued: &Queued<'_>) -> Option<Foun
         .filter(|(_, component)| component.step == service)
         .map(|(name, component)| (name, component, queued.requests[name.as_str()]))
         .max_by(|a, b| a.2.total_cmp(&b.2))?;
-    // Less than one request queued_here nowhere.
+    // Less than one queued request names nothing.
     if queued_here.round() < 1.0 {
         return None;
     }
@@ -317,7 +321,7 @@ fn mean_count(series: &Series<u64>) -> f64 {
     mean(series.iter().map(|n| n.map(|n| n as f64))).unwrap_or_default()
 }
 
-/// The mean, or nothing where too little was watched: one second says little of a trial.
+/// Returns the mean, or zero if too little was watched: one second is not typical of a trial.
 fn typical(values: impl ExactSizeIterator<Item = Option<f64>> + Clone) -> f64 {
     let watched = values.clone().flatten().count() as f64;
     let enough = WATCHED * values.len() as f64 <= watched;

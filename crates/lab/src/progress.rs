@@ -1,4 +1,4 @@
-//! What a run tells while it goes on. Nothing here prints: the command line decides where to.
+//! The events of a run. Nothing here prints: the command line decides where the text goes.
 
 use std::fmt;
 
@@ -14,12 +14,12 @@ use crate::trial::Trial;
 #[cfg(test)]
 mod tests;
 
-/// Takes the events of a run.
+/// A receiver of the events of a run.
 pub trait Progress {
     fn event(&mut self, event: &Event<'_>);
 }
 
-/// Nobody watches.
+/// A receiver that ignores every event.
 pub struct Silent;
 
 impl Progress for Silent {
@@ -29,13 +29,13 @@ impl Progress for Silent {
 /// Something that happened; its text is one line of the transcript.
 #[derive(Debug)]
 pub enum Event<'a> {
-    /// The experiment in a line.
+    /// The description of the experiment in one line.
     Began {
         headline: String,
     },
     /// Something that the reader should know; not part of the result.
     Notice(String),
-    /// A stage of a trial begins. For logs and tests of the order, not for the transcript.
+    /// A stage of a trial begins. For logs and for tests of the order, not for the transcript.
     Stage {
         name: &'static str,
     },
@@ -44,10 +44,10 @@ pub enum Event<'a> {
         took: Nanos,
         smoke_tests: usize,
     },
-    /// The closed loop's rate, and what begins with it.
+    /// The rate of the closed loop, and the sweep that begins with it.
     Probed {
         completed_per_s: f64,
-        /// Of each target, of which there are so many.
+        /// The rate of each target, with the number of targets.
         first: Rate,
         targets: u32,
         step: String,
@@ -61,13 +61,13 @@ pub enum Event<'a> {
         trial: &'a Trial,
         tick: Tick,
     },
-    /// The journal holds the trial now.
+    /// A trial ended and is in the journal.
     Ended {
         entry: &'a Entry,
-        /// What comes next, which may be another attempt at the same trial.
+        /// The next step, which may be another attempt at the same trial.
         next: &'a Decision,
     },
-    /// How near the stop rules are: part of the next ticks' line.
+    /// The distance to the stop rules: a part of the line of the next ticks.
     Nearness(String),
     Finished {
         text: String,
@@ -75,7 +75,7 @@ pub enum Event<'a> {
 }
 
 impl Event<'_> {
-    /// Whether a transcript without a terminal shows it.
+    /// Returns true if a transcript without a terminal shows it.
     pub fn is_lasting(&self) -> bool {
         !matches!(
             self,
@@ -94,7 +94,7 @@ impl fmt::Display for Event<'_> {
                 write!(f, "deploy   {what} ready in {:.1} s", took.as_secs_f64())?;
                 match smoke_tests {
                     0 => Ok(()),
-                    n => write!(f, " · smoke test: {n} of {n} requests answered as they should"),
+                    n => write!(f, " · smoke test: {n} of {n} requests gave the expected response"),
                 }
             }
             Event::Probed { completed_per_s, first, targets, step } => {
@@ -135,7 +135,7 @@ impl fmt::Display for Title<'_> {
     }
 }
 
-/// `measuring 3/5 s · 4,105/s asked · 3,690/s completed · p99 1.40 s`
+/// The live figures: `measuring 3/5 s · 4,105/s asked · 3,690/s completed · p99 1.40 s`
 struct Live<'a>(&'a Tick);
 
 impl fmt::Display for Live<'_> {
@@ -191,7 +191,7 @@ impl fmt::Display for Line<'_> {
         if entry.asked_per_target_per_s.is_none() {
             write!(f, "  {completed}/s completed")?;
         } else if observed.saturated {
-            // The load is that of each target, and this of all of them.
+            // The load is the rate of each target; this is the sum over all targets.
             write!(f, "  {completed} of {}/s completed", grouped(observed.offered_per_s))?;
         }
         if 0 < observed.failures && !observed.saturated {

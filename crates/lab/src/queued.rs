@@ -1,11 +1,11 @@
-//! Where requests stand, in each second.
+//! The number of queued requests of each component, in each second.
 //!
-//! A request that waits for another service does not stand where it waits. By Little's law over its
-//! statistics a component holds what is in it less what waits for others. But a component that does not
-//! read its requests does not know of them: they lie in its sockets. How many those are, all
-//! together, is known: what the generator and all callers wait for, less what is in any service. They
-//! stand where unread bytes are seen, in their proportion; where none are seen, in the components
-//! that report no statistics, in proportion to their connections.
+//! A request that waits for another service is not queued where it waits. By Little's law over its
+//! statistics, a component has queued what is in it less what waits for others. But a component
+//! does not know of the requests that it has not read: they are in its sockets. Their total is
+//! known: what the generator and all callers wait for, less what is in any service. They are
+//! assigned in proportion to unread bytes; if there are no unread bytes, to the components that
+//! report no statistics, in proportion to their connections.
 
 use results::components::{Component, Components, Series};
 
@@ -39,7 +39,7 @@ pub fn work_out(components: &mut Components, seconds: usize) {
     }
 }
 
-/// Requests that somebody waits for and that are in no service.
+/// Returns the number of requests that a caller waits for and that are in no service.
 fn between(components: &Components, second: usize) -> f64 {
     let sum = |of: fn(&Component) -> &Series<f64>| -> f64 {
         let values = components.components.values().map(of);

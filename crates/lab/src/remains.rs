@@ -1,7 +1,7 @@
-//! What a killed runner left on the host: found by the owner's name in it, and removed.
+//! Removal of what a killed runner left on the host, found by the owner's name in it.
 //!
-//! Processes die with their runner by the kernel's parent-death signal; their own children and the
-//! control groups and folders do not.
+//! The kernel's parent-death signal ends processes with their runner; it does not end their own
+//! children, nor remove the control groups and folders.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -20,7 +20,7 @@ pub(crate) const GROUP: &str = "benchwright-";
 /// The prefix of a run's folder for temporary files.
 pub(crate) const FOLDER: &str = "benchwright-run-";
 
-/// What was removed of one run.
+/// The counts of what was removed of one run.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Removed {
     pub pid: u32,
@@ -44,7 +44,7 @@ impl fmt::Display for Removed {
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         let pid = self.pid;
         let parts = parts.join(" and ");
-        write!(f, "a run (pid {pid}) ended without cleaning up: {parts} of it removed")
+        write!(f, "a run (pid {pid}) ended without cleaning up: {parts} were removed")
     }
 }
 
@@ -54,7 +54,7 @@ pub fn clean(host: &Host) -> Result<Vec<Removed>, Error> {
     Ok(remove(host))
 }
 
-/// Removes what dead runs left. Nothing that cannot be removed stands in the way of a run.
+/// Removes what dead runs left. Something that cannot be removed does not prevent a run.
 pub(crate) fn remove(host: &Host) -> Vec<Removed> {
     let mut left: BTreeMap<RunId, Left> = BTreeMap::new();
     for parent in confine::parents(&host.cgroups, &confine::own()) {
@@ -109,14 +109,14 @@ fn named(parent: &Path, prefix: &str) -> Vec<(RunId, PathBuf)> {
     entries.flatten().filter_map(run).collect()
 }
 
-/// Processes whose temporary folder is a run's: every component is started with one.
+/// Returns the processes whose temporary folder is a run's: every component is started with one.
 fn marked_processes(temporary: &Path) -> Vec<(RunId, i32)> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     pids.filter_map(|pid| Some((run_of(pid, temporary)?, pid))).collect()
 }
 
-/// The run whose folder is the temporary folder of this process.
+/// Returns the run whose folder is the temporary folder of this process.
 fn run_of(pid: i32, temporary: &Path) -> Option<RunId> {
     let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
     let variable = environment

@@ -1,4 +1,5 @@
-//! Which load next: a pure function of what was observed, so that a run resumes by its journal.
+//! The choice of the next load: a pure function of the observations, so that the journal is enough
+//! to resume a run.
 
 use measure::Rate;
 
@@ -7,30 +8,30 @@ use crate::spec::{Growth, Search, Start, Stop};
 #[cfg(test)]
 mod tests;
 
-/// One load and what its valid trials say together.
+/// One load with the summary of its valid trials.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
-    /// Asked of each target.
+    /// The rate asked of each target.
     pub asked: Rate,
     /// The median of its trials' sustained rates, summed over all targets.
     pub sustained_per_s: f64,
-    /// Whether more than half of its trials met every SLO; `None` if there is none.
+    /// True if more than half of its trials met every SLO; `None` without an SLO.
     pub slo_met: Option<bool>,
 }
 
-/// What a search says.
+/// The next step of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Next {
     /// Try this load.
     Load(Rate),
-    /// A stop rule has fired: the question is answered. Says which, in words.
+    /// A stop rule has fired: the search is over. The text names the rule.
     Stopped(String),
-    /// The range is measured to its end; in words whether that is an answer.
+    /// The range is measured to its end; the text explains whether that is an answer.
     Ended { answered: bool, why: String },
 }
 
-/// The next load after `points`, which stand in the order they were tried. `probed` is the rate that
-/// the closed loop completed on each target, if the search begins with one.
+/// Returns the next load after `points`, which are in the order they were tried. `probed` is the
+/// rate that the closed loop completed on each target, if the search begins with a probe.
 pub fn next(search: &Search, probed: Option<Rate>, points: &[Point]) -> Next {
     if let Some(rule) = search.stop.iter().find(|rule| fires(rule, points)) {
         return Next::Stopped(describe(rule));
@@ -54,7 +55,7 @@ pub fn next(search: &Search, probed: Option<Rate>, points: &[Point]) -> Next {
     }
 }
 
-/// How far the rules are from firing: `4 of 6 without a new maximum`.
+/// Describes how far the rules are from firing: `4 of 6 without a new maximum`.
 pub fn nearness(search: &Search, points: &[Point]) -> Option<String> {
     search.stop.iter().find_map(|rule| match rule {
         Stop::NoNewMax { window, by } => {
@@ -83,8 +84,8 @@ pub fn describe(rule: &Stop) -> String {
 
 fn fires(rule: &Stop, points: &[Point]) -> bool {
     match rule {
-        // The window's best is compared with the best before it, so creeping up by less than `by`
-        // in all of the window counts as a plateau.
+        // The best of the window is compared with the best before it, so a rise of less than `by`
+        // over the whole window counts as a plateau.
         Stop::NoNewMax { window, by } => {
             let Some(split) = points.len().checked_sub(*window as usize) else { return false };
             let (before, last) = points.split_at(split);
@@ -98,7 +99,7 @@ fn best(points: &[Point]) -> f64 {
     points.iter().map(|point| point.sustained_per_s).fold(0.0, f64::max)
 }
 
-/// The longest tail of loads that together bring no new maximum.
+/// Returns the length of the longest tail of loads that together bring no new maximum.
 fn without_new_maximum(points: &[Point], by: f64) -> usize {
     let holds = |&split: &usize| best(&points[split..]) <= best(&points[..split]) * (1.0 + by);
     (1..points.len()).find(holds).map_or(0, |split| points.len() - split)
@@ -112,14 +113,14 @@ fn first(search: &Search, probed: Option<Rate>) -> Rate {
     match search.start {
         Start::At(rate) => rate,
         Start::Probe(share) => {
-            let probed = probed.expect("a search that begins with a probe is asked after it");
+            let probed = probed.expect("a search that begins with a probe is called after it");
             rounded(probed.as_per_second() * share.0)
         }
     }
 }
 
-/// Rates are asked in whole requests per second where that is finer than a percent. A sweep that
-/// nothing ends stays in numbers.
+/// Rounds a rate to whole requests per second if that is finer than a percent. A sweep that nothing
+/// ends stays finite.
 fn rounded(rate: f64) -> Rate {
     let rate = if 100.0 <= rate { rate.round() } else { (rate * 1e3).round() / 1e3 };
     Rate::per_second(rate.clamp(1e-3, f64::MAX)).expect("positive and finite by its bounds")

@@ -1,7 +1,7 @@
-//! From samples at odd moments to a value for each second of the measurement.
+//! Values for each second of the measurement, from samples at arbitrary times.
 //!
-//! A value is given only where at least half of its second was watched: what was not measured is
-//! absent, never zero.
+//! A value is given only if at least half of its second was watched: a figure that was not measured
+//! is absent, never zero.
 
 use std::collections::BTreeMap;
 
@@ -16,13 +16,13 @@ use crate::statistics::Reading;
 #[cfg(test)]
 mod tests;
 
-/// A second of which less was watched has no value.
+/// The share of a second that must be watched for a value.
 const LEAST_WATCHED: f64 = 0.5;
 
-/// What is left at the end, if it is shorter than this, belongs to the second before.
+/// A rest at the end that is shorter than this belongs to the second before.
 const SLIVER: Nanos = Nanos::from_millis(100);
 
-/// What the components did in each second of the measurement.
+/// Returns the figures of the components in each second of the measurement.
 pub fn of(load: &Load, consumed: &BTreeMap<String, Consumed>) -> Components {
     let (begin, end) = window(load, consumed);
     let mut seconds = Vec::new();
@@ -50,7 +50,7 @@ pub fn of(load: &Load, consumed: &BTreeMap<String, Consumed>) -> Components {
     components
 }
 
-/// The measurement on the clock of the samples; virtual time has no other.
+/// Returns the measurement on the clock of the samples; in virtual time it spans the samples.
 pub fn window(load: &Load, consumed: &BTreeMap<String, Consumed>) -> (Instant, Instant) {
     match &load.clock {
         Some(clock) => (Instant(clock.measurement_start_ns), Instant(clock.measurement_end_ns)),
@@ -63,7 +63,7 @@ pub fn window(load: &Load, consumed: &BTreeMap<String, Consumed>) -> (Instant, I
     }
 }
 
-/// The requests that the generator waited for, in each second.
+/// Returns the requests that the generator waited for, in each second.
 fn outstanding(load: &Load, seconds: &[Second]) -> Series<u64> {
     let (length, begin) = (Nanos::SECOND.as_secs_f64(), seconds.first().map(|second| second.0));
     let each = |&(from, _): &Second| {
@@ -80,7 +80,7 @@ fn component(consumed: &Consumed, seconds: &[Second]) -> Component {
     let statistics = |of: fn(&Reading) -> u64| -> Samples {
         consumed.statistics.iter().map(|reading| (Instant(reading.at_ns), of(reading))).collect()
     };
-    // A process that the kernel does not show the sockets of may count them itself.
+    // If the kernel does not show the sockets of a process, its own count is used.
     let connections = match consumed.connections.is_empty() {
         true => statistics(|reading| reading.connections),
         false => consumed.connections.clone(),
@@ -128,13 +128,13 @@ fn run_queue(consumed: &Consumed, seconds: &[Second]) -> Series<f64> {
     absent_if_empty(seconds.iter().map(each).collect())
 }
 
-/// How fast something grew, per nanosecond: of nanoseconds of CPU time these are CPUs.
+/// Returns the growth per nanosecond in each second: for nanoseconds of CPU time these are CPUs.
 fn rates(samples: &Samples, seconds: &[Second]) -> Series<f64> {
     let each = |&(from, to): &Second| rate(samples, from, to).map(rounded);
     absent_if_empty(seconds.iter().map(each).collect())
 }
 
-/// By how much something grew.
+/// Returns the growth in each second.
 fn counts(samples: &Samples, seconds: &[Second]) -> Series<u64> {
     let each = |&(from, to): &Second| {
         rate(samples, from, to).map(|rate| (rate * (to - from).0 as f64).round() as u64)
@@ -142,7 +142,7 @@ fn counts(samples: &Samples, seconds: &[Second]) -> Series<u64> {
     absent_if_empty(seconds.iter().map(each).collect())
 }
 
-/// What something was when it was last looked at in each second.
+/// Returns the last value in each second.
 fn levels(samples: &Samples, seconds: &[Second]) -> Series<u64> {
     let each = |&(from, to): &Second| {
         let within = |(at, _): &&(Instant, u64)| from <= *at && *at < to;
@@ -155,7 +155,7 @@ fn absent_if_empty<T>(series: Series<T>) -> Series<T> {
     if series.iter().any(Option::is_some) { series } else { Vec::new() }
 }
 
-/// Growth over the watched part of an interval; `None` if too little of it was watched.
+/// Returns the growth over the watched part of an interval; `None` if too little of it was watched.
 fn rate(samples: &Samples, from: Instant, to: Instant) -> Option<f64> {
     let (first, last) = (samples.first()?.0, samples.last()?.0);
     let (begin, end) = (from.max(first), to.min(last));
@@ -166,14 +166,14 @@ fn rate(samples: &Samples, from: Instant, to: Instant) -> Option<f64> {
     Some((at(samples, end)? - at(samples, begin)?).max(0.0) / watched)
 }
 
-/// How much CPU a component used between two points of the host's clock, in CPUs; `None` where it
-/// was not watched over all of it.
+/// Returns the CPU that a component used between two points of the host's clock, in CPUs; `None` if
+/// it was not watched over all of it.
 pub fn cpu_between(samples: &Samples, from: Instant, to: Instant) -> Option<f64> {
     let used = at(samples, to)? - at(samples, from)?;
     (from < to).then(|| used.max(0.0) / (to - from).0 as f64)
 }
 
-/// The figure at a point between two samples, linearly.
+/// Returns the figure at a point between two samples, by linear interpolation.
 fn at(samples: &Samples, point: Instant) -> Option<f64> {
     let next = samples.partition_point(|&(time, _)| time < point);
     let &(time, value) = samples.get(next)?;
@@ -185,7 +185,7 @@ fn at(samples: &Samples, point: Instant) -> Option<f64> {
     Some(before as f64 + share * (value as f64 - before as f64))
 }
 
-/// Four decimals are enough for shares and for requests.
+/// Rounds to four decimals, which are enough for shares and for requests.
 pub(crate) fn rounded(x: f64) -> f64 {
     (x * 1e4).round() / 1e4
 }

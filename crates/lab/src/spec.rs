@@ -1,9 +1,10 @@
-//! The experiment file: typed, strict, with positions. Nothing here touches the machine but to read
-//! the file itself, and nothing is guessed: what cannot be understood is an error with its place.
+//! The experiment file: typed, strict, with positions. Nothing here touches the machine except to
+//! read the file itself, and nothing is guessed: text that cannot be understood is an error with
+//! its place.
 //!
-//! One file asks one question. Unknown and duplicate fields are errors; quantities bear their unit;
-//! `${vars.x}`, `${instance}` and `${addresses.step}` stand in texts, and there is no further
-//! expression language.
+//! One file describes one experiment. Unknown and duplicate fields are errors; quantities have a
+//! unit; texts may contain `${vars.x}`, `${instance}` and `${addresses.step}`, and there is no
+//! further expression language.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -64,7 +65,7 @@ pub fn load(path: &Path, profile: Option<&str>, set: &[String]) -> Result<Resolv
     from_bytes(&name, &bytes, folder, profile, set)
 }
 
-/// Reads a spec from memory; `folder` is where its relative paths begin.
+/// Reads a spec from memory; its relative paths are relative to `folder`.
 pub fn from_bytes(
     name: &str,
     bytes: &[u8],
@@ -86,57 +87,57 @@ pub fn from_bytes(
     Ok(resolved)
 }
 
-/// A spec with its profile and settings applied, and where it came from.
+/// A spec with its profile and settings applied, and its source.
 #[derive(Clone, Debug)]
 pub struct Resolved {
     pub spec: Spec,
     pub source: Source,
-    /// Relative paths begin here.
+    /// The folder to which paths are relative.
     pub folder: PathBuf,
     pub profile: Option<String>,
-    /// `path=value`, as given.
+    /// The settings `path=value`, as given.
     pub set: Vec<String>,
 }
 
 impl Resolved {
-    /// The seed of all randomness in the run: the spec's, or a hash of its name.
+    /// Returns the seed of all randomness in the run: the spec's, or a hash of its name.
     pub fn seed(&self) -> u64 {
         self.spec.seed.unwrap_or_else(|| measure::random::seed_of(&self.spec.name))
     }
 
-    /// The objectives of the spec, in their order.
+    /// Returns the objectives of the spec, in their order.
     pub fn slos(&self) -> Vec<results::Slo> {
         self.spec.slo.iter().map(|slo| **slo).collect()
     }
 
-    /// The script's file, if the workload is one.
+    /// Returns the script's file, if the workload is a script.
     pub fn script(&self) -> Option<PathBuf> {
         let script = self.spec.workload.script.as_ref()?;
         Some(self.folder.join(self.text(script, 1)))
     }
 
-    /// A text with its variables replaced, for this instance (counted from 1).
+    /// Returns a text with its variables replaced, for this instance (counted from 1).
     pub fn text(&self, text: &str, instance: u32) -> String {
         self.text_with(text, instance, &Addresses::new())
     }
 
-    /// A text of a component, which may name the addresses of those that it needs.
+    /// Returns a text of a component, which may contain the addresses of components that it needs.
     pub fn text_with(&self, text: &str, instance: u32, addresses: &Addresses) -> String {
         texts::substitute(text, &self.spec.vars, instance, addresses)
             .expect("every variable was looked up when the spec was read")
     }
 
-    /// The steps in the order of their starts: those of a wave need only earlier waves.
+    /// Returns the steps in the order of their starts: the steps of a wave need only earlier waves.
     pub fn waves(&self) -> Vec<Vec<&Step>> {
         deploy::waves(&self.spec.sut.deploy)
     }
 
-    /// The resolved spec as a file of its own: without profiles, with every default.
+    /// Returns the resolved spec as a file: without profiles, with every default.
     pub fn to_yaml(&self) -> String {
         serde_saphyr::to_string(&self.spec).expect("a spec is plain data")
     }
 
-    /// What only the whole document can tell.
+    /// Checks the rules that concern more than one field.
     fn check(&self) -> Result<(), SpecError> {
         texts::check(self)?;
         deploy::check(self)?;
@@ -208,7 +209,7 @@ impl Resolved {
             return Err(self.source.error(
                 format!("the script {} does not exist", script.display()),
                 self.source.find("script", written),
-                "paths begin at the spec's own folder",
+                "paths are relative to the spec's folder",
             ));
         }
         let Where { backend, .. } = self.spec.where_;
@@ -226,12 +227,12 @@ impl Resolved {
     }
 }
 
-/// An experiment: a question, as one file.
+/// An experiment, as one file.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
     pub name: Name,
-    /// The question in words.
+    /// The question of the experiment in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -260,12 +261,12 @@ pub struct Spec {
     pub repeat: Repeat,
     #[serde(default)]
     pub budget: Budget,
-    /// Named patches of this document, as `--profile` applies them.
+    /// The named patches of this document, which `--profile` applies.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub profiles: BTreeMap<String, serde_json::Value>,
 }
 
-/// An experiment's name also names its results folder.
+/// The name of an experiment, which also names its results folder.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Name(String);
@@ -297,13 +298,13 @@ impl TryFrom<String> for Name {
         match begins && name.len() <= 80 && name.chars().all(fit) {
             true => Ok(Name(name)),
             false => Err(format!(
-                "`{name}` is no name; use letters, digits, `-`, `_` and `.`, at most 80"
+                "`{name}` is not a valid name; use letters, digits, `-`, `_` and `.`, at most 80"
             )),
         }
     }
 }
 
-/// An operating system's error without its number.
+/// Returns an operating system's error without its number.
 pub(crate) fn plain(error: &std::io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or(&text).to_lowercase()

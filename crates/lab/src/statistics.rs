@@ -1,33 +1,33 @@
-//! A component's own statistics: a file that it rewrites twice a second with one line of integers that
-//! only grow. It is read instead of asking the component, which would be a load.
+//! A component's self-reported statistics: a file that it rewrites twice a second with one line of
+//! integers that only grow. The file is read instead of sending requests, which would be a load.
 //!
 //! The mean number of requests in it between two readings is Δ`in_service_ns` / Δ`at_ns`; of these
-//! Δ`in_others_ns` / Δ`at_ns` waited for services and stores that it called. What is left is held up
-//! in the component itself (Little's law).
+//! Δ`in_others_ns` / Δ`at_ns` waited for services and stores that it called. The rest is queued in
+//! the component itself (Little's law).
 
 use std::path::Path;
 
 use serde::Deserialize;
 
-/// An statistics is far shorter; what is longer is none.
+/// The most bytes of statistics; a real line is far shorter.
 const MOST_BYTES: usize = 4096;
 
-/// One line of an statistics. Fields of later versions are none of our business.
+/// One line of statistics. Fields of later versions are ignored.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
 pub struct Reading {
-    /// On the host's monotonic clock.
+    /// The time on the host's monotonic clock.
     pub at_ns: u64,
     pub calls: u64,
     pub in_service_ns: u64,
     pub in_others_ns: u64,
-    /// Open now.
+    /// The number that is open now.
     pub connections: u64,
-    /// Calls turned away because a bound was reached.
+    /// The calls refused because a bound was reached.
     pub refused: u64,
 }
 
 impl Reading {
-    /// `None` of what is no whole line: it may be just being written.
+    /// Parses a line; `None` if it is not whole: it may just be being written.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Reading> {
         (bytes.len() <= MOST_BYTES).then(|| serde_json::from_slice(bytes).ok()).flatten()
     }

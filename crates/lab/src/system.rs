@@ -1,5 +1,5 @@
-//! The system under test: started in waves, asked until it is ready, tested for sense, and returned
-//! to its initial state. Written in the backend's verbs, so it is the same everywhere.
+//! The system under test: started in waves, polled until it is ready, smoke-tested, and returned to
+//! its initial state. Written with the backend's operations, so it is the same everywhere.
 
 use std::collections::BTreeMap;
 
@@ -15,25 +15,25 @@ use crate::spec::{
 #[cfg(test)]
 mod tests;
 
-/// How often a system is asked whether it is ready.
-const BETWEEN_QUESTIONS: Nanos = Nanos::from_millis(50);
+/// The interval between the requests to a system that is not ready yet.
+const POLL_EVERY: Nanos = Nanos::from_millis(50);
 
-/// The longest part of an answer that is shown.
+/// The longest part of a response body that is shown.
 const MOST_SHOWN: usize = 200;
 
-/// What stands now.
+/// The system as it is deployed now.
 #[derive(Debug, Default)]
 pub struct System {
     /// One target for each instance, its first replica; empty until it is deployed.
     pub urls: Vec<String>,
-    /// Of each target with several replicas, where all of them listen: `ip:port,ip:port`.
+    /// The addresses of all replicas of each target, if it has several: `ip:port,ip:port`.
     pub addresses: Vec<String>,
-    /// Nothing was asked of it since it was started or reset.
+    /// True if no request was sent to it since it was started or reset.
     pub is_initial: bool,
 }
 
 impl System {
-    /// Takes a system down in which a component has died: whoever wants it next starts it anew.
+    /// Stops a system in which a component has died: the next deployment starts it anew.
     pub fn recover(
         &mut self,
         backend: &mut dyn Backend,
@@ -51,7 +51,7 @@ impl System {
         Ok(())
     }
 
-    /// Makes the system stand, unless it does: components ready, every smoke test answered.
+    /// Deploys the system, unless it is deployed: components ready, every smoke test passed.
     pub fn deploy(
         &mut self,
         resolved: &Resolved,
@@ -71,7 +71,7 @@ impl System {
             took,
             smoke_tests: resolved.spec.sut.smoke.len(),
         });
-        // The smoke test may have changed the state: reservations are made in it.
+        // The smoke test may have changed the state: it makes reservations.
         self.is_initial = resolved.spec.sut.smoke.is_empty();
         match self.is_initial || resolved.spec.reset.steps.is_empty() {
             true => Ok(()),
@@ -79,7 +79,8 @@ impl System {
         }
     }
 
-    /// Back to the initial state: by the stated steps, or by starting all components anew.
+    /// Returns the system to its initial state: by the stated steps, or by starting all components
+    /// anew.
     pub fn reset(
         &mut self,
         resolved: &Resolved,
@@ -105,8 +106,8 @@ impl System {
     }
 }
 
-/// Starts every component of every instance, a wave in all instances at once: what does not need
-/// each other starts together.
+/// Starts every component of every instance, one wave in all instances at once: components that do
+/// not need each other start together.
 fn start(
     resolved: &Resolved,
     backend: &mut dyn Backend,
@@ -135,10 +136,10 @@ fn start(
     Ok(endpoint(resolved, started))
 }
 
-/// The URLs of what is ready, by instance and step, in the order of replicas.
+/// The URLs of the ready components, by instance and step, in the order of replicas.
 type Started<'a> = BTreeMap<(u32, &'a str), Vec<String>>;
 
-/// The components of these steps in all instances, with their places.
+/// Returns the components of these steps in all instances, with their places.
 fn wave<'a>(
     resolved: &Resolved,
     steps: &[&'a Step],
@@ -158,7 +159,7 @@ fn wave<'a>(
     wave
 }
 
-/// The targets: the endpoint's replicas in each instance.
+/// Returns the targets: the endpoint's replicas in each instance.
 fn endpoint<'a>(resolved: &'a Resolved, mut started: Started<'a>) -> System {
     let sut = &resolved.spec.sut;
     let endpoint = sut.endpoint_step().map_or("queue", Step::name);
@@ -187,18 +188,19 @@ fn started_elsewhere(
     Ok(System { urls, addresses: Vec::new(), is_initial: true })
 }
 
-/// Where the components of this instance listen that stand already, by step.
+/// Returns the addresses of the components of this instance that are started already, by step.
 fn addresses(started: &Started<'_>, instance: u32) -> Addresses {
     let here = started.iter().filter(|((of, _), _)| *of == instance);
     here.map(|((_, step), urls)| ((*step).to_owned(), listed(urls))).collect()
 }
 
-/// `127.0.0.1:7001,127.0.0.1:7002`
+/// Returns a list such as `127.0.0.1:7001,127.0.0.1:7002`
 fn listed(urls: &[String]) -> String {
     urls.iter().map(|url| http::authority(url)).collect::<Vec<_>>().join(",")
 }
 
-/// `frontend`, or with instances `frontend-2`, with replicas `frontend.2`, with both `frontend-1.2`.
+/// Returns `frontend`, or with instances `frontend-2`, with replicas `frontend.2`, with both
+/// `frontend-1.2`.
 pub(crate) fn name(resolved: &Resolved, step: &Step, instance: u32, replica: u32) -> String {
     let service = service(resolved, step, instance);
     match resolved.spec.sut.replicas_of(step) {
@@ -207,7 +209,7 @@ pub(crate) fn name(resolved: &Resolved, step: &Step, instance: u32, replica: u32
     }
 }
 
-/// The name of the step in one instance.
+/// Returns the name of the step in one instance.
 fn service(resolved: &Resolved, step: &Step, instance: u32) -> String {
     match resolved.spec.sut.instances.0 {
         1 => step.name().to_owned(),
@@ -215,7 +217,7 @@ fn service(resolved: &Resolved, step: &Step, instance: u32) -> String {
     }
 }
 
-/// A step as a component of this instance. The program `benchwright` is resolved by the backend.
+/// Returns a step as a component of this instance. The backend resolves the program `benchwright`.
 fn component(
     resolved: &Resolved,
     step: &Step,
@@ -247,7 +249,7 @@ fn component(
     }
 }
 
-/// Asks the stated request until it is answered with success.
+/// Sends the stated request until it succeeds.
 fn until_ready(
     resolved: &Resolved,
     ready: &Ready,
@@ -274,14 +276,15 @@ fn until_ready(
             return Err(Stop::no_answer(format!(
                 "the system did not become ready in {within}\n  waiting for GET {target}: \
                  {why}{}",
-                said(backend)
+                last_output(backend)
             )));
         }
-        backend.pause(BETWEEN_QUESTIONS)?;
+        backend.pause(POLL_EVERY)?;
     }
 }
 
-/// Every endpoint answers as it should, in status and in sense: a broken login must not be measured.
+/// Checks that every endpoint gives the expected status and body: a broken login must not be
+/// measured.
 fn smoke(
     resolved: &Resolved,
     urls: &[String],
@@ -302,7 +305,7 @@ fn smoke(
     Ok(())
 }
 
-/// Asks once; the error tells what was asked, what should have come and what came.
+/// Sends one request; an error contains the request, the expected response and the actual one.
 fn expect(url: &str, exchange: &Exchange, backend: &mut dyn Backend) -> Result<(), String> {
     let target = join(url, &exchange.target);
     let asked = format!("{} {target}", exchange.method);
@@ -320,16 +323,16 @@ fn expect(url: &str, exchange: &Exchange, backend: &mut dyn Backend) -> Result<(
     }
 }
 
-/// The death of a component explains more than the request that it did not answer.
+/// Returns the error of a step. The death of a component explains more than a missing response.
 fn failed(what: &str, why: &str, backend: &mut dyn Backend) -> Stop {
     match backend.check() {
         Err(stop) => stop,
-        Ok(()) => Stop::no_answer(format!("{what}\n  {why}{}", said(backend))),
+        Ok(()) => Stop::no_answer(format!("{what}\n  {why}{}", last_output(backend))),
     }
 }
 
-/// What the components printed last, as the end of a message.
-fn said(backend: &mut dyn Backend) -> String {
+/// Returns the last lines of the components, as the end of a message.
+fn last_output(backend: &mut dyn Backend) -> String {
     let lines = backend.last_words();
     match lines.is_empty() {
         true => String::new(),
@@ -350,8 +353,8 @@ fn join(url: &str, path: &str) -> String {
     format!("{}/{}", url.trim_end_matches('/'), path.trim_start_matches('/'))
 }
 
-/// `hotel ×1`, `2 instances × (2 replicas of geo, frontend + 1 of store): 10 processes`, or
-/// `http://127.0.0.1:8080`.
+/// Describes the system: `hotel ×1`, `2 instances × (2 replicas of geo, frontend + 1 of store): 10
+/// processes`, or `http://127.0.0.1:8080`.
 pub fn describe(resolved: &Resolved) -> String {
     let sut = &resolved.spec.sut;
     match resolved.spec.where_.backend {

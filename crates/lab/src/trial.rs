@@ -1,6 +1,6 @@
-//! One trial's life, as a plain function over the backend's verbs: reading it is reading the method.
+//! The life of one trial, as a plain function over the backend's operations: it states the method.
 //!
-//! While a trial measures nothing here talks to the system under test.
+//! While a trial measures nothing here sends requests to the system under test.
 
 use std::collections::BTreeMap;
 
@@ -22,18 +22,18 @@ mod tests;
 pub struct Trial {
     pub number: u32,
     pub purpose: Purpose,
-    /// Of each target; `None` is a closed loop.
+    /// The rate of each target; `None` is a closed loop.
     pub asked: Option<Rate>,
     pub repetition: u32,
     pub attempt: u32,
     pub seed: u64,
 }
 
-/// What was seen of it; what that means is judged elsewhere.
+/// The observations of a trial; `judge` judges them.
 #[derive(Debug)]
 pub struct Observation {
     pub driven: Driven,
-    /// CPUs of each process before and after the load, where the kernel was asked.
+    /// The processes whose CPUs changed between the start and the end of the load.
     pub moved: Vec<String>,
 }
 
@@ -65,7 +65,8 @@ pub fn run(
     Ok(Observation { driven, moved })
 }
 
-/// What died without ending the trial: what the system does is a finding.
+/// Describes the components that died without ending the trial: a property of the system is a
+/// finding.
 pub fn findings(driven: &Driven) -> Vec<String> {
     let (begin, _) = seconds::window(&driven.load, &driven.consumed);
     let finding = |death: &Death| {
@@ -79,7 +80,7 @@ pub fn findings(driven: &Driven) -> Vec<String> {
     driven.deaths.iter().map(finding).collect()
 }
 
-/// The generator's one process: warm-up, measurement, drain.
+/// Returns the one run of the generator: warm-up, measurement, drain.
 pub fn load(trial: &Trial, resolved: &Resolved, system: &System) -> Drive {
     let phases = &resolved.spec.phases;
     let (warm_up, measure) = match trial.purpose {
@@ -95,14 +96,14 @@ pub fn load(trial: &Trial, resolved: &Resolved, system: &System) -> Drive {
     Drive { targets, rate, think, warm_up, measure, drain, seed, arguments }
 }
 
-/// A probe only tells where to begin, so it is shorter than a trial: two seconds at most.
+/// Returns the lengths of a probe: it only finds the first load, so it is at most two seconds.
 pub fn probe_lengths(resolved: &Resolved) -> (Nanos, Nanos) {
     let phases = &resolved.spec.phases;
     let most = Nanos::from_secs(2);
     ((*phases.warm_up.fixed).min(most), (*phases.measure.time).min(most))
 }
 
-/// How long a trial takes, as far as it is known beforehand.
+/// Returns the length of a trial, as far as it is known beforehand.
 pub fn planned_length(resolved: &Resolved, purpose: Purpose) -> Nanos {
     let phases = &resolved.spec.phases;
     let (warm_up, measure) = match purpose {
@@ -120,7 +121,7 @@ fn resets(resolved: &Resolved, trial: &Trial) -> bool {
     }
 }
 
-/// Processes that were moved; one that died is told as such.
+/// Describes processes that were moved; one that died is reported as dead instead.
 fn differences(before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) -> Vec<String> {
     let moved = before.iter().filter_map(|(name, cpus)| {
         let now = after.get(name).filter(|now| *now != cpus)?;

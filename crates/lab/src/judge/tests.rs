@@ -17,7 +17,7 @@ fn read(slo: &str) -> Resolved {
     spec::from_bytes("my.yaml", text.as_bytes(), Path::new("."), None, &[]).unwrap()
 }
 
-/// `fast` requests of 1 ms, `slow` ones of 200 ms, and some that failed at once.
+/// A load with `fast` requests of 1 ms, `slow` ones of 200 ms, and some that failed at once.
 fn load(fast: u64, slow: u64, refused: u64) -> Load {
     let mut histogram = Histogram::new();
     histogram.record_n(Nanos::from_millis(1), fast);
@@ -52,7 +52,7 @@ fn judged(load: Load, slo: &str) -> Judged {
 
 const P99: &str = "{metric: p99, max: 100ms}";
 
-/// The meaning of an SLO is tested with `results::slo`; here is what a trial keeps of it.
+/// The rules of an SLO are tested in `results::slo`; this tests what a trial keeps of the result.
 #[test]
 fn a_trial_keeps_its_verdicts_and_warns_of_a_close_call() {
     let judged = |slow| judged(load(15_000 - slow, slow, 0), P99);
@@ -65,7 +65,7 @@ fn a_trial_keeps_its_verdicts_and_warns_of_a_close_call() {
     }
 }
 
-/// Of 1,000 answers 800 came in the measurement, and their bytes with them.
+/// Of 1,000 responses 800 came in the measurement, with their bytes.
 #[test]
 fn bytes_are_divided_by_the_answers_that_they_belong_to() {
     let mut late = load(1_000, 0, 0);
@@ -99,7 +99,7 @@ fn what_the_system_does_never_makes_a_trial_invalid() {
     assert!(judged.observed.unwrap().saturated);
 }
 
-/// Lateness and disturbance only slow: a pass stands, and a miss or a plateau is repeated.
+/// Lateness and disturbance only slow: a pass is valid, and a miss or a plateau is repeated.
 #[test]
 fn a_slowed_trial_answers_where_being_slowed_cannot_change_the_answer() {
     let slowed = |mut load: Load, gate: &str| {
@@ -129,7 +129,7 @@ fn a_slowed_trial_answers_where_being_slowed_cannot_change_the_answer() {
     }
 }
 
-/// The backlog of the warm-up is completed too, and was not offered.
+/// The backlog of the warm-up is completed in the measurement too, but was not offered in it.
 #[test]
 fn no_more_is_sustained_than_was_offered() {
     let mut busy = load(15_000, 0, 0);
@@ -158,11 +158,11 @@ fn the_generators_verdict_and_a_moved_process_make_a_trial_invalid() {
 #[test]
 fn too_few_requests_beyond_a_quantile_are_a_warning() {
     let judged = judged(load(1_000, 0, 0), P99);
-    let warning = "p99 rests on 10 requests beyond it, 100 are wanted: measure longer";
+    let warning = "p99 rests on 10 requests beyond it, at least 100 are needed: measure longer";
     assert!(judged.warnings.iter().any(|text| text == warning), "{:?}", judged.warnings);
 }
 
-/// The rules are tested with `limits`; here is who asks them.
+/// The rules are tested in `limits`; this tests when they are applied.
 #[test]
 fn what_fell_short_has_a_limit_and_what_followed_its_load_has_none() {
     let hotel = Consumed {

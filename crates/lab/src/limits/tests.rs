@@ -13,7 +13,8 @@ fn component(step: &str, cpu: f64) -> Component {
     }
 }
 
-/// By its own statistics, on average: requests in it, and of these those that wait for others.
+/// A component with statistics, on average: requests in it, and of these those that wait for
+/// others.
 fn reporting(step: &str, cpu: f64, in_service: f64, in_others: f64) -> Component {
     Component {
         in_service: all(in_service),
@@ -55,7 +56,7 @@ fn a_system_that_follows_its_load_has_no_limit() {
     let busy = component("geo", 1.99);
     assert_eq!(found(&[("geo", busy.clone())], Some(9), Shortfall::None), None);
     assert!(found(&[("geo", busy)], Some(9), Shortfall::Slow).is_some());
-    // Requests stand in every system: only where they pile up do they tell of a limit.
+    // Requests are queued in every system: only where they pile up do they show a limit.
     let holding = reporting("geo", 0.1, 9.0, 0.0);
     assert_eq!(found(&[("geo", holding)], Some(9), Shortfall::Slow), None);
 }
@@ -107,13 +108,13 @@ fn components_that_use_up_their_role_together_are_named_as_the_role() {
 }
 
 #[test]
-fn threads_that_wait_for_each_other_on_an_idle_cpu_are_no_limit() {
+fn threads_that_wait_for_each_other_on_an_idle_cpu_are_not_a_limit() {
     let waiting = |threads: f64| Component { run_queue: all(threads), ..component("geo", 0.2) };
     assert_eq!(limited(&[("geo.1", waiting(1.2)), ("geo.2", waiting(1.2))], 9), "nothing");
 }
 
 #[test]
-fn memory_limits_at_its_limit_and_where_it_is_refused() {
+fn memory_is_named_at_its_limit_and_where_it_is_refused() {
     let store = |mib: u64, failures: u64| Component {
         memory_limit_bytes: Some(100 << 20),
         memory_bytes: all(mib << 20),
@@ -128,7 +129,7 @@ fn memory_limits_at_its_limit_and_where_it_is_refused() {
 }
 
 #[test]
-fn open_connections_limit_where_files_run_out() {
+fn open_connections_are_named_where_files_run_out() {
     let front = Component {
         connections: all(1_010),
         open_files_limit: Some(1_024),
@@ -141,7 +142,7 @@ fn open_connections_limit_where_files_run_out() {
 }
 
 #[test]
-fn who_refuses_because_others_are_slow_is_not_the_limit() {
+fn a_service_that_refuses_because_others_are_slow_is_not_the_limit() {
     let refusing = |step, in_service, in_others| Component {
         refused: all(120),
         ..reporting(step, 0.1, in_service, in_others)
@@ -171,19 +172,19 @@ fn the_earliest_second_decides_if_the_state_lasts() {
         found.map(|found| (found.limit.component, found.limit.since))
     };
     assert_eq!(named(busy(3, 10), busy(2, 10)), Some(("b".to_owned(), 2)));
-    assert_eq!(named(busy(0, 1), busy(2, 10)), Some(("b".to_owned(), 2)), "a pause is no limit");
+    assert_eq!(named(busy(0, 1), busy(2, 10)), Some(("b".to_owned(), 2)), "a pause is not a limit");
     assert_eq!(named(busy(1, 4), busy(9, 10)), None, "neither lasted");
     assert_eq!(named(busy(1, 4), busy(7, 10)), Some(("b".to_owned(), 7)));
 }
 
 #[test]
-fn of_two_in_one_second_it_is_the_one_in_which_requests_stand() {
+fn of_two_in_one_second_the_one_with_queued_requests_is_named() {
     let front = ("a-front", reporting("front", 0.99, 100.0, 95.0));
     let geo = ("geo", reporting("geo", 0.96, 95.0, 0.0));
     assert!(limited(&[front, geo], 100).starts_with("geo (thread)"));
 }
 
-/// frontend → search → geo: what waits upstream is not held there.
+/// frontend → search → geo: requests that wait for a callee are not queued in the caller.
 #[test]
 fn a_slow_service_behind_two_hops_is_named_if_it_keeps_its_requests() {
     let system = [
@@ -198,7 +199,7 @@ fn a_slow_service_behind_two_hops_is_named_if_it_keeps_its_requests() {
     );
 }
 
-/// Its one thread sleeps: requests lie in its socket, and its statistics shows one at most.
+/// The only thread sleeps: requests wait in the socket, and the statistics show one at most.
 #[test]
 fn a_slow_service_behind_two_hops_is_named_if_it_does_not_read_its_requests() {
     let unread = |bytes: u64, component: Component| Component {
@@ -243,7 +244,7 @@ fn a_store_without_statistics_is_named_by_what_is_in_no_service() {
 }
 
 #[test]
-fn without_statistics_the_sockets_tell() {
+fn without_statistics_the_sockets_are_used() {
     let unread = |step, n: u64| Component { unread_connections: all(n), ..component(step, 0.1) };
     let system = [("back", unread("back", 12)), ("front", unread("front", 1))];
     assert_eq!(
@@ -253,9 +254,9 @@ fn without_statistics_the_sockets_tell() {
     assert_eq!(limited(&[("back", component("back", 0.1))], 50), "nothing");
 }
 
-/// A watch that was kept from its CPU until the end has seen one moment only.
+/// A watch that got no CPU time until the end has seen one moment only.
 #[test]
-fn one_second_of_six_names_nobody() {
+fn one_second_of_six_names_no_component() {
     let mut geo = reporting("geo", 0.02, 0.0, 0.0);
     geo.in_service = vec![None, None, None, None, Some(90.0)];
     geo.in_others = vec![None, None, None, None, Some(0.0)];

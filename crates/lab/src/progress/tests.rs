@@ -83,7 +83,7 @@ fn a_finished_trial_is_one_line() {
         let next = Attempt { purpose: Purpose::Trial, asked, repetition: 1, attempt, await_calm };
         format!("{}\n", Event::Ended { entry, next: &Decision::Run(next) })
     });
-    // Its first line stands at the margin: what all lines share would count as indentation.
+    // The first line begins at the margin: leading spaces that all lines share are removed.
     let began = format!("{}\n", Event::Began { headline: "demo".to_owned() });
     let text: String = std::iter::once(began).chain(ended).collect();
     expect![[r#"
@@ -141,7 +141,7 @@ fn what_happens_before_the_trials_is_a_line_each() {
     let text: String = events.iter().map(|event| format!("{event}\n")).collect();
     expect![[r#"
         ! virtual machine
-        deploy   hotel ×1 ready in 0.4 s · smoke test: 9 of 9 requests answered as they should
+        deploy   hotel ×1 ready in 0.4 s · smoke test: 9 of 9 requests gave the expected response
         probe    about 3,900/s closed loop → first load 2,340/s, step 5 %
         probe    about 3,900/s closed loop → first load 2 × 2,340/s, step 5 %
     "#]]

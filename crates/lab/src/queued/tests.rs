@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 
-/// One second: in service, of these in others, unread bytes.
+/// The figures of one second: in service, of these in others, unread bytes.
 fn reporting(in_service: f64, in_others: f64, unread: u64) -> Component {
     Component {
         in_service: vec![Some(in_service)],
@@ -12,7 +12,7 @@ fn reporting(in_service: f64, in_others: f64, unread: u64) -> Component {
     }
 }
 
-fn stand(components: &[(&str, Component)], outstanding: u64) -> Vec<(String, Option<f64>)> {
+fn queued(components: &[(&str, Component)], outstanding: u64) -> Vec<(String, Option<f64>)> {
     let mut components = Components {
         schema: results::components::SCHEMA.into(),
         interval_s: 1.0,
@@ -26,31 +26,31 @@ fn stand(components: &[(&str, Component)], outstanding: u64) -> Vec<(String, Opt
 }
 
 fn named(expected: &[(&str, Option<f64>)]) -> Vec<(String, Option<f64>)> {
-    expected.iter().map(|(name, stands)| ((*name).to_owned(), *stands)).collect()
+    expected.iter().map(|(name, queued)| ((*name).to_owned(), *queued)).collect()
 }
 
-/// As measured with `--delay 5ms`: the one thread of `geo` sleeps over a full socket.
+/// As measured with `--delay 5ms`: the one thread of `geo` sleeps while its socket is full.
 #[test]
-fn requests_that_nobody_has_read_stand_where_unread_bytes_are() {
+fn unread_requests_are_queued_where_unread_bytes_are() {
     let system = [
         ("frontend", reporting(254.0, 253.75, 0)),
         ("geo", reporting(1.0, 0.0, 4_004)),
         ("search", reporting(249.0, 248.75, 0)),
     ];
-    // 256 + 502.5 waited for, 504 are in a service.
+    // 256 + 502.5 are waited for, 504 are in a service.
     let expected = [("frontend", Some(0.25)), ("geo", Some(255.5)), ("search", Some(0.25))];
-    assert_eq!(stand(&system, 256), named(&expected));
+    assert_eq!(queued(&system, 256), named(&expected));
 }
 
 #[test]
-fn what_waits_for_a_store_without_statistics_stands_there() {
+fn what_waits_for_a_store_without_statistics_is_queued_there() {
     let store = Component { connections: vec![Some(8)], ..Component::default() };
     let system = [("postgres", store), ("user", reporting(60.0, 58.0, 0))];
-    assert_eq!(stand(&system, 60), named(&[("postgres", Some(58.0)), ("user", Some(2.0))]));
+    assert_eq!(queued(&system, 60), named(&[("postgres", Some(58.0)), ("user", Some(2.0))]));
 }
 
 #[test]
-fn without_statistics_it_is_not_known_where_requests_stand() {
+fn without_statistics_it_is_not_known_where_requests_are_queued() {
     let unread = Component { unread_bytes: vec![Some(90)], ..Component::default() };
-    assert_eq!(stand(&[("a", unread)], 60), named(&[("a", None)]));
+    assert_eq!(queued(&[("a", unread)], 60), named(&[("a", None)]));
 }

@@ -3,7 +3,7 @@ use std::thread;
 
 use super::*;
 
-/// The number of a process that is gone.
+/// Returns the number of a process that is gone.
 fn dead() -> u32 {
     let mut child = Command::new("true").spawn().unwrap();
     child.wait().unwrap();
@@ -31,7 +31,7 @@ fn what_a_dead_runner_left_is_removed_and_what_a_living_one_has_is_not() {
     fs::create_dir_all(cgroups.join(format!("cpu/{GROUP}{pid}-12/hotel"))).unwrap();
     let mut process =
         Command::new("sleep").arg("60").env("TMPDIR", &left).stdout(Stdio::null()).spawn().unwrap();
-    // A spawned process is there before the kernel shows its environment.
+    // A spawned process exists before the kernel shows its environment.
     let environment = format!("/proc/{}/environ", process.id());
     while fs::read(&environment).unwrap().is_empty() {
         thread::yield_now();
@@ -44,7 +44,7 @@ fn what_a_dead_runner_left_is_removed_and_what_a_living_one_has_is_not() {
     assert_eq!(removed, [Removed { pid, processes: 1, cgroups: 2, folders: 1 }]);
     let text = format!(
         "a run (pid {pid}) ended without cleaning up: 1 process and 2 cgroups and 1 temporary \
-         folder of it removed"
+         folder were removed"
     );
     assert_eq!(removed[0].to_string(), text);
     assert!(!process.wait().unwrap().success());

@@ -24,7 +24,7 @@ fn sweep(stop: Vec<Stop>) -> Search {
     }
 }
 
-/// Runs the search against a system that completes `curve(asked)`; the loads and how it ended.
+/// Runs the search against a system that completes `curve(asked)`; returns the loads and the end.
 fn run(search: &Search, curve: impl Fn(usize, f64) -> (f64, bool)) -> (Vec<Point>, Next) {
     let mut points: Vec<Point> = Vec::new();
     loop {
@@ -89,8 +89,8 @@ fn a_decline_ends_it_as_well_and_a_rise_does_not() {
     assert!(matches!(end, Next::Ended { answered: false, .. }), "{end:?}");
 }
 
-/// On a plateau with noise of 0.5 % the guide's rule waits for six trials below the best there ever
-/// was; with `by: 1%` the noise no longer counts as progress.
+/// On a plateau with noise of 0.5 % the guide's rule waits for six trials below the best so far;
+/// with `by: 1%` the noise no longer counts as progress.
 #[test]
 fn a_noisy_plateau_needs_fewer_trials_with_a_margin() {
     let trials = |by: f64| {
@@ -107,8 +107,8 @@ fn a_noisy_plateau_needs_fewer_trials_with_a_margin() {
     assert!(15 < trials(0.0), "{}", trials(0.0));
 }
 
-/// Half a percent more with every load is a plateau at a margin of 5 % in six loads, and progress
-/// at a margin of 1 %.
+/// A rise of half a percent with every load is a plateau at a margin of 5 % in six loads, and
+/// progress at a margin of 1 %.
 #[test]
 fn creeping_counts_over_the_whole_window() {
     let creeping = |index: usize, _: f64| (1_000.0 * 1.005f64.powi(index as i32), true);

@@ -12,7 +12,7 @@ fn samples(points: &[(f64, u64)]) -> Samples {
 }
 
 #[test]
-fn growth_is_told_by_the_second_between_samples_at_odd_moments() {
+fn growth_is_given_by_the_second_between_samples_at_arbitrary_times() {
     let cpu = samples(&[(0.0, 0), (0.5, S / 2), (1.5, S), (2.5, S + S / 10)]);
     assert_eq!(rates(&cpu, &whole(2)), [Some(0.75), Some(0.3)]);
     assert_eq!(counts(&samples(&[(0.0, 0), (2.0, 240)]), &whole(2)), [Some(120), Some(120)]);
@@ -43,7 +43,7 @@ fn the_busiest_thread_may_be_another_one_each_second() {
 
 /// Four requests in the service, three of them waiting for others.
 #[test]
-fn self_reported_statistics_tell_how_many_requests_are_held() {
+fn self_reported_statistics_show_how_many_requests_are_queued() {
     let reading = |s: u64| Reading {
         at_ns: s * S / 2,
         calls: s * 50,

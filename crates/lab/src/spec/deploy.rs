@@ -1,4 +1,4 @@
-//! What needs what: the order in which components start, and the names that they bear.
+//! The dependencies between steps: the order in which components start, and their names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,10 +9,10 @@ use super::{Resolved, Step};
 #[cfg(test)]
 mod tests;
 
-/// A machine that runs the runner has no room for more.
+/// The most components that one machine can run.
 const MOST_COMPONENTS: u64 = 1_000;
 
-/// The steps in waves; what needs itself, however indirectly, is in none.
+/// Returns the steps in waves; a step that needs itself, even indirectly, is in none.
 pub(super) fn waves(steps: &[Step]) -> Vec<Vec<&Step>> {
     let mut waves: Vec<Vec<&Step>> = Vec::new();
     let mut started: BTreeSet<&str> = BTreeSet::new();
@@ -28,7 +28,7 @@ pub(super) fn waves(steps: &[Step]) -> Vec<Vec<&Step>> {
     }
 }
 
-/// Names that are distinct, needs that can be met, and a number of processes that can be run.
+/// Checks that names are distinct, that needs can be met, and that the processes are not too many.
 pub(super) fn check(resolved: &Resolved) -> Result<(), SpecError> {
     let steps = &resolved.spec.sut.deploy;
     let source = &resolved.source;
@@ -37,7 +37,7 @@ pub(super) fn check(resolved: &Resolved) -> Result<(), SpecError> {
     for (index, step) in steps.iter().enumerate() {
         if names[..index].contains(&step.name()) {
             let message = format!("two components are called `{}`", step.name());
-            return Err(source.error(message, named(step), "give each a name of its own"));
+            return Err(source.error(message, named(step), "give each a different name"));
         }
         for need in step.needs() {
             let place = || source.find("needs:", need).or_else(|| named(step));
@@ -47,8 +47,10 @@ pub(super) fn check(resolved: &Resolved) -> Result<(), SpecError> {
             }
             if !names.contains(&need) {
                 let hint = did_you_mean(need, &names);
-                let message =
-                    format!("`{}` needs `{need}`, which nobody is called{hint}", step.name());
+                let message = format!(
+                    "`{}` needs `{need}`, but no component has this name{hint}",
+                    step.name()
+                );
                 let label = format!("components here: {}", names.join(", "));
                 return Err(source.error(message, place(), &label));
             }
@@ -63,14 +65,15 @@ pub(super) fn check(resolved: &Resolved) -> Result<(), SpecError> {
     check_components(resolved)
 }
 
-/// Steps of which each needs the next, and the last the first.
+/// Returns steps of which each needs the next, and the last needs the first.
 fn round(steps: &[Step]) -> Option<Vec<&Step>> {
     let started: BTreeSet<&str> = waves(steps).concat().iter().map(|step| step.name()).collect();
     let stuck = |name: &str| steps.iter().find(|s| s.name() == name && !started.contains(name));
     let mut path: Vec<&Step> = vec![steps.iter().find(|step| !started.contains(step.name()))?];
     loop {
         let last = path[path.len() - 1];
-        let next = last.needs().into_iter().find_map(stuck).expect("what is stuck waits for such");
+        let next =
+            last.needs().into_iter().find_map(stuck).expect("a stuck step waits for a stuck step");
         if let Some(begin) = path.iter().position(|step| step.name() == next.name()) {
             return Some(path.split_off(begin));
         }
@@ -78,7 +81,7 @@ fn round(steps: &[Step]) -> Option<Vec<&Step>> {
     }
 }
 
-/// `geo-1.2` is replica 2 of `geo` in instance 1; no other component may be called so.
+/// Checks the names: `geo-1.2` is replica 2 of `geo` in instance 1; no other component may have it.
 fn check_components(resolved: &Resolved) -> Result<(), SpecError> {
     let sut = &resolved.spec.sut;
     let of_step = |step: &Step| u64::from(sut.replicas_of(step));
@@ -86,7 +89,7 @@ fn check_components(resolved: &Resolved) -> Result<(), SpecError> {
     if MOST_COMPONENTS < all {
         let message = format!("this is a system of {all} processes");
         let place = resolved.source.find("sut:", "sut:");
-        let label = format!("ask for fewer instances or replicas: {MOST_COMPONENTS} at most");
+        let label = format!("reduce instances or replicas: at most {MOST_COMPONENTS} processes");
         return Err(resolved.source.error(message, place, &label));
     }
     let mut known: BTreeMap<String, &Step> = BTreeMap::new();

@@ -1,17 +1,17 @@
-//! One request and what must come back, as smoke tests and resets state it.
+//! One request and its expected response, as smoke tests and resets state it.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// One request and what must come back.
+/// One request and its expected response.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(try_from = "WrittenExchange", into = "WrittenExchange")]
 pub struct Exchange {
     pub method: Method,
     pub target: String,
     pub status: u16,
-    /// A part of the body.
+    /// A part of the expected body.
     pub body: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Quantities as they stand in a file: each with its unit, read and written without loss.
+//! Quantities as they are written in a file: each with its unit, read and written without loss.
 
 use std::fmt;
 use std::ops::Deref;
@@ -16,7 +16,7 @@ mod tests;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Written<T>(pub T);
 
-/// How such a word is read and written. What is written is read again as the same value.
+/// The reading and writing of such a word. A written value is read again as the same value.
 pub trait Literal: Sized {
     fn read(text: &str) -> Result<Self, ParseError>;
     fn write(&self) -> String;
@@ -72,7 +72,7 @@ impl Literal for Share {
     }
 }
 
-/// How a sweep goes on: by a share of the last load, or by a rate.
+/// The step of a sweep: a share of the last load, or a rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Growth {
     By(Share),
@@ -113,7 +113,7 @@ impl fmt::Display for Growth {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Cpus(pub Vec<u32>);
 
-/// More CPUs than any machine has; a list may not grow beyond it.
+/// A limit above the CPUs of any machine, so that a list stays bounded.
 const MOST_CPUS: u32 = 8192;
 
 impl Literal for Cpus {
@@ -189,7 +189,7 @@ impl<'de> Deserialize<'de> for Texts {
     }
 }
 
-/// A number of things of which there is one at least.
+/// A number that is at least one.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(try_from = "u32", into = "u32")]
 pub struct AtLeastOne(pub u32);

@@ -1,4 +1,4 @@
-//! How much is offered, and by which clock.
+//! The load that is offered, and what decides when requests start.
 
 use std::fmt;
 
@@ -7,18 +7,18 @@ use serde::{Deserialize, Serialize};
 
 use super::{AtLeastOne, Written};
 
-/// How much is offered.
+/// The load that is offered.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(try_from = "WrittenLoad")]
 pub struct Load {
     pub model: Model,
     pub arrivals: Arrivals,
-    /// Of each instance. Absent where a search decides it, or a closed loop.
+    /// The rate of each instance. Absent if a search decides it, or in a closed loop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<Written<Rate>>,
-    /// Of each instance.
+    /// The number for each instance.
     pub connections: AtLeastOne,
-    /// Of each instance: how many states of the script a workload was written for (wrk's -t).
+    /// The number of script states for each instance, for a workload that depends on it (wrk's -t).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub script_threads: Option<AtLeastOne>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -29,9 +29,9 @@ pub struct Load {
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Model {
-    /// Starts are decided by the clock alone.
+    /// The clock alone decides when requests start.
     Open,
-    /// A start is decided by a completion and the think time after it.
+    /// A completion and the think time after it decide when the next request starts.
     Closed,
 }
 
@@ -83,7 +83,7 @@ impl TryFrom<WrittenLoad> for Load {
             _ => {}
         }
         if timeout.is_some_and(|timeout| *timeout == Nanos::ZERO) {
-            return Err("a timeout is longer than zero");
+            return Err("a timeout must be longer than zero");
         }
         Ok(Load {
             model,

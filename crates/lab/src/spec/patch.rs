@@ -1,4 +1,5 @@
-//! The one way a spec is changed: as a document, by merge patches (RFC 7386), then typed again.
+//! The only way to change a spec: as a document, by merge patches (RFC 7386), which is then typed
+//! again.
 
 use serde_json::{Map, Value};
 
@@ -6,7 +7,7 @@ use super::Spec;
 use super::read::{self, Described, did_you_mean};
 use super::source::{Source, SpecError};
 
-/// The spec after its profile and each `path=value`. Profiles themselves are gone from it.
+/// Returns the spec after its profile and each `path=value`, without the profiles themselves.
 pub(super) fn apply(
     source: &Source,
     written: Spec,
@@ -50,24 +51,24 @@ fn unknown_profile(source: &Source, written: &Spec, name: &str) -> SpecError {
 fn patched(spec: &Spec, patch: Value) -> Result<Spec, (String, Described)> {
     let mut document = serde_json::to_value(spec).expect("a spec is plain data");
     merge(&mut document, patch);
-    // JSON is YAML: the one reader types every word as it did the first time.
+    // JSON is YAML: the same reader types every word as it did the first time.
     read::typed_with_path(&document.to_string())
 }
 
-/// `a.b.c=value` as a patch; the value is read as a YAML word or list.
+/// Returns `a.b.c=value` as a patch; the value is read as a YAML word or list.
 fn patch_of(setting: &str) -> Result<Value, String> {
     let (path, value) = setting.split_once('=').ok_or("there is no `=`")?;
     if path.split('.').any(|part| part.trim().is_empty()) {
         return Err("a part of the path is empty".to_owned());
     }
     let value: Value =
-        serde_saphyr::from_str(value).map_err(|_| format!("`{value}` is no value"))?;
+        serde_saphyr::from_str(value).map_err(|_| format!("`{value}` is not a valid value"))?;
     Ok(path.split('.').rev().fold(value, |inner, part| {
         Value::Object(Map::from_iter([(part.trim().to_owned(), inner)]))
     }))
 }
 
-/// RFC 7386: objects merge, null removes, all else replaces.
+/// Merges by RFC 7386: objects merge, null removes, everything else replaces.
 fn merge(document: &mut Value, patch: Value) {
     let Value::Object(patch) = patch else {
         *document = patch;

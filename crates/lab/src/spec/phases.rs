@@ -17,7 +17,7 @@ pub struct Phases {
     pub warm_up: WarmUp,
     #[serde(default)]
     pub measure: Measure,
-    /// How long outstanding requests are waited for.
+    /// The longest time that the generator waits for outstanding requests.
     #[serde(default = "a_second")]
     pub drain: Written<Nanos>,
 }
@@ -49,7 +49,8 @@ impl Default for WarmUp {
 #[serde(try_from = "WrittenMeasure")]
 pub struct Measure {
     pub time: Written<Nanos>,
-    /// How many samples must lie beyond the highest quantile of an SLO for it to be sound.
+    /// The number of samples that must lie beyond the highest quantile of an SLO for it to be
+    /// sound.
     pub min_tail_samples: u64,
 }
 

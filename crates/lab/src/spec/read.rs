@@ -1,11 +1,11 @@
-//! From bytes to a typed spec; what the YAML library reports becomes our kind of error.
+//! Reading of a spec, from bytes to types; errors of the YAML library become our kind of error.
 
 use serde::de::DeserializeOwned;
 use serde_saphyr::{Error, MessageFormatter, UserMessageFormatter};
 
 use super::source::{Place, Source, SpecError};
 
-/// A spec is written by hand: what is larger is something else.
+/// The largest spec: a spec is written by hand, so a larger file is something else.
 const MOST_BYTES: usize = 1 << 20;
 
 pub(super) fn source(name: &str, bytes: &[u8]) -> Result<Source, SpecError> {
@@ -28,7 +28,7 @@ pub(super) fn typed<T: DeserializeOwned>(source: &Source) -> Result<T, SpecError
     serde_saphyr::from_str_with_options(&source.text, options()).map_err(|e| error(source, &e))
 }
 
-/// Reads `text`, which no user wrote, and names the path instead of a place.
+/// Reads `text`, which no user wrote, and returns the path in an error instead of a place.
 pub(super) fn typed_with_path<T: DeserializeOwned>(text: &str) -> Result<T, (String, Described)> {
     let mut path = String::new();
     let read = serde_saphyr::with_deserializer_from_str_with_options(text, options(), |reader| {
@@ -68,7 +68,7 @@ fn place(source: &Source, error: &Error) -> Option<Place> {
     Some(source.word_at(line, column))
 }
 
-/// A message and, beside the place, the remedy.
+/// A message, and the remedy that is shown beside the place.
 pub(super) struct Described {
     pub(super) message: String,
     pub(super) label: String,
@@ -129,7 +129,7 @@ fn original(error: &Error) -> &Error {
     }
 }
 
-/// `; did you mean …?`, if one of the known words is near.
+/// Returns `; did you mean …?`, if one of the known words is near.
 pub(super) fn did_you_mean(word: &str, known: &[impl AsRef<str>]) -> String {
     let near =
         known.iter().map(|known| (distance(word, known.as_ref()), known.as_ref())).min().filter(
@@ -138,7 +138,7 @@ pub(super) fn did_you_mean(word: &str, known: &[impl AsRef<str>]) -> String {
     near.map_or(String::new(), |(_, known)| format!("; did you mean `{known}`?"))
 }
 
-/// Levenshtein's distance; words here are short.
+/// Returns Levenshtein's distance; words here are short.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().take(64).collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

@@ -1,5 +1,5 @@
-//! How trials follow each other: what is reset between them, how often each load is repeated, and
-//! what all of them may cost.
+//! The sequence of trials: what is reset between them, how often each load is repeated, and the
+//! budget for all of them.
 
 use measure::Nanos;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::literal::one;
 use super::{AtLeastOne, Exchange, Written};
 
-/// How the system returns to its initial state. Without steps its components are started anew.
+/// The way back to the initial state. Without steps the components are started anew.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reset {
@@ -48,20 +48,20 @@ impl Default for Repeat {
     }
 }
 
-/// What the experiment may cost. What disturbances cost stands apart, so that a quiet machine and a
+/// The budget of the experiment. Disturbances have a separate one, so that a quiet machine and a
 /// disturbed one make the same trials.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Budget {
-    /// Trials at most; those that were not valid are not counted.
+    /// The most trials; those that were not valid are not counted.
     pub trials: AtLeastOne,
-    /// How often a trial that was not valid is repeated, each time once the machine is calm.
+    /// The most repetitions of a trial that was not valid, each once the machine is calm.
     pub invalid_attempts: u32,
-    /// The time of all phases at most, as planned (not as the clock showed, so that a resumed run
+    /// The longest time of all phases, as planned (not as the clock showed, so that a resumed run
     /// decides alike).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<Written<Nanos>>,
-    /// What disturbances may cost on top: trials that were not valid, and waiting for a calm machine.
+    /// The extra time for disturbances: trials that were not valid, and waiting for a calm machine.
     pub disturbance: Written<Nanos>,
 }
 

@@ -1,4 +1,4 @@
-//! Where things run: the backend, and the CPUs of the roles.
+//! The place where things run: the backend, and the CPUs of the roles.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Cpus, Written};
 
-/// Where things run.
+/// The place where things run.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Where {
@@ -22,7 +22,7 @@ pub enum BackendKind {
     /// Processes on this machine, each in its own cgroup where that is possible.
     #[default]
     Local,
-    /// Only an address is known: a service of one's own.
+    /// A service that runs elsewhere; only its address is known.
     External,
     /// A queueing model on virtual time.
     Simulated,
@@ -38,7 +38,7 @@ impl fmt::Display for BackendKind {
     }
 }
 
-/// Which CPUs the system under test and the generator have; all, if unsaid.
+/// The CPUs of the system under test and of the generator; all CPUs if not given.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Roles {

@@ -1,4 +1,4 @@
-//! How the loads are chosen: where a sweep begins, how it goes on, and what ends it.
+//! The choice of loads: where a sweep begins, how it goes on, and what ends it.
 
 use std::fmt;
 
@@ -10,12 +10,12 @@ use serde::{Deserialize, Serialize};
 
 use super::{AtLeastOne, Growth, Literal, Written};
 
-/// How the loads are chosen.
+/// The choice of loads.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(try_from = "WrittenSearch", into = "WrittenSearch")]
 pub struct Search {
     pub start: Start,
-    /// No load above it; the budget bounds a search without one.
+    /// The highest load; without one the budget bounds the search.
     pub to: Option<Rate>,
     pub step: Growth,
     pub stop: Vec<Stop>,
@@ -26,7 +26,7 @@ pub struct Search {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Start {
     At(Rate),
-    /// This share of the rate that a short closed loop completes.
+    /// A share of the rate that a short closed loop completes.
     Probe(Share),
 }
 
@@ -70,7 +70,7 @@ impl<'de> Deserialize<'de> for Start {
                 let written = WrittenProbe::deserialize(MapAccessDeserializer::new(map))?;
                 match *written.probe {
                     share if 0.0 < share.0 => Ok(Start::Probe(share)),
-                    _ => Err(A::Error::custom("a probe's share is above zero")),
+                    _ => Err(A::Error::custom("a probe's share must be above zero")),
                 }
             }
         }
@@ -81,8 +81,8 @@ impl<'de> Deserialize<'de> for Start {
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(try_from = "WrittenStop", into = "WrittenStop")]
 pub enum Stop {
-    /// The last `window` loads together completed no more than the best before them, and `by` on
-    /// top: the system is saturated. `by: 0` is "no new maximum".
+    /// The last `window` loads together completed no more than the best before them plus `by`: the
+    /// system is saturated. `by: 0` is "no new maximum".
     NoNewMax { window: u32, by: Share },
     /// The last `times` loads all missed the SLO.
     SloViolated { times: u32 },
@@ -144,7 +144,7 @@ impl From<Stop> for WrittenStop {
     }
 }
 
-/// Which quantity is the answer; the other is reported all the same.
+/// The quantity that is the answer; the other one is reported too.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResultKind {
@@ -190,7 +190,7 @@ impl TryFrom<WrittenSearch> for Search {
             (Some((from, to)), None) => (Start::At(*from), Some(*to)),
             (None, Some(start)) => (start, None),
             (Some(_), Some(_)) => {
-                return Err("`range` and `start` both say where the sweep begins; remove one of \
+                return Err("`range` and `start` both set where the sweep begins; remove one of \
                             them"
                     .to_owned());
             }

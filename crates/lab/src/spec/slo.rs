@@ -1,4 +1,4 @@
-//! How an objective is written in a spec: `{metric: p99, max: 100ms}`.
+//! An objective as it is written in a spec: `{metric: p99, max: 100ms}`.
 
 use std::ops::Deref;
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A spec's text under the name that its reader knows it by.
+/// The text of a spec, with the name that the user knows it by.
 #[derive(Clone, Debug)]
 pub struct Source {
     pub name: String,
@@ -17,7 +17,7 @@ pub struct Place {
     pub length: usize,
 }
 
-/// Why a spec is no question that can be asked: what, where, and the remedy, as it is printed.
+/// The error of a spec that is not valid: what, where, and the remedy, as it is printed.
 ///
 /// ```text
 /// unknown field `warmup`; did you mean `warm_up`?
@@ -29,11 +29,11 @@ pub struct Place {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct SpecError(String);
 
-/// The longest line that is shown; more would hide the message.
+/// The longest line that is shown; a longer one would hide the message.
 const LONGEST_LINE: usize = 160;
 
 impl Source {
-    /// An error at this place; `label` is the remedy that stands beside it.
+    /// Returns an error at this place; `label` is the remedy that is shown beside it.
     pub fn error(
         &self,
         message: impl fmt::Display,
@@ -61,7 +61,7 @@ impl Source {
         ))
     }
 
-    /// Where `text` stands first behind `key` on the same line, or anywhere if nowhere so.
+    /// Finds the first `text` behind `key` on the same line; if there is none, `text` anywhere.
     pub fn find(&self, key: &str, text: &str) -> Option<Place> {
         let behind_key = |line: &str| {
             let begins = |&(at, _): &(usize, &str)| !line[..at].ends_with(char::is_alphanumeric);
@@ -81,7 +81,7 @@ impl Source {
         })
     }
 
-    /// The word or quoted text that begins at this line and column.
+    /// Returns the word or quoted text that begins at this line and column.
     pub fn word_at(&self, line: usize, column: usize) -> Place {
         let content = self.text.lines().nth(line.saturating_sub(1)).unwrap_or_default();
         let rest: Vec<char> = content.chars().skip(column.saturating_sub(1)).collect();
@@ -95,7 +95,7 @@ impl Source {
     }
 }
 
-/// Control characters would be the terminal's affair.
+/// Replaces control characters, which the terminal would interpret.
 fn visible(c: char) -> char {
     match c {
         _ if c.is_control() => ' ',

@@ -1,5 +1,5 @@
-//! The system under test: its components, when it is ready, and what it must answer before any
-//! load; or the queue that stands in its place.
+//! The system under test: its components, when it is ready, and the responses that it must give
+//! before any load; or the queue that replaces it.
 
 use std::collections::BTreeMap;
 
@@ -14,21 +14,22 @@ use super::{AtLeastOne, Exchange, Literal, Name, Texts, Written, texts};
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sut {
-    /// Copies of the whole system; the load is per instance.
+    /// The number of copies of the whole system; the load is per instance.
     #[serde(default = "one")]
     pub instances: AtLeastOne,
-    /// Processes of each step in each instance, unless the step says otherwise.
+    /// The number of processes of each step in each instance, unless the step sets its own.
     #[serde(default = "one")]
     pub replicas: AtLeastOne,
-    /// Each is started in the first wave after those that it needs; the order here says nothing.
+    /// The components. Each is started in the first wave after those that it needs; the order here
+    /// does not matter.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deploy: Vec<Step>,
     #[serde(default)]
     pub ready: Ready,
-    /// Local: the component that takes the load (the last one, if unsaid). External: its URLs.
+    /// Local: the component that gets the load (the last one by default). External: its URLs.
     #[serde(default, skip_serializing_if = "no_texts")]
     pub endpoint: Texts,
-    /// Each must be answered as stated before any load.
+    /// The requests that must get the stated response before any load.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub smoke: Vec<Exchange>,
 }
@@ -47,7 +48,7 @@ impl Default for Sut {
 }
 
 impl Sut {
-    /// The step that takes the load: the named one, or else the last.
+    /// Returns the step that gets the load: the named one, or else the last.
     pub fn endpoint_step(&self) -> Option<&Step> {
         match self.endpoint.0.first() {
             Some(name) => self.deploy.iter().find(|step| step.name() == name),
@@ -55,13 +56,13 @@ impl Sut {
         }
     }
 
-    /// How many processes a step has in each instance.
+    /// Returns the number of processes that a step has in each instance.
     pub fn replicas_of(&self, step: &Step) -> u32 {
         step.replicas().unwrap_or(self.replicas).0
     }
 
-    /// When a component of this step counts as ready: as the step says, or else as the system does,
-    /// whose request is meant for the endpoint.
+    /// Returns the condition under which a component of this step is ready: the step's own, or else
+    /// the system's, whose request goes to the endpoint only.
     pub fn ready_of(&self, step: &Step) -> Ready {
         let is_endpoint = self.endpoint_step().is_some_and(|end| end.name() == step.name());
         let of_system = || Ready {
@@ -86,7 +87,7 @@ pub enum Step {
     Process(Process),
 }
 
-/// A field that both kinds of step have.
+/// Returns a field that both kinds of step have.
 macro_rules! of {
     ($step:ident, $field:ident) => {
         match $step {
@@ -101,7 +102,7 @@ impl Step {
         of!(self, name)
     }
 
-    /// Its program and arguments, or the words of an application, as written.
+    /// Returns its program and arguments, or the words of an application, as written.
     pub fn words(&self) -> &[String] {
         match self {
             Step::App(app) => std::slice::from_ref(&app.run),
@@ -109,12 +110,13 @@ impl Step {
         }
     }
 
-    /// The texts in which addresses may stand.
+    /// Returns the texts that may contain addresses.
     pub fn texts(&self) -> impl Iterator<Item = &String> {
         self.words().iter().chain(self.environment().values())
     }
 
-    /// The steps that must be ready before it: those it names, and those whose addresses it uses.
+    /// Returns the steps that must be ready before it: those it names, and those whose addresses it
+    /// uses.
     pub fn needs(&self) -> Vec<&str> {
         let named = of!(self, needs).iter().map(|name| &**name);
         let used = self.texts().flat_map(|text| texts::addresses_in(text));
@@ -149,8 +151,8 @@ impl Step {
 #[serde(deny_unknown_fields)]
 pub struct App {
     pub name: Name,
-    /// The words after `benchwright app`. `${addresses.store}` stands for where the replicas of the
-    /// step `store` in the same instance listen: `127.0.0.1:7001,127.0.0.1:7002`.
+    /// The words after `benchwright app`. `${addresses.store}` is replaced by the addresses of the
+    /// replicas of the step `store` in the same instance: `127.0.0.1:7001,127.0.0.1:7002`.
     pub run: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replicas: Option<AtLeastOne>,
@@ -201,12 +203,14 @@ impl TryFrom<Vec<String>> for Command {
     fn try_from(words: Vec<String>) -> Result<Command, &'static str> {
         match words.first() {
             Some(program) if !program.is_empty() => Ok(Command(words)),
-            _ => Err("a command begins with a program; write for example [benchwright, reference]"),
+            _ => Err(
+                "a command must begin with a program; write for example [benchwright, reference]",
+            ),
         }
     }
 }
 
-/// How much of a CPU a component may use: 0.3 is 30 % of one.
+/// The most CPU time that a component may use: 0.3 is 30 % of one CPU.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(try_from = "f64", into = "f64")]
 pub struct CpuLimit(pub f64);
@@ -223,18 +227,18 @@ impl TryFrom<f64> for CpuLimit {
         // The kernel's shortest quota is a millisecond, its longest period a second.
         match (0.01..=4096.0).contains(&limit) {
             true => Ok(CpuLimit(limit)),
-            false => {
-                Err(format!("`{limit}` is no CPU limit; write CPUs from 0.01, for example 0.5"))
-            }
+            false => Err(format!(
+                "`{limit}` is not a valid CPU limit; write CPUs from 0.01, for example 0.5"
+            )),
         }
     }
 }
 
-/// How much memory a component may use, in bytes.
+/// The most memory that a component may use, in bytes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct MemoryLimit(pub u64);
 
-/// Less does not hold a program.
+/// The least limit: a program does not fit into less.
 const LEAST_MEMORY: u64 = 1 << 20;
 
 impl Literal for MemoryLimit {
@@ -253,9 +257,9 @@ impl Literal for MemoryLimit {
     }
 }
 
-/// When a component counts as ready: at its line `ready <url>`, and if a request is stated here,
-/// once it answers that with a status below 300. What the system states is asked of the endpoint's
-/// components.
+/// The condition under which a component is ready: it printed its line `ready <url>`, and if a
+/// request is given here, responded to it with a status below 300. The request of the system is
+/// sent to the endpoint's components only.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ready {
@@ -282,7 +286,7 @@ pub struct Simulated {
     pub service_time: Written<Nanos>,
     #[serde(default)]
     pub distribution: Distribution,
-    /// How many requests are served at once.
+    /// The number of requests that are served at once.
     #[serde(default = "one")]
     pub servers: AtLeastOne,
 }

@@ -5,7 +5,7 @@ use measure::{Nanos, Share};
 
 use super::*;
 
-/// The smallest spec, with further lines at its end.
+/// Returns the smallest spec, with further lines at its end.
 fn spec(further: &str) -> String {
     format!(
         "name: demo\n\
@@ -85,7 +85,7 @@ fn a_resolved_spec_states_every_default_and_reads_as_itself() {
 }
 
 #[test]
-fn a_newcomer_says_what_to_measure_and_how_much_of_it() {
+fn a_minimal_spec_needs_only_an_address_and_a_load() {
     let text = "name: mine\n\
                 where: {backend: external}\n\
                 sut: {endpoint: \"http://127.0.0.1:8080\"}\n\
@@ -104,7 +104,7 @@ fn a_newcomer_says_what_to_measure_and_how_much_of_it() {
 
     let error = read(text, None, &["workload.script=mine.lua"]).unwrap_err();
     expect![[r#"
-        --set workload.script=mine.lua: workload: a workload is either a script or one GET, which is `get: /` if unsaid; remove one of them (a patch removes by `get: null`)
+        --set workload.script=mine.lua: workload: a workload is either a script or one GET, which is `get: /` by default; remove one of them (a patch removes by `get: null`)
          --> my.yaml"#]].assert_eq(&error.to_string());
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
     let script = format!("workload={{get: null, script: {file}}}");
@@ -222,7 +222,7 @@ fn a_missing_script_is_named_with_its_line() {
          --> my.yaml:4:20
           |
         4 | workload: {script: nowhere.lua}
-          |                    ^^^^^^^^^^^ paths begin at the spec's own folder
+          |                    ^^^^^^^^^^^ paths are relative to the spec's folder
     "#]],
     );
 }
@@ -346,7 +346,7 @@ fn no_repetitions_an_empty_range_and_a_negative_step_are_errors() {
     );
 }
 
-/// A sweep with a rule, so that it may begin in any way.
+/// Returns a sweep with a rule, so that it may begin in any way.
 fn sweep(begins: &str) -> String {
     let stop = "stop: [{rule: no_new_max, window: 6}]";
     spec(&format!("search:\n  {begins}\n  step: 5%\n  {stop}\n")).replace(", rate: 500/s", "")
@@ -430,7 +430,7 @@ fn a_sweep_that_begins_nowhere_or_twice_is_an_error() {
     check(
         &sweep("start: {probe: 0}"),
         expect![[r#"
-        a probe's share is above zero
+        a probe's share must be above zero
          --> my.yaml:8:10
           |
         8 |   start: {probe: 0}
@@ -440,7 +440,7 @@ fn a_sweep_that_begins_nowhere_or_twice_is_an_error() {
     check(
         &sweep("start: 500/s\n  range: [500/s, 900/s]"),
         expect![[r#"
-        `range` and `start` both say where the sweep begins; remove one of them
+        `range` and `start` both set where the sweep begins; remove one of them
          --> my.yaml:8:3
           |
         8 |   start: 500/s
@@ -455,7 +455,7 @@ fn a_sweep_that_begins_nowhere_or_twice_is_an_error() {
 }
 
 #[test]
-fn what_is_no_spec_at_all_says_so() {
+fn a_file_that_is_not_a_spec_is_an_error() {
     check(
         "",
         expect![[r#"

@@ -1,4 +1,4 @@
-//! `${vars.x}`, `${instance}` and `${addresses.step}` in texts, and nothing more.
+//! Replacement of `${vars.x}`, `${instance}` and `${addresses.step}` in texts, and nothing more.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use super::read::did_you_mean;
 use super::source::SpecError;
 use super::{Exchange, ResetStep, Resolved, Step};
 
-/// Where the replicas of each step listen, by the step's name: `127.0.0.1:7001,127.0.0.1:7002`.
+/// The addresses of the replicas of each step, by its name: `127.0.0.1:7001,127.0.0.1:7002`.
 pub type Addresses = BTreeMap<String, String>;
 
 const OF_STEP: &str = "addresses.";
@@ -37,7 +37,7 @@ pub(super) fn substitute(
     Ok(result + rest)
 }
 
-/// The steps whose addresses stand in this text.
+/// Returns the steps whose addresses this text uses.
 pub(super) fn addresses_in(text: &str) -> impl Iterator<Item = &str> {
     text.split("${").skip(1).filter_map(|behind| {
         let (name, _) = behind.split_once('}')?;
@@ -45,8 +45,8 @@ pub(super) fn addresses_in(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Every text of the spec uses known variables only, and addresses stand only where components are
-/// told of each other.
+/// Checks that every text of the spec uses known variables only, and that addresses are used only
+/// in the texts of components.
 pub(super) fn check(resolved: &Resolved) -> Result<(), SpecError> {
     let steps = &resolved.spec.sut.deploy;
     let addresses: Addresses =
@@ -66,8 +66,8 @@ fn check_all<'a>(
         let written = format!("${{{name}");
         let place = resolved.source.find(&written, &written);
         if name.starts_with(OF_STEP) && addresses.is_empty() {
-            let message = format!("`${{{name}}}` does not stand here");
-            let label = "only a component's run, command and environment can name addresses";
+            let message = format!("`${{{name}}}` is not allowed here");
+            let label = "only a component's run, command and environment may use addresses";
             return Err(resolved.source.error(message, place, label));
         }
         let mut known: Vec<String> = vars.keys().map(|name| format!("vars.{name}")).collect();
@@ -82,24 +82,24 @@ fn check_all<'a>(
     Ok(())
 }
 
-/// The texts of components, in which addresses may stand as well.
+/// Returns the texts of components, which may use addresses as well.
 fn of_components(resolved: &Resolved) -> impl Iterator<Item = &str> {
     let steps = resolved.spec.sut.deploy.iter();
     steps.flat_map(Step::texts).map(String::as_str)
 }
 
-/// All other texts in which variables may stand.
+/// Returns all other texts that may use variables.
 fn of_requests(resolved: &Resolved) -> impl Iterator<Item = &str> {
     let spec = &resolved.spec;
     let resets = spec.reset.steps.iter().map(|ResetStep::Http(exchange)| exchange);
     let exchanges = resets
         .chain(&spec.sut.smoke)
         .flat_map(|Exchange { target, body, .. }| [Some(target), body.as_ref()]);
-    let questions = spec.sut.deploy.iter().filter_map(Step::ready).chain([&spec.sut.ready]);
+    let readiness = spec.sut.deploy.iter().filter_map(Step::ready).chain([&spec.sut.ready]);
     exchanges
         .flatten()
         .chain(&spec.sut.endpoint.0)
-        .chain(questions.filter_map(|ready| ready.get.as_ref()))
+        .chain(readiness.filter_map(|ready| ready.get.as_ref()))
         .chain(&spec.workload.script)
         .chain(&spec.workload.args)
         .chain(&spec.workload.get)

@@ -1,17 +1,17 @@
-//! What is sent.
+//! The requests that are sent.
 
 use serde::{Deserialize, Serialize};
 
-/// What is sent.
+/// The requests that are sent.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(try_from = "WrittenWorkload")]
 pub struct Workload {
-    /// A Lua file in wrk's manner.
+    /// A Lua file in wrk's format.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub script: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<String>,
-    /// The same request again and again.
+    /// A single request that is repeated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub get: Option<String>,
 }
@@ -41,7 +41,7 @@ impl TryFrom<WrittenWorkload> for Workload {
             (None, Some(_)) => return Err("`args` belong to a script"),
             (Some(_), Some(_)) => {
                 return Err(
-                    "a workload is either a script or one GET, which is `get: /` if unsaid; \
+                    "a workload is either a script or one GET, which is `get: /` by default; \
                             remove one of them (a patch removes by `get: null`)",
                 );
             }

@@ -9,7 +9,7 @@ use crate::calm::Calm;
 use crate::progress::Silent;
 use crate::spec;
 
-/// A place whose answers are given, one after the other; the last one again and again.
+/// A backend with given responses, one after the other; the last one is repeated.
 struct Answers {
     clock: Simulated,
     answers: Vec<Result<Reply, String>>,
@@ -53,7 +53,7 @@ fn reply(status: u16, body: &str) -> Result<Reply, String> {
     Ok(Reply { status, body: body.to_owned() })
 }
 
-/// How deploying ends when the system answers so.
+/// Checks how deploying ends when the system gives these responses.
 fn check(sut: &str, answers: Vec<Result<Reply, String>>, expected: Expect) {
     let text = format!(
         "name: x\nsimulated: {{service_time: 1ms}}\n\
@@ -73,7 +73,7 @@ fn check(sut: &str, answers: Vec<Result<Reply, String>>, expected: Expect) {
 }
 
 #[test]
-fn a_system_is_asked_until_it_is_ready() {
+fn a_system_is_polled_until_it_is_ready() {
     let refused = Err("connection refused".to_owned());
     let answers = vec![refused.clone(), refused.clone(), reply(503, ""), reply(200, "")];
     check("ready: {get: /healthz}", answers, expect![[r#"["http://shop"] after 150 ms"#]]);
@@ -94,7 +94,7 @@ fn a_system_is_asked_until_it_is_ready() {
 }
 
 #[test]
-fn a_smoke_test_compares_status_and_sense() {
+fn a_smoke_test_compares_status_and_body() {
     let smoke = "smoke: [{post: /login, body: welcome}]";
     check(smoke, vec![reply(200, "welcome back")], expect![[r#"["http://shop"] after 0"#]]);
     check(
@@ -121,7 +121,7 @@ fn a_smoke_test_compares_status_and_sense() {
 }
 
 #[test]
-fn every_replica_of_the_endpoint_is_asked_whether_it_is_ready_and_the_first_for_sense() {
+fn every_replica_of_the_endpoint_is_polled_until_ready_and_the_first_is_smoke_tested() {
     let refused = Err("connection refused".to_owned());
     let answers =
         vec![reply(200, ""), refused, reply(200, ""), reply(200, "welcome"), reply(500, "")];

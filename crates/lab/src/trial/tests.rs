@@ -22,7 +22,7 @@ load: {model: open, rate: 100/s}
 phases: {settle: 2s, measure: {time: 5s}}
 ";
 
-/// The stages of two trials in a row, in order.
+/// Checks the stages of two trials in a row, in order.
 fn check(text: &str, expected: Expect) {
     let read = spec::from_bytes("my.yaml", text.as_bytes(), Path::new("."), None, &[]);
     let resolved = read.unwrap();
@@ -39,7 +39,7 @@ fn check(text: &str, expected: Expect) {
 }
 
 #[test]
-fn the_stages_of_a_trial_stand_in_order_and_deploying_happens_once() {
+fn the_stages_of_a_trial_are_in_order_and_deploying_happens_once() {
     check(
         TWO_INSTANCES,
         expect![[r#"
@@ -65,7 +65,7 @@ fn the_stages_of_a_trial_stand_in_order_and_deploying_happens_once() {
 }
 
 #[test]
-fn what_needs_nobody_starts_together_and_the_others_once_those_are_ready() {
+fn components_without_needs_start_together_and_the_others_once_those_are_ready() {
     let text = "
 name: shop
 sut:

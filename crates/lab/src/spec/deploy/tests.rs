@@ -4,7 +4,7 @@ use expect_test::{Expect, expect};
 
 use crate::spec::{Resolved, SpecError, from_bytes};
 
-/// A system of these steps, each with further fields.
+/// Reads a system of these steps, each with further fields.
 fn read(steps: &str, rest: &str) -> Result<Resolved, SpecError> {
     let text = format!(
         "name: shop\nsut:\n  deploy:\n{steps}workload: {{get: /}}\n\
@@ -26,7 +26,7 @@ fn check(fields: &[(&str, &str)], expected: Expect) {
 }
 
 #[test]
-fn steps_stand_in_the_wave_after_the_last_that_they_need() {
+fn steps_are_in_the_wave_after_the_last_that_they_need() {
     let fields = [
         ("front", ", needs: [cart, mail]"),
         ("cart", ", environment: {STORE: \"${addresses.store}\"}"),
@@ -45,11 +45,11 @@ fn steps_stand_in_the_wave_after_the_last_that_they_need() {
 }
 
 #[test]
-fn needs_that_cannot_be_met_are_told_with_their_place() {
+fn needs_that_cannot_be_met_are_errors_with_their_place() {
     check(
         &[("front", ", needs: [cart]"), ("card", "")],
         expect![[r#"
-        `front` needs `cart`, which nobody is called; did you mean `card`?
+        `front` needs `cart`, but no component has this name; did you mean `card`?
          --> my.yaml:4:56
           |
         4 |     - process: {name: front, command: [front], needs: [cart]}
@@ -83,7 +83,7 @@ fn needs_that_cannot_be_met_are_told_with_their_place() {
          --> my.yaml:4:23
           |
         4 |     - process: {name: front, command: [front]}
-          |                       ^^^^^ give each a name of its own
+          |                       ^^^^^ give each a different name
     "#]],
     );
     check(
@@ -143,7 +143,7 @@ fn needs_that_cannot_be_met_are_told_with_their_place() {
          --> my.yaml:2:1
           |
         2 | sut:
-          | ^^^^ ask for fewer instances or replicas: 1000 at most
+          | ^^^^ reduce instances or replicas: at most 1000 processes
     "#]],
     );
     check(
@@ -159,15 +159,15 @@ fn needs_that_cannot_be_met_are_told_with_their_place() {
 }
 
 #[test]
-fn addresses_stand_only_where_components_are_told_of_each_other() {
+fn addresses_are_allowed_only_in_the_texts_of_components() {
     let error =
         read(&steps(&[("front", "")]), "reset: {steps: [http: {post: \"/${addresses.front}\"}]}\n");
     expect![[r#"
-        `${addresses.front}` does not stand here
+        `${addresses.front}` is not allowed here
          --> my.yaml:7:32
           |
         7 | reset: {steps: [http: {post: "/${addresses.front}"}]}
-          |                                ^^^^^^^^^^^^^^^^^ only a component's run, command and environment can name addresses
+          |                                ^^^^^^^^^^^^^^^^^ only a component's run, command and environment may use addresses
     "#]].assert_eq(&format!("{}\n", error.unwrap_err()));
 }
 

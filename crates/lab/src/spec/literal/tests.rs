@@ -27,7 +27,7 @@ fn what_is_written_is_read_again_as_the_same_value() {
 }
 
 #[test]
-fn a_wrong_word_says_how_it_is_written() {
+fn a_wrong_word_is_an_error_that_shows_the_right_form() {
     let time = "`5` is not a valid length of time; write for example 10ms, 1.5s or 2m";
     assert_eq!(round_trip::<Nanos>("5"), time);
     let share = "`2` is not a valid share from 0 to 1; write for example 5% or 0.05";

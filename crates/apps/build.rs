@@ -1,4 +1,4 @@
-//! Makes Rust of the messages and services in `proto/`, without an installed `protoc`.
+//! Generates Rust code for the messages and services in `proto/`, without an installed `protoc`.
 
 use std::fmt::Write;
 use std::io::Error;
@@ -27,8 +27,9 @@ fn main() -> Result<(), Error> {
         .compile_fds(described)
 }
 
-/// Writes, for each service, a trait, the trait's implementation by replicas in other processes,
-/// and what a server calls. Every call has one request and one reply.
+/// A generator that writes, for each service, a trait, an implementation of the trait that calls
+/// replicas in other processes, and the function that a server calls. Every call has one request
+/// and one reply.
 struct Stubs;
 
 impl ServiceGenerator for Stubs {

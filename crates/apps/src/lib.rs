@@ -1,4 +1,4 @@
-//! The reference applications: specimens which Benchwright measures.
+//! The reference applications: the systems that Benchwright measures in its own experiments.
 //!
 //! They share no code with the instrument, so that a fault in one cannot hide a fault in the other.
 //! Nothing here generates load or judges a result.

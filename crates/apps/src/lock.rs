@@ -1,4 +1,4 @@
-//! Locks that outlive a panic: what they guard is a whole value at every moment.
+//! Locks that survive a panic: the guarded value is consistent at every moment.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

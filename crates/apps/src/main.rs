@@ -1,4 +1,5 @@
-//! The command line of the reference applications. It only turns words into calls of the library.
+//! The command line of the reference applications. It only turns arguments into calls of the
+//! library.
 
 #![forbid(unsafe_code)]
 
@@ -15,14 +16,14 @@ use apps::hotel::{self, Data, Durability, Options, Role};
 use apps::rpc::Addresses;
 use clap::{Args, Parser, Subcommand};
 
-/// Messages are many small allocations, which this allocator makes cheaper than the system's.
+/// A cheaper allocator than the system's: messages are many small allocations.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Reference applications for Benchwright to measure.
 ///
-/// Every server prints one line `ready <url>` on standard output when it can serve, and ends with
-/// 0 on SIGTERM or Ctrl-C. Nothing but loopback is listened on unless --listen says otherwise.
+/// Every server prints one line `ready <url>` on standard output when it can serve, and ends with 0
+/// on SIGTERM or Ctrl-C. Servers listen on loopback only, unless --listen sets another address.
 #[derive(Parser)]
 #[command(name = "benchwright-apps", version, arg_required_else_help = true)]
 struct Cli {
@@ -37,13 +38,13 @@ enum Application {
     /// Each service is a process that answers gRPC calls, and /healthz and /metrics over HTTP/1.1
     /// on the same port; the frontend answers HTTP/1.1. ADDRESSES are those of all replicas of a
     /// service, HOST:PORT,HOST:PORT, which are called in turn; or @FILE, a list that may be
-    /// replaced at any time; a host's name stands for all of its addresses.
+    /// replaced at any time. A host name means all of its addresses.
     ///
     /// Start a store first, then the services that name it, then search, then the frontend:
     ///   benchwright-apps hotel store --listen 127.0.0.1:7000
     ///   benchwright-apps hotel geo   --listen 127.0.0.1:8083 --store 127.0.0.1:7000
     ///   …
-    /// or give every service, and the frontend, a PostgreSQL database in the place of a store:
+    /// Or use a PostgreSQL database instead of a store, for every service and the frontend:
     ///   benchwright-apps hotel geo   --listen 127.0.0.1:8083 \
     ///     --store postgres://hotel@127.0.0.1:5432/hotel
     #[command(subcommand, arg_required_else_help = true, verbatim_doc_comment)]
@@ -59,32 +60,33 @@ enum Hotel {
     ///   benchwright-apps hotel all-in-one --listen 127.0.0.1:5000
     ///   curl 'http://127.0.0.1:5000/recommendations?require=rate&lat=38.0&lon=-122.0'
     ///
-    /// Beside the API of the application it serves
+    /// In addition to the API of the application it serves
     ///   GET  /healthz   200 `ok` while it can serve
     ///   GET  /metrics   counters in Prometheus' text format
-    ///   GET  /counts    what the store holds, and a digest of it
-    ///   POST /reset     back to the seeded data, byte for byte; answers the counts
+    ///   GET  /counts    the number of rows in the store, and a digest of them
+    ///   POST /reset     back to the seeded data, byte for byte; returns the counts
     #[command(verbatim_doc_comment)]
     AllInOne(StoreArguments),
-    /// HTTP in, calls of the services, HTTP out; with /healthz, /metrics, /counts and /reset.
+    /// HTTP requests in, calls of the services, HTTP responses out; with /healthz, /metrics,
+    /// /counts and /reset.
     Frontend(Frontend),
     /// The hotels near a place that have a rate; calls geo and rate.
     Search(Search),
     /// The hotels near a place.
     Geo(Stateless),
-    /// What hotels cost.
+    /// The prices of hotels.
     Rate(Documents),
-    /// What there is to say about hotels.
+    /// The descriptions of hotels.
     Profile(Documents),
     /// The best hotels by distance, rate or price.
     Recommendation(Stateless),
-    /// Is this the user's password?
+    /// Checks a user's password.
     User(Stateless),
-    /// Has a hotel rooms left, and take some.
+    /// Finds hotels with free rooms, and reserves rooms.
     Reservation(Stateless),
-    /// What guests say about hotels.
+    /// The reviews of hotels.
     Review(Documents),
-    /// What there is to see and eat near a hotel.
+    /// The restaurants, museums and cinemas near a hotel.
     Attractions(Stateless),
     /// The state of one instance: a durable database with the seeded data.
     Store(StoreArguments),
@@ -92,8 +94,8 @@ enum Hotel {
 
 #[derive(Args)]
 struct StoreArguments {
-    /// Keeps the data in this folder, and goes on from what is there.
-    /// Without it a fresh folder in the temporary directory is used and removed at the end.
+    /// Keeps the data in this folder, and continues with the data that is there.
+    /// Without it a new folder in the temporary directory is used and removed at the end.
     #[arg(long, value_name = "FOLDER")]
     data: Option<PathBuf>,
 
@@ -109,12 +111,13 @@ struct StoreArguments {
 
 #[derive(Args)]
 struct Stateless {
-    /// Where the store is: ADDRESSES of its process, or postgres://USER@HOST:PORT/DATABASE, where
-    /// whoever comes first creates and fills the tables (schema `hotel`).
+    /// The store: ADDRESSES of its process, or postgres://USER@HOST:PORT/DATABASE, where the first
+    /// process creates and fills the tables (schema `hotel`).
     ///
     /// Each process keeps one connection to PostgreSQL, a reservation service three: eleven for a
-    /// replica of every service, and one more while it starts or is reset. PostgreSQL takes 100 unless
-    /// its max_connections says more: enough for two instances of four replicas, not of six.
+    /// replica of every service, and one more while it starts or is reset. PostgreSQL allows 100
+    /// connections unless its max_connections is raised: enough for two instances of four replicas,
+    /// not of six.
     #[arg(long, value_name = "ADDRESSES|URL")]
     store: Source,
 
@@ -127,16 +130,17 @@ struct Documents {
     #[command(flatten)]
     stateless: Stateless,
 
-    /// Asks these servers before the store, for example memcached://127.0.0.1:11211,127.0.0.1:11212
-    /// or memcached://127.0.0.1:11211/first (keys begin with `first`, so that instances can share
-    /// servers). Without it everything is loaded into memory at the start.
+    /// Looks documents up in these servers before the store, for example
+    /// memcached://127.0.0.1:11211,127.0.0.1:11212 or memcached://127.0.0.1:11211/first (keys begin
+    /// with `first`, so that instances can share servers). Without it everything is loaded into
+    /// memory at the start.
     ///
     /// Rates, profiles and reviews are cached, without expiry. Reservations and users are always
-    /// asked of the store: there is no counterpart of the original's memcached-reserve.
+    /// requested from the store: the original's memcached-reserve has no counterpart here.
     #[arg(long, value_name = "URL")]
     cache: Option<Servers>,
 
-    /// The cache may take this long; then the store is asked, as after a miss.
+    /// The longest time for the cache; after it the store is asked, as after a miss.
     #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = length)]
     cache_timeout: Duration,
 }
@@ -178,7 +182,7 @@ struct Frontend {
     #[arg(long, value_name = "ADDRESSES")]
     attractions: Option<Addresses>,
 
-    /// Where the store is, for /counts and /reset: ADDRESSES or postgres://USER@HOST:PORT/DATABASE.
+    /// The store, for /counts and /reset: ADDRESSES or postgres://USER@HOST:PORT/DATABASE.
     #[arg(long, value_name = "ADDRESSES|URL")]
     store: Source,
 
@@ -188,29 +192,31 @@ struct Frontend {
 
 #[derive(Args)]
 struct Common {
-    /// Where to listen; port 0 takes a free one, which the `ready` line names.
+    /// The address to listen on; port 0 takes a free port, which the `ready` line shows.
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0", value_parser = address)]
     listen: SocketAddr,
 
-    /// Connections beyond this many are closed at once, and counted.
+    /// Further connections are closed at once, and counted, while this many are open.
     #[arg(long, value_name = "N", default_value_t = 16_384,
           value_parser = clap::value_parser!(u32).range(1..))]
     max_connections: u32,
 
-    /// Calls in hand beyond this many are refused with RESOURCE_EXHAUSTED, and counted.
+    /// Further calls are refused with RESOURCE_EXHAUSTED, and counted, while this many are in
+    /// progress.
     #[arg(long, value_name = "N", default_value_t = 16_384,
           value_parser = clap::value_parser!(u32).range(1..))]
     max_calls: u32,
 
-    /// Calls of other services may take this long.
+    /// The longest time for a call of another service.
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = length)]
     deadline: Duration,
 
-    /// For tests: every request keeps the service's only thread this long.
+    /// For tests: every request blocks the service's only thread for this time.
     #[arg(long, value_name = "DURATION", value_parser = length)]
     delay: Option<Duration>,
 
-    /// Rewrites this file twice a second with how many requests are in hand, as one line of JSON.
+    /// Rewrites this file twice a second with the number of requests in progress, as one line of
+    /// JSON.
     #[arg(long, value_name = "FILE")]
     statistics: Option<PathBuf>,
 }
@@ -241,7 +247,7 @@ fn main() -> ExitCode {
     match hotel::run(options, role) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Standard error may be closed; there is nowhere left to say so.
+            // Standard error may be closed; then the error cannot be reported.
             let _ = writeln!(std::io::stderr(), "error: {error:#}");
             ExitCode::from(3)
         }
@@ -300,7 +306,8 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 }
 
 fn length(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("`{text}` is no length of time; write for example 500us, 5ms or 10s");
+    let wrong =
+        || format!("`{text}` is not a valid length of time; write for example 500us, 5ms or 10s");
     let unit = text.find(|c: char| !c.is_ascii_digit()).ok_or_else(wrong)?;
     let (digits, unit) = text.split_at(unit);
     let amount: u32 = digits.parse().map_err(|_| wrong())?;

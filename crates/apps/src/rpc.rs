@@ -1,8 +1,9 @@
 //! Calls between processes: gRPC over plain HTTP/2. Services and statuses are tonic's, messages
-//! prost's; the connections are ours, over the `h2` library, for what the application needs of them:
-//! one shared connection to each replica, taken in turn, and a bound on everything that a peer may do.
+//! prost's; the connections are ours, over the `h2` library, for two needs of the application: one
+//! shared connection to each replica, used in turn, and a bound on everything that a peer may do.
 //! Every call has one request and one reply, each of which is one message; with tonic's own stubs,
-//! which are made for streams, a request took a fifth more CPU. Nothing here knows what is called.
+//! which are made for streams, a request took a fifth more CPU. This module does not depend on the
+//! services that are called.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -29,26 +30,29 @@ pub use server::Calls;
 const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
 const GRPC: HeaderValue = HeaderValue::from_static("application/grpc");
 
-/// What a server calls with the path of a call and its message; the reply is a message as well.
+/// A function that a server calls with the path of a call and its message; the reply is a message
+/// as well.
 pub type Answering = Arc<dyn Fn(&str, Bytes) -> Answered + Send + Sync>;
 pub type Answered = Pin<Box<dyn Future<Output = Result<Bytes, Status>> + Send>>;
 
-/// The answer to a call of a method that there is not.
+/// Returns the reply to a call of an unknown method.
 pub fn unknown(path: &str) -> Answered {
-    let status = Status::unimplemented(format!("there is no method {path}"));
+    let status = Status::unimplemented(format!("unknown method {path}"));
     Box::pin(std::future::ready(Err(status)))
 }
 
-/// No message of ours is longer: the longest has some 50 KB. Requests have a bound of their own.
+/// The longest message: the longest of the application has about 50 KB. Requests have their own
+/// bound.
 pub const LARGEST_MESSAGE: usize = 256 << 10;
 
-/// Whether the peer answers a ping in this time.
+/// Returns true if the peer answers a ping in this time.
 async fn is_alive(pings: &mut PingPong, within: Duration) -> bool {
     matches!(time::timeout(within, pings.ping(Ping::opaque())).await, Ok(Ok(_)))
 }
 
-/// Everything that comes on a stream. Until it is here nothing is done with it, and its bytes count
-/// against the windows of its peer. `check` refuses what is too long as it comes.
+/// Returns everything that comes on a stream. It is used only when it is complete, and until then
+/// its bytes count against the windows of its peer. `check` refuses a message that is too long
+/// while it arrives.
 async fn whole(
     body: &mut RecvStream,
     check: impl Fn(&[u8]) -> Result<(), Status>,

@@ -1,6 +1,6 @@
-//! The calls between the services: messages and stubs made from `proto/`, and each service as
-//! its callers see it. Every one is a trait, which the service itself implements, and [`Remote`] for
-//! the replicas of it in other processes: a caller does not know which of the two it has.
+//! The calls between the services: messages and stubs generated from `proto/`. Every service is a
+//! trait, which the service itself implements, and [`Remote`] for its replicas in other processes:
+//! a caller does not know which of the two it has.
 
 use crate::rpc::Peers;
 

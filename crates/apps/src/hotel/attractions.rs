@@ -1,5 +1,5 @@
-//! The attractions service: what there is to see and eat near a hotel. It holds all places in
-//! memory.
+//! The attractions service: the restaurants, museums and cinemas near a hotel. It keeps all places
+//! in memory.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ impl Attractions {
         }
     }
 
-    /// Nothing is near an unknown hotel.
+    /// Returns the places near a hotel; none for an unknown hotel.
     fn near(&self, hotel: &str, places: &Places) -> Result<Response<Found>, Status> {
         self.metrics.called(Service::Attractions);
         let place = self.hotels.get(hotel);

@@ -1,5 +1,6 @@
 //! The seeded data: 80 hotels, 27 of which have a rate, 501 users, one reservation, and some
-//! reviews and attractions. The facts are the original's; the prose, and where attractions are, is ours. Always the same, and never read from anywhere.
+//! reviews and attractions. The facts are the original's; the descriptions, and the positions of
+//! attractions, are ours. It is always the same, and never read from a file.
 
 use sha2::{Digest, Sha256};
 
@@ -12,7 +13,7 @@ use super::stay;
 const HOTELS: u32 = 80;
 const USERS: u32 = 501;
 
-/// The hotels after the sixth stand in a straight line and differ by their numbers only.
+/// The hotels from this number on are in a straight line and differ only by their numbers.
 const FIRST_OF_LINE: u32 = 7;
 
 struct Named {
@@ -20,7 +21,7 @@ struct Named {
     phone: &'static str,
     /// Latitude and longitude in degrees, where the geo service places it.
     place: (f64, f64),
-    /// The latitude which its profile shows.
+    /// The latitude in its profile.
     shown_lat: f32,
     street: (&'static str, &'static str),
     rate: f64,
@@ -57,7 +58,7 @@ const NAMED: [Named; 6] = [
         name: "Hotel Zetta",
         phone: "(415) 543-8555",
         place: (37.7854, -122.4071),
-        // The original's profile differs from its position here, and answers show the profile.
+        // As in the original, the profile differs from the position; responses show the profile.
         shown_lat: 37.7834,
         street: ("55", "5th St"),
         rate: 109.0,
@@ -104,12 +105,12 @@ const NAMED: [Named; 6] = [
     },
 ];
 
-/// Where each hotel is.
+/// Returns the position of each hotel.
 pub fn places() -> Vec<Place> {
     (1..=HOTELS).map(at).collect()
 }
 
-/// What rooms cost, for the hotels which tell.
+/// Returns the prices, for the hotels that have a rate.
 pub fn rates() -> Vec<RatePlan> {
     (1..=HOTELS).filter(|number| has_rate(*number)).map(rate_plan).collect()
 }
@@ -118,12 +119,12 @@ pub fn profiles() -> Vec<Hotel> {
     (1..=HOTELS).map(profile).collect()
 }
 
-/// What recommendations are made from.
+/// Returns the data for recommendations.
 pub fn candidates() -> Vec<Candidate> {
     (1..=HOTELS).map(candidate).collect()
 }
 
-/// Rooms per night of each hotel.
+/// Returns the rooms per night of each hotel.
 pub fn capacities() -> Vec<(String, u32)> {
     let capacity = |number| match number {
         ..FIRST_OF_LINE => 200,
@@ -132,13 +133,13 @@ pub fn capacities() -> Vec<(String, u32)> {
     (1..=HOTELS).map(|number| (number.to_string(), capacity(number))).collect()
 }
 
-/// Each user's name and the digest of the password, which is the user's number ten times.
+/// Returns each user's name and the digest of the password, which is the user's number ten times.
 pub fn users() -> Vec<(String, String)> {
     let digest = |number: u32| hex_digest(number.to_string().repeat(10).as_bytes());
     (0..USERS).map(|number| (format!("Cornell_{number}"), digest(number))).collect()
 }
 
-/// The one reservation which is there from the start.
+/// Returns the one reservation that exists from the start.
 pub fn first_booking() -> Booking {
     let nights = stay::nights("2015-04-09", "2015-04-10").expect("both are days of the calendar");
     Booking {
@@ -150,7 +151,7 @@ pub fn first_booking() -> Booking {
     }
 }
 
-/// Four guests wrote of the first hotel, two of the second.
+/// Returns four reviews of the first hotel and two of the second.
 pub fn reviews() -> Vec<ReviewComm> {
     let review = |(number, (hotel, name, rating, text)): (usize, &(&str, &str, f32, &str))| {
         let review_id = (number + 1).to_string();
@@ -166,17 +167,17 @@ pub fn reviews() -> Vec<ReviewComm> {
     REVIEWS.iter().enumerate().map(review).collect()
 }
 
-/// Six restaurants, each a short walk from one of the named hotels.
+/// Returns six restaurants, each a short walk from one of the named hotels.
 pub fn restaurants() -> Vec<Place> {
     (1..=6).map(|number| beside(number, 0.0010, 0.0005)).collect()
 }
 
-/// Six museums, somewhat farther away.
+/// Returns six museums, somewhat farther away.
 pub fn museums() -> Vec<Place> {
     (1..=6).map(|number| beside(number, -0.0030, 0.0040)).collect()
 }
 
-/// SHA-256 in lower-case hexadecimal, without salt: how the contract stores passwords.
+/// Returns SHA-256 in lower-case hexadecimal, without salt: the form in which passwords are stored.
 pub fn hex_digest(bytes: &[u8]) -> String {
     hex(Sha256::new_with_prefix(bytes))
 }
@@ -216,7 +217,7 @@ fn place(number: u32) -> (f64, f64) {
     named(number).map_or(on_line, |hotel| hotel.place)
 }
 
-/// The profile's coordinates are computed in 32 bits, since answers show their last digit.
+/// Computes the profile's coordinates in 32 bits, since responses show their last digit.
 fn shown_place(number: u32) -> (f32, f32) {
     let along_line = number as f32 / 500.0;
     let on_line = (37.7835 + along_line * 3.0, -122.41 + along_line * 4.0);
@@ -227,7 +228,7 @@ fn has_rate(number: u32) -> bool {
     number <= 3 || (number >= FIRST_OF_LINE && number.is_multiple_of(3))
 }
 
-/// The rate and the rate with taxes, which go round every five hotels.
+/// Returns the rate and the rate with taxes, which repeat every five hotels.
 fn prices(number: u32) -> (f64, f64) {
     match number {
         2 => (139.0, 153.09),

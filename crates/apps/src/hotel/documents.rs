@@ -1,8 +1,8 @@
-//! Documents that never change, by hotel: all of them in memory, or in memcached as they are asked
-//! for.
+//! Documents that never change, by hotel: all of them in memory, or in memcached after their first
+//! use.
 //!
-//! Reservations and users change, or may: they are always asked of the store, so nothing of ours
-//! is like the original's memcached-reserve.
+//! Reservations and users change or may change: they are requested from the store each time, so the
+//! original's memcached-reserve has no counterpart here.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -31,13 +31,13 @@ pub struct Cached {
     pub metrics: Arc<Metrics>,
 }
 
-/// What is kept of a hotel.
+/// A kind of document about a hotel.
 #[async_trait]
 pub trait Document: Message + Default + Clone {
-    /// Tells its keys in the cache from those of others.
+    /// The part of its cache keys that distinguishes them from those of other kinds.
     const KIND: &'static str;
 
-    /// Those of these hotels; none named: all.
+    /// Loads the documents of these hotels; an empty list loads all.
     async fn load(store: &dyn api::Store, hotels: Hotels) -> Result<Loaded<Self>, Status>;
 }
 
@@ -49,7 +49,7 @@ impl<T: Document> Documents<T> {
         T::load(store, Hotels::default()).await.map(Documents::InMemory)
     }
 
-    /// Those of these hotels, in the order asked.
+    /// Returns the documents of these hotels, in the given order.
     pub async fn of(&self, hotels: Vec<String>) -> Result<Vec<T>, Status> {
         match self {
             Documents::InMemory(all) => {
@@ -61,9 +61,9 @@ impl<T: Document> Documents<T> {
 }
 
 impl Cached {
-    /// First the cache is asked for all of them, then the store for what the cache lacks, which
-    /// the cache is then given. That a hotel has none is kept as well: as an empty document, which
-    /// no other is.
+    /// Requests all of them from the cache, then the missing ones from the store, and adds these to
+    /// the cache. A hotel without a document is cached as well: as an empty document, which no
+    /// other document is.
     async fn of<T: Document>(&self, hotels: Vec<String>) -> Result<Vec<T>, Status> {
         let keys: Vec<_> = hotels.iter().map(|hotel| self.cache.key(T::KIND, hotel)).collect();
         let mut documents: Vec<Option<T>> = self.cached(&keys).await;
@@ -85,7 +85,7 @@ impl Cached {
         Ok(found.filter(|document| 0 < document.encoded_len()).collect())
     }
 
-    /// What the cache has. What it cannot be asked for it does not have.
+    /// Returns what the cache has. A failed request counts as a miss.
     async fn cached<T: Document>(&self, keys: &[Option<String>]) -> Vec<Option<T>> {
         let asked = self.cache.get(keys).await;
         let (mut hits, mut errors) = (0, 0);
@@ -128,7 +128,7 @@ impl Document for Hotel {
     }
 }
 
-/// All reviews of a hotel are one document.
+/// A hotel's reviews, which are one document.
 #[async_trait]
 impl Document for ReviewReply {
     const KIND: &'static str = "review";

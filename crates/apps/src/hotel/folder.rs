@@ -1,4 +1,5 @@
-//! Where an instance keeps its data: a folder of the user's, or one of its own which goes with it.
+//! The folder where an instance keeps its data: the user's, or a temporary one that is removed at
+//! the end.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -13,20 +14,20 @@ const PREFIX: &str = "benchwright-hotel-";
 /// A folder for data.
 pub enum Folder {
     Kept(PathBuf),
-    /// Removed when this value goes.
+    /// Removed when this value is dropped.
     Temporary(PathBuf),
 }
 
 impl Folder {
-    /// Takes the user's folder, or makes one under the temporary directory which bears the number
-    /// of this process. What dead processes left there is removed first.
+    /// Takes the user's folder, or creates one under the temporary directory, with the number of
+    /// this process in its name. Folders of dead processes are removed first.
     pub fn choose(kept: Option<PathBuf>) -> anyhow::Result<Self> {
         let Some(kept) = kept else {
             let parent = std::env::temp_dir();
             remove_leftovers(&parent);
             let path = parent.join(format!("{PREFIX}{}", process::id()));
             let place = || format!("creating {}", path.display());
-            // Only we may look into it, and it must not be there: the name can be guessed.
+            // Only we may read it, and it must not exist yet: its name can be guessed.
             DirBuilder::new().mode(0o700).create(&path).with_context(place)?;
             return Ok(Folder::Temporary(path));
         };
@@ -42,14 +43,14 @@ impl Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         if let Folder::Temporary(path) = self {
-            // The next instance removes what we cannot.
+            // The next instance removes what remains.
             let _ = fs::remove_dir_all(path);
         }
     }
 }
 
-/// Removes the folders of processes that were killed. Another user's we cannot remove; its owner's
-/// next instance does.
+/// Removes the folders of processes that were killed. It cannot remove another user's folders; the
+/// next instance of that user removes them.
 fn remove_leftovers(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().filter_map(io::Result::ok) {
         let is_leftover = owner(&entry.file_name().to_string_lossy()).is_some_and(is_dead);
@@ -63,7 +64,8 @@ fn owner(name: &str) -> Option<u32> {
     name.strip_prefix(PREFIX)?.parse().ok()
 }
 
-/// A folder that bears our own number is a dead namesake's.
+/// Returns true for a dead process. A folder with our own number belongs to a dead process that had
+/// the same number.
 fn is_dead(process: u32) -> bool {
     process == process::id() || !Path::new(&format!("/proc/{process}")).exists()
 }

@@ -1,5 +1,6 @@
-//! The frontend: HTTP in, calls of the services, HTTP out. Paths, parameters, the order of checks,
-//! texts and headers are the original's, so that its workload runs unmodified. It holds no data.
+//! The frontend: HTTP requests in, calls of the services, HTTP responses out. Paths, parameters,
+//! the order of checks, texts and headers are the original's, so that its workload runs unmodified.
+//! It keeps no data.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -44,16 +45,17 @@ pub struct Frontend {
     pub recommendation: Arc<dyn api::Recommendation>,
     pub user: Arc<dyn api::User>,
     pub reservation: Arc<dyn api::Reservation>,
-    /// Younger services, which the original of 2022 had not: without them their pages are unknown.
+    /// Newer services, which the original of 2022 did not have: without them their paths are
+    /// unknown.
     pub review: Option<Arc<dyn api::Review>>,
     pub attractions: Option<Arc<dyn api::Attractions>>,
-    /// For experiments only: it is counted and reset.
+    /// For experiments only: to count and reset it.
     pub store: Arc<dyn api::Store>,
     pub health: Health,
     pub metrics: Arc<Metrics>,
 }
 
-/// What may be near a hotel.
+/// The things that may be near a hotel.
 #[derive(Clone, Copy)]
 enum Near {
     Reviews,
@@ -62,14 +64,14 @@ enum Near {
     Cinemas,
 }
 
-/// What is answered, before it becomes HTTP.
+/// A response before it becomes HTTP.
 struct Answer {
     code: StatusCode,
     content_type: &'static str,
     body: Bytes,
 }
 
-/// Why there is no better answer: a line of text with the status.
+/// A line of text with a status, instead of the requested response.
 struct Refusal {
     code: StatusCode,
     text: Cow<'static, str>,
@@ -90,8 +92,8 @@ impl Site for Frontend {
 }
 
 impl Frontend {
-    /// Parameters are in the query, whatever the method.
-    /// Only the path of an absolute target counts: the original's workload always names port 5000.
+    /// Calls the service for a path. Parameters are in the query, whatever the method. Only the
+    /// path of an absolute target counts: the original's workload always names port 5000.
     async fn route(&self, method: &Method, target: &Uri) -> (Endpoint, Result<Answer, Refusal>) {
         let query = Query::new(target.query());
         match target.path() {
@@ -196,7 +198,7 @@ impl Frontend {
         Ok(if reply.hotel_id.is_empty() { Reserving::Full } else { Reserving::Made })
     }
 
-    /// How many there are of something near a hotel, for those who have logged in.
+    /// Returns the number of reviews or places near a hotel, for a user with a correct login.
     async fn near(&self, query: Query<'_>, what: Near) -> Result<Answer, Refusal> {
         let is_correct = self.is_correct(login(query)?).await?;
         let [hotel_id] = required(query, ["hotelId"], "Please specify hotelId params")?;
@@ -232,7 +234,8 @@ impl Frontend {
         Ok(found.into_inner().attraction_ids.len())
     }
 
-    /// Hotels as GeoJSON. An empty list is asked for as well, as the original does.
+    /// Returns hotels as GeoJSON. It calls the service for an empty list as well, as the original
+    /// does.
     async fn on_map(&self, hotel_ids: Vec<String>, query: Query<'_>) -> Result<Answer, Refusal> {
         let locale = match query.get("locale") {
             none if none.is_empty() => "en".to_owned(),
@@ -324,7 +327,7 @@ fn login(query: Query<'_>) -> Result<[Cow<'_, str>; 2], Refusal> {
     required(query, ["username", "password"], "Please specify username and password")
 }
 
-/// The values of these parameters, none of which may be empty.
+/// Returns the values of these parameters, none of which may be empty.
 fn required<'a, const N: usize>(
     query: Query<'a>,
     names: [&str; N],
@@ -337,7 +340,7 @@ fn required<'a, const N: usize>(
     Ok(values)
 }
 
-/// Fields stand in alphabetical order, as the original's do.
+/// A list of hotels as GeoJSON. Fields are in alphabetical order, as the original's are.
 #[derive(Serialize)]
 struct FeatureCollection<'a> {
     features: Vec<Feature<'a>>,
@@ -354,7 +357,7 @@ struct Feature<'a> {
 
 #[derive(Serialize)]
 struct Geometry {
-    /// Longitude first, as GeoJSON wants it.
+    /// Longitude first, as GeoJSON requires.
     coordinates: [f32; 2],
     r#type: &'static str,
 }
@@ -368,7 +371,7 @@ struct Properties<'a> {
 fn geo_json(hotels: &[Hotel]) -> Vec<u8> {
     let features = hotels.iter().map(feature).collect();
     let collection = FeatureCollection { features, r#type: "FeatureCollection" };
-    // A hotel takes some 175 bytes.
+    // A hotel takes about 175 bytes.
     let mut body = Vec::with_capacity(64 + 192 * hotels.len());
     serde_json::to_writer(&mut body, &collection).expect("a vector takes any bytes");
     body.push(b'\n');
@@ -385,7 +388,7 @@ fn feature(hotel: &Hotel) -> Feature<'_> {
     }
 }
 
-/// Adds the headers which the original sends; the date and the length are the server's to add.
+/// Adds the headers that the original sends; the server adds the date and the length.
 fn response(endpoint: Endpoint, answer: Answer) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::new(answer.body));
     *response.status_mut() = answer.code;
@@ -400,7 +403,7 @@ fn response(endpoint: Endpoint, answer: Answer) -> Response<Full<Bytes>> {
     response
 }
 
-#[expect(clippy::disallowed_methods, reason = "a server tells its own real time")]
+#[expect(clippy::disallowed_methods, reason = "a server measures its own real time")]
 fn now() -> Instant {
     Instant::now()
 }

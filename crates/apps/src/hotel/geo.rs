@@ -1,4 +1,4 @@
-//! The geo service: which hotels are near a place. It holds all positions in memory.
+//! The geo service: finds the hotels near a place. It keeps all positions in memory.
 
 use std::sync::Arc;
 
@@ -9,16 +9,16 @@ use super::api::geo::{NearbyReply, NearbyRequest};
 use super::api::store::Place;
 use super::metrics::{Metrics, Service};
 
-/// The radius of the Earth, as the original has it.
+/// The radius of the Earth, with the original's value.
 const EARTH_KM: f64 = 6371.0;
 
-/// Hotels farther away are not near.
+/// The largest distance that counts as near.
 const RADIUS_KM: f64 = 10.0;
 
-/// No more hotels than these are near, and they are the nearest.
+/// The most hotels that are returned: the nearest ones.
 const NEAREST: usize = 5;
 
-/// Places to choose the nearest from.
+/// A set of places to choose the nearest from.
 pub struct Places(Vec<(String, Point)>);
 
 impl Places {
@@ -27,7 +27,7 @@ impl Places {
         Places(places.into_iter().map(point).collect())
     }
 
-    /// The nearest ones to a latitude and longitude in degrees, nearest first.
+    /// Returns the nearest ones to a latitude and longitude in degrees, nearest first.
     pub fn near(&self, lat: f64, lon: f64) -> Vec<String> {
         let here = Point::at(lat, lon);
         let farthest = squared_chord(RADIUS_KM);
@@ -55,7 +55,7 @@ impl Geo {
 
 #[async_trait]
 impl api::Geo for Geo {
-    /// The nearest hotels, nearest first.
+    /// Returns the nearest hotels, nearest first.
     async fn nearby(
         &self,
         request: Request<NearbyRequest>,
@@ -73,20 +73,20 @@ impl api::Geo for Geo {
 pub struct Point([f64; 3]);
 
 impl Point {
-    /// The point at a latitude and longitude in degrees.
+    /// Returns the point at a latitude and longitude in degrees.
     pub fn at(lat: f64, lon: f64) -> Self {
         let ((sin_lat, cos_lat), (sin_lon, cos_lon)) =
             (lat.to_radians().sin_cos(), lon.to_radians().sin_cos());
         Point([cos_lat * cos_lon, cos_lat * sin_lon, sin_lat])
     }
 
-    /// The square of the straight distance, in radii of the Earth.
+    /// Returns the square of the straight distance, in radii of the Earth.
     pub fn squared_chord_to(self, other: Point) -> f64 {
         self.0.iter().zip(other.0).map(|(one, other)| (one - other) * (one - other)).sum()
     }
 }
 
-/// The square of the chord under an arc of this many kilometres.
+/// Returns the square of the chord under an arc of this many kilometres.
 fn squared_chord(km: f64) -> f64 {
     let half = (km / EARTH_KM / 2.0).sin();
     4.0 * half * half

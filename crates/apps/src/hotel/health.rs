@@ -1,4 +1,4 @@
-//! Whether a process can serve, as `/healthz` answers.
+//! The health of a process, for `/healthz`.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use super::postgres::Postgres;
 use super::store::Embedded;
 use crate::rpc::Peers;
 
-/// What a process needs to serve.
+/// The parts that a process needs to serve.
 #[derive(Clone, Default)]
 pub struct Health {
     peers: Vec<Peers>,
@@ -27,7 +27,7 @@ impl Health {
         Health { database: Some(database), ..Health::default() }
     }
 
-    /// What both need.
+    /// Joins the needs of both.
     pub fn and(mut self, other: Health) -> Self {
         self.peers.extend(other.peers);
         Health {
@@ -37,7 +37,7 @@ impl Health {
         }
     }
 
-    /// What keeps it from serving, if anything does.
+    /// Returns the reason why it cannot serve, if any.
     pub fn unhealthy(&self) -> Option<String> {
         if self.store.as_ref().is_some_and(|store| !store.is_writing()) {
             return Some("the store has stopped writing".to_owned());

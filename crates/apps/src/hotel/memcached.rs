@@ -1,9 +1,9 @@
-//! A cache in memcached servers, asked in their text protocol.
+//! A cache in memcached servers, over their text protocol.
 //!
-//! Each server has one connection, on which everything that waits is asked at once and answered in
-//! order. Keys are spread over the servers by their bytes. A server that is dead, slow or talks
-//! nonsense costs its callers an error within the timeout, and never anything else; it is left
-//! alone for a while before it is tried again.
+//! Each server has one connection, on which all queued requests are sent at once and answered in
+//! order. Keys are distributed over the servers by their bytes. A server that is dead, slow or
+//! sends invalid data costs its callers an error within the timeout, and nothing more; it is not
+//! used for a while before the next attempt.
 
 use std::collections::HashMap;
 use std::pin::pin;
@@ -25,17 +25,18 @@ use crate::timeout::Pause;
 #[cfg(test)]
 mod tests;
 
-/// Questions that wait for a server; those beyond are errors.
+/// The most requests that are queued for a server; further ones are errors.
 const LONGEST_QUEUE: usize = 1024;
-/// Questions that are sent at once, and keys in one of them.
+/// The most requests that are sent at once, and keys in one of them.
 const LARGEST_BATCH: usize = 64;
 const MOST_KEYS: usize = 64;
-/// memcached takes no longer ones, nor such with blanks or control characters.
+/// The longest key that memcached takes; it takes no blanks or control characters either.
 const LONGEST_KEY: usize = 250;
-/// A line of an answer: a key and two numbers at most.
+/// The longest line of a response: a key and at most two numbers.
 const LONGEST_LINE: u64 = 512;
 
-/// As it is written on a command line: `memcached://HOST:PORT,HOST:PORT`, and `/PREFIX` for keys.
+/// The servers as written on a command line: `memcached://HOST:PORT,HOST:PORT`, and `/PREFIX` for
+/// keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Servers {
     addresses: Vec<String>,
@@ -53,19 +54,22 @@ impl FromStr for Servers {
         for address in &addresses {
             let port = address.rsplit_once(':').filter(|(host, _)| !host.is_empty());
             let is_port = port.is_some_and(|(_, port)| port.parse::<u16>().is_ok_and(|no| 0 < no));
-            ensure!(is_port, "`{address}` is no address of a server; {remedy}");
+            ensure!(is_port, "`{address}` is not a valid address of a server; {remedy}");
         }
         let is_plain = prefix.len() <= 64 && prefix.bytes().all(|byte| byte.is_ascii_graphic());
-        ensure!(is_plain, "`{prefix}` is no prefix: at most 64 visible ASCII characters; {remedy}");
+        ensure!(
+            is_plain,
+            "`{prefix}` is not a valid prefix: at most 64 visible ASCII characters; {remedy}"
+        );
         Ok(Servers { addresses, prefix: prefix.to_owned() })
     }
 }
 
-/// The cache could not be asked, or not in time.
+/// An error of the cache: it did not respond, or not in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failed;
 
-/// What one key holds, if anything.
+/// The value of one key, if it has one.
 pub type Answer = Result<Option<Vec<u8>>, Failed>;
 
 /// The servers of one cache.
@@ -82,7 +86,7 @@ enum Question {
 }
 
 impl Memcached {
-    /// Begins to connect; nobody waits for a cache.
+    /// Begins to connect; a process does not wait for its cache.
     pub fn new(servers: &Servers, timeout: Duration, statistics: Arc<Statistics>) -> Self {
         let begin = |address: &String| {
             let (ask, asked) = mpsc::channel(LONGEST_QUEUE);
@@ -97,7 +101,7 @@ impl Memcached {
         }
     }
 
-    /// `None` for a name that cannot be in a key.
+    /// Returns the cache key; `None` for a name that cannot be in a key.
     pub fn key(&self, kind: &str, name: &str) -> Option<String> {
         let key = match self.prefix.as_str() {
             "" => format!("{kind}:{name}"),
@@ -107,7 +111,7 @@ impl Memcached {
         is_key.then_some(key)
     }
 
-    /// What the keys hold, in their order. All servers are asked at the same time.
+    /// Returns the values of the keys, in their order. All servers are asked at the same time.
     pub async fn get(&self, keys: &[Option<String>]) -> Vec<Answer> {
         let _asked = self.statistics.ask();
         let mut of_servers: Vec<Vec<String>> = vec![Vec::new(); self.servers.len()];
@@ -120,7 +124,8 @@ impl Memcached {
             keys.dedup();
             for keys in keys.chunks(MOST_KEYS) {
                 let (answer, answered) = oneshot::channel();
-                // A server with a full queue drops the question, which answers it with an error.
+                // If a server's queue is full the request is dropped, which is an error for its
+                // caller.
                 let _ = server.try_send(Question::Get { keys: keys.to_vec(), answer });
                 waiting.push((keys, answered));
             }
@@ -142,21 +147,22 @@ impl Memcached {
         keys.iter().map(answer).collect()
     }
 
-    /// Keeps a value for good, if the server can just now; nobody waits for it.
+    /// Stores a value without expiry, if the server's queue has room; returns at once.
     pub fn set(&self, key: Option<&str>, value: Vec<u8>) {
         let Some(key) = key.filter(|_| value.len() <= LARGEST_MESSAGE) else { return };
-        // A value that finds no room in the queue is given again after the next miss.
+        // If the queue has no room, the value is stored after the next miss.
         let _ = self.servers[self.server_of(key)]
             .try_send(Question::Set { key: key.to_owned(), value });
     }
 
-    /// The same for all processes that name the same servers in the same order.
+    /// Returns the server of a key: the same for all processes with the same servers in the same
+    /// order.
     fn server_of(&self, key: &str) -> usize {
         (hash(key.as_bytes()) % self.servers.len() as u64) as usize
     }
 }
 
-/// FNV-1a, with its upper half mixed in: its lowest bits alone are poor.
+/// Returns FNV-1a with its upper half mixed in: its lowest bits alone are poor.
 fn hash(bytes: &[u8]) -> u64 {
     let mixed = bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
@@ -164,7 +170,7 @@ fn hash(bytes: &[u8]) -> u64 {
     mixed ^ (mixed >> 32)
 }
 
-/// The life of one server's connections, until nobody asks any more.
+/// Runs one server's connections, until every sender is gone.
 async fn serve(address: String, mut asked: mpsc::Receiver<Question>, timeout: Duration) {
     let mut pause = Pause::first();
     loop {
@@ -177,7 +183,7 @@ async fn serve(address: String, mut asked: mpsc::Receiver<Question>, timeout: Du
                 pause = Pause::first();
             }
         }
-        // What is asked meanwhile fails at once rather than in time.
+        // Requests fail at once during the pause, instead of at their timeout.
         let mut resting = pin!(pause.rest());
         loop {
             tokio::select! {
@@ -188,14 +194,14 @@ async fn serve(address: String, mut asked: mpsc::Receiver<Question>, timeout: Du
     }
 }
 
-/// Asks everything that waits; `None` if the connection is of no more use.
+/// Sends all queued requests; `None` if the connection cannot be used any more.
 async fn next_batch(
     connection: &mut Connection,
     asked: &mut mpsc::Receiver<Question>,
     timeout: Duration,
 ) -> Option<()> {
     let mut batch = Vec::new();
-    // A server that closes while nothing is asked is noticed then, and not by the next question.
+    // If the server closes an idle connection, this is noticed at once, not at the next request.
     tokio::select! {
         biased;
         count = asked.recv_many(&mut batch, LARGEST_BATCH) => if count == 0 { return None },
@@ -216,12 +222,14 @@ impl Connection {
         Connection { input: BufReader::new(input), output }
     }
 
-    /// A server says nothing unless it is asked: whatever comes, the connection is of no more use.
+    /// Waits for the end of an idle connection. A server sends nothing without a request: if any
+    /// byte comes, the connection cannot be used any more.
     async fn closed(&mut self) {
         let _ = self.input.fill_buf().await;
     }
 
-    /// Writes and reads at the same time: the server may answer the first before it reads the last.
+    /// Writes and reads at the same time: the server may answer the first request before it reads
+    /// the last.
     async fn ask(&mut self, batch: Vec<Question>) -> Option<()> {
         let mut bytes = Vec::new();
         for question in &batch {
@@ -239,17 +247,17 @@ async fn read_answers(input: &mut BufReader<OwnedReadHalf>, batch: Vec<Question>
         match question {
             Question::Get { keys, answer } => {
                 let values = read_values(input, keys.len()).await?;
-                // Who asked may have gone.
+                // The caller may be gone.
                 let _ = answer.send(values);
             }
-            // Stored, or refused for want of memory: both are its business.
+            // Stored, or refused because memory is full: neither matters to the caller.
             Question::Set { .. } => drop(read_line(input).await?),
         }
     }
     Some(())
 }
 
-/// `VALUE <key> <flags> <bytes>`, the bytes and an end of line for each; then `END`.
+/// Reads `VALUE <key> <flags> <bytes>`, the bytes and an end of line for each; then `END`.
 async fn read_values(
     input: &mut BufReader<OwnedReadHalf>,
     most: usize,

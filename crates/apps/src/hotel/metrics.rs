@@ -1,5 +1,5 @@
-//! What the application tells about itself, in Prometheus' text format. Counting is a few relaxed
-//! additions; nothing is formatted until somebody asks.
+//! The metrics of the application, in Prometheus' text format. Counting is a few relaxed additions;
+//! text is formatted only when it is requested.
 
 use std::fmt::{self, Write};
 use std::fs;
@@ -20,7 +20,7 @@ pub enum Service {
     Reservation,
     Review,
     Attractions,
-    /// Ours: the original has none.
+    /// Not in the original.
     Store,
 }
 
@@ -37,7 +37,7 @@ const SERVICES: [&str; 10] = [
     "store",
 ];
 
-/// What requests are counted by.
+/// The classes by which requests are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Endpoint {
     Hotels,
@@ -56,7 +56,7 @@ pub enum Endpoint {
 const ENDPOINTS: [&str; 8] =
     ["/hotels", "/recommendations", "/user", "/reservation", "nearby", "page", "admin", "unknown"];
 
-/// What became of a request for a reservation.
+/// The outcome of a request for a reservation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reserving {
     Made,
@@ -67,24 +67,24 @@ pub enum Reserving {
 
 const RESERVINGS: [&str; 4] = ["made", "full", "login_failed", "error"];
 
-/// What came of asking the cache for a document.
+/// The outcome of a cache lookup for a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lookup {
     Hit,
     Miss,
-    /// The cache could not be asked, or not in time: a miss as well.
+    /// The cache did not respond, or not in time: treated as a miss.
     Error,
 }
 
 const LOOKUPS: [&str; 3] = ["hit", "miss", "error"];
 
-/// All codes which the frontend answers.
+/// All status codes that the frontend sends.
 const CODES: [u16; 6] = [200, 400, 404, 405, 500, 503];
 
-/// A search finds at most five hotels.
+/// The number of possible results: a search finds at most five hotels.
 const HOTELS_FOUND: usize = 6;
 
-/// Times are counted in buckets which end at 1 µs, 2 µs, 4 µs … 0.5 s, and one without end.
+/// The number of time buckets: they end at 1 µs, 2 µs, 4 µs … 0.5 s, and one is unbounded.
 const BUCKETS: usize = 21;
 
 #[derive(Default)]
@@ -100,7 +100,7 @@ impl Counter {
     }
 }
 
-/// Counts by time.
+/// A histogram of times.
 #[derive(Default)]
 struct Times {
     buckets: [Counter; BUCKETS],
@@ -136,23 +136,23 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Counts an answered request, and the time from its head being read to its answer being ready.
+    /// Counts a request, and the time from reading its head until its response is ready.
     pub fn answered(&self, endpoint: Endpoint, code: u16, took: Duration) {
         let requests = &self.requests[endpoint as usize];
         let code = CODES.iter().position(|known| *known == code);
-        requests.by_code[code.expect("the frontend answers no other code")].add(1);
+        requests.by_code[code.expect("the frontend sends no other code")].add(1);
         requests.times.add(took);
     }
 
-    /// Counts a remote call that ended, and the time from its head being read to its answer being
-    /// handed on.
+    /// Counts a remote call that ended, and the time from reading its head until its reply was
+    /// handed over.
     pub fn ended(&self, service: Service, code: Code, took: Duration) {
         let calls = &self.answered[service as usize];
         calls.by_code[code as usize].add(1);
         calls.times.add(took);
     }
 
-    /// Counts a call of a service, be it remote or not.
+    /// Counts a call of a service, remote or local.
     pub fn called(&self, service: Service) {
         self.calls[service as usize].add(1);
     }
@@ -169,7 +169,7 @@ impl Metrics {
         self.reservations[outcome as usize].add(1);
     }
 
-    /// Counts documents that the cache was asked for.
+    /// Counts documents that were looked up in the cache.
     pub fn looked_up(&self, outcome: Lookup, documents: usize) {
         self.lookups[outcome as usize].add(documents as u64);
     }
@@ -178,7 +178,7 @@ impl Metrics {
         self.refused_connections.add(1);
     }
 
-    /// Everything in Prometheus' text format.
+    /// Returns all metrics in Prometheus' text format.
     pub fn text(&self) -> String {
         let mut out = String::with_capacity(16 << 10);
         self.write_requests(&mut out);
@@ -206,7 +206,7 @@ impl Metrics {
         line(out, format_args!("# TYPE hotel_requests_total counter"));
         for (endpoint, requests) in ENDPOINTS.iter().zip(&self.requests) {
             for (code, counter) in CODES.iter().zip(&requests.by_code) {
-                // Codes which an endpoint never answered would only be noise, but for success.
+                // Codes that an endpoint never sent are left out, except success.
                 let count = counter.get();
                 if count > 0 || *code == 200 {
                     let labels = format_args!("endpoint=\"{endpoint}\",code=\"{code}\"");
@@ -282,7 +282,7 @@ fn line(out: &mut String, text: fmt::Arguments<'_>) {
     writeln!(out, "{text}").expect("a string takes any text");
 }
 
-/// The first bucket which ends at or after this time.
+/// Returns the first bucket that ends at or after this time.
 fn bucket(nanoseconds: u64) -> usize {
     let microseconds = nanoseconds.div_ceil(1000).max(1);
     (microseconds.next_power_of_two().trailing_zeros() as usize).min(BUCKETS - 1)
@@ -295,8 +295,8 @@ fn end_of_bucket(bucket: usize) -> String {
     }
 }
 
-/// The CPU time of this process so far. The kernel counts it in hundredths of a second on every
-/// machine which we run on.
+/// Returns the CPU time of this process so far. The kernel counts it in hundredths of a second on
+/// all our machines.
 fn cpu_seconds() -> Option<f64> {
     let stat = fs::read_to_string("/proc/self/stat").ok()?;
     let after_name = stat.rsplit_once(')')?.1;

@@ -1,14 +1,14 @@
-//! The hotel-reservation application of guide 1, compatible with DeathStarBench's of 2022, and
-//! its review and attractions services of later years.
+//! The hotel-reservation application of guide 1, compatible with DeathStarBench's of 2022, and its
+//! review and attractions services of later years.
 //!
-//! One module per service. Each is a process of its own, or all are one process; see
+//! One module per service. Each service runs in its own process, or all run in one; see
 //! [`process`]. Calls go down this list only: the frontend calls services, search calls geo and
-//! rate, and services ask the store.
+//! rate, and services call the store.
 //!
-//! Deliberate differences from the original: checking for rooms and taking them is one act; a
+//! Deliberate differences from the original: rooms are checked and reserved in one atomic step; a
 //! failed login makes no reservation and sees no reviews; an unknown hotel, a negative number of
-//! rooms or a stay of more than 366 nights is refused and harms nobody; a reservation of no rooms
-//! leaves no document.
+//! rooms or a stay of more than 366 nights is refused and changes nothing; a reservation of zero
+//! rooms leaves no document.
 
 pub mod process;
 

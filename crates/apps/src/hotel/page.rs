@@ -1,5 +1,5 @@
-//! What a service without a page of its own shows over HTTP/1.1, beside the calls it answers:
-//! health for whoever waits for it, and counts for whoever watches it.
+//! The HTTP/1.1 pages of a service that is not a frontend, beside its gRPC calls: its health and
+//! its metrics.
 
 use std::sync::Arc;
 

@@ -1,11 +1,11 @@
-//! The store in PostgreSQL: the same answers as the embedded one, from a database that several
-//! processes ask without a store process between.
+//! The store in PostgreSQL: the same replies as the embedded one, from a database that several
+//! processes use without a store process between.
 //!
-//! Each process keeps a few connections for good. Calls share them: a connection takes questions
-//! without waiting for the answers before. One that breaks is made anew, and meanwhile calls are
-//! answered with `Unavailable`. What needs a transaction of several statements (counts, reset,
-//! seeding) has a short-lived connection of its own, one at a time. A booking is one statement,
-//! which locks its hotel's row: nothing is ever locked while we wait for anything but PostgreSQL.
+//! Each process keeps a few connections open. Calls share them: queries are pipelined on a
+//! connection. A broken connection is replaced, and until then calls fail with `Unavailable`. An
+//! operation that needs a transaction of several statements (counts, reset, seeding) opens a
+//! short-lived connection, one at a time. A booking is one statement, which locks its hotel's row:
+//! no lock is ever held while we wait for anything but PostgreSQL.
 
 use std::borrow::Cow;
 use std::error::Error as _;
@@ -39,13 +39,13 @@ use crate::timeout::{self, LONGEST_START, Pause};
 mod seed;
 
 const LONGEST_CONNECT: Duration = Duration::from_secs(1);
-/// A connection that is silent for this long is asked by the kernel whether it lives.
+/// The silence after which the kernel checks that a connection is alive.
 const KEEPALIVE: Duration = Duration::from_secs(10);
 
-/// Left to itself PostgreSQL plans the question about rooms anew each time: 197 µs in the place of 53.
+/// Without this option PostgreSQL plans the query for rooms anew each time: 197 µs instead of 53.
 const KEEP_PLANS: &str = "-c plan_cache_mode=force_generic_plan";
 
-/// Where a database is, as `postgres://USER@HOST:PORT/DATABASE` says.
+/// The address of a database: `postgres://USER@HOST:PORT/DATABASE`.
 #[derive(Clone, Debug)]
 pub struct Database(Box<Config>);
 
@@ -68,8 +68,8 @@ impl FromStr for Database {
     }
 }
 
-/// What a process asks a database for. One that books keeps more than one connection, since
-/// bookings of one connection wait for each other's commits.
+/// The purpose of a process's connections. A process that books keeps more than one, since bookings
+/// on one connection wait for each other's commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
     Reads,
@@ -88,17 +88,17 @@ impl Use {
 /// The database of one instance.
 pub struct Postgres {
     database: Database,
-    /// The first is for questions, the others are for bookings.
+    /// The first is for reads, the others are for bookings.
     links: Vec<Arc<Link>>,
     next: AtomicUsize,
-    /// One of these at a time.
+    /// A permit, so that these run one at a time.
     administration: Semaphore,
     deadline: Duration,
     statistics: Arc<Statistics>,
 }
 
 impl Postgres {
-    /// Connects, and sees to it that the tables are there. Waits for a database that is starting.
+    /// Connects, and creates the tables if they are missing. Waits for a database that is starting.
     pub async fn connect(
         database: &Database,
         purpose: Use,
@@ -121,7 +121,7 @@ impl Postgres {
         Ok(store)
     }
 
-    /// What keeps it from answering, if anything does.
+    /// Returns the reason why it cannot serve, if any.
     pub fn unhealthy(&self) -> Option<String> {
         let lost = self.links.iter().any(|link| !link.is_connected());
         lost.then(|| self.lost().message().to_owned())
@@ -133,12 +133,12 @@ impl Postgres {
         Status::unavailable(format!("PostgreSQL cannot be reached{why}"))
     }
 
-    /// The connection for questions.
+    /// Returns the connection for reads.
     fn reader(&self) -> Result<Arc<Connected>, Status> {
         self.links[0].connected().ok_or_else(|| self.lost())
     }
 
-    /// The next of those for bookings that is there.
+    /// Returns the next connection for bookings that is connected.
     fn writer(&self) -> Result<Arc<Connected>, Status> {
         let first = self.next.fetch_add(1, Ordering::Relaxed);
         let for_bookings = self.links.get(1..).filter(|links| !links.is_empty());
@@ -148,7 +148,7 @@ impl Postgres {
         in_turn.find_map(|link| link.connected()).ok_or_else(|| self.lost())
     }
 
-    /// Counts as waiting for others, and ends with the deadline.
+    /// Runs a query with the deadline; its time counts as waiting for others.
     async fn within<T>(
         &self,
         asked: impl Future<Output = Result<T, Status>>,
@@ -168,7 +168,7 @@ impl Postgres {
         client.query(question(statements), about).await.map_err(unavailable)
     }
 
-    /// Those of these hotels that have one, in the order asked; none named: all.
+    /// Returns the documents of these hotels, in the given order; an empty list returns all.
     async fn documents<T: Message + Default>(
         &self,
         question: fn(&Statements) -> &Statement,
@@ -181,7 +181,7 @@ impl Postgres {
         decoded.collect::<Result<_, _>>().map_err(wrong)
     }
 
-    /// A connection of its own for what needs several statements.
+    /// Opens a connection for an operation of several statements.
     async fn administer<T>(
         &self,
         work: impl AsyncFnOnce(&mut Client) -> Result<T, Error>,
@@ -206,7 +206,7 @@ impl api::Store for Postgres {
         .await
     }
 
-    /// In the order of the hotels' numbers.
+    /// Returns them in the order of the hotels' numbers.
     async fn candidates(&self, _: Request<Nothing>) -> Result<Response<CandidatesReply>, Status> {
         let candidate =
             |row: &Row| Candidate { place: Some(place(row)), rate: row.get(3), price: row.get(4) };
@@ -268,7 +268,7 @@ impl api::Store for Postgres {
         .await
     }
 
-    /// Those of the hotels that have the rooms in every night.
+    /// Returns the hotels that have the rooms in every night.
     async fn has_rooms(
         &self,
         request: Request<HasRoomsRequest>,
@@ -296,7 +296,7 @@ impl api::Store for Postgres {
                 [&hotel, &customer, &begin, &end, &i64::from(rooms)];
             let decided = client.query_one(&statements.reserve, &about).await;
             let made: Option<bool> = decided.map_err(unavailable)?.get(0);
-            let unknown = || Status::not_found(format!("there is no hotel {hotel_id:?}"));
+            let unknown = || Status::not_found(format!("unknown hotel {hotel_id:?}"));
             Ok(Reserved { made: made.ok_or_else(unknown)? })
         })
         .await
@@ -313,12 +313,13 @@ impl api::Store for Postgres {
     }
 }
 
-/// Columns are the name, the latitude and the longitude.
+/// Reads a place; the columns are the name, the latitude and the longitude.
 fn place(row: &Row) -> Place {
     Place { id: row.get(0), lat: row.get(1), lon: row.get(2) }
 }
 
-/// PostgreSQL's text has no NUL; no name of ours has either, so any other name will do.
+/// Replaces NUL, which PostgreSQL's text cannot contain; no seeded name contains it, so any other
+/// character works.
 fn text(text: &str) -> Cow<'_, str> {
     match text.contains('\0') {
         true => text.replace('\0', "\u{fffd}").into(),
@@ -326,12 +327,12 @@ fn text(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whatever the database reports, its caller cannot recover from it.
+/// Turns any error of the database into `Unavailable`: the caller cannot recover from it.
 fn unavailable(error: Error) -> Status {
-    Status::unavailable(told(&error))
+    Status::unavailable(described(&error))
 }
 
-fn told(error: &Error) -> String {
+fn described(error: &Error) -> String {
     let remedy = match error.code() {
         Some(code) if *code == SqlState::TOO_MANY_CONNECTIONS => {
             "; raise its max_connections: each process keeps one, a reservation service three"
@@ -344,37 +345,38 @@ fn told(error: &Error) -> String {
     }
 }
 
-/// A connection that lives as long as its client.
+/// Opens a connection that ends with its client.
 async fn open(Database(config): &Database) -> Result<Client, Error> {
     let (client, connection) = config.connect(NoTls).await?;
-    // How it ends is told to whoever asked.
+    // Its error goes to the callers of the client.
     tokio::spawn(async { drop(connection.await) });
     Ok(client)
 }
 
-/// Creates and fills the tables if there are none; waits while the database cannot be asked.
+/// Creates and fills the tables if they are missing; waits while the database cannot be reached.
 async fn prepare(database: &Database) -> Result<(), Error> {
     let until = Instant::now() + LONGEST_START;
     let mut pause = Pause::first();
     loop {
         let prepared = async { seed::prepare(&mut open(database).await?).await }.await;
         match prepared {
-            Err(error) if may_pass(&error) && Instant::now() < until => {}
+            Err(error) if is_temporary(&error) && Instant::now() < until => {}
             ended => return ended,
         }
         pause.rest().await;
     }
 }
 
-/// Whether waiting may help: it cannot be reached, is starting or ending, or lacks resources.
-fn may_pass(error: &Error) -> bool {
+/// Returns true if waiting may help: it cannot be reached, is starting or ending, or lacks
+/// resources.
+fn is_temporary(error: &Error) -> bool {
     error.code().is_none_or(|code| ["53", "57"].contains(&&code.code()[..2]))
 }
 
-/// A connection that is made anew whenever it breaks.
+/// A connection that is replaced whenever it breaks.
 struct Link {
     connected: Mutex<Option<Arc<Connected>>>,
-    /// What the last attempt failed of.
+    /// The error of the last attempt.
     why: Mutex<Option<String>>,
 }
 
@@ -384,7 +386,7 @@ struct Connected {
 }
 
 impl Link {
-    /// Stays connected until nobody holds it any more.
+    /// Returns a link that stays connected until its last owner drops it.
     fn keep(database: Database) -> Arc<Link> {
         let link = Arc::new(Link { connected: Mutex::default(), why: Mutex::default() });
         tokio::spawn(stay_connected(Arc::downgrade(&link), database));
@@ -408,14 +410,14 @@ async fn stay_connected(link: Weak<Link>, database: Database) {
         *lock(&link.connected) = None;
         match ended {
             Ok(()) => pause = Pause::first(),
-            Err(error) => *lock(&link.why) = Some(told(&error)),
+            Err(error) => *lock(&link.why) = Some(described(&error)),
         }
         drop(link);
         pause.rest().await;
     }
 }
 
-/// One connection's life; an error if there was none.
+/// Runs one connection until it ends; an error if it could not be opened.
 async fn be_connected(link: &Weak<Link>, Database(config): &Database) -> Result<(), Error> {
     let (client, connection) = config.connect(NoTls).await?;
     let mut connection = tokio::spawn(connection);
@@ -424,12 +426,12 @@ async fn be_connected(link: &Weak<Link>, Database(config): &Database) -> Result<
     *lock(&kept.connected) = Some(Arc::new(Connected { client, statements }));
     *lock(&kept.why) = None;
     drop(kept);
-    // It ends when it breaks, or when the last client has gone.
+    // It ends when it breaks, or when the last client is dropped.
     let _ = (&mut connection).await;
     Ok(())
 }
 
-/// What is asked again and again, prepared once for each connection.
+/// The prepared statements, prepared once for each connection.
 struct Statements {
     places: Statement,
     candidates: Statement,
@@ -473,14 +475,14 @@ impl Statements {
             )
             .await?,
             digest: prepare("SELECT digest FROM hotel.users WHERE name = $1").await?,
-            // Looks only at nights of which rooms are taken, however long the stay.
+            // Reads only nights with reserved rooms, however long the stay.
             has_rooms: prepare(
                 "SELECT hotel FROM unnest($1::text[]) WITH ORDINALITY AS asked (hotel, place)
                  JOIN hotel.capacities AS room USING (hotel)
                  WHERE $3::int <= $2::int OR $4::bigint <= room.rooms AND NOT EXISTS (
-                     SELECT FROM hotel.nights AS held
-                     WHERE held.hotel = room.hotel AND held.night >= $2 AND held.night < $3
-                         AND room.rooms < held.taken + $4)
+                     SELECT FROM hotel.nights AS booked
+                     WHERE booked.hotel = room.hotel AND booked.night >= $2 AND booked.night < $3
+                         AND room.rooms < booked.taken + $4)
                  ORDER BY place",
             )
             .await?,

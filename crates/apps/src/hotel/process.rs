@@ -1,4 +1,4 @@
-//! A process of the application: what it connects to, what it serves, and how it ends.
+//! A process of the application: its connections, what it serves, and how it ends.
 
 use std::future::pending;
 use std::io::Write;
@@ -37,33 +37,33 @@ use crate::rpc::{Addresses, Answering, Calls, Peers};
 use crate::serve::{self, Limits};
 use crate::statistics::{self, Statistics};
 
-/// How long what runs beside the requests may take to end.
+/// The longest time for background tasks to end.
 const TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What every process is told.
+/// The options that every process has.
 #[derive(Clone, Debug)]
 pub struct Options {
     pub listen: SocketAddr,
     pub max_connections: usize,
-    /// Calls in hand beyond this many are refused.
+    /// Further calls are refused while this many are in progress.
     pub max_calls: usize,
-    /// How long a call of another process may take.
+    /// The longest time for a call of another process.
     pub deadline: Duration,
-    /// For tests: every request keeps the only thread this long.
+    /// For tests: every request blocks the only thread for this time.
     pub delay: Option<Duration>,
-    /// Where to tell what is in hand.
+    /// The file for its statistics.
     pub statistics: Option<PathBuf>,
 }
 
-/// Where data is kept.
+/// The place and durability of the data.
 #[derive(Clone, Debug)]
 pub struct Data {
-    /// A temporary folder if nowhere.
+    /// The folder; a temporary one if `None`.
     pub folder: Option<PathBuf>,
     pub durability: Durability,
 }
 
-/// What a process is.
+/// The role of a process.
 #[derive(Clone, Debug)]
 pub enum Role {
     AllInOne(Data),
@@ -80,7 +80,7 @@ pub enum Role {
     Frontend(Below),
 }
 
-/// What a frontend calls.
+/// The services that a frontend calls.
 #[derive(Clone, Debug)]
 pub struct Below {
     pub search: Addresses,
@@ -93,37 +93,37 @@ pub struct Below {
     pub store: Source,
 }
 
-/// Where documents that never change are.
+/// The place of documents that never change.
 #[derive(Clone, Debug)]
 pub struct Kept {
     pub store: Source,
-    /// All of them in memory if nowhere.
+    /// If `None`, all of them are kept in memory.
     pub cache: Option<Cache>,
 }
 
-/// A cache, and how long it may be waited for.
+/// A cache, and the longest time for its responses.
 #[derive(Clone, Debug)]
 pub struct Cache {
     pub servers: Servers,
     pub timeout: Duration,
 }
 
-/// What answers HTTP/1.1 in a process.
+/// The HTTP/1.1 side of a process.
 enum Served {
     Frontend(Arc<Frontend>),
     Page(Arc<Page>),
 }
 
-/// Runs until it is told to end.
+/// Runs until a signal ends it.
 ///
-/// One thread serves: its requests never wait for each other's locks. More of them is what replicas
-/// are for.
+/// One thread serves: its requests never wait for each other's locks. For more threads, use
+/// replicas.
 pub fn run(options: Options, role: Role) -> anyhow::Result<()> {
     let folder = role.data().map(|data| Folder::choose(data.folder.clone())).transpose()?;
     let runtime = Builder::new_current_thread().enable_all().build().context("starting")?;
     let served = runtime.block_on(serve_role(options, role, folder.as_ref()));
     runtime.shutdown_timeout(TIMEOUT);
-    // The folder goes when nobody writes into it any more.
+    // The folder is removed when nothing writes into it any more.
     drop(folder);
     served
 }
@@ -154,7 +154,7 @@ async fn serve_role(options: Options, role: Role, folder: Option<&Folder>) -> an
     };
     tokio::select! {
         () = serving => Ok(()),
-        kept = process.keep_account() => kept,
+        kept = process.write_statistics() => kept,
     }
 }
 
@@ -327,7 +327,7 @@ impl Process {
         Served::Page(Arc::new(Page { health, metrics: Arc::clone(&self.metrics), calls }))
     }
 
-    async fn keep_account(&self) -> anyhow::Result<()> {
+    async fn write_statistics(&self) -> anyhow::Result<()> {
         match &self.options.statistics {
             Some(path) => statistics::keep(Arc::clone(&self.statistics), path).await,
             None => pending().await,
@@ -344,7 +344,7 @@ fn open(folder: Option<&Folder>, data: Data) -> anyhow::Result<Arc<Embedded>> {
     Ok(Arc::new(Embedded::open(folder.path(), data.durability)?))
 }
 
-/// All services in one process: what would be a call is a call of a function.
+/// Returns all services in one process: each call is a function call.
 pub async fn all_in_one(
     store: Arc<Embedded>,
     health: Health,
@@ -395,7 +395,8 @@ fn loaded<T>(answer: Result<T, Status>) -> anyhow::Result<T> {
     })
 }
 
-/// Whoever started us waits for this line. If nobody reads it, we serve all the same.
+/// Prints the line that the parent process waits for. If the line cannot be written, we serve
+/// anyway.
 fn say_ready(address: SocketAddr) {
     let mut out = std::io::stdout().lock();
     let _ = writeln!(out, "ready http://{address}").and_then(|()| out.flush());

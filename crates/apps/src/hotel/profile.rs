@@ -1,5 +1,5 @@
-//! The profile service: what there is to say about a hotel. Profiles never change, so it keeps
-//! them in memory, or in memcached.
+//! The profile service: the descriptions of hotels. Profiles never change, so it keeps them in
+//! memory, or in memcached.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ impl Profile {
 
 #[async_trait]
 impl api::Profile for Profile {
-    /// The profiles of those hotels that are known, in the order asked.
+    /// Returns the profiles of the known hotels, in the order of the request.
     async fn get_profiles(
         &self,
         request: Request<GetProfilesRequest>,

@@ -1,5 +1,5 @@
-//! The parameters of a request, read as the original's HTTP library reads them.
-//! Nothing is collected: the few parameters of a request are looked for when they are asked for.
+//! The parameters of a request, read as the original's HTTP library reads them. Nothing is
+//! collected: each of the few parameters is searched for when it is needed.
 
 use std::borrow::Cow;
 use std::str::FromStr;
@@ -13,14 +13,14 @@ impl<'a> Query<'a> {
         Query(query.unwrap_or_default())
     }
 
-    /// The first value given under `name`; empty if there is none.
-    /// A pair with a broken escape or a semicolon in it is as if it were not there.
+    /// Returns the first value given under `name`; empty if it is missing. A pair with a broken
+    /// escape or a semicolon is ignored.
     pub fn get(self, name: &str) -> Cow<'a, str> {
         self.0.split('&').find_map(|pair| value_of(name, pair)).unwrap_or_default()
     }
 }
 
-/// A number; 0 if the text is none.
+/// Returns a number; 0 if the text is not a number.
 pub fn number<N: FromStr + Default>(text: &str) -> N {
     text.parse().unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! The rate service: what a hotel costs. Rates never change, so it keeps them in memory, or in
+//! The rate service: the prices of hotels. Rates never change, so it keeps them in memory, or in
 //! memcached.
 
 use std::sync::Arc;
@@ -23,7 +23,8 @@ impl Rate {
 
 #[async_trait]
 impl api::Rate for Rate {
-    /// The plans of those hotels that have one, the dearest first. No rate depends on the dates.
+    /// Returns the plans of the hotels that have one, the most expensive first. No rate depends on
+    /// the dates.
     async fn get_rates(
         &self,
         request: Request<GetRatesRequest>,

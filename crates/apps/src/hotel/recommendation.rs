@@ -1,4 +1,4 @@
-//! The recommendation service: the best hotels by one measure. It holds what it needs in memory.
+//! The recommendation service: the best hotels by one measure. It keeps its data in memory.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::api::store::Candidate;
 use super::geo::Point;
 use super::metrics::{Metrics, Service};
 
-/// By which measure a hotel is the best.
+/// The measure by which a hotel is the best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Require {
     /// The nearest.
@@ -41,7 +41,8 @@ pub struct Recommendation {
 }
 
 impl Recommendation {
-    /// The best by rate and by price are the same for everybody, so they are found once.
+    /// Creates the service. The best by rate and by price are the same for all requests, so they
+    /// are found once.
     pub fn new(candidates: &[Candidate], metrics: Arc<Metrics>) -> Self {
         let ids = |best: Vec<&Candidate>| best.iter().map(|one| id(one)).collect();
         Recommendation {
@@ -60,7 +61,7 @@ impl Recommendation {
 
 #[async_trait]
 impl api::Recommendation for Recommendation {
-    /// All hotels which are equally the best; none by a measure that there is not.
+    /// Returns all hotels that are equally the best; none for an unknown measure.
     async fn get_recommendations(
         &self,
         request: Request<GetRecommendationsRequest>,
@@ -86,7 +87,7 @@ fn point(candidate: &Candidate) -> Point {
     Point::at(place.lat, place.lon)
 }
 
-/// All items whose measure is the smallest one; none if no measure is a number.
+/// Returns all items with the smallest measure; none if no measure is a number.
 fn smallest<T>(items: &[T], measure: impl Fn(&T) -> f64) -> Vec<&T> {
     let mut least = f64::INFINITY;
     let mut found = Vec::new();

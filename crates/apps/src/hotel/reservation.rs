@@ -1,5 +1,5 @@
-//! The reservation service: has a hotel rooms left, and take some. It keeps no state of its own;
-//! the store checks and takes rooms as one indivisible act.
+//! The reservation service: finds hotels with free rooms, and reserves rooms. It has no state; the
+//! store checks and reserves rooms in one atomic step.
 
 use std::sync::Arc;
 
@@ -24,8 +24,8 @@ impl Reservation {
 
 #[async_trait]
 impl api::Reservation for Reservation {
-    /// Those hotels that have the rooms in every night, in the order asked.
-    /// A stay without nights, or with a date that does not exist, finds none.
+    /// Returns the hotels that have the rooms in every night, in the order of the request. A stay
+    /// without nights, or with a date that does not exist, finds none.
     async fn check_availability(
         &self,
         request: Request<ReservationRequest>,
@@ -46,7 +46,8 @@ impl api::Reservation for Reservation {
         Ok(Response::new(ReservationReply { hotel_id }))
     }
 
-    /// Takes the rooms in every night, or in none. A stay without nights succeeds and takes none.
+    /// Reserves the rooms in every night, or in none. A stay without nights succeeds and reserves
+    /// nothing.
     async fn make_reservation(
         &self,
         request: Request<ReservationRequest>,

@@ -1,4 +1,4 @@
-//! The review service: what guests say about a hotel.
+//! The review service: the reviews of hotels.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::documents::Documents;
 use super::metrics::{Metrics, Service};
 
 pub struct Review {
-    /// By hotel.
+    /// The reviews of each hotel.
     reviews: Documents<ReviewReply>,
     metrics: Arc<Metrics>,
 }
@@ -23,7 +23,7 @@ impl Review {
 
 #[async_trait]
 impl api::Review for Review {
-    /// All reviews of a hotel; a hotel that nobody reviewed, or that is unknown, has none.
+    /// Returns all reviews of a hotel; none for a hotel without reviews or an unknown hotel.
     async fn get_reviews(
         &self,
         request: Request<ReviewRequest>,

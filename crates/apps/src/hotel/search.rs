@@ -22,7 +22,7 @@ impl Search {
 
 #[async_trait]
 impl api::Search for Search {
-    /// The nearest hotels that have a rate, the dearest first.
+    /// Returns the nearest hotels that have a rate, the most expensive first.
     async fn nearby(
         &self,
         request: Request<NearbyRequest>,

@@ -1,11 +1,12 @@
-//! Where a process finds the state of its instance: in the store's process, or in PostgreSQL.
+//! The source of an instance's state: the store's process, or PostgreSQL.
 
 use std::str::FromStr;
 
 use super::postgres::Database;
 use crate::rpc::Addresses;
 
-/// As it is written on a command line: `127.0.0.1:7000`, or `postgres://USER@HOST:PORT/DATABASE`.
+/// A source as written on a command line: `127.0.0.1:7000`, or
+/// `postgres://USER@HOST:PORT/DATABASE`.
 #[derive(Clone, Debug)]
 pub enum Source {
     Process(Addresses),

@@ -5,17 +5,17 @@ use std::ops::Range;
 /// A night, numbered by the days from 1970-01-01 to the date on which it begins.
 pub type Night = i32;
 
-/// Nobody stays longer: each night is a document, and the store must not be filled by one request.
+/// The longest stay: each night is a document, and one request must not fill the store.
 pub const LONGEST_STAY: usize = 366;
 
-/// The nights of a stay; empty if it ends on or before the day on which it begins.
+/// Returns the nights of a stay; empty if it ends on or before the day on which it begins.
 ///
-/// `None` if either date is not one of the calendar, written `YYYY-MM-DD`.
+/// Returns `None` if either date is not in the calendar or not written `YYYY-MM-DD`.
 pub fn nights(in_date: &str, out_date: &str) -> Option<Range<Night>> {
     Some(day(in_date)?..day(out_date)?)
 }
 
-/// Whether a text has the shape `YYYY-MM-DD`, be there such a day or not.
+/// Returns true if a text has the form `YYYY-MM-DD`, even if the day does not exist.
 fn has_shape_of_date(text: &str) -> bool {
     text.len() == 10
         && text.bytes().enumerate().all(|(place, byte)| match place {
@@ -44,7 +44,7 @@ fn length_of(month: i32, year: i32) -> i32 {
     }
 }
 
-/// Counts in years which begin in March, so that the leap day is the last of its year.
+/// Counts in years that begin in March, so that the leap day is the last day of its year.
 fn days_since_1970(year: i32, month: i32, day: i32) -> i32 {
     let year = if month <= 2 { year - 1 } else { year };
     let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));

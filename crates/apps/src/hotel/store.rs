@@ -1,13 +1,13 @@
-//! The store: an embedded, durable database with the seeded data, and the only place where
-//! anything changes.
+//! The store: an embedded, durable database with the seeded data, and the only place where data
+//! changes.
 //!
-//! Readers take the last committed view and never wait for a writer. One thread writes: it takes
-//! whatever bookings wait, decides all of them in one transaction, commits, publishes the new
-//! view, and only then answers. So two bookings can never have the same room, an acknowledged
-//! booking is seen by the next reader, and many at once cost one commit.
+//! Readers use the last committed view and never wait for a writer. One thread writes: it takes all
+//! queued bookings, decides them in one transaction, commits, publishes the new view, and only then
+//! replies. So two bookings never get the same room, the next reader sees an acknowledged booking,
+//! and many bookings at once cost one commit.
 //!
-//! A commit is in the file before it is acknowledged: it outlives the process, also `kill -9`.
-//! It outlives a loss of power only with [`Durability::PowerLoss`].
+//! A commit is in the file before it is acknowledged: it survives the death of the process, even by
+//! `kill -9`. It survives a loss of power only with [`Durability::PowerLoss`].
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -66,13 +66,13 @@ const RESERVATIONS: TableDefinition<u64, (&str, &str, Night, u32)> =
 /// Hotel and night → rooms taken: the sum of the documents, kept with them.
 const NIGHTS: TableDefinition<(&str, Night), u32> = TableDefinition::new("nights");
 
-/// As many bookings share one commit at most, so that none waits long for the others.
+/// The most bookings that share one commit, so that none waits long for the others.
 const LARGEST_BATCH: usize = 256;
 
-/// The data is some 2 MB, and a long run adds some 20 MB.
+/// The size of the cache: the data is about 2 MB, and a long run adds about 20 MB.
 const CACHE_BYTES: usize = 64 << 20;
 
-/// What an acknowledged reservation outlives.
+/// The failure that an acknowledged reservation survives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
     /// The death of the process: it is in the file, though perhaps not yet on the disk.
@@ -81,7 +81,7 @@ pub enum Durability {
     PowerLoss,
 }
 
-/// What became of a booking.
+/// The outcome of a booking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Decided {
     Made,
@@ -96,7 +96,7 @@ pub struct Embedded {
     writer: Option<JoinHandle<()>>,
 }
 
-/// What readers and the writer share.
+/// The data that readers and the writer share.
 struct Shared {
     database: Database,
     view: Mutex<Arc<View>>,
@@ -133,15 +133,15 @@ impl Embedded {
         Ok(Embedded { shared, orders: Some(orders), writer: Some(writer) })
     }
 
-    /// Everything committed so far. Holding on to a view keeps its pages from being used again.
+    /// Returns everything committed so far. A view that is kept prevents the reuse of its pages.
     pub fn view(&self) -> Arc<View> {
         Arc::clone(&lock(&self.shared.view))
     }
 
-    /// Takes the rooms in every night, or in none; returns when that is durable.
+    /// Reserves the rooms in every night, or in none; returns when that is durable.
     async fn decided(&self, booking: Booking) -> Result<Decided, Status> {
         let (answer, answered) = oneshot::channel();
-        // Bookings that wait are bounded by the calls in hand, each of which carries one.
+        // The queue is bounded by the calls in progress, each of which has at most one booking.
         let sent = self.orders.as_ref().map(|orders| orders.send(Order { booking, answer }));
         match (sent, answered.await) {
             (Some(Ok(())), Ok(decided)) => decided,
@@ -149,14 +149,15 @@ impl Embedded {
         }
     }
 
-    /// Whether reservations can be made: a store that failed to write once never writes again.
+    /// Returns true if reservations can be made: a store that failed to write once never writes
+    /// again.
     pub fn is_writing(&self) -> bool {
         self.writer.as_ref().is_some_and(|writer| !writer.is_finished())
     }
 }
 
-/// What takes milliseconds runs beside the calls and not before them.
-async fn beside<T: Send + 'static>(
+/// Runs work that takes milliseconds on another thread, so that it does not delay the calls.
+async fn in_background<T: Send + 'static>(
     shared: &Arc<Shared>,
     work: impl FnOnce(&Shared) -> Result<T, redb::Error> + Send + 'static,
 ) -> Result<Response<T>, Status> {
@@ -173,7 +174,7 @@ impl api::Store for Embedded {
         Ok(Response::new(PlacesReply { places }))
     }
 
-    /// In the order of the hotels' numbers.
+    /// Returns them in the order of the hotels' numbers.
     async fn candidates(&self, _: Request<Nothing>) -> Result<Response<CandidatesReply>, Status> {
         let candidate = |id: &str, (lat, lon, rate, price)| Candidate {
             place: Some(place(id, (lat, lon))),
@@ -236,7 +237,7 @@ impl api::Store for Embedded {
         Ok(Response::new(PasswordDigestReply { digest }))
     }
 
-    /// Those of the hotels that have the rooms in every night.
+    /// Returns the hotels that have the rooms in every night.
     async fn has_rooms(
         &self,
         request: Request<HasRoomsRequest>,
@@ -262,18 +263,18 @@ impl api::Store for Embedded {
         match self.decided(booking).await? {
             Decided::Made => Ok(Response::new(Reserved { made: true })),
             Decided::Full => Ok(Response::new(Reserved { made: false })),
-            Decided::UnknownHotel => Err(Status::not_found(format!("there is no hotel {hotel:?}"))),
+            Decided::UnknownHotel => Err(Status::not_found(format!("unknown hotel {hotel:?}"))),
         }
     }
 
     /// Counts and digests everything.
     async fn counts(&self, _: Request<Nothing>) -> Result<Response<CountsReply>, Status> {
-        beside(&self.shared, |shared| count(&shared.database)).await
+        in_background(&self.shared, |shared| count(&shared.database)).await
     }
 
     /// Returns to the seeded data in one transaction, byte for byte.
     async fn reset(&self, _: Request<Nothing>) -> Result<Response<CountsReply>, Status> {
-        beside(&self.shared, |shared| {
+        in_background(&self.shared, |shared| {
             seed(&shared.database)?;
             shared.publish()?;
             count(&shared.database)
@@ -282,7 +283,7 @@ impl api::Store for Embedded {
     }
 }
 
-/// Whatever the database reports, its caller cannot recover from it.
+/// Turns any error of the database into `Unavailable`: the caller cannot recover from it.
 fn unavailable(error: redb::Error) -> Status {
     Status::unavailable(error.to_string())
 }
@@ -295,7 +296,7 @@ impl Drop for Embedded {
     fn drop(&mut self) {
         self.orders = None;
         if let Some(writer) = self.writer.take() {
-            // Its panic has been reported, and the store reports itself as not writing.
+            // Its panic was reported, and the store reports itself as not writing.
             let _ = writer.join();
         }
     }
@@ -318,7 +319,7 @@ impl View {
         })
     }
 
-    /// Whether a hotel has this many rooms in every night. Nobody has rooms in an unknown hotel.
+    /// Returns true if a hotel has this many rooms in every night. An unknown hotel has no rooms.
     pub fn has_rooms(
         &self,
         hotel: &str,
@@ -330,7 +331,7 @@ impl View {
     }
 }
 
-/// Looks only at nights of which rooms are taken, however long the stay. `None`: no such hotel.
+/// Reads only nights with reserved rooms, however long the stay. `None`: the hotel is unknown.
 fn has_rooms(
     capacities: &impl ReadableTable<&'static str, u32>,
     taken: &impl ReadableTable<(&'static str, Night), u32>,
@@ -352,8 +353,8 @@ fn has_rooms(
 }
 
 impl Shared {
-    /// Makes what was committed the view of all readers. The view is taken under the lock, so that
-    /// an older one never replaces a newer one.
+    /// Publishes the committed data as the view of all readers. The view is taken under the lock,
+    /// so that an older one never replaces a newer one.
     fn publish(&self) -> Result<(), redb::Error> {
         let mut view = lock(&self.view);
         *view = Arc::new(View::of(&self.database)?);
@@ -361,8 +362,8 @@ impl Shared {
     }
 }
 
-/// The life of the writing thread. It ends with the store, or when a commit fails: a database that
-/// could not write is in doubt until it is opened again.
+/// Runs the writing thread. It ends with the store, or when a commit fails: after a failed write
+/// the state of a database is unknown until it is opened again.
 fn write(shared: &Shared, waiting: &Receiver<Order>) {
     while let Ok(first) = waiting.recv() {
         let others = waiting.try_iter().take(LARGEST_BATCH - 1);
@@ -384,12 +385,12 @@ fn write(shared: &Shared, waiting: &Receiver<Order>) {
 
 fn answer(batch: Vec<Order>, answers: impl Iterator<Item = Result<Decided, Status>>) {
     for (order, answer) in batch.into_iter().zip(answers) {
-        // Whoever asked may have gone; the reservation stands.
+        // The caller may be gone; the reservation is still valid.
         let _ = order.answer.send(answer);
     }
 }
 
-/// Decides a batch in order, each knowing those before it, and commits if anything was taken.
+/// Decides a batch in order, each booking after those before it, and commits if any was made.
 fn decide(database: &Database, batch: &[Order]) -> Result<Vec<Decided>, redb::Error> {
     let transaction = database.begin_write()?;
     let mut ledger = Ledger::open(&transaction)?;
@@ -434,7 +435,8 @@ impl<'transaction> Ledger<'transaction> {
         }
     }
 
-    /// No rooms take no place: a reservation of none succeeds and leaves no trace.
+    /// Writes the documents of a booking. A reservation of zero rooms succeeds and leaves no
+    /// document.
     fn take(&mut self, booking: &Booking) -> Result<(), redb::Error> {
         let Booking { hotel_id, customer_name, begin, end, rooms } = booking;
         if *rooms == 0 {
@@ -452,7 +454,7 @@ impl<'transaction> Ledger<'transaction> {
     }
 }
 
-/// Replaces everything there is by the seeded data.
+/// Replaces all data by the seeded data.
 fn seed(database: &Database) -> Result<(), redb::Error> {
     let transaction = database.begin_write()?;
     let tables: Vec<_> = transaction.list_tables()?.collect();
@@ -473,7 +475,7 @@ fn seed(database: &Database) -> Result<(), redb::Error> {
     fill(&transaction, profiles, PROFILES, |(id, bytes)| (id.as_str(), bytes.as_slice()))?;
     let reviews = encoded(&data::reviews(), |review| &review.review_id);
     fill(&transaction, reviews, REVIEWS, |(id, bytes)| (id.as_str(), bytes.as_slice()))?;
-    // Cinemas have a place, but the original fills in none.
+    // The original has cinemas, but no data for them.
     for (kind, places) in [(RESTAURANT, data::restaurants()), (MUSEUM, data::museums())] {
         let named = places.into_iter().map(|one| (format!("{kind}{}", one.id), (one.lat, one.lon)));
         fill(&transaction, named.collect(), ATTRACTIONS, |(id, place)| (id.as_str(), *place))?;
@@ -503,7 +505,7 @@ fn encoded<T: Message>(items: &[T], id: impl Fn(&T) -> &String) -> Vec<(String, 
     items.iter().map(|item| (id(item).clone(), item.encode_to_vec())).collect()
 }
 
-/// Those of these, in the order asked; none named: all.
+/// Returns the documents with these ids, in the given order; an empty list returns all.
 fn documents<T: Message + Default>(
     database: &Database,
     table: TableDefinition<&'static str, &'static [u8]>,
@@ -569,8 +571,8 @@ fn digest_table<K: Key + 'static, V: Value + 'static>(
     Ok(length)
 }
 
-/// The database's file. What is written is in the kernel's hands, and so outlives this process;
-/// only [`Durability::PowerLoss`] waits for the disk.
+/// The database's file. Written data is in the kernel, and so survives this process; only
+/// [`Durability::PowerLoss`] waits for the disk.
 #[derive(Debug)]
 struct HotelFile {
     file: File,

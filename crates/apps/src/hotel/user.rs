@@ -1,4 +1,4 @@
-//! The user service: is this the user's password? It asks the store each time.
+//! The user service: checks a user's password. It asks the store each time.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ impl User {
 
 #[async_trait]
 impl api::User for User {
-    /// Compares the digest of the password with the stored one. An unknown user is not correct.
+    /// Compares the digest of the password with the stored one; false for an unknown user.
     async fn check_user(
         &self,
         request: Request<CheckUserRequest>,

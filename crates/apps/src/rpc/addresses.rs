@@ -1,4 +1,4 @@
-//! Where the replicas of a service are: a list that may change while it is used.
+//! The addresses of the replicas of a service: a list that may change while it is used.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -10,17 +10,17 @@ use tokio::net::lookup_host;
 #[cfg(test)]
 mod tests;
 
-/// As it is written on a command line: `127.0.0.1:7001,127.0.0.1:7002`, or `@FILE`.
+/// Addresses as written on a command line: `127.0.0.1:7001,127.0.0.1:7002`, or `@FILE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Addresses {
-    /// Hosts and ports. A name stands for all of its addresses, and is looked up again and again.
+    /// Hosts and ports. A name means all of its addresses, and is looked up repeatedly.
     Listed(Vec<String>),
-    /// The list is in this file, which may be replaced at any time.
+    /// A file with the list, which may be replaced at any time.
     InFile(PathBuf),
 }
 
 impl Addresses {
-    /// Whether a later look may find others.
+    /// Returns true if a later lookup may find others.
     pub fn may_change(&self) -> bool {
         match self {
             Addresses::Listed(list) => list.iter().any(|one| parsed(one).is_none()),
@@ -28,7 +28,7 @@ impl Addresses {
         }
     }
 
-    /// The addresses as they are now, each once.
+    /// Returns the current addresses, each once.
     pub async fn look(&self) -> anyhow::Result<BTreeSet<String>> {
         let read;
         let list = match self {
@@ -67,7 +67,8 @@ impl FromStr for Addresses {
     }
 }
 
-/// Separated by commas or white space. A URL's scheme is allowed, since servers say theirs.
+/// Parses addresses separated by commas or white space. A URL's scheme is allowed, since servers
+/// print theirs.
 fn listed(text: &str) -> anyhow::Result<Vec<String>> {
     let words = text.split(|c: char| c == ',' || c.is_whitespace()).filter(|word| !word.is_empty());
     let hosts: Vec<String> = words
@@ -77,7 +78,10 @@ fn listed(text: &str) -> anyhow::Result<Vec<String>> {
     for host in &hosts {
         let port = host.rsplit_once(':').filter(|(name, _)| !name.is_empty()).map(|(_, port)| port);
         let is_port = port.is_some_and(|port| port.parse::<u16>().is_ok_and(|port| port != 0));
-        ensure!(is_port, "`{host}` is no address; write HOST:PORT, for example 127.0.0.1:7001");
+        ensure!(
+            is_port,
+            "`{host}` is not a valid address; write HOST:PORT, for example 127.0.0.1:7001"
+        );
     }
     Ok(hosts)
 }

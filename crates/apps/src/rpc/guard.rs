@@ -1,7 +1,8 @@
-//! A stream from a peer that may be hostile. HTTP/2 has frames which cost their sender nothing and
-//! which no flow control holds back: pings, settings, resets, priorities. Here the frames are told
-//! apart as they are read, and who sends nearly nothing else loses the connection. What is read at
-//! once is bounded too, so that one connection cannot keep the thread from the others.
+//! A guard for a stream from a peer that may be hostile. HTTP/2 has frames that cost their sender
+//! nothing and that no flow control bounds: pings, settings, resets, priorities. The guard
+//! classifies frames as they are read; a peer that sends hardly anything else loses its connection.
+//! The bytes read at once are bounded too, so that one connection cannot keep the thread from the
+//! others.
 
 use std::future::Future;
 use std::io;
@@ -19,17 +20,18 @@ use crate::statistics::Statistics;
 #[cfg(test)]
 mod tests;
 
-/// Bytes read before others have their turn. To decode so much of a hostile head takes some 50 µs.
+/// The bytes that are read before others get their turn. To decode this much of a hostile head
+/// takes about 50 µs.
 const IN_TURN: usize = 4 << 10;
 
-/// Frames that ask for nothing, more than these, end the connection, unless a second has passed
-/// since they last were as many. Each call allows for [`FOR_A_CALL`] more.
+/// The number of idle frames, which ask for nothing, that are allowed in each period of [`IN`];
+/// more end the connection. Each call allows [`FOR_A_CALL`] more.
 const IDLE_FRAMES: u32 = 1000;
 const IN: Duration = Duration::from_secs(1);
 /// An update of each window, a reset and a ping.
 const FOR_A_CALL: u32 = 4;
 
-/// What its peer sends is counted as it is read.
+/// A stream that counts the frames of its peer as they are read.
 pub(super) struct Guarded<S> {
     stream: S,
     frames: Frames,
@@ -39,7 +41,7 @@ pub(super) struct Guarded<S> {
 }
 
 impl<S> Guarded<S> {
-    /// Before the peer's preface has been read.
+    /// Creates a guard; the peer's preface must not have been read yet.
     pub(super) fn new(stream: S, statistics: Arc<Statistics>) -> Self {
         let allowance = Allowance { left: IDLE_FRAMES, since: Instant::now() };
         Guarded { stream, frames: Frames::default(), allowance, in_turn: 0, statistics }
@@ -55,7 +57,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
         let this = &mut *self;
         if IN_TURN <= this.in_turn {
             this.in_turn = 0;
-            // Unlike a mere waking it looks for what others have sent meanwhile.
+            // Unlike a plain wake-up, this lets the runtime poll the other connections first.
             ready!(pin!(task::yield_now()).poll(context));
         }
         let before = buffer.filled().len();
@@ -75,7 +77,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
         frames.read(bytes, |kind| is_flood |= !allowance.takes(kind));
         if is_flood {
             this.statistics.refuse();
-            // What fails has read nothing.
+            // A failed read must not return bytes.
             buffer.set_filled(before);
             return Poll::Ready(Err(io::Error::other("a flood of frames")));
         }
@@ -83,8 +85,9 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
     }
 }
 
-/// Gathered writing is not offered: without it the `h2` library copies frames of up to 1 KiB into one
-/// buffer, and not only those of up to 256 bytes, so that fewer calls of the kernel write them.
+/// Passes writes on. It does not offer vectored writes: without them the `h2` library copies frames
+/// of up to 1 KiB into one buffer, instead of up to 256 bytes, so that fewer system calls write
+/// them.
 impl<S: AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
@@ -103,12 +106,12 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
     }
 }
 
-/// What a frame is to whoever pays for it.
+/// The kind of a frame, by its cost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
-    /// It begins a call.
+    /// The start of a call.
     Call,
-    /// It brings bytes of one, which flow control bounds.
+    /// Bytes of a call, which flow control bounds.
     Data,
     Idle,
 }
@@ -116,12 +119,12 @@ enum Kind {
 const PREFACE: usize = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".len();
 const HEADER: usize = 9;
 
-/// Finds the frames in what is read, however it is cut.
+/// A parser that finds the frames in what is read, however it is split.
 struct Frames {
-    /// Bytes that belong to something whose kind is known.
+    /// The remaining bytes of something whose kind is known.
     to_skip: usize,
     header: [u8; HEADER],
-    /// Bytes of the next header that are there.
+    /// The number of bytes of the next header that have arrived.
     of_header: usize,
 }
 
@@ -152,7 +155,7 @@ impl Frames {
 }
 
 impl Kind {
-    /// The numbers are those of RFC 9113, section 6.
+    /// Returns the kind by the numbers of RFC 9113, section 6.
     fn of(kind: u8, flags: u8, length: usize) -> Kind {
         let ends_stream = flags & 1 != 0;
         match kind {
@@ -165,12 +168,12 @@ impl Kind {
 
 struct Allowance {
     left: u32,
-    /// When it was last made whole.
+    /// The time when it was last reset.
     since: Instant,
 }
 
 impl Allowance {
-    /// False if there are too many.
+    /// Counts a frame; false if there are too many.
     fn takes(&mut self, kind: Kind) -> bool {
         match kind {
             Kind::Data => {}

@@ -1,4 +1,4 @@
-//! Messages as gRPC sends them: whether they are compressed, their length, their bytes.
+//! Messages in gRPC's format: a flag for compression, the length, the bytes.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use prost::Message;
@@ -7,10 +7,10 @@ use tonic::Status;
 #[cfg(test)]
 mod tests;
 
-/// What stands before a message: whether it is compressed, and its length.
+/// The length of the part before a message: the compression flag, and the length.
 pub(super) const PREFIX: usize = 5;
 
-/// The bytes of one message.
+/// Returns the bytes of one message.
 pub fn framed(message: &impl Message) -> Bytes {
     let length = message.encoded_len();
     let mut bytes = BytesMut::with_capacity(PREFIX + length);
@@ -20,10 +20,10 @@ pub fn framed(message: &impl Message) -> Bytes {
     bytes.freeze()
 }
 
-/// Reads what must be one whole message.
+/// Reads one message, which must be whole.
 pub fn read<M: Message + Default>(mut bytes: Bytes) -> Result<M, Status> {
     let Some(&[flag, a, b, c, d]) = bytes.first_chunk::<PREFIX>() else {
-        return Err(Status::internal("there is no message"));
+        return Err(Status::internal("the message is missing"));
     };
     match flag {
         0 => {}
@@ -33,7 +33,7 @@ pub fn read<M: Message + Default>(mut bytes: Bytes) -> Result<M, Status> {
             ));
         }
         other => {
-            return Err(Status::internal(format!("a message begins with 0 or 1, not {other}")));
+            return Err(Status::internal(format!("a message must begin with 0 or 1, not {other}")));
         }
     }
     let length = u32::from_be_bytes([a, b, c, d]) as usize;

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn there_are_as_many_of_each_as_the_contract_says() {
+fn the_number_of_each_is_that_of_the_contract() {
     let lengths = [places().len(), profiles().len(), candidates().len(), capacities().len()];
     assert_eq!(lengths, [80; 4]);
     assert_eq!((rates().len(), users().len()), (27, 501));
@@ -19,7 +19,7 @@ fn descriptions_are_as_long_as_those_of_the_original() {
 }
 
 #[test]
-fn rates_go_round_every_five_hotels() {
+fn rates_repeat_every_five_hotels() {
     let rate = |id: &str| {
         let plan = rates().into_iter().find(|plan| plan.hotel_id == id)?;
         let room = plan.room_type?;
@@ -34,7 +34,7 @@ fn rates_go_round_every_five_hotels() {
 }
 
 #[test]
-fn capacities_go_round_every_three_hotels() {
+fn capacities_repeat_every_three_hotels() {
     let rooms = |number: usize| capacities()[number - 1].1;
     assert_eq!([1, 6, 7, 8, 9, 80].map(rooms), [200, 200, 300, 250, 200, 250]);
 }

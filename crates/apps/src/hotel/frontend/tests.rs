@@ -18,7 +18,7 @@ fn wait<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
 }
 
-/// The status and the body which a target is answered with.
+/// Returns the status and the body of the response for a target.
 fn ask(frontend: &Frontend, target: &str) -> (u16, String) {
     let head = hyper::Request::get(target).body(()).unwrap().into_parts().0;
     wait(async {
@@ -103,7 +103,7 @@ fn the_page_and_its_style_have_the_sizes_of_the_original() {
 }
 
 #[test]
-fn every_user_of_the_workload_can_log_in_and_nobody_else() {
+fn every_user_of_the_workload_can_log_in_and_no_one_else() {
     let frontend = frontend();
     let login = |name: &str, password: &str| {
         ask(&frontend, &format!("/user?username={name}&password={password}")).1
@@ -118,7 +118,7 @@ fn every_user_of_the_workload_can_log_in_and_nobody_else() {
 }
 
 #[test]
-fn a_reservation_is_refused_clearly_and_harms_nobody() {
+fn a_reservation_is_refused_clearly_and_changes_nothing() {
     let frontend = frontend();
     let reserve = |rest: &str| {
         let login = "customerName=a&username=Cornell_1&password=1111111111";
@@ -128,7 +128,7 @@ fn a_reservation_is_refused_clearly_and_harms_nobody() {
     let dates = "inDate=2015-04-09&outDate=2015-04-10";
     assert_eq!(
         reserve(&format!("{dates}&hotelId=x%0Ay&number=1")),
-        text("NotFound desc = there is no hotel \"x\\ny\"")
+        text("NotFound desc = unknown hotel \"x\\ny\"")
     );
     assert_eq!(
         reserve(&format!("{dates}&hotelId=1&number=-1")),
@@ -150,11 +150,11 @@ fn a_reservation_is_refused_clearly_and_harms_nobody() {
     assert_eq!(counts.into_inner().reservations, 1, "nothing was reserved");
 }
 
-/// A small generator of our own: tests must not depend on a library's choice of sequence.
+/// A small random generator of our own: tests must not depend on a library's choice of sequence.
 struct Randomness(u64);
 
 impl Randomness {
-    /// Evenly distributed over `0..=most`.
+    /// Returns a number that is evenly distributed over `0..=most`.
     fn up_to(&mut self, most: u32) -> u32 {
         self.0 =
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -163,7 +163,7 @@ impl Randomness {
     }
 }
 
-/// Headers of a success, but for the digits of the length.
+/// The size of the headers of a success, without the digits of the length.
 const HEADERS: usize = "HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\n\
     Access-Control-Allow-Origin: *\r\nContent-Length: \r\n\
     Date: Sat, 21 Nov 2026 10:46:03 GMT\r\n\r\n"

@@ -5,7 +5,7 @@ fn nearby(lat: f32, lon: f32) -> Vec<String> {
     Places::new(data::places()).near(lat.into(), lon.into())
 }
 
-/// The distance as textbooks write it.
+/// Returns the distance by the textbook formula.
 fn haversine_km(one: (f64, f64), other: (f64, f64)) -> f64 {
     let [lat_1, lon_1, lat_2, lon_2] = [one.0, one.1, other.0, other.1].map(f64::to_radians);
     let half = |angle: f64| (angle / 2.0).sin().powi(2);

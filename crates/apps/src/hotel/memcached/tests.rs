@@ -25,13 +25,13 @@ fn servers_are_read_from_a_url() {
     check(
         "memcached://a:0",
         expect![
-            "`a:0` is no address of a server; write memcached://HOST:PORT,HOST:PORT or memcached://HOST:PORT/PREFIX"
+            "`a:0` is not a valid address of a server; write memcached://HOST:PORT,HOST:PORT or memcached://HOST:PORT/PREFIX"
         ],
     );
     check(
         "memcached://a:1/x y",
         expect![
-            "`x y` is no prefix: at most 64 visible ASCII characters; write memcached://HOST:PORT,HOST:PORT or memcached://HOST:PORT/PREFIX"
+            "`x y` is not a valid prefix: at most 64 visible ASCII characters; write memcached://HOST:PORT,HOST:PORT or memcached://HOST:PORT/PREFIX"
         ],
     );
 }
@@ -47,7 +47,7 @@ fn cache(address: impl ToString) -> Memcached {
     Memcached::new(&servers, TIMEOUT, Arc::default())
 }
 
-/// What a server that says this to every connection is understood to say of one key.
+/// Returns what the cache makes of a server that sends these bytes on every connection.
 async fn said(answer: &'static str) -> Answer {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let cache = cache(listener.local_addr().unwrap());
@@ -57,7 +57,7 @@ async fn said(answer: &'static str) -> Answer {
         stream.write_all(answer.as_bytes()).await.unwrap();
         time::sleep(Duration::from_secs(60)).await;
     });
-    // The first connection takes a moment, during which questions wait for it.
+    // The first connection takes a moment, during which requests are queued.
     cache.get(&[cache.key("rate", "1")]).await.remove(0)
 }
 
@@ -89,8 +89,9 @@ fn a_dead_server_is_an_error_at_once() {
         let cache = cache("127.0.0.1:1");
         time::sleep(Duration::from_millis(10)).await;
         let keys = [cache.key("rate", "1"), None];
-        let answers =
-            time::timeout(TIMEOUT / 2, cache.get(&keys)).await.expect("nobody waits for the dead");
+        let answers = time::timeout(TIMEOUT / 2, cache.get(&keys))
+            .await
+            .expect("a dead server is not waited for");
         assert_eq!(answers, [Err(Failed), Ok(None)]);
     });
 }

@@ -9,7 +9,7 @@ fn times_fall_into_the_first_bucket_that_holds_them() {
 }
 
 #[test]
-fn what_was_counted_is_told() {
+fn what_was_counted_is_in_the_text() {
     let metrics = Metrics::default();
     metrics.answered(Endpoint::Hotels, 200, Duration::from_micros(3));
     metrics.answered(Endpoint::Hotels, 400, Duration::from_micros(1));

@@ -1,7 +1,8 @@
--- What an instance keeps in PostgreSQL: the tables of the embedded store, under the same names.
--- Text is compared by its bytes, as the embedded store does, so that both answer in one order.
+-- The data of an instance in PostgreSQL: the tables of the embedded store, with the same names.
+-- Text is compared by its bytes, as in the embedded store, so that both return rows in the same
+-- order.
 
--- An administrator may have made it for a user who must not.
+-- An administrator may have created it for a user who may not.
 CREATE SCHEMA IF NOT EXISTS hotel;
 
 -- Latitude and longitude are in degrees.
@@ -23,9 +24,9 @@ CREATE TABLE hotel.reviews (
 -- The digest is SHA-256 of the password in lower-case hexadecimal.
 CREATE TABLE hotel.users (name text COLLATE "C" PRIMARY KEY, digest text NOT NULL);
 
--- Who holds the lock of a hotel's row may change its nights and reservations, and nobody else.
+-- Only the holder of the lock of a hotel's row may change its nights and reservations.
 CREATE TABLE hotel.capacities (hotel text COLLATE "C" PRIMARY KEY, rooms bigint NOT NULL);
--- Rooms taken: the sum of the reservations, kept with them.
+-- The reserved rooms: the sum of the reservations, updated with them.
 CREATE TABLE hotel.nights (
     hotel text COLLATE "C", night int, taken bigint NOT NULL, PRIMARY KEY (hotel, night));
 -- One document for each booked night, in order of arrival.
@@ -34,8 +35,8 @@ CREATE TABLE hotel.reservations (
     hotel text COLLATE "C" NOT NULL, customer text NOT NULL, night int NOT NULL,
     rooms bigint NOT NULL);
 
--- Takes the rooms in every night from `first` to that before `beyond`, or in none.
--- False: the hotel is full in one of them. Null: there is no such hotel.
+-- Reserves the rooms in every night from `first` to the one before `beyond`, or in none. False: the
+-- hotel is full in one of them. Null: the hotel is unknown.
 CREATE FUNCTION hotel.reserve(wanted text, guest text, first int, beyond int, number bigint)
 RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
@@ -47,15 +48,15 @@ BEGIN
     IF capacity < number THEN RETURN false; END IF;
     -- This statement sees what was committed while we waited for the lock.
     IF EXISTS (
-        SELECT FROM hotel.nights AS held
-        WHERE held.hotel = wanted AND held.night >= first AND held.night < beyond
-            AND capacity < held.taken + number)
+        SELECT FROM hotel.nights AS booked
+        WHERE booked.hotel = wanted AND booked.night >= first AND booked.night < beyond
+            AND capacity < booked.taken + number)
     THEN RETURN false; END IF;
-    -- A reservation of no rooms leaves no trace.
+    -- A reservation of zero rooms leaves no document.
     IF number = 0 THEN RETURN true; END IF;
-    INSERT INTO hotel.nights AS held (hotel, night, taken)
+    INSERT INTO hotel.nights AS booked (hotel, night, taken)
         SELECT wanted, stay, number FROM generate_series(first, beyond - 1) AS stay
-        ON CONFLICT (hotel, night) DO UPDATE SET taken = held.taken + excluded.taken;
+        ON CONFLICT (hotel, night) DO UPDATE SET taken = booked.taken + excluded.taken;
     INSERT INTO hotel.reservations (hotel, customer, night, rooms)
         SELECT wanted, guest, stay, number FROM generate_series(first, beyond - 1) AS stay;
     RETURN true;

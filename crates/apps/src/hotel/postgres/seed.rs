@@ -1,7 +1,7 @@
-//! The data of a new instance in PostgreSQL, the way back to it, and how much there is.
+//! The seeding of a new instance in PostgreSQL, its reset, and its counts.
 //!
-//! Each is one transaction. Whoever holds the row of every hotel knows that no booking is under
-//! way; and what is looked up meanwhile is as it was before.
+//! Each is one transaction. With the rows of all hotels locked no booking can be in progress;
+//! lookups meanwhile see the previous state.
 
 use prost::Message;
 use sha2::{Digest, Sha256};
@@ -15,20 +15,20 @@ pub(super) const RESTAURANT: &str = "restaurant";
 pub(super) const MUSEUM: &str = "museum";
 pub(super) const CINEMA: &str = "cinema";
 
-/// Any number will do: only our processes take this lock, which belongs to one database.
+/// An arbitrary number: only our processes take this lock, which belongs to one database.
 const PREPARING: i64 = 0x0068_6f74_656c;
 
-/// Rows that are fetched at once when all are counted.
+/// The number of rows that are fetched at once for counting.
 const ROWS: i32 = 4096;
 
-/// Creates the tables and fills them, if nobody did so before.
+/// Creates the tables and fills them, unless that is done already.
 pub(super) async fn prepare(client: &mut Client) -> Result<(), Error> {
     if is_prepared(client.query_one(IS_PREPARED, &[]).await?) {
         return Ok(());
     }
     let transaction = client.transaction().await?;
     transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&PREPARING]).await?;
-    // Whoever had the lock before us has prepared everything.
+    // The previous holder of the lock has prepared everything.
     if !is_prepared(transaction.query_one(IS_PREPARED, &[]).await?) {
         transaction.batch_execute(include_str!("schema.sql")).await?;
         fill(&transaction).await?;
@@ -36,8 +36,8 @@ pub(super) async fn prepare(client: &mut Client) -> Result<(), Error> {
     transaction.commit().await
 }
 
-/// Asks the catalogue's tables, which show what was committed before the question. `to_regclass`
-/// would remember, while its transaction lasts, that there was no such table.
+/// Reads the catalogue's tables, which show what was committed before the query. `to_regclass`
+/// would remember, for the rest of its transaction, that the table did not exist.
 const IS_PREPARED: &str = "SELECT EXISTS (
     SELECT FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
     WHERE nspname = 'hotel' AND relname = 'reservations')";
@@ -46,10 +46,10 @@ fn is_prepared(row: Row) -> bool {
     row.get(0)
 }
 
-/// Replaces everything there is by the seeded data, and counts it.
+/// Replaces all data by the seeded data, and counts it.
 pub(super) async fn reset(client: &mut Client) -> Result<CountsReply, Error> {
     let transaction = client.transaction().await?;
-    // Hotels keep their rows, at which bookings wait for us.
+    // Hotels keep their rows: bookings wait for the locks on them.
     transaction.batch_execute(HOLD_ALL).await?;
     for (table, _) in TABLES.iter().filter(|(table, _)| *table != CAPACITIES) {
         transaction.batch_execute(&format!("DELETE FROM hotel.{table}")).await?;
@@ -64,7 +64,7 @@ pub(super) async fn reset(client: &mut Client) -> Result<CountsReply, Error> {
 
 const HOLD_ALL: &str = "SELECT FROM hotel.capacities ORDER BY hotel FOR UPDATE";
 
-/// How much there is of everything, and a digest of it, as of one moment.
+/// Returns the number of rows of each kind, and a digest of them, as of one moment.
 pub(super) async fn count(client: &mut Client) -> Result<CountsReply, Error> {
     let view = client.build_transaction().isolation_level(IsolationLevel::RepeatableRead);
     let transaction = view.read_only(true).start().await?;
@@ -97,7 +97,7 @@ async fn fill(transaction: &Transaction<'_>) -> Result<(), Error> {
     )
     .await?;
 
-    // Cinemas have a place, but the original fills in none.
+    // The original has cinemas, but no data for them.
     for (kind, places) in [(RESTAURANT, data::restaurants()), (MUSEUM, data::museums())] {
         let (names, lats, lons) = columns(places.iter().map(place));
         insert(
@@ -163,7 +163,7 @@ fn encoded<T: Message>(items: &[T], id: impl Fn(&T) -> &String) -> (Vec<&str>, V
 
 const CAPACITIES: &str = "capacities";
 
-/// All tables, in the order of the reply, and what puts their rows in order.
+/// All tables, in the order of the reply, with the columns that sort their rows.
 const TABLES: [(&str, &str); 10] = [
     ("attractions", "kind, name"),
     (CAPACITIES, "hotel"),
@@ -237,7 +237,7 @@ async fn digest_table(
     }
 }
 
-/// A value as it comes over the wire, which is the same on all machines.
+/// A value in its wire format, which is the same on all machines.
 struct Raw<'row>(&'row [u8]);
 
 impl<'row> FromSql<'row> for Raw<'row> {

@@ -22,7 +22,7 @@ fn names_and_values_are_decoded() {
 }
 
 #[test]
-fn a_broken_pair_is_as_if_it_were_not_there() {
+fn a_broken_pair_is_ignored() {
     check("a=%zz&a=2", "a", "2");
     check("a=%2&a=3", "a", "3");
     check("a=1;b=2&a=3", "a", "3");
@@ -30,7 +30,7 @@ fn a_broken_pair_is_as_if_it_were_not_there() {
 }
 
 #[test]
-fn what_is_no_number_is_zero() {
+fn a_text_that_is_not_a_number_is_zero() {
     assert_eq!(number::<f32>("38.5"), 38.5);
     assert_eq!(number::<f32>("nil"), 0.0);
     assert_eq!(number::<i32>(""), 0);

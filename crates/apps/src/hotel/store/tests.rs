@@ -21,7 +21,7 @@ fn booking(hotel: &str, nights: Range<Night>, rooms: u32) -> Booking {
     Booking { hotel_id: hotel.into(), customer_name: "Bob".into(), begin, end, rooms }
 }
 
-/// Whether it was made, or the code of the refusal.
+/// Returns true if it was made, false if the hotel is full, or the code of the refusal.
 fn reserve(store: &Embedded, booking: Booking) -> Result<bool, Code> {
     let reserved = wait(store.reserve(Request::new(booking)));
     reserved.map(|reply| reply.into_inner().made).map_err(|status| status.code())
@@ -52,13 +52,13 @@ fn a_booking_takes_its_rooms_in_every_night_or_in_none() {
     assert_eq!(reserve(10..13, 199), Ok(true));
     assert!(has_rooms(10..13, 1) && !has_rooms(10..13, 2) && has_rooms(13..14, 200));
     assert_eq!(reserve(12..14, 2), Ok(false));
-    assert!(has_rooms(13..14, 200), "the night after was left alone");
+    assert!(has_rooms(13..14, 200), "the night after was not changed");
     assert_eq!(reserve(12..14, 1), Ok(true));
     check(&store, expect!["80 hotels, 27 rates, 501 users, 5 nights, 6 documents"]);
 }
 
 #[test]
-fn bookings_of_one_batch_know_each_other() {
+fn bookings_of_one_batch_count_against_each_other() {
     let database = Database::builder().create_with_backend(InMemoryBackend::new()).unwrap();
     seed(&database).unwrap();
     let order = |rooms| Order { booking: booking("1", 5..6, rooms), answer: oneshot::channel().0 };
@@ -109,7 +109,7 @@ fn two_processes_cannot_have_the_same_store() {
 }
 
 #[test]
-fn nobody_stays_longer_than_a_year() {
+fn a_stay_is_at_most_a_leap_year() {
     let store = store();
     assert_eq!(reserve(&store, booking("9", 0..366, 1)), Ok(true));
     assert_eq!(reserve(&store, booking("9", 0..367, 1)), Err(Code::InvalidArgument));

@@ -13,7 +13,7 @@ fn a_list_holds_each_address_once() {
 }
 
 #[test]
-fn a_name_stands_for_its_addresses() {
+fn a_name_means_all_of_its_addresses() {
     let read: Addresses = "localhost:7".parse().unwrap();
     assert!(read.may_change());
     assert!(looked_up(&read).contains(&"127.0.0.1:7".to_owned()));
@@ -31,7 +31,7 @@ fn a_file_may_change() {
 }
 
 #[test]
-fn what_is_no_address_is_explained() {
+fn an_invalid_address_is_an_error_with_the_remedy() {
     for wrong in ["", ",", "@", "127.0.0.1", "127.0.0.1:0", ":80", "a:b", "a:1,b"] {
         let error = wrong.parse::<Addresses>().unwrap_err().to_string();
         assert!(error.contains("write "), "{wrong:?}: {error}");

@@ -8,7 +8,7 @@ const DATA: [u8; 11] = [0, 0, 2, 0, 0, 0, 0, 0, 1, 7, 7];
 const EMPTY: [u8; 9] = [0, 0, 0, 0, 0, 0, 0, 0, 1];
 
 #[test]
-fn frames_are_told_apart_however_they_are_cut() {
+fn frames_are_classified_however_they_are_split() {
     let bytes =
         [&[b'x'; PREFACE][..], &PING, &HEADERS, &DATA, &EMPTY, &[0, 0, 0, 0, 1, 0, 0, 0, 1]]
             .concat();
@@ -20,7 +20,7 @@ fn frames_are_told_apart_however_they_are_cut() {
     }
 }
 
-/// What comes through when these bytes are sent.
+/// Returns how many bytes pass when these bytes are sent.
 fn sent(bytes: &[u8]) -> io::Result<usize> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(async {
@@ -33,7 +33,7 @@ fn sent(bytes: &[u8]) -> io::Result<usize> {
 }
 
 #[test]
-fn frames_that_ask_for_nothing_are_borne_up_to_a_number() {
+fn frames_that_ask_for_nothing_are_tolerated_up_to_a_number() {
     let pings = |count| [&[b'x'; PREFACE][..], &PING.repeat(count)].concat();
     let most = IDLE_FRAMES as usize;
     assert!(sent(&pings(most)).is_ok());
@@ -43,7 +43,7 @@ fn frames_that_ask_for_nothing_are_borne_up_to_a_number() {
 }
 
 #[test]
-fn who_waits_may_send_as_many_again() {
+fn a_peer_that_waits_may_send_as_many_again() {
     let begun = Instant::now();
     let mut allowance = Allowance { left: 0, since: begun };
     assert!(!allowance.begins_anew(begun + IN / 2));

@@ -1,6 +1,6 @@
-//! A server which no peer can harm: everything a peer may send, keep open or leave unfinished has
-//! a bound. It speaks HTTP/1.1, and on the same port the calls of [`rpc`], to whoever begins with
-//! HTTP/2's preface. It knows nothing of what is served.
+//! A server that no peer can harm: everything that a peer may send, keep open or leave unfinished
+//! has a bound. It serves HTTP/1.1, and on the same port the calls of [`rpc`] to clients that begin
+//! with HTTP/2's preface. It does not depend on what is served.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -31,27 +31,27 @@ use tokio::time::{self, Instant};
 use crate::rpc::{self, Calls};
 use crate::statistics::Statistics;
 
-/// How a connection of HTTP/2 begins (RFC 9113, 3.4); no method of HTTP/1.1 begins so.
+/// The beginning of an HTTP/2 connection (RFC 9113, 3.4); no HTTP/1.1 method begins like this.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0";
 
-/// Pieces of a body that are read before others have their turn.
+/// The parts of a body that are read before others get their turn.
 const FRAMES_IN_TURN: usize = 8;
 
-/// Connections that wait to be accepted. One beyond them is not refused, but tried again by its
-/// peer's kernel a second later. The kernel takes no more than these anyway.
+/// The most connections that wait to be accepted. Beyond them a connection is not refused: its
+/// peer's kernel tries again a second later. The kernel allows no more than this anyway.
 const BACKLOG: u32 = 4096;
 
-/// The first lines of a request; its body has been read and dropped.
+/// The head of a request; its body has been read and dropped.
 pub type Head = hyper::http::request::Parts;
 
-/// What is served.
+/// The application that is served.
 pub trait Site: Send + Sync + 'static {
     fn answer(&self, request: Head) -> impl Future<Output = Response<Full<Bytes>>> + Send;
 
-    /// Told of every connection that was one too many.
+    /// Called for every connection that is refused because of the limit.
     fn refused_connection(&self);
 
-    /// The calls that are answered on the same port, if there are any.
+    /// Returns the gRPC calls that are served on the same port, if any.
     fn calls(&self) -> Option<&Calls> {
         None
     }
@@ -60,19 +60,19 @@ pub trait Site: Send + Sync + 'static {
 /// Bounds on what peers may do.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Connections beyond this many are closed at once.
+    /// Further connections are closed at once while this many are open.
     pub connections: usize,
-    /// Bytes of a request line with its headers; a longer one is refused with 431 or 414.
+    /// The most bytes of a request line with its headers; a longer one is refused with 431 or 414.
     pub head_bytes: usize,
-    /// Bytes of a body which are read and dropped; a longer one is refused with 413.
+    /// The most bytes of a body, which is read and dropped; a longer one is refused with 413.
     pub body_bytes: usize,
-    /// A request that has begun to arrive is looked at this often. If the same one is still
-    /// unfinished at the next look, the connection is closed: so it has between one and two of
-    /// these intervals. Looking costs nothing per request, unlike a timer for each.
+    /// The interval between looks at a request that has begun to arrive. If the same request is
+    /// still unfinished at the next look, the connection is closed: so it has between one and two
+    /// intervals. A look costs nothing per request, unlike a timer for each.
     pub look: Duration,
-    /// What is in flight at the end may take this long.
+    /// The longest time for requests in flight at the end.
     pub ending: Duration,
-    /// For tests: every request keeps the thread this long.
+    /// For tests: every request blocks the thread for this time.
     pub delay: Option<Duration>,
 }
 
@@ -89,7 +89,7 @@ impl Default for Limits {
     }
 }
 
-/// Resolves when the process is told to end by SIGTERM or SIGINT. Both are caught from now on.
+/// Resolves when the process gets SIGTERM or SIGINT. Both are caught from now on.
 pub fn told_to_end() -> anyhow::Result<impl Future<Output = ()>> {
     let mut terminate = signal(SignalKind::terminate()).context("catching SIGTERM")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("catching SIGINT")?;
@@ -101,7 +101,7 @@ pub fn told_to_end() -> anyhow::Result<impl Future<Output = ()>> {
     })
 }
 
-/// Listens, with as many file descriptors as the system allows us.
+/// Listens, after raising the limit of open files to the system's maximum.
 pub async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
     if let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) {
         // With fewer, connections are refused earlier; nothing else depends on it.
@@ -119,7 +119,7 @@ pub async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
     bind().with_context(|| format!("listening on {address}"))
 }
 
-/// Serves until `ending`, then lets what is in flight finish, within bounds.
+/// Serves until `ending`, then lets requests in flight finish, within bounds.
 pub async fn until(
     ending: impl Future<Output = ()>,
     listener: TcpListener,
@@ -135,7 +135,7 @@ pub async fn until(
     }
     drop(listener);
     drop(end);
-    // What does not finish in time is dropped with the runtime.
+    // Requests that do not finish in time are dropped with the runtime.
     let _ = time::timeout(limits.ending, open.none_left()).await;
 }
 
@@ -148,7 +148,7 @@ async fn accept(
 ) {
     loop {
         let Ok((stream, _)) = listener.accept().await else {
-            // Mostly too many open files: others have to close first.
+            // The usual cause is too many open files: others have to close first.
             time::sleep(Duration::from_millis(10)).await;
             continue;
         };
@@ -166,7 +166,7 @@ async fn accept(
     }
 }
 
-/// One connection's life. How it ends concerns nobody but its peer, who knows.
+/// Runs one connection until it ends. Its errors matter only to its peer, which sees them.
 async fn serve(
     stream: TcpStream,
     limits: Limits,
@@ -174,9 +174,10 @@ async fn serve(
     statistics: Arc<Statistics>,
     site: Arc<impl Site>,
 ) {
-    // Without it an answer may wait for the acknowledgement of the one before; then it is slow only.
+    // Without it a response may wait for the acknowledgement of the previous one: slow, but
+    // correct.
     let _ = stream.set_nodelay(true);
-    // Whoever says nothing costs a file and a waiting task, until it says something.
+    // A connection without data costs a file and a waiting task.
     let mut first = [0; PREFACE.len()];
     let peeked = tokio::select! {
         peeked = stream.peek(&mut first) => peeked,
@@ -193,7 +194,7 @@ async fn serve(
     let service = service_fn(|request| answer(request, limits, &arrival, &statistics, &*site));
     let connection = http1::Builder::new()
         .title_case_headers(true)
-        // One copied buffer is 5 % cheaper per request than two gathered ones.
+        // One copied buffer costs 5 % less per request than a vectored write of two.
         .writev(false)
         .max_header_size(limits.head_bytes)
         .max_buf_size(2 * limits.head_bytes)
@@ -238,7 +239,7 @@ async fn answer(
     Ok(if is_dropped { site.answer(head).await } else { too_large() })
 }
 
-/// Keeps the only thread for a while, as slow work would.
+/// Blocks the only thread for a while, as slow work would.
 #[expect(clippy::disallowed_methods, reason = "this is what a slow service does")]
 pub(crate) fn keep_busy(delay: Option<Duration>) {
     if let Some(length) = delay {
@@ -252,7 +253,7 @@ async fn drop_body(body: Incoming, most: usize) -> bool {
     let mut length = 0;
     for frames in 1.. {
         let Some(frame) = body.frame().await else { break };
-        // Tiny chunks are much work: others have their turn.
+        // Tiny chunks are much work, so others get their turn.
         if frames % FRAMES_IN_TURN == 0 {
             task::yield_now().await;
         }
@@ -272,7 +273,7 @@ fn too_large() -> Response<Full<Bytes>> {
     response
 }
 
-/// Which request of a connection is arriving.
+/// The arrival of a connection's requests.
 #[derive(Default)]
 struct Arrival {
     finished: AtomicU64,
@@ -290,14 +291,14 @@ impl Arrival {
         self.has_begun.store(false, Ordering::Relaxed);
     }
 
-    /// The number of the request of which only a part has come.
+    /// Returns the number of the request that has arrived only in part.
     fn unfinished(&self) -> Option<u64> {
         let number = self.finished.load(Ordering::Relaxed);
         self.has_begun.load(Ordering::Relaxed).then_some(number)
     }
 }
 
-/// A stream that notes when bytes come.
+/// A stream that records the arrival of bytes.
 struct Watched {
     stream: TcpStream,
     arrival: Arc<Arrival>,
@@ -348,7 +349,7 @@ impl AsyncWrite for Watched {
     }
 }
 
-/// How many connections are open.
+/// The number of open connections.
 #[derive(Default)]
 struct Open {
     count: AtomicUsize,
@@ -356,7 +357,7 @@ struct Open {
     statistics: Arc<Statistics>,
 }
 
-/// One of them; it leaves when this goes.
+/// One open connection; it is counted until this is dropped.
 struct Place(Arc<Open>);
 
 impl Open {

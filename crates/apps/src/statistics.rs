@@ -1,6 +1,7 @@
-//! How many requests a process has in hand and how many of them wait for other processes, as
-//! integrals over time: the mean number over any interval is the growth of the integral by its
-//! length (Little's law). Who wants to know reads a file, so nobody has to ask a busy process.
+//! The number of requests that a process has in progress, and how many of them wait for other
+//! processes, as integrals over time: the mean number over any interval is the growth of the
+//! integral divided by its length (Little's law). Readers use a file, so a busy process gets no
+//! request for it.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -16,13 +17,13 @@ use tokio::time;
 #[cfg(test)]
 mod tests;
 
-/// How often the file is written anew.
+/// The interval at which the file is rewritten.
 const BETWEEN_LINES: Duration = Duration::from_millis(500);
 
-/// A line is padded to this length, so that a shorter one leaves nothing of a longer one.
+/// The length to which a line is padded, so that a shorter line overwrites all of a longer one.
 const LINE: usize = 200;
 
-/// What one process has in hand.
+/// The requests of one process.
 #[derive(Debug, Default)]
 pub struct Statistics {
     served: Level,
@@ -32,7 +33,7 @@ pub struct Statistics {
     refused: AtomicU64,
 }
 
-/// Something that is in hand until this goes.
+/// Something that is in progress until this is dropped.
 #[derive(Debug)]
 pub struct Entry {
     statistics: Arc<Statistics>,
@@ -40,18 +41,18 @@ pub struct Entry {
 }
 
 impl Statistics {
-    /// A request has come; it is in hand until the entry goes.
+    /// Counts a new request; it is in progress until the entry is dropped.
     pub fn serve(self: &Arc<Self>) -> Entry {
         self.calls.fetch_add(1, Ordering::Relaxed);
         Entry::new(self, |statistics| &statistics.served)
     }
 
-    /// Another process is asked; its answer is waited for until the entry goes.
+    /// Counts a call of another process; it waits for the reply until the entry is dropped.
     pub fn ask(self: &Arc<Self>) -> Entry {
         Entry::new(self, |statistics| &statistics.with_others)
     }
 
-    /// Requests in hand.
+    /// Returns the number of requests in progress.
     pub fn in_hand(&self) -> usize {
         usize::try_from(self.served.count.load(Ordering::Relaxed)).unwrap_or_default()
     }
@@ -60,12 +61,13 @@ impl Statistics {
         self.connections.fetch_add(by, Ordering::Relaxed);
     }
 
-    /// Something was turned away because a bound was reached.
+    /// Counts something that was refused because a bound was reached.
     pub fn refuse(&self) {
         self.refused.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Everything as one line of JSON. Times are in nanoseconds, `at_ns` is of CLOCK_MONOTONIC.
+    /// Returns everything as one line of JSON. Times are in nanoseconds, `at_ns` is of
+    /// CLOCK_MONOTONIC.
     fn line(&self, now: i64) -> String {
         let json = serde_json::json!({
             "at_ns": now,
@@ -92,10 +94,10 @@ impl Drop for Entry {
     }
 }
 
-/// How many there are, and the integral of that over time.
+/// The number of entries, and its integral over time.
 ///
-/// Each contributes its length, which is its end less its beginning, or the present less its
-/// beginning. So the sum of all ends less that of all beginnings is all that has to be kept.
+/// Each entry contributes its length, which is its end less its beginning, or the present less its
+/// beginning. So the sum of all ends less the sum of all beginnings is enough.
 #[derive(Debug, Default)]
 struct Level {
     count: AtomicI64,
@@ -114,13 +116,13 @@ impl Level {
     }
 
     fn integral(&self, now: i64) -> i64 {
-        // The sum may wrap round between a beginning and its end; the difference is right again.
+        // The sum may wrap round between a beginning and its end; the difference is still correct.
         let open = self.count.load(Ordering::Relaxed).wrapping_mul(now);
         self.ends_less_beginnings.load(Ordering::Relaxed).wrapping_add(open)
     }
 }
 
-/// Writes the statistics into a file twice a second, for ever.
+/// Writes the statistics into a file twice a second, without end.
 pub async fn keep(statistics: Arc<Statistics>, path: &Path) -> anyhow::Result<()> {
     let place = || format!("writing the statistics {}", path.display());
     let file = File::create(path).with_context(place)?;
@@ -130,7 +132,7 @@ pub async fn keep(statistics: Arc<Statistics>, path: &Path) -> anyhow::Result<()
     }
 }
 
-/// CLOCK_MONOTONIC in nanoseconds: all processes of the machine share it.
+/// Returns CLOCK_MONOTONIC in nanoseconds: all processes of the machine share it.
 fn now() -> i64 {
     let time = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("Linux has this clock");
     time.tv_sec() * 1_000_000_000 + time.tv_nsec()

@@ -1,4 +1,4 @@
-//! How one process waits for another: at its start, for an answer, and before it tries again.
+//! The waits for other processes: at the start, for a reply, and before the next attempt.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -10,11 +10,11 @@ use tonic::Status;
 
 use crate::statistics::Statistics;
 
-/// How long a process waits at its start for those that it needs.
+/// The longest time that a process waits at its start for the processes that it needs.
 pub(crate) const LONGEST_START: Duration = Duration::from_secs(20);
 const POLL_EVERY: Duration = Duration::from_millis(2);
 
-/// Waits at the start of a process; false if what it needs is not there in time.
+/// Waits at the start of a process; false if the condition does not hold in time.
 pub(crate) async fn until(is_there: impl Fn() -> bool) -> bool {
     let waiting = async {
         while !is_there() {
@@ -24,8 +24,8 @@ pub(crate) async fn until(is_there: impl Fn() -> bool) -> bool {
     time::timeout(LONGEST_START, waiting).await.is_ok()
 }
 
-/// What `who` is asked from here on counts as waiting for others, and ends with the deadline. The
-/// call is pinned where it was made, since moving one copies more than a kilobyte.
+/// Awaits a call of `who`, which counts as waiting for others, and ends with the deadline. The call
+/// is pinned by the caller, since moving it copies more than a kilobyte.
 pub(crate) async fn within<T>(
     deadline: Duration,
     who: &str,
@@ -39,7 +39,7 @@ pub(crate) async fn within<T>(
     }
 }
 
-/// The time before the next attempt, which doubles from one to the next up to the longest.
+/// The time before the next attempt, which doubles each time up to the longest.
 pub(crate) struct Pause(Duration);
 
 impl Pause {
@@ -50,7 +50,7 @@ impl Pause {
         Pause(Self::FIRST)
     }
 
-    /// Sleeps for this one's time; the next one is longer.
+    /// Sleeps for the current time; the next one is longer.
     pub(crate) async fn rest(&mut self) {
         let length = self.0;
         self.0 = (2 * length).min(Self::LONGEST);

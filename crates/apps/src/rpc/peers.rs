@@ -1,8 +1,8 @@
-//! The asking side: a service as its callers see it, whatever the number of its replicas.
+//! The calling side: a service as its callers see it, whatever the number of its replicas.
 //!
-//! Each replica has one connection, which all calls share. Calls take the connected replicas in
-//! turn. A replica whose connection breaks, or that leaves a ping unanswered, is passed over until
-//! it can be reached again: only the calls that it had in hand fail.
+//! Each replica has one connection, which all calls share. Calls use the connected replicas in
+//! turn. A replica whose connection breaks, or that does not answer a ping, is skipped until it can
+//! be reached again: only the calls that it had in progress fail.
 
 use std::collections::BTreeSet;
 use std::pin::pin;
@@ -28,14 +28,14 @@ use crate::lock::lock;
 use crate::statistics::Statistics;
 use crate::timeout::{self, Pause};
 
-/// A replica that does not answer a ping in this time is taken for dead. A busy machine makes a
-/// living one late, so it is longer than such delays.
+/// The longest time for an answer to a ping; after it the replica is treated as dead. It is longer
+/// than the delay of a living replica on a busy machine.
 const LONGEST_PONG: Duration = Duration::from_secs(3);
 const BETWEEN_PINGS: Duration = Duration::from_secs(1);
 
 const LONGEST_CONNECT: Duration = Duration::from_secs(1);
 
-/// How often a list that may change is looked at.
+/// The interval at which a list that may change is read.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
 
 /// The replicas of one service.
@@ -43,7 +43,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
 pub struct Peers(Arc<Inner>);
 
 struct Inner {
-    /// For messages.
+    /// The name of the service, for messages.
     service: &'static str,
     replicas: Mutex<Arc<[Arc<Replica>]>>,
     next: AtomicUsize,
@@ -57,7 +57,7 @@ struct Replica {
     authority: Authority,
     /// Present while it is connected.
     link: Mutex<Option<SendRequest<Bytes>>>,
-    /// It is on the list no more: it is not connected again.
+    /// True once it is no longer on the list: it is not connected again.
     is_gone: AtomicBool,
 }
 
@@ -94,14 +94,14 @@ impl Peers {
         self.0.service
     }
 
-    /// Whether a replica is connected now.
+    /// Returns true if a replica is connected now.
     pub fn can_be_reached(&self) -> bool {
         lock(&self.0.replicas).iter().any(|replica| lock(&replica.link).is_some())
     }
 }
 
 impl Inner {
-    /// The connected replica whose turn it is.
+    /// Returns the next connected replica.
     fn pick(&self) -> Option<(Arc<Replica>, SendRequest<Bytes>)> {
         let replicas = Arc::clone(&lock(&self.replicas));
         let first = self.next.fetch_add(1, Ordering::Relaxed);
@@ -112,14 +112,14 @@ impl Inner {
         })
     }
 
-    /// One that takes a call now.
+    /// Returns the next replica that takes a call now.
     async fn ready(&self) -> Result<(Arc<Replica>, SendRequest<Bytes>), Status> {
         let service = self.service;
         loop {
             let Some((replica, link)) = self.pick() else {
                 return Err(Status::unavailable(format!("no replica of {service} can be reached")));
             };
-            // Nothing was sent to a replica that is not ready, so another may be asked.
+            // Nothing was sent to a replica that is not ready, so another one may be tried.
             match link.ready().await {
                 Ok(link) => return Ok((replica, link)),
                 Err(_) => drop(lock(&replica.link).take()),
@@ -139,8 +139,8 @@ impl Inner {
         lock(&self.replicas).iter().map(|replica| replica.address.clone()).collect()
     }
 
-    /// Keeps the replicas that are still listed, connects new ones and lets go of the others: what
-    /// those have in hand is finished.
+    /// Keeps the replicas that are still listed, connects new ones and drops the others: their
+    /// calls in progress still finish.
     fn replace(&self, addresses: BTreeSet<String>) {
         let mut replicas = lock(&self.replicas);
         let (kept, gone): (Vec<_>, Vec<_>) = replicas
@@ -169,8 +169,8 @@ impl Drop for Inner {
     }
 }
 
-/// Looks at a list that may change until nobody calls its replicas any more. A list that cannot be
-/// read just now changes nothing.
+/// Reads a list that may change, until nothing calls its replicas any more. A list that cannot be
+/// read at the moment changes nothing.
 async fn follow(inner: std::sync::Weak<Inner>, addresses: Addresses) {
     let mut known = None;
     loop {
@@ -185,7 +185,7 @@ async fn follow(inner: std::sync::Weak<Inner>, addresses: Addresses) {
 }
 
 impl Replica {
-    /// HTTP/2 wants scheme and authority with the path.
+    /// Builds the head of a call. HTTP/2 requires scheme and authority with the path.
     fn request(&self, path: &'static str) -> Request<()> {
         let uri = Uri::builder().scheme(Scheme::HTTP).authority(self.authority.clone());
         let mut request = Request::new(());
@@ -220,7 +220,7 @@ impl Replica {
         }
     }
 
-    /// One connection's life; whether there was one.
+    /// Runs one connection until it ends; returns true if it was established.
     async fn be_connected(&self) -> bool {
         let connecting = async {
             let stream = TcpStream::connect(&self.address).await.ok()?;
@@ -232,7 +232,7 @@ impl Replica {
         else {
             return false;
         };
-        let pings = connection.ping_pong().expect("nobody else took it");
+        let pings = connection.ping_pong().expect("it is taken only once");
         let mut was_connected = false;
         tokio::select! {
             _ = connection => {}
@@ -242,8 +242,8 @@ impl Replica {
         was_connected
     }
 
-    /// The kernel connects to a process that hangs; so it is not called before it has answered a
-    /// ping. Ends when it leaves one unanswered.
+    /// Offers a connection for calls until a ping is unanswered. The kernel connects even to a
+    /// process that hangs, so the replica gets calls only after it has answered a ping.
     async fn be_called(
         &self,
         link: SendRequest<Bytes>,
@@ -264,8 +264,8 @@ impl Replica {
 }
 
 impl Peers {
-    /// Calls a method of the replica whose turn it is. The call counts as waiting for others, and ends
-    /// with the deadline.
+    /// Calls a method of the next replica. The call counts as waiting for others, and ends with the
+    /// deadline.
     pub async fn call<Asked: Message, Reply: Message + Default>(
         &self,
         path: &'static str,
@@ -284,7 +284,7 @@ impl Inner {
             let (replica, mut link) = self.ready().await?;
             let sent = link.send_request(replica.request(path), false);
             let asked = match sent {
-                // The end of the stream travels with its only bytes.
+                // The end of the stream is sent with its only bytes.
                 Ok((response, mut stream)) => match stream.send_data(message.clone(), true) {
                     Ok(()) => response.await,
                     Err(error) => Err(error),
@@ -293,7 +293,7 @@ impl Inner {
             };
             match asked {
                 Ok(response) => return reply(response).await,
-                // This connection takes no more calls, so the same one is not asked twice.
+                // This connection takes no more calls, so the next attempt does not use it.
                 Err(error) if is_untouched(&error) => {}
                 Err(error) => return Err(self.failed(&replica, &error)),
             }
@@ -301,13 +301,13 @@ impl Inner {
     }
 }
 
-/// The message of an answer that ends well.
+/// Returns the message of a successful response.
 async fn reply(response: http::Response<RecvStream>) -> Result<Bytes, Status> {
     let (head, mut body) = response.into_parts();
     if head.status != StatusCode::OK {
         return Err(Status::unavailable(format!("answered with HTTP's {}", head.status)));
     }
-    // Who has nothing but a status says it in the head.
+    // A response with a status only has it in the head.
     if let Some(status) = Status::from_header_map(&head.headers) {
         return Err(status);
     }
@@ -324,8 +324,8 @@ async fn reply(response: http::Response<RecvStream>) -> Result<Bytes, Status> {
     }
 }
 
-/// A replica that ends names the last call that it has taken; later ones fail with this, and those
-/// that it took do not.
+/// Returns true if a call was not processed. A replica that ends names the last call that it took;
+/// later ones fail with this error, and those that it took do not.
 fn is_untouched(error: &h2::Error) -> bool {
     error.is_go_away() && error.is_remote() && error.reason() == Some(Reason::NO_ERROR)
 }

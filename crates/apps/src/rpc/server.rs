@@ -1,6 +1,6 @@
-//! The answering side of a connection. What a peer sends is bounded in size, in number and in
-//! time; what comes beyond that is refused with a status, and a peer that breaks the protocol
-//! loses its connection.
+//! The serving side of a connection. What a peer sends is bounded in size, in number and in time;
+//! anything beyond that is refused with a status, and a peer that breaks the protocol loses its
+//! connection.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -29,58 +29,60 @@ use crate::statistics::Statistics;
 #[cfg(test)]
 mod tests;
 
-/// Requests of one connection that may be in hand at once; the peer keeps the others. With 1,024 a
-/// peer that begins them and goes made others wait 3.7 times as long, with this 1.9.
+/// The most requests of one connection in progress at once; the peer queues the others. With 1,024
+/// a peer that begins them and goes away made others wait 3.7 times as long, with 256 1.9 times.
 const STREAMS: u32 = 256;
 
 const GRPC_ENCODING: HeaderName = HeaderName::from_static("grpc-encoding");
 
-/// Bytes of a request's headers.
+/// The most bytes of a request's headers.
 const LARGEST_HEAD: u32 = 16 << 10;
 
-/// A message that is asked with is at most this long; the longest of ours has less than 1 KB.
+/// The longest message of a request; the application's longest has less than 1 KB.
 const LARGEST_REQUEST: usize = 64 << 10;
 const WINDOW: u32 = (PREFIX + LARGEST_REQUEST) as u32;
-/// Bytes of the unfinished requests of one connection.
+/// The most bytes of the unfinished requests of one connection.
 const CONNECTION_WINDOW: u32 = 256 << 10;
 
-/// All of a request is here in this time after its beginning.
+/// The longest time from the beginning of a request until all of it has arrived.
 const LONGEST_ARRIVAL: Duration = Duration::from_secs(5);
 
-/// An answer that its caller does not take in this time is dropped.
+/// The longest time for a caller to read a response; after it the response is dropped.
 const LONGEST_TAKING: Duration = Duration::from_secs(5);
 
-/// Bytes of a frame. The `h2` library copies shorter frames than 1 KiB behind each other, and writes a
-/// longer one by itself: another call of the kernel for each.
+/// The most bytes of a frame. The `h2` library copies frames of less than 1 KiB into one buffer,
+/// and writes a longer one by itself, with one more system call each.
 const LARGEST_COPIED: usize = 1023;
 
-/// Calls begun by one connection before others have their turn. With 8 in the place of 32 a server made
-/// a third more calls of the kernel.
+/// The most calls that one connection begins before others get their turn. With 8 instead of 32 a
+/// server made a third more system calls.
 const IN_TURN: usize = 32;
 
-/// A peer that does not answer a ping in this time is let go. One that reads nothing holds what we
-/// have to say to it, and one whose request never ends holds what it said.
+/// The longest time for an answer to a ping; after it the peer is disconnected. A peer that reads
+/// nothing keeps our responses in memory, and a peer whose request never ends keeps the received
+/// part.
 const LONGEST_PONG: Duration = Duration::from_secs(15);
 const BETWEEN_PINGS: Duration = Duration::from_secs(15);
 
-/// Who has opened a connection speaks HTTP/2 within this time.
+/// The longest time from the opening of a connection to the HTTP/2 handshake.
 const LONGEST_HANDSHAKE: Duration = Duration::from_secs(10);
 
-/// A call that says nothing else may take this long, its arrival included.
+/// The longest time for a call without a deadline, including its arrival.
 const LONGEST_CALL: Duration = Duration::from_secs(30);
 
-/// The calls that a process answers.
+/// The calls that a process serves.
 #[derive(Clone)]
 pub struct Calls {
     answering: Answering,
-    /// Told how each call ended, and how long it took.
+    /// A function that gets the status of each ended call, and its duration.
     ended: Arc<dyn Fn(Code, Duration) + Send + Sync>,
     statistics: Arc<Statistics>,
-    /// Calls in hand beyond this many are refused.
+    /// Further calls are refused while this many are in progress.
     most: usize,
-    /// Answers that their callers do not take, beyond this many, are dropped.
-    untaken: Arc<Semaphore>,
-    /// For tests: every call keeps the thread this long.
+    /// Permits to wait for callers that do not read their responses; without one a response is
+    /// dropped.
+    unread: Arc<Semaphore>,
+    /// For tests: every call blocks the thread for this time.
     delay: Option<Duration>,
 }
 
@@ -92,12 +94,12 @@ impl Calls {
         delay: Option<Duration>,
         ended: impl Fn(Code, Duration) + Send + Sync + 'static,
     ) -> Self {
-        let untaken = Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS)));
-        Calls { answering, ended: Arc::new(ended), statistics, most, untaken, delay }
+        let unread = Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS)));
+        Calls { answering, ended: Arc::new(ended), statistics, most, unread, delay }
     }
 }
 
-/// One connection's life.
+/// Runs one connection until it ends.
 pub(crate) async fn serve<S>(stream: S, calls: Calls, mut ended: watch::Receiver<()>)
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -109,7 +111,7 @@ where
     settings.initial_connection_window_size(CONNECTION_WINDOW);
     let handshake = time::timeout(LONGEST_HANDSHAKE, settings.handshake::<_, Bytes>(stream));
     let Ok(Ok(mut connection)) = handshake.await else { return };
-    let pings = connection.ping_pong().expect("nobody else took it");
+    let pings = connection.ping_pong().expect("it is taken only once");
     let mut silence = pin!(silence(pings, BETWEEN_PINGS, LONGEST_PONG));
     let mut begun = Vec::with_capacity(IN_TURN);
     let mut in_turn = 0;
@@ -140,9 +142,9 @@ where
     }
 }
 
-/// Collects the calls that have come, as many as are begun in one turn; false if there will be no
-/// more: the peer has gone, or broke the protocol and was told so. They are begun only then, so that
-/// what they answer at once is written at once.
+/// Collects the calls that have arrived, as many as begin in one turn; false if no more will come:
+/// the peer has gone, or broke the protocol and got an error. The calls begin only after this, so
+/// that responses that are ready at once are written at once.
 fn poll_begun<S>(
     connection: &mut Connection<S, Bytes>,
     begun: &mut Vec<(Request<RecvStream>, SendResponse<Bytes>)>,
@@ -162,7 +164,7 @@ where
     Poll::Ready(true)
 }
 
-/// Most calls are answered without waiting for anything. Only one that has to wait becomes a task.
+/// Runs a call. Most calls never wait; only a call that has to wait becomes a task.
 async fn begin(call: impl Future<Output = ()> + Send + 'static) {
     let mut call = Box::pin(call);
     if poll_fn(|context| Poll::Ready(call.as_mut().poll(context))).await.is_pending() {
@@ -170,7 +172,7 @@ async fn begin(call: impl Future<Output = ()> + Send + 'static) {
     }
 }
 
-/// Ends when the peer does not answer: it has gone, reads nothing, or never ends what it sends.
+/// Ends when the peer does not answer a ping: it has gone, reads nothing, or never ends a request.
 async fn silence(mut pings: PingPong, between: Duration, longest: Duration) {
     loop {
         time::sleep(between).await;
@@ -180,7 +182,7 @@ async fn silence(mut pings: PingPong, between: Duration, longest: Duration) {
     }
 }
 
-/// One call's life. A peer that has gone takes its call with it.
+/// Runs one call. If the peer goes away its call is cancelled.
 async fn answer(
     request: Request<RecvStream>,
     mut respond: SendResponse<Bytes>,
@@ -225,11 +227,11 @@ async fn answer(
             Err(Status::deadline_exceeded("the call took too long"))
         }
     };
-    // Those who take no answers must not use up the calls that may be in hand.
+    // Callers that do not read their responses must not use up the calls that may be in progress.
     drop(in_hand);
     let code = match answered {
-        Ok(message) => send(&mut respond, message, &calls.untaken).await,
-        Err(status) => tell(&mut respond, status),
+        Ok(message) => send(&mut respond, message, &calls.unread).await,
+        Err(status) => send_status(&mut respond, status),
     };
     (calls.ended)(code, began.elapsed());
 }
@@ -245,16 +247,16 @@ fn check(arrived: &[u8]) -> Result<(), Status> {
     Ok(())
 }
 
-/// Sends a whole answer; the code it ends with.
-async fn send(respond: &mut SendResponse<Bytes>, message: Bytes, untaken: &Semaphore) -> Code {
+/// Sends a whole response; returns the code of the call.
+async fn send(respond: &mut SendResponse<Bytes>, message: Bytes, unread: &Semaphore) -> Code {
     let mut head = Response::new(());
     *head.version_mut() = Version::HTTP_2;
     *head.headers_mut() = HeaderMap::with_capacity(1);
     head.headers_mut().insert(CONTENT_TYPE, GRPC);
-    // Who asked may have gone; then nobody is told.
+    // The caller may be gone; then nothing is sent.
     let Ok(mut stream) = respond.send_response(head, false) else { return Code::Cancelled };
     // A stream that is dropped in the middle is reset.
-    if send_data(&mut stream, message, untaken).await.is_none() {
+    if send_data(&mut stream, message, unread).await.is_none() {
         return Code::Cancelled;
     }
     let mut trailers = HeaderMap::with_capacity(1);
@@ -263,19 +265,19 @@ async fn send(respond: &mut SendResponse<Bytes>, message: Bytes, untaken: &Semap
     Code::Ok
 }
 
-/// Sends bytes as the peer takes them. Of those who take nothing only so many are waited for, and not
-/// for ever.
+/// Sends bytes as the peer reads them. It waits only for a limited number of peers that read
+/// nothing, and only for a limited time.
 async fn send_data(
     stream: &mut SendStream<Bytes>,
     mut data: Bytes,
-    untaken: &Semaphore,
+    unread: &Semaphore,
 ) -> Option<()> {
     let mut until = None;
     while !data.is_empty() {
         stream.reserve_capacity(data.len());
         let capacity = match stream.capacity() {
             0 => {
-                let _place = untaken.try_acquire().ok()?;
+                let _place = unread.try_acquire().ok()?;
                 let until = *until.get_or_insert_with(|| Instant::now() + LONGEST_TAKING);
                 let taken = poll_fn(|context| stream.poll_capacity(context));
                 time::timeout_at(until, taken).await.ok()??.ok()?
@@ -288,20 +290,20 @@ async fn send_data(
     Some(())
 }
 
-/// Answers with a status and no message; its code.
-fn tell(respond: &mut SendResponse<Bytes>, status: Status) -> Code {
+/// Sends a status without a message; returns its code.
+fn send_status(respond: &mut SendResponse<Bytes>, status: Status) -> Code {
     let code = status.code();
     let head = status.into_http::<()>();
     let _ = respond.send_response(head, true);
     code
 }
 
-/// An answer to what was not even tried.
+/// Sends the status of a call that was not run.
 fn refuse(respond: &mut SendResponse<Bytes>, status: Status, calls: &Calls) {
-    (calls.ended)(tell(respond, status), Duration::ZERO);
+    (calls.ended)(send_status(respond, status), Duration::ZERO);
 }
 
-/// What a caller grants: `grpc-timeout`, up to eight digits and a unit.
+/// Returns the deadline that the caller sets: `grpc-timeout`, up to eight digits and a unit.
 fn deadline(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get("grpc-timeout").map(HeaderValue::as_bytes)?;
     let (unit, digits) = text.split_last()?;

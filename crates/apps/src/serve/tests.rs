@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU32;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::oneshot;
 
-/// Answers after a while, so that an end can come in between.
+/// A site that responds after a while, so that an end can come in between.
 #[derive(Default)]
 struct Slow {
     refused: AtomicU32,
@@ -25,7 +25,7 @@ impl Site for Slow {
     }
 }
 
-/// Serves on a free port while `guest` visits, who may tell the server to end.
+/// Serves on a free port while `guest` runs, which may end the server.
 fn visit<F: Future<Output = ()>>(
     guest: impl FnOnce(SocketAddr, oneshot::Sender<()>, Arc<Slow>) -> F,
 ) {
@@ -57,7 +57,7 @@ fn a_head_which_does_not_arrive_in_time_closes_its_connection() {
     visit(|address, _end, _| async move {
         let began = Instant::now();
         let mut stream = TcpStream::connect(address).await.unwrap();
-        // It dribbles for ever.
+        // It sends one byte at a time, without end.
         let (mut from, mut to) = stream.split();
         let dribble = async {
             while to.write_all(b"G").await.is_ok() {
@@ -109,12 +109,12 @@ fn what_is_in_flight_at_the_end_is_answered() {
         time::sleep(WHILE / 2).await;
         end.send(()).unwrap();
         assert!(rest_of(&mut stream).await.ends_with("\r\n\r\ndone"));
-        assert!(TcpStream::connect(address).await.is_err(), "nobody listens any more");
+        assert!(TcpStream::connect(address).await.is_err(), "it does not listen any more");
     });
 }
 
 #[test]
-fn one_connection_too_many_is_closed_and_told_of() {
+fn one_connection_too_many_is_closed_and_reported() {
     visit(|address, _end, site| async move {
         let _first = TcpStream::connect(address).await.unwrap();
         let _second = TcpStream::connect(address).await.unwrap();

@@ -6,14 +6,14 @@ fn the_integral_counts_what_has_ended_and_what_has_not() {
     level.enter(100);
     level.enter(200);
     level.leave(300);
-    // One of 200 or 100 long has ended, the other goes on.
+    // One entry with a length of 100 or 200 has ended, the other goes on.
     assert_eq!(level.integral(1_000), 1_000 - 100 + 300 - 200);
     level.leave(1_000);
     assert_eq!(level.integral(5_000), 1_000);
 }
 
 #[test]
-fn a_request_that_waits_for_others_is_in_hand_as_well() {
+fn a_request_that_waits_for_others_is_in_progress_as_well() {
     let statistics = Arc::new(Statistics::default());
     let served = statistics.serve();
     let asked = statistics.ask();

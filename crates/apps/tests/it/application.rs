@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 
 use crate::instance::Instance;
 
-/// What the state is kept in.
+/// The place of the state and of the documents.
 #[derive(Default)]
 pub(crate) struct Kept {
-    /// A process of our own if none.
+    /// A store process of its own if `None`.
     pub(crate) store: Option<String>,
-    /// Documents are in memory if none.
+    /// Documents are in memory if `None`.
     pub(crate) cache: Option<String>,
 }
 
-/// All services of one instance. Fields go from top to bottom: the frontends first.
+/// All services of one instance. Fields are dropped from top to bottom: the frontends first.
 pub(crate) struct Application {
     pub(crate) frontends: Vec<Instance>,
     pub(crate) services: BTreeMap<&'static str, Vec<Instance>>,
@@ -59,14 +59,15 @@ impl Application {
         application
     }
 
-    /// The sum of a counter over all processes but the store's.
+    /// Returns the sum of a counter over all processes except the store's.
     pub(crate) fn counted(&self, counter: &str) -> u64 {
         let all = self.services.values().flatten().chain(&self.frontends);
         all.map(|one| sum(&one.get("/metrics").1, counter)).sum()
     }
 }
 
-/// The sum over all lines of a counter whose labels begin as given: `name` or `name{label="…"`.
+/// Returns the sum over all lines of a counter whose labels begin as given: `name` or
+/// `name{label="…"`.
 fn sum(metrics: &str, counter: &str) -> u64 {
     let is_of = |line: &&str| {
         line.strip_prefix(counter).is_some_and(|rest| rest.starts_with(['{', ',', '}', ' ']))

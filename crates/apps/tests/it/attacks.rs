@@ -1,4 +1,5 @@
-//! What a hostile peer may do, written byte by byte, so that no library keeps it from the server.
+//! The attacks of a hostile peer, written byte by byte, so that no library protects the server from
+//! them.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -10,11 +11,11 @@ use tokio::runtime::Builder;
 
 use crate::instance::sleep;
 
-/// A place to attack, until told to end.
+/// The target of an attack, which runs until `is_over`.
 pub(crate) struct Field {
     pub(crate) address: SocketAddr,
     pub(crate) is_over: AtomicBool,
-    /// Whether the attack is what it should be, if that takes a while.
+    /// True once the attack is at full strength, if that takes a while.
     pub(crate) is_ready: AtomicBool,
 }
 
@@ -66,22 +67,23 @@ pub(crate) const ON_CALLS: [Attack; 14] = [
         let calls = (0..1000).map(|at| message(2 * at + 1, 0, 60_000, &[0; 250]));
         field.again_and_again(&[[opening(), calls.flatten().collect()].concat()]);
     }),
-    ("5,000 calls whose answers nobody reads", |field| {
+    ("5,000 calls whose answers are not read", |field| {
         let no_window = frame(SETTINGS, 0, 0, &[0, 4, 0, 0, 0, 0]);
         let calls = (0..1000).map(|at| message(2 * at + 1, END_STREAM, 0, &[]));
         field.hold(5, &[PREFACE.to_vec(), no_window, calls.flatten().collect()].concat());
     }),
-    ("200 heads that dribble", |field| {
+    ("200 heads that come byte by byte", |field| {
         field.dribble(200, &[opening(), head(1, 0, &CALL)].concat(), 30);
     }),
-    ("200 messages that dribble", |field| {
+    ("200 messages that come byte by byte", |field| {
         let call = message(1, 0, 60_000, &[0; 1000]);
         field.dribble(200, &[opening(), call].concat(), 60);
     }),
-    ("5,000 connections that say nothing", |field| field.hold(5000, b"")),
+    ("5,000 connections that send nothing", |field| field.hold(5000, b"")),
 ];
 
-/// To read so much is work, whatever it is: these are borne, but not without being felt.
+/// Attacks of which even the reading is much work: they are tolerated, but other callers notice
+/// them.
 pub(crate) const FLOODS_OF_CALLS: [Attack; 6] = [
     ("100,000 calls begun and reset", |field| field.again_and_again(&[rapid_resets(100_000)])),
     ("calls begun and reset as they are answered", |field| {
@@ -125,32 +127,32 @@ pub(crate) const ON_HTTP: [Attack; 9] = [
         let head = &b"POST / HTTP/1.1\r\nContent-Length: 4294967296\r\n\r\n"[..];
         field.again_and_again(&[[head, &[0; 4 << 20]].concat()]);
     }),
-    ("200 heads that dribble", |field| {
+    ("200 heads that come byte by byte", |field| {
         field.dribble(200, b"GET / HTTP/1.1\r\nHost: hotel\r\nX: y\r\n", 16);
     }),
-    ("200 bodies that dribble", |field| {
+    ("200 bodies that come byte by byte", |field| {
         let request = b"POST / HTTP/1.1\r\nContent-Length: 100000\r\n\r\nxxxxxxxxxxxxxxx";
         field.dribble(200, request, 50);
     }),
-    ("5,000 requests whose answers nobody reads", |field| {
+    ("5,000 requests whose answers are not read", |field| {
         field.hold(5, &b"GET / HTTP/1.1\r\nHost: hotel\r\n\r\n".repeat(1000));
     }),
-    ("5,000 connections that say nothing", |field| field.hold(5000, b"")),
+    ("5,000 connections that send nothing", |field| field.hold(5000, b"")),
 ];
 
-/// Between the end of one connection and the beginning of the next.
+/// The time between the end of one connection and the beginning of the next.
 const PAUSE: Duration = Duration::from_millis(10);
 
 impl Field {
-    /// Sends bytes and reads what is answered, until the other side closes or everything is said;
-    /// then once more, with the next of them.
+    /// Sends bytes and reads the responses, until the other side closes or everything is sent; then
+    /// repeats this with the next bytes.
     fn again_and_again(&self, bytes: &[Vec<u8>]) {
         self.is_ready.store(true, Ordering::Relaxed);
         for bytes in bytes.iter().cycle() {
             if self.is_over.load(Ordering::Relaxed) {
                 return;
             }
-            // It may refuse the connection.
+            // The server may refuse the connection.
             if let Ok(mut stream) = TcpStream::connect(self.address) {
                 self.pour(&mut stream, bytes);
             }
@@ -179,11 +181,11 @@ impl Field {
         }
     }
 
-    /// Opens so many connections, says something on each, and keeps them open.
+    /// Opens `count` connections, sends the bytes on each, and keeps them open.
     fn hold(&self, count: usize, bytes: &[u8]) {
         let runtime = Builder::new_current_thread().enable_io().build().unwrap();
         let streams: Vec<_> = (0..count).map(|_| runtime.block_on(self.open(bytes))).collect();
-        // To take all this is work like any other; what counts is how it goes on beside it.
+        // Accepting all this is work like any other; what counts is how the server runs afterwards.
         sleep(30 * PAUSE);
         self.is_ready.store(true, Ordering::Relaxed);
         while !self.is_over.load(Ordering::Relaxed) {
@@ -194,16 +196,16 @@ impl Field {
 
     async fn open(&self, bytes: &[u8]) -> tokio::net::TcpStream {
         let socket = TcpSocket::new_v4().unwrap();
-        // It ends with a reset: ports that wait for a minute would soon be all there are.
+        // It ends with a reset: otherwise ports in TIME_WAIT would soon run out.
         socket.set_zero_linger().unwrap();
         let stream = socket.connect(self.address).await.unwrap();
-        // What does not fit into the buffers would be read too late anyway.
+        // Bytes that do not fit into the buffers would be read too late anyway.
         let _ = stream.try_write(bytes);
         stream
     }
 
-    /// Opens so many connections, and says the same on each, but the last bytes one by one, as
-    /// slowly as takes for ever.
+    /// Opens `count` connections, and sends the same on each, but the last bytes one by one, so
+    /// slowly that it does not end.
     fn dribble(&self, count: usize, bytes: &[u8], last: usize) {
         let (at_once, slowly) = bytes.split_at(bytes.len() - last);
         let open = || {
@@ -215,7 +217,7 @@ impl Field {
         let mut streams: Vec<TcpStream> = (0..count).map(|_| open()).collect();
         self.is_ready.store(true, Ordering::Relaxed);
         for byte in slowly {
-            // They are many clients, which do not all speak in the same moment.
+            // Many clients do not all send at the same moment.
             for stream in &mut streams {
                 if self.is_over.load(Ordering::Relaxed) {
                     return;
@@ -258,23 +260,23 @@ fn head(stream: u32, flags: u8, block: &[u8]) -> Vec<u8> {
     frame(HEADERS, END_HEADERS | flags, stream, block)
 }
 
-/// A call with a message of which a part is sent.
+/// Returns a call with a message of which only a part is sent.
 fn message(stream: u32, flags: u8, length: u32, part: &[u8]) -> Vec<u8> {
     let body = [&[0][..], &length.to_be_bytes(), part].concat();
     [head(stream, 0, &CALL), frame(DATA, flags, stream, &body)].concat()
 }
 
-/// A header of that many bytes, as it is written out in full: `x: yyy…`.
+/// Returns a header of this length as a literal: `x: yyy…`.
 fn long_field(length: usize) -> Vec<u8> {
     [&[0, 1, b'x'], &integer(length)[..], &vec![b'y'; length]].concat()
 }
 
-/// The same, to be remembered by its reader.
+/// Returns the same, for the reader's dynamic table.
 fn indexed_field(length: usize) -> Vec<u8> {
     [&[0x40, 1, b'x'], &integer(length)[..], &vec![b'y'; length]].concat()
 }
 
-/// Of seven bits and as many more as it takes (RFC 7541, 5.1).
+/// Returns an integer with a prefix of seven bits and as many more as it needs (RFC 7541, 5.1).
 fn integer(value: usize) -> Vec<u8> {
     let mut rest = value - 127;
     let mut bytes = vec![127];
@@ -319,14 +321,14 @@ fn wrong_frames() -> Vec<Vec<u8>> {
         head(1, END_STREAM, &[]),
         [head(1, 0, &CALL), head(1, 0, &CALL)].concat(),
         [head(1, END_STREAM, &CALL), frame(DATA, 0, 1, &[0; 5])].concat(),
-        // It pads more than there is.
+        // The padding is longer than the frame.
         frame(HEADERS, END_HEADERS | 8, 1, &[200, 1, 2]),
         [&[0xff, 0xff, 0xff, DATA, 0, 0, 0, 0, 1][..], &[0; 70_000]].concat(),
     ];
     frames.iter().map(|one| [opening(), one.clone()].concat()).collect()
 }
 
-/// The same each time, so that a failure can be seen again.
+/// Returns random bytes, the same each time, so that a failure can be reproduced.
 fn random(length: usize) -> Vec<u8> {
     let mut state = 88_172_645_463_325_252_u64;
     let mut next = || {

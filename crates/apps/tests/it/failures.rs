@@ -1,4 +1,4 @@
-//! What fails when processes die, hang, leave or are slow, and for how long.
+//! The failures when processes die, hang, leave or are slow, and how long they last.
 
 use std::thread;
 use std::time::Duration;
@@ -9,13 +9,15 @@ use crate::services::{Caller, Load, Plan, Process, SEARCH, Sample, failures, wai
 use apps::hotel::api::reservation::ReservationRequest;
 
 const CALLERS: usize = 4;
-/// A while in which a load asks a few hundred times.
+/// A time in which a load sends a few hundred requests.
 const WHILE: Duration = Duration::from_millis(400);
-/// A connection that breaks is noticed at once, if the machine lets us.
+/// The longest time to notice a broken connection, which is immediate unless the machine is busy.
 const AT_ONCE: Duration = Duration::from_secs(2);
-/// Of a replica that hangs: a second between pings, three for the answer, and two for the machine.
+/// The longest time to notice a replica that hangs: a second between pings, three for the answer,
+/// and two for a busy machine.
 const LONGEST_DETECTION: Duration = Duration::from_secs(6);
-/// A replica that is back is tried at least once a second; the rest is for the machine.
+/// The longest time until a replica that is back is used: it is tried at least once a second; the
+/// rest is for a busy machine.
 const LONGEST_RETURN: Duration = Duration::from_secs(10);
 
 const SLOW: &[&str] = &["--delay", "2ms"];
@@ -27,7 +29,7 @@ fn is_used_again(replica: &Process) {
 }
 
 #[test]
-fn a_killed_replica_fails_what_it_had_in_hand_and_is_used_again_when_it_is_back() {
+fn a_killed_replica_fails_only_its_calls_in_progress_and_is_used_again_when_it_is_back() {
     for service in ["geo", "reservation"] {
         let mut hotel = Plan::default().replicas(service, 2).options(service, SLOW).start();
         let load = Load::start(hotel.frontend(), CALLERS);
@@ -46,15 +48,15 @@ fn a_killed_replica_fails_what_it_had_in_hand_and_is_used_again_when_it_is_back(
             died <= end && failed.began <= died + AT_ONCE && failed.took <= AT_ONCE
         };
         assert!(failures.iter().all(is_at_once), "{service}: {failures:?}");
-        // Each caller has one request in hand.
+        // Each caller has one request in progress.
         assert!(failures.len() <= CALLERS, "{service}: {failures:?}");
         assert!(40 < samples.len(), "{}", samples.len());
     }
 }
 
 #[test]
-fn a_replica_that_hangs_is_passed_over_and_is_used_again_when_it_goes_on() {
-    // Longer than the machine pauses: only the replica that hangs takes so long.
+fn a_replica_that_hangs_is_skipped_and_is_used_again_when_it_continues() {
+    // Longer than pauses of the machine: only the replica that hangs takes so long.
     let deadline = Duration::from_secs(1);
     let mut hotel =
         Plan::default().replicas("geo", 2).options("search", &["--deadline", "1s"]).start();
@@ -69,7 +71,7 @@ fn a_replica_that_hangs_is_passed_over_and_is_used_again_when_it_goes_on() {
     let samples = load.end();
 
     let failures = failures(&samples);
-    assert!(!failures.is_empty(), "nobody noticed that it hung");
+    assert!(!failures.is_empty(), "no caller noticed that it hung");
     for failed in &failures {
         let text = failed.wrong.as_ref().unwrap();
         assert!(text.contains("DeadlineExceeded") || text.contains("Unavailable"), "{text}");
@@ -90,7 +92,7 @@ fn reservation(hotel: usize, number: usize) -> String {
     )
 }
 
-/// How many documents of reservations the store has.
+/// Returns the number of reservation documents in the store.
 fn reservations(caller: &mut Caller) -> u64 {
     let (code, counts) = caller.ask("GET", "/counts").unwrap();
     assert_eq!(code, 200, "{counts}");
@@ -137,9 +139,9 @@ fn a_store_that_is_killed_and_started_again_has_all_that_it_acknowledged() {
     let counted: Vec<(u64, u64)> = guests.into_iter().map(|guest| guest.join().unwrap()).collect();
     let made: u64 = counted.iter().map(|(made, _)| made).sum();
     let unknown: u64 = counted.iter().map(|(_, unknown)| unknown).sum();
-    assert!(0 < unknown, "nobody noticed");
+    assert!(0 < unknown, "no caller noticed");
     let there = reservations(&mut Caller::new(frontend));
-    // One was made while we waited. What was in hand when it died may have been made or not.
+    // One was made while we waited. Requests in progress when it died may have been made or not.
     let least = seeded + made + 1;
     assert!(
         (least..=least + CALLERS as u64).contains(&there),
@@ -148,7 +150,7 @@ fn a_store_that_is_killed_and_started_again_has_all_that_it_acknowledged() {
 }
 
 #[test]
-fn a_list_that_changes_takes_and_gives_shares_and_fails_nothing() {
+fn a_change_of_the_list_moves_the_load_and_fails_nothing() {
     let mut hotel = Plan::default().replicas("geo", 2).options("geo", SLOW).in_files().start();
     let load = Load::start(hotel.frontend(), CALLERS);
     sleep(WHILE);
@@ -157,7 +159,7 @@ fn a_list_that_changes_takes_and_gives_shares_and_fails_nothing() {
     assert_eq!(hotel.of("geo")[2].answered("Ok"), 0);
     hotel.announce("geo", &[0, 1, 2]);
     is_used_again(&hotel.of("geo")[2]);
-    // A replica that the machine lets wait has less to do meanwhile.
+    // A replica that the machine delays gets fewer calls meanwhile.
     wait_for("the shares are equal", LONGEST_RETURN, || {
         let before: Vec<u64> = hotel.of("geo").iter().map(|one| one.answered("Ok")).collect();
         sleep(2 * WHILE);
@@ -168,7 +170,7 @@ fn a_list_that_changes_takes_and_gives_shares_and_fails_nothing() {
     });
 
     hotel.announce("geo", &[1, 2]);
-    wait_for("it is on the list no more", LONGEST_RETURN, || {
+    wait_for("it is no longer called", LONGEST_RETURN, || {
         let calls = hotel.of("geo")[0].answered("Ok");
         sleep(WHILE);
         hotel.of("geo")[0].answered("Ok") == calls
@@ -192,7 +194,7 @@ fn a_service_slower_than_its_callers_deadline_is_an_error_in_time() {
     assert!(took < Duration::from_secs(4), "{took:?}");
 }
 
-/// One that has to ask the store.
+/// Returns a request that needs the store.
 fn check() -> ReservationRequest {
     ReservationRequest {
         hotel_id: vec!["1".to_owned()],
@@ -206,7 +208,7 @@ fn check() -> ReservationRequest {
 const CHECK: &str = "/reservation.Reservation/CheckAvailability";
 
 #[test]
-fn a_server_keeps_its_callers_deadline_and_refuses_what_is_too_much() {
+fn a_server_obeys_its_callers_deadline_and_refuses_calls_beyond_the_limit() {
     let folder = tempfile::tempdir().unwrap();
     let statistics = folder.path().join("statistics");
     let store = Process::start(&["store"]);
@@ -216,7 +218,7 @@ fn a_server_keeps_its_callers_deadline_and_refuses_what_is_too_much() {
     let grpc = Grpc::connect(reservation.address);
     assert_eq!(grpc.call(CHECK, &check(), None).code, 0);
 
-    // What asks the store now has to wait.
+    // A call that needs the store has to wait now.
     store.signal("-STOP");
     let began = now();
     let timeout = Duration::from_secs(2);
@@ -234,16 +236,16 @@ fn a_server_keeps_its_callers_deadline_and_refuses_what_is_too_much() {
     assert!(timeout <= took && took < 2 * timeout, "{took:?}");
     assert_eq!(reservation.answered("ResourceExhausted"), 1);
     assert_eq!(reservation.answered("DeadlineExceeded"), 2);
-    wait_for("the statistics tells of it", LONGEST_RETURN, || {
+    wait_for("the statistics show it", LONGEST_RETURN, || {
         std::fs::read_to_string(&statistics).is_ok_and(|line| line.contains("\"refused\":1"))
     });
 
     store.signal("-CONT");
-    assert_eq!(grpc.call(CHECK, &check(), None).code, 0, "and it goes on");
+    assert_eq!(grpc.call(CHECK, &check(), None).code, 0, "it serves again");
 }
 
 #[test]
-fn an_end_lets_what_is_in_hand_finish_and_fails_nothing() {
+fn an_ending_process_finishes_its_calls_and_fails_nothing() {
     let services = ["geo", "search", "reservation"];
     let mut plan = Plan::default();
     for service in services {

@@ -1,7 +1,7 @@
 """Calls every method of every service with another language's gRPC library.
 
 Usage: foreign.py FOLDER_OF_PROTO SERVICE=HOST:PORT...
-Prints one line for each check of these services: what was called, and the answer or the code and text of the error.
+Prints one line for each check of these services: the call, and the reply or the code and text of the error.
 """
 
 import importlib
@@ -16,7 +16,7 @@ TIMEOUT = 20.0
 
 
 def compile_messages(folder):
-    """Makes modules of the messages in a temporary folder, and imports them by their names."""
+    """Generates modules for the messages in a temporary folder, and imports them by name."""
     out = tempfile.mkdtemp(prefix="benchwright-foreign-")
     files = sorted(name for name in os.listdir(folder) if name.endswith(".proto"))
     arguments = ["protoc", f"-I{folder}", f"--python_out={out}", f"--grpc_python_out={out}"]
@@ -35,42 +35,42 @@ def compile_messages(folder):
 
 
 class Service:
-    """One service; `call` prints what a method answers."""
+    """One service; `call` prints the reply of a method."""
 
     def __init__(self, name, address, loaded):
         self.name = name.removesuffix("-delayed")
         self.messages, stubs = loaded[self.name]
         self.title = self.name.capitalize()
-        # The address is loopback, whatever proxies this machine is told to use.
+        # The address is loopback, whatever proxies this machine is configured to use.
         self.channel = grpc.insecure_channel(address, options=[("grpc.enable_http_proxy", 0)])
         self.stub = getattr(stubs, f"{self.title}Stub")(self.channel)
 
     def call(self, what, method, request, show, timeout=TIMEOUT):
         try:
-            said = show(getattr(self.stub, method)(request, timeout=timeout))
+            outcome = show(getattr(self.stub, method)(request, timeout=timeout))
         except grpc.RpcError as error:
-            said = told(error)
-        print(f"{self.name}.{self.title}/{method} {what}: {said}")
+            outcome = described(error)
+        print(f"{self.name}.{self.title}/{method} {what}: {outcome}")
 
     def check_errors(self, method):
-        """What every service must refuse."""
+        """Checks the calls that every service must refuse."""
         for what, asked, message, compression in (
             ("with 300 KB", method, OVERSIZED, None),
             ("with garbage", method, b"\x0c\xff\xff", None),
             ("compressed", method, b"", grpc.Compression.Gzip),
-            ("which there is not", "Frobnicate", b"", None),
+            ("unknown method", "Frobnicate", b"", None),
         ):
             called = self.channel.unary_unary(f"/{self.name}.{self.title}/{asked}")
             try:
-                said = repr(called(message, timeout=TIMEOUT, compression=compression))
+                outcome = repr(called(message, timeout=TIMEOUT, compression=compression))
             except grpc.RpcError as error:
-                said = told(error)
-            print(f"{self.name}.{self.title}/{asked} {what}: {said}")
+                outcome = described(error)
+            print(f"{self.name}.{self.title}/{asked} {what}: {outcome}")
 
 
-def told(error):
+def described(error):
     code = error.code().name
-    # Some texts are the libraries', and change with their versions.
+    # The other texts are the libraries' own, and change with their versions.
     is_ours = code in ("NOT_FOUND", "INVALID_ARGUMENT")
     return f"{code} {error.details()}" if is_ours else code
 
@@ -83,7 +83,7 @@ def listed(names):
     return " ".join(names) or "none"
 
 
-# The field 31, which no message has, of 300,000 bytes.
+# Field 31, which no message has, with 300,000 bytes.
 OVERSIZED = b"\xfa\x01\xe0\xa7\x12" + b"x" * 300_000
 NEAR_39 = {"lat": 38.0235, "lon": -122.095}
 STAY = {"inDate": "2015-04-09", "outDate": "2015-04-10"}
@@ -257,7 +257,7 @@ def check_store(store):
 
 
 def check_delay(geo):
-    """The service's only thread is kept for longer than the caller grants."""
+    """Checks a service that blocks its only thread for longer than the caller's deadline."""
     request = geo.messages.NearbyRequest(**NEAR_39)
     hotels = lambda reply: listed(reply.hotelIds)
     geo.call("too late", "Nearby", request, hotels, timeout=0.1)

@@ -1,4 +1,4 @@
-//! Every method of every service, called with the gRPC library of another language.
+//! Calls of every method of every service with the gRPC library of another language.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,7 +17,7 @@ fn foreign_tools_reach_every_service() {
     let delayed = ["--store", &store.address.to_string(), "--delay", "300ms"];
     let delayed = Instance::service("geo", &delayed);
     let beside = [("geo-delayed", &delayed), ("store", store)];
-    expect_file!["foreign.txt"].assert_eq(&said(&python, &hotel, &beside));
+    expect_file!["foreign.txt"].assert_eq(&foreign_lines(&python, &hotel, &beside));
 }
 
 #[test]
@@ -36,11 +36,12 @@ fn foreign_tools_get_the_same_answers_from_foreign_stores() {
         !timeout.iter().any(|other| line.starts_with(other))
     };
     let expected: Vec<_> = include_str!("foreign.txt").lines().filter(is_of_services).collect();
-    let said = said(&python, &hotel, &[]);
-    assert_eq!(said.lines().collect::<Vec<_>>(), expected);
+    let lines = foreign_lines(&python, &hotel, &[]);
+    assert_eq!(lines.lines().collect::<Vec<_>>(), expected);
 }
 
-/// The tests' own, which lies beside the scratch folder that cargo makes in the target folder.
+/// Returns the Python of the tests, which is beside the scratch folder of cargo in the target
+/// folder.
 fn python(test: &str) -> Option<PathBuf> {
     let python = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("python/bin/python");
     if !python.is_file() {
@@ -50,8 +51,8 @@ fn python(test: &str) -> Option<PathBuf> {
     Some(python)
 }
 
-/// What the foreign client was answered, a line for each check.
-fn said(python: &Path, hotel: &Application, beside: &[(&str, &Instance)]) -> String {
+/// Returns what the foreign client received, a line for each check.
+fn foreign_lines(python: &Path, hotel: &Application, beside: &[(&str, &Instance)]) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut command = Command::new(python);
     command.arg(folder.join("tests/it/foreign.py")).arg(folder.join("proto"));

@@ -1,4 +1,4 @@
-//! A well-behaved caller of one service, over the plain `h2` library, on a connection of its own.
+//! A well-behaved caller of one service, over the plain `h2` library, on its own connection.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -19,13 +19,13 @@ pub(crate) struct Grpc {
     link: SendRequest<Bytes>,
 }
 
-/// How a call ended.
+/// The outcome of a call.
 #[derive(Debug)]
 pub(crate) struct Answer {
-    /// gRPC's own number.
+    /// The status code of gRPC.
     pub(crate) code: i32,
     pub(crate) message: String,
-    /// Without the five bytes before it.
+    /// The message, without the five bytes before it.
     pub(crate) body: Bytes,
 }
 
@@ -51,7 +51,7 @@ impl Grpc {
         self.end(self.begin(path, message, timeout))
     }
 
-    /// Sends a call, and waits for nothing.
+    /// Sends a call, without waiting for its reply.
     pub(crate) fn begin(
         &self,
         path: &str,
@@ -65,7 +65,7 @@ impl Grpc {
         self.send(path, framed.freeze(), timeout)
     }
 
-    /// The same with bytes that need not be a message.
+    /// Does the same with bytes that need not be a message.
     pub(crate) fn send(
         &self,
         path: &str,
@@ -82,7 +82,7 @@ impl Grpc {
         let mut link = self.runtime.block_on(ready).unwrap();
         let (answer, mut stream) = link.send_request(request.body(()).unwrap(), false).unwrap();
         stream.send_data(body, true).unwrap();
-        // The connection runs while we wait for something, and has to be woken first.
+        // The connection runs only while we wait for something, and has to be woken first.
         self.runtime.block_on(async {
             for _ in 0..4 {
                 tokio::task::yield_now().await;

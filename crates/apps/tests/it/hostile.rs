@@ -1,9 +1,10 @@
-//! Hostile clients: whatever they do, the process lives, its memory is bounded, and who behaves
-//! well beside them goes on getting right answers, about as fast as before.
+//! Hostile clients: whatever they do, the process survives, its memory is bounded, and well-behaved
+//! clients still get correct responses, about as fast as before.
 //!
-//! Rounds with and without the attack take turns, and medians are compared. How much slower is
-//! bearable depends on who asks: a test that shares its machine with others allows for its pauses,
-//! while `cargo xtask bench hostile` wants the promised factor and says so in the environment.
+//! Rounds with and without the attack alternate, and their medians are compared. The tolerated
+//! slowdown depends on the caller: a test that shares its machine with others allows for pauses,
+//! while `cargo xtask bench hostile` requires the documented factor and sets this in the
+//! environment.
 
 use std::net::SocketAddr;
 use std::process::Command;
@@ -24,24 +25,25 @@ use crate::services::{Caller, FOUND, Plan, Process, SEARCH};
 const NEARBY: &str = "/geo.Geo/Nearby";
 const HOTEL_39: NearbyRequest = NearbyRequest { lat: 38.0175, lon: -122.098 };
 
-/// A process may never have more than this, whatever is done to it here. Most of it are calls whose
-/// answers nobody takes: some 11 KB each, of which `--max-calls` allows 16,384.
+/// The most memory that a process may ever have under these attacks. Most of it is calls whose
+/// callers do not read their responses: about 11 KB each, of which `--max-calls` allows 16,384.
 const MOST_RESIDENT: u64 = 256 << 20;
 
-/// Thousands of connections are open in this time, even on a machine that is busy with others, and
-/// closed.
+/// The longest time to open, or close, thousands of connections, even on a machine that is busy
+/// with others.
 const LONGEST_OPENING: Duration = Duration::from_secs(120);
 
-/// How much is measured, and what is wanted of it.
+/// The amount of measurement, and the requirements.
 struct Measure {
-    /// An attack that others than the attacker may have helped is tried again, until it is borne.
+    /// The number of attempts: other load on the machine may make an attack look worse, so it is
+    /// repeated until it is tolerated once.
     attempts: usize,
     rounds: usize,
-    /// Of one round without and one with the attack, each.
+    /// The length of one round without the attack and of one with it, each.
     length: Duration,
-    /// The p99 under attack by the undisturbed one.
+    /// The largest ratio of the p99 under attack to the undisturbed one.
     most_slower: f64,
-    /// Pauses of the machine which count for nothing.
+    /// The pauses of the machine that are not counted.
     allowed: Duration,
 }
 
@@ -69,7 +71,7 @@ impl Measure {
 }
 
 #[test]
-fn attacks_on_the_calls_of_a_service_are_borne() {
+fn attacks_on_the_calls_of_a_service_are_tolerated() {
     let store = Process::start(&["store"]);
     let mut geo = Process::start(&["geo", "--store", &store.address.to_string()]);
     let grpc = Grpc::connect(geo.address);
@@ -79,13 +81,13 @@ fn attacks_on_the_calls_of_a_service_are_borne() {
         assert_eq!((answer.code, found.hotel_ids[0].as_str()), (0, "39"));
     };
     let address = geo.address;
-    let on_calls = bear_all(&ON_CALLS, &Measure::chosen(), &mut geo, address, ask);
-    let floods = bear_all(&FLOODS_OF_CALLS, &IN_PASSING, &mut geo, address, ask);
+    let on_calls = failing(&ON_CALLS, &Measure::chosen(), &mut geo, address, ask);
+    let floods = failing(&FLOODS_OF_CALLS, &IN_PASSING, &mut geo, address, ask);
     assert!(on_calls.is_empty() && floods.is_empty(), "{on_calls:#?} {floods:#?}");
 }
 
 #[test]
-fn attacks_on_the_frontend_are_borne() {
+fn attacks_on_the_frontend_are_tolerated() {
     let mut hotel = Plan::default().start();
     let address = hotel.frontend();
     let mut caller = Caller::new(address);
@@ -94,12 +96,12 @@ fn attacks_on_the_frontend_are_borne() {
         assert!(code == 200 && body.contains(FOUND), "{code} {body}");
     };
     let measure = Measure::chosen();
-    let failed = bear_all(&ON_HTTP, &measure, &mut hotel.of("frontend")[0], address, ask);
+    let failed = failing(&ON_HTTP, &measure, &mut hotel.of("frontend")[0], address, ask);
     assert!(failed.is_empty(), "{failed:#?}");
 }
 
-/// The names of those that were not borne.
-fn bear_all(
+/// Returns the names of the attacks that were not tolerated.
+fn failing(
     attacks: &[Attack],
     measure: &Measure,
     attacked: &mut Process,
@@ -112,13 +114,14 @@ fn bear_all(
     attacks
         .iter()
         .filter(|attack| {
-            !(0..measure.attempts).any(|_| is_borne(attack, measure, attacked, address, &mut ask))
+            !(0..measure.attempts)
+                .any(|_| is_tolerated(attack, measure, attacked, address, &mut ask))
         })
         .map(|(name, _)| *name)
         .collect()
 }
 
-fn is_borne(
+fn is_tolerated(
     (name, attack): &Attack,
     measure: &Measure,
     attacked: &mut Process,
@@ -136,7 +139,7 @@ fn is_borne(
                 attack(&field);
             });
             let end = End(&field);
-            // It is asked meanwhile: a caller that is silent for long is let go.
+            // Requests go on meanwhile: a caller without traffic is disconnected.
             ask_until(name, ask, || field.is_ready.load(Ordering::Relaxed));
             let beside = p99(measure, ask);
             most_resident = most_resident.max(attacked.resident());
@@ -155,8 +158,8 @@ fn is_borne(
     let is_small = most_resident <= MOST_RESIDENT;
     let verdict = if is_fast && is_small { "" } else { "  TOO MUCH" };
     let megabytes = most_resident as f64 / f64::from(1 << 20);
-    tell(&format!("{name:<46} p99 × {slower:.2}, {megabytes:.0} MB{verdict}"));
-    tell(&format!("    alone  {alone:.2?}\n    beside {beside:.2?}"));
+    print(&format!("{name:<46} p99 × {slower:.2}, {megabytes:.0} MB{verdict}"));
+    print(&format!("    alone  {alone:.2?}\n    beside {beside:.2?}"));
     is_fast && is_small
 }
 
@@ -169,19 +172,20 @@ fn ask_until(name: &str, ask: &mut impl FnMut(), is_so: impl Fn() -> bool) {
     }
 }
 
-/// Who attacks from elsewhere does not take the CPU of whoever asks; here both are on one machine.
+/// Lowers the priority of the attacker. A remote attacker does not use the caller's CPU; here both
+/// are on one machine.
 fn lower_priority() {
     let thread = nix::unistd::gettid().to_string();
     let _ = Command::new("renice").args(["-n", "19", "-p", &thread]).output();
 }
 
-/// Every figure is told, whatever becomes of it.
+/// Prints a figure, even if the test passes.
 #[expect(clippy::print_stdout, reason = "the bench shows it, and a failed test")]
-fn tell(text: &str) {
+fn print(text: &str) {
     println!("{text}");
 }
 
-/// The attack ends with this, even if a wrong answer ends the test.
+/// A guard that ends the attack, even if a wrong response ends the test.
 struct End<'a>(&'a Field);
 
 impl Drop for End<'_> {
@@ -190,7 +194,7 @@ impl Drop for End<'_> {
     }
 }
 
-/// Of a caller who asks about a thousand times a second.
+/// Returns the p99 of a caller that sends about a thousand requests a second.
 fn p99(measure: &Measure, ask: &mut impl FnMut()) -> Duration {
     let mut times = Vec::new();
     let end = now() + measure.length;
@@ -210,7 +214,7 @@ fn median(times: &[Duration]) -> Duration {
     times[times.len() / 2]
 }
 
-/// A message and what stands before it.
+/// Returns a message with its prefix.
 fn framed(is_compressed: u8, length: u32, body: &[u8]) -> Bytes {
     let mut bytes = BytesMut::new();
     bytes.put_u8(is_compressed);
@@ -220,7 +224,7 @@ fn framed(is_compressed: u8, length: u32, body: &[u8]) -> Bytes {
 }
 
 #[test]
-fn a_message_that_cannot_be_taken_is_refused_with_a_status_at_once() {
+fn an_invalid_message_is_refused_with_a_status_at_once() {
     let store = Process::start(&["store"]);
     let geo = Process::start(&["geo", "--store", &store.address.to_string()]);
     let grpc = Grpc::connect(geo.address);
@@ -232,8 +236,8 @@ fn a_message_that_cannot_be_taken_is_refused_with_a_status_at_once() {
         (NEARBY, framed(7, 4, b"1234"), 13, "begins with 0 or 1, not 7"),
         (NEARBY, framed(0, 9, b"1234"), 13, "9 bytes was announced, and 4 came"),
         (NEARBY, framed(0, 4, &[0xff; 4]), 13, "decode"),
-        (NEARBY, Bytes::new(), 13, "there is no message"),
-        ("/geo.Geo/Farby", framed(0, 0, b""), 12, "there is no method /geo.Geo/Farby"),
+        (NEARBY, Bytes::new(), 13, "the message is missing"),
+        ("/geo.Geo/Farby", framed(0, 0, b""), 12, "unknown method /geo.Geo/Farby"),
         ("/", framed(0, 0, b""), 12, ""),
     ] {
         let answer = grpc.end(grpc.send(path, body, None));
@@ -249,7 +253,7 @@ fn a_call_larger_than_a_window_passes_in_parts() {
     let store = Process::start(&["store"]);
     let geo = Process::start(&["geo", "--store", &store.address.to_string()]);
     let grpc = Grpc::connect(geo.address);
-    // Fields that nobody knows are passed over: number 15, 60,000 bytes.
+    // Unknown fields are skipped: number 15, 60,000 bytes.
     let mut body = BytesMut::new();
     HOTEL_39.encode(&mut body).unwrap();
     body.extend_from_slice(&[0x7a, 0xe0, 0xd4, 0x03]);

@@ -32,7 +32,7 @@ fn close(target: &str) -> String {
     format!("GET {target} HTTP/1.1\r\nHost: hotel\r\nConnection: close\r\n\r\n")
 }
 
-/// Answers with what changes from second to second made equal.
+/// Replaces the date in responses, which changes from second to second.
 fn undated(answer: &str) -> String {
     let line = |line: &str| match line.strip_prefix("Date: ") {
         Some(date) => {
@@ -74,7 +74,7 @@ fn real_generators_are_understood() {
     let absolute = format!("http://localhost:5000{SEARCH}");
     assert_eq!(hotel.get(&absolute), (200, TWO_HOTELS.into()));
 
-    // Posts have neither body nor length; requests come before answers have gone.
+    // Posts have neither body nor length; requests are pipelined.
     let post = "POST http://localhost:5000/user?username=Cornell_2&password=2222222222 HTTP/1.1\r\n\
         Host: hotel\r\n\r\n";
     let search = format!("GET {absolute} HTTP/1.1\r\nHost: hotel\r\n\r\n");
@@ -96,7 +96,7 @@ fn real_generators_are_understood() {
 }
 
 #[test]
-fn hostile_bytes_are_refused_and_harm_nobody() {
+fn hostile_bytes_are_refused_and_do_no_harm() {
     let hotel = Instance::start(&[]);
     let bystander = hotel.connect();
     assert!(hotel.exchange("\0\u{1}garbage\r\n\r\n").starts_with("HTTP/1.1 400 "));
@@ -107,7 +107,7 @@ fn hostile_bytes_are_refused_and_harm_nobody() {
     assert_eq!(hotel.get("/hotels?inDate=%zz&outDate=%").0, 400);
     assert_eq!(hotel.get("/hotels?inDate=a&outDate=b&lat=1e999&lon=-nan").0, 200);
 
-    // A refusal may be lost when the connection is closed over bytes which nobody read.
+    // A refusal may be lost when the connection is closed with unread bytes.
     let long = format!("GET /?{} HTTP/1.1\r\nHost: hotel\r\n\r\n", "x".repeat(80 << 10));
     let answer = hotel.exchange(long);
     assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 4"), "{answer}");
@@ -149,7 +149,7 @@ fn connections_beyond_the_limit_are_closed_and_counted() {
     let second = hotel.connect();
     assert_eq!(hotel.exchange(close("/healthz")), "");
     drop(second);
-    // Until its end is noticed, the next is one too many as well.
+    // Until the server notices the end of `second`, further connections are refused as well.
     let mut refused = 1;
     let began = now();
     let metrics = loop {
@@ -204,7 +204,7 @@ fn the_last_rooms_of_a_night_go_to_exactly_as_many_as_there_are() {
 }
 
 #[test]
-fn what_was_acknowledged_outlives_a_kill() {
+fn acknowledged_reservations_survive_a_kill() {
     let folder = tempfile::tempdir().unwrap();
     let data = ["--data", folder.path().to_str().unwrap()];
     let mut acknowledged = 0;
@@ -242,7 +242,8 @@ fn what_was_acknowledged_outlives_a_kill() {
         let (_, counts) = hotel.get("/counts");
         let counts: serde_json::Value = serde_json::from_str(&counts).unwrap();
         let kept = counts["reservations"].as_u64().unwrap() as usize - 1;
-        // What was written but not yet acknowledged may be there as well: one per guest and round.
+        // Reservations that were written but not yet acknowledged may be there as well: one per
+        // guest and round.
         let most = acknowledged + 4;
         assert!((acknowledged..=most).contains(&kept), "{kept} of {acknowledged}");
         acknowledged = kept;
@@ -272,12 +273,12 @@ fn a_reset_returns_to_the_same_bytes_within_a_second() {
         assert_eq!(hotel.get("/counts"), seeded);
         took
     });
-    // The quickest of them: others use this machine too.
+    // The fastest of them: others use this machine too.
     assert!(took.iter().min() < Some(&Duration::from_secs(1)), "{took:?}");
 }
 
 #[test]
-fn it_ends_when_told_and_leaves_nothing() {
+fn it_ends_on_sigterm_and_leaves_nothing() {
     let hotel = Instance::start(&[]);
     let folder = hotel.temporary_folder();
     assert!(folder.join("hotel.redb").exists());
@@ -310,27 +311,27 @@ fn a_wrong_command_line_is_explained() {
         (&["--frobnicate"], "unexpected argument '--frobnicate'"),
     ] {
         let output = run(arguments);
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{said}");
-        assert!(said.contains(explanation), "{said}");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{stderr}");
+        assert!(stderr.contains(explanation), "{stderr}");
     }
 }
 
 #[test]
-fn a_server_which_cannot_start_says_why() {
+fn a_server_that_cannot_start_prints_why() {
     let hotel = Instance::start(&[]);
     let output = run(&["--listen", &hotel.address.to_string()]);
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(3), "{said}");
-    assert!(said.contains("listening on 127.0.0.1:") && said.contains("in use"), "{said}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(3), "{stderr}");
+    assert!(stderr.contains("listening on 127.0.0.1:") && stderr.contains("in use"), "{stderr}");
     let output = run(&["--data", "/dev/null/hotel"]);
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(3), "{said}");
-    assert!(said.contains("creating /dev/null/hotel"), "{said}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(3), "{stderr}");
+    assert!(stderr.contains("creating /dev/null/hotel"), "{stderr}");
 }
 
 #[test]
-fn the_help_teaches() {
+fn the_help_names_the_options_and_an_example() {
     let help = run(&["--help"]);
     let text = String::from_utf8(help.stdout).unwrap();
     for word in ["--listen <ADDRESS:PORT>", "--data <FOLDER>", "--fsync", "/metrics", "curl"] {

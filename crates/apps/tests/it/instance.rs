@@ -1,5 +1,5 @@
-//! One running instance and a client which writes and reads bytes, so that nothing is repaired on
-//! the way.
+//! One running instance and a client that writes and reads raw bytes, so that no library corrects
+//! them.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -16,12 +16,12 @@ pub(crate) struct Instance {
 }
 
 impl Instance {
-    /// Starts the hotel application and waits until it says that it is ready.
+    /// Starts the hotel application and waits until it prints that it is ready.
     pub(crate) fn start(arguments: &[&str]) -> Self {
         Self::start_in(&std::env::temp_dir(), arguments)
     }
 
-    /// The same with a temporary directory which no other instance tidies.
+    /// Does the same with a temporary directory that no other instance cleans up.
     pub(crate) fn start_in(temporary: &Path, arguments: &[&str]) -> Self {
         Self::spawn(temporary, command(arguments))
     }
@@ -39,7 +39,7 @@ impl Instance {
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let address = line.strip_prefix("ready http://").and_then(|rest| rest.strip_suffix('\n'));
-        let address = address.expect("the first line says where it is ready").parse().unwrap();
+        let address = address.expect("the first line names the address").parse().unwrap();
         Instance { child, temporary: temporary.to_owned(), address, is_over: false }
     }
 
@@ -67,7 +67,7 @@ impl Instance {
         String::from_utf8_lossy(&answer).into_owned()
     }
 
-    /// The status and the body which a request on a connection of its own is answered with.
+    /// Returns the status and the body of the response to a request on a new connection.
     pub(crate) fn ask(&self, method: &str, target: &str) -> (u16, String) {
         let host = self.address;
         let request =

@@ -1,4 +1,4 @@
-//! The built binary, asked over loopback as its users ask it.
+//! Tests of the built binary over loopback, as its users call it.
 
 mod failures;
 mod foreign;

@@ -1,5 +1,5 @@
-//! One running instance with as many replicas of each service as a test wants, the things that
-//! happen to processes, and callers that keep asking.
+//! One running instance with as many replicas of each service as a test needs, the events that
+//! happen to processes, and callers that send requests continuously.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
@@ -18,7 +18,7 @@ use crate::tools::free_port;
 
 pub(crate) const SEARCH: &str =
     "/hotels?inDate=2015-04-09&outDate=2015-04-10&lat=38.0235&lon=-122.095";
-/// Something of the answer to that.
+/// A part of the response to that.
 pub(crate) const FOUND: &str = r#""id":"42""#;
 
 const ASK_STORE: [&str; 6] = ["geo", "rate", "profile", "recommendation", "user", "reservation"];
@@ -31,14 +31,14 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts it and waits until it says that it is ready.
+    /// Starts it and waits until it prints that it is ready.
     pub(crate) fn start(arguments: &[&str]) -> Process {
         let arguments: Vec<String> = arguments.iter().map(|&one| one.to_owned()).collect();
         let (child, address) = started(&arguments, &format!("127.0.0.1:{}", free_port()));
         Process { arguments, child, address }
     }
 
-    /// Starts it once more, in the same place.
+    /// Starts it once more, with the same address.
     pub(crate) fn start_again(&mut self) {
         let (child, address) = started(&self.arguments, &self.address.to_string());
         assert_eq!(address, self.address);
@@ -55,7 +55,7 @@ impl Process {
         assert!(Command::new("kill").args([name, &id]).status().unwrap().success());
     }
 
-    /// The code it ends with when an operator ends it.
+    /// Ends it with SIGTERM and returns its exit code.
     pub(crate) fn terminate(&mut self) -> Option<i32> {
         self.signal("-TERM");
         self.child.wait().unwrap().code()
@@ -65,7 +65,7 @@ impl Process {
         self.child.try_wait().unwrap().is_none()
     }
 
-    /// Bytes of memory that are its own.
+    /// Returns the bytes of its resident memory.
     pub(crate) fn resident(&self) -> u64 {
         let path = format!("/proc/{}/statm", self.child.id());
         let pages = std::fs::read_to_string(path).unwrap();
@@ -76,7 +76,7 @@ impl Process {
         Caller::new(self.address).ask("GET", target).unwrap()
     }
 
-    /// How many calls it has answered with this code.
+    /// Returns the number of calls that it answered with this code.
     pub(crate) fn answered(&self, code: &str) -> u64 {
         let (_, metrics) = self.get("/metrics");
         let label = format!("code=\"{code}\"");
@@ -99,11 +99,11 @@ fn started(arguments: &[String], listen: &str) -> (Child, SocketAddr) {
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let address = line.strip_prefix("ready http://").expect("the first line says where it is");
+    let address = line.strip_prefix("ready http://").expect("the first line names the address");
     (child, address.trim_end().parse().unwrap())
 }
 
-/// How an instance is to be: what is not said is one replica without options.
+/// The plan of an instance; by default one replica of each service without options.
 #[derive(Default)]
 pub(crate) struct Plan {
     replicas: BTreeMap<&'static str, usize>,
@@ -122,7 +122,7 @@ impl Plan {
         self
     }
 
-    /// Callers read the addresses from files, which the test may replace.
+    /// Makes callers read the addresses from files, which the test may replace.
     pub(crate) fn in_files(mut self) -> Self {
         self.in_files = true;
         self
@@ -166,14 +166,14 @@ impl Services {
         self.processes["frontend"][0].address
     }
 
-    /// One more replica, of which nobody knows yet.
+    /// Adds one more replica, which no caller knows yet.
     pub(crate) fn add(&mut self, service: &'static str) {
         let store = self.list("store");
         let more = self.replicas_of(service, &["--store", &store]).remove(0);
         self.of(service).push(more);
     }
 
-    /// From now on callers that read files shall call these replicas, by number.
+    /// Sets the replicas, by number, that callers with address files shall call from now on.
     pub(crate) fn announce(&self, service: &str, replicas: &[usize]) {
         let addresses: Vec<String> =
             replicas.iter().map(|at| self.processes[service][*at].address.to_string()).collect();
@@ -215,7 +215,7 @@ impl Services {
     }
 }
 
-/// Asks on one connection, which is opened anew when the other side closes it.
+/// A caller with one connection, which is opened again when the other side closes it.
 pub(crate) struct Caller {
     address: SocketAddr,
     stream: Option<BufReader<TcpStream>>,
@@ -226,7 +226,7 @@ impl Caller {
         Caller { address, stream: None }
     }
 
-    /// The status and the body of the answer.
+    /// Returns the status and the body of the response.
     pub(crate) fn ask(&mut self, method: &str, target: &str) -> std::io::Result<(u16, String)> {
         let mut stream = match self.stream.take() {
             Some(stream) => stream,
@@ -271,17 +271,17 @@ pub(crate) fn connect(address: SocketAddr) -> std::io::Result<TcpStream> {
 pub(crate) struct Sample {
     pub(crate) began: Instant,
     pub(crate) took: Duration,
-    /// What was answered if it was not what should have been.
+    /// The response, if it was not the expected one.
     pub(crate) wrong: Option<String>,
 }
 
-/// Callers that ask the same again and again, until they are told to end.
+/// Callers that repeat the same request until they are stopped.
 pub(crate) struct Load {
     end: Arc<AtomicBool>,
     callers: Vec<JoinHandle<Vec<Sample>>>,
 }
 
-/// How long a caller thinks.
+/// The think time of a caller.
 const PAUSE: Duration = Duration::from_millis(2);
 
 impl Load {
@@ -295,7 +295,7 @@ impl Load {
         Load { end, callers }
     }
 
-    /// Everything that was asked, in order.
+    /// Ends the load and returns all samples, in order.
     pub(crate) fn end(self) -> Vec<Sample> {
         self.end.store(true, Ordering::Relaxed);
         let samples = self.callers.into_iter().flat_map(|caller| caller.join().unwrap());
@@ -320,12 +320,12 @@ fn ask_until(end: &AtomicBool, address: SocketAddr) -> Vec<Sample> {
     samples
 }
 
-/// What went wrong.
+/// Returns the failed samples.
 pub(crate) fn failures(samples: &[Sample]) -> Vec<&Sample> {
     samples.iter().filter(|sample| sample.wrong.is_some()).collect()
 }
 
-/// Waits until something holds; how long that took.
+/// Waits until a condition holds; returns how long that took.
 pub(crate) fn wait_for(what: &str, most: Duration, mut holds: impl FnMut() -> bool) -> Duration {
     let began = now();
     while !holds() {

@@ -1,5 +1,5 @@
-//! The checks that hold with every store and every cache, two replicas of everything; and what
-//! happens when a foreign one fails.
+//! The checks that hold with every store and every cache, with two replicas of everything; and the
+//! behaviour when a foreign one fails.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -45,7 +45,7 @@ fn the_checks_hold_with_postgresql_and_memcached() {
     check_cache(&hotel);
 }
 
-/// Documents come from the cache once they were asked for.
+/// Checks that documents come from the cache after their first use.
 fn check_cache(hotel: &Application) {
     let lookups =
         |outcome| hotel.counted(&format!("hotel_cache_lookups_total{{outcome=\"{outcome}\""));
@@ -55,7 +55,7 @@ fn check_cache(hotel: &Application) {
     assert!(misses <= 2 * 2 * 80 && 20 * misses < hits, "{hits} hits, {misses} misses");
 }
 
-/// All of them on one application, whose state each leaves as it was.
+/// Runs all checks on one application; each leaves the state as it was.
 fn check(hotel: &Application) {
     let counts = hotel.frontends[0].get("/counts");
     assert!(counts.1.contains("\"hotels\":80,") && counts.1.contains("\"users\":501}"));
@@ -68,8 +68,8 @@ fn check(hotel: &Application) {
     reset(hotel, &counts);
 }
 
-/// Returns to the seeded data quickly (within a second, if nobody else uses the machine), whichever
-/// frontend is asked.
+/// Returns to the seeded data quickly (within a second on an idle machine), through either
+/// frontend.
 fn reset(hotel: &Application, seeded: &(u16, String)) {
     let digest = |counts: &str| {
         let counts: serde_json::Value = serde_json::from_str(counts).unwrap();
@@ -88,7 +88,7 @@ fn reset(hotel: &Application, seeded: &(u16, String)) {
 fn check_answers(hotel: &Application) {
     for frontend in &hotel.frontends {
         assert_eq!(frontend.get("/healthz"), (200, "ok".into()));
-        // Each replica of a service is asked at least once.
+        // Each replica of a service is called at least once.
         for _ in 0..2 {
             assert_eq!(ids(&frontend.get(SEARCH).1), ["39", "42"]);
             let by_rate = "/recommendations?require=rate&lat=38.0&lon=-122.0";
@@ -113,7 +113,7 @@ fn check_answers(hotel: &Application) {
                 assert_eq!(frontend.get(&target), (200, answer.into()), "{target}");
             }
             let nowhere = reservation("81", ["2015-04-09", "2015-04-10"], 1);
-            let unknown = "rpc error: code = NotFound desc = there is no hotel \"81\"\n";
+            let unknown = "rpc error: code = NotFound desc = unknown hotel \"81\"\n";
             assert_eq!(frontend.ask("POST", &nowhere), (500, unknown.into()));
             let long = reservation("9", ["2015-01-01", "2016-01-03"], 1);
             let too_long =
@@ -125,7 +125,7 @@ fn check_answers(hotel: &Application) {
     }
 }
 
-/// The workload's mix, exactly, and how many calls of services it takes.
+/// Checks the shares of the workload's mix, and the exact number of service calls per request.
 fn check_calls(hotel: &Application) {
     const ROUNDS: u64 = 4;
     let shares =
@@ -153,7 +153,7 @@ fn check_calls(hotel: &Application) {
     }
 }
 
-/// A request of the workload; the coin is one side of a thousand, each of which comes as often.
+/// Returns a request of the workload; `coin` is from 0 to 999, each with equal probability.
 fn mixed(coin: u32, randomness: &mut Randomness) -> String {
     let lat = 38.0235 + (f64::from(randomness.up_to(481)) - 240.5) / 1000.0;
     let lon = -122.095 + (f64::from(randomness.up_to(325)) - 157.0) / 1000.0;
@@ -189,12 +189,12 @@ fn check_that_a_reservation_is_seen(hotel: &Application) {
     assert_eq!(first.ask("POST", &reservation("39", night, 199)).1, MADE);
     assert_eq!(ids(&second.get(SEARCH).1), ["39", "42"]);
     assert_eq!(first.ask("POST", &reservation("39", night, 1)).1, MADE);
-    // Twice as many searches as there are replicas of reservation, which take turns.
+    // Twice as many searches as replicas of reservation, which are called in turn.
     for frontend in [second, second, first, first] {
         assert_eq!(ids(&frontend.get(SEARCH).1), ["42"]);
         assert_eq!(frontend.ask("POST", &reservation("39", night, 1)).1, FULL);
     }
-    // The night before is full: of a longer stay no night is taken.
+    // The first night is full: no night of a longer stay is reserved.
     assert_eq!(second.ask("POST", &reservation("39", ["2015-04-08", "2015-04-12"], 1)).1, FULL);
     let later = SEARCH.replace("-04-10", "-04-12").replace("-04-09", "-04-10");
     assert_eq!(ids(&first.get(&later).1), ["39", "42"]);
@@ -221,8 +221,8 @@ fn check_the_last_rooms(hotel: &Application) {
 }
 
 #[test]
-fn a_cache_that_dies_or_says_nothing_costs_only_misses() {
-    const TEST: &str = "a_cache_that_dies_or_says_nothing_costs_only_misses";
+fn a_cache_that_dies_or_hangs_costs_only_misses() {
+    const TEST: &str = "a_cache_that_dies_or_hangs_costs_only_misses";
     let Some(cache) = Memcached::start(TEST) else { return };
     let store = Instance::service("store", &[]);
     let (store_address, url) =
@@ -265,7 +265,7 @@ fn a_cache_that_dies_or_says_nothing_costs_only_misses() {
     cache.thaw();
     let began = now();
     while lookups("hit") == 5 {
-        assert!(began.elapsed() < Duration::from_secs(20), "it is asked again when it is back");
+        assert!(began.elapsed() < Duration::from_secs(20), "it is used again when it is back");
         sleep(Duration::from_millis(20));
         search();
     }
@@ -297,14 +297,14 @@ fn a_restart_of_postgresql_loses_nothing_acknowledged_and_seeds_nothing() {
     assert!(why.starts_with("rpc error: code = Unavailable desc = "), "{why}");
     let began = now();
     while frontend.get("/healthz").0 == 200 {
-        assert!(began.elapsed() < Duration::from_secs(20), "its health tells that it is gone");
+        assert!(began.elapsed() < Duration::from_secs(20), "its health shows that it is gone");
         sleep(Duration::from_millis(20));
     }
 
     database.resume();
     let began = now();
     while frontend.get(SEARCH).0 != 200 || frontend.get("/healthz").0 != 200 {
-        assert!(began.elapsed() < Duration::from_secs(20), "it is found again");
+        assert!(began.elapsed() < Duration::from_secs(20), "it is connected again");
         sleep(Duration::from_millis(20));
     }
     assert_eq!(ids(&frontend.get(SEARCH).1), ["42"]);
@@ -358,7 +358,7 @@ fn reservation(hotel: &str, dates: [&str; 2], rooms: u32) -> String {
     )
 }
 
-/// The hotels of an answer, in its order.
+/// Returns the hotels of a response, in its order.
 fn ids(answer: &str) -> Vec<String> {
     let json: serde_json::Value =
         serde_json::from_str(answer).unwrap_or_else(|_| panic!("not an answer: {answer}"));
@@ -376,12 +376,12 @@ impl Client {
         Client(BufReader::new(stream))
     }
 
-    /// A request must succeed.
+    /// Sends a request, which must succeed.
     fn ask(&mut self, request: &str) {
         self.answer(request);
     }
 
-    /// The body which `METHOD TARGET` is answered with.
+    /// Returns the body of the response to `METHOD TARGET`.
     fn answer(&mut self, request: &str) -> String {
         let text = format!("{request} HTTP/1.1\r\nHost: hotel\r\n\r\n");
         self.0.get_mut().write_all(text.as_bytes()).unwrap();
@@ -402,11 +402,11 @@ impl Client {
     }
 }
 
-/// A small generator of our own: tests must not depend on a library's choice of sequence.
+/// A small random generator of our own: tests must not depend on a library's choice of sequence.
 struct Randomness(u64);
 
 impl Randomness {
-    /// Evenly distributed over `0..=most`.
+    /// Returns a number that is evenly distributed over `0..=most`.
     fn up_to(&mut self, most: u32) -> u32 {
         self.0 =
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

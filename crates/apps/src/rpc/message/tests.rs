@@ -13,7 +13,7 @@ fn a_message_is_read_as_it_was_framed() {
 }
 
 #[test]
-fn what_is_no_whole_message_is_refused() {
+fn a_message_that_is_not_whole_is_refused() {
     let refused =
         |bytes: &'static [u8]| read::<NearbyReply>(Bytes::from_static(bytes)).unwrap_err();
     for bytes in [

@@ -19,7 +19,7 @@ fn a_deadline_is_read_as_grpc_writes_it() {
 }
 
 #[test]
-fn a_peer_that_answers_no_ping_is_let_go() {
+fn a_peer_that_answers_no_ping_is_disconnected() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let (mut peer, stream) = tokio::io::duplex(1 << 10);
@@ -29,7 +29,7 @@ fn a_peer_that_answers_no_ping_is_let_go() {
         let begun = Instant::now();
         let (between, longest) = (Duration::from_millis(40), Duration::from_millis(80));
         tokio::select! {
-            _ = connection.accept() => panic!("nobody ended it"),
+            _ = connection.accept() => panic!("the connection did not end"),
             () = silence(pings, between, longest) => {}
         }
         assert!(between + longest <= begun.elapsed());

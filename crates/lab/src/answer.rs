@@ -190,7 +190,7 @@ pub fn interrupted(ended: &Ended) -> String {
     )
 }
 
-/// The validity in words: `15 of 17 trials valid; slowed, but answered all the same: 9; not valid:
+/// The validity in words: `15 of 17 trials valid; slowed, but still usable: 9; not valid:
 /// 12, 13`
 fn validity(journal: &[Entry]) -> String {
     let with = |status: Status| {
@@ -202,7 +202,7 @@ fn validity(journal: &[Entry]) -> String {
     let trials = journal.iter().filter(|entry| entry.purpose == Purpose::Trial).count();
     let mut text = format!("{} of {trials} trials valid", with(Status::Valid).count());
     for (status, what) in [
-        (Status::Bounded, "slowed, but answered all the same"),
+        (Status::Bounded, "slowed, but still usable"),
         (Status::Invalid, "not valid"),
         (Status::Aborted, "aborted"),
     ] {

@@ -1,4 +1,4 @@
-//! Where components run, as a set of operations. Every stage of a trial is written in these, so a
+//! The place where components run, as a set of operations. Every stage of a trial is written in these, so a
 //! dry run is a backend that only prints, and a rehearsal is one that simulates.
 
 use std::collections::BTreeMap;
@@ -88,7 +88,7 @@ pub struct Component {
     pub command: Vec<String>,
     pub environment: BTreeMap<String, String>,
     pub cpu_limit: Option<f64>,
-    /// In bytes.
+    /// The limit in bytes.
     pub memory_limit: Option<u64>,
     /// The longest time that it may take to print that it is ready.
     pub ready_within: Nanos,
@@ -134,7 +134,7 @@ pub struct Tick {
 #[derive(Clone, Debug)]
 pub struct Driven {
     pub load: results::Load,
-    /// What the components used meanwhile, by name.
+    /// The use of resources by each component meanwhile, by name.
     pub consumed: BTreeMap<String, Consumed>,
     /// The components that died without ending the load, in the order of their deaths.
     pub deaths: Vec<Death>,
@@ -158,7 +158,7 @@ pub enum Stop {
     Interrupted,
     /// The experiment is not valid: nothing was sent.
     Question(anyhow::Error),
-    /// There will be no trustworthy answer.
+    /// The run cannot give a trustworthy answer.
     NoAnswer(anyhow::Error),
     /// A component died: the trial is aborted and may be repeated.
     Died { component: String, why: String, last_lines: Vec<String> },

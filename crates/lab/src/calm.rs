@@ -74,7 +74,7 @@ pub struct Loss {
     pub longest_gap: Nanos,
 }
 
-/// In words: `calm after 2.10 s`; if not calm, with the CPU that lost the most.
+/// The result in words: `calm after 2.10 s`; if not calm, with the CPU that lost the most.
 impl fmt::Display for Calm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let waited = self.waited;
@@ -86,7 +86,7 @@ impl fmt::Display for Calm {
     }
 }
 
-/// In words: `CPU 1 lost 12.0 % to gaps (up to 8.00 ms) and 3.0 % to steal, bound 1 %`; without the
+/// The loss in words: `CPU 1 lost 12.0 % to gaps (up to 8.00 ms) and 3.0 % to steal, bound 1 %`; without the
 /// gaps if they are not counted.
 impl fmt::Display for Loss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,7 +1,7 @@
 //! The life of an experiment: search → trial → journal, until there is an answer or a reason for
 //! none.
 //!
-//! The next step depends on the journal alone. There is no other state, so reading the journal is
+//! The next step depends on the journal alone. No other state exists, so reading the journal is
 //! enough to continue a run that was interrupted or killed.
 
 use std::path::{Path, PathBuf};
@@ -232,7 +232,7 @@ impl Run<'_> {
         let next = decide(self.resolved, journal);
         if let (Purpose::Probe, Some(observed)) = (entry.purpose, &entry.observed) {
             if let Decision::Run(Attempt { asked: Some(first), .. }) = next {
-                let search = self.resolved.spec.search.as_ref().expect("a search wanted a probe");
+                let search = self.resolved.spec.search.as_ref().expect("only a search has a probe");
                 progress.event(&Event::Probed {
                     completed_per_s: observed.completed_per_s,
                     first,

@@ -74,7 +74,7 @@ impl Host {
 pub enum Error {
     /// The experiment is not valid: nothing was sent. Exit code 2.
     Question(anyhow::Error),
-    /// There is no trustworthy answer. Exit code 3.
+    /// No trustworthy answer was found. Exit code 3.
     NoAnswer(anyhow::Error),
 }
 

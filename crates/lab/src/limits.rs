@@ -51,7 +51,7 @@ const WATCHED: f64 = 0.5;
 /// The degree to which the system fell short of the load.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Shortfall {
-    /// It followed its load: there is no limit.
+    /// It followed its load: nothing limited it.
     None,
     /// It was as fast as it could, or slower than the SLO, but requests did not pile up.
     Slow,
@@ -295,7 +295,7 @@ fn most_queued(components: &Components, queued: &Queued<'_>) -> Option<Found> {
     }
     let all = queued.all;
     let mut facts = match queued.statistics {
-        true => vec![format!("holds {queued_here:.0} of {all:.0} requests")],
+        true => vec![format!("{queued_here:.0} of {all:.0} requests queued")],
         false => vec![format!("{queued_here:.0} of {all:.0} connections with unread requests")],
     };
     if 1 < replicas {

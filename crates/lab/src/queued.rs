@@ -4,7 +4,7 @@
 //! statistics, a component has queued what is in it less what waits for others. But a component
 //! does not know of the requests that it has not read: they are in its sockets. Their total is
 //! known: what the generator and all callers wait for, less what is in any service. They are
-//! assigned in proportion to unread bytes; if there are no unread bytes, to the components that
+//! assigned in proportion to unread bytes; if none are seen, to the components that
 //! report no statistics, in proportion to their connections.
 
 use results::components::{Component, Components, Series};

@@ -22,7 +22,7 @@ pub struct Point {
 /// The next step of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Next {
-    /// Try this load.
+    /// The next load to try.
     Load(Rate),
     /// A stop rule has fired: the search is over. The text names the rule.
     Stopped(String),

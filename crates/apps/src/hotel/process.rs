@@ -97,7 +97,7 @@ pub struct Below {
 #[derive(Clone, Debug)]
 pub struct Kept {
     pub store: Source,
-    /// If `None`, all of them are kept in memory.
+    /// The cache; if `None`, all of them are kept in memory.
     pub cache: Option<Cache>,
 }
 

@@ -29,7 +29,7 @@ pub fn read<M: Message + Default>(mut bytes: Bytes) -> Result<M, Status> {
         0 => {}
         1 => {
             return Err(Status::internal(
-                "the message is compressed, and no grpc-encoding says how",
+                "the message is compressed, but grpc-encoding is missing",
             ));
         }
         other => {

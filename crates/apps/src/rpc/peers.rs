@@ -57,7 +57,7 @@ struct Replica {
     authority: Authority,
     /// Present while it is connected.
     link: Mutex<Option<SendRequest<Bytes>>>,
-    /// True once it is no longer on the list: it is not connected again.
+    /// True once it has left the list: it is not connected again.
     is_gone: AtomicBool,
 }
 

@@ -102,7 +102,7 @@ fn a_connection_which_waits_between_requests_stays() {
 }
 
 #[test]
-fn what_is_in_flight_at_the_end_is_answered() {
+fn requests_in_flight_at_the_end_are_answered() {
     visit(|address, end, _| async move {
         let mut stream = TcpStream::connect(address).await.unwrap();
         stream.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();

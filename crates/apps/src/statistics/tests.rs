@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn the_integral_counts_what_has_ended_and_what_has_not() {
+fn the_integral_counts_ended_and_open_entries() {
     let level = Level::default();
     level.enter(100);
     level.enter(200);

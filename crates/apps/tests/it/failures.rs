@@ -170,7 +170,7 @@ fn a_change_of_the_list_moves_the_load_and_fails_nothing() {
     });
 
     hotel.announce("geo", &[1, 2]);
-    wait_for("it is no longer called", LONGEST_RETURN, || {
+    wait_for("it gets no more calls", LONGEST_RETURN, || {
         let calls = hotel.of("geo")[0].answered("Ok");
         sleep(WHILE);
         hotel.of("geo")[0].answered("Ok") == calls

@@ -291,7 +291,7 @@ fn it_ends_on_sigterm_and_leaves_nothing() {
 }
 
 #[test]
-fn what_a_killed_instance_left_is_removed_by_the_next() {
+fn the_folder_of_a_killed_instance_is_removed_by_the_next() {
     let temporary = tempfile::tempdir().unwrap();
     let first = Instance::start_in(temporary.path(), &[]);
     let folder = first.temporary_folder();

@@ -69,7 +69,7 @@ struct Running {
     process: Process,
     group: Group,
     output: Output,
-    /// What a watch needs to know about it.
+    /// The data that a watch needs about it.
     source: Source,
     ready_within: Nanos,
     /// One for each stream that is copied; each ends with its stream.

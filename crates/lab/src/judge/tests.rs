@@ -65,7 +65,7 @@ fn a_trial_keeps_its_verdicts_and_warns_of_a_close_call() {
     }
 }
 
-/// Of 1,000 responses 800 came in the measurement, with their bytes.
+/// A load of 1,000 responses, of which 800 came in the measurement, with their bytes.
 #[test]
 fn bytes_are_divided_by_the_answers_that_they_belong_to() {
     let mut late = load(1_000, 0, 0);
@@ -91,7 +91,7 @@ fn failures_count_as_over_the_limit_and_on_their_own() {
 }
 
 #[test]
-fn what_the_system_does_never_makes_a_trial_invalid() {
+fn the_system_under_test_never_makes_a_trial_invalid() {
     let mut saturated = load(9_000, 0, 6_000);
     saturated.saturated = Some(true);
     let judged = judged(saturated, P99);
@@ -164,7 +164,7 @@ fn too_few_requests_beyond_a_quantile_are_a_warning() {
 
 /// The rules are tested in `limits`; this tests when they are applied.
 #[test]
-fn what_fell_short_has_a_limit_and_what_followed_its_load_has_none() {
+fn a_system_that_fell_short_has_a_limit_and_one_that_followed_its_load_has_none() {
     let hotel = Consumed {
         step: "hotel".to_owned(),
         role: "sut".to_owned(),

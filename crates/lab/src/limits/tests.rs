@@ -156,7 +156,7 @@ fn a_service_that_refuses_because_others_are_slow_is_not_the_limit() {
     let slow = ("geo", reporting("geo", 0.02, 98.0, 0.0));
     assert_eq!(
         limited(&[front, slow], 100),
-        "geo (requests) since 0: geo (holds 98 of 100 requests, 0.02 CPUs)"
+        "geo (requests) since 0: geo (98 of 100 requests queued, 0.02 CPUs)"
     );
 }
 
@@ -195,7 +195,7 @@ fn a_slow_service_behind_two_hops_is_named_if_it_keeps_its_requests() {
     ];
     assert_eq!(
         limited(&system, 131),
-        "geo-1.1 (requests) since 0: geo-1.1 (holds 120 of 131 requests, 0.02 CPUs)"
+        "geo-1.1 (requests) since 0: geo-1.1 (120 of 131 requests queued, 0.02 CPUs)"
     );
 }
 
@@ -214,7 +214,7 @@ fn a_slow_service_behind_two_hops_is_named_if_it_does_not_read_its_requests() {
     ];
     assert_eq!(
         limited(&system, 131),
-        "geo (requests) since 0: geo (holds 118 of 131 requests, 0.02 CPUs)"
+        "geo (requests) since 0: geo (118 of 131 requests queued, 0.02 CPUs)"
     );
 }
 
@@ -229,17 +229,17 @@ fn replicas_count_together_and_the_one_with_most_is_named() {
     ];
     assert_eq!(
         limited(&system, 131),
-        "geo.2 (requests) since 0: geo.2 (holds 31 of 131 requests, all 3 of geo 91, 0.02 CPUs)"
+        "geo.2 (requests) since 0: geo.2 (31 of 131 requests queued, all 3 of geo 91, 0.02 CPUs)"
     );
 }
 
 #[test]
-fn a_store_without_statistics_is_named_by_what_is_in_no_service() {
+fn a_store_without_statistics_is_named_by_the_requests_that_are_in_no_service() {
     let postgres = Component { connections: all(8), ..component("postgres", 0.3) };
     let system = [("postgres", postgres), ("user", reporting("user", 0.1, 60.0, 58.0))];
     assert_eq!(
         limited(&system, 60),
-        "postgres (requests) since 0: postgres (holds 58 of 60 requests, 0.30 CPUs)"
+        "postgres (requests) since 0: postgres (58 of 60 requests queued, 0.30 CPUs)"
     );
 }
 

@@ -123,7 +123,7 @@ fn live_figures_are_one_line() {
 }
 
 #[test]
-fn what_happens_before_the_trials_is_a_line_each() {
+fn each_event_before_the_trials_is_one_line() {
     let first = Rate::per_second(2_340.0).unwrap();
     let step = "5 %".to_owned();
     let probed =

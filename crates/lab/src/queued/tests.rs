@@ -29,7 +29,7 @@ fn named(expected: &[(&str, Option<f64>)]) -> Vec<(String, Option<f64>)> {
     expected.iter().map(|(name, queued)| ((*name).to_owned(), *queued)).collect()
 }
 
-/// As measured with `--delay 5ms`: the one thread of `geo` sleeps while its socket is full.
+/// A case measured with `--delay 5ms`: the one thread of `geo` sleeps while its socket is full.
 #[test]
 fn unread_requests_are_queued_where_unread_bytes_are() {
     let system = [
@@ -43,7 +43,7 @@ fn unread_requests_are_queued_where_unread_bytes_are() {
 }
 
 #[test]
-fn what_waits_for_a_store_without_statistics_is_queued_there() {
+fn requests_that_wait_for_a_store_without_statistics_are_queued_there() {
     let store = Component { connections: vec![Some(8)], ..Component::default() };
     let system = [("postgres", store), ("user", reporting(60.0, 58.0, 0))];
     assert_eq!(queued(&system, 60), named(&[("postgres", Some(58.0)), ("user", Some(2.0))]));

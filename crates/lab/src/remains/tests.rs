@@ -11,7 +11,7 @@ fn dead() -> u32 {
 }
 
 #[test]
-fn what_a_dead_runner_left_is_removed_and_what_a_living_one_has_is_not() {
+fn leftovers_of_a_dead_runner_are_removed_and_those_of_a_living_one_are_not() {
     let folder = tempfile::tempdir().unwrap();
     let temporary = folder.path().canonicalize().unwrap();
     let cgroups = temporary.join("cgroups");

@@ -57,7 +57,7 @@ fn patched(spec: &Spec, patch: Value) -> Result<Spec, (String, Described)> {
 
 /// Returns `a.b.c=value` as a patch; the value is read as a YAML word or list.
 fn patch_of(setting: &str) -> Result<Value, String> {
-    let (path, value) = setting.split_once('=').ok_or("there is no `=`")?;
+    let (path, value) = setting.split_once('=').ok_or("`=` is missing")?;
     if path.split('.').any(|part| part.trim().is_empty()) {
         return Err("a part of the path is empty".to_owned());
     }

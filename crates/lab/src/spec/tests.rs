@@ -376,7 +376,7 @@ fn a_sweep_begins_at_a_rate_or_with_a_probe() {
 }
 
 #[test]
-fn a_sweep_that_begins_nowhere_or_twice_is_an_error() {
+fn a_sweep_without_one_valid_beginning_is_an_error() {
     check(
         &sweep("start: 500"),
         expect![[r#"
@@ -570,7 +570,7 @@ fn hostile_documents_end_in_an_error() {
 }
 
 #[test]
-fn what_a_profile_or_a_setting_breaks_is_named() {
+fn an_error_in_a_profile_or_a_setting_is_named() {
     check_set(
         Some("ci"),
         &[],
@@ -608,7 +608,7 @@ fn what_a_profile_or_a_setting_breaks_is_named() {
         None,
         &["load.rate"],
         expect![[r#"
-        --set load.rate: there is no `=`
+        --set load.rate: `=` is missing
          --> my.yaml
           = write --set path=value
     "#]],

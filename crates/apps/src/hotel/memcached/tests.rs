@@ -48,7 +48,7 @@ fn cache(address: impl ToString) -> Memcached {
 }
 
 /// Returns what the cache makes of a server that sends these bytes on every connection.
-async fn said(answer: &'static str) -> Answer {
+async fn answer_to(answer: &'static str) -> Answer {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let cache = cache(listener.local_addr().unwrap());
     tokio::spawn(async move {
@@ -65,11 +65,11 @@ async fn said(answer: &'static str) -> Answer {
 fn an_answer_is_understood_or_is_an_error_in_time() {
     wait(async {
         assert_eq!(
-            said("VALUE p:rate:1 0 5\r\na\r\nbc\r\nEND\r\n").await,
+            answer_to("VALUE p:rate:1 0 5\r\na\r\nbc\r\nEND\r\n").await,
             Ok(Some(b"a\r\nbc".into()))
         );
-        assert_eq!(said("END\r\n").await, Ok(None));
-        assert_eq!(said("VALUE p:rate:1 0 0\r\n\r\nEND\r\n").await, Ok(Some(Vec::new())));
+        assert_eq!(answer_to("END\r\n").await, Ok(None));
+        assert_eq!(answer_to("VALUE p:rate:1 0 0\r\n\r\nEND\r\n").await, Ok(Some(Vec::new())));
         for nonsense in [
             "ERROR\r\n",
             "VALUE p:rate:1 0 99999999\r\n",
@@ -77,9 +77,9 @@ fn an_answer_is_understood_or_is_an_error_in_time() {
             "\n\0\u{1}\r\n",
             "",
         ] {
-            assert_eq!(said(nonsense).await, Err(Failed), "{nonsense:?}");
+            assert_eq!(answer_to(nonsense).await, Err(Failed), "{nonsense:?}");
         }
-        assert_eq!(said(&"x".repeat(100_000).leak()[..]).await, Err(Failed));
+        assert_eq!(answer_to(&"x".repeat(100_000).leak()[..]).await, Err(Failed));
     });
 }
 

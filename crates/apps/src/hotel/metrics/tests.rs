@@ -38,6 +38,6 @@ fn what_was_counted_is_in_the_text() {
         "hotel_cache_lookups_total{outcome=\"hit\"} 3",
         "hotel_cache_lookups_total{outcome=\"error\"} 0",
     ] {
-        assert!(text.lines().any(|told| told == line), "{line} is not in\n{text}");
+        assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
     }
 }

@@ -52,9 +52,9 @@ pub(crate) enum Confinement {
 /// The limits of a component.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Limits {
-    /// In CPUs.
+    /// The limit in CPUs.
     pub(crate) cpu: Option<f64>,
-    /// In bytes.
+    /// The limit in bytes.
     pub(crate) memory: Option<u64>,
 }
 
@@ -229,7 +229,7 @@ impl Group {
         }
     }
 
-    /// Returns the processes in it, or `pid` if there is no group.
+    /// Returns the processes in it, or `pid` without a group.
     pub(crate) fn processes(&self, pid: u32) -> Vec<i32> {
         match self.folders.last() {
             Some(folder) => processes_in(folder),

@@ -17,7 +17,7 @@ const TABLES: [&str; 2] = ["/proc/net/tcp", "/proc/net/tcp6"];
 const ESTABLISHED: &[u8] = b"01";
 const LISTEN: &[u8] = b"0A";
 
-/// The sockets of the wanted ports.
+/// The sockets of the requested ports.
 #[derive(Default)]
 pub(super) struct Sockets {
     seen: BTreeMap<u16, Seen>,

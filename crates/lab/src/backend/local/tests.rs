@@ -246,7 +246,7 @@ fn server(then: &str) -> Component {
     }
 }
 
-/// Where everybody may write, another user may have made a folder or a link of that name.
+/// Another user may have made a folder or a link of that name where everybody may write.
 #[test]
 fn a_runs_folder_is_its_own_alone() {
     let stage = Stage::new("");
@@ -360,7 +360,7 @@ fn a_component_that_ends_before_it_is_ready_is_shown_with_its_end() {
 }
 
 #[test]
-fn a_system_that_does_not_answer_its_readiness_request_says_what_was_asked() {
+fn a_system_that_does_not_answer_its_readiness_request_is_an_error_with_the_request() {
     let stage = Stage::new("");
     let set = ["sut.ready.get=/healthz".to_owned(), "sut.ready.within=2s".to_owned()];
     let text = Stage::text(SERVER);
@@ -409,7 +409,7 @@ fn an_interrupt_in_any_stage_takes_everything_down_in_seconds() {
 }
 
 #[test]
-fn what_the_generator_prints_is_passed_on() {
+fn the_generators_messages_are_passed_on() {
     for (behaviour, question) in [
         ("echo 'error: cannot connect to 127.0.0.1:9: connection refused' >&2; exit 3", false),
         ("echo 'error: no rate' >&2; exit 2", true),
@@ -502,8 +502,8 @@ fn a_memory_limit_is_kept_where_there_are_control_groups() {
     } else {
         "`server` runs without its memory limit of 16MiB: "
     };
-    let told = [&answer.trials[0].reasons[..], &answer.trials[0].warnings].concat();
-    assert!(told.iter().any(|text| text.starts_with(expected)), "{told:?}");
+    let messages = [&answer.trials[0].reasons[..], &answer.trials[0].warnings].concat();
+    assert!(messages.iter().any(|text| text.starts_with(expected)), "{messages:?}");
     stage.assert_nothing_left();
 }
 
@@ -525,7 +525,7 @@ fn a_service_of_ones_own_is_measured_by_its_address_alone() {
 }
 
 #[test]
-fn without_control_groups_processes_are_pinned_watched_and_ended_all_the_same() {
+fn without_control_groups_processes_are_still_pinned_watched_and_ended() {
     let mut stage = Stage::new(r#"sleep 0.5; cat "$here/document""#);
     stage.host.cgroups = stage.folder.path().join("none");
     let busy = "echo ready http://127.0.0.1:9; while :; do :; done";

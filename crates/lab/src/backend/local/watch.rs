@@ -36,7 +36,7 @@ const MOST_THREADS: usize = 256;
 /// The kernel writes a limit beyond this when there is none.
 const NO_LIMIT: u64 = 1 << 60;
 
-/// What a watch needs to know about a component.
+/// The data that a watch needs about a component.
 #[derive(Clone, Debug)]
 pub(super) struct Source {
     pub(super) name: String,

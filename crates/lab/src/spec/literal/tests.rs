@@ -14,7 +14,7 @@ fn round_trip<T: Literal + PartialEq + std::fmt::Debug>(text: &str) -> String {
 }
 
 #[test]
-fn what_is_written_is_read_again_as_the_same_value() {
+fn a_written_value_is_read_again_as_the_same_value() {
     assert_eq!(round_trip::<Nanos>("1.5s"), "1500ms");
     assert_eq!(round_trip::<Nanos>("100us"), "100us");
     assert_eq!(round_trip::<Rate>("1.5k/s"), "1500/s");

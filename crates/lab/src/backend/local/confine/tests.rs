@@ -133,8 +133,9 @@ fn version_2_does_not_climb_out_of_a_limit() {
         ]);
         let found = Confinement::find(tree.0.path(), "0::/user/shell\n", "benchwright-7-9");
         let Confinement::Affinity { why } = found else { panic!("{found}") };
-        let told = format!("user/shell would not be bound by its limit ({} {limit})", &file[11..]);
-        assert!(why.contains(&told), "{why}");
+        let expected =
+            format!("user/shell would not be bound by its limit ({} {limit})", &file[11..]);
+        assert!(why.contains(&expected), "{why}");
         assert!(!tree.list().contains("subtree_control"), "{}", tree.list());
     }
 }

@@ -25,7 +25,7 @@ fn state(pid: u32) -> Option<String> {
     Some(stat.rsplit_once(") ")?.1[..1].to_owned())
 }
 
-/// As long as it keeps its number, no signal to its group can reach another group.
+/// No signal to its group can reach another group while it keeps its number.
 #[test]
 fn a_process_that_ended_keeps_its_number_until_it_is_reaped() {
     let process = start("exit 3");

@@ -62,7 +62,7 @@ fn last(samples: &[(Instant, u64)]) -> u64 {
 }
 
 #[test]
-fn what_is_reported_is_what_the_kernels_counters_say() {
+fn the_reported_figures_match_the_kernels_counters() {
     let mut stage = Stage::new("counters");
     // So low a limit that the component reaches it even on a CPU that many share.
     stage.start("busy-1.2", BUSY, Some(0.1));

@@ -1,5 +1,5 @@
-//! The place where components run, as a set of operations. Every stage of a trial is written in these, so a
-//! dry run is a backend that only prints, and a rehearsal is one that simulates.
+//! The place where components run, as a set of operations. Every stage of a trial is written in
+//! these, so a dry run is a backend that only prints, and a rehearsal is one that simulates.
 
 use std::collections::BTreeMap;
 use std::path::Path;

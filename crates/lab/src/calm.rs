@@ -86,8 +86,8 @@ impl fmt::Display for Calm {
     }
 }
 
-/// The loss in words: `CPU 1 lost 12.0 % to gaps (up to 8.00 ms) and 3.0 % to steal, bound 1 %`; without the
-/// gaps if they are not counted.
+/// The loss in words: `CPU 1 lost 12.0 % to gaps (up to 8.00 ms) and 3.0 % to steal, bound 1 %`;
+/// without the gaps if they are not counted.
 impl fmt::Display for Loss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Loss { cpu, gaps, stolen, longest_gap } = self;

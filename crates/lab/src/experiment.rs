@@ -151,7 +151,7 @@ impl Run<'_> {
             let (entry, files) = match ran {
                 Ok(observation) => self.observed(&trial, &observation),
                 Err(Stop::Died { component, why, last_lines }) if !system.urls.is_empty() => {
-                    // A component died: the system is started anew for the next attempt.
+                    // A component died: the system is restarted for the next attempt.
                     backend.stop();
                     *system = System::default();
                     (self.aborted(&trial, &component, &why, &last_lines), Files::new())
@@ -289,7 +289,7 @@ impl Run<'_> {
 }
 
 /// Waits for a calm machine before a trial is repeated. If the machine does not become calm, the
-/// trial is repeated anyway: it may be valid as a slowed one.
+/// trial is repeated anyway: it may still count as a slowed one.
 fn await_calm(
     within: Nanos,
     backend: &mut dyn Backend,

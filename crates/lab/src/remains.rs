@@ -44,7 +44,7 @@ impl fmt::Display for Removed {
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         let pid = self.pid;
         let parts = parts.join(" and ");
-        write!(f, "a run (pid {pid}) ended without cleaning up: {parts} were removed")
+        write!(f, "a run (pid {pid}) ended without cleaning up: removed {parts}")
     }
 }
 

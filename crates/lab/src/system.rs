@@ -33,7 +33,7 @@ pub struct System {
 }
 
 impl System {
-    /// Stops a system in which a component has died: the next deployment starts it anew.
+    /// Stops a system in which a component has died: the next deployment restarts it.
     pub fn recover(
         &mut self,
         backend: &mut dyn Backend,
@@ -44,7 +44,7 @@ impl System {
         }
         let Err(stop) = backend.check() else { return Ok(()) };
         let Stop::Died { component, why, .. } = stop else { return Err(stop) };
-        let text = format!("`{component}` {why}: the system is started anew");
+        let text = format!("`{component}` {why}: the system is restarted");
         progress.event(&Event::Notice(text));
         backend.stop();
         *self = System::default();
@@ -79,8 +79,8 @@ impl System {
         }
     }
 
-    /// Returns the system to its initial state: by the stated steps, or by starting all components
-    /// anew.
+    /// Returns the system to its initial state: by the stated steps, or by restarting all
+    /// components.
     pub fn reset(
         &mut self,
         resolved: &Resolved,

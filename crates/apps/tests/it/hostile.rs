@@ -233,7 +233,7 @@ fn an_invalid_message_is_refused_with_a_status_at_once() {
         (NEARBY, framed(0, u32::MAX, b"x"), 8, "a message may have 65536 bytes, not 4294967295"),
         (NEARBY, framed(0, 300 << 10, &[0; 300 << 10]), 8, "65536 bytes, not 307200"),
         (NEARBY, framed(1, 4, b"1234"), 13, "grpc-encoding is missing"),
-        (NEARBY, framed(7, 4, b"1234"), 13, "begins with 0 or 1, not 7"),
+        (NEARBY, framed(7, 4, b"1234"), 13, "must begin with 0 or 1, not 7"),
         (NEARBY, framed(0, 9, b"1234"), 13, "9 bytes was announced, and 4 came"),
         (NEARBY, framed(0, 4, &[0xff; 4]), 13, "decode"),
         (NEARBY, Bytes::new(), 13, "the message is missing"),

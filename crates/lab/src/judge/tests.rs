@@ -99,7 +99,7 @@ fn the_system_under_test_never_makes_a_trial_invalid() {
     assert!(judged.observed.unwrap().saturated);
 }
 
-/// Lateness and disturbance only slow: a pass is valid, and a miss or a plateau is repeated.
+/// Lateness and disturbance only slow: a pass counts, and a miss or a plateau is repeated.
 #[test]
 fn a_slowed_trial_answers_where_being_slowed_cannot_change_the_answer() {
     let slowed = |mut load: Load, gate: &str| {

@@ -172,7 +172,7 @@ fn the_earliest_second_decides_if_the_state_lasts() {
         found.map(|found| (found.limit.component, found.limit.since))
     };
     assert_eq!(named(busy(3, 10), busy(2, 10)), Some(("b".to_owned(), 2)));
-    assert_eq!(named(busy(0, 1), busy(2, 10)), Some(("b".to_owned(), 2)), "a pause is not a limit");
+    assert_eq!(named(busy(0, 1), busy(2, 10)), Some(("b".to_owned(), 2)), "a pause does not count");
     assert_eq!(named(busy(1, 4), busy(9, 10)), None, "neither lasted");
     assert_eq!(named(busy(1, 4), busy(7, 10)), Some(("b".to_owned(), 7)));
 }

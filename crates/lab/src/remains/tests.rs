@@ -43,8 +43,8 @@ fn leftovers_of_a_dead_runner_are_removed_and_those_of_a_living_one_are_not() {
     let removed = clean(&host).unwrap();
     assert_eq!(removed, [Removed { pid, processes: 1, cgroups: 2, folders: 1 }]);
     let text = format!(
-        "a run (pid {pid}) ended without cleaning up: 1 process and 2 cgroups and 1 temporary \
-         folder were removed"
+        "a run (pid {pid}) ended without cleaning up: removed 1 process and 2 cgroups and 1 temporary \
+         folder"
     );
     assert_eq!(removed[0].to_string(), text);
     assert!(!process.wait().unwrap().success());

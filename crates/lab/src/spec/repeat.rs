@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::literal::one;
 use super::{AtLeastOne, Exchange, Written};
 
-/// The way back to the initial state. Without steps the components are started anew.
+/// The way back to the initial state. Without steps the components are restarted.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reset {

@@ -110,7 +110,7 @@ phases: {measure: {time: 5s}}
 }
 
 #[test]
-fn a_reset_without_steps_starts_the_components_anew() {
+fn a_reset_without_steps_restarts_the_components() {
     let text = TWO_INSTANCES
         .replace(", steps: [http: {post: /reset}]", "")
         .replace("instances: 2", "instances: 1");

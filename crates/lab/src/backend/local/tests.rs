@@ -150,7 +150,7 @@ fn a_trial_of_a_process_leaves_its_results_and_nothing_else() {
 }
 
 #[test]
-fn a_component_that_dies_in_mid_trial_aborts_it_and_is_started_anew_twice() {
+fn a_component_that_dies_in_mid_trial_aborts_it_and_is_restarted_twice() {
     let stage = Stage::new("sleep 60");
     let dies = stage.under_load("echo out of rooms >&2; exit 7");
     let ended = stage.run(&stage.read(&Stage::text(&dies))).unwrap();
@@ -186,7 +186,7 @@ impl Progress for Lasting {
 }
 
 #[test]
-fn a_replica_that_dies_marks_its_trial_and_the_system_is_started_anew() {
+fn a_replica_that_dies_marks_its_trial_and_the_system_is_restarted() {
     let stage = Stage::new(r#"sleep 2; cat "$here/document""#);
     let resolved = stage.read(&mortal_pair(&stage));
     let mut events = Lasting::default();
@@ -201,8 +201,8 @@ fn a_replica_that_dies_marks_its_trial_and_the_system_is_started_anew() {
     let last = format!("the last output of {who}: ready http://127.0.0.1:9 | out of rooms");
     assert!(marked.findings.contains(&last), "{:?}", marked.findings);
     assert!(whole.findings.iter().all(|finding| !finding.contains("killed")), "{whole:?}");
-    let anew = format!("! `{who}` was killed by SIGKILL: the system is started anew");
-    assert_eq!(events.0.iter().filter(|line| **line == anew).count(), 1, "{:?}", events.0);
+    let restarted = format!("! `{who}` was killed by SIGKILL: the system is restarted");
+    assert_eq!(events.0.iter().filter(|line| **line == restarted).count(), 1, "{:?}", events.0);
     assert!(events.0.contains(&format!("! {finding}")), "{:?}", events.0);
     assert_eq!(events.0.iter().filter(|line| line.starts_with("deploy")).count(), 2);
     for name in ["server.1", "server.2"] {
@@ -289,7 +289,7 @@ fn the_number_of_a_dead_component_stays_taken_until_its_group_was_signalled() {
 }
 
 #[test]
-fn a_component_that_dies_between_trials_is_started_anew_with_a_notice() {
+fn a_component_that_dies_between_trials_is_restarted_with_a_notice() {
     let stage = Stage::new(r#"cat "$here/document""#);
     let pid = stage.folder.path().join("pid");
     let command = format!("echo $$ > {}; {SERVER}", pid.display());
@@ -298,8 +298,8 @@ fn a_component_that_dies_between_trials_is_started_anew_with_a_notice() {
     let ended = experiment::run(&resolved, Some(stage.out()), &stage.host, &mut killer).unwrap();
     let statuses: Vec<Status> = ended.answer.trials.iter().map(|entry| entry.status).collect();
     assert_eq!(statuses, [Status::Valid; 2]);
-    let anew = "! `server` was killed by SIGKILL: the system is started anew";
-    assert_eq!(killer.1.0.iter().filter(|line| *line == anew).count(), 1, "{:?}", killer.1.0);
+    let restarted = "! `server` was killed by SIGKILL: the system is restarted";
+    assert_eq!(killer.1.0.iter().filter(|line| *line == restarted).count(), 1, "{:?}", killer.1.0);
     stage.assert_nothing_left();
 }
 

@@ -127,7 +127,7 @@ fn trials_that_are_not_valid_are_not_counted_against_trials_and_time() {
     assert_eq!(why(&shorter, &journal[..5]), "no stop rule fired in the 23.0 s allowed");
 }
 
-/// A disturbance only slows the system: a slowed trial that met its SLO and kept up is valid.
+/// A disturbance only slows the system: a slowed trial that met its SLO and kept up counts.
 #[test]
 fn a_slowed_trial_that_answers_is_a_point_of_the_search() {
     let resolved = sweep("");

@@ -2,8 +2,8 @@
 
 use measure::quantity::grouped;
 use results::Answer;
-use results::answer::{Capacity, Maximum, SCHEMA, Verdict};
-use results::journal::{Entry, Observed, Purpose, Status};
+use results::answer::{Capacity, Maximum, SCHEMA, Verdict, validity_in_words};
+use results::journal::{Entry, Observed, Purpose};
 use results::slo;
 
 use crate::experiment::{self, Ended};
@@ -190,30 +190,6 @@ pub fn interrupted(ended: &Ended) -> String {
     )
 }
 
-/// The validity in words: `15 of 17 trials valid; slowed, but still usable: 9; not valid:
-/// 12, 13`
-fn validity(journal: &[Entry]) -> String {
-    let with = |status: Status| {
-        journal
-            .iter()
-            .filter(move |entry| entry.purpose == Purpose::Trial && entry.status == status)
-            .map(|entry| entry.trial.to_string())
-    };
-    let trials = journal.iter().filter(|entry| entry.purpose == Purpose::Trial).count();
-    let mut text = format!("{} of {trials} trials valid", with(Status::Valid).count());
-    for (status, what) in [
-        (Status::Bounded, "slowed, but still usable"),
-        (Status::Invalid, "not valid"),
-        (Status::Aborted, "aborted"),
-    ] {
-        let numbers: Vec<String> = with(status).collect();
-        if !numbers.is_empty() {
-            text += &format!("; {what}: {}", numbers.join(", "));
-        }
-    }
-    text
-}
-
 /// The answer as it is printed: one line for each quantity that is known.
 pub fn table(answer: &Answer) -> String {
     let rate = |per_s: f64| format!("{}/s", grouped(per_s));
@@ -239,24 +215,20 @@ pub fn table(answer: &Answer) -> String {
         );
     }
     if let Some(capacity) = &answer.capacity {
-        let above = capacity.missed_at_per_s.map(|per_s| format!("; missed at {}", rate(per_s)));
-        let below = capacity.missed_below_per_s;
-        let below = below.map(|per_s| format!("; in doubt: {} below it missed too", rate(per_s)));
         line(
             "capacity",
             format!(
-                "{} highest load with {}{}{}",
+                "{} highest load with {}{}",
                 rate(capacity.rate_per_s),
                 capacity.slo,
-                above.unwrap_or_default(),
-                below.unwrap_or_default()
+                capacity.missed_in_words()
             ),
         );
     }
     if let Some(limit) = &answer.limited_by {
         line("limited by", limit.clone());
     }
-    line("validity", validity(&answer.trials));
+    line("validity", validity_in_words(answer.trials.iter()));
     match answer.verdict {
         Verdict::Answered => line("stopped by", answer.stopped_by.clone()),
         Verdict::No => line("verdict", "no load met the SLO".to_owned()),

@@ -226,12 +226,19 @@ fn whole_role(role: &str, components: &Components) -> Option<Held> {
     };
     let reached = |second: usize| Some(used(second)).filter(|used| EXHAUSTED * cpus <= *used);
     let (since, all) = lasting(seconds, reached)?;
-    let most = of_role
-        .iter()
-        .filter_map(|(name, component)| Some((name, mean(component.cpu.iter().copied())?)))
-        .max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let mut services: BTreeMap<&str, (usize, f64)> = BTreeMap::new();
+    for (_, component) in &of_role {
+        let service = services.entry(&component.step).or_default();
+        service.0 += 1;
+        service.1 += mean(component.cpu.iter().copied()).unwrap_or_default();
+    }
+    let (most, (replicas, cpu)) = services.into_iter().max_by(|a, b| a.1.1.total_cmp(&b.1.1))?;
+    let of_most = match replicas {
+        1 => format!("{cpu:.2}"),
+        replicas => format!("{replicas} processes, {cpu:.2}"),
+    };
     let used = format!("{all:.2} of {}", plain(cpus));
-    let words = format!("CPU of role {role} ({used}), most by {} ({:.2})", most.0, most.1);
+    let words = format!("CPU of role {role} ({used}), most by {most} ({of_most})");
     let name = format!("role {role}");
     Some(Held { name, resource: Resource::Cpu, since, share: all / cpus, words })
 }

@@ -3,15 +3,14 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use results::answer::Verdict;
-use results::journal::Status;
+use results::answer::{Verdict, validity_in_words};
 use results::manifest::State;
 
 use crate::STYLE;
 use crate::chart;
 use crate::run::Run;
 use crate::table::{components, raw, trials};
-use crate::text::{count, date, escape, integer, list, rate, share, shell_word, time};
+use crate::text::{count, date, escape, list, rate, share, shell_word, time};
 
 const SCRIPT: &str = include_str!("script.js");
 
@@ -157,18 +156,15 @@ fn capacity(run: &Run, out: &mut String) -> std::fmt::Result {
             out.push_str("<p class=\"big\">none</p><p>No load met an SLO, or none was stated.</p>")
         }
         Some(capacity) => {
-            let above = capacity.missed_at_per_s.map(|at| format!("; missed at {}", rate(at)));
-            let below = capacity.missed_below_per_s;
-            let below = below.map(|at| format!("; in doubt: {} below it missed too", rate(at)));
-            let missed = [above, below].into_iter().flatten().collect::<String>();
             write!(
                 out,
                 "<p class=\"big\">{} <span>offered</span></p>\
-                 <p>{} (trial {}), {} completed{missed}</p>",
+                 <p>{} (trial {}), {} completed{}</p>",
                 rate(capacity.rate_per_s),
                 escape(&capacity.slo),
                 capacity.trial,
                 rate(capacity.completed_per_s),
+                capacity.missed_in_words(),
             )?;
         }
     }
@@ -195,24 +191,7 @@ fn conclusions(run: &Run) -> Vec<(&'static str, String)> {
 }
 
 fn validity(run: &Run) -> String {
-    let with =
-        |status| run.trials.iter().filter(|t| !t.probe() && t.entry.status == status).count();
-    let (valid, bounded, invalid, aborted) =
-        (with(Status::Valid), with(Status::Bounded), with(Status::Invalid), with(Status::Aborted));
-    let mut parts = vec![format!(
-        "{} of {} valid",
-        integer(valid as u64),
-        count(valid + bounded + invalid + aborted, "trial")
-    )];
-    if 0 < bounded {
-        parts.push(format!("{bounded} slowed, but usable"));
-    }
-    if 0 < invalid {
-        parts.push(format!("{invalid} not valid, kept and marked"));
-    }
-    if 0 < aborted {
-        parts.push(format!("{aborted} aborted"));
-    }
+    let mut text = validity_in_words(run.trials.iter().map(|trial| &trial.entry));
     let lateness = run
         .trials
         .iter()
@@ -220,9 +199,9 @@ fn validity(run: &Run) -> String {
         .filter_map(|trial| trial.entry.observed.as_ref()?.lateness_p99_ns)
         .max();
     if let Some(ns) = lateness {
-        parts.push(format!("the generator’s lateness p99 at most {} in valid ones", time(ns)));
+        text += &format!("; the generator’s lateness p99 at most {} in valid ones", time(ns));
     }
-    parts.join("; ")
+    text
 }
 
 fn figures(run: &Run, out: &mut String) -> std::fmt::Result {

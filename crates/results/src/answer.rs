@@ -3,9 +3,13 @@
 //! The two differ in one field: a kept answer names its report relative to its own folder, so that
 //! it stays correct if the folder is moved.
 
+use measure::quantity::grouped;
 use serde::{Deserialize, Serialize};
 
-use crate::journal::Entry;
+use crate::journal::{Entry, Purpose, Status};
+
+#[cfg(test)]
+mod tests;
 
 pub const SCHEMA: &str = "benchwright.run/2";
 
@@ -71,4 +75,44 @@ pub struct Capacity {
     /// The highest lower load that missed the SLO, if one did: then the capacity is in doubt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missed_below_per_s: Option<f64>,
+}
+
+impl Capacity {
+    /// Returns the loads beside it that missed the SLO: `; missed at 6,516/s; in doubt: 3,000/s below it
+    /// missed too`. Empty if none did.
+    pub fn missed_in_words(&self) -> String {
+        let above = self.missed_at_per_s.map(|at| format!("; missed at {}/s", grouped(at)));
+        let below = self.missed_below_per_s;
+        let below = below.map(|at| format!("; in doubt: {}/s below it missed too", grouped(at)));
+        [above, below].into_iter().flatten().collect()
+    }
+}
+
+/// The most trials that are listed by their numbers.
+const MOST_LISTED: usize = 12;
+
+/// Returns how many trials were valid, with the numbers of the others: `15 of 18 trials valid; slowed,
+/// but usable: 9; not valid: 12, 13`.
+pub fn validity_in_words<'a>(journal: impl Iterator<Item = &'a Entry> + Clone) -> String {
+    let trials = journal.filter(|entry| entry.purpose == Purpose::Trial);
+    let of = |status: Status| trials.clone().filter(move |entry| entry.status == status);
+    let valid = of(Status::Valid).count();
+    let mut text = format!("{valid} of {} trials valid", trials.clone().count());
+    for (status, what) in [
+        (Status::Bounded, "slowed, but usable"),
+        (Status::Invalid, "not valid"),
+        (Status::Aborted, "aborted"),
+    ] {
+        let numbers: Vec<String> =
+            of(status).take(MOST_LISTED).map(|entry| entry.trial.to_string()).collect();
+        if numbers.is_empty() {
+            continue;
+        }
+        text += &format!("; {what}: {}", numbers.join(", "));
+        let further = of(status).count() - numbers.len();
+        if 0 < further {
+            text += &format!(" and {further} more");
+        }
+    }
+    text
 }

@@ -101,7 +101,7 @@ fn components_that_use_up_their_role_together_are_named_as_the_role() {
     many.push(("frontend-1.1", component("frontend", 0.18)));
     assert_eq!(
         limited(&many, 9),
-        "role sut (CPU) since 0: CPU of role sut (1.98 of 2), most by geo.8 (0.20)"
+        "role sut (CPU) since 0: CPU of role sut (1.98 of 2), most by geo (9 processes, 1.80)"
     );
     many.pop();
     assert_eq!(limited(&many, 9), "nothing");

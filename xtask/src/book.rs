@@ -7,7 +7,8 @@
 use std::fs;
 use std::path::Path;
 
-use results::{Environment, Load};
+use results::Load;
+use results::environment::Node;
 
 use crate::bench::machine::{self, Machine};
 use crate::repository;
@@ -105,7 +106,7 @@ fn write(chapter: Chapter, measured: &Measured) -> Result<(), String> {
     }
     let path = folder.join(format!("{}.md", chapter.name()));
     let mut text = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
-    let made = ("made", made(&Environment::read(Path::new("/")), chapter));
+    let made = ("made", made(&Node::read(Path::new("/")), chapter));
     for (name, block) in measured.blocks.iter().chain([&made]) {
         text = page::fill(&text, name, block).map_err(|e| format!("{}: {e}", path.display()))?;
     }
@@ -117,7 +118,7 @@ fn save(path: &Path, text: &str) -> Result<(), String> {
 }
 
 /// By which command, and on what kind of machine: enough to judge by, nothing that names it.
-fn made(machine: &Environment, chapter: Chapter) -> String {
+fn made(machine: &Node, chapter: Chapter) -> String {
     let kernel = machine.kernel.as_deref().unwrap_or("unknown");
     let kernel: Vec<&str> = kernel.split(['.', '-']).take(2).collect();
     format!(

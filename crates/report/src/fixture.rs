@@ -6,6 +6,7 @@ use std::fs;
 use measure::{Histogram, Nanos, Random};
 use results::answer::{Answer, Capacity, Maximum, Verdict};
 use results::components::{Component, mean};
+use results::environment::Node;
 use results::journal::{Entry, Observed, Purpose, Status};
 use results::load::{Counts, Gate, Interval, Load, Pacing, Part, Rates, Target, Validity};
 use results::manifest::{Manifest, State};
@@ -239,7 +240,8 @@ fn manifest() -> Manifest {
 }
 
 fn environment() -> Environment {
-    Environment {
+    let node = Node {
+        name: Some("bench-1".into()),
         kernel: Some("6.8.0".into()),
         distribution: Some("Debian GNU/Linux 13 (trixie)".into()),
         architecture: "x86_64".into(),
@@ -249,6 +251,10 @@ fn environment() -> Environment {
         hypervisor: true,
         clock_source: Some("kvm-clock".into()),
         load_average: Some("0.42 0.30 0.11 2/212 4711".into()),
+        ..Node::default()
+    };
+    Environment {
+        nodes: vec![node],
         confinement: Some("cgroup v1".into()),
         roles: BTreeMap::from([("sut".into(), "0".into()), ("load".into(), "1".into())]),
         placement: BTreeMap::from([("hotel".into(), "0".into())]),

@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use results::answer::{Verdict, validity_in_words};
+use results::environment::Node;
 use results::manifest::State;
 
 use crate::STYLE;
@@ -233,11 +234,27 @@ fn provenance(run: &Run, out: &mut String) -> std::fmt::Result {
 }
 
 fn machine(run: &Run) -> Vec<(String, String)> {
-    let Some(machine) = &run.environment else {
+    let Some(environment) = &run.environment else {
         return vec![("environment.json".into(), "missing".into())];
     };
+    let unknown = || "unknown".to_owned();
+    let confinement = environment.confinement.clone().unwrap_or_else(unknown);
+    let named =
+        |what: &'static str| move |(k, v): (&String, &String)| (format!("{what} {k}"), v.clone());
+    let nodes = environment.nodes.iter().flat_map(node);
+    nodes
+        .map(|(name, value)| (name.to_owned(), value.unwrap_or_else(unknown)))
+        .chain([("confinement".to_owned(), confinement)])
+        .chain(environment.roles.iter().map(named("CPUs of role")))
+        .chain(environment.placement.iter().map(named("CPUs of process")))
+        .chain(environment.versions.iter().map(named("version of")))
+        .collect()
+}
+
+fn node(machine: &Node) -> [(&'static str, Option<String>); 12] {
     let gib = |bytes: u64| format!("{:.1} GiB", bytes as f64 / f64::from(1 << 30));
-    let facts = [
+    [
+        ("node", machine.name.clone()),
         ("kernel", machine.kernel.clone()),
         ("distribution", machine.distribution.clone()),
         ("architecture", Some(machine.architecture.clone())),
@@ -249,17 +266,7 @@ fn machine(run: &Run) -> Vec<(String, String)> {
         ("clock source", machine.clock_source.clone()),
         ("load average", machine.load_average.clone()),
         ("open files limit", machine.open_files_limit.map(|n| n.to_string())),
-        ("confinement", machine.confinement.clone()),
-    ];
-    let named =
-        |what: &'static str| move |(k, v): (&String, &String)| (format!("{what} {k}"), v.clone());
-    facts
-        .into_iter()
-        .map(|(name, value)| (name.to_owned(), value.unwrap_or_else(|| "unknown".into())))
-        .chain(machine.roles.iter().map(named("CPUs of role")))
-        .chain(machine.placement.iter().map(named("CPUs of process")))
-        .chain(machine.versions.iter().map(named("version of")))
-        .collect()
+    ]
 }
 
 fn identity(run: &Run) -> Vec<(String, String)> {

@@ -150,7 +150,7 @@ fn foreign_text_stays_text_wherever_it_comes_from() {
     let spec = format!("about: {HOSTILE}\n{HOSTILE}\n");
     fixture.directory.write("spec.yaml", spec.as_bytes()).unwrap();
     let mut environment = fixture.directory.environment().unwrap();
-    environment.kernel = Some(HOSTILE.into());
+    environment.nodes[0].kernel = Some(HOSTILE.into());
     environment.roles.insert(HOSTILE.into(), HOSTILE.into());
     fixture.directory.write_environment(&environment).unwrap();
 

@@ -91,7 +91,7 @@ pub struct Component {
     pub in_others: Series<f64>,
     /// The requests queued in it: those in progress by its own statistics, and its share of those
     /// that are unread in sockets.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", alias = "standing")]
     pub queued: Series<f64>,
     /// The calls rejected because a bound was reached, by its self-reported statistics.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -125,6 +125,9 @@ impl Directory {
     }
 
     pub fn environment(&self) -> Result<Environment, Error> {
+        if self.manifest()?.version == 1 {
+            return Ok(version1::environment(self.read("environment.json")?));
+        }
         self.read("environment.json")
     }
 

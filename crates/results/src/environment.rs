@@ -1,4 +1,4 @@
-//! The machine: enough to explain why two runs differ.
+//! The machines of a run: enough to explain why two runs differ.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,22 +9,12 @@ use serde::{Deserialize, Serialize};
 #[cfg(test)]
 mod tests;
 
-/// The host as its kernel describes it. Unknown properties are absent.
+/// The machines that took part in a run, and what each process got of them.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(default)]
 pub struct Environment {
-    pub kernel: Option<String>,
-    pub distribution: Option<String>,
-    pub architecture: String,
-    pub cpu_model: Option<String>,
-    pub cpus: u32,
-    pub memory_bytes: Option<u64>,
-    /// The frequency governor, if all CPUs have the same one; otherwise all of them.
-    pub governor: Option<String>,
-    pub hypervisor: bool,
-    pub clock_source: Option<String>,
-    pub load_average: Option<String>,
-    pub open_files_limit: Option<u64>,
+    /// One for each machine. Empty on virtual time.
+    pub nodes: Vec<Node>,
     /// The way processes are confined: `cgroup v2`, `cgroup v1` or `affinity only`, and why.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confinement: Option<String>,
@@ -40,14 +30,35 @@ pub struct Environment {
     pub versions: BTreeMap<String, String>,
 }
 
-impl Environment {
+/// A machine as its kernel describes it. Unknown properties are absent.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(default)]
+pub struct Node {
+    /// The host's name.
+    pub name: Option<String>,
+    pub kernel: Option<String>,
+    pub distribution: Option<String>,
+    pub architecture: String,
+    pub cpu_model: Option<String>,
+    pub cpus: u32,
+    pub memory_bytes: Option<u64>,
+    /// The frequency governor, if all CPUs have the same one; otherwise all of them.
+    pub governor: Option<String>,
+    pub hypervisor: bool,
+    pub clock_source: Option<String>,
+    pub load_average: Option<String>,
+    pub open_files_limit: Option<u64>,
+}
+
+impl Node {
     /// Reads the machine under `root`, which is `/` except in tests.
-    pub fn read(root: &Path) -> Environment {
+    pub fn read(root: &Path) -> Node {
         let text = |path: &str| {
             fs::read_to_string(root.join(path)).ok().map(|text| text.trim().to_owned())
         };
         let cpuinfo = text("proc/cpuinfo").unwrap_or_default();
-        Environment {
+        Node {
+            name: text("proc/sys/kernel/hostname"),
             kernel: text("proc/sys/kernel/osrelease"),
             distribution: text("etc/os-release")
                 .and_then(|text| value_of(&text, "PRETTY_NAME=").map(unquoted)),
@@ -63,7 +74,6 @@ impl Environment {
             clock_source: text("sys/devices/system/clocksource/clocksource0/current_clocksource"),
             load_average: text("proc/loadavg"),
             open_files_limit: text("proc/self/limits").as_deref().and_then(open_files),
-            ..Environment::default()
         }
     }
 }

@@ -24,7 +24,7 @@ pub struct Load {
     pub version: String,
     pub arguments: Vec<String>,
     /// The original as which the engine was started: `wrk`, `wrk2` or `dsb`.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[serde(skip_serializing_if = "Option::is_none", default, alias = "flavour")]
     pub compatibility: Option<String>,
     pub seed: u64,
     /// True if the load ended early: the figures cover what was measured until then.

@@ -35,6 +35,7 @@ pub struct Cpus {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Attempt {
     /// The distribution of the server's delays.
+    #[serde(alias = "law")]
     pub distribution: String,
     pub arrivals: String,
     pub valid: bool,

@@ -1,6 +1,24 @@
 //! Converts results of version 1 to version 2. Values that version 1 did not keep are absent.
 
+use serde::Deserialize;
 use serde_json::Value;
+
+use crate::Environment;
+use crate::environment::Node;
+
+/// Reads the environment: the properties of the only node stood beside the others.
+#[derive(Deserialize)]
+pub(crate) struct Flat {
+    #[serde(flatten)]
+    node: Node,
+    #[serde(flatten)]
+    rest: Environment,
+}
+
+/// Converts the environment.
+pub(crate) fn environment(flat: Flat) -> Environment {
+    Environment { nodes: vec![flat.node], ..flat.rest }
+}
 
 /// Converts a line of the journal.
 pub(crate) fn entry(entry: &mut Value) {

@@ -17,6 +17,7 @@ use anyhow::{Context, anyhow};
 use measure::{Instant, Nanos};
 use nix::sys::signal::Signal;
 use results::Environment;
+use results::environment::Node;
 
 use super::{Backend, Component, Drive, Driven, Reply, Stop, Tick};
 use crate::calm::Calm;
@@ -184,12 +185,14 @@ impl Backend for Local {
 
     fn prepare(&mut self, resolved: &Resolved) -> Result<Environment, Stop> {
         self.script_folder = resolved.folder.clone();
-        let mut environment = Environment::read(Path::new("/"));
-        environment.confinement = Some(self.confinement().to_string());
-        environment.roles =
-            self.roles.iter().map(|(role, cpus)| ((*role).to_owned(), cpus.to_string())).collect();
-        environment.versions = host::versions(resolved, &self.host);
-        Ok(environment)
+        let roles = self.roles.iter().map(|(role, cpus)| ((*role).to_owned(), cpus.to_string()));
+        Ok(Environment {
+            nodes: vec![Node::read(Path::new("/"))],
+            roles: roles.collect(),
+            versions: host::versions(resolved, &self.host),
+            confinement: Some(self.confinement().to_string()),
+            placement: BTreeMap::new(),
+        })
     }
 
     fn caveats(&mut self, resolved: &Resolved) -> Vec<String> {

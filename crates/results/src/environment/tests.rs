@@ -8,6 +8,7 @@ fn a_machine_is_read_from_its_files() {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     };
+    file("proc/sys/kernel/hostname", "worker-1\n");
     file("proc/sys/kernel/osrelease", "6.1.0\n");
     file("etc/os-release", "NAME=\"Debian\"\nPRETTY_NAME=\"Debian 12\"\n");
     file(
@@ -21,7 +22,8 @@ fn a_machine_is_read_from_its_files() {
         file(&path, "performance\n");
     }
 
-    let found = Environment::read(root.path());
+    let found = Node::read(root.path());
+    assert_eq!(found.name.as_deref(), Some("worker-1"));
     assert_eq!(found.kernel.as_deref(), Some("6.1.0"));
     assert_eq!(found.distribution.as_deref(), Some("Debian 12"));
     assert_eq!(found.cpu_model.as_deref(), Some("A CPU"));
@@ -34,6 +36,6 @@ fn a_machine_is_read_from_its_files() {
 #[test]
 fn unknown_properties_of_a_machine_are_absent() {
     let root = tempfile::tempdir().unwrap();
-    let found = Environment::read(root.path());
+    let found = Node::read(root.path());
     assert_eq!((found.kernel, found.governor, found.memory_bytes), (None, None, None));
 }

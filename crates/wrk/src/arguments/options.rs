@@ -200,6 +200,8 @@ fn long_option(text: &str, words: &mut impl Iterator<Item = String>) -> Event {
 
 /// The option of that name, or the only one of a program that begins with it: wrk's come first.
 fn long(name: &str) -> Result<&'static Known, String> {
+    // The earlier name, which command lines may still have.
+    let name = if name == "flavour" { "compatibility" } else { name };
     if let Some(exact) = all().find(|known| !name.is_empty() && known.long == name) {
         return Ok(exact);
     }

@@ -70,6 +70,7 @@ fn the_name_and_the_arguments_decide_the_program() {
         ("wrk2", format!("{two} -R 5"), Compatibility::Dsb),
         ("wrk", format!("{two} --compatibility wrk"), Compatibility::Wrk),
         ("wrk", format!("{URL} -R 5 --compatibility=dsb"), Compatibility::Dsb),
+        ("wrk", format!("{URL} -R 5 --flavour=dsb"), Compatibility::Dsb),
         ("wrk", format!("{URL} -- http://b -R 5"), Compatibility::Wrk),
     ];
     for (name, line, compatibility) in vectors {

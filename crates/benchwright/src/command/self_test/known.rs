@@ -5,7 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use measure::Rate;
-use results::{Environment, SelfTest};
+use results::SelfTest;
+use results::environment::Node;
 
 use crate::output;
 
@@ -52,8 +53,7 @@ pub(super) fn version() -> String {
 }
 
 pub(super) fn machine() -> String {
-    let Environment { cpu_model, cpus, kernel, architecture, .. } =
-        Environment::read(Path::new("/"));
+    let Node { cpu_model, cpus, kernel, architecture, .. } = Node::read(Path::new("/"));
     let cpu = cpu_model.unwrap_or(architecture);
     format!("{cpu}, {cpus} CPUs, Linux {}", kernel.unwrap_or_default())
 }

@@ -1,4 +1,4 @@
-//! What can be typed. Every value is typed as soon as it is read.
+//! The arguments of the command line. Each becomes a typed value as soon as it is read.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -21,13 +21,16 @@ benchwright measures networked services, reproducibly.
   benchwright load http://127.0.0.1:8080/ --rate 1k/s
   benchwright app hotel all-in-one            a reference application to measure
 
-`benchwright help COMMAND` teaches. Rates are written 5k/s, lengths of time 10ms, sizes 64KiB.";
+`benchwright help COMMAND` explains a command. Rates are written 5k/s, lengths of time 10ms, sizes 64KiB.";
 
 /// Measures networked services, reproducibly.
 #[derive(Debug, Parser)]
 #[command(name = "benchwright", version, arg_required_else_help = true)]
-#[command(after_help = "Exit codes: 0 answered, 1 answered with no, 2 the question is wrong, \
-                        3 no trustworthy answer, 130 interrupted.")]
+#[command(
+    after_help = "Exit codes: 0 the answer is yes, 1 the answer is no (for example, an SLO was \
+                        missed), 2 wrong arguments or spec, 3 no trustworthy answer, \
+                        130 interrupted."
+)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -37,20 +40,20 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run an experiment: deploy, load, judge, report
     Run(Run),
-    /// Tell what `run` would do, and how long it would take
+    /// Print what `run` would do, and how long it would take
     Plan(Plan),
     /// Continue a run that was interrupted or killed
     Resume(Resume),
     /// Write the report of a results directory again
     Report(Report),
-    /// Offer one load, at once
+    /// Run a single load, without an experiment file
     Load(Box<Load>),
-    /// Make one document of those that several loads have written, with the quantiles of all
+    /// Merge the documents of several loads into one, with the quantiles of all requests
     Merge(Merge),
-    /// Load as wrk does: its arguments, its output (also under the name `wrk`)
+    /// Run as wrk, with its arguments and its output (also if started as `wrk`)
     #[command(disable_help_flag = true)]
     Wrk(Original),
-    /// Load as wrk2 does, or DeathStarBench's fork of it (also under the name `wrk2`)
+    /// Run as wrk2, or as DeathStarBench's fork of it (also if started as `wrk2`)
     #[command(disable_help_flag = true)]
     Wrk2(Original),
     /// Serve HTTP with known delays, to calibrate a generator
@@ -102,19 +105,19 @@ pub(crate) struct Report {
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "A process can hold as many connections as it can have files open. Offer a \
-                        part of the load with each of several, at one time:\n\n  \
+    after_help = "A process can have at most as many connections as open files. For more, start \
+                        several processes at the same time, each with a part of the load:\n\n  \
                         benchwright load URL --rate 5k/s --connections 18k --seed 1 --json=1.json &\n  \
                         benchwright load URL --rate 5k/s --connections 18k --seed 2 --json=2.json &\n  \
                         wait; benchwright merge 1.json 2.json\n\n\
                         Counts and rates are added up and histograms merged, so nothing is averaged. \
-                        The series of loads of one machine share one time axis, which begins with \
-                        the first of them; those of several machines each begin with their own \
-                        load. \
+                        The series of loads on one machine share one time axis, which begins with \
+                        the first load; the series of loads on several machines each begin with \
+                        their own load. \
                         Exits with 3 if one of the loads is not valid."
 )]
 pub(crate) struct Merge {
-    /// What `benchwright load --json` has written, on any machine
+    /// The documents that `benchwright load --json` has written, on any machine
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// Print the JSON document, or write it to a file: --json=FILE
@@ -130,75 +133,77 @@ pub(crate) struct Merge {
 #[derive(Args, Debug)]
 #[command(args_override_self = true)]
 #[command(
-    about = "Offer one load, at once",
-    long_about = "Offer one load, at once.\n\n\
+    about = "Run a single load, without an experiment file",
+    long_about = "Run a single load, without an experiment file.\n\n\
         --rate is an open loop: requests start by the clock, as those of independent users do. \
         Response time counts from the intended start, so a target that stalls cannot hide it.\n\
-        --closed is a closed loop: each connection asks again once it was answered. It finds the \
-        highest rate, but slows down with the target.",
+        --closed is a closed loop: each connection sends its next request after each response. It \
+        finds the highest rate, but slows down with the target.",
     after_help = "Examples:\n  \
         benchwright load http://127.0.0.1:8080/ --rate 5k/s --duration 30s\n  \
         benchwright load http://127.0.0.1:8080/ --closed --connections 16\n  \
         benchwright load http://127.0.0.1:8080/ --rate 1k/s --script mix.lua -- 7\n\n\
-        Punctuality costs CPU. --timer sleep is late by as much as this machine wakes a thread late: \
-        some 50 µs, sometimes milliseconds on a virtual machine. --timer spin watches the clock and \
-        takes a whole CPU. --timer hybrid (the default) sleeps until shortly before each start and \
-        spins from then on: 60 µs at least, and as much longer as the machine has been late to wake \
-        it in the last seconds, which may be all the time between two starts. While other threads \
-        want the same CPU it stays at 60 µs. The document says how late it was woken \
+        Starting requests on time costs CPU. --timer sleep starts them as late as this machine wakes \
+        a thread: about 50 µs, on a virtual machine sometimes milliseconds. --timer spin watches \
+        the clock and uses a whole CPU. --timer hybrid (the default) sleeps until shortly before \
+        each start and then spins: for at least 60 µs, and longer where the machine has woken it \
+        late in the last seconds, up to all the time between two starts. While other threads want \
+        the same CPU, it spins for 60 µs. The document states how late it was woken \
         (wake_up_delay) and how much it spun (spin_share)."
 )]
 pub(crate) struct Load {
-    /// What to load; several URLs share the rate in turn
+    /// The URL to load; several URLs share the rate in turn
     #[arg(value_name = "URL", required_unless_present_any = ["check_script", "self_test"])]
     pub(crate) urls: Vec<String>,
-    /// Open loop: so many requests are meant to start, for example 5k/s, 30/m
+    /// Open loop: the rate at which requests start, for example 5k/s, 30/m
     #[arg(long, value_name = "RATE", help_heading = "How much")]
     pub(crate) rate: Option<Rate>,
-    /// Open loop at a rate that changes: holds, ramps (->), spikes and sines, one after the other, as in
+    /// Open loop at a rate that changes: holds, ramps (->), spikes and sines, one after the other:
     /// '1k/s 30s, ->5k/s 60s, spike 20k/s 2s, sine 2k/s..8k/s 1h 24h'
     #[arg(long, value_name = "SHAPE", conflicts_with = "rate", help_heading = "How much")]
     pub(crate) shape: Option<Shape>,
-    /// Open loop: start requests at the times in a file, a line = seconds, optional tab and label
+    /// Open loop: start requests at the times in a file; a line is seconds, optionally a tab and a label
     #[arg(long, value_name = "FILE", conflicts_with_all = ["rate", "shape", "closed"])]
     #[arg(help_heading = "How much")]
     pub(crate) trace: Option<PathBuf>,
-    /// Play the trace so many times as fast
+    /// Play the trace faster by this factor
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, requires = "trace")]
     #[arg(help_heading = "How much")]
     pub(crate) speed: f64,
-    /// Closed loop: every connection asks again once it was answered
+    /// Closed loop: each connection sends its next request after each response
     #[arg(long, conflicts_with_all = ["rate", "shape"], help_heading = "How much")]
     pub(crate) closed: bool,
-    /// Closed loop: time between an answer and the next request, fixed or with a mean (exp:10ms)
+    /// Closed loop: think time between a response and the next request, fixed or with a mean
+    /// (exp:10ms)
     #[arg(long, value_name = "TIME", default_value = "0s", help_heading = "How much")]
     pub(crate) think: Think,
-    /// Open loop: the distribution of the gaps: poisson, constant, uniform-gap, lognormal[:cv], normal[:cv],
-    /// bursts:n or zipf
-    #[arg(long, value_name = "LAW", default_value = "poisson", help_heading = "How much")]
+    /// Open loop: the distribution of the gaps: poisson, constant, uniform-gap, lognormal[:cv],
+    /// normal[:cv], bursts:n or zipf
+    #[arg(long, value_name = "DISTRIBUTION", default_value = "poisson")]
+    #[arg(help_heading = "How much")]
     pub(crate) arrivals: Distribution,
     /// Each URL gets the whole rate and all connections
     #[arg(long, help_heading = "How much")]
     pub(crate) per_target: bool,
-    /// How long to measure [default: 10s, or until --requests are answered]
+    /// Time to measure [default: 10s, or until --requests are answered]
     #[arg(long, value_name = "TIME", help_heading = "How much")]
     pub(crate) duration: Option<Nanos>,
-    /// End when so many requests are answered
+    /// End after this many answered requests
     #[arg(long, value_name = "N", help_heading = "How much")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) requests: Option<u64>,
-    /// Load before the measurement that does not count
+    /// Time to load the target before the measurement; it does not count
     #[arg(long, value_name = "TIME", default_value = "0s", help_heading = "How much")]
     pub(crate) warm_up: Nanos,
-    /// How long to await what is outstanding at the end [default: the timeout]
+    /// Longest time to wait for outstanding requests at the end [default: the timeout]
     #[arg(long, value_name = "TIME", help_heading = "How much")]
     pub(crate) drain: Option<Nanos>,
     /// Connections, over all targets (with --per-target: of each)
     #[arg(long, value_name = "N", default_value_t = 64, help_heading = "Where")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) connections: u32,
-    /// Addresses to use instead of the URL's: `all` or `first` of its name's, or a list, over which
-    /// its connections spread; once for all URLs, or once for each in their order
+    /// Addresses to connect to: `all` or the `first` of those that the URL's name has, or a list; the
+    /// connections spread over them. Give it once for all URLs, or once for each URL in order
     #[arg(
         long,
         value_name = "all|first|IP[:PORT],…",
@@ -206,21 +211,21 @@ pub(crate) struct Load {
         help_heading = "Where"
     )]
     pub(crate) address: Vec<String>,
-    /// Connect there, whatever the URL says; `Host` stays the URL's
+    /// Connect to this place instead of the URL's; `Host` stays the URL's
     #[arg(long, value_name = "HOST:PORT", help_heading = "Where")]
     pub(crate) connect_to: Option<String>,
     /// Local addresses to connect from, in turn: each has ports of its own
     #[arg(long, value_name = "IP,…", value_delimiter = ',', help_heading = "Where")]
     pub(crate) source: Vec<IpAddr>,
-    /// How fast connections are opened before the load begins
+    /// Rate at which connections are opened before the load begins
     #[arg(long, value_name = "RATE", default_value = "10k/s", help_heading = "Where")]
     pub(crate) open_rate: Rate,
-    /// Close a connection after so many requests and have the next one opened when it is needed: with
-    /// 1, each response time contains the connecting and, for https, the handshake
+    /// Close a connection after this many requests and open the next one when it is needed. With 1,
+    /// each response time includes connecting and, for https, the handshake
     #[arg(long, value_name = "N", help_heading = "Where")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) keep_alive: Option<u32>,
-    /// Requests that may be on their way on one connection
+    /// Requests that may be outstanding on one connection
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Where")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=65_535))]
     pub(crate) pipeline: u32,
@@ -235,7 +240,7 @@ pub(crate) struct Load {
     /// The body of every request
     #[arg(long, value_name = "TEXT", help_heading = "What")]
     pub(crate) body: Option<String>,
-    /// The same, from a file
+    /// The body of every request, from a file
     #[arg(long, value_name = "FILE", conflicts_with = "body", help_heading = "What")]
     pub(crate) body_file: Option<PathBuf>,
     /// Weighted requests, one JSON object a line; placeholders such as {{int 1 100}} or {{row.name}}
@@ -245,10 +250,10 @@ pub(crate) struct Load {
     /// A table (CSV with a header line) for the placeholders {{row.COLUMN}} of --mix
     #[arg(long, value_name = "FILE", requires = "mix", help_heading = "What")]
     pub(crate) data: Option<PathBuf>,
-    /// What an answer must be: 'status=2xx body~hotel bytes>=10 header:N=V json:/pointer=V'
+    /// Rules that each response must meet: 'status=2xx body~hotel bytes>=10 header:N=V json:/pointer=V'
     #[arg(long, value_name = "RULES", conflicts_with = "script", help_heading = "What")]
     pub(crate) check: Option<String>,
-    /// A Lua script that makes the requests, as wrk's; its arguments stand after `--`
+    /// A Lua script that makes the requests, with wrk's interface; its arguments follow `--`
     #[arg(long, value_name = "FILE", help_heading = "What")]
     pub(crate) script: Option<PathBuf>,
     /// Arguments of the script
@@ -257,58 +262,59 @@ pub(crate) struct Load {
     /// Only check the syntax of a script
     #[arg(long, value_name = "FILE", help_heading = "What", exclusive = true)]
     pub(crate) check_script: Option<PathBuf>,
-    /// A request without an answer after this long has failed
+    /// A request without a response after this time has failed
     #[arg(long, value_name = "TIME", default_value = "10s", help_heading = "Limits")]
     pub(crate) timeout: Nanos,
-    /// A connection that is not open after this long, for https secured, is given up
+    /// Longest time to open a connection, for https with the handshake
     #[arg(long, value_name = "TIME", default_value = "5s", help_heading = "Limits")]
     pub(crate) connect_timeout: Nanos,
-    /// Requests that may wait for a connection, over all targets (with --per-target: of each); one
-    /// more, and the load ends as overloaded
+    /// Requests that may wait for a connection, over all targets (with --per-target: of each); with
+    /// one more, the load ends as overloaded
     #[arg(long, value_name = "N", default_value = "1M", help_heading = "Limits")]
     #[arg(value_parser = count)]
     pub(crate) backlog: usize,
-    /// A longer body of an answer is malformed
+    /// Largest body of a response; one with a larger body is malformed
     #[arg(long, value_name = "SIZE", default_value = "64MiB", help_heading = "Limits")]
     pub(crate) max_body: Bytes,
-    /// Threads, each with its own connections [default: as many as the rate needs, at most one a
-    /// CPU]
+    /// Threads, each with its own connections [default: as many as the rate needs, at most one
+    /// per CPU]
     #[arg(long, value_name = "N", help_heading = "How")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) shards: Option<u32>,
-    /// States of the script for each target, each with its share of connections and requests
-    /// [default: one a thread]
+    /// Instances of the script for each target, each with its share of connections and requests
+    /// [default: one per thread]
     #[arg(long, value_name = "N", requires = "script", help_heading = "How")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) script_threads: Option<u32>,
-    /// Keep each shard on a CPU of its own: auto (if there are enough), off, or one of a list as 0,2-3
+    /// Keep each shard on a CPU of its own: auto (if there are enough), off, or one of a list:
+    /// 0,2-3
     #[arg(long, value_name = "auto|off|CPUS", default_value = "auto", help_heading = "How")]
     pub(crate) pin: Pin,
-    /// How to reach the network: epoll, uring (io_uring, Linux 6.1), or what has measured best for such
-    /// a load, of what the kernel grants
+    /// Network interface: epoll, uring (io_uring, Linux 6.1), or auto: the one that measured best for
+    /// such a load, of those that the kernel allows
     #[arg(long, value_name = "auto|epoll|uring", default_value = "auto", help_heading = "How")]
     pub(crate) io: Wanted,
-    /// TCP's congestion control, by a name that the kernel has (reno, cubic, bbr). Some, such as bbr,
-    /// spread what is sent over time, which over loopback may take longer than a fast answer
+    /// TCP congestion control, one that the kernel has (reno, cubic, bbr). Some, such as bbr, spread
+    /// what is sent over time, which over loopback may take longer than a fast response
     /// [default: the system's; the document names it]
     #[arg(long, value_name = "NAME", help_heading = "How")]
     pub(crate) congestion_control: Option<String>,
     /// How to wait for the next start: hybrid, sleep or spin
     #[arg(long, value_name = "TIMER", default_value = "hybrid", help_heading = "How")]
     pub(crate) timer: Timer,
-    /// Have the kernel stamp what is received, and tell how long answers waited to be read
+    /// Let the kernel timestamp received data, and report how long responses waited to be read
     /// (`receive_delay` in the document)
     #[arg(long, help_heading = "How")]
     pub(crate) kernel_timestamps: bool,
-    /// The same seed gives the same intended times and the same script's choices
+    /// Random seed: the same seed gives the same intended times and the same choices of a script
     #[arg(long, default_value_t = 1, help_heading = "How")]
     pub(crate) seed: u64,
-    /// What is wanted: 10ms for the p99, or p99<=10ms,failures<=0.1%. A request that fails or takes
-    /// longer is over the limit. Missing it exits with 1, slower answers are not goodput, and the
-    /// generator must be the more punctual the tighter it is
+    /// Objectives: 10ms for the p99, or p99<=10ms,failures<=0.1%. A request that fails or takes longer
+    /// is over the limit. A missed SLO exits with 1, slower responses are not goodput, and a tighter
+    /// SLO allows less lateness of the generator
     #[arg(long, value_name = "OBJECTIVES", value_delimiter = ',', help_heading = "Results")]
     pub(crate) slo: Vec<Slo>,
-    /// How much time each entry of the series, row of --csv and live line covers
+    /// Time that each entry of the series, row of --csv and live line covers
     #[arg(long, value_name = "TIME", default_value = "1s", help_heading = "Results")]
     pub(crate) interval: Nanos,
     /// Print one JSON document, or write it to a file: --json=FILE
@@ -327,9 +333,9 @@ pub(crate) struct Load {
     /// Write one offline HTML page: verdict, curves and tables
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     pub(crate) report: Option<PathBuf>,
-    /// Load a server of our own whose delays are known, and say whether what is measured is true,
-    /// how many requests a shard can make here, and how punctual it is. Attempts take --duration
-    /// [default: 4s] each
+    /// Load a server of our own with known delays, and report whether the measurement is correct, how
+    /// many requests a shard can complete here, and how late it starts them. Each attempt takes
+    /// --duration [default: 4s]
     #[arg(long, conflicts_with = "urls", help_heading = "Self-test")]
     pub(crate) self_test: bool,
     /// Attempts of the self-test
@@ -341,26 +347,26 @@ pub(crate) struct Load {
     pub(crate) progress: Live,
 }
 
-/// How `https` targets are secured.
+/// The options for `https` targets.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "TLS")]
 pub(crate) struct Tls {
     /// Trust the issuers in this PEM file instead of the machine's
     #[arg(long, value_name = "FILE")]
     pub(crate) ca: Option<PathBuf>,
-    /// Our certificate for targets that ask for one, with those that lead to its issuer (PEM)
+    /// Client certificate for targets that ask for one, with the chain to its issuer (PEM)
     #[arg(long, value_name = "FILE")]
     pub(crate) cert: Option<PathBuf>,
-    /// The key of our certificate [default: in the same file]
+    /// Key of the client certificate [default: in the same file]
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub(crate) key: Option<PathBuf>,
-    /// The name to ask for, and to find in the certificate [default: the URL's host]
+    /// Server name to send, and to verify in the certificate [default: the URL's host]
     #[arg(long, value_name = "NAME")]
     pub(crate) sni: Option<String>,
-    /// Take any certificate for the target's: nothing is verified
+    /// Accept any certificate: nothing is verified
     #[arg(long, conflicts_with = "ca")]
     pub(crate) insecure: bool,
-    /// Speak only this version [default: the highest that the target speaks]
+    /// Use only this version [default: the highest that the target supports]
     #[arg(long = "tls", value_name = "VERSION", value_enum)]
     pub(crate) version: Option<TlsVersion>,
     /// Make every handshake a full one instead of resuming sessions of earlier connections
@@ -395,7 +401,7 @@ fn count(text: &str) -> Result<usize, String> {
         },
     };
     let number = digits.parse::<usize>().ok().and_then(|number| number.checked_mul(factor));
-    number.ok_or_else(|| format!("`{text}` is no count; write 1000, 100k or 1M"))
+    number.ok_or_else(|| format!("`{text}` is not a valid count; write 1000, 100k or 1M"))
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
@@ -413,41 +419,41 @@ pub(crate) enum Live {
 pub(crate) struct Reference {
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0")]
     pub(crate) listen: SocketAddr,
-    /// 1ms, exponential:1ms, bimodal:1ms,10ms,5%, or stall:1s/10s (nothing is answered for a second
-    /// in the middle of every ten)
-    #[arg(long, value_name = "LAW", default_value = "0s")]
+    /// Delay of each response: 1ms, exponential:1ms, bimodal:1ms,10ms,5%, or stall:1s/10s (no response
+    /// for one second in the middle of every ten)
+    #[arg(long, value_name = "DELAY", default_value = "0s")]
     pub(crate) delay: Delay,
-    /// The status of every answer
+    /// The status of every response
     #[arg(long, value_name = "N", default_value_t = 200)]
     #[arg(value_parser = clap::value_parser!(u16).range(200..=599))]
     pub(crate) status: u16,
-    /// Bytes of each answer's body
+    /// Bytes of each response's body
     #[arg(long, value_name = "N", default_value_t = 100)]
     pub(crate) body: usize,
-    /// Log how late numbered requests (`/1`, `/2`, …) come by a schedule of this constant rate
+    /// Log how late numbered requests (`/1`, `/2`, …) arrive in a schedule of this constant rate
     #[arg(long, value_name = "RATE")]
     pub(crate) numbered_rate: Option<Rate>,
-    /// In the end, write a line for each request in the order of arrival: nanoseconds of
+    /// At the end, write a line for each request in the order of arrival: nanoseconds of
     /// CLOCK_MONOTONIC, target, connection, separated by tabs. The first million requests (256 MiB)
-    /// are kept; the log says how many are not
+    /// are kept; the log states how many are not
     #[arg(long, value_name = "FILE")]
     pub(crate) log: Option<PathBuf>,
-    /// With the bytes of each request, escaped
+    /// Add the bytes of each request to --log, escaped
     #[arg(long, requires = "log")]
     pub(crate) log_bytes: bool,
-    /// Requests arrive when the kernel has received them, not when they are read: what keeps this
-    /// server from running is known to its log, too
+    /// Log when the kernel received each request, not when it was read, so that the log includes the
+    /// time in which this server could not run
     #[arg(long)]
     pub(crate) kernel_timestamps: bool,
-    /// TCP's congestion control, as `benchwright load` has it [default: the system's]
+    /// TCP congestion control, as for `benchwright load` [default: the system's]
     #[arg(long, value_name = "NAME")]
     pub(crate) congestion_control: Option<String>,
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Stay on this CPU
+    /// Run only on this CPU
     #[arg(long, value_name = "N")]
     pub(crate) cpu: Option<u32>,
-    /// End when standard input does: with whoever has started this
+    /// End when standard input ends, and so with the process that started this one
     #[arg(long)]
     pub(crate) while_stdin: bool,
 }

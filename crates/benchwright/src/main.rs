@@ -38,8 +38,8 @@ fn main() -> ExitCode {
     ExitCode::from(code as u8)
 }
 
-/// The name and the arguments, if we were started as `wrk` or `wrk2`, or with one of them as the
-/// first argument: what follows is read as the original reads it.
+/// Returns the name and the arguments if the program was started as `wrk` or `wrk2`, or with one of
+/// them as the first argument: the rest is then read as the original reads it.
 fn as_original() -> Option<(String, Vec<String>)> {
     let mut words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
     let is_original = |name: &str| matches!(name.rsplit('/').next(), Some("wrk" | "wrk2"));
@@ -56,32 +56,33 @@ fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Command::Report(arguments) => command::report::report(&arguments),
         Command::Load(arguments) => command::load::load(&arguments),
         Command::Merge(arguments) => command::merge::merge(&arguments),
-        // `main` has taken them before they could be read as our own.
-        Command::Wrk(_) | Command::Wrk2(_) => unreachable!("the originals' arguments are theirs"),
+        // `main` handles these before clap reads the arguments.
+        Command::Wrk(_) | Command::Wrk2(_) => unreachable!("`main` has run wrk and wrk2"),
         Command::Reference(arguments) => command::reference::reference(&arguments),
         Command::App(arguments) => command::app::app(&arguments),
         Command::Clean => command::run::clean(),
     }
 }
 
-/// Help and version are answers; without any argument the first steps are shown.
+/// Prints clap's message and returns the exit code: 0 for help and version, otherwise 2. Without any
+/// argument it shows the first steps.
 fn refuse(error: &clap::Error) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand if std::env::args_os().len() == 1 => {
             output::error(cli::FIRST_STEPS);
             ExitCode::from(Exit::Question as u8)
         }
-        // The kinds that clap prints to stdout are those that were asked for.
+        // clap prints to stdout only what was asked for: help and version.
         _ => {
             let code = if error.use_stderr() { Exit::Question } else { Exit::Answered };
-            // A closed pipe is no error of ours.
+            // A closed pipe is not an error.
             let _ = error.print();
             ExitCode::from(code as u8)
         }
     }
 }
 
-/// Set by Ctrl-C and by a request to terminate; a second Ctrl-C ends the process at once.
+/// Returns a flag that Ctrl-C and SIGTERM set; a second Ctrl-C ends the process at once.
 fn interrupted() -> Arc<AtomicBool> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     let flag = Arc::new(AtomicBool::new(false));

@@ -1,16 +1,16 @@
-//! What leaves the process: results on stdout, everything else on stderr, and the exit code.
+//! The output of the process: results on stdout, everything else on stderr, and the exit code.
 
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
 
-/// The answers that a shell can branch on.
+/// The exit code, which a shell can branch on.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Exit {
     /// Done, and the answer is yes.
     Answered = 0,
     /// Done, and the answer is no.
     No = 1,
-    /// The question is wrong: nothing was sent.
+    /// The arguments or the spec are wrong: nothing was sent.
     Question = 2,
     /// There is no trustworthy answer.
     NoAnswer = 3,
@@ -18,7 +18,7 @@ pub(crate) enum Exit {
     Interrupted = 130,
 }
 
-/// A command that did not come to a result.
+/// The error of a command that has no result.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) exit: Exit,
@@ -35,7 +35,7 @@ impl Failure {
     }
 }
 
-/// Writes the result. A pipe that nobody reads any more is no failure.
+/// Writes the result. A closed pipe is not a failure.
 pub(crate) fn result(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
@@ -49,11 +49,11 @@ pub(crate) fn result(text: &str) -> Result<(), Failure> {
 
 /// Writes a line for people.
 pub(crate) fn error(line: &str) {
-    // Where not even this can be written there is nobody to tell.
+    // If this cannot be written either, the error cannot be reported.
     let _ = writeln!(io::stderr().lock(), "{line}");
 }
 
-/// A line that the next one overwrites; only on a terminal.
+/// Writes a line that the next one overwrites; only on a terminal.
 pub(crate) fn transient(line: &str) {
     if is_terminal() {
         let _ = write!(io::stderr().lock(), "\r\x1b[K{line}");
@@ -69,7 +69,7 @@ pub(crate) fn is_terminal() -> bool {
     io::stderr().is_terminal()
 }
 
-/// A document, as text.
+/// Returns a document as text.
 pub(crate) fn json(document: &impl serde::Serialize) -> String {
     let text = serde_json::to_string_pretty(document).expect("results are plain data");
     format!("{text}\n")

@@ -1,4 +1,4 @@
-//! Which CPUs the shards stay on.
+//! The CPUs that the shards are pinned to.
 
 use std::str::FromStr;
 
@@ -8,7 +8,7 @@ use net::cores;
 #[cfg(test)]
 mod tests;
 
-/// How shards are placed.
+/// The placement of shards on CPUs.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) enum Pin {
     /// Each on a CPU of its own, if there are enough.
@@ -20,8 +20,8 @@ pub(crate) enum Pin {
 }
 
 impl Pin {
-    /// The CPUs that there are for shards. Fails where one was named that the kernel does not allow
-    /// this process.
+    /// Returns the CPUs that shards can use. Fails if a named one is not allowed for this process by
+    /// the kernel.
     pub(crate) fn cpus(&self) -> Result<Vec<u32>, String> {
         self.of(cores::allowed())
     }
@@ -31,13 +31,13 @@ impl Pin {
         match named.iter().find(|cpu| !allowed.contains(cpu)) {
             None => Ok(named.clone()),
             Some(cpu) => Err(format!(
-                "--pin: CPU {cpu} is none of those that this process may run on: {}",
+                "--pin: this process may not run on CPU {cpu}, only on {}",
                 Cpus(allowed)
             )),
         }
     }
 
-    /// The CPU of each shard, of those that there are.
+    /// Returns the CPU of each shard, out of `cpus`.
     pub(crate) fn place(&self, shards: usize, cpus: &[u32]) -> Result<Vec<Option<u32>>, String> {
         let Some(first) = cpus.len().checked_sub(shards) else {
             return match self {
@@ -50,7 +50,7 @@ impl Pin {
         };
         Ok(match self {
             Pin::Off => vec![None; shards],
-            // The last ones: interrupts and what the machine does besides prefer the first.
+            // The last ones: interrupts and other processes tend to run on the first ones.
             Pin::Auto | Pin::To(_) => cpus[first..].iter().copied().map(Some).collect(),
         })
     }

@@ -1,4 +1,4 @@
-//! Shows the events of a run: lasting ones as lines, the rest as one line that overwrites itself.
+//! Shows the events of a run: lasting ones as lines, the others as one line that is overwritten.
 
 use lab::progress::{Event, Progress};
 

@@ -1,4 +1,4 @@
-//! `benchwright app`: becomes the other binary, which shares no code with this one.
+//! `benchwright app`: executes the other binary, which shares no code with this one.
 
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -14,7 +14,7 @@ pub(crate) fn app(arguments: &App) -> Result<Exit, Failure> {
     let apps = own.with_file_name("benchwright-apps");
     let error = Command::new(&apps).args(&arguments.arguments).exec();
     Err(failed(anyhow::anyhow!(
-        "{}: {error}; it is built with `cargo build --release` and stands beside benchwright",
+        "{}: {error}; build it with `cargo build --release`, into the folder of benchwright",
         apps.display()
     )))
 }

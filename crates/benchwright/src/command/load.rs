@@ -1,4 +1,4 @@
-//! `benchwright load`: one load, at once. Its life: targets → plan → measurement → judgement →
+//! `benchwright load`: a single load. Its steps: targets → plan → measurement → judgement →
 //! document → files → exit code.
 
 mod csv;
@@ -37,9 +37,10 @@ use self::workload::{Requested, Staffed, Workload};
 use crate::cli::Load;
 use crate::output::{self, Exit, Failure};
 
-/// What one shard can be expected to start in a second, with a CPU of its own and no script.
+/// The requests that one shard can be expected to start in a second, with a CPU of its own and
+/// without a script.
 const REQUESTS_OF_A_SHARD: f64 = 20_000.0;
-/// A load that only a number of requests ends is given up after this.
+/// The longest time of a load that has only a number of requests as its end.
 const LONGEST_LOAD: Nanos = Nanos::from_secs(24 * 3600);
 
 pub(crate) fn load(arguments: &Load) -> Result<Exit, Failure> {
@@ -102,7 +103,7 @@ pub(crate) fn load(arguments: &Load) -> Result<Exit, Failure> {
     Ok(if measurement.partial { Exit::Interrupted } else { exit(&document) })
 }
 
-/// Returns what a whole load answers: an SLO can be met or missed by one that is not valid.
+/// Returns the exit code of a load. A load that is not valid may still answer whether it met its SLO.
 pub(crate) fn exit(load: &results::Load) -> Exit {
     match load.slo.as_ref().map(|slo| slo.answer(&load.validity)) {
         Some(Some(true)) => Exit::Answered,
@@ -122,14 +123,14 @@ fn labels(workload: &Workload, pacing: &Pacing) -> Vec<String> {
     }
 }
 
-/// What a document says beyond what was measured.
+/// The parts of a document that are not measured.
 pub(crate) struct Context<'a> {
     pub(crate) arguments: Vec<String>,
     pub(crate) seed: u64,
     pub(crate) slo: &'a [Slo],
     /// The names of the labels, in their order.
     pub(crate) labels: &'a [String],
-    /// The original as which we were started.
+    /// The original that this program was started as.
     pub(crate) compatibility: Option<&'static str>,
 }
 
@@ -157,7 +158,7 @@ fn requested(arguments: &Load) -> Result<Requested<'_>, Failure> {
     })
 }
 
-/// Whether a script loads: its syntax, what it does at once, and what it asks for.
+/// Checks a script: its syntax, the code that it runs on loading, and what it needs.
 fn check(script: &Path) -> Result<Exit, Failure> {
     let program = Program::load(script, Vec::new()).map_err(Failure::question)?;
     let target = Target::nowhere().for_script();
@@ -178,7 +179,7 @@ fn plan(arguments: &Load, targets: &[Target]) -> Result<Plan, Failure> {
     if each < of_each {
         return Err(Failure::question(format!(
             "{of_each} script threads share {each} connections of a target; each needs one\n  \
-             ask for more --connections or fewer --script-threads"
+             use more --connections or fewer --script-threads"
         )));
     }
     let length = length(&pacing, arguments.warm_up);
@@ -221,7 +222,7 @@ fn plan(arguments: &Load, targets: &[Target]) -> Result<Plan, Failure> {
     })
 }
 
-/// What each target gets of a number.
+/// Returns the part of `number` that each target gets.
 fn share(arguments: &Load, number: usize) -> usize {
     match arguments.per_target {
         true => number,
@@ -229,7 +230,7 @@ fn share(arguments: &Load, number: usize) -> usize {
     }
 }
 
-/// Raises the limit of open files; `flag` is what asks for so many connections.
+/// Raises the limit of open files; `flag` is the option that sets the number of connections.
 pub(super) fn provide_files(connections: usize, flag: &str) -> Result<(), Failure> {
     let needed = connections as u64 + 64;
     let files = process::raise_open_files();
@@ -237,26 +238,26 @@ pub(super) fn provide_files(connections: usize, flag: &str) -> Result<(), Failur
         return Err(Failure::question(format!(
             "{connections} connections need {needed} open files, and the limit is {files}\n  \
              raise the hard limit (ulimit -Hn), start several processes with a part of the connections \
-             and of the rate each\n  and merge their documents (see benchwright merge --help), or ask \
-             for fewer with {flag}"
+             and of the rate each\n  and merge their documents (see benchwright merge --help), or use \
+             fewer with {flag}"
         )));
     }
     Ok(())
 }
 
-/// How long what is offered lasts, if it has an end of its own.
+/// Returns the length of the offered load, if it has an end of its own.
 fn length(pacing: &Pacing, warm_up: Nanos) -> Option<Nanos> {
     match pacing {
         Pacing::Open { load: Offered::Drawn { shape, .. }, .. } => shape.length(),
         Pacing::Open { load: Offered::Trace(trace), .. } => {
-            // The last request is meant to start in it, too.
+            // It includes the start of the last request.
             Some(trace.length().saturating_sub(warm_up) + Nanos(1))
         }
         Pacing::Closed { .. } => None,
     }
 }
 
-/// The pools of each target, which share its connections.
+/// Returns the pools of each target, which share its connections.
 pub(super) fn pools(targets: &[Target], connections: usize, of_each: usize) -> Vec<Pool> {
     let pool = |target: &Target, place: usize| Pool {
         endpoints: target.endpoints.clone(),
@@ -283,9 +284,9 @@ fn pacing(arguments: &Load) -> Result<Pacing, Failure> {
         }
         (None, None) if arguments.closed => Ok(Pacing::Closed { think: arguments.think }),
         (None, None) => Err(Failure::question(
-            "say who starts the requests:\n  \
-             --rate 5k/s   the clock: an open loop, as independent users make it\n  \
-             --closed      the answers: a closed loop, to find the highest rate",
+            "choose when requests start:\n  \
+             --rate 5k/s   by the clock: an open loop, like independent users\n  \
+             --closed      after each response: a closed loop, to find the highest rate",
         )),
     }
 }
@@ -300,13 +301,13 @@ pub(super) fn congestion_control(asked: Option<&str>) -> Result<Option<String>, 
     Ok(asked.map(str::to_owned))
 }
 
-/// They are refused before anything is sent, where the kernel does not grant them.
+/// Checks, before anything is sent, that the kernel supports timestamps.
 pub(super) fn kernel_timestamps(asked: bool) -> Result<bool, Failure> {
     if asked {
         net::epoll::kernel_timestamps_granted().map_err(|error| {
             Failure::question(format!(
-                "--kernel-timestamps: the kernel does not stamp what is received: {error}\n  \
-                 go without them"
+                "--kernel-timestamps: the kernel does not timestamp received data: {error}\n  \
+                 or leave it out"
             ))
         })?;
     }
@@ -315,13 +316,13 @@ pub(super) fn kernel_timestamps(asked: bool) -> Result<bool, Failure> {
 
 fn positive(length: Nanos, flag: &str) -> Result<Nanos, Failure> {
     match length {
-        Nanos::ZERO => Err(Failure::question(format!("{flag} must be longer than nothing"))),
+        Nanos::ZERO => Err(Failure::question(format!("{flag} must be longer than 0s"))),
         length => Ok(length),
     }
 }
 
-/// The CPU of each shard. A loop that spins beside an idle neighbour would only take CPU from the
-/// target, so an open loop gets as many shards as its rate needs.
+/// Returns the CPU of each shard. An open loop gets as many shards as its rate needs: a shard that
+/// is not needed would spin and only take CPU from the target.
 fn cpus(arguments: &Load, pacing: &Pacing, connections: usize) -> Result<Vec<Option<u32>>, String> {
     let allowed = arguments.pin.cpus()?;
     let wanted = match (arguments.shards, pacing) {
@@ -343,7 +344,7 @@ fn shards_for(load: &Offered, arguments: &Load) -> usize {
     (load.highest_rate() * targets / REQUESTS_OF_A_SHARD).ceil() as usize
 }
 
-/// Why there is no measurement, and what to do about it.
+/// Explains why nothing was measured, and what to do about it.
 fn explain(failure: &NotMeasured, targets: &[Target], stop: &AtomicBool) -> Failure {
     match failure {
         NotMeasured::Unreachable { target, why } => {
@@ -354,10 +355,10 @@ fn explain(failure: &NotMeasured, targets: &[Target], stop: &AtomicBool) -> Fail
                 }
                 Some(Unopened::By(Closed::Unreachable)) => "no route, or no answer in time",
                 Some(Unopened::By(Closed::Exhausted)) => {
-                    "no local port or open file is free here, or --source is no address of ours"
+                    "no local port or open file is free, or --source is not an address of this machine"
                 }
                 Some(Unopened::By(Closed::Reset | Closed::ByPeer | Closed::WhileWriting)) => {
-                    "it closes at once"
+                    "it closes connections at once"
                 }
                 Some(Unopened::Unsecured(why)) => why,
                 None => "no answer in time (--connect-timeout)",
@@ -370,7 +371,7 @@ fn explain(failure: &NotMeasured, targets: &[Target], stop: &AtomicBool) -> Fail
         NotMeasured::Interrupted => {
             debug_assert!(
                 stop.load(std::sync::atomic::Ordering::Relaxed),
-                "only an interruption interrupts"
+                "only the stop flag interrupts"
             );
             let error = anyhow::anyhow!("interrupted before anything was measured");
             Failure { exit: Exit::Interrupted, error }

@@ -1,4 +1,4 @@
-//! `benchwright merge`: the documents of several loads as one.
+//! `benchwright merge`: merges the documents of several loads into one.
 
 use std::fs;
 use std::path::Path;
@@ -26,6 +26,6 @@ fn read(path: &Path) -> Result<Load, Failure> {
     let name = path.display();
     let text = fs::read(path).map_err(|error| Failure::question(format!("{name}: {error}")))?;
     Load::read(&text).map_err(|why| {
-        Failure::question(format!("{name} is no document of `benchwright load --json`: {why}"))
+        Failure::question(format!("{name} is not a document of `benchwright load --json`: {why}"))
     })
 }

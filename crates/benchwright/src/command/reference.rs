@@ -1,4 +1,4 @@
-//! `benchwright reference`: the server of known delays.
+//! `benchwright reference`: the server with known delays.
 
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -21,7 +21,7 @@ pub(crate) fn reference(arguments: &Reference) -> Result<Exit, Failure> {
         let pinned = cores::pin(cpu);
         pinned.map_err(|error| Failure::question(format!("--cpu {cpu}: {error}")))?;
     }
-    // Now, since it would be too late to ask for another file in the end.
+    // Created now: at the end it would be too late to refuse the path.
     let file = arguments.log.as_deref().map(create).transpose()?;
     let kernel_timestamps = kernel_timestamps(arguments.kernel_timestamps)?;
     let congestion_control = congestion_control(arguments.congestion_control.as_deref())?;
@@ -55,14 +55,14 @@ fn create(path: &Path) -> Result<File, Failure> {
 }
 
 fn write(log: &mut Log, file: File) -> io::Result<()> {
-    let record = log.record.as_mut().expect("a log that is to be written is recorded");
+    let record = log.record.as_mut().expect("the server records if --log is given");
     record.write(&mut BufWriter::new(file))
 }
 
-/// Sets `stop` once nobody can write to standard input any more.
+/// Sets `stop` once standard input ends.
 fn end_with_stdin(stop: Arc<AtomicBool>) {
     std::thread::spawn(move || {
-        // An error ends it as well as an end.
+        // An error counts as the end.
         let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
         stop.store(true, Ordering::Relaxed);
     });

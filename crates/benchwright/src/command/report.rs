@@ -1,4 +1,4 @@
-//! `benchwright report`: a results directory as a page.
+//! `benchwright report`: writes a results directory as a page.
 
 use results::Directory;
 
@@ -7,7 +7,8 @@ use crate::output::{self, Exit, Failure};
 
 pub(crate) fn report(arguments: &Report) -> Result<Exit, Failure> {
     let directory = Directory::open(&arguments.directory).map_err(Failure::question)?;
-    // A run that has not ended tells what it knows; one whose spec cannot be read any more tells less.
+    // The report of a run that has not ended shows what is known so far; without a readable spec it
+    // shows less.
     let so_far = match directory.answer().map_err(Failure::question)? {
         Some(_) => None,
         None => lab::experiment::so_far(&directory).ok(),

@@ -51,8 +51,8 @@ fn resolve(arguments: &Plan) -> Result<spec::Resolved, Failure> {
         .map_err(Failure::question)
 }
 
-/// Writes the report, then the answer with the report's place in it, and says last on stderr why a
-/// run was not answered.
+/// Writes the report, then the answer with the report's path in it, and last prints on stderr why a
+/// run has no answer.
 fn conclude(ended: Result<Ended, lab::Error>, json: bool) -> Result<Exit, Failure> {
     let mut ended = ended.map_err(failed)?;
     output::clear();
@@ -77,8 +77,9 @@ fn conclude(ended: Result<Ended, lab::Error>, json: bool) -> Result<Exit, Failur
     })
 }
 
-/// Writes the report and answers its path. The directory's own answer names the report as it stands
-/// there: what a directory holds does not depend on where it is, or the same run would differ.
+/// Writes the report and returns its path. The answer in the directory names the report by its path
+/// within the directory: the content of a directory must not depend on where it is, or the same run
+/// would differ.
 fn report(ended: &Ended) -> Result<String, results::directory::Error> {
     let results = Directory::open(&ended.directory)?;
     let path = ::report::write(&results, Some(ended.answer.clone()))?;

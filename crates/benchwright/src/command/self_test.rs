@@ -1,7 +1,7 @@
-//! `benchwright load --self-test`: is what this generator measures true on this machine?
+//! `benchwright load --self-test`: checks that this generator measures correctly on this machine.
 //!
-//! It loads a server of its own whose delays are known, on a CPU of its own, and lays its quantiles
-//! beside the server's log. A wrong attempt is never repeated: every one is printed and counted.
+//! It loads a server of its own with known delays, on a CPU of its own, and compares its quantiles
+//! with the server's log. A wrong attempt is never repeated: each one is printed and counted.
 
 mod known;
 mod run;
@@ -25,23 +25,25 @@ use crate::output::{self, Exit, Failure};
 
 pub(crate) use self::known::maximum as known_maximum;
 
-/// How long an attempt takes unless the user says.
+/// The default length of an attempt.
 const LENGTH: Nanos = Nanos::from_secs(4);
-const LAWS: [Distribution; 2] = [Distribution::Poisson, Distribution::Constant];
-/// Of the attempts and the stall.
+/// The attempts alternate between these arrivals.
+const ARRIVALS: [Distribution; 2] = [Distribution::Poisson, Distribution::Constant];
+/// The rate of the attempts and of the stall.
 const PER_SECOND: f64 = 1_000.0;
 const PUNCTUAL_PER_SECOND: f64 = 10_000.0;
-/// So many that no slow answer keeps the next request waiting.
+/// Enough connections that a slow response never delays the next request.
 const CONNECTIONS: usize = 256;
 const FEW_CONNECTIONS: usize = 16;
 const MANY_CONNECTIONS: usize = 64;
-/// One of each distribution of delays; then the floor is measured again.
+/// One attempt for each distribution of delays; then the floor is measured again.
 const ATTEMPTS_OF_A_FLOOR: u32 = 4;
-/// A floor that was refused is measured again, at most so often: it is no attempt.
+/// The most measurements of a floor: a refused one is repeated, since it does not count as an
+/// attempt.
 const MOST_FLOORS: u32 = 3;
-/// A maximum beside others that want the same core is none: a closed loop only slows down.
+/// The most run-queue wait in a valid maximum: a closed loop slows down if others use its core.
 const MOST_RUN_QUEUE_WAIT: f64 = 0.02;
-/// Readings of the clock to find what one takes.
+/// The number of clock readings that the time of one is averaged over.
 const READINGS: u32 = 200_000;
 
 pub(crate) fn self_test(arguments: &Load) -> Result<Exit, Failure> {
@@ -49,20 +51,19 @@ pub(crate) fn self_test(arguments: &Load) -> Result<Exit, Failure> {
     process::raise_open_files();
     let length = arguments.duration.unwrap_or(LENGTH);
     if length < Nanos::SECOND {
-        return Err(Failure::question("--duration: an attempt takes a second at least"));
+        return Err(Failure::question("--duration: an attempt takes at least 1s"));
     }
     let to_stderr = arguments.json.as_deref() == Some(Path::new("-"));
     let bench = Bench::new(arguments, &stop)?;
     let test = Test { bench, length, seed: arguments.seed, to_stderr };
     let found = test.run(arguments.attempts);
     if is_set(&stop) {
-        let error =
-            anyhow::anyhow!("interrupted: what the attempts have shown so far is no answer");
+        let error = anyhow::anyhow!("interrupted: the attempts so far are not enough for a result");
         return Err(Failure { exit: Exit::Interrupted, error });
     }
     let found = found?;
     if let Some(path) = known::remember(&found) {
-        test.tell(&format!("its maximum is kept in {}, for loads to come", path.display()))?;
+        test.tell(&format!("saved the maximum for later loads: {}", path.display()))?;
     }
     match arguments.json.as_deref() {
         Some(path) if path != Path::new("-") => std::fs::write(path, output::json(&found))
@@ -79,10 +80,10 @@ fn is_set(stop: &AtomicBool) -> bool {
 
 struct Test<'a> {
     bench: Bench<'a>,
-    /// Of an attempt.
+    /// The length of an attempt.
     length: Nanos,
     seed: u64,
-    /// The document has stdout, so lines for people go elsewhere.
+    /// True if the JSON document goes to stdout, so that text goes to stderr.
     to_stderr: bool,
 }
 
@@ -123,7 +124,7 @@ impl Test<'_> {
             Some(cpus) => {
                 format!("generator on CPU {}, server on CPU {}", cpus.generator, cpus.server)
             }
-            None => "there is one CPU, so generator and server disturb each other".to_owned(),
+            None => "there is only one CPU, so generator and server disturb each other".to_owned(),
         };
         self.tell(&format!(
             "{attempts} attempts of {} at {}/s; {place}",
@@ -131,12 +132,12 @@ impl Test<'_> {
             grouped(PER_SECOND)
         ))?;
         self.tell(
-            "quantiles of the response time beside the server's own log; tolerance: 1 % and twice \
-             the floor",
+            "quantiles of the response time, compared with the server's log; tolerance: 1 % plus \
+             twice the floor",
         )
     }
 
-    /// What the same load takes if the server answers at once.
+    /// Measures the response time of the same load if the server answers at once.
     fn floor(&self, number: u32) -> Result<Floor, Failure> {
         let mut floor = Floor::default();
         for _ in 0..MOST_FLOORS {
@@ -164,20 +165,20 @@ impl Test<'_> {
             2 => "exponential:1ms",
             _ => &stall,
         };
-        let distribution = LAWS[(number / ATTEMPTS_OF_A_FLOOR) as usize % LAWS.len()];
-        // Twice what the stall holds up.
-        let held = (PER_SECOND * self.length.as_secs_f64() / 10.0) as usize;
+        let distribution = ARRIVALS[(number / ATTEMPTS_OF_A_FLOOR) as usize % ARRIVALS.len()];
+        // Twice the number of requests that the stall delays.
+        let delayed = (PER_SECOND * self.length.as_secs_f64() / 10.0) as usize;
         let ran = self.bench.run(Wanted {
             delay,
             pacing: open(PER_SECOND, distribution),
-            connections: CONNECTIONS.max(held),
+            connections: CONNECTIONS.max(delayed),
             length: self.length,
             seed: self.seed + u64::from(number),
         })?;
         Ok(verdict::compare(delay, distribution, &ran, floor))
     }
 
-    /// A server that does not answer for a tenth of the time, and what either loop says of it.
+    /// Measures a server that does not answer for a tenth of the time, by an open and a closed loop.
     fn stall(&self) -> Result<Stall, Failure> {
         let period = self.length * 5 / 2;
         let stall = period / 10;
@@ -191,7 +192,7 @@ impl Test<'_> {
             self.bench.run(Wanted { delay: &delay, pacing, connections, length: measured, seed })
         };
         let open = run(open(PER_SECOND, Distribution::Constant))?;
-        // Each user asks so seldom that all together ask as often as the open loop.
+        // The think time at which all users together send as often as the open loop.
         let pause = Nanos::from_secs_f64(FEW_CONNECTIONS as f64 / PER_SECOND);
         let closed = run(Pacing::Closed { think: Think::Fixed(pause) })?;
         let found = verdict::stall((stall, measured), &open, &closed);
@@ -210,7 +211,7 @@ impl Test<'_> {
         Ok(found)
     }
 
-    /// What one shard completes if it asks as fast as it can.
+    /// Measures the rate that one shard completes if it sends as fast as it can.
     fn maximum(&self) -> Result<Maximum, Failure> {
         let ran = self.bench.run(Wanted {
             delay: "0s",
@@ -231,7 +232,7 @@ impl Test<'_> {
         let busy = 100.0 * found.busy_share;
         let others = match found.valid {
             true => String::new(),
-            false => format!(", its core ran something else {:.0} % of the time", 100.0 * waited),
+            false => format!(", its core ran other work {:.0} % of the time", 100.0 * waited),
         };
         self.note(
             &format!(
@@ -273,7 +274,7 @@ impl Test<'_> {
         })
     }
 
-    /// A line that is no attempt, with what is to be said against its run.
+    /// Prints a line that is not an attempt, with the reasons why its run was refused, if it was.
     fn note(&self, line: &str, ran: &Ran) -> Result<(), Failure> {
         match ran.judgement.is_valid() {
             true => self.tell(&format!("     {line}")),

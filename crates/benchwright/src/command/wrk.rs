@@ -1,9 +1,9 @@
-//! `benchwright wrk` and `wrk2`, or a link of that name: the originals' command line in, their text
-//! out, our engine in between.
+//! `benchwright wrk` and `wrk2`, or a link of that name: the originals' command line and output, with
+//! our engine.
 //!
-//! Its life: arguments → targets → plan → measurement → the originals' statistics → their layout.
-//! What is ours (the compatibility, the verdict) goes to stderr; the exit code is theirs unless
-//! `--strict` is given.
+//! Its steps: arguments → targets → plan → measurement → the originals' statistics → their layout.
+//! Our own output (the compatibility, the verdict) goes to stderr; the exit code is the originals'
+//! unless `--strict` is given.
 
 mod figures;
 mod files;
@@ -31,15 +31,15 @@ use super::load::{Context, Outputs, document, pools, ports, provide_files, quest
 use crate::output::{self, Exit, Failure};
 use crate::pin::Pin;
 
-/// Requests of a target that may wait for a connection. The originals know no bound; a load that
-/// reaches this one ends as overloaded.
+/// The most requests of a target that may wait for a connection. The originals have no bound; a load
+/// that reaches this one ends as overloaded.
 const MOST_WAITING: f64 = 20e6;
-/// The originals wait for as long as the kernel tries.
+/// The connect timeout. The originals wait for as long as the kernel tries.
 const CONNECT_TIMEOUT: Nanos = Nanos::from_secs(5);
-/// How many requests DeathStarBench's fork puts on a connection.
+/// The number of requests that DeathStarBench's fork puts on a connection.
 const DSB_PIPELINE: usize = 65_535;
 
-/// The program's name as it was started, and what stands behind it.
+/// Runs as the original of this name, with the arguments that follow the name.
 pub(crate) fn wrk(name: &str, arguments: &[String]) -> ExitCode {
     let command = match arguments::parse(name, arguments) {
         Ok(command) => command,
@@ -59,9 +59,9 @@ pub(crate) fn wrk(name: &str, arguments: &[String]) -> ExitCode {
     ExitCode::from(code)
 }
 
-/// A mistake exits with 1, as the originals do, unless `--strict` stands beside it.
+/// Prints a refusal and returns its exit code: 1, as from the originals, or 2 with `--strict`.
 fn refuse(refusal: &Refusal, arguments: &[String]) -> ExitCode {
-    // Where not even this can be written there is nobody to tell.
+    // If this cannot be written, the error cannot be reported either.
     let _ = output::result(&refusal.stdout(env!("CARGO_PKG_VERSION"), "epoll"));
     let stderr = refusal.stderr();
     if !stderr.is_empty() {
@@ -103,7 +103,7 @@ fn run(command: &Command, arguments: &[String]) -> Result<Exit, Failure> {
         drivers.into_iter().map(|driver: Driver| driver.with_pipeline(pipeline)).collect();
     let securing = Securing::as_originals(&targets).map_err(question)?;
     let drivers = securing.pools(drivers, &plan, &targets).map_err(question)?;
-    // A batch is one arrival, and the rate is one of answers.
+    // A batch is one arrival, but the rate counts responses.
     let at_once = script_set.as_ref().map_or(1, ScriptSet::at_once);
     plan.pacing = pacing(command, at_once);
     let stop = crate::interrupted();
@@ -169,7 +169,7 @@ fn run(command: &Command, arguments: &[String]) -> Result<Exit, Failure> {
     })
 }
 
-/// Each URL with those of its addresses that accept a connection, of which the first is used.
+/// Returns each URL with the first of its addresses that accepts a connection.
 fn targets(command: &Command) -> Result<Vec<Target>, Failure> {
     let all = ["all".to_owned()];
     let finding = Finding { addresses: &all, ..Finding::default() };
@@ -230,16 +230,16 @@ fn plan(
         kernel_timestamps: false,
         cpus,
         seed: match &native.seed {
-            Some(seed) => seed
-                .parse()
-                .map_err(|_| Failure::question(format!("--seed: `{seed}` is no whole number")))?,
-            // The originals are another load each time.
+            Some(seed) => seed.parse().map_err(|_| {
+                Failure::question(format!("--seed: `{seed}` is not a whole number"))
+            })?,
+            // The originals send a different load each time.
             None => net::process::entropy(),
         },
     })
 }
 
-/// What the load goes by: decided before any address is tried.
+/// Chooses the network interface, before any address is tried.
 fn network(command: &Command, shards: usize) -> Result<Network, Failure> {
     let work = Work {
         asks_at_once: command.rate.is_none(),
@@ -262,25 +262,26 @@ fn given<T: std::str::FromStr<Err = String>>(
     }
 }
 
-/// Script threads lie in turn on as many shards as there are CPUs; only speed depends on it.
+/// Returns the CPU of each shard. Script threads are spread over as many shards as there are CPUs;
+/// this affects only the speed.
 fn cpus(command: &Command) -> Result<Vec<Option<u32>>, Failure> {
     let pools = command.threads as usize * command.urls.len();
     let pin = given(&command.native.pin, "--pin", Pin::Auto)?;
     let allowed = pin.cpus().map_err(Failure::question)?;
     let wanted = match &command.native.shards {
         Some(text) => text.parse::<usize>().ok().filter(|&shards| 0 < shards).ok_or_else(|| {
-            Failure::question(format!("--shards: `{text}` is no number of threads"))
+            Failure::question(format!("--shards: `{text}` is not a valid number of threads"))
         })?,
         None => allowed.len(),
     };
     pin.place(wanted.min(pools).max(1), &allowed).map_err(Failure::question)
 }
 
-/// `at_once` requests leave together.
+/// Returns the pacing of a load that sends `at_once` requests together.
 fn pacing(command: &Command, at_once: usize) -> Pacing {
     let Some(rate) = command.rate else { return Pacing::Closed { think: Think::NONE } };
     let rate = Rate::per_second(rate.as_per_second() / at_once.max(1) as f64);
-    let rate = rate.expect("a part of a rate is one");
+    let rate = rate.expect("a part of a rate is a rate");
     let load = Offered::Drawn {
         shape: Shape::constant(rate),
         distribution: distribution(command.distribution),

@@ -19,7 +19,7 @@ fn more_shards_than_named_cpus_are_refused() {
 #[test]
 fn a_cpu_that_is_not_ours_is_refused() {
     let refusal = pin("1,7").of(vec![0, 1]).unwrap_err();
-    assert_eq!(refusal, "--pin: CPU 7 is none of those that this process may run on: 0-1");
+    assert_eq!(refusal, "--pin: this process may not run on CPU 7, only on 0-1");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use results::Load;
 const HEADER: &str = "t_s,offered,sent,completed,failed,p50_ns,p90_ns,p99_ns,p999_ns,max_ns,\
                       outstanding,backlog,lateness_p99_ns,busy\n";
 
-/// What was not measured in an interval is an empty cell.
+/// Returns the rows; a figure that was not measured in an interval is an empty cell.
 pub(super) fn of(load: &Load) -> String {
     let mut text = HEADER.to_owned();
     for i in &load.series {

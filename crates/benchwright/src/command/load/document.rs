@@ -188,7 +188,7 @@ fn part(part: &Part, asked: Option<f64>, length: Nanos) -> document::Part {
     }
 }
 
-/// What most handshakes have agreed on.
+/// Returns the version and cipher of most handshakes, and how many were resumed.
 fn tls(part: &Part) -> Option<document::Tls> {
     let (&(version, cipher), _) = part.agreed.iter().max_by_key(|(_, count)| **count)?;
     let handshakes: u64 = part.agreed.values().sum();
@@ -242,7 +242,7 @@ fn entry(
     entry
 }
 
-/// What was asked for, or else the system's; nothing where no connection is one of TCP.
+/// Returns the congestion control: the one asked for, or else the system's; none without TCP.
 fn congestion_control(plan: &Plan) -> Option<String> {
     let mut endpoints = plan.pools.iter().flat_map(|pool| &pool.endpoints);
     let is_tcp = endpoints.any(|to| matches!(to.address, net::Address::Inet(_)));

@@ -1,4 +1,4 @@
-//! A script's `done` after a load of ours, with figures of the shape that wrk2's scripts know.
+//! A script's `done` after a load of ours, with figures in the form that wrk2's scripts expect.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use load::{Fault, Outcome};
 use measure::{Histogram, Nanos};
 use script::{Distribution, Errors, Results, ScriptSet, Summary};
 
-/// Calls `done` of each target. Latencies are response times.
+/// Calls `done` for each target. Latencies are response times.
 pub(super) fn run(script_set: &ScriptSet, measurement: &Measurement) -> Result<(), Fault> {
     let length = measurement.window.length();
     for (target, part) in measurement.parts.iter().enumerate() {
@@ -42,7 +42,7 @@ fn times(histogram: &Histogram) -> Distribution {
     distribution(histogram.buckets().map(|(time, count)| (us(time), count)).collect())
 }
 
-/// Requests a second in each interval of the load.
+/// Returns the distribution of requests per second over the intervals of the load.
 fn rates(measurement: &Measurement) -> Distribution {
     let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
     let measured = measurement.window.length();
@@ -53,7 +53,7 @@ fn rates(measurement: &Measurement) -> Distribution {
     distribution(counts.into_iter().map(|(rate, count)| (rate as f64, count)).collect())
 }
 
-/// Its moments, as wrk2 has them: of the values as they are kept, over n.
+/// Returns the distribution with its moments as wrk2 computes them: of the recorded values, over n.
 fn distribution(values: Vec<(f64, u64)>) -> Distribution {
     let count: u64 = values.iter().map(|(_, count)| count).sum();
     let mean_of = |of: &dyn Fn(f64) -> f64| {

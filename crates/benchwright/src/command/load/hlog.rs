@@ -5,7 +5,7 @@ use measure::Histogram;
 use measure::series::Sparse;
 use results::times;
 
-/// Response and service times of each interval; times begin with the measurement.
+/// Returns response and service times of each interval; times count from the measurement's start.
 pub(super) fn of(measurement: &Measurement) -> String {
     let mut log = times::log_header().to_owned();
     for (begin, length, interval) in measurement.intervals() {

@@ -14,7 +14,7 @@ use measure::{Histogram, Instant, Nanos, Quantile};
 use crate::cli::Live;
 use crate::output;
 
-/// Intervals that may wait to be shown, of each shard; more are lost to the watcher only.
+/// The most intervals of each shard that may wait to be shown; further ones are only not shown.
 const MOST_WAITING: usize = 16;
 
 /// Runs `work` while its intervals are shown.
@@ -47,8 +47,8 @@ fn show(how: Live, plan: &Plan, shards: usize, ended: &Receiver<Ended>) {
         if count < shards {
             continue;
         }
-        // What is older was lost in part.
-        let (_, live) = waiting.remove(&begin).expect("it was found a moment ago");
+        // Older intervals are incomplete: a part of each was dropped.
+        let (_, live) = waiting.remove(&begin).expect("it was inserted above");
         waiting = waiting.split_off(&begin);
         let figures = Figures::of(plan, &live);
         match how {
@@ -66,8 +66,8 @@ struct Figures {
     elapsed: Nanos,
     length: Nanos,
     asked: Option<f64>,
-    /// Answers a second of this time, whenever they were asked for: what the document's series and
-    /// `rates_per_s.completed` state, too.
+    /// Responses per second that arrived in this interval, whenever they were requested; the same
+    /// figure as in the document's series and in `rates_per_s.completed`.
     completed: f64,
     p50: Option<Nanos>,
     p99: Option<Nanos>,
@@ -136,7 +136,7 @@ impl Figures {
     }
 }
 
-/// The rate over all targets, on average over the measurement.
+/// Returns the mean rate of the measurement, over all targets.
 pub(crate) fn asked(plan: &Plan) -> Option<f64> {
     let processes = match plan.pacing {
         Pacing::Open { sharing: Sharing::Each, .. } => plan.targets,
@@ -145,7 +145,7 @@ pub(crate) fn asked(plan: &Plan) -> Option<f64> {
     Some(asked_of_process(plan)? * f64::from(processes))
 }
 
-/// The rate of one arrival process.
+/// Returns the mean rate of one arrival process.
 pub(crate) fn asked_of_process(plan: &Plan) -> Option<f64> {
     match &plan.pacing {
         Pacing::Open { load, .. } => {

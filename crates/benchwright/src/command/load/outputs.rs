@@ -1,4 +1,4 @@
-//! Where the results of a load are written, beyond standard output.
+//! The files that the results of a load are written to.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub(crate) struct Outputs {
 }
 
 impl Outputs {
-    /// A file of samples is opened at once; `labels` are their names.
+    /// Returns the outputs; opens the file of samples at once. `labels` are the names of their labels.
     pub(super) fn of(arguments: &cli::Load, labels: Vec<String>) -> anyhow::Result<Outputs> {
         let samples = arguments.samples.as_deref();
         Ok(Outputs {
@@ -34,7 +34,7 @@ impl Outputs {
         })
     }
 
-    /// Those that were asked for beside an original's text.
+    /// Returns the outputs that were asked for besides an original's text.
     pub(crate) fn of_wrk(native: &wrk::arguments::Native) -> anyhow::Result<Outputs> {
         use wrk::arguments::Destination;
         let path = |text: &Option<String>| text.as_ref().map(PathBuf::from);
@@ -57,12 +57,12 @@ impl Outputs {
         Outputs { json, report, ..Outputs::default() }
     }
 
-    /// The observer of each shard.
+    /// Returns the observer of each shard.
     pub(crate) fn samplers(&self, shards: usize) -> Vec<Option<Sampler>> {
         (0..shards).map(|shard| Some(self.sampling.as_ref()?.watch(shard))).collect()
     }
 
-    /// Waits until all samples are written, and says how many were lost.
+    /// Waits until all samples are written, and returns how many were lost.
     pub(crate) fn finish(&mut self, samplers: Vec<Option<Sampler>>) -> Result<u64, Failure> {
         let lost = samplers.into_iter().flatten().map(Sampler::finish).sum();
         if let Some(sampling) = self.sampling.take() {
@@ -82,7 +82,7 @@ impl Outputs {
         self.write_document(document)
     }
 
-    /// Writes what a document is enough for; JSON goes to standard output where it has no file.
+    /// Writes the files that need only the document; JSON without a file goes to standard output.
     pub(crate) fn write_document(&self, document: &Load) -> Result<(), Failure> {
         if let Some(path) = &self.report {
             write(path, report::load::render(document))?;
@@ -94,7 +94,7 @@ impl Outputs {
         }
     }
 
-    /// Whether standard output is taken.
+    /// True if the JSON document goes to standard output.
     pub(crate) fn is_json(&self) -> bool {
         self.json.as_deref() == Some(Path::new("-"))
     }

@@ -1,9 +1,10 @@
-//! Whether there are enough local ports for the connections, before any is opened.
+//! The check, before any connection is opened, that there are enough local ports.
 //!
-//! Connections from one local address to one port of another differ by nothing but their local port,
-//! of which the kernel has some 28,000 to give. It looks through one half of them before it takes one of
-//! the other: beyond 14,000 connections each further one takes it most of a millisecond. On loopback
-//! every address of 127.0.0.0/8 is ours, so there as many are used as have enough in their first half.
+//! Connections from one local address to one remote address and port differ only in their local port,
+//! and the kernel has about 28,000 of these. It searches one half of them before it takes one of the
+//! other half: beyond 14,000 connections each further one takes it most of a millisecond. On loopback
+//! every address of 127.0.0.0/8 can be used, so connections are spread over enough of them that the
+//! first half of the ports suffices.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -16,11 +17,11 @@ use crate::output::Failure;
 #[cfg(test)]
 mod tests;
 
-/// One port in so many is left to the rest of the machine.
+/// One port in 128 is left to the rest of the machine.
 const OF_OTHERS: usize = 128;
 
-/// Spreads the targets' connections, so many of each, over as many local addresses as they need, or
-/// says what else to do. `flag` is what asks for so many.
+/// Spreads the targets' connections, `connections` for each, over as many local addresses as they
+/// need, or fails with a remedy. `flag` is the option that sets their number.
 pub(crate) fn provide(
     targets: &mut [Target],
     connections: usize,
@@ -32,7 +33,7 @@ pub(crate) fn provide(
             "{problem}\n  \
              name more local addresses with --source, spread the connections over more --address of \
              the target,\n  \
-             widen net.ipv4.ip_local_port_range, or ask for fewer with {flag}"
+             widen net.ipv4.ip_local_port_range, or use fewer with {flag}"
         ))
     })
 }
@@ -72,7 +73,7 @@ fn spread(targets: &mut [Target], connections: usize, ports: usize) -> Result<()
     Ok(())
 }
 
-/// Whether its local address is ours to choose.
+/// True if its local address can be chosen freely.
 fn is_free(endpoint: &Endpoint) -> bool {
     let is_loopback =
         |address: SocketAddr| matches!(address.ip(), IpAddr::V4(ip) if ip.is_loopback());
@@ -82,7 +83,7 @@ fn is_free(endpoint: &Endpoint) -> bool {
     }
 }
 
-/// 127.0.0.1, 127.0.0.2, …
+/// Returns 127.0.0.1, 127.0.0.2, …
 fn loopback(number: u32) -> IpAddr {
     IpAddr::V4(Ipv4Addr::from_bits(Ipv4Addr::new(127, 0, 0, 0).to_bits() + number))
 }

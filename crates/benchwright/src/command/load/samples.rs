@@ -1,4 +1,4 @@
-//! A row for each request, written by a thread of its own: who measures never waits for a disk.
+//! A row for each request, written by a separate thread: the generator never waits for the disk.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -13,18 +13,18 @@ use measure::Instant;
 
 const HEADER: &str =
     "intended_ns,sent_ns,first_byte_ns,done_ns,outcome,status,bytes,label,connection,shard\n";
-/// Rows that travel together.
+/// The number of rows in a batch.
 const IN_BATCH: usize = 1024;
-/// Batches that may wait to be written; what comes when all wait is lost, and counted.
+/// The most batches that may wait to be written; beyond that, rows are dropped and counted.
 const MOST_WAITING: usize = 256;
-/// Batches of a shard that are kept to be filled again.
+/// The most empty batches that a shard keeps for reuse.
 const MOST_BLANK: usize = 16;
 
-/// The rows of one shard that belong together.
+/// Rows of one shard.
 struct Batch {
     shard: usize,
     rows: Vec<Completion>,
-    /// Where the rows go, to be filled again, once they are written.
+    /// Returns the written buffer to the shard, for reuse.
     back: SyncSender<Vec<Completion>>,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct Sampling {
 }
 
 impl Sampling {
-    /// `labels` are the names of the labels, in their order.
+    /// Opens the file and starts the writer. `labels` are the names of the labels, in their order.
     pub(super) fn begin(path: &Path, labels: Vec<String>) -> anyhow::Result<Sampling> {
         let file = File::create(path).with_context(|| format!("--samples {}", path.display()))?;
         let (sender, receiver) = mpsc::sync_channel(MOST_WAITING);
@@ -43,7 +43,7 @@ impl Sampling {
         Ok(Sampling { sender, writer })
     }
 
-    /// The observer of one shard.
+    /// Returns the observer of one shard.
     pub(super) fn watch(&self, shard: usize) -> Sampler {
         let rows = Vec::with_capacity(IN_BATCH);
         let (back, blank) = mpsc::sync_channel(MOST_BLANK);
@@ -70,8 +70,8 @@ fn write(file: File, batches: &Receiver<Batch>, labels: &[String]) -> io::Result
     file.flush()
 }
 
-/// What did not happen is an empty cell. Times are those of CLOCK_MONOTONIC; when the measurement
-/// began by it stands in the JSON document.
+/// Writes a row; a time without an event is an empty cell. Times are those of CLOCK_MONOTONIC; the
+/// JSON document states the start of the measurement by the same clock.
 fn write_row(
     file: &mut impl Write,
     shard: usize,
@@ -111,7 +111,7 @@ pub(crate) struct Sampler {
 }
 
 impl Sampler {
-    /// How many rows were lost.
+    /// Sends the last rows and returns the number of lost ones.
     pub(super) fn finish(mut self) -> u64 {
         self.hand_over();
         self.lost

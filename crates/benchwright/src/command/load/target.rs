@@ -1,4 +1,4 @@
-//! A URL as the engine needs it: where to connect, and what to say there.
+//! A URL as the engine needs it: the addresses to connect to, and the request's host and path.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
@@ -10,23 +10,23 @@ use anyhow::{Context, bail, ensure};
 use http::Uri;
 use net::{Address, Endpoint};
 
-/// How long a first connection may take.
+/// The longest time for a first connection.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// One thing to load.
+/// One target to load.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Target {
-    /// As it was given.
+    /// The URL as it was given.
     pub(crate) url: String,
     pub(crate) scheme: Scheme,
     pub(crate) host: String,
-    /// Only if the URL names one.
+    /// The port, if the URL names one.
     pub(crate) port: Option<u16>,
-    /// What `Host` says.
+    /// The value of `Host`.
     pub(crate) authority: String,
-    /// With the query; never empty.
+    /// The path with the query; never empty.
     pub(crate) path: String,
-    /// Taken by the connections in turn.
+    /// The addresses, used by the connections in turn.
     pub(crate) endpoints: Vec<Endpoint>,
 }
 
@@ -52,19 +52,19 @@ impl Scheme {
     }
 }
 
-/// How the addresses of a target are found.
+/// The options that decide the addresses of a target.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Finding<'a> {
-    /// `all` or `first` of its name's, or a list; one for all URLs or one for each.
+    /// `all` or the `first` of the name's addresses, or a list; one for all URLs or one for each.
     pub(crate) addresses: &'a [String],
     /// `HOST:PORT` instead of the URL's.
     pub(crate) connect_to: Option<&'a str>,
-    /// Local addresses, taken in turn.
+    /// Local addresses, used in turn.
     pub(crate) sources: &'a [IpAddr],
 }
 
 impl Target {
-    /// Stands for a target where nothing will be sent.
+    /// Returns a placeholder target, for where nothing is sent.
     pub(crate) fn nowhere() -> Target {
         parse("http://127.0.0.1/").expect("this is a URL")
     }
@@ -73,7 +73,7 @@ impl Target {
         self.scheme == Scheme::Https
     }
 
-    /// What stands for the port in messages: as it was given, or the scheme.
+    /// Returns the port for messages: as it was given, or else the scheme.
     pub(crate) fn service(&self) -> String {
         self.port.map_or_else(|| self.scheme.name().to_owned(), |port| port.to_string())
     }
@@ -114,7 +114,7 @@ pub(crate) fn resolve(urls: &[String], finding: &Finding<'_>) -> anyhow::Result<
         .collect()
 }
 
-/// Whether a connection can be made now.
+/// Opens and closes a connection, to check that it can be made.
 pub(crate) fn connects(endpoint: &Endpoint) -> io::Result<()> {
     match &endpoint.address {
         Address::Inet(address) => TcpStream::connect_timeout(address, TIMEOUT).map(drop),
@@ -122,7 +122,7 @@ pub(crate) fn connects(endpoint: &Endpoint) -> io::Result<()> {
     }
 }
 
-/// Each address from each source, so that connections spread over both.
+/// Combines each address with each source, so that connections spread over both.
 fn endpoints(addresses: &[SocketAddr], sources: &[IpAddr]) -> anyhow::Result<Vec<Endpoint>> {
     if sources.is_empty() {
         return Ok(addresses.iter().copied().map(Endpoint::from).collect());
@@ -144,11 +144,11 @@ fn parse(url: &str) -> anyhow::Result<Target> {
     if let Some(rest) = url.strip_prefix("http+unix://") {
         return unix(url, rest);
     }
-    // A fragment is for whoever reads the answer; it is not sent.
+    // A fragment is not sent.
     let sent = url.split('#').next().unwrap_or(url);
-    let uri: Uri = sent
-        .parse()
-        .with_context(|| format!("`{url}` is no URL; write for example http://127.0.0.1:8080/"))?;
+    let uri: Uri = sent.parse().with_context(|| {
+        format!("`{url}` is not a valid URL; write for example http://127.0.0.1:8080/")
+    })?;
     let scheme = match uri.scheme_str() {
         Some("http") => Scheme::Http,
         Some("https") => Scheme::Https,
@@ -175,7 +175,7 @@ fn parse(url: &str) -> anyhow::Result<Target> {
     })
 }
 
-/// `http+unix://%2Frun%2Fa.sock/path`: the socket's path, its slashes escaped, stands for the host.
+/// Reads `http+unix://%2Frun%2Fa.sock/path`: the escaped path of the socket is in place of the host.
 fn unix(url: &str, rest: &str) -> anyhow::Result<Target> {
     let rest = rest.split('#').next().unwrap_or(rest);
     let (socket, path) = match rest.find('/') {
@@ -197,7 +197,7 @@ fn unix(url: &str, rest: &str) -> anyhow::Result<Target> {
     })
 }
 
-/// `%2F` becomes `/`.
+/// Replaces escapes: `%2F` becomes `/`.
 fn unescaped(text: &str) -> Option<String> {
     let mut bytes = Vec::new();
     let mut rest = text.bytes();
@@ -214,14 +214,14 @@ fn unescaped(text: &str) -> Option<String> {
 }
 
 fn host_and_port(place: &str) -> anyhow::Result<(String, u16)> {
-    let wrong = || format!("`{place}` is no place; write --connect-to HOST:PORT");
-    let (host, port) = place.rsplit_once(':').with_context(wrong)?;
+    let refusal = || format!("`{place}` is not a host and port; write --connect-to HOST:PORT");
+    let (host, port) = place.rsplit_once(':').with_context(refusal)?;
     let host = host.trim_start_matches('[').trim_end_matches(']');
-    ensure!(!host.is_empty(), wrong());
-    Ok((host.to_owned(), port.parse().ok().with_context(wrong)?))
+    ensure!(!host.is_empty(), refusal());
+    Ok((host.to_owned(), port.parse().ok().with_context(refusal)?))
 }
 
-/// `all` or `first` of the name's addresses, or those of the list.
+/// Returns `all` or the `first` of the name's addresses, or those of the list.
 fn addresses(host: &str, port: u16, wanted: &str) -> anyhow::Result<Vec<SocketAddr>> {
     match wanted {
         "all" | "first" => {
@@ -238,7 +238,9 @@ fn listed(address: &str, port: u16) -> anyhow::Result<SocketAddr> {
     let with_port = address.parse::<SocketAddr>();
     let bare = address.parse::<IpAddr>().map(|ip| SocketAddr::new(ip, port));
     with_port.or(bare).ok().with_context(|| {
-        format!("`{address}` is no address; write --address all, first, or 127.0.0.1:8080,…")
+        format!(
+            "`{address}` is not a valid address; write --address all, first, or 127.0.0.1:8080,…"
+        )
     })
 }
 

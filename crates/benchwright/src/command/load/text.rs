@@ -1,4 +1,4 @@
-//! A load's document on one screen.
+//! A load's document as text that fits on one screen.
 
 use std::fmt::Write;
 
@@ -55,7 +55,7 @@ fn write(load: &Load, text: &mut String) -> std::fmt::Result {
     }
 }
 
-/// `failed 120 of 1,000 requests: 20 timeout, 100 unfinished`: every outcome but `ok`.
+/// Writes every outcome but `ok`: `failed 120 of 1,000 requests: 20 timeout, 100 unfinished`.
 fn failed(load: &Load, text: &mut String) -> std::fmt::Result {
     let counts = &load.total.counts;
     if counts.failed == 0 {
@@ -81,13 +81,13 @@ const COLUMNS: [(&str, Quantile); 5] = [
     ("p99.99", Quantile::P9999),
 ];
 
-/// A response time that is so much longer than without lateness is printed as an interval.
+/// A response time that is longer by this factor than without lateness is printed as an interval.
 const NOTICEABLE: f64 = 1.05;
-/// The narrowest column; one that has to say more is wider.
+/// The width of the narrowest column; a longer entry makes its column wider.
 const WIDTH: usize = 12;
 
 fn times(load: &Load, text: &mut String) -> std::fmt::Result {
-    // An end by overload leaves out those who would have waited longest.
+    // A load that ended by overload lacks the requests that would have waited longest.
     let bounds = if load.ended.as_deref() == Some("overloaded") { "; lower bounds" } else { "" };
     let total = &load.total;
     let less_lateness = total.response_time_less_lateness.as_ref();
@@ -141,8 +141,8 @@ fn tls(load: &Load, text: &mut String) -> std::fmt::Result {
     )
 }
 
-/// A quantile of the response time; where that of the response time less lateness is noticeably
-/// lower, both: the target's own lies between them.
+/// Returns a quantile of the response time. If the quantile of the response time less lateness is
+/// noticeably lower, returns both: the target's own quantile is between them.
 fn between(less: Option<&Times>, times: &Times, quantile: Quantile) -> String {
     let upper = value(times, quantile);
     let lower = less.map(|less| value(less, quantile));
@@ -152,7 +152,7 @@ fn between(less: Option<&Times>, times: &Times, quantile: Quantile) -> String {
     }
 }
 
-/// `305 … 433 µs`.
+/// Returns an interval: `305 … 433 µs`.
 fn interval(lower: Nanos, upper: Nanos) -> String {
     let (lower, upper) = (lower.to_string(), upper.to_string());
     match (lower.split_once(' '), upper.split_once(' ')) {
@@ -175,7 +175,7 @@ fn value(times: &Times, quantile: Quantile) -> Nanos {
     })
 }
 
-/// In brackets where fewer than ten samples lie beyond it.
+/// Puts a figure in brackets if fewer than ten samples are beyond it.
 fn supported(times: &Times, quantile: Quantile, figure: String) -> String {
     match estimate::support(times.count, quantile) {
         Support::Unsupported => format!("({figure})"),
@@ -202,7 +202,7 @@ fn targets(load: &Load, text: &mut String) -> std::fmt::Result {
     Ok(())
 }
 
-/// The highest quantile that rests on too few requests, and how long it takes to have enough.
+/// Names the first quantile that has too few requests beyond it, and the time to get enough.
 fn support(load: &Load) -> String {
     let Some(times) = &load.total.response_time else { return "Nothing was answered.".to_owned() };
     let weak = COLUMNS

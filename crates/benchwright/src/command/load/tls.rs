@@ -1,4 +1,4 @@
-//! How connections to `https` targets are secured. What that takes from this machine (files, its store
+//! The TLS settings of `https` targets. Everything that they need from this machine (files, its store
 //! of issuers, its clock) is read here, before the load.
 
 use std::fs;
@@ -12,18 +12,18 @@ use super::target::Target;
 use super::workload::Driver;
 use crate::cli;
 
-/// A pool of either kind: secured or plain.
+/// A pool of connections, secured or plain.
 pub(crate) type Pool = Secured<Driver>;
 
-/// What the `https` targets of a load share.
+/// The TLS settings that the `https` targets of a load share.
 pub(crate) struct Securing {
     tls: Option<Tls>,
-    /// Instead of the URL's host.
+    /// The server name to use instead of the URL's host.
     name: Option<String>,
 }
 
 impl Securing {
-    /// Nothing is read unless there is an `https` target.
+    /// Reads the settings; reads no file unless there is an `https` target.
     pub(super) fn of(arguments: &cli::Load, targets: &[Target]) -> anyhow::Result<Securing> {
         let cli::Tls { ca, cert, sni, insecure, version, no_resume, .. } = &arguments.tls;
         if !targets.iter().any(Target::is_secured) {
@@ -64,7 +64,7 @@ impl Securing {
         Ok(Securing { tls: Some(tls), name: sni.clone() })
     }
 
-    /// As the originals do: nothing is verified, no session is resumed.
+    /// Returns the originals' settings: nothing is verified, no session is resumed.
     pub(crate) fn as_originals(targets: &[Target]) -> anyhow::Result<Securing> {
         let (trust, identity, version, resume) = (Trust::Anyone, None, None, false);
         let tls = targets.iter().any(Target::is_secured).then(|| {
@@ -73,7 +73,7 @@ impl Securing {
         Ok(Securing { tls: tls.transpose()?, name: None })
     }
 
-    /// The driver of each pool, secured if its target is.
+    /// Returns the driver of each pool, secured if its target is.
     pub(crate) fn pools(
         &self,
         drivers: Vec<Driver>,
@@ -102,13 +102,14 @@ fn read(path: &Path, flag: &str) -> anyhow::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// What cannot be read of the store does not count; an empty one is refused by who needs it.
+/// Returns the issuers in the machine's store that can be read. An empty list is refused where it is
+/// used.
 fn system_issuers() -> Vec<Vec<u8>> {
     let found = rustls_native_certs::load_native_certs().certs;
     found.iter().map(|certificate| certificate.to_vec()).collect()
 }
 
-/// Since 1970.
+/// Returns the seconds since 1970.
 fn seconds() -> u64 {
     #[expect(clippy::disallowed_methods, reason = "certificates expire by the wall clock")]
     let now = std::time::SystemTime::now();

@@ -1,4 +1,4 @@
-//! What is asked, of every target.
+//! The requests of a load, for every target.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,13 +15,13 @@ use script::{Compatibility, Defaults, Program, ScriptSet, Seed, Stage, System};
 use super::target::Target;
 use crate::output::Failure;
 
-/// How long what a script does with the network before the load may take.
+/// The longest time of a script's own network calls before the load.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// One form for all: only what makes requests differs.
+/// The driver of every workload: only the maker of the requests differs.
 pub(crate) type Driver = Http1<Box<dyn HttpWorkload + Send>>;
 
-/// What was asked for on a command line.
+/// The workload that a command line asks for.
 pub(crate) struct Requested<'a> {
     pub(crate) method: &'a str,
     pub(crate) headers: Vec<(String, String)>,
@@ -31,14 +31,14 @@ pub(crate) struct Requested<'a> {
     /// A mix and its table of data.
     pub(crate) mix: Option<(&'a Path, Option<&'a Path>)>,
     pub(crate) check: Option<&'a str>,
-    /// As whom scripts are run.
+    /// The original whose behaviour scripts get.
     pub(crate) compatibility: Compatibility,
     pub(crate) seed: u64,
-    /// The seed was asked for: scripts cannot choose another one.
+    /// True if the user gave the seed: scripts cannot choose another one.
     pub(crate) is_final: bool,
 }
 
-/// What each pool sends, and who made it.
+/// The drivers of the pools, and the script behind them.
 pub(crate) struct Staffed {
     pub(crate) drivers: Vec<Driver>,
     /// The main instances of a script.
@@ -51,7 +51,7 @@ pub(crate) enum Workload {
     Mix { file: MixFile, seed: u64, headers: Vec<(String, String)> },
 }
 
-/// A mix as it was read; what it says of `Host` differs from target to target.
+/// A mix as it was read; `Host` differs between targets.
 pub(crate) struct MixFile {
     path: PathBuf,
     text: String,
@@ -78,7 +78,7 @@ impl Workload {
         Ok(Workload::Script { program, compatibility, seed, defaults })
     }
 
-    /// The names of the labels that requests have.
+    /// Returns the names of the requests' labels.
     pub(crate) fn labels(&self) -> Vec<String> {
         match self {
             Workload::Mix { file, .. } => file.labels.clone(),
@@ -86,8 +86,8 @@ impl Workload {
         }
     }
 
-    /// The driver of each pool. A script that does not load is a wrong question; one that chooses
-    /// another address for a thread changes the plan.
+    /// Makes the driver of each pool. A script that does not load is an error (exit code 2); one that
+    /// chooses another address for a thread changes the plan.
     pub(crate) fn staff(&self, plan: &mut Plan, targets: &[Target]) -> Result<Staffed, Failure> {
         match self {
             Workload::Script { .. } => self.assemble(plan, targets),
@@ -117,7 +117,7 @@ impl Workload {
 
     fn assemble(&self, plan: &mut Plan, targets: &[Target]) -> Result<Staffed, Failure> {
         let Workload::Script { program, compatibility, seed, defaults } = self else {
-            unreachable!("only a script has a script_set")
+            unreachable!("only a script has a script set")
         };
         let targets: Vec<script::Target> = targets.iter().map(Target::for_script).collect();
         let stage = Stage {
@@ -170,7 +170,7 @@ impl MixFile {
             let size = fs::metadata(path).map_or(0, |file| file.len());
             anyhow::ensure!(
                 size <= MOST_DATA_BYTES,
-                "{} has {size} bytes, and at most {MOST_DATA_BYTES} are read; take a part of it",
+                "{} has {size} bytes, over the limit of {MOST_DATA_BYTES}; use a part of it",
                 path.display()
             );
             let data = Data::read(&path.display().to_string(), &read(path)?);
@@ -195,14 +195,14 @@ impl MixFile {
     }
 }
 
-/// The header fields of each request, with the target's `Host` unless one was given.
+/// Returns the header fields of each request, with the target's `Host` unless one was given.
 fn with_host(headers: &[(String, String)], target: &Target) -> Vec<(String, String)> {
     let has_host = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host"));
     let host = (!has_host).then(|| ("Host".to_owned(), target.authority.clone()));
     host.into_iter().chain(headers.iter().cloned()).collect()
 }
 
-/// Since 1970, for requests that say when they were made.
+/// Returns the milliseconds since 1970, for requests that contain the time.
 fn milliseconds() -> u64 {
     #[expect(clippy::disallowed_methods, reason = "the mix asks for the wall clock itself")]
     let now = std::time::SystemTime::now();
@@ -212,11 +212,11 @@ fn milliseconds() -> u64 {
 pub(super) fn header(field: &str) -> anyhow::Result<(String, String)> {
     let (name, value) = field
         .split_once(':')
-        .with_context(|| format!("`{field}` is no header field; write `Name: value`"))?;
+        .with_context(|| format!("`{field}` is not a valid header field; write `Name: value`"))?;
     let bad = |c: char| c.is_control() || c == ' ';
     anyhow::ensure!(
         !name.is_empty() && !name.contains(bad) && !value.contains(['\r', '\n']),
-        "`{field}` is no header field; write `Name: value`"
+        "`{field}` is not a valid header field; write `Name: value`"
     );
     Ok((name.to_owned(), value.trim().to_owned()))
 }

@@ -1,4 +1,4 @@
-//! What the self-test has found, for the loads that come after it on the same machine.
+//! The saved result of the self-test, for later loads on the same machine.
 
 use std::ffi::OsString;
 use std::fs;
@@ -13,7 +13,8 @@ use crate::output;
 #[cfg(test)]
 mod tests;
 
-/// What one shard can complete here, if this version's self-test has found it on this machine.
+/// Returns the rate that one shard can complete, if this version's self-test has measured it on this
+/// machine.
 pub(crate) fn maximum() -> Option<Rate> {
     let text = fs::read_to_string(path()?).ok()?;
     maximum_of(&text, &version(), &machine())
@@ -25,8 +26,8 @@ fn maximum_of(text: &str, version: &str, machine: &str) -> Option<Rate> {
     Rate::per_second(found.maximum.completed_per_s).filter(|_| holds)
 }
 
-/// Keeps a self-test whose maximum is valid in the user's folder for such things, and returns where.
-/// Where there is none, loads to come are compared with nothing.
+/// Saves a self-test whose maximum is valid in the user's cache folder, and returns the path. Without
+/// such a folder, later loads are not compared with a maximum.
 pub(super) fn remember(found: &SelfTest) -> Option<PathBuf> {
     let path = path().filter(|_| found.maximum.valid)?;
     fs::create_dir_all(path.parent()?).ok()?;
@@ -39,14 +40,14 @@ fn path() -> Option<PathBuf> {
     path_in(std::env::var_os("XDG_CACHE_HOME"), std::env::var_os("HOME"))
 }
 
-/// A relative folder is to be ignored, says the specification of base directories.
+/// Ignores relative folders, as the specification of base directories requires.
 fn path_in(cache: Option<OsString>, home: Option<OsString>) -> Option<PathBuf> {
     let folder = |name: Option<OsString>| name.map(PathBuf::from).filter(|path| path.is_absolute());
     let cache = folder(cache).or_else(|| Some(folder(home)?.join(".cache")))?;
     Some(cache.join("benchwright/self-test.json"))
 }
 
-/// A program that was not optimized is another one.
+/// Returns the program's version; a build without optimization counts as another one.
 pub(super) fn version() -> String {
     let kind = if cfg!(debug_assertions) { " (debug)" } else { "" };
     format!("benchwright {}{kind}", env!("CARGO_PKG_VERSION"))

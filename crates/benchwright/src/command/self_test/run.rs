@@ -1,4 +1,4 @@
-//! One load on the reference server, by this process, and the server's log of it.
+//! One load of this process on the reference server, and the server's log of it.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::SocketAddr;
@@ -23,11 +23,11 @@ use wire::http1::Expect;
 use crate::command::load::congestion_control;
 use crate::output::Failure;
 
-/// Where the two sides run.
+/// The CPUs and settings of both sides.
 pub(super) struct Bench<'a> {
     cpus: Option<Cpus>,
     io: network::Wanted,
-    /// Of both sides.
+    /// For both sides.
     congestion_control: Option<String>,
     stop: &'a AtomicBool,
 }
@@ -40,7 +40,7 @@ pub(super) struct Wanted<'a> {
     pub(super) seed: u64,
 }
 
-/// Both sides of a load.
+/// The results of both sides of a load.
 pub(super) struct Ran {
     pub(super) measurement: Measurement,
     pub(super) total: Part,
@@ -48,7 +48,7 @@ pub(super) struct Ran {
     pub(super) log: Log,
 }
 
-/// What the server saw.
+/// The server's log.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(super) struct Log {
     pub(super) requests: u64,
@@ -60,7 +60,7 @@ pub(super) struct Log {
 }
 
 impl<'a> Bench<'a> {
-    /// The last two CPUs: interrupts and what the machine does besides prefer the first.
+    /// Chooses the last two CPUs: interrupts and other processes tend to run on the first ones.
     pub(super) fn new(
         asked: &crate::cli::Load,
         stop: &'a AtomicBool,
@@ -131,9 +131,9 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// Names each request by its number, so that the server can tell their order.
+/// Writes its number into each request, so that the server can check their order.
 struct Numbered {
-    /// What stands behind the number.
+    /// The request after the number.
     rest: Vec<u8>,
 }
 
@@ -177,7 +177,8 @@ impl Server {
         if let Some(cpu) = cpu {
             command.args(["--cpu", &cpu.to_string()]);
         }
-        // In a group of its own: Ctrl-C is ours, and the server ends when we let go of it.
+        // In its own process group, so that Ctrl-C reaches only this process: the server ends when its
+        // standard input is closed.
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
         let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
         let mut stdout = BufReader::new(child.stdout.take().expect("it was piped"));
@@ -187,15 +188,15 @@ impl Server {
         match (read, address) {
             (Ok(_), Some(address)) => Ok(Server { child, stdout, address }),
             _ => {
-                // Whatever became of it, it is not to stay.
+                // It must not stay, whatever state it is in.
                 let _ = child.kill();
                 let _ = child.wait();
-                Err(failed(format!("it did not get ready, but said {line:?}")))
+                Err(failed(format!("it did not become ready, and printed {line:?}")))
             }
         }
     }
 
-    /// Lets it end, and returns its log.
+    /// Ends the server and returns its log.
     fn end(mut self) -> Result<Log, Failure> {
         drop(self.child.stdin.take());
         let mut text = String::new();
@@ -207,7 +208,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Without its standard input it ends by itself, as soon as it looks up.
+        // It ends by itself once its standard input is closed.
         drop(self.child.stdin.take());
         let _ = self.child.wait();
     }

@@ -1,4 +1,4 @@
-//! Whether the two sides of an attempt agree, and how that is said.
+//! The comparison of both sides of an attempt, and its text.
 
 use std::fmt;
 
@@ -14,17 +14,17 @@ mod tests;
 
 const LEVELS: [(&str, Quantile); 3] =
     [("p50", Quantile::P50), ("p90", Quantile::P90), ("p99", Quantile::P99)];
-/// The mean gaps may be apart by this part of them: what lies before the first and behind the last of
-/// a thousand requests is worth some thousandths.
+/// The mean gaps may differ by a hundredth: the time before the first and after the last of a
+/// thousand requests is some thousandths of the whole.
 const GAP_TOLERANCE: u64 = 100;
-/// An answer that need not wait for the end of a stall takes at most this part of it.
+/// A response that does not wait for the end of a stall takes at most a hundredth of it.
 const NEAR_THE_FLOOR: u64 = 100;
 
-/// What a load takes at each level if the server answers at once.
+/// The response time at each level if the server answers at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Floor {
     at: [Nanos; 3],
-    /// The gates of its run were passed: what is compared with another one is worth nothing.
+    /// True if its run passed its gates; otherwise nothing can be compared with it.
     pub(super) is_valid: bool,
 }
 
@@ -59,7 +59,7 @@ pub(super) fn compare(
     });
     let mut reasons = judgement.reasons();
     if !floor.is_valid {
-        reasons.push("its floor was refused, so there is no tolerance.".to_owned());
+        reasons.push("its floor was refused, so the tolerance is unknown.".to_owned());
     }
     let gap = measurement.window.length() / total.intended.max(1);
     // The server saw each request between its intended time and its answer, the first and the last
@@ -95,7 +95,7 @@ fn comparison(level: &str, measured: Nanos, logged: Nanos, floor: Nanos) -> Comp
     }
 }
 
-/// The same requests, in the same order, at the same gaps, for the same time.
+/// True if both sides saw the same requests, in the same order, at the same gaps, for the same time.
 fn agrees(attempt: &Attempt) -> bool {
     attempt.completed == attempt.intended
         && attempt.logged == attempt.intended
@@ -104,8 +104,8 @@ fn agrees(attempt: &Attempt) -> bool {
         && attempt.quantiles.iter().all(Comparison::agrees)
 }
 
-/// The open loop's response time shows nearly the whole stall; service time and the closed loop
-/// hardly notice it, since only few requests were on their way.
+/// Compares the loops: the open loop's response time shows nearly the whole stall; service time and
+/// the closed loop hardly show it, since only few requests were in progress.
 pub(super) fn stall((stall, measured): (Nanos, Nanos), open: &Ran, closed: &Ran) -> Stall {
     let p99 = |histogram: &Histogram| histogram.quantile(Quantile::P99).unwrap_or_default();
     let response = p99(&open.total.response);
@@ -125,7 +125,7 @@ pub(super) fn stall((stall, measured): (Nanos, Nanos), open: &Ran, closed: &Ran)
     }
 }
 
-/// Three quarters of the attempts are valid, and every valid one agrees.
+/// True if at least three quarters of the attempts are valid, and each valid one agrees.
 pub(super) fn passed(attempts: &[Attempt], stall: &Stall) -> bool {
     let valid = attempts.iter().filter(|attempt| attempt.valid).count();
     enough(attempts.len()) <= valid
@@ -145,7 +145,7 @@ pub(super) fn word(valid: bool, agrees: bool) -> &'static str {
     }
 }
 
-/// An attempt on one line.
+/// Returns an attempt as one line.
 pub(super) fn line(number: u32, attempt: &Attempt) -> String {
     let Attempt { distribution, arrivals, valid, agrees, reasons, .. } = attempt;
     let mut line = format!("{number:>3}  {distribution} {arrivals}: {}", word(*valid, *agrees));

@@ -11,7 +11,7 @@ use wrk::statistics::{Hdr, Table, table};
 
 use super::observer::{Kept, Originals, Thread};
 
-/// The first lines, before anything is measured.
+/// Returns the first lines, which are printed before anything is measured.
 pub(super) fn opening(command: &Command) -> String {
     let Command { duration, threads, connections, .. } = *command;
     let of = |url: &String| match command.compatibility {
@@ -23,7 +23,7 @@ pub(super) fn opening(command: &Command) -> String {
     command.urls.iter().map(of).collect()
 }
 
-/// Of each target.
+/// The figures of each target.
 pub(super) struct Figures {
     targets: Vec<Target>,
     connections: u64,
@@ -36,7 +36,7 @@ pub(super) struct Target {
     pub(super) kept: Statistics,
 }
 
-/// As the compatibility mode counts.
+/// The statistics that the compatibility mode keeps.
 #[derive(Clone, Default)]
 pub(super) enum Statistics {
     #[default]
@@ -44,7 +44,7 @@ pub(super) enum Statistics {
     Wrk {
         /// As measured.
         raw: Table,
-        /// With the samples that slow answers have kept away, as wrk reckons.
+        /// With the samples that are missing because of slow responses, as wrk estimates them.
         filled: Table,
         rates: Table,
     },
@@ -86,7 +86,7 @@ impl Figures {
         text
     }
 
-    /// wrk's latencies, as they were and as it fills them up.
+    /// Returns wrk's latencies, as measured and with the samples that it adds.
     pub(super) fn wrk(&self) -> Option<Wrk> {
         match &self.targets.first()?.kept {
             Statistics::Wrk { raw, filled, .. } => {
@@ -96,7 +96,7 @@ impl Figures {
         }
     }
 
-    /// Calls the script's `done`: once, with DeathStarBench's for each target.
+    /// Calls the script's `done`: once, or with DeathStarBench's fork once for each target.
     pub(super) fn done(&self, script_set: &ScriptSet) -> Result<(), Fault> {
         for (number, target) in self.targets.iter().enumerate() {
             if script_set.has_done(number)? {
@@ -166,7 +166,7 @@ impl Target {
         }
     }
 
-    /// Adds what wrk believes that slow answers kept from being asked.
+    /// Adds the samples that wrk estimates to be missing because of slow responses.
     fn fill(&mut self, connections: u64) {
         let Totals { run, requests, .. } = self.totals;
         if let Statistics::Wrk { raw, filled, .. } = &mut self.kept {
@@ -201,7 +201,7 @@ impl Target {
         layout::dsb_overall(&results, self.sent(command))
     }
 
-    /// As the script sees them.
+    /// Returns the results as the script gets them.
     fn results(&self) -> script::Results {
         let Totals { requests, run, bytes, errors } = self.totals;
         let Errors { connect, read, write, timeout, status } = errors;
@@ -213,7 +213,7 @@ impl Target {
         };
         let (latency, requests) = match &self.kept {
             Statistics::Nothing => Default::default(),
-            // wrk shows its scripts what it has filled in.
+            // wrk passes the filled table to its scripts.
             Statistics::Wrk { filled, rates, .. } => (of_table(filled), of_table(rates)),
             Statistics::Wrk2 { latency, rates, .. } => (of_hdr(latency), of_hdr(&Hdr::from(rates))),
         };

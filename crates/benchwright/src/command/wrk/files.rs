@@ -1,4 +1,4 @@
-//! The files that DeathStarBench's fork writes beside its result, by a thread of their own.
+//! The files that DeathStarBench's fork writes besides its result, by a separate thread.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 
 use wrk::arguments::Command;
 
-/// Lines that travel together.
+/// The number of lines in a batch.
 const IN_BATCH: usize = 1024;
 
 #[derive(Clone, Copy, Debug)]
@@ -99,10 +99,11 @@ impl Lines {
         }
     }
 
-    /// Nothing is lost: who asks for a line of each answer has asked for the memory too.
+    /// Sends the lines to the writer. The channel is unbounded, so that no line is lost: a line for each
+    /// response needs memory.
     pub(super) fn hand_over(&mut self) {
         let batch = std::mem::replace(&mut self.batch, Vec::with_capacity(IN_BATCH));
-        // Without its receiver the writer has failed, which it tells at the end.
+        // If the receiver is gone, the writer has failed; `finish` reports that.
         let _ = self.sender.send(batch);
     }
 }

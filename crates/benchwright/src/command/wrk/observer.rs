@@ -1,4 +1,4 @@
-//! What the originals keep of a load, kept by script thread while it runs.
+//! The originals' statistics of a load, kept for each script thread while it runs.
 
 use load::Outcome;
 use load::measurement::Plan;
@@ -21,7 +21,7 @@ pub(super) struct Originals {
 /// One script thread.
 pub(super) struct Thread {
     pub(super) target: u32,
-    /// Among those of its target.
+    /// The index among the threads of its target.
     place: u32,
     pub(super) kept: Kept,
     /// Answers since the last turn.
@@ -36,7 +36,7 @@ pub(super) struct Thread {
     begun: Begin,
 }
 
-/// What is needed to begin when the time is known.
+/// The settings that are needed once the start time is known.
 #[derive(Clone, Copy)]
 struct Begin {
     run: Nanos,
@@ -119,7 +119,7 @@ impl Thread {
     fn answered(&mut self, completion: &Completion, lines: &mut Option<Lines>) {
         let latency = completion.response_time();
         let service = completion.start.map_or(latency, |start| completion.done - start.sent);
-        // One of a batch for each of its answers, unless `-B` asks for the batch's alone.
+        // A batch has one sample for each of its responses, or with `-B` one for the whole batch.
         let samples = if self.batch { 1 } else { completion.answers };
         match &mut self.kept {
             Kept::Wrk(counted) => counted.record(service),
@@ -190,7 +190,7 @@ impl Observer for Originals {
         for thread in &mut self.threads {
             thread.turn(now);
         }
-        // The writer ends when nobody can send any more.
+        // The writer ends once all senders are dropped.
         if let Some(mut lines) = self.lines.take() {
             lines.hand_over();
         }
@@ -204,7 +204,7 @@ impl Thread {
             Kept::Wrk(counted) => counted.turn(now, fresh),
             Kept::Wrk2(calibrated) => {
                 if let Some(found) = calibrated.turn(now, fresh) {
-                    // Once a run; a pipe that nobody reads any more is no affair of a measurement.
+                    // Printed once in a run; a closed pipe does not end a measurement.
                     let _ = output::result(&layout::calibration(found));
                 }
             }

@@ -1,7 +1,7 @@
 use super::super::target::{Finding, resolve};
 use super::*;
 
-/// What becomes of the endpoints of these URLs, each of which gets so many connections.
+/// Returns the endpoints of these URLs after spreading, with this many connections for each URL.
 fn check(urls: &[&str], sources: &[IpAddr], connections: usize) -> Result<Vec<String>, String> {
     let urls: Vec<String> = urls.iter().map(|&url| url.to_owned()).collect();
     let finding = Finding { addresses: &["all".to_owned()], connect_to: None, sources };
@@ -39,7 +39,7 @@ fn urls_that_lead_to_the_same_address_share_its_ports() {
 }
 
 #[test]
-fn where_the_local_address_is_not_ours_to_choose_it_is_told() {
+fn too_few_ports_are_refused_where_the_local_address_cannot_be_chosen() {
     let source = ["127.0.0.9".parse().unwrap()];
     for (url, sources, told) in [
         ("http://192.0.2.1/", &[][..], "30,000 connections to 192.0.2.1:80 need a local port each"),

@@ -20,8 +20,8 @@ fn a_wrong_url_is_explained() {
         ("127.0.0.1", "has no scheme"),
         ("ftp://a/", "there are `http`"),
         ("http://me:secret@a/", "Authorization"),
-        ("http://", "is no URL"),
-        ("http://a b/", "is no URL"),
+        ("http://", "is not a valid URL"),
+        ("http://a b/", "is not a valid URL"),
     ] {
         let error = format!("{:#}", parse(url).expect_err(url));
         assert!(error.contains(hint), "{url}: {error}");
@@ -34,7 +34,7 @@ fn addresses_are_all_the_first_or_those_listed() {
     assert_eq!(found, ["127.0.0.1:80".parse().unwrap()]);
     let listed = addresses("ignored", 80, "127.0.0.2, 127.0.0.3:81").unwrap();
     assert_eq!(listed, ["127.0.0.2:80", "127.0.0.3:81"].map(|a| a.parse().unwrap()));
-    assert!(addresses("x", 80, "nowhere").unwrap_err().to_string().contains("no address"));
+    assert!(addresses("x", 80, "nowhere").unwrap_err().to_string().contains("not a valid address"));
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn shown(target: &Target) -> String {
 }
 
 #[test]
-fn a_connection_may_lead_elsewhere_and_come_from_somewhere() {
+fn connect_to_and_source_replace_the_urls_address_and_the_kernels_choice() {
     let all = ["all".to_owned()];
     let sources = ["127.0.0.8".parse().unwrap(), "127.0.0.9".parse().unwrap()];
     let find = |url: &str, connect_to, sources| {
@@ -76,7 +76,7 @@ fn a_connection_may_lead_elsewhere_and_come_from_somewhere() {
     let (endpoints, authority) =
         find("http://example/", Some("127.0.0.1:81"), &sources[..]).unwrap();
     assert_eq!(endpoints, "127.0.0.8>127.0.0.1:81 127.0.0.9>127.0.0.1:81");
-    assert_eq!(authority, "example", "the URL says what is asked for");
+    assert_eq!(authority, "example", "`Host` is the URL's");
     let error = find("http://[::1]/", None, &sources[..]).unwrap_err().to_string();
     assert!(error.contains("of different families"), "{error}");
     let error = find("http://example/", Some("127.0.0.1"), &[]).unwrap_err().to_string();

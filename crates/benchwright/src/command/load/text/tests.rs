@@ -4,7 +4,7 @@ use results::load::{Pacing, Target};
 
 use super::*;
 
-/// Twenty thousand requests in ten seconds on two targets, of which one in a hundred took 20 ms.
+/// Returns a load of 20,000 requests in 10 s on two targets; one request in a hundred took 20 ms.
 fn load() -> Load {
     let times = |fast, slow| {
         let mut histogram = Histogram::new();
@@ -54,7 +54,7 @@ fn one_screen_has_the_rates_the_times_and_the_verdict() {
 }
 
 #[test]
-fn a_quantile_that_owes_much_to_the_generator_is_an_interval() {
+fn a_quantile_with_much_lateness_is_an_interval() {
     let mut load = load();
     let mut less = Histogram::new();
     less.record_n(Nanos(1_040_000), 19_799);
@@ -103,7 +103,7 @@ fn quantiles_of_an_overloaded_target_are_lower_bounds() {
 }
 
 #[test]
-fn what_failed_is_told_with_its_parts() {
+fn failed_requests_are_printed_by_outcome() {
     let mut load = load();
     (load.total.counts.failed, load.total.counts.unfinished) = (1_120, 1_100);
     let outcomes = [("ok", 18_880), ("timeout", 20), ("unfinished", 1_100)];

@@ -1,4 +1,4 @@
-//! What the engine takes from the allocator: nothing for a request, and little for a connection.
+//! The engine's allocations: none per request, and little memory per connection.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -19,8 +19,8 @@ use mix::{Checked, Checks, Mix, Mixed};
 use net::{Interface, Timer, process, uring};
 use script::{Defaults, Program, Script};
 
-/// LuaJIT takes its memory from the same allocator, through mlua, which asks for this alignment.
-/// Nothing of ours that the hot path could allocate needs it.
+/// The alignment of LuaJIT's allocations: it uses the same allocator, through mlua. Nothing that our
+/// hot path could allocate has this alignment.
 const LUA: usize = 16;
 
 struct Counting;
@@ -29,12 +29,12 @@ struct Counting;
 static COUNTING: Counting = Counting;
 
 thread_local! {
-    /// By this thread so far, LuaJIT's apart.
+    /// The allocations of this thread so far, without LuaJIT's.
     static OURS: Cell<u64> = const { Cell::new(0) };
     static OF_LUA: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Bytes that the whole process has now.
+/// The bytes that the whole process has allocated now.
 static HELD: AtomicI64 = AtomicI64::new(0);
 
 fn hold(more: usize, less: usize) {
@@ -43,12 +43,12 @@ fn hold(more: usize, less: usize) {
 
 fn count(layout: Layout) {
     let of = if layout.align() < LUA { &OURS } else { &OF_LUA };
-    // A thread that ends has no variables any more.
+    // A thread that is ending has no thread-local variables any more.
     let _ = of.try_with(|of| of.set(of.get() + 1));
 }
 
 #[expect(unsafe_code, reason = "an allocator is unsafe by its nature; this one only counts")]
-// SAFETY: everything is handed on as it came.
+// SAFETY: every call is passed on unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout);
@@ -73,7 +73,7 @@ unsafe impl GlobalAlloc for Counting {
 
 type Workload = Box<dyn HttpWorkload + Send>;
 
-/// Counts on the shard's thread, from the beginning of the window on.
+/// An observer that counts allocations on the shard's thread, from the start of the window on.
 #[derive(Default)]
 struct Watch {
     window: Option<Window>,
@@ -90,7 +90,7 @@ struct Counts {
     of_lua: u64,
 }
 
-/// As many must cause no allocation.
+/// The number of requests that must cause no allocation.
 const REQUESTS: u64 = 100_000;
 
 impl Observer for Watch {
@@ -119,7 +119,7 @@ impl Observer for Watch {
     }
 }
 
-/// `benchwright reference`, in a process of its own; it ends with its standard input.
+/// `benchwright reference` as a separate process; it ends with its standard input.
 struct Server {
     child: Child,
     address: std::net::SocketAddr,
@@ -163,7 +163,7 @@ fn plan(server: &Server, pacing: Pacing, connections: usize) -> Plan {
             keep_alive: None,
         },
         slo: None,
-        // So short that many intervals end while requests are counted.
+        // Short, so that many intervals end while requests are counted.
         interval: Nanos::from_millis(100),
         timer: Timer::Sleep,
         congestion_control: None,
@@ -173,7 +173,7 @@ fn plan(server: &Server, pacing: Pacing, connections: usize) -> Plan {
     }
 }
 
-/// One test at a time: what a process holds is of all its threads.
+/// Locks the tests, so that one runs at a time: the allocated bytes are those of all threads.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
@@ -185,7 +185,7 @@ fn counts_of(workload: Workload, pacing: Pacing, interface: Interface) -> Counts
     let plan = Plan { network, ..plan(&server, pacing, 64) };
     let stop = Arc::new(AtomicBool::new(false));
     let watch = Watch { stop: Arc::clone(&stop), ..Watch::default() };
-    // Somebody watches, and takes what there is to see.
+    // A viewer receives the live figures.
     let (sender, receiver) = mpsc::sync_channel(16);
     let viewer = std::thread::spawn(move || receiver.into_iter().count());
     let driver = Http1::new(64, workload);
@@ -213,7 +213,7 @@ fn open() -> Pacing {
 fn check(workload: impl Fn() -> Workload) {
     let _alone = alone();
     let mut cases = vec![(closed(), Interface::Epoll), (open(), Interface::Epoll)];
-    // Where it is refused, the tests of `network` say so.
+    // If io_uring is refused, the tests of `network` report it.
     if uring::granted().is_ok() {
         cases.push((closed(), Interface::Uring));
     }
@@ -258,7 +258,7 @@ fn a_mix_allocates_nothing() {
     });
 }
 
-/// Its requests are asked of it one after the other.
+/// Returns a maker of scripts whose requests are made one at a time.
 fn scripts() -> impl Fn() -> Script {
     let file = tempfile::NamedTempFile::new().unwrap();
     let text = "local n = 0\nfunction request()\n  n = n + 1\n  \
@@ -281,7 +281,7 @@ fn a_script_allocates_nothing_of_ours() {
     check(|| Box::new(script()));
 }
 
-/// A shard that was busy in the warm-up may have time for it only later.
+/// Covers requests that are prepared ahead: a busy shard may do so only after the warm-up.
 #[test]
 fn after_its_first_request_a_script_looks_ahead_without_allocating() {
     let mut script = scripts()();
@@ -293,12 +293,12 @@ fn after_its_first_request_a_script_looks_ahead_without_allocating() {
     assert_eq!(OURS.get() - before, 0);
 }
 
-/// What the process holds while connections are open, beyond what it held before.
+/// The bytes that the process allocates while connections are open, beyond those before.
 #[derive(Default)]
 struct Holding {
     connections: u64,
     before: i64,
-    /// When all are open, and when each has served a request.
+    /// The bytes once all are open, and once each has served a request.
     opened: i64,
     served: i64,
     completed: u64,

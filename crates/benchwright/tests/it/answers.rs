@@ -1,4 +1,4 @@
-//! What answers of every kind come to, through real sockets: one outcome for each request.
+//! The outcomes of responses of every kind, through real sockets: one outcome for each request.
 
 use std::process::Command;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use crate::peer::{self, Answer};
 use crate::support::{Scratch, benchwright, machine, run, run_while, sleep};
 
-/// What a test waits for that wants a timeout.
+/// A short timeout, for tests that wait for one.
 const SOON: [&str; 2] = ["--timeout", "300ms"];
 
-/// Ten requests on one connection at a time.
+/// Sends ten requests on one connection, one after the other.
 fn ask(url: &str, more: &[&str]) -> Value {
     let fixed = ["--closed", "--connections", "1", "--requests", "10"];
     let ran = run(&[&["load", url, "--json", "--shards", "1"], &fixed[..], more].concat());
@@ -122,17 +122,17 @@ fn an_answer_to_head_has_no_body() {
 }
 
 #[test]
-fn who_never_answers_costs_the_timeout_and_the_connection() {
+fn a_silent_target_costs_the_timeout_and_the_connection() {
     let _machine = machine();
     let url = peer::serve(Answer::Silence);
     let document = ask(&url, &[&SOON[..], &["--requests", "2", "--connections", "2"]].concat());
     assert_eq!(document["outcomes"], json!({"timeout": 2}));
-    // Three digits are kept of it.
+    // The histogram keeps three digits.
     assert!(299_500_000 <= document["response_time"]["min_ns"].as_u64().unwrap());
 }
 
 #[test]
-fn what_is_wrong_with_an_answer_is_told() {
+fn the_reason_of_a_malformed_response_is_a_finding() {
     let _machine = machine();
     for (answer, more, reason) in [
         (with("HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n"), &[][..], "malformed Content-Length"),
@@ -158,7 +158,7 @@ fn a_connection_for_each_request_is_part_of_its_time() {
     let url = peer::serve(Answer::With(peer::ok("x")));
     let document = ask(&url, &["--keep-alive", "1"]);
     assert_eq!(document["outcomes"], json!({"ok": 10}));
-    // One was opened beforehand, to see whether anybody is there.
+    // One was opened before the load, to check that the target is there.
     assert_eq!(document["connect_time"]["count"], 11);
     let least = |name: &str| document[name]["min_ns"].as_u64().unwrap();
     assert!(least("connect_time") < least("service_time"));
@@ -176,7 +176,7 @@ fn a_socket_in_the_file_system_is_loaded_like_any_other() {
 }
 
 #[test]
-fn a_connection_leads_elsewhere_and_comes_from_where_it_is_told() {
+fn connect_to_and_source_choose_both_ends_of_a_connection() {
     let _machine = machine();
     let url = peer::serve(Answer::With(peer::ok("x")));
     let place = url.trim_start_matches("http://").trim_end_matches('/');
@@ -190,13 +190,13 @@ fn several_requests_share_a_connection_in_a_pipeline() {
     let _machine = machine();
     let url = peer::serve(Answer::With(peer::ok("x")));
     assert_eq!(ask(&url, &["--pipeline", "5"])["outcomes"], json!({"ok": 10}));
-    // All five wait at once: the first is too late, and its connection is given up.
+    // All five wait at once: the first times out, and its connection is closed.
     let url = peer::serve(Answer::Silence);
     let document = ask(&url, &[&SOON[..], &["--pipeline", "5", "--requests", "5"]].concat());
     assert_eq!(document["outcomes"], json!({"timeout": 1, "reset": 4}));
 }
 
-/// The most memory that a process has held so far, in bytes.
+/// Returns the peak memory of a process so far, in bytes.
 fn peak_memory(pid: u32) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
@@ -211,23 +211,23 @@ fn a_silent_target_ends_the_load_as_overloaded_in_bounded_memory() {
     command.args(["load", &url, "--rate", "50k/s", "--duration", "60s", "--json"]);
     let mut peak = 0;
     let ran = run_while(command.args(["--backlog", "100k"]), |pid| {
-        // What has ended has no memory.
-        while let Some(held) = peak_memory(pid) {
-            peak = held;
+        // A process that has ended has no memory.
+        while let Some(so_far) = peak_memory(pid) {
+            peak = so_far;
             sleep(Duration::from_millis(10));
         }
     });
     let document = ran.json();
     assert_eq!(document["ended"], "overloaded", "{document:#}");
-    // The machine may be disturbed; the target's silence is no reason to refuse the load.
+    // The machine may be disturbed; but a silent target does not make the load invalid.
     let gates = document["validity"]["gates"].as_array().unwrap();
     let passed =
         |name: &str| gates.iter().any(|gate| gate["name"] == name && gate["passed"] == true);
     assert!(passed("lost"), "{gates:#?}");
     assert_eq!(ran.code, if document["validity"]["valid"] == true { 0 } else { 3 });
     let dropped = document["counts"]["dropped"].as_u64().unwrap();
-    assert!((1..50_000).contains(&dropped), "those of one turn: {dropped}");
-    // With all three million requests waiting it would hold 100 MB more.
+    assert!((1..50_000).contains(&dropped), "the requests of one turn: {dropped}");
+    // With all three million requests in the backlog it would use 100 MB more.
     assert!((1..80_000_000).contains(&peak), "{peak} bytes");
     let seconds = document["measured_s"].as_f64().unwrap();
     assert!(seconds < 10.0, "two seconds fill the backlog: {seconds} s");

@@ -1,4 +1,4 @@
-//! The stream of arrivals as the server sees it: the same, however many shards make it.
+//! The stream of arrivals as the server sees it: the same for any number of shards.
 
 use std::collections::BTreeMap;
 
@@ -6,19 +6,19 @@ use crate::support::{ATTEMPTS, Scratch, Server, machine, never_calm, run_while, 
 
 const TEST: &str = "the_server_sees_the_same_stream_whatever_the_shards";
 
-/// A request that leaves no later than this after its intended time was not held up, in ns.
+/// A request that is sent within this time after its intended time was on time, in ns.
 const ON_TIME: u64 = 100_000;
-/// The kernel stamps by another clock; the two are compared a moment apart, in ns.
+/// The error of comparing the kernel's clock with ours, in ns: they cannot be read together.
 const CLOCKS: u64 = 100_000;
-/// Fewer gaps say nothing of their distribution.
+/// The fewest gaps that can be compared as a distribution.
 const FEWEST_GAPS: usize = 300;
 
-/// One load, and what the kernel of its server noted. Times are in nanoseconds from the start of the
-/// load.
+/// One load, with the arrival times in the server's kernel. Times are in nanoseconds from the start
+/// of the load.
 struct Stream {
-    /// When each request was intended and sent, by arrival number.
+    /// The intended time and the send time of each request, by arrival number.
     sent: Vec<(u64, u64)>,
-    /// By arrival number.
+    /// The arrival time of each request, by arrival number.
     arrived: BTreeMap<u64, u64>,
 }
 
@@ -33,7 +33,7 @@ impl Stream {
     }
 }
 
-/// A load of three seconds by so many shards.
+/// Runs a load of three seconds with this many shards.
 fn stream(shards: &str) -> Stream {
     let scratch = Scratch::new();
     scratch.file("mix.jsonl", r#"{"target": "/{{seq}}"}"#);
@@ -74,19 +74,19 @@ fn the_server_sees_the_same_stream_whatever_the_shards() {
         let streams = ["1", "2", "7"].map(stream);
         let [one, others @ ..] = &streams;
         for other in others {
-            // What is meant to happen is the same to the nanosecond.
+            // The intended times are the same to the nanosecond.
             assert!(one.intended().eq(other.intended()));
             assert!(one.arrived.keys().eq(other.arrived.keys()));
         }
         for Stream { sent, arrived } in &streams {
             assert!((2_700..3_300).contains(&sent.len()), "{}", sent.len());
             assert!(arrived.keys().copied().eq(0..sent.len() as u64), "each number once");
-            // Numbers are given in the order of the intended times, and nothing comes before its.
+            // Numbers follow the order of intended times, and no request arrives before its own.
             let early =
                 |(arrived, (intended, _)): (&u64, &(u64, u64))| arrived + CLOCKS < *intended;
             assert!(!arrived.values().zip(sent).any(early));
         }
-        // What happens is as equal as two samples of one distribution, where nothing held it up.
+        // The arrivals that were on time are as equal as two samples of one distribution.
         if others.iter().all(|other| are_equal(one, other)) {
             return;
         }
@@ -94,8 +94,8 @@ fn the_server_sees_the_same_stream_whatever_the_shards() {
     never_calm(TEST);
 }
 
-/// Asserts that requests which were on time in both streams came alike. Returns false if there are too
-/// few of them.
+/// Asserts that requests which were on time in both streams arrived with the same distribution.
+/// Returns false if there are too few of them.
 fn are_equal(one: &Stream, other: &Stream) -> bool {
     let both = |number: &usize| one.is_on_time(*number) && other.is_on_time(*number);
     let on_time: Vec<usize> = (0..one.sent.len()).filter(both).collect();
@@ -107,15 +107,15 @@ fn are_equal(one: &Stream, other: &Stream) -> bool {
     let at = |stream: &Stream, number: usize| stream.arrived[&(number as u64)];
     let times = |stream| on_time.iter().map(|&number| at(stream, number)).collect();
     assert_equal("times", times(one), times(other));
-    // Two that leave together may arrive in either order.
+    // Two requests that are sent together may arrive in either order.
     let gap = |stream, number| at(stream, number + 1).abs_diff(at(stream, number));
     let gaps = |stream| pairs.iter().map(|&number| gap(stream, number)).collect();
     assert_equal("gaps", gaps(one), gaps(other));
     true
 }
 
-/// Kolmogorov's and Smirnov's distance of two samples is within what one in a million pairs of the
-/// same distribution would exceed.
+/// Asserts that the Kolmogorov-Smirnov distance of two samples is within the bound that one in a
+/// million pairs of the same distribution would exceed.
 fn assert_equal(what: &str, mut one: Vec<u64>, mut other: Vec<u64>) {
     one.sort_unstable();
     other.sort_unstable();

@@ -1,9 +1,10 @@
-//! Wrong questions: each is told what, where and the remedy, with exit code 2, and nothing is left.
+//! Wrong arguments and specs: each is refused with the place, the reason and the remedy and exits
+//! with 2, and nothing is left behind.
 
 use crate::support::{Scratch, machine, run, run_while};
 
 #[test]
-fn wrong_arguments_are_told_with_their_remedy() {
+fn wrong_arguments_are_refused_with_the_remedy() {
     let _machine = machine();
     for (arguments, hint) in [
         (&["load", "http://127.0.0.1:1/"][..], "--closed"),
@@ -13,10 +14,7 @@ fn wrong_arguments_are_told_with_their_remedy() {
             &["load", "http://127.0.0.1:1/", "--rate", "1k/s", "--duration", "10"],
             "10ms, 1.5s or 2m",
         ),
-        (
-            &["load", "http://127.0.0.1:1/", "--rate", "1k/s", "--duration", "0s"],
-            "longer than nothing",
-        ),
+        (&["load", "http://127.0.0.1:1/", "--rate", "1k/s", "--duration", "0s"], "longer than 0s"),
         (&["load", "http://127.0.0.1:1/", "--rate", "1k/s", "--timer", "spinning"], "hybrid"),
         (&["load", "http://127.0.0.1:1/", "--rate", "1k/s", "--header", "X"], "Name: value"),
         (
@@ -39,9 +37,9 @@ fn wrong_arguments_are_told_with_their_remedy() {
         (&["report", "missing"], "not a results directory"),
         (&["merge"], "<FILE>"),
         (&["merge", "missing.json"], "missing.json: No such file"),
-        (&["merge", "Cargo.toml"], "Cargo.toml is no document of `benchwright load --json`"),
+        (&["merge", "Cargo.toml"], "Cargo.toml is not a document of `benchwright load --json`"),
         (&["load", "http://127.0.0.1:1/", "--closed", "--pin", "cpu0"], "CPUs such as 2 or 0,2-3"),
-        (&["load", "http://127.0.0.1:1/", "--closed", "--pin", "8000"], "may run on: "),
+        (&["load", "http://127.0.0.1:1/", "--closed", "--pin", "8000"], "may not run on CPU 8000"),
         (&["reference", "--delay", "normal:1ms"], "exponential:1ms"),
         (&["fly"], "unrecognized subcommand"),
     ] {
@@ -64,7 +62,7 @@ const SUT: &str = "name: t\nphases: {measure: {time: 1s}}\n\
     sut: {deploy: [process: {name: a, command: [benchwright, reference]}]}\n";
 
 #[test]
-fn wrong_specs_are_told_with_file_line_and_remedy() {
+fn wrong_specs_are_refused_with_file_line_and_remedy() {
     let _machine = machine();
     let scratch = Scratch::new();
     scratch.file("bad.lua", "function request(\n");

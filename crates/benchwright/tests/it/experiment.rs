@@ -1,4 +1,4 @@
-//! `benchwright run`, `resume` and what interrupts them, on real processes.
+//! `benchwright run` and `resume`, and their interruption, on real processes.
 
 use std::path::Path;
 use std::process::Command;
@@ -19,17 +19,17 @@ fn hotel(scratch: &Scratch) -> Command {
     command
 }
 
-/// Others use this machine too: a trial that they disturb is repeated.
+/// The setting for a shared machine: a trial that others disturb is repeated.
 const PATIENT: [&str; 2] = ["--set", "budget.invalid_attempts=20"];
 
-/// Whether the experiment was answered; else the machine must have disturbed all that was tried, and
-/// the test was skipped.
+/// Returns true if the experiment was answered. Otherwise the machine must have disturbed all
+/// attempts, and the test is skipped.
 fn is_answered(test: &str, ran: &Ran) -> bool {
     let answer = check_answer(ran);
     if ran.code == 3 {
         let summary = answer["summary"].as_str().unwrap();
         assert!(summary.contains("a trial was not valid 21 times"), "{ran:#?}");
-        skip(test, "a machine on which one of 21 attempts at a load is valid");
+        skip(test, "a machine that leaves one of 21 attempts at a load undisturbed");
         return false;
     }
     assert_eq!((ran.code, &answer["verdict"]), (0, &Value::from("answered")), "{ran:#?}");
@@ -42,7 +42,7 @@ fn journal(folder: &Path) -> Vec<Value> {
     whole.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// Holds of every results directory whose run came to its end.
+/// Checks the properties that every results directory has whose run came to its end.
 fn check_results(folder: &Path) {
     let entries = journal(folder);
     assert!(!entries.is_empty());
@@ -142,11 +142,11 @@ fn ctrl_c_in_any_stage_brings_everything_down_and_resume_finishes() {
         assert_eq!(scratch.remains(), [""; 0], "after {after} ms");
         let out = scratch.path().join("out");
         if !out.join("manifest.json").exists() {
-            continue; // Interrupted before there was anything to keep.
+            continue; // Interrupted before the results directory existed.
         }
         assert_eq!(check_answer(&ran)["verdict"], "interrupted");
         let last = ran.stderr.trim_end().lines().last().unwrap_or_default();
-        assert!(last.contains("benchwright resume out"), "it says how to go on: {last}");
+        assert!(last.contains("benchwright resume out"), "it prints how to continue: {last}");
         assert!(out.join("report.html").exists(), "a partial report");
         if after == 1_600 {
             let before = journal(&out);
@@ -206,7 +206,7 @@ fn an_application_that_dies_aborts_its_trial() {
 }
 
 #[test]
-fn an_application_that_never_becomes_ready_is_told_with_its_output() {
+fn an_application_that_never_becomes_ready_is_reported_with_its_output() {
     let _machine = machine();
     let scratch = Scratch::new();
     let spec = "name: sleeper\n\

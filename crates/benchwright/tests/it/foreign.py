@@ -1,7 +1,7 @@
-"""Reads what a load wrote with the tools of others: Python's csv, and its HdrHistogram library.
+"""Reads the files of a load with independent tools: Python's csv, and its HdrHistogram library.
 
 Usage: foreign.py LOAD.json LOAD.csv LOAD.hlog
-Prints what it read as one JSON object; see foreign.rs for what is wanted of it.
+Prints what it read as one JSON object, which foreign.rs checks.
 """
 
 import csv
@@ -20,7 +20,7 @@ def figures(histogram):
 
 
 def decoded(times):
-    """The histogram of a distribution in the document."""
+    """Returns the figures of a distribution in the document."""
     return figures(HdrHistogram.decode(times["histogram"]))
 
 
@@ -33,14 +33,14 @@ def read_document(path):
 
 
 def read_rows(path):
-    """Every cell of every row, as a number where it is not empty."""
+    """Returns every cell of every row, as a number if it is not empty."""
     with open(path, newline="", encoding="utf-8") as file:
         rows = csv.DictReader(file, strict=True)
         return [{name: float(cell) if cell else None for name, cell in row.items()} for row in rows]
 
 
 def read_log(path):
-    """By tag: the intervals, and what they come to together."""
+    """Returns, by tag, the intervals and their sum."""
     reader = HistogramLogReader(path, HdrHistogram(1, 3_600_000_000_000, 3))
     tags = {}
     while histogram := reader.get_next_interval_histogram():

@@ -1,5 +1,5 @@
-//! What a load writes, read by tools that know nothing of us: a CSV reader, an HdrHistogram log
-//! reader, `jq`. Each finds the same load, and its intervals add up to the whole.
+//! The files of a load, read by independent tools: a CSV reader, an HdrHistogram log reader, `jq`.
+//! Each reads the same load, and its intervals add up to the whole.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Scratch, Server, machine, python, run_while, tool};
 
-/// With as many requests that fail as lets their sum be seen.
+/// A mix with so many failed requests that a wrong sum of them would show.
 const MIX: &str = r#"
 {"weight": 3, "label": "found", "target": "/{{seq}}"}
 {"weight": 1, "label": "wanting", "target": "/{{seq}}", "check": "body~nothing"}
@@ -16,7 +16,7 @@ const MIX: &str = r#"
 
 const COUNTS: [(&str, &str); 3] = [("offered", "intended"), ("sent", "sent"), ("failed", "failed")];
 
-/// Whether the document's own parts add up, as `jq` reckons.
+/// The program for `jq` that checks that the document's own parts add up.
 const ADDS_UP: &str = r#"
     def whole: {offered: .counts.intended} + (.counts | {sent, failed});
     def sum(parts; names): reduce parts as $part ({}; reduce names as $n (.; .[$n] += $part[$n]));
@@ -37,7 +37,7 @@ fn foreign_tools_read_one_load_in_three_formats() {
     scratch.file("mix.jsonl", MIX);
     let server = Server::reference(&["--delay", "bimodal:1ms,10ms,5%"]);
     let mut command = scratch.benchwright();
-    // A whole number of thousands: all tools agree which rank is the p99.9.
+    // 6,000 requests are whole thousands, so all tools agree on the rank of the p99.9.
     command.args(["load", &server.url, "--arrivals", "constant", "--rate", "2k/s"]);
     command.args(["--duration", "3s", "--warm-up", "300ms", "--interval", "500ms"]);
     command.args(["--connections", "16", "--shards", "2", "--mix", "mix.jsonl"]);
@@ -59,7 +59,7 @@ fn foreign_tools_read_one_load_in_three_formats() {
     check(&serde_json::from_slice(&text).unwrap(), &read.json());
 }
 
-/// `document` as we read it, and what others read of all three files.
+/// Compares our `document` with the figures that the tools `read` from all three files.
 fn check(document: &Value, read: &Value) {
     assert_eq!(document["counts"]["completed"], 6_000, "{document:#}");
 
@@ -79,7 +79,7 @@ fn check(document: &Value, read: &Value) {
         let sum: f64 = rows.iter().map(|row| row[column].as_f64().unwrap()).sum();
         assert_eq!(Some(sum), document["counts"][count].as_f64(), "{column}");
     }
-    // Answers count when they come; the last row may be the drain.
+    // Responses count when they arrive; the last row may be the drain.
     let measured = document["measured_s"].as_f64().unwrap();
     let is_inside = |row: &&Value| row["t_s"].as_f64().unwrap() < measured;
     let inside = rows.iter().filter(is_inside).map(|row| row["completed"].as_f64().unwrap());
@@ -109,7 +109,7 @@ fn check(document: &Value, read: &Value) {
     }
 }
 
-/// A foreign histogram says of itself what the document says of it.
+/// Asserts that the figures of a foreign histogram are those in the document.
 fn agrees(foreign: &Value, ours: &Value) {
     let foreign = foreign.as_object().unwrap();
     assert_eq!(foreign.len(), 8, "{foreign:?}");

@@ -1,4 +1,4 @@
-//! The reference page of the results' format, read by a reader that knows nothing else.
+//! The reference page of the results format, checked by a reader that uses only this page.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::support::{Scratch, experiments, machine, run_while, tool};
 
-/// What is not on the page is a field that nobody can rely on; what is on it and not in the files is a
-/// promise that is not kept.
+/// Nobody can rely on a field that is not on the page, and the page must not name a field that the
+/// files do not have.
 #[test]
 fn the_page_of_the_format_is_enough_to_read_a_directory() {
     if !tool("the_page_of_the_format_is_enough_to_read_a_directory", "python3") {

@@ -1,4 +1,4 @@
-//! Each gate fires for its own cause and no other, and what the target does wrong is a finding.
+//! Each gate fails for its own cause and no other, and errors of the target are findings.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -14,14 +14,14 @@ use crate::support::{
     skip, sleep, tool, until,
 };
 
-/// A load on this server; its document comes on stdout.
+/// Returns the command of a load on this server; it prints the document on stdout.
 fn load(url: &str, more: &[&str]) -> Command {
     let mut command = Command::new(benchwright());
     command.args(["load", url, "--json", "--progress", "never", "--shards", "1"]).args(more);
     command
 }
 
-/// The names of the gates that were not passed. Exit 3 is of those, and of nothing else.
+/// Returns the names of the failed gates. Checks that the exit code is 3 if there are any, else 0.
 fn failed_gates(ran: &Ran) -> Vec<String> {
     let document = ran.json();
     let gates = document["validity"]["gates"].as_array().unwrap();
@@ -57,18 +57,23 @@ fn a_generator_that_was_stopped_is_late() {
     assert!(failed.contains(&"late".to_owned()), "{}", reasons(&ran));
     assert!(!failed.contains(&"lost".to_owned()), "{}", reasons(&ran));
     assert!(reasons(&ran).contains("generator late: lateness p99"), "{}", reasons(&ran));
-    // What was late is told, not skipped: each request that was meant to start has started.
+    // A late request is sent late, not skipped: every intended request was sent.
     let document = ran.json();
     assert_eq!(document["counts"]["intended"], document["counts"]["completed"]);
     assert!(100e6 < document["lateness"]["max_ns"].as_f64().unwrap(), "it slept for 200 ms");
 }
 
 #[test]
-fn a_cpu_quota_disturbs() {
+fn a_load_under_a_cpu_quota_is_disturbed() {
     let _machine = machine();
     let quota = match Quota::of_a_twentieth() {
         Ok(quota) => quota,
-        Err(why) => return skip("a_cpu_quota_disturbs", &format!("a control group: {why}")),
+        Err(why) => {
+            return skip(
+                "a_load_under_a_cpu_quota_is_disturbed",
+                &format!("a control group: {why}"),
+            );
+        }
     };
     let server = Server::reference(&[]);
     let mut command = load(&server.url, &["--rate", "1k/s", "--duration", "2s"]);
@@ -79,14 +84,14 @@ fn a_cpu_quota_disturbs() {
     assert!(reasons(&ran).contains("steal and throttling took"), "{}", reasons(&ran));
     let generator = &ran.json()["generator"];
     assert!(0.1 < generator["throttled_share"].as_f64().unwrap(), "{generator}");
-    // Also second by second.
+    // The series shows it for each second, too.
     let series = ran.json()["series"].clone();
     let throttled = |interval: &Value| interval["throttled"].as_f64().unwrap_or(0.0);
     assert!(series.as_array().unwrap().iter().any(|i| 0.1 < throttled(i)), "{series}");
 }
 
-/// A closed loop sends nothing in a pause, so that none of its requests is late. Pauses of 20 ms are
-/// 15 % of its time here, and fewer than one in a hundred of its naps.
+/// Covers the gate's share of pauses. A closed loop sends nothing in a pause, so none of its requests
+/// is late. Pauses of 20 ms are 15 % of its time here, but fewer than one in a hundred of its sleeps.
 #[test]
 fn a_closed_loop_that_was_stopped_again_and_again_is_disturbed() {
     let _machine = machine();
@@ -105,7 +110,7 @@ fn a_closed_loop_that_was_stopped_again_and_again_is_disturbed() {
     assert!(0.1 < ran.json()["generator"]["paused_share"].as_f64().unwrap());
 }
 
-/// The quota holds only from shortly before the measurement on: the warm-up does not count.
+/// Sets the quota only shortly before the measurement: throttling in the warm-up does not count.
 #[test]
 fn throttling_is_a_share_of_the_measurement() {
     let test = "throttling_is_a_share_of_the_measurement";
@@ -128,12 +133,15 @@ fn throttling_is_a_share_of_the_measurement() {
     assert!(0.5 < throttled, "{throttled} of the measurement");
 }
 
-/// A closed loop cannot be late, so that only this gate can notice.
+/// Uses a closed loop, which cannot be late: only the gate `disturbed` can fail.
 #[test]
-fn work_that_is_more_urgent_on_our_core_disturbs() {
+fn a_load_beside_real_time_work_on_its_core_is_disturbed() {
     let _machine = machine();
     let Some(hog) = Hog::start() else {
-        return skip("work_that_is_more_urgent_on_our_core_disturbs", "real-time priorities");
+        return skip(
+            "a_load_beside_real_time_work_on_its_core_is_disturbed",
+            "real-time priorities",
+        );
     };
     let server = Server::reference(&[]);
     let closed = ["--closed", "--think", "5ms", "--connections", "16", "--duration", "2s"];
@@ -151,7 +159,7 @@ fn connections_that_our_own_limit_refuses_are_lost() {
         return;
     }
     let server = Server::reference(&[]);
-    // Opened so slowly that the limit falls before most of them.
+    // They are opened so slowly that the limit is lowered before most of them are.
     let more =
         ["--connections", "60", "--open-rate", "30/s", "--rate", "200/s", "--duration", "1s"];
     let ran = run_while(&mut load(&server.url, &more), |pid| {
@@ -167,7 +175,7 @@ fn connections_that_our_own_limit_refuses_are_lost() {
 }
 
 #[test]
-fn connections_for_which_no_file_is_allowed_are_not_asked_for() {
+fn more_connections_than_allowed_files_are_refused() {
     let server = Server::reference(&[]);
     let mut command = Command::new("sh");
     let program = benchwright();
@@ -177,13 +185,13 @@ fn connections_for_which_no_file_is_allowed_are_not_asked_for() {
     assert_eq!(ran.code, 2, "{ran:#?}");
     assert!(ran.stderr.contains("the limit is 100"), "{}", ran.stderr);
     for remedy in ["--connections", "several processes"] {
-        assert!(ran.stderr.contains(remedy), "it says what to do: {}", ran.stderr);
+        assert!(ran.stderr.contains(remedy), "it names the remedy: {}", ran.stderr);
     }
 }
 
 #[test]
-fn samples_that_nobody_takes_are_lost() {
-    const TEST: &str = "samples_that_nobody_takes_are_lost";
+fn samples_that_cannot_be_written_are_lost() {
+    const TEST: &str = "samples_that_cannot_be_written_are_lost";
     let _machine = machine();
     if !tool(TEST, "mkfifo") {
         return;
@@ -192,14 +200,14 @@ fn samples_that_nobody_takes_are_lost() {
     let scratch = Scratch::new();
     let fifo = scratch.path().join("samples");
     assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
-    // More than may wait to be written.
+    // More samples than may wait to be written.
     let closed = ["--closed", "--pipeline", "64", "--requests", "600000"];
     let more = [&closed[..], &["--samples", fifo.to_str().unwrap()]].concat();
     let mut reader = None;
     let ran = run_while(&mut load(&server.url, &more), |pid| {
         let threads = move || fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count);
-        // It is there, but takes nothing until the load is over: then only the thread that writes
-        // is left besides the first.
+        // It opens the pipe, but reads nothing until the load has ended: then only the first thread
+        // and the writer are left.
         reader = Some(std::thread::spawn(move || {
             let mut file = fs::File::open(&fifo).unwrap();
             let begun = now();
@@ -221,8 +229,8 @@ fn samples_that_nobody_takes_are_lost() {
     assert!(reasons(&ran).contains(&format!("{lost} samples lost")), "{}", reasons(&ran));
 }
 
-/// The document of a load whose target gives no reason to refuse it. The machine may be disturbed, and
-/// then it is asked again.
+/// Returns the document of a load that must be valid. The load is repeated if the machine was
+/// disturbed.
 fn accepted(test: &str, url: &str, more: &[&str]) -> Value {
     for number in 1.. {
         let ran = run_while(&mut load(url, more), |_| {});
@@ -236,7 +244,7 @@ fn accepted(test: &str, url: &str, more: &[&str]) -> Value {
             return ran.json();
         }
     }
-    unreachable!("it is asked a number of times")
+    unreachable!("the last attempt returns")
 }
 
 fn findings(document: &Value) -> String {
@@ -253,7 +261,7 @@ fn a_saturated_target_is_a_finding() {
     assert_eq!(document["saturated"], true);
 }
 
-/// Of 80 ms' requests the answers come after a load of 2 s: 4 %.
+/// Covers a delay at the end: the responses to the last 80 ms of 2 s arrive after the load: 4 %.
 #[test]
 fn a_slow_target_that_keeps_up_is_not_saturated() {
     let _machine = machine();
@@ -267,7 +275,7 @@ fn a_slow_target_that_keeps_up_is_not_saturated() {
 #[test]
 fn a_failing_target_is_a_finding() {
     let _machine = machine();
-    // So slow that a machine which is not quite calm does not matter.
+    // The delay is so long that small disturbances of the machine do not matter.
     let server = Server::reference(&["--status", "503", "--delay", "20ms"]);
     let more = ["--rate", "200/s", "--duration", "2s"];
     let document = accepted("a_failing_target_is_a_finding", &server.url, &more);
@@ -292,19 +300,19 @@ fn an_overloaded_target_is_a_finding_and_ends_the_load() {
 }
 
 #[test]
-fn how_long_answers_waited_to_be_read_is_told_if_asked() {
+fn the_receive_delay_is_reported_on_request() {
     let _machine = machine();
     let server = Server::reference(&[]);
     let asked = ["--rate", "500/s", "--duration", "1s", "--kernel-timestamps"];
     let ran = run_while(&mut load(&server.url, &asked), |_| {});
     if ran.code == 2 {
         assert!(ran.stderr.contains("--kernel-timestamps"), "{}", ran.stderr);
-        return skip("how_long_answers_waited_to_be_read_is_told_if_asked", "SO_TIMESTAMPING");
+        return skip("the_receive_delay_is_reported_on_request", "SO_TIMESTAMPING");
     }
     let document = ran.json();
     let delay = &document["generator"]["receive_delay"];
     let completed = document["counts"]["completed"].as_u64().unwrap();
-    // The kernel takes a moment to begin with it.
+    // The kernel starts to timestamp only after a moment.
     assert!(completed / 2 < delay["count"].as_u64().unwrap(), "{delay}");
     assert!(delay["count"].as_u64().unwrap() <= completed, "{delay}");
     assert!(delay["p50_ns"].as_u64() < document["response_time"]["p50_ns"].as_u64(), "{delay}");
@@ -313,15 +321,15 @@ fn how_long_answers_waited_to_be_read_is_told_if_asked() {
 }
 
 #[test]
-fn the_reference_server_knows_what_kept_it_from_reading() {
-    let name = "the_reference_server_knows_what_kept_it_from_reading";
+fn the_reference_servers_log_includes_the_time_that_it_could_not_run() {
+    let name = "the_reference_servers_log_includes_the_time_that_it_could_not_run";
     if net::epoll::kernel_timestamps_granted().is_err() {
         return skip(name, "SO_TIMESTAMPING");
     }
     let server = Server::reference(&["--kernel-timestamps"]);
     let mut client = TcpStream::connect(server.url.trim_start_matches("http://")).unwrap();
     let mut answer = [0; 1024];
-    // The kernel takes a moment to begin with it; one of them is enough.
+    // The kernel starts to timestamp only after a moment; one of the four is enough.
     for _ in 0..4 {
         signal(server.pid(), "STOP");
         client.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
@@ -333,8 +341,8 @@ fn the_reference_server_knows_what_kept_it_from_reading() {
     assert!(100_000_000 < log["max_ns"].as_u64().unwrap(), "{log}");
 }
 
-/// What the server recorded of a load: each request's target and bytes, sorted. The server's port
-/// is another one each time, so requests have to name their host themselves.
+/// Returns the server's record of a load: each request's target and bytes, sorted. The server's port
+/// differs each time, so the requests must set `Host` themselves.
 fn recorded(scratch: &Scratch, more: &[&str]) -> Vec<String> {
     let path = scratch.path().join("requests");
     let server = Server::reference(&["--log", path.to_str().unwrap(), "--log-bytes"]);
@@ -350,7 +358,7 @@ fn recorded(scratch: &Scratch, more: &[&str]) -> Vec<String> {
         let at: u64 = fields[0].parse().unwrap();
         assert!(arrived <= at, "in the order of arrival");
         arrived = at;
-        // A script's own look at its target is a connection too.
+        // A script's own check of its target is a connection, too.
         assert!(fields[2].parse::<u64>().unwrap() <= 64, "a connection: {line}");
         format!("{} {}", fields[1], fields[3])
     };
@@ -429,7 +437,7 @@ fn the_self_test_prints_each_attempt_and_keeps_the_maximum() {
         let line = format!("  {number}  {} poisson: {word}", distributions[number - 1]);
         assert!(ran.stderr.lines().any(|said| said.starts_with(&line)), "{line}: {}", ran.stderr);
     }
-    // The stall is seen, however busy the machine is: only the open loop's clock goes on in it.
+    // The open loop shows the stall on a busy machine, too: only its clock runs on in the stall.
     let stall = |name: &str| found["stall"][name].as_f64().unwrap();
     assert!(0.9 * stall("stall_ns") <= stall("open_response_p99_ns"), "{}", found["stall"]);
     assert!(stall("closed_response_p99_ns") < stall("open_response_p99_ns"), "{}", found["stall"]);
@@ -438,7 +446,7 @@ fn the_self_test_prints_each_attempt_and_keeps_the_maximum() {
     until("its servers have ended", || scratch.remains().is_empty());
 }
 
-/// A control group with a twentieth of a CPU, removed in the end.
+/// A control group with a twentieth of a CPU; removed at the end.
 struct Quota(PathBuf);
 
 impl Quota {
@@ -454,7 +462,7 @@ impl Quota {
         ] {
             let root = PathBuf::from(root);
             if !root.join(is_root).exists() {
-                refused.push(format!("{} is none", root.display()));
+                refused.push(format!("{} is not a hierarchy", root.display()));
                 continue;
             }
             let quota = Quota(root.join(&name));
@@ -485,7 +493,7 @@ impl Quota {
         }
     }
 
-    /// The command, which enters the group before it begins.
+    /// Returns the command, wrapped so that it enters the group before it starts.
     fn around(&self, command: &mut Command) -> Command {
         let mut around = Command::new("sh");
         around.args(["-c", "echo $$ >\"$0\"/cgroup.procs && exec \"$@\""]).arg(&self.0);
@@ -500,12 +508,12 @@ impl Drop for Quota {
     }
 }
 
-/// Works for some milliseconds and sleeps for some, on the CPU that a generator prefers, before
-/// everything else that wants to run there.
+/// A real-time process that works for some milliseconds and sleeps for some, on the CPU that a
+/// generator prefers.
 struct Hog(Child);
 
 impl Hog {
-    /// `None` where that is not allowed, or cannot be asked for.
+    /// Returns `None` if real-time priorities are not allowed or `chrt` is missing.
     fn start() -> Option<Hog> {
         let status = fs::read_to_string("/proc/self/status").unwrap();
         let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;

@@ -1,4 +1,4 @@
-//! Guide 1's own script, unmodified, by wrk and by us, against the hotel application.
+//! Guide 1's own script, unmodified, run by wrk and by us against the hotel application.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use crate::support::{Server, machine, peers, run, run_while, tool};
 const SCRIPT: &str =
     "deathstarbench/hotelReservation/wrk2/scripts/hotel-reservation/mixed-workload_type_1.lua";
 
-/// What the application must have seen of the mixed workload.
+/// Checks the application's own counts of the mixed workload.
 fn check_what_was_asked(server: &Server) {
     let searches = ["0", "1", "2"]
         .map(|n| server.metric(&format!("hotel_search_results_total{{hotels=\"{n}\"}}")));
@@ -57,8 +57,8 @@ fn we_run_the_original_script_against_the_application() {
     );
     let completed = counts["completed_inside"].as_f64().unwrap();
     let bytes = counts["bytes_received"].as_f64().unwrap() / completed;
-    // Five standard deviations of answers that differ by some 250 bytes.
+    // Five standard deviations; responses differ by some 250 bytes.
     let bound = 1.0 + 5.0 * 250.0 / completed.sqrt();
-    assert!((bytes - 433.5).abs() <= bound, "{bytes} bytes an answer");
+    assert!((bytes - 433.5).abs() <= bound, "{bytes} bytes per response");
     check_what_was_asked(&server);
 }

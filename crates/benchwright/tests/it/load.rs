@@ -27,7 +27,7 @@ fn every_intended_request_is_seen_by_the_server_and_has_an_outcome() {
     let log: Value = serde_json::from_str(&server.end()).unwrap();
     assert_eq!(log["requests"], counts["intended"]);
     let p50 = document["response_time"]["p50_ns"].as_f64().unwrap();
-    assert!(log["p50_ns"].as_f64().unwrap() <= p50, "an answer takes as long as its server");
+    assert!(log["p50_ns"].as_f64().unwrap() <= p50, "a response takes at least the server's time");
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn a_closed_loop_slows_down_with_its_target() {
 #[test]
 fn loads_of_several_processes_are_one_with_the_quantiles_of_all() {
     let _machine = machine();
-    // A third of the requests is answered quickly, the others after 20 ms.
+    // A third of the requests get a response at once, the others after 20 ms.
     let servers = [Server::reference(&[]), Server::reference(&["--delay", "20ms"])];
     let scratch = Scratch::new();
     let files = ["quick.json", "slow.json"].map(|name| scratch.path().join(name));
@@ -115,7 +115,7 @@ fn loads_of_several_processes_are_one_with_the_quantiles_of_all() {
     assert_eq!(whole["targets"].as_array().unwrap().len(), 2);
     let times = &whole["response_time"];
     assert_eq!(times["count"], 1_500);
-    // Two thirds took 20 ms, and so the median does; an average over the loads would say 10.
+    // Two thirds took 20 ms, so the median is 20 ms; an average of both medians would be 10 ms.
     assert!(times["p50_ns"].as_f64().unwrap() >= 20e6, "{times}");
 
     let text = run(&["merge", files[0], files[1]]);
@@ -149,7 +149,7 @@ fn an_interrupted_load_reports_what_it_has() {
 }
 
 #[test]
-fn a_target_that_dies_is_a_finding_and_the_rest_goes_on() {
+fn a_target_that_dies_does_not_end_the_load() {
     let _machine = machine();
     let server = Server::reference(&[]);
     let mut command = Command::new(benchwright());
@@ -170,7 +170,7 @@ fn a_target_that_dies_is_a_finding_and_the_rest_goes_on() {
 }
 
 #[test]
-fn a_target_that_is_not_there_is_no_answer() {
+fn a_target_that_is_not_there_gives_no_answer() {
     let _machine = machine();
     let ran = run(&["load", "http://127.0.0.1:1/", "--rate", "1k/s"]);
     assert_eq!(ran.code, 3);
@@ -178,7 +178,7 @@ fn a_target_that_is_not_there_is_no_answer() {
 }
 
 #[test]
-fn a_script_that_fails_under_load_is_no_answer_and_says_where() {
+fn a_script_that_fails_under_load_gives_no_answer_and_names_the_line() {
     let _machine = machine();
     let scratch = Scratch::new();
     let script = "local n = 0\nfunction request()\n  n = n + 1\n  if n > 50 then error('out of \
@@ -197,7 +197,7 @@ fn a_script_that_fails_under_load_is_no_answer_and_says_where() {
 }
 
 #[test]
-fn one_screen_of_text_tells_the_result() {
+fn the_result_is_one_screen_of_text() {
     let _machine = machine();
     let server = Server::reference(&[]);
     let ran = run(&["load", &server.url, "--rate", "500/s", "--duration", "1s"]);

@@ -1,4 +1,4 @@
-//! The built binaries on loopback, as a user meets them.
+//! Tests of the built binaries on loopback, as a user runs them.
 
 #[path = "../../../wrk/tests/it/expressions.rs"]
 mod expressions;

@@ -1,4 +1,4 @@
-//! Many connections, and much that waits: what it takes of the machine.
+//! The memory and ports that many connections and a full backlog need.
 
 use std::fs;
 use std::process::Command;
@@ -12,15 +12,15 @@ use crate::support::{Scratch, Server, benchwright, machine, run, run_while, skip
 
 const MIB: u64 = 1024 * 1024;
 
-/// What a process had in memory, in bytes.
+/// The memory of a process, in bytes.
 struct Memory {
-    /// From time to time, as long as it lived.
+    /// Samples of the resident memory while the process ran.
     resident: Vec<(Instant, u64)>,
-    /// The most that it ever was.
+    /// The peak of the resident memory.
     peak: u64,
 }
 
-/// A figure of `/proc/PID/status`, in bytes. One that has ended has none.
+/// Returns a figure of `/proc/PID/status`, in bytes; `None` if the process has ended.
 fn status(pid: u32, name: &str) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix(name))?;
@@ -28,8 +28,8 @@ fn status(pid: u32, name: &str) -> Option<u64> {
     Some(kibibytes.parse::<u64>().unwrap() * 1024)
 }
 
-/// Runs a load, and looks at its memory until it ends. Its document is a file: nobody reads what it
-/// prints meanwhile.
+/// Runs a load and samples its memory until it ends. The document goes to a file, because nobody reads
+/// its stdout meanwhile.
 fn watched(url: &str, more: &[&str]) -> (Value, Memory) {
     let scratch = Scratch::new();
     let file = scratch.path().join("load.json");
@@ -48,7 +48,7 @@ fn watched(url: &str, more: &[&str]) -> (Value, Memory) {
     (serde_json::from_slice(&document).unwrap(), memory)
 }
 
-/// Whether the gate of this name was passed.
+/// Returns true if the gate of this name was passed.
 fn passed(document: &Value, name: &str) -> bool {
     let gates = document["validity"]["gates"].as_array().unwrap();
     gates.iter().find(|gate| gate["name"] == name).unwrap()["passed"] == true
@@ -63,20 +63,20 @@ fn eighteen_thousand_connections_are_all_reached_and_none_is_lost() {
     }
     let server = Server::reference(&[]);
     let more = ["--connections", "18000", "--rate", "10k/s", "--duration", "2s"];
-    let held = host::waiting_ports().unwrap();
+    let waiting = host::waiting_ports().unwrap();
     let (document, memory) = watched(&server.url, &more);
     let connections = &document["connections"];
     assert_eq!((&connections["asked"], &connections["reached"]), (&18_000.into(), &18_000.into()));
     assert_eq!(document["counts"]["reconnects"], 0);
     assert_eq!(document["outcomes"]["ok"], document["counts"]["intended"]);
     assert!(passed(&document, "lost"), "{}", document["validity"]);
-    // Each of the two addresses that they come from has as many ports again, but for those that
-    // closed connections of earlier tests still held.
+    // Each of the two local addresses has all ports, except for those that closed connections of
+    // earlier tests still use.
     let free = document["generator"]["free_ports"].as_u64().unwrap();
-    assert!(host::local_ports().unwrap() / 2 < free + held, "{free} of its ports are free");
-    // The goal of the whole is 48 MiB; how soon pages are given back is the allocator's affair.
+    assert!(host::local_ports().unwrap() / 2 < free + waiting, "{free} of its ports are free");
+    // The goal for the process is 48 MiB; the allocator decides when it returns memory.
     assert!(memory.peak <= 64 * MIB, "{} MiB", memory.peak / MIB);
-    // 10,000/s were asked for, and the machine may have been busy.
+    // The rate of opening is 10,000/s, and the machine may have been busy.
     let opening = connections["opening_s"].as_f64().unwrap();
     assert!((1.79..6.0).contains(&opening), "{opening} s");
 }
@@ -89,10 +89,10 @@ fn a_full_backlog_takes_no_more_memory() {
     let (document, memory) = watched(&server.url, &more);
     assert_eq!(document["ended"], "overloaded");
     assert_eq!(document["outcomes"]["unfinished"].as_u64(), Some(100_000 + 64));
-    // The load ended when it was full; what became of it was reckoned up and written afterwards.
+    // The load ended when the backlog was full; the document was made and written afterwards.
     let full = document["clock"]["end_ns"].as_u64().unwrap();
     let before = memory.resident.iter().take_while(|(at, _)| at.0 <= full);
-    let (_, resident) = before.last().expect("it was looked at before");
+    let (_, resident) = before.last().expect("there was a sample before");
     assert!(
         memory.peak as f64 <= 1.1 * *resident as f64,
         "{} KiB, and {} when it was full",
@@ -103,14 +103,14 @@ fn a_full_backlog_takes_no_more_memory() {
 }
 
 #[test]
-fn more_connections_than_local_ports_are_not_asked_for() {
+fn more_connections_than_local_ports_are_refused() {
     let ran = run(&["load", "http://192.0.2.1/", "--rate", "1k/s", "--connections", "65000"]);
     assert_eq!(ran.code, 2, "{ran:#?}");
     assert!(ran.stderr.contains("to 192.0.2.1:80 need a local port each"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("--source"), "it says what to do: {}", ran.stderr);
+    assert!(ran.stderr.contains("--source"), "it names the remedy: {}", ran.stderr);
 }
 
-/// In a network of its own, where local ports are few.
+/// Runs in a network namespace of its own that has few local ports.
 #[test]
 fn on_loopback_more_local_addresses_are_used_than_one_has_ports() {
     const TEST: &str = "on_loopback_more_local_addresses_are_used_than_one_has_ports";

@@ -1,4 +1,4 @@
-//! `--io`: by which of the kernel's interfaces a load goes, and what is said where one is refused.
+//! `--io`: the network interface of a load, and the message if the kernel refuses one.
 
 use std::process::Command;
 use std::thread;
@@ -20,7 +20,7 @@ fn run_without_io_uring(arguments: &[&str]) -> Ran {
     let arch = std::env::consts::ARCH.try_into().unwrap();
     let filter = SeccompFilter::new(calls, SeccompAction::Allow, refused, arch).unwrap();
     let filter: BpfProgram = filter.try_into().unwrap();
-    // It holds for this thread and for what it starts.
+    // The filter applies to this thread and to the processes that it starts.
     thread::scope(|scope| {
         let run = scope.spawn(|| {
             seccompiler::apply_filter(&filter).unwrap();
@@ -35,7 +35,7 @@ fn requests(server: Server) -> u64 {
 }
 
 #[test]
-fn where_io_uring_is_refused_the_question_is_wrong_and_nothing_is_sent() {
+fn where_io_uring_is_refused_asking_for_it_exits_with_2_and_nothing_is_sent() {
     let _machine = machine();
     let server = Server::reference(&[]);
     for words in [
@@ -50,9 +50,9 @@ fn where_io_uring_is_refused_the_question_is_wrong_and_nothing_is_sent() {
     assert_eq!(requests(server), 0);
 }
 
-/// Linux always has reno.
+/// Uses reno, which Linux always has.
 #[test]
-fn the_congestion_control_is_the_systems_or_the_one_that_was_asked_for_and_is_told() {
+fn the_congestion_control_is_the_systems_or_the_one_asked_for_and_is_in_the_document() {
     let _machine = machine();
     let server = Server::reference(&["--congestion-control", "reno"]);
     let path = "/proc/sys/net/ipv4/tcp_congestion_control";
@@ -86,9 +86,9 @@ fn where_io_uring_is_refused_auto_falls_back_and_says_so() {
 }
 
 #[test]
-fn a_load_over_either_has_an_outcome_for_each_request_and_says_what_it_went_by() {
+fn a_load_over_either_has_an_outcome_for_each_request_and_names_its_interface() {
     let _machine = machine();
-    let test = "a_load_over_either_has_an_outcome_for_each_request_and_says_what_it_went_by";
+    let test = "a_load_over_either_has_an_outcome_for_each_request_and_names_its_interface";
     for io in ["epoll", "uring"] {
         for more in [&[][..], &["--keep-alive", "1"], &["--pipeline", "4"], &["--timer", "sleep"]] {
             let server = Server::reference(&["--body", "100000"]);
@@ -106,7 +106,7 @@ fn a_load_over_either_has_an_outcome_for_each_request_and_says_what_it_went_by()
 }
 
 #[test]
-fn what_only_epoll_can_tell_is_not_asked_of_io_uring() {
+fn kernel_timestamps_are_refused_with_io_uring() {
     let words = ["load", "http://127.0.0.1:1/", "--closed", "--kernel-timestamps", "--io", "uring"];
     let ran = run(&words);
     assert_eq!(ran.code, 2, "{ran:#?}");

@@ -15,7 +15,7 @@ fn lines(text: &str) -> Lines {
     expressions::read(text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// Answers with nothing wrong, to whoever starts it under the given name.
+/// Runs a command that must succeed, and returns its stdout.
 fn answered(command: &mut Command) -> String {
     let ran = run_while(command, |_| {});
     assert_eq!(ran.code, 0, "{ran:#?}");
@@ -51,7 +51,7 @@ fn debians_wrk_and_ours_are_read_by_the_same_expressions() {
     }
 }
 
-/// By itself the originals' exit code says only that there was a run.
+/// Covers `--strict`: without it the exit code, like the originals', states only that there was a run.
 #[test]
 fn a_strict_exit_code_says_whether_requests_failed_or_were_late() {
     let _machine = machine();
@@ -67,7 +67,7 @@ fn a_strict_exit_code_says_whether_requests_failed_or_were_late() {
         let ran = run(&options);
         assert_eq!(ran.code, 0, "{ran:#?}");
         let ran = run(&[&options[..], &["--strict"]].concat());
-        // A machine that is too busy for any answer says so first.
+        // On a machine that is too busy the load is not valid, which decides the exit code.
         let is_valid = ran.stderr.contains("valid: the generator was not the bottleneck");
         assert_eq!(ran.code, if is_valid { code } else { 3 }, "{ran:#?}");
         assert!(ran.stderr.contains(says), "{ran:#?}");
@@ -78,16 +78,16 @@ fn a_strict_exit_code_says_whether_requests_failed_or_were_late() {
     }
 }
 
-/// A free port, for a server that cannot say which one it took. It lies below those that the kernel
-/// gives to whoever asks for any, so that nobody is given it meanwhile. Nobody answers there: a
-/// listener of our own to try it could live on in a process that is just being started.
+/// Returns a free port, for a server that cannot print which one it took. It is below the ports that
+/// the kernel assigns, so that no other program gets it meanwhile. It is tested by connecting, not by
+/// listening: our listener could stay open in a process that is just being started.
 fn free_port() -> u16 {
     let first = std::process::id() % 12_000;
     let mut ports = (0..12_000).map(|more| 20_000 + ((first + more) % 12_000) as u16);
     ports.find(|port| std::net::TcpStream::connect(("127.0.0.1", *port)).is_err()).unwrap()
 }
 
-/// The distribution's nginx on a free port; ends with the test.
+/// The distribution's nginx on a free port; it ends with the test.
 pub(crate) struct Nginx {
     child: Child,
     pub(crate) url: String,
@@ -99,7 +99,7 @@ impl Nginx {
         Nginx::start_with("")
     }
 
-    /// `more` stands behind the address that it listens on.
+    /// Starts nginx with `more` after the address in its `listen` directive.
     pub(crate) fn start_with(more: &str) -> Nginx {
         let folder = Scratch::new();
         let port = free_port();
@@ -124,7 +124,7 @@ impl Nginx {
         Nginx { child, url: format!("http://{address}"), _folder: folder }
     }
 
-    /// How many requests it has served, this one included.
+    /// Returns how many requests it has served, including this one.
     fn served(&self) -> u64 {
         let page = get(&self.url, "/status");
         let line = page.lines().nth(2).unwrap();
@@ -153,7 +153,7 @@ fn nginx_counts_what_we_count_and_the_bytes_are_exact() {
         stream.write_all(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
         let mut bytes = Vec::new();
         stream.read_to_end(&mut bytes).unwrap();
-        // It says `close` for `keep-alive`, which is five letters longer.
+        // This response has `close` where others have `keep-alive`, which is five letters longer.
         bytes.len() as u64 + 5
     };
     let before = nginx.served();
@@ -171,17 +171,17 @@ fn nginx_counts_what_we_count_and_the_bytes_are_exact() {
     let counts = &document["counts"];
     let bytes = counts["bytes_received"].as_u64().unwrap();
     let completed = counts["completed"].as_u64().unwrap();
-    // The end may cut answers in two.
+    // The end may cut responses off.
     assert!(bytes.abs_diff(whole * completed) < whole * 64, "{bytes} bytes, {completed} × {whole}");
     assert_eq!(document["compatibility"], "wrk");
-    // The end cuts off what is on its way; what wrk adds is told apart.
+    // The end cuts off requests in progress; the samples that wrk adds are listed separately.
     let wrk = &document["wrk"];
     assert_eq!(wrk["raw"]["count"], counts["completed"]);
     assert!(wrk["raw"]["count"].as_u64() <= wrk["filled"]["count"].as_u64());
 }
 
 #[test]
-fn a_link_of_the_name_is_enough_and_arguments_tell_the_mode() {
+fn the_name_of_a_link_and_the_arguments_choose_the_compatibility() {
     let _machine = machine();
     let scratch = Scratch::new();
     let url = peer::serve(Answer::With(peer::ok("x")));
@@ -251,7 +251,7 @@ fn an_interrupted_original_prints_what_it_has_and_exits_with_0() {
 const MIXED: &str =
     "deathstarbench/hotelReservation/wrk2/scripts/hotel-reservation/mixed-workload_type_1.lua";
 
-/// Guide 1's command line, its rates scaled to this machine.
+/// Runs guide 1's command line, with rates scaled to this machine.
 #[test]
 fn guide_1_loads_four_instances_at_once() {
     let test = "guide_1_loads_four_instances_at_once";
@@ -272,18 +272,18 @@ fn guide_1_loads_four_instances_at_once() {
     assert!(text.contains("-Overall Statistics-"), "{text}");
     let overall = text.lines().find(|line| line.contains(" Overall ") && line.contains("read"));
     let requests = expressions::numbers(overall.unwrap())[0];
-    // Six standard deviations, and what a pause at the end leaves out.
+    // Six standard deviations, and the requests that a pause at the end leaves out.
     assert!((3_000..3_960).contains(&requests), "4 × 300/s × 3 s: {text}");
     assert!(!text.contains("Non-2xx") && !text.contains("Socket errors"), "{text}");
     for server in &servers {
         let seen = server.metric("hotel_search_results_total{hotels=\"1\"}");
-        assert!(0.0 < seen, "each instance is asked");
+        assert!(0.0 < seen, "each instance gets requests");
     }
 }
 
-/// Guide 4's: a closed loop, the script after the URL.
+/// Runs guide 4's command line: a closed loop, with the script after the URL.
 #[test]
-fn guide_4_puts_its_options_behind_the_url() {
+fn guide_4_puts_its_options_after_the_url() {
     let _machine = machine();
     let scratch = Scratch::new();
     let script = scratch.file("login.lua", "wrk.method = 'POST'\nwrk.body = '{\"a\": 1}'\n");
@@ -311,7 +311,7 @@ fn the_fork_writes_each_latency_and_each_stretch_into_files() {
     // Each stretch is a tenth of a second at the thread's share of the rate: 50 answers.
     assert_eq!(count("url0thread0.txt"), count("0.txt") / 50);
     let sent = expressions::numbers(text.lines().find(|l| l.starts_with("Sent ")).unwrap())[0];
-    // A pause at the end leaves some out.
+    // A pause at the end may leave some out.
     assert!(answers <= sent && (1_500..=2_000).contains(&sent), "{text}");
 }
 

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use crate::support::{Scratch, Server, experiments, machine, run_while, tool};
 
-/// Chromium on a page, offline, with nothing of a user's.
+/// Opens a page in Chromium, offline and with an empty profile.
 fn chromium(scratch: &Scratch, more: &[&str], page: &str) -> crate::support::Ran {
     let mut command = Command::new("chromium");
     command.args([
@@ -24,7 +24,7 @@ fn chromium(scratch: &Scratch, more: &[&str], page: &str) -> crate::support::Ran
     run_while(command.args(more).arg(page), |_| {})
 }
 
-/// In both themes, as pictures.
+/// Opens a page in both themes, and checks that the console is empty and a picture is drawn.
 fn opens_without_a_complaint(scratch: &Scratch, file: &str) {
     let page = format!("file://{}/{file}", scratch.path().display());
     for theme in ["light", "dark"] {
@@ -86,7 +86,7 @@ fn the_report_opens_offline_without_a_complaint_and_without_scripts() {
 
     opens_without_a_complaint(&scratch, "out/report.html");
 
-    // Without its script the page is the same but for the tooltips: it is all there as it stands.
+    // Without its script the page lacks only the tooltips.
     let bare = html.split("<script").next().unwrap().to_owned() + "</body></html>";
     assert!(bare.matches("<svg").count() >= 4 && bare.matches("<table").count() >= 4);
     let maximum = std::fs::read(scratch.path().join("out/answer.json")).unwrap();

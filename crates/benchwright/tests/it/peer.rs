@@ -1,11 +1,11 @@
-//! Servers as small as a test needs, which answer with given bytes.
+//! Minimal servers for tests, which answer with given bytes.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 
-/// What a connection does with each request.
+/// The reaction of a connection to each request.
 #[derive(Clone)]
 pub(crate) enum Answer {
     /// Writes these bytes.
@@ -16,7 +16,7 @@ pub(crate) enum Answer {
     AndReset(Vec<u8>),
     /// Writes these bytes again and again, for as long as the other side takes them.
     Endless(Vec<u8>),
-    /// Says nothing.
+    /// Sends nothing.
     Silence,
 }
 
@@ -38,7 +38,8 @@ pub(crate) fn serve(answer: Answer) -> String {
     url
 }
 
-/// Answers each whole request, head and counted body, as told; connections are numbered.
+/// Serves with `answer`, which gets the number of the connection and each whole request, with its
+/// counted body.
 pub(crate) fn serve_each(
     answer: impl Fn(usize, &str) -> Vec<u8> + Send + Sync + 'static,
 ) -> String {
@@ -80,7 +81,7 @@ fn end_of_request(bytes: &[u8]) -> Option<usize> {
     (end <= bytes.len()).then_some(end)
 }
 
-/// The same on a socket in the file system.
+/// Serves on a socket in the file system.
 pub(crate) fn serve_at(path: &Path, answer: Answer) {
     let listener = UnixListener::bind(path).unwrap();
     std::thread::spawn(move || {
@@ -91,7 +92,7 @@ pub(crate) fn serve_at(path: &Path, answer: Answer) {
     });
 }
 
-/// Answers every header block; true if the connection shall break.
+/// Answers every header block; returns true if the connection is to be reset.
 fn converse<'a, S>(stream: &'a S, answer: &Answer) -> bool
 where
     &'a S: Read + Write,
@@ -130,13 +131,13 @@ where
     }
 }
 
-/// A close that throws away what was not sent tells the other side of a reset.
+/// Makes the next close a reset, by discarding what was not sent.
 fn reset(stream: &TcpStream) {
     let linger = nix::libc::linger { l_onoff: 1, l_linger: 0 };
     nix::sys::socket::setsockopt(stream, nix::sys::socket::sockopt::Linger, &linger).unwrap();
 }
 
-/// A whole answer with a counted body.
+/// Returns a whole response with a counted body.
 pub(crate) fn ok(body: &str) -> Vec<u8> {
     format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len()).into_bytes()
 }

@@ -1,8 +1,8 @@
-"""Reads a results directory with nothing but the reference page of the format.
+"""Reads a results directory, using only the reference page of the format.
 
 usage: reader.py PAGE DIRECTORY
 
-Fails on a field that the page does not name, on one that it promises and that is missing, and on a
+Fails on a field that the page does not name, on a missing field that the page requires, and on a
 histogram whose percentiles differ from those beside it. Prints what it read, as JSON.
 """
 
@@ -16,7 +16,7 @@ import zlib
 
 
 def tables(page):
-    """The fields of each section of the page: path -> whether it is optional, and its type."""
+    """Returns the fields of each section of the page: path -> (is optional, type)."""
     found, section = {}, None
     for line in page.splitlines():
         heading = re.match(r"#{2,3} (\S+)", line)
@@ -74,7 +74,7 @@ class Reader:
             raise SystemExit(f"{where}: {path} is not on the page")
 
     def step(self, where, fields, path, name):
-        """The path of a name, or of the wildcard that stands for it."""
+        """Returns the path of a name, or of the wildcard that matches it."""
         prefix = f"{path}." if path else ""
         for candidate in (prefix + name, prefix + "*"):
             if any(key == candidate or key.startswith((candidate + ".", candidate + "[]")) for key in fields):
@@ -107,7 +107,7 @@ def has(value, names):
 
 
 def decode(text):
-    """The buckets of a histogram as the page describes it: middle value and count."""
+    """Returns the buckets of a histogram as the page describes it: middle value and count."""
     raw = base64.b64decode(text)
     cookie, length = struct.unpack(">II", raw[:8])
     assert cookie == 0x1C849314, hex(cookie)

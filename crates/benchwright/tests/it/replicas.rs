@@ -1,5 +1,4 @@
-//! Instances and replicas of the hotel's services as processes of their own, as guide 1 deploys
-//! them.
+//! Instances and replicas of the hotel's services as separate processes, deployed as in guide 1.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,7 +9,7 @@ use serde_json::Value;
 
 use crate::support::{Scratch, experiments, machine, run, run_while, signal, sleep, until};
 
-/// One short load of the whole system, without a search.
+/// Returns the command of one short load of the whole system, without a search.
 fn one_load(scratch: &Scratch, rate: &str, length: &str, out: &str) -> Command {
     one_load_of(&experiments().join("hotel.yaml"), scratch, rate, length, out)
 }
@@ -31,10 +30,10 @@ fn first_trial(out: &Path) -> Value {
     serde_json::from_str(journal.lines().next().unwrap()).unwrap()
 }
 
-/// The generator under load; what checks its script beforehand is one too.
+/// The command line of the generator; the check of its script beforehand has another one.
 const LOAD: &str = "benchwright load http://";
 
-/// The pid of a process of this run whose command line says so.
+/// Returns the pid of a process of this run whose command line contains `words`.
 fn process(scratch: &Scratch, words: &str) -> Option<u32> {
     let ours = format!("TMPDIR={}", scratch.path().display());
     let of_ours = |entry: std::fs::DirEntry| {
@@ -91,8 +90,8 @@ fn a_service_killed_under_load_marks_its_trial_and_the_others_carry_on() {
     assert!(findings.contains("geo-") && findings.contains("was killed by SIGKILL"), "{entry}");
     assert!(findings.contains("the trial went on without it"), "{entry}");
     assert!(ran.stderr.contains("the trial went on without it"), "{ran:#?}");
-    // Only what it had in hand is answered with an error. Were it called in its turn until the end,
-    // 10 % would be. What a busy machine leaves unanswered is not its doing.
+    // Only the requests in progress at the dead replica fail. If it were called in turn until the end,
+    // 10 % would fail. Requests without a response, as on a busy machine, do not count here.
     let load: Value =
         serde_json::from_slice(&std::fs::read(out.join("trials/1/load.json")).unwrap()).unwrap();
     let count = |path: &str| load.pointer(path).and_then(Value::as_f64).unwrap_or_default();
@@ -111,8 +110,8 @@ fn a_slow_service_behind_two_others_is_named_as_the_limit() {
         .replace("hotel-mixed.lua}", &format!("{script}}}"));
     let path = scratch.path().join("slow.yaml");
     std::fs::write(&path, slow).unwrap();
-    // Two replicas answer 20 searches a second each, which are three requests of five. So few requests
-    // leave CPU 0 idle for most of the time, also in a build without optimization: 3 ms a request.
+    // Two replicas answer 20 searches per second each, and three of five requests are searches. So few
+    // requests leave CPU 0 idle most of the time, also without optimization (3 ms per request).
     run_while(&mut one_load_of(&path, &scratch, "120/s", "4s", "out"), |_| {});
     let entry = first_trial(&scratch.path().join("out"));
     assert_eq!(entry["observed"]["saturated"], true, "{entry}");
@@ -122,7 +121,7 @@ fn a_slow_service_behind_two_others_is_named_as_the_limit() {
 }
 
 #[test]
-fn the_store_of_an_instance_takes_its_trial_along() {
+fn a_killed_store_of_an_instance_aborts_the_trial() {
     let _machine = machine();
     let scratch = Scratch::new();
     let mut stores = 0;
@@ -160,12 +159,12 @@ fn twenty_starts_and_stops_are_quick_and_leave_nothing_behind() {
         assert_eq!(scratch.remains(), [""; 0], "stop {number}");
         check_sums(&scratch.path().join(out));
     }
-    // Most of them: others use this machine too.
+    // The median is checked: others use this machine, too.
     lengths.sort_by(f64::total_cmp);
     assert!(lengths[10] <= 3.0, "{lengths:?}");
 }
 
-/// What was measured of the instances is, bucket by bucket, what was measured of all.
+/// Checks that the sum over the instances equals the total, bucket by bucket.
 fn check_sums(out: &Path) {
     let document = std::fs::read(out.join("trials/1/load.json")).unwrap();
     let load: results::Load = serde_json::from_slice(&document).unwrap();

@@ -1,4 +1,4 @@
-//! What is asked without Lua: mixes, tables, checks, shapes and traces.
+//! Workloads without Lua: mixes, tables, checks, shapes and traces.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::peer::{self, Answer};
 use crate::support::{Scratch, machine, run_while};
 
-/// A server that keeps the header block of every request, by its `X-Number`.
+/// Starts a server that keeps the header block of every request, by its `X-Number`.
 fn recorder() -> (String, Arc<Mutex<BTreeMap<u64, String>>>) {
     let seen = Arc::new(Mutex::new(BTreeMap::new()));
     let kept = Arc::clone(&seen);
@@ -28,7 +28,7 @@ const MIX: &str = r#"
 {"weight": 1, "label": "find", "target": "/find?lat={{uniform 37.7 38.2 4}}&id={{uuid}}", "headers": {"X-Number": "{{seq}}"}}
 "#;
 
-/// The requests of one load, by arrival number.
+/// Returns the requests of one load, by arrival number, and its document.
 fn requests(seed: &str, shards: &str) -> (BTreeMap<u64, String>, Value) {
     let scratch = Scratch::new();
     scratch.file("mix.jsonl", MIX);

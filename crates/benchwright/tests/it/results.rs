@@ -1,4 +1,4 @@
-//! What a load writes: rows, logs, samples, conditions.
+//! The files of a load (rows, logs, samples), its SLO and its end conditions.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,7 +21,7 @@ fn rows(text: &str) -> Vec<BTreeMap<String, String>> {
 }
 
 #[test]
-fn rows_logs_and_samples_tell_the_same_story() {
+fn rows_logs_and_samples_agree() {
     let _machine = machine();
     let scratch = Scratch::new();
     let server = Server::reference(&["--delay", "1ms"]);
@@ -39,7 +39,7 @@ fn rows_logs_and_samples_tell_the_same_story() {
     let intervals = rows(&read("load.csv"));
     let sum = |name: &str| intervals.iter().map(|r| r[name].parse::<u64>().unwrap()).sum::<u64>();
     assert_eq!(sum("offered"), intended, "the sum over intervals is the total");
-    // Answers count when they come; the last row may be the drain.
+    // Responses count when they arrive; the last row may be the drain.
     let measured = document["measured_s"].as_f64().unwrap();
     let inside = intervals.iter().filter(|row| row["t_s"].parse::<f64>().unwrap() < measured);
     let completed: u64 = inside.map(|row| row["completed"].parse::<u64>().unwrap()).sum();
@@ -52,7 +52,7 @@ fn rows_logs_and_samples_tell_the_same_story() {
     let measured: Vec<_> =
         samples.iter().filter(|row| begin <= number(row, "intended_ns")).collect();
     assert_eq!(measured.len() as u64, intended);
-    assert!(intended < samples.len() as u64, "the warm-up is in it too");
+    assert!(intended < samples.len() as u64, "the warm-up is in the samples, too");
     let longest = measured.iter().map(|row| number(row, "done_ns") - number(row, "intended_ns"));
     let (longest, max) = (longest.max().unwrap(), &document["response_time"]["max_ns"]);
     assert!(longest.abs_diff(max.as_u64().unwrap()) <= longest / 500, "{longest} {max}");
@@ -68,9 +68,9 @@ fn rows_logs_and_samples_tell_the_same_story() {
     assert_eq!((of("Tag=response,"), of("Tag=service,")), (intervals.len(), intervals.len()));
 }
 
-/// Whatever goes wrong with a request counts against the objective, and the text says so.
+/// Covers every kind of failure: each counts against the objective, and the text states it.
 #[test]
-fn an_slo_that_is_missed_is_told_and_exits_with_1() {
+fn a_missed_slo_is_printed_and_exits_with_1() {
     let _machine = machine();
     let busy = "HTTP/1.1 503 Busy\r\nContent-Length: 4\r\n\r\nbusy".as_bytes();
     let asked = AtomicU64::new(0);
@@ -102,7 +102,7 @@ fn an_slo_that_is_missed_is_told_and_exits_with_1() {
         ),
     ] {
         let fixed = ["--closed", "--connections", "2", "--requests", "2000", "--duration", "2s"];
-        // A disturbed machine cannot say that a target is slow; errors it does not make.
+        // On a disturbed machine a slow target gives no answer; errors count on any machine.
         let attempt = || run(&[&["load", &target, "--slo", slo], &fixed[..]].concat());
         let ran = (0..8).map(|_| attempt()).find(|ran| ran.code != 3);
         let ran = ran.expect("one of eight attempts is not disturbed");

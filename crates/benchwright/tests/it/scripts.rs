@@ -8,7 +8,7 @@ use crate::expressions;
 use crate::peer::{self, Answer};
 use crate::support::{Ran, Scratch, benchwright, machine, peers, run, run_while, soon};
 
-/// Runs `benchwright wrk` with a script of wrk's against the URL.
+/// Runs `benchwright wrk` with one of wrk's scripts against the URL.
 fn wrk(script: &std::path::Path, url: &str, options: &[&str]) -> Ran {
     let mut command = Command::new(benchwright());
     command.arg("wrk").args(options).arg("-s").arg(script).arg(url);
@@ -17,10 +17,10 @@ fn wrk(script: &std::path::Path, url: &str, options: &[&str]) -> Ran {
     ran
 }
 
-/// Each whole request, with the connection it came on.
+/// Each whole request, with the number of its connection.
 type Seen = Mutex<Vec<(usize, String)>>;
 
-/// A server that keeps what it was sent.
+/// Starts a server that keeps the requests that it gets.
 fn listening(answer: fn(&str) -> Vec<u8>) -> (String, Arc<Seen>) {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let kept = Arc::clone(&seen);
@@ -49,7 +49,7 @@ fn wrks_examples_run_unmodified() {
     assert!(first.contains("Content-Type: application/x-www-form-urlencoded\r\n"), "{first}");
     assert!(first.contains("Content-Length: 16\r\n"), "{first}");
 
-    // The first token that comes is used from then on, by each thread for itself.
+    // Each thread uses the first token that it gets from then on.
     let (url, seen) =
         listening(|_| b"HTTP/1.1 200 OK\r\nX-Token: t0ken\r\nContent-Length: 0\r\n\r\n".to_vec());
     wrk(&script("auth.lua"), &url, &["-t2", "-c2", "-d1s"]);
@@ -62,7 +62,7 @@ fn wrks_examples_run_unmodified() {
         }
     }
 
-    // A counter without gaps per thread; the first number of the first was used up beforehand.
+    // A counter without gaps per thread; the first thread's first number was used before the load.
     let (url, seen) = listening(ok);
     wrk(&script("counter.lua"), &url, &["-t2", "-c2", "-d1s"]);
     let mut firsts = Vec::new();
@@ -74,14 +74,13 @@ fn wrks_examples_run_unmodified() {
     firsts.sort_unstable();
     assert_eq!(firsts, [0, 1]);
 
-    // Between 10 and 50 ms before each request: some 33 a second on a connection, fewer where others
-    // use the machine too.
+    // 10 to 50 ms before each request: about 33 per second on a connection, fewer on a shared machine.
     let (url, seen) = listening(ok);
     wrk(&script("delay.lua"), &url, &["-t1", "-c1", "-d2s"]);
     let count = seen.lock().unwrap().len();
     assert!((20..=90).contains(&count), "{count} in two seconds");
 
-    // Three requests a write, each of which counts.
+    // Three requests per write, each of which counts.
     let (url, seen) = listening(ok);
     let ran = wrk(&script("pipeline.lua"), &url, &["-t1", "-c1", "-d1s"]);
     let lines = expressions::read(&ran.stdout).unwrap();
@@ -94,7 +93,7 @@ fn wrks_examples_run_unmodified() {
     assert_eq!(targets, ["/?foo", "/?bar", "/?baz"]);
 }
 
-/// The requests of each of two connections that had any.
+/// Returns the requests of each of the two connections that had any.
 fn by_connection(seen: &Seen) -> [Vec<String>; 2] {
     let mut of: BTreeMap<usize, Vec<String>> = BTreeMap::new();
     for (connection, request) in seen.lock().unwrap().iter() {
@@ -108,8 +107,8 @@ fn counted(request: &str) -> u64 {
 }
 
 #[test]
-fn scripts_that_talk_to_their_threads_and_report_say_what_wrk_would() {
-    let test = "scripts_that_talk_to_their_threads_and_report_say_what_wrk_would";
+fn scripts_with_setup_and_done_print_what_they_print_in_wrk() {
+    let test = "scripts_with_setup_and_done_print_what_they_print_in_wrk";
     let Some(peers) = peers(test) else { return };
     let _machine = machine();
     let script = |name: &str| peers.join("wrk/scripts").join(name);
@@ -182,9 +181,9 @@ fn a_stopped_thread_ends_and_the_run_with_the_last() {
     });
 }
 
-/// The file, the line and the message, and nothing measured that would look like an answer.
+/// Checks that file, line and message are printed, and that no result is.
 #[test]
-fn an_error_in_any_callback_ends_the_run_and_says_where() {
+fn an_error_in_any_callback_ends_the_run_and_names_the_line() {
     let _machine = machine();
     let url = peer::serve(Answer::With(peer::ok("x")));
     for (callback, source) in [
@@ -211,14 +210,14 @@ fn an_error_in_any_callback_ends_the_run_and_says_where() {
             continue;
         }
         let ran = run(&["load", &url, "--closed", "--duration", "1s", "--script", script]);
-        // What happens before the load is a wrong question, what happens in it is no answer.
+        // An error before the load exits with 2, an error in it with 3.
         let before = ["load", "setup", "init"].contains(&callback);
         assert_eq!(ran.code, if before { 2 } else { 3 }, "{callback}: {ran:#?}");
         assert!(ran.stderr.contains(&place), "{callback}: {ran:#?}");
     }
 }
 
-/// Guide 2's command line: options after the URL, a script of the social network.
+/// Runs guide 2's command line: options after the URL, a script of the social network.
 #[test]
 fn guide_2_reads_home_timelines() {
     let test = "guide_2_reads_home_timelines";
@@ -240,11 +239,11 @@ fn guide_2_reads_home_timelines() {
     assert!(seen.iter().all(of_timeline), "{}", seen[0].1);
 }
 
-/// 60 % home timelines, 30 % user timelines, 10 % posts; environment variables obeyed. Scripts draw
-/// by the clock: 4 σ would fail once in some thousand runs.
+/// Expects 60 % home timelines, 30 % user timelines and 10 % posts; the script reads environment
+/// variables. It is seeded by the clock, so 4 σ would fail once in some thousand runs: 6 σ are used.
 #[test]
-fn the_social_networks_mixed_script_mixes_as_it_says() {
-    let test = "the_social_networks_mixed_script_mixes_as_it_says";
+fn the_social_networks_mixed_script_keeps_its_shares() {
+    let test = "the_social_networks_mixed_script_keeps_its_shares";
     let Some(peers) = peers(test) else { return };
     let _machine = machine();
     let folder = peers.join("deathstarbench/socialNetwork/wrk2/scripts/social-network");

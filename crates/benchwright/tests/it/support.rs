@@ -1,4 +1,4 @@
-//! What the tests share: starting what they measure, ending it by pid, and reading what came of it.
+//! Helpers of the tests: they start processes, end them by pid and read their results.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -24,7 +24,7 @@ pub(crate) fn experiments() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments").canonicalize().unwrap()
 }
 
-/// Two tests that measure at once would disturb each other, as two experiments would.
+/// Locks the machine: two tests that measure at the same time would disturb each other.
 pub(crate) fn machine() -> MutexGuard<'static, ()> {
     static MACHINE: Mutex<()> = Mutex::new(());
     MACHINE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
@@ -74,7 +74,7 @@ pub(crate) fn run(arguments: &[&str]) -> Ran {
     run_while(Command::new(benchwright()).args(arguments), |_| {})
 }
 
-/// A server that was started by a test; it ends with it.
+/// A server that was started by a test; it ends with the test.
 pub(crate) struct Server {
     child: Child,
     stdout: BufReader<std::process::ChildStdout>,
@@ -103,7 +103,7 @@ impl Server {
         self.child.id()
     }
 
-    /// Asks it to end, and returns what it printed last.
+    /// Ends the server, and returns what it printed last.
     pub(crate) fn end(mut self) -> String {
         signal(self.child.id(), "TERM");
         let mut text = String::new();
@@ -112,7 +112,7 @@ impl Server {
         text
     }
 
-    /// The value of one series at `/metrics`, or 0.
+    /// Returns the value of one series at `/metrics`, or 0.
     pub(crate) fn metric(&self, series: &str) -> f64 {
         let page = get(&self.url, "/metrics");
         let line = page.lines().find_map(|line| line.strip_prefix(series));
@@ -121,7 +121,7 @@ impl Server {
 }
 
 impl Drop for Server {
-    /// In order, so that it removes its own folder; `end` may have been there before.
+    /// Ends the server with SIGTERM, so that it removes its own folder, unless `end` has done so.
     fn drop(&mut self) {
         if let Ok(None) = self.child.try_wait() {
             signal(self.child.id(), "TERM");
@@ -130,7 +130,7 @@ impl Drop for Server {
     }
 }
 
-/// The body that a server answers with.
+/// Returns the body of a server's response.
 pub(crate) fn get(url: &str, target: &str) -> String {
     let address = url.trim_start_matches("http://");
     let mut stream = TcpStream::connect(address).unwrap();
@@ -145,7 +145,7 @@ pub(crate) fn signal(pid: u32, name: &str) {
     assert!(status.unwrap().success(), "kill -{name} {pid}");
 }
 
-/// Waits until the process takes Ctrl-C for a wish: until then it would just die of it.
+/// Waits until the process handles Ctrl-C: before that, Ctrl-C would just kill it.
 pub(crate) fn until_it_listens_to_ctrl_c(pid: u32) {
     let caught = || {
         let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
@@ -166,16 +166,15 @@ pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
-/// How often a test asks for what a calm machine shows, before it says that this one is not calm.
+/// The most attempts of a test that needs a calm machine.
 pub(crate) const ATTEMPTS: usize = 10;
 
-/// Says that a test was skipped because no attempt was on a calm machine.
+/// Reports a test as skipped because the machine was not calm in any attempt.
 pub(crate) fn never_calm(test: &str) {
     skip(test, &format!("a machine that is calm in one of {ATTEMPTS} attempts"));
 }
 
-/// Makes an attempt, and up to two more, until it takes no longer than it should: others use this
-/// machine too.
+/// Makes up to three attempts until one takes at most the longest time: others use this machine, too.
 pub(crate) fn soon(longest: Duration, mut attempt: impl FnMut() -> Duration) {
     let mut took = Vec::new();
     while took.len() < 3 {
@@ -196,7 +195,7 @@ pub(crate) fn until(what: &str, holds: impl Fn() -> bool) {
     }
 }
 
-/// A folder of the originals' files; where there is none the test says that it was skipped.
+/// Returns the folder of the originals' files; without one, reports the test as skipped.
 pub(crate) fn peers(test: &str) -> Option<PathBuf> {
     let folder = std::env::var_os("BENCHWRIGHT_PEERS").map(PathBuf::from);
     if folder.is_none() {
@@ -205,7 +204,7 @@ pub(crate) fn peers(test: &str) -> Option<PathBuf> {
     folder
 }
 
-/// A program of the distribution; where it is missing the test says that it was skipped.
+/// Returns true if a program of the distribution is there; otherwise reports the test as skipped.
 pub(crate) fn tool(test: &str, name: &str) -> bool {
     let found = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())
         .any(|folder| folder.join(name).exists());
@@ -215,8 +214,8 @@ pub(crate) fn tool(test: &str, name: &str) -> bool {
     found
 }
 
-/// A Python with what foreign readers need. It lies beside the scratch folder that cargo makes in the
-/// target folder; where it is missing the test says that it was skipped.
+/// Returns a Python with the libraries that foreign readers need. It is beside cargo's scratch folder
+/// in the target folder; if it is missing, reports the test as skipped.
 pub(crate) fn python(test: &str) -> Option<PathBuf> {
     let python = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("python/bin/python");
     if !python.is_file() {
@@ -233,10 +232,10 @@ pub(crate) fn skip(test: &str, needs: &str) {
     }
 }
 
-/// A temporary folder of a test, in which everything that it starts keeps its own.
+/// A temporary folder of a test; everything that the test starts has its temporary files in it.
 pub(crate) struct Scratch {
     folder: tempfile::TempDir,
-    /// The control groups of others, which may stand where no run of this test could clean them.
+    /// The control groups that existed before the test: others use them.
     strangers: Vec<PathBuf>,
 }
 
@@ -256,7 +255,7 @@ impl Scratch {
         path
     }
 
-    /// The command, with this folder for its temporary files.
+    /// Returns the command, with this folder for its temporary files.
     pub(crate) fn benchwright(&self) -> Command {
         let mut command = Command::new(benchwright());
         command.env("TMPDIR", self.path().join("tmp")).current_dir(self.path());
@@ -264,13 +263,13 @@ impl Scratch {
         command
     }
 
-    /// What must not be left of a run that used this folder.
+    /// Returns what is left of the runs that used this folder; it must be empty.
     pub(crate) fn remains(&self) -> Vec<String> {
         let mut remains = Vec::new();
         for entry in std::fs::read_dir(self.path().join("tmp")).unwrap().flatten() {
             remains.push(entry.file_name().into_string().unwrap());
         }
-        // Who still lives cleans up by himself: the runs of this test are over.
+        // Runs that are still alive remove their own groups; the runs of this test have ended.
         let groups = groups(Path::new("/sys/fs/cgroup"), 4).into_iter();
         let left = groups.filter(|group| !self.strangers.contains(group) && is_of_the_dead(group));
         remains.extend(left.map(|group| group.display().to_string()));
@@ -287,13 +286,13 @@ impl Scratch {
     }
 }
 
-/// Whether a control group bears the number of a run that is over: `benchwright-<pid>-<start>`.
+/// Returns true if a control group is of a run that has ended: `benchwright-<pid>-<start>`.
 fn is_of_the_dead(group: &Path) -> bool {
     let pid = group.file_name().and_then(|name| name.to_str()?.split('-').nth(1)?.parse().ok());
     pid.is_some_and(|pid: u32| !Path::new(&format!("/proc/{pid}")).exists())
 }
 
-/// The control groups of runs, at most so deep below a folder.
+/// Returns the control groups of runs, at most `depth` levels below a folder.
 fn groups(folder: &Path, depth: usize) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {

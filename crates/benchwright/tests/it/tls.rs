@@ -13,7 +13,7 @@ use crate::peer::{self, ok};
 use crate::support::{Ran, Scratch, machine, run, tool};
 use crate::tls_peer::{Authority, Certified, Manners, ONLY_1_2, ONLY_1_3, self_signed};
 
-/// What a server has seen of each connection, once the first request was there.
+/// The server's view of each connection, once the first request has arrived.
 #[derive(Clone, Debug, PartialEq)]
 struct Seen {
     name: Option<String>,
@@ -26,12 +26,12 @@ struct Server {
     seen: Arc<Mutex<Vec<Seen>>>,
 }
 
-/// How a connection goes on after an answer.
+/// The state of a connection after a response.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum After {
     Continue,
     Close,
-    /// The end is not announced, as if the network had ended it.
+    /// The end is not announced, as if the network had cut it.
     Cut,
 }
 
@@ -53,7 +53,7 @@ impl Server {
         std::thread::spawn(move || {
             for (number, stream) in listener.incoming().flatten().enumerate() {
                 let (settings, answer, seen) = (settings(number), answer.clone(), seen.clone());
-                // Whatever ends a connection ends its thread.
+                // Any error ends the connection and its thread.
                 std::thread::spawn(move || serve(stream, settings, &answer, after, &seen));
             }
         });
@@ -66,7 +66,7 @@ impl Server {
         run(&[&["load", &url, "--connect-to", &place], more].concat())
     }
 
-    /// The document of a load that was made.
+    /// Returns the document of a load that was measured.
     fn document(&self, name: &str, more: &[&str]) -> Value {
         let ran = self.load(name, &[more, &["--json"]].concat());
         assert!([0, 3].contains(&ran.code) && !ran.stdout.is_empty(), "{ran:#?}");
@@ -118,7 +118,7 @@ const HOST: &str = "shop.test";
 const SHORT: [&str; 8] =
     ["--rate", "200/s", "--duration", "1s", "--connections", "4", "--drain", "2s"];
 
-/// Files of a test.
+/// The files of a test.
 struct Files(Scratch);
 
 impl Files {
@@ -137,7 +137,7 @@ impl Files {
 }
 
 #[test]
-fn a_target_that_cannot_be_trusted_is_no_answer_and_the_reason_is_said_once() {
+fn an_untrusted_target_gives_no_answer_and_the_reason_is_printed_once() {
     let _machine = machine();
     let files = Files::new();
     let (ours, theirs) = (Authority::new("ours"), Authority::new("theirs"));
@@ -158,7 +158,7 @@ fn a_target_that_cannot_be_trusted_is_no_answer_and_the_reason_is_said_once() {
         let document = server.document(HOST, &[&SHORT[..], &["--insecure"]].concat());
         assert_eq!(document["outcomes"]["ok"], document["counts"]["intended"], "{why}");
     }
-    // The machine's own issuers do not know ours, if it has any.
+    // Our issuer is not among the machine's own, if it has any.
     let server = Server::start(Manners::default().with(&ours.issue(HOST)));
     let ran = server.load(HOST, &SHORT);
     assert!([2, 3].contains(&ran.code) && ran.stderr.contains("--ca"), "{ran:#?}");
@@ -209,7 +209,7 @@ fn a_connection_for_each_request_resumes_and_counts_its_handshake() {
         assert!(0.9 < resumed as f64 / seen.len() as f64, "the server agrees: {resumed}");
         let least = |time: &str| document[time]["min_ns"].as_u64().unwrap();
         let both = least("connect_time") + least("tls_time");
-        assert!(both <= least("response_time"), "{name}: it contains connecting and securing");
+        assert!(both <= least("response_time"), "{name}: it includes connecting and the handshake");
 
         let document = server.document(HOST, &[&more[..], &["--no-resume"]].concat());
         assert_eq!(document["tls"]["resumed_share"], 0.0, "{name}");
@@ -217,7 +217,7 @@ fn a_connection_for_each_request_resumes_and_counts_its_handshake() {
 }
 
 #[test]
-fn a_target_that_wants_our_certificate_gets_it() {
+fn a_target_that_asks_for_a_client_certificate_gets_it() {
     let _machine = machine();
     let files = Files::new();
     let ours = Authority::new("ours");
@@ -234,7 +234,7 @@ fn a_target_that_wants_our_certificate_gets_it() {
             let document = server.document(HOST, &[&SHORT[..], &["--ca", &ca], given].concat());
             assert_eq!(document["outcomes"]["ok"], document["counts"]["intended"]);
         }
-        // With TLS 1.3 we hear of it after our handshake, and yet before the load begins.
+        // With TLS 1.3 the refusal arrives after our handshake, but before the load begins.
         for given in [&[][..], &["--cert", &unknown[0], "--key", &unknown[1]]] {
             let more = [&SHORT[..], &["--ca", &ca, "--json"], given].concat();
             let ran = server.load(HOST, &more);
@@ -272,7 +272,7 @@ fn versions_and_names_are_what_was_asked_for() {
         assert_eq!(ran.code, 3, "{ran:#?}");
         assert!(ran.stderr.contains("--tls"), "{}", ran.stderr);
     }
-    // Without --sni it is the URL's host; an address is never sent, but verified.
+    // Without --sni the name is the URL's host; an address is not sent, but it is verified.
     let server = Server::start(Manners::default().with(&ours.issue(HOST)));
     server.document(HOST, &[&SHORT[..], &["--ca", &ca]].concat());
     assert_eq!(server.seen()[0].name.as_deref(), Some(HOST));
@@ -296,7 +296,7 @@ fn a_body_that_ends_with_its_connection_is_complete_only_if_that_was_announced()
     }
 }
 
-/// Reads a little, answers with this and closes; or says nothing at all.
+/// Starts a server without TLS, which reads a little, sends `answer` and closes; or sends nothing.
 fn stranger(answer: Option<&'static [u8]>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("https://{}/", listener.local_addr().unwrap());
@@ -315,7 +315,7 @@ fn stranger(answer: Option<&'static [u8]>) -> String {
 }
 
 #[test]
-fn who_does_not_speak_tls_is_no_answer() {
+fn a_target_that_does_not_speak_tls_gives_no_answer() {
     let _machine = machine();
     for (answer, why) in [
         (None, "the TLS handshake took too long (--connect-timeout)"),
@@ -356,7 +356,7 @@ fn one_load_has_plain_and_secured_targets() {
 }
 
 #[test]
-fn the_text_tells_how_connections_were_secured() {
+fn the_text_shows_how_connections_were_secured() {
     let _machine = machine();
     let server = Server::start(Manners::default().with(&self_signed(HOST)));
     let ran = server.load(HOST, &[&SHORT[..], &["--insecure", "--no-resume"]].concat());
@@ -411,7 +411,7 @@ fn nginx_is_loaded_over_tls() {
     }
 }
 
-/// Debian's wrk reads what we serve, and what we print has its form.
+/// Loads our server with Debian's wrk and with ours, and compares the form of their output.
 #[test]
 fn debians_wrk_and_ours_load_the_same_server_over_tls() {
     if !tool("debians_wrk_and_ours_load_the_same_server_over_tls", "wrk") {

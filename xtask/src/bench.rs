@@ -1,7 +1,7 @@
-//! Measurements of the product itself, against what it promises.
+//! Measurements of the product itself, compared with the bounds that it promises.
 //!
-//! Each bench prints every attempt with the machine's noise beside it, repeats nothing until it is
-//! right, and fails when a bound is missed. What is measured is the release build.
+//! Each bench prints every attempt with the noise of the machine, never repeats an attempt until it
+//! passes, and fails if a bound is missed. The release build is measured.
 
 use std::path::PathBuf;
 
@@ -30,25 +30,26 @@ mod summary;
 mod tests;
 
 pub(crate) const USAGE: &str = "\
-cargo xtask bench WHAT
+cargo xtask bench NAME
 
-  calibration [--attempts 20]            quantiles against the reference server's log
+  calibration [--attempts 20]            quantiles compared with the reference server's log
   starved [--trials 5] [--undisturbed 20]
-                                         a generator without CPU notices that it is late
-  self-test [--attempts 20]              what the generator says of itself: load --self-test
+                                         a generator without enough CPU reports that it is late
+  self-test [--attempts 20]              the generator's own test: load --self-test
   load [--pairs 5] [--only GROUP] [--note FILE] [--quick]
-                                         requests by CPU-second beside other generators, which
-                                         `cargo xtask peers` installs: wrk, nginx, script, oha, k6,
-                                         vegeta, fortio, tls, wrk2, and io (epoll, io_uring)
-  timers [--attempts 5] [--note FILE]    validity, lateness and CPU of each timer in turns, at 1k/s,
-                                         5k/s and 10k/s; even arrivals
-  hotel [--attempts 3]                   CPU a request of the hotel application's processes and
+                                         requests per CPU-second compared with other generators,
+                                         which `cargo xtask peers` installs: wrk, nginx, script,
+                                         oha, k6, vegeta, fortio, tls, wrk2, and io (epoll,
+                                         io_uring)
+  timers [--attempts 5] [--note FILE]    validity, lateness and CPU of each timer in turn, at 1k/s,
+                                         5k/s and 10k/s; evenness of arrivals
+  hotel [--attempts 3]                   CPU per request of the hotel application's processes and
                                          stores, in five deployments
-  hostile                                p99 beside attacks on the hotel application, at most 2 ×
-  kill [--runs 20] [--simulated 200]     a killed runner's run is continued, and nothing is left
-  lab [--trials 40]                      an append to a long journal, a trial beside its declared
-                                         waits, the report of a thousand trials
-  --quick                                a little of each, as continuous integration runs it
+  hostile                                p99 under attacks on the hotel application, at most 2 ×
+  kill [--runs 20] [--simulated 200]     killed runs can be continued, and leave nothing behind
+  lab [--trials 40]                      time of an append to a long journal, of a trial without
+                                         its declared waits, of a report of a thousand trials
+  --quick                                a short run of some, as in continuous integration
 ";
 
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -72,20 +73,20 @@ const QUICK: [Bench; 5] = [
     Bench::Hotel { attempts: None },
 ];
 
-/// Runs what the words ask for. `None` if they ask for nothing that there is.
+/// Runs the bench that the words name; returns `None` if they name none.
 pub(crate) fn run(words: &[&str]) -> Option<bool> {
     read(words).map(|benches| run_all(&benches).is_empty())
 }
 
-/// What continuous integration runs; returns a line for each that failed.
+/// Runs the benches of continuous integration; returns a line for each that failed.
 pub(crate) fn quick() -> Vec<String> {
     run_all(&QUICK)
 }
 
-/// All of them, whatever the first one said. Returns a line for each that failed.
+/// Runs all benches, even if one fails. Returns a line for each that failed.
 fn run_all(benches: &[Bench]) -> Vec<String> {
     match Machine::prepare() {
-        Ok(machine) => benches.iter().filter_map(|bench| tell(bench, &machine).err()).collect(),
+        Ok(machine) => benches.iter().filter_map(|bench| run_one(bench, &machine).err()).collect(),
         Err(error) => {
             let line = format!("error: {error}");
             println!("{line}");
@@ -94,8 +95,8 @@ fn run_all(benches: &[Bench]) -> Vec<String> {
     }
 }
 
-/// The error is the closing line.
-fn tell(bench: &Bench, machine: &Machine) -> Result<(), String> {
+/// Runs a bench and prints its result. The error is the closing line.
+fn run_one(bench: &Bench, machine: &Machine) -> Result<(), String> {
     let name = bench.name();
     println!("\n── bench {name}");
     let begun = machine::now();
@@ -144,7 +145,7 @@ impl Bench {
     }
 }
 
-/// It numbers the requests.
+/// Returns the path of the script that numbers the requests.
 fn script() -> PathBuf {
     repository::root().join("xtask/src/bench/counter.lua")
 }
@@ -158,7 +159,7 @@ fn read(words: &[&str]) -> Option<Vec<Bench>> {
     let known = |names: &[&str]| options.iter().all(|(name, _)| names.contains(name));
     let text =
         |name: &str| options.iter().find(|(option, _)| *option == name).map(|(_, text)| *text);
-    // Every count is of at least one.
+    // Every count is at least one.
     let count = |name: &str, default: usize| match text(name) {
         Some(count) => count.parse().ok().filter(|count| 0 < *count),
         None => Some(default),
@@ -200,7 +201,7 @@ fn read(words: &[&str]) -> Option<Vec<Bench>> {
     Some(vec![bench])
 }
 
-/// Reads `--name text` again and again; `--quick` has no text.
+/// Reads pairs of `--name text`; `--quick` has no text.
 fn options<'a>(words: &[&'a str]) -> Option<Vec<(&'a str, &'a str)>> {
     let mut words = words.iter();
     let mut options = Vec::new();

@@ -1,8 +1,8 @@
-//! The figures and numbers of the book, measured again and written where its pages show them.
+//! The figures and numbers of the book, measured again and written into its pages.
 //!
-//! A page's words are ours and stay; what stands between a line `<!-- measured: NAME -->` and the
-//! next `<!-- end -->` is written here, and so is every file in `docs/book/figures`. No number of a
-//! measurement stands in the words.
+//! The text between a line `<!-- measured: NAME -->` and the next `<!-- end -->` is written here, and
+//! so is every file in `docs/book/figures`. The other words of a page stay; they contain no measured
+//! number.
 
 use std::fs;
 use std::path::Path;
@@ -20,7 +20,7 @@ mod stall;
 mod page;
 mod run;
 
-/// A page of the book and the runs that it rests on.
+/// A page of the book and its measurements.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Chapter {
     Loops,
@@ -28,18 +28,17 @@ pub(crate) enum Chapter {
     Porting,
 }
 
-/// What a chapter measured: texts and drawings by name.
+/// The results of a chapter: texts and drawings by name.
 #[derive(Default)]
 struct Measured {
     blocks: Vec<(&'static str, String)>,
     drawings: Vec<(&'static str, String)>,
-    /// What a generator said against its own figures.
+    /// The loads that were not valid, with the failed gates.
     doubts: Vec<String>,
 }
 
 impl Measured {
-    /// The name of a load's row: what the load says against its own figures stands there, and is
-    /// noted.
+    /// Returns the name of a load's row, marked if the load is not valid, which is also recorded.
     fn named(&mut self, name: &str, load: &Load) -> String {
         let Some(gates) = run::doubt(load) else { return name.to_owned() };
         self.doubts.push(format!("{name}: {gates}"));
@@ -50,7 +49,7 @@ impl Measured {
 impl Chapter {
     pub(crate) const ALL: [Chapter; 3] = [Chapter::Loops, Chapter::Samples, Chapter::Porting];
 
-    /// The page's name without its ending.
+    /// Returns the page's name without its extension.
     fn name(self) -> &'static str {
         match self {
             Chapter::Loops => "open-and-closed-loops",
@@ -72,8 +71,8 @@ impl Chapter {
     }
 }
 
-/// Measures and writes these chapters. What a generator calls invalid is written too, marked as that;
-/// the chore then fails, so that nobody commits it unseen.
+/// Measures and writes these chapters. Loads that are not valid are written too, and marked; the task
+/// then fails, so that nobody commits them unseen.
 pub(crate) fn run(chapters: &[Chapter]) -> bool {
     let written = Machine::prepare().and_then(|machine| {
         let mut doubts = Vec::new();
@@ -117,7 +116,7 @@ fn save(path: &Path, text: &str) -> Result<(), String> {
     fs::write(path, text).map_err(|error| format!("writing {}: {error}", path.display()))
 }
 
-/// By which command, and on what kind of machine: enough to judge by, nothing that names it.
+/// Returns the command and the kind of machine, but nothing that identifies the machine.
 fn made(machine: &Node, chapter: Chapter) -> String {
     let kernel = machine.kernel.as_deref().unwrap_or("unknown");
     let kernel: Vec<&str> = kernel.split(['.', '-']).take(2).collect();

@@ -1,7 +1,7 @@
-//! Everything a change has to pass, in the order in which it is cheapest to fail.
+//! All checks that a change has to pass, the cheapest first.
 //!
-//! A failed step does not end the run: one run names all that is wrong. The time of each step is
-//! printed, since it is a figure of the product like any other.
+//! A failed step does not end the run: one run reports all errors. The time of each step is printed,
+//! so that it is noticed if a step becomes slow.
 
 use std::io::{self, BufRead, BufReader};
 use std::process::Command;
@@ -13,7 +13,7 @@ use crate::{bench, repository, skips, tidy, tools};
 #[cfg(test)]
 mod tests;
 
-/// What a step came to, and the lines of its output worth repeating at the end.
+/// The result of a step, and the lines of its output to repeat at the end.
 struct Outcome {
     passed: bool,
     closing: Vec<String>,
@@ -29,7 +29,7 @@ const STEPS: [Step; 8] = [
         cargo(&[&what[..], &["-D", "warnings"]].concat()).into()
     }),
     ("build", || cargo(&["build", "--locked", "--release"]).into()),
-    // Optimized as well: what measures is as punctual in its tests as it is for its users.
+    // Optimized, so that the generator is as fast in its tests as it is for users.
     ("build tests", || {
         cargo(&["test", "--locked", "--profile", "tests", "--workspace", "--no-run"]).into()
     }),
@@ -41,7 +41,7 @@ const STEPS: [Step; 8] = [
     ("tidy", || tidy::run().into()),
 ];
 
-/// Runs all steps and says whether every one of them passed.
+/// Runs all steps; returns true if every one passed.
 pub(crate) fn run() -> bool {
     let begun = now();
     let ended: Vec<_> = STEPS
@@ -81,11 +81,11 @@ fn test() -> Outcome {
     let mut closing = Vec::new();
     let ended = each_line(command, |line| {
         println!("{line}");
-        if tells_a_result(line) {
+        if is_result(line) {
             closing.push(line.to_owned());
         }
     });
-    let passed = ended.expect("cargo, which runs this chore, can be started and listened to");
+    let passed = ended.expect("cargo runs this task, so it can be started and read");
 
     let skips = skipped.read();
     closing.extend(skips.lines().map(str::to_owned));
@@ -94,20 +94,20 @@ fn test() -> Outcome {
     Outcome { passed: passed && refused.is_empty(), closing }
 }
 
-/// Whether a line of `cargo test` names a test program, its result, or a test which failed.
-fn tells_a_result(line: &str) -> bool {
+/// Returns true if a line of `cargo test` names a test program, its result, or a failed test.
+fn is_result(line: &str) -> bool {
     line.starts_with("test result: ")
         || line.trim_start().starts_with("Running ")
         || line.starts_with("test ") && line.ends_with("FAILED")
         || line.starts_with("error")
 }
 
-/// Starts `command` with both its streams in one pipe, hands over each line, and says whether it
-/// ended well.
+/// Starts `command` with both its streams in one pipe, and passes each line to `line`; returns true if
+/// it succeeded.
 fn each_line(mut command: Command, mut line: impl FnMut(&str)) -> io::Result<bool> {
     let (output, input) = io::pipe()?;
     let mut child = command.stdout(input.try_clone()?).stderr(input).spawn()?;
-    drop(command); // It holds the writing ends; while one is open, the output never ends.
+    drop(command); // It has the write ends open; until they are closed, the output does not end.
     for bytes in BufReader::new(output).split(b'\n') {
         line(&String::from_utf8_lossy(&bytes?));
     }

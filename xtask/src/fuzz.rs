@@ -1,7 +1,7 @@
-//! Builds and runs the fuzz targets: a nightly compiler that counts which edges an input takes, and
-//! libFuzzer, which looks for inputs that take new ones.
+//! Builds and runs the fuzz targets, with a nightly compiler that counts the edges that an input
+//! covers, and libFuzzer, which searches for inputs that cover new ones.
 //!
-//! Inputs that were found stay in the target folder. Only small seeds are part of the repository.
+//! The inputs that it finds stay in the target folder. Only small seeds are in the repository.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,63 +16,63 @@ pub(crate) const USAGE: &str = "\
 cargo xtask fuzz build
 cargo xtask fuzz run --seconds N [TARGET]
 
-  Needs a nightly toolchain and a C++ compiler. Each target, or the one named, runs for so long.
+  Needs a nightly toolchain and a C++ compiler. Each target, or the named one, runs for N seconds.
 ";
 
-/// What the compiler has to add for libFuzzer.
+/// The compiler's flags for libFuzzer.
 const FLAGS: &str = "\
     --cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
     -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares";
 
-/// The one that every input is cut to: no bound of a parser lies beyond it but those of whole files.
+/// The longest input: only bounds of whole files are beyond it.
 const LONGEST_INPUT: u32 = 4096;
-/// An input that takes more memory or time has found something.
+/// The most memory and time of an input; one that takes more is a finding.
 const MOST_MEMORY_MIB: u32 = 512;
 const LONGEST_SECONDS: u32 = 5;
 
 #[derive(Debug, Eq, PartialEq)]
-enum Chore<'a> {
+enum Task<'a> {
     Build,
     Run { seconds: u32, target: Option<&'a str> },
 }
 
-/// Does what the words say; `None` if they say nothing.
+/// Runs the task that the words name; returns `None` if they name none.
 pub(crate) fn run(words: &[&str]) -> Option<bool> {
-    let chore = read(words)?;
+    let task = read(words)?;
     let root = repository::root();
     let targets = targets(&root);
-    Some(match chore {
-        Chore::Build => build(),
-        Chore::Run { target: Some(unknown), .. } if !targets.iter().any(|t| t == unknown) => {
+    Some(match task {
+        Task::Build => build(),
+        Task::Run { target: Some(unknown), .. } if !targets.iter().any(|t| t == unknown) => {
             eprintln!("there is no target `{unknown}`; there are {}", targets.join(", "));
             false
         }
-        Chore::Run { seconds, target } => {
+        Task::Run { seconds, target } => {
             let chosen = targets.iter().filter(|name| target.is_none_or(|target| target == *name));
-            // A finding in one says nothing of the others.
+            // All targets run, even after a finding in one.
             let run = || chosen.map(|name| fuzz(&root, name, seconds)).collect::<Vec<_>>();
             build() && run().into_iter().all(|passed| passed)
         }
     })
 }
 
-fn read<'a>(words: &[&'a str]) -> Option<Chore<'a>> {
-    let chore = |seconds: &str, target| {
+fn read<'a>(words: &[&'a str]) -> Option<Task<'a>> {
+    let task = |seconds: &str, target| {
         let seconds = seconds.parse().ok().filter(|&seconds| 0 < seconds)?;
-        Some(Chore::Run { seconds, target })
+        Some(Task::Run { seconds, target })
     };
     match *words {
-        ["build"] => Some(Chore::Build),
-        ["run", "--seconds", seconds] => chore(seconds, None),
+        ["build"] => Some(Task::Build),
+        ["run", "--seconds", seconds] => task(seconds, None),
         ["run", "--seconds", seconds, target] | ["run", target, "--seconds", seconds] => {
-            chore(seconds, Some(target))
+            task(seconds, Some(target))
         }
         _ => None,
     }
 }
 
-/// The names of the files in `fuzz/targets`, in order.
+/// Returns the names of the files in `fuzz/targets`, in order.
 fn targets(root: &Path) -> Vec<String> {
     let folder = fs::read_dir(root.join("fuzz/targets")).into_iter().flatten().flatten();
     let names = folder.filter_map(|entry| Some(entry.path().file_stem()?.to_str()?.to_owned()));
@@ -88,7 +88,7 @@ fn build() -> bool {
     command.args(["--manifest-path", "fuzz/Cargo.toml", "--target", &host()]);
     command.current_dir(repository::root()).env("CARGO_TARGET_DIR", folder());
     command.env("RUSTFLAGS", FLAGS);
-    // Whoever runs this chore has named another compiler.
+    // The cargo that runs this task has set another compiler.
     for name in ["RUSTC", "RUSTDOC", "RUSTUP_TOOLCHAIN", "CARGO_ENCODED_RUSTFLAGS"] {
         command.env_remove(name);
     }
@@ -115,12 +115,12 @@ fn fuzz(root: &Path, name: &str, seconds: u32) -> bool {
     passed
 }
 
-/// Beside what the other chores build.
+/// Returns the folder of fuzz builds, apart from those of other tasks.
 fn folder() -> PathBuf {
     repository::target().join("fuzz")
 }
 
-/// The machine's name among targets of compilers.
+/// Returns this machine's target triple.
 fn host() -> String {
     format!("{}-unknown-linux-gnu", std::env::consts::ARCH)
 }

@@ -1,11 +1,11 @@
-//! The project's own chores, as `cargo xtask CHORE`: what continuous integration runs is what
-//! anybody runs.
+//! The project's own tasks, as `cargo xtask TASK`: continuous integration runs the same tasks as
+//! everybody else.
 //!
-//! Nothing here is part of the product, and no chore needs more than cargo and the distribution, but
-//! for `peers`, which installs the generators that ours is laid beside.
+//! Nothing here is part of the product. Every task needs only cargo and the distribution, except
+//! `peers`, which installs the generators that ours is compared with.
 
 #![forbid(unsafe_code)]
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore tells what it does")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a task prints what it does")]
 
 mod bench;
 mod book;
@@ -20,14 +20,14 @@ mod tools;
 use std::process::ExitCode;
 
 const USAGE: &str = "\
-cargo xtask CHORE
+cargo xtask TASK
 
-  ci      everything a change has to pass, with the time of each step
+  ci      all checks that a change has to pass, with the time of each step
   tidy    layers against manifests, shipped specs, documents, sources
-  bench   measurements against what is promised; `cargo xtask bench` tells which
-  peers   installs the load generators that `bench load` lays beside ours (needs Go)
-  fuzz    looks for input that breaks a parser: `build`, or `run --seconds N [TARGET]`
-  book    the figures and numbers of docs/book, measured again and written in place
+  bench   measurements against the promised bounds; `cargo xtask bench` lists them
+  peers   installs the load generators that `bench load` compares with ours (needs Go)
+  fuzz    searches for input that breaks a parser: `build`, or `run --seconds N [TARGET]`
+  book    measures the figures and numbers of docs/book again and writes them there
 ";
 
 fn main() -> ExitCode {

@@ -1,8 +1,8 @@
-//! The load generators that ours is laid beside: where each comes from, how it runs at its fastest,
-//! and how what it completed is read.
+//! The load generators that ours is compared with: the source of each, its fastest mode, and the
+//! reading of its completed requests.
 //!
-//! Nothing but `bench load` needs them: continuous integration has the distribution's alone. What is
-//! installed goes to the target folder, one folder for each version.
+//! Only `bench load` needs them; continuous integration uses the distribution's ones only. They are
+//! installed into the target folder, one folder for each version.
 
 use std::fs;
 use std::path::PathBuf;
@@ -19,29 +19,29 @@ mod tests;
 pub(crate) struct Peer {
     pub(crate) name: &'static str,
     source: Source,
-    /// The words of a closed loop. `{url}`, `{connections}`, `{seconds}`, `{scratch}` (a folder) and
-    /// `{root}` (the repository) stand for what they say.
+    /// The arguments of a closed loop, with the placeholders `{url}`, `{connections}`, `{seconds}`,
+    /// `{scratch}` (a folder) and `{root}` (the repository).
     pub(crate) load: &'static str,
-    /// What it reads while it loads.
+    /// Its standard input.
     pub(crate) stdin: &'static str,
-    /// The words that have it tell afterwards what it did, where it does not tell by itself.
+    /// The arguments of a second call that prints the results, if the first one does not.
     pub(crate) report: Option<&'static str>,
-    /// How many answers of status 200 it says it got.
+    /// Reads the number of responses with status 200 from its output.
     pub(crate) completed: fn(&str) -> Option<f64>,
 }
 
 enum Source {
-    /// A package that the tests need as well.
+    /// A package that the tests also need.
     Debian,
     Cargo {
         version: &'static str,
     },
-    /// A package of a module, by their common path.
+    /// A package of a module with the same path.
     Go {
         module: &'static str,
         version: &'static str,
     },
-    /// No registry has it: it may be in a folder of `PATH`.
+    /// No registry has it; it may be in a folder of `PATH`.
     Nowhere,
 }
 
@@ -54,7 +54,7 @@ pub(crate) const WRK: Peer = Peer {
     completed: in_words,
 };
 
-/// The mixed workload of guide 1, as our own experiments have it.
+/// wrk with the mixed workload of guide 1, as in our own experiments.
 pub(crate) const WRK_WITH_SCRIPT: Peer = Peer {
     load: "-t1 -c {connections} -d {seconds} -s {root}/experiments/hotel-mixed.lua {url}",
     ..WRK
@@ -67,7 +67,7 @@ pub(crate) const WRK2: Peer = Peer {
     ..WRK
 };
 
-/// Without its screen and without a rate it takes its faster way, says its manual.
+/// oha without its screen and without a rate, which is its fastest mode according to its manual.
 pub(crate) const OHA: Peer = Peer {
     name: "oha",
     source: Source::Cargo { version: "1.16.0" },
@@ -78,7 +78,7 @@ pub(crate) const OHA: Peer = Peer {
     completed: |said| json(said, "/statusCodeDistribution/200"),
 };
 
-/// What its guide to large tests advises: no bodies, no thresholds.
+/// k6 as its guide to large tests recommends: without bodies and thresholds.
 pub(crate) const K6: Peer = Peer {
     name: "k6",
     source: Source::Go { module: "go.k6.io/k6", version: "v1.8.1" },
@@ -90,7 +90,7 @@ pub(crate) const K6: Peer = Peer {
     completed: |said| json(said, "/completed"),
 };
 
-/// A rate of 0 is as fast as its workers can.
+/// vegeta with a rate of 0: as fast as its workers can.
 pub(crate) const VEGETA: Peer = Peer {
     name: "vegeta",
     source: Source::Go { module: "github.com/tsenart/vegeta/v12", version: "v12.13.0" },
@@ -101,8 +101,8 @@ pub(crate) const VEGETA: Peer = Peer {
     completed: |said| json(said, "/status_codes/200"),
 };
 
-/// Its own fast client, without a rate. The last version without a module (grol.io/grol) that the
-/// Go proxy did not serve when this was written.
+/// fortio with its own fast client, without a rate. This is the last version that does not need the
+/// module grol.io/grol, which the Go proxy did not serve when this was written.
 pub(crate) const FORTIO: Peer = Peer {
     name: "fortio",
     source: Source::Go { module: "fortio.org/fortio", version: "v1.68.2" },
@@ -114,7 +114,8 @@ pub(crate) const FORTIO: Peer = Peer {
 
 const ALL: [&Peer; 6] = [&WRK, &OHA, &K6, &VEGETA, &FORTIO, &WRK2];
 
-/// Installs what is missing and tells where each is. Whether all are there that a registry has.
+/// Installs the missing ones and prints the place of each. Returns true if all are there that a
+/// registry has.
 pub(crate) fn install() -> bool {
     tools::install_packages(&["wrk", "nginx-light"]);
     let mut all = true;
@@ -134,13 +135,13 @@ pub(crate) fn install() -> bool {
     all
 }
 
-/// What those that are there call themselves.
+/// Returns the versions of the installed ones.
 pub(crate) fn versions() -> impl Iterator<Item = String> {
     ALL.iter().filter(|peer| peer.is_there()).map(|peer| peer.version())
 }
 
 impl Peer {
-    /// Its file, or its name if it is to be found in a folder of `PATH`.
+    /// Returns its file, or its name if it is in a folder of `PATH`.
     pub(crate) fn path(&self) -> PathBuf {
         match self.folder() {
             Some(folder) => folder.join("bin").join(self.name),
@@ -155,12 +156,12 @@ impl Peer {
         }
     }
 
-    /// Whether it is nobody's fault if it is not there.
+    /// Returns true if it cannot be installed automatically.
     pub(crate) fn may_be_missing(&self) -> bool {
         matches!(self.source, Source::Nowhere)
     }
 
-    /// Its name and version: its own words where it is not we who chose it.
+    /// Returns its name and version, as it prints them if the version is not our choice.
     pub(crate) fn version(&self) -> String {
         match self.source {
             Source::Cargo { version } | Source::Go { version, .. } => {
@@ -172,7 +173,7 @@ impl Peer {
         }
     }
 
-    /// Where a version of its own is installed.
+    /// Returns the folder of a version that we install.
     fn folder(&self) -> Option<PathBuf> {
         let version = match self.source {
             Source::Cargo { version } | Source::Go { version, .. } => version,
@@ -181,7 +182,7 @@ impl Peer {
         Some(repository::target().join("peers").join(format!("{}-{version}", self.name)))
     }
 
-    /// Whether it is there tells how that went.
+    /// Installs it; `is_there` shows whether that succeeded.
     fn install(&self) {
         let Some(folder) = self.folder() else { return };
         println!("installing {} into {}", self.name, folder.display());
@@ -189,13 +190,13 @@ impl Peer {
             Source::Cargo { version } => {
                 let mut cargo = repository::cargo();
                 cargo.args(["install", self.name, "--version", version, "--locked", "--root"]);
-                // Ours is not its place: it builds in a folder that it removes.
+                // It builds in a temporary folder, not in our target folder.
                 cargo.arg(&folder).env_remove("CARGO_TARGET_DIR");
                 cargo
             }
             Source::Go { module, version } => {
-                // From a module that requires this one: `go install` also wants the list of all
-                // its versions, which the proxy does not serve of each.
+                // Built from a module that requires this one: `go install` also needs the list of
+                // all versions, which the proxy does not have for every module.
                 let text = format!("module peers\n\ngo 1.24\n\nrequire {module} {version}\n");
                 let written = fs::create_dir_all(&folder)
                     .and_then(|()| fs::write(folder.join("go.mod"), text));
@@ -213,7 +214,7 @@ impl Peer {
     }
 }
 
-/// Reads `  327678 requests in 2.00s, …` and takes `  Non-2xx or 3xx responses: 12` off.
+/// Reads `  327678 requests in 2.00s, …` and subtracts `  Non-2xx or 3xx responses: 12`.
 fn in_words(said: &str) -> Option<f64> {
     let all: f64 = said.lines().find_map(|line| {
         let (count, _) = line.trim().split_once(" requests in ")?;
@@ -224,7 +225,7 @@ fn in_words(said: &str) -> Option<f64> {
     Some(all - failed.map_or(Some(0.0), |count| count.trim().parse().ok())?)
 }
 
-/// The number at a pointer of the JSON document that begins with the first line of `{`.
+/// Reads the number at a pointer of the JSON document that begins at the first `{`.
 fn json(said: &str, pointer: &str) -> Option<f64> {
     let document: Value = serde_json::from_str(&said[said.find('{')?..]).ok()?;
     document.pointer(pointer)?.as_f64()

@@ -1,22 +1,22 @@
-//! Where the repository stands, and how commands are run in it.
+//! The folder of the repository, and running commands in it.
 
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The folder of the workspace whose chore this is. Cargo says so at run time; what stood there at
-/// compile time may have been another clone, with which this one shares its target folder.
+/// Returns the folder of the workspace. Cargo gives it at run time; the value at compile time may be of
+/// another clone that shares the target folder.
 pub(crate) fn root() -> PathBuf {
-    let own = std::env::var_os("CARGO_MANIFEST_DIR").expect("chores and tests are run by cargo");
-    PathBuf::from(own).parent().expect("xtask lies in the workspace's folder").to_owned()
+    let own = std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo runs tasks and tests");
+    PathBuf::from(own).parent().expect("xtask is in the workspace's folder").to_owned()
 }
 
-/// Cargo's target folder, where everything belongs that can be made again.
+/// Returns cargo's target folder, for everything that can be made again.
 pub(crate) fn target() -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
     root().join(target.unwrap_or_else(|| "target".into()))
 }
 
-/// The cargo that runs this chore, in the workspace's folder.
+/// Returns a command of the cargo that runs this task, in the workspace's folder.
 pub(crate) fn cargo() -> Command {
     let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(program);
@@ -24,7 +24,7 @@ pub(crate) fn cargo() -> Command {
     command
 }
 
-/// Runs `command` to its end; one that cannot be started is told and has failed.
+/// Runs `command` to its end; returns true if it succeeded. Prints an error if it cannot be started.
 pub(crate) fn succeeds(command: &mut Command) -> bool {
     match command.status() {
         Ok(status) => status.success(),
@@ -35,15 +35,15 @@ pub(crate) fn succeeds(command: &mut Command) -> bool {
     }
 }
 
-/// The first line that `command` prints, however it ends; empty if there is none.
+/// Returns the first line that `command` prints, even if it fails; empty if there is none.
 pub(crate) fn first_line(command: &mut Command) -> String {
     let Ok(output) = command.output() else { return String::new() };
-    let said = [output.stdout, output.stderr].concat();
-    let said = String::from_utf8_lossy(&said);
-    said.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_owned()
+    let printed = [output.stdout, output.stderr].concat();
+    let printed = String::from_utf8_lossy(&printed);
+    printed.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_owned()
 }
 
-/// Whether this is continuous integration, where nothing may be missing.
+/// Returns true in continuous integration, where no tool may be missing.
 pub(crate) fn in_ci() -> bool {
     std::env::var("CI").is_ok_and(|value| value == "true")
 }

@@ -1,8 +1,8 @@
-//! Tests which could not run, so that silence is never taken for success.
+//! The list of skipped tests, so that a skipped test does not look like a passed one.
 //!
-//! The test harness knows no skipping and hides what a passing test prints. Hence a test which
-//! lacks something outside the repository appends one line, `skipped: <test>: needs <what>`, to
-//! the file which [`VARIABLE`] names, and returns.
+//! The test harness cannot skip tests and hides the output of a passing test. So a test that lacks
+//! something outside the repository appends one line, `skipped: <test>: needs <what>`, to the file
+//! that [`VARIABLE`] names, and returns.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 #[cfg(test)]
 mod tests;
 
-/// Names the file to which skipping tests append.
+/// The variable that names the file to which skipped tests append.
 pub(crate) const VARIABLE: &str = "BENCHWRIGHT_SKIPPED";
 
-/// Names the folder of the originals' scripts and data, which not every machine has.
+/// The variable that names the folder of the originals' scripts and data, which not every machine has.
 const PEERS: &str = "BENCHWRIGHT_PEERS";
 
-/// An empty file of this process, which is removed at the end.
+/// A file of this process; it is empty at first, and removed when dropped.
 pub(crate) struct File(PathBuf);
 
 impl File {
@@ -30,15 +30,15 @@ impl File {
         &self.0
     }
 
-    /// One line for each test which was skipped.
+    /// Returns one line for each skipped test.
     pub(crate) fn read(&self) -> String {
-        fs::read_to_string(&self.0).expect("nobody else removes a file that bears our process id")
+        fs::read_to_string(&self.0).expect("nobody else removes a file with our process id")
     }
 }
 
 impl Drop for File {
     fn drop(&mut self) {
-        // Should it be gone already, then there is nothing left to do.
+        // If it is gone already, there is nothing to do.
         let _ = fs::remove_file(&self.0);
     }
 }
@@ -47,8 +47,8 @@ pub(crate) fn peers_are_given() -> bool {
     std::env::var_os(PEERS).is_some_and(|folder| !folder.is_empty())
 }
 
-/// The skips which fail continuous integration: all, but for those of tests that need the peers
-/// where there are none. Elsewhere every skip is only reported.
+/// Returns the skips that fail continuous integration: all except those of tests that need the peers,
+/// if there are none. Elsewhere every skip is only reported.
 pub(crate) fn refused(skips: &str, in_ci: bool, peers_are_given: bool) -> Vec<&str> {
     let excused = |skip: &str| !in_ci || (skip.contains(PEERS) && !peers_are_given);
     skips.lines().filter(|skip| !excused(skip)).collect()

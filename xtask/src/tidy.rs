@@ -1,7 +1,7 @@
-//! What a compiler does not see: layers, documents, specs and small promises of the sources.
+//! Checks that the compiler does not make: layers, documents, specs and rules for the sources.
 //!
-//! Each check is a function from the tree of files to findings, so that the tests show on small
-//! trees that it fails. Nothing is repaired here, and no finding can be silenced.
+//! Each check is a function from the tree of files to findings, so that tests on small trees can show
+//! that it fails. No check changes a file, and no finding can be silenced.
 
 mod tree;
 
@@ -20,7 +20,7 @@ use crate::repository;
 #[cfg(test)]
 mod tests;
 
-/// One thing that is not as it should be, and what would correct it.
+/// One error, and its remedy.
 #[derive(Clone, Debug, Eq, PartialEq)]
 struct Finding {
     /// `path` or `path:line`, from the workspace's folder.
@@ -28,7 +28,7 @@ struct Finding {
     what: String,
 }
 
-/// Checks the repository, prints every finding, and says whether there was none.
+/// Checks the repository and prints every finding; returns true if there are none.
 pub(crate) fn run() -> bool {
     let tree = Tree::read(&repository::root()).expect("the repository can be read");
     let mut findings = check(&tree);
@@ -44,7 +44,7 @@ pub(crate) fn run() -> bool {
     findings.is_empty()
 }
 
-/// All checks which need nothing but the files.
+/// Runs all checks that need only the files.
 fn check(tree: &Tree) -> Vec<Finding> {
     [layers::check, documents::check, sources::check].iter().flat_map(|check| check(tree)).collect()
 }
@@ -54,7 +54,7 @@ impl Finding {
         Finding { place: place.into(), what: what.into() }
     }
 
-    /// `index` counts lines from zero, as iterators do.
+    /// Returns a finding in a line; `index` counts lines from zero, as iterators do.
     fn at(path: &str, index: usize, what: impl Into<String>) -> Finding {
         Finding::new(format!("{path}:{}", index + 1), what)
     }

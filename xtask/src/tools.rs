@@ -1,7 +1,7 @@
-//! What the tests need from the distribution and from PyPI, installed where that is possible.
+//! The tools that the tests need from the distribution and from PyPI, installed if possible.
 //!
-//! Only what is missing is installed: packages of the distribution only as root (nobody else is
-//! asked for a password), those of Python into the target folder.
+//! Only missing tools are installed: packages of the distribution only as root (never by asking for a
+//! password), those of Python into the target folder.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +14,7 @@ mod python;
 #[cfg(test)]
 mod tests;
 
-/// A package of Debian and what shows that it is there, under whatever name it came.
+/// A package of Debian and the proof that its content is there, from any source.
 struct Package {
     name: &'static str,
     proof: Proof,
@@ -24,7 +24,7 @@ enum Proof {
     /// A program in one of the folders of `PATH`.
     Program(&'static str),
     File(&'static str),
-    /// A path in one of the folders in a folder, one of which there is for each version.
+    /// A path below a folder's subfolders, one for each version.
     Versioned(&'static str, &'static str),
 }
 
@@ -39,8 +39,8 @@ const PACKAGES: [Package; 8] = [
     Package { name: "python3-venv", proof: Proof::Versioned("/usr/lib", "ensurepip/__init__.py") },
 ];
 
-/// Installs what is missing. In continuous integration it must then be there; elsewhere the tests
-/// that need it say that they were skipped.
+/// Installs missing tools. In continuous integration all must then be there; elsewhere the tests that
+/// need them report that they were skipped.
 pub(crate) fn install() -> bool {
     install_packages(&PACKAGES.map(|package| package.name));
     if !python::is_there() {
@@ -55,7 +55,7 @@ pub(crate) fn install() -> bool {
     (missing.is_empty() && python::is_there()) || !repository::in_ci()
 }
 
-/// Installs those of the named packages that are missing, as far as that is possible.
+/// Installs the missing ones of the named packages, if possible.
 pub(crate) fn install_packages(names: &[&str]) {
     let mut wanted = missing();
     wanted.retain(|package| names.contains(package));
@@ -69,7 +69,7 @@ fn missing() -> Vec<&'static str> {
     PACKAGES.iter().filter(|package| !package.proof.holds()).map(|package| package.name).collect()
 }
 
-/// Failures need no handling: what counts is what is there afterwards.
+/// Runs apt-get. Failures are not handled: the caller checks what is there afterwards.
 fn apt_get(packages: &[&str]) {
     let run = |arguments: &[&str]| {
         let mut command = Command::new("apt-get");
@@ -80,7 +80,7 @@ fn apt_get(packages: &[&str]) {
     run(&[&["install", "-y", "--no-install-recommends"], packages].concat());
 }
 
-/// The owner of our own entry in `/proc` is the user we act as.
+/// Returns true if this process runs as root: the owner of its entry in `/proc` is its user.
 pub(crate) fn is_root() -> bool {
     use std::os::unix::fs::MetadataExt;
     std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)

@@ -1,9 +1,9 @@
-//! Does the generator measure what really happened? Its quantiles beside those of the reference
-//! server's own log, for known delays.
+//! The accuracy of the generator: its quantiles, compared with those of the reference server's own
+//! log, for known delays.
 //!
-//! What the network and waking up take every time is the floor: the same load on the same server
-//! without any delay, measured next to each attempt. A wrong attempt is never repeated until it is
-//! right: every one is printed and counted.
+//! The floor is the constant cost of the network and of waking up: the same load on the same server
+//! without any delay, measured beside each attempt. A wrong attempt is never repeated until it
+//! agrees: every attempt is printed and counted.
 
 use std::path::Path;
 
@@ -17,9 +17,10 @@ mod tests;
 
 const DELAYS: [&str; 3] = ["fixed:1ms", "exponential:1ms", "bimodal:1ms,10ms,5%"];
 const RATES: [&str; 2] = ["1k/s", "10k/s"];
-const LAWS: [&str; 2] = ["constant", "poisson"];
+const ARRIVALS: [&str; 2] = ["constant", "poisson"];
 const LEVELS: [&str; 3] = ["p50", "p90", "p99"];
-/// It has no common factor with the twelve combinations, so that a few attempts are a mixture.
+/// The step between combinations. It has no common factor with their number, twelve, so that a few
+/// attempts are a mixture.
 const STRIDE: usize = 7;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,23 +32,23 @@ struct Combination {
 
 impl Combination {
     fn of_attempt(attempt: usize) -> Combination {
-        let number = attempt * STRIDE % (DELAYS.len() * RATES.len() * LAWS.len());
+        let number = attempt * STRIDE % (DELAYS.len() * RATES.len() * ARRIVALS.len());
         Combination {
             delay: DELAYS[number / 4],
             rate: RATES[number / 2 % 2],
-            distribution: LAWS[number % 2],
+            distribution: ARRIVALS[number % 2],
         }
     }
 }
 
-/// One attempt: both sides of it, and its floor.
+/// The results of both sides of an attempt, and its floor.
 struct Attempt {
     load: Load,
     log: Log,
     floor: [Nanos; 3],
 }
 
-/// What the server saw.
+/// The server's log.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Log {
     requests: u64,
@@ -55,17 +56,19 @@ struct Log {
     took: [Nanos; 3],
 }
 
-/// Runs the attempts, and says whether enough were valid and all valid ones agree. `spare` of them
-/// may fail either way: a pause of the machine between an answer and its reader is nobody's fault,
-/// and a few attempts cannot tell it from one.
+/// Runs the attempts; returns true if enough were valid and all valid ones agree. `spare` of them may
+/// fail either way: a pause of the machine between a response and its reader is not the generator's
+/// fault, and a few attempts cannot distinguish the two.
 pub(super) fn run(
     machine: &Machine,
     script: &Path,
     attempts: usize,
     spare: usize,
 ) -> Result<bool, String> {
-    println!("generator against the reference server's log: p50, p90, p99 of the response time");
-    println!("bound: 1 % and twice the floor (the same load without delay)\n");
+    println!(
+        "generator compared with the reference server's log: p50, p90, p99 of the response time"
+    );
+    println!("bound: 1 % plus twice the floor (the same load without delay)\n");
     let mut verdicts = Vec::new();
     for attempt in 0..attempts {
         let combination = Combination::of_attempt(attempt);
@@ -76,7 +79,7 @@ pub(super) fn run(
         let (load, log) = measure(machine, script, combination, seed)?;
         let load = load.beside(&others);
         let attempt = Attempt { load, log, floor: floor.response };
-        verdicts.push(tell(verdicts.len() + 1, combination, &attempt));
+        verdicts.push(print_attempt(verdicts.len() + 1, combination, &attempt));
     }
     let valid: Vec<_> = verdicts.iter().filter(|verdict| **verdict != Verdict::Invalid).collect();
     let wrong = valid.iter().filter(|verdict| **verdict == &Verdict::Differs).count();
@@ -88,7 +91,7 @@ pub(super) fn run(
     Ok(wanted <= valid.len() - wrong && wrong <= spare)
 }
 
-/// Fifteen of twenty.
+/// Returns how many attempts must be valid: fifteen of twenty.
 fn enough(attempts: usize) -> usize {
     attempts * 3 / 4
 }
@@ -101,7 +104,7 @@ fn measure(
 ) -> Result<(Load, Log), String> {
     let Combination { delay, rate, distribution } = combination;
     let seed = seed.to_string();
-    // What keeps the server from reading for a moment is to be known to its log as well.
+    // The server's log then includes the time in which it could not read.
     let stamped = "--kernel-timestamps";
     let server = Server::start(
         machine,
@@ -118,10 +121,10 @@ fn measure(
         "--seed",
         &seed,
     ]);
-    // One thread numbers all requests, and a slow answer never keeps the next request waiting.
+    // One thread numbers all requests, and a slow response never delays the next request.
     command.args(["--shards", "1", "--connections", "256", "--duration", "4s"]).args(SENT_AT_ONCE);
     // The bench has a bound of its own for the quantiles: with an SLO the generator does not refuse a
-    // p99 for the width of its interval. The gates are as strict as without.
+    // p99 for the width of its interval. The gates stay as strict.
     command.args(["--slo", "p99<=20ms"]);
     command.arg("--script").arg(script);
     let load = Load::run(&mut command)?;
@@ -138,7 +141,7 @@ fn measure(
 enum Verdict {
     Agrees,
     Differs,
-    /// The generator itself refused it, or the machine was not ours alone: nothing is concluded.
+    /// The generator refused it, or others used the machine: nothing is concluded.
     Invalid,
 }
 
@@ -155,7 +158,7 @@ fn judge(attempt: &Attempt) -> Verdict {
     }
 }
 
-/// How far the two sides are apart at each level, and how far they may be.
+/// Returns the difference between the two sides at each level, and its bound.
 fn differences(attempt: &Attempt) -> [(Nanos, Nanos); 3] {
     let Attempt { load, log, floor } = attempt;
     std::array::from_fn(|i| {
@@ -164,7 +167,7 @@ fn differences(attempt: &Attempt) -> [(Nanos, Nanos); 3] {
     })
 }
 
-fn tell(number: usize, combination: Combination, attempt: &Attempt) -> Verdict {
+fn print_attempt(number: usize, combination: Combination, attempt: &Attempt) -> Verdict {
     let Combination { delay, rate, distribution } = combination;
     let Attempt { load, log, .. } = attempt;
     let verdict = judge(attempt);
@@ -184,9 +187,7 @@ fn tell(number: usize, combination: Combination, attempt: &Attempt) -> Verdict {
     );
     load.reasons.iter().for_each(|reason| println!("       {reason}"));
     if load.is_shared() {
-        println!(
-            "       others were at work: the two sides did not have the machine to themselves"
-        );
+        println!("       other processes used the machine");
     }
     verdict
 }

@@ -1,9 +1,9 @@
-//! `benchwright load` beside other generators: completed requests by second of the client's CPU, as
-//! the kernel accounts for it, start and end included.
+//! `benchwright load` compared with other generators: completed requests per second of the client's
+//! CPU time, as the kernel counts it, with start and end.
 //!
-//! The two take turns, so that what the machine does meanwhile befalls both, and each run has a
-//! server of its own: one CPU for the server and one for the client. Every attempt is printed and
-//! counts; a median below what is promised fails the full run.
+//! The two take turns, so that disturbances of the machine affect both, and each run has a server of
+//! its own: one CPU for the server and one for the client. Every attempt is printed and counts; a
+//! median below the promised one fails the full run.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -25,22 +25,22 @@ mod target;
 #[cfg(test)]
 mod tests;
 
-/// What is laid beside what.
+/// One comparison.
 struct Row {
-    /// The name by which it can be asked for.
+    /// The name for `--only`.
     group: &'static str,
     target: Target,
     connections: &'static [u32],
-    /// The words that say how ours loads.
+    /// The arguments of our load.
     ours: &'static str,
     theirs: Theirs,
-    /// Of ours over theirs.
+    /// The goal for the ratio of ours to theirs.
     goal: Goal,
 }
 
 enum Theirs {
     Peer(&'static Peer),
-    /// The same program, told otherwise.
+    /// Our program with other arguments.
     Ourselves(&'static str),
 }
 
@@ -55,7 +55,7 @@ const WITH_WRK: Row = Row {
     goal: Goal::at_least(1.3, 1.5),
 };
 
-/// The first three need nothing but the distribution.
+/// The comparisons; the first three need only the distribution.
 const ROWS: [Row; 10] = [
     WITH_WRK,
     Row { group: "nginx", target: Target::Nginx, goal: Goal::at_least(1.0, 1.15), ..WITH_WRK },
@@ -103,7 +103,7 @@ const ROWS: [Row; 10] = [
         goal: Goal::None,
         ..WITH_WRK
     },
-    // At the same rate 0.6 and 0.5 of the CPU; wrk2 does not spin, so ours does not either.
+    // The ratios mean 0.6 and 0.5 of the CPU at the same rate; wrk2 does not spin, so ours does not.
     Row {
         group: "wrk2",
         connections: &[64],
@@ -121,15 +121,15 @@ const ROWS: [Row; 10] = [
     },
 ];
 
-/// How much is measured.
+/// The extent of a run.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Extent {
     pub(super) pairs: usize,
-    /// Short, and only what the distribution has; a goal that is missed is told and fails nothing.
+    /// Short runs of the distribution's generators only; a missed goal is printed but does not fail.
     pub(super) quick: bool,
     /// One group instead of all.
     pub(super) only: Option<String>,
-    /// Where the findings are added to.
+    /// The file that the findings are added to.
     pub(super) note: Option<PathBuf>,
 }
 
@@ -152,7 +152,7 @@ pub(super) fn is_group(name: &str) -> bool {
     ROWS.iter().any(|row| row.group == name)
 }
 
-/// What one side did in one run.
+/// The result of one side in one run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Run {
     completed: f64,
@@ -165,11 +165,11 @@ impl Run {
     }
 }
 
-/// Lays ours beside the others, and says whether everything is as it must be.
+/// Compares ours with the others; returns true if every required goal is met.
 pub(super) fn run(machine: &Machine, extent: &Extent) -> Result<bool, String> {
     let seconds = extent.seconds();
     println!(
-        "completed requests by CPU-second of the client, ours over theirs; runs of {seconds} s"
+        "completed requests per CPU-second of the client, ours over theirs; runs of {seconds} s"
     );
     let (mut findings, mut unmeasured, mut passed) = (Vec::new(), Vec::new(), true);
     for row in ROWS.iter().filter(|row| extent.holds(row)) {
@@ -195,12 +195,12 @@ pub(super) fn run(machine: &Machine, extent: &Extent) -> Result<bool, String> {
     let closing = [vec![better(&findings)], unmeasured].concat();
     closing.iter().for_each(|line| println!("{line}"));
     if let Some(path) = &extent.note {
-        note::add(path, "Requests by CPU-second, ours over theirs", &findings, &closing)?;
+        note::add(path, "Requests per CPU-second, ours over theirs", &findings, &closing)?;
     }
     Ok(passed)
 }
 
-/// Says where theirs did more with its CPU than ours.
+/// Names the rows in which theirs completed more per CPU-second than ours.
 fn better(findings: &[Finding]) -> String {
     let worse = findings.iter().filter(|finding| finding.summary().median < 1.0);
     let names: Vec<&str> = worse.map(|finding| finding.what.as_str()).collect();
@@ -209,14 +209,14 @@ fn better(findings: &[Finding]) -> String {
 }
 
 impl Row {
-    /// `wrk, reference server, 64 connections`.
+    /// Returns its title: `wrk, reference server, 64 connections`.
     fn what(&self, connections: u32) -> String {
         let theirs = match self.theirs {
             Theirs::Peer(peer) if self.ours.contains("--script") => {
                 format!("{} with a script", peer.name)
             }
             Theirs::Peer(peer) => peer.name.to_owned(),
-            Theirs::Ourselves(words) => format!("{} beside {words}", self.ours),
+            Theirs::Ourselves(words) => format!("{} compared with {words}", self.ours),
         };
         format!("{theirs}, {}, {connections} connections", self.target.name())
     }
@@ -230,7 +230,7 @@ impl Row {
         if let Theirs::Peer(peer) = self.theirs
             && !peer.is_there()
         {
-            return Err(format!("{} is not there; see cargo xtask peers", peer.name));
+            return Err(format!("{} is missing; install it with cargo xtask peers", peer.name));
         }
         let bench = Bench { machine, target: self.target, connections, seconds: extent.seconds() };
         let (mut figures, mut each) = (Vec::new(), Vec::new());
@@ -244,11 +244,11 @@ impl Row {
             };
             let load = load.beside(&others);
             let ratio = ours.per_cpu_s() / theirs.per_cpu_s();
-            let [a, b] = [ours, theirs].map(|run| bench.told(run));
+            let [a, b] = [ours, theirs].map(|run| bench.text_of(run));
             println!("{pair:>3}  {ratio:.3}: {a}, and {b}\n     {}", load.noise);
             load.reasons.iter().for_each(|reason| println!("     {reason}"));
             if load.is_shared() {
-                println!("     others were at work: the two sides did not have the machine alone");
+                println!("     other processes used the machine");
             }
             figures.push(ratio);
             each.push([ours.per_cpu_s(), theirs.per_cpu_s()]);
@@ -275,7 +275,7 @@ impl Row {
     }
 }
 
-/// Where both sides of a row run.
+/// The settings of both sides of a row.
 struct Bench<'a> {
     machine: &'a Machine,
     target: Target,
@@ -302,19 +302,19 @@ impl Bench<'_> {
         let mut command = self.machine.command(Side::Client, peer.path());
         command.args(words(peer.load));
         let stdin = peer.stdin.replace("{url}", &url);
-        let (mut told, cpu) = machine::with_cpu_of_children(|| said(&mut command, &stdin))?;
+        let (mut output, cpu) = machine::with_cpu_of_children(|| output_of(&mut command, &stdin))?;
         let seen = server.end()?;
         if let Some(report) = peer.report {
-            told = said(Command::new(peer.path()).args(words(report)), "")?;
+            output = output_of(Command::new(peer.path()).args(words(report)), "")?;
         }
-        let completed = (peer.completed)(&told);
-        let completed = completed.ok_or_else(|| format!("{} said:\n{told}", peer.name))?;
+        let completed = (peer.completed)(&output);
+        let completed = completed.ok_or_else(|| format!("{} printed:\n{output}", peer.name))?;
         let run = Run { completed, cpu };
         agree(peer.name, completed, seen, self.connections)?;
         Ok(run)
     }
 
-    fn told(&self, run: Run) -> String {
+    fn text_of(&self, run: Run) -> String {
         let per_s = run.completed / f64::from(self.seconds);
         format!("{:.0} ({per_s:.0}/s)", run.per_cpu_s())
     }
@@ -332,19 +332,19 @@ impl Bench<'_> {
     }
 }
 
-/// What a side says it completed, the server must have answered, and hardly more than that: a request
-/// a connection may be cut off by the end.
+/// Checks that the server answered the requests that a side says it completed, and hardly more: one
+/// request per connection may be cut off by the end.
 fn agree(name: &str, completed: f64, seen: Option<f64>, connections: u32) -> Result<(), String> {
     let most = 1.01 * completed + f64::from(connections);
     match seen {
         Some(seen) if completed == 0.0 || !(completed..=most).contains(&seen) => {
-            Err(format!("{name} says {completed} were completed, the server saw {seen}"))
+            Err(format!("{name} reports {completed} completed requests, the server saw {seen}"))
         }
         _ => Ok(()),
     }
 }
 
-/// Words, with what stands for something replaced in each: it may hold spaces.
+/// Splits into words and replaces the placeholders in each; a replacement may contain spaces.
 fn filled(words: &str, places: &[(&str, String)]) -> Vec<String> {
     let fill = |word: &str| {
         places.iter().fold(word.to_owned(), |word, (place, text)| word.replace(place, text))
@@ -352,20 +352,20 @@ fn filled(words: &str, places: &[(&str, String)]) -> Vec<String> {
     words.split_whitespace().map(fill).collect()
 }
 
-/// What a program prints that reads `stdin`.
-fn said(command: &mut Command, stdin: &str) -> Result<String, String> {
+/// Returns the output of a program that reads `stdin`.
+fn output_of(command: &mut Command, stdin: &str) -> Result<String, String> {
     let program = Path::new(command.get_program()).display().to_string();
     let failed = |error| format!("starting {program}: {error}");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(failed)?;
     let mut input = child.stdin.take().expect("it is piped");
-    // Who does not read it ends without it, and says why.
+    // A program that does not read it ends anyway, and prints why.
     let _ = input.write_all(stdin.as_bytes());
     drop(input);
     let Output { status, stdout, stderr } = child.wait_with_output().map_err(failed)?;
-    let said = String::from_utf8_lossy(&stdout).into_owned();
+    let output = String::from_utf8_lossy(&stdout).into_owned();
     match status.success() {
-        true => Ok(said),
+        true => Ok(output),
         false => Err(format!("{program} ({status}): {}", String::from_utf8_lossy(&stderr).trim())),
     }
 }

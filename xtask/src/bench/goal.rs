@@ -1,4 +1,4 @@
-//! What is promised of a figure, and what came of it.
+//! The goal of a figure, and its result.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ mod tests;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Goal {
-    /// The figure is printed, whatever it is.
+    /// The figure is only printed.
     None,
     AtLeast(Bounds),
     AtMost(Bounds),
@@ -21,13 +21,13 @@ pub(super) struct Bounds {
     pub(super) stretch: Option<f64>,
 }
 
-/// One line of what a bench found.
+/// One line of a bench's results.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Finding {
     pub(super) what: String,
-    /// Of every attempt, in their order.
+    /// The figure of each attempt, in order.
     pub(super) figures: Vec<f64>,
-    /// What else is worth knowing of it.
+    /// Other figures that help to judge it.
     pub(super) beside: String,
     pub(super) goal: Goal,
 }
@@ -41,7 +41,7 @@ impl Goal {
         Goal::AtMost(Bounds { must, stretch: Some(stretch) })
     }
 
-    /// Whether the figure is as it must be.
+    /// Returns true if the figure meets the required bound.
     pub(super) fn is_met(self, figure: f64) -> bool {
         match self {
             Goal::None => true,
@@ -49,7 +49,7 @@ impl Goal {
         }
     }
 
-    /// Whether the figure lies on the right side of a bound.
+    /// Returns true if the figure is on the right side of a bound.
     fn keeps(self, figure: f64, bound: f64) -> bool {
         match self {
             Goal::AtMost(_) => figure <= bound,
@@ -57,7 +57,7 @@ impl Goal {
         }
     }
 
-    /// `must ≥ 1.3 met, stretch ≥ 1.5 missed`.
+    /// Returns for example `must ≥ 1.3 met, stretch ≥ 1.5 missed`.
     pub(super) fn verdict(self, figure: f64) -> String {
         let (sign, bounds) = match self {
             Goal::None => return "printed".to_owned(),

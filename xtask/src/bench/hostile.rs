@@ -1,11 +1,11 @@
-//! Do hostile clients of the hotel application harm the others? The attacks are those of its tests,
-//! which continuous integration judges by orders of magnitude only; here the promised factor is
-//! wanted: five rounds without and with each attack take turns, and the median p99 beside it may
-//! be twice the undisturbed one.
+//! The effect of hostile clients of the hotel application on its other clients. The attacks are those
+//! of its tests, where continuous integration allows orders of magnitude. Here the promised factor is
+//! required: five rounds without and with each attack take turns, and the median p99 under attack may
+//! be at most twice the undisturbed one.
 
 use crate::repository;
 
-/// Says whether every attack was borne.
+/// Returns true if every attack was tolerated.
 pub(super) fn run() -> bool {
     let mut command = repository::cargo();
     command.args(["test", "--locked", "--profile", "tests", "-p", "apps"]);

@@ -1,9 +1,9 @@
-//! What a request of the hotel application costs: CPU time of all its processes and stores by
-//! completed requests of guide 1's mixed workload, at saturation and at half of that rate, with the
+//! The cost of a request of the hotel application: CPU time of all its processes and stores per
+//! completed request of guide 1's mixed workload, at saturation and at half of that rate, with the
 //! shares of services, stores, user and kernel.
 //!
-//! Everything but the generator is on the server's CPU. Deployments take turns, so that an hour in
-//! which the machine is slow befalls all of them.
+//! Everything except the generator runs on the server's CPU. Deployments take turns, so that a slow
+//! hour of the machine affects all of them.
 
 use measure::Nanos;
 
@@ -19,16 +19,16 @@ mod stores;
 #[cfg(test)]
 mod tests;
 
-/// Of each frontend.
+/// The connections to each frontend.
 const CONNECTIONS: usize = 32;
 const WARM_UP: &str = "1s";
 const DURATION: &str = "6s";
 
-/// What is deployed, and the microseconds of CPU that a request may take.
+/// A deployment, and the most microseconds of CPU per request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Deployment {
     instances: usize,
-    /// Of each service in an instance.
+    /// The replicas of each service in an instance.
     replicas: usize,
     has_memcached: bool,
     has_postgres: bool,
@@ -72,35 +72,35 @@ const DEPLOYMENTS: [Deployment; 5] = [
     },
 ];
 
-/// As continuous integration runs it, beside whatever else its machine does.
+/// The deployment for continuous integration, on a shared machine.
 const QUICK: Deployment = Deployment { most_saturated: Some(120.0), ..EMBEDDED };
 
-/// The original of 2022 on the same kind of machine, two CPUs that its generator shares, and what of
-/// its work ours does not do.
+/// The figures of the original of 2022 on the same kind of machine (two CPUs, shared with its
+/// generator), and the work that only one of the two does.
 const ORIGINAL: &str = "\
-the original of 2022 takes 885 µs a request saturated (closed loop, 32 connections), 947 to 2,118 µs at
-open loops of 1,904/s to 500/s: one sweep, tracing off, MongoDB replaced by an in-memory server.
-Of its work ours does not do: looking replicas up in a registry (they are listed); interceptors for
-tracing around each call; collecting garbage; encoding cached documents as JSON (they are protocol
-buffers); with the embedded store, asking a cache for rates and profiles (they are in the services'
-memory) and, with any, for rooms (the store is asked, once for all hotels of a search).
-Ours does more: logins ask the store, rooms are checked and taken in one act, a booking is in a file
-before it is acknowledged.";
+the original of 2022 takes 885 µs per request saturated (closed loop, 32 connections), 947 to 2,118 µs
+in open loops of 1,904/s to 500/s: one sweep, tracing off, MongoDB replaced by an in-memory server.
+Ours does not do this work: looking up replicas in a registry (they are listed); tracing interceptors
+around each call; garbage collection; encoding cached documents as JSON (they are protocol buffers);
+with the embedded store, requests to a cache for rates and profiles (they are in the services' memory);
+with any store, requests to a cache for rooms (one request to the store for all hotels of a search).
+Ours does more: logins query the store, rooms are checked and reserved in one transaction, a booking
+is in a file before it is acknowledged.";
 
-/// Whether every deployment kept within its bounds.
+/// Returns true if every deployment is within its bounds.
 pub(super) fn run(machine: &Machine, attempts: usize) -> Result<bool, String> {
     tools::install_packages(&["memcached", "postgresql"]);
     run_all(machine, attempts, &DEPLOYMENTS)
 }
 
-/// One attempt of the smallest deployment.
+/// Makes one attempt with the smallest deployment.
 pub(super) fn run_quick(machine: &Machine) -> Result<bool, String> {
     run_all(machine, 1, &[QUICK])
 }
 
 fn run_all(machine: &Machine, attempts: usize, deployments: &[Deployment]) -> Result<bool, String> {
     println!(
-        "CPU a request of all processes, release profile; {CONNECTIONS} connections a frontend"
+        "CPU per request of all processes, release profile; {CONNECTIONS} connections per frontend"
     );
     let mut costs = vec![(Vec::new(), Vec::new()); deployments.len()];
     for attempt in 1..=attempts {
@@ -114,23 +114,23 @@ fn run_all(machine: &Machine, attempts: usize, deployments: &[Deployment]) -> Re
             saturated.push(cost);
             let rate = load.completed_per_s / 2.0 / application.frontends.len() as f64;
             let rate = format!("{rate:.0}/s");
-            println!("     half of that, open loop, Poisson arrivals: {rate} an instance");
+            println!("     half of that, open loop, Poisson arrivals: {rate} per instance");
             let half = ["--rate", &rate, "--arrivals", "poisson"];
             at_half.push(measure(machine, &application, &half)?.1);
         }
     }
-    println!("\nµs a request, stores included");
+    println!("\nµs per request, stores included");
     let mut passed = true;
     for (deployed, (saturated, at_half)) in deployments.iter().zip(&costs) {
         println!("{deployed}");
-        passed &= told("saturated", saturated, deployed.most_saturated);
-        passed &= told("at half of it", at_half, deployed.most_at_half);
+        passed &= print_costs("saturated", saturated, deployed.most_saturated);
+        passed &= print_costs("at half of that rate", at_half, deployed.most_at_half);
     }
     println!("{ORIGINAL}");
     Ok(passed)
 }
 
-fn told(what: &str, costs: &[f64], most: Option<f64>) -> bool {
+fn print_costs(what: &str, costs: &[f64], most: Option<f64>) -> bool {
     let summary = Summary::of(costs);
     let attempts: Vec<String> = costs.iter().map(|cost| format!("{cost:.1}")).collect();
     let bound = most.map(|most| format!("; at most {most}")).unwrap_or_default();
@@ -138,22 +138,22 @@ fn told(what: &str, costs: &[f64], most: Option<f64>) -> bool {
     most.is_none_or(|most| summary.median <= most)
 }
 
-/// Says where everything is kept, and what an acknowledged booking outlives.
+/// Names the places of all data, and the failures that an acknowledged booking survives.
 impl std::fmt::Display for Deployment {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Deployment { instances, replicas, has_memcached, has_postgres, .. } = self;
         let documents = if *has_memcached { "one memcached" } else { "the services' memory" };
         let store = match has_postgres {
-            true => "one PostgreSQL, a database an instance",
-            false => "a process an instance",
+            true => "one PostgreSQL, a database per instance",
+            false => "a process per instance",
         };
         write!(f, "instances {instances} × replicas {replicas}, all on one CPU; ")?;
         write!(f, "rates and profiles in {documents}; store {store}; ")?;
-        write!(f, "a booking outlives kill -9 but no loss of power")
+        write!(f, "a booking survives kill -9 but not a power failure")
     }
 }
 
-/// The cost of a request in microseconds, printed with its shares.
+/// Measures the cost of a request in microseconds, and prints it with its shares.
 fn measure(
     machine: &Machine,
     application: &Application,
@@ -163,7 +163,7 @@ fn measure(
     let before = application.cpu()?;
     let load = load(machine, application, &[pacing, &["--duration", DURATION]].concat())?;
     let after = application.cpu()?;
-    // What is measured runs on, so it counts as others; it is not.
+    // The measured processes still run, so `others` includes them; subtract them.
     let mut noise = load.noise.clone();
     let ours: Nanos =
         after.iter().map(|(name, cpu)| cpu.all.saturating_sub(before[name].all)).sum();
@@ -193,7 +193,7 @@ fn measure(
     Ok((load, all))
 }
 
-/// `frontend         39.3 µs  (user 24.6, kernel 14.7)`.
+/// Returns for example `frontend         39.3 µs  (user 24.6, kernel 14.7)`.
 fn row(name: &str, all: f64, user: f64, kernel: f64) -> String {
     let ticks = (user + kernel).max(f64::MIN_POSITIVE);
     let (user, kernel) = (all * user / ticks, all * kernel / ticks);

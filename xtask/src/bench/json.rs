@@ -1,6 +1,6 @@
-//! The few figures that a bench needs of the documents which our own programs print.
+//! A reader of JSON for the few figures that a bench needs from our own programs' documents.
 //!
-//! Nothing here writes JSON, and a document that is not JSON is no document.
+//! It writes no JSON, and returns nothing for a text that is not JSON.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ impl Value {
         rest.trim().is_empty().then_some(read)
     }
 
-    /// What stands at a path of names, such as `response_time.p50_ns`.
+    /// Returns the value at a path of names, such as `response_time.p50_ns`.
     pub(super) fn at(&self, path: &str) -> Option<&Value> {
         path.split('.').try_fold(self, |value, name| match value {
             Value::Map(entries) => entries.get(name),
@@ -51,7 +51,7 @@ impl Value {
         self.at(path) == Some(&Value::Bool(true))
     }
 
-    /// The elements of a list; none where there is no list.
+    /// Returns the elements of a list; none if the value is not a list.
     pub(super) fn list(&self, path: &str) -> &[Value] {
         match self.at(path) {
             Some(Value::List(elements)) => elements,
@@ -70,7 +70,7 @@ fn value(rest: &mut &str) -> Option<Value> {
     }
 }
 
-/// What stands between brackets, separated by commas.
+/// Reads the values between brackets, separated by commas.
 fn members<T>(rest: &mut &str, close: char, member: fn(&mut &str) -> Option<T>) -> Option<Vec<T>> {
     *rest = rest[1..].trim_start();
     let mut members = Vec::new();
@@ -114,7 +114,7 @@ fn string(rest: &mut &str) -> Option<String> {
                 'f' => text.push('\u{c}'),
                 'u' => {
                     let digits: String = characters.by_ref().take(4).map(|(_, c)| c).collect();
-                    // Halves of a pair stand for characters that no figure is named with.
+                    // Surrogate pairs are not decoded: no name of a figure has one.
                     let code = u32::from_str_radix(&digits, 16).ok()?;
                     text.push(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER));
                 }

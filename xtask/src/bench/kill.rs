@@ -1,7 +1,7 @@
-//! Is anything lost when the runner is killed? It is killed without warning at random moments of a
-//! run and continued; then no finished trial may be missing or there twice, and nothing of it may
-//! be left on the machine. On virtual time the continued run must equal the unbroken one in every
-//! byte of every file.
+//! The check that a killed runner loses nothing. It is killed without warning at random moments of a
+//! run, and the run is continued. Then no finished trial may be missing or repeated, and nothing may
+//! be left on the machine. On virtual time the continued run must equal the uninterrupted one in
+//! every byte of every file.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,18 +19,18 @@ mod left;
 
 const SEED: u64 = 7;
 
-/// Kills `real` runs on this machine and `simulated` ones, and says whether all survived.
+/// Kills `real` runs on this machine and `simulated` ones; returns true if none lost anything.
 pub(super) fn run(machine: &Machine, real: usize, simulated: usize) -> Result<bool, String> {
-    let ground = Ground::make(machine)?;
-    let real = killed_often(&ground, &REAL, real)?;
-    let simulated = killed_often(&ground, &SIMULATED, simulated)?;
+    let folders = Folders::make(machine)?;
+    let real = killed_often(&folders, &REAL, real)?;
+    let simulated = killed_often(&folders, &SIMULATED, simulated)?;
     Ok(real && simulated)
 }
 
 /// An experiment to be killed.
 struct Experiment {
     arguments: &'static [&'static str],
-    /// Whether the continued run can be compared byte by byte.
+    /// True if the continued run can be compared byte by byte.
     repeatable: bool,
 }
 
@@ -39,26 +39,27 @@ const REAL: Experiment =
 const SIMULATED: Experiment =
     Experiment { arguments: &["experiments/simulated.yaml"], repeatable: true };
 
-/// Folders of our own, so that whatever is left in them was left by a run.
-struct Ground {
+/// Folders of our own: anything left in them was left by a run.
+struct Folders {
     benchwright: PathBuf,
     folder: PathBuf,
 }
 
-impl Ground {
-    fn make(machine: &Machine) -> Result<Ground, String> {
+impl Folders {
+    fn make(machine: &Machine) -> Result<Folders, String> {
         let folder = std::env::temp_dir().join(format!("xtask-bench-kill-{}", std::process::id()));
-        let ground = Ground { benchwright: machine.benchwright.clone(), folder };
-        fs::create_dir_all(ground.temporary())
-            .map_err(|error| format!("making {}: {error}", ground.folder.display()))?;
-        Ok(ground)
+        let folders = Folders { benchwright: machine.benchwright.clone(), folder };
+        fs::create_dir_all(folders.temporary())
+            .map_err(|error| format!("making {}: {error}", folders.folder.display()))?;
+        Ok(folders)
     }
 
     fn temporary(&self) -> PathBuf {
         self.folder.join("tmp")
     }
 
-    /// Every run writes to the same folder: its path stands in its report.
+    /// Returns the folder that every run writes to; it is always the same, as its path is in the
+    /// report.
     fn results(&self) -> PathBuf {
         self.folder.join("results")
     }
@@ -69,7 +70,7 @@ impl Ground {
         command
     }
 
-    /// A run from its beginning, on empty ground.
+    /// Returns the command of a new run, with an empty results folder.
     fn run(&self, experiment: &Experiment) -> Command {
         // The first time there is nothing to remove.
         let _ = fs::remove_dir_all(self.results());
@@ -79,24 +80,24 @@ impl Ground {
     }
 }
 
-impl Drop for Ground {
+impl Drop for Folders {
     fn drop(&mut self) {
-        // A temporary folder that stays is a nuisance, and no more.
+        // A temporary folder that stays does no harm.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
 
-fn killed_often(ground: &Ground, experiment: &Experiment, times: usize) -> Result<bool, String> {
+fn killed_often(folders: &Folders, experiment: &Experiment, times: usize) -> Result<bool, String> {
     println!("\nkilled and continued: {}", experiment.arguments.join(" "));
-    let (length, expected) = unbroken(ground, experiment)?;
+    let (length, expected) = uninterrupted(folders, experiment)?;
     let mut random = Random::new(SEED);
     let mut wrong = 0;
     let mut finished_before = 0;
     for number in 1..=times {
         let moment = Nanos::from_secs_f64(random.unit() * length.as_secs_f64());
-        let mut killed = kill_at(ground, experiment, moment)?;
+        let mut killed = kill_at(folders, experiment, moment)?;
         if experiment.repeatable {
-            killed.faults.extend(left::differences(&expected, &left::files(&ground.results())));
+            killed.faults.extend(left::differences(&expected, &left::files(&folders.results())));
         }
         finished_before += usize::from(killed.was_over);
         wrong += usize::from(!killed.faults.is_empty());
@@ -106,25 +107,25 @@ fn killed_often(ground: &Ground, experiment: &Experiment, times: usize) -> Resul
     Ok(wrong == 0)
 }
 
-/// How long the run takes if nobody kills it, and what it then leaves.
-fn unbroken(
-    ground: &Ground,
+/// Returns the time of an uninterrupted run, and its files.
+fn uninterrupted(
+    folders: &Folders,
     experiment: &Experiment,
 ) -> Result<(Nanos, BTreeMap<PathBuf, Vec<u8>>), String> {
-    // The first one is slow: moments drawn from it would often lie behind the end of the others.
+    // The first run is slow: moments drawn from its length would often be after the end of others.
     let runs = if experiment.repeatable { 3 } else { 1 };
     let mut length = Nanos(u64::MAX);
     for _ in 0..runs {
-        let command = ground.run(experiment);
+        let command = folders.run(experiment);
         let begun = machine::now();
         let ending = ended(command)?;
         length = length.min(machine::since(begun));
-        println!("unbroken: {ending}, {}", machine::since(begun));
+        println!("uninterrupted: {ending}, {}", machine::since(begun));
     }
-    Ok((length, left::files(&ground.results())))
+    Ok((length, left::files(&folders.results())))
 }
 
-/// What became of one killed run.
+/// The result of one killed run.
 struct Killed {
     /// It had ended before the moment came.
     was_over: bool,
@@ -142,9 +143,9 @@ impl std::fmt::Display for Killed {
     }
 }
 
-fn kill_at(ground: &Ground, experiment: &Experiment, moment: Nanos) -> Result<Killed, String> {
-    let results = ground.results();
-    let mut command = ground.run(experiment);
+fn kill_at(folders: &Folders, experiment: &Experiment, moment: Nanos) -> Result<Killed, String> {
+    let results = folders.results();
+    let mut command = folders.run(experiment);
     let mut runner = Process::start(command.stdout(Stdio::null()).stderr(Stdio::null()))?;
     machine::sleep(moment);
     let was_over = matches!(runner.0.try_wait(), Ok(Some(_)));
@@ -153,15 +154,15 @@ fn kill_at(ground: &Ground, experiment: &Experiment, moment: Nanos) -> Result<Ki
 
     let journal = results.join("journal.jsonl");
     let before = journal::complete(&fs::read(&journal).unwrap_or_default()).to_vec();
-    // Before that there is nothing to continue; whoever asked asks again.
+    // Without a manifest there is nothing to continue: the run is started again.
     let continued = results.join("manifest.json").exists();
     let again = match continued {
         true => {
-            let mut command = ground.command("resume");
+            let mut command = folders.command("resume");
             command.arg(&results);
             command
         }
-        false => ground.run(experiment),
+        false => folders.run(experiment),
     };
     let (ending, mut faults) = match ended_with_pid(again) {
         Ok((pid, ending)) => {
@@ -174,8 +175,8 @@ fn kill_at(ground: &Ground, experiment: &Experiment, moment: Nanos) -> Result<Ki
     let (trials_before, trials_after) = (journal::count(&before), journal::count(&after));
     faults.extend(journal::faults(&before, &after));
     faults.extend(journal::trials_without_files(&after, &results));
-    faults.extend(left::on_machine(&ground.temporary(), &results, &runners));
-    let ending = if continued { ending } else { format!("{ending} (begun again)") };
+    faults.extend(left::on_machine(&folders.temporary(), &results, &runners));
+    let ending = if continued { ending } else { format!("{ending} (started again)") };
     Ok(Killed { was_over, trials_before, trials_after, ending, faults })
 }
 
@@ -183,8 +184,8 @@ fn ended(command: Command) -> Result<String, String> {
     ended_with_pid(command).map(|(_, ending)| ending)
 }
 
-/// Runs a command to its end, and says its number and its verdict. That the machine was too noisy
-/// for an answer is an ending as well; what matters is that there is one.
+/// Runs a command to its end; returns its process id and its verdict. A verdict without an answer, as
+/// on a noisy machine, is fine, too.
 fn ended_with_pid(mut command: Command) -> Result<(u32, String), String> {
     command.arg("--json").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.spawn().map_err(|error| format!("starting benchwright: {error}"))?;
@@ -198,7 +199,7 @@ fn ended_with_pid(mut command: Command) -> Result<(u32, String), String> {
     }
 }
 
-/// The path of what a journal's entry keeps.
+/// Returns the folder of the files of a journal's entry.
 fn trial_folder(results: &Path, number: u64) -> PathBuf {
     results.join("trials").join(number.to_string())
 }

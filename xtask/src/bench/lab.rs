@@ -1,5 +1,5 @@
-//! What the lab itself costs: an entry of the journal, a trial beside its declared waits, and the
-//! page of a long run. Long runs must cost no more for each trial than short ones.
+//! The cost of the lab itself: of an entry of the journal, of a trial without its declared waits, and
+//! of the page of a long run. A trial of a long run must not cost more than one of a short run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,19 +17,19 @@ use crate::repository;
 #[cfg(test)]
 mod tests;
 
-/// A journal is long from here on.
+/// The number of trials in a long journal.
 const LONG: u32 = 10_000;
-/// How often an append is measured.
+/// The number of measured appends.
 const APPENDS: u32 = 300;
-/// The trials of the page.
+/// The number of trials on the page.
 const PAGE_TRIALS: u32 = 1_000;
-/// How often the page is rendered.
+/// The number of times that the page is rendered.
 const PAGES: usize = 3;
 
-/// The declared length of a trial whose rest is measured.
+/// The declared length of a trial; the rest of its time is measured.
 const TRIAL: Nanos = Nanos::from_millis(200);
 
-/// A run on virtual time, whose trials cost nothing but the lab's own work.
+/// A run on virtual time: its trials cost only the lab's own work.
 const SIMULATED: &str = "\
 name: page
 where: {backend: simulated}
@@ -50,7 +50,7 @@ load: {model: open, arrivals: constant, rate: 200/s, connections: 1}
 phases: {warm_up: {fixed: 0s}, measure: {time: 200ms}, drain: 0s}
 ";
 
-/// Measures all three, and says whether their goals are met.
+/// Measures all three; returns true if their goals are met.
 pub(super) fn run(machine: &Machine, trials: usize) -> Result<bool, String> {
     let folder = Scratch::make()?;
     let mut findings = vec![trial(machine, &folder, trials)?];
@@ -64,9 +64,9 @@ pub(super) fn run(machine: &Machine, trials: usize) -> Result<bool, String> {
     Ok(findings.iter().all(Finding::is_met))
 }
 
-/// What of a trial's time is not its declared phases: starting the generator, its connection and
-/// its document, judging, writing. It is the time from one entry of the journal to the next, less the
-/// phases; where a trial was repeated there was a rest between, so such are left out.
+/// Measures the time of a trial beyond its declared phases: starting the generator, its connection and
+/// its document, judging, writing. It is the time from one entry of the journal to the next, minus the
+/// phases. Repeated trials are left out, as there is a pause before them.
 fn trial(machine: &Machine, folder: &Scratch, trials: usize) -> Result<Finding, String> {
     let spec = folder.write("trials.yaml", LOCAL)?;
     let out = folder.path("trials");
@@ -91,7 +91,7 @@ fn trial(machine: &Machine, folder: &Scratch, trials: usize) -> Result<Finding, 
     let entries = opened(&out)?.journal().map_err(|error| error.to_string())?;
     if entries.len() != appended.len() {
         let (entries, seen) = (entries.len(), appended.len());
-        return Err(format!("{entries} trials ended, and {seen} of them were seen to"));
+        return Err(format!("{entries} trials ended, but only {seen} were observed"));
     }
     let costs: Vec<f64> = appended
         .windows(2)
@@ -100,19 +100,19 @@ fn trial(machine: &Machine, folder: &Scratch, trials: usize) -> Result<Finding, 
         .map(|(pair, _)| 1e3 * (pair[1] - pair[0]).as_secs_f64() - TRIAL.as_millis_f64())
         .collect();
     if costs.is_empty() {
-        return Err("every trial was a repeated one: the machine is too noisy".to_owned());
+        return Err("every trial was repeated: the machine is too noisy".to_owned());
     }
     let valid = entries.iter().filter(|entry| entry.status == Status::Valid).count();
-    println!("\na trial beside its declared waits, ms: {}", listed(&costs));
+    println!("\na trial without its declared waits, ms: {}", listed(&costs));
     Ok(Finding {
-        what: "ms of a trial beside its declared waits".to_owned(),
+        what: "ms of a trial without its declared waits".to_owned(),
         beside: format!("(p99 {:.1} ms; {valid} of {} trials valid)", p99(&costs), entries.len()),
         figures: costs,
         goal: at_most(150.0),
     })
 }
 
-/// A finished run of so many trials on virtual time.
+/// Runs this many trials on virtual time.
 fn simulated(
     machine: &Machine,
     folder: &Scratch,
@@ -136,7 +136,7 @@ fn simulated(
     opened(&out)
 }
 
-/// The page of a long run: its size, and the time that it takes.
+/// Measures the page of a long run: its size, and the time that it takes.
 fn page(machine: &Machine, directory: &Directory) -> Result<[Finding; 2], String> {
     let mut seconds = Vec::new();
     for _ in 0..PAGES {
@@ -168,7 +168,7 @@ fn page(machine: &Machine, directory: &Directory) -> Result<[Finding; 2], String
     ])
 }
 
-/// A directory to be filled with what a trial left.
+/// A trial whose entry and files are copied into new directories.
 struct Sample<'a> {
     of: &'a Directory,
     entry: Entry,
@@ -176,7 +176,7 @@ struct Sample<'a> {
 }
 
 impl Sample<'_> {
-    /// The last trial of a run.
+    /// Returns the last trial of a run.
     fn of(directory: &Directory) -> Result<Sample<'_>, String> {
         let entries = directory.journal().map_err(|error| error.to_string())?;
         let entry = entries.last().ok_or("a run without trials")?.clone();
@@ -188,7 +188,7 @@ impl Sample<'_> {
         Ok(Sample { of: directory, entry, files })
     }
 
-    /// A run that has come so far.
+    /// Makes a directory of a run with this many trials.
     fn after(&self, trials: u32, path: &Path) -> Result<Directory, String> {
         let of = |error: results::directory::Error| error.to_string();
         let (manifest, environment) =
@@ -210,7 +210,7 @@ impl Sample<'_> {
     }
 }
 
-/// Appends to a journal of so many trials: with the files of a trial, and without any.
+/// Measures appends to a journal of this many trials, without files and with those of a trial.
 fn appends(folder: &Scratch, sample: &Sample, trials: u32) -> Result<[Finding; 2], String> {
     let directory = sample.after(trials, &folder.path(&format!("after-{trials}")))?;
     let begun = machine::now();
@@ -248,7 +248,7 @@ const fn at_most(must: f64) -> Goal {
     Goal::AtMost(Bounds { must, stretch: None })
 }
 
-/// The figure that one in a hundred exceeds.
+/// Returns the figure that one in a hundred exceeds.
 fn p99(figures: &[f64]) -> f64 {
     let mut sorted = figures.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -261,7 +261,7 @@ fn listed(figures: &[f64]) -> String {
     each.join(" ")
 }
 
-/// A folder for what is measured, removed with it.
+/// A folder for the measured runs; removed when dropped.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -284,7 +284,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What stays is in the way of nobody.
+        // A folder that stays does no harm.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

@@ -1,4 +1,4 @@
-//! One run of `benchwright load` and what it said.
+//! One run of `benchwright load` and its document.
 
 use std::process::{Command, Output};
 
@@ -7,33 +7,33 @@ use measure::Nanos;
 use super::json::Value;
 use super::machine::{MOST_OF_OTHERS, Others};
 
-/// What a generator said of one load, and how it ended.
+/// The figures of one load, and its exit code.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Load {
     pub(super) exit: Option<i32>,
     pub(super) intended: u64,
     pub(super) completed: u64,
     pub(super) completed_per_s: f64,
-    /// At p50, p90 and p99.
+    /// The p50, p90 and p99.
     pub(super) response: [Nanos; 3],
     pub(super) lateness_p50: Nanos,
     pub(super) lateness_p99: Nanos,
-    /// The gates that were not passed.
+    /// The failed gates.
     pub(super) gates: Vec<String>,
     pub(super) reasons: Vec<String>,
     pub(super) noise: Noise,
 }
 
-/// What the machine did meanwhile.
+/// The noise of the machine during a load.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Noise {
     pub(super) hiccup_p99: Nanos,
     pub(super) hiccup_max: Nanos,
-    /// How late the kernel woke the generator from a sleep; zero if it never slept.
+    /// The lateness of the kernel in waking the generator; zero if it never slept.
     pub(super) wake_up_p99: Nanos,
-    /// `None` where the kernel does not tell.
+    /// `None` if the kernel does not report it.
     pub(super) steal_share: Option<f64>,
-    /// The share of one CPU that others than the bench used; zero unless somebody watched.
+    /// The share of one CPU that other processes used; zero unless measured.
     pub(super) others_share: f64,
 }
 
@@ -49,7 +49,7 @@ impl Load {
         })
     }
 
-    /// `None` if the document is not that of a load.
+    /// Reads a document; `None` if it is not that of a load.
     pub(super) fn of(document: &Value, exit: Option<i32>) -> Option<Load> {
         let reason = |value: &Value| match value {
             Value::Text(text) => Some(text.clone()),
@@ -77,17 +77,17 @@ impl Load {
         })
     }
 
-    /// Whether the generator trusts its own figures.
+    /// Returns true if the generator calls its figures valid.
     pub(super) fn is_valid(&self) -> bool {
         self.gates.is_empty()
     }
 
-    /// Whether somebody else used so much of the machine that nothing can be concluded.
+    /// Returns true if others used so much of the machine that nothing can be concluded.
     pub(super) fn is_shared(&self) -> bool {
         MOST_OF_OTHERS < self.noise.others_share
     }
 
-    /// Notes what others used meanwhile.
+    /// Adds the share that others used meanwhile.
     pub(super) fn beside(mut self, others: &Others) -> Load {
         self.noise.others_share = others.share();
         self
@@ -110,7 +110,7 @@ pub(super) fn time(document: &Value, path: &str) -> Option<Nanos> {
     document.number(path).map(|ns| Nanos(ns as u64))
 }
 
-/// p50, p90 and p99 below a path that ends in a dot, or at the top.
+/// Returns p50, p90 and p99 below a path that ends in a dot, or at the top level.
 pub(super) fn quantiles(document: &Value, path: &str) -> Option<[Nanos; 3]> {
     let at = |name| time(document, &format!("{path}{name}_ns"));
     Some([at("p50")?, at("p90")?, at("p99")?])

@@ -1,6 +1,6 @@
 //! The machine under a bench: its CPUs, its time, and the processes that a bench starts.
 //!
-//! Every process started here is ended here: at the latest when what holds it is dropped.
+//! Every process that is started here is ended here, at the latest when its handle is dropped.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Lines};
@@ -15,12 +15,12 @@ use crate::repository;
 #[cfg(test)]
 mod tests;
 
-/// Where the two sides of a measurement run, and what they are.
+/// The CPUs of the two sides of a measurement, and the program.
 pub(crate) struct Machine {
     pub(crate) benchwright: PathBuf,
-    /// The CPU of what is measured.
+    /// The CPU of the measured side.
     server: Option<u32>,
-    /// The CPU of what measures.
+    /// The CPU of the measuring side.
     client: Option<u32>,
 }
 
@@ -31,7 +31,7 @@ pub(crate) enum Side {
 }
 
 impl Machine {
-    /// Builds what is measured, and takes the first two CPUs that this process may use.
+    /// Builds the release programs, and takes the first two CPUs that this process may use.
     pub(crate) fn prepare() -> Result<Machine, String> {
         if !repository::succeeds(repository::cargo().args(["build", "--locked", "--release"])) {
             return Err("the release build failed".to_owned());
@@ -40,9 +40,9 @@ impl Machine {
         let allowed = fs::read_to_string("/proc/self/status").unwrap_or_default();
         let allowed = allowed_cpus(&allowed);
         let pinned = match allowed[..] {
-            _ if !is_there("taskset") => Err("there is no taskset (package util-linux)"),
+            _ if !is_there("taskset") => Err("taskset is missing (package util-linux)"),
             [server, client, ..] => Ok((server, client)),
-            _ => Err("there is one CPU"),
+            _ => Err("there is only one CPU"),
         };
         let (server, client) = match pinned {
             Ok((server, client)) => {
@@ -57,7 +57,7 @@ impl Machine {
         Ok(Machine { benchwright, server, client })
     }
 
-    /// A command that runs on one side's CPU.
+    /// Returns a command that runs on one side's CPU.
     pub(crate) fn command(&self, side: Side, program: impl AsRef<Path>) -> Command {
         let cpu = match side {
             Side::Server => self.server,
@@ -71,22 +71,22 @@ impl Machine {
     }
 }
 
-/// This chore stands in the folder `debug` of cargo's target folder, wherever that is.
+/// Returns cargo's folder of release builds, beside the folder `debug` of this program.
 fn release_folder() -> Result<PathBuf, String> {
     let own = std::env::current_exe().map_err(|e| format!("finding the own executable: {e}"))?;
     let target = own.parent().and_then(Path::parent).expect("cargo puts programs in two folders");
     Ok(target.join("release"))
 }
 
-/// A folder for what a bench writes and needs no longer than a run.
+/// Returns a folder for files that a bench needs only during a run.
 pub(super) fn scratch() -> PathBuf {
     let folder = repository::target().join("bench");
-    // Who writes into it sees that it is not there.
+    // If this fails, writing into the folder reports it.
     let _ = fs::create_dir_all(&folder);
     folder
 }
 
-/// The CPUs in `Cpus_allowed_list` of a process's status.
+/// Returns the CPUs in `Cpus_allowed_list` of a process's status.
 fn allowed_cpus(status: &str) -> Vec<u32> {
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
     let cpus = list.unwrap_or_default().split(',').filter_map(|range| {
@@ -102,7 +102,7 @@ pub(crate) fn is_there(program: &str) -> bool {
     })
 }
 
-/// A process that is ended, and waited for, when it is dropped.
+/// A process that is killed and waited for when dropped.
 pub(super) struct Process(pub(super) Child);
 
 impl Process {
@@ -120,8 +120,8 @@ impl Drop for Process {
     }
 }
 
-/// What both sides of a bench are asked for whose times are to be known to the microsecond: other
-/// congestion controls spread what is sent over time.
+/// The congestion control of both sides of a bench that measures microseconds: others may spread what
+/// is sent over time.
 pub(super) const SENT_AT_ONCE: [&str; 2] = ["--congestion-control", "reno"];
 
 /// `benchwright reference`, ready.
@@ -136,11 +136,12 @@ impl Server {
         let mut command = machine.command(Side::Server, &machine.benchwright);
         command.arg("reference").args(arguments).stdout(Stdio::piped());
         let mut process = Process::start(&mut command)?;
-        let (lines, url) = ready(&mut process).ok_or("the reference server did not get ready")?;
+        let (lines, url) =
+            ready(&mut process).ok_or("the reference server did not become ready")?;
         Ok(Server { process, lines, url })
     }
 
-    /// Stops it where it stands and lets it go on after so long: who waits for it sees a stall.
+    /// Stops the server for this long: its clients see a stall.
     pub(crate) fn pause(&self, length: Nanos) {
         self.signal("STOP");
         sleep(length);
@@ -152,7 +153,7 @@ impl Server {
         repository::succeeds(Command::new("sh").args(["-c", &format!("kill -{name} {pid}")]));
     }
 
-    /// Ends it gently and returns its log.
+    /// Ends the server with SIGTERM and returns its log.
     pub(super) fn end(mut self) -> Result<Value, String> {
         self.signal("TERM");
         let log = self.lines.next().and_then(Result::ok).unwrap_or_default();
@@ -160,7 +161,7 @@ impl Server {
     }
 }
 
-/// What `run` gives, and the CPU time of the children that it has waited for, to 10 ms.
+/// Returns the result of `run`, and the CPU time of the children that it waited for, in steps of 10 ms.
 pub(super) fn with_cpu_of_children<T, E>(
     run: impl FnOnce() -> Result<T, E>,
 ) -> Result<(T, Nanos), E> {
@@ -169,9 +170,10 @@ pub(super) fn with_cpu_of_children<T, E>(
     Ok((given, own_cpu().children.saturating_sub(before)))
 }
 
-/// What others than this bench and what it starts do meanwhile.
+/// The CPU use of other processes during a bench.
 ///
-/// The generator's gates tell what befell the generator; this tells of both sides, and why.
+/// The generator's gates show disturbances of the generator; this shows those of both sides, and their
+/// cause.
 pub(super) struct Others {
     begun: std::time::Instant,
     all: Nanos,
@@ -183,12 +185,13 @@ impl Others {
         Others { begun: now(), all: cpu_of_all(), own: own_cpu().sum() }
     }
 
-    /// How long they have been watched.
+    /// Returns the time since the watch began.
     pub(super) fn seconds(&self) -> f64 {
         since(self.begun).as_secs_f64()
     }
 
-    /// The share of one CPU that they used since then. What was started since must have ended.
+    /// Returns the share of one CPU that they used since then. Processes that the bench started since
+    /// must have ended.
     pub(super) fn share(&self) -> f64 {
         let all = cpu_of_all().saturating_sub(self.all);
         let own = own_cpu().sum().saturating_sub(self.own);
@@ -196,11 +199,10 @@ impl Others {
     }
 }
 
-/// Beyond this a machine is not undisturbed, and what it measured is not valid: 2 % of the CPU of
-/// each of the two sides, as the doctor's check of foreign processes has it.
+/// The most CPU that others may use in a valid measurement: 2 % of the CPU of each of the two sides.
 pub(super) const MOST_OF_OTHERS: f64 = 0.04;
 
-/// The CPU time of a process, and that of its children that were waited for.
+/// The CPU time of a process, and of its children that were waited for.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Cpu {
     own: Nanos,
@@ -218,8 +220,8 @@ impl Cpu {
     }
 }
 
-/// CPU time of a process in user mode and in the kernel, and of its children that were waited for:
-/// the 14th to 17th field of its stat, in hundredths of a second, behind its name.
+/// Reads the CPU time of a process in user mode and in the kernel, and of its children that were
+/// waited for: the 14th to 17th field of its stat, in hundredths of a second, after its name.
 pub(super) fn ticks(stat: &str) -> Option<[Nanos; 4]> {
     let (_, behind_name) = stat.rsplit_once(')')?;
     let fields = behind_name.split_whitespace().skip(11).take(4);
@@ -227,7 +229,7 @@ pub(super) fn ticks(stat: &str) -> Option<[Nanos; 4]> {
     ticks.collect::<Vec<Nanos>>().try_into().ok()
 }
 
-/// Reads the first line of a process, `ready <url>`; what it prints after that is to be read yet.
+/// Reads the first line of a process, `ready <url>`; returns the reader of the other lines.
 pub(super) fn ready(process: &mut Process) -> Option<(Lines<BufReader<ChildStdout>>, String)> {
     let mut lines = BufReader::new(process.0.stdout.take().expect("it was piped")).lines();
     let first = lines.next()?.ok()?;
@@ -236,11 +238,11 @@ pub(super) fn ready(process: &mut Process) -> Option<(Lines<BufReader<ChildStdou
 }
 
 fn own_cpu() -> Cpu {
-    let stat = fs::read_to_string("/proc/self/stat").expect("Linux tells a process about itself");
+    let stat = fs::read_to_string("/proc/self/stat").expect("Linux has the stat of this process");
     Cpu::read(&stat).expect("the kernel writes numbers")
 }
 
-/// Of every process; the kernel hands what a process used to the one that waits for it.
+/// Returns the CPU time of all processes; an ended process counts for the one that waited for it.
 fn cpu_of_all() -> Nanos {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let stats = entries.filter_map(|entry| {

@@ -1,4 +1,4 @@
-//! Findings written down under docs/notes, with what they were found on.
+//! Findings written to docs/notes, with the machine and the versions.
 
 use std::fs;
 use std::path::Path;
@@ -10,14 +10,14 @@ use crate::{peers, repository};
 #[cfg(test)]
 mod tests;
 
-/// Adds a section; a file that is not there begins with the machine and the versions of all.
+/// Adds a section; a new file begins with the machine and all versions.
 pub(super) fn add(
     path: &Path,
     heading: &str,
     findings: &[Finding],
     closing: &[String],
 ) -> Result<(), String> {
-    // Words are read where the chore was called; files are the repository's.
+    // The path is relative to the repository.
     let path = repository::root().join(path);
     let text = fs::read_to_string(&path).unwrap_or_else(|_| head());
     let text = format!("{text}\n{}", section(heading, findings, closing));
@@ -35,15 +35,15 @@ fn head() -> String {
         .map(|(_, model)| model.trim())
         .collect();
     let model = models.first().copied().unwrap_or("unknown");
-    let said =
+    let printed =
         |program: &str, words: &[&str]| repository::first_line(Command::new(program).args(words));
-    let ours = said("git", &["describe", "--always", "--dirty"]);
+    let ours = printed("git", &["describe", "--always", "--dirty"]);
     let mut versions = vec![format!("benchwright {} at {ours}", env!("CARGO_PKG_VERSION"))];
-    versions.extend([said("rustc", &["--version"]), said("nginx", &["-v"])]);
+    versions.extend([printed("rustc", &["--version"]), printed("nginx", &["-v"])]);
     versions.extend(peers::versions());
     format!(
-        "# The load engine beside others\n\n{} · {} × {model}, Linux {} · release profile\n\n{}\n",
-        said("date", &["--iso-8601"]),
+        "# The load engine compared with others\n\n{} · {} × {model}, Linux {} · release profile\n\n{}\n",
+        printed("date", &["--iso-8601"]),
         models.len(),
         read("/proc/sys/kernel/osrelease").trim(),
         versions.join(" · "),
@@ -51,7 +51,8 @@ fn head() -> String {
 }
 
 fn section(heading: &str, findings: &[Finding], closing: &[String]) -> String {
-    let mut text = format!("## {heading}\n\n| what | median (range) | goal | beside | each |\n");
+    let mut text =
+        format!("## {heading}\n\n| what | median (range) | goal | other figures | each |\n");
     text.push_str("|---|---|---|---|---|\n");
     for finding in findings {
         let Finding { what, figures, beside, .. } = finding;

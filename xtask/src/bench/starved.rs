@@ -1,5 +1,6 @@
-//! Does the generator notice that it is starved? It is given too little CPU in three ways, and the
-//! reference server tells whether its requests really came late. Left alone, it must not complain.
+//! The check that the generator notices a lack of CPU. It gets too little CPU in three ways, and the
+//! reference server's log shows whether its requests really arrived late. Undisturbed, it must accept
+//! its loads.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,13 +15,13 @@ use crate::repository;
 #[cfg(test)]
 mod tests;
 
-/// From here on a generator that calls itself punctual is wrong.
+/// The lateness from which on a generator must not call its load valid.
 const LATE: Nanos = Nanos::from_millis(1);
 const BUSY_LOOPS: usize = 3;
-/// The kernel's usual period; a twentieth of it is the quota.
+/// The kernel's usual period; the quota is a twentieth of it.
 const PERIOD_US: u64 = 100_000;
 const QUOTA_US: u64 = PERIOD_US / 20;
-/// Of all undisturbed trials.
+/// The most refused ones of all undisturbed trials.
 const MOST_REFUSED: usize = 1;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,19 +30,19 @@ enum Way {
     Quota,
     /// Three busy loops on the generator's CPU.
     BusyLoops,
-    /// It is stopped three times for 200 ms.
+    /// Stopped three times for 200 ms.
     Stopped,
     Undisturbed,
 }
 
-/// One load, and how late the server says it was.
+/// One load, and its lateness in the server's log.
 struct Trial {
     load: Load,
     late_p99: Nanos,
 }
 
-/// Runs `starved` trials of each way of starving and `undisturbed` ones, and says whether all were
-/// judged rightly.
+/// Runs `starved` trials of each kind and `undisturbed` ones; returns true if all were judged
+/// correctly.
 pub(super) fn run(
     machine: &Machine,
     script: &Path,
@@ -55,7 +56,8 @@ pub(super) fn run(
     Ok(quota && busy && stopped && alone)
 }
 
-/// Without a control group there is nothing to show; continuous integration must have one.
+/// Runs the trials with a CPU quota. They are skipped without a control group, which continuous
+/// integration must have.
 fn quota(machine: &Machine, script: &Path, trials: usize) -> Result<bool, String> {
     match Quota::make() {
         Ok(quota) => ways(machine, script, Way::Quota, Some(&quota), trials),
@@ -73,20 +75,18 @@ fn ways(
     quota: Option<&Quota>,
     trials: usize,
 ) -> Result<bool, String> {
-    println!(
-        "\n{way}: to be refused whenever the server's log says late by more than {LATE} (p99)"
-    );
+    println!("\n{way}: must be refused if late by more than {LATE} in the server's log (p99)");
     let mut verdicts = Vec::new();
     for number in 1..=trials {
         let trial = measure(machine, script, way, quota)?;
         let verdict = judge_starved(&trial);
-        tell(
+        print_trial(
             number,
             &trial,
             match verdict {
                 Starved::Refused => "refused",
                 Starved::Missed => "MISSED",
-                Starved::Punctual => "was punctual all the same",
+                Starved::Punctual => "was not late",
             },
         );
         verdicts.push(verdict);
@@ -95,14 +95,14 @@ fn ways(
     let (refused, missed) = (count(Starved::Refused), count(Starved::Missed));
     println!("{refused} refused, {missed} missed, of {trials}");
     if refused + missed == 0 {
-        println!("none of them was late, so nothing was shown");
+        println!("none of them was late, so nothing was tested");
     }
     Ok(missed == 0 && 0 < refused)
 }
 
 fn alone(machine: &Machine, script: &Path, trials: usize) -> Result<bool, String> {
     println!(
-        "\n{}: at most {MOST_REFUSED} refused, and that by the hiccup meter",
+        "\n{}: at most {MOST_REFUSED} refused, with a pause in the hiccup meter",
         Way::Undisturbed
     );
     let mut verdicts = Vec::new();
@@ -113,9 +113,9 @@ fn alone(machine: &Machine, script: &Path, trials: usize) -> Result<bool, String
             Undisturbed::Accepted => "accepted",
             Undisturbed::Explained => "refused, and the machine did pause",
             Undisturbed::Unexplained => "REFUSED WITHOUT REASON",
-            Undisturbed::Shared => "refused, but others were at work: no undisturbed trial",
+            Undisturbed::Shared => "refused, but others used the machine: not an undisturbed trial",
         };
-        tell(number, &trial, word);
+        print_trial(number, &trial, word);
         verdicts.push(verdict);
     }
     let count = |verdict| verdicts.iter().filter(|v| **v == verdict).count();
@@ -134,7 +134,7 @@ fn measure(
     way: Way,
     quota: Option<&Quota>,
 ) -> Result<Trial, String> {
-    // At this rate the hybrid timer needs more of its CPU than three competitors leave it.
+    // At 10k/s the hybrid timer needs more CPU than three competitors leave.
     let rate = if way == Way::BusyLoops { "10k/s" } else { "1k/s" };
     let others = Others::watch();
     let arguments = ["--delay", "1ms", "--numbered-rate", rate, "--kernel-timestamps"];
@@ -152,11 +152,11 @@ fn measure(
     let load = Load::run(&mut command)?;
     drop(loops);
     let log = server.end()?;
-    let late_p99 = load::time(&log, "late_p99_ns").ok_or("the server's log tells no lateness")?;
+    let late_p99 = load::time(&log, "late_p99_ns").ok_or("the server's log has no lateness")?;
     Ok(Trial { load: load.beside(&others), late_p99 })
 }
 
-/// The generator, and a shell that stops it again and again and ends as it does.
+/// Returns the command of the generator and a shell that stops it three times and exits as it does.
 fn stopped(machine: &Machine) -> Command {
     let mut command = machine.command(Side::Client, "sh");
     let stops = "\"$0\" \"$@\" & g=$!; for i in 1 2 3; do sleep 0.6; kill -STOP $g; sleep 0.2; \
@@ -165,7 +165,7 @@ fn stopped(machine: &Machine) -> Command {
     command
 }
 
-/// It ends with this chore, however that ends.
+/// Starts a busy loop; it ends with this task in any case.
 fn busy_loop(machine: &Machine) -> Result<Process, String> {
     let mut command = machine.command(Side::Client, "sh");
     command.args(["-c", "while kill -0 $PPID; do :; done"]);
@@ -174,10 +174,10 @@ fn busy_loop(machine: &Machine) -> Result<Process, String> {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Starved {
-    /// Exit 3, and a gate is named.
+    /// Exit code 3, with a named gate.
     Refused,
     Missed,
-    /// By the server's log; whatever the generator says of itself then is not wrong.
+    /// Not late in the server's log; then the generator may accept or refuse.
     Punctual,
 }
 
@@ -190,7 +190,7 @@ fn judge_starved(trial: &Trial) -> Starved {
     }
 }
 
-/// Of all trials, those that have to be undisturbed.
+/// Returns how many of all trials must be undisturbed.
 fn enough(trials: usize) -> usize {
     trials * 3 / 4
 }
@@ -198,10 +198,10 @@ fn enough(trials: usize) -> usize {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Undisturbed {
     Accepted,
-    /// The hiccup meter saw a pause at least as long as what the generator is blamed for.
+    /// The hiccup meter saw a pause at least as long as the generator's lateness.
     Explained,
     Unexplained,
-    /// Others used the machine, which that meter overtakes: it shows nothing either way.
+    /// Others used the machine, which the meter may miss: nothing follows.
     Shared,
 }
 
@@ -216,11 +216,11 @@ fn judge_undisturbed(load: &Load) -> Undisturbed {
     }
 }
 
-fn tell(number: usize, trial: &Trial, word: &str) {
+fn print_trial(number: usize, trial: &Trial, word: &str) {
     let Trial { load, late_p99 } = trial;
     let exit = load.exit.map_or("by a signal".to_owned(), |code| code.to_string());
     println!(
-        "{number:>3}  server says late p99 {late_p99:>8}, generator {:>8}; exit {exit}: {word}",
+        "{number:>3}  late p99: server {late_p99:>8}, generator {:>8}; exit {exit}: {word}",
         load.lateness_p99
     );
     println!("       {}", load.noise);
@@ -238,11 +238,11 @@ impl std::fmt::Display for Way {
     }
 }
 
-/// A control group of our own with a CPU quota, removed in the end.
+/// A control group of our own with a CPU quota; removed when dropped.
 struct Quota(PathBuf);
 
 impl Quota {
-    /// In version 2 of the kernel's interface, else in version 1.
+    /// Makes it in version 2 of the kernel's interface, else in version 1.
     fn make() -> Result<Quota, String> {
         let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         let two = [("cpu.max", format!("{QUOTA_US} {PERIOD_US}"))];
@@ -270,7 +270,7 @@ impl Quota {
         Ok(quota)
     }
 
-    /// The generator, which enters the group before it begins.
+    /// Returns the command of the generator, which enters the group before it starts.
     fn command(&self, machine: &Machine) -> Command {
         let mut command = machine.command(Side::Client, "sh");
         let enter = "echo $$ >\"$0\"/cgroup.procs && exec \"$@\"";
@@ -281,7 +281,7 @@ impl Quota {
 
 impl Drop for Quota {
     fn drop(&mut self) {
-        // It is empty, unless somebody else entered it.
+        // It is empty, unless another process entered it.
         let _ = fs::remove_dir(&self.0);
     }
 }

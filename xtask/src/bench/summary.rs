@@ -1,4 +1,4 @@
-//! Several figures of one kind as their middle and their ends.
+//! The median and the range of several figures.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ pub(super) struct Summary {
 }
 
 impl Summary {
-    /// Of at least one figure.
+    /// Summarizes at least one figure.
     pub(super) fn of(figures: &[f64]) -> Summary {
         Summary {
             median: estimate::median(figures).expect("there is a figure"),

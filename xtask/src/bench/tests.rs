@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn a_bench_runs_as_often_as_the_issue_asks_unless_told_otherwise() {
+fn a_bench_has_a_default_number_of_attempts_that_options_change() {
     assert_eq!(read(&["calibration"]), Some(vec![Bench::Calibration { attempts: 20, spare: 0 }]));
     let load = Extent { pairs: 3, quick: false, only: Some("k6".to_owned()), note: None };
     assert_eq!(read(&["load", "--pairs", "3", "--only", "k6"]), Some(vec![Bench::Load(load)]));
@@ -26,7 +26,7 @@ fn a_bench_runs_as_often_as_the_issue_asks_unless_told_otherwise() {
 }
 
 #[test]
-fn what_is_not_understood_is_not_run() {
+fn unknown_words_are_refused() {
     let wrong: [&[&str]; 9] = [
         &[],
         &["wrk"],
@@ -44,7 +44,7 @@ fn what_is_not_understood_is_not_run() {
 }
 
 #[test]
-fn a_summary_is_the_middle_and_the_ends() {
+fn a_summary_is_the_median_and_the_range() {
     let summary = summary::Summary::of(&[1.2, 1.0, 1.5]);
     assert_eq!(summary.to_string(), "median 1.200 (1.000 … 1.500)");
 }

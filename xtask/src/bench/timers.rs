@@ -1,8 +1,8 @@
-//! What punctuality costs: validity, lateness and CPU of each timer, and how even arrivals are at the
-//! server.
+//! The cost of starting requests on time: validity, lateness and CPU of each timer, and the evenness of
+//! arrivals at the server.
 //!
-//! Lateness is what the generator says of itself, with a core of its own; the hiccup meter, which
-//! sleeps beside it, tells what the machine alone would have done. Gaps are the reference server's.
+//! The generator reports its own lateness, with a core of its own; the hiccup meter, which sleeps
+//! beside it, shows the part of the machine. Gaps are measured by the reference server.
 
 use std::path::Path;
 
@@ -17,45 +17,45 @@ use super::summary::Summary;
 #[cfg(test)]
 mod tests;
 
-/// The first is the default, and the one that is judged.
+/// The timers; the first is the default, and only this one is judged.
 const TIMERS: [&str; 3] = ["hybrid", "sleep", "spin"];
-/// The one that no load can be more punctual with.
+/// The index of the timer with the least lateness.
 const BEST: usize = 2;
-/// Rates with their distributions.
+/// The rates with their distributions.
 const LOADS: [(&str, &str); 4] =
     [("1k/s", "poisson"), ("5k/s", "poisson"), ("10k/s", "poisson"), ("10k/s", "constant")];
-/// How punctual the judged timer is at the median and the p99 is judged at this rate.
+/// The rate at which the median and the p99 of the lateness are judged.
 const JUDGED_RATE: &str = "10k/s";
 const DURATION: Nanos = Nanos::from_secs(4);
-/// Of the attempt at evenness.
+/// The rate of the attempts that measure evenness.
 const EVEN_RATE: u32 = 1000;
 
-/// In µs.
+/// The goals of the lateness, in µs.
 const MEDIAN: Goal = Goal::at_most(10.0, 2.0);
 const P99: Goal = Goal::at_most(50.0, 20.0);
-/// Of |gap × rate − 1|.
+/// The goal of the mean |gap × rate − 1|.
 const EVENNESS: Goal = Goal::at_most(0.1, 0.02);
-/// How many loads of one rate fewer than with the best timer may be valid.
+/// The goal of how many fewer loads of one rate are valid than with the best timer.
 const FEWER_VALID: Goal = Goal::AtMost(Bounds { must: 1.0, stretch: None });
 
 /// One load with one timer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Attempt {
     is_valid: bool,
-    /// In µs, as the rest.
+    /// In µs, as the other times.
     median: f64,
     p99: f64,
     hiccup_p99: f64,
-    /// How late the kernel woke the generator; zero if it never slept.
+    /// The lateness of the kernel in waking the generator; zero if it never slept.
     wake_up_p99: f64,
     cpu_of_request: f64,
-    /// Of one CPU.
+    /// The share of one CPU.
     cpu_share: f64,
     others_share: f64,
 }
 
-/// Runs every timer as often, in turns, and says whether the judged one is valid about as often as the
-/// best, punctual and even.
+/// Runs every timer equally often, in turn; returns true if the judged one meets the goals for
+/// validity, lateness and evenness.
 pub(super) fn run(
     machine: &Machine,
     attempts: usize,
@@ -64,7 +64,7 @@ pub(super) fn run(
     let mut findings = Vec::new();
     for (rate, distribution) in LOADS {
         println!(
-            "\n{rate}, {distribution}: lateness p50, p99; hiccups p99; wake-up delay p99; CPU a request, in µs"
+            "\n{rate}, {distribution}: lateness p50, p99; hiccups p99; wake-up delay p99; CPU per request, in µs"
         );
         let mut each: [Vec<Attempt>; TIMERS.len()] = Default::default();
         for number in 1..=attempts {
@@ -96,12 +96,12 @@ pub(super) fn run(
     println!();
     findings.iter().for_each(|finding| println!("{finding}"));
     if let Some(path) = to_note {
-        note::add(path, "Punctuality, in µs, and evenness", &findings, &[])?;
+        note::add(path, "Lateness, in µs, and evenness", &findings, &[])?;
     }
     Ok(findings.iter().all(Finding::is_met))
 }
 
-/// Others than the default are only printed.
+/// Returns the goal for the default timer, and none for the others.
 fn judged(timer: &str, goal: Goal) -> Goal {
     if timer == TIMERS[0] { goal } else { Goal::None }
 }
@@ -130,7 +130,7 @@ fn attempt(
     })
 }
 
-/// How many more loads were valid with the best timer than with the judged one.
+/// Counts how many more loads were valid with the best timer than with the judged one.
 fn validity((rate, distribution): (&str, &str), each: &[Vec<Attempt>; TIMERS.len()]) -> Finding {
     let valid = each.each_ref().map(|attempts| attempts.iter().filter(|a| a.is_valid).count());
     let of_timer = |(timer, attempts): (&&str, &Vec<Attempt>)| {
@@ -139,19 +139,20 @@ fn validity((rate, distribution): (&str, &str), each: &[Vec<Attempt>; TIMERS.len
         let cpu = 100.0 * Summary::of(&cpu).median;
         format!("{timer}: {valid} of {} valid, CPU {cpu:.0} %", attempts.len())
     };
-    let said: Vec<String> = TIMERS.iter().zip(each).map(of_timer).collect();
+    let counts: Vec<String> = TIMERS.iter().zip(each).map(of_timer).collect();
     Finding {
         what: format!(
             "{}: fewer valid loads than {}, {rate} {distribution}",
             TIMERS[0], TIMERS[BEST]
         ),
         figures: vec![valid[BEST] as f64 - valid[0] as f64],
-        beside: said.join("; "),
+        beside: counts.join("; "),
         goal: FEWER_VALID,
     }
 }
 
-/// Its p99 is judged by itself, or by what it is above the hiccup meter's, if that is less.
+/// Returns the lateness of a timer. Its p99 is judged by itself, or if that misses the goal, by its
+/// excess over the hiccup meter's.
 fn of_timer(timer: &str, (rate, distribution): (&str, &str), attempts: &[Attempt]) -> [Finding; 2] {
     let of = |figure: fn(&Attempt) -> f64| attempts.iter().map(figure).collect::<Vec<f64>>();
     let middle = |figure| Summary::of(&of(figure)).median;
@@ -161,7 +162,7 @@ fn of_timer(timer: &str, (rate, distribution): (&str, &str), attempts: &[Attempt
         true => (of(|a| a.p99 - a.hiccup_p99), "lateness p99 above the hiccup meter's"),
         false => (of(|a| a.p99), "lateness p99"),
     };
-    let beside = format!("CPU a request {:.1}", middle(|a| a.cpu_of_request));
+    let beside = format!("CPU per request {:.1}", middle(|a| a.cpu_of_request));
     let others = of(|a| a.others_share).into_iter().fold(0.0, f64::max);
     let noise = format!("p99 {p99:.1}, hiccups p99 {hiccup:.1}, others ≤ {:.1} %", 100.0 * others);
     let finding = |what: &str, figures, beside, goal| Finding {
@@ -187,7 +188,7 @@ fn unevenness_of(machine: &Machine, timer: &str) -> Result<f64, String> {
     unevenness(&log, f64::from(EVEN_RATE)).ok_or_else(|| "the server saw no gaps".to_owned())
 }
 
-/// The mean of |gap × rate − 1|, from a log whose lines begin with the time of an arrival in ns.
+/// Returns the mean of |gap × rate − 1|, from a log whose lines begin with the time of an arrival in ns.
 fn unevenness(log: &str, rate: f64) -> Option<f64> {
     let times = log.lines().map(|line| line.split('\t').next()?.parse::<u64>().ok());
     let times: Vec<u64> = times.collect::<Option<_>>()?;

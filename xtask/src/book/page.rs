@@ -1,11 +1,11 @@
-//! Tables in Markdown, and the places of a page that they are written to.
+//! Tables in Markdown, and the places on a page where they are written.
 
 #[cfg(test)]
 mod tests;
 
 const END: &str = "<!-- end -->";
 
-/// The page with `block` in its place of that name. No line of it ends in a space.
+/// Returns the page with `block` in the place of this name, without spaces at the ends of lines.
 pub(super) fn fill(page: &str, name: &str, block: &str) -> Result<String, String> {
     let begin = format!("<!-- measured: {name} -->\n");
     let missing = || format!("there is no `{}` with an `{END}` after it", begin.trim());
@@ -15,7 +15,7 @@ pub(super) fn fill(page: &str, name: &str, block: &str) -> Result<String, String
     Ok(format!("{before}{begin}\n{}\n\n{END}{after}", lines.join("\n")))
 }
 
-/// The first row is the heading; the first column holds words, the others numbers.
+/// Returns a table. The first row is the heading; the first column has words, the others numbers.
 pub(super) fn table(rows: &[Vec<String>]) -> String {
     let line = |cells: &Vec<String>| format!("| {} |\n", cells.join(" | "));
     let Some((heading, rows)) = rows.split_first() else { return String::new() };
@@ -24,7 +24,7 @@ pub(super) fn table(rows: &[Vec<String>]) -> String {
     format!("{}|---|{rule}\n{rows}", line(heading))
 }
 
-/// What a program printed, as it stands.
+/// Returns the output of a program as a code block.
 pub(super) fn quoted(text: &str) -> String {
     format!("```text\n{}\n```\n", text.trim_end())
 }

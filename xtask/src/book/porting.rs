@@ -1,4 +1,4 @@
-//! Debian's wrk and we under its name, by turns, on the same server with the same arguments.
+//! Debian's wrk and `benchwright wrk`, in turn, on the same server with the same arguments.
 
 use measure::quantity::grouped;
 use report::drawing::{Axis, Drawing, Quantity, Series, Shape};
@@ -70,7 +70,7 @@ fn drawing(theirs: &[Printed], ours: &[(Printed, Load)]) -> String {
     series.push(marks("benchwright wrk, as printed", ours.iter().map(|(p, _)| p).collect()));
     Drawing {
         summary: "What wrk and benchwright print for the same load, and what was measured before \
-                  the samples were added that wrk believes were never sent."
+                  wrk’s estimated samples were added."
             .to_owned(),
         x: Axis { label: "percentile of requests, %", quantity: Quantity::Level },
         y: Axis { label: "service time", quantity: Quantity::Time },

@@ -1,4 +1,4 @@
-//! One run of a generator, ours or wrk, and what it said.
+//! One run of a generator, ours or wrk, and its output.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,24 +12,24 @@ use crate::bench::machine::{self, Machine, Server, Side};
 #[cfg(test)]
 mod tests;
 
-/// When a stall begins after the generator was started, and how long it lasts.
+/// A stall: the time from the generator's start to its beginning, and its length.
 #[derive(Clone, Copy)]
 pub(super) struct Stall {
     pub(super) after: Nanos,
     pub(super) length: Nanos,
 }
 
-/// What `wrk` printed, or we under its name.
+/// The output of `wrk`, or of `benchwright wrk`.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Printed {
     pub(super) text: String,
     pub(super) completed_per_s: f64,
     pub(super) max: Nanos,
-    /// Levels and values of the distribution.
+    /// The levels and values of the distribution.
     pub(super) percentiles: Vec<(f64, Nanos)>,
 }
 
-/// `benchwright load` of the server, with its document.
+/// Runs `benchwright load` on the server, and returns its document.
 pub(super) fn load(
     machine: &Machine,
     server: &Server,
@@ -44,7 +44,7 @@ pub(super) fn load(
         .map_err(|error| format!("{error}\n{}", String::from_utf8_lossy(&output.stderr).trim()))
 }
 
-/// Debian's wrk.
+/// Runs Debian's wrk.
 pub(super) fn wrk(
     machine: &Machine,
     server: &Server,
@@ -56,7 +56,7 @@ pub(super) fn wrk(
     printed(&ended(&mut command, server, stall)?)
 }
 
-/// We under one of the originals' names: what we printed, and our document of it.
+/// Runs benchwright as one of the originals; returns its output and its document.
 pub(super) fn as_original(
     machine: &Machine,
     server: &Server,
@@ -72,7 +72,7 @@ pub(super) fn as_original(
     Ok((output, self::document(&document)?))
 }
 
-/// Reads what wrk's layout says.
+/// Reads the figures from wrk's layout.
 pub(super) fn printed(output: &Output) -> Result<Printed, String> {
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     read(&text).ok_or_else(|| {
@@ -80,17 +80,17 @@ pub(super) fn printed(output: &Output) -> Result<Printed, String> {
     })
 }
 
-/// A file of ours in the system's temporary folder.
+/// Returns the path of a file of ours in the system's temporary folder.
 pub(super) fn scratch(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("benchwright-book-{}-{name}", std::process::id()))
 }
 
-/// The distribution, or an empty one if nothing was measured.
+/// Returns the distribution, or an empty one if nothing was measured.
 pub(super) fn histogram(times: Option<&Times>) -> Histogram {
     times.and_then(Times::histogram).unwrap_or_default()
 }
 
-/// `late, disturbed` of a load that is not valid.
+/// Returns the failed gates of a load that is not valid, for example `late, disturbed`.
 pub(super) fn doubt(load: &Load) -> Option<String> {
     let failed = load.validity.gates.iter().filter(|gate| !gate.passed);
     let names: Vec<&str> = failed.map(|gate| gate.name.as_str()).collect();
@@ -126,7 +126,7 @@ fn read(text: &str) -> Option<Printed> {
     })
 }
 
-/// `1.07ms`, as wrk writes times.
+/// Reads a time as wrk writes it: `1.07ms`.
 fn time(text: &str) -> Option<Nanos> {
     let units = [("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
     let (digits, unit) =

@@ -1,7 +1,7 @@
-//! How much the same percentile differs between runs of the same load, by how long they are.
+//! The spread of a percentile between runs of the same load, for different lengths.
 //!
-//! The server's delays are exponential and drawn anew for each run, so that runs differ at random and
-//! by nothing else.
+//! The server's delays are exponential and drawn with a new seed for each run, so that runs differ
+//! only at random.
 
 use measure::estimate::{beyond, order_statistics, quantile_interval};
 use measure::quantity::counted;
@@ -50,18 +50,18 @@ pub(super) fn measure(machine: &Machine) -> Result<Measured, String> {
                 None => runs.push(run::histogram(load.total.response_time.as_ref())),
                 Some(gates) => {
                     refused += 1;
-                    println!("{ms} ms, seed {seed}: refused itself ({gates})");
+                    println!("{ms} ms, seed {seed}: not valid ({gates})");
                 }
             }
         }
         lengths.push(Length { requests: (RATE * ms as f64 / 1e3) as u64, runs });
     }
     let all = LENGTHS_MS.len() as u64 * RUNS;
-    // One or the other may be disturbed, but each length has to have something to compare.
+    // Some runs may be disturbed, but each length needs enough runs to compare.
     if let Some(length) = lengths.iter().find(|length| (length.runs.len() as u64) < RUNS / 2) {
         return Err(format!(
-            "of {RUNS} runs of {} requests {} were valid, and nothing follows from so few; nothing \
-             is written: repeat it on a quieter machine",
+            "of {RUNS} runs of {} requests only {} were valid, which are too few; nothing was \
+             written: repeat it on a quieter machine",
             counted(length.requests),
             length.runs.len()
         ));
@@ -115,7 +115,7 @@ fn spread(lengths: &[Length]) -> Vec<Vec<String>> {
     rows
 }
 
-/// How many requests a percentile needs, by three measures.
+/// Returns the number of requests that a percentile needs, by three measures.
 fn needs() -> Vec<Vec<String>> {
     let heading =
         ["percentile", "an interval exists", "10 beyond", "100 beyond", "100 beyond at 1,000/s"];
@@ -133,7 +133,7 @@ fn needs() -> Vec<Vec<String>> {
     rows
 }
 
-/// The fewest samples whose order statistics enclose the quantile.
+/// Returns the fewest samples whose order statistics enclose the quantile.
 fn fewest(level: Quantile) -> u64 {
     let exists = |n: u64| order_statistics(n, level, CONFIDENCE).is_some();
     let (mut no, mut yes) = (0, 1);
@@ -158,9 +158,10 @@ fn drawing(lengths: &[Length]) -> String {
         Series { name: name.to_owned(), points: points.collect(), shape: Shape::Marks }
     });
     Drawing {
-        summary: "Each mark is one run: the further out a percentile and the fewer the requests, \
-                  the further apart are runs of the same load."
-            .to_owned(),
+        summary:
+            "Each mark is one run: runs of the same load differ more for higher percentiles and \
+                  for fewer requests."
+                .to_owned(),
         x: Axis { label: "requests of a run", quantity: Quantity::Count },
         y: Axis { label: "response time", quantity: Quantity::Time },
         series: series.into(),

@@ -1,4 +1,4 @@
-//! A second in which the server stands still, seen by an open loop and by closed ones.
+//! A stall of the server for one second, measured by an open loop and by closed loops.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,9 +21,9 @@ const THINKING: &str = "--closed --think 16ms --connections 16 --duration 10s";
 const FASTEST: &str = "--closed --connections 16 --duration 10s";
 const WRK: &str = "-t2 -c16 -d10s -L";
 const WRK2: &str = "-t2 -c16 -d10s -L -R1000";
-/// What no request takes that the stall leaves alone.
+/// A time that only requests in the stall exceed.
 const SLOW: Nanos = Nanos::from_millis(100);
-/// Points of the plot over time: the slowest request of each such interval.
+/// The interval of a point in the plot over time: its slowest request is shown.
 const BIN: Nanos = Nanos::from_millis(40);
 
 pub(super) fn measure(machine: &Machine) -> Result<Measured, String> {
@@ -36,7 +36,7 @@ pub(super) fn measure(machine: &Machine) -> Result<Measured, String> {
         let arguments = format!("{arguments} --samples {}", file.display());
         let load = run::load(machine, &server, &arguments, Some(STALL))?;
         let samples = fs::read_to_string(&file).map_err(|e| format!("{}: {e}", file.display()))?;
-        // Nobody needs it any more; a temporary folder may keep what cannot be removed.
+        // A file that cannot be removed stays in the temporary folder.
         let _ = fs::remove_file(&file);
         Ok((load, slowest(&samples)))
     };
@@ -96,7 +96,7 @@ fn row(name: &str, completed_per_s: f64, times: &Histogram) -> Vec<String> {
     row
 }
 
-/// wrk prints neither the p99.9 nor how many requests were slow.
+/// Returns a row of wrk's output, which has neither the p99.9 nor the number of slow requests.
 fn row_of(name: &str, printed: &Printed) -> Vec<String> {
     let at = |level: f64| {
         let found = printed.percentiles.iter().find(|(l, _)| (l - level).abs() < 1e-9);
@@ -122,7 +122,7 @@ fn commands() -> String {
     ))
 }
 
-/// How many requests each loop was to start while the server stood still, and did.
+/// Returns the number of slow requests of each loop: those that it started in the stall.
 fn missed(open: &Load, thinking: &Load) -> String {
     let over = |load: &Load| run::histogram(load.total.response_time.as_ref()).count_above(SLOW);
     format!(
@@ -133,7 +133,7 @@ fn missed(open: &Load, thinking: &Load) -> String {
     )
 }
 
-/// The slowest request of each interval of intended times, in seconds and nanoseconds.
+/// Returns the slowest request of each interval of intended times, in seconds and nanoseconds.
 fn slowest(samples: &str) -> Vec<(f64, f64)> {
     let mut lines = samples.lines();
     let names: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
@@ -160,11 +160,10 @@ fn slowest(samples: &str) -> Vec<(f64, f64)> {
 fn over_time(open: Vec<(f64, f64)>, thinking: Vec<(f64, f64)>) -> String {
     let series = |name: &str, points| Series { name: name.to_owned(), points, shape: Shape::Marks };
     Drawing {
-        summary: "Response time by when a request was meant to start: in the open loop every \
-                  request of the stalled second has its part of it, in the closed loop one on \
-                  each connection."
+        summary: "Response time by intended start: in the open loop every request of the stalled \
+                  second waits, in the closed loop one on each connection."
             .to_owned(),
-        x: Axis { label: "meant to start, seconds", quantity: Quantity::Number },
+        x: Axis { label: "intended start, seconds", quantity: Quantity::Number },
         y: Axis { label: "slowest response in 40 ms", quantity: Quantity::Time },
         series: vec![series("open loop", open), series("closed loop, with pauses", thinking)],
     }
@@ -184,7 +183,7 @@ fn percentiles(loads: &[(&str, &Load)], service: &Histogram, wrk: Option<&Printe
     Drawing {
         summary:
             "Response time by percentile with one second of ten stalled: only the open loop's \
-                  response time shows it where it belongs."
+                  response time shows it."
                 .to_owned(),
         x: Axis { label: "percentile of requests, %", quantity: Quantity::Level },
         y: Axis { label: "response time", quantity: Quantity::Time },

@@ -9,7 +9,7 @@ test time::tests::time_never_runs_backwards ... ok
 test time::tests::time_is_money ... FAILED
 test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out
 error: 1 target failed:";
-    let kept: Vec<&str> = output.lines().filter(|line| tells_a_result(line)).collect();
+    let kept: Vec<&str> = output.lines().filter(|line| is_result(line)).collect();
     assert_eq!(
         kept,
         [
@@ -22,7 +22,7 @@ error: 1 target failed:";
 }
 
 #[test]
-fn both_streams_are_read_in_order_until_the_last_writer_is_gone() {
+fn both_streams_are_read_in_order_until_the_last_writer_closes() {
     let mut command = Command::new("sh");
     command.args(["-c", "echo one; echo two >&2; (echo three) ; exit 4"]);
     let mut lines = Vec::new();

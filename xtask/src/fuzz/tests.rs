@@ -1,21 +1,21 @@
 use super::*;
 
 #[test]
-fn what_is_to_be_done_is_read_or_explained() {
-    for (words, chore) in [
-        (&["build"][..], Some(Chore::Build)),
-        (&["run", "--seconds", "20"], Some(Chore::Run { seconds: 20, target: None })),
-        (&["run", "--seconds", "1", "mix"], Some(Chore::Run { seconds: 1, target: Some("mix") })),
-        (&["run", "mix", "--seconds", "1"], Some(Chore::Run { seconds: 1, target: Some("mix") })),
+fn words_are_read_as_a_task_or_refused() {
+    for (words, task) in [
+        (&["build"][..], Some(Task::Build)),
+        (&["run", "--seconds", "20"], Some(Task::Run { seconds: 20, target: None })),
+        (&["run", "--seconds", "1", "mix"], Some(Task::Run { seconds: 1, target: Some("mix") })),
+        (&["run", "mix", "--seconds", "1"], Some(Task::Run { seconds: 1, target: Some("mix") })),
         (&["run", "mix"], None),
         (&["run", "--seconds", "0"], None),
         (&[], None),
     ] {
-        assert_eq!(read(words), chore, "{words:?}");
+        assert_eq!(read(words), task, "{words:?}");
     }
 }
 
-/// A target that is not in the manifest would be run as it was built long ago, or not at all.
+/// Checks the manifest: a target that is missing there would run in an old build, or not at all.
 #[test]
 fn every_target_is_built_and_has_seeds() {
     let root = repository::root();

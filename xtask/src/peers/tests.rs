@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn what_wrk_says_is_read_without_what_failed() {
+fn wrks_output_is_read_without_failed_requests() {
     let said = "Running 2s test @ http://127.0.0.1:35021/
   1 threads and 64 connections
   Thread Stats   Avg      Stdev     Max   +/- Stdev
@@ -18,7 +18,7 @@ Transfer/sec:     22.36MB
 }
 
 #[test]
-fn the_others_name_their_answers_in_json() {
+fn the_others_output_is_read_as_json() {
     let oha = r#"{"summary": {"total": 4.0}, "statusCodeDistribution": {"200": 12, "503": 3}}"#;
     assert_eq!((OHA.completed)(oha), Some(12.0));
     assert_eq!((K6.completed)(r#"{"completed":13}"#), Some(13.0));

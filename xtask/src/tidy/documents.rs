@@ -1,4 +1,4 @@
-//! Every file and every relative link that a document names exists.
+//! The check that every file and every relative link in a document exists.
 
 use super::Finding;
 use super::tree::{File, Tree};
@@ -27,15 +27,15 @@ fn in_document(tree: &Tree, document: &File) -> Vec<Finding> {
     findings
 }
 
-/// Words in code which look like paths of files: in a fence the whole line is code.
+/// Returns the words in code that look like paths of files; in a fence the whole line is code.
 fn code(line: &str, fenced: bool) -> Vec<&str> {
     let spans: Vec<&str> =
         if fenced { vec![line] } else { line.split('`').skip(1).step_by(2).collect() };
     spans.iter().flat_map(|span| span.split_whitespace()).filter(|word| is_path(word)).collect()
 }
 
-/// `crates/load/src/shard.rs` is one; `text/html`, `http://a/b.html`, `trials/<number>/load.json`
-/// and `/etc/hosts.txt` are none.
+/// Returns true for paths such as `crates/load/src/shard.rs`; false for `text/html`,
+/// `http://a/b.html`, `trials/<number>/load.json` and `/etc/hosts.txt`.
 fn is_path(word: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
     let Some((folder, name)) = word.rsplit_once('/') else { return false };
@@ -44,20 +44,20 @@ fn is_path(word: &str) -> bool {
     word.chars().all(plain) && !folder.is_empty() && !word.starts_with('/') && is_extension
 }
 
-/// A path in code is meant from the document's folder or from the workspace's.
+/// Returns true if a path in code exists, relative to the document's folder or the workspace's.
 fn exists(tree: &Tree, document: &File, path: &str) -> bool {
     let beside = resolve(document, path);
     tree.has(path) || beside.is_some_and(|path| tree.has(&path)) || tree.ignores(path)
 }
 
-/// The targets of `[text](target)`.
+/// Returns the targets of `[text](target)`.
 fn links(line: &str, fenced: bool) -> Vec<&str> {
     let ends = |rest: &&str| rest.contains(')');
     let targets = line.split("](").skip(1).filter(ends);
     if fenced { Vec::new() } else { targets.filter_map(|rest| rest.split(')').next()).collect() }
 }
 
-/// Whether a link leads to a file and heading that exist; addresses of the network are not tried.
+/// Returns true if a link leads to an existing file and heading; network addresses are not checked.
 fn leads(tree: &Tree, document: &File, link: &str) -> bool {
     if link.contains("://") || link.starts_with("mailto:") {
         return true;
@@ -74,7 +74,7 @@ fn leads(tree: &Tree, document: &File, link: &str) -> bool {
     }
 }
 
-/// The names under which the headings of a document can be linked to.
+/// Returns the link names of a document's headings.
 fn headings(document: &File) -> impl Iterator<Item = String> {
     let headings = document.lines().filter_map(|(_, line)| line.strip_prefix('#'));
     headings.map(|line| {
@@ -84,7 +84,8 @@ fn headings(document: &File) -> impl Iterator<Item = String> {
     })
 }
 
-/// `path`, meant from the folder of `document`, as one from the workspace's; none if it leaves it.
+/// Turns `path`, relative to the folder of `document`, into one relative to the workspace's folder;
+/// `None` if it leads outside.
 fn resolve(document: &File, path: &str) -> Option<String> {
     let mut names: Vec<&str> = document.path.split('/').collect();
     names.pop();

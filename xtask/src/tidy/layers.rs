@@ -1,7 +1,7 @@
-//! The layer table of ARCHITECTURE.md against the manifests and the crates' own promises.
+//! The comparison of ARCHITECTURE.md's layer table with the manifests and the crates' attributes.
 //!
-//! A crate may use fewer of ours than the table allows; the outside dependencies and the places of
-//! unsafe code are exactly those listed, so that the table tells the truth in both directions.
+//! A crate may use fewer of our crates than the table allows. The outside dependencies and the places
+//! of unsafe code must be exactly the listed ones, so that the table is never out of date.
 
 use std::collections::BTreeMap;
 
@@ -12,9 +12,9 @@ use super::tree::{File, Tree};
 const DOCUMENT: &str = "ARCHITECTURE.md";
 const HEADING: &str = "| crate | may use (ours) | outside dependencies | unsafe |";
 
-/// One crate's line of the table.
+/// One crate's row of the table.
 struct Row {
-    /// From zero.
+    /// The line's index, from zero.
     line: usize,
     ours: Vec<String>,
     outside: Vec<String>,
@@ -47,7 +47,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// The crates by the names of their folders.
+/// Returns the crates by the names of their folders.
 fn crates(tree: &Tree) -> BTreeMap<&str, &File> {
     tree.files()
         .iter()
@@ -73,13 +73,13 @@ fn rows(document: &str) -> BTreeMap<String, Row> {
         .collect()
 }
 
-/// `` `a`, b `` are two names, `–` is none.
+/// Returns the names in a cell: two for `` `a`, b ``, none for `–`.
 fn names(cell: &str) -> Vec<String> {
     let names = cell.split(',').map(|name| name.trim().trim_matches('`').to_owned());
     names.filter(|name| !name.is_empty() && name != "–").collect()
 }
 
-/// Every package is named as its folder, licensed, and under the workspace's lints.
+/// Checks that a package has the name of its folder, a license, and the workspace's lints.
 fn package(name: &str, manifest: &File) -> Vec<Finding> {
     let wants = [
         ("package", "name", format!("\"{name}\"")),
@@ -120,17 +120,17 @@ fn dependencies(
     findings
 }
 
-/// The last column says `forbid` (each root of the crate forbids it), `deny` (the workspace's
-/// lint, and nothing lifts it), or the files which lift it.
+/// Checks the last column: `forbid` (each root of the crate forbids unsafe code), `deny` (the
+/// workspace's lint, which no file lifts), or the files that lift it.
 fn unsafe_code(tree: &Tree, manifest: &File, row: &Row) -> Vec<Finding> {
     let folder = manifest.path.trim_end_matches("Cargo.toml");
     let sources: Vec<&File> =
         tree.files().iter().filter(|file| file.path.starts_with(folder)).collect();
-    let said: Vec<&str> = row.unsafe_code.iter().map(String::as_str).collect();
-    match said[..] {
+    let listed: Vec<&str> = row.unsafe_code.iter().map(String::as_str).collect();
+    match listed[..] {
         ["forbid"] => [forbidden(&sources, folder), lifted(&sources, row, &[])].concat(),
         ["deny"] => lifted(&sources, row, &[]),
-        _ => lifted(&sources, row, &said),
+        _ => lifted(&sources, row, &listed),
     }
 }
 
@@ -143,7 +143,7 @@ fn forbidden(sources: &[&File], folder: &str) -> Vec<Finding> {
     sources.iter().filter(is_open).map(|root| Finding::new(&root.path, what)).collect()
 }
 
-/// The files which lift the lint are those which `listed` names.
+/// Checks that the files which lift the lint are the `listed` ones.
 fn lifted(sources: &[&File], row: &Row, listed: &[&str]) -> Vec<Finding> {
     let lifting: Vec<&str> =
         sources.iter().filter(|file| lifts(&file.text)).map(|file| file.path.as_str()).collect();
@@ -157,7 +157,7 @@ fn lifted(sources: &[&File], row: &Row, listed: &[&str]) -> Vec<Finding> {
     unlisted.chain(idle).collect()
 }
 
-/// However the attribute is broken into lines.
+/// Returns true if a file lifts the lint, with the attribute in one line or several.
 fn lifts(source: &str) -> bool {
     let source: String = source.split_whitespace().collect();
     source.contains(concat!("expect(", "unsafe_code"))

@@ -1,14 +1,14 @@
-//! The little of `Cargo.toml` that the checks need: tables and their keys, not TOML.
+//! A reader of `Cargo.toml` for the checks: only tables and their keys, not all of TOML.
 
-/// A key of a table, on the line where it stands.
+/// A key of a table, with its value in the same line.
 struct Entry<'a> {
     table: &'a str,
     key: &'a str,
     value: &'a str,
 }
 
-/// The names in `[dependencies]`, `[build-dependencies]` and those of single targets; what only
-/// tests use is not among them.
+/// Returns the names in `[dependencies]`, `[build-dependencies]` and those of single targets, without
+/// dependencies of tests only.
 pub(super) fn dependencies(manifest: &str) -> Vec<&str> {
     let mut names: Vec<&str> = entries(manifest).filter_map(|entry| dependency(&entry)).collect();
     names.extend(manifest.lines().filter_map(table).filter_map(dependency_table));
@@ -17,7 +17,7 @@ pub(super) fn dependencies(manifest: &str) -> Vec<&str> {
     names
 }
 
-/// The value of `key` in `[table]`, as written. `key.workspace = true` has the value
+/// Returns the value of `key` in `[table]`, as written. `key.workspace = true` has the value
 /// `workspace = true`.
 pub(super) fn value<'a>(manifest: &'a str, table: &str, key: &str) -> Option<&'a str> {
     entries(manifest)
@@ -29,7 +29,7 @@ fn dependency<'a>(entry: &Entry<'a>) -> Option<&'a str> {
     is_of_dependencies(entry.table).then_some(entry.key)
 }
 
-/// `[dependencies.serde]` names a dependency in its heading.
+/// Returns the dependency in a heading such as `[dependencies.serde]`.
 fn dependency_table(table: &str) -> Option<&str> {
     let (kind, name) = table.rsplit_once('.')?;
     is_of_dependencies(kind).then(|| unquoted(name))
@@ -43,8 +43,7 @@ fn is_of_dependencies(table: &str) -> bool {
     matches!(kind, "dependencies" | "build-dependencies")
 }
 
-/// All keys at the beginning of a line; the inner lines of an array or of an inline table are
-/// passed over.
+/// Returns all keys at the beginning of a line; skips the inner lines of arrays and inline tables.
 fn entries(manifest: &str) -> impl Iterator<Item = Entry<'_>> {
     let mut current = "";
     let mut open = 0;
@@ -73,7 +72,7 @@ fn entry<'a>(table: &'a str, line: &'a str) -> Option<Entry<'a>> {
     (!line.starts_with('#')).then_some(Entry { table, key, value })
 }
 
-/// How many more brackets a line opens than it closes.
+/// Counts how many more brackets a line opens than it closes.
 fn brackets(line: &str) -> i32 {
     let code = line.split('#').next().unwrap_or_default();
     code.chars().map(|c| i32::from("[{".contains(c)) - i32::from("]}".contains(c))).sum()

@@ -1,4 +1,4 @@
-//! Every shipped spec can be planned, as it stands and with each of its profiles.
+//! The check that every shipped spec can be planned, without a profile and with each of its profiles.
 
 use std::process::Output;
 
@@ -6,7 +6,7 @@ use super::Finding;
 use super::tree::{File, Tree};
 use crate::repository;
 
-/// Asks `plan` for each spec and profile; it answers with what was said when it refuses.
+/// Calls `plan` for each spec and profile; it returns the error message if it refuses the spec.
 pub(super) fn check(
     tree: &Tree,
     plan: impl Fn(&str, Option<&str>) -> Result<(), String>,
@@ -15,30 +15,30 @@ pub(super) fn check(
     for spec in tree.files().iter().filter(|file| is_spec(file)) {
         let profiles = profiles(&spec.text).into_iter().map(Some);
         for profile in [None].into_iter().chain(profiles) {
-            if let Err(said) = plan(&spec.path, profile) {
+            if let Err(message) = plan(&spec.path, profile) {
                 let with = profile.map_or(String::new(), |name| format!(" with profile {name}"));
-                findings.push(Finding::new(&spec.path, format!("does not plan{with}:\n{said}")));
+                findings.push(Finding::new(&spec.path, format!("does not plan{with}:\n{message}")));
             }
         }
     }
     findings
 }
 
-/// The build that the README's first command makes; none is needed where it was made.
+/// Builds the release programs, as the README's first command does.
 pub(super) fn build() -> bool {
     repository::succeeds(repository::cargo().args(["build", "--locked", "--release"]))
 }
 
-/// `benchwright plan`, from that build.
+/// Runs `benchwright plan` of that build.
 pub(super) fn plan(spec: &str, profile: Option<&str>) -> Result<(), String> {
     let mut command = repository::cargo();
     command.args(["run", "--quiet", "--locked", "--release", "--bin", "benchwright", "--"]);
     command.args(["plan", spec]);
     command.args(profile.iter().flat_map(|name| ["--profile", name]));
-    let said = |output: Output| String::from_utf8_lossy(&output.stderr).into_owned();
+    let message = |output: Output| String::from_utf8_lossy(&output.stderr).into_owned();
     match command.output() {
         Ok(output) if output.status.success() => Ok(()),
-        Ok(output) => Err(said(output)),
+        Ok(output) => Err(message(output)),
         Err(error) => Err(error.to_string()),
     }
 }
@@ -47,7 +47,7 @@ fn is_spec(file: &File) -> bool {
     file.path.starts_with("experiments/") && file.path.ends_with(".yaml")
 }
 
-/// The keys directly below `profiles:`, which are indented like the first of them.
+/// Returns the keys directly below `profiles:`, which are indented like the first one.
 fn profiles(spec: &str) -> Vec<&str> {
     let mut lines = spec.lines().skip_while(|line| !line.starts_with("profiles:")).skip(1);
     let is_content = |line: &&str| !line.trim().is_empty() && !line.trim().starts_with('#');

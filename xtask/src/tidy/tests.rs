@@ -46,7 +46,7 @@ license.workspace = true
 workspace = true
 ";
 
-/// A tree which every check finds in order.
+/// A tree without findings.
 const ORDER: [(&str, &str); 9] = [
     ("ARCHITECTURE.md", TABLE),
     ("Cargo.toml", "[workspace.package]\nlicense = \"Apache-2.0\"\n"),
@@ -59,7 +59,7 @@ const ORDER: [(&str, &str); 9] = [
     ("xtask/Cargo.toml", XTASK),
 ];
 
-/// What is found when `path` has this text instead, or besides.
+/// Returns the findings in the tree above with this text at `path`.
 fn findings(path: &str, text: &str) -> Vec<String> {
     let mut files: Vec<(&str, &str)> =
         ORDER.into_iter().filter(|(other, _)| *other != path).collect();
@@ -136,7 +136,7 @@ fn a_document_without_the_table_is_found() {
 }
 
 #[test]
-fn unsafe_code_stands_only_where_the_table_says() {
+fn unsafe_code_is_only_where_the_table_lists_it() {
     let lifting = concat!("#![forbid(unsafe_code)]\n#[expect(", "unsafe_code, reason = \"?\")]\n");
     assert_eq!(
         findings("crates/base/src/lib.rs", lifting),
@@ -193,7 +193,7 @@ fn a_document_that_names_a_file_which_does_not_exist_is_found() {
 }
 
 #[test]
-fn only_what_can_be_a_path_of_ours_is_taken_for_one() {
+fn words_that_cannot_be_paths_of_ours_are_not_checked() {
     let text = "`text/html`, `http://a/b.html`, `trials/<number>/load.json`, `/etc/hosts.txt`, \
                 `10/s`, `1.5/2.5`, `lib.rs`, and crates/gone.rs in prose\n";
     assert_eq!(findings("README.md", text), [""; 0]);
@@ -215,7 +215,7 @@ fn a_link_that_leads_nowhere_is_found() {
 }
 
 #[test]
-fn a_spec_that_does_not_plan_is_found_with_what_was_said() {
+fn a_spec_that_does_not_plan_is_found_with_the_message() {
     let refuse = |_: &str, profile: Option<&str>| match profile {
         Some("long") => Err("unknown field `budgte`".to_owned()),
         _ => Ok(()),
@@ -230,7 +230,7 @@ fn a_spec_that_does_not_plan_is_found_with_what_was_said() {
 }
 
 #[test]
-fn a_spec_is_planned_as_it_stands_and_with_each_profile() {
+fn a_spec_is_planned_without_a_profile_and_with_each_profile() {
     let asked = std::cell::RefCell::new(Vec::new());
     specs::check(&Tree::of(&ORDER), |spec, profile| {
         asked.borrow_mut().push(format!("{spec} {profile:?}"));
@@ -247,7 +247,7 @@ fn a_spec_is_planned_as_it_stands_and_with_each_profile() {
 }
 
 #[test]
-fn what_is_unfinished_silenced_or_bound_to_one_machine_is_found() {
+fn code_that_is_unfinished_silenced_or_bound_to_one_machine_is_found() {
     for (line, expected) in [
         (concat!("    todo", "!()"), "finish it, or leave it out"),
         (concat!("#[", "ignore]"), "see CONTRIBUTING.md"),
@@ -263,6 +263,43 @@ fn what_is_unfinished_silenced_or_bound_to_one_machine_is_found() {
         findings("crates/net/src/x.rs", concat!("https://host/", "home/x ../", "work/x")),
         [""; 0]
     );
+}
+
+#[test]
+fn a_refusal_with_is_no_is_found_except_in_notes_and_the_change_log() {
+    let refusals =
+        [concat!("Write \"`5000` is", " no rate\"."), concat!("Write \"{text} is", " no rate\".")];
+    for line in refusals {
+        for path in ["crates/net/src/x.rs", "docs/guide.md"] {
+            let what = "a refusal with `is no`: write `is not a` or `is not a valid`";
+            assert_eq!(findings(path, line), [format!("{path}:1: {what}")]);
+        }
+        for path in ["docs/notes/guide.md", "CHANGELOG.md", "docs/guide.yaml"] {
+            assert_eq!(findings(path, line), [""; 0], "{path}");
+        }
+    }
+    let fine = "There is no `x`, and `5000` is not a valid rate.\n";
+    assert_eq!(findings("docs/guide.md", fine), [""; 0]);
+}
+
+#[test]
+fn a_doc_comment_that_begins_with_a_question_word_is_found() {
+    let what =
+        |word: &str| format!("a doc comment with `{word}`: begin with what the item is or does");
+    for (text, line, word) in [
+        ("/// Who waits.\n", 1, "Who"),
+        ("    /// What waits.\n", 1, "What"),
+        ("//! Who waits.\n", 1, "Who"),
+        ("//! What waits.\n", 1, "What"),
+        ("//! The waiting.\n/// What waits.\n", 2, "What"),
+    ] {
+        let expected = format!("crates/net/src/x.rs:{line}: {}", what(word));
+        assert_eq!(findings("crates/net/src/x.rs", text), [expected]);
+    }
+    // Later lines of a doc comment and other comments may begin so, and so may documents.
+    let fine = "//! The waiting.\n//! What waits.\n\n/// Waits.\n/// Who waits.\n// What waits.\n";
+    assert_eq!(findings("crates/net/src/x.rs", fine), [""; 0]);
+    assert_eq!(findings("docs/guide.md", "/// What waits.\n"), [""; 0]);
 }
 
 #[test]

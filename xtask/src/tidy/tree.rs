@@ -1,10 +1,10 @@
-//! The files of the repository, read once. What `.gitignore` names at the root is not part of it.
+//! The files of the repository, read once, without those that `.gitignore` names at the root.
 
 use std::fs;
 use std::io;
 use std::path::Path;
 
-/// Larger files are findings, and are not read.
+/// The size of the largest allowed file; larger ones are findings, and are not read.
 pub(super) const LARGEST: u64 = 1 << 20;
 
 #[derive(Debug)]
@@ -16,10 +16,10 @@ pub(super) struct Tree {
 
 #[derive(Debug)]
 pub(super) struct File {
-    /// From the workspace's folder, with `/` between names.
+    /// The path from the workspace's folder, with `/` between names.
     pub(super) path: String,
     pub(super) bytes: u64,
-    /// Empty if the file is no text.
+    /// The content; empty if the file is not text.
     pub(super) text: String,
 }
 
@@ -32,7 +32,7 @@ impl Tree {
         Ok(tree)
     }
 
-    /// A tree that exists nowhere, from paths and texts.
+    /// Makes a tree of paths and texts, for tests.
     #[cfg(test)]
     pub(super) fn of(files: &[(&str, &str)]) -> Tree {
         let file = |&(path, text): &(&str, &str)| File {
@@ -51,14 +51,14 @@ impl Tree {
         self.files.iter().find(|file| file.path == path)
     }
 
-    /// Whether `path` is a file here or a folder of some.
+    /// Returns true if `path` is a file, or a folder with files, in this tree.
     pub(super) fn has(&self, path: &str) -> bool {
         let path = path.trim_end_matches('/');
         let inside = |file: &File| file.path.strip_prefix(path).is_some_and(|r| r.starts_with('/'));
         self.files.iter().any(|file| file.path == path || inside(file))
     }
 
-    /// Whether `path` begins with a name that only a build or a run brings about.
+    /// Returns true if `path` begins with a name that only a build or a run creates.
     pub(super) fn ignores(&self, path: &str) -> bool {
         path.split('/').next().is_some_and(|first| self.ignored.iter().any(|name| name == first))
     }
@@ -87,13 +87,13 @@ impl File {
         Ok(File { path, bytes, text: String::from_utf8(content).unwrap_or_default() })
     }
 
-    /// The lines with their index from zero.
+    /// Returns the lines with their indices from zero.
     pub(super) fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
         self.text.lines().enumerate()
     }
 }
 
-/// The entries of the root folder which a `.gitignore` names with a leading `/`.
+/// Returns the entries of the root folder that a `.gitignore` names with a leading `/`.
 fn ignored(gitignore: &str) -> Vec<String> {
     gitignore.lines().filter_map(|line| line.strip_prefix('/')).map(str::to_owned).collect()
 }

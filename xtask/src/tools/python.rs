@@ -1,6 +1,6 @@
-//! A Python of the tests' own, in the target folder, with the packages that foreign clients of the
-//! services and foreign readers of results need. Their versions are pinned, and only built packages
-//! are taken.
+//! A Python for the tests, in the target folder, with the packages that foreign clients of the
+//! services and foreign readers of results need. Their versions are pinned, and only binary packages
+//! are used.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,17 +8,17 @@ use std::process::Command;
 
 use crate::repository;
 
-/// What is installed, a line for each.
+/// The list of packages, one per line.
 const REQUIREMENTS: &str = "xtask/src/tools/requirements.txt";
 
-/// Whether it is there, as the requirements are now.
+/// Returns true if it is installed with the current requirements.
 pub(super) fn is_there() -> bool {
     let installed = fs::read(folder().join("requirements.txt"));
     let wanted = fs::read(repository::root().join(REQUIREMENTS));
     matches!((installed, wanted), (Ok(installed), Ok(wanted)) if installed == wanted)
 }
 
-/// Installs it; whether it is there tells how that went.
+/// Installs it; `is_there` shows whether that succeeded.
 pub(super) fn install() {
     let (folder, requirements) = (folder(), repository::root().join(REQUIREMENTS));
     println!("installing {REQUIREMENTS} into {}", folder.display());
@@ -28,12 +28,12 @@ pub(super) fn install() {
     pip.args(["-m", "pip", "--disable-pip-version-check", "install", "--quiet"]);
     pip.args(["--only-binary", ":all:", "--requirement"]).arg(&requirements);
     if made && repository::succeeds(&mut pip) {
-        // Written last: what is half installed is not there. A copy that fails is seen as well.
+        // Written last, so that a partial installation does not count. `is_there` notices a failed copy.
         let _ = fs::copy(&requirements, folder.join("requirements.txt"));
     }
 }
 
-/// Where tests look for it.
+/// Returns the folder in which tests search for it.
 fn folder() -> PathBuf {
     repository::target().join("python")
 }

@@ -13,7 +13,7 @@ fn a_file_is_there_if_it_exists() {
 }
 
 #[test]
-fn a_file_of_any_version_will_do() {
+fn a_file_of_any_version_is_enough() {
     assert!(Proof::Versioned("/proc", "status").holds());
     assert!(!Proof::Versioned("/proc", "no-such-file").holds());
     assert!(!Proof::Versioned("/no-such-folder", "status").holds());

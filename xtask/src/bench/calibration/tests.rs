@@ -42,7 +42,7 @@ fn from_an_invalid_attempt_nothing_is_concluded() {
     assert_eq!(judge(&shared), Verdict::Invalid);
 }
 
-/// A hundred requests, of which the server says that each took 1 ms.
+/// Returns an attempt of a hundred requests that took 1 ms each in the server's log.
 fn attempt(response_us: u64, logged: u64) -> Attempt {
     let ms = Nanos::from_millis(1);
     Attempt {

@@ -1,4 +1,4 @@
-//! What is loaded in a comparison: a server that is started for one run and ended with it.
+//! The target of a comparison: a server that is started for one run and ended after it.
 
 use std::fs;
 use std::net::{TcpListener, TcpStream};
@@ -12,7 +12,7 @@ use super::super::machine::{self, Machine, Process, Server, Side};
 pub(super) enum Target {
     Reference,
     Nginx,
-    /// With a certificate that nobody vouches for.
+    /// With a self-signed certificate.
     NginxTls,
 }
 
@@ -48,7 +48,7 @@ impl Serving {
         }
     }
 
-    /// How many requests it saw, if it tells.
+    /// Ends the server; returns how many requests it saw, if it reports that.
     pub(super) fn end(self) -> Result<Option<f64>, String> {
         match self {
             Serving::Reference(server) => Ok(server.end()?.number("requests")),
@@ -57,8 +57,8 @@ impl Serving {
     }
 }
 
-/// The distribution's nginx in one process, with an answer as short as the reference server's;
-/// `listening` are its directives for the scheme.
+/// Starts the distribution's nginx as one process, with a response as short as the reference
+/// server's; `listening` are its directives for the scheme.
 fn nginx(machine: &Machine, scheme: &str, listening: &str) -> Result<Serving, String> {
     let folder = machine::scratch();
     let path = folder.display();
@@ -84,10 +84,10 @@ fn nginx(machine: &Machine, scheme: &str, listening: &str) -> Result<Serving, St
         }
         machine::sleep(Nanos::from_millis(10));
     }
-    Err("nginx did not get ready".to_owned())
+    Err("nginx did not become ready".to_owned())
 }
 
-/// Makes one, and says how nginx listens with it.
+/// Makes a certificate, and returns nginx's directives for it.
 fn certificate() -> Result<String, String> {
     let folder = machine::scratch();
     let path = folder.display();

@@ -12,21 +12,21 @@ fn a_row_names_both_sides_the_target_and_the_connections() {
     assert_eq!(what("script"), "wrk with a script, reference server, 64 connections");
     assert_eq!(
         what("io"),
-        "--closed --io uring beside --closed --io epoll, reference server, 16 connections"
+        "--closed --io uring compared with --closed --io epoll, reference server, 16 connections"
     );
 }
 
 #[test]
 fn a_quick_run_needs_only_what_the_distribution_has() {
-    let held: Vec<&str> =
+    let rows: Vec<&str> =
         ROWS.iter().filter(|row| Extent::QUICK.holds(row)).map(|row| row.group).collect();
-    assert_eq!(held, ["wrk", "nginx", "script"]);
+    assert_eq!(rows, ["wrk", "nginx", "script"]);
     let only = Extent { only: Some("k6".to_owned()), ..Extent::QUICK };
     assert_eq!(ROWS.iter().filter(|row| only.holds(row)).count(), 1);
 }
 
 #[test]
-fn what_nobody_can_install_or_only_is_printed_may_be_missing() {
+fn a_peer_without_a_registry_or_without_a_goal_may_be_missing() {
     let may = |group: &str| ROWS.iter().find(|row| row.group == group).unwrap().may_be_missing();
     assert!(may("vegeta") && may("io"));
     assert!(!may("k6") && !may("wrk"));
@@ -52,9 +52,9 @@ fn the_rows_in_which_the_other_was_better_are_named() {
 }
 
 #[test]
-fn a_side_that_says_more_or_much_less_than_the_server_saw_is_not_believed() {
+fn a_side_that_reports_more_or_much_less_than_the_server_saw_is_refused() {
     let agrees = |completed, seen| agree("k6", completed, Some(seen), 64).is_ok();
     assert!(agrees(1000.0, 1000.0) && agrees(1000.0, 1074.0));
     assert!(!agrees(1000.0, 999.0) && !agrees(1000.0, 1075.0) && !agrees(0.0, 0.0));
-    assert!(agree("k6", 1000.0, None, 64).is_ok(), "nginx does not tell");
+    assert!(agree("k6", 1000.0, None, 64).is_ok(), "nginx does not report it");
 }

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn a_bound_is_met_by_what_reaches_it() {
+fn a_bound_is_met_by_a_figure_equal_to_it() {
     let ratio = Goal::at_least(1.3, 1.5);
     assert!(ratio.is_met(1.3) && !ratio.is_met(1.299));
     assert_eq!(ratio.verdict(1.3), "must ≥ 1.3 met, stretch ≥ 1.5 missed");

@@ -1,4 +1,4 @@
-//! The hotel application as it is deployed for the bench, and the CPU time that its parts used.
+//! The hotel application as deployed for the bench, and the CPU time of its parts.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +11,7 @@ use super::Deployment;
 use super::stores::{Memcached, Postgres};
 use crate::bench::machine::{self, Machine, Process, Side};
 
-/// What is asked for its place by others stands before them.
+/// The services, in the order of their start: a service is after those that it calls.
 const SERVICES: [Service; 10] = [
     Service::of_store("geo"),
     Service::with_cache("rate"),
@@ -40,7 +40,7 @@ const SERVICES: [Service; 10] = [
 
 struct Service {
     name: &'static str,
-    /// Whose addresses it is told.
+    /// The services whose addresses it gets.
     calls: &'static [&'static str],
     has_cache: bool,
 }
@@ -55,7 +55,7 @@ impl Service {
     }
 }
 
-/// A running application. Its services are ended before the stores that they ask.
+/// A running application. Its services end before the stores that they use.
 pub(super) struct Application {
     services: Vec<(&'static str, Process)>,
     /// The addresses of the frontends of each instance.
@@ -67,9 +67,9 @@ pub(super) struct Application {
 /// CPU time of one process so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Cpu {
-    /// From the scheduler, exact.
+    /// Exact, from the scheduler.
     pub(super) all: Nanos,
-    /// From clock ticks, to 10 ms: good for shares.
+    /// From clock ticks of 10 ms: precise enough for shares.
     pub(super) user: Nanos,
     pub(super) kernel: Nanos,
 }
@@ -127,7 +127,7 @@ impl Application {
         command.args(["hotel", name]).args(arguments).stdout(Stdio::piped());
         let mut process = Process::start(&mut command)?;
         let ready = machine::ready(&mut process);
-        let (_, url) = ready.ok_or_else(|| format!("{name} did not get ready"))?;
+        let (_, url) = ready.ok_or_else(|| format!("{name} did not become ready"))?;
         self.services.push((name, process));
         Ok(url.trim_start_matches("http://").to_owned())
     }
@@ -136,7 +136,7 @@ impl Application {
         self.services.len()
     }
 
-    /// What each service used with all of its replicas, and each foreign store.
+    /// Returns the CPU time of each service with all its replicas, and of each foreign store.
     pub(super) fn cpu(&self) -> Result<BTreeMap<&'static str, Cpu>, String> {
         let mut cpu: BTreeMap<&str, Cpu> = BTreeMap::new();
         let memcached = self.memcached.as_ref().map(|it| ("memcached", &it.process));
@@ -157,7 +157,7 @@ impl Cpu {
         self.kernel += other.kernel;
     }
 
-    /// Of a process and of those that it started, be they running or not.
+    /// Returns the CPU time of a process and of all that it started, including ended ones.
     pub(super) fn of(pid: u32) -> Option<Cpu> {
         let process = Path::new("/proc").join(pid.to_string());
         let stat = fs::read_to_string(process.join("stat")).ok()?;

@@ -1,5 +1,5 @@
-//! The foreign stores of the hotel application, on the server's CPU: each on a free port of loopback,
-//! and ended by its process id.
+//! The foreign stores of the hotel application, on the server's CPU: each listens on a free loopback
+//! port, and is ended by its process id.
 
 use std::fs;
 use std::net::TcpStream;
@@ -12,11 +12,11 @@ use measure::Nanos;
 use crate::bench::machine::{self, Machine, Process, Side};
 use crate::{repository, tools};
 
-/// How long a store may take to start.
+/// The longest time that a store may take to start.
 const LONGEST_START: Nanos = Nanos::from_secs(20);
 const POLL_EVERY: Nanos = Nanos::from_millis(10);
 
-/// A memcached of one thread.
+/// A memcached with one thread.
 pub(super) struct Memcached {
     pub(super) process: Process,
     port: u16,
@@ -25,7 +25,7 @@ pub(super) struct Memcached {
 impl Memcached {
     pub(super) fn start(machine: &Machine) -> Result<Memcached, String> {
         if !machine::is_there("memcached") {
-            return Err("there is no memcached (package memcached)".to_owned());
+            return Err("memcached is missing; install the package memcached".to_owned());
         }
         let port = free_port();
         let mut command = machine.command(Side::Server, "memcached");
@@ -36,14 +36,14 @@ impl Memcached {
         Ok(memcached)
     }
 
-    /// As services are told it: instances share it, each with keys of its own.
+    /// Returns the URL for services: instances share it, each with keys of its own.
     pub(super) fn url(&self, instance: usize) -> String {
         format!("memcached://127.0.0.1:{}/{instance}", self.port)
     }
 }
 
-/// A PostgreSQL with a database for each instance. A commit is written but waits for no disk, as in the
-/// embedded store: what is measured is the CPU.
+/// A PostgreSQL with a database for each instance. A commit is written but does not wait for the disk,
+/// as in the embedded store: the CPU is measured.
 pub(super) struct Postgres {
     pub(super) process: Process,
     port: u16,
@@ -56,10 +56,10 @@ const USER: &str = "postgres";
 
 impl Postgres {
     pub(super) fn start(machine: &Machine, instances: usize) -> Result<Postgres, String> {
-        let programs = programs().ok_or("there is no PostgreSQL (package postgresql)")?;
+        let programs = programs().ok_or("PostgreSQL is missing; install the package postgresql")?;
         let folder = Folder::create()?;
         let data = folder.0.join("data");
-        let mut prepare = humble(Command::new("setpriv"), &programs.join("initdb"));
+        let mut prepare = as_package_user(Command::new("setpriv"), &programs.join("initdb"));
         prepare.args(["--no-sync", "--auth=trust", "--username=hotel", "--no-locale"]);
         prepare.args(["--encoding=UTF8", "--pgdata"]).arg(&data).current_dir(&folder.0);
         if !repository::succeeds(&mut prepare) {
@@ -67,7 +67,7 @@ impl Postgres {
         }
         let port = free_port();
         let mut command =
-            humble(machine.command(Side::Server, "setpriv"), &programs.join("postgres"));
+            as_package_user(machine.command(Side::Server, "setpriv"), &programs.join("postgres"));
         command.arg("-D").arg(&data).arg("-k").arg(&folder.0).current_dir(&folder.0);
         command.args(["-h", "127.0.0.1", "-p", &port.to_string(), "-c", "fsync=off"]);
         let postgres = Postgres { process: start(&mut command)?, port, _folder: folder };
@@ -88,11 +88,11 @@ impl Postgres {
 }
 
 impl Drop for Postgres {
-    /// Its own processes end with it only if it is asked to end.
+    /// Ends it by a signal: otherwise its own processes would not end with it.
     fn drop(&mut self) {
         let pid = self.process.0.id().to_string();
         if repository::succeeds(Command::new("kill").args(["-INT", &pid])) {
-            // Whether it ended well is nobody's concern any more.
+            // Its exit code does not matter.
             let _ = self.process.0.wait();
         }
     }
@@ -102,16 +102,16 @@ impl Drop for Postgres {
 struct Folder(PathBuf);
 
 impl Folder {
-    /// The package's user must reach it, so it is not in the target folder, which may be in a home.
+    /// Creates it in the temporary folder: the package's user cannot always read the target folder.
     fn create() -> Result<Folder, String> {
         let folder = std::env::temp_dir().join(format!("benchwright-hotel-{}", std::process::id()));
-        let told = |error| format!("creating {}: {error}", folder.display());
-        fs::DirBuilder::new().mode(0o700).create(&folder).map_err(told)?;
+        let failed = |error| format!("creating {}: {error}", folder.display());
+        fs::DirBuilder::new().mode(0o700).create(&folder).map_err(failed)?;
         let folder = Folder(folder);
         if tools::is_root() {
             let number = |option: &str| {
-                let said = repository::first_line(Command::new("id").args([option, USER]));
-                said.parse().map_err(|_| format!("there is no user {USER}: {said}"))
+                let printed = repository::first_line(Command::new("id").args([option, USER]));
+                printed.parse().map_err(|_| format!("there is no user {USER}: {printed}"))
             };
             let (user, group) = (number("-u")?, number("-g")?);
             chown(&folder.0, Some(user), Some(group)).map_err(|e| e.to_string())?;
@@ -122,12 +122,12 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What cannot be removed is in the temporary folder.
+        // A folder that cannot be removed stays in the temporary folder.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-/// The programs of one of the installed versions.
+/// Returns the folder of the programs of one of the installed versions.
 fn programs() -> Option<PathBuf> {
     let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let mut programs = versions.map(|version| version.path().join("bin"));
@@ -135,7 +135,7 @@ fn programs() -> Option<PathBuf> {
 }
 
 /// Runs a program as the package's user if we are root.
-fn humble(mut setpriv: Command, program: &Path) -> Command {
+fn as_package_user(mut setpriv: Command, program: &Path) -> Command {
     if tools::is_root() {
         setpriv.args(["--reuid", USER, "--regid", USER, "--clear-groups"]);
     }
@@ -147,7 +147,7 @@ fn start(command: &mut Command) -> Result<Process, String> {
     Process::start(command.stdout(Stdio::null()).stderr(Stdio::null()))
 }
 
-/// A port on which nobody listens, below those that the kernel gives to connections.
+/// Returns a port on which nobody listens, below the ports that the kernel gives to connections.
 fn free_port() -> u16 {
     let first = 20_000 + (std::process::id() % 12_000) as u16;
     let mut ports = (first..32_000).chain(20_000..first);

@@ -2,7 +2,7 @@ use super::*;
 use crate::bench::machine;
 
 #[test]
-fn ticks_stand_behind_the_name_of_the_process() {
+fn ticks_are_after_the_name_of_the_process() {
     let stat = "7 (a) b (c) S 1 7 7 0 -1 0 9 0 0 0 123 45 6 7 20 0 1 0";
     let [user, kernel, ..] = machine::ticks(stat).unwrap();
     assert_eq!([user, kernel], [Nanos::from_millis(1230), Nanos::from_millis(450)]);
@@ -16,23 +16,24 @@ fn shares_of_ticks_divide_the_exact_time() {
 }
 
 #[test]
-fn a_deployment_says_where_everything_is_kept() {
+fn a_deployment_names_the_places_of_its_data() {
     let [embedded, .., both] = DEPLOYMENTS.map(|deployed| deployed.to_string());
     assert_eq!(
         embedded,
         "instances 1 × replicas 1, all on one CPU; rates and profiles in the services' memory; \
-         store a process an instance; a booking outlives kill -9 but no loss of power"
+         store a process per instance; a booking survives kill -9 but not a power failure"
     );
     assert_eq!(
         both,
         "instances 2 × replicas 2, all on one CPU; rates and profiles in one memcached; \
-         store one PostgreSQL, a database an instance; a booking outlives kill -9 but no loss of power"
+         store one PostgreSQL, a database per instance; a booking survives kill -9 but not a power \
+         failure"
     );
 }
 
 #[test]
-fn what_a_process_started_counts_with_it() {
-    // The shell has waited for the first loop, and the second one runs.
+fn the_cpu_time_of_a_process_includes_its_children() {
+    // The shell waits for the first loop; the second one still runs.
     let script = "i=0; f() { while [ $i -lt 300000 ]; do i=$((i+1)); done; }; (f); \
                   echo; (f) & wait";
     let mut command = std::process::Command::new("sh");

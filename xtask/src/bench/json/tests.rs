@@ -18,7 +18,7 @@ fn figures_are_found_by_their_path() {
 }
 
 #[test]
-fn what_is_torn_or_goes_on_is_no_document() {
+fn an_incomplete_document_or_one_with_more_behind_it_is_refused() {
     for text in ["", "{", "[1,", "{\"a\"}", "{\"a\":1,}", "\"a", "{} {}", "NaN", "inf", "[1 2]"] {
         assert_eq!(Value::read(text), None, "{text}");
     }

@@ -1,4 +1,4 @@
-//! What a journal says before and after a run was killed.
+//! The comparison of a journal before and after a run was killed.
 
 use std::path::Path;
 
@@ -8,25 +8,26 @@ use crate::bench::json::Value;
 #[cfg(test)]
 mod tests;
 
-/// Without the torn last line that a crash in the middle of writing leaves: it never counted.
+/// Returns the journal without an incomplete last line, which a crash while writing leaves: that line
+/// does not count.
 pub(super) fn complete(journal: &[u8]) -> &[u8] {
     let end = journal.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1);
     &journal[..end]
 }
 
-/// How many trials it tells of.
+/// Counts the trials in a journal.
 pub(super) fn count(journal: &[u8]) -> usize {
     journal.iter().filter(|&&byte| byte == b'\n').count()
 }
 
-/// What was lost, changed or repeated.
+/// Returns the entries that were lost, changed or repeated.
 pub(super) fn faults(before: &[u8], after: &[u8]) -> Vec<String> {
     let mut faults = Vec::new();
     if !after.starts_with(before) {
         faults.push("the journal does not begin as it was when the runner was killed".to_owned());
     }
     if complete(after) != after {
-        faults.push("the journal's last line is torn".to_owned());
+        faults.push("the journal's last line is incomplete".to_owned());
     }
     let numbers = numbers(after);
     let expected: Vec<Option<u64>> = (1..).map(Some).take(numbers.len()).collect();
@@ -36,14 +37,14 @@ pub(super) fn faults(before: &[u8], after: &[u8]) -> Vec<String> {
     faults
 }
 
-/// Trials whose files should be there and are not.
+/// Returns the trials whose files are missing.
 pub(super) fn trials_without_files(journal: &[u8], results: &Path) -> Vec<String> {
     let numbers = numbers(journal).into_iter().flatten();
     let without = numbers.filter(|&number| !trial_folder(results, number).is_dir());
     without.map(|number| format!("the files of trial {number} are missing")).collect()
 }
 
-/// The trials' numbers, in the order of the lines; `None` for a line without one.
+/// Returns the trials' numbers, in the order of the lines; `None` for a line without one.
 fn numbers(journal: &[u8]) -> Vec<Option<u64>> {
     let text = String::from_utf8_lossy(journal);
     let number = |line| Value::read(line)?.number("trial").map(|number| number as u64);

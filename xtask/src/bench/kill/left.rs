@@ -1,4 +1,4 @@
-//! What a run left: files to be compared, and things that should be gone.
+//! The things that a run leaves: files to be compared, and things that should be gone.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 #[cfg(test)]
 mod tests;
 
-/// How deep below the mount point a run's control group may lie.
+/// The deepest level below the mount point at which a run's control group is searched.
 const DEEPEST_GROUP: usize = 8;
 
-/// Every file below a folder, by its path from there.
+/// Returns every file below a folder, by its path from there.
 pub(super) fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut files = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];
@@ -43,15 +43,15 @@ pub(super) fn differences(
         .map(|name| {
             let how = match (expected.get(*name), found.get(*name)) {
                 (Some(_), None) => "is missing",
-                (None, _) => "is not in the unbroken run",
-                _ => "differs from the unbroken run's",
+                (None, _) => "is not in the uninterrupted run",
+                _ => "differs from the uninterrupted run's",
             };
             format!("{} {how}", name.display())
         })
         .collect()
 }
 
-/// Processes, ports, control groups and temporary folders of runs that have ended.
+/// Returns the processes, ports, control groups and temporary folders left by ended runs.
 pub(super) fn on_machine(temporary: &Path, results: &Path, runners: &[u32]) -> Vec<String> {
     let processes = processes(temporary).into_iter().map(|pid| format!("process {pid} is left"));
     let ports = ports(results).into_iter().filter(|&port| answers(port));
@@ -60,13 +60,13 @@ pub(super) fn on_machine(temporary: &Path, results: &Path, runners: &[u32]) -> V
     let groups = groups.map(|group| format!("control group {} is left", group.display()));
     let entries = fs::read_dir(temporary).into_iter().flatten().flatten();
     let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
-    // Every run on a host shares it, and none removes it.
+    // All runs on a host share the lock, and none removes it.
     let folders = names.filter(|name| name != "benchwright.lock");
     let folders = folders.map(|name| format!("temporary {name} is left"));
     processes.chain(ports).chain(groups).chain(folders).collect()
 }
 
-/// Those that were started with our temporary folder or a folder in it.
+/// Returns the processes that were started with our temporary folder or a folder in it.
 fn processes(temporary: &Path) -> Vec<u32> {
     let mark = format!("TMPDIR={}", temporary.display());
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -78,13 +78,13 @@ fn processes(temporary: &Path) -> Vec<u32> {
     pids.filter(is_marked).collect()
 }
 
-/// The ports that a run's components said they listen on.
+/// Returns the ports that a run's components announced.
 fn ports(results: &Path) -> Vec<u16> {
     let outputs = files(&results.join("components"));
     outputs.values().flat_map(|output| announced(&String::from_utf8_lossy(output))).collect()
 }
 
-/// Those in lines like `ready http://127.0.0.1:36069`.
+/// Returns the ports in lines like `ready http://127.0.0.1:36069`.
 fn announced(output: &str) -> Vec<u16> {
     let urls = output.lines().filter_map(|line| line.strip_prefix("ready "));
     urls.filter_map(|url| url.trim_end_matches('/').rsplit(':').next()?.trim().parse().ok())
@@ -95,7 +95,7 @@ fn answers(port: u16) -> bool {
     TcpStream::connect(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).is_ok()
 }
 
-/// The control groups that bear a runner's number.
+/// Returns the control groups that have a runner's process id in their name.
 fn groups(root: &Path, runners: &[u32]) -> Vec<PathBuf> {
     let prefixes: Vec<String> = runners.iter().map(|pid| format!("benchwright-{pid}-")).collect();
     let mut found = Vec::new();

@@ -10,7 +10,7 @@ fn cpus_are_read_as_the_kernel_lists_them() {
 }
 
 #[test]
-fn cpu_time_stands_behind_a_name_that_may_hold_anything() {
+fn cpu_time_is_after_a_name_that_may_contain_anything() {
     let stat = "7 (a ) (b) S 1 7 7 0 -1 4194304 100 200 0 0 5 6 70 80 20 0 1 0 300 1000 20";
     let (own, children) = (Nanos::from_millis(110), Nanos::from_millis(1500));
     assert_eq!(Cpu::read(stat), Some(Cpu { own, children }));
@@ -18,7 +18,7 @@ fn cpu_time_stands_behind_a_name_that_may_hold_anything() {
 }
 
 #[test]
-fn what_we_do_ourselves_is_not_done_by_others() {
+fn our_own_cpu_time_is_not_that_of_others() {
     let others = Others::watch();
     let all = cpu_of_all();
     assert!(own_cpu().sum() <= all, "we are one of all");

@@ -11,7 +11,7 @@ fn a_section_has_a_line_for_each_finding_and_every_attempt_in_it() {
     };
     let expected = "## Ratios
 
-| what | median (range) | goal | beside | each |
+| what | median (range) | goal | other figures | each |
 |---|---|---|---|---|
 | wrk, nginx | median 1.250 (1.000 … 1.500) | must ≥ 1 met, stretch ≥ 1.3 missed | 250 k and 200 k | 1.250 1.500 1.000 |
 

@@ -12,7 +12,7 @@ fn a_late_generator_has_to_refuse_and_to_name_the_gate() {
 }
 
 #[test]
-fn nothing_is_asked_of_a_generator_that_the_server_found_punctual() {
+fn a_generator_that_was_not_late_by_the_servers_log_may_accept_or_refuse() {
     assert_eq!(starved(1_000, load(0, &[], 0)), Starved::Punctual);
     assert_eq!(starved(1_001, load(0, &[], 0)), Starved::Missed);
 }
@@ -31,7 +31,7 @@ fn a_refusal_is_explained_by_a_pause_as_long_as_the_lateness() {
 }
 
 #[test]
-fn the_group_of_a_quota_lies_in_the_own_one() {
+fn the_group_of_a_quota_is_in_our_own_group() {
     let own = "9:name=systemd:/\n2:cpu,cpuacct:/user/7\n0::/\n";
     assert_eq!(
         version_1(own),
@@ -45,7 +45,7 @@ fn starved(late_us: u64, load: Load) -> Starved {
     judge_starved(&Trial { load, late_p99: Nanos::from_micros(late_us) })
 }
 
-/// A load on a machine that paused for 500 µs at most.
+/// Returns a load on a machine that paused for at most 500 µs.
 fn load(exit: i32, gates: &[&str], lateness_us: u64) -> Load {
     Load {
         exit: Some(exit),

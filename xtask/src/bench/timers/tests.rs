@@ -10,7 +10,7 @@ fn gaps_as_long_as_asked_are_even() {
 }
 
 #[test]
-fn a_log_without_gaps_tells_nothing() {
+fn a_log_without_gaps_has_no_unevenness() {
     assert_eq!(unevenness("", 1000.0), None);
     assert_eq!(unevenness("7\t/\t0\n", 1000.0), None);
     assert_eq!(unevenness("seven\t/\t0\n8\t/\t0\n", 1000.0), None);

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn of_each_interval_the_slowest_is_taken_by_when_it_was_meant_to_start() {
+fn each_interval_of_intended_starts_has_its_slowest_request() {
     let samples = "intended_ns,sent_ns,first_byte_ns,done_ns,outcome\n\
                    1000000000,1,1,1900000000,ok\n\
                    1000000000,1,1,1000300000,ok\n\

@@ -4,7 +4,7 @@ const TWO: &[u8] = b"{\"trial\":1}\n{\"trial\":2}\n";
 const THREE: &[u8] = b"{\"trial\":1}\n{\"trial\":2}\n{\"trial\":3}\n";
 
 #[test]
-fn a_torn_line_never_counted() {
+fn an_incomplete_line_does_not_count() {
     assert_eq!(complete(b"{\"trial\":1}\n{\"tri"), b"{\"trial\":1}\n");
     assert_eq!(complete(b"{\"tri"), b"");
     assert_eq!(count(THREE), 3);
@@ -18,11 +18,15 @@ fn a_continued_journal_goes_on_where_it_was() {
 }
 
 #[test]
-fn lost_changed_repeated_and_torn_trials_are_faults() {
+fn lost_changed_repeated_and_incomplete_trials_are_faults() {
     assert_eq!(faults(THREE, TWO).len(), 1, "lost");
     assert_eq!(faults(TWO, b"{\"trial\":1,\"a\":0}\n{\"trial\":2}\n").len(), 1, "changed");
     assert_eq!(faults(TWO, &[TWO, b"{\"trial\":2}\n"].concat()).len(), 1, "repeated");
-    assert_eq!(faults(TWO, &[TWO, b"{\"tri"].concat()).len(), 2, "torn, and without a number");
+    assert_eq!(
+        faults(TWO, &[TWO, b"{\"tri"].concat()).len(),
+        2,
+        "incomplete, and without a number"
+    );
 }
 
 #[test]

@@ -3,16 +3,20 @@ use std::process::{Command, Stdio};
 use super::*;
 
 #[test]
-fn every_way_in_which_two_folders_differ_is_told() {
+fn every_kind_of_difference_between_two_folders_is_reported() {
     let folder = |files: &[(&str, &str)]| -> BTreeMap<PathBuf, Vec<u8>> {
         files.iter().map(|(name, text)| (PathBuf::from(name), text.as_bytes().to_vec())).collect()
     };
-    let unbroken = folder(&[("a", "1"), ("b", "2"), ("c", "3")]);
-    assert_eq!(differences(&unbroken, &unbroken), Vec::<String>::new());
+    let uninterrupted = folder(&[("a", "1"), ("b", "2"), ("c", "3")]);
+    assert_eq!(differences(&uninterrupted, &uninterrupted), Vec::<String>::new());
     let continued = folder(&[("a", "1"), ("b", "0"), ("d", "3")]);
     assert_eq!(
-        differences(&unbroken, &continued),
-        ["b differs from the unbroken run's", "c is missing", "d is not in the unbroken run"]
+        differences(&uninterrupted, &continued),
+        [
+            "b differs from the uninterrupted run's",
+            "c is missing",
+            "d is not in the uninterrupted run"
+        ]
     );
 }
 
@@ -23,7 +27,7 @@ fn ports_are_those_that_components_announced() {
 }
 
 #[test]
-fn what_bears_a_runners_number_is_found_wherever_it_lies() {
+fn control_groups_with_a_runners_process_id_are_found_at_any_depth() {
     let root = std::env::temp_dir().join(format!("xtask-bench-left-{}", std::process::id()));
     for group in ["cpu/benchwright-7-100/hotel", "cpu/benchwright-77-100", "a/b/benchwright-7-1"] {
         fs::create_dir_all(root.join(group)).unwrap();
@@ -39,12 +43,12 @@ fn what_bears_a_runners_number_is_found_wherever_it_lies() {
 
 #[test]
 fn a_process_is_found_by_the_temporary_folder_it_was_started_with() {
-    // Others may run this test at the same time.
+    // The name is unique, since others may run this test at the same time.
     let temporary = PathBuf::from(format!("/nonexistent/benchwright-bench-{}", std::process::id()));
     let mut command = Command::new("cat");
     let inner = temporary.join("inner");
     let mut child = command.env("TMPDIR", inner).stdin(Stdio::piped()).spawn().unwrap();
-    // A spawned process is there before the kernel shows its environment.
+    // A new process exists before the kernel shows its environment.
     while fs::read(format!("/proc/{}/environ", child.id())).unwrap().is_empty() {
         std::thread::yield_now();
     }

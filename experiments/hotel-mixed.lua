@@ -1,8 +1,8 @@
 -- The mixed workload of guide 1 on the hotel application: of a hundred requests sixty search for a
 -- hotel, thirty-nine ask for a recommendation, and one logs in or reserves a room.
 --
--- Randomness is the generator's: it seeds math.random for each thread from its --seed, so a trial can
--- be repeated request by request.
+-- The generator seeds math.random for each thread from its --seed, so a trial can be repeated request
+-- by request.
 
 local function day(number)
   return string.format("2015-04-%02d", number)

@@ -1,8 +1,8 @@
 //! The figures and numbers of the book, measured again and written into its pages.
 //!
-//! The text between a line `<!-- measured: NAME -->` and the next `<!-- end -->` is written here, and
-//! so is every file in `docs/book/figures`. The other words of a page stay; they contain no measured
-//! number.
+//! The text between a line `<!-- measured: NAME -->` and the next `<!-- end -->` is written here,
+//! and so is every file in `docs/book/figures`. The other words of a page stay; they contain no
+//! measured number.
 
 use std::fs;
 use std::path::Path;
@@ -71,8 +71,8 @@ impl Chapter {
     }
 }
 
-/// Measures and writes these chapters. Loads that are not valid are written too, and marked; the task
-/// then fails, so that nobody commits them unseen.
+/// Measures and writes these chapters. Loads that are not valid are written too, and marked; the
+/// task then fails, so that nobody commits them unseen.
 pub(crate) fn run(chapters: &[Chapter]) -> bool {
     let written = Machine::prepare().and_then(|machine| {
         let mut doubts = Vec::new();

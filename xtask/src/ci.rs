@@ -1,7 +1,7 @@
 //! All checks that a change has to pass, the cheapest first.
 //!
-//! A failed step does not end the run: one run reports all errors. The time of each step is printed,
-//! so that it is noticed if a step becomes slow.
+//! A failed step does not end the run: one run reports all errors. The time of each step is
+//! printed, so that it is noticed if a step becomes slow.
 
 use std::io::{self, BufRead, BufReader};
 use std::process::Command;
@@ -102,8 +102,8 @@ fn is_result(line: &str) -> bool {
         || line.starts_with("error")
 }
 
-/// Starts `command` with both its streams in one pipe, and passes each line to `line`; returns true if
-/// it succeeded.
+/// Starts `command` with both its streams in one pipe, and passes each line to `line`; returns true
+/// if it succeeded.
 fn each_line(mut command: Command, mut line: impl FnMut(&str)) -> io::Result<bool> {
     let (output, input) = io::pipe()?;
     let mut child = command.stdout(input.try_clone()?).stderr(input).spawn()?;

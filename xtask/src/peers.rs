@@ -22,7 +22,7 @@ pub(crate) struct Peer {
     /// The arguments of a closed loop, with the placeholders `{url}`, `{connections}`, `{seconds}`,
     /// `{scratch}` (a folder) and `{root}` (the repository).
     pub(crate) load: &'static str,
-    /// Its standard input.
+    /// The text for its standard input.
     pub(crate) stdin: &'static str,
     /// The arguments of a second call that prints the results, if the first one does not.
     pub(crate) report: Option<&'static str>,
@@ -75,7 +75,7 @@ pub(crate) const OHA: Peer = Peer {
            -z {seconds}s -c {connections} {url}",
     stdin: "",
     report: None,
-    completed: |said| json(said, "/statusCodeDistribution/200"),
+    completed: |output| json(output, "/statusCodeDistribution/200"),
 };
 
 /// k6 as its guide to large tests recommends: without bodies and thresholds.
@@ -87,7 +87,7 @@ pub(crate) const K6: Peer = Peer {
            {root}/xtask/src/bench/k6.js",
     stdin: "",
     report: None,
-    completed: |said| json(said, "/completed"),
+    completed: |output| json(output, "/completed"),
 };
 
 /// vegeta with a rate of 0: as fast as its workers can.
@@ -98,7 +98,7 @@ pub(crate) const VEGETA: Peer = Peer {
            -connections={connections} -max-body=0 -duration={seconds}s -output={scratch}/vegeta",
     stdin: "GET {url}\n",
     report: Some("report -type=json {scratch}/vegeta"),
-    completed: |said| json(said, "/status_codes/200"),
+    completed: |output| json(output, "/status_codes/200"),
 };
 
 /// fortio with its own fast client, without a rate. This is the last version that does not need the
@@ -109,7 +109,7 @@ pub(crate) const FORTIO: Peer = Peer {
     load: "load -qps 0 -nocatchup -loglevel error -json - -c {connections} -t {seconds}s {url}",
     stdin: "",
     report: None,
-    completed: |said| json(said, "/RetCodes/200"),
+    completed: |output| json(output, "/RetCodes/200"),
 };
 
 const ALL: [&Peer; 6] = [&WRK, &OHA, &K6, &VEGETA, &FORTIO, &WRK2];
@@ -215,18 +215,18 @@ impl Peer {
 }
 
 /// Reads `  327678 requests in 2.00s, …` and subtracts `  Non-2xx or 3xx responses: 12`.
-fn in_words(said: &str) -> Option<f64> {
-    let all: f64 = said.lines().find_map(|line| {
+fn in_words(output: &str) -> Option<f64> {
+    let all: f64 = output.lines().find_map(|line| {
         let (count, _) = line.trim().split_once(" requests in ")?;
         count.parse().ok()
     })?;
     let failed =
-        said.lines().find_map(|line| line.trim().strip_prefix("Non-2xx or 3xx responses:"));
+        output.lines().find_map(|line| line.trim().strip_prefix("Non-2xx or 3xx responses:"));
     Some(all - failed.map_or(Some(0.0), |count| count.trim().parse().ok())?)
 }
 
 /// Reads the number at a pointer of the JSON document that begins at the first `{`.
-fn json(said: &str, pointer: &str) -> Option<f64> {
-    let document: Value = serde_json::from_str(&said[said.find('{')?..]).ok()?;
+fn json(output: &str, pointer: &str) -> Option<f64> {
+    let document: Value = serde_json::from_str(&output[output.find('{')?..]).ok()?;
     document.pointer(pointer)?.as_f64()
 }

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Returns the folder of the workspace. Cargo gives it at run time; the value at compile time may be of
-/// another clone that shares the target folder.
+/// Returns the folder of the workspace. Cargo gives it at run time; the value at compile time may
+/// be of another clone that shares the target folder.
 pub(crate) fn root() -> PathBuf {
     let own = std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo runs tasks and tests");
     PathBuf::from(own).parent().expect("xtask is in the workspace's folder").to_owned()
@@ -24,7 +24,8 @@ pub(crate) fn cargo() -> Command {
     command
 }
 
-/// Runs `command` to its end; returns true if it succeeded. Prints an error if it cannot be started.
+/// Runs `command` to its end; returns true if it succeeded. Prints an error if it cannot be
+/// started.
 pub(crate) fn succeeds(command: &mut Command) -> bool {
     match command.status() {
         Ok(status) => status.success(),

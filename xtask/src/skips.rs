@@ -13,7 +13,8 @@ mod tests;
 /// The variable that names the file to which skipped tests append.
 pub(crate) const VARIABLE: &str = "BENCHWRIGHT_SKIPPED";
 
-/// The variable that names the folder of the originals' scripts and data, which not every machine has.
+/// The variable that names the folder of the originals' scripts and data, which not every machine
+/// has.
 const PEERS: &str = "BENCHWRIGHT_PEERS";
 
 /// A file of this process; it is empty at first, and removed when dropped.
@@ -47,8 +48,8 @@ pub(crate) fn peers_are_given() -> bool {
     std::env::var_os(PEERS).is_some_and(|folder| !folder.is_empty())
 }
 
-/// Returns the skips that fail continuous integration: all except those of tests that need the peers,
-/// if there are none. Elsewhere every skip is only reported.
+/// Returns the skips that fail continuous integration: all except those of tests that need the
+/// peers, if there are none. Elsewhere every skip is only reported.
 pub(crate) fn refused(skips: &str, in_ci: bool, peers_are_given: bool) -> Vec<&str> {
     let excused = |skip: &str| !in_ci || (skip.contains(PEERS) && !peers_are_given);
     skips.lines().filter(|skip| !excused(skip)).collect()

@@ -1,7 +1,7 @@
 //! Checks that the compiler does not make: layers, documents, specs and rules for the sources.
 //!
-//! Each check is a function from the tree of files to findings, so that tests on small trees can show
-//! that it fails. No check changes a file, and no finding can be silenced.
+//! Each check is a function from the tree of files to findings, so that tests on small trees can
+//! show that it fails. No check changes a file, and no finding can be silenced.
 
 mod tree;
 

@@ -1,7 +1,7 @@
 //! The tools that the tests need from the distribution and from PyPI, installed if possible.
 //!
-//! Only missing tools are installed: packages of the distribution only as root (never by asking for a
-//! password), those of Python into the target folder.
+//! Only missing tools are installed: packages of the distribution only as root (never by asking for
+//! a password), those of Python into the target folder.
 
 use std::fs;
 use std::path::Path;
@@ -39,8 +39,8 @@ const PACKAGES: [Package; 8] = [
     Package { name: "python3-venv", proof: Proof::Versioned("/usr/lib", "ensurepip/__init__.py") },
 ];
 
-/// Installs missing tools. In continuous integration all must then be there; elsewhere the tests that
-/// need them report that they were skipped.
+/// Installs missing tools. In continuous integration all must then be there; elsewhere the tests
+/// that need them report that they were skipped.
 pub(crate) fn install() -> bool {
     install_packages(&PACKAGES.map(|package| package.name));
     if !python::is_there() {

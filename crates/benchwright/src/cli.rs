@@ -26,11 +26,8 @@ benchwright measures networked services, reproducibly.
 /// Measures networked services, reproducibly.
 #[derive(Debug, Parser)]
 #[command(name = "benchwright", version, arg_required_else_help = true)]
-#[command(
-    after_help = "Exit codes: 0 the answer is yes, 1 the answer is no (for example, an SLO was \
-                        missed), 2 wrong arguments or spec, 3 no trustworthy answer, \
-                        130 interrupted."
-)]
+#[command(after_help = "Exit codes: 0 yes, 1 no (for example, an SLO was missed), 2 wrong \
+                        arguments or spec, 3 no trustworthy answer, 130 interrupted.")]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -162,7 +159,8 @@ pub(crate) struct Load {
     /// '1k/s 30s, ->5k/s 60s, spike 20k/s 2s, sine 2k/s..8k/s 1h 24h'
     #[arg(long, value_name = "SHAPE", conflicts_with = "rate", help_heading = "How much")]
     pub(crate) shape: Option<Shape>,
-    /// Open loop: start requests at the times in a file; a line is seconds, optionally a tab and a label
+    /// Open loop: start requests at the times in a file; a line is seconds, optionally a tab and a
+    /// label
     #[arg(long, value_name = "FILE", conflicts_with_all = ["rate", "shape", "closed"])]
     #[arg(help_heading = "How much")]
     pub(crate) trace: Option<PathBuf>,
@@ -202,8 +200,8 @@ pub(crate) struct Load {
     #[arg(long, value_name = "N", default_value_t = 64, help_heading = "Where")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) connections: u32,
-    /// Addresses to connect to: `all` or the `first` of those that the URL's name has, or a list; the
-    /// connections spread over them. Give it once for all URLs, or once for each URL in order
+    /// Addresses to connect to: `all` or the `first` of those that the URL's name has, or a list;
+    /// the connections spread over them. Give it once for all URLs, or once for each URL in order
     #[arg(
         long,
         value_name = "all|first|IP[:PORT],…",
@@ -243,14 +241,16 @@ pub(crate) struct Load {
     /// The body of every request, from a file
     #[arg(long, value_name = "FILE", conflicts_with = "body", help_heading = "What")]
     pub(crate) body_file: Option<PathBuf>,
-    /// Weighted requests, one JSON object a line; placeholders such as {{int 1 100}} or {{row.name}}
+    /// Weighted requests, one JSON object a line; placeholders such as {{int 1 100}} or
+    /// {{row.name}}
     #[arg(long, value_name = "FILE", conflicts_with_all = ["script", "body", "body_file", "check"])]
     #[arg(help_heading = "What")]
     pub(crate) mix: Option<PathBuf>,
     /// A table (CSV with a header line) for the placeholders {{row.COLUMN}} of --mix
     #[arg(long, value_name = "FILE", requires = "mix", help_heading = "What")]
     pub(crate) data: Option<PathBuf>,
-    /// Rules that each response must meet: 'status=2xx body~hotel bytes>=10 header:N=V json:/pointer=V'
+    /// Rules that each response must meet: 'status=2xx body~hotel bytes>=10 header:N=V
+    /// json:/pointer=V'
     #[arg(long, value_name = "RULES", conflicts_with = "script", help_heading = "What")]
     pub(crate) check: Option<String>,
     /// A Lua script that makes the requests, with wrk's interface; its arguments follow `--`
@@ -290,16 +290,16 @@ pub(crate) struct Load {
     /// 0,2-3
     #[arg(long, value_name = "auto|off|CPUS", default_value = "auto", help_heading = "How")]
     pub(crate) pin: Pin,
-    /// Network interface: epoll, uring (io_uring, Linux 6.1), or auto: the one that measured best for
-    /// such a load, of those that the kernel allows
+    /// Network interface: epoll, uring (io_uring, Linux 6.1), or auto: the one that measured best
+    /// for such a load, of those that the kernel allows
     #[arg(long, value_name = "auto|epoll|uring", default_value = "auto", help_heading = "How")]
     pub(crate) io: Wanted,
-    /// TCP congestion control, one that the kernel has (reno, cubic, bbr). Some, such as bbr, spread
-    /// what is sent over time, which over loopback may take longer than a fast response
+    /// TCP congestion control, one that the kernel has (reno, cubic, bbr). Some, such as bbr,
+    /// spread what is sent over time, which over loopback may take longer than a fast response
     /// [default: the system's; the document names it]
     #[arg(long, value_name = "NAME", help_heading = "How")]
     pub(crate) congestion_control: Option<String>,
-    /// How to wait for the next start: hybrid, sleep or spin
+    /// Timer that waits for the next start: hybrid, sleep or spin
     #[arg(long, value_name = "TIMER", default_value = "hybrid", help_heading = "How")]
     pub(crate) timer: Timer,
     /// Let the kernel timestamp received data, and report how long responses waited to be read
@@ -309,9 +309,9 @@ pub(crate) struct Load {
     /// Random seed: the same seed gives the same intended times and the same choices of a script
     #[arg(long, default_value_t = 1, help_heading = "How")]
     pub(crate) seed: u64,
-    /// Objectives: 10ms for the p99, or p99<=10ms,failures<=0.1%. A request that fails or takes longer
-    /// is over the limit. A missed SLO exits with 1, slower responses are not goodput, and a tighter
-    /// SLO allows less lateness of the generator
+    /// Objectives: 10ms for the p99, or p99<=10ms,failures<=0.1%. A request that fails or takes
+    /// longer is over the limit. A missed SLO exits with 1, slower responses are not goodput, and a
+    /// tighter SLO allows less lateness of the generator
     #[arg(long, value_name = "OBJECTIVES", value_delimiter = ',', help_heading = "Results")]
     pub(crate) slo: Vec<Slo>,
     /// Time that each entry of the series, row of --csv and live line covers
@@ -333,8 +333,8 @@ pub(crate) struct Load {
     /// Write one offline HTML page: verdict, curves and tables
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     pub(crate) report: Option<PathBuf>,
-    /// Load a server of our own with known delays, and report whether the measurement is correct, how
-    /// many requests a shard can complete here, and how late it starts them. Each attempt takes
+    /// Load a server of our own with known delays, and report whether the measurement is correct,
+    /// how many requests a shard can complete here, and how late it starts them. Each attempt takes
     /// --duration [default: 4s]
     #[arg(long, conflicts_with = "urls", help_heading = "Self-test")]
     pub(crate) self_test: bool,
@@ -419,8 +419,8 @@ pub(crate) enum Live {
 pub(crate) struct Reference {
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0")]
     pub(crate) listen: SocketAddr,
-    /// Delay of each response: 1ms, exponential:1ms, bimodal:1ms,10ms,5%, or stall:1s/10s (no response
-    /// for one second in the middle of every ten)
+    /// Delay of each response: 1ms, exponential:1ms, bimodal:1ms,10ms,5%, or stall:1s/10s (no
+    /// response for one second in the middle of every ten)
     #[arg(long, value_name = "DELAY", default_value = "0s")]
     pub(crate) delay: Delay,
     /// The status of every response
@@ -433,7 +433,7 @@ pub(crate) struct Reference {
     /// Log how late numbered requests (`/1`, `/2`, …) arrive in a schedule of this constant rate
     #[arg(long, value_name = "RATE")]
     pub(crate) numbered_rate: Option<Rate>,
-    /// At the end, write a line for each request in the order of arrival: nanoseconds of
+    /// Write a line for each request at the end, in the order of arrival: nanoseconds of
     /// CLOCK_MONOTONIC, target, connection, separated by tabs. The first million requests (256 MiB)
     /// are kept; the log states how many are not
     #[arg(long, value_name = "FILE")]
@@ -441,8 +441,8 @@ pub(crate) struct Reference {
     /// Add the bytes of each request to --log, escaped
     #[arg(long, requires = "log")]
     pub(crate) log_bytes: bool,
-    /// Log when the kernel received each request, not when it was read, so that the log includes the
-    /// time in which this server could not run
+    /// Log when the kernel received each request, not when it was read, so that the log includes
+    /// the time in which this server could not run
     #[arg(long)]
     pub(crate) kernel_timestamps: bool,
     /// TCP congestion control, as for `benchwright load` [default: the system's]

@@ -64,8 +64,8 @@ fn dispatch(cli: Cli) -> Result<Exit, Failure> {
     }
 }
 
-/// Prints clap's message and returns the exit code: 0 for help and version, otherwise 2. Without any
-/// argument it shows the first steps.
+/// Prints clap's message and returns the exit code: 0 for help and version, otherwise 2. Without
+/// any argument it shows the first steps.
 fn refuse(error: &clap::Error) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand if std::env::args_os().len() == 1 => {

@@ -20,8 +20,8 @@ pub(crate) enum Pin {
 }
 
 impl Pin {
-    /// Returns the CPUs that shards can use. Fails if a named one is not allowed for this process by
-    /// the kernel.
+    /// Returns the CPUs that shards can use. Fails if a named one is not allowed for this process
+    /// by the kernel.
     pub(crate) fn cpus(&self) -> Result<Vec<u32>, String> {
         self.of(cores::allowed())
     }

@@ -19,8 +19,8 @@ use mix::{Checked, Checks, Mix, Mixed};
 use net::{Interface, Timer, process, uring};
 use script::{Defaults, Program, Script};
 
-/// The alignment of LuaJIT's allocations: it uses the same allocator, through mlua. Nothing that our
-/// hot path could allocate has this alignment.
+/// The alignment of LuaJIT's allocations: it uses the same allocator, through mlua. Nothing that
+/// our hot path could allocate has this alignment.
 const LUA: usize = 16;
 
 struct Counting;

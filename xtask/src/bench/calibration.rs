@@ -56,9 +56,9 @@ struct Log {
     took: [Nanos; 3],
 }
 
-/// Runs the attempts; returns true if enough were valid and all valid ones agree. `spare` of them may
-/// fail either way: a pause of the machine between a response and its reader is not the generator's
-/// fault, and a few attempts cannot distinguish the two.
+/// Runs the attempts; returns true if enough were valid and all valid ones agree. `spare` of them
+/// may fail either way: a pause of the machine between a response and its reader is not the
+/// generator's fault, and a few attempts cannot distinguish the two.
 pub(super) fn run(
     machine: &Machine,
     script: &Path,
@@ -123,8 +123,8 @@ fn measure(
     ]);
     // One thread numbers all requests, and a slow response never delays the next request.
     command.args(["--shards", "1", "--connections", "256", "--duration", "4s"]).args(SENT_AT_ONCE);
-    // The bench has a bound of its own for the quantiles: with an SLO the generator does not refuse a
-    // p99 for the width of its interval. The gates stay as strict.
+    // The bench has a bound of its own for the quantiles: with an SLO the generator does not refuse
+    // a p99 for the width of its interval. The gates stay as strict.
     command.args(["--slo", "p99<=20ms"]);
     command.arg("--script").arg(script);
     let load = Load::run(&mut command)?;

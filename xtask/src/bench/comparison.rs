@@ -1,9 +1,9 @@
 //! `benchwright load` compared with other generators: completed requests per second of the client's
 //! CPU time, as the kernel counts it, with start and end.
 //!
-//! The two take turns, so that disturbances of the machine affect both, and each run has a server of
-//! its own: one CPU for the server and one for the client. Every attempt is printed and counts; a
-//! median below the promised one fails the full run.
+//! The two take turns, so that disturbances of the machine affect both, and each run has a server
+//! of its own: one CPU for the server and one for the client. Every attempt is printed and counts;
+//! a median below the promised one fails the full run.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -103,7 +103,8 @@ const ROWS: [Row; 10] = [
         goal: Goal::None,
         ..WITH_WRK
     },
-    // The ratios mean 0.6 and 0.5 of the CPU at the same rate; wrk2 does not spin, so ours does not.
+    // The ratios mean 0.6 and 0.5 of the CPU at the same rate; wrk2 does not spin, so ours does
+    // not.
     Row {
         group: "wrk2",
         connections: &[64],
@@ -125,7 +126,8 @@ const ROWS: [Row; 10] = [
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Extent {
     pub(super) pairs: usize,
-    /// Short runs of the distribution's generators only; a missed goal is printed but does not fail.
+    /// Short runs of the distribution's generators only; a missed goal is printed but does not
+    /// fail.
     pub(super) quick: bool,
     /// One group instead of all.
     pub(super) only: Option<String>,
@@ -332,8 +334,8 @@ impl Bench<'_> {
     }
 }
 
-/// Checks that the server answered the requests that a side says it completed, and hardly more: one
-/// request per connection may be cut off by the end.
+/// Checks that the server answered the requests that a side reports as completed, and hardly more:
+/// one request per connection may be cut off by the end.
 fn agree(name: &str, completed: f64, seen: Option<f64>, connections: u32) -> Result<(), String> {
     let most = 1.01 * completed + f64::from(connections);
     match seen {

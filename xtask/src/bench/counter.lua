@@ -1,4 +1,4 @@
--- Numbers the requests of one thread, so that the server can tell their order and their lateness.
+-- Numbers the requests of one thread, so that the server can check their order and their lateness.
 local number = 0
 
 request = function()

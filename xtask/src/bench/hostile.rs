@@ -1,7 +1,7 @@
-//! The effect of hostile clients of the hotel application on its other clients. The attacks are those
-//! of its tests, where continuous integration allows orders of magnitude. Here the promised factor is
-//! required: five rounds without and with each attack take turns, and the median p99 under attack may
-//! be at most twice the undisturbed one.
+//! The effect of hostile clients of the hotel application on its other clients. The attacks are
+//! those of its tests, where continuous integration allows orders of magnitude. Here the promised
+//! factor is required: five rounds without and with each attack take turns, and the median p99
+//! under attack may be at most twice the undisturbed one.
 
 use crate::repository;
 

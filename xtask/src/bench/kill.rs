@@ -1,7 +1,7 @@
-//! The check that a killed runner loses nothing. It is killed without warning at random moments of a
-//! run, and the run is continued. Then no finished trial may be missing or repeated, and nothing may
-//! be left on the machine. On virtual time the continued run must equal the uninterrupted one in
-//! every byte of every file.
+//! The check that a killed runner loses nothing. It is killed without warning at random moments of
+//! a run, and the run is continued. Then no finished trial may be missing or repeated, and nothing
+//! may be left on the machine. On virtual time the continued run must equal the uninterrupted one
+//! in every byte of every file.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -127,7 +127,7 @@ fn uninterrupted(
 
 /// The result of one killed run.
 struct Killed {
-    /// It had ended before the moment came.
+    /// True if it had ended before that moment.
     was_over: bool,
     trials_before: usize,
     trials_after: usize,
@@ -184,8 +184,8 @@ fn ended(command: Command) -> Result<String, String> {
     ended_with_pid(command).map(|(_, ending)| ending)
 }
 
-/// Runs a command to its end; returns its process id and its verdict. A verdict without an answer, as
-/// on a noisy machine, is fine, too.
+/// Runs a command to its end; returns its process id and its verdict. A verdict without an answer,
+/// as on a noisy machine, is fine, too.
 fn ended_with_pid(mut command: Command) -> Result<(u32, String), String> {
     command.arg("--json").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.spawn().map_err(|error| format!("starting benchwright: {error}"))?;

@@ -1,5 +1,5 @@
-//! The cost of the lab itself: of an entry of the journal, of a trial without its declared waits, and
-//! of the page of a long run. A trial of a long run must not cost more than one of a short run.
+//! The cost of the lab itself: of an entry of the journal, of a trial without its declared waits,
+//! and of the page of a long run. A trial of a long run must not cost more than one of a short run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -64,9 +64,9 @@ pub(super) fn run(machine: &Machine, trials: usize) -> Result<bool, String> {
     Ok(findings.iter().all(Finding::is_met))
 }
 
-/// Measures the time of a trial beyond its declared phases: starting the generator, its connection and
-/// its document, judging, writing. It is the time from one entry of the journal to the next, minus the
-/// phases. Repeated trials are left out, as there is a pause before them.
+/// Measures the time of a trial beyond its declared phases: starting the generator, its connection
+/// and its document, judging, writing. It is the time from one entry of the journal to the next,
+/// minus the phases. Repeated trials are left out, as there is a pause before them.
 fn trial(machine: &Machine, folder: &Scratch, trials: usize) -> Result<Finding, String> {
     let spec = folder.write("trials.yaml", LOCAL)?;
     let out = folder.path("trials");

@@ -120,8 +120,8 @@ impl Drop for Process {
     }
 }
 
-/// The congestion control of both sides of a bench that measures microseconds: others may spread what
-/// is sent over time.
+/// The congestion control of both sides of a bench that measures microseconds: others may spread
+/// what is sent over time.
 pub(super) const SENT_AT_ONCE: [&str; 2] = ["--congestion-control", "reno"];
 
 /// `benchwright reference`, ready.
@@ -161,7 +161,8 @@ impl Server {
     }
 }
 
-/// Returns the result of `run`, and the CPU time of the children that it waited for, in steps of 10 ms.
+/// Returns the result of `run`, and the CPU time of the children that it waited for, in steps of 10
+/// ms.
 pub(super) fn with_cpu_of_children<T, E>(
     run: impl FnOnce() -> Result<T, E>,
 ) -> Result<(T, Nanos), E> {
@@ -172,8 +173,8 @@ pub(super) fn with_cpu_of_children<T, E>(
 
 /// The CPU use of other processes during a bench.
 ///
-/// The generator's gates show disturbances of the generator; this shows those of both sides, and their
-/// cause.
+/// The generator's gates show disturbances of the generator; this shows those of both sides, and
+/// their cause.
 pub(super) struct Others {
     begun: std::time::Instant,
     all: Nanos,
@@ -190,8 +191,8 @@ impl Others {
         since(self.begun).as_secs_f64()
     }
 
-    /// Returns the share of one CPU that they used since then. Processes that the bench started since
-    /// must have ended.
+    /// Returns the share of one CPU that they used since then. Processes that the bench started
+    /// since must have ended.
     pub(super) fn share(&self) -> f64 {
         let all = cpu_of_all().saturating_sub(self.all);
         let own = own_cpu().sum().saturating_sub(self.own);
@@ -199,7 +200,8 @@ impl Others {
     }
 }
 
-/// The most CPU that others may use in a valid measurement: 2 % of the CPU of each of the two sides.
+/// The most CPU that others may use in a valid measurement: 2 % of the CPU of each of the two
+/// sides.
 pub(super) const MOST_OF_OTHERS: f64 = 0.04;
 
 /// The CPU time of a process, and of its children that were waited for.

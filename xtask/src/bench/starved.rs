@@ -1,6 +1,6 @@
-//! The check that the generator notices a lack of CPU. It gets too little CPU in three ways, and the
-//! reference server's log shows whether its requests really arrived late. Undisturbed, it must accept
-//! its loads.
+//! The check that the generator notices a lack of CPU. It gets too little CPU in three ways, and
+//! the reference server's log shows whether its requests really arrived late. Undisturbed, it must
+//! accept its loads.
 
 use std::fs;
 use std::path::{Path, PathBuf};

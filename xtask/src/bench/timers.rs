@@ -1,5 +1,5 @@
-//! The cost of starting requests on time: validity, lateness and CPU of each timer, and the evenness of
-//! arrivals at the server.
+//! The cost of starting requests on time: validity, lateness and CPU of each timer, and the
+//! evenness of arrivals at the server.
 //!
 //! The generator reports its own lateness, with a core of its own; the hiccup meter, which sleeps
 //! beside it, shows the part of the machine. Gaps are measured by the reference server.
@@ -42,7 +42,7 @@ const FEWER_VALID: Goal = Goal::AtMost(Bounds { must: 1.0, stretch: None });
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Attempt {
     is_valid: bool,
-    /// In µs, as the other times.
+    /// The median lateness in µs, like the other times.
     median: f64,
     p99: f64,
     hiccup_p99: f64,
@@ -188,7 +188,8 @@ fn unevenness_of(machine: &Machine, timer: &str) -> Result<f64, String> {
     unevenness(&log, f64::from(EVEN_RATE)).ok_or_else(|| "the server saw no gaps".to_owned())
 }
 
-/// Returns the mean of |gap × rate − 1|, from a log whose lines begin with the time of an arrival in ns.
+/// Returns the mean of |gap × rate − 1|, from a log whose lines begin with the time of an arrival
+/// in ns.
 fn unevenness(log: &str, rate: f64) -> Option<f64> {
     let times = log.lines().map(|line| line.split('\t').next()?.parse::<u64>().ok());
     let times: Vec<u64> = times.collect::<Option<_>>()?;

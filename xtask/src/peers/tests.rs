@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn wrks_output_is_read_without_failed_requests() {
-    let said = "Running 2s test @ http://127.0.0.1:35021/
+    let output = "Running 2s test @ http://127.0.0.1:35021/
   1 threads and 64 connections
   Thread Stats   Avg      Stdev     Max   +/- Stdev
     Latency   291.52us  631.37us  12.56ms   98.51%
@@ -12,8 +12,8 @@ fn wrks_output_is_read_without_failed_requests() {
 Requests/sec: 141241.30
 Transfer/sec:     22.36MB
 ";
-    assert_eq!((WRK.completed)(said), Some(282_600.0));
-    assert_eq!((WRK.completed)(&said.replace("  Non-2xx", "  None")), Some(282_660.0));
+    assert_eq!((WRK.completed)(output), Some(282_600.0));
+    assert_eq!((WRK.completed)(&output.replace("  Non-2xx", "  None")), Some(282_660.0));
     assert_eq!((WRK.completed)("unable to connect"), None);
 }
 

@@ -1,7 +1,7 @@
 //! The comparison of ARCHITECTURE.md's layer table with the manifests and the crates' attributes.
 //!
-//! A crate may use fewer of our crates than the table allows. The outside dependencies and the places
-//! of unsafe code must be exactly the listed ones, so that the table is never out of date.
+//! A crate may use fewer of our crates than the table allows. The outside dependencies and the
+//! places of unsafe code must be exactly the listed ones, so that the table is never out of date.
 
 use std::collections::BTreeMap;
 
@@ -90,7 +90,7 @@ fn package(name: &str, manifest: &File) -> Vec<Finding> {
         .into_iter()
         .filter(|(table, key, want)| manifest::value(&manifest.text, table, key) != Some(want))
         .map(|(table, key, want)| {
-            Finding::new(&manifest.path, format!("[{table}] has to say `{key}`: `{want}`"))
+            Finding::new(&manifest.path, format!("[{table}] must contain `{key}`: `{want}`"))
         })
         .collect()
 }
@@ -139,7 +139,7 @@ fn forbidden(sources: &[&File], folder: &str) -> Vec<Finding> {
     let is_open = |file: &&&File| {
         roots.contains(&file.path) && !file.text.contains("#![forbid(unsafe_code)]")
     };
-    let what = "has to say `#![forbid(unsafe_code)]`";
+    let what = "must contain `#![forbid(unsafe_code)]`";
     sources.iter().filter(is_open).map(|root| Finding::new(&root.path, what)).collect()
 }
 

@@ -7,8 +7,8 @@ struct Entry<'a> {
     value: &'a str,
 }
 
-/// Returns the names in `[dependencies]`, `[build-dependencies]` and those of single targets, without
-/// dependencies of tests only.
+/// Returns the names in `[dependencies]`, `[build-dependencies]` and those of single targets,
+/// without dependencies of tests only.
 pub(super) fn dependencies(manifest: &str) -> Vec<&str> {
     let mut names: Vec<&str> = entries(manifest).filter_map(|entry| dependency(&entry)).collect();
     names.extend(manifest.lines().filter_map(table).filter_map(dependency_table));

@@ -9,12 +9,12 @@ const LONGEST: usize = 900;
 const TEXTS: [&str; 9] =
     [".rs", ".md", ".toml", ".yaml", ".lua", ".css", ".js", ".ci/run", ".gitignore"];
 
-/// Forbidden words in code, and their replacements. The words are split here, so that this file does
-/// not find itself.
+/// Forbidden words in code, and their replacements. The words are split here, so that this file
+/// does not find itself.
 const FORBIDDEN: [(&str, &str); 5] = [
     (concat!("todo", "!("), "finish it, or leave it out"),
     (concat!("unimplemented", "!("), "finish it, or leave it out"),
-    (concat!("#[", "ignore"), "a test that cannot run here says so: see CONTRIBUTING.md"),
+    (concat!("#[", "ignore"), "a test that cannot run here reports it: see CONTRIBUTING.md"),
     (concat!("#[", "allow("), "use #[expect(lint, reason = \"…\")]"),
     (concat!("#![", "allow("), "use #![expect(lint, reason = \"…\")]"),
 ];
@@ -35,7 +35,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
         root.and_then(|root| super::manifest::value(&root.text, "workspace.package", "license"));
     let mut findings: Vec<Finding> = tree.files().iter().flat_map(file).collect();
     if license != Some("\"Apache-2.0\"") {
-        findings.push(Finding::new("Cargo.toml", "[workspace.package] has to say the license"));
+        findings.push(Finding::new("Cargo.toml", "[workspace.package] must contain the license"));
     }
     if !tree.has("LICENSE") {
         findings.push(Finding::new("LICENSE", "is missing"));

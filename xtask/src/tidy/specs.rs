@@ -1,4 +1,5 @@
-//! The check that every shipped spec can be planned, without a profile and with each of its profiles.
+//! The check that every shipped spec can be planned, without a profile and with each of its
+//! profiles.
 
 use std::process::Output;
 

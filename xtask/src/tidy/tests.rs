@@ -144,7 +144,7 @@ fn unsafe_code_is_only_where_the_table_lists_it() {
     );
     assert_eq!(
         findings("crates/base/src/lib.rs", "//! Nothing.\n"),
-        ["crates/base/src/lib.rs: has to say `#![forbid(unsafe_code)]`"]
+        ["crates/base/src/lib.rs: must contain `#![forbid(unsafe_code)]`"]
     );
     let expected = "ARCHITECTURE.md:6: crates/net/src/lib.rs does not lift `unsafe_code`: \
                     take it out of the table";
@@ -174,8 +174,8 @@ fn a_package_without_a_license_or_outside_the_lints_is_found() {
     assert_eq!(
         findings("xtask/Cargo.toml", "[package]\nname = \"xtask\"\n"),
         [
-            "xtask/Cargo.toml: [package] has to say `license`: `workspace = true`",
-            "xtask/Cargo.toml: [lints] has to say `workspace`: `true`",
+            "xtask/Cargo.toml: [package] must contain `license`: `workspace = true`",
+            "xtask/Cargo.toml: [lints] must contain `workspace`: `true`",
         ]
     );
 }

@@ -1,6 +1,6 @@
 //! A Python for the tests, in the target folder, with the packages that foreign clients of the
-//! services and foreign readers of results need. Their versions are pinned, and only binary packages
-//! are used.
+//! services and foreign readers of results need. Their versions are pinned, and only binary
+//! packages are used.
 
 use std::fs;
 use std::path::PathBuf;
@@ -28,7 +28,8 @@ pub(super) fn install() {
     pip.args(["-m", "pip", "--disable-pip-version-check", "install", "--quiet"]);
     pip.args(["--only-binary", ":all:", "--requirement"]).arg(&requirements);
     if made && repository::succeeds(&mut pip) {
-        // Written last, so that a partial installation does not count. `is_there` notices a failed copy.
+        // Written last, so that a partial installation does not count. `is_there` notices a failed
+        // copy.
         let _ = fs::copy(&requirements, folder.join("requirements.txt"));
     }
 }

@@ -103,7 +103,8 @@ pub(crate) fn load(arguments: &Load) -> Result<Exit, Failure> {
     Ok(if measurement.partial { Exit::Interrupted } else { exit(&document) })
 }
 
-/// Returns the exit code of a load. A load that is not valid may still answer whether it met its SLO.
+/// Returns the exit code of a load. A load that is not valid may still answer whether it met its
+/// SLO.
 pub(crate) fn exit(load: &results::Load) -> Exit {
     match load.slo.as_ref().map(|slo| slo.answer(&load.validity)) {
         Some(Some(true)) => Exit::Answered,

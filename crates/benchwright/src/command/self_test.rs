@@ -63,7 +63,7 @@ pub(crate) fn self_test(arguments: &Load) -> Result<Exit, Failure> {
     }
     let found = found?;
     if let Some(path) = known::remember(&found) {
-        test.tell(&format!("saved the maximum for later loads: {}", path.display()))?;
+        test.print(&format!("saved the maximum for later loads: {}", path.display()))?;
     }
     match arguments.json.as_deref() {
         Some(path) if path != Path::new("-") => std::fs::write(path, output::json(&found))
@@ -97,14 +97,14 @@ impl Test<'_> {
                 floor = self.floor(number)?;
             }
             let attempt = self.attempt(number, &floor)?;
-            self.tell(&verdict::line(number + 1, &attempt))?;
+            self.print(&verdict::line(number + 1, &attempt))?;
             tried.push(attempt);
         }
         let stall = self.stall()?;
         let maximum = self.maximum()?;
         let punctuality = self.punctuality()?;
         let passed = verdict::passed(&tried, &stall);
-        self.tell(&verdict::summary(&tried, passed))?;
+        self.print(&verdict::summary(&tried, passed))?;
         Ok(SelfTest {
             schema: document::SCHEMA.to_owned(),
             version: known::version(),
@@ -126,12 +126,12 @@ impl Test<'_> {
             }
             None => "there is only one CPU, so generator and server disturb each other".to_owned(),
         };
-        self.tell(&format!(
+        self.print(&format!(
             "{attempts} attempts of {} at {}/s; {place}",
             self.length,
             grouped(PER_SECOND)
         ))?;
-        self.tell(
+        self.print(
             "quantiles of the response time, compared with the server's log; tolerance: 1 % plus \
              twice the floor",
         )
@@ -178,12 +178,13 @@ impl Test<'_> {
         Ok(verdict::compare(delay, distribution, &ran, floor))
     }
 
-    /// Measures a server that does not answer for a tenth of the time, by an open and a closed loop.
+    /// Measures a server that does not answer for a tenth of the time, by an open and a closed
+    /// loop.
     fn stall(&self) -> Result<Stall, Failure> {
         let period = self.length * 5 / 2;
         let stall = period / 10;
-        // A little less than a period, so that more than a hundredth of the requests wait for nearly
-        // the whole stall.
+        // A little less than a period, so that more than a hundredth of the requests wait for
+        // nearly the whole stall.
         let measured = period / 100 * 99;
         let delay = spelled_stall(stall, period);
         let run = |pacing| {
@@ -277,14 +278,14 @@ impl Test<'_> {
     /// Prints a line that is not an attempt, with the reasons why its run was refused, if it was.
     fn note(&self, line: &str, ran: &Ran) -> Result<(), Failure> {
         match ran.judgement.is_valid() {
-            true => self.tell(&format!("     {line}")),
+            true => self.print(&format!("     {line}")),
             false => {
-                self.tell(&format!("     {line}; refused: {}", ran.judgement.reasons().join(" ")))
+                self.print(&format!("     {line}; refused: {}", ran.judgement.reasons().join(" ")))
             }
         }
     }
 
-    fn tell(&self, line: &str) -> Result<(), Failure> {
+    fn print(&self, line: &str) -> Result<(), Failure> {
         if self.to_stderr {
             output::error(line);
             return Ok(());

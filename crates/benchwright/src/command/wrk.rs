@@ -1,5 +1,5 @@
-//! `benchwright wrk` and `wrk2`, or a link of that name: the originals' command line and output, with
-//! our engine.
+//! `benchwright wrk` and `wrk2`, or a link of that name: the originals' command line and output,
+//! with our engine.
 //!
 //! Its steps: arguments → targets → plan → measurement → the originals' statistics → their layout.
 //! Our own output (the compatibility, the verdict) goes to stderr; the exit code is the originals'
@@ -31,8 +31,8 @@ use super::load::{Context, Outputs, document, pools, ports, provide_files, quest
 use crate::output::{self, Exit, Failure};
 use crate::pin::Pin;
 
-/// The most requests of a target that may wait for a connection. The originals have no bound; a load
-/// that reaches this one ends as overloaded.
+/// The most requests of a target that may wait for a connection. The originals have no bound; a
+/// load that reaches this one ends as overloaded.
 const MOST_WAITING: f64 = 20e6;
 /// The connect timeout. The originals wait for as long as the kernel tries.
 const CONNECT_TIMEOUT: Nanos = Nanos::from_secs(5);

@@ -47,8 +47,8 @@ fn foreign_tools_read_one_load_in_three_formats() {
 
     let mut jq = Command::new("jq");
     jq.arg(ADDS_UP).arg("load.json").current_dir(scratch.path());
-    let said = run_while(&mut jq, |_| {});
-    assert_eq!((said.code, said.stdout.trim()), (0, "true"), "{said:#?}");
+    let summed = run_while(&mut jq, |_| {});
+    assert_eq!((summed.code, summed.stdout.trim()), (0, "true"), "{summed:#?}");
 
     let mut reader = Command::new(python);
     reader.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/foreign.py"));

@@ -28,8 +28,8 @@ fn the_page_of_the_format_is_enough_to_read_a_directory() {
         let ran = run_while(&mut command, |_| {});
         let answer = ran.json();
         let read = Command::new("python3").arg(&reader).arg(&page).arg(&out).output().unwrap();
-        let said = String::from_utf8_lossy(&read.stderr).into_owned();
-        assert!(read.status.success(), "{spec}: {said}");
+        let message = String::from_utf8_lossy(&read.stderr).into_owned();
+        assert!(read.status.success(), "{spec}: {message}");
         let summary: Value = serde_json::from_slice(&read.stdout).unwrap();
         assert_eq!(summary["verdict"], answer["verdict"], "{spec}");
         let trials = answer["trials"].as_array().unwrap();

@@ -90,8 +90,9 @@ fn a_load_under_a_cpu_quota_is_disturbed() {
     assert!(series.as_array().unwrap().iter().any(|i| 0.1 < throttled(i)), "{series}");
 }
 
-/// Covers the gate's share of pauses. A closed loop sends nothing in a pause, so none of its requests
-/// is late. Pauses of 20 ms are 15 % of its time here, but fewer than one in a hundred of its sleeps.
+/// Covers the gate's share of pauses. A closed loop sends nothing in a pause, so none of its
+/// requests is late. Pauses of 20 ms are 15 % of its time here, but fewer than one in a hundred of
+/// its sleeps.
 #[test]
 fn a_closed_loop_that_was_stopped_again_and_again_is_disturbed() {
     let _machine = machine();
@@ -341,8 +342,8 @@ fn the_reference_servers_log_includes_the_time_that_it_could_not_run() {
     assert!(100_000_000 < log["max_ns"].as_u64().unwrap(), "{log}");
 }
 
-/// Returns the server's record of a load: each request's target and bytes, sorted. The server's port
-/// differs each time, so the requests must set `Host` themselves.
+/// Returns the server's record of a load: each request's target and bytes, sorted. The server's
+/// port differs each time, so the requests must set `Host` themselves.
 fn recorded(scratch: &Scratch, more: &[&str]) -> Vec<String> {
     let path = scratch.path().join("requests");
     let server = Server::reference(&["--log", path.to_str().unwrap(), "--log-bytes"]);

@@ -190,8 +190,8 @@ fn a_script_that_fails_under_load_gives_no_answer_and_names_the_line() {
     soon(Duration::from_secs(1), || {
         let ran = run(&["load", &server.url, "--rate", "1k/s", "--script", path]);
         assert_eq!(ran.code, 3, "{ran:#?}");
-        let said = ["fails.lua:4", "out of ideas"];
-        assert!(said.iter().all(|words| ran.stderr.contains(words)), "{ran:#?}");
+        let expected = ["fails.lua:4", "out of ideas"];
+        assert!(expected.iter().all(|words| ran.stderr.contains(words)), "{ran:#?}");
         ran.took
     });
 }

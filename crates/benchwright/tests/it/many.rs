@@ -28,8 +28,8 @@ fn status(pid: u32, name: &str) -> Option<u64> {
     Some(kibibytes.parse::<u64>().unwrap() * 1024)
 }
 
-/// Runs a load and samples its memory until it ends. The document goes to a file, because nobody reads
-/// its stdout meanwhile.
+/// Runs a load and samples its memory until it ends. The document goes to a file, because nobody
+/// reads its stdout meanwhile.
 fn watched(url: &str, more: &[&str]) -> (Value, Memory) {
     let scratch = Scratch::new();
     let file = scratch.path().join("load.json");

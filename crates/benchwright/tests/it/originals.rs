@@ -51,14 +51,15 @@ fn debians_wrk_and_ours_are_read_by_the_same_expressions() {
     }
 }
 
-/// Covers `--strict`: without it the exit code, like the originals', states only that there was a run.
+/// Covers `--strict`: without it the exit code, like the originals', states only that there was a
+/// run.
 #[test]
 fn a_strict_exit_code_says_whether_requests_failed_or_were_late() {
     let _machine = machine();
     let good = Server::reference(&[]);
     let busy = Server::reference(&["--status", "503"]);
     let slow = Server::reference(&["--delay", "20ms"]);
-    for (server, code, says) in [
+    for (server, code, expected) in [
         (&good, 0, "benchwright as wrk"),
         (&busy, 1, "ended as `status`"),
         (&slow, 1, "took longer than 10.0 ms (-T)"),
@@ -70,7 +71,7 @@ fn a_strict_exit_code_says_whether_requests_failed_or_were_late() {
         // On a machine that is too busy the load is not valid, which decides the exit code.
         let is_valid = ran.stderr.contains("valid: the generator was not the bottleneck");
         assert_eq!(ran.code, if is_valid { code } else { 3 }, "{ran:#?}");
-        assert!(ran.stderr.contains(says), "{ran:#?}");
+        assert!(ran.stderr.contains(expected), "{ran:#?}");
     }
     for (strict, code) in [(&[][..], 1), (&["--strict"], 2)] {
         let ran = run(&[&["wrk", "-c", "many"], strict, &[&good.url]].concat());
@@ -78,9 +79,9 @@ fn a_strict_exit_code_says_whether_requests_failed_or_were_late() {
     }
 }
 
-/// Returns a free port, for a server that cannot print which one it took. It is below the ports that
-/// the kernel assigns, so that no other program gets it meanwhile. It is tested by connecting, not by
-/// listening: our listener could stay open in a process that is just being started.
+/// Returns a free port, for a server that cannot print which one it took. It is below the ports
+/// that the kernel assigns, so that no other program gets it meanwhile. It is tested by connecting,
+/// not by listening: our listener could stay open in a process that is just being started.
 fn free_port() -> u16 {
     let first = std::process::id() % 12_000;
     let mut ports = (0..12_000).map(|more| 20_000 + ((first + more) % 12_000) as u16);
@@ -200,8 +201,8 @@ fn the_name_of_a_link_and_the_arguments_choose_the_compatibility() {
         let ran = run_while(Command::new(&link).args(options).arg(&url), |_| {});
         assert_eq!(ran.code, 0, "{ran:#?}");
         assert!(ran.stdout.starts_with("Running 1s test @ http://127.0.0.1:"), "{ran:#?}");
-        let told = ran.stderr.lines().next().unwrap();
-        assert_eq!(told, format!("benchwright as {compatibility}"), "{name} {options:?}");
+        let first = ran.stderr.lines().next().unwrap();
+        assert_eq!(first, format!("benchwright as {compatibility}"), "{name} {options:?}");
     }
 }
 

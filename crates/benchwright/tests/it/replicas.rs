@@ -63,14 +63,14 @@ fn the_profile_guide_plans_guide_1_as_published() {
         time      81 s per trial; 7 to 66 trials: 9 min 27 s to 1 h 29 min; up to 1 h 0 min more if the machine is disturbed
     "#]].assert_eq(fixed);
     let first = ran.stdout.lines().find(|line| line.contains("drive")).unwrap();
-    let said = [
+    let expected = [
         "--rate 55000/s",
         "--connections 1920",
         "--duration 60s",
         "--per-target",
         "--script-threads 48",
     ];
-    assert!(said.iter().all(|words| first.contains(words)), "{first}");
+    assert!(expected.iter().all(|words| first.contains(words)), "{first}");
     let replicas = "--address frontend-4.1,frontend-4.2,frontend-4.3,frontend-4.4,frontend-4.5";
     assert!(first.contains(replicas), "{first}");
 }
@@ -90,8 +90,8 @@ fn a_service_killed_under_load_marks_its_trial_and_the_others_carry_on() {
     assert!(findings.contains("geo-") && findings.contains("was killed by SIGKILL"), "{entry}");
     assert!(findings.contains("the trial went on without it"), "{entry}");
     assert!(ran.stderr.contains("the trial went on without it"), "{ran:#?}");
-    // Only the requests in progress at the dead replica fail. If it were called in turn until the end,
-    // 10 % would fail. Requests without a response, as on a busy machine, do not count here.
+    // Only the requests in progress at the dead replica fail. If it were called in turn until the
+    // end, 10 % would fail. Requests without a response, as on a busy machine, do not count here.
     let load: Value =
         serde_json::from_slice(&std::fs::read(out.join("trials/1/load.json")).unwrap()).unwrap();
     let count = |path: &str| load.pointer(path).and_then(Value::as_f64).unwrap_or_default();
@@ -110,8 +110,8 @@ fn a_slow_service_behind_two_others_is_named_as_the_limit() {
         .replace("hotel-mixed.lua}", &format!("{script}}}"));
     let path = scratch.path().join("slow.yaml");
     std::fs::write(&path, slow).unwrap();
-    // Two replicas answer 20 searches per second each, and three of five requests are searches. So few
-    // requests leave CPU 0 idle most of the time, also without optimization (3 ms per request).
+    // Two replicas answer 20 searches per second each, and three of five requests are searches. So
+    // few requests leave CPU 0 idle most of the time, also without optimization (3 ms per request).
     run_while(&mut one_load_of(&path, &scratch, "120/s", "4s", "out"), |_| {});
     let entry = first_trial(&scratch.path().join("out"));
     assert_eq!(entry["observed"]["saturated"], true, "{entry}");

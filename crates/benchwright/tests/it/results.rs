@@ -79,7 +79,7 @@ fn a_missed_slo_is_printed_and_exits_with_1() {
             0 => busy.to_vec(),
             _ => peer::ok("ok"),
         });
-    for (target, slo, code, told) in [
+    for (target, slo, code, expected) in [
         (
             peer::serve(Answer::With(peer::ok("ok"))),
             "failures<=0%",
@@ -107,7 +107,7 @@ fn a_missed_slo_is_printed_and_exits_with_1() {
         let ran = (0..8).map(|_| attempt()).find(|ran| ran.code != 3);
         let ran = ran.expect("one of eight attempts is not disturbed");
         assert_eq!(ran.code, code, "{slo}: {ran:#?}");
-        assert!(ran.stdout.contains(told), "{slo}: {ran:#?}");
+        assert!(ran.stdout.contains(expected), "{slo}: {ran:#?}");
     }
 }
 

@@ -74,7 +74,8 @@ fn wrks_examples_run_unmodified() {
     firsts.sort_unstable();
     assert_eq!(firsts, [0, 1]);
 
-    // 10 to 50 ms before each request: about 33 per second on a connection, fewer on a shared machine.
+    // 10 to 50 ms before each request: about 33 per second on a connection, fewer on a shared
+    // machine.
     let (url, seen) = listening(ok);
     wrk(&script("delay.lua"), &url, &["-t1", "-c1", "-d2s"]);
     let count = seen.lock().unwrap().len();
@@ -240,7 +241,8 @@ fn guide_2_reads_home_timelines() {
 }
 
 /// Expects 60 % home timelines, 30 % user timelines and 10 % posts; the script reads environment
-/// variables. It is seeded by the clock, so 4 σ would fail once in some thousand runs: 6 σ are used.
+/// variables. It is seeded by the clock, so 4 σ would fail once in some thousand runs: 6 σ are
+/// used.
 #[test]
 fn the_social_networks_mixed_script_keeps_its_shares() {
     let test = "the_social_networks_mixed_script_keeps_its_shares";

@@ -174,7 +174,8 @@ pub(crate) fn never_calm(test: &str) {
     skip(test, &format!("a machine that is calm in one of {ATTEMPTS} attempts"));
 }
 
-/// Makes up to three attempts until one takes at most the longest time: others use this machine, too.
+/// Makes up to three attempts until one takes at most the longest time: others use this machine,
+/// too.
 pub(crate) fn soon(longest: Duration, mut attempt: impl FnMut() -> Duration) {
     let mut took = Vec::new();
     while took.len() < 3 {
@@ -214,8 +215,8 @@ pub(crate) fn tool(test: &str, name: &str) -> bool {
     found
 }
 
-/// Returns a Python with the libraries that foreign readers need. It is beside cargo's scratch folder
-/// in the target folder; if it is missing, reports the test as skipped.
+/// Returns a Python with the libraries that foreign readers need. It is beside cargo's scratch
+/// folder in the target folder; if it is missing, reports the test as skipped.
 pub(crate) fn python(test: &str) -> Option<PathBuf> {
     let python = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("python/bin/python");
     if !python.is_file() {

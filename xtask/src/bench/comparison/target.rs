@@ -12,7 +12,7 @@ use super::super::machine::{self, Machine, Process, Server, Side};
 pub(super) enum Target {
     Reference,
     Nginx,
-    /// With a self-signed certificate.
+    /// nginx with a self-signed certificate.
     NginxTls,
 }
 

@@ -1,5 +1,5 @@
-//! The foreign stores of the hotel application, on the server's CPU: each listens on a free loopback
-//! port, and is ended by its process id.
+//! The foreign stores of the hotel application, on the server's CPU: each listens on a free
+//! loopback port, and is ended by its process id.
 
 use std::fs;
 use std::net::TcpStream;
@@ -42,8 +42,8 @@ impl Memcached {
     }
 }
 
-/// A PostgreSQL with a database for each instance. A commit is written but does not wait for the disk,
-/// as in the embedded store: the CPU is measured.
+/// A PostgreSQL with a database for each instance. A commit is written but does not wait for the
+/// disk, as in the embedded store: the CPU is measured.
 pub(super) struct Postgres {
     pub(super) process: Process,
     port: u16,

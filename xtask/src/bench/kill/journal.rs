@@ -8,8 +8,8 @@ use crate::bench::json::Value;
 #[cfg(test)]
 mod tests;
 
-/// Returns the journal without an incomplete last line, which a crash while writing leaves: that line
-/// does not count.
+/// Returns the journal without an incomplete last line, which a crash while writing leaves: that
+/// line does not count.
 pub(super) fn complete(journal: &[u8]) -> &[u8] {
     let end = journal.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1);
     &journal[..end]

@@ -39,8 +39,8 @@ fn the_default_is_valid_in_as_many_loads_as_the_best_timer_but_for_one() {
     let finding = judge([4, 0, 5]);
     assert!(finding.is_met());
     assert_eq!(finding.what, "hybrid: fewer valid loads than spin, 5k/s poisson");
-    let said = "hybrid: 4 of 5 valid, CPU 60 %; sleep: 0 of 5 valid, CPU 60 %; spin: 5 of 5";
-    assert!(finding.beside.starts_with(said), "{}", finding.beside);
+    let expected = "hybrid: 4 of 5 valid, CPU 60 %; sleep: 0 of 5 valid, CPU 60 %; spin: 5 of 5";
+    assert!(finding.beside.starts_with(expected), "{}", finding.beside);
     assert!(!judge([3, 5, 5]).is_met());
     assert!(judge([5, 0, 2]).is_met());
 }

@@ -22,7 +22,8 @@ pub(crate) struct Outputs {
 }
 
 impl Outputs {
-    /// Returns the outputs; opens the file of samples at once. `labels` are the names of their labels.
+    /// Returns the outputs; opens the file of samples at once. `labels` are the names of their
+    /// labels.
     pub(super) fn of(arguments: &cli::Load, labels: Vec<String>) -> anyhow::Result<Outputs> {
         let samples = arguments.samples.as_deref();
         Ok(Outputs {

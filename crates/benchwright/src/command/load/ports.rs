@@ -1,10 +1,10 @@
 //! The check, before any connection is opened, that there are enough local ports.
 //!
-//! Connections from one local address to one remote address and port differ only in their local port,
-//! and the kernel has about 28,000 of these. It searches one half of them before it takes one of the
-//! other half: beyond 14,000 connections each further one takes it most of a millisecond. On loopback
-//! every address of 127.0.0.0/8 can be used, so connections are spread over enough of them that the
-//! first half of the ports suffices.
+//! Connections from one local address to one remote address and port differ only in their local
+//! port, and the kernel has about 28,000 of these. It searches one half of them before it takes one
+//! of the other half: beyond 14,000 connections each further one takes it most of a millisecond. On
+//! loopback every address of 127.0.0.0/8 can be used, so connections are spread over enough of them
+//! that the first half of the ports suffices.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 

@@ -175,7 +175,8 @@ fn parse(url: &str) -> anyhow::Result<Target> {
     })
 }
 
-/// Reads `http+unix://%2Frun%2Fa.sock/path`: the escaped path of the socket is in place of the host.
+/// Reads `http+unix://%2Frun%2Fa.sock/path`: the escaped path of the socket is in place of the
+/// host.
 fn unix(url: &str, rest: &str) -> anyhow::Result<Target> {
     let rest = rest.split('#').next().unwrap_or(rest);
     let (socket, path) = match rest.find('/') {

@@ -1,5 +1,5 @@
-//! The TLS settings of `https` targets. Everything that they need from this machine (files, its store
-//! of issuers, its clock) is read here, before the load.
+//! The TLS settings of `https` targets. Everything that they need from this machine (files, its
+//! store of issuers, its clock) is read here, before the load.
 
 use std::fs;
 use std::path::Path;
@@ -102,8 +102,8 @@ fn read(path: &Path, flag: &str) -> anyhow::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// Returns the issuers in the machine's store that can be read. An empty list is refused where it is
-/// used.
+/// Returns the issuers in the machine's store that can be read. An empty list is refused where it
+/// is used.
 fn system_issuers() -> Vec<Vec<u8>> {
     let found = rustls_native_certs::load_native_certs().certs;
     found.iter().map(|certificate| certificate.to_vec()).collect()

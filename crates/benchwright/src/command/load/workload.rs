@@ -86,8 +86,8 @@ impl Workload {
         }
     }
 
-    /// Makes the driver of each pool. A script that does not load is an error (exit code 2); one that
-    /// chooses another address for a thread changes the plan.
+    /// Makes the driver of each pool. A script that does not load is an error (exit code 2); one
+    /// that chooses another address for a thread changes the plan.
     pub(crate) fn staff(&self, plan: &mut Plan, targets: &[Target]) -> Result<Staffed, Failure> {
         match self {
             Workload::Script { .. } => self.assemble(plan, targets),

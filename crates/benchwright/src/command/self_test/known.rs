@@ -13,8 +13,8 @@ use crate::output;
 #[cfg(test)]
 mod tests;
 
-/// Returns the rate that one shard can complete, if this version's self-test has measured it on this
-/// machine.
+/// Returns the rate that one shard can complete, if this version's self-test has measured it on
+/// this machine.
 pub(crate) fn maximum() -> Option<Rate> {
     let text = fs::read_to_string(path()?).ok()?;
     maximum_of(&text, &version(), &machine())
@@ -26,8 +26,8 @@ fn maximum_of(text: &str, version: &str, machine: &str) -> Option<Rate> {
     Rate::per_second(found.maximum.completed_per_s).filter(|_| holds)
 }
 
-/// Saves a self-test whose maximum is valid in the user's cache folder, and returns the path. Without
-/// such a folder, later loads are not compared with a maximum.
+/// Saves a self-test whose maximum is valid in the user's cache folder, and returns the path.
+/// Without such a folder, later loads are not compared with a maximum.
 pub(super) fn remember(found: &SelfTest) -> Option<PathBuf> {
     let path = path().filter(|_| found.maximum.valid)?;
     fs::create_dir_all(path.parent()?).ok()?;

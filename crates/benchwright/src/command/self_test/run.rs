@@ -177,8 +177,8 @@ impl Server {
         if let Some(cpu) = cpu {
             command.args(["--cpu", &cpu.to_string()]);
         }
-        // In its own process group, so that Ctrl-C reaches only this process: the server ends when its
-        // standard input is closed.
+        // In its own process group, so that Ctrl-C reaches only this process: the server ends when
+        // its standard input is closed.
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
         let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
         let mut stdout = BufReader::new(child.stdout.take().expect("it was piped"));

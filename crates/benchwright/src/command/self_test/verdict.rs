@@ -95,7 +95,8 @@ fn comparison(level: &str, measured: Nanos, logged: Nanos, floor: Nanos) -> Comp
     }
 }
 
-/// True if both sides saw the same requests, in the same order, at the same gaps, for the same time.
+/// True if both sides saw the same requests, in the same order, at the same gaps, for the same
+/// time.
 fn agrees(attempt: &Attempt) -> bool {
     attempt.completed == attempt.intended
         && attempt.logged == attempt.intended

@@ -42,9 +42,9 @@ pub(super) enum Statistics {
     #[default]
     Nothing,
     Wrk {
-        /// As measured.
+        /// The latencies as measured.
         raw: Table,
-        /// With the samples that are missing because of slow responses, as wrk estimates them.
+        /// The same with the samples that wrk estimates to be missing because of slow responses.
         filled: Table,
         rates: Table,
     },

@@ -99,8 +99,8 @@ impl Lines {
         }
     }
 
-    /// Sends the lines to the writer. The channel is unbounded, so that no line is lost: a line for each
-    /// response needs memory.
+    /// Sends the lines to the writer. The channel is unbounded, so that no line is lost: a line for
+    /// each response needs memory.
     pub(super) fn hand_over(&mut self) {
         let batch = std::mem::replace(&mut self.batch, Vec::with_capacity(IN_BATCH));
         // If the receiver is gone, the writer has failed; `finish` reports that.

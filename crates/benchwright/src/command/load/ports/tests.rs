@@ -41,14 +41,14 @@ fn urls_that_lead_to_the_same_address_share_its_ports() {
 #[test]
 fn too_few_ports_are_refused_where_the_local_address_cannot_be_chosen() {
     let source = ["127.0.0.9".parse().unwrap()];
-    for (url, sources, told) in [
+    for (url, sources, expected) in [
         ("http://192.0.2.1/", &[][..], "30,000 connections to 192.0.2.1:80 need a local port each"),
         ("http://[::1]/", &[], "30,000 connections to [::1]:80 need"),
         (URL, &source, "30,000 connections from 127.0.0.9 to 127.0.0.1:80 need"),
     ] {
         assert!(check(&[url], sources, 28_000).is_ok(), "{url}");
         let problem = check(&[url], sources, 30_000).unwrap_err();
-        assert!(problem.starts_with(told), "{problem}");
+        assert!(problem.starts_with(expected), "{problem}");
         assert!(problem.ends_with("this machine has 28,232"), "{problem}");
     }
     assert!(check(&["http+unix://%2Fa.sock/"], &[], 1_000_000).is_ok(), "it has no ports");

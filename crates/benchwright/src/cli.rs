@@ -21,7 +21,8 @@ benchwright measures networked services, reproducibly.
   benchwright load http://127.0.0.1:8080/ --rate 1k/s
   benchwright app hotel all-in-one            a reference application to measure
 
-`benchwright help COMMAND` explains a command. Rates are written 5k/s, lengths of time 10ms, sizes 64KiB.";
+`benchwright help COMMAND` explains a command.
+Rates are written 5k/s, lengths of time 10ms, sizes 64KiB.";
 
 /// Measures networked services, reproducibly.
 #[derive(Debug, Parser)]

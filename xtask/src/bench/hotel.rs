@@ -84,7 +84,7 @@ Ours does not do this work: looking up replicas in a registry (they are listed);
 around each call; garbage collection; encoding cached documents as JSON (they are protocol buffers);
 with the embedded store, requests to a cache for rates and profiles (they are in the services' memory);
 with any store, requests to a cache for rooms (one request to the store for all hotels of a search).
-Ours does more: logins query the store, rooms are checked and reserved in one transaction, a booking
+Ours does more: logins query the store, rooms are checked and reserved atomically, a booking
 is in a file before it is acknowledged.";
 
 /// Returns true if every deployment is within its bounds.

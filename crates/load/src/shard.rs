@@ -217,7 +217,9 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
     /// delays it.
     fn begin(&mut self, source: &mut Source, start: Instant) -> Result<(), Fault> {
         self.vacate_limited(start)?;
-        self.outstanding.reserve(self.places().count());
+        let places = self.places().count();
+        self.outstanding.reserve(places);
+        self.held_back.reserve_exact(places);
         let Source::Closed { think, random } = source else {
             self.pools.iter_mut().for_each(|pool| pool.expect(self.limits.backlog));
             return Ok(());

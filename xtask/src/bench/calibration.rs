@@ -9,6 +9,7 @@ use std::path::Path;
 
 use measure::Nanos;
 
+use super::Attempts;
 use super::load::{self, Load};
 use super::machine::{Machine, Others, SENT_AT_ONCE, Server, Side};
 
@@ -56,21 +57,17 @@ struct Log {
     took: [Nanos; 3],
 }
 
-/// Runs the attempts; returns true if enough were valid and all valid ones agree. `spare` of them
-/// may fail either way: a pause of the machine between a response and its reader is not the
-/// generator's fault, and a few attempts cannot distinguish the two.
-pub(super) fn run(
-    machine: &Machine,
-    script: &Path,
-    attempts: usize,
-    spare: usize,
-) -> Result<bool, String> {
+/// Runs the attempts; returns true if enough of them were valid and agree. A few may be spare: a
+/// pause of the machine between a response and its reader is not the generator's fault, and a few
+/// attempts cannot distinguish the two.
+pub(super) fn run(machine: &Machine, script: &Path, attempts: Attempts) -> Result<bool, String> {
     println!(
         "generator compared with the reference server's log: p50, p90, p99 of the response time"
     );
     println!("bound: 1 % plus twice the floor (the same load without delay)\n");
     let mut verdicts = Vec::new();
-    for attempt in 0..attempts {
+    let Attempts { most, enough, spare, all } = attempts;
+    for attempt in 0..most {
         let combination = Combination::of_attempt(attempt);
         let seed = attempt as u64 + 1;
         let others = Others::watch();
@@ -80,20 +77,18 @@ pub(super) fn run(
         let load = load.beside(&others);
         let attempt = Attempt { load, log, floor: floor.response };
         verdicts.push(print_attempt(verdicts.len() + 1, combination, &attempt));
+        if !all && enough <= verdicts.iter().filter(|v| **v == Verdict::Agrees).count() {
+            break;
+        }
     }
     let valid: Vec<_> = verdicts.iter().filter(|verdict| **verdict != Verdict::Invalid).collect();
     let wrong = valid.iter().filter(|verdict| **verdict == &Verdict::Differs).count();
-    let wanted = enough(attempts) - spare;
     println!(
-        "\n{} of {attempts} valid (at least {wanted}), {wrong} of them differ (at most {spare})",
-        valid.len()
+        "\n{} of {} valid, {wrong} of them differ (at most {spare}); at least {enough} must agree",
+        valid.len(),
+        verdicts.len()
     );
-    Ok(wanted <= valid.len() - wrong && wrong <= spare)
-}
-
-/// Returns how many attempts must be valid: fifteen of twenty.
-fn enough(attempts: usize) -> usize {
-    attempts * 3 / 4
+    Ok(enough <= valid.len() - wrong && wrong <= spare)
 }
 
 fn measure(

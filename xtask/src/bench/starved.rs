@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 
 use measure::Nanos;
 
+use super::Attempts;
 use super::load::{self, Load};
 use super::machine::{Machine, Others, Process, SENT_AT_ONCE, Server, Side};
 use crate::repository;
@@ -21,8 +22,6 @@ const BUSY_LOOPS: usize = 3;
 /// The kernel's usual period; the quota is a twentieth of it.
 const PERIOD_US: u64 = 100_000;
 const QUOTA_US: u64 = PERIOD_US / 20;
-/// The most refused ones of all undisturbed trials.
-const MOST_REFUSED: usize = 1;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Way {
@@ -47,7 +46,7 @@ pub(super) fn run(
     machine: &Machine,
     script: &Path,
     starved: usize,
-    undisturbed: usize,
+    undisturbed: Attempts,
 ) -> Result<bool, String> {
     let quota = quota(machine, script, starved)?;
     let busy = ways(machine, script, Way::BusyLoops, None, starved)?;
@@ -100,13 +99,11 @@ fn ways(
     Ok(missed == 0 && 0 < refused)
 }
 
-fn alone(machine: &Machine, script: &Path, trials: usize) -> Result<bool, String> {
-    println!(
-        "\n{}: at most {MOST_REFUSED} refused, with a pause in the hiccup meter",
-        Way::Undisturbed
-    );
+fn alone(machine: &Machine, script: &Path, attempts: Attempts) -> Result<bool, String> {
+    let Attempts { most, enough, spare, all } = attempts;
+    println!("\n{}: at most {spare} refused, with a pause in the hiccup meter", Way::Undisturbed);
     let mut verdicts = Vec::new();
-    for number in 1..=trials {
+    for number in 1..=most {
         let trial = measure(machine, script, Way::Undisturbed, None)?;
         let verdict = judge_undisturbed(&trial.load);
         let word = match verdict {
@@ -117,15 +114,19 @@ fn alone(machine: &Machine, script: &Path, trials: usize) -> Result<bool, String
         };
         print_trial(number, &trial, word);
         verdicts.push(verdict);
+        if !all && enough <= verdicts.iter().filter(|v| **v == Undisturbed::Accepted).count() {
+            break;
+        }
     }
     let count = |verdict| verdicts.iter().filter(|v| **v == verdict).count();
     let (explained, unexplained) = (count(Undisturbed::Explained), count(Undisturbed::Unexplained));
-    let (undisturbed, wanted) = (trials - count(Undisturbed::Shared), enough(trials));
+    let undisturbed = verdicts.len() - count(Undisturbed::Shared);
     println!(
-        "{undisturbed} of {trials} count (at least {wanted}): {explained} refused with a reason (at \
-         most {MOST_REFUSED}), {unexplained} without"
+        "{undisturbed} of {} count (at least {enough}): {explained} refused with a reason (at most \
+         {spare}), {unexplained} without",
+        verdicts.len()
     );
-    Ok(wanted <= undisturbed && explained <= MOST_REFUSED && unexplained == 0)
+    Ok(enough <= undisturbed && explained <= spare && unexplained == 0)
 }
 
 fn measure(
@@ -188,11 +189,6 @@ fn judge_starved(trial: &Trial) -> Starved {
         () if refused && !trial.load.reasons.is_empty() => Starved::Refused,
         () => Starved::Missed,
     }
-}
-
-/// Returns how many of all trials must be undisturbed.
-fn enough(trials: usize) -> usize {
-    trials * 3 / 4
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]

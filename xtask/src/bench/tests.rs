@@ -2,7 +2,8 @@ use super::*;
 
 #[test]
 fn a_bench_has_a_default_number_of_attempts_that_options_change() {
-    assert_eq!(read(&["calibration"]), Some(vec![Bench::Calibration { attempts: 20, spare: 0 }]));
+    let attempts = Attempts { most: 20, enough: 15, spare: 0, all: true };
+    assert_eq!(read(&["calibration"]), Some(vec![Bench::Calibration { attempts }]));
     let load = Extent { pairs: 3, quick: false, only: Some("k6".to_owned()), note: None };
     assert_eq!(read(&["load", "--pairs", "3", "--only", "k6"]), Some(vec![Bench::Load(load)]));
     assert_eq!(read(&["load", "--quick"]), Some(vec![Bench::Load(Extent::QUICK)]));
@@ -17,12 +18,17 @@ fn a_bench_has_a_default_number_of_attempts_that_options_change() {
     );
     assert_eq!(
         read(&["starved", "--undisturbed", "1", "--trials", "2"]),
-        Some(vec![Bench::Starved { trials: 2, undisturbed: 1 }])
+        Some(vec![Bench::Starved { trials: 2, undisturbed: Attempts::all(1, 1) }])
     );
     assert_eq!(read(&["self-test"]), Some(vec![Bench::SelfTest { attempts: 20 }]));
     assert_eq!(read(&["hostile"]), Some(vec![Bench::Hostile]));
     assert_eq!(read(&["lab", "--trials", "5"]), Some(vec![Bench::Lab { trials: 5 }]));
     assert_eq!(read(&["--quick"]), Some(QUICK.to_vec()));
+}
+
+#[test]
+fn three_quarters_of_all_attempts_are_enough() {
+    assert_eq!([20, 12, 2, 1].map(|most| Attempts::all(most, 0).enough), [15, 9, 1, 0]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::support::{ATTEMPTS, Scratch, Server, machine, never_calm, run_while, skip};
+use crate::support::{Scratch, Server, machine, run_while, skip, when_calm};
 
 const TEST: &str = "the_server_sees_the_same_stream_whatever_the_shards";
 
@@ -70,7 +70,7 @@ fn the_server_sees_the_same_stream_whatever_the_shards() {
     if net::epoll::kernel_timestamps_granted().is_err() {
         return skip(TEST, "SO_TIMESTAMPING");
     }
-    for _ in 0..ATTEMPTS {
+    let _ = when_calm(TEST, || {
         let streams = ["1", "2", "7"].map(stream);
         let [one, others @ ..] = &streams;
         for other in others {
@@ -87,11 +87,8 @@ fn the_server_sees_the_same_stream_whatever_the_shards() {
             assert!(!arrived.values().zip(sent).any(early));
         }
         // The arrivals that were on time are as equal as two samples of one distribution.
-        if others.iter().all(|other| are_equal(one, other)) {
-            return;
-        }
-    }
-    never_calm(TEST);
+        others.iter().all(|other| are_equal(one, other)).then_some(())
+    });
 }
 
 /// Asserts that requests which were on time in both streams arrived with the same distribution.

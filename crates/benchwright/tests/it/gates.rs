@@ -10,8 +10,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::support::{
-    ATTEMPTS, Ran, Scratch, Server, benchwright, machine, never_calm, now, run, run_while, signal,
-    skip, sleep, tool, until,
+    Ran, Scratch, Server, benchwright, machine, now, run, run_while, signal, skip, sleep, tool,
+    until, when_calm,
 };
 
 /// Returns the command of a load on this server; it prints the document on stdout.
@@ -230,22 +230,18 @@ fn samples_that_cannot_be_written_are_lost() {
     assert!(reasons(&ran).contains(&format!("{lost} samples lost")), "{}", reasons(&ran));
 }
 
-/// Returns the document of a load that must be valid. The load is repeated if the machine was
-/// disturbed.
+/// Returns the document of a load that must be valid; the last one if the machine was disturbed in
+/// all attempts.
 fn accepted(test: &str, url: &str, more: &[&str]) -> Value {
-    for number in 1.. {
+    let mut last = Value::Null;
+    let valid = when_calm(test, || {
         let ran = run_while(&mut load(url, more), |_| {});
         let failed = failed_gates(&ran);
         assert!(!failed.contains(&"lost".to_owned()), "{}", reasons(&ran));
-        if failed.is_empty() {
-            return ran.json();
-        }
-        if number == ATTEMPTS {
-            never_calm(test);
-            return ran.json();
-        }
-    }
-    unreachable!("the last attempt returns")
+        last = ran.json();
+        failed.is_empty().then(|| last.clone())
+    });
+    valid.unwrap_or(last)
 }
 
 fn findings(document: &Value) -> String {

@@ -211,7 +211,10 @@ fn wrong_command_lines_exit_with_1_and_show_the_usage() {
     for (arguments, what) in [
         (&["wrk", "-c1", "-t2", "http://127.0.0.1:1/"][..], "connections"),
         (&["wrk2", "http://127.0.0.1:1/"], "-R"),
-        (&["wrk", "-R10", "-D", "uniform", "http://127.0.0.1:1/"], "there is no `uniform`"),
+        (
+            &["wrk", "-R10", "-D", "uniform", "http://127.0.0.1:1/"],
+            "`uniform` is not a valid distribution",
+        ),
         (&["wrk", "nowhere"], "invalid URL: nowhere"),
     ] {
         let ran = run(arguments);

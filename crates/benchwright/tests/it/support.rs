@@ -166,12 +166,22 @@ pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
-/// The most attempts of a test that needs a calm machine.
-pub(crate) const ATTEMPTS: usize = 10;
+/// The rests after the attempts of a test that needs a calm machine, in seconds: a disturbance by
+/// other machines on the same host may last for a minute.
+const RESTS: [u64; 12] = [0, 0, 1, 1, 2, 2, 5, 5, 10, 20, 20, 0];
 
-/// Reports a test as skipped because the machine was not calm in any attempt.
-pub(crate) fn never_calm(test: &str) {
-    skip(test, &format!("a machine that is calm in one of {ATTEMPTS} attempts"));
+/// Repeats an attempt until it returns a result, since the machine may be disturbed. If no attempt
+/// does, reports the test as skipped.
+pub(crate) fn when_calm<T>(test: &str, mut attempt: impl FnMut() -> Option<T>) -> Option<T> {
+    for rest in RESTS {
+        let result = attempt();
+        if result.is_some() {
+            return result;
+        }
+        sleep(Duration::from_secs(rest));
+    }
+    skip(test, &format!("a machine that is calm in one of {} attempts", RESTS.len()));
+    None
 }
 
 /// Makes up to three attempts until one takes at most the longest time: others use this machine,

@@ -78,6 +78,7 @@ pub fn resume(dir: &Path, host: &Host, progress: &mut dyn Progress) -> Result<En
     let manifest = provenance::manifest(&resolved, host)?;
     provenance::same_question(&earlier, &manifest)?;
     backend.prepare(&resolved).map_err(|stop| refused(stop, &mut *backend))?;
+    directory.remove_answer()?;
     let manifest = Manifest { state: State::Open, ..earlier };
     directory.write_manifest(&manifest)?;
     let caveats = backend.caveats(&resolved);

@@ -113,6 +113,12 @@ pub fn planned_length(resolved: &Resolved, purpose: Purpose) -> Nanos {
     [*phases.settle, warm_up, measure, *phases.drain].into_iter().sum()
 }
 
+/// Returns the extra time that disturbances of the machine may cost.
+pub fn disturbance_allowed(resolved: &Resolved) -> Nanos {
+    let default = || Nanos::from_secs(180).max(planned_length(resolved, Purpose::Trial) * 4);
+    resolved.spec.budget.disturbance.map_or_else(default, |allowed| *allowed)
+}
+
 fn resets(resolved: &Resolved, trial: &Trial) -> bool {
     match resolved.spec.reset.between {
         Between::Trials => true,

@@ -14,7 +14,6 @@ pub const SCHEMA: &str = "benchwright.components/1";
 pub const FILE: &str = "components.json";
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[serde(deny_unknown_fields)]
 pub struct Components {
     pub schema: String,
     /// The length of every interval; the last one ends with the measurement.
@@ -32,7 +31,6 @@ pub type Series<T> = Vec<Option<T>>;
 
 /// One process, by its name: `store`, `geo-2`, `geo.1`, `geo-2.1`.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[serde(deny_unknown_fields)]
 pub struct Component {
     /// The step of the spec of which this is an instance or a replica: the service.
     pub step: String,

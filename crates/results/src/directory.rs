@@ -152,6 +152,16 @@ impl Directory {
         self.write_json("answer.json", answer)
     }
 
+    /// Removes the answer, if there is one: a run that goes on has none.
+    pub fn remove_answer(&self) -> Result<(), Error> {
+        match fs::remove_file(self.path.join("answer.json")) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(self.error("answer.json", &error.to_string()))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Every entry that was completely written. A crash during an append leaves an incomplete last
     /// line: it never counts, and the next append cuts it off. Any other line that cannot be read
     /// is an error.

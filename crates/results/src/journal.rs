@@ -10,7 +10,6 @@ use crate::slo;
 ///
 /// A search is a pure function of the entries before it, so they contain everything that it needs.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[serde(deny_unknown_fields)]
 pub struct Entry {
     /// Numbered from 1 in the order of attempts; also the name of the trial's folder.
     pub trial: u32,
@@ -56,7 +55,6 @@ pub enum Purpose {
 
 /// A wait for a calm machine.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[serde(deny_unknown_fields)]
 pub struct Waited {
     pub waited_ns: u64,
     /// True if the machine was calm in the end.
@@ -89,7 +87,6 @@ impl Status {
 
 /// The figures of a trial that a search and a reader need; the rest is in its folder.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[serde(deny_unknown_fields)]
 pub struct Observed {
     /// Sums over all targets, per second of the measurement.
     pub offered_per_s: f64,
@@ -133,7 +130,6 @@ pub struct Observed {
 
 /// The resource that was saturated first in a trial.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[serde(deny_unknown_fields)]
 pub struct Limit {
     /// A component, or `role sut`: all components of a role together.
     pub component: String,

@@ -14,7 +14,6 @@ mod tests;
 /// A distribution of times in nanoseconds. `histogram` is HdrHistogram's V2 encoding, deflated, in
 /// base64; every other figure except the exact mean can be computed from it.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[serde(deny_unknown_fields)]
 pub struct Times {
     pub count: u64,
     pub mean_ns: u64,

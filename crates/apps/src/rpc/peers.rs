@@ -28,6 +28,9 @@ use crate::lock::lock;
 use crate::statistics::Statistics;
 use crate::timeout::{self, Pause};
 
+/// The most bytes of the unread replies of one connection.
+const CONNECTION_WINDOW: u32 = 1 << 20;
+
 /// The longest time for an answer to a ping; after it the replica is treated as dead. It is longer
 /// than the delay of a living replica on a busy machine.
 const LONGEST_PONG: Duration = Duration::from_secs(3);
@@ -226,7 +229,12 @@ impl Replica {
             let stream = TcpStream::connect(&self.address).await.ok()?;
             // A request must not wait for the acknowledgement of the one before it.
             stream.set_nodelay(true).ok()?;
-            h2::client::Builder::new().enable_push(false).handshake::<_, Bytes>(stream).await.ok()
+            let mut settings = h2::client::Builder::new();
+            settings.enable_push(false);
+            // A reply is released only when all of it is there.
+            settings.initial_window_size((PREFIX + LARGEST_MESSAGE) as u32);
+            settings.initial_connection_window_size(CONNECTION_WINDOW);
+            settings.handshake::<_, Bytes>(stream).await.ok()
         };
         let Ok(Some((link, mut connection))) = time::timeout(LONGEST_CONNECT, connecting).await
         else {

@@ -19,8 +19,9 @@ fn hotel(scratch: &Scratch) -> Command {
     command
 }
 
-/// The setting for a shared machine: a trial that others disturb is repeated.
-const PATIENT: [&str; 2] = ["--set", "budget.invalid_attempts=20"];
+/// The settings for a shared machine: a trial that others disturb is repeated.
+const PATIENT: [&str; 4] =
+    ["--set", "budget.invalid_attempts=20", "--set", "budget.disturbance=5m"];
 
 /// Returns true if the experiment was answered. Otherwise the machine must have disturbed all
 /// attempts, and the test is skipped.
@@ -28,8 +29,9 @@ fn is_answered(test: &str, ran: &Ran) -> bool {
     let answer = check_answer(ran);
     if ran.code == 3 {
         let summary = answer["summary"].as_str().unwrap();
-        assert!(summary.contains("a trial was not valid 21 times"), "{ran:#?}");
-        skip(test, "a machine that leaves one of 21 attempts at a load undisturbed");
+        let disturbed = ["a trial was not valid 21 times", "disturbances used up the 5 min"];
+        assert!(disturbed.iter().any(|why| summary.contains(why)), "{ran:#?}");
+        skip(test, "a machine that is calm for one of 21 attempts or within 5 minutes");
         return false;
     }
     assert_eq!((ran.code, &answer["verdict"]), (0, &Value::from("answered")), "{ran:#?}");
@@ -78,7 +80,8 @@ fn the_hotel_experiment_finds_its_maximum() {
         assert!(0.0 < maximum["rate_per_s"].as_f64().unwrap());
         let trial = maximum["trial"].as_u64().unwrap() as usize;
         let entries = journal(&scratch.path().join("out"));
-        assert_eq!(entries[trial - 1]["status"], "valid");
+        let status = entries[trial - 1]["status"].as_str().unwrap();
+        assert!(["valid", "bounded"].contains(&status), "{status}");
     }
     let environment = std::fs::read(scratch.path().join("out/environment.json")).unwrap();
     let environment: Value = serde_json::from_slice(&environment).unwrap();
@@ -93,7 +96,8 @@ fn instances_are_measured_each_and_merged_exactly() {
     let _machine = machine();
     let scratch = Scratch::new();
     let mut command = hotel(&scratch);
-    command.args(["--set", "budget.trials=1"]);
+    // An invalid trial has these figures as well.
+    command.args(["--set", "budget.trials=1", "--set", "budget.invalid_attempts=0"]);
     let ran = run_while(&mut command, |_| {});
     let out = scratch.path().join("out");
     let entries = journal(&out);
@@ -112,15 +116,14 @@ fn instances_are_measured_each_and_merged_exactly() {
 
 #[test]
 fn a_stop_rule_that_is_never_reached_is_no_answer() {
-    let _machine = machine();
     let scratch = Scratch::new();
-    let mut command = hotel(&scratch);
-    command.args(["--set", "budget.trials=2"]);
+    let mut command = scratch.benchwright();
+    command.arg("run").arg(experiments().join("simulated.yaml"));
+    command.args(["--out", "out", "--json", "--set", "budget.trials=2"]);
     let ran = run_while(&mut command, |_| {});
     assert_eq!(ran.code, 3, "{ran:#?}");
     let summary = check_answer(&ran)["summary"].to_string();
     assert!(summary.contains("no stop rule fired in the 2 trials allowed"), "{summary}");
-    check_results(&scratch.path().join("out"));
 }
 
 #[test]

@@ -484,10 +484,16 @@ fn check_script(resolved: &Resolved, host: &Host) -> Result<(), Stop> {
     Err(Stop::Question(anyhow!("the script {} does not load\n  {message}", script.display())))
 }
 
-/// Returns the CPUs that this process may use.
+/// Returns the CPUs that this thread may use, and so the processes that it starts.
 fn allowed_here() -> Cpus {
-    let allowed = allowed_cpus(&[std::process::id() as i32]);
-    Cpus::read(&allowed).unwrap_or(Cpus(vec![0]))
+    let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+    let allowed = allowed_list(&status).and_then(|list| Cpus::read(list).ok());
+    allowed.unwrap_or(Cpus(vec![0]))
+}
+
+fn allowed_list(status: &str) -> Option<&str> {
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    list.map(str::trim)
 }
 
 fn cpus_here() -> f64 {
@@ -502,8 +508,7 @@ fn allowed_cpus(processes: &[i32]) -> String {
     let mut lists: Vec<String> = threads
         .filter_map(|thread| {
             let status = fs::read_to_string(thread.path().join("status")).ok()?;
-            let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
-            Some(list.trim().to_owned())
+            allowed_list(&status).map(str::to_owned)
         })
         .collect();
     lists.sort();

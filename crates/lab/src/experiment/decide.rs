@@ -192,11 +192,12 @@ fn attempt(
     let await_calm = match repeats_invalid {
         false => None,
         true => {
-            let left = budget.disturbance.saturating_sub(lost(resolved, journal));
+            let allowed = trial::disturbance_allowed(resolved);
+            let left = allowed.saturating_sub(lost(resolved, journal));
             if left < next {
                 return no_answer(format!(
                     "disturbances used up the {} that budget.disturbance allows: {}",
-                    budget.disturbance.in_words(),
+                    allowed.in_words(),
                     last_reason()
                 ));
             }

@@ -159,7 +159,7 @@ fn time(resolved: &Resolved) -> String {
             in_words(longest(resolved))
         ),
     };
-    let disturbance = in_words(*resolved.spec.budget.disturbance);
+    let disturbance = in_words(trial::disturbance_allowed(resolved));
     format!(
         "{} per trial; {range}; up to {disturbance} more if the machine is disturbed",
         in_words(each)

@@ -270,6 +270,28 @@ fn a_run_killed_at_any_byte_of_the_journal_resumes_to_the_same_bytes() {
     }
 }
 
+/// Asserts that there is no answer while trials are measured.
+struct NoAnswerYet<'a>(&'a Path);
+
+impl Progress for NoAnswerYet<'_> {
+    fn event(&mut self, event: &Event<'_>) {
+        if let Event::Measuring { .. } = event {
+            assert!(!self.0.join("answer.json").exists());
+        }
+    }
+}
+
+#[test]
+fn the_answer_of_an_interrupted_run_is_removed_when_it_is_resumed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run");
+    run(&read(SWEEP), Some(path.clone()), &host(), &mut Silent).unwrap();
+    let journal = fs::read(path.join("journal.jsonl")).unwrap();
+    fs::write(path.join("journal.jsonl"), &journal[..journal.len() / 2]).unwrap();
+    resume(&path, &host(), &mut NoAnswerYet(&path)).unwrap();
+    assert!(path.join("answer.json").exists());
+}
+
 #[test]
 fn resume_refuses_to_mix_different_tools_or_runs() {
     let folder = tempfile::tempdir().unwrap();

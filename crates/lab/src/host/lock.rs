@@ -82,7 +82,11 @@ fn open_shared(path: &Path) -> io::Result<File> {
         opened => opened,
     };
     match opened {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => options.open(path),
+        Err(error) if is_refused(&error) => options.open(path),
         opened => opened,
     }
+}
+
+fn is_refused(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
 }

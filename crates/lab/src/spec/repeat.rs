@@ -61,17 +61,14 @@ pub struct Budget {
     /// decides alike).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<Written<Nanos>>,
-    /// The extra time for disturbances: trials that were not valid, and waiting for a calm machine.
-    pub disturbance: Written<Nanos>,
+    /// The extra time for disturbances: trials that were not valid, and waiting for a calm machine. If
+    /// absent, three minutes or the time of four trials, whichever is longer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disturbance: Option<Written<Nanos>>,
 }
 
 impl Default for Budget {
     fn default() -> Budget {
-        Budget {
-            trials: AtLeastOne(100),
-            invalid_attempts: 5,
-            time: None,
-            disturbance: Written(Nanos::from_secs(180)),
-        }
+        Budget { trials: AtLeastOne(100), invalid_attempts: 5, time: None, disturbance: None }
     }
 }

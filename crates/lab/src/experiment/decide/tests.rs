@@ -112,6 +112,40 @@ fn a_trial_is_repeated_as_often_as_allowed_and_no_more() {
     }
 }
 
+/// A journal is read from its file: the rate in it must be the rate that is asked for.
+#[test]
+fn a_rate_that_is_not_a_round_number_is_recognized_in_the_journal() {
+    let text = "
+name: fixed
+where: {backend: simulated}
+simulated: {service_time: 1ms}
+workload: {get: /}
+load: {model: open, rate: 7/m}
+repeat: {trials: 3}
+";
+    let resolved = spec::from_bytes("my.yaml", text.as_bytes(), Path::new("."), None, &[]).unwrap();
+    let mut journal: Vec<Entry> = Vec::new();
+    for repetition in 1..=3 {
+        let next = next(&resolved, &journal);
+        assert_eq!((next.repetition, next.attempt), (repetition, 1));
+        let line = serde_json::to_string(&entry(&next, Status::Valid, 0.1)).unwrap();
+        journal.push(serde_json::from_str(&line).unwrap());
+    }
+    assert!(matches!(decide(&resolved, &journal), Decision::End(Ending::Answered(_))));
+}
+
+/// A long trial can be repeated with the default budget, too.
+#[test]
+fn the_default_budget_for_disturbances_is_enough_for_a_long_trial() {
+    let resolved = sweep("");
+    assert_eq!(trial::disturbance_allowed(&resolved), Nanos::from_secs(180));
+    let mut resolved = resolved;
+    resolved.spec.phases.measure.time = crate::spec::Written(Nanos::from_secs(120));
+    let mut journal = probed(&resolved);
+    journal.push(entry(&next(&resolved, &journal), Status::Invalid, 600.0));
+    assert_eq!(next(&resolved, &journal).attempt, 2);
+}
+
 /// The cost of disturbances does not reduce the budget for a quiet machine.
 #[test]
 fn trials_that_are_not_valid_are_not_counted_against_trials_and_time() {

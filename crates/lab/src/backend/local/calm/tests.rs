@@ -35,7 +35,7 @@ fn a_cpu_with_a_busy_neighbour_is_not_calm() {
     assert!(!calm.is_calm && Nanos::from_secs(4) <= calm.waited, "{calm}");
     let worst = calm.worst.unwrap();
     assert_eq!(worst.cpu, cpu);
-    assert!(Some(0.2) < worst.gaps && Nanos::from_micros(500) < worst.longest_gap, "{calm}");
+    assert!(Some(0.2) < worst.gaps, "{calm}");
 }
 
 #[test]

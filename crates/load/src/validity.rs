@@ -288,10 +288,9 @@ fn find(plan: &Plan, measurement: &Measurement, total: &Part, judgement: &mut Ju
     }
     let refused = measurement.connecting_failed.refused;
     if reached == asked && 0 < refused {
-        judgement.findings.push(format!(
-            "the target refused {} attempts to connect during the load",
-            counted(refused),
-        ));
+        judgement
+            .findings
+            .push(format!("the target refused {} attempts to connect", counted(refused),));
     }
     for outcome in Outcome::ALL {
         let count = total.outcome(outcome);

@@ -122,16 +122,25 @@ struct Watch {
 impl Watch {
     fn begin(window: Window, interval: Nanos, first: Reading) -> Watch {
         let Window { start, end } = window;
-        let next = (start + interval).min(end);
         let seen = Seen::new(start, interval);
-        Watch { seen, last: first.clone(), first, next, end, interval }
+        let at = first.at;
+        let mut watch = Watch { seen, last: first.clone(), first, next: start, end, interval };
+        watch.go_on_from(at);
+        watch
+    }
+
+    /// Sets the time of the next reading: the first end of an interval after this one.
+    fn go_on_from(&mut self, at: Instant) {
+        while self.next <= at && self.next < self.end {
+            self.next = (self.next + self.interval).min(self.end);
+        }
+        if self.end <= at {
+            self.next = Instant::NEVER;
+        }
     }
 
     fn add(&mut self, now: Reading) {
-        self.next = match self.next < self.end {
-            true => (self.next + self.interval).min(self.end),
-            false => Instant::NEVER,
-        };
+        self.go_on_from(now.at);
         self.seen.add(&self.last, &now);
         self.seen.whole = now.taken_since(&self.first);
         self.last = now;
@@ -182,6 +191,9 @@ impl Reading {
     fn taken_since(&self, last: &Reading) -> Taken {
         let length = (self.at - last.at).as_secs_f64();
         let share = |now: Option<Nanos>, then: Option<Nanos>| {
+            if length == 0.0 {
+                return None;
+            }
             Some((now?.saturating_sub(then?).as_secs_f64() / length).min(1.0))
         };
         let most = |now: &[Option<Nanos>], then: &[Option<Nanos>]| {

@@ -84,7 +84,8 @@ impl Balance {
     /// Returns true if the target answered less than 97 % of the arrivals: in the second half of
     /// the time of arrivals, by more than random variation explains, and in each half of that half.
     /// `None` if this is unknown: nothing was answered in the first quarter, so that the load is
-    /// too short for the response time, or there were too few requests.
+    /// too short for the response time; or there were too few requests; or the rate of arrivals
+    /// rose, which leaves more requests unanswered in a system that keeps up, too.
     pub fn is_saturated(&self) -> Option<bool> {
         // A slice that the arrivals fill only partly is left out.
         let slices = (self.last_arrival?.saturating_since(self.start).0 >> self.shift) as usize;
@@ -107,7 +108,11 @@ impl Balance {
         let lasting = [third, fourth]
             .iter()
             .all(|part| (part.answered as f64) < KEEPS_UP * part.arrived as f64);
+        let rise = fourth.arrived as f64 - third.arrived as f64;
+        let rises =
+            (1.0 - KEEPS_UP) * third.arrived as f64 + RANDOM_VARIATION * arrived.sqrt() < rise;
         match () {
+            () if beyond_random_variation && lasting && rises => None,
             () if beyond_random_variation && lasting => Some(true),
             () if HIDDEN * arrived < variation => None,
             () => Some(false),

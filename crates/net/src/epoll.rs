@@ -186,7 +186,7 @@ impl Epoll {
             let broken = false;
             self.slots.push(Slot { socket: None, state, unsent, broken, generation: 0 });
             // In a turn after a pause every socket may be left for the next turn.
-            self.again.reserve(self.slots.len() - self.again.len());
+            self.again.reserve(self.slots.len().saturating_sub(self.again.len()));
             self.slots.len() as u32 - 1
         });
         self.slots[index as usize].state = state;
@@ -251,7 +251,13 @@ impl Epoll {
             Ok(count) => {
                 // SAFETY: the kernel has written this many events.
                 unsafe { self.ready.set_len(count) };
-                self.ready.append(&mut self.again);
+                for event in self.again.drain(..) {
+                    // Reported again, it needs no second entry.
+                    let id = event.u64;
+                    if !self.ready[..count].iter().any(|ready| ready.u64 == id) {
+                        self.ready.push(event);
+                    }
+                }
                 Ok(())
             }
             Err(_) => match io::Error::last_os_error() {

@@ -79,48 +79,89 @@ fn named((name, load): &(String, Load)) -> Load {
 #[derive(Clone, Copy, Debug)]
 enum Axis {
     /// One axis for all, from the beginning of the measurement that began first.
-    Shared { interval_s: f64, first_ns: u64 },
+    Shared { interval_s: f64, first_ns: u64, end_s: f64 },
     /// Each series begins with its own measurement, since it is unknown when the others began.
-    Own { interval_s: f64 },
+    Own { interval_s: f64, end_s: f64 },
     /// No axis: the intervals differ in length.
     None,
 }
 
 impl Axis {
     fn of(parts: &[(String, Load)]) -> Axis {
-        // The last interval may be shorter, and the drain longer.
+        // The last interval of a measurement may be shorter, and so may its only one.
+        let measured =
+            |load: &Load| load.series.iter().filter(|each| !is_drain(load, each)).count();
         let first = |load: &Load| load.series.first().map(|each| each.length_s);
-        let mut intervals = parts.iter().filter_map(|(_, load)| first(load));
-        let interval_s = intervals.next().unwrap_or(1.0);
-        if intervals.any(|other| other != interval_s) {
+        let whole = parts.iter().filter(|(_, load)| 1 < measured(load));
+        let mut whole = whole.filter_map(|(_, load)| first(load));
+        let only = parts.iter().filter_map(|(_, load)| first(load)).reduce(f64::max);
+        let Some(interval_s) = whole.next().or(only) else { return Axis::None };
+        let differs = |(_, load): &(String, Load)| match first(load) {
+            Some(first) if 1 < measured(load) => first != interval_s,
+            Some(first) => interval_s < first,
+            None => false,
+        };
+        if parts.iter().any(differs) {
             return Axis::None;
         }
         let clocks = parts.iter().map(|(_, load)| load.clock.as_ref()).collect::<Option<Vec<_>>>();
         let starts = clocks.filter(|clocks| is_one_machine(clocks));
         let starts = starts.into_iter().flatten().map(|clock| clock.measurement_start_ns);
-        match starts.min() {
-            Some(first_ns) => Axis::Shared { interval_s, first_ns },
-            None => Axis::Own { interval_s },
+        let axis = match starts.min() {
+            Some(first_ns) => Axis::Shared { interval_s, first_ns, end_s: 0.0 },
+            None => Axis::Own { interval_s, end_s: 0.0 },
+        };
+        let end = |(_, load): &(String, Load)| {
+            let measured = load.series.iter().filter(|each| !is_drain(load, each));
+            let last = measured.map(|each| axis.position(load, each.t_s)).reduce(f64::max);
+            last.map_or(0.0, |last| last + interval_s)
+        };
+        let end_s = parts.iter().map(end).fold(0.0, f64::max);
+        match axis {
+            Axis::Shared { interval_s, first_ns, .. } => {
+                Axis::Shared { interval_s, first_ns, end_s }
+            }
+            Axis::Own { interval_s, .. } => Axis::Own { interval_s, end_s },
+            Axis::None => Axis::None,
         }
     }
 
-    /// A load's series, each interval at the nearest position of the axis.
-    fn place(self, load: &Load) -> Vec<Interval> {
+    /// The position on the axis nearest to a time after the beginning of a load's measurement.
+    fn position(self, load: &Load, t_s: f64) -> f64 {
         let (interval_s, late_s) = match (self, &load.clock) {
-            (Axis::Shared { interval_s, first_ns }, Some(clock)) => {
+            (Axis::Shared { interval_s, first_ns, .. }, Some(clock)) => {
                 (interval_s, (clock.measurement_start_ns - first_ns) as f64 / 1e9)
             }
-            (Axis::Shared { interval_s, .. } | Axis::Own { interval_s }, _) => (interval_s, 0.0),
-            (Axis::None, _) => return Vec::new(),
+            (Axis::Shared { interval_s, .. } | Axis::Own { interval_s, .. }, _) => {
+                (interval_s, 0.0)
+            }
+            (Axis::None, _) => return t_s,
         };
-        let late = (late_s / interval_s).round();
+        ((t_s / interval_s).round() + (late_s / interval_s).round()) * interval_s
+    }
+
+    /// A load's series, each interval at the nearest position of the axis, and its drain behind the
+    /// measurements of all loads.
+    fn place(self, load: &Load) -> Vec<Interval> {
+        let end_s = match self {
+            Axis::Shared { end_s, .. } | Axis::Own { end_s, .. } => end_s,
+            Axis::None => return Vec::new(),
+        };
         let place = |each: &Interval| {
-            let t_s = ((each.t_s / interval_s).round() + late) * interval_s;
+            let t_s = match is_drain(load, each) {
+                true => end_s,
+                false => self.position(load, each.t_s),
+            };
             // The parts reach their highest numbers at different times: these cannot be added up.
             Interval { t_s, outstanding: None, backlog: None, ..each.clone() }
         };
         load.series.iter().map(place).collect()
     }
+}
+
+/// True if the interval is the drain of a load, which begins where its measurement ends.
+fn is_drain(load: &Load, interval: &Interval) -> bool {
+    load.measured_s - 1e-6 <= interval.t_s
 }
 
 /// True if the clocks count from the same boot of one machine. Documents without a boot id count as

@@ -192,7 +192,7 @@ fn connections_that_the_target_refuses_later_are_a_finding() {
     let findings = |of: &Measurement| judge(&plan(), of, Besides::default()).findings;
     assert_eq!(findings(&refusing), Vec::<String>::new());
     refusing.connecting_failed.refused = 57;
-    assert_eq!(findings(&refusing), ["the target refused 57 attempts to connect during the load"]);
+    assert_eq!(findings(&refusing), ["the target refused 57 attempts to connect"]);
 }
 
 #[test]

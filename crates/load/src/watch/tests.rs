@@ -35,6 +35,25 @@ fn the_time_taken_is_a_share_of_the_window() {
     assert_eq!(throttled, [Some(0.0), Some(0.0), Some(1.0)]);
 }
 
+/// The watch may see the window late, and may not be scheduled for several intervals.
+#[test]
+fn a_late_watch_makes_no_readings_without_length() {
+    let window = Window { start: Instant(5_000_000_000), end: Instant(7_500_000_000) };
+    let mut watch = Watch::begin(window, Nanos::from_millis(20), reading(5_048, 0, 0, 0));
+    assert_eq!(watch.next, Instant(5_060_000_000));
+    watch.add(reading(5_130, 0, 10, 0));
+    assert_eq!(watch.next, Instant(5_140_000_000));
+    watch.add(reading(7_600, 0, 10, 0));
+    assert_eq!(watch.next, Instant::NEVER);
+    let shares: Vec<f64> = watch.seen.taken.iter().filter_map(|(_, taken)| taken.steal).collect();
+    assert!(shares.iter().all(|share| *share < 0.5), "{shares:?}");
+
+    let mut watch = Watch::begin(window, Nanos::SECOND, reading(7_600, 0, 0, 0));
+    assert_eq!(watch.next, Instant::NEVER);
+    watch.add(reading(7_600, 0, 0, 0));
+    assert_eq!(watch.seen.whole.steal, None);
+}
+
 #[test]
 fn values_that_the_kernel_does_not_count_are_absent() {
     let mut watch = watch();

@@ -169,3 +169,26 @@ fn shards_are_judged_together() {
     assert_eq!(count(&whole), both);
     assert_eq!(whole.start, Instant(0));
 }
+
+/// A rate that rises from 10/s to 1,000/s in a minute, and a target that always takes two seconds.
+#[test]
+fn a_rising_rate_is_not_saturation() {
+    let balance = |takes: f64| {
+        let mut balance = Balance::new(Instant(0));
+        let at = |seconds: f64| Instant((seconds * SECOND) as u64);
+        let arrivals = (0..30_300).map(|n| {
+            // The n-th arrival of a rate of 10 + 16.5 t.
+            let n = f64::from(n);
+            ((100.0 + 33.0 * n).sqrt() - 10.0) / 16.5
+        });
+        for arrival in arrivals.filter(|arrival| *arrival < 60.0) {
+            balance.arrived(at(arrival));
+            if arrival + takes < 60.0 {
+                balance.answered(at(arrival + takes));
+            }
+        }
+        balance.is_saturated()
+    };
+    assert_eq!(balance(2.0), None);
+    assert_eq!(balance(0.01), Some(false));
+}

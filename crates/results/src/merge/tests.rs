@@ -208,7 +208,8 @@ fn offered(parts: &[(Option<&str>, f64)]) -> Vec<(f64, u64)> {
             let (t_s, length_s) = (f64::from(t), 1.0);
             Interval { t_s, length_s, offered: 10u64.pow(place), ..Interval::default() }
         };
-        (name, Load { clock: Some(clock), series: (0..10).map(second).collect(), ..load })
+        let series = (0..10).map(second).collect();
+        (name, Load { clock: Some(clock), series, measured_s: 10.0, ..load })
     };
     let parts: Vec<_> = (0..).zip(parts).map(part).collect();
     let series = merge(&parts).unwrap().series;
@@ -252,10 +253,35 @@ fn the_series_of_several_machines_begin_with_their_own_measurements() {
 #[test]
 fn intervals_of_different_lengths_make_no_series() {
     let (a, mut b) = (load("a", &[1]), load("b", &[2]));
-    b.1.series = vec![Interval { length_s: 0.1, ..Interval::default() }];
+    let interval = |t_s| Interval { t_s, length_s: 0.1, ..Interval::default() };
+    b.1.series = vec![interval(0.0), interval(0.1)];
     let whole = merge(&[a, b]).unwrap();
     assert_eq!(whole.series, []);
     assert!(whole.warnings[0].contains("--interval"), "{:?}", whole.warnings);
+}
+
+/// A load with an interval that is shorter, and a drain: neither is added to the other.
+#[test]
+fn drains_and_short_intervals_are_merged_with_their_like() {
+    let part = |name: &str, offered: u64| {
+        let (name, load) = load(name, &[offered]);
+        let interval = |t_s, length_s| Interval { t_s, length_s, offered, ..Interval::default() };
+        let series = vec![interval(0.0, 1.0), interval(1.0, 0.3), interval(1.3, 5.0)];
+        (name, Load { measured_s: 1.3, series, ..load })
+    };
+    let whole = merge(&[part("a", 1), part("b", 10)]).unwrap();
+    let series: Vec<_> = whole.series.iter().map(|i| (i.t_s, i.length_s, i.offered)).collect();
+    assert_eq!(series, [(0.0, 1.0, 11), (1.0, 0.3, 11), (2.0, 5.0, 11)]);
+
+    // A part that ended in its first interval takes nothing away from the others.
+    let (name, short) = load("short", &[100]);
+    let only = Interval { length_s: 0.6, offered: 100, ..Interval::default() };
+    let short = (name, Load { measured_s: 0.6, series: vec![only], ..short });
+    for parts in [[part("a", 1), short.clone()], [short, part("a", 1)]] {
+        let whole = merge(&parts).unwrap();
+        let series: Vec<_> = whole.series.iter().map(|i| (i.t_s, i.offered)).collect();
+        assert_eq!(series, [(0.0, 101), (1.0, 1), (2.0, 1)]);
+    }
 }
 
 /// A load of 8 s whose requests were answered after these times in microseconds.
@@ -271,6 +297,7 @@ fn load(name: &str, answered_us: &[u64]) -> (String, Load) {
         ..Part::default()
     };
     let load = Load {
+        measured_s: 8.0,
         pacing: Pacing::Open { arrivals: "poisson".to_owned() },
         targets: vec![Target { url: "http://a/".to_owned(), part: total.clone() }],
         total,

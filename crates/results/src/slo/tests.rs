@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use expect_test::expect;
 use measure::Histogram;
 
@@ -117,6 +119,20 @@ fn lateness_makes_an_interval() {
     late.response_time_less_lateness = load(14_500, 500, 0, 0).response_time;
     assert_eq!(read_one("p99<=100ms").judge(&late).verdict, Verdict::Fail);
     assert_eq!(read_one("p90<=100ms").judge(&late).verdict, Verdict::Pass);
+}
+
+/// Version 1 did not record how long failed requests took.
+#[test]
+fn failures_without_times_are_over_as_well() {
+    let known = Part {
+        outcomes: BTreeMap::from([("ok".to_owned(), 9_940), ("status".to_owned(), 60)]),
+        ..load(9_880, 60, 60, 0)
+    };
+    let unknown = Part { failed_response_time: None, ..known.clone() };
+    for part in [known, unknown] {
+        let judged = read_one("p99<=10ms").judge(&part);
+        assert_eq!((judged.over, judged.of), (120, 10_000), "{judged:?}");
+    }
 }
 
 #[test]

@@ -185,8 +185,6 @@ impl Epoll {
             let unsent = Vec::new();
             let broken = false;
             self.slots.push(Slot { socket: None, state, unsent, broken, generation: 0 });
-            // In a turn after a pause every socket may be left for the next turn.
-            self.again.reserve(self.slots.len().saturating_sub(self.again.len()));
             self.slots.len() as u32 - 1
         });
         self.slots[index as usize].state = state;

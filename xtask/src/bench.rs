@@ -86,7 +86,7 @@ enum Bench {
 }
 
 const QUICK: [Bench; 5] = [
-    Bench::Calibration { attempts: Attempts { most: 12, enough: 3, spare: 1, all: false } },
+    Bench::Calibration { attempts: Attempts { most: 12, enough: 3, spare: 2, all: false } },
     Bench::Starved {
         trials: 2,
         undisturbed: Attempts { most: 6, enough: 1, spare: 5, all: false },

@@ -7,9 +7,7 @@ use std::time::Duration;
 use expect_test::expect;
 use serde_json::Value;
 
-use crate::support::{
-    Scratch, experiments, machine, run, run_while, signal, sleep, until, when_calm,
-};
+use crate::support::{Scratch, experiments, machine, run, run_while, signal, sleep, until};
 
 /// Returns the command of one short load of the whole system, without a search.
 fn one_load(scratch: &Scratch, rate: &str, length: &str, out: &str) -> Command {
@@ -108,21 +106,15 @@ fn a_slow_service_behind_two_others_is_named_as_the_limit() {
     let spec = std::fs::read_to_string(experiments().join("hotel.yaml")).unwrap();
     let script = experiments().join("hotel-mixed.lua").display().to_string();
     let slow = spec
-        .replace("hotel geo --store", "hotel geo --delay 50ms --store")
+        .replace("hotel geo --store", "hotel geo --delay 100ms --store")
         .replace("hotel-mixed.lua}", &format!("{script}}}"));
     let path = scratch.path().join("slow.yaml");
     std::fs::write(&path, slow).unwrap();
-    // Two replicas answer 20 searches per second each, and three of five requests are searches. So
-    // few requests leave CPU 0 idle most of the time, also without optimization (3 ms per request).
-    let mut number = 0;
-    let calm = when_calm("a_slow_service_behind_two_others_is_named_as_the_limit", || {
-        number += 1;
-        let out = format!("out-{number}");
-        run_while(&mut one_load_of(&path, &scratch, "120/s", "4s", &out), |_| {});
-        let entry = first_trial(&scratch.path().join(out));
-        (entry["status"] == "valid").then_some(entry)
-    });
-    let Some(entry) = calm else { return };
+    // Two replicas answer 10 searches per second each, and three of five requests are searches. So
+    // few requests leave CPU 0 idle most of the time, also without optimization (3 ms per request)
+    // and on a disturbed machine: its trials count, since the target is saturated in any case.
+    run_while(&mut one_load_of(&path, &scratch, "60/s", "4s", "out"), |_| {});
+    let entry = first_trial(&scratch.path().join("out"));
     assert_eq!(entry["observed"]["saturated"], true, "{entry}");
     let limit = &entry["observed"]["limit"];
     assert!(limit["component"].as_str().unwrap().starts_with("geo-"), "{entry}");

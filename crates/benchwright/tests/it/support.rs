@@ -168,20 +168,17 @@ pub(crate) fn now() -> Instant {
 
 /// The rests after the attempts of a test that needs a calm machine, in seconds: a disturbance by
 /// other machines on the same host may last for a minute.
-const RESTS: [u64; 12] = [0, 0, 1, 1, 2, 2, 5, 5, 10, 20, 20, 0];
+const RESTS: [u64; 6] = [0, 0, 1, 2, 5, 10];
 
-/// Repeats an attempt until it returns a result, since the machine may be disturbed. If no attempt
-/// does, reports the test as skipped.
-pub(crate) fn when_calm<T>(test: &str, mut attempt: impl FnMut() -> Option<T>) -> Option<T> {
+/// Repeats an attempt as long as the machine disturbs it (`Err`), and returns the last one.
+pub(crate) fn when_calm<T>(mut attempt: impl FnMut() -> Result<T, T>) -> T {
     for rest in RESTS {
-        let result = attempt();
-        if result.is_some() {
-            return result;
+        match attempt() {
+            Ok(calm) => return calm,
+            Err(_) => sleep(Duration::from_secs(rest)),
         }
-        sleep(Duration::from_secs(rest));
     }
-    skip(test, &format!("a machine that is calm in one of {} attempts", RESTS.len()));
-    None
+    attempt().unwrap_or_else(|disturbed| disturbed)
 }
 
 /// Makes up to three attempts until one takes at most the longest time: others use this machine,

@@ -70,6 +70,11 @@ impl Attempts {
     const fn all(most: usize, spare: usize) -> Attempts {
         Attempts { most, enough: most * 3 / 4, spare, all: true }
     }
+
+    /// Returns true if no further attempt is made after so many good ones.
+    fn ends_after(self, good: usize) -> bool {
+        !self.all && self.enough <= good
+    }
 }
 
 #[derive(Clone, Debug, Eq, PartialEq)]

@@ -164,7 +164,7 @@ impl Run<'_> {
             }
             let entry =
                 writer.append(Entry { waited, ..entry }, &files).map_err(Stop::no_answer)?;
-            journal.push(as_read(entry));
+            journal.push(entry);
             self.report(journal, progress);
         }
     }
@@ -306,13 +306,6 @@ fn last_output(death: &Death) -> Option<String> {
     let Death { component, last_lines, .. } = death;
     (!last_lines.is_empty())
         .then(|| format!("the last output of {component}: {}", last_lines.join(" | ")))
-}
-
-/// Returns an entry as a later reader sees it: numbers may lose their last bit in a file, and a run
-/// and its continuation must decide alike.
-fn as_read(entry: Entry) -> Entry {
-    let text = serde_json::to_string(&entry).expect("an entry is plain data");
-    serde_json::from_str(&text).expect("what was written can be read")
 }
 
 fn fatal(stop: Stop) -> Error {

@@ -40,6 +40,8 @@ mod tests;
 #[derive(Clone, Debug)]
 pub struct Directory {
     path: PathBuf,
+    /// The version of the format in which it is written.
+    version: u32,
 }
 
 /// An error in a results directory; the text names the file and the remedy.
@@ -70,7 +72,7 @@ impl Directory {
         spec: &str,
         environment: &Environment,
     ) -> Result<Directory, Error> {
-        let directory = Directory { path: path.to_owned() };
+        let directory = Directory { path: path.to_owned(), version: manifest.version };
         let marker = path.join("manifest.json.partial");
         let only_begun = marker.exists() && !path.join("manifest.json").exists();
         let occupied = fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some());
@@ -91,7 +93,7 @@ impl Directory {
 
     /// Opens the results of an earlier run, of this version or an older one.
     pub fn open(path: &Path) -> Result<Directory, Error> {
-        let directory = Directory { path: path.to_owned() };
+        let mut directory = Directory { path: path.to_owned(), version: VERSION };
         if !path.join("manifest.json").exists() {
             let problem = "no manifest.json here: this is not a results directory";
             return Err(directory.error("", problem));
@@ -108,7 +110,7 @@ impl Directory {
             );
             return Err(directory.error("manifest.json", &problem));
         }
-        directory.manifest()?;
+        directory.version = directory.manifest()?.version;
         Ok(directory)
     }
 
@@ -125,7 +127,7 @@ impl Directory {
     }
 
     pub fn environment(&self) -> Result<Environment, Error> {
-        if self.manifest()?.version == 1 {
+        if self.version == 1 {
             return Ok(version1::environment(self.read("environment.json")?));
         }
         self.read("environment.json")
@@ -140,7 +142,7 @@ impl Directory {
         if !self.path.join("answer.json").exists() {
             return Ok(None);
         }
-        if self.manifest()?.version == 1 {
+        if self.version == 1 {
             let mut value: Value = self.read("answer.json")?;
             version1::answer(&mut value);
             return self.typed("answer.json", value).map(Some);
@@ -237,7 +239,6 @@ impl Directory {
 
     /// The entries, and the end of the last complete line.
     fn read_journal(&self) -> Result<(Vec<Entry>, u64), Error> {
-        let version = self.manifest()?.version;
         let bytes = match fs::read(self.path.join("journal.jsonl")) {
             Ok(bytes) => bytes,
             Err(e) if e.kind() == io::ErrorKind::NotFound => Vec::new(),
@@ -249,7 +250,7 @@ impl Directory {
             if !line.ends_with(b"\n") {
                 break;
             }
-            let entry = entry(line, version).map_err(|e| {
+            let entry = entry(line, self.version).map_err(|e| {
                 self.error("journal.jsonl", &format!("line {number} cannot be read: {e}"))
             })?;
             entries.push(entry);

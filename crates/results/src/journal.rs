@@ -45,6 +45,31 @@ pub struct Entry {
     pub files: BTreeMap<String, String>,
 }
 
+#[cfg(test)]
+impl Entry {
+    /// An aborted trial, for tests.
+    pub(crate) fn aborted(trial: u32) -> Entry {
+        Entry {
+            trial,
+            key: "k".into(),
+            purpose: Purpose::Trial,
+            asked_per_s: Some(200.0),
+            asked_per_target_per_s: Some(100.0),
+            repetition: 1,
+            attempt: 1,
+            waited: None,
+            seed: 1,
+            status: Status::Aborted,
+            reasons: Vec::new(),
+            observed: None,
+            slo: Vec::new(),
+            findings: Vec::new(),
+            warnings: Vec::new(),
+            files: BTreeMap::new(),
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {

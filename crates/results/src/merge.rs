@@ -28,7 +28,11 @@ pub fn merge(parts: &[(String, Load)]) -> Result<Load, String> {
         return Err("there is nothing to merge".to_owned());
     };
     let axis = Axis::of(parts);
-    let on_axis = |part: &(String, Load)| Load { series: axis.place(&part.1), ..named(part) };
+    let end_s = axis.map_or(0.0, |axis| axis.end(parts));
+    let on_axis = |part: &(String, Load)| {
+        let series = axis.map_or_else(Vec::new, |axis| axis.place(&part.1, end_s));
+        Load { series, ..named(part) }
+    };
     let mut whole = on_axis(first);
     for (place, part) in parts.iter().enumerate().skip(1) {
         if let Some((other, _)) = parts[..place].iter().find(|earlier| earlier.1 == part.1) {
@@ -39,7 +43,7 @@ pub fn merge(parts: &[(String, Load)]) -> Result<Load, String> {
     if rest.iter().any(|(_, part)| part.version != whole.version) {
         whole.warnings.push("they were measured by different versions of the tool".to_owned());
     }
-    if let Axis::None = axis {
+    if axis.is_none() {
         whole.warnings.push(
             "the series is missing: the intervals of the parts differ in length (--interval)"
                 .to_owned(),
@@ -77,76 +81,53 @@ fn named((name, load): &(String, Load)) -> Load {
 
 /// The time axis of the merged series.
 #[derive(Clone, Copy, Debug)]
-enum Axis {
-    /// One axis for all, from the beginning of the measurement that began first.
-    Shared { interval_s: f64, first_ns: u64, end_s: f64 },
-    /// Each series begins with its own measurement, since it is unknown when the others began.
-    Own { interval_s: f64, end_s: f64 },
-    /// No axis: the intervals differ in length.
-    None,
+struct Axis {
+    interval_s: f64,
+    /// The beginning of the measurement that began first. `None` if it is unknown when the others
+    /// began: then each series begins with its own measurement.
+    first_ns: Option<u64>,
 }
 
 impl Axis {
-    fn of(parts: &[(String, Load)]) -> Axis {
+    /// Returns the axis; `None` if the intervals differ in length.
+    fn of(parts: &[(String, Load)]) -> Option<Axis> {
         // The last interval of a measurement may be shorter, and so may its only one.
-        let measured =
-            |load: &Load| load.series.iter().filter(|each| !is_drain(load, each)).count();
-        let first = |load: &Load| load.series.first().map(|each| each.length_s);
-        let whole = parts.iter().filter(|(_, load)| 1 < measured(load));
-        let mut whole = whole.filter_map(|(_, load)| first(load));
-        let only = parts.iter().filter_map(|(_, load)| first(load)).reduce(f64::max);
-        let Some(interval_s) = whole.next().or(only) else { return Axis::None };
-        let differs = |(_, load): &(String, Load)| match first(load) {
-            Some(first) if 1 < measured(load) => first != interval_s,
-            Some(first) => interval_s < first,
-            None => false,
+        let is_whole = |load: &Load| 1 < measured(load).count();
+        let lengths =
+            || parts.iter().filter_map(|(_, load)| Some((load, load.series.first()?.length_s)));
+        let whole = lengths().find(|(load, _)| is_whole(load)).map(|(_, length_s)| length_s);
+        let longest = lengths().map(|(_, length_s)| length_s).reduce(f64::max);
+        let interval_s = whole.or(longest).unwrap_or(1.0);
+        let fits = |(load, length_s): (&Load, f64)| {
+            length_s == interval_s || length_s < interval_s && !is_whole(load)
         };
-        if parts.iter().any(differs) {
-            return Axis::None;
+        if !lengths().all(fits) {
+            return None;
         }
         let clocks = parts.iter().map(|(_, load)| load.clock.as_ref()).collect::<Option<Vec<_>>>();
         let starts = clocks.filter(|clocks| is_one_machine(clocks));
         let starts = starts.into_iter().flatten().map(|clock| clock.measurement_start_ns);
-        let axis = match starts.min() {
-            Some(first_ns) => Axis::Shared { interval_s, first_ns, end_s: 0.0 },
-            None => Axis::Own { interval_s, end_s: 0.0 },
-        };
-        let end = |(_, load): &(String, Load)| {
-            let measured = load.series.iter().filter(|each| !is_drain(load, each));
-            let last = measured.map(|each| axis.position(load, each.t_s)).reduce(f64::max);
-            last.map_or(0.0, |last| last + interval_s)
-        };
-        let end_s = parts.iter().map(end).fold(0.0, f64::max);
-        match axis {
-            Axis::Shared { interval_s, first_ns, .. } => {
-                Axis::Shared { interval_s, first_ns, end_s }
-            }
-            Axis::Own { interval_s, .. } => Axis::Own { interval_s, end_s },
-            Axis::None => Axis::None,
-        }
+        Some(Axis { interval_s, first_ns: starts.min() })
     }
 
-    /// The position on the axis nearest to a time after the beginning of a load's measurement.
+    /// Returns the end of the last measured interval of all loads.
+    fn end(self, parts: &[(String, Load)]) -> f64 {
+        let ends = parts.iter().flat_map(|(_, load)| {
+            measured(load).map(move |each| self.position(load, each.t_s) + self.interval_s)
+        });
+        ends.fold(0.0, f64::max)
+    }
+
+    /// Returns the position nearest to a time after the beginning of a load's measurement.
     fn position(self, load: &Load, t_s: f64) -> f64 {
-        let (interval_s, late_s) = match (self, &load.clock) {
-            (Axis::Shared { interval_s, first_ns, .. }, Some(clock)) => {
-                (interval_s, (clock.measurement_start_ns - first_ns) as f64 / 1e9)
-            }
-            (Axis::Shared { interval_s, .. } | Axis::Own { interval_s, .. }, _) => {
-                (interval_s, 0.0)
-            }
-            (Axis::None, _) => return t_s,
-        };
-        ((t_s / interval_s).round() + (late_s / interval_s).round()) * interval_s
+        let late_ns = self.first_ns.zip(load.clock.as_ref());
+        let late_ns = late_ns.map_or(0, |(first_ns, clock)| clock.measurement_start_ns - first_ns);
+        let late_s = late_ns as f64 / 1e9;
+        ((t_s / self.interval_s).round() + (late_s / self.interval_s).round()) * self.interval_s
     }
 
-    /// A load's series, each interval at the nearest position of the axis, and its drain behind the
-    /// measurements of all loads.
-    fn place(self, load: &Load) -> Vec<Interval> {
-        let end_s = match self {
-            Axis::Shared { end_s, .. } | Axis::Own { end_s, .. } => end_s,
-            Axis::None => return Vec::new(),
-        };
+    /// Returns a load's series, each interval at the nearest position, and its drain at `end_s`.
+    fn place(self, load: &Load, end_s: f64) -> Vec<Interval> {
         let place = |each: &Interval| {
             let t_s = match is_drain(load, each) {
                 true => end_s,
@@ -157,6 +138,11 @@ impl Axis {
         };
         load.series.iter().map(place).collect()
     }
+}
+
+/// The intervals of a load's measurement, without its drain.
+fn measured(load: &Load) -> impl Iterator<Item = &Interval> {
+    load.series.iter().filter(|each| !is_drain(load, each))
 }
 
 /// True if the interval is the drain of a load, which begins where its measurement ends.
@@ -330,17 +316,8 @@ fn add_interval_times(whole: &mut Interval, interval: &Interval) {
     let (mut response, mut lateness) = (Histogram::new(), Histogram::new());
     for times in [whole.times(), interval.times()] {
         let Some((of_response, of_lateness)) = times else {
-            *whole = Interval {
-                p50_ns: None,
-                p90_ns: None,
-                p99_ns: None,
-                p999_ns: None,
-                max_ns: longest,
-                response_histogram: None,
-                lateness_p99_ns: None,
-                lateness_histogram: None,
-                ..whole.clone()
-            };
+            whole.set_times(&Histogram::new(), &Histogram::new());
+            whole.max_ns = longest;
             return;
         };
         response.add(&of_response);

@@ -217,9 +217,6 @@ impl Slo {
     }
 }
 
-/// The outcomes of failed requests whose times are among the response times.
-const TIMED_FAILURES: [&str; 4] = ["status", "check", "timeout", "unfinished"];
-
 /// Counts the requests over a limit: at most, and at least.
 fn over(part: &Part, max: Nanos) -> (u64, u64) {
     let within = |times: &Option<crate::Times>| {
@@ -232,9 +229,10 @@ fn over(part: &Part, max: Nanos) -> (u64, u64) {
     let failed = of.saturating_sub(part.counts.ok);
     let at_most = of.saturating_sub(within(&part.response_time).saturating_sub(failed_within));
     // Documents of version 1 do not tell how long failed requests took: each may have been quick.
-    let known = part.failed_response_time.as_ref().map_or(0, |times| times.count);
-    let timed: u64 = TIMED_FAILURES.iter().filter_map(|name| part.outcomes.get(*name)).sum();
-    let at_most = (at_most + timed.saturating_sub(known)).min(of).max(failed);
+    let count = |times: &Option<crate::Times>| times.as_ref().map_or(0, |times| times.count);
+    let timed = count(&part.response_time).saturating_sub(part.counts.ok);
+    let unknown = timed.saturating_sub(count(&part.failed_response_time));
+    let at_most = (at_most + unknown).min(of).max(failed);
     let at_least = match &part.response_time_less_lateness {
         // A request that failed, and is within the limit only without its lateness, counts as
         // successful: the count stays a lower bound.

@@ -1,26 +1,7 @@
-use std::collections::BTreeMap;
-
 use super::*;
 
 fn entry(trial: u32, purpose: Purpose, status: Status) -> Entry {
-    Entry {
-        trial,
-        key: String::new(),
-        purpose,
-        asked_per_s: None,
-        asked_per_target_per_s: None,
-        repetition: 1,
-        attempt: 1,
-        waited: None,
-        seed: 0,
-        status,
-        reasons: Vec::new(),
-        observed: None,
-        slo: Vec::new(),
-        findings: Vec::new(),
-        warnings: Vec::new(),
-        files: BTreeMap::new(),
-    }
+    Entry { purpose, status, ..Entry::aborted(trial) }
 }
 
 #[test]

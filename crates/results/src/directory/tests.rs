@@ -3,7 +3,6 @@ use std::thread;
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
 
 use super::*;
-use crate::journal::{Purpose, Status};
 use crate::manifest::State;
 
 fn manifest() -> Manifest {
@@ -23,27 +22,6 @@ fn manifest() -> Manifest {
         started_unix_s: None,
         state: State::Open,
         binaries: BTreeMap::new(),
-    }
-}
-
-fn entry(trial: u32) -> Entry {
-    Entry {
-        trial,
-        key: "k".into(),
-        purpose: Purpose::Trial,
-        asked_per_s: Some(200.0),
-        asked_per_target_per_s: Some(100.0),
-        repetition: 1,
-        attempt: 1,
-        waited: None,
-        seed: 1,
-        status: Status::Aborted,
-        reasons: Vec::new(),
-        observed: None,
-        slo: Vec::new(),
-        findings: Vec::new(),
-        warnings: Vec::new(),
-        files: BTreeMap::new(),
     }
 }
 
@@ -86,7 +64,7 @@ fn without_fsync<T: Send>(work: impl FnOnce() -> T + Send) -> T {
 #[test]
 fn what_was_appended_is_read_again() {
     let (_folder, directory) = fresh();
-    let kept = [1, 2].map(|trial| append(&directory, entry(trial), &files()).unwrap());
+    let kept = [1, 2].map(|trial| append(&directory, Entry::aborted(trial), &files()).unwrap());
     let opened = Directory::open(directory.path()).unwrap();
     assert_eq!(opened.journal().unwrap(), kept);
     assert_eq!(kept[0].files["a.txt"], digest(b"hello"));
@@ -96,14 +74,14 @@ fn what_was_appended_is_read_again() {
 #[test]
 fn a_torn_last_line_never_counted_and_is_replaced() {
     let (_folder, directory) = fresh();
-    append(&directory, entry(1), &files()).unwrap();
+    append(&directory, Entry::aborted(1), &files()).unwrap();
     let journal = directory.path().join("journal.jsonl");
     let whole = fs::read(&journal).unwrap();
     for cut in 1..whole.len() {
         fs::write(&journal, [&whole[..], &whole[..cut]].concat()).unwrap();
         assert_eq!(directory.journal().unwrap().len(), 1, "cut at {cut}");
     }
-    append(&directory, entry(2), &files()).unwrap();
+    append(&directory, Entry::aborted(2), &files()).unwrap();
     assert_eq!(directory.journal().unwrap().len(), 2);
 }
 
@@ -112,12 +90,12 @@ fn a_torn_last_line_never_counted_and_is_replaced() {
 fn an_append_does_not_read_the_journal() {
     let (_folder, directory) = fresh();
     let (_, mut writer) = directory.write_journal().unwrap();
-    writer.append(entry(1), &files()).unwrap();
+    writer.append(Entry::aborted(1), &files()).unwrap();
     let journal = directory.path().join("journal.jsonl");
     let first = fs::read(&journal).unwrap();
     let unreadable = vec![b'x'; first.len()];
     fs::write(&journal, &unreadable).unwrap();
-    writer.append(entry(2), &files()).unwrap();
+    writer.append(Entry::aborted(2), &files()).unwrap();
     assert_eq!(fs::read(&journal).unwrap()[..first.len()], unreadable);
     fs::write(&journal, [&first[..], &fs::read(&journal).unwrap()[first.len()..]].concat())
         .unwrap();
@@ -145,7 +123,7 @@ fn a_folder_is_synced_before_anything_is_made_in_it() {
 #[test]
 fn a_damaged_line_in_the_middle_is_an_error_with_its_place() {
     let (_folder, directory) = fresh();
-    append(&directory, entry(1), &files()).unwrap();
+    append(&directory, Entry::aborted(1), &files()).unwrap();
     let journal = directory.path().join("journal.jsonl");
     let whole = fs::read(&journal).unwrap();
     fs::write(&journal, [b"{\n", &whole[..]].concat()).unwrap();
@@ -158,7 +136,7 @@ fn files_without_an_entry_are_replaced() {
     let (_folder, directory) = fresh();
     fs::create_dir_all(directory.trial_path(1)).unwrap();
     fs::write(directory.trial_path(1).join("left.txt"), "from a killed run").unwrap();
-    append(&directory, entry(1), &files()).unwrap();
+    append(&directory, Entry::aborted(1), &files()).unwrap();
     assert!(!directory.trial_path(1).join("left.txt").exists());
 }
 
@@ -234,12 +212,12 @@ fn components_are_read_as_written_and_of_another_schema_refused() {
     };
     let text = serde_json::to_string(&components).unwrap();
     let file = |text: &str| Files::from([(components::FILE.to_owned(), text.as_bytes().to_vec())]);
-    let kept = append(&directory, entry(1), &file(&text)).unwrap();
+    let kept = append(&directory, Entry::aborted(1), &file(&text)).unwrap();
     assert_eq!(directory.components(&kept).unwrap(), Some(components));
-    let kept = append(&directory, entry(2), &file(&text.replace("/1", "/2"))).unwrap();
+    let kept = append(&directory, Entry::aborted(2), &file(&text.replace("/1", "/2"))).unwrap();
     let refused = directory.components(&kept).unwrap_err().to_string();
     assert!(refused.ends_with("this tool reads benchwright.components/1"), "{refused}");
-    let kept = append(&directory, entry(3), &files()).unwrap();
+    let kept = append(&directory, Entry::aborted(3), &files()).unwrap();
     assert_eq!(directory.components(&kept).unwrap(), None);
 }
 

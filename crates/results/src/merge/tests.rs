@@ -260,6 +260,16 @@ fn intervals_of_different_lengths_make_no_series() {
     assert!(whole.warnings[0].contains("--interval"), "{:?}", whole.warnings);
 }
 
+#[test]
+fn loads_without_a_series_have_nothing_to_differ_in() {
+    let part = |name: &str, us: u64| {
+        let (name, load) = load(name, &[us]);
+        (name, Load { series: Vec::new(), ..load })
+    };
+    let whole = merge(&[part("a", 1), part("b", 2)]).unwrap();
+    assert_eq!((whole.series, whole.warnings), (Vec::new(), Vec::new()));
+}
+
 /// A load with an interval that is shorter, and a drain: neither is added to the other.
 #[test]
 fn drains_and_short_intervals_are_merged_with_their_like() {

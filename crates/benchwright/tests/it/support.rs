@@ -166,8 +166,7 @@ pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
-/// The rests after the attempts of a test that needs a calm machine, in seconds: a disturbance by
-/// other machines on the same host may last for a minute.
+/// The rests after the attempts of a test that prefers a calm machine, in seconds.
 const RESTS: [u64; 6] = [0, 0, 1, 2, 5, 10];
 
 /// Repeats an attempt as long as the machine disturbs it (`Err`), and returns the last one.

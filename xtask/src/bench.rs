@@ -1,10 +1,12 @@
 //! Measurements of the product itself, compared with the bounds that it promises.
 //!
 //! Each bench prints every attempt with the noise of the machine, never repeats an attempt until it
-//! passes, and fails if a bound is missed. The release build is measured.
+//! passes, and fails if a bound is missed. The release build is measured; the short runs of
+//! continuous integration look for faults, and use the build of the tests.
 
 use std::path::PathBuf;
 
+use crate::programs::Build;
 use crate::repository;
 use comparison::Extent;
 use machine::Machine;
@@ -103,17 +105,17 @@ const QUICK: [Bench; 5] = [
 
 /// Runs the bench that the words name; returns `None` if they name none.
 pub(crate) fn run(words: &[&str]) -> Option<bool> {
-    read(words).map(|benches| run_all(&benches).is_empty())
+    read(words).map(|benches| run_all(&benches, Build::Release).is_empty())
 }
 
 /// Runs the benches of continuous integration; returns a line for each that failed.
 pub(crate) fn quick() -> Vec<String> {
-    run_all(&QUICK)
+    run_all(&QUICK, Build::Tests)
 }
 
 /// Runs all benches, even if one fails. Returns a line for each that failed.
-fn run_all(benches: &[Bench]) -> Vec<String> {
-    match Machine::prepare() {
+fn run_all(benches: &[Bench], build: Build) -> Vec<String> {
+    match Machine::prepare(build) {
         Ok(machine) => benches.iter().filter_map(|bench| run_one(bench, &machine).err()).collect(),
         Err(error) => {
             let line = format!("error: {error}");

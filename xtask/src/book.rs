@@ -11,6 +11,7 @@ use results::Load;
 use results::environment::Node;
 
 use crate::bench::machine::{self, Machine};
+use crate::programs::Build;
 use crate::repository;
 
 mod porting;
@@ -74,7 +75,7 @@ impl Chapter {
 /// Measures and writes these chapters. Loads that are not valid are written too, and marked; the
 /// task then fails, so that nobody commits them unseen.
 pub(crate) fn run(chapters: &[Chapter]) -> bool {
-    let written = Machine::prepare().and_then(|machine| {
+    let written = Machine::prepare(Build::Release).and_then(|machine| {
         let mut doubts = Vec::new();
         for chapter in chapters {
             println!("── {}", chapter.name());

@@ -8,6 +8,7 @@ use std::process::Command;
 
 use measure::Nanos;
 
+use crate::programs::Build;
 use crate::{bench, repository, skips, tidy, tools};
 
 #[cfg(test)]
@@ -21,18 +22,16 @@ struct Outcome {
 
 type Step = (&'static str, fn() -> Outcome);
 
-const STEPS: [Step; 8] = [
+const STEPS: [Step; 7] = [
     ("tools", || tools::install().into()),
     ("format", || cargo(&["fmt", "--all", "--check"]).into()),
     ("clippy", || {
         let what = ["clippy", "--locked", "--workspace", "--all-targets", "--"];
         cargo(&[&what[..], &["-D", "warnings"]].concat()).into()
     }),
-    ("build", || cargo(&["build", "--locked", "--release"]).into()),
-    // Optimized, so that the generator is as fast in its tests as it is for users.
-    ("build tests", || {
-        cargo(&["test", "--locked", "--profile", "tests", "--workspace", "--no-run"]).into()
-    }),
+    // One build for all that follows. It is optimized, so that the generator is as fast in its tests
+    // as it is for users; as one program it would take as long again, and only figures need that.
+    ("build", || Build::Tests.make().into()),
     ("test", test),
     ("bench", || {
         let failed = bench::quick();

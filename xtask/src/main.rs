@@ -12,6 +12,7 @@ mod book;
 mod ci;
 mod fuzz;
 mod peers;
+mod programs;
 mod repository;
 mod skips;
 mod tidy;

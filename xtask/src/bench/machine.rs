@@ -10,6 +10,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use measure::Nanos;
 
 use super::json::Value;
+use crate::programs::Build;
 use crate::repository;
 
 #[cfg(test)]
@@ -31,12 +32,12 @@ pub(crate) enum Side {
 }
 
 impl Machine {
-    /// Builds the release programs, and takes the first two CPUs that this process may use.
-    pub(crate) fn prepare() -> Result<Machine, String> {
-        if !repository::succeeds(repository::cargo().args(["build", "--locked", "--release"])) {
-            return Err("the release build failed".to_owned());
+    /// Builds the programs, and takes the first two CPUs that this process may use.
+    pub(crate) fn prepare(build: Build) -> Result<Machine, String> {
+        if !build.make() {
+            return Err("the build failed".to_owned());
         }
-        let benchwright = release_folder()?.join("benchwright");
+        let benchwright = build.program("benchwright")?;
         let allowed = fs::read_to_string("/proc/self/status").unwrap_or_default();
         let allowed = allowed_cpus(&allowed);
         let pinned = match allowed[..] {
@@ -69,13 +70,6 @@ impl Machine {
         command.args(["--cpu-list", &cpu.to_string()]).arg(program);
         command
     }
-}
-
-/// Returns cargo's folder of release builds, beside the folder `debug` of this program.
-fn release_folder() -> Result<PathBuf, String> {
-    let own = std::env::current_exe().map_err(|e| format!("finding the own executable: {e}"))?;
-    let target = own.parent().and_then(Path::parent).expect("cargo puts programs in two folders");
-    Ok(target.join("release"))
 }
 
 /// Returns a folder for files that a bench needs only during a run.

@@ -5,7 +5,7 @@ use std::process::Output;
 
 use super::Finding;
 use super::tree::{File, Tree};
-use crate::repository;
+use crate::programs::Build;
 
 /// Calls `plan` for each spec and profile; it returns the error message if it refuses the spec.
 pub(super) fn check(
@@ -25,15 +25,14 @@ pub(super) fn check(
     findings
 }
 
-/// Builds the release programs, as the README's first command does.
+/// Builds the programs.
 pub(super) fn build() -> bool {
-    repository::succeeds(repository::cargo().args(["build", "--locked", "--release"]))
+    Build::Tests.make()
 }
 
 /// Runs `benchwright plan` of that build.
 pub(super) fn plan(spec: &str, profile: Option<&str>) -> Result<(), String> {
-    let mut command = repository::cargo();
-    command.args(["run", "--quiet", "--locked", "--release", "--bin", "benchwright", "--"]);
+    let mut command = Build::Tests.command("benchwright")?;
     command.args(["plan", spec]);
     command.args(profile.iter().flat_map(|name| ["--profile", name]));
     let message = |output: Output| String::from_utf8_lossy(&output.stderr).into_owned();

@@ -43,6 +43,11 @@ pub trait Backend {
         Vec::new()
     }
 
+    /// Goes to another question of the experiment: the next components and loads are of this spec.
+    fn enter(&mut self, _resolved: &Resolved) -> Result<(), Stop> {
+        Ok(())
+    }
+
     /// Keeps what components print under this folder, if they print anything.
     fn keep_output(&mut self, _folder: &Path) {}
 

@@ -4,6 +4,7 @@
 //! The next step depends on the journal alone. No other state exists, so reading the journal is
 //! enough to continue a run that was interrupted or killed.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use measure::Nanos;
@@ -25,13 +26,15 @@ use crate::trial::{self, Observation, Trial};
 use crate::{Error, Host, judge};
 
 pub(crate) use decide::targets;
-pub use decide::{Attempt, Decision, decide, points, seed_of};
+pub use decide::{Attempt, Decision, points, seed_of};
 pub use plan::plan;
+pub use strands::{Plan, Strand, Turn, Turns};
 
 mod decide;
 mod files;
 mod plan;
 mod provenance;
+mod strands;
 
 #[cfg(test)]
 mod tests;
@@ -55,16 +58,18 @@ pub fn run(
     host: &Host,
     progress: &mut dyn Progress,
 ) -> Result<Ended, Error> {
-    let mut backend = backend(resolved, host);
-    backend.accept(resolved).map_err(fatal)?;
+    let plan = Plan::of(resolved).map_err(|error| Error::Question(error.into()))?;
+    let mut backend = backend(&plan, host);
+    accept(&plan, &mut *backend)?;
     let _lock = take_over(resolved, host, progress)?;
-    let environment = backend.prepare(resolved).map_err(|stop| refused(stop, &mut *backend))?;
+    let prepared = backend.prepare(plan.resolved(0));
+    let environment = prepared.map_err(|stop| refused(stop, &mut *backend))?;
     let manifest = provenance::manifest(resolved, host)?;
     let path = out.unwrap_or_else(|| host::default_folder(&resolved.spec.name));
     let directory = Directory::create(&path, &manifest, &resolved.to_yaml(), &environment)
         .map_err(|error| Error::Question(error.into()))?;
-    let caveats = backend.caveats(resolved);
-    Run { resolved, host, directory, manifest, caveats }.go(&mut *backend, progress)
+    let caveats = caveats(&plan, &mut *backend);
+    Run { plan: &plan, resolved, host, directory, manifest, caveats }.go(&mut *backend, progress)
 }
 
 /// Continues an earlier run with the spec that it resolved.
@@ -72,17 +77,28 @@ pub fn resume(dir: &Path, host: &Host, progress: &mut dyn Progress) -> Result<En
     let directory = Directory::open(dir).map_err(|error| Error::Question(error.into()))?;
     let earlier = directory.manifest().map_err(|error| Error::Question(error.into()))?;
     let resolved = provenance::resolved_of(&directory, &earlier)?;
-    let mut backend = backend(&resolved, host);
-    backend.accept(&resolved).map_err(fatal)?;
+    let plan = Plan::of(&resolved).map_err(|error| Error::Question(error.into()))?;
+    let mut backend = backend(&plan, host);
+    accept(&plan, &mut *backend)?;
     let _lock = take_over(&resolved, host, progress)?;
     let manifest = provenance::manifest(&resolved, host)?;
     provenance::same_question(&earlier, &manifest)?;
-    backend.prepare(&resolved).map_err(|stop| refused(stop, &mut *backend))?;
+    backend.prepare(plan.resolved(0)).map_err(|stop| refused(stop, &mut *backend))?;
     directory.remove_answer()?;
     let manifest = Manifest { state: State::Open, ..earlier };
     directory.write_manifest(&manifest)?;
-    let caveats = backend.caveats(&resolved);
-    Run { resolved: &resolved, host, directory, manifest, caveats }.go(&mut *backend, progress)
+    let caveats = caveats(&plan, &mut *backend);
+    let run = Run { plan: &plan, resolved: &resolved, host, directory, manifest, caveats };
+    run.go(&mut *backend, progress)
+}
+
+fn accept(plan: &Plan, backend: &mut dyn Backend) -> Result<(), Error> {
+    plan.questions.iter().try_for_each(|question| backend.accept(&question.resolved)).map_err(fatal)
+}
+
+/// Returns the parts of each question's spec that are not enforced here.
+fn caveats(plan: &Plan, backend: &mut dyn Backend) -> Vec<Vec<String>> {
+    plan.questions.iter().map(|question| backend.caveats(&question.resolved)).collect()
 }
 
 /// Returns what the journal of a run without an answer shows so far.
@@ -90,25 +106,28 @@ pub fn so_far(directory: &Directory) -> Result<Answer, Error> {
     let manifest = directory.manifest().map_err(|error| Error::Question(error.into()))?;
     let resolved = provenance::resolved_of(directory, &manifest)?;
     let journal = directory.journal().map_err(|error| Error::Question(error.into()))?;
-    Ok(answer::of(&resolved, &journal, &Ending::Open))
+    let plan = Plan::of(&resolved).map_err(|error| Error::Question(error.into()))?;
+    Ok(answer::of(&plan, &Turns::new(&plan, journal), &Ending::Open))
 }
 
 struct Run<'a> {
+    plan: &'a Plan,
+    /// The spec with its factors and searches.
     resolved: &'a Resolved,
     host: &'a Host,
     directory: Directory,
     manifest: Manifest,
-    /// The parts of the spec that are not enforced on this host.
-    caveats: Vec<String>,
+    /// The parts of each question's spec that are not enforced on this host.
+    caveats: Vec<Vec<String>>,
 }
 
 impl Run<'_> {
     fn go(self, backend: &mut dyn Backend, progress: &mut dyn Progress) -> Result<Ended, Error> {
-        progress.event(&Event::Began { headline: plan::headline(self.resolved) });
-        for caveat in &self.caveats {
+        progress.event(&Event::Began { headline: plan::headline(self.resolved, self.plan) });
+        for caveat in self.caveats.iter().flatten().collect::<BTreeSet<_>>() {
             progress.event(&Event::Notice(caveat.clone()));
         }
-        let (mut journal, mut writer) = self.directory.write_journal()?;
+        let (journal, mut writer) = self.directory.write_journal()?;
         if let Some(entry) = journal.last() {
             let text = format!("continued after trial {}", entry.trial);
             progress.event(&Event::Notice(text));
@@ -117,60 +136,64 @@ impl Run<'_> {
         if let Some(notice) = shared_cpus(self.resolved) {
             progress.event(&Event::Notice(notice));
         }
+        let mut turns = Turns::new(self.plan, journal);
         let mut system = System::default();
-        let ending = self.trials(&mut journal, &mut writer, &mut system, backend, progress);
+        let ending = self.trials(&mut turns, &mut writer, &mut system, backend, progress);
         let begun = backend.now();
         backend.stop();
         let stopped_in = backend.now() - begun;
-        self.end(&journal, ending, stopped_in, progress)
+        self.end(&turns, ending, stopped_in, progress)
     }
 
-    /// Runs trial after trial until the journal gives an end.
+    /// Runs trial after trial until every strand has ended.
     fn trials(
         &self,
-        journal: &mut Vec<Entry>,
+        turns: &mut Turns<'_>,
         writer: &mut Writer,
         system: &mut System,
         backend: &mut dyn Backend,
         progress: &mut dyn Progress,
     ) -> Result<Ending, Stop> {
-        loop {
-            let attempt = match decide(self.resolved, journal) {
-                Decision::Run(attempt) => attempt,
-                Decision::End(ending) => return Ok(ending),
-            };
+        let mut next = turns.next_turn();
+        while let Some(turn) = next {
             if self.host.is_interrupted() {
                 return Err(Stop::Interrupted);
             }
+            let Turn { strand, attempt, block } = turn;
+            let resolved = self.plan.resolved(strand);
             let waited = attempt.await_calm.map(|within| await_calm(within, backend, progress));
             let waited = waited.transpose()?;
             let Attempt { purpose, asked, repetition, attempt, .. } = attempt;
-            let seed = seed_of(self.resolved.seed(), asked, repetition, attempt);
-            let number = journal.len() as u32 + 1;
-            let trial = Trial { number, purpose, asked, repetition, attempt, seed };
-            let ran = trial::run(&trial, self.resolved, system, backend, progress);
+            let seed = seed_of(self.plan.seed_of(strand), asked, repetition, attempt);
+            let number = turns.count() as u32 + 1;
+            let place = self.plan.place(strand);
+            let trial = Trial { number, purpose, asked, repetition, attempt, seed, place };
+            let ran = trial::run(&trial, resolved, system, backend, progress);
             let (entry, files) = match ran {
-                Ok(observation) => self.observed(&trial, &observation),
+                Ok(observation) => self.observed(strand, &trial, &observation),
                 Err(Stop::Died { component, why, last_lines }) if !system.urls.is_empty() => {
                     // A component died: the system is restarted for the next attempt.
                     backend.stop();
                     *system = System::default();
-                    (self.aborted(&trial, &component, &why, &last_lines), Files::new())
+                    (self.aborted(strand, &trial, &component, &why, &last_lines), Files::new())
                 }
                 Err(stop) => return Err(stop),
             };
             if !system.urls.is_empty() {
                 self.record_placement(backend)?;
             }
-            let entry =
-                writer.append(Entry { waited, ..entry }, &files).map_err(Stop::no_answer)?;
-            journal.push(entry);
-            self.report(journal, progress);
+            let entry = Entry { waited, block, ..entry };
+            let entry = writer.append(entry, &files).map_err(Stop::no_answer)?;
+            turns.push(entry);
+            next = turns.next_turn();
+            self.report(turns, next.as_ref(), progress);
         }
+        Ok(turns.ending())
     }
 
-    fn observed(&self, trial: &Trial, observation: &Observation) -> (Entry, Files) {
-        let judged = judge::judge(observation, self.resolved);
+    fn observed(&self, strand: usize, trial: &Trial, observation: &Observation) -> (Entry, Files) {
+        let judged = judge::judge(observation, self.plan.resolved(strand));
+        let caveats = &self.caveats[trial.place.question];
         let mut findings = judged.findings;
         findings.extend(trial::findings(&observation.driven));
         findings.extend(observation.driven.deaths.iter().filter_map(last_output));
@@ -180,26 +203,38 @@ impl Run<'_> {
             observed: judged.observed,
             slo: judged.slo,
             findings,
-            warnings: [&self.caveats[..], &judged.warnings].concat(),
-            ..self.entry(trial)
+            warnings: [&caveats[..], &judged.warnings].concat(),
+            ..self.entry(strand, trial)
         };
         (entry, files::of(observation, &judged.components))
     }
 
-    fn aborted(&self, trial: &Trial, component: &str, why: &str, last: &[String]) -> Entry {
+    fn aborted(
+        &self,
+        strand: usize,
+        trial: &Trial,
+        component: &str,
+        why: &str,
+        last: &[String],
+    ) -> Entry {
         let mut reasons = vec![format!("{component} {why} in mid-trial")];
         if !last.is_empty() {
             reasons.push(format!("its last output: {}", last.join(" | ")));
         }
-        Entry { status: Status::Aborted, reasons, ..self.entry(trial) }
+        Entry { status: Status::Aborted, reasons, ..self.entry(strand, trial) }
     }
 
-    fn entry(&self, trial: &Trial) -> Entry {
-        let targets = f64::from(targets(self.resolved));
+    fn entry(&self, strand: usize, trial: &Trial) -> Entry {
+        let targets = f64::from(targets(self.plan.resolved(strand)));
+        let number = strand as u32 + 1;
         Entry {
             trial: trial.number,
             key: self.manifest.key.clone(),
             purpose: trial.purpose,
+            cell: self.plan.cell_name(strand),
+            search: self.plan.question(strand).search.clone(),
+            strand: self.plan.has_several().then_some(number),
+            block: None,
             asked_per_s: trial.asked.map(|rate| rate.as_per_second() * targets),
             asked_per_target_per_s: trial.asked.map(|rate| rate.as_per_second()),
             repetition: trial.repetition,
@@ -228,24 +263,27 @@ impl Run<'_> {
         }
     }
 
-    fn report(&self, journal: &[Entry], progress: &mut dyn Progress) {
-        let entry = journal.last().expect("an entry was appended");
-        let next = decide(self.resolved, journal);
+    fn report(&self, turns: &Turns<'_>, next: Option<&Turn>, progress: &mut dyn Progress) {
+        let (strand, entry) = turns.last().expect("an entry was appended");
+        let resolved = self.plan.resolved(strand);
+        let label = self.plan.label(strand);
         if let (Purpose::Probe, Some(observed)) = (entry.purpose, &entry.observed) {
-            if let Decision::Run(Attempt { asked: Some(first), .. }) = next {
-                let search = self.resolved.spec.search.as_ref().expect("only a search has a probe");
+            if let Some(Attempt { asked: Some(first), .. }) = turns.attempt(strand) {
+                let search = resolved.spec.search.as_ref().expect("only a search has a probe");
                 progress.event(&Event::Probed {
+                    label,
                     completed_per_s: observed.completed_per_s,
                     first,
-                    targets: targets(self.resolved),
+                    targets: targets(resolved),
                     step: search.step.to_string(),
                 });
             }
             return;
         }
-        progress.event(&Event::Ended { entry, next: &next });
-        let search = self.resolved.spec.search.as_ref();
-        let near = search.and_then(|s| search::nearness(s, &points(self.resolved, journal)));
+        let again = next.filter(|next| next.strand == strand).map(|next| next.attempt);
+        progress.event(&Event::Ended { entry, label, again });
+        let search = resolved.spec.search.as_ref();
+        let near = search.and_then(|s| search::nearness(s, &points(resolved, turns.of(strand))));
         if let Some(near) = near {
             progress.event(&Event::Nearness(near));
         }
@@ -254,7 +292,7 @@ impl Run<'_> {
     /// Writes the answer, whatever it is; only then is the run over.
     fn end(
         mut self,
-        journal: &[Entry],
+        turns: &Turns<'_>,
         ending: Result<Ending, Stop>,
         stopped_in: Nanos,
         progress: &mut dyn Progress,
@@ -268,7 +306,7 @@ impl Run<'_> {
                 (why, matches!(error, Error::Question(_)).then_some(error))
             }
         };
-        let answer = answer::of(self.resolved, journal, &ending);
+        let answer = answer::of(self.plan, turns, &ending);
         self.directory.write_answer(&answer)?;
         self.manifest.state = match ending {
             Ending::Interrupted => State::Interrupted,
@@ -284,7 +322,7 @@ impl Run<'_> {
         let text = format!("results  {} ({size})", path.display());
         progress.event(&Event::Finished { text });
         let directory = path.to_owned();
-        let most_trials = plan::most_trials(self.resolved);
+        let most_trials = plan::most_trials(self.plan);
         Ok(Ended { answer, directory, most_trials, stopped_in })
     }
 }
@@ -338,9 +376,10 @@ fn refused(stop: Stop, backend: &mut dyn Backend) -> Error {
     fatal(stop)
 }
 
-fn backend(resolved: &Resolved, host: &Host) -> Box<dyn Backend> {
-    match resolved.spec.where_.backend {
-        BackendKind::Simulated => Box::new(Simulated::new(resolved)),
+fn backend(plan: &Plan, host: &Host) -> Box<dyn Backend> {
+    let first = plan.resolved(0);
+    match first.spec.where_.backend {
+        BackendKind::Simulated => Box::new(Simulated::new(first)),
         BackendKind::Local | BackendKind::External => Box::new(Local::new(host.clone())),
     }
 }

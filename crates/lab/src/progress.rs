@@ -8,7 +8,7 @@ use results::Entry;
 use results::journal::{Purpose, Status};
 
 use crate::backend::Tick;
-use crate::experiment::{Attempt, Decision};
+use crate::experiment::Attempt;
 use crate::trial::Trial;
 
 #[cfg(test)]
@@ -46,6 +46,8 @@ pub enum Event<'a> {
     },
     /// The rate of the closed loop, and the sweep that begins with it.
     Probed {
+        /// The strand, if there are several.
+        label: String,
         completed_per_s: f64,
         /// The rate of each target, with the number of targets.
         first: Rate,
@@ -64,8 +66,10 @@ pub enum Event<'a> {
     /// A trial ended and is in the journal.
     Ended {
         entry: &'a Entry,
-        /// The next step, which may be another attempt at the same trial.
-        next: &'a Decision,
+        /// The strand, if there are several.
+        label: String,
+        /// The next trial if it is of the same strand: it may be another attempt at this one.
+        again: Option<Attempt>,
     },
     /// The distance to the stop rules: a part of the line of the next ticks.
     Nearness(String),
@@ -97,30 +101,35 @@ impl fmt::Display for Event<'_> {
                     n => write!(f, " · smoke test: {n} of {n} requests gave the expected response"),
                 }
             }
-            Event::Probed { completed_per_s, first, targets, step } => {
+            Event::Probed { label, completed_per_s, first, targets, step } => {
                 let rate = grouped(*completed_per_s);
                 write!(f, "probe    about {rate}/s closed loop → first load ")?;
                 if 1 < *targets {
                     write!(f, "{targets} × ")?;
                 }
-                write!(f, "{first}, step {step}")
+                write!(f, "{first}, step {step}{}", behind(label))
             }
             Event::Measuring { trial } => write!(f, "{} measuring", Title(trial)),
             Event::Tick { trial, tick } => write!(f, "{} {}", Title(trial), Live(tick)),
-            Event::Ended { entry, next } => {
-                write!(f, "{}", Line(entry))?;
-                match next {
-                    Decision::Run(Attempt { attempt: 2.., await_calm: Some(_), .. }) => {
+            Event::Ended { entry, label, again } => {
+                write!(f, "{}{}", Line(entry), behind(label))?;
+                match again {
+                    Some(Attempt { attempt: 2.., await_calm: Some(_), .. }) => {
                         write!(f, " → repeated when the machine is calm")
                     }
-                    Decision::Run(Attempt { attempt: 2.., .. }) => write!(f, " → repeated"),
-                    Decision::Run(_) | Decision::End(_) => Ok(()),
+                    Some(Attempt { attempt: 2.., .. }) => write!(f, " → repeated"),
+                    Some(_) | None => Ok(()),
                 }
             }
             Event::Nearness(text) => write!(f, "stop: {text}"),
             Event::Finished { text } => f.write_str(text),
         }
     }
+}
+
+/// Returns the strand as the end of a line; nothing if there is only one.
+fn behind(label: &str) -> String {
+    if label.is_empty() { String::new() } else { format!("  [{label}]") }
 }
 
 struct Title<'a>(&'a Trial);

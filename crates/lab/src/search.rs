@@ -121,7 +121,7 @@ fn first(search: &Search, probed: Option<Rate>) -> Rate {
 
 /// Rounds a rate to whole requests per second if that is finer than a percent. A sweep that nothing
 /// ends stays finite.
-fn rounded(rate: f64) -> Rate {
+pub(crate) fn rounded(rate: f64) -> Rate {
     let rate = if 100.0 <= rate { rate.round() } else { (rate * 1e3).round() / 1e3 };
     Rate::per_second(rate.clamp(1e-3, f64::MAX)).expect("positive and finite by its bounds")
 }

@@ -14,9 +14,10 @@ use serde::{Deserialize, Serialize};
 
 pub use exchange::{Exchange, Method};
 pub use literal::{AtLeastOne, Cpus, Growth, Literal, Texts, Written};
-pub use load::{Arrivals, Load, Model};
-pub use phases::{Measure, Phases, WarmUp};
-pub use repeat::{Between, Budget, Repeat, Reset, ResetStep};
+pub use load::{Arrivals, Load, Model, Offered};
+pub use phases::{CoolDown, Measure, Phases, WarmUp};
+pub use questions::{Cell, Factor, Level, Named, Question, questions};
+pub use repeat::{Between, Budget, Metric, Order, Repeat, Reset, ResetStep, Until};
 pub use roles::{BackendKind, Role, Roles, Where};
 pub use search::{ResultKind, Search, Start, Stop};
 pub use slo::Slo;
@@ -37,6 +38,7 @@ mod load;
 mod phases;
 mod workload;
 
+mod questions;
 mod repeat;
 mod search;
 mod slo;
@@ -137,8 +139,25 @@ impl Resolved {
         serde_saphyr::to_string(&self.spec).expect("a spec is plain data")
     }
 
-    /// Checks the rules that concern more than one field.
+    /// Returns true if the experiment puts several questions: each of them is checked by itself.
+    pub fn has_several(&self) -> bool {
+        let Spec { factors, searches, repeat, .. } = &self.spec;
+        !factors.is_empty() || !searches.is_empty() || 1 < repeat.searches.0
+    }
+
     fn check(&self) -> Result<(), SpecError> {
+        if self.spec.search.is_some() && !self.spec.searches.is_empty() {
+            return Err(self.source.error(
+                "both `search` and `searches` are given",
+                self.source.find("search:", "search"),
+                "move the one into the other",
+            ));
+        }
+        questions(self).map(|_| ())
+    }
+
+    /// Checks the rules that concern more than one field of a question.
+    fn check_question(&self) -> Result<(), SpecError> {
         texts::check(self)?;
         deploy::check(self)?;
         let Spec { where_, sut, simulated, search, load, .. } = &self.spec;
@@ -184,7 +203,7 @@ impl Resolved {
             }
             _ => {}
         }
-        match (load.model, search, load.rate) {
+        match (load.model, search, &load.rate) {
             (Model::Closed, Some(_), _) => error(
                 "a closed loop has no rate to search",
                 "search:",
@@ -253,8 +272,15 @@ pub struct Spec {
     pub phases: Phases,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slo: Vec<Slo>,
+    /// The variables of the experiment, each with its levels: every combination is a cell.
+    #[serde(default, skip_serializing_if = "Named::is_empty")]
+    pub factors: Named<Factor>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<Search>,
+    /// Several searches, each made in every cell: its own fields, and patches of `load`, `phases`,
+    /// `slo`, `workload` and `repeat`.
+    #[serde(default, skip_serializing_if = "Named::is_empty")]
+    pub searches: Named<serde_json::Value>,
     #[serde(default)]
     pub reset: Reset,
     #[serde(default)]

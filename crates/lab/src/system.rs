@@ -30,9 +30,45 @@ pub struct System {
     pub addresses: Vec<String>,
     /// True if no request was sent to it since it was started or reset.
     pub is_initial: bool,
+    /// The place of the last trial; `None` before the first one of this process.
+    pub place: Option<Place>,
+}
+
+/// The place of a trial in the plan.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Place {
+    /// The index of its combination of levels.
+    pub cell: usize,
+    /// The number of the system under test: different levels may measure the same system.
+    pub system: usize,
+    /// The index of its question.
+    pub question: usize,
 }
 
 impl System {
+    /// Goes to the place of the next trial, and returns that of the last. A different system is
+    /// stopped: the next deployment starts the right one.
+    pub fn enter(
+        &mut self,
+        place: Place,
+        resolved: &Resolved,
+        backend: &mut dyn Backend,
+    ) -> Result<Option<Place>, Stop> {
+        let last = self.place.replace(place);
+        if last.is_none_or(|last| last.question != place.question) {
+            backend.enter(resolved)?;
+        }
+        if last.is_some_and(|last| last.system != place.system) {
+            backend.stop();
+            self.become_another(System::default());
+        }
+        Ok(last)
+    }
+
+    fn become_another(&mut self, other: System) {
+        *self = System { place: self.place, ..other };
+    }
+
     /// Stops a system in which a component has died: the next deployment restarts it.
     pub fn recover(
         &mut self,
@@ -47,7 +83,7 @@ impl System {
         let text = format!("`{component}` {why}: the system is restarted");
         progress.event(&Event::Notice(text));
         backend.stop();
-        *self = System::default();
+        self.become_another(System::default());
         Ok(())
     }
 
@@ -65,7 +101,7 @@ impl System {
         let started = start(resolved, backend, progress)?;
         let took = backend.now() - begun;
         smoke(resolved, &started.urls, backend, progress)?;
-        *self = started;
+        self.become_another(started);
         progress.event(&Event::Deployed {
             what: describe(resolved),
             took,
@@ -92,7 +128,8 @@ impl System {
         self.is_initial = true;
         if reset.steps.is_empty() {
             backend.stop();
-            *self = start(resolved, backend, progress)?;
+            let started = start(resolved, backend, progress)?;
+            self.become_another(started);
             return Ok(());
         }
         for (instance, url) in (1..).zip(&self.urls) {
@@ -171,7 +208,7 @@ fn endpoint<'a>(resolved: &'a Resolved, mut started: Started<'a>) -> System {
         false => Vec::new(),
     };
     let urls = targets.into_iter().map(|mut replicas| replicas.swap_remove(0)).collect();
-    System { urls, addresses, is_initial: true }
+    System { urls, addresses, is_initial: true, place: None }
 }
 
 fn started_elsewhere(
@@ -185,7 +222,7 @@ fn started_elsewhere(
     for (instance, url) in (1..).zip(&urls) {
         until_ready(resolved, &sut.ready, url, instance, backend, progress)?;
     }
-    Ok(System { urls, addresses: Vec::new(), is_initial: true })
+    Ok(System { urls, addresses: Vec::new(), is_initial: true, place: None })
 }
 
 /// Returns the addresses of the components of this instance that are started already, by step.

@@ -12,7 +12,7 @@ use crate::generator::{self, Wanted};
 use crate::progress::{Event, Progress};
 use crate::seconds;
 use crate::spec::{Between, Resolved};
-use crate::system::System;
+use crate::system::{Place, System};
 
 #[cfg(test)]
 mod tests;
@@ -27,6 +27,7 @@ pub struct Trial {
     pub repetition: u32,
     pub attempt: u32,
     pub seed: u64,
+    pub place: Place,
 }
 
 /// The observations of a trial; `judge` judges them.
@@ -44,14 +45,15 @@ pub fn run(
     backend: &mut dyn Backend,
     progress: &mut dyn Progress,
 ) -> Result<Observation, Stop> {
+    let last = system.enter(trial.place, resolved, backend)?;
     system.recover(backend, progress)?;
     system.deploy(resolved, backend, progress)?;
-    if resets(resolved, trial) && !system.is_initial {
+    if resets(resolved, trial, last) && !system.is_initial {
         system.reset(resolved, backend, progress)?;
     }
     backend.check()?;
     let before = backend.placement()?;
-    backend.pause(*resolved.spec.phases.settle)?;
+    backend.pause(rest(resolved, trial, last) + *resolved.spec.phases.settle)?;
 
     progress.event(&Event::Measuring { trial });
     let drive = load(trial, resolved, system);
@@ -110,19 +112,33 @@ pub fn planned_length(resolved: &Resolved, purpose: Purpose) -> Nanos {
         Purpose::Trial => (*phases.warm_up.fixed, *phases.measure.time),
         Purpose::Probe => probe_lengths(resolved),
     };
-    [*phases.settle, warm_up, measure, *phases.drain].into_iter().sum()
+    let rest = *phases.cool_down.trials;
+    [rest, *phases.settle, warm_up, measure, *phases.drain].into_iter().sum()
 }
 
-/// Returns the extra time that disturbances of the machine may cost.
-pub fn disturbance_allowed(resolved: &Resolved) -> Nanos {
-    let default = || Nanos::from_secs(180).max(planned_length(resolved, Purpose::Trial) * 4);
+/// Returns the extra time that disturbances of the machine may cost in an experiment of so many
+/// strands.
+pub fn disturbance_allowed(resolved: &Resolved, strands: u64) -> Nanos {
+    let trials = planned_length(resolved, Purpose::Trial) * 4;
+    let default = || Nanos::from_secs(180).max(trials) * strands.max(1);
     resolved.spec.budget.disturbance.map_or_else(default, |allowed| *allowed)
 }
 
-fn resets(resolved: &Resolved, trial: &Trial) -> bool {
+/// Returns the rest of the system since the last trial of this process, if there was one.
+fn rest(resolved: &Resolved, trial: &Trial, last: Option<Place>) -> Nanos {
+    let cool_down = &resolved.spec.phases.cool_down;
+    match last {
+        None => Nanos::ZERO,
+        Some(last) if last.cell != trial.place.cell => *cool_down.levels,
+        Some(_) => *cool_down.trials,
+    }
+}
+
+fn resets(resolved: &Resolved, trial: &Trial, last: Option<Place>) -> bool {
     match resolved.spec.reset.between {
         Between::Trials => true,
         Between::Points => trial.repetition == 1 && trial.attempt == 1,
+        Between::Levels => last.is_none_or(|last| last.cell != trial.place.cell),
         Between::Never => false,
     }
 }

@@ -1,6 +1,6 @@
 //! Statistical conclusions from samples: distribution-free intervals of quantiles and of shares.
 
-use statrs::distribution::{Binomial, Discrete, DiscreteCDF};
+use statrs::distribution::{Binomial, ContinuousCDF, Discrete, DiscreteCDF, StudentsT};
 
 use crate::histogram::{Histogram, Quantile};
 use crate::time::Nanos;
@@ -103,6 +103,22 @@ fn largest(n: u64, holds: impl Fn(u64) -> bool) -> Option<u64> {
 fn smallest(n: u64, holds: impl Fn(u64) -> bool) -> Option<u64> {
     let first = largest(n, |rank| !holds(rank)).map_or(1, |last| last + 1);
     (first <= n).then_some(first)
+}
+
+/// Returns half the width of the t interval of positive values on a logarithmic scale, as a share of
+/// their geometric mean: e^(t·s/√n) − 1, with Student's t of n − 1 degrees of freedom and s the
+/// standard deviation of the logarithms. `None` below two values, or if one is not positive.
+pub fn relative_half_width(values: &[f64], confidence: f64) -> Option<f64> {
+    assert!(0.0 < confidence && confidence < 1.0, "a confidence is a probability");
+    let n = values.len() as f64;
+    if n < 2.0 || values.iter().any(|value| *value <= 0.0 || !value.is_finite()) {
+        return None;
+    }
+    let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
+    let mean = logs.iter().sum::<f64>() / n;
+    let variance = logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    let t = StudentsT::new(0.0, 1.0, n - 1.0).ok()?.inverse_cdf((1.0 + confidence) / 2.0);
+    Some((t * (variance / n).sqrt()).exp_m1())
 }
 
 /// Returns the median; the mean of the middle two if the count is even.

@@ -181,6 +181,8 @@ impl Fixture {
             limited_by: Some("hotel, CPU 0.98 of 1".into()),
             stopped_by: "no_new_max: six loads above trial 10 completed no more than 1 % above it"
                 .into(),
+            levels: Vec::new(),
+            searches: Vec::new(),
             trials: self.entries.clone(),
             report: None,
         }
@@ -267,6 +269,10 @@ fn entry(trial: u32, asked: f64) -> Entry {
         trial,
         key: "5f0c2f6a9c1f4d4e".into(),
         purpose: Purpose::Trial,
+        cell: None,
+        search: None,
+        strand: None,
+        block: None,
         asked_per_s: Some(asked),
         asked_per_target_per_s: Some(asked),
         repetition: 1,

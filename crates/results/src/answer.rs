@@ -3,6 +3,8 @@
 //! The two differ in one field: a kept answer names its report relative to its own folder, so that
 //! it stays correct if the folder is moved.
 
+use std::collections::BTreeMap;
+
 use measure::quantity::grouped;
 use serde::{Deserialize, Serialize};
 
@@ -21,15 +23,23 @@ pub struct Answer {
     /// The verdict in a sentence.
     pub summary: String,
     /// The highest rate that the system sustained with any response time: the rate that it
-    /// completed, but never more than it was offered.
+    /// completed, but never more than it was offered. Null if there are several searches: each has
+    /// its own.
     pub maximum_throughput: Option<Maximum>,
-    /// The highest offered load that met every SLO; null if none did or the spec states none.
+    /// The highest offered load that met every SLO; null if none did or the spec states none, and
+    /// if there are several searches.
     pub capacity: Option<Capacity>,
     /// The component that limited the system at the maximum, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limited_by: Option<String>,
     /// The stop rule that ended the search, or the reason why it ended without one.
     pub stopped_by: String,
+    /// Every combination of levels, in the order of the plan; absent without factors.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub levels: Vec<Level>,
+    /// Every strand, in the order of the plan; absent if there is only one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub searches: Vec<Search>,
     pub trials: Vec<Entry>,
     /// The path of the report: as printed, relative to the working directory of the command; as
     /// kept, relative to the results directory.
@@ -51,6 +61,68 @@ pub enum Verdict {
     /// The run has not ended, or was killed: the answer is based on the trials so far. Never
     /// written into a directory.
     Open,
+}
+
+/// One combination of levels, with the results of its searches together.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Level {
+    /// `replicas=2, hardening=pinned`, as in the journal.
+    pub cell: String,
+    /// The level of each factor.
+    pub levels: BTreeMap<String, String>,
+    /// One for each search of the experiment.
+    pub searches: Vec<Repeated>,
+}
+
+/// The results of one search in one cell, over its repetitions.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Repeated {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    pub maximum_throughput_per_s: Option<Spread>,
+    pub capacity_per_s: Option<Spread>,
+}
+
+/// Equal measurements: their number, and where they lie.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Spread {
+    pub count: u32,
+    pub least: f64,
+    pub median: f64,
+    pub most: f64,
+}
+
+impl Spread {
+    /// Returns the spread of some values; `None` if there are none.
+    pub fn of(values: &[f64]) -> Option<Spread> {
+        Some(Spread {
+            count: values.len() as u32,
+            least: values.iter().copied().reduce(f64::min)?,
+            median: measure::estimate::median(values)?,
+            most: values.iter().copied().reduce(f64::max)?,
+        })
+    }
+}
+
+/// One strand: one search in one cell, made once.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Search {
+    /// The number of the strand, as in the journal.
+    pub strand: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cell: Option<String>,
+    /// The number among equal searches, from 1.
+    pub repetition: u32,
+    pub verdict: Verdict,
+    pub maximum_throughput: Option<Maximum>,
+    pub capacity: Option<Capacity>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limited_by: Option<String>,
+    pub stopped_by: String,
+    /// The number of its attempted trials.
+    pub trials: u32,
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]

@@ -17,6 +17,19 @@ pub struct Entry {
     /// tool. Entries of different keys are never mixed.
     pub key: String,
     pub purpose: Purpose,
+    /// The combination of levels, in an experiment with factors: `replicas=2, hardening=pinned`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cell: Option<String>,
+    /// The name of the search, if the experiment names several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<String>,
+    /// The number of the strand (one search in one cell, made once), from 1 in the order of the
+    /// plan; absent in a plan of one strand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strand: Option<u32>,
+    /// The number of the block, from 1, if the order is in blocks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block: Option<u32>,
     /// The requested rate of all targets together, as in the load's document; absent for a closed
     /// loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -53,6 +66,10 @@ impl Entry {
             trial,
             key: "k".into(),
             purpose: Purpose::Trial,
+            cell: None,
+            search: None,
+            strand: None,
+            block: None,
             asked_per_s: Some(200.0),
             asked_per_target_per_s: Some(100.0),
             repetition: 1,

@@ -23,8 +23,10 @@ const SEED: u64 = 7;
 pub(super) fn run(machine: &Machine, real: usize, simulated: usize) -> Result<bool, String> {
     let folders = Folders::make(machine)?;
     let real = killed_often(&folders, &REAL, real)?;
-    let simulated = killed_often(&folders, &SIMULATED, simulated)?;
-    Ok(real && simulated)
+    let repeatable = [&SIMULATED, &LEVELS, &BLOCKS];
+    let kept = repeatable.map(|experiment| killed_often(&folders, experiment, simulated));
+    let kept: Vec<bool> = kept.into_iter().collect::<Result<_, _>>()?;
+    Ok(real && kept.into_iter().all(|kept| kept))
 }
 
 /// An experiment to be killed.
@@ -36,6 +38,12 @@ struct Experiment {
 
 const REAL: Experiment =
     Experiment { arguments: &["experiments/hotel.yaml", "--profile", "ci"], repeatable: false };
+const LEVELS: Experiment =
+    Experiment { arguments: &["experiments/levels.yaml", "--profile", "ci"], repeatable: true };
+const BLOCKS: Experiment = Experiment {
+    arguments: &["experiments/levels.yaml", "--profile", "ci", "--set", "repeat.order={blocks: 4}"],
+    repeatable: true,
+};
 const SIMULATED: Experiment =
     Experiment { arguments: &["experiments/simulated.yaml"], repeatable: true };
 

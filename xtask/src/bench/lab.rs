@@ -1,5 +1,5 @@
 //! The cost of the lab itself: of an entry of the journal, of a trial without its declared waits,
-//! and of the page of a long run. A trial of a long run must not cost more than one of a short run.
+//! of the page of a long run, and of a long plan. A trial of a long run must not cost more than one of a short run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -50,12 +50,23 @@ load: {model: open, arrivals: constant, rate: 200/s, connections: 1}
 phases: {warm_up: {fixed: 0s}, measure: {time: 200ms}, drain: 0s}
 ";
 
-/// Measures all three; returns true if their goals are met.
+/// A plan of 10,000 trials: 100 combinations of levels × 5 searches × 20 repetitions.
+const PLAN: &str = "\
+name: plan
+where: {backend: simulated}
+simulated: {service_time: 1ms}
+workload: {get: /}
+load: {model: open}
+phases: {warm_up: {fixed: 0s}, measure: {time: 1s}, drain: 100ms}
+";
+
+/// Measures all four; returns true if their goals are met.
 pub(super) fn run(machine: &Machine, trials: usize) -> Result<bool, String> {
     let folder = Scratch::make()?;
     let mut findings = vec![trial(machine, &folder, trials)?];
     let long = simulated(machine, &folder, "long", PAGE_TRIALS)?;
     findings.extend(page(machine, &long)?);
+    findings.extend(plan(machine, &folder)?);
     let sample = Sample::of(&long)?;
     findings.extend(appends(&folder, &sample, 0)?);
     findings.extend(appends(&folder, &sample, LONG)?);
@@ -166,6 +177,61 @@ fn page(machine: &Machine, directory: &Directory) -> Result<[Finding; 2], String
             goal: at_most(2.0),
         },
     ])
+}
+
+/// Measures the time and the memory of a plan of many trials.
+fn plan(machine: &Machine, folder: &Scratch) -> Result<[Finding; 2], String> {
+    let listed_to = |most: u32| (1..=most).map(|i| i.to_string()).collect::<Vec<_>>().join(", ");
+    let searches: String =
+        (1..=5).map(|i| format!("  at-{i}: {{load: {{rate: {i}00/s}}}}\n")).collect();
+    let text = format!(
+        "{PLAN}factors:\n  a: {{path: simulated.servers, levels: [{0}]}}\n  \
+         b: {{path: load.connections, levels: [{0}]}}\nsearches:\n{searches}\
+         repeat: {{searches: 20, order: {{blocks: 4}}}}\n",
+        listed_to(10)
+    );
+    let spec = folder.write("plan.yaml", &text)?;
+    let (mut seconds, mut memory) = (Vec::new(), Vec::new());
+    for _ in 0..PAGES {
+        let out = fs::File::create(folder.path("plan.txt")).map_err(|error| error.to_string())?;
+        let begun = machine::now();
+        let mut command = Command::new(&machine.benchwright);
+        let mut process = Process::start(command.arg("plan").arg(&spec).stdout(out))?;
+        let status = format!("/proc/{}/status", process.0.id());
+        let mut most = 0.0;
+        while let Ok(None) = process.0.try_wait() {
+            let text = fs::read_to_string(&status).unwrap_or_default();
+            most = peak_mib(&text).unwrap_or(most);
+            machine::sleep(Nanos::from_millis(1));
+        }
+        seconds.push(machine::since(begun).as_secs_f64());
+        memory.push(most);
+    }
+    let planned = fs::read_to_string(folder.path("plan.txt")).map_err(|error| error.to_string())?;
+    if !planned.contains("10000 trials") {
+        return Err(format!(
+            "the plan has not 10,000 trials: {}",
+            planned.lines().next().unwrap_or("")
+        ));
+    }
+    println!("plan of 10,000 trials, s: {}; MiB: {}", listed(&seconds), listed(&memory));
+    let finding = |what: &str, figures, most| Finding {
+        what: what.to_owned(),
+        beside: String::new(),
+        figures,
+        goal: at_most(most),
+    };
+    Ok([
+        finding("s for a plan of 10,000 trials", seconds, 1.0),
+        finding("MiB of memory for a plan of 10,000 trials", memory, 64.0),
+    ])
+}
+
+/// Returns the largest resident memory of a process so far, in MiB.
+fn peak_mib(status: &str) -> Option<f64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: f64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib / 1024.0)
 }
 
 /// A trial whose entry and files are copied into new directories.

@@ -46,6 +46,11 @@ impl Backend for Simulated {
         Ok(())
     }
 
+    fn enter(&mut self, resolved: &Resolved) -> Result<(), Stop> {
+        *self = Simulated { now: self.now, ..Simulated::new(resolved) };
+        Ok(())
+    }
+
     fn prepare(&mut self, _resolved: &Resolved) -> Result<Environment, Stop> {
         let confinement = Some("none: a queueing model on virtual time".to_owned());
         Ok(Environment { confinement, ..Environment::default() })

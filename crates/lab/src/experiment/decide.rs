@@ -1,11 +1,14 @@
-//! The next step, from the journal alone: a pure function, so that a run is resumed by reading it.
+//! The next step of one strand, from its trials alone: a pure function, so that a run is resumed by
+//! reading the journal.
+
+use std::collections::BTreeMap;
 
 use measure::{Nanos, Random, Rate, estimate};
 use results::journal::{Entry, Observed, Purpose, Status};
 
 use crate::answer::Ending;
 use crate::search::{self, Next, Point};
-use crate::spec::{BackendKind, Resolved, Start};
+use crate::spec::{BackendKind, Metric, Offered, Repeat, Resolved, Start};
 use crate::trial;
 
 #[cfg(test)]
@@ -40,42 +43,96 @@ pub struct Attempt {
     pub await_calm: Option<Nanos>,
 }
 
-pub fn decide(resolved: &Resolved, journal: &[Entry]) -> Decision {
+/// The budget that all strands together have used.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Spent {
+    /// The number of strands among which the budget is shared.
+    strands: u64,
+    /// The planned time of the trials that count.
+    time: Nanos,
+    /// The time lost to disturbances: invalid trials, and waiting for a calm machine.
+    lost: Nanos,
+}
+
+impl Spent {
+    /// Nothing is spent yet of the budget of so many strands.
+    pub(super) fn of(strands: u64) -> Spent {
+        Spent { strands, time: Nanos::ZERO, lost: Nanos::ZERO }
+    }
+
+    pub(super) fn add(&mut self, resolved: &Resolved, entry: &Entry) {
+        let length = trial::planned_length(resolved, entry.purpose);
+        match entry.status {
+            Status::Invalid => self.lost += length,
+            Status::Valid | Status::Bounded | Status::Aborted => self.time += length,
+        }
+        let waited = entry.waited.as_ref().map_or(0, |waited| waited.waited_ns);
+        self.lost += Nanos(waited);
+    }
+}
+
+/// Returns the next step of one strand from its own trials. `base` is the rate that its load is a
+/// share of, if it is a share.
+pub(super) fn next(
+    resolved: &Resolved,
+    journal: &[Entry],
+    base: Option<Rate>,
+    spent: &Spent,
+) -> Decision {
     let spec = &resolved.spec;
+    let attempt = |purpose, load| attempt(resolved, journal, spent, purpose, load);
     let Some(search) = &spec.search else {
-        let asked = spec.load.rate.map(|rate| *rate);
+        let asked = match &spec.load.rate {
+            None => None,
+            Some(Offered::Rate(rate)) => Some(*rate),
+            Some(Offered::Share { share, .. }) => {
+                let base = base.expect("a share is asked for once its base is known");
+                Some(search::rounded(base.as_per_second() * share.0))
+            }
+        };
         let points = points(resolved, journal);
         return match points.is_empty() {
-            true => attempt(resolved, journal, Purpose::Trial, asked),
+            true => attempt(Purpose::Trial, asked),
             false => Decision::End(Ending::Answered("the load was measured".to_owned())),
         };
     };
     let probed = match search.start {
         Start::At(_) => None,
-        Start::Probe(_) => match probe(resolved, journal) {
+        Start::Probe(_) => match probe(resolved, journal, spent) {
             Ok(probed) => Some(probed),
             Err(decision) => return decision,
         },
     };
     let points = points(resolved, journal);
     if let Some(asked) = unfinished(resolved, journal) {
-        return attempt(resolved, journal, Purpose::Trial, Some(asked));
+        return attempt(Purpose::Trial, Some(asked));
     }
     match search::next(search, probed, &points) {
-        Next::Load(asked) => attempt(resolved, journal, Purpose::Trial, Some(asked)),
+        Next::Load(asked) => attempt(Purpose::Trial, Some(asked)),
         Next::Stopped(rule) => Decision::End(Ending::Answered(rule)),
         Next::Ended { answered: true, why } => Decision::End(Ending::Answered(why)),
         Next::Ended { answered: false, why } => no_answer(why),
     }
 }
 
+/// Returns the rate of each target that a strand found: its capacity, or without an SLO its maximum
+/// throughput.
+pub(super) fn found(resolved: &Resolved, journal: &[Entry]) -> Option<Rate> {
+    let points = points(resolved, journal);
+    if resolved.spec.slo.is_empty() {
+        let best = points.iter().map(|point| point.sustained_per_s).fold(0.0, f64::max);
+        return Rate::per_second(best / f64::from(targets(resolved)));
+    }
+    let met = points.iter().filter(|point| point.slo_met == Some(true));
+    met.map(|point| point.asked).max_by(|a, b| a.as_per_second().total_cmp(&b.as_per_second()))
+}
+
 /// Returns the loads whose repetitions are complete, in the order in which they were tried.
 pub fn points(resolved: &Resolved, journal: &[Entry]) -> Vec<Point> {
-    loads(journal)
+    by_load(journal)
         .into_iter()
-        .filter_map(|asked| {
-            let answering: Vec<&Observed> = answering(journal, asked).collect();
-            if (answering.len() as u32) < resolved.spec.repeat.trials.0 {
+        .filter_map(|(asked, answering)| {
+            if !is_complete(resolved, &answering) {
                 return None;
             }
             let sustained: Vec<f64> = answering.iter().map(|o| o.sustained_per_s).collect();
@@ -91,46 +148,66 @@ pub fn points(resolved: &Resolved, journal: &[Entry]) -> Vec<Point> {
         .collect()
 }
 
-/// Returns the loads tried, each once, in order.
-fn loads(journal: &[Entry]) -> Vec<Option<Rate>> {
-    let mut loads = Vec::new();
+/// Returns the loads tried, each once, in order, with the results that describe the system.
+fn by_load(journal: &[Entry]) -> Vec<(Option<Rate>, Vec<&Observed>)> {
+    let mut loads: Vec<(Option<Rate>, Vec<&Observed>)> = Vec::new();
+    let mut known = BTreeMap::new();
     for entry in journal.iter().filter(|entry| entry.purpose == Purpose::Trial) {
         let asked = asked(entry);
-        if !loads.contains(&asked) {
-            loads.push(asked);
-        }
+        let bits = asked.map(|rate| rate.as_per_second().to_bits());
+        let at = *known.entry(bits).or_insert_with(|| {
+            loads.push((asked, Vec::new()));
+            loads.len() - 1
+        });
+        loads[at].1.extend(entry.observed.as_ref().filter(|_| entry.status.answers()));
     }
     loads
+}
+
+/// Returns true if a load needs no further trial.
+fn is_complete(resolved: &Resolved, answering: &[&Observed]) -> bool {
+    let Repeat { trials, until, .. } = &resolved.spec.repeat;
+    let count = answering.len() as u32;
+    let Some(until) = until else { return trials.0 <= count };
+    if count < trials.0.max(2) {
+        return false;
+    }
+    let values: Option<Vec<f64>> = answering.iter().map(|o| value(until.metric, o)).collect();
+    let half = values.and_then(|values| estimate::relative_half_width(&values, 0.95));
+    until.max.0 <= count || half.is_some_and(|half| half <= until.ci_rel.0.0)
+}
+
+fn value(metric: Metric, observed: &Observed) -> Option<f64> {
+    let time = |ns: Option<u64>| ns.map(|ns| ns as f64);
+    match metric {
+        Metric::Completed => Some(observed.completed_per_s),
+        Metric::Goodput => Some(observed.goodput_per_s),
+        Metric::P50 => time(observed.p50_ns),
+        Metric::P90 => time(observed.p90_ns),
+        Metric::P99 => time(observed.p99_ns),
+        Metric::P999 => time(observed.p999_ns),
+    }
 }
 
 fn asked(entry: &Entry) -> Option<Rate> {
     entry.asked_per_target_per_s.and_then(Rate::per_second)
 }
 
-/// Returns the trials at a load whose results describe the system.
-fn answering(journal: &[Entry], load: Option<Rate>) -> impl Iterator<Item = &Observed> {
-    journal
-        .iter()
-        .filter(|entry| entry.purpose == Purpose::Trial && entry.status.answers())
-        .filter(move |entry| asked(entry) == load)
-        .filter_map(|entry| entry.observed.as_ref())
-}
-
 /// Returns the load that still lacks a repetition, if any.
 fn unfinished(resolved: &Resolved, journal: &[Entry]) -> Option<Rate> {
-    let wanted = resolved.spec.repeat.trials.0;
-    let lacks = |load: &Option<Rate>| (answering(journal, *load).count() as u32) < wanted;
-    loads(journal).into_iter().find(lacks).flatten()
+    let mut loads = by_load(journal).into_iter();
+    let (asked, _) = loads.find(|(_, answering)| !is_complete(resolved, answering))?;
+    asked
 }
 
 /// Returns what the closed loop completed on each target, or the step that is needed to know it.
-fn probe(resolved: &Resolved, journal: &[Entry]) -> Result<Rate, Decision> {
+fn probe(resolved: &Resolved, journal: &[Entry], spent: &Spent) -> Result<Rate, Decision> {
     let probes = || journal.iter().filter(|entry| entry.purpose == Purpose::Probe);
     let measured: Vec<f64> =
         probes().filter_map(|entry| Some(entry.observed.as_ref()?.completed_per_s)).collect();
     let is_known = probes().any(|entry| entry.status == Status::Valid);
     if !is_known && measured.len() < MOST_PROBES {
-        match attempt(resolved, journal, Purpose::Probe, None) {
+        match attempt(resolved, journal, spent, Purpose::Probe, None) {
             // The probes that were measured are used, although none is valid.
             Decision::End(_) if !measured.is_empty() => {}
             next => return Err(next),
@@ -152,6 +229,7 @@ pub(crate) fn targets(resolved: &Resolved) -> u32 {
 fn attempt(
     resolved: &Resolved,
     journal: &[Entry],
+    spent: &Spent,
     purpose: Purpose,
     load: Option<Rate>,
 ) -> Decision {
@@ -182,18 +260,16 @@ fn attempt(
             _ => format!("the {trials} trials allowed were not enough"),
         });
     }
-    let length = |entry: &Entry| trial::planned_length(resolved, entry.purpose);
     let next = trial::planned_length(resolved, purpose);
-    let spent: Nanos = journal.iter().filter(counted).map(length).sum();
-    if let Some(time) = budget.time.filter(|time| **time < spent + next) {
+    if let Some(time) = budget.time.filter(|time| **time < spent.time + next) {
         return no_answer(format!("no stop rule fired in the {} allowed", *time));
     }
     let repeats_invalid = failed.last().is_some_and(|entry| entry.status == Status::Invalid);
     let await_calm = match repeats_invalid {
         false => None,
         true => {
-            let allowed = trial::disturbance_allowed(resolved);
-            let left = allowed.saturating_sub(lost(resolved, journal));
+            let allowed = trial::disturbance_allowed(resolved, spent.strands);
+            let left = allowed.saturating_sub(spent.lost);
             if left < next {
                 return no_answer(format!(
                     "disturbances used up the {} that budget.disturbance allows: {}",
@@ -206,15 +282,6 @@ fn attempt(
     };
     let attempt = failed.len() as u32 + 1;
     Decision::Run(Attempt { purpose, asked: load, repetition, attempt, await_calm })
-}
-
-/// Returns the time lost to disturbances: invalid trials, and waiting for a calm machine.
-fn lost(resolved: &Resolved, journal: &[Entry]) -> Nanos {
-    let waited = journal.iter().filter_map(|entry| entry.waited.as_ref());
-    let waited: Nanos = waited.map(|waited| Nanos(waited.waited_ns)).sum();
-    let invalid = journal.iter().filter(|entry| entry.status == Status::Invalid);
-    let repeated: Nanos = invalid.map(|e| trial::planned_length(resolved, e.purpose)).sum();
-    waited + repeated
 }
 
 fn no_answer(why: String) -> Decision {

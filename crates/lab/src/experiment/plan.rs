@@ -4,33 +4,100 @@ use measure::quantity::grouped;
 use measure::{Nanos, Rate};
 use results::journal::Purpose;
 
-use super::{Attempt, Decision, decide, seed_of};
+use super::{Attempt, Plan, Turn, Turns, seed_of};
 use crate::backend::Stop;
 use crate::backend::dry_run::DryRun;
 use crate::progress::Silent;
 use crate::search;
-use crate::spec::{Arrivals, Between, Literal, Model, Resolved, Start, Step};
+use crate::spec::{
+    Arrivals, Between, Factor, Literal, Model, Offered, Order, Question, Resolved, Start, Step,
+    Until,
+};
 use crate::system::{self, System};
 use crate::trial::{self, Trial};
 
 /// Returns the plan of an experiment, as text: what is fixed beforehand, the rule for the rest, and
 /// the stages of the first trial in order.
 pub fn plan(resolved: &Resolved) -> anyhow::Result<String> {
-    let mut text = format!("{}\n", headline(resolved));
+    let plan = Plan::of(resolved)?;
+    let first = plan.resolved(0);
+    let mut text = format!("{}\n", headline(resolved, &plan));
     let mut line = |name: &str, value: String| text += &format!("{name:<9} {value}\n");
-    line("system", format!("{}{}", system::describe(resolved), limits(resolved)));
-    line("load", load(resolved));
-    line("search", search(resolved));
-    line("trial", stages(resolved));
-    line("seed", resolved.seed().to_string());
-    line("time", time(resolved));
-    text += &first_trial(resolved)?;
+    for (factor, Factor { levels, .. }) in &resolved.spec.factors.0 {
+        let levels: Vec<&str> = levels.iter().map(|level| level.name.as_str()).collect();
+        line("factor", format!("{factor}: {}", levels.join(", ")));
+    }
+    line("system", format!("{}{}", system::describe(first), limits(first)));
+    line("load", load(first));
+    let of_one_cell = plan.questions.iter().take_while(|question| question.cell == 0);
+    for Question { search: name, resolved, .. } in of_one_cell {
+        let name = name.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
+        line("search", format!("{name}{}", search(resolved)));
+    }
+    line("trial", stages(first));
+    if plan.has_several() {
+        line("order", order(&plan));
+    }
+    line("seed", plan.seed.to_string());
+    line("time", time(resolved, &plan));
+    text += &strands(&plan);
+    text += &first_trial(&plan)?;
     Ok(text)
+}
+
+fn order(plan: &Plan) -> String {
+    let rule = match plan.order {
+        Order::Listed => "one search after the other, as listed",
+        Order::Shuffled => "one search after the other, in a random order",
+        Order::Interleaved => "one trial of each search in turn",
+        Order::Blocks(of) => &format!("random blocks of {} trials", of.0),
+    };
+    let cells = plan.cells.len();
+    let each = plan.strands.len() / cells;
+    format!("{rule}; {} × {} = {} searches", cells_in_words(cells), each, plan.strands.len())
+}
+
+fn cells_in_words(cells: usize) -> String {
+    if cells == 1 {
+        "1 combination of levels".to_owned()
+    } else {
+        format!("{cells} combinations of levels")
+    }
+}
+
+/// Returns a line for each strand: its levels, search and repetition, its trials, time and seed.
+fn strands(plan: &Plan) -> String {
+    if !plan.has_several() {
+        return String::new();
+    }
+    let of_question: Vec<String> =
+        plan.questions.iter().map(|question| counted(&question.resolved)).collect();
+    let labels: Vec<String> = (0..plan.strands.len()).map(|strand| plan.label(strand)).collect();
+    let width = labels.iter().map(|label| label.chars().count()).max().unwrap_or_default();
+    let line = |(strand, label): (usize, &String)| {
+        let counted = &of_question[plan.strands[strand].question];
+        format!("{:>5}  {label:<width$}  {counted}, seed {}\n", strand + 1, plan.seed_of(strand))
+    };
+    labels.iter().enumerate().map(line).collect()
+}
+
+/// Returns the trials of one search and their time: `7 to 30 trials, 6.3 s to 27 s`.
+fn counted(resolved: &Resolved) -> String {
+    let (least, most) = trials(resolved);
+    match least == most {
+        true if most == 1 => format!("1 trial, {}", in_words(longest(resolved))),
+        true => format!("{most} trials, {}", in_words(longest(resolved))),
+        false => format!(
+            "{least} to {most} trials, {} to {}",
+            in_words(shortest(resolved)),
+            in_words(longest(resolved))
+        ),
+    }
 }
 
 /// The first line: `hotel-max-throughput · local · roles: sut = CPU 0, load = CPU 1 · at most 30
 /// trials`
-pub(super) fn headline(resolved: &Resolved) -> String {
+pub(super) fn headline(resolved: &Resolved, plan: &Plan) -> String {
     let spec = &resolved.spec;
     let mut parts = vec![spec.name.to_string()];
     parts.extend(resolved.profile.as_ref().map(|profile| format!("profile {profile}")));
@@ -44,8 +111,11 @@ pub(super) fn headline(resolved: &Resolved) -> String {
     if !roles.is_empty() {
         parts.push(format!("roles: {}", roles.join(", ")));
     }
-    let (_, most) = trials(resolved);
-    let length = in_words(longest(resolved));
+    if plan.has_several() {
+        parts.push(format!("{} searches", plan.strands.len()));
+    }
+    let most = each(plan).map(|resolved| trials(resolved).1).sum::<u64>();
+    let length = in_words(longest_of(resolved, plan));
     parts.push(match most {
         1 => format!("1 trial, {length}"),
         most => format!("at most {most} trials, {length}"),
@@ -79,7 +149,7 @@ fn load(resolved: &Resolved) -> String {
         (Model::Open, Arrivals::Poisson) => "Poisson arrivals",
         (Model::Open, Arrivals::Constant) => "constant arrivals",
     };
-    let rate = spec.load.rate.map(|rate| format!("{}, ", *rate)).unwrap_or_default();
+    let rate = spec.load.rate.as_ref().map(|rate| format!("{rate}, ")).unwrap_or_default();
     let threads = spec.load.script_threads;
     let threads = threads.map(|n| format!(", {} script threads", n.0)).unwrap_or_default();
     let connections = match spec.load.connections.0 {
@@ -91,7 +161,10 @@ fn load(resolved: &Resolved) -> String {
 
 fn search(resolved: &Resolved) -> String {
     let Some(search) = &resolved.spec.search else {
-        return "none: one load".to_owned();
+        return match &resolved.spec.load.rate {
+            Some(share @ Offered::Share { .. }) => format!("none: one load, {share}"),
+            Some(Offered::Rate(_)) | None => "none: one load".to_owned(),
+        };
     };
     let first = match search.start {
         Start::At(rate) => format!("from {rate}"),
@@ -131,6 +204,7 @@ fn stages(resolved: &Resolved) -> String {
         (Between::Trials, false) => stages.push("reset".to_owned()),
         (Between::Trials, true) => stages.push("restart".to_owned()),
         (Between::Points, _) => stages.push("reset at a new load".to_owned()),
+        (Between::Levels, _) => stages.push("reset at a new level".to_owned()),
         (Between::Never, _) => {}
     }
     if Nanos::ZERO < *phases.settle {
@@ -139,38 +213,58 @@ fn stages(resolved: &Resolved) -> String {
     stages.push(format!("warm up {}", phases.warm_up.fixed.in_words()));
     stages.push(format!("measure {}", phases.measure.time.in_words()));
     stages.push(format!("drain ≤ {}", phases.drain.in_words()));
-    let repeat = match spec.repeat.trials.0 {
-        1 => String::new(),
-        n => format!(" · {n} at each load"),
+    let repeat = match (spec.repeat.trials.0, &spec.repeat.until) {
+        (1, None) => String::new(),
+        (n, None) => format!(" · {n} at each load"),
+        (n, Some(until)) => {
+            let Until { max, ci_rel, .. } = until;
+            format!(" · {n} to {} at each load, until the interval is ± {}", max.0, **ci_rel)
+        }
     };
     stages.join(" → ") + &repeat
 }
 
-fn time(resolved: &Resolved) -> String {
-    let (least, most) = trials(resolved);
-    let each = trial_length(resolved);
-    let shortest = (probe_length(resolved) + each * least).min(longest(resolved));
+fn time(resolved: &Resolved, plan: &Plan) -> String {
+    let least = each(plan).map(|resolved| trials(resolved).0).sum::<u64>();
+    let most = each(plan).map(|resolved| trials(resolved).1).sum::<u64>();
+    let longest = longest_of(resolved, plan);
+    let shortest = each(plan).map(shortest).sum::<Nanos>().min(longest);
     let range = match least == most {
         true if most == 1 => "1 trial".to_owned(),
-        true => format!("{most} trials: {}", in_words(longest(resolved))),
-        false => format!(
-            "{least} to {most} trials: {} to {}",
-            in_words(shortest),
-            in_words(longest(resolved))
-        ),
+        true => format!("{most} trials: {}", in_words(longest)),
+        false => {
+            format!("{least} to {most} trials: {} to {}", in_words(shortest), in_words(longest))
+        }
     };
-    let disturbance = in_words(trial::disturbance_allowed(resolved));
+    let strands = plan.strands.len() as u64;
+    let disturbance = in_words(trial::disturbance_allowed(plan.resolved(0), strands));
     format!(
         "{} per trial; {range}; up to {disturbance} more if the machine is disturbed",
-        in_words(each)
+        in_words(trial_length(plan.resolved(0)))
     )
 }
 
-/// Returns the longest time of all phases on a quiet machine.
+/// Returns the spec of each strand.
+fn each(plan: &Plan) -> impl Iterator<Item = &Resolved> {
+    (0..plan.strands.len()).map(|strand| plan.resolved(strand))
+}
+
+/// Returns the longest time of all phases of all strands on a quiet machine.
+fn longest_of(resolved: &Resolved, plan: &Plan) -> Nanos {
+    let planned = each(plan).map(longest).sum::<Nanos>();
+    resolved.spec.budget.time.map_or(planned, |time| planned.min(*time))
+}
+
+/// Returns the longest time of one search.
 fn longest(resolved: &Resolved) -> Nanos {
     let (_, most) = trials(resolved);
     let planned = probe_length(resolved) + trial_length(resolved) * most;
     resolved.spec.budget.time.map_or(planned, |time| planned.min(*time))
+}
+
+fn shortest(resolved: &Resolved) -> Nanos {
+    let (least, _) = trials(resolved);
+    (probe_length(resolved) + trial_length(resolved) * least).min(longest(resolved))
 }
 
 fn probe_length(resolved: &Resolved) -> Nanos {
@@ -186,18 +280,25 @@ fn trial_length(resolved: &Resolved) -> Nanos {
 }
 
 /// Returns the largest number that a trial can have; a probe has a number too.
-pub(super) fn most_trials(resolved: &Resolved) -> u64 {
-    let probes =
-        resolved.spec.search.as_ref().map(|search| matches!(search.start, Start::Probe(_)));
-    trials(resolved).1 + u64::from(probes == Some(true))
+pub(super) fn most_trials(plan: &Plan) -> u64 {
+    let of_one = |resolved: &Resolved| {
+        let probes =
+            resolved.spec.search.as_ref().map(|search| matches!(search.start, Start::Probe(_)));
+        trials(resolved).1 + u64::from(probes == Some(true))
+    };
+    each(plan).map(of_one).sum()
 }
 
-/// Returns the fewest and the most trials; those that are not valid are not counted.
+/// Returns the fewest and the most trials of one search; those that are not valid are not counted.
 fn trials(resolved: &Resolved) -> (u64, u64) {
     let repeat = u64::from(resolved.spec.repeat.trials.0);
+    let most_at_a_load = resolved.spec.repeat.until.as_ref().map(|until| u64::from(until.max.0));
+    let most_at_a_load = most_at_a_load.unwrap_or(repeat).max(repeat);
     let budget = u64::from(resolved.spec.budget.trials.0);
-    let Some(search) = &resolved.spec.search else { return (repeat, repeat.min(budget)) };
-    let range = fixed_loads(resolved).map(|loads| loads.len() as u64 * repeat);
+    let Some(search) = &resolved.spec.search else {
+        return (repeat.min(budget), most_at_a_load.min(budget));
+    };
+    let range = fixed_loads(resolved).map(|loads| loads.len() as u64 * most_at_a_load);
     let most = range.unwrap_or(budget).min(budget);
     let rules = search.stop.iter().map(|rule| match rule {
         crate::spec::Stop::NoNewMax { window, .. } => u64::from(*window) + 1,
@@ -223,13 +324,15 @@ fn fixed_loads(resolved: &Resolved) -> Option<Vec<Rate>> {
 }
 
 /// Runs the first trial on a backend that only prints.
-fn first_trial(resolved: &Resolved) -> anyhow::Result<String> {
-    let Decision::Run(Attempt { purpose, asked, repetition, attempt, .. }) = decide(resolved, &[])
-    else {
+fn first_trial(plan: &Plan) -> anyhow::Result<String> {
+    let Some(Turn { strand, attempt, .. }) = Turns::new(plan, Vec::new()).next_turn() else {
         anyhow::bail!("the budget does not allow a single trial");
     };
-    let seed = seed_of(resolved.seed(), asked, repetition, attempt);
-    let trial = Trial { number: 1, purpose, asked, repetition, attempt, seed };
+    let Attempt { purpose, asked, repetition, attempt, .. } = attempt;
+    let resolved = plan.resolved(strand);
+    let seed = seed_of(plan.seed_of(strand), asked, repetition, attempt);
+    let place = plan.place(strand);
+    let trial = Trial { number: 1, purpose, asked, repetition, attempt, seed, place };
     let mut backend = DryRun::default();
     let mut system = System::default();
     let ran = trial::run(&trial, resolved, &mut system, &mut backend, &mut Silent);

@@ -270,6 +270,201 @@ fn a_run_killed_at_any_byte_of_the_journal_resumes_to_the_same_bytes() {
     }
 }
 
+/// Three levels × two searches × two repetitions; the second search takes half of what the first
+/// one found.
+const LEVELS: &str = "
+name: levels
+where: {backend: simulated}
+simulated: {service_time: 1ms, distribution: exponential}
+factors: {servers: {path: simulated.servers, levels: [1, 2, 4]}}
+workload: {get: /}
+load: {model: open}
+phases: {warm_up: {fixed: 100ms}, measure: {time: 500ms}, drain: 100ms}
+slo: [{metric: p99, max: 30ms}]
+searches:
+  capacity: {start: {probe: 0.5}, step: 20%, stop: [{rule: slo_violated}], result: capacity}
+  half: {load: {rate: {share: 50%, of: capacity}}}
+";
+
+fn levels(repeat: &str) -> Resolved {
+    read(&format!("{LEVELS}repeat: {{{repeat}}}\n"))
+}
+
+#[test]
+fn levels_and_searches_are_answered_each_and_together() {
+    let answer = check_run(
+        &format!("{LEVELS}repeat: {{searches: 2, order: interleaved}}\n"),
+        expect![[r#"
+            levels · simulated · 12 searches · at most 606 trials, 7 min 8 s
+            deploy   a simulated queue ready in 0.0 s
+            probe    about 978/s closed loop → first load 489/s, step 20 %  [servers=1 · capacity · 1]
+            probe    about 918/s closed loop → first load 459/s, step 20 %  [servers=1 · capacity · 2]
+            deploy   a simulated queue ready in 0.0 s
+            probe    about 2,072/s closed loop → first load 1,036/s, step 20 %  [servers=2 · capacity · 1]
+            probe    about 2,046/s closed loop → first load 1,023/s, step 20 %  [servers=2 · capacity · 2]
+            deploy   a simulated queue ready in 0.0 s
+            probe    about 4,104/s closed loop → first load 2,052/s, step 20 %  [servers=4 · capacity · 1]
+            probe    about 3,874/s closed loop → first load 1,937/s, step 20 %  [servers=4 · capacity · 2]
+            deploy   a simulated queue ready in 0.0 s
+              7     489/s   ok          p50 1.16 ms  p99 7.26 ms   cpu 0.45  [servers=1 · capacity · 1]
+              8     459/s   ok          p50 1.12 ms  p99 7.12 ms   cpu 0.45  [servers=1 · capacity · 2]
+            deploy   a simulated queue ready in 0.0 s
+              9   1,036/s   ok          p50 944 µs   p99 4.46 ms   cpu 1.05  [servers=2 · capacity · 1]
+             10   1,023/s   ok          p50 916 µs   p99 5.82 ms   cpu 1.00  [servers=2 · capacity · 2]
+            deploy   a simulated queue ready in 0.0 s
+             11   2,052/s   ok          p50 812 µs   p99 4.44 ms   cpu 2.04  [servers=4 · capacity · 1]
+             12   1,937/s   ok          p50 741 µs   p99 4.32 ms   cpu 1.82  [servers=4 · capacity · 2]
+            deploy   a simulated queue ready in 0.0 s
+             13     587/s   ok          p50 1.45 ms  p99 7.05 ms   cpu 0.55  [servers=1 · capacity · 1]
+             14     551/s   ok          p50 1.29 ms  p99 8.15 ms   cpu 0.51  [servers=1 · capacity · 2]
+            deploy   a simulated queue ready in 0.0 s
+             15   1,243/s   ok          p50 1.04 ms  p99 5.62 ms   cpu 1.13  [servers=2 · capacity · 1]
+             16   1,228/s   ok          p50 1.20 ms  p99 9.31 ms   cpu 1.23  [servers=2 · capacity · 2]
+            deploy   a simulated queue ready in 0.0 s
+             17   2,462/s   ok          p50 801 µs   p99 4.71 ms   cpu 2.38  [servers=4 · capacity · 1]
+             18   2,324/s   ok          p50 800 µs   p99 4.91 ms   cpu 2.21  [servers=4 · capacity · 2]
+            deploy   a simulated queue ready in 0.0 s
+             19     704/s   ok          p50 1.61 ms  p99 9.43 ms   cpu 0.68  [servers=1 · capacity · 1]
+             20     661/s   ok          p50 2.09 ms  p99 8.92 ms   cpu 0.69  [servers=1 · capacity · 2]
+            deploy   a simulated queue ready in 0.0 s
+             21   1,492/s   ok          p50 1.40 ms  p99 6.67 ms   cpu 1.40  [servers=2 · capacity · 1]
+             22   1,474/s   ok          p50 1.65 ms  p99 6.91 ms   cpu 1.49  [servers=2 · capacity · 2]
+            deploy   a simulated queue ready in 0.0 s
+             23   2,954/s   ok          p50 1.08 ms  p99 5.67 ms   cpu 2.95  [servers=4 · capacity · 1]
+             24   2,789/s   ok          p50 1.08 ms  p99 5.19 ms   cpu 2.81  [servers=4 · capacity · 2]
+            deploy   a simulated queue ready in 0.0 s
+             25     845/s   ok          p50 6.12 ms  p99 21.2 ms   cpu 0.84  [servers=1 · capacity · 1]
+             26     793/s   ok          p50 3.85 ms  p99 15.5 ms   cpu 0.82  [servers=1 · capacity · 2]
+            deploy   a simulated queue ready in 0.0 s
+             27   1,790/s   ok          p50 3.80 ms  p99 11.1 ms   cpu 1.80  [servers=2 · capacity · 1]
+             28   1,769/s   ok          p50 4.70 ms  p99 16.0 ms   cpu 1.81  [servers=2 · capacity · 2]
+            deploy   a simulated queue ready in 0.0 s
+             29   3,545/s   ok          p50 1.90 ms  p99 8.64 ms   cpu 3.49  [servers=4 · capacity · 1]
+             30   3,347/s   ok          p50 1.65 ms  p99 7.48 ms   cpu 3.37  [servers=4 · capacity · 2]
+            deploy   a simulated queue ready in 0.0 s
+             31   1,014/s   slo missed  p50 44.7 ms  p99 55.7 ms   limited by: servers (CPU)  [servers=1 · capacity · 1]
+             32     423/s   ok          p50 986 µs   p99 6.05 ms   cpu 0.37  [servers=1 · half · 1]
+             33     952/s   slo missed  p50 14.6 ms  p99 42.6 ms   limited by: servers (CPU)  [servers=1 · capacity · 2]
+             34     397/s   ok          p50 1.19 ms  p99 5.89 ms   cpu 0.43  [servers=1 · half · 2]
+            deploy   a simulated queue ready in 0.0 s
+             35   2,148/s   slo missed  p50 27.5 ms  p99 39.0 ms   limited by: servers (CPU)  [servers=2 · capacity · 1]
+             36     895/s   ok          p50 932 µs   p99 4.82 ms   cpu 0.90  [servers=2 · half · 1]
+             37   2,123/s   slo missed  p50 34.3 ms  p99 49.0 ms   limited by: servers (CPU)  [servers=2 · capacity · 2]
+             38     885/s   ok          p50 907 µs   p99 5.75 ms   cpu 0.86  [servers=2 · half · 2]
+            deploy   a simulated queue ready in 0.0 s
+             39   4,254/s   ok          p50 7.40 ms  p99 17.1 ms   cpu 3.98  [servers=4 · capacity · 1]
+             40   4,016/s   ok          p50 10.1 ms  p99 21.7 ms   cpu 4.00  [servers=4 · capacity · 2]
+             41   5,105/s   saturated   p50 112 ms   p99 165 ms    4,044 of 5,188/s completed  limited by: servers (CPU)  [servers=4 · capacity · 1]
+             42   2,127/s   ok          p50 751 µs   p99 4.64 ms   cpu 2.11  [servers=4 · half · 1]
+             43   4,819/s   saturated   p50 65.4 ms  p99 111 ms    3,960 of 4,734/s completed  limited by: servers (CPU)  [servers=4 · capacity · 2]
+             44   2,008/s   ok          p50 774 µs   p99 4.26 ms   cpu 1.97  [servers=4 · half · 2]
+            ---
+            servers=1 capacity    maximum throughput 974/s (median of 2, 962 … 986/s); capacity 835/s (median of 2, 824 … 846/s) with p99 ≤ 30 ms
+            servers=1 half        maximum throughput 415/s (median of 2, 410 … 420/s); capacity 415/s (median of 2, 410 … 420/s) with p99 ≤ 30 ms
+            servers=2 capacity    maximum throughput 2,017/s (median of 2, 2,006 … 2,028/s); capacity 1,847/s (median of 2, 1,836 … 1,858/s) with p99 ≤ 30 ms
+            servers=2 half        maximum throughput 888/s (median of 2, 840 … 936/s); capacity 888/s (median of 2, 840 … 936/s) with p99 ≤ 30 ms
+            servers=4 capacity    maximum throughput 4,006/s (median of 2, 3,960 … 4,052/s); capacity 4,102/s (median of 2, 4,084 … 4,120/s) with p99 ≤ 30 ms
+            servers=4 half        maximum throughput 2,054/s (median of 2, 1,956 … 2,152/s); capacity 2,054/s (median of 2, 1,956 … 2,152/s) with p99 ≤ 30 ms
+            validity              38 of 38 trials valid
+            stopped by            12 searches ended
+        "#]],
+    );
+    assert_eq!((answer.levels.len(), answer.searches.len()), (3, 12));
+    assert_eq!((answer.maximum_throughput, answer.capacity), (None, None));
+    let capacity = |level: usize| answer.levels[level].searches[0].capacity_per_s.unwrap();
+    assert_eq!((capacity(0).count, answer.levels[0].levels["servers"].as_str()), (2, "1"));
+    assert!(capacity(0).median < capacity(1).median && capacity(1).median < capacity(2).median);
+    // The second search offered half of the first one's capacity, within the noise of arrivals.
+    for half in answer.searches.iter().filter(|search| search.name.as_deref() == Some("half")) {
+        let whole = answer.searches.iter().find(|search| {
+            (search.cell == half.cell && search.repetition == half.repetition)
+                && search.name.as_deref() == Some("capacity")
+        });
+        let asked = |search: &results::answer::Search| {
+            let trial = search.capacity.as_ref().unwrap().trial as usize;
+            answer.trials[trial - 1].asked_per_s.unwrap()
+        };
+        let share = asked(half) / asked(whole.unwrap());
+        assert!((share - 0.5).abs() < 0.01, "{share}");
+    }
+    let blocks: Vec<Option<u32>> = answer.trials.iter().map(|entry| entry.block).collect();
+    assert!(blocks.iter().all(Option::is_none), "{blocks:?}");
+}
+
+/// Covers every order: a run that is killed at any point and continued leaves the same files.
+#[test]
+fn many_strands_killed_at_any_byte_of_the_journal_resume_to_the_same_bytes() {
+    for order in ["listed", "shuffled", "interleaved", "{blocks: 4}"] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run");
+        let resolved = levels(&format!("searches: 2, order: {order}"));
+        run(&resolved, Some(path.clone()), &host(), &mut Silent).unwrap();
+        let expected = contents(&path);
+        let journal = fs::read(path.join("journal.jsonl")).unwrap();
+        let mut random = measure::Random::new(7);
+        for _ in 0..20 {
+            let cut = (random.unit() * journal.len() as f64) as usize;
+            fs::write(path.join("journal.jsonl"), &journal[..cut]).unwrap();
+            fs::remove_file(path.join("answer.json")).unwrap();
+            resume(&path, &host(), &mut Silent).unwrap();
+            assert_eq!(contents(&path), expected, "{order}: cut at {cut}");
+        }
+    }
+}
+
+#[test]
+fn a_search_without_an_answer_does_not_end_the_others() {
+    let text = format!("{LEVELS}budget: {{trials: 3}}\n");
+    let folder = tempfile::tempdir().unwrap();
+    let ended = run(&read(&text), Some(folder.path().join("r")), &host(), &mut Silent).unwrap();
+    let answer = ended.answer;
+    assert_eq!(answer.verdict, results::answer::Verdict::NoAnswer);
+    assert!(answer.stopped_by.contains("servers=1 · capacity: no stop rule fired"), "{answer:?}");
+    // Half of the best load so far is still measured.
+    let half = answer.searches.iter().filter(|search| search.name.as_deref() == Some("half"));
+    assert!(half.into_iter().all(|half| half.capacity.is_some()), "{answer:#?}");
+}
+
+#[test]
+fn a_change_of_level_rests_and_resets_only_where_the_level_changes() {
+    let resolved = levels("trials: 1");
+    let plan = Plan::of(&resolved).unwrap();
+    let mut turns = Turns::new(&plan, Vec::new());
+    assert_eq!(turns.next_turn().map(|turn| turn.strand), Some(0));
+    assert_eq!((plan.place(0).cell, plan.place(1).cell, plan.place(2).cell), (0, 0, 1));
+    assert_eq!((plan.place(0).system, plan.place(1).system, plan.place(2).system), (0, 0, 2));
+}
+
+#[test]
+fn a_load_is_repeated_until_its_interval_is_narrow() {
+    let text = "
+name: until
+where: {backend: simulated}
+simulated: {service_time: 1ms, distribution: exponential}
+workload: {get: /}
+load: {model: open, rate: 500/s}
+phases: {warm_up: {fixed: 100ms}, measure: {time: 1s}, drain: 100ms}
+repeat: {trials: 3, until: {metric: completed, ci_rel: 4%, max: 30}}
+";
+    let folder = tempfile::tempdir().unwrap();
+    let trials = |text: &str| {
+        let path = folder.path().join(measure::random::seed_of(text).to_string());
+        let ended = run(&read(text), Some(path), &host(), &mut Silent).unwrap();
+        let values: Vec<f64> = ended
+            .answer
+            .trials
+            .iter()
+            .map(|entry| entry.observed.as_ref().unwrap().completed_per_s)
+            .collect();
+        values
+    };
+    let values = trials(text);
+    let half = |values: &[f64]| measure::estimate::relative_half_width(values, 0.95).unwrap();
+    assert!(3 < values.len() && half(&values) <= 0.04, "{values:?}");
+    assert!(0.04 < half(&values[..values.len() - 1]), "{values:?}");
+    assert_eq!(trials(&text.replace("ci_rel: 4%", "ci_rel: 0.01%").replace("30", "7")).len(), 7);
+}
+
 /// Asserts that there is no answer while trials are measured.
 struct NoAnswerYet<'a>(&'a Path);
 

@@ -10,6 +10,10 @@ fn entry(status: Status, observed: Option<Observed>, reasons: &[&str]) -> Entry 
         trial: 11,
         key: String::new(),
         purpose: Purpose::Trial,
+        cell: None,
+        search: None,
+        strand: None,
+        block: None,
         asked_per_s: Some(3_910.0),
         asked_per_target_per_s: Some(3_910.0),
         repetition: 1,
@@ -81,7 +85,8 @@ fn a_finished_trial_is_one_line() {
         let asked = None;
         let attempt = if entry.status.answers() { 1 } else { 2 };
         let next = Attempt { purpose: Purpose::Trial, asked, repetition: 1, attempt, await_calm };
-        format!("{}\n", Event::Ended { entry, next: &Decision::Run(next) })
+        let label = String::new();
+        format!("{}\n", Event::Ended { entry, label, again: Some(next) })
     });
     // The first line begins at the margin: leading spaces that all lines share are removed.
     let began = format!("{}\n", Event::Began { headline: "demo".to_owned() });
@@ -107,6 +112,7 @@ fn live_figures_are_one_line() {
         repetition: 1,
         attempt: 1,
         seed: 0,
+        place: Default::default(),
     };
     let tick = Tick {
         phase: "measurement".to_owned(),
@@ -126,8 +132,10 @@ fn live_figures_are_one_line() {
 fn each_event_before_the_trials_is_one_line() {
     let first = Rate::per_second(2_340.0).unwrap();
     let step = "5 %".to_owned();
-    let probed =
-        |targets| Event::Probed { completed_per_s: 3_900.4, first, targets, step: step.clone() };
+    let probed = |targets| {
+        let (label, step) = (String::new(), step.clone());
+        Event::Probed { label, completed_per_s: 3_900.4, first, targets, step }
+    };
     let events = [
         Event::Notice("virtual machine".to_owned()),
         Event::Deployed {

@@ -1,6 +1,7 @@
 //! The only way to change a spec: as a document, by merge patches (RFC 7386), which is then typed
 //! again.
 
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::Spec;
@@ -50,19 +51,50 @@ fn unknown_profile(source: &Source, written: &Spec, name: &str) -> SpecError {
 
 fn patched(spec: &Spec, patch: Value) -> Result<Spec, (String, Described)> {
     let mut document = serde_json::to_value(spec).expect("a spec is plain data");
-    merge(&mut document, patch);
-    // JSON is YAML: the same reader types every word as it did the first time.
-    read::typed_with_path(&document.to_string())
+    change(&mut document, patch);
+    retyped(&document)
+}
+
+/// Changes a spec by a patch. A patch that chooses the other model of load drops the fields that
+/// belong to the model before, which may be there only as defaults.
+pub(super) fn change(document: &mut Value, patch: Value) {
+    let model = |spec: &Value| spec.pointer("/load/model").cloned();
+    let changes = model(&patch).is_some_and(|chosen| model(document) != Some(chosen));
+    if let Some(load) = document.get_mut("load").and_then(Value::as_object_mut) {
+        load.retain(|field, _| !changes || !["arrivals", "rate", "think"].contains(&&**field));
+    }
+    merge(document, patch);
+}
+
+/// Reads a patched document. JSON is YAML: the same reader types every word as it did the first
+/// time, where the types of a patch are not those of the spec (`servers: "2"`) or are wrong.
+fn retyped(document: &Value) -> Result<Spec, (String, Described)> {
+    match Spec::deserialize(document) {
+        Ok(spec) => Ok(spec),
+        Err(_) => read::typed_with_path(&document.to_string()),
+    }
+}
+
+/// Reads a patched document; an error is its message, with the path, and the remedy.
+pub(super) fn typed(document: &Value) -> Result<Spec, (String, String)> {
+    retyped(document).map_err(|(path, Described { message, label })| {
+        (if path == "." { message } else { format!("{path}: {message}") }, label)
+    })
 }
 
 /// Returns `a.b.c=value` as a patch; the value is read as a YAML word or list.
 fn patch_of(setting: &str) -> Result<Value, String> {
     let (path, value) = setting.split_once('=').ok_or("`=` is missing")?;
+    let value: Value =
+        serde_saphyr::from_str(value).map_err(|_| format!("`{value}` is not a valid value"))?;
+    at(path, value)
+}
+
+/// Returns the patch that sets the value at `a.b.c`.
+pub(super) fn at(path: &str, value: Value) -> Result<Value, String> {
     if path.split('.').any(|part| part.trim().is_empty()) {
         return Err("a part of the path is empty".to_owned());
     }
-    let value: Value =
-        serde_saphyr::from_str(value).map_err(|_| format!("`{value}` is not a valid value"))?;
     Ok(path.split('.').rev().fold(value, |inner, part| {
         Value::Object(Map::from_iter([(part.trim().to_owned(), inner)]))
     }))
@@ -80,7 +112,7 @@ fn merge(document: &mut Value, patch: Value) {
     let fields = document.as_object_mut().expect("it was made one above");
     for (name, value) in patch {
         match value {
-            Value::Null => drop(fields.remove(&name)),
+            Value::Null => drop(fields.shift_remove(&name)),
             value => merge(fields.entry(name).or_insert(Value::Null), value),
         }
     }

@@ -20,6 +20,31 @@ pub struct Phases {
     /// The longest time that the generator waits for outstanding requests.
     #[serde(default = "a_second")]
     pub drain: Written<Nanos>,
+    /// Rest of the system between trials.
+    #[serde(default, skip_serializing_if = "CoolDown::is_none")]
+    pub cool_down: CoolDown,
+}
+
+/// The rest before a trial: `{trials: 10s, levels: 3min}`.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CoolDown {
+    /// After the trial before.
+    pub trials: Written<Nanos>,
+    /// The same where the level changes: after the new level is deployed.
+    pub levels: Written<Nanos>,
+}
+
+impl Default for CoolDown {
+    fn default() -> CoolDown {
+        CoolDown { trials: nothing(), levels: nothing() }
+    }
+}
+
+impl CoolDown {
+    fn is_none(&self) -> bool {
+        *self == CoolDown::default()
+    }
 }
 
 impl Default for Phases {
@@ -29,6 +54,7 @@ impl Default for Phases {
             warm_up: WarmUp::default(),
             measure: Measure::default(),
             drain: a_second(),
+            cool_down: CoolDown::default(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The sequence of trials: what is reset between them, how often each load is repeated, and the
 //! budget for all of them.
 
-use measure::Nanos;
+use measure::{Nanos, Share};
 use serde::{Deserialize, Serialize};
 
 use super::literal::one;
@@ -24,6 +24,8 @@ pub enum Between {
     Trials,
     /// Before the first trial at each load.
     Points,
+    /// Before the first trial of each cell, if its system is not restarted anyway.
+    Levels,
     /// Only after the smoke test.
     #[default]
     Never,
@@ -39,13 +41,73 @@ pub enum ResetStep {
 #[serde(deny_unknown_fields)]
 pub struct Repeat {
     /// Trials at each load.
+    #[serde(default = "one")]
     pub trials: AtLeastOne,
+    /// How often each search is made as a whole.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub searches: AtLeastOne,
+    #[serde(default, skip_serializing_if = "Order::is_listed")]
+    pub order: Order,
+    /// More trials at each load until a metric is known well enough.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Until>,
 }
 
 impl Default for Repeat {
     fn default() -> Repeat {
-        Repeat { trials: one() }
+        Repeat { trials: one(), searches: one(), order: Order::Listed, until: None }
     }
+}
+
+fn is_one(number: &AtLeastOne) -> bool {
+    number.0 == 1
+}
+
+/// The order of the trials of an experiment with several searches or levels.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    /// One search after the other, in the order of the file.
+    #[default]
+    Listed,
+    /// One search after the other, in a random order.
+    Shuffled,
+    /// One trial of each search in turn: a drift of the machine meets all of them alike.
+    Interleaved,
+    /// Blocks of so many trials: in each block every question has equally many, in a random order.
+    Blocks(AtLeastOne),
+}
+
+impl Order {
+    fn is_listed(&self) -> bool {
+        *self == Order::Listed
+    }
+}
+
+/// The precision that ends the repetition at a load.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Until {
+    pub metric: Metric,
+    /// The widest half of the metric's 95 % interval, as a share of its mean.
+    pub ci_rel: Written<Share>,
+    /// The most trials at each load.
+    pub max: AtLeastOne,
+}
+
+/// A figure of a trial.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Metric {
+    /// The completed rate.
+    Completed,
+    /// The rate of the requests that ended well and within the SLO.
+    Goodput,
+    P50,
+    P90,
+    P99,
+    #[serde(rename = "p99.9")]
+    P999,
 }
 
 /// The budget of the experiment. Disturbances have a separate one, so that a quiet machine and a
@@ -53,7 +115,7 @@ impl Default for Repeat {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Budget {
-    /// The most trials; those that were not valid are not counted.
+    /// The most trials of each search; those that were not valid are not counted.
     pub trials: AtLeastOne,
     /// The most repetitions of a trial that was not valid, each once the machine is calm.
     pub invalid_attempts: u32,
@@ -62,7 +124,7 @@ pub struct Budget {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<Written<Nanos>>,
     /// The extra time for disturbances: trials that were not valid, and waiting for a calm machine. If
-    /// absent, three minutes or the time of four trials, whichever is longer.
+    /// absent, three minutes or the time of four trials, whichever is longer, for each search.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disturbance: Option<Written<Nanos>>,
 }

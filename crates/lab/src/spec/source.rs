@@ -95,6 +95,13 @@ impl Source {
     }
 }
 
+impl SpecError {
+    /// Returns the error of one question among several, which `what` names.
+    pub fn within(&self, what: &str) -> SpecError {
+        SpecError(format!("{what}: {}", self.0))
+    }
+}
+
 /// Replaces control characters, which the terminal would interpret.
 fn visible(c: char) -> char {
     match c {

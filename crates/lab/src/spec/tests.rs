@@ -115,32 +115,32 @@ fn an_unknown_field_is_named_with_the_nearest_known_one() {
     check(
         &spec("").replace("measure", "mesure"),
         expect![[r#"
-        unknown field `mesure`; did you mean `measure`?
-         --> my.yaml:6:10
-          |
-        6 | phases: {mesure: {time: 5s}}
-          |          ^^^^^^ fields here: settle, warm_up, measure, drain
-    "#]],
+            unknown field `mesure`; did you mean `measure`?
+             --> my.yaml:6:10
+              |
+            6 | phases: {mesure: {time: 5s}}
+              |          ^^^^^^ fields here: settle, warm_up, measure, drain, cool_down
+        "#]],
     );
     check(
         &spec("serach: {}\n"),
         expect![[r#"
-        unknown field `serach`; did you mean `search`?
-         --> my.yaml:7:1
-          |
-        7 | serach: {}
-          | ^^^^^^ fields here: name, about, seed, vars, where, sut, simulated, workload, load, phases, slo, search, reset, repeat, budget, profiles
-    "#]],
+            unknown field `serach`; did you mean `search`?
+             --> my.yaml:7:1
+              |
+            7 | serach: {}
+              | ^^^^^^ fields here: name, about, seed, vars, where, sut, simulated, workload, load, phases, slo, factors, search, searches, reset, repeat, budget, profiles
+        "#]],
     );
     check(
         &spec("zzz: 1\n"),
         expect![[r#"
-        unknown field `zzz`
-         --> my.yaml:7:1
-          |
-        7 | zzz: 1
-          | ^^^ fields here: name, about, seed, vars, where, sut, simulated, workload, load, phases, slo, search, reset, repeat, budget, profiles
-    "#]],
+            unknown field `zzz`
+             --> my.yaml:7:1
+              |
+            7 | zzz: 1
+              | ^^^ fields here: name, about, seed, vars, where, sut, simulated, workload, load, phases, slo, factors, search, searches, reset, repeat, budget, profiles
+        "#]],
     );
 }
 
@@ -559,12 +559,12 @@ fn hostile_documents_end_in_an_error() {
     check(
         &bomb,
         expect![[r#"
-        unknown field `a0`
-         --> my.yaml:1:1
-          |
-        1 | a0: &a0 [x, x, x, x, x, x, x, x]
-          | ^^ fields here: name, about, seed, vars, where, sut, simulated, workload, load, phases, slo, search, reset, repeat, budget, profiles
-    "#]],
+            unknown field `a0`
+             --> my.yaml:1:1
+              |
+            1 | a0: &a0 [x, x, x, x, x, x, x, x]
+              | ^^ fields here: name, about, seed, vars, where, sut, simulated, workload, load, phases, slo, factors, search, searches, reset, repeat, budget, profiles
+        "#]],
     );
 }
 

@@ -30,8 +30,9 @@ fn check(text: &str, expected: Expect) {
     let mut system = System::default();
     for repetition in 1..=2 {
         let (number, attempt, seed) = (repetition, 1, 7);
-        let asked = Rate::per_second(100.0);
-        let trial = Trial { number, purpose: Purpose::Trial, asked, repetition, attempt, seed };
+        let (asked, purpose) = (Rate::per_second(100.0), Purpose::Trial);
+        let place = Place::default();
+        let trial = Trial { number, purpose, asked, repetition, attempt, seed, place };
         run(&trial, &resolved, &mut system, &mut backend, &mut crate::progress::Silent).unwrap();
     }
     backend.stop();

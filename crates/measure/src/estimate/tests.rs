@@ -54,3 +54,16 @@ fn the_median_of_an_even_count_lies_between() {
     assert_eq!(median(&[3.0, 1.0, 2.0, 10.0]), Some(2.5));
     assert_eq!(median(&[]), None);
 }
+
+#[test]
+fn the_half_width_of_a_t_interval_is_relative() {
+    // Two values whose logarithms are ±0.1 about their mean: s = 0.1·√2, and with one degree of
+    // freedom t = 12.7062 (tables of Student's t).
+    let values = [100.0 * 0.1_f64.exp(), 100.0 * (-0.1_f64).exp()];
+    let half = relative_half_width(&values, 0.95).unwrap();
+    assert!((half - (12.7062 * 0.1_f64).exp_m1()).abs() < 1e-3, "{half}");
+    // Five equal values are known exactly; one value, or a zero, says nothing.
+    assert_eq!(relative_half_width(&[3.0; 5], 0.95), Some(0.0));
+    assert_eq!(relative_half_width(&[3.0], 0.95), None);
+    assert_eq!(relative_half_width(&[3.0, 0.0], 0.95), None);
+}

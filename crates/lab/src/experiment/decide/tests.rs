@@ -36,6 +36,10 @@ fn entry(attempt: &Attempt, status: Status, completed: f64) -> Entry {
         trial: 1,
         key: String::new(),
         purpose: attempt.purpose,
+        cell: None,
+        search: None,
+        strand: None,
+        block: None,
         asked_per_s: asked,
         asked_per_target_per_s: asked,
         repetition: attempt.repetition,
@@ -50,6 +54,13 @@ fn entry(attempt: &Attempt, status: Status, completed: f64) -> Entry {
         warnings: Vec::new(),
         files: Default::default(),
     }
+}
+
+/// Decides for a plan of one strand.
+fn decide(resolved: &Resolved, journal: &[Entry]) -> Decision {
+    let mut spent = Spent::of(1);
+    journal.iter().for_each(|entry| spent.add(resolved, entry));
+    super::next(resolved, journal, None, &spent)
 }
 
 fn next(resolved: &Resolved, journal: &[Entry]) -> Attempt {
@@ -138,7 +149,7 @@ repeat: {trials: 3}
 #[test]
 fn the_default_budget_for_disturbances_is_enough_for_a_long_trial() {
     let resolved = sweep("");
-    assert_eq!(trial::disturbance_allowed(&resolved), Nanos::from_secs(180));
+    assert_eq!(trial::disturbance_allowed(&resolved, 1), Nanos::from_secs(180));
     let mut resolved = resolved;
     resolved.spec.phases.measure.time = crate::spec::Written(Nanos::from_secs(120));
     let mut journal = probed(&resolved);

@@ -1,0 +1,336 @@
+//! The plan of an experiment: every question, how often it is put, and in which order the trials
+//! are made. A strand is one search, made once; it sees only its own trials.
+//!
+//! The next trial follows from the plan and the journal alone. An order chooses among the strands,
+//! and never looks at results: only at how many trials each strand has.
+
+use std::collections::BTreeMap;
+
+use measure::Random;
+use measure::random::seed_of;
+use results::Entry;
+
+use super::decide::{self, Attempt, Decision, Spent};
+use crate::answer::Ending;
+use crate::spec::{Cell, Offered, Order, Question, Resolved, SpecError, questions};
+use crate::system::Place;
+
+#[cfg(test)]
+mod tests;
+
+/// Everything that is fixed before the first trial.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub cells: Vec<Cell>,
+    pub questions: Vec<Question>,
+    pub strands: Vec<Strand>,
+    pub order: Order,
+    pub seed: u64,
+    /// For each question the first one with the same system under test: where it changes, the
+    /// system is deployed again.
+    systems: Vec<usize>,
+    /// For each strand the one whose result its load is a share of.
+    shares: Vec<Option<usize>>,
+}
+
+/// One search, made once.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Strand {
+    /// The index of its question.
+    pub question: usize,
+    /// The number of this search among the equal ones, from 1.
+    pub repetition: u32,
+}
+
+impl Plan {
+    pub fn of(resolved: &Resolved) -> Result<Plan, SpecError> {
+        let (cells, questions) = questions(resolved)?;
+        let repeat = &resolved.spec.repeat;
+        let strands: Vec<Strand> = (0..questions.len())
+            .flat_map(|question| {
+                (1..=repeat.searches.0).map(move |repetition| Strand { question, repetition })
+            })
+            .collect();
+        let systems = systems(&questions);
+        let shares = shares(&questions, &strands);
+        let (order, seed) = (repeat.order, resolved.seed());
+        Ok(Plan { cells, questions, strands, order, seed, systems, shares })
+    }
+
+    /// Returns true if the journal has to say which strand a trial belongs to.
+    pub fn has_several(&self) -> bool {
+        1 < self.strands.len()
+    }
+
+    pub fn question(&self, strand: usize) -> &Question {
+        &self.questions[self.strands[strand].question]
+    }
+
+    /// Returns the spec of a strand, with its levels and its search.
+    pub fn resolved(&self, strand: usize) -> &Resolved {
+        &self.question(strand).resolved
+    }
+
+    /// Returns the place of the trials of a strand.
+    pub fn place(&self, strand: usize) -> Place {
+        let question = self.strands[strand].question;
+        Place { cell: self.questions[question].cell, system: self.systems[question], question }
+    }
+
+    pub fn cell_name(&self, strand: usize) -> Option<String> {
+        self.cells[self.question(strand).cell].name()
+    }
+
+    /// Returns `replicas=2 · capacity · 3`, as far as there are several of each; empty for a plan
+    /// of one strand.
+    pub fn label(&self, strand: usize) -> String {
+        let search = self.question(strand).search.clone();
+        let repetitions = self.strands.iter().map(|strand| strand.repetition).max().unwrap_or(1);
+        let repetition = (1 < repetitions).then(|| self.strands[strand].repetition.to_string());
+        let parts = self.cell_name(strand).into_iter().chain(search).chain(repetition);
+        parts.collect::<Vec<_>>().join(" · ")
+    }
+
+    /// Returns the seed of a strand: of its levels, its search and its repetition, so that a
+    /// further level changes no other strand.
+    pub fn seed_of(&self, strand: usize) -> u64 {
+        if !self.has_several() {
+            return self.seed;
+        }
+        let Strand { repetition, .. } = self.strands[strand];
+        let search = self.question(strand).search.as_deref().unwrap_or_default();
+        let cell = self.cell_name(strand).unwrap_or_default();
+        let name = format!("{cell}\n{search}\n{repetition}");
+        Random::part(self.seed, seed_of(&name)).next_u64() >> 11
+    }
+}
+
+fn shares(questions: &[Question], strands: &[Strand]) -> Vec<Option<usize>> {
+    let named = |strand: &Strand| {
+        let question = &questions[strand.question];
+        Some((question.cell, question.search.as_deref()?, strand.repetition))
+    };
+    let known: BTreeMap<(usize, &str, u32), usize> =
+        strands.iter().zip(0..).filter_map(|(strand, i)| Some((named(strand)?, i))).collect();
+    let share = |strand: &Strand| {
+        let question = &questions[strand.question];
+        match &question.resolved.spec.load.rate {
+            Some(Offered::Share { of, .. }) => {
+                known.get(&(question.cell, &**of, strand.repetition)).copied()
+            }
+            Some(Offered::Rate(_)) | None => None,
+        }
+    };
+    strands.iter().map(share).collect()
+}
+
+fn systems(questions: &[Question]) -> Vec<usize> {
+    let mut known: Vec<usize> = Vec::new();
+    let mut systems = Vec::new();
+    for (number, question) in questions.iter().enumerate() {
+        let spec = &question.resolved.spec;
+        let same = known.iter().copied().find(|&other| {
+            let other = &questions[other].resolved.spec;
+            spec.sut == other.sut && spec.vars == other.vars && spec.simulated == other.simulated
+        });
+        if same.is_none() {
+            known.push(number);
+        }
+        systems.push(same.unwrap_or(number));
+    }
+    systems
+}
+
+/// The next trial of an experiment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Turn {
+    pub strand: usize,
+    pub attempt: Attempt,
+    /// The number of the block, from 1; absent in an order without blocks.
+    pub block: Option<u32>,
+}
+
+/// The journal as the strands see it.
+pub struct Turns<'a> {
+    plan: &'a Plan,
+    /// The trials of each strand, in order.
+    strands: Vec<Vec<Entry>>,
+    /// The strand of each trial, in the order of the journal.
+    order: Vec<usize>,
+    /// The number of trials of each strand that gave an answer.
+    turns: Vec<u32>,
+    endings: Vec<Option<Ending>>,
+    /// The position of each strand in an order that is fixed beforehand.
+    ranks: Vec<u64>,
+    spent: Spent,
+}
+
+impl<'a> Turns<'a> {
+    /// Reads the journal of an earlier run.
+    pub fn new(plan: &'a Plan, journal: Vec<Entry>) -> Turns<'a> {
+        let count = plan.strands.len();
+        let rank = |strand: usize| match plan.order {
+            Order::Shuffled => Random::part(plan.seed_of(strand), 1).next_u64(),
+            Order::Listed | Order::Interleaved | Order::Blocks(_) => strand as u64,
+        };
+        let mut turns = Turns {
+            plan,
+            strands: vec![Vec::new(); count],
+            order: Vec::new(),
+            turns: vec![0; count],
+            endings: vec![None; count],
+            ranks: (0..count).map(rank).collect(),
+            spent: Spent::of(count as u64),
+        };
+        journal.into_iter().for_each(|entry| turns.push(entry));
+        turns
+    }
+
+    /// Adds a finished trial.
+    pub fn push(&mut self, entry: Entry) {
+        let strand = entry.strand.map_or(0, |number| number as usize - 1);
+        self.spent.add(self.plan.resolved(strand), &entry);
+        self.turns[strand] += u32::from(entry.status.answers());
+        self.order.push(strand);
+        self.strands[strand].push(entry);
+        // An end is known as soon as its last trial is, so that a resumed run knows it too.
+        if let Decision::End(ending) = self.decide(strand) {
+            self.endings[strand] = Some(ending);
+        }
+    }
+
+    /// Returns the number of trials so far.
+    pub fn count(&self) -> usize {
+        self.order.len()
+    }
+
+    /// Returns the trials of one strand.
+    pub fn of(&self, strand: usize) -> &[Entry] {
+        &self.strands[strand]
+    }
+
+    pub fn last(&self) -> Option<(usize, &Entry)> {
+        let strand = *self.order.last()?;
+        Some((strand, self.strands[strand].last()?))
+    }
+
+    /// Returns all trials in the order of the journal.
+    pub fn journal(&self) -> Vec<Entry> {
+        let mut next = vec![0; self.strands.len()];
+        let entry = |&strand: &usize| {
+            next[strand] += 1;
+            self.strands[strand][next[strand] - 1].clone()
+        };
+        self.order.iter().map(entry).collect()
+    }
+
+    /// Returns the next trial; `None` if every strand has ended.
+    pub fn next_turn(&mut self) -> Option<Turn> {
+        loop {
+            let strand = self.choose()?;
+            match self.decide(strand) {
+                Decision::Run(attempt) => {
+                    let block = match self.plan.order {
+                        Order::Blocks(of) => Some(self.turns.iter().sum::<u32>() / of.0 + 1),
+                        Order::Listed | Order::Shuffled | Order::Interleaved => None,
+                    };
+                    let block = block.filter(|_| self.plan.has_several());
+                    return Some(Turn { strand, attempt, block });
+                }
+                Decision::End(ending) => self.endings[strand] = Some(ending),
+            }
+        }
+    }
+
+    /// Returns the next attempt of a strand, even if it is not its turn; `None` if it has ended.
+    pub fn attempt(&self, strand: usize) -> Option<Attempt> {
+        match self.decide(strand) {
+            Decision::Run(attempt) => Some(attempt),
+            Decision::End(_) => None,
+        }
+    }
+
+    /// Returns how a strand ended; `None` if it did not.
+    pub fn ending_of(&self, strand: usize) -> Option<&Ending> {
+        self.endings[strand].as_ref()
+    }
+
+    /// Returns how the experiment ended, once every strand has: without an answer if one of them
+    /// has none.
+    pub fn ending(&self) -> Ending {
+        if let [ending] = &self.endings[..] {
+            return ending.clone().unwrap_or(Ending::Open);
+        }
+        let failed = self.endings.iter().zip(0..).find_map(|(ending, strand)| match ending {
+            Some(Ending::NoAnswer(why)) => Some(format!("{}: {why}", self.plan.label(strand))),
+            _ => None,
+        });
+        match failed {
+            Some(why) => Ending::NoAnswer(why),
+            None => Ending::Answered(format!("{} searches ended", self.endings.len())),
+        }
+    }
+
+    fn decide(&self, strand: usize) -> Decision {
+        let resolved = self.plan.resolved(strand);
+        let base = match self.plan.shares[strand] {
+            None => None,
+            Some(source) => {
+                let found = decide::found(self.plan.resolved(source), &self.strands[source]);
+                if found.is_none() {
+                    let label = self.plan.label(source);
+                    let why = format!("`{label}` found no capacity to take a share of");
+                    return Decision::End(Ending::NoAnswer(why));
+                }
+                found
+            }
+        };
+        decide::next(resolved, &self.strands[strand], base, &self.spent)
+    }
+
+    /// Returns the strand whose turn it is; `None` if none is open.
+    fn choose(&self) -> Option<usize> {
+        // A trial without an answer is repeated at once.
+        if let Some((strand, entry)) = self.last()
+            && !entry.status.answers()
+            && self.is_open(strand)
+        {
+            return Some(strand);
+        }
+        let open = (0..self.strands.len()).filter(|&strand| self.is_open(strand));
+        match self.plan.order {
+            Order::Listed | Order::Shuffled => open.min_by_key(|&strand| self.ranks[strand]),
+            Order::Interleaved => open.min_by_key(|&strand| (self.turns[strand], strand)),
+            Order::Blocks(of) => self.of_block(of.0, open),
+        }
+    }
+
+    /// Returns the next strand of a block. A question gets its turns in groups of as many as it has
+    /// in one block; the places of each group among those of the others are random.
+    fn of_block(&self, of: u32, open: impl Iterator<Item = usize>) -> Option<usize> {
+        let questions = self.plan.questions.len();
+        let each = (of / u32::try_from(questions).unwrap_or(u32::MAX)).max(1);
+        let mut had = vec![0; questions];
+        for (strand, turns) in self.plan.strands.iter().zip(&self.turns) {
+            had[strand.question] += turns;
+        }
+        let place = |question: usize| {
+            let (group, place) = (had[question] / each, (had[question] % each) as usize);
+            let mut random = Random::part(self.plan.seed, u64::from(group) << 32 | question as u64);
+            let mut places: Vec<u64> = (0..each).map(|_| random.next_u64()).collect();
+            places.sort_unstable();
+            (group, places[place])
+        };
+        let places: Vec<(u32, u64)> = (0..questions).map(place).collect();
+        open.min_by_key(|&strand| {
+            (places[self.plan.strands[strand].question], self.turns[strand], strand)
+        })
+    }
+
+    fn is_open(&self, strand: usize) -> bool {
+        let is_known = |source: usize| {
+            self.endings[source].is_some() || matches!(self.decide(source), Decision::End(_))
+        };
+        self.endings[strand].is_none() && self.plan.shares[strand].is_none_or(is_known)
+    }
+}

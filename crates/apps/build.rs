@@ -57,9 +57,9 @@ impl ServiceGenerator for Stubs {
             write!(
                 answered,
                 "{path:?} => ::std::boxed::Box::pin(async move {{
-                    let request = tonic::Request::new(crate::rpc::message::read(message)?);
+                    let request = tonic::Request::new(crate::kit::rpc::message::read(message)?);
                     let reply = service.{name}(request).await?;
-                    Ok(crate::rpc::message::framed(&reply.into_inner()))
+                    Ok(crate::kit::rpc::message::framed(&reply.into_inner()))
                 }}),",
             )
             .expect("a string takes any text");
@@ -73,10 +73,10 @@ impl ServiceGenerator for Stubs {
             impl {name} for crate::hotel::api::Remote {{ {asked} }}
 
             /// The service as its server calls it: with the path of the call and its message.
-            pub fn answering(service: ::std::sync::Arc<dyn {name}>) -> crate::rpc::Answering {{
+            pub fn answering(service: ::std::sync::Arc<dyn {name}>) -> crate::kit::rpc::Answering {{
                 ::std::sync::Arc::new(move |path, message| {{
                     let service = ::std::sync::Arc::clone(&service);
-                    match path {{ {answered} _ => crate::rpc::unknown(path) }}
+                    match path {{ {answered} _ => crate::kit::rpc::unknown(path) }}
                 }})
             }}",
         )

@@ -5,10 +5,6 @@
 
 #![forbid(unsafe_code)]
 
-pub mod hotel;
+pub mod kit;
 
-mod lock;
-pub mod rpc;
-pub mod serve;
-pub mod statistics;
-mod timeout;
+pub mod hotel;

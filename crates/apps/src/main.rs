@@ -9,11 +9,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use apps::hotel::memcached::Servers;
-use apps::hotel::process::{Below, Cache, Kept};
 use apps::hotel::source::Source;
 use apps::hotel::{self, Data, Durability, Options, Role};
-use apps::rpc::Addresses;
+use apps::kit::memcached::Servers;
+use apps::kit::process::{Below, Cache, Kept};
+use apps::kit::rpc::Addresses;
 use clap::{Args, Parser, Subcommand};
 
 /// A cheaper allocator than the system's: messages are many small allocations.

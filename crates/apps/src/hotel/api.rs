@@ -2,7 +2,7 @@
 //! trait, which the service itself implements, and [`Remote`] for its replicas in other processes:
 //! a caller does not know which of the two it has.
 
-use crate::rpc::Peers;
+use crate::kit::rpc::Peers;
 
 macro_rules! packages {
     ($($package:ident)*) => {

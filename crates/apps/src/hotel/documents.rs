@@ -15,8 +15,8 @@ use super::api::profile::Hotel;
 use super::api::rate::RatePlan;
 use super::api::review::ReviewReply;
 use super::api::store::Hotels;
-use super::memcached::Memcached;
 use super::metrics::{Lookup, Metrics};
+use crate::kit::memcached::Memcached;
 
 /// One document for each hotel that has one.
 pub enum Documents<T> {

@@ -23,12 +23,12 @@ use super::api::search::NearbyRequest;
 use super::api::store::{CountsReply, Nothing};
 use super::api::user::CheckUserRequest;
 use super::api::{attractions, review};
-use super::health::Health;
 use super::metrics::{Endpoint, Metrics, Reserving};
-use super::query::{Query, number};
 use super::recommendation::Require;
 use super::stay;
-use crate::serve::{Head, Site};
+use crate::kit::health::Health;
+use crate::kit::query::{Query, number};
+use crate::kit::serve::{Head, Site};
 
 const TEXT: &str = "text/plain; charset=utf-8";
 const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";

@@ -2,7 +2,7 @@
 //! review and attractions services of later years.
 //!
 //! One module per service. Each service runs in its own process, or all run in one; see
-//! [`process`]. Calls go down this list only: the frontend calls services, search calls geo and
+//! [`crate::kit::process`]. Calls go down this list only: the frontend calls services, search calls geo and
 //! rate, and services call the store.
 //!
 //! Deliberate differences from the original: rooms are checked and reserved in one atomic step; a
@@ -10,10 +10,7 @@
 //! rooms or a stay of more than 366 nights is refused and changes nothing; a reservation of zero
 //! rooms leaves no document.
 
-pub mod process;
-
 pub mod frontend;
-pub mod query;
 
 pub mod search;
 
@@ -28,18 +25,14 @@ pub mod user;
 
 pub mod api;
 pub mod documents;
-pub mod memcached;
 pub mod stay;
 
 pub mod data;
-pub mod folder;
 pub mod postgres;
 pub mod source;
 pub mod store;
 
-pub mod health;
 pub mod metrics;
-pub mod page;
 
-pub use process::{Data, Options, Role, run};
+pub use crate::kit::process::{Data, Options, Role, run};
 pub use store::Durability;

@@ -32,9 +32,9 @@ use super::api::store::{
     PlacesReply, ProfilesReply, RatePlansReply, Reserved, ReviewsReply,
 };
 use super::stay::LONGEST_STAY;
-use crate::lock::lock;
-use crate::statistics::Statistics;
-use crate::timeout::{self, LONGEST_START, Pause};
+use crate::kit::lock::lock;
+use crate::kit::statistics::Statistics;
+use crate::kit::timeout::{self, LONGEST_START, Pause};
 
 mod seed;
 

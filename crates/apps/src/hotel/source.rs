@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use super::postgres::Database;
-use crate::rpc::Addresses;
+use crate::kit::rpc::Addresses;
 
 /// A source as written on a command line: `127.0.0.1:7000`, or
 /// `postgres://USER@HOST:PORT/DATABASE`.

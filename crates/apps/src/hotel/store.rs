@@ -38,7 +38,7 @@ use super::api::store::{
 };
 use super::data::{self, hex};
 use super::stay::{LONGEST_STAY, Night};
-use crate::lock::lock;
+use crate::kit::lock::lock;
 
 /// Hotel → latitude, longitude.
 const PLACES: TableDefinition<&str, (f64, f64)> = TableDefinition::new("places");

@@ -5,8 +5,8 @@ use http_body_util::BodyExt;
 use redb::Database;
 use redb::backends::InMemoryBackend;
 
-use crate::hotel::process::all_in_one;
 use crate::hotel::store::Embedded;
+use crate::kit::process::all_in_one;
 
 fn frontend() -> Frontend {
     let database = Database::builder().create_with_backend(InMemoryBackend::new()).unwrap();

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::postgres::Postgres;
-use super::store::Embedded;
-use crate::rpc::Peers;
+use super::rpc::Peers;
+use crate::hotel::postgres::Postgres;
+use crate::hotel::store::Embedded;
 
 /// The parts that a process needs to serve.
 #[derive(Clone, Default)]

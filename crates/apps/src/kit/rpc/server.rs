@@ -23,8 +23,8 @@ use tonic::{Code, Status};
 use super::guard::Guarded;
 use super::message::PREFIX;
 use super::{Answering, GRPC, GRPC_STATUS, is_alive, whole};
-use crate::serve::keep_busy;
-use crate::statistics::Statistics;
+use crate::kit::serve::keep_busy;
+use crate::kit::statistics::Statistics;
 
 #[cfg(test)]
 mod tests;

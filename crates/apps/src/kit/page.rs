@@ -9,9 +9,9 @@ use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Response, StatusCode};
 
 use super::health::Health;
-use super::metrics::Metrics;
-use crate::rpc::Calls;
-use crate::serve::{Head, Site};
+use super::rpc::Calls;
+use super::serve::{Head, Site};
+use crate::hotel::metrics::Metrics;
 
 pub struct Page {
     pub health: Health,

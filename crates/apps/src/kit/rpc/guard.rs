@@ -15,7 +15,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::task;
 use tokio::time::Instant;
 
-use crate::statistics::Statistics;
+use crate::kit::statistics::Statistics;
 
 #[cfg(test)]
 mod tests;

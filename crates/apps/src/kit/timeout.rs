@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::time;
 use tonic::Status;
 
-use crate::statistics::Statistics;
+use super::statistics::Statistics;
 
 /// The longest time that a process waits at its start for the processes that it needs.
 pub(crate) const LONGEST_START: Duration = Duration::from_secs(20);

@@ -18,9 +18,9 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time;
 
-use crate::rpc::LARGEST_MESSAGE;
-use crate::statistics::Statistics;
-use crate::timeout::Pause;
+use super::rpc::LARGEST_MESSAGE;
+use super::statistics::Statistics;
+use super::timeout::Pause;
 
 #[cfg(test)]
 mod tests;

@@ -24,9 +24,9 @@ use tonic::{Code, Response, Status};
 
 use super::message::{self, PREFIX};
 use super::{Addresses, GRPC, LARGEST_MESSAGE, broken, is_alive, whole};
-use crate::lock::lock;
-use crate::statistics::Statistics;
-use crate::timeout::{self, Pause};
+use crate::kit::lock::lock;
+use crate::kit::statistics::Statistics;
+use crate::kit::timeout::{self, Pause};
 
 /// The most bytes of the unread replies of one connection.
 const CONNECTION_WINDOW: u32 = 1 << 20;

@@ -28,8 +28,8 @@ use tokio::sync::{Notify, watch};
 use tokio::task;
 use tokio::time::{self, Instant};
 
-use crate::rpc::{self, Calls};
-use crate::statistics::Statistics;
+use super::rpc::{self, Calls};
+use super::statistics::Statistics;
 
 /// The beginning of an HTTP/2 connection (RFC 9113, 3.4); no HTTP/1.1 method begins like this.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0";

@@ -1,0 +1,19 @@
+//! The parts that every application needs: how a process begins and ends, what it serves, the calls
+//! between processes, and what a process tells about itself. Nothing here knows an application.
+
+pub mod process;
+
+pub mod health;
+pub mod page;
+pub mod query;
+pub mod serve;
+
+pub mod rpc;
+
+pub mod folder;
+pub mod memcached;
+
+pub mod statistics;
+
+pub(crate) mod lock;
+pub(crate) mod timeout;

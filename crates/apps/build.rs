@@ -1,30 +1,48 @@
 //! Generates Rust code for the messages and services in `proto/`, without an installed `protoc`.
+//!
+//! Each folder there belongs to an application. Its files are compiled apart from all others, into a
+//! module of their own, so two applications may use the same names.
 
+use std::env;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
+use std::fs;
 use std::io::Error;
+use std::path::Path;
 
 use prost_build::{Config, Service, ServiceGenerator};
 
-const FILES: [&str; 10] = [
-    "attractions.proto",
-    "geo.proto",
-    "profile.proto",
-    "rate.proto",
-    "recommendation.proto",
-    "reservation.proto",
-    "review.proto",
-    "search.proto",
-    "store.proto",
-    "user.proto",
-];
-
 fn main() -> Result<(), Error> {
     println!("cargo::rerun-if-changed=proto");
-    let described = protox::compile(FILES, ["proto"]).map_err(Error::other)?;
+    let out = env::var_os("OUT_DIR").expect("cargo sets it for build scripts");
+    for application in names(Path::new("proto"))? {
+        compile(&Path::new("proto").join(&application), &Path::new(&out).join(&application))?;
+    }
+    Ok(())
+}
+
+/// Compiles the files of one application; `mod.rs` contains a module for each of their packages.
+fn compile(application: &Path, out: &Path) -> Result<(), Error> {
+    let mut files = names(application)?;
+    // An editor may keep its own files beside them.
+    files.retain(|name| Path::new(name).extension() == Some(OsStr::new("proto")));
+    let described = protox::compile(files, [application]).map_err(Error::other)?;
+    fs::create_dir_all(out)?;
     Config::new()
+        .out_dir(out)
+        .include_file("mod.rs")
         .service_generator(Box::new(Stubs))
-        .type_attribute("store.CountsReply", "#[derive(serde::Serialize)]")
+        // A frontend may answer with any message as JSON.
+        .type_attribute(".", "#[derive(serde::Serialize)]")
         .compile_fds(described)
+}
+
+/// Returns the names in a folder, in the same order on every machine.
+fn names(folder: &Path) -> Result<Vec<OsString>, Error> {
+    let entries = fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name()));
+    let mut names = entries.collect::<Result<Vec<_>, Error>>()?;
+    names.sort();
+    Ok(names)
 }
 
 /// A generator that writes, for each service, a trait, an implementation of the trait that calls
@@ -70,7 +88,7 @@ impl ServiceGenerator for Stubs {
             pub trait {name}: Send + Sync + 'static {{ {declared} }}
 
             #[tonic::async_trait]
-            impl {name} for crate::hotel::api::Remote {{ {asked} }}
+            impl {name} for crate::kit::rpc::Remote {{ {asked} }}
 
             /// The service as its server calls it: with the path of the call and its message.
             pub fn answering(service: ::std::sync::Arc<dyn {name}>) -> crate::kit::rpc::Answering {{

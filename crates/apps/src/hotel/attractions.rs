@@ -43,7 +43,7 @@ impl Attractions {
 }
 
 #[async_trait]
-impl api::Attractions for Attractions {
+impl api::attractions::Attractions for Attractions {
     async fn nearby_rest(&self, near: Request<Near>) -> Result<Response<Found>, Status> {
         self.near(&near.into_inner().hotel_id, &self.restaurants)
     }

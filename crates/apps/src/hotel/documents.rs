@@ -27,7 +27,7 @@ pub enum Documents<T> {
 /// The store behind a cache that may forget anything at any time.
 pub struct Cached {
     pub cache: Memcached,
-    pub store: Arc<dyn api::Store>,
+    pub store: Arc<dyn api::store::Store>,
     pub metrics: Arc<Metrics>,
 }
 
@@ -38,14 +38,14 @@ pub trait Document: Message + Default + Clone {
     const KIND: &'static str;
 
     /// Loads the documents of these hotels; an empty list loads all.
-    async fn load(store: &dyn api::Store, hotels: Hotels) -> Result<Loaded<Self>, Status>;
+    async fn load(store: &dyn api::store::Store, hotels: Hotels) -> Result<Loaded<Self>, Status>;
 }
 
 type Loaded<T> = HashMap<String, T>;
 
 impl<T: Document> Documents<T> {
     /// Loads all of them.
-    pub async fn in_memory(store: &dyn api::Store) -> Result<Self, Status> {
+    pub async fn in_memory(store: &dyn api::store::Store) -> Result<Self, Status> {
         T::load(store, Hotels::default()).await.map(Documents::InMemory)
     }
 
@@ -112,7 +112,7 @@ impl Cached {
 impl Document for RatePlan {
     const KIND: &'static str = "rate";
 
-    async fn load(store: &dyn api::Store, hotels: Hotels) -> Result<Loaded<Self>, Status> {
+    async fn load(store: &dyn api::store::Store, hotels: Hotels) -> Result<Loaded<Self>, Status> {
         let plans = store.rate_plans(Request::new(hotels)).await?.into_inner().rate_plans;
         Ok(plans.into_iter().map(|plan| (plan.hotel_id.clone(), plan)).collect())
     }
@@ -122,7 +122,7 @@ impl Document for RatePlan {
 impl Document for Hotel {
     const KIND: &'static str = "profile";
 
-    async fn load(store: &dyn api::Store, hotels: Hotels) -> Result<Loaded<Self>, Status> {
+    async fn load(store: &dyn api::store::Store, hotels: Hotels) -> Result<Loaded<Self>, Status> {
         let hotels = store.profiles(Request::new(hotels)).await?.into_inner().hotels;
         Ok(hotels.into_iter().map(|hotel| (hotel.id.clone(), hotel)).collect())
     }
@@ -133,7 +133,7 @@ impl Document for Hotel {
 impl Document for ReviewReply {
     const KIND: &'static str = "review";
 
-    async fn load(store: &dyn api::Store, hotels: Hotels) -> Result<Loaded<Self>, Status> {
+    async fn load(store: &dyn api::store::Store, hotels: Hotels) -> Result<Loaded<Self>, Status> {
         let reviews = store.reviews(Request::new(hotels)).await?.into_inner().reviews;
         let mut by_hotel: Loaded<Self> = HashMap::new();
         for review in reviews {

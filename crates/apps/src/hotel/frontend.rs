@@ -40,17 +40,17 @@ const FULL: &str = "{\"message\":\"Failed. Already reserved. \"}\n";
 const NOT_LOGGED_IN: &str = "{\"message\":\"Failed. Please check your username and password. \"}\n";
 
 pub struct Frontend {
-    pub search: Arc<dyn api::Search>,
-    pub profile: Arc<dyn api::Profile>,
-    pub recommendation: Arc<dyn api::Recommendation>,
-    pub user: Arc<dyn api::User>,
-    pub reservation: Arc<dyn api::Reservation>,
+    pub search: Arc<dyn api::search::Search>,
+    pub profile: Arc<dyn api::profile::Profile>,
+    pub recommendation: Arc<dyn api::recommendation::Recommendation>,
+    pub user: Arc<dyn api::user::User>,
+    pub reservation: Arc<dyn api::reservation::Reservation>,
     /// Newer services, which the original of 2022 did not have: without them their paths are
     /// unknown.
-    pub review: Option<Arc<dyn api::Review>>,
-    pub attractions: Option<Arc<dyn api::Attractions>>,
+    pub review: Option<Arc<dyn api::review::Review>>,
+    pub attractions: Option<Arc<dyn api::attractions::Attractions>>,
     /// For experiments only: to count and reset it.
-    pub store: Arc<dyn api::Store>,
+    pub store: Arc<dyn api::store::Store>,
     pub health: Health,
     pub metrics: Arc<Metrics>,
 }

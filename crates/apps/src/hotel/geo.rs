@@ -54,7 +54,7 @@ impl Geo {
 }
 
 #[async_trait]
-impl api::Geo for Geo {
+impl api::geo::Geo for Geo {
     /// Returns the nearest hotels, nearest first.
     async fn nearby(
         &self,

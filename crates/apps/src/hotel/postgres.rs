@@ -197,7 +197,7 @@ impl Postgres {
 }
 
 #[async_trait]
-impl api::Store for Postgres {
+impl api::store::Store for Postgres {
     async fn places(&self, _: Request<Nothing>) -> Result<Response<PlacesReply>, Status> {
         self.within(async {
             let rows = self.rows(|all| &all.places, &[]).await?;

@@ -22,7 +22,7 @@ impl Profile {
 }
 
 #[async_trait]
-impl api::Profile for Profile {
+impl api::profile::Profile for Profile {
     /// Returns the profiles of the known hotels, in the order of the request.
     async fn get_profiles(
         &self,

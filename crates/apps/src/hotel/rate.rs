@@ -22,7 +22,7 @@ impl Rate {
 }
 
 #[async_trait]
-impl api::Rate for Rate {
+impl api::rate::Rate for Rate {
     /// Returns the plans of the hotels that have one, the most expensive first. No rate depends on
     /// the dates.
     async fn get_rates(

@@ -60,7 +60,7 @@ impl Recommendation {
 }
 
 #[async_trait]
-impl api::Recommendation for Recommendation {
+impl api::recommendation::Recommendation for Recommendation {
     /// Returns all hotels that are equally the best; none for an unknown measure.
     async fn get_recommendations(
         &self,

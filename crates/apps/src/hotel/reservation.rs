@@ -12,18 +12,18 @@ use super::metrics::{Metrics, Service};
 use super::stay;
 
 pub struct Reservation {
-    store: Arc<dyn api::Store>,
+    store: Arc<dyn api::store::Store>,
     metrics: Arc<Metrics>,
 }
 
 impl Reservation {
-    pub fn new(store: Arc<dyn api::Store>, metrics: Arc<Metrics>) -> Self {
+    pub fn new(store: Arc<dyn api::store::Store>, metrics: Arc<Metrics>) -> Self {
         Reservation { store, metrics }
     }
 }
 
 #[async_trait]
-impl api::Reservation for Reservation {
+impl api::reservation::Reservation for Reservation {
     /// Returns the hotels that have the rooms in every night, in the order of the request. A stay
     /// without nights, or with a date that does not exist, finds none.
     async fn check_availability(

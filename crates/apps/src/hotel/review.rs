@@ -22,7 +22,7 @@ impl Review {
 }
 
 #[async_trait]
-impl api::Review for Review {
+impl api::review::Review for Review {
     /// Returns all reviews of a hotel; none for a hotel without reviews or an unknown hotel.
     async fn get_reviews(
         &self,

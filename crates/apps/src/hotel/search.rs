@@ -9,19 +9,23 @@ use super::api::search::{NearbyReply, NearbyRequest};
 use super::metrics::{Metrics, Service};
 
 pub struct Search {
-    geo: Arc<dyn api::Geo>,
-    rate: Arc<dyn api::Rate>,
+    geo: Arc<dyn api::geo::Geo>,
+    rate: Arc<dyn api::rate::Rate>,
     metrics: Arc<Metrics>,
 }
 
 impl Search {
-    pub fn new(geo: Arc<dyn api::Geo>, rate: Arc<dyn api::Rate>, metrics: Arc<Metrics>) -> Self {
+    pub fn new(
+        geo: Arc<dyn api::geo::Geo>,
+        rate: Arc<dyn api::rate::Rate>,
+        metrics: Arc<Metrics>,
+    ) -> Self {
         Search { geo, rate, metrics }
     }
 }
 
 #[async_trait]
-impl api::Search for Search {
+impl api::search::Search for Search {
     /// Returns the nearest hotels that have a rate, the most expensive first.
     async fn nearby(
         &self,

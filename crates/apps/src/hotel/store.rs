@@ -168,7 +168,7 @@ async fn in_background<T: Send + 'static>(
 }
 
 #[async_trait]
-impl api::Store for Embedded {
+impl api::store::Store for Embedded {
     async fn places(&self, _: Request<Nothing>) -> Result<Response<PlacesReply>, Status> {
         let places = rows(&self.shared.database, PLACES, place).map_err(unavailable)?;
         Ok(Response::new(PlacesReply { places }))

@@ -11,18 +11,18 @@ use super::data::hex_digest;
 use super::metrics::{Metrics, Service};
 
 pub struct User {
-    store: Arc<dyn api::Store>,
+    store: Arc<dyn api::store::Store>,
     metrics: Arc<Metrics>,
 }
 
 impl User {
-    pub fn new(store: Arc<dyn api::Store>, metrics: Arc<Metrics>) -> Self {
+    pub fn new(store: Arc<dyn api::store::Store>, metrics: Arc<Metrics>) -> Self {
         User { store, metrics }
     }
 }
 
 #[async_trait]
-impl api::User for User {
+impl api::user::User for User {
     /// Compares the digest of the password with the stored one; false for an unknown user.
     async fn check_user(
         &self,

@@ -16,11 +16,11 @@ use super::folder::Folder;
 use super::health::Health;
 use super::memcached::{Memcached, Servers};
 use super::page::Page;
-use super::rpc::{Addresses, Answering, Calls, Peers};
+use super::rpc::{Addresses, Answering, Calls, Peers, Remote};
 use super::serve::{self, Limits};
 use super::statistics::{self, Statistics};
+use crate::hotel::api;
 use crate::hotel::api::store::Nothing;
-use crate::hotel::api::{self, Remote};
 use crate::hotel::attractions::Attractions;
 use crate::hotel::documents::{Cached, Document, Documents};
 use crate::hotel::frontend::Frontend;
@@ -261,11 +261,11 @@ impl Process {
         let user = called("user", &below.user).await?;
         let reservation = called("reservation", &below.reservation).await?;
         let (store, of_store) = self.store(&below.store, Use::Reads).await?;
-        let review: Option<Arc<dyn api::Review>> = match &below.review {
+        let review: Option<Arc<dyn api::review::Review>> = match &below.review {
             Some(addresses) => Some(called("review", addresses).await?),
             None => None,
         };
-        let attractions: Option<Arc<dyn api::Attractions>> = match &below.attractions {
+        let attractions: Option<Arc<dyn api::attractions::Attractions>> = match &below.attractions {
             Some(addresses) => Some(called("attractions", addresses).await?),
             None => None,
         };
@@ -292,7 +292,7 @@ impl Process {
         &self,
         source: &Source,
         purpose: Use,
-    ) -> anyhow::Result<(Arc<dyn api::Store>, Health)> {
+    ) -> anyhow::Result<(Arc<dyn api::store::Store>, Health)> {
         match source {
             Source::Process(addresses) => {
                 let peers = self.peers("store", addresses).await?;
@@ -351,7 +351,7 @@ pub async fn all_in_one(
     metrics: Arc<Metrics>,
 ) -> anyhow::Result<Frontend> {
     let metrics = || Arc::clone(&metrics);
-    let store: Arc<dyn api::Store> = store;
+    let store: Arc<dyn api::store::Store> = store;
     let geo = Arc::new(geo(&*store, metrics()).await?);
     let rates = loaded(Documents::in_memory(&*store).await)?;
     let rate = Arc::new(Rate::new(rates, metrics()));
@@ -371,20 +371,23 @@ pub async fn all_in_one(
     })
 }
 
-async fn geo(store: &dyn api::Store, metrics: Arc<Metrics>) -> anyhow::Result<Geo> {
+async fn geo(store: &dyn api::store::Store, metrics: Arc<Metrics>) -> anyhow::Result<Geo> {
     let places = loaded(store.places(Request::new(Nothing {})).await)?.into_inner().places;
     Ok(Geo::new(places, metrics))
 }
 
 async fn recommendation(
-    store: &dyn api::Store,
+    store: &dyn api::store::Store,
     metrics: Arc<Metrics>,
 ) -> anyhow::Result<Recommendation> {
     let known = loaded(store.candidates(Request::new(Nothing {})).await)?.into_inner();
     Ok(Recommendation::new(&known.candidates, metrics))
 }
 
-async fn attractions(store: &dyn api::Store, metrics: Arc<Metrics>) -> anyhow::Result<Attractions> {
+async fn attractions(
+    store: &dyn api::store::Store,
+    metrics: Arc<Metrics>,
+) -> anyhow::Result<Attractions> {
     let known = loaded(store.attractions(Request::new(Nothing {})).await)?.into_inner();
     Ok(Attractions::new(known, metrics))
 }

@@ -1,5 +1,5 @@
 //! Calls between processes: gRPC over plain HTTP/2. Services and statuses are tonic's, messages
-//! prost's; the connections are ours, over the `h2` library, for two needs of the application: one
+//! prost's; the connections are ours, over the `h2` library, for two needs of the applications: one
 //! shared connection to each replica, used in turn, and a bound on everything that a peer may do.
 //! Every call has one request and one reply, each of which is one message; with tonic's own stubs,
 //! which are made for streams, a request took a fifth more CPU. This module does not depend on the
@@ -35,13 +35,17 @@ const GRPC: HeaderValue = HeaderValue::from_static("application/grpc");
 pub type Answering = Arc<dyn Fn(&str, Bytes) -> Answered + Send + Sync>;
 pub type Answered = Pin<Box<dyn Future<Output = Result<Bytes, Status>> + Send>>;
 
+/// A service in other processes: the generated traits of all services are implemented for it.
+#[derive(Clone)]
+pub struct Remote(pub Peers);
+
 /// Returns the reply to a call of an unknown method.
 pub fn unknown(path: &str) -> Answered {
     let status = Status::unimplemented(format!("unknown method {path}"));
     Box::pin(std::future::ready(Err(status)))
 }
 
-/// The longest message: the longest of the application has about 50 KB. Requests have their own
+/// The longest message: the longest of an application has about 50 KB. Requests have their own
 /// bound.
 pub const LARGEST_MESSAGE: usize = 256 << 10;
 

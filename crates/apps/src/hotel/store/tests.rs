@@ -5,7 +5,7 @@ use redb::backends::InMemoryBackend;
 
 use tonic::Code;
 
-use crate::hotel::api::Store;
+use crate::hotel::api::store::Store;
 
 fn store() -> Embedded {
     let database = Database::builder().create_with_backend(InMemoryBackend::new()).unwrap();

@@ -5,6 +5,24 @@
 
 #![forbid(unsafe_code)]
 
+use clap::Subcommand;
+
 pub mod kit;
 
 pub mod hotel;
+
+// The help of each is the doc comment of its command; one here would replace that of the program.
+#[derive(Subcommand)]
+pub enum Application {
+    #[command(subcommand)]
+    Hotel(hotel::command::Command),
+}
+
+impl Application {
+    /// Runs until a signal ends it.
+    pub fn run(self) -> anyhow::Result<()> {
+        match self {
+            Application::Hotel(command) => command.run(),
+        }
+    }
+}

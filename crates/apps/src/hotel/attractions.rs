@@ -8,9 +8,14 @@ use tonic::{Request, Response, Status, async_trait};
 
 use super::api;
 use super::api::attractions::{Request as Near, Result as Found};
-use super::api::store::AttractionsReply;
+use super::api::store::{Nothing, Place, Store};
+use super::command::Stateless;
 use super::geo::Places;
-use super::metrics::{Metrics, Service};
+use super::metrics::Metrics;
+use super::postgres::Use;
+use super::source::loaded;
+use super::{Process, Service};
+use crate::kit::process;
 
 pub struct Attractions {
     /// Hotel → latitude, longitude.
@@ -21,16 +26,27 @@ pub struct Attractions {
     metrics: Arc<Metrics>,
 }
 
+/// Runs a process of the service until a signal ends it.
+pub fn run(Stateless { store, common }: Stateless) -> anyhow::Result<()> {
+    process::run(common, async |process: &Process| {
+        let (store, health) = store.connect(process, Use::Reads).await?;
+        let attractions = Attractions::load(&*store, Arc::clone(&process.metrics)).await?;
+        let answering = api::attractions::answering(Arc::new(attractions));
+        Ok(process.page(Service::Attractions, answering, health))
+    })
+}
+
 impl Attractions {
-    pub fn new(known: AttractionsReply, metrics: Arc<Metrics>) -> Self {
-        let place = |place: api::store::Place| (place.id, (place.lat, place.lon));
-        Attractions {
+    pub async fn load(store: &dyn Store, metrics: Arc<Metrics>) -> anyhow::Result<Self> {
+        let known = loaded(store.attractions(Request::new(Nothing {})).await)?.into_inner();
+        let place = |place: Place| (place.id, (place.lat, place.lon));
+        Ok(Attractions {
             hotels: known.hotels.into_iter().map(place).collect(),
             restaurants: Places::new(known.restaurants),
             museums: Places::new(known.museums),
             cinemas: Places::new(known.cinemas),
             metrics,
-        }
+        })
     }
 
     /// Returns the places near a hotel; none for an unknown hotel.

@@ -10,12 +10,17 @@ use std::sync::Arc;
 use prost::Message;
 use tonic::{Request, Status, async_trait};
 
+use super::Process;
 use super::api;
 use super::api::profile::Hotel;
 use super::api::rate::RatePlan;
 use super::api::review::ReviewReply;
 use super::api::store::Hotels;
+use super::command::Cache;
 use super::metrics::{Lookup, Metrics};
+use super::postgres::Use;
+use super::source::{Source, loaded};
+use crate::kit::health::Health;
 use crate::kit::memcached::Memcached;
 
 /// One document for each hotel that has one.
@@ -44,6 +49,26 @@ pub trait Document: Message + Default + Clone {
 type Loaded<T> = HashMap<String, T>;
 
 impl<T: Document> Documents<T> {
+    /// Loads all of them, or begins to connect to their cache; returns them with the health of the
+    /// store behind them.
+    pub async fn connect(
+        process: &Process,
+        store: &Source,
+        cache: &Cache,
+    ) -> anyhow::Result<(Self, Health)> {
+        let (store, health) = store.connect(process, Use::Reads).await?;
+        let documents = match &cache.servers {
+            None => loaded(Documents::in_memory(&*store).await)?,
+            Some(servers) => {
+                let statistics = Arc::clone(&process.statistics);
+                let cache = Memcached::new(servers, cache.timeout, statistics);
+                let metrics = Arc::clone(&process.metrics);
+                Documents::Cached(Cached { cache, store, metrics })
+            }
+        };
+        Ok((documents, health))
+    }
+
     /// Loads all of them.
     pub async fn in_memory(store: &dyn api::store::Store) -> Result<Self, Status> {
         T::load(store, Hotels::default()).await.map(Documents::InMemory)

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
+use clap::Args;
 use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper::header::{
@@ -24,10 +25,16 @@ use super::api::store::{CountsReply, Nothing};
 use super::api::user::CheckUserRequest;
 use super::api::{attractions, review};
 use super::metrics::{Endpoint, Metrics, Reserving};
+use super::postgres::Use;
 use super::recommendation::Require;
-use super::stay;
+use super::source::Source;
+use super::{Process, stay};
+use crate::kit::arguments::Common;
 use crate::kit::health::Health;
+use crate::kit::metrics::Metrics as _;
+use crate::kit::process;
 use crate::kit::query::{Query, number};
+use crate::kit::rpc::{Addresses, Remote};
 use crate::kit::serve::{Head, Site};
 
 const TEXT: &str = "text/plain; charset=utf-8";
@@ -38,6 +45,39 @@ const LOGGED_IN: &str = "{\"message\":\"Login successfully!\"}\n";
 const RESERVED: &str = "{\"message\":\"Reserve successfully!\"}\n";
 const FULL: &str = "{\"message\":\"Failed. Already reserved. \"}\n";
 const NOT_LOGGED_IN: &str = "{\"message\":\"Failed. Please check your username and password. \"}\n";
+
+#[derive(Args)]
+pub struct Arguments {
+    #[arg(long, value_name = "ADDRESSES")]
+    search: Addresses,
+
+    #[arg(long, value_name = "ADDRESSES")]
+    profile: Addresses,
+
+    #[arg(long, value_name = "ADDRESSES")]
+    recommendation: Addresses,
+
+    #[arg(long, value_name = "ADDRESSES")]
+    user: Addresses,
+
+    #[arg(long, value_name = "ADDRESSES")]
+    reservation: Addresses,
+
+    /// Without it /review is unknown.
+    #[arg(long, value_name = "ADDRESSES")]
+    review: Option<Addresses>,
+
+    /// Without it /restaurants, /museums and /cinema are unknown.
+    #[arg(long, value_name = "ADDRESSES")]
+    attractions: Option<Addresses>,
+
+    /// The store, for /counts and /reset: ADDRESSES or postgres://USER@HOST:PORT/DATABASE.
+    #[arg(long, value_name = "ADDRESSES|URL")]
+    store: Source,
+
+    #[command(flatten)]
+    common: Common,
+}
 
 pub struct Frontend {
     pub search: Arc<dyn api::search::Search>,
@@ -53,6 +93,12 @@ pub struct Frontend {
     pub store: Arc<dyn api::store::Store>,
     pub health: Health,
     pub metrics: Arc<Metrics>,
+}
+
+/// Runs a process of the frontend until a signal ends it.
+pub fn run(arguments: Arguments) -> anyhow::Result<()> {
+    let common = arguments.common.clone();
+    process::run(common, async |process: &Process| Frontend::connect(process, &arguments).await)
 }
 
 /// The things that may be near a hotel.
@@ -87,11 +133,47 @@ impl Site for Frontend {
     }
 
     fn refused_connection(&self) {
-        self.metrics.refused_connection();
+        self.metrics.basic().refused_connection();
     }
 }
 
 impl Frontend {
+    /// Connects to the services that it calls.
+    async fn connect(process: &Process, to: &Arguments) -> anyhow::Result<Self> {
+        let mut needed = Vec::new();
+        let mut called = async |service, addresses: &Addresses| {
+            let peers = process.peers(service, addresses).await?;
+            needed.push(peers.clone());
+            anyhow::Ok(Arc::new(Remote(peers)))
+        };
+        let search = called("search", &to.search).await?;
+        let profile = called("profile", &to.profile).await?;
+        let recommendation = called("recommendation", &to.recommendation).await?;
+        let user = called("user", &to.user).await?;
+        let reservation = called("reservation", &to.reservation).await?;
+        let (store, of_store) = to.store.connect(process, Use::Reads).await?;
+        let review: Option<Arc<dyn api::review::Review>> = match &to.review {
+            Some(addresses) => Some(called("review", addresses).await?),
+            None => None,
+        };
+        let attractions: Option<Arc<dyn api::attractions::Attractions>> = match &to.attractions {
+            Some(addresses) => Some(called("attractions", addresses).await?),
+            None => None,
+        };
+        Ok(Frontend {
+            search,
+            profile,
+            recommendation,
+            user,
+            reservation,
+            review,
+            attractions,
+            store,
+            health: Health::of_peers(needed).and(of_store),
+            metrics: Arc::clone(&process.metrics),
+        })
+    }
+
     /// Calls the service for a path. Parameters are in the query, whatever the method. Only the
     /// path of an absolute target counts: the original's workload always names port 5000.
     async fn route(&self, method: &Method, target: &Uri) -> (Endpoint, Result<Answer, Refusal>) {

@@ -6,8 +6,13 @@ use tonic::{Request, Response, Status, async_trait};
 
 use super::api;
 use super::api::geo::{NearbyReply, NearbyRequest};
-use super::api::store::Place;
-use super::metrics::{Metrics, Service};
+use super::api::store::{Nothing, Place, Store};
+use super::command::Stateless;
+use super::metrics::Metrics;
+use super::postgres::Use;
+use super::source::loaded;
+use super::{Process, Service};
+use crate::kit::process;
 
 /// The radius of the Earth, with the original's value.
 const EARTH_KM: f64 = 6371.0;
@@ -47,9 +52,19 @@ pub struct Geo {
     metrics: Arc<Metrics>,
 }
 
+/// Runs a process of the service until a signal ends it.
+pub fn run(Stateless { store, common }: Stateless) -> anyhow::Result<()> {
+    process::run(common, async |process: &Process| {
+        let (store, health) = store.connect(process, Use::Reads).await?;
+        let geo = Geo::load(&*store, Arc::clone(&process.metrics)).await?;
+        Ok(process.page(Service::Geo, api::geo::answering(Arc::new(geo)), health))
+    })
+}
+
 impl Geo {
-    pub fn new(hotels: Vec<Place>, metrics: Arc<Metrics>) -> Self {
-        Geo { hotels: Places::new(hotels), metrics }
+    pub async fn load(store: &dyn Store, metrics: Arc<Metrics>) -> anyhow::Result<Self> {
+        let places = loaded(store.places(Request::new(Nothing {})).await)?.into_inner().places;
+        Ok(Geo { hotels: Places::new(places), metrics })
     }
 }
 

@@ -32,6 +32,7 @@ use super::api::store::{
     PlacesReply, ProfilesReply, RatePlansReply, Reserved, ReviewsReply,
 };
 use super::stay::LONGEST_STAY;
+use crate::kit::health::Needed;
 use crate::kit::lock::lock;
 use crate::kit::statistics::Statistics;
 use crate::kit::timeout::{self, LONGEST_START, Pause};
@@ -121,12 +122,6 @@ impl Postgres {
         Ok(store)
     }
 
-    /// Returns the reason why it cannot serve, if any.
-    pub fn unhealthy(&self) -> Option<String> {
-        let lost = self.links.iter().any(|link| !link.is_connected());
-        lost.then(|| self.lost().message().to_owned())
-    }
-
     fn lost(&self) -> Status {
         let why = self.links.iter().find_map(|link| lock(&link.why).clone());
         let why = why.map(|why| format!(": {why}")).unwrap_or_default();
@@ -193,6 +188,13 @@ impl Postgres {
             work(&mut client).await.map_err(unavailable)
         })
         .await
+    }
+}
+
+impl Needed for Postgres {
+    fn unhealthy(&self) -> Option<String> {
+        let lost = self.links.iter().any(|link| !link.is_connected());
+        lost.then(|| self.lost().message().to_owned())
     }
 }
 

@@ -7,12 +7,25 @@ use tonic::{Request, Response, Status, async_trait};
 
 use super::api;
 use super::api::rate::{GetRatesReply, GetRatesRequest, RatePlan};
+use super::command::{Cacheable, Stateless};
 use super::documents::Documents;
-use super::metrics::{Metrics, Service};
+use super::metrics::Metrics;
+use super::{Process, Service};
+use crate::kit::process;
 
 pub struct Rate {
     plans: Documents<RatePlan>,
     metrics: Arc<Metrics>,
+}
+
+/// Runs a process of the service until a signal ends it.
+pub fn run(arguments: Cacheable) -> anyhow::Result<()> {
+    let Cacheable { stateless: Stateless { store, common }, cache } = arguments;
+    process::run(common, async |process: &Process| {
+        let (documents, health) = Documents::connect(process, &store, &cache).await?;
+        let rate = Rate::new(documents, Arc::clone(&process.metrics));
+        Ok(process.page(Service::Rate, api::rate::answering(Arc::new(rate)), health))
+    })
 }
 
 impl Rate {

@@ -6,9 +6,14 @@ use tonic::{Request, Response, Status, async_trait};
 
 use super::api;
 use super::api::recommendation::{GetRecommendationsReply, GetRecommendationsRequest};
-use super::api::store::Candidate;
+use super::api::store::{Candidate, Nothing, Store};
+use super::command::Stateless;
 use super::geo::Point;
-use super::metrics::{Metrics, Service};
+use super::metrics::Metrics;
+use super::postgres::Use;
+use super::source::loaded;
+use super::{Process, Service};
+use crate::kit::process;
 
 /// The measure by which a hotel is the best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,17 +45,29 @@ pub struct Recommendation {
     metrics: Arc<Metrics>,
 }
 
+/// Runs a process of the service until a signal ends it.
+pub fn run(Stateless { store, common }: Stateless) -> anyhow::Result<()> {
+    process::run(common, async |process: &Process| {
+        let (store, health) = store.connect(process, Use::Reads).await?;
+        let recommendation = Recommendation::load(&*store, Arc::clone(&process.metrics)).await?;
+        let answering = api::recommendation::answering(Arc::new(recommendation));
+        Ok(process.page(Service::Recommendation, answering, health))
+    })
+}
+
 impl Recommendation {
     /// Creates the service. The best by rate and by price are the same for all requests, so they
     /// are found once.
-    pub fn new(candidates: &[Candidate], metrics: Arc<Metrics>) -> Self {
+    pub async fn load(store: &dyn Store, metrics: Arc<Metrics>) -> anyhow::Result<Self> {
+        let known = loaded(store.candidates(Request::new(Nothing {})).await)?.into_inner();
+        let candidates = known.candidates.as_slice();
         let ids = |best: Vec<&Candidate>| best.iter().map(|one| id(one)).collect();
-        Recommendation {
+        Ok(Recommendation {
             places: candidates.iter().map(|one| (point(one), id(one))).collect(),
             highest_rated: ids(smallest(candidates, |one| -one.rate)),
             cheapest: ids(smallest(candidates, |one| one.price)),
             metrics,
-        }
+        })
     }
 
     fn nearest(&self, here: Point) -> Vec<String> {

@@ -8,12 +8,25 @@ use tonic::{Request, Response, Status, async_trait};
 use super::api;
 use super::api::reservation::{ReservationReply, ReservationRequest};
 use super::api::store::{Booking, HasRoomsRequest};
-use super::metrics::{Metrics, Service};
-use super::stay;
+use super::command::Stateless;
+use super::metrics::Metrics;
+use super::postgres::Use;
+use super::{Process, Service, stay};
+use crate::kit::process;
 
 pub struct Reservation {
     store: Arc<dyn api::store::Store>,
     metrics: Arc<Metrics>,
+}
+
+/// Runs a process of the service until a signal ends it.
+pub fn run(Stateless { store, common }: Stateless) -> anyhow::Result<()> {
+    process::run(common, async |process: &Process| {
+        let (store, health) = store.connect(process, Use::Books).await?;
+        let reservation = Reservation::new(store, Arc::clone(&process.metrics));
+        let answering = api::reservation::answering(Arc::new(reservation));
+        Ok(process.page(Service::Reservation, answering, health))
+    })
 }
 
 impl Reservation {

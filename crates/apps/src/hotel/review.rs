@@ -6,13 +6,26 @@ use tonic::{Request, Response, Status, async_trait};
 
 use super::api;
 use super::api::review::{ReviewReply, ReviewRequest};
+use super::command::{Cacheable, Stateless};
 use super::documents::Documents;
-use super::metrics::{Metrics, Service};
+use super::metrics::Metrics;
+use super::{Process, Service};
+use crate::kit::process;
 
 pub struct Review {
     /// The reviews of each hotel.
     reviews: Documents<ReviewReply>,
     metrics: Arc<Metrics>,
+}
+
+/// Runs a process of the service until a signal ends it.
+pub fn run(arguments: Cacheable) -> anyhow::Result<()> {
+    let Cacheable { stateless: Stateless { store, common }, cache } = arguments;
+    process::run(common, async |process: &Process| {
+        let (documents, health) = Documents::connect(process, &store, &cache).await?;
+        let review = Review::new(documents, Arc::clone(&process.metrics));
+        Ok(process.page(Service::Review, api::review::answering(Arc::new(review)), health))
+    })
 }
 
 impl Review {

@@ -9,21 +9,19 @@
 //! A commit is in the file before it is acknowledged: it survives the death of the process, even by
 //! `kill -9`. It survives a loss of power only with [`Durability::PowerLoss`].
 
-use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::fs;
 use std::iter;
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use prost::Message;
 use redb::{
-    Database, Key, ReadOnlyTable, ReadableDatabase, ReadableTable, ReadableTableMetadata,
-    StorageBackend, Table, TableDefinition, Value, WriteTransaction,
+    Database, Key, ReadOnlyTable, ReadableDatabase, ReadableTable, ReadableTableMetadata, Table,
+    TableDefinition, Value, WriteTransaction,
 };
 use sha2::{Digest, Sha256};
 use tokio::sync::oneshot;
@@ -36,9 +34,16 @@ use super::api::store::{
     HasRoomsRequest, Hotels, Nothing, PasswordDigestReply, PasswordDigestRequest, Place,
     PlacesReply, ProfilesReply, RatePlansReply, Reserved, ReviewsReply,
 };
+use super::command::StoreArguments;
 use super::data::{self, hex};
 use super::stay::{LONGEST_STAY, Night};
+use super::{Process, Service};
+use crate::kit::folder::Folder;
+use crate::kit::health::{Health, Needed};
 use crate::kit::lock::lock;
+use crate::kit::process;
+use crate::kit::services::Service as _;
+use crate::kit::store::{Durability, StoreFile};
 
 /// Hotel → latitude, longitude.
 const PLACES: TableDefinition<&str, (f64, f64)> = TableDefinition::new("places");
@@ -72,15 +77,6 @@ const LARGEST_BATCH: usize = 256;
 /// The size of the cache: the data is about 2 MB, and a long run adds about 20 MB.
 const CACHE_BYTES: usize = 64 << 20;
 
-/// The failure that an acknowledged reservation survives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Durability {
-    /// The death of the process: it is in the file, though perhaps not yet on the disk.
-    Kill,
-    /// The death of the machine as well: the disk has confirmed it.
-    PowerLoss,
-}
-
 /// The outcome of a booking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Decided {
@@ -107,13 +103,25 @@ struct Order {
     answer: oneshot::Sender<Result<Decided, Status>>,
 }
 
+/// Runs a process of the service until a signal ends it.
+pub fn run(arguments: StoreArguments) -> anyhow::Result<()> {
+    let durability = arguments.durability();
+    // It is removed when nothing writes into it any more.
+    let folder = Folder::choose(Service::APPLICATION, arguments.data)?;
+    process::run(arguments.common, async |process: &Process| {
+        let store = Arc::new(Embedded::open(folder.path(), durability)?);
+        let health = Health::of_part(Arc::clone(&store) as _);
+        Ok(process.page(Service::Store, api::store::answering(store), health))
+    })
+}
+
 impl Embedded {
     /// Opens the store in a folder; a new one gets the seeded data.
     pub fn open(folder: &Path, durability: Durability) -> anyhow::Result<Self> {
         fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))?;
         let path = folder.join("hotel.redb");
         let place = || format!("opening the store {}", path.display());
-        let file = HotelFile::open(&path, durability).with_context(place)?;
+        let file = StoreFile::open(&path, durability).with_context(place)?;
         let mut builder = Database::builder();
         let database = builder.set_cache_size(CACHE_BYTES).create_with_backend(file);
         let database = database.map_err(anyhow::Error::new).with_context(place)?;
@@ -165,6 +173,12 @@ async fn in_background<T: Send + 'static>(
     let done = tokio::task::spawn_blocking(move || work(&shared)).await;
     let done = done.map_err(|error| Status::internal(error.to_string()))?;
     done.map(Response::new).map_err(unavailable)
+}
+
+impl Needed for Embedded {
+    fn unhealthy(&self) -> Option<String> {
+        (!self.is_writing()).then(|| "the store has stopped writing".to_owned())
+    }
 }
 
 #[async_trait]
@@ -569,50 +583,6 @@ fn digest_table<K: Key + 'static, V: Value + 'static>(
         }
     }
     Ok(length)
-}
-
-/// The database's file. Written data is in the kernel, and so survives this process; only
-/// [`Durability::PowerLoss`] waits for the disk.
-#[derive(Debug)]
-struct HotelFile {
-    file: File,
-    durability: Durability,
-}
-
-impl HotelFile {
-    fn open(path: &Path, durability: Durability) -> anyhow::Result<Self> {
-        let mut options = OpenOptions::new();
-        let file = options.read(true).write(true).create(true).truncate(false).open(path)?;
-        if file.try_lock().is_err() {
-            bail!("another process has it open");
-        }
-        Ok(HotelFile { file, durability })
-    }
-}
-
-impl StorageBackend for HotelFile {
-    fn len(&self) -> io::Result<u64> {
-        Ok(self.file.metadata()?.len())
-    }
-
-    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        self.file.read_exact_at(out, offset)
-    }
-
-    fn set_len(&self, len: u64) -> io::Result<()> {
-        self.file.set_len(len)
-    }
-
-    fn sync_data(&self) -> io::Result<()> {
-        match self.durability {
-            Durability::Kill => Ok(()),
-            Durability::PowerLoss => self.file.sync_data(),
-        }
-    }
-
-    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        self.file.write_all_at(data, offset)
-    }
 }
 
 #[cfg(test)]

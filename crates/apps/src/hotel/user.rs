@@ -7,12 +7,25 @@ use tonic::{Request, Response, Status, async_trait};
 use super::api;
 use super::api::store::PasswordDigestRequest;
 use super::api::user::{CheckUserReply, CheckUserRequest};
+use super::command::Stateless;
 use super::data::hex_digest;
-use super::metrics::{Metrics, Service};
+use super::metrics::Metrics;
+use super::postgres::Use;
+use super::{Process, Service};
+use crate::kit::process;
 
 pub struct User {
     store: Arc<dyn api::store::Store>,
     metrics: Arc<Metrics>,
+}
+
+/// Runs a process of the service until a signal ends it.
+pub fn run(Stateless { store, common }: Stateless) -> anyhow::Result<()> {
+    process::run(common, async |process: &Process| {
+        let (store, health) = store.connect(process, Use::Reads).await?;
+        let user = User::new(store, Arc::clone(&process.metrics));
+        Ok(process.page(Service::User, api::user::answering(Arc::new(user)), health))
+    })
 }
 
 impl User {

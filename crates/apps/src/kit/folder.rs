@@ -9,8 +9,6 @@ use std::process;
 
 use anyhow::Context;
 
-const PREFIX: &str = "benchwright-hotel-";
-
 /// A folder for data.
 pub enum Folder {
     Kept(PathBuf),
@@ -19,13 +17,15 @@ pub enum Folder {
 }
 
 impl Folder {
-    /// Takes the user's folder, or creates one under the temporary directory, with the number of
-    /// this process in its name. Folders of dead processes are removed first.
-    pub fn choose(kept: Option<PathBuf>) -> anyhow::Result<Self> {
+    /// Takes the user's folder, or creates one under the temporary directory, with the name of the
+    /// application and the number of this process in its name. Folders of dead processes are
+    /// removed first.
+    pub fn choose(application: &str, kept: Option<PathBuf>) -> anyhow::Result<Self> {
         let Some(kept) = kept else {
             let parent = std::env::temp_dir();
-            remove_leftovers(&parent);
-            let path = parent.join(format!("{PREFIX}{}", process::id()));
+            let prefix = format!("benchwright-{application}-");
+            remove_leftovers(&parent, &prefix);
+            let path = parent.join(format!("{prefix}{}", process::id()));
             let place = || format!("creating {}", path.display());
             // Only we may read it, and it must not exist yet: its name can be guessed.
             DirBuilder::new().mode(0o700).create(&path).with_context(place)?;
@@ -51,17 +51,17 @@ impl Drop for Folder {
 
 /// Removes the folders of processes that were killed. It cannot remove another user's folders; the
 /// next instance of that user removes them.
-fn remove_leftovers(parent: &Path) {
+fn remove_leftovers(parent: &Path, prefix: &str) {
     for entry in fs::read_dir(parent).into_iter().flatten().filter_map(io::Result::ok) {
-        let is_leftover = owner(&entry.file_name().to_string_lossy()).is_some_and(is_dead);
-        if is_leftover {
+        let owner = owner(&entry.file_name().to_string_lossy(), prefix);
+        if owner.is_some_and(is_dead) {
             let _ = fs::remove_dir_all(entry.path());
         }
     }
 }
 
-fn owner(name: &str) -> Option<u32> {
-    name.strip_prefix(PREFIX)?.parse().ok()
+fn owner(name: &str, prefix: &str) -> Option<u32> {
+    name.strip_prefix(prefix)?.parse().ok()
 }
 
 /// Returns true for a dead process. A folder with our own number belongs to a dead process that had

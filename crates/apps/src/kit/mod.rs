@@ -3,7 +3,9 @@
 
 pub mod process;
 
-pub mod health;
+pub mod arguments;
+pub mod services;
+
 pub mod page;
 pub mod query;
 pub mod serve;
@@ -12,7 +14,10 @@ pub mod rpc;
 
 pub mod folder;
 pub mod memcached;
+pub mod store;
 
+pub mod health;
+pub mod metrics;
 pub mod statistics;
 
 pub(crate) mod lock;

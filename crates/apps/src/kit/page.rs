@@ -9,17 +9,17 @@ use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Response, StatusCode};
 
 use super::health::Health;
+use super::metrics::Metrics;
 use super::rpc::Calls;
 use super::serve::{Head, Site};
-use crate::hotel::metrics::Metrics;
 
-pub struct Page {
+pub struct Page<M> {
     pub health: Health,
-    pub metrics: Arc<Metrics>,
+    pub metrics: Arc<M>,
     pub calls: Calls,
 }
 
-impl Site for Page {
+impl<M: Metrics> Site for Page<M> {
     async fn answer(&self, request: Head) -> Response<Full<Bytes>> {
         match request.uri.path() {
             "/healthz" => match self.health.unhealthy() {
@@ -35,7 +35,7 @@ impl Site for Page {
     }
 
     fn refused_connection(&self) {
-        self.metrics.refused_connection();
+        self.metrics.basic().refused_connection();
     }
 
     fn calls(&self) -> Option<&Calls> {

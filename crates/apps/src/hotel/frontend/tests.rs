@@ -5,13 +5,13 @@ use http_body_util::BodyExt;
 use redb::Database;
 use redb::backends::InMemoryBackend;
 
+use crate::hotel::all_in_one;
 use crate::hotel::store::Embedded;
-use crate::kit::process::all_in_one;
 
 fn frontend() -> Frontend {
     let database = Database::builder().create_with_backend(InMemoryBackend::new()).unwrap();
     let store = Arc::new(Embedded::over(database).unwrap());
-    wait(all_in_one(store, Health::default(), Arc::default())).unwrap()
+    wait(all_in_one::assemble(store, Health::default(), Arc::default())).unwrap()
 }
 
 fn wait<T>(future: impl Future<Output = T>) -> T {

@@ -1,12 +1,8 @@
 use super::*;
 
-#[test]
-fn times_fall_into_the_first_bucket_that_holds_them() {
-    assert_eq!([0, 1, 1000, 1001, 2000, 2001, 4001].map(bucket), [0, 0, 0, 1, 1, 2, 3]);
-    assert_eq!(bucket(u64::MAX), BUCKETS - 1);
-    assert_eq!(end_of_bucket(0), "0.000001");
-    assert_eq!(end_of_bucket(10), "0.001024");
-}
+use tonic::Code;
+
+use crate::kit::metrics::Metrics as _;
 
 #[test]
 fn what_was_counted_is_in_the_text() {
@@ -14,8 +10,8 @@ fn what_was_counted_is_in_the_text() {
     metrics.answered(Endpoint::Hotels, 200, Duration::from_micros(3));
     metrics.answered(Endpoint::Hotels, 400, Duration::from_micros(1));
     metrics.called(Service::Geo);
-    metrics.ended(Service::Geo, Code::Ok, Duration::from_micros(3));
-    metrics.ended(Service::Geo, Code::Unavailable, Duration::from_micros(1));
+    metrics.basic().ended(Service::Geo, Code::Ok, Duration::from_micros(3));
+    metrics.basic().ended(Service::Geo, Code::Unavailable, Duration::from_micros(1));
     metrics.searched(2);
     metrics.logged_in(false);
     metrics.reserved(Reserving::Full);

@@ -1,0 +1,63 @@
+//! The file of an embedded, durable database.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use anyhow::bail;
+use redb::StorageBackend;
+
+/// The failure that acknowledged data survives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// The death of the process: it is in the file, though perhaps not yet on the disk.
+    Kill,
+    /// The death of the machine as well: the disk has confirmed it.
+    PowerLoss,
+}
+
+/// The database's file. Written data is in the kernel, and so survives this process; only
+/// [`Durability::PowerLoss`] waits for the disk.
+#[derive(Debug)]
+pub struct StoreFile {
+    file: File,
+    durability: Durability,
+}
+
+impl StoreFile {
+    /// Opens the file, and creates it if it is missing. No other process can open it meanwhile.
+    pub fn open(path: &Path, durability: Durability) -> anyhow::Result<Self> {
+        let mut options = OpenOptions::new();
+        let file = options.read(true).write(true).create(true).truncate(false).open(path)?;
+        if file.try_lock().is_err() {
+            bail!("another process has it open");
+        }
+        Ok(StoreFile { file, durability })
+    }
+}
+
+impl StorageBackend for StoreFile {
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len())
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.file.read_exact_at(out, offset)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.file.set_len(len)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        match self.durability {
+            Durability::Kill => Ok(()),
+            Durability::PowerLoss => self.file.sync_data(),
+        }
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.file.write_all_at(data, offset)
+    }
+}

@@ -35,7 +35,7 @@ use crate::kit::metrics::Metrics as _;
 use crate::kit::process;
 use crate::kit::query::{Query, number};
 use crate::kit::rpc::{Addresses, Remote};
-use crate::kit::serve::{Head, Site};
+use crate::kit::serve::Site;
 
 const TEXT: &str = "text/plain; charset=utf-8";
 const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -124,9 +124,9 @@ struct Refusal {
 }
 
 impl Site for Frontend {
-    async fn answer(&self, request: Head) -> Response<Full<Bytes>> {
+    async fn answer(&self, request: hyper::Request<Bytes>) -> Response<Full<Bytes>> {
         let began = now();
-        let (endpoint, answer) = self.route(&request.method, &request.uri).await;
+        let (endpoint, answer) = self.route(request.method(), request.uri()).await;
         let answer = answer.unwrap_or_else(Answer::from);
         self.metrics.answered(endpoint, answer.code.as_u16(), began.elapsed());
         response(endpoint, answer)

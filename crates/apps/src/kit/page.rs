@@ -6,12 +6,12 @@ use std::sync::Arc;
 use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
-use hyper::{Response, StatusCode};
+use hyper::{Request, Response, StatusCode};
 
 use super::health::Health;
 use super::metrics::Metrics;
 use super::rpc::Calls;
-use super::serve::{Head, Site};
+use super::serve::Site;
 
 pub struct Page<M> {
     pub health: Health,
@@ -20,8 +20,8 @@ pub struct Page<M> {
 }
 
 impl<M: Metrics> Site for Page<M> {
-    async fn answer(&self, request: Head) -> Response<Full<Bytes>> {
-        match request.uri.path() {
+    async fn answer(&self, request: Request<Bytes>) -> Response<Full<Bytes>> {
+        match request.uri().path() {
             "/healthz" => match self.health.unhealthy() {
                 None => text(StatusCode::OK, "ok".to_owned()),
                 Some(why) => text(StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n")),

@@ -13,6 +13,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use anyhow::Context as _;
+use bytes::BytesMut;
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Body, Bytes, Incoming};
 use hyper::header::{CONNECTION, HeaderValue};
@@ -24,7 +25,7 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, Semaphore, SemaphorePermit, watch};
 use tokio::task;
 use tokio::time::{self, Instant};
 
@@ -41,12 +42,20 @@ const FRAMES_IN_TURN: usize = 8;
 /// peer's kernel tries again a second later. The kernel allows no more than this anyway.
 const BACKLOG: u32 = 4096;
 
-/// The head of a request; its body has been read and dropped.
+/// The head of a request.
 pub type Head = hyper::http::request::Parts;
 
 /// The application that is served.
 pub trait Site: Send + Sync + 'static {
-    fn answer(&self, request: Head) -> impl Future<Output = Response<Full<Bytes>>> + Send;
+    /// Answers a request that has arrived. Its body is empty unless it was kept.
+    fn answer(&self, request: Request<Bytes>)
+    -> impl Future<Output = Response<Full<Bytes>>> + Send;
+
+    /// Returns true if the body of this request is kept for the answer. Other bodies are read and
+    /// dropped.
+    fn keeps_body(&self, _: &Head) -> bool {
+        false
+    }
 
     /// Called for every connection that is refused because of the limit.
     fn refused_connection(&self);
@@ -64,8 +73,11 @@ pub struct Limits {
     pub connections: usize,
     /// The most bytes of a request line with its headers; a longer one is refused with 431 or 414.
     pub head_bytes: usize,
-    /// The most bytes of a body, which is read and dropped; a longer one is refused with 413.
+    /// The most bytes of a body; a longer one is refused with 413.
     pub body_bytes: usize,
+    /// The most bytes of all bodies that are kept at the same time; further ones are refused with
+    /// 503, and counted.
+    pub kept_bytes: usize,
     /// The interval between looks at a request that has begun to arrive. If the same request is
     /// still unfinished at the next look, the connection is closed: so it has between one and two
     /// intervals. A look costs nothing per request, unlike a timer for each.
@@ -82,6 +94,7 @@ impl Default for Limits {
             connections: 16 << 10,
             head_bytes: 64 << 10,
             body_bytes: 1 << 20,
+            kept_bytes: 64 << 20,
             look: Duration::from_secs(15),
             ending: Duration::from_secs(1),
             delay: None,
@@ -127,7 +140,9 @@ pub async fn until(
     statistics: Arc<Statistics>,
     site: Arc<impl Site>,
 ) {
-    let open = Arc::new(Open { statistics, ..Open::default() });
+    let bodies = Semaphore::new(limits.kept_bytes);
+    let open =
+        Arc::new(Open { count: AtomicUsize::new(0), left: Notify::new(), bodies, statistics });
     let (end, ended) = watch::channel(());
     tokio::select! {
         () = ending => {}
@@ -157,12 +172,7 @@ async fn accept(
             site.refused_connection();
             continue;
         };
-        let statistics = Arc::clone(&open.statistics);
-        let connection = serve(stream, limits, ended.clone(), statistics, Arc::clone(&site));
-        tokio::spawn(async move {
-            connection.await;
-            drop(place);
-        });
+        tokio::spawn(serve(stream, limits, ended.clone(), place, Arc::clone(&site)));
     }
 }
 
@@ -171,7 +181,7 @@ async fn serve(
     stream: TcpStream,
     limits: Limits,
     mut ended: watch::Receiver<()>,
-    statistics: Arc<Statistics>,
+    place: Place,
     site: Arc<impl Site>,
 ) {
     // Without it a response may wait for the acknowledgement of the previous one: slow, but
@@ -191,7 +201,7 @@ async fn serve(
     }
     let arrival = Arc::new(Arrival::default());
     let watched = Watched { stream, arrival: Arc::clone(&arrival) };
-    let service = service_fn(|request| answer(request, limits, &arrival, &statistics, &*site));
+    let service = service_fn(|request| answer(request, limits, &arrival, &place.0, &*site));
     let connection = http1::Builder::new()
         .title_case_headers(true)
         // One copied buffer costs 5 % less per request than a vectored write of two.
@@ -228,15 +238,30 @@ async fn answer(
     request: Request<Incoming>,
     limits: Limits,
     arrival: &Arrival,
-    statistics: &Arc<Statistics>,
+    open: &Open,
     site: &impl Site,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
-    let _in_hand = statistics.serve();
+    let _in_hand = open.statistics.serve();
     let (head, body) = request.into_parts();
-    let is_dropped = body.is_end_stream() || drop_body(body, limits.body_bytes).await;
+    let kept = if body.is_end_stream() {
+        Ok(Kept::default())
+    } else {
+        let room = site.keeps_body(&head).then_some(&open.bodies);
+        read_body(body, limits.body_bytes, room).await
+    };
     arrival.finished();
     keep_busy(limits.delay);
-    Ok(if is_dropped { site.answer(head).await } else { too_large() })
+    Ok(match kept {
+        // The room is taken until the answer is there.
+        Ok(Kept { bytes, room: _room }) => {
+            site.answer(Request::from_parts(head, bytes.freeze())).await
+        }
+        Err(Refused::TooLarge) => refusal(StatusCode::PAYLOAD_TOO_LARGE, "body too large\n"),
+        Err(Refused::NoRoom) => {
+            open.statistics.refuse();
+            refusal(StatusCode::SERVICE_UNAVAILABLE, "too many bodies at once\n")
+        }
+    })
 }
 
 /// Blocks the only thread for a while, as slow work would.
@@ -247,28 +272,64 @@ pub(crate) fn keep_busy(delay: Option<Duration>) {
     }
 }
 
-/// Reads a body and drops it. False if it is longer than `most` or never ends well.
-async fn drop_body(body: Incoming, most: usize) -> bool {
+/// A body, and the room that it takes; both are empty if it was dropped.
+#[derive(Default)]
+struct Kept<'a> {
+    bytes: BytesMut,
+    room: Option<SemaphorePermit<'a>>,
+}
+
+enum Refused {
+    /// It is longer than a body may be, or never ended well.
+    TooLarge,
+    NoRoom,
+}
+
+/// Reads a body of at most `most` bytes. It is kept if there is `room`, and otherwise dropped.
+async fn read_body(
+    body: Incoming,
+    most: usize,
+    room: Option<&Semaphore>,
+) -> Result<Kept<'_>, Refused> {
     let mut body = pin!(body);
     let mut length = 0;
+    let mut kept = Kept::default();
     for frames in 1.. {
         let Some(frame) = body.frame().await else { break };
         // Tiny chunks are much work, so others get their turn.
         if frames % FRAMES_IN_TURN == 0 {
             task::yield_now().await;
         }
-        let Ok(frame) = frame else { return false };
-        length += frame.data_ref().map_or(0, Bytes::len);
+        let Ok(frame) = frame else { return Err(Refused::TooLarge) };
+        let Some(data) = frame.data_ref() else { continue };
+        length += data.len();
         if length > most {
-            return false;
+            return Err(Refused::TooLarge);
+        }
+        if let Some(room) = room {
+            kept.add(data, room)?;
         }
     }
-    true
+    Ok(kept)
 }
 
-fn too_large() -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(Bytes::from_static(b"body too large\n")));
-    *response.status_mut() = StatusCode::PAYLOAD_TOO_LARGE;
+impl<'a> Kept<'a> {
+    fn add(&mut self, data: &[u8], room: &'a Semaphore) -> Result<(), Refused> {
+        let length = u32::try_from(data.len()).map_err(|_| Refused::TooLarge)?;
+        let more = room.try_acquire_many(length).map_err(|_| Refused::NoRoom)?;
+        match &mut self.room {
+            Some(taken) => taken.merge(more),
+            none => *none = Some(more),
+        }
+        self.bytes.extend_from_slice(data);
+        Ok(())
+    }
+}
+
+/// Returns the response to a request that was not read to its end.
+fn refusal(code: StatusCode, text: &'static str) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(Bytes::from_static(text.as_bytes())));
+    *response.status_mut() = code;
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     response
 }
@@ -349,11 +410,12 @@ impl AsyncWrite for Watched {
     }
 }
 
-/// The number of open connections.
-#[derive(Default)]
+/// The open connections.
 struct Open {
     count: AtomicUsize,
     left: Notify,
+    /// A permit for each byte of the bodies that may still be kept.
+    bodies: Semaphore,
     statistics: Arc<Statistics>,
 }
 

@@ -20,9 +20,9 @@ fn wait<T>(future: impl Future<Output = T>) -> T {
 
 /// Returns the status and the body of the response for a target.
 fn ask(frontend: &Frontend, target: &str) -> (u16, String) {
-    let head = hyper::Request::get(target).body(()).unwrap().into_parts().0;
+    let request = hyper::Request::get(target).body(Bytes::new()).unwrap();
     wait(async {
-        let response = frontend.answer(head).await;
+        let response = frontend.answer(request).await;
         let code = response.status().as_u16();
         let body = response.into_body().collect().await.unwrap().to_bytes();
         (code, String::from_utf8(body.into()).unwrap())

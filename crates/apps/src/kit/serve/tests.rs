@@ -2,10 +2,12 @@ use super::*;
 
 use std::sync::atomic::AtomicU32;
 
+use hyper::Method;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::oneshot;
 
-/// A site that responds after a while, so that an end can come in between.
+/// A site that responds after a while, so that an end can come in between. It keeps the bodies that
+/// are put, and returns them.
 #[derive(Default)]
 struct Slow {
     refused: AtomicU32,
@@ -15,9 +17,14 @@ const WHILE: Duration = Duration::from_millis(100);
 const LOOK: Duration = Duration::from_millis(150);
 
 impl Site for Slow {
-    async fn answer(&self, _: Head) -> Response<Full<Bytes>> {
+    async fn answer(&self, request: Request<Bytes>) -> Response<Full<Bytes>> {
         time::sleep(WHILE).await;
-        Response::new(Full::new(Bytes::from_static(b"done")))
+        let body = request.into_body();
+        Response::new(Full::new(if body.is_empty() { Bytes::from_static(b"done") } else { body }))
+    }
+
+    fn keeps_body(&self, head: &Head) -> bool {
+        head.method == Method::PUT
     }
 
     fn refused_connection(&self) {
@@ -33,7 +40,9 @@ fn visit<F: Future<Output = ()>>(
     runtime.block_on(async {
         let listener = listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let address = listener.local_addr().unwrap();
-        let limits = Limits { connections: 2, look: LOOK, ..Limits::default() };
+        let (body_bytes, kept_bytes) = (16, 8);
+        let limits =
+            Limits { connections: 2, look: LOOK, body_bytes, kept_bytes, ..Limits::default() };
         let (end, ending) = oneshot::channel();
         let ending = async move {
             if ending.await.is_err() {
@@ -80,6 +89,37 @@ fn a_body_which_does_not_arrive_in_time_closes_its_connection() {
         let mut stream = TcpStream::connect(address).await.unwrap();
         stream.write_all(b"POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\nhalf").await.unwrap();
         assert_eq!(rest_of(&mut stream).await, "");
+    });
+}
+
+/// Sends a request with this body in chunks of two bytes; returns the status and the body of the
+/// response.
+async fn sent(address: SocketAddr, method: &str, body: &str) -> (String, String) {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let mut request =
+        format!("{method} / HTTP/1.1\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n");
+    for chunk in body.as_bytes().chunks(2) {
+        request.push_str(&format!("{:x}\r\n{}\r\n", chunk.len(), chunk.escape_ascii()));
+    }
+    // It may refuse the body before it has read everything.
+    let _ = stream.write_all((request + "0\r\n\r\n").as_bytes()).await;
+    let answer = rest_of(&mut stream).await;
+    let (head, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
+    (head[9..12].to_owned(), body.to_owned())
+}
+
+#[test]
+fn a_body_is_kept_where_it_is_wanted_and_within_bounds() {
+    visit(|address, _end, _| async move {
+        let kept = |body: &str| ("200".to_owned(), body.to_owned());
+        // The room of the first is free when the second comes.
+        assert_eq!(sent(address, "PUT", "12345678").await, kept("12345678"));
+        assert_eq!(sent(address, "PUT", "abc").await, kept("abc"));
+        assert_eq!(sent(address, "POST", "1234567890").await, kept("done"));
+        let no_room = ("503".to_owned(), "too many bodies at once\n".to_owned());
+        assert_eq!(sent(address, "PUT", "1234567890").await, no_room);
+        let too_large = ("413".to_owned(), "body too large\n".to_owned());
+        assert_eq!(sent(address, "POST", "12345678901234567").await, too_large);
     });
 }
 

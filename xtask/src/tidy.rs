@@ -1,4 +1,5 @@
-//! Checks that the compiler does not make: layers, documents, specs and rules for the sources.
+//! Checks that the compiler does not make: layers, applications, documents, specs and rules for the
+//! sources.
 //!
 //! Each check is a function from the tree of files to findings, so that tests on small trees can
 //! show that it fails. No check changes a file, and no finding can be silenced.
@@ -8,6 +9,7 @@ mod tree;
 mod documents;
 mod layers;
 mod manifest;
+mod rooms;
 mod sources;
 mod specs;
 
@@ -46,7 +48,8 @@ pub(crate) fn run() -> bool {
 
 /// Runs all checks that need only the files.
 fn check(tree: &Tree) -> Vec<Finding> {
-    [layers::check, documents::check, sources::check].iter().flat_map(|check| check(tree)).collect()
+    let checks = [layers::check, rooms::check, documents::check, sources::check];
+    checks.iter().flat_map(|check| check(tree)).collect()
 }
 
 impl Finding {

@@ -91,6 +91,24 @@ fn a_dependency_of_ours_that_leaves_the_layer_table_is_found() {
 }
 
 #[test]
+fn an_application_that_uses_another_is_found() {
+    let tree = |text| {
+        let kit = ("crates/apps/src/kit/serve.rs", "use crate::hotel_like;\nuse crate::hotel;\n");
+        let hotel = ("crates/apps/src/hotel/mod.rs", "use crate::kit::serve;\nuse crate::hotel;\n");
+        Tree::of(&[kit, hotel, ("crates/apps/src/shop/mod.rs", text)])
+    };
+    let found = |text| -> Vec<String> {
+        rooms::check(&tree(text)).iter().map(Finding::to_string).collect()
+    };
+    let of_kit = "crates/apps/src/kit/serve.rs:2: kit may not use `hotel`: applications share only \
+        the kit";
+    let of_shop = "crates/apps/src/shop/mod.rs:1: shop may not use `hotel`: applications share \
+        only the kit";
+    assert_eq!(found("use crate::kit::serve;\n"), [of_kit]);
+    assert_eq!(found("type Room = crate::hotel::api::geo::Geo;\n"), [of_kit, of_shop]);
+}
+
+#[test]
 fn an_outside_dependency_that_is_not_listed_is_found_in_every_spelling() {
     for spelling in [
         "[dependencies]\nserde.workspace = true",

@@ -107,6 +107,7 @@ pub fn so_far(directory: &Directory) -> Result<Answer, Error> {
     let resolved = provenance::resolved_of(directory, &manifest)?;
     let journal = directory.journal().map_err(|error| Error::Question(error.into()))?;
     let plan = Plan::of(&resolved).map_err(|error| Error::Question(error.into()))?;
+    plan.check(&journal).map_err(Error::Question)?;
     Ok(answer::of(&plan, &Turns::new(&plan, journal), &Ending::Open))
 }
 
@@ -128,6 +129,7 @@ impl Run<'_> {
             progress.event(&Event::Notice(caveat.clone()));
         }
         let (journal, mut writer) = self.directory.write_journal()?;
+        self.plan.check(&journal).map_err(Error::Question)?;
         if let Some(entry) = journal.last() {
             let text = format!("continued after trial {}", entry.trial);
             progress.event(&Event::Notice(text));

@@ -24,6 +24,8 @@ pub struct Plan {
     pub cells: Vec<Cell>,
     pub questions: Vec<Question>,
     pub strands: Vec<Strand>,
+    /// How often each search is made.
+    pub repetitions: u32,
     pub order: Order,
     pub seed: u64,
     /// For each question the first one with the same system under test: where it changes, the
@@ -53,8 +55,8 @@ impl Plan {
             .collect();
         let systems = systems(&questions);
         let shares = shares(&questions, &strands);
-        let (order, seed) = (repeat.order, resolved.seed());
-        Ok(Plan { cells, questions, strands, order, seed, systems, shares })
+        let (repetitions, order, seed) = (repeat.searches.0, repeat.order, resolved.seed());
+        Ok(Plan { cells, questions, strands, repetitions, order, seed, systems, shares })
     }
 
     /// Returns true if the journal has to say which strand a trial belongs to.
@@ -71,6 +73,19 @@ impl Plan {
         &self.question(strand).resolved
     }
 
+    /// Checks that every trial of a journal belongs to a strand of this plan.
+    pub fn check(&self, journal: &[Entry]) -> anyhow::Result<()> {
+        let of = self.strands.len();
+        for Entry { trial, strand, .. } in journal {
+            let number = strand.unwrap_or(if self.has_several() { 0 } else { 1 });
+            anyhow::ensure!(
+                (1..=of).contains(&(number as usize)),
+                "journal.jsonl: trial {trial} is of strand {number}, and the plan has 1 to {of}"
+            );
+        }
+        Ok(())
+    }
+
     /// Returns the place of the trials of a strand.
     pub fn place(&self, strand: usize) -> Place {
         let question = self.strands[strand].question;
@@ -85,8 +100,8 @@ impl Plan {
     /// of one strand.
     pub fn label(&self, strand: usize) -> String {
         let search = self.question(strand).search.clone();
-        let repetitions = self.strands.iter().map(|strand| strand.repetition).max().unwrap_or(1);
-        let repetition = (1 < repetitions).then(|| self.strands[strand].repetition.to_string());
+        let repetition = self.strands[strand].repetition.to_string();
+        let repetition = (1 < self.repetitions).then_some(repetition);
         let parts = self.cell_name(strand).into_iter().chain(search).chain(repetition);
         parts.collect::<Vec<_>>().join(" · ")
     }
@@ -166,7 +181,7 @@ pub struct Turns<'a> {
 }
 
 impl<'a> Turns<'a> {
-    /// Reads the journal of an earlier run.
+    /// Reads the journal of an earlier run, whose trials are all of this plan ([`Plan::check`]).
     pub fn new(plan: &'a Plan, journal: Vec<Entry>) -> Turns<'a> {
         let count = plan.strands.len();
         let rank = |strand: usize| match plan.order {

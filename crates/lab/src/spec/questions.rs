@@ -11,13 +11,15 @@ use serde_json::{Map, Value};
 
 use super::load::Offered;
 use super::source::SpecError;
-use super::{Name, Resolved, Spec, patch};
+use super::{Name, Order, Resolved, Spec, patch};
 
 #[cfg(test)]
 mod tests;
 
-/// The most questions of one experiment.
-const MOST_QUESTIONS: usize = 10_000;
+/// The most searches of one experiment, with their repetitions.
+const MOST_SEARCHES: usize = 10_000;
+/// The most trials of a block.
+const MOST_IN_A_BLOCK: u32 = 1_000;
 /// The most levels of one factor, and the most factors.
 const MOST_LEVELS: usize = 1_000;
 const MOST_FACTORS: usize = 16;
@@ -193,8 +195,17 @@ pub fn questions(resolved: &Resolved) -> Result<(Vec<Cell>, Vec<Question>), Spec
     let spec = &resolved.spec;
     let cells = cells(resolved)?;
     let searches = &spec.searches.0;
-    if MOST_QUESTIONS < cells.len().saturating_mul(searches.len().max(1)) {
+    let repetitions = spec.repeat.searches.0 as usize;
+    let in_all = cells.len().saturating_mul(searches.len().max(1)).saturating_mul(repetitions);
+    if MOST_SEARCHES < in_all {
         return Err(too_many(resolved));
+    }
+    if let Order::Blocks(of) = spec.repeat.order
+        && MOST_IN_A_BLOCK < of.0
+    {
+        let place = resolved.source.find("blocks:", &of.0.to_string());
+        let message = format!("a block of more than {MOST_IN_A_BLOCK} trials");
+        return Err(resolved.source.error(message, place, "write for example {blocks: 4}"));
     }
     let alone = Spec { factors: Named::default(), searches: Named::default(), ..spec.clone() };
     let document = serde_json::to_value(&alone).expect("a spec is plain data");
@@ -246,7 +257,7 @@ fn cells(resolved: &Resolved) -> Result<Vec<(Cell, Patches<'_>)>, SpecError> {
     }
     let mut cells: Vec<(Cell, Patches<'_>)> = vec![(Cell::default(), Vec::new())];
     for (factor, Factor { levels, .. }) in factors {
-        if MOST_QUESTIONS < cells.len() * levels.len() {
+        if MOST_SEARCHES < cells.len() * levels.len() {
             return Err(too_many(resolved));
         }
         for level in levels {
@@ -337,8 +348,8 @@ fn check_shares(resolved: &Resolved, questions: &[Question]) -> Result<(), SpecE
 
 fn too_many(resolved: &Resolved) -> SpecError {
     resolved.source.error(
-        format!("more than {MOST_QUESTIONS} questions: levels multiply"),
+        format!("more than {MOST_SEARCHES} searches: levels, searches and repetitions multiply"),
         resolved.source.find("factors:", "factors"),
-        "remove levels, or split the experiment",
+        "remove some, or split the experiment",
     )
 }

@@ -173,3 +173,15 @@ fn another_level_does_not_change_the_seeds_of_the_others() {
     assert_eq!(one.seed_of(0), other.seed_of(2));
     assert_ne!(one.seed_of(0), other.seed_of(0));
 }
+
+#[test]
+fn a_trial_of_an_unknown_strand_is_refused() {
+    let plan = plan("trials: 1");
+    let turn = Turns::new(&plan, Vec::new()).next_turn().unwrap();
+    let good = entry(&plan, &turn, Status::Valid);
+    assert!(plan.check(std::slice::from_ref(&good)).is_ok());
+    for strand in [None, Some(0), Some(5)] {
+        let error = plan.check(&[Entry { strand, ..good.clone() }]).unwrap_err().to_string();
+        assert!(error.contains("the plan has 1 to 4"), "{error}");
+    }
+}

@@ -166,9 +166,11 @@ fn levels_multiply_within_a_bound() {
         factor("b"),
         factor("c")
     );
-    assert!(
-        error(&text).contains("more than 10000 questions: levels multiply"),
-        "{}",
-        error(&text)
-    );
+    let expected = "more than 10000 searches: levels, searches and repetitions multiply";
+    assert!(error(&text).contains(expected), "{}", error(&text));
+    let sweep = "search: {range: [1/s, 2/s], step: 1/s}\nrepeat: ";
+    let text = format!("{sweep}{{searches: 10001}}\n");
+    assert!(error(&text).contains(expected), "{}", error(&text));
+    let text = format!("{sweep}{{order: {{blocks: 1001}}}}\n");
+    assert!(error(&text).contains("a block of more than 1000 trials"), "{}", error(&text));
 }

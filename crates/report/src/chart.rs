@@ -12,6 +12,8 @@ use crate::table::{MOST_ROWS, Table};
 use crate::text::{count, escape, integer};
 
 pub(crate) mod completed;
+pub(crate) mod levels;
+pub(crate) mod multiples;
 pub(crate) mod p99;
 pub(crate) mod percentiles;
 pub(crate) mod seconds;
@@ -22,15 +24,23 @@ pub(crate) struct Figure {
     pub(crate) title: String,
     pub(crate) summary: String,
     pub(crate) panels: Vec<Panel>,
+    /// The legend of all panels together, if they have none of their own.
+    pub(crate) keys: Vec<Key>,
     pub(crate) table: Table,
     pub(crate) layout: Layout,
 }
 
+/// A look in a legend, with its name.
+pub(crate) type Key = (Style, String);
+
 /// One plot, in one or two drawings: a button shows the second one, on a linear axis.
+#[derive(Default)]
 pub(crate) struct Panel {
+    /// The name of what distinguishes the panel from the others of its figure.
+    pub(crate) title: String,
     pub(crate) svg: String,
     pub(crate) linear: Option<String>,
-    pub(crate) keys: Vec<(Style, String)>,
+    pub(crate) keys: Vec<Key>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -41,11 +51,14 @@ pub(crate) enum Layout {
     Whole,
     /// The whole width, with two panels side by side.
     Wide,
+    /// The whole width, with small multiples: each panel has rows of its own in the table.
+    Many,
 }
 
 /// All figures for which the run has trials, in the order of the page.
 pub(crate) fn figures(run: &Run) -> Vec<Figure> {
-    let curves = [completed::figure(run), p99::figure(run), percentiles::figure(run)];
+    let levels = levels::figure(run);
+    let curves = [levels, completed::figure(run), p99::figure(run), percentiles::figure(run)];
     curves.into_iter().flatten().chain(seconds::figures(run)).collect()
 }
 
@@ -62,6 +75,7 @@ impl Figure {
             Layout::Column => "",
             Layout::Whole => " class=\"whole\"",
             Layout::Wide => " class=\"wide\"",
+            Layout::Many => " class=\"many\"",
         };
         write!(
             out,
@@ -73,13 +87,14 @@ impl Figure {
             out.push_str("<button type=\"button\" class=\"scale\" hidden>linear</button>");
         }
         write!(out, "</figcaption>\n<p>{}</p>\n<div class=\"plots\">", escape(&self.summary))?;
-        for panel in &self.panels {
-            panel.write(out)?;
+        for (number, panel) in self.panels.iter().enumerate() {
+            panel.write((self.layout == Layout::Many).then_some(number), out)?;
         }
         let open = if whole { " open" } else { "" };
         write!(
             out,
-            "</div>\n<details{open}><summary>Numbers</summary>{}</details>\n",
+            "</div>\n{}<details{open}><summary>Numbers</summary>{}</details>\n",
+            if self.keys.is_empty() { String::new() } else { legend(&self.keys) + "\n" },
             self.table.html()
         )?;
         out.push_str("</figure>\n");
@@ -88,19 +103,34 @@ impl Figure {
 }
 
 impl Panel {
-    fn write(&self, out: &mut String) -> std::fmt::Result {
-        write!(out, "<div class=\"panel\">{}", self.svg)?;
+    /// Writes the panel. Its number, if it has one, connects it with its rows of the table.
+    fn write(&self, number: Option<usize>, out: &mut String) -> std::fmt::Result {
+        out.push_str("<div class=\"panel\"");
+        if let Some(number) = number {
+            write!(out, " data-p=\"{number}\"")?;
+        }
+        out.push('>');
+        if !self.title.is_empty() {
+            write!(out, "<h4>{}</h4>", escape(&self.title))?;
+        }
+        out.push_str(&self.svg);
         if let Some(linear) = &self.linear {
             let hidden = linear.replacen("<svg ", "<svg hidden ", 1);
             out.push_str(&hidden);
         }
-        out.push_str("<ul class=\"legend\">");
-        for (style, name) in &self.keys {
-            write!(out, "<li data-s=\"{}\">{}{}</li>", style.series, swatch(*style), escape(name))?;
+        if !self.keys.is_empty() {
+            out.push_str(&legend(&self.keys));
         }
-        out.push_str("</ul></div>\n");
+        out.push_str("</div>\n");
         Ok(())
     }
+}
+
+fn legend(keys: &[Key]) -> String {
+    let item = |(style, name): &Key| {
+        format!("<li data-s=\"{}\">{}{}</li>", style.series, swatch(*style), escape(name))
+    };
+    format!("<ul class=\"legend\">{}</ul>", keys.iter().map(item).collect::<String>())
 }
 
 /// A trial that a curve can show.
@@ -113,12 +143,7 @@ pub(crate) struct Point<'a> {
 /// All measured trials, valid or not, in ascending offered load. If there are more than a figure
 /// can show, every n-th is taken, and the marked ones always.
 pub(crate) fn points(run: &Run) -> Vec<Point<'_>> {
-    let mut points: Vec<Point> = run
-        .trials
-        .iter()
-        .filter(|trial| !trial.probe())
-        .filter_map(|trial| Some(Point { trial, observed: trial.entry.observed.as_ref()? }))
-        .collect();
+    let mut points: Vec<Point> = measured(run).collect();
     points.sort_by(|a, b| a.observed.offered_per_s.total_cmp(&b.observed.offered_per_s));
     let every = points.len().div_ceil(MOST_ROWS).max(1);
     let marked = |point: &Point| run.is_maximum(point.trial) || run.is_capacity(point.trial);
@@ -147,6 +172,12 @@ pub(crate) fn curve(
     }
     // The bits of positive numbers are ordered as the numbers are.
     groups.into_values().filter_map(|(xs, ys)| Some((median(&xs)?, median(&ys)?))).collect()
+}
+
+/// All measured trials of the run, valid or not, but no probes.
+fn measured(run: &Run) -> impl Iterator<Item = Point<'_>> {
+    let trials = run.trials.iter().filter(|trial| !trial.probe());
+    trials.filter_map(|trial| Some(Point { trial, observed: trial.entry.observed.as_ref()? }))
 }
 
 /// A sentence about the trials that a thinned figure omits.

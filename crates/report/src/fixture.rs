@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write;
 
 use measure::{Histogram, Nanos, Random};
 use results::answer::{Answer, Capacity, Maximum, Verdict};
@@ -12,6 +13,8 @@ use results::load::{Counts, Gate, Interval, Load, Pacing, Part, Rates, Target, V
 use results::manifest::{Manifest, State};
 use results::{Components, Directory, Environment, Times, answer, components, manifest, slo};
 use tempfile::TempDir;
+
+mod levels;
 
 /// The highest rate that the fixture's application completes.
 const LIMIT_PER_S: f64 = 3_712.0;
@@ -68,10 +71,15 @@ impl Fixture {
 
     /// Adds a trial measured at this rate, after `change` has modified its entry.
     pub(crate) fn push(&mut self, offered: f64, change: impl FnOnce(&mut Entry)) {
+        self.push_at(LIMIT_PER_S, offered, change);
+    }
+
+    /// Adds a trial of an application that completes at most `limit_per_s`.
+    fn push_at(&mut self, limit_per_s: f64, offered: f64, change: impl FnOnce(&mut Entry)) {
         let number = self.entries.len() as u32 + 1;
-        let load = measured(u64::from(number), offered);
+        let load = measured_at(limit_per_s, u64::from(number), offered);
         let mut entry = entry(number, offered);
-        let mut observed = observed(&load, number);
+        let mut observed = observed(&load, number, limit_per_s);
         if self.microservices {
             let components = microservices((offered / LIMIT_PER_S).min(0.98));
             let used = |(name, c): (String, Component)| (name, mean(c.cpu).unwrap());
@@ -188,13 +196,13 @@ impl Fixture {
         }
     }
 
-    /// Writes the journal at once: `Writer` would sync each entry, which a fixture does not need.
+    /// Appends without a sync, which `Writer` would do but a fixture does not need.
     fn append(&mut self, entry: Entry) {
+        let path = self.folder.path().join("hotel-2026-11-21-0942/journal.jsonl");
+        let mut journal = fs::OpenOptions::new().create(true).append(true).open(path).unwrap();
+        let line = serde_json::to_string(&entry).unwrap() + "\n";
+        journal.write_all(line.as_bytes()).unwrap();
         self.entries.push(entry);
-        let lines: Vec<String> =
-            self.entries.iter().map(|e| serde_json::to_string(e).unwrap() + "\n").collect();
-        fs::write(self.folder.path().join("hotel-2026-11-21-0942/journal.jsonl"), lines.concat())
-            .unwrap();
     }
 }
 
@@ -289,10 +297,10 @@ fn entry(trial: u32, asked: f64) -> Entry {
     }
 }
 
-fn observed(load: &Load, trial: u32) -> Observed {
+fn observed(load: &Load, trial: u32, limit_per_s: f64) -> Observed {
     let total = &load.total;
     let times = total.response_time.as_ref().unwrap();
-    let share = (total.rates_per_s.completed / LIMIT_PER_S).min(0.98);
+    let share = (total.rates_per_s.completed / limit_per_s).min(0.98);
     Observed {
         offered_per_s: total.rates_per_s.offered,
         completed_per_s: total.rates_per_s.completed,
@@ -308,7 +316,7 @@ fn observed(load: &Load, trial: u32) -> Observed {
         lateness_p99_ns: Some(48_000 + u64::from(trial) * 1_100),
         hiccup_p99_ns: Some(71_000 + u64::from(trial) * 900),
         slo_met: Some(times.p99_ns <= 100_000_000),
-        saturated: LIMIT_PER_S < total.rates_per_s.offered,
+        saturated: limit_per_s < total.rates_per_s.offered,
         bytes_per_answer: Some(433.5),
         cpu: BTreeMap::from([("hotel".into(), share), ("generator".into(), 0.31)]),
         limited_by: None,
@@ -318,13 +326,17 @@ fn observed(load: &Load, trial: u32) -> Observed {
 
 /// The measurements of a queue in front of a server of limited rate.
 pub(crate) fn measured(seed: u64, offered: f64) -> Load {
+    measured_at(LIMIT_PER_S, seed, offered)
+}
+
+fn measured_at(limit_per_s: f64, seed: u64, offered: f64) -> Load {
     let mut random = Random::new(seed);
     let noise = 1.0 + (random.unit() - 0.5) * 0.004;
     // Above its limit a server completes less the more is offered.
-    let decline = 1.0 - 0.03 * (offered / LIMIT_PER_S - 1.0).max(0.0);
-    let completed = offered.min(LIMIT_PER_S * 0.998 * noise * decline);
+    let decline = 1.0 - 0.03 * (offered / limit_per_s - 1.0).max(0.0);
+    let completed = offered.min(limit_per_s * 0.998 * noise * decline);
     let growth_s = (offered / completed - 1.0) * SECONDS as f64;
-    let load_share = (offered / LIMIT_PER_S).min(0.995);
+    let load_share = (offered / limit_per_s).min(0.995);
     let (mut response, mut service) = (Histogram::new(), Histogram::new());
     let mut seconds = vec![Histogram::new(); SECONDS];
     let requests = (offered * SECONDS as f64) as u64;

@@ -10,7 +10,7 @@ use results::manifest::State;
 use crate::STYLE;
 use crate::chart;
 use crate::run::Run;
-use crate::table::{components, raw, trials};
+use crate::table::{components, levels, raw, trials};
 use crate::text::{count, date, escape, list, rate, share, shell_word, time};
 
 const SCRIPT: &str = include_str!("script.js");
@@ -83,10 +83,17 @@ fn verdict(run: &Run, out: &mut String) -> std::fmt::Result {
     let (class, word) = word(run);
     writeln!(out, "<section class=\"verdict {class}\">\n<h2>{word}</h2>")?;
     writeln!(out, "<p class=\"sentence\">{}</p>", escape(&sentence(run)))?;
-    out.push_str("<div class=\"figures\">\n");
-    maximum(run, out)?;
-    capacity(run, out)?;
-    out.push_str("</div>\n<dl>\n");
+    if run.has_several() {
+        let definition = levels::definition(run);
+        writeln!(out, "<p class=\"definition\">{}</p>", escape(&definition))?;
+        writeln!(out, "{}", levels::table(run).html())?;
+    } else {
+        out.push_str("<div class=\"figures\">\n");
+        maximum(run, out)?;
+        capacity(run, out)?;
+        out.push_str("</div>\n");
+    }
+    out.push_str("<dl>\n");
     for (name, text) in conclusions(run) {
         writeln!(out, "<dt>{name}</dt><dd>{}</dd>", escape(&text))?;
     }
@@ -183,8 +190,11 @@ fn so_far(run: &Run) -> &'static str {
 fn conclusions(run: &Run) -> Vec<(&'static str, String)> {
     let mut said = Vec::new();
     if let Some(answer) = run.answer.as_ref().filter(|_| !run.unfinished()) {
-        let limit = answer.limited_by.clone();
-        said.push(("limited by", limit.unwrap_or_else(|| "no observed resource".into())));
+        // Each of several searches has its own limit.
+        if !run.has_several() {
+            let limit = answer.limited_by.clone();
+            said.push(("limited by", limit.unwrap_or_else(|| "no observed resource".into())));
+        }
         said.push(("stopped by", answer.stopped_by.clone()));
     }
     said.push(("validity", validity(run)));

@@ -21,6 +21,9 @@ const RIGHT: f64 = 18.0;
 const TOP: f64 = 28.0;
 const BOTTOM: f64 = 44.0;
 
+/// A letter's width where texts are largest: an estimate, since no font is read.
+const LETTER: f64 = 8.5;
+
 /// The largest distance of a drawn line from its points: invisible on screens and in print.
 const TOLERANCE: f64 = 0.2;
 
@@ -72,6 +75,20 @@ pub(crate) fn look(series: usize, i: usize) -> Style {
     ];
     let (colour, dash, mark) = looks[i % looks.len()];
     Style { series, colour, dash, mark }
+}
+
+/// Looks of many series, each with a mark, but none with the cross of trials that are not valid:
+/// the first 48 differ, the first 16 even without colour.
+pub(crate) fn distinct(series: usize, i: usize) -> Style {
+    let colours = [1, 3, 5, 4, 2, 0];
+    let dashes = [Dash::Solid, Dash::Dashed, Dash::Mixed, Dash::Dotted];
+    let marks = [Mark::Disc, Mark::Diamond, Mark::Square, Mark::Ring];
+    Style {
+        series,
+        colour: colours[i % colours.len()],
+        dash: dashes[i % dashes.len()],
+        mark: marks[(i + i / dashes.len()) % marks.len()],
+    }
 }
 
 /// The direction in which a text extends from its point.
@@ -174,18 +191,56 @@ impl Plot {
         self.text(LEFT + 6.0, y, Anchor::Start, "note", name);
     }
 
+    /// Draws thin horizontal lines at ascending values of y, with one name for all of them above the
+    /// highest.
+    pub(crate) fn rules_y(&mut self, values: &[f64], name: &str) {
+        let Some((highest, others)) = values.split_last() else { return };
+        others.iter().for_each(|value| self.rule_y(*value));
+        self.named_rule_y(*highest, name);
+    }
+
+    /// Draws thin vertical lines at ascending values of x, with one name for all of them: on the
+    /// left, or if there is no room on the right.
+    pub(crate) fn rules_x(&mut self, values: &[f64], place: Place, name: &str) {
+        let (Some(least), Some(most)) = (values.first(), values.last()) else { return };
+        values.iter().for_each(|value| self.rule_x(*value, place, ""));
+        let width = LETTER * name.chars().count() as f64;
+        let (x, anchor) = match LEFT + width < self.x(*least) - 5.0 {
+            true => (self.x(*least) - 5.0, Anchor::End),
+            false => (self.x(*most) + 5.0, Anchor::Start),
+        };
+        let y = self.named_at(place);
+        self.text(x, y, anchor, "note", name);
+    }
+
+    /// Writes the name of a place below the x axis.
+    pub(crate) fn place(&mut self, x: f64, name: &str) {
+        let (x, y) = (self.x(x), self.height - BOTTOM + 16.0);
+        self.text(x, y, Anchor::Middle, "place", name);
+    }
+
+    /// The width of the plot between its axes, in letters of a text.
+    pub(crate) fn letters() -> f64 {
+        (WIDTH - LEFT - RIGHT) / LETTER
+    }
+
     /// Draws a thin vertical line at a value of x, with its name, if it has one, on the left.
     pub(crate) fn rule_x(&mut self, value: f64, place: Place, name: &str) {
         let x = self.x(value);
         let bottom = self.height - BOTTOM;
         self.raw(&format!("<path class=\"rule\" d=\"M{x:.1} {TOP:.1}V{bottom:.1}\"/>"));
-        let y = match place {
+        if !name.is_empty() {
+            let y = self.named_at(place);
+            self.text(x - 5.0, y, Anchor::End, "note", name);
+        }
+    }
+
+    /// The height at which a vertical line has its name.
+    fn named_at(&self, place: Place) -> f64 {
+        match place {
             Place::Head => TOP + 12.0,
             Place::BelowHead => TOP + 28.0,
-            Place::Foot => bottom - 8.0,
-        };
-        if !name.is_empty() {
-            self.text(x - 5.0, y, Anchor::End, "note", name);
+            Place::Foot => self.height - BOTTOM - 8.0,
         }
     }
 

@@ -1,6 +1,6 @@
 //! One run as a report shows it: every file is read once, and unreadable files are listed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 
@@ -12,6 +12,9 @@ use results::journal::{Entry, Observed, Purpose, Status};
 use results::manifest::{Manifest, State};
 use results::{Components, Directory, Environment, Load, Times, slo};
 
+use levels::{Cell, Quantity, Shown};
+
+pub(crate) mod levels;
 pub(crate) mod services;
 
 /// The confidence of every interval in the report.
@@ -29,8 +32,16 @@ pub(crate) struct Run {
     pub(crate) trials: Vec<Trial>,
     /// The service of each component, if a trial that is shown in full contains the component.
     pub(crate) services: BTreeMap<String, String>,
+    /// The result of the only search; absent if there are several.
     pub(crate) maximum: Option<Maximum>,
     pub(crate) capacity: Option<Capacity>,
+    /// The searches by level; empty if there is only one.
+    pub(crate) cells: Vec<Cell>,
+    /// One trial for each of some levels.
+    shown: Vec<Shown>,
+    /// The trials of every search's maximum throughput and capacity.
+    maxima: BTreeSet<u32>,
+    capacities: BTreeSet<u32>,
     /// Files that could not be read, each with its reason.
     pub(crate) problems: Vec<String>,
 }
@@ -63,17 +74,37 @@ impl Run {
         let maximum = answer.as_ref().and_then(|answer| answer.maximum_throughput.clone());
         let capacity = answer.as_ref().and_then(|answer| answer.capacity.clone());
         let limit = slo::limit_of(&manifest.slo, Quantile::P99);
-        let marked: Vec<u32> = marked(&journal, maximum.as_ref(), capacity.as_ref());
-        let trials: Vec<Trial> = journal
-            .into_iter()
-            .map(|entry| Trial::read(entry, directory, &marked, &mut problems))
-            .collect();
-        let services = trials
-            .iter()
-            .filter_map(|trial| trial.components.as_ref())
-            .flat_map(|components| &components.components)
-            .map(|(name, component)| (name.clone(), component.step.clone()))
-            .collect();
+        let cells = levels::cells(answer.as_ref(), &journal);
+        let representatives = levels::representatives(&cells);
+        let shown = levels::shown(&representatives);
+        let marked: BTreeSet<u32> = match cells.is_empty() {
+            true => marked(&journal, maximum.as_ref(), capacity.as_ref()),
+            false => shown.iter().map(|shown| shown.trial).collect(),
+        };
+        // Each level may have other components, so one trial of each names their services.
+        let named: BTreeSet<u32> = representatives.iter().map(|shown| shown.trial).collect();
+        let mut services = BTreeMap::new();
+        let mut read = |entry: Entry| {
+            let number = entry.trial;
+            let trial = Trial::read(entry, directory, &marked, &mut problems);
+            let others = match marked.contains(&number) || !named.contains(&number) {
+                true => None,
+                false => noted(directory.components(&trial.entry), &mut problems).flatten(),
+            };
+            for components in [&trial.components, &others].into_iter().flatten() {
+                let steps = components.components.iter();
+                services.extend(steps.map(|(name, c)| (name.clone(), c.step.clone())));
+            }
+            trial
+        };
+        let trials: Vec<Trial> = journal.into_iter().map(&mut read).collect();
+        let searches = || cells.iter().flat_map(|cell| &cell.searches).flat_map(|s| &s.strands);
+        let found = |quantity: Quantity, only: Option<u32>| {
+            let each = searches().filter_map(|search| Some(quantity.of(search)?.trial));
+            each.chain(only).collect::<BTreeSet<u32>>()
+        };
+        let maxima = found(Quantity::Maximum, maximum.as_ref().map(|maximum| maximum.trial));
+        let capacities = found(Quantity::Capacity, capacity.as_ref().map(|c| c.trial));
         Ok(Run {
             path: directory.path().to_owned(),
             manifest,
@@ -85,6 +116,10 @@ impl Run {
             services,
             maximum,
             capacity,
+            cells,
+            shown,
+            maxima,
+            capacities,
             problems,
         })
     }
@@ -100,11 +135,11 @@ impl Run {
     }
 
     pub(crate) fn is_maximum(&self, trial: &Trial) -> bool {
-        self.maximum.as_ref().is_some_and(|maximum| maximum.trial == trial.entry.trial)
+        self.maxima.contains(&trial.entry.trial)
     }
 
     pub(crate) fn is_capacity(&self, trial: &Trial) -> bool {
-        self.capacity.as_ref().is_some_and(|capacity| capacity.trial == trial.entry.trial)
+        self.capacities.contains(&trial.entry.trial)
     }
 
     /// The trials whose distributions are drawn, each once, with the reasons for its choice.
@@ -128,13 +163,30 @@ impl Run {
         chosen
     }
 
+    /// Returns true if the run has several searches, each with a result of its own.
+    pub(crate) fn has_several(&self) -> bool {
+        !self.cells.is_empty()
+    }
+
+    /// Returns the trials that show levels in full, with their names; empty if there is only one
+    /// search.
+    pub(crate) fn shown(&self) -> Vec<(&str, &Trial)> {
+        let shown = self.shown.iter();
+        shown.filter_map(|shown| Some((&*shown.name, self.trial(shown.trial)?))).collect()
+    }
+
     fn measured(&self) -> impl Iterator<Item = (&Entry, &Observed)> {
         answering(self.trials.iter().map(|trial| &trial.entry))
     }
 }
 
 impl Trial {
-    fn read(entry: Entry, directory: &Directory, marked: &[u32], notes: &mut Vec<String>) -> Trial {
+    fn read(
+        entry: Entry,
+        directory: &Directory,
+        marked: &BTreeSet<u32>,
+        notes: &mut Vec<String>,
+    ) -> Trial {
         let folder = directory.trial_path(entry.trial);
         let mut load = match folder.join("load.json").exists() {
             true => noted(directory.load(&entry), notes),
@@ -168,6 +220,16 @@ impl Trial {
     /// True for a probe, which only finds where to begin.
     pub(crate) fn probe(&self) -> bool {
         self.entry.purpose == Purpose::Probe
+    }
+
+    /// The number of its search, from 1.
+    pub(crate) fn strand(&self) -> u32 {
+        self.entry.strand.unwrap_or(1)
+    }
+
+    /// The limit of the p99 response time by which the trial was judged.
+    pub(crate) fn limit(&self) -> Option<Nanos> {
+        slo::limit_of(self.entry.slo.iter().map(|judged| &judged.slo), Quantile::P99)
     }
 
     /// The number of response times behind its quantiles.
@@ -229,7 +291,11 @@ fn highest<'a>(measured: impl Iterator<Item = (&'a Entry, &'a Observed)>) -> Opt
 }
 
 /// The trials that charts show in full.
-fn marked(journal: &[Entry], maximum: Option<&Maximum>, capacity: Option<&Capacity>) -> Vec<u32> {
+fn marked(
+    journal: &[Entry],
+    maximum: Option<&Maximum>,
+    capacity: Option<&Capacity>,
+) -> BTreeSet<u32> {
     let found = [maximum.map(|m| m.trial), capacity.map(|c| c.trial)];
     let ends = [lowest(answering(journal)), highest(answering(journal))];
     found.into_iter().chain(ends).flatten().collect()

@@ -63,10 +63,8 @@
     });
   }
 
-  // The cross-hair: the nearest row of the figure's table, shown beside the pointer.
-  function prepare(figure) {
-    const rows = all("tr[data-x]", figure);
-    const plots = all(".panel > svg", figure);
+  // The cross-hair: the nearest row of the plots' table, shown beside the pointer.
+  function prepare(figure, rows, plots) {
     const heads = all("thead tr:last-child th", figure).map((head) => head.textContent);
     if (!rows.length) return;
     const cursors = plots.map((svg) => {
@@ -146,7 +144,11 @@
     save();
   });
   for (const figure of all("figure")) {
-    prepare(figure);
+    // A small multiple has rows of its own; other plots of a figure share all of them.
+    const panels = all(".panel[data-p]", figure);
+    for (const panel of panels)
+      prepare(figure, all(`tr[data-p="${panel.dataset.p}"]`, figure), all(":scope > svg", panel));
+    if (!panels.length) prepare(figure, all("tr[data-x]", figure), all(".panel > svg", figure));
     for (const key of all(".legend li", figure))
       operable(key, () => flip(state.off, figure.id + "." + key.dataset.s));
     for (const button of all(".scale", figure)) {

@@ -5,6 +5,8 @@ use std::fmt::Write;
 use crate::text::escape;
 
 pub(crate) mod components;
+pub(crate) mod levels;
+pub(crate) mod places;
 pub(crate) mod raw;
 pub(crate) mod trials;
 
@@ -26,6 +28,8 @@ pub(crate) struct Row {
     class: &'static str,
     /// The row's position in the charts of its figure, for the cross-hair.
     x: Option<f64>,
+    /// The number of the only panel that shows it; absent if all of them do.
+    panel: Option<usize>,
     /// Sentences about the row, shown below it.
     notes: Vec<String>,
 }
@@ -36,6 +40,8 @@ pub(crate) struct Cell {
     /// The reason why the figure is unreliable; it is then shown in grey.
     weak: Option<String>,
     words: bool,
+    /// A detail below the text.
+    detail: Option<String>,
     /// The plain figure, from which the cross-hair computes ratios.
     value: Option<f64>,
 }
@@ -100,6 +106,10 @@ impl Row {
         Row { x: Some(x), ..self }
     }
 
+    pub(crate) fn in_panel(self, panel: usize) -> Row {
+        Row { panel: Some(panel), ..self }
+    }
+
     pub(crate) fn class(self, class: &'static str) -> Row {
         Row { class, ..self }
     }
@@ -115,6 +125,9 @@ impl Row {
         }
         if let Some(x) = self.x {
             write!(out, " data-x=\"{x:.1}\"")?;
+        }
+        if let Some(panel) = self.panel {
+            write!(out, " data-p=\"{panel}\"")?;
         }
         out.push('>');
         for cell in &self.cells {
@@ -150,6 +163,10 @@ impl Cell {
         Cell { value: Some(value), ..self }
     }
 
+    pub(crate) fn detail(self, detail: Option<String>) -> Cell {
+        Cell { detail, ..self }
+    }
+
     pub(crate) fn weak(self, why: Option<String>) -> Cell {
         Cell { weak: why, ..self }
     }
@@ -165,8 +182,8 @@ impl Cell {
             write!(out, " data-v=\"{value}\"")?;
         }
         write!(out, ">{}", escape(&self.text))?;
-        if let Some(why) = &self.weak {
-            write!(out, "<small>{}</small>", escape(why))?;
+        if let Some(small) = self.weak.as_ref().or(self.detail.as_ref()) {
+            write!(out, "<small>{}</small>", escape(small))?;
         }
         out.push_str("</td>");
         Ok(())

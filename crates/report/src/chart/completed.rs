@@ -3,9 +3,11 @@
 use measure::quantity::grouped;
 use results::journal::Observed;
 
-use super::{Figure, Layout, Panel, Point, curve, points, thinning};
+use super::multiples::{Multiples, Part, rules, span};
+use super::{Figure, Key, Layout, Panel, Point, curve, points, thinning};
 use crate::plot::{Anchor, Axis, Dash, Mark, Place, Plot, Scale, Style};
 use crate::run::Run;
+use crate::run::levels::Quantity;
 use crate::table::{Cell, Row, Table};
 use crate::text::{self, count, rate, share, tick_number};
 
@@ -16,7 +18,15 @@ const INVALID: Style = Style { series: 2, colour: 2, dash: Dash::None, mark: Mar
 /// The most loads above the maximum that are numbered.
 const MOST_LABELS: usize = 12;
 
+const ID: &str = "completed";
+const TITLE: &str = "Completed against offered rate";
+const COLUMNS: [&str; 7] =
+    ["trial", "offered /s", "completed /s", "share", "goodput /s", "failures", ""];
+
 pub(crate) fn figure(run: &Run) -> Option<Figure> {
+    if run.has_several() {
+        return of_levels(run);
+    }
     let points = points(run);
     if points.is_empty() {
         return None;
@@ -24,20 +34,53 @@ pub(crate) fn figure(run: &Run) -> Option<Figure> {
     let summary = format!("{}{}", summary(run, &points), thinning(run, points.len()));
     let plot = draw(run, &points, &summary);
     Some(Figure {
-        id: "completed".into(),
-        title: "Completed against offered rate".into(),
+        id: ID.into(),
+        title: TITLE.into(),
         summary,
-        panels: vec![Panel { svg: plot.svg(), linear: None, keys: keys(&points) }],
+        panels: vec![Panel { svg: plot.svg(), keys: keys(points.iter()), ..Panel::default() }],
+        keys: Vec::new(),
         table: table(&points, &plot),
         layout: Layout::Column,
     })
 }
 
+/// One panel for each level: the results in it are those of its own searches.
+fn of_levels(run: &Run) -> Option<Figure> {
+    let multiples = Multiples::of(run, |_| true)?;
+    let scale = scale(multiples.points());
+    let mut keys = keys(multiples.points());
+    if !multiples.has_curves() {
+        keys.remove(0);
+    }
+    keys.extend(multiples.fixed().iter().cloned());
+    let draw = |part: &Part| (draw_part(part, scale), None);
+    let figure = multiples.figure(keys, draw, (&COLUMNS, cells));
+    Some(Figure { id: ID.into(), title: TITLE.into(), ..figure })
+}
+
+fn draw_part(part: &Part, scale: Scale) -> Plot {
+    let found = |quantity: Quantity| rules(part.results(|s| Some(quantity.of(s)?.per_s)));
+    let [maxima, capacities] = Quantity::ALL.map(found);
+    let maximum = span(Quantity::Maximum.name(), &maxima);
+    let capacity = span(Quantity::Capacity.name(), &capacities);
+    let summary = part.in_words([&maximum, &capacity].into_iter().flatten());
+    let mut plot = empty(&summary, part.points(), scale);
+    plot.rules_x(&capacities, Place::Foot, &capacity.unwrap_or_default());
+    plot.rules_y(&maxima, &maximum.unwrap_or_default());
+    for dots in &part.strands {
+        plot.line(
+            COMPLETED,
+            &curve(&dots.points, |o| o.offered_per_s, |o| Some(o.completed_per_s)),
+        );
+    }
+    for dots in part.dots() {
+        draw_trials(&mut plot, &dots.points, dots.style.unwrap_or(COMPLETED));
+    }
+    plot
+}
+
 fn draw(run: &Run, points: &[Point], summary: &str) -> Plot {
-    let (x, y) = (axis(points, "offered per second"), axis(points, "completed per second"));
-    let mut plot = Plot::new(summary, 340.0, x, y);
-    let most = points.iter().map(|point| point.observed.offered_per_s).fold(0.0, f64::max);
-    plot.line(IDEAL, &[(0.0, 0.0), (most, most)]);
+    let mut plot = empty(summary, points.iter(), scale(points.iter()));
     if let Some(capacity) = &run.capacity {
         let name = format!("capacity {}", rate(capacity.rate_per_s));
         plot.rule_x(capacity.rate_per_s, Place::Foot, &name);
@@ -47,14 +90,7 @@ fn draw(run: &Run, points: &[Point], summary: &str) -> Plot {
         plot.named_rule_y(maximum.rate_per_s, &name);
     }
     plot.line(COMPLETED, &curve(points, |o| o.offered_per_s, |o| Some(o.completed_per_s)));
-    // Invalid trials are drawn last: they share their position with the attempt that replaced them.
-    let (valid, not_valid): (Vec<&Point>, Vec<&Point>) =
-        points.iter().partition(|point| point.trial.answers());
-    for point in valid.into_iter().chain(not_valid) {
-        let style = if point.trial.answers() { COMPLETED } else { INVALID };
-        let o = point.observed;
-        plot.mark(style, o.offered_per_s, o.completed_per_s, &title(point));
-    }
+    draw_trials(&mut plot, points, COMPLETED);
     for (number, point) in (1..).zip(above(run, points).iter().take(MOST_LABELS)) {
         let at = (point.observed.offered_per_s, point.observed.completed_per_s);
         plot.label(at, (0.0, 17.0), Anchor::Middle, &number.to_string());
@@ -62,9 +98,34 @@ fn draw(run: &Run, points: &[Point], summary: &str) -> Plot {
     plot
 }
 
-fn keys(points: &[Point]) -> Vec<(Style, String)> {
+/// A plot of the line on which all that is offered is completed, up to the highest load.
+fn empty<'a, 'run: 'a>(
+    summary: &str,
+    points: impl Iterator<Item = &'a Point<'run>>,
+    scale: Scale,
+) -> Plot {
+    let axis = |label| Axis { scale, label, tick: tick_number };
+    let mut plot =
+        Plot::new(summary, 340.0, axis("offered per second"), axis("completed per second"));
+    let most = points.map(|point| point.observed.offered_per_s).fold(0.0, f64::max);
+    plot.line(IDEAL, &[(0.0, 0.0), (most, most)]);
+    plot
+}
+
+fn draw_trials(plot: &mut Plot, points: &[Point], style: Style) {
+    // Invalid trials are drawn last: they share their position with the attempt that replaced them.
+    let (valid, not_valid): (Vec<&Point>, Vec<&Point>) =
+        points.iter().partition(|point| point.trial.answers());
+    for point in valid.into_iter().chain(not_valid) {
+        let style = if point.trial.answers() { style } else { INVALID };
+        let o = point.observed;
+        plot.mark(style, o.offered_per_s, o.completed_per_s, &title(point));
+    }
+}
+
+fn keys<'a, 'run: 'a>(mut points: impl Iterator<Item = &'a Point<'run>>) -> Vec<Key> {
     let mut keys = vec![(COMPLETED, "completed"), (IDEAL, "all that is offered")];
-    if points.iter().any(|point| !point.trial.answers()) {
+    if points.any(|point| !point.trial.answers()) {
         keys.push((INVALID, "not valid"));
     }
     keys.into_iter().map(|(style, name)| (style, name.to_owned())).collect()
@@ -102,9 +163,8 @@ fn summary(run: &Run, points: &[Point]) -> String {
     text
 }
 
-fn axis(points: &[Point], label: &'static str) -> Axis {
-    let rates = points.iter().flat_map(|p| [p.observed.offered_per_s, p.observed.completed_per_s]);
-    Axis { scale: Scale::from_zero(rates), label, tick: tick_number }
+fn scale<'a, 'run: 'a>(points: impl Iterator<Item = &'a Point<'run>>) -> Scale {
+    Scale::from_zero(points.flat_map(|p| [p.observed.offered_per_s, p.observed.completed_per_s]))
 }
 
 fn title(point: &Point) -> String {
@@ -118,22 +178,22 @@ fn title(point: &Point) -> String {
 }
 
 fn table(points: &[Point], plot: &Plot) -> Table {
-    let columns = ["trial", "offered /s", "completed /s", "share", "goodput /s", "failures", ""];
-    let mut table = Table::new("", columns);
+    let mut table = Table::new("", COLUMNS);
     for point in points {
-        let o = point.observed;
-        table.push(
-            Row::new(vec![
-                Cell::number(point.trial.entry.trial.to_string()),
-                Cell::number(grouped(o.offered_per_s)),
-                Cell::number(grouped(o.completed_per_s)),
-                Cell::number(share(o.completed_per_s, o.offered_per_s)),
-                Cell::number(grouped(o.goodput_per_s)),
-                Cell::number(text::integer(o.failures)),
-                Cell::words(if point.trial.answers() { "" } else { "not valid" }),
-            ])
-            .at(plot.x(o.offered_per_s)),
-        );
+        table.push(Row::new(cells(point)).at(plot.x(point.observed.offered_per_s)));
     }
     table
+}
+
+fn cells(point: &Point) -> Vec<Cell> {
+    let o = point.observed;
+    vec![
+        Cell::number(point.trial.entry.trial.to_string()),
+        Cell::number(grouped(o.offered_per_s)),
+        Cell::number(grouped(o.completed_per_s)),
+        Cell::number(share(o.completed_per_s, o.offered_per_s)),
+        Cell::number(grouped(o.goodput_per_s)),
+        Cell::number(text::integer(o.failures)),
+        Cell::words(if point.trial.answers() { "" } else { "not valid" }),
+    ]
 }

@@ -4,7 +4,8 @@ use measure::quantity::grouped;
 use measure::{Nanos, Quantile};
 use results::journal::Observed;
 
-use super::{Figure, Layout, Panel, Point, curve, points, thinning};
+use super::multiples::{Multiples, Part, rules, span};
+use super::{Figure, Key, Layout, Panel, Point, curve, points, thinning};
 use crate::plot::{Axis, Dash, Mark, Place, Plot, Scale, Style};
 use crate::run::Run;
 use crate::table::{Cell, Row, Table, trials};
@@ -15,34 +16,102 @@ const MISSED: Style = Style { series: 0, colour: 1, dash: Dash::None, mark: Mark
 const COMPLETED: Style = Style { series: 1, colour: 3, dash: Dash::Dashed, mark: Mark::Diamond };
 const INVALID: Style = Style { series: 2, colour: 2, dash: Dash::None, mark: Mark::Cross };
 
+const ID: &str = "p99";
+const TITLE: &str = "P99 response time against the rate";
+const COLUMNS: [&str; 7] = ["trial", "offered /s", "completed /s", "p99", "95 % from", "to", "SLO"];
+
 pub(crate) fn figure(run: &Run) -> Option<Figure> {
+    if run.has_several() {
+        return of_levels(run);
+    }
     let points: Vec<Point> =
         points(run).into_iter().filter(|point| point.observed.p99_ns.is_some()).collect();
     if points.is_empty() {
         return None;
     }
     let summary = format!("{}{}", summary(run, &points), thinning(run, points.len()));
-    let plot =
-        |scale: fn(&[f64]) -> Scale| draw(run, &points, &summary, scale(&times(run, &points)));
-    let log = plot(|times| Scale::log_around(times.iter().copied()));
-    let linear = plot(|times| Scale::from_zero(times.iter().copied()));
+    let times = times(points.iter(), run.limit);
+    let rates = rates(points.iter());
+    let plot = |scale: Scale| draw(run, &points, empty(&summary, rates, scale));
+    let log = plot(Scale::log_around(times.iter().copied()));
+    let linear = plot(Scale::from_zero(times.iter().copied()));
+    let keys = keys(points.iter(), points.iter());
     Some(Figure {
-        id: "p99".into(),
-        title: "P99 response time against the rate".into(),
+        id: ID.into(),
+        title: TITLE.into(),
         table: table(&points, &log),
         summary,
-        panels: vec![Panel { svg: log.svg(), linear: Some(linear.svg()), keys: keys(&points) }],
+        panels: vec![Panel {
+            svg: log.svg(),
+            linear: Some(linear.svg()),
+            keys,
+            ..Panel::default()
+        }],
+        keys: Vec::new(),
         layout: Layout::Column,
     })
 }
 
-fn draw(run: &Run, points: &[Point], summary: &str, scale: Scale) -> Plot {
-    let rates = points.iter().map(|p| p.observed.offered_per_s.max(p.observed.completed_per_s));
-    let x = Axis { scale: Scale::from_zero(rates), label: "per second", tick: tick_number };
-    let y = Axis { scale, label: "p99 response time", tick: tick_time };
-    let mut plot = Plot::new(summary, 340.0, x, y);
+/// One panel for each level: the results and the limit in it are those of its own searches.
+fn of_levels(run: &Run) -> Option<Figure> {
+    let multiples = Multiples::of(run, |observed| observed.p99_ns.is_some())?;
+    let limits = multiples.parts().iter().filter_map(limit);
+    let times = times(multiples.points(), limits);
+    let rates = rates(multiples.points());
+    let mut keys = keys(multiples.of_curves(), multiples.points());
+    if !multiples.has_curves() {
+        keys.retain(|(style, _)| style.series == INVALID.series);
+    }
+    keys.extend(multiples.fixed().iter().cloned());
+    let log = Scale::log_around(times.iter().copied());
+    let linear = Scale::from_zero(times.iter().copied());
+    let draw = |part: &Part| (draw_part(part, rates, log), Some(draw_part(part, rates, linear)));
+    let figure = multiples.figure(keys, draw, (&COLUMNS, cells));
+    Some(Figure { id: ID.into(), title: TITLE.into(), ..figure })
+}
+
+/// Returns the limit of the p99 by which the trials of a panel were judged: those of its search, or
+/// without one those of the fixed loads.
+fn limit(part: &Part) -> Option<Nanos> {
+    part.points().find_map(|point| point.trial.limit())
+}
+
+fn draw_part(part: &Part, rates: Scale, times: Scale) -> Plot {
+    let maxima = rules(part.results(|s| s.maximum_throughput.as_ref().map(|m| m.offered_per_s)));
+    let capacities = rules(part.results(|s| s.capacity.as_ref().map(|c| c.rate_per_s)));
+    let limit = limit(part);
+    let objective = limit.map(|limit| format!("SLO: p99 ≤ {limit}"));
+    let results = [objective, span("capacity", &capacities)];
+    let mut plot = empty(&part.in_words(results.iter().flatten()), rates, times);
+    if let Some(limit) = limit {
+        draw_limit(&mut plot, limit);
+    }
+    plot.rules_x(&maxima, Place::Head, "maximum throughput");
+    plot.rules_x(&capacities, Place::BelowHead, "capacity");
+    for dots in &part.strands {
+        plot.line(COMPLETED, &curve(&dots.points, |o| o.completed_per_s, p99));
+        plot.line(OFFERED, &curve(&dots.points, |o| o.offered_per_s, p99));
+    }
+    for dots in part.dots() {
+        draw_trials(&mut plot, &dots.points, dots.style);
+    }
+    plot
+}
+
+/// A plot without trials.
+fn empty(summary: &str, rates: Scale, times: Scale) -> Plot {
+    let x = Axis { scale: rates, label: "per second", tick: tick_number };
+    let y = Axis { scale: times, label: "p99 response time", tick: tick_time };
+    Plot::new(summary, 340.0, x, y)
+}
+
+fn draw_limit(plot: &mut Plot, limit: Nanos) {
+    plot.named_rule_y(limit.0 as f64, &format!("SLO: p99 ≤ {}", tick_time(limit.0 as f64)));
+}
+
+fn draw(run: &Run, points: &[Point], mut plot: Plot) -> Plot {
     if let Some(limit) = run.limit {
-        plot.named_rule_y(limit.0 as f64, &format!("SLO: p99 ≤ {}", tick_time(limit.0 as f64)));
+        draw_limit(&mut plot, limit);
     }
     if let Some(maximum) = &run.maximum {
         plot.rule_x(maximum.offered_per_s, Place::Head, "maximum throughput");
@@ -52,27 +121,33 @@ fn draw(run: &Run, points: &[Point], summary: &str, scale: Scale) -> Plot {
     }
     plot.line(COMPLETED, &curve(points, |o| o.completed_per_s, p99));
     plot.line(OFFERED, &curve(points, |o| o.offered_per_s, p99));
+    draw_trials(&mut plot, points, None);
+    plot
+}
+
+/// Draws trials, those of a fixed load in its own look.
+fn draw_trials(plot: &mut Plot, points: &[Point], fixed: Option<Style>) {
     // Invalid trials are drawn last: they share their position with the attempt that replaced them.
     let (valid, not_valid): (Vec<&Point>, Vec<&Point>) =
         points.iter().partition(|p| p.trial.valid());
     for point in valid.into_iter().chain(not_valid) {
-        draw_point(&mut plot, point);
+        draw_point(plot, point, fixed);
     }
-    plot
 }
 
-fn draw_point(plot: &mut Plot, point: &Point) {
+fn draw_point(plot: &mut Plot, point: &Point, fixed: Option<Style>) {
     let o = point.observed;
     let Some(value) = p99(o) else { return };
-    let style = match (point.trial.valid(), o.slo_met) {
-        (false, _) => INVALID,
-        (true, Some(false)) => MISSED,
-        (true, _) => OFFERED,
+    let style = match (point.trial.valid(), fixed, o.slo_met) {
+        (false, ..) => INVALID,
+        (true, Some(fixed), _) => fixed,
+        (true, None, Some(false)) => MISSED,
+        (true, None, _) => OFFERED,
     };
     if let Some((low, high)) = point.trial.p99 {
         plot.bar(style, o.offered_per_s, low.0 as f64, high.0 as f64);
     }
-    if point.trial.valid() {
+    if point.trial.valid() && fixed.is_none() {
         plot.mark(COMPLETED, o.completed_per_s, value, "");
     }
     let number = point.trial.entry.trial;
@@ -80,13 +155,21 @@ fn draw_point(plot: &mut Plot, point: &Point) {
     plot.mark(style, o.offered_per_s, value, &title);
 }
 
+/// All values on the x axis.
+fn rates<'a, 'run: 'a>(points: impl Iterator<Item = &'a Point<'run>>) -> Scale {
+    Scale::from_zero(points.map(|p| p.observed.offered_per_s.max(p.observed.completed_per_s)))
+}
+
 /// All values on the y axis, with room above for the names of the lines.
-fn times(run: &Run, points: &[Point]) -> Vec<f64> {
-    let values = points.iter().filter_map(|point| p99(point.observed));
-    let ends =
-        points.iter().filter_map(|point| point.trial.p99).flat_map(|(low, high)| [low, high]);
-    let mut times: Vec<f64> =
-        values.chain(ends.chain(run.limit).map(|Nanos(ns)| ns as f64)).collect();
+fn times<'a, 'run: 'a>(
+    points: impl Iterator<Item = &'a Point<'run>>,
+    limits: impl IntoIterator<Item = Nanos>,
+) -> Vec<f64> {
+    let mut times: Vec<f64> = limits.into_iter().map(|Nanos(ns)| ns as f64).collect();
+    for point in points {
+        times.extend(p99(point.observed));
+        times.extend(point.trial.p99.into_iter().flat_map(|(a, b)| [a.0 as f64, b.0 as f64]));
+    }
     times.extend(times.iter().copied().reduce(f64::max).map(|most| most * 1.5));
     times
 }
@@ -95,14 +178,17 @@ fn p99(observed: &Observed) -> Option<f64> {
     observed.p99_ns.map(|ns| ns as f64)
 }
 
-fn keys(points: &[Point]) -> Vec<(Style, String)> {
-    let any = |of: &dyn Fn(&Point) -> bool| points.iter().any(of);
+/// The legend of a search's trials, and of all trials in the plot.
+fn keys<'a, 'run: 'a>(
+    mut points: impl Iterator<Item = &'a Point<'run>>,
+    mut all: impl Iterator<Item = &'a Point<'run>>,
+) -> Vec<Key> {
     let mut keys = vec![(OFFERED, "against offered, 95 % interval".to_owned())];
-    if any(&|p| p.trial.valid() && p.observed.slo_met == Some(false)) {
+    if points.any(|p| p.trial.valid() && p.observed.slo_met == Some(false)) {
         keys.push((MISSED, "SLO missed".to_owned()));
     }
     keys.push((COMPLETED, "against completed".to_owned()));
-    if any(&|p| !p.trial.valid()) {
+    if all.any(|p| !p.trial.valid()) {
         keys.push((INVALID, "not valid, or slowed: upper bounds".to_owned()));
     }
     keys
@@ -137,28 +223,28 @@ fn summary(run: &Run, points: &[Point]) -> String {
 }
 
 fn table(points: &[Point], plot: &Plot) -> Table {
-    let columns = ["trial", "offered /s", "completed /s", "p99", "95 % from", "to", "SLO"];
-    let mut table = Table::new("", columns);
+    let mut table = Table::new("", COLUMNS);
     for point in points {
-        let (o, trial) = (point.observed, point.trial);
-        let slo = match (trial.valid(), o.slo_met) {
-            (false, _) => "not valid",
-            (true, Some(true)) => "✓ met",
-            (true, Some(false)) => "✗ missed",
-            (true, None) => "",
-        };
-        table.push(
-            Row::new(vec![
-                Cell::number(trial.entry.trial.to_string()),
-                Cell::number(grouped(o.offered_per_s)),
-                Cell::number(grouped(o.completed_per_s)),
-                trials::quantile(o.p99_ns, trial.samples(), Quantile::P99),
-                Cell::maybe(trial.p99.map(|(low, _)| low.to_string())),
-                Cell::maybe(trial.p99.map(|(_, high)| high.to_string())),
-                Cell::words(slo),
-            ])
-            .at(plot.x(o.offered_per_s)),
-        );
+        table.push(Row::new(cells(point)).at(plot.x(point.observed.offered_per_s)));
     }
     table
+}
+
+fn cells(point: &Point) -> Vec<Cell> {
+    let (o, trial) = (point.observed, point.trial);
+    let slo = match (trial.valid(), o.slo_met) {
+        (false, _) => "not valid",
+        (true, Some(true)) => "✓ met",
+        (true, Some(false)) => "✗ missed",
+        (true, None) => "",
+    };
+    vec![
+        Cell::number(trial.entry.trial.to_string()),
+        Cell::number(grouped(o.offered_per_s)),
+        Cell::number(grouped(o.completed_per_s)),
+        trials::quantile(o.p99_ns, trial.samples(), Quantile::P99),
+        Cell::maybe(trial.p99.map(|(low, _)| low.to_string())),
+        Cell::maybe(trial.p99.map(|(_, high)| high.to_string())),
+        Cell::words(slo),
+    ]
 }

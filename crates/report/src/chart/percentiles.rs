@@ -1,14 +1,16 @@
 //! Response time by percentile, on an axis of nines: the whole distribution, tail first.
 
+use std::collections::BTreeSet;
+
 use measure::estimate::beyond;
 use measure::{Histogram, Nanos, Quantile};
 use results::Times;
 
 use super::{Figure, Layout, Panel};
-use crate::plot::{Anchor, Axis, Dash, Mark, Plot, Scale, Style, percent};
-use crate::run::Run;
+use crate::plot::{Anchor, Axis, Dash, Mark, Plot, Scale, Style, distinct, percent};
+use crate::run::{Run, Trial};
 use crate::table::{Cell, Row, Table, trials};
-use crate::text::{integer, list, rate, tick_time, time};
+use crate::text::{count, integer, list, rate, tick_time, time};
 
 const LEVELS: [Quantile; 8] = [
     Quantile::P50,
@@ -54,9 +56,37 @@ impl Curve {
 }
 
 pub(crate) fn figure(run: &Run) -> Option<Figure> {
+    if run.has_several() {
+        return of_levels(run);
+    }
     let curves = curves(run);
     let summary = summary(&curves);
     figure_of("response time", curves, run.limit, summary)
+}
+
+/// The response times of the trials that show the levels.
+fn of_levels(run: &Run) -> Option<Figure> {
+    let curve = |(i, (name, trial)): (usize, (&str, &Trial))| {
+        let offered = trial.entry.observed.as_ref().map_or(0.0, |o| o.offered_per_s);
+        let name = format!("{name}, {} (trial {})", rate(offered), trial.entry.trial);
+        Curve::of(trial.response_time(), distinct(i, i), name)
+    };
+    let curves: Vec<Curve> = (0..).zip(run.shown()).filter_map(curve).collect();
+    // Each level may have an objective of its own.
+    let limits: BTreeSet<Option<Nanos>> =
+        run.shown().into_iter().map(|(_, trial)| trial.limit()).collect();
+    let limit = limits.first().copied().flatten().filter(|_| limits.len() == 1);
+    let said = |curve: &Curve| {
+        let quantile = |level| Some(time(curve.histogram.quantile(level)?.0));
+        let (p50, p99) = (quantile(Quantile::P50)?, quantile(Quantile::P99)?);
+        Some(format!("{p50} and {p99} at {}", curve.name))
+    };
+    let said: Vec<String> = curves.iter().filter_map(said).collect();
+    let mut summary = format!("P50 and p99 are {}.", said.join("; "));
+    if curves.len() < run.cells.len() {
+        summary += &format!(" {} of {} are shown.", curves.len(), count(run.cells.len(), "level"));
+    }
+    figure_of("response time", curves, limit, summary)
 }
 
 /// The curves in one plot, with the label of its y axis and the limit of their p99; `None` without
@@ -78,7 +108,13 @@ pub(crate) fn figure_of(
         title: "Response time by percentile".into(),
         table: table(&curves, &log),
         summary,
-        panels: vec![Panel { svg: log.svg(), linear: Some(linear.svg()), keys }],
+        panels: vec![Panel {
+            svg: log.svg(),
+            linear: Some(linear.svg()),
+            keys,
+            ..Panel::default()
+        }],
+        keys: Vec::new(),
         layout: Layout::Whole,
     })
 }

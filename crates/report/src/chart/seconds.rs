@@ -30,8 +30,23 @@ struct Line {
     of: Box<Value>,
 }
 
-/// The trials of the maximum and of the capacity, side by side, or the only one over both columns.
+/// The trials of the maximum and of the capacity, or if there are several searches those that show
+/// the levels: side by side, or the only one over both columns.
 pub(crate) fn figures(run: &Run) -> Vec<Figure> {
+    let mut figures = match run.has_several() {
+        false => of_one_search(run),
+        true => (1..)
+            .zip(run.shown())
+            .filter_map(|(number, (name, trial))| figure(&number.to_string(), name, trial))
+            .collect(),
+    };
+    if let [only] = figures.as_mut_slice() {
+        only.layout = Layout::Wide;
+    }
+    figures
+}
+
+fn of_one_search(run: &Run) -> Vec<Figure> {
     let maximum = run.maximum.as_ref().and_then(|maximum| run.trial(maximum.trial));
     let capacity = run.capacity.as_ref().and_then(|capacity| run.trial(capacity.trial));
     let same = maximum.map(|t| t.entry.trial) == capacity.map(|t| t.entry.trial);
@@ -39,12 +54,7 @@ pub(crate) fn figures(run: &Run) -> Vec<Figure> {
         true => vec![("maximum", "Maximum and capacity", maximum)],
         false => vec![("maximum", "Maximum", maximum), ("capacity", "Capacity", capacity)],
     };
-    let mut figures: Vec<Figure> =
-        chosen.into_iter().filter_map(|(id, role, trial)| figure(id, role, trial?)).collect();
-    if let [only] = figures.as_mut_slice() {
-        only.layout = Layout::Wide;
-    }
-    figures
+    chosen.into_iter().filter_map(|(id, role, trial)| figure(id, role, trial?)).collect()
 }
 
 fn figure(id: &str, role: &str, trial: &Trial) -> Option<Figure> {
@@ -95,6 +105,7 @@ fn drawn(
         title: "By the second".to_owned(),
         summary,
         panels: panels.into_iter().map(|(_, panel)| panel).collect(),
+        keys: Vec::new(),
         table,
         layout: Layout::Column,
     })
@@ -144,7 +155,7 @@ fn panel(
         keys.push((style, name));
     }
     let svg = plot.svg();
-    Some((plot, Panel { svg, linear: None, keys }))
+    Some((plot, Panel { svg, keys, ..Panel::default() }))
 }
 
 /// Each interval's value, placed at the middle of the interval.

@@ -18,6 +18,10 @@ pub(crate) enum Scale {
     Nines {
         samples: f64,
     },
+    /// Places for names, at 0, 1, 2 and so on, without ticks.
+    Places {
+        count: usize,
+    },
 }
 
 impl Scale {
@@ -51,6 +55,7 @@ impl Scale {
             Scale::Linear { from, to } => (value - from) / (to - from),
             Scale::Log { from, to } => (value.max(from) / from).ln() / (to / from).ln(),
             Scale::Nines { samples } => nines(value) / samples.max(10.0).log10(),
+            Scale::Places { count } => (value + 0.5) / count.max(1) as f64,
         };
         place.clamp(0.0, 1.0)
     }
@@ -70,6 +75,7 @@ impl Scale {
                 let last = samples.max(10.0).log10() + 1e-9;
                 levels.into_iter().filter(|&level| nines(level) <= last).collect()
             }
+            Scale::Places { .. } => Vec::new(),
         }
     }
 }

@@ -1,10 +1,13 @@
 //! The table of all attempted trials, with which a reader can check the verdict.
 
+use std::collections::BTreeMap;
+
 use measure::estimate::{Support, beyond, support};
 use measure::quantity::grouped;
 use measure::{Nanos, Quantile};
 use results::journal::{Observed, Status};
 
+use super::places::Places;
 use super::{Cell, Row, Table};
 use crate::run::services::titled;
 use crate::run::{Run, Trial, cpu_by_service, services};
@@ -16,29 +19,70 @@ const MOST_SERVICES: usize = 2;
 pub(crate) fn table(run: &Run) -> Table {
     let mut services = services(run);
     let others = services.split_off(services.len().min(MOST_SERVICES));
-    let replicas = |name: &str| run.services.values().filter(|service| *service == name).count();
+    // The number of replicas may differ between levels.
+    let replicas = |name: &str| match run.has_several() {
+        true => 1,
+        false => run.services.values().filter(|service| *service == name).count(),
+    };
     let mut cpus: Vec<String> =
         services.iter().map(|name| titled(name, replicas(name).max(1))).collect();
     if !others.is_empty() {
         cpus.push(text::count(others.len(), "other"));
     }
-    let mut table = Table::new(CAPTION, columns(&cpus)).grouped(groups(cpus.len()));
+    let in_plan = InPlan::of(run);
+    let names: Vec<&str> = in_plan.names().collect();
+    let mut table =
+        Table::new(CAPTION, columns(&names, &cpus)).grouped(groups(1 + names.len(), cpus.len()));
     for trial in &run.trials {
-        table.push(row(run, trial, &services, !others.is_empty()));
+        table.push(row(run, trial, &in_plan, &services, !others.is_empty()));
     }
     table
+}
+
+/// The columns that state a trial's place in a plan of several searches.
+struct InPlan {
+    places: Places,
+    block: bool,
+    /// The repetition of each search, by the number of its strand.
+    repetitions: BTreeMap<u32, u32>,
+}
+
+impl InPlan {
+    fn of(run: &Run) -> InPlan {
+        let searches = run.cells.iter().flat_map(|cell| &cell.searches).flat_map(|s| &s.strands);
+        InPlan {
+            places: Places::of(run),
+            block: run.trials.iter().any(|trial| trial.entry.block.is_some()),
+            repetitions: searches.map(|search| (search.strand, search.repetition)).collect(),
+        }
+    }
+
+    fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.places.names().chain(self.block.then_some("block"))
+    }
+
+    fn cells(&self, trial: &Trial) -> Vec<Cell> {
+        let entry = &trial.entry;
+        let repetition = self.repetitions.get(&trial.strand()).copied().unwrap_or(1);
+        let search = self.places.search(entry.search.as_deref(), repetition);
+        let level = entry.cell.as_deref().unwrap_or("–");
+        let block = self.block.then(|| Cell::maybe(entry.block.map(|block| block.to_string())));
+        self.places.cells(level, &search).into_iter().chain(block).collect()
+    }
 }
 
 const CAPTION: &str = "Every attempt, in order. “Asked” is the rate asked of each target; all other \
     rates are sums over the targets, per second. Response times count from the intended start. A \
     quantile in grey has fewer than ten samples beyond it and is unreliable.";
 
-fn columns(cpus: &[String]) -> Vec<String> {
-    let before = ["trial", "asked", "offered", "completed", "goodput", "failures"];
+fn columns(places: &[&str], cpus: &[String]) -> Vec<String> {
+    let before = ["asked", "offered", "completed", "goodput", "failures"];
     let times = ["p50", "p90", "p99", "p99.9", "max", "lateness p99", "hiccup p99"];
     let after = ["bytes per answer", "status"];
-    before
+    ["trial"]
         .into_iter()
+        .chain(places.iter().copied())
+        .chain(before)
         .chain(times)
         .map(str::to_owned)
         .chain(cpus.iter().cloned())
@@ -46,8 +90,8 @@ fn columns(cpus: &[String]) -> Vec<String> {
         .collect()
 }
 
-fn groups(cpus: usize) -> Vec<(String, usize)> {
-    [("", 1), ("rate per second", 4), ("", 1), ("response time", 5), ("generator", 2)]
+fn groups(first: usize, cpus: usize) -> Vec<(String, usize)> {
+    [("", first), ("rate per second", 4), ("", 1), ("response time", 5), ("generator", 2)]
         .into_iter()
         .chain((0 < cpus).then_some(("CPUs used", cpus)))
         .chain([("", 2)])
@@ -55,18 +99,19 @@ fn groups(cpus: usize) -> Vec<(String, usize)> {
         .collect()
 }
 
-fn row(run: &Run, trial: &Trial, services: &[&str], others: bool) -> Row {
+fn row(run: &Run, trial: &Trial, in_plan: &InPlan, services: &[&str], others: bool) -> Row {
     let entry = &trial.entry;
     let observed = entry.observed.as_ref();
     let rate = |of: fn(&Observed) -> f64| Cell::maybe(observed.map(|o| grouped(of(o))));
-    let mut cells = vec![
-        Cell::number(entry.trial.to_string()),
+    let mut cells = vec![Cell::number(entry.trial.to_string())];
+    cells.extend(in_plan.cells(trial));
+    cells.extend([
         Cell::maybe(entry.asked_per_target_per_s.map(grouped)),
         rate(|o| o.offered_per_s),
         rate(|o| o.completed_per_s),
         rate(|o| o.goodput_per_s),
         Cell::maybe(observed.map(|o| text::integer(o.failures))),
-    ];
+    ]);
     let samples = trial.samples();
     cells.extend([
         quantile(observed.and_then(|o| o.p50_ns), samples, Quantile::P50),

@@ -1,0 +1,74 @@
+use results::answer::{Capacity, Maximum};
+
+use super::*;
+
+fn search(strand: u32, cell: &str, name: &str, maximum: Option<f64>) -> Search {
+    Search {
+        strand,
+        name: Some(name.into()),
+        cell: Some(cell.into()),
+        repetition: 1,
+        verdict: Verdict::Answered,
+        maximum_throughput: maximum.map(|rate_per_s| Maximum {
+            rate_per_s,
+            offered_per_s: rate_per_s,
+            trial: strand * 10,
+        }),
+        capacity: None,
+        limited_by: None,
+        stopped_by: "no_new_max".into(),
+        trials: 1,
+    }
+}
+
+fn repeated(maxima: &[Option<f64>]) -> Repeated {
+    let strands = (1..).zip(maxima).map(|(strand, maximum)| search(strand, "a=1", "s", *maximum));
+    Repeated { name: Some("s".into()), strands: strands.collect() }
+}
+
+#[test]
+fn a_median_names_its_trial_unless_it_lies_between_two() {
+    let odd = repeated(&[Some(30.0), None, Some(10.0), Some(20.0)]);
+    let found = odd.found(Quantity::Maximum).unwrap();
+    assert_eq!((found.count(), found.median()), (3, (20.0, Some(40))));
+    assert_eq!((found.least().trial, found.most().trial), (30, 10));
+    let even = repeated(&[Some(30.0), Some(10.0)]);
+    let found = even.found(Quantity::Maximum).unwrap();
+    assert_eq!((found.median(), found.middle().trial), ((20.0, None), 20));
+    assert_eq!(odd.found(Quantity::Capacity), None);
+}
+
+#[test]
+fn a_level_is_represented_by_the_median_capacity_of_its_first_search() {
+    let mut first = repeated(&[Some(30.0), Some(10.0), Some(20.0)]);
+    for (strand, rate_per_s) in first.strands.iter_mut().zip([3.0, 2.0, 1.0]) {
+        strand.capacity = Some(Capacity {
+            rate_per_s,
+            completed_per_s: rate_per_s,
+            trial: strand.strand * 10 + 1,
+            slo: "p99 ≤ 20 ms".into(),
+            missed_at_per_s: None,
+            missed_below_per_s: None,
+        });
+    }
+    let second = repeated(&[Some(99.0)]);
+    let cell = |name: &str, searches| Cell { name: Some(name.into()), searches };
+    let cells = [
+        cell("a=1", vec![first, second.clone()]),
+        cell("a=2", vec![second]),
+        cell("a=3", vec![repeated(&[None])]),
+    ];
+    let shown: Vec<(String, u32)> =
+        representatives(&cells).into_iter().map(|shown| (shown.name, shown.trial)).collect();
+    let expected = [("a=1, capacity", 21), ("a=2, maximum throughput", 10)];
+    assert_eq!(shown, expected.map(|(name, trial)| (name.to_owned(), trial)));
+}
+
+#[test]
+fn a_few_are_chosen_evenly_from_the_first_to_the_last() {
+    assert_eq!(spaced(0, 6), [0; 0]);
+    assert_eq!(spaced(3, 6), [0, 1, 2]);
+    assert_eq!(spaced(7, 6), [0, 1, 2, 3, 4, 6]);
+    assert_eq!(spaced(100, 6), [0, 19, 39, 59, 79, 99]);
+    assert_eq!(spaced(100, 1), [0]);
+}

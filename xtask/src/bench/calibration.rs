@@ -66,7 +66,7 @@ pub(super) fn run(machine: &Machine, script: &Path, attempts: Attempts) -> Resul
     );
     println!("bound: 1 % plus twice the floor (the same load without delay)\n");
     let mut verdicts = Vec::new();
-    let Attempts { most, enough, spare, .. } = attempts;
+    let Attempts { most, last_good, enough, spare } = attempts;
     for attempt in 0..most {
         let combination = Combination::of_attempt(attempt);
         let seed = attempt as u64 + 1;
@@ -77,7 +77,7 @@ pub(super) fn run(machine: &Machine, script: &Path, attempts: Attempts) -> Resul
         let load = load.beside(&others);
         let attempt = Attempt { load, log, floor: floor.response };
         verdicts.push(print_attempt(verdicts.len() + 1, combination, &attempt));
-        if attempts.ends_after(verdicts.iter().filter(|v| **v == Verdict::Agrees).count()) {
+        if verdicts.iter().filter(|v| **v == Verdict::Agrees).count() == last_good {
             break;
         }
     }

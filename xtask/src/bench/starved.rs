@@ -100,7 +100,7 @@ fn ways(
 }
 
 fn alone(machine: &Machine, script: &Path, attempts: Attempts) -> Result<bool, String> {
-    let Attempts { most, enough, spare, .. } = attempts;
+    let Attempts { most, last_good, enough, spare } = attempts;
     println!("\n{}: at most {spare} refused, with a pause in the hiccup meter", Way::Undisturbed);
     let mut verdicts = Vec::new();
     for number in 1..=most {
@@ -114,7 +114,7 @@ fn alone(machine: &Machine, script: &Path, attempts: Attempts) -> Result<bool, S
         };
         print_trial(number, &trial, word);
         verdicts.push(verdict);
-        if attempts.ends_after(verdicts.iter().filter(|v| **v == Undisturbed::Accepted).count()) {
+        if verdicts.iter().filter(|v| **v == Undisturbed::Accepted).count() == last_good {
             break;
         }
     }

@@ -180,6 +180,34 @@ pub(crate) fn when_calm<T>(mut attempt: impl FnMut() -> Result<T, T>) -> T {
     attempt().unwrap_or_else(|disturbed| disturbed)
 }
 
+/// The time that others took from this machine, by the kernel's own count: the evidence that a test
+/// needs where it accepts that a disturbed machine gives no answer.
+pub(crate) struct Steal {
+    stolen: u64,
+    all: u64,
+}
+
+impl Steal {
+    /// The share of the time from which on a trial of a run is refused.
+    const BOUND: f64 = 0.01;
+
+    /// Reads the ticks of all CPUs since the machine was started.
+    pub(crate) fn read() -> Steal {
+        let text = std::fs::read_to_string("/proc/stat").unwrap();
+        let of_all_cpus = text.lines().next().unwrap().split_whitespace().skip(1);
+        let ticks: Vec<u64> = of_all_cpus.map(|ticks| ticks.parse().unwrap()).collect();
+        // The last two, for guests, are part of the first two.
+        Steal { stolen: ticks[7], all: ticks[..8].iter().sum() }
+    }
+
+    /// Asserts that others took more of the machine since then than a run allows.
+    pub(crate) fn assert_was_much(&self, what: &str) {
+        let now = Steal::read();
+        let share = (now.stolen - self.stolen) as f64 / (now.all - self.all) as f64;
+        assert!(Steal::BOUND < share, "{what}, although steal took {:.1} %", share * 100.0);
+    }
+}
+
 /// Makes up to three attempts until one takes at most the longest time: others use this machine,
 /// too.
 pub(crate) fn soon(longest: Duration, mut attempt: impl FnMut() -> Duration) {

@@ -26,7 +26,9 @@ const STEPS: [Step; 7] = [
     ("tools", || tools::install().into()),
     ("format", || cargo(&["fmt", "--all", "--check"]).into()),
     ("clippy", || {
-        let what = ["clippy", "--locked", "--workspace", "--all-targets", "--"];
+        // In the profile of the build, which then has the macros and the libraries in C already.
+        let profile = ["clippy", "--locked", "--profile", "tests"];
+        let what = [&profile[..], &["--workspace", "--all-targets", "--"]].concat();
         cargo(&[&what[..], &["-D", "warnings"]].concat()).into()
     }),
     // One build for all that follows. It is optimized, so that the generator is as fast in its tests

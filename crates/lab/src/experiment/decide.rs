@@ -265,21 +265,25 @@ fn attempt(
         return no_answer(format!("no stop rule fired in the {} allowed", *time));
     }
     let repeats_invalid = failed.last().is_some_and(|entry| entry.status == Status::Invalid);
-    let await_calm = match repeats_invalid {
-        false => None,
-        true => {
-            let allowed = trial::disturbance_allowed(resolved, spent.strands);
-            let left = allowed.saturating_sub(spent.lost);
-            if left < next {
-                return no_answer(format!(
-                    "disturbances used up the {} that budget.disturbance allows: {}",
-                    allowed.in_words(),
-                    last_reason()
-                ));
-            }
-            Some(left.saturating_sub(next).min(LONGEST_WAIT))
-        }
+    let disturbance = trial::disturbance_allowed(resolved, spent.strands);
+    // The part of `budget.time` that the trials did not need yet is there for disturbances, too: the
+    // run ends within the sum of both in any case.
+    let (allowed, used, of) = match budget.time {
+        Some(time) => (
+            *time + disturbance,
+            spent.time + spent.lost,
+            "budget.time and budget.disturbance allow",
+        ),
+        None => (disturbance, spent.lost, "budget.disturbance allows"),
     };
+    let left = allowed.saturating_sub(used);
+    if left < next && (repeats_invalid || budget.time.is_some()) {
+        let allowed = allowed.in_words();
+        let mut disturbed = journal.iter().rev().filter(|entry| entry.status == Status::Invalid);
+        let last = disturbed.next().map_or(String::new(), |entry| entry.reasons.join("\n  "));
+        return no_answer(format!("disturbances used up the {allowed} that {of}: {last}"));
+    }
+    let await_calm = repeats_invalid.then(|| left.saturating_sub(next).min(LONGEST_WAIT));
     let attempt = failed.len() as u32 + 1;
     Decision::Run(Attempt { purpose, asked: load, repetition, attempt, await_calm })
 }

@@ -123,8 +123,9 @@ pub struct Budget {
     /// decides alike).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<Written<Nanos>>,
-    /// The extra time for disturbances: trials that were not valid, and waiting for a calm machine. If
-    /// absent, three minutes or the time of four trials, whichever is longer, for each search.
+    /// The extra time for disturbances: trials that were not valid, and waiting for a calm machine.
+    /// They may also take the part of `time` that the trials do not need. If absent, three minutes or
+    /// the time of four trials, whichever is longer, for each search.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disturbance: Option<Written<Nanos>>,
 }

@@ -105,6 +105,26 @@ fn a_trial_that_is_not_valid_is_repeated_once_the_machine_is_calm() {
     );
 }
 
+/// A run that had more disturbances than expected, but fewer trials, ends as early as planned.
+#[test]
+fn time_that_trials_do_not_need_is_there_for_disturbances() {
+    let resolved = sweep("invalid_attempts: 99, time: 60s, disturbance: 20s");
+    let mut journal = probed(&resolved);
+    let length = trial::planned_length(&resolved, Purpose::Trial);
+    let probe = trial::planned_length(&resolved, Purpose::Probe);
+    let most = (Nanos::from_secs(80).saturating_sub(probe).0 / length.0) as usize;
+    for _ in 0..most {
+        let next = next(&resolved, &journal);
+        journal.push(entry(&next, Status::Invalid, 600.0));
+    }
+    let expected = "disturbances used up the 80 s that budget.time and budget.disturbance allow: ";
+    assert!(why(&resolved, &journal).starts_with(expected), "{}", why(&resolved, &journal));
+    // A trial that counts is not begun either if it would end too late.
+    let last = journal.pop().unwrap();
+    journal.push(Entry { status: Status::Valid, ..last });
+    assert!(why(&resolved, &journal).starts_with(expected), "{}", why(&resolved, &journal));
+}
+
 #[test]
 fn a_trial_is_repeated_as_often_as_allowed_and_no_more() {
     let resolved = sweep("invalid_attempts: 2, disturbance: 10m");

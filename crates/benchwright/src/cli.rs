@@ -5,9 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use load::network::Wanted;
-use load::pacing::Shape;
 use load::reference::Delay;
-use load::{Distribution, Think};
+use measure::pace::{Distribution, Shape, Think};
 use measure::{Bytes, Nanos, Rate};
 use net::Timer;
 use results::Slo;

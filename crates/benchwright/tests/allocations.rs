@@ -7,14 +7,15 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, mpsc};
 
+use ::measure::pace::{Distribution, Shape, Think};
 use ::measure::{Instant, Nanos, Rate};
 use load::driver::http1::{Http1, HttpWorkload, Static};
+use load::measure;
 use load::measurement::{Plan, Pool};
 use load::network::Network;
 use load::observe::{Completion, Observer, Turn, Window};
-use load::pacing::{Distribution, Offered, Pacing, Shape, Sharing};
+use load::pacing::{Offered, Pacing, Sharing};
 use load::shard::{Limits, Overdue};
-use load::{Think, measure};
 use mix::{Checked, Checks, Mix, Mixed};
 use net::{Interface, Timer, process, uring};
 use script::{Defaults, Program, Script};

@@ -21,6 +21,5 @@ mod watch;
 pub use driver::{Done, Driver, Fault, Handshake, Label, Next, Outcome, Slot, Token};
 pub use measurement::{Measurement, measure};
 pub use network::Network;
-pub use pacing::{Distribution, Pacing};
+pub use pacing::Pacing;
 pub use shard::Shard;
-pub use source::Think;

@@ -8,20 +8,13 @@
 use std::fmt;
 use std::iter::Peekable;
 
+use ::measure::pace::{Distribution, Shape, Think, UnitProcess, Walk};
 use ::measure::{Instant, Nanos, Random};
 
 use crate::driver::Label;
-use crate::source::Think;
 
-mod distribution;
-mod shape;
 mod trace;
 
-use self::distribution::UnitProcess;
-use self::shape::Walk;
-
-pub use self::distribution::Distribution;
-pub use self::shape::{Segment, Shape};
 pub use self::trace::Trace;
 
 #[cfg(test)]
@@ -236,7 +229,7 @@ impl Times {
 
     fn next(&mut self) -> Option<(Nanos, Label)> {
         match self {
-            Times::Drawn { process, walk } => Some((walk.time(process.next())?, Label::NONE)),
+            Times::Drawn { process, walk } => Some((walk.time(process.next_time())?, Label::NONE)),
             Times::Recorded { trace, next } => {
                 let line = trace.get(*next)?;
                 *next += 1;

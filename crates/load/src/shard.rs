@@ -9,6 +9,7 @@
 use std::cmp::Reverse;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use ::measure::pace::Think;
 use ::measure::{Instant, Nanos, Random};
 use net::{Closed, ConnectionId, Endpoint, Event, Io};
 
@@ -16,7 +17,7 @@ use crate::driver::{Asked, Done, Driver, Fault, Lost, Next, Outcome, Reports, Sl
 use crate::observe::{Completion, Observer, Of, Start, Turn};
 use crate::outstanding::{Outstanding, Request};
 use crate::pacing::Arrival;
-use crate::source::{Source, Think};
+use crate::source::Source;
 
 pub use self::connections::{Failures, Unopened};
 pub use self::pool::Numbers;

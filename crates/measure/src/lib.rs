@@ -6,6 +6,7 @@
 pub mod balance;
 pub mod estimate;
 pub mod histogram;
+pub mod pace;
 pub mod quantity;
 pub mod random;
 pub mod series;

@@ -10,8 +10,8 @@ mod verdict;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use load::pacing::{Offered, Pacing, Shape, Sharing};
-use load::{Distribution, Think};
+use load::pacing::{Offered, Pacing, Sharing};
+use measure::pace::{Distribution, Shape, Think};
 use measure::quantity::grouped;
 use measure::{Nanos, Quantile, Rate};
 use net::{clock, process};

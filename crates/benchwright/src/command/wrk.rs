@@ -11,12 +11,12 @@ mod observer;
 
 use std::process::ExitCode;
 
-use load::Think;
 use load::measurement::{Failure as NotMeasured, Plan};
 use load::network::{Network, Wanted, Work};
-use load::pacing::{Distribution, Offered, Pacing, Shape, Sharing};
+use load::pacing::{Offered, Pacing, Sharing};
 use load::shard::{Limits, Overdue, Unopened};
 use load::validity::{self, Besides};
+use measure::pace::{Distribution, Shape, Think};
 use measure::{Nanos, Rate};
 use net::{Closed, Endpoint, Timer};
 use results::Load;

@@ -1,11 +1,12 @@
 //! The plan of a load: everything that is decided before it runs.
 
+use ::measure::pace::Segment;
 use ::measure::{Instant, Nanos};
 use net::{Endpoint, Timer};
 
 use crate::network::Network;
 use crate::observe::{Of, Window};
-use crate::pacing::{Offered, Pacing, Segment};
+use crate::pacing::{Offered, Pacing};
 use crate::shard::{Limits, Numbers};
 
 /// A load, with all that is decided before it runs.

@@ -1,4 +1,5 @@
 use ::measure::Rate;
+use ::measure::pace::Segment;
 use statrs::distribution::{ContinuousCDF, LogNormal, Normal};
 
 use super::*;

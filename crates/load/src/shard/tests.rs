@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use ::measure::pace::{Distribution, Shape};
 use ::measure::{Histogram, Quantile, Random, Rate};
 use net::Simulation;
 use net::simulation::{Effect, Peer};
@@ -12,7 +13,7 @@ use wire::http1::{RequestDecoder, RequestEvent};
 use super::*;
 use crate::driver::http1::{Http1, Static};
 use crate::observe::{Recorded, Recorder, Window};
-use crate::pacing::{self, Dealt, Distribution, Offered, Shape, Sharing};
+use crate::pacing::{self, Dealt, Offered, Sharing};
 use crate::source::Streams;
 
 mod alike;

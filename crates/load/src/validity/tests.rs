@@ -1,3 +1,4 @@
+use ::measure::pace::{Distribution, Shape, Think};
 use ::measure::series::Series;
 use ::measure::{Balance, Instant, Rate};
 use net::{Interface, Timer};
@@ -6,9 +7,8 @@ use super::*;
 use crate::measurement::{Machine, Pool};
 use crate::network::Network;
 use crate::observe::{Interval, Window};
-use crate::pacing::{Distribution, Offered, Shape, Sharing};
+use crate::pacing::{Offered, Sharing};
 use crate::shard::{Ended, Failures, Limits, Overdue};
-use crate::source::Think;
 
 fn plan() -> Plan {
     let shape = Shape::constant(Rate::per_second(1_000.0).unwrap());

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use load::Distribution;
+use measure::pace::Distribution;
 use measure::{Histogram, Nanos, Quantile};
 use results::self_test::{Attempt, Comparison, Stall};
 

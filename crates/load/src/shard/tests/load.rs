@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
+use ::measure::pace::{Distribution, Shape};
 use ::measure::series::Sparse;
 use ::measure::{Histogram, Random, Rate};
 use net::Simulation;
@@ -17,7 +18,7 @@ use crate::driver::http1::{
     Answer, Expected, Http1, HttpWorkload, Origin, Outgoing, Wanted, outcome_of,
 };
 use crate::observe::{Group, Interval, Part, Recorded, Recorder, Window};
-use crate::pacing::{self, Dealt, Distribution, Offered, Shape, Sharing};
+use crate::pacing::{self, Dealt, Offered, Sharing};
 use crate::source::Streams;
 
 pub(super) const START: Instant = Instant(2_000_000_000);

@@ -3,11 +3,12 @@
 use std::rc::Rc;
 
 use ::measure::Random;
+use ::measure::pace::Distribution;
 
 use super::load::{LIMITS, Load, Pace, Script};
 use super::server::{Conduct, Key, Welcome};
 use super::*;
-use crate::pacing::{Distribution, Sharing};
+use crate::pacing::Sharing;
 
 /// Returns a load of random parameters on servers of random behaviour, all drawn from one seed.
 fn mixture(seed: u64) -> Load {

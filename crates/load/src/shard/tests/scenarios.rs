@@ -2,10 +2,12 @@
 
 use std::rc::Rc;
 
+use ::measure::pace::Distribution;
+
 use super::load::{LIMITS, Load, Pace, Run, START, Script, every};
 use super::server::{Conduct, SERVICE, Welcome};
 use super::*;
-use crate::pacing::{Distribution, Sharing};
+use crate::pacing::Sharing;
 
 /// Returns a load of a thousand requests per second, for one second.
 fn with(conduct: Rc<dyn Fn(super::server::Key) -> Conduct>) -> Load {

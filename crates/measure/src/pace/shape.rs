@@ -9,7 +9,7 @@ use std::f64::consts::TAU;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use ::measure::{Nanos, Rate};
+use crate::{Nanos, Rate};
 
 #[cfg(test)]
 mod tests;
@@ -248,7 +248,7 @@ impl Curve {
 
 /// An iterator over a shape, driven by operational times that never decrease.
 #[derive(Clone, Debug)]
-pub(super) struct Walk {
+pub struct Walk {
     shape: Shape,
     /// The index of the part that contained the last time.
     part: usize,
@@ -257,13 +257,13 @@ pub(super) struct Walk {
 }
 
 impl Walk {
-    pub(super) fn new(shape: Shape) -> Walk {
+    pub fn new(shape: Shape) -> Walk {
         Walk { shape, part: 0, reached: 0.0 }
     }
 
     /// Returns Λ⁻¹(u), to the nearest nanosecond; `None` after the shape's end. No time is earlier
     /// than the one before, even where the roundings of two parts meet.
-    pub(super) fn time(&mut self, u: f64) -> Option<Nanos> {
+    pub fn time(&mut self, u: f64) -> Option<Nanos> {
         loop {
             let part = self.shape.parts.get(self.part)?;
             if u < part.after {

@@ -7,7 +7,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use ::measure::Random;
+use crate::Random;
 
 #[cfg(test)]
 mod tests;
@@ -97,7 +97,7 @@ impl fmt::Display for Distribution {
 /// The process of a distribution at unit rate, kept as a real number so that rounding errors do not
 /// add up.
 #[derive(Clone, Debug)]
-pub(super) struct UnitProcess {
+pub struct UnitProcess {
     gap: Gap,
     random: Random,
     drawn: u64,
@@ -117,7 +117,7 @@ enum Gap {
 }
 
 impl UnitProcess {
-    pub(super) fn new(distribution: Distribution, random: Random) -> UnitProcess {
+    pub fn new(distribution: Distribution, random: Random) -> UnitProcess {
         let gap = match distribution {
             Distribution::Constant => Gap::Regular,
             Distribution::Bursts { n } => Gap::Bursts { n: u64::from(n) },
@@ -135,7 +135,7 @@ impl UnitProcess {
 
     /// Returns the operational time of the next request. Regular processes start at zero, the
     /// others after a first gap.
-    pub(super) fn next(&mut self) -> f64 {
+    pub fn next_time(&mut self) -> f64 {
         let number = self.drawn;
         self.drawn += 1;
         let random = &mut self.random;

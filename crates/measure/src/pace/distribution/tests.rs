@@ -61,7 +61,7 @@ fn an_unknown_distribution_is_refused_with_the_list_of_distributions() {
 #[test]
 fn bursts_are_regular_and_begin_at_once() {
     let mut process = UnitProcess::new(Distribution::Bursts { n: 3 }, Random::new(1));
-    let times: Vec<f64> = (0..8).map(|_| process.next()).collect();
+    let times: Vec<f64> = (0..8).map(|_| process.next_time()).collect();
     assert_eq!(times, [0.0, 0.0, 0.0, 3.0, 3.0, 3.0, 6.0, 6.0]);
 }
 
@@ -72,7 +72,7 @@ fn no_distribution_is_biased() {
     for text in ["poisson", "uniform-gap", "lognormal", "normal:1", "zipf"] {
         let last = |seed| {
             let mut process = UnitProcess::new(text.parse().unwrap(), Random::new(seed));
-            (0..1_000_000).map(|_| process.next()).last().unwrap()
+            (0..1_000_000).map(|_| process.next_time()).last().unwrap()
         };
         let mean = (0..10).map(last).sum::<f64>() / 1e7;
         assert!((mean - 1.0).abs() < 0.001, "{text}: {mean}");

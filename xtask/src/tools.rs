@@ -28,13 +28,14 @@ enum Proof {
     Versioned(&'static str, &'static str),
 }
 
-const PACKAGES: [Package; 8] = [
+const PACKAGES: [Package; 9] = [
     Package { name: "wrk", proof: Proof::Program("wrk") },
     Package { name: "nginx-light", proof: Proof::Program("nginx") },
     Package { name: "lua-socket", proof: Proof::File("/usr/share/lua/5.1/socket.lua") },
     Package { name: "chromium", proof: Proof::Program("chromium") },
     Package { name: "jq", proof: Proof::Program("jq") },
     Package { name: "memcached", proof: Proof::Program("memcached") },
+    Package { name: "redis-server", proof: Proof::Program("redis-server") },
     Package { name: "postgresql", proof: Proof::Versioned("/usr/lib/postgresql", "bin/postgres") },
     Package { name: "python3-venv", proof: Proof::Versioned("/usr/lib", "ensurepip/__init__.py") },
 ];

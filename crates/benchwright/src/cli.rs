@@ -13,6 +13,9 @@ use results::Slo;
 
 use crate::pin::Pin;
 
+#[cfg(test)]
+mod tests;
+
 pub(crate) const FIRST_STEPS: &str = "\
 benchwright measures networked services, reproducibly.
 
@@ -149,8 +152,11 @@ pub(crate) struct Merge {
         (wake_up_delay) and how much it spun (spin_share)."
 )]
 pub(crate) struct Load {
+    /// Only check the options, the script and the other files; send nothing
+    #[arg(long, conflicts_with = "self_test")]
+    pub(crate) dry_run: bool,
     /// The URL to load; several URLs share the rate in turn
-    #[arg(value_name = "URL", required_unless_present_any = ["check_script", "self_test"])]
+    #[arg(value_name = "URL", required_unless_present = "self_test")]
     pub(crate) urls: Vec<String>,
     /// Open loop: the rate at which requests start, for example 5k/s, 30/m
     #[arg(long, value_name = "RATE", help_heading = "How much")]
@@ -259,9 +265,6 @@ pub(crate) struct Load {
     /// Arguments of the script
     #[arg(last = true, value_name = "ARGS")]
     pub(crate) script_arguments: Vec<String>,
-    /// Only check the syntax of a script
-    #[arg(long, value_name = "FILE", help_heading = "What", exclusive = true)]
-    pub(crate) check_script: Option<PathBuf>,
     /// A request without a response after this time has failed
     #[arg(long, value_name = "TIME", default_value = "10s", help_heading = "Limits")]
     pub(crate) timeout: Nanos,
@@ -300,7 +303,7 @@ pub(crate) struct Load {
     #[arg(long, value_name = "NAME", help_heading = "How")]
     pub(crate) congestion_control: Option<String>,
     /// Timer that waits for the next start: hybrid, sleep or spin
-    #[arg(long, value_name = "TIMER", default_value = "hybrid", help_heading = "How")]
+    #[arg(long, value_name = "hybrid|sleep|spin", default_value = "hybrid", help_heading = "How")]
     pub(crate) timer: Timer,
     /// Let the kernel timestamp received data, and report how long responses waited to be read
     /// (`receive_delay` in the document)

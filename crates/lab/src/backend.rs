@@ -1,14 +1,16 @@
-//! The place where components run, as a set of operations. Every stage of a trial is written in
-//! these, so a dry run is a backend that only prints, and a rehearsal is one that simulates.
+//! The place where services run, as a set of operations. Every stage of a trial is written in these,
+//! so a dry run is a backend that only prints, and a rehearsal is one that simulates. Nothing else in
+//! this crate names an implementation: the program hands one to an experiment.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use measure::pace::Think;
 use measure::{Instant, Nanos, Rate};
 use results::Environment;
 
 use crate::calm::Calm;
-use crate::spec::{Exchange, Resolved, SpecError};
+use crate::spec::{Exchange, Files, Pattern, Port, Resolved, Run, SpecError};
 
 pub use consumed::{Consumed, Samples, Thread};
 
@@ -19,12 +21,34 @@ pub mod local;
 pub mod simulated;
 
 #[cfg(test)]
+use crate::spec::BackendKind;
+
+#[cfg(test)]
 mod tests;
 
-/// A place where components run.
+/// Returns the backend that a spec asks for.
+pub type Backends<'a> = &'a dyn Fn(&Resolved) -> Box<dyn Backend>;
+
+/// Returns the backends of this crate, as the program hands them to an experiment.
+#[cfg(test)]
+pub(crate) fn for_tests(host: &crate::Host) -> impl Fn(&Resolved) -> Box<dyn Backend> {
+    |resolved| match resolved.spec.where_.backend {
+        BackendKind::Simulated => Box::new(simulated::Simulated::new(resolved)),
+        BackendKind::Local | BackendKind::External => Box::new(local::Local::new(host.clone())),
+    }
+}
+
+/// A place where services run.
+///
+/// All times that it hands out are on the clock of `now`. A clock of another machine is never
+/// compared with it: such times are converted first, and carry the error of the conversion
+/// (`Consumed::clock_error`).
 pub trait Backend {
     /// Returns the current time of this backend: real or simulated.
     fn now(&mut self) -> Instant;
+
+    /// Returns the seconds since 1970; `None` on simulated time.
+    fn date(&mut self) -> Option<u64>;
 
     fn pause(&mut self, length: Nanos) -> Result<(), Stop>;
 
@@ -34,7 +58,23 @@ pub trait Backend {
         Ok(())
     }
 
-    /// Finds out what this host offers, and describes it. Nothing is started yet.
+    /// Locks the place until this backend is dropped: two experiments would disturb each other.
+    fn lock(&mut self) -> Result<(), Stop> {
+        Ok(())
+    }
+
+    /// Removes what killed runs left here, and returns it in words. The place is locked.
+    fn clean_up(&mut self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Returns the digests of all that measures and is measured, by name: runs in which they differ
+    /// do not measure the same.
+    fn digests(&mut self, _resolved: &Resolved) -> Result<BTreeMap<String, String>, Stop> {
+        Ok(BTreeMap::new())
+    }
+
+    /// Finds out what this place offers, and describes it. Nothing is started yet.
     fn prepare(&mut self, resolved: &Resolved) -> Result<Environment, Stop>;
 
     /// Returns the parts of the spec that cannot be enforced here, in words, with the remedy.
@@ -48,14 +88,27 @@ pub trait Backend {
         Ok(())
     }
 
-    /// Keeps what components print under this folder, if they print anything.
-    fn keep_output(&mut self, _folder: &Path) {}
+    /// Collects what components print in this folder, if they print anything.
+    fn collect(&mut self, _folder: &Path) {}
 
-    /// Starts components that do not depend on each other, each on its CPUs and within its limits,
-    /// and waits until each prints that it is ready; returns their URLs in the same order.
-    fn start(&mut self, wave: &[Component]) -> Result<Vec<String>, Stop>;
+    /// Starts services that do not depend on each other, all replicas with their CPUs and limits, and
+    /// waits until each prints that it is ready, or as a foreign one shows it; returns the addresses
+    /// of each service's replicas, in the same order.
+    fn start(&mut self, wave: &[Service]) -> Result<Vec<Vec<Address>>, Stop>;
 
-    /// Returns the CPUs that the kernel allows each running component, read back from the kernel.
+    /// Restarts all replicas of services that were started, the services one after the other, and
+    /// waits until they are ready. They keep their addresses.
+    fn restart(&mut self, services: &[String]) -> Result<(), Stop>;
+
+    /// Changes the number of replicas of a service that was started, and waits until they are ready;
+    /// returns the addresses of all of them. The first ones stay as they are.
+    fn scale(&mut self, service: &str, replicas: u32) -> Result<Vec<Address>, Stop>;
+
+    /// Runs a program to its end, beside the system. `Err` in words if it did not come to its own
+    /// end, or if the run was interrupted.
+    fn execute(&mut self, run: &Run) -> Result<Executed, String>;
+
+    /// Returns where each running replica is, read back: here the CPUs that the kernel allows it.
     fn placement(&mut self) -> Result<BTreeMap<String, String>, Stop>;
 
     /// Sends one request. `Err` in words if no response came: callers poll a server with it.
@@ -81,24 +134,104 @@ pub trait Backend {
     fn stop(&mut self);
 }
 
-/// One deployable unit of one instance.
+/// A service of one instance, with all its replicas.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Component {
+pub struct Service {
+    /// The name of the component; with several instances also the number of its own: `frontend-2`
     pub name: String,
-    /// The step of the spec that it is an instance or a replica of.
-    pub step: String,
-    /// The service of which it is a replica: components of the same service can replace each other.
-    pub service: String,
+    /// The component of the spec.
+    pub component: String,
+    pub replicas: u32,
     /// Program and arguments, without `--listen`.
     pub command: Vec<String>,
     pub environment: BTreeMap<String, String>,
-    pub cpu_limit: Option<f64>,
-    /// The limit in bytes.
-    pub memory_limit: Option<u64>,
-    /// The longest time that it may take to print that it is ready.
+    pub files: Files,
+    /// Present if it neither takes `--listen` nor prints its address.
+    pub foreign: Option<Foreign>,
+    /// The limits of each replica.
+    pub limits: Limits,
+    /// The longest time that a replica may take until it is ready.
     pub ready_within: Nanos,
     /// The role whose CPUs it uses.
     pub role: &'static str,
+}
+
+impl Service {
+    /// Returns the names of its replicas, which can replace each other: `frontend-2`, or with
+    /// several replicas `frontend-2.1` and so on.
+    pub fn replicas(&self) -> Vec<String> {
+        replicas(&self.name, self.replicas)
+    }
+}
+
+/// Returns the names of a service's replicas.
+pub(crate) fn replicas(service: &str, number: u32) -> Vec<String> {
+    match number {
+        1 => vec![service.to_owned()],
+        _ => (1..=number).map(|number| format!("{service}.{number}")).collect(),
+    }
+}
+
+/// The most that a replica may use.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Limits {
+    /// In CPUs.
+    pub cpu: Option<f64>,
+    /// In bytes.
+    pub memory: Option<u64>,
+}
+
+/// The address of a replica as a URL, which can differ between those that use it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Address {
+    /// The address that other services use.
+    pub of_peers: String,
+    /// The address that the generator uses.
+    pub of_generator: String,
+    /// The address that the runner uses for its own requests.
+    pub of_runner: String,
+}
+
+impl Address {
+    /// Returns an address that is the same for all.
+    pub fn of_all(url: &str) -> Address {
+        let url = || url.to_owned();
+        Address { of_peers: url(), of_generator: url(), of_runner: url() }
+    }
+}
+
+/// The rules for a program that does not know this tool. In its texts the backend replaces `${port}`,
+/// as it replaces `${folder}` in those of every component.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Foreign {
+    pub port: Port,
+    /// True if it is ready only once it accepts a connection.
+    pub tcp: bool,
+    /// If present, it is ready only once it printed a line that this matches.
+    pub log: Option<Pattern>,
+}
+
+/// The result of a program that came to its own end.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Executed {
+    /// The end in words: `ended with 1`
+    pub end: String,
+    pub succeeded: bool,
+    /// The text that it printed on stdout.
+    pub output: String,
+    pub last_lines: Vec<String>,
+}
+
+impl Executed {
+    /// Returns the result that a run expects, for backends that run no program.
+    fn as_expected(run: &Run) -> Executed {
+        Executed {
+            end: "ended with 0".to_owned(),
+            succeeded: true,
+            output: run.expected_output().to_owned(),
+            last_lines: Vec::new(),
+        }
+    }
 }
 
 /// The response of the system to a request outside a measurement.
@@ -108,13 +241,22 @@ pub struct Reply {
     pub body: String,
 }
 
+impl Reply {
+    /// Returns the response that an exchange expects, for backends without a system.
+    fn as_expected(exchange: &Exchange) -> Reply {
+        Reply { status: exchange.status.first(), body: exchange.expected_body().to_owned() }
+    }
+}
+
 /// A load to make.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drive {
     pub targets: Vec<String>,
-    /// The rate of each target; `None` is a closed loop.
+    /// The rate of each target; `None` is a closed loop, or the spec's shape or trace.
     pub rate: Option<Rate>,
-    pub think: Nanos,
+    pub think: Think,
+    /// The longest time that opening the connections may take.
+    pub opening: Nanos,
     pub warm_up: Nanos,
     pub measure: Nanos,
     pub drain: Nanos,
@@ -149,7 +291,7 @@ pub struct Driven {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Death {
     pub component: String,
-    /// The time when it was noticed, on the host's clock.
+    /// The time when it was noticed.
     pub at: Instant,
     /// The reason in words: `was killed by SIGKILL`
     pub why: String,
@@ -167,6 +309,9 @@ pub enum Stop {
     NoAnswer(anyhow::Error),
     /// A component died: the trial is aborted and may be repeated.
     Died { component: String, why: String, last_lines: Vec<String> },
+    /// The load could not be made, which is not the system's doing: a generator or its machine was
+    /// lost. The trial is not valid and may be repeated.
+    Disturbed { cause: String },
 }
 
 impl From<SpecError> for Stop {

@@ -14,13 +14,11 @@ use results::manifest::{Manifest, State};
 use results::{Answer, Directory};
 
 use crate::answer::{self, Ending};
-use crate::backend::local::Local;
-use crate::backend::simulated::Simulated;
-use crate::backend::{Backend, Death, Stop};
-use crate::host::{self, Lock};
+use crate::backend::{Backend, Backends, Death, Stop};
+use crate::host;
 use crate::progress::{Event, Progress};
 use crate::search;
-use crate::spec::{BackendKind, Cpus, Resolved, Roles};
+use crate::spec::{Cpus, Resolved, Roles};
 use crate::system::System;
 use crate::trial::{self, Observation, Trial};
 use crate::{Error, Host, judge};
@@ -56,15 +54,15 @@ pub fn run(
     resolved: &Resolved,
     out: Option<PathBuf>,
     host: &Host,
+    backends: Backends<'_>,
     progress: &mut dyn Progress,
 ) -> Result<Ended, Error> {
     let plan = Plan::of(resolved).map_err(|error| Error::Question(error.into()))?;
-    let mut backend = backend(&plan, host);
-    accept(&plan, &mut *backend)?;
-    let _lock = take_over(resolved, host, progress)?;
+    let mut backend = backends(plan.resolved(0));
+    take_over(&plan, &mut *backend, progress)?;
     let prepared = backend.prepare(plan.resolved(0));
     let environment = prepared.map_err(|stop| refused(stop, &mut *backend))?;
-    let manifest = provenance::manifest(resolved, host)?;
+    let manifest = provenance::manifest(resolved, host, &mut *backend)?;
     let path = out.unwrap_or_else(|| host::default_folder(&resolved.spec.name));
     let directory = Directory::create(&path, &manifest, &resolved.to_yaml(), &environment)
         .map_err(|error| Error::Question(error.into()))?;
@@ -73,15 +71,19 @@ pub fn run(
 }
 
 /// Continues an earlier run with the spec that it resolved.
-pub fn resume(dir: &Path, host: &Host, progress: &mut dyn Progress) -> Result<Ended, Error> {
+pub fn resume(
+    dir: &Path,
+    host: &Host,
+    backends: Backends<'_>,
+    progress: &mut dyn Progress,
+) -> Result<Ended, Error> {
     let directory = Directory::open(dir).map_err(|error| Error::Question(error.into()))?;
     let earlier = directory.manifest().map_err(|error| Error::Question(error.into()))?;
     let resolved = provenance::resolved_of(&directory, &earlier)?;
     let plan = Plan::of(&resolved).map_err(|error| Error::Question(error.into()))?;
-    let mut backend = backend(&plan, host);
-    accept(&plan, &mut *backend)?;
-    let _lock = take_over(&resolved, host, progress)?;
-    let manifest = provenance::manifest(&resolved, host)?;
+    let mut backend = backends(plan.resolved(0));
+    take_over(&plan, &mut *backend, progress)?;
+    let manifest = provenance::manifest(&resolved, host, &mut *backend)?;
     provenance::same_question(&earlier, &manifest)?;
     backend.prepare(plan.resolved(0)).map_err(|stop| refused(stop, &mut *backend))?;
     directory.remove_answer()?;
@@ -92,8 +94,20 @@ pub fn resume(dir: &Path, host: &Host, progress: &mut dyn Progress) -> Result<En
     run.go(&mut *backend, progress)
 }
 
-fn accept(plan: &Plan, backend: &mut dyn Backend) -> Result<(), Error> {
-    plan.questions.iter().try_for_each(|question| backend.accept(&question.resolved)).map_err(fatal)
+/// Checks that the experiment can run here, locks the place, and removes what killed runs left.
+fn take_over(
+    plan: &Plan,
+    backend: &mut dyn Backend,
+    progress: &mut dyn Progress,
+) -> Result<(), Error> {
+    for question in &plan.questions {
+        backend.accept(&question.resolved).map_err(Error::from)?;
+    }
+    backend.lock().map_err(Error::from)?;
+    for removed in backend.clean_up() {
+        progress.event(&Event::Notice(removed));
+    }
+    Ok(())
 }
 
 /// Returns the parts of each question's spec that are not enforced here.
@@ -134,7 +148,7 @@ impl Run<'_> {
             let text = format!("continued after trial {}", entry.trial);
             progress.event(&Event::Notice(text));
         }
-        backend.keep_output(&self.directory.path().join("components"));
+        backend.collect(&self.directory.path().join("components"));
         if let Some(notice) = shared_cpus(self.resolved) {
             progress.event(&Event::Notice(notice));
         }
@@ -142,6 +156,7 @@ impl Run<'_> {
         let mut system = System::default();
         let ending = self.trials(&mut turns, &mut writer, &mut system, backend, progress);
         let begun = backend.now();
+        system.teardown(backend, progress);
         backend.stop();
         let stopped_in = backend.now() - begun;
         self.end(&turns, ending, stopped_in, progress)
@@ -176,8 +191,13 @@ impl Run<'_> {
                 Err(Stop::Died { component, why, last_lines }) if !system.urls.is_empty() => {
                     // A component died: the system is restarted for the next attempt.
                     backend.stop();
-                    *system = System::default();
+                    system.forget();
                     (self.aborted(strand, &trial, &component, &why, &last_lines), Files::new())
+                }
+                Err(Stop::Disturbed { cause }) => {
+                    let reasons = vec![cause];
+                    let entry = self.entry(strand, &trial);
+                    (Entry { status: Status::Invalid, reasons, ..entry }, Files::new())
                 }
                 Err(stop) => return Err(stop),
             };
@@ -283,7 +303,8 @@ impl Run<'_> {
             return;
         }
         let again = next.filter(|next| next.strand == strand).map(|next| next.attempt);
-        progress.event(&Event::Ended { entry, label, again });
+        let without_rate = resolved.spec.load.without_rate();
+        progress.event(&Event::Ended { entry, label, without_rate, again });
         let search = resolved.spec.search.as_ref();
         let near = search.and_then(|s| search::nearness(s, &points(resolved, turns.of(strand))));
         if let Some(near) = near {
@@ -303,7 +324,7 @@ impl Run<'_> {
             Ok(ending) => (ending, None),
             Err(Stop::Interrupted) => (Ending::Interrupted, None),
             Err(stop) => {
-                let error = fatal(stop);
+                let error = Error::from(stop);
                 let why = Ending::NoAnswer(error.to_string());
                 (why, matches!(error, Error::Question(_)).then_some(error))
             }
@@ -348,19 +369,6 @@ fn last_output(death: &Death) -> Option<String> {
         .then(|| format!("the last output of {component}: {}", last_lines.join(" | ")))
 }
 
-fn fatal(stop: Stop) -> Error {
-    match stop {
-        Stop::Question(error) => Error::Question(error),
-        Stop::NoAnswer(error) => Error::NoAnswer(error),
-        Stop::Interrupted => Error::NoAnswer(anyhow::anyhow!("interrupted")),
-        Stop::Died { component, why, last_lines } => {
-            let lines: String = last_lines.iter().map(|line| format!("\n    {line}")).collect();
-            let output = if lines.is_empty() { "" } else { "\n  its last output:" };
-            Error::NoAnswer(anyhow::anyhow!("`{component}` {why}{output}{lines}"))
-        }
-    }
-}
-
 /// Returns a notice if two roles share CPUs: each takes CPU time from the other.
 fn shared_cpus(resolved: &Resolved) -> Option<String> {
     let Roles { sut: Some(sut), load: Some(load) } = &resolved.spec.where_.roles else {
@@ -375,30 +383,5 @@ fn shared_cpus(resolved: &Resolved) -> Option<String> {
 /// Cleans up after a refusal before anything was started: nothing is left, not even a folder.
 fn refused(stop: Stop, backend: &mut dyn Backend) -> Error {
     backend.stop();
-    fatal(stop)
-}
-
-fn backend(plan: &Plan, host: &Host) -> Box<dyn Backend> {
-    let first = plan.resolved(0);
-    match first.spec.where_.backend {
-        BackendKind::Simulated => Box::new(Simulated::new(first)),
-        BackendKind::Local | BackendKind::External => Box::new(Local::new(host.clone())),
-    }
-}
-
-/// Locks the host and removes what earlier runs left: only one experiment measures on a host at a
-/// time. A simulated one needs no lock, because it measures nothing of the host.
-fn take_over(
-    resolved: &Resolved,
-    host: &Host,
-    progress: &mut dyn Progress,
-) -> Result<Option<Lock>, Error> {
-    if resolved.spec.where_.backend == BackendKind::Simulated {
-        return Ok(None);
-    }
-    let lock = Lock::take(&host.lock).map_err(Error::NoAnswer)?;
-    for removed in crate::remains::remove(host) {
-        progress.event(&Event::Notice(removed.to_string()));
-    }
-    Ok(Some(lock))
+    Error::from(stop)
 }

@@ -2,9 +2,14 @@
 
 use measure::{Nanos, Rate};
 
-use results::slo;
+use crate::experiment::targets;
+use crate::spec::{BackendKind, Model, Resolved};
 
-use crate::spec::{Model, Resolved};
+pub use options::{Known, OPTIONS, Origin};
+
+use options::{ARGUMENTS, Asked, Words};
+
+mod options;
 
 #[cfg(test)]
 mod tests;
@@ -12,7 +17,7 @@ mod tests;
 /// A load that the generator shall make.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Wanted {
-    /// The rate of each target; `None` is a closed loop.
+    /// The rate of each target; `None` is a closed loop, or the spec's shape or trace.
     pub rate: Option<Rate>,
     pub warm_up: Nanos,
     pub measure: Nanos,
@@ -28,61 +33,79 @@ pub fn arguments(
     addresses: &[String],
     wanted: &Wanted,
 ) -> Vec<String> {
-    let spec = &resolved.spec;
+    written(&Asked { resolved, targets, addresses, wanted, only_checked: false })
+}
+
+/// Returns the arguments after `benchwright` that make the generator check all that the spec asks
+/// of it, with the files that it names, before anything is deployed.
+pub fn check(resolved: &Resolved) -> Vec<String> {
+    let targets = targets_to_check(resolved);
+    let wanted = wanted_to_check(resolved);
+    let (addresses, wanted) = (&[][..], &wanted);
+    written(&Asked { resolved, targets: &targets, addresses, wanted, only_checked: true })
+}
+
+/// Returns the fields of the spec that set an option of its loads.
+pub fn fields(resolved: &Resolved) -> Vec<&'static str> {
+    let targets = targets_to_check(resolved);
+    let wanted = wanted_to_check(resolved);
+    let (addresses, wanted) = (&[][..], &wanted);
+    let asked = Asked { resolved, targets: &targets, addresses, wanted, only_checked: true };
+    let set = |known: &Known| match known.origin {
+        Origin::Spec { field, words } if words(&asked) != Words::Absent => Some(field),
+        Origin::Spec { .. } | Origin::Runner { .. } | Origin::Nothing { .. } => None,
+    };
+    OPTIONS.iter().filter_map(set).collect()
+}
+
+fn written(asked: &Asked<'_>) -> Vec<String> {
     let mut arguments = vec!["load".to_owned()];
-    arguments.extend(targets.iter().cloned());
-    arguments.extend(addresses.iter().flat_map(|list| ["--address".to_owned(), list.clone()]));
-    let mut option = |name: &str, value: String| arguments.extend([name.to_owned(), value]);
-    match wanted.rate {
-        Some(rate) => {
-            option("--rate", format!("{}/s", rate.as_per_second()));
-            option("--arrivals", spec.load.arrivals.to_string());
+    for Known { name, origin } in OPTIONS {
+        let is_named = name.starts_with("--");
+        match origin.words(asked) {
+            Words::Absent => {}
+            Words::Flag => arguments.push((*name).to_owned()),
+            Words::Values(values) if is_named => {
+                arguments.extend(values.into_iter().flat_map(|value| [(*name).to_owned(), value]));
+            }
+            Words::Values(values) => {
+                arguments.extend((*name == ARGUMENTS).then(|| "--".to_owned()));
+                arguments.extend(values);
+            }
         }
-        None => arguments.push("--closed".to_owned()),
-    }
-    let mut option = |name: &str, value: String| arguments.extend([name.to_owned(), value]);
-    if let (Model::Closed, Some(think)) = (spec.load.model, spec.load.think) {
-        option("--think", think.written());
-    }
-    option("--connections", spec.load.connections.0.to_string());
-    option("--warm-up", wanted.warm_up.written());
-    option("--duration", wanted.measure.written());
-    option("--drain", wanted.drain.written());
-    option("--timeout", spec.load.timeout.written());
-    option("--seed", wanted.seed.to_string());
-    // The tightest limit decides how punctual the generator has to be, and which responses are
-    // good.
-    let slos = resolved.slos();
-    if !slos.is_empty() {
-        option("--slo", slo::written(&slos));
-    }
-    option("--progress", "lines".to_owned());
-    arguments.push("--json".to_owned());
-    if 1 < targets.len() {
-        arguments.push("--per-target".to_owned());
-    }
-    if let Some(script) = resolved.script() {
-        arguments.extend(["--script".to_owned(), script.display().to_string()]);
-        if let Some(threads) = spec.load.script_threads {
-            arguments.extend(["--script-threads".to_owned(), threads.0.to_string()]);
-        }
-        let words = spec.workload.args.iter().map(|word| resolved.text(word, 1));
-        if !spec.workload.args.is_empty() {
-            arguments.push("--".to_owned());
-        }
-        arguments.extend(words);
     }
     arguments
 }
 
-/// Returns the arguments after `benchwright` that make it check the syntax of a script.
-pub fn check_script(script: &std::path::Path) -> Vec<String> {
-    vec!["load".to_owned(), "--check-script".to_owned(), script.display().to_string()]
+/// Returns a rate that stands for those of the trials, which are not known yet.
+fn wanted_to_check(resolved: &Resolved) -> Wanted {
+    let load = &resolved.spec.load;
+    let phases = &resolved.spec.phases;
+    let has_rate = load.model == Model::Open && !load.is_scheduled();
+    Wanted {
+        rate: has_rate.then(|| Rate::per_second(1.0).expect("one is positive")),
+        warm_up: *phases.warm_up.fixed,
+        measure: *phases.measure.time,
+        drain: *phases.drain,
+        seed: resolved.seed(),
+    }
+}
+
+/// Returns the targets, with addresses in place of those that are not known yet.
+fn targets_to_check(resolved: &Resolved) -> Vec<String> {
+    let scheme = if resolved.spec.load.tls.is_some() { "https" } else { "http" };
+    let url = |instance: u32| match resolved.spec.where_.backend {
+        BackendKind::External => {
+            resolved.text(&resolved.spec.sut.endpoint.0[instance as usize - 1], instance)
+        }
+        BackendKind::Local | BackendKind::Simulated => format!("{scheme}://127.0.0.1:1"),
+    };
+    (1..=targets(resolved)).map(|i| target(resolved, &url(i), i)).collect()
 }
 
 /// Returns a component's URL with the workload's own path.
 pub fn target(resolved: &Resolved, url: &str, instance: u32) -> String {
-    match &resolved.spec.workload.get {
+    match resolved.spec.workload.path() {
         Some(path) => {
             let path = resolved.text(path, instance);
             format!("{}/{}", url.trim_end_matches('/'), path.trim_start_matches('/'))

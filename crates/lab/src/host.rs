@@ -7,14 +7,8 @@ use measure::Instant;
 use nix::time::{ClockId, clock_gettime};
 
 pub(crate) use dates::default_folder;
-pub(crate) use digests::{binaries, find_program};
-pub(crate) use lock::Lock;
-pub(crate) use versions::versions;
 
 mod dates;
-mod digests;
-mod lock;
-mod versions;
 
 #[cfg(test)]
 mod tests;
@@ -72,14 +66,21 @@ impl std::fmt::Display for RunId {
     }
 }
 
-/// Returns the 22nd field of the process's stat. Fields are counted behind the process name, which
-/// may hold any character.
-fn start_of(pid: u32) -> Option<u64> {
+/// Returns the time when a living process began.
+pub(crate) fn start_of(pid: u32) -> Option<u64> {
+    group_of(pid).map(|(_, start)| start)
+}
+
+/// Returns the process group of a living process and the time when the process began: the 5th and
+/// the 22nd field of its stat. Fields are counted behind the process name, which may hold any
+/// character.
+pub(crate) fn group_of(pid: u32) -> Option<(u32, u64)> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, behind_name) = stat.rsplit_once(')')?;
     let mut fields = behind_name.split_whitespace();
     if matches!(fields.next()?, "Z" | "X") {
         return None;
     }
-    fields.nth(18)?.parse().ok()
+    let group = fields.nth(1)?.parse().ok()?;
+    Some((group, fields.nth(16)?.parse().ok()?))
 }

@@ -1,4 +1,4 @@
-//! One request and its response, blocking: for readiness, smoke tests and resets, never for load.
+//! One request and its response, blocking: for readiness, smoke tests and actions, never for load.
 
 use std::io::{Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -8,13 +8,13 @@ use measure::{Instant, Nanos};
 use wire::http1::{Ended, Expect, ResponseDecoder, ResponseEvent, encode_request};
 
 use crate::backend::Reply;
-use crate::spec::{Exchange, plain};
+use crate::spec::{Exchange, Method, plain};
 
 #[cfg(test)]
 mod tests;
 
-/// The longest time for a response.
-const TIMEOUT: Nanos = Nanos::from_secs(5);
+/// The longest time for the kernel to take the request.
+const SEND_WITHIN: Nanos = Nanos::from_secs(5);
 
 /// The interval at which `give_up` is checked.
 const POLL_EVERY: Duration = Duration::from_millis(100);
@@ -30,17 +30,16 @@ pub(crate) fn ask(
     give_up: impl Fn() -> bool,
 ) -> Result<Reply, String> {
     let (authority, base) = parts(url)?;
+    let mut headers = exchange.send.headers.iter();
+    if let Some((name, _)) = headers.find(|(_, value)| value.contains(char::is_control)) {
+        return Err(format!("the header {name} must be one line"));
+    }
     let mut stream = connect(&authority)?;
-    let target = format!("{base}/{}", exchange.target.trim_start_matches('/'));
-    let fields = [("Host", authority.as_str()), ("Connection", "close")];
-    let mut request = Vec::new();
-    let method = exchange.method.to_string();
-    let fields_of_post = [fields[0], fields[1], ("Content-Length", "0")];
-    let fields: &[_] = if method == "POST" { &fields_of_post } else { &fields };
-    encode_request(&method, &target, fields, b"", &mut request);
+    let request = request(&authority, &base, exchange);
     stream.write_all(&request).map_err(|error| plain(&error))?;
 
-    let deadline = now() + TIMEOUT;
+    let timeout = exchange.within();
+    let deadline = now() + timeout;
     let mut answer = Answer::default();
     let mut buffer = [0; 16 * 1024];
     loop {
@@ -58,9 +57,29 @@ pub(crate) fn ask(
             return Err("interrupted".to_owned());
         }
         if deadline < now() {
-            return Err(format!("no answer in {TIMEOUT}"));
+            return Err(format!("no answer in {timeout}"));
         }
     }
+}
+
+/// Returns the bytes of a request. A header of the exchange replaces ours.
+fn request(authority: &str, base: &str, exchange: &Exchange) -> Vec<u8> {
+    let Exchange { method, target, send, .. } = exchange;
+    let body = send.body.as_ref().map(ToString::to_string);
+    let length = body.as_ref().map_or(0, String::len).to_string();
+    let mut fields = vec![("Host", authority), ("Connection", "close")];
+    fields.extend(send.body.as_ref().map(|body| ("Content-Type", body.content_type())));
+    let is_given = |name: &str| send.headers.keys().any(|given| given.eq_ignore_ascii_case(name));
+    fields.retain(|(name, _)| !is_given(name));
+    fields.extend(send.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+    if *method == Method::Post && !is_given("Content-Length") {
+        fields.push(("Content-Length", &length));
+    }
+    let target = format!("{base}/{}", target.trim_start_matches('/'));
+    let body = body.unwrap_or_default();
+    let mut request = Vec::new();
+    encode_request(&method.to_string(), &target, &fields, body.as_bytes(), &mut request);
+    request
 }
 
 fn is_timeout(error: &std::io::Error) -> bool {
@@ -79,7 +98,9 @@ fn connect(authority: &str) -> Result<TcpStream, String> {
         match TcpStream::connect_timeout(&address, Duration::from_secs(2)) {
             Ok(stream) => {
                 stream.set_read_timeout(Some(POLL_EVERY)).map_err(|error| plain(&error))?;
-                stream.set_write_timeout(Some(TIMEOUT.into())).map_err(|error| plain(&error))?;
+                stream
+                    .set_write_timeout(Some(SEND_WITHIN.into()))
+                    .map_err(|error| plain(&error))?;
                 return Ok(stream);
             }
             Err(error) => last = plain(&error),

@@ -30,9 +30,6 @@ pub mod backend;
 
 mod host;
 mod http;
-mod remains;
-
-pub use remains::clean;
 
 /// The process and the machine of a run.
 #[derive(Clone, Debug)]
@@ -86,6 +83,24 @@ impl std::fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// A stop that ends the run.
+impl From<backend::Stop> for Error {
+    fn from(stop: backend::Stop) -> Error {
+        use backend::Stop;
+        match stop {
+            Stop::Question(error) => Error::Question(error),
+            Stop::NoAnswer(error) => Error::NoAnswer(error),
+            Stop::Interrupted => Error::NoAnswer(anyhow::anyhow!("interrupted")),
+            Stop::Disturbed { cause } => Error::NoAnswer(anyhow::anyhow!(cause)),
+            Stop::Died { component, why, last_lines } => {
+                let lines: String = last_lines.iter().map(|line| format!("\n    {line}")).collect();
+                let output = if lines.is_empty() { "" } else { "\n  its last output:" };
+                Error::NoAnswer(anyhow::anyhow!("`{component}` {why}{output}{lines}"))
+            }
+        }
+    }
+}
 
 impl From<results::directory::Error> for Error {
     fn from(error: results::directory::Error) -> Error {

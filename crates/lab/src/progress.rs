@@ -44,6 +44,13 @@ pub enum Event<'a> {
         took: Nanos,
         smoke_tests: usize,
     },
+    /// The system has the data of the experiment, and passed the checks of it.
+    Initialised {
+        took: Nanos,
+        /// True if it was loaded earlier, and only checked now.
+        is_kept: bool,
+        checks: usize,
+    },
     /// The rate of the closed loop, and the sweep that begins with it.
     Probed {
         /// The strand, if there are several.
@@ -68,6 +75,8 @@ pub enum Event<'a> {
         entry: &'a Entry,
         /// The strand, if there are several.
         label: String,
+        /// The load in a word if it has no rate: closed, shape or trace.
+        without_rate: &'static str,
         /// The next trial if it is of the same strand: it may be another attempt at this one.
         again: Option<Attempt>,
     },
@@ -101,6 +110,14 @@ impl fmt::Display for Event<'_> {
                     n => write!(f, " · smoke test: {n} of {n} requests gave the expected response"),
                 }
             }
+            Event::Initialised { took, is_kept, checks } => {
+                let done = if *is_kept { "kept, verified" } else { "loaded" };
+                write!(f, "data     {done} in {:.1} s", took.as_secs_f64())?;
+                match checks {
+                    0 => Ok(()),
+                    n => write!(f, " · {n} of {n} checks passed"),
+                }
+            }
             Event::Probed { label, completed_per_s, first, targets, step } => {
                 let rate = grouped(*completed_per_s);
                 write!(f, "probe    about {rate}/s closed loop → first load ")?;
@@ -111,8 +128,8 @@ impl fmt::Display for Event<'_> {
             }
             Event::Measuring { trial } => write!(f, "{} measuring", Title(trial)),
             Event::Tick { trial, tick } => write!(f, "{} {}", Title(trial), Live(tick)),
-            Event::Ended { entry, label, again } => {
-                write!(f, "{}{}", Line(entry), behind(label))?;
+            Event::Ended { entry, label, without_rate, again } => {
+                write!(f, "{}{}", Line { entry, without_rate }, behind(label))?;
                 match again {
                     Some(Attempt { attempt: 2.., await_calm: Some(_), .. }) => {
                         write!(f, " → repeated when the machine is calm")
@@ -179,15 +196,18 @@ impl fmt::Display for Live<'_> {
 ///  11   3,910/s   saturated   p50 212 ms   p99 901 ms    3,702 of 3,899/s completed  limited by: hotel (CPU)
 ///  12   4,105/s   invalid     generator late: p99 1.9 ms > 0.49 ms
 /// ```
-pub struct Line<'a>(pub &'a Entry);
+struct Line<'a> {
+    entry: &'a Entry,
+    without_rate: &'static str,
+}
 
 impl fmt::Display for Line<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Line(entry) = self;
+        let Line { entry, without_rate } = self;
         let asked = match (entry.purpose, entry.asked_per_target_per_s) {
             (Purpose::Probe, _) => "probe".to_owned(),
             (Purpose::Trial, Some(rate)) => format!("{}/s", grouped(rate)),
-            (Purpose::Trial, None) => "closed".to_owned(),
+            (Purpose::Trial, None) => (*without_rate).to_owned(),
         };
         write!(f, "{:>3} {asked:>9}   {:<10}", entry.trial, word(entry))?;
         if !entry.status.answers() {

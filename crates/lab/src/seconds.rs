@@ -76,7 +76,11 @@ fn outstanding(load: &Load, seconds: &[Second]) -> Series<u64> {
 
 type Second = (Instant, Instant);
 
+/// The largest error of times from which figures of a second are made: a twentieth of it.
+const MOST_CLOCK_ERROR: Nanos = Nanos::from_millis(50);
+
 fn component(consumed: &Consumed, seconds: &[Second]) -> Component {
+    let seconds = if MOST_CLOCK_ERROR < consumed.clock_error { &[] } else { seconds };
     let statistics = |of: fn(&Reading) -> u64| -> Samples {
         consumed.statistics.iter().map(|reading| (Instant(reading.at_ns), of(reading))).collect()
     };

@@ -12,29 +12,42 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-pub use exchange::{Exchange, Method};
-pub use literal::{AtLeastOne, Cpus, Growth, Literal, Texts, Written};
-pub use load::{Arrivals, Load, Model, Offered};
+pub use action::{Action, Check, Initialise, OncePer, Run, Wait};
+pub use connections::{Connections, PerRate, Tls, TlsVersion};
+pub use deploy::Stage;
+pub use exchange::{Body, Exchange, Method, Sent, Statuses};
+pub use files::File;
+pub use foreign::{Files, Pattern, Port};
+pub use literal::{AtLeastOne, Count, Cpus, Growth, Literal, Pin, Texts, Written};
+pub use load::{Io, Load, Model, Offered, Timer};
+pub use pace::{Arrivals, Shape, Think};
 pub use phases::{CoolDown, Measure, Phases, WarmUp};
 pub use questions::{Cell, Factor, Level, Named, Question, questions};
-pub use repeat::{Between, Budget, Metric, Order, Repeat, Reset, ResetStep, Until};
+pub use repeat::{Between, Budget, Metric, Order, Repeat, Reset, Until};
 pub use roles::{BackendKind, Role, Roles, Where};
 pub use search::{ResultKind, Search, Start, Stop};
 pub use slo::Slo;
 pub use source::{Place, Source, SpecError};
 pub use sut::{
-    App, Command, CpuLimit, Distribution, MemoryLimit, Process, Ready, Simulated, Step, Sut,
+    App, Command, Component, CpuLimit, Distribution, MemoryLimit, Process, Ready, Simulated, Step,
+    Sut,
 };
 pub use texts::Addresses;
+pub(crate) use texts::{FOLDER, PORT};
 pub use workload::Workload;
 
 mod roles;
 
+mod action;
 mod deploy;
 mod exchange;
+mod foreign;
 mod sut;
 
+mod connections;
+mod files;
 mod load;
+mod pace;
 mod phases;
 mod workload;
 
@@ -112,12 +125,6 @@ impl Resolved {
         self.spec.slo.iter().map(|slo| **slo).collect()
     }
 
-    /// Returns the script's file, if the workload is a script.
-    pub fn script(&self) -> Option<PathBuf> {
-        let script = self.spec.workload.script.as_ref()?;
-        Some(self.folder.join(self.text(script, 1)))
-    }
-
     /// Returns a text with its variables replaced, for this instance (counted from 1).
     pub fn text(&self, text: &str, instance: u32) -> String {
         self.text_with(text, instance, &Addresses::new())
@@ -129,9 +136,15 @@ impl Resolved {
             .expect("every variable was looked up when the spec was read")
     }
 
-    /// Returns the steps in the order of their starts: the steps of a wave need only earlier waves.
-    pub fn waves(&self) -> Vec<Vec<&Step>> {
-        deploy::waves(&self.spec.sut.deploy)
+    /// Returns the parts of the deployment in order: the components of a wave need only those of
+    /// earlier waves.
+    pub fn stages(&self) -> Vec<Stage<'_>> {
+        deploy::stages(&self.spec.sut.deploy)
+    }
+
+    /// Returns the programs of all actions and checks.
+    pub fn runs(&self) -> Vec<Run> {
+        texts::actions(self).filter_map(|action| action.run().cloned()).collect()
     }
 
     /// Returns the resolved spec as a file: without profiles, with every default.
@@ -160,13 +173,14 @@ impl Resolved {
     fn check_question(&self) -> Result<(), SpecError> {
         texts::check(self)?;
         deploy::check(self)?;
+        load::check(self)?;
         let Spec { where_, sut, simulated, search, load, .. } = &self.spec;
         let find = |key: &str| self.source.find(key, key.trim_end_matches(':'));
         let error = |message: &str, key: &str, label: &str| {
             Err(self.source.error(message, find(key), label))
         };
         match where_.backend {
-            BackendKind::Local if sut.deploy.is_empty() => {
+            BackendKind::Local if sut.components().next().is_none() => {
                 return error(
                     "the local backend has nothing to deploy",
                     "backend:",
@@ -209,7 +223,7 @@ impl Resolved {
                 "search:",
                 "remove search, or choose model: open",
             ),
-            (Model::Open, None, None) => error(
+            (Model::Open, None, None) if !load.is_scheduled() => error(
                 "an open loop needs a rate",
                 "load:",
                 "add load.rate, for example 500/s, or a search",
@@ -222,20 +236,11 @@ impl Resolved {
     }
 
     fn check_targets(&self) -> Result<(), SpecError> {
-        let workload = &self.spec.workload;
-        if let Some(script) = self.script().filter(|script| !script.is_file()) {
-            let written = workload.script.as_deref().unwrap_or_default();
-            return Err(self.source.error(
-                format!("the script {} does not exist", script.display()),
-                self.source.find("script", written),
-                "paths are relative to the spec's folder",
-            ));
-        }
+        files::check(self)?;
         let Where { backend, .. } = self.spec.where_;
         let Some(name) = self.spec.sut.endpoint.0.first() else { return Ok(()) };
-        let known = self.spec.sut.deploy.iter().any(|step| step.name() == name);
-        if backend == BackendKind::Local && !known {
-            let names: Vec<&str> = self.spec.sut.deploy.iter().map(Step::name).collect();
+        let names: Vec<&str> = self.spec.sut.components().map(Component::name).collect();
+        if backend == BackendKind::Local && !names.contains(&name.as_str()) {
             return Err(self.source.error(
                 format!("no component is called `{name}`"),
                 self.source.find("endpoint", name),

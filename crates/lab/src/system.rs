@@ -1,25 +1,27 @@
-//! The system under test: started in waves, polled until it is ready, smoke-tested, and returned to
-//! its initial state. Written with the backend's operations, so it is the same everywhere.
+//! The system under test: started in waves, polled until it is ready, filled with data, smoke-tested,
+//! and returned to its initial state. Written with the backend's operations, so it is the same
+//! everywhere.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use measure::{Instant, Nanos};
 
-use crate::backend::{Backend, Component, Stop};
+use crate::backend::{self, Address, Backend, Foreign, Limits, Service, Stop};
 use crate::http;
 use crate::progress::{Event, Progress};
 use crate::spec::{
-    Addresses, BackendKind, Exchange, Method, Ready, ResetStep, Resolved, Step, Sut,
+    Action, Addresses, BackendKind, Component, Exchange, Files, Initialise, OncePer, Ready,
+    Resolved, Stage, Sut,
 };
+use actions::{At, List};
+
+mod actions;
 
 #[cfg(test)]
 mod tests;
 
 /// The interval between the requests to a system that is not ready yet.
 const POLL_EVERY: Nanos = Nanos::from_millis(50);
-
-/// The longest part of a response body that is shown.
-const MOST_SHOWN: usize = 200;
 
 /// The system as it is deployed now.
 #[derive(Debug, Default)]
@@ -30,6 +32,13 @@ pub struct System {
     pub addresses: Vec<String>,
     /// True if no request was sent to it since it was started or reset.
     pub is_initial: bool,
+    started: Started,
+    /// The spec from which it was started.
+    of: Option<Box<Resolved>>,
+    /// The combinations of levels whose data was loaded in this run, also after earlier starts.
+    loaded: BTreeSet<usize>,
+    /// True if nothing was sent to it since it was initialised.
+    has_fresh_data: bool,
     /// The place of the last trial; `None` before the first one of this process.
     pub place: Option<Place>,
 }
@@ -53,20 +62,23 @@ impl System {
         place: Place,
         resolved: &Resolved,
         backend: &mut dyn Backend,
+        progress: &mut dyn Progress,
     ) -> Result<Option<Place>, Stop> {
         let last = self.place.replace(place);
+        if last.is_some_and(|last| last.system != place.system) {
+            self.teardown(backend, progress);
+            backend.stop();
+            self.forget();
+        }
         if last.is_none_or(|last| last.question != place.question) {
             backend.enter(resolved)?;
-        }
-        if last.is_some_and(|last| last.system != place.system) {
-            backend.stop();
-            self.become_another(System::default());
         }
         Ok(last)
     }
 
-    fn become_another(&mut self, other: System) {
-        *self = System { place: self.place, ..other };
+    /// Returns a system that was just started, with the memory of this one.
+    fn succeeded_by(&self, started: System) -> System {
+        System { place: self.place, loaded: self.loaded.clone(), ..started }
     }
 
     /// Stops a system in which a component has died: the next deployment restarts it.
@@ -83,8 +95,13 @@ impl System {
         let text = format!("`{component}` {why}: the system is restarted");
         progress.event(&Event::Notice(text));
         backend.stop();
-        self.become_another(System::default());
+        self.forget();
         Ok(())
+    }
+
+    /// Forgets a system that was stopped, so that the next deployment starts it again.
+    pub fn forget(&mut self) {
+        *self = self.succeeded_by(System::default());
     }
 
     /// Deploys the system, unless it is deployed: components ready, every smoke test passed.
@@ -98,17 +115,21 @@ impl System {
             return Ok(());
         }
         let begun = backend.now();
-        let started = start(resolved, backend, progress)?;
+        let system = start(resolved, backend, progress)?;
         let took = backend.now() - begun;
-        smoke(resolved, &started.urls, backend, progress)?;
-        self.become_another(started);
+        let mut system = self.succeeded_by(system);
+        let initialised = system.initialise(resolved, backend, progress)?;
+        smoke(resolved, &system.started, backend, progress)?;
+        *self = system;
         progress.event(&Event::Deployed {
             what: describe(resolved),
             took,
             smoke_tests: resolved.spec.sut.smoke.len(),
         });
+        initialised.iter().for_each(|event| progress.event(event));
         // The smoke test may have changed the state: it makes reservations.
         self.is_initial = resolved.spec.sut.smoke.is_empty();
+        self.has_fresh_data = self.is_initial;
         match self.is_initial || resolved.spec.reset.steps.is_empty() {
             true => Ok(()),
             false => self.reset(resolved, backend, progress),
@@ -124,91 +145,207 @@ impl System {
         progress: &mut dyn Progress,
     ) -> Result<(), Stop> {
         progress.event(&Event::Stage { name: "reset" });
-        let reset = &resolved.spec.reset;
+        let actions = &resolved.spec.reset.steps;
         self.is_initial = true;
-        if reset.steps.is_empty() {
+        if actions.is_empty() {
+            self.teardown(backend, progress);
             backend.stop();
-            let started = start(resolved, backend, progress)?;
-            self.become_another(started);
+            let mut system = self.succeeded_by(start(resolved, backend, progress)?);
+            let initialised = system.initialise(resolved, backend, progress)?;
+            initialised.iter().for_each(|event| progress.event(event));
+            *self = system;
             return Ok(());
         }
-        for (instance, url) in (1..).zip(&self.urls) {
-            for ResetStep::Http(exchange) in &reset.steps {
-                let exchange = in_instance(resolved, exchange, instance);
-                expect(url, &exchange, backend)
-                    .map_err(|why| failed("the system could not be reset", &why, backend))?;
-            }
+        self.has_fresh_data = false;
+        let error = "the system could not be reset";
+        List { actions, error }.perform(resolved, &self.started, backend)
+    }
+
+    /// Initialises the system before a trial, if the spec asks for it: for each trial, unless nothing
+    /// was sent to it since the last time, or for each level, although the system stays up.
+    pub fn refresh(
+        &mut self,
+        resolved: &Resolved,
+        backend: &mut dyn Backend,
+        progress: &mut dyn Progress,
+    ) -> Result<(), Stop> {
+        let once_per = resolved.spec.sut.initialise.as_ref().map(|initialise| initialise.once_per);
+        let is_due = match once_per {
+            Some(OncePer::Trial) => !self.has_fresh_data,
+            Some(OncePer::Level) => !self.loaded.contains(&self.cell()),
+            Some(OncePer::Experiment | OncePer::Deploy) | None => false,
+        };
+        if is_due {
+            let initialised = self.initialise(resolved, backend, progress)?;
+            initialised.iter().for_each(|event| progress.event(event));
         }
         Ok(())
     }
+
+    /// Chooses the targets: the endpoint's replicas in each instance.
+    fn aim(&mut self, resolved: &Resolved) {
+        let endpoint = endpoint_name(resolved);
+        let targets: Vec<&Vec<Address>> = (1..=resolved.spec.sut.instances.0)
+            .filter_map(|instance| self.started.get(&(instance, endpoint.to_owned())))
+            .collect();
+        self.urls = targets.iter().map(|replicas| replicas[0].of_generator.clone()).collect();
+        self.addresses = match targets.iter().any(|replicas| 1 < replicas.len()) {
+            true => targets.iter().map(|all| listed(all, |one| &one.of_generator)).collect(),
+            false => Vec::new(),
+        };
+    }
+
+    /// Returns the index of the combination of levels that is measured now.
+    fn cell(&self) -> usize {
+        self.place.map_or(0, |place| place.cell)
+    }
+
+    /// Notes that a load changed its state.
+    pub fn mark_used(&mut self) {
+        self.is_initial = false;
+        self.has_fresh_data = false;
+    }
+
+    /// Carries out the actions before an end. If one fails, the system is stopped anyway.
+    pub fn teardown(&self, backend: &mut dyn Backend, progress: &mut dyn Progress) {
+        let Some(resolved) = &self.of else { return };
+        let actions = &resolved.spec.sut.teardown;
+        if actions.is_empty() {
+            return;
+        }
+        progress.event(&Event::Stage { name: "teardown" });
+        let error = "an action of teardown failed";
+        if let Err(Stop::NoAnswer(why)) =
+            (List { actions, error }).perform(resolved, &self.started, backend)
+        {
+            progress.event(&Event::Notice(why.to_string()));
+        }
+    }
+
+    /// Loads the data of the experiment if that is due, and verifies it in any case: a system that
+    /// lost its data must not be measured. Returns the event of it, if the spec has such data.
+    fn initialise(
+        &mut self,
+        resolved: &Resolved,
+        backend: &mut dyn Backend,
+        progress: &mut dyn Progress,
+    ) -> Result<Option<Event<'static>>, Stop> {
+        let Some(Initialise { once_per, steps, expect }) = &resolved.spec.sut.initialise else {
+            return Ok(None);
+        };
+        progress.event(&Event::Stage { name: "initialise" });
+        let begun = backend.now();
+        let is_due = match once_per {
+            OncePer::Experiment => self.loaded.is_empty(),
+            OncePer::Level => !self.loaded.contains(&self.cell()),
+            OncePer::Deploy | OncePer::Trial => true,
+        };
+        if is_due {
+            let error = "the system could not be initialised";
+            List { actions: steps, error }.perform(resolved, &self.started, backend)?;
+        }
+        let checks: Vec<Action> = expect.iter().cloned().map(Action::from).collect();
+        let error = "the initialised system is not as expected";
+        List { actions: &checks, error }.perform(resolved, &self.started, backend)?;
+        self.loaded.insert(self.cell());
+        self.has_fresh_data = true;
+        let took = backend.now() - begun;
+        Ok(Some(Event::Initialised { took, is_kept: !is_due, checks: checks.len() }))
+    }
 }
 
+/// The addresses of the ready components, by instance and name, in the order of replicas. The endpoint
+/// of a system without components has the name `""`.
+type Started = BTreeMap<(u32, String), Vec<Address>>;
+
 /// Starts every component of every instance, one wave in all instances at once: components that do
-/// not need each other start together.
+/// not need each other start together. Actions are carried out between the waves.
 fn start(
     resolved: &Resolved,
     backend: &mut dyn Backend,
     progress: &mut dyn Progress,
 ) -> Result<System, Stop> {
-    let sut = &resolved.spec.sut;
     if resolved.spec.where_.backend == BackendKind::External {
         return started_elsewhere(resolved, backend, progress);
     }
     let mut started = Started::new();
-    for steps in resolved.waves() {
+    for stage in resolved.stages() {
         progress.event(&Event::Stage { name: "deploy" });
-        let wave = wave(resolved, &steps, &started);
-        let components: Vec<Component> =
-            wave.iter().map(|(_, component)| component.clone()).collect();
-        let urls = backend.start(&components)?;
-        for ((place, _), url) in wave.iter().zip(&urls) {
-            started.entry(*place).or_default().push(url.clone());
-        }
-        for (((instance, step), _), url) in wave.iter().zip(&urls) {
-            let step = steps.iter().find(|known| known.name() == *step);
-            let ready = sut.ready_of(step.expect("it is of this wave"));
-            until_ready(resolved, &ready, url, *instance, backend, progress)?;
+        match stage {
+            Stage::Wave(components) => {
+                start_wave(resolved, &components, &mut started, backend, progress)?;
+            }
+            Stage::Action(action) => {
+                let (actions, error) = (std::slice::from_ref(action), "an action of deploy failed");
+                List { actions, error }.perform(resolved, &started, backend)?;
+            }
         }
     }
     Ok(endpoint(resolved, started))
 }
 
-/// The URLs of the ready components, by instance and step, in the order of replicas.
-type Started<'a> = BTreeMap<(u32, &'a str), Vec<String>>;
+/// Starts components that do not need each other, in all instances at once, and waits until they are
+/// ready.
+fn start_wave(
+    resolved: &Resolved,
+    components: &[&Component],
+    started: &mut Started,
+    backend: &mut dyn Backend,
+    progress: &mut dyn Progress,
+) -> Result<(), Stop> {
+    let wave = wave(resolved, components, started);
+    let services: Vec<Service> = wave.iter().map(|(_, service)| service.clone()).collect();
+    let addresses = backend.start(&services)?;
+    for (((instance, component), _), addresses) in wave.iter().zip(&addresses) {
+        started.insert((*instance, component.name().to_owned()), addresses.clone());
+    }
+    for (((instance, component), _), addresses) in wave.iter().zip(&addresses) {
+        let ready = resolved.spec.sut.ready_of(component);
+        for address in addresses {
+            until_ready(resolved, &ready, &address.of_runner, *instance, backend, progress)?;
+        }
+    }
+    Ok(())
+}
 
-/// Returns the components of these steps in all instances, with their places.
+/// Returns these components as services of all instances, with their places.
 fn wave<'a>(
     resolved: &Resolved,
-    steps: &[&'a Step],
-    started: &Started<'_>,
-) -> Vec<((u32, &'a str), Component)> {
-    let sut = &resolved.spec.sut;
+    components: &[&'a Component],
+    started: &Started,
+) -> Vec<((u32, &'a Component), Service)> {
     let mut wave = Vec::new();
-    for instance in 1..=sut.instances.0 {
+    for instance in 1..=resolved.spec.sut.instances.0 {
         let addresses = addresses(started, instance);
-        for &step in steps {
-            for replica in 1..=sut.replicas_of(step) {
-                let component = component(resolved, step, instance, replica, &addresses);
-                wave.push(((instance, step.name()), component));
-            }
+        for &component in components {
+            wave.push(((instance, component), service(resolved, component, instance, &addresses)));
         }
     }
     wave
 }
 
-/// Returns the targets: the endpoint's replicas in each instance.
-fn endpoint<'a>(resolved: &'a Resolved, mut started: Started<'a>) -> System {
-    let sut = &resolved.spec.sut;
-    let endpoint = sut.endpoint_step().map_or("queue", Step::name);
-    let none = || vec![format!("http://{endpoint}.simulated")];
-    let of = |instance| started.remove(&(instance, endpoint)).unwrap_or_else(none);
-    let targets: Vec<Vec<String>> = (1..=sut.instances.0).map(of).collect();
-    let addresses = match targets.iter().any(|replicas| 1 < replicas.len()) {
-        true => targets.iter().map(|replicas| listed(replicas)).collect(),
-        false => Vec::new(),
-    };
-    let urls = targets.into_iter().map(|mut replicas| replicas.swap_remove(0)).collect();
-    System { urls, addresses, is_initial: true, place: None }
+/// Returns the name of the component that gets the load, or `""` if there are no components.
+fn endpoint_name(resolved: &Resolved) -> &str {
+    match resolved.spec.where_.backend {
+        BackendKind::External => "",
+        BackendKind::Local | BackendKind::Simulated => {
+            resolved.spec.sut.endpoint_component().map_or("", Component::name)
+        }
+    }
+}
+
+/// Returns the system with its targets.
+fn endpoint(resolved: &Resolved, mut started: Started) -> System {
+    let name = endpoint_name(resolved);
+    let queue = if name.is_empty() { "queue" } else { name };
+    let none = || vec![Address::of_all(&format!("http://{queue}.simulated"))];
+    for instance in 1..=resolved.spec.sut.instances.0 {
+        started.entry((instance, name.to_owned())).or_insert_with(none);
+    }
+    let of = Some(Box::new(resolved.clone()));
+    let mut system = System { is_initial: true, started, of, ..System::default() };
+    system.aim(resolved);
+    system
 }
 
 fn started_elsewhere(
@@ -222,66 +359,76 @@ fn started_elsewhere(
     for (instance, url) in (1..).zip(&urls) {
         until_ready(resolved, &sut.ready, url, instance, backend, progress)?;
     }
-    Ok(System { urls, addresses: Vec::new(), is_initial: true, place: None })
+    let address = |url: &String| vec![Address::of_all(url)];
+    let started = (1..).zip(&urls).map(|(i, url)| ((i, String::new()), address(url))).collect();
+    let of = Some(Box::new(resolved.clone()));
+    Ok(System { urls, is_initial: true, started, of, ..System::default() })
 }
 
-/// Returns the addresses of the components of this instance that are started already, by step.
-fn addresses(started: &Started<'_>, instance: u32) -> Addresses {
+/// Returns the addresses of the components of this instance that are started already, by name.
+fn addresses(started: &Started, instance: u32) -> Addresses {
     let here = started.iter().filter(|((of, _), _)| *of == instance);
-    here.map(|((_, step), urls)| ((*step).to_owned(), listed(urls))).collect()
+    here.map(|((_, name), all)| (name.clone(), listed(all, |one| &one.of_peers))).collect()
 }
 
 /// Returns a list such as `127.0.0.1:7001,127.0.0.1:7002`
-fn listed(urls: &[String]) -> String {
-    urls.iter().map(|url| http::authority(url)).collect::<Vec<_>>().join(",")
+fn listed(addresses: &[Address], view: fn(&Address) -> &String) -> String {
+    addresses.iter().map(|address| http::authority(view(address))).collect::<Vec<_>>().join(",")
 }
 
-/// Returns `frontend`, or with instances `frontend-2`, with replicas `frontend.2`, with both
-/// `frontend-1.2`.
-pub(crate) fn name(resolved: &Resolved, step: &Step, instance: u32, replica: u32) -> String {
-    let service = service(resolved, step, instance);
-    match resolved.spec.sut.replicas_of(step) {
-        1 => service,
-        _ => format!("{service}.{replica}"),
-    }
-}
-
-/// Returns the name of the step in one instance.
-fn service(resolved: &Resolved, step: &Step, instance: u32) -> String {
+/// Returns the name of a component in one instance: `frontend`, or with several `frontend-2`.
+fn name_in(resolved: &Resolved, component: &str, instance: u32) -> String {
     match resolved.spec.sut.instances.0 {
-        1 => step.name().to_owned(),
-        _ => format!("{}-{instance}", step.name()),
+        1 => component.to_owned(),
+        _ => format!("{component}-{instance}"),
     }
 }
 
-/// Returns a step as a component of this instance. The backend resolves the program `benchwright`.
-fn component(
+/// Returns the names of a component's replicas in one instance: `frontend`, or with several
+/// `frontend.2`.
+pub(crate) fn replicas(resolved: &Resolved, component: &Component, instance: u32) -> Vec<String> {
+    let name = name_in(resolved, component.name(), instance);
+    backend::replicas(&name, resolved.spec.sut.replicas_of(component))
+}
+
+/// Returns a component as a service of one instance. The backend resolves the program `benchwright`.
+fn service(
     resolved: &Resolved,
-    step: &Step,
+    component: &Component,
     instance: u32,
-    replica: u32,
     addresses: &Addresses,
-) -> Component {
+) -> Service {
     let text = |text: &String| resolved.text_with(text, instance, addresses);
-    let command = match step {
-        Step::App(app) => ["benchwright", "app"]
+    let texts = |texts: &BTreeMap<String, String>| {
+        texts.iter().map(|(name, value)| (name.clone(), text(value))).collect()
+    };
+    let command = match component {
+        Component::App(app) => ["benchwright", "app"]
             .into_iter()
             .map(str::to_owned)
             .chain(text(&app.run).split_whitespace().map(str::to_owned))
             .collect(),
-        Step::Process(process) => process.command.0.iter().map(text).collect(),
+        Component::Process(process) => process.command.0.iter().map(text).collect(),
     };
-    let environment =
-        step.environment().iter().map(|(name, value)| (name.clone(), text(value))).collect();
-    Component {
-        name: name(resolved, step, instance, replica),
-        step: step.name().to_owned(),
-        service: service(resolved, step, instance),
+    let Ready { get: _, tcp, log, within } = resolved.spec.sut.ready_of(component);
+    let foreign = component.port().map(|port| {
+        // A request needs a connection, too; it is sent later.
+        let tcp = tcp || log.is_none();
+        Foreign { port, tcp, log }
+    });
+    Service {
+        name: name_in(resolved, component.name(), instance),
+        component: component.name().to_owned(),
+        replicas: resolved.spec.sut.replicas_of(component),
         command,
-        environment,
-        cpu_limit: step.cpu_limit().map(|limit| limit.0),
-        memory_limit: step.memory_limit().map(|limit| limit.0),
-        ready_within: *resolved.spec.sut.ready_of(step).within,
+        environment: texts(component.environment()),
+        files: Files(component.files().map(|files| texts(&files.0)).unwrap_or_default()),
+        foreign,
+        limits: Limits {
+            cpu: component.cpu_limit().map(|limit| limit.0),
+            memory: component.memory_limit().map(|limit| limit.0),
+        },
+        ready_within: *within,
         role: "sut",
     }
 }
@@ -297,8 +444,7 @@ fn until_ready(
 ) -> Result<(), Stop> {
     let Some(path) = &ready.get else { return Ok(()) };
     progress.event(&Event::Stage { name: "ready" });
-    let target = resolved.text(path, instance);
-    let exchange = Exchange { method: Method::Get, target, status: 200, body: None };
+    let exchange = Exchange::get(&resolved.text(path, instance));
     let deadline: Instant = backend.now() + *ready.within;
     loop {
         backend.check()?;
@@ -324,7 +470,7 @@ fn until_ready(
 /// measured.
 fn smoke(
     resolved: &Resolved,
-    urls: &[String],
+    started: &Started,
     backend: &mut dyn Backend,
     progress: &mut dyn Progress,
 ) -> Result<(), Stop> {
@@ -332,32 +478,13 @@ fn smoke(
         return Ok(());
     }
     progress.event(&Event::Stage { name: "smoke test" });
-    for (instance, url) in (1..).zip(urls) {
+    for instance in 1..=actions::instances(resolved) {
         for exchange in &resolved.spec.sut.smoke {
-            let exchange = in_instance(resolved, exchange, instance);
-            expect(url, &exchange, backend)
+            actions::ask(exchange, &At { resolved, started, instance }, backend)
                 .map_err(|why| failed("the smoke test failed", &why, backend))?;
         }
     }
     Ok(())
-}
-
-/// Sends one request; an error contains the request, the expected response and the actual one.
-fn expect(url: &str, exchange: &Exchange, backend: &mut dyn Backend) -> Result<(), String> {
-    let target = join(url, &exchange.target);
-    let asked = format!("{} {target}", exchange.method);
-    let reply = backend.ask(url, exchange).map_err(|why| format!("{asked}: {why}"))?;
-    let shown: String = reply.body.trim_end().chars().take(MOST_SHOWN).collect();
-    if reply.status != exchange.status {
-        let status = exchange.status;
-        return Err(format!("{asked}: status {} instead of {status}: {shown}", reply.status));
-    }
-    match &exchange.body {
-        Some(part) if !reply.body.contains(part.as_str()) => {
-            Err(format!("{asked}: no `{part}` in the answer: {shown}"))
-        }
-        _ => Ok(()),
-    }
 }
 
 /// Returns the error of a step. The death of a component explains more than a missing response.
@@ -377,15 +504,6 @@ fn last_output(backend: &mut dyn Backend) -> String {
     }
 }
 
-fn in_instance(resolved: &Resolved, exchange: &Exchange, instance: u32) -> Exchange {
-    let text = |text: &String| resolved.text(text, instance);
-    Exchange {
-        target: text(&exchange.target),
-        body: exchange.body.as_ref().map(text),
-        ..exchange.clone()
-    }
-}
-
 fn join(url: &str, path: &str) -> String {
     format!("{}/{}", url.trim_end_matches('/'), path.trim_start_matches('/'))
 }
@@ -397,8 +515,8 @@ pub fn describe(resolved: &Resolved) -> String {
     match resolved.spec.where_.backend {
         BackendKind::External => sut.endpoint.0.join(", "),
         BackendKind::Simulated => "a simulated queue".to_owned(),
-        BackendKind::Local if sut.deploy.iter().all(|step| sut.replicas_of(step) == 1) => {
-            let names: Vec<&str> = sut.deploy.iter().map(Step::name).collect();
+        BackendKind::Local if sut.components().all(|one| sut.replicas_of(one) == 1) => {
+            let names: Vec<&str> = sut.components().map(Component::name).collect();
             format!("{} ×{}", names.join(" + "), sut.instances.0)
         }
         BackendKind::Local => replicated(sut),
@@ -407,8 +525,8 @@ pub fn describe(resolved: &Resolved) -> String {
 
 fn replicated(sut: &Sut) -> String {
     let mut by_replicas: BTreeMap<u32, Vec<&str>> = BTreeMap::new();
-    for step in &sut.deploy {
-        by_replicas.entry(sut.replicas_of(step)).or_default().push(step.name());
+    for component in sut.components() {
+        by_replicas.entry(sut.replicas_of(component)).or_default().push(component.name());
     }
     let parts: Vec<String> = by_replicas
         .iter()
@@ -418,7 +536,7 @@ fn replicated(sut: &Sut) -> String {
             n => format!("{n} replicas of {}", names.join(", ")),
         })
         .collect();
-    let each: u32 = sut.deploy.iter().map(|step| sut.replicas_of(step)).sum();
+    let each: u32 = sut.components().map(|component| sut.replicas_of(component)).sum();
     let instances = match sut.instances.0 {
         1 => String::new(),
         n => format!("{n} instances × "),

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use measure::pace::Think;
 use measure::{Nanos, Rate};
 use results::journal::Purpose;
 
@@ -22,7 +23,7 @@ mod tests;
 pub struct Trial {
     pub number: u32,
     pub purpose: Purpose,
-    /// The rate of each target; `None` is a closed loop.
+    /// The rate of each target; `None` is a closed loop, or the spec's shape or trace.
     pub asked: Option<Rate>,
     pub repetition: u32,
     pub attempt: u32,
@@ -45,19 +46,20 @@ pub fn run(
     backend: &mut dyn Backend,
     progress: &mut dyn Progress,
 ) -> Result<Observation, Stop> {
-    let last = system.enter(trial.place, resolved, backend)?;
+    let last = system.enter(trial.place, resolved, backend, progress)?;
     system.recover(backend, progress)?;
     system.deploy(resolved, backend, progress)?;
     if resets(resolved, trial, last) && !system.is_initial {
         system.reset(resolved, backend, progress)?;
     }
+    system.refresh(resolved, backend, progress)?;
     backend.check()?;
     let before = backend.placement()?;
     backend.pause(rest(resolved, trial, last) + *resolved.spec.phases.settle)?;
 
     progress.event(&Event::Measuring { trial });
     let drive = load(trial, resolved, system);
-    system.is_initial = false;
+    system.mark_used();
     let driven = backend.drive(&drive, &mut |tick| progress.event(&Event::Tick { trial, tick }))?;
 
     for finding in findings(&driven) {
@@ -94,8 +96,10 @@ pub fn load(trial: &Trial, resolved: &Resolved, system: &System) -> Drive {
     let (rate, drain, seed) = (trial.asked, *phases.drain, trial.seed);
     let wanted = Wanted { rate, warm_up, measure, drain, seed };
     let arguments = generator::arguments(resolved, &targets, &system.addresses, &wanted);
-    let think = resolved.spec.load.think.map_or(Nanos::ZERO, |think| *think);
-    Drive { targets, rate, think, warm_up, measure, drain, seed, arguments }
+    let load = &resolved.spec.load;
+    let think = load.think.map_or(Think::NONE, |think| think.0);
+    let opening = load.opening(rate, targets.len());
+    Drive { targets, rate, think, opening, warm_up, measure, drain, seed, arguments }
 }
 
 /// Returns the lengths of a probe: it only finds the first load, so it is at most two seconds.

@@ -31,7 +31,7 @@ pub struct Entry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub block: Option<u32>,
     /// The requested rate of all targets together, as in the load's document; absent for a closed
-    /// loop.
+    /// loop, and for a shape or a trace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_per_s: Option<f64>,
     /// The requested rate of each target, which a search varies.

@@ -22,11 +22,18 @@ const SEED: u64 = 7;
 /// Kills `real` runs on this machine and `simulated` ones; returns true if none lost anything.
 pub(super) fn run(machine: &Machine, real: usize, simulated: usize) -> Result<bool, String> {
     let folders = Folders::make(machine)?;
+    let foreign = match machine::is_there("nginx") {
+        true => killed_often(&folders, &FOREIGN, real.div_ceil(4))?,
+        false => {
+            println!("nginx is missing: no program that does not know us is killed");
+            true
+        }
+    };
     let real = killed_often(&folders, &REAL, real)?;
     let repeatable = [&SIMULATED, &LEVELS, &BLOCKS];
     let kept = repeatable.map(|experiment| killed_often(&folders, experiment, simulated));
     let kept: Vec<bool> = kept.into_iter().collect::<Result<_, _>>()?;
-    Ok(real && kept.into_iter().all(|kept| kept))
+    Ok(real && foreign && kept.into_iter().all(|kept| kept))
 }
 
 /// An experiment to be killed.
@@ -43,6 +50,11 @@ const LEVELS: Experiment =
 const BLOCKS: Experiment = Experiment {
     arguments: &["experiments/levels.yaml", "--profile", "ci", "--set", "repeat.order={blocks: 4}"],
     repeatable: true,
+};
+/// nginx, whose workers survive their master and hide their environment.
+const FOREIGN: Experiment = Experiment {
+    arguments: &["crates/benchwright/tests/it/programs/nginx.yaml"],
+    repeatable: false,
 };
 const SIMULATED: Experiment =
     Experiment { arguments: &["experiments/simulated.yaml"], repeatable: true };

@@ -16,7 +16,6 @@ pub(crate) mod workload;
 
 use std::fs::{self, File};
 use std::io::BufReader;
-use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::Context as _;
@@ -29,7 +28,7 @@ use measure::Nanos;
 use measure::pace::Shape;
 use net::{Closed, process};
 use results::slo::{self, Slo};
-use script::{Compatibility, Defaults, Program, Script, ScriptSet};
+use script::{Compatibility, ScriptSet};
 
 pub(crate) use self::outputs::Outputs;
 use self::target::{Finding, Target};
@@ -45,9 +44,6 @@ const REQUESTS_OF_A_SHARD: f64 = 20_000.0;
 const LONGEST_LOAD: Nanos = Nanos::from_secs(24 * 3600);
 
 pub(crate) fn load(arguments: &Load) -> Result<Exit, Failure> {
-    if let Some(script) = &arguments.check_script {
-        return check(script);
-    }
     if arguments.self_test {
         return super::self_test::self_test(arguments);
     }
@@ -62,6 +58,10 @@ pub(crate) fn load(arguments: &Load) -> Result<Exit, Failure> {
     let securing = Securing::of(arguments, &targets).map_err(question)?;
     let mut plan = plan(arguments, &targets)?;
     let workload = Workload::new(requested(arguments)?)?;
+    if arguments.dry_run {
+        workload.check(&targets)?;
+        return Ok(Exit::Answered);
+    }
     let Staffed { drivers, script_set } = workload.staff(&mut plan, &targets)?;
     let drivers = drivers.into_iter().map(|driver| {
         let driver = driver.with_pipeline(arguments.pipeline as usize);
@@ -158,14 +158,6 @@ fn requested(arguments: &Load) -> Result<Requested<'_>, Failure> {
         seed: arguments.seed,
         is_final: true,
     })
-}
-
-/// Checks a script: its syntax, the code that it runs on loading, and what it needs.
-fn check(script: &Path) -> Result<Exit, Failure> {
-    let program = Program::load(script, Vec::new()).map_err(Failure::question)?;
-    let target = Target::nowhere().for_script();
-    Script::new(&program, &target, &Defaults::default(), 1).map_err(Failure::question)?;
-    Ok(Exit::Answered)
 }
 
 pub(super) fn question(error: anyhow::Error) -> Failure {

@@ -2,7 +2,11 @@
 
 use std::path::Path;
 
+use lab::backend::Backend;
+use lab::backend::local::Local;
+use lab::backend::simulated::Simulated;
 use lab::experiment::Ended;
+use lab::spec::{BackendKind, Resolved};
 use lab::{Host, experiment, spec};
 use results::answer::Verdict;
 use results::{Answer, Directory};
@@ -14,8 +18,8 @@ use crate::progress::Transcript;
 pub(crate) fn run(arguments: &Run) -> Result<Exit, Failure> {
     let host = host()?;
     let resolved = resolve(&arguments.spec)?;
-    let ended =
-        experiment::run(&resolved, arguments.out.clone(), &host, &mut Transcript::default());
+    let (out, backends) = (arguments.out.clone(), |spec: &Resolved| backend(spec, &host));
+    let ended = experiment::run(&resolved, out, &host, &backends, &mut Transcript::default());
     conclude(ended, arguments.json)
 }
 
@@ -28,15 +32,26 @@ pub(crate) fn plan(arguments: &Plan) -> Result<Exit, Failure> {
 
 pub(crate) fn resume(arguments: &Resume) -> Result<Exit, Failure> {
     let host = host()?;
-    let ended = experiment::resume(&arguments.directory, &host, &mut Transcript::default());
+    let (directory, backends) = (&arguments.directory, |spec: &Resolved| backend(spec, &host));
+    let ended = experiment::resume(directory, &host, &backends, &mut Transcript::default());
     conclude(ended, arguments.json)
 }
 
 pub(crate) fn clean() -> Result<Exit, Failure> {
-    let removed = lab::clean(&host()?).map_err(failed)?;
+    let mut local = Local::new(host()?);
+    local.lock().map_err(|stop| failed(stop.into()))?;
+    let removed = local.clean_up();
     let text: String = removed.iter().map(|removed| format!("{removed}\n")).collect();
     output::result(if text.is_empty() { "nothing was left behind\n" } else { &text })?;
     Ok(Exit::Answered)
+}
+
+/// Returns the backend of a spec: the one place that knows them all.
+fn backend(spec: &Resolved, host: &Host) -> Box<dyn Backend> {
+    match spec.spec.where_.backend {
+        BackendKind::Simulated => Box::new(Simulated::new(spec)),
+        BackendKind::Local | BackendKind::External => Box::new(Local::new(host.clone())),
+    }
 }
 
 fn host() -> Result<Host, Failure> {

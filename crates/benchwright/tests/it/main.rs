@@ -20,6 +20,8 @@ mod many;
 mod network;
 mod originals;
 mod page;
+mod programs;
+mod reach;
 mod replicas;
 mod requests;
 mod results;

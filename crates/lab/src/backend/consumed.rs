@@ -1,13 +1,13 @@
 //! The use of resources by a component while a load was made, as it was read: figures at points of
-//! the host's clock. The figures of each second are computed later.
+//! the backend's clock. The figures of each second are computed later.
 
 use std::collections::BTreeMap;
 
-use measure::Instant;
+use measure::{Instant, Nanos};
 
 use crate::statistics::Reading;
 
-/// A figure at points of the host's clock, in time order.
+/// A figure at points of the backend's clock, in time order.
 pub type Samples = Vec<(Instant, u64)>;
 
 /// The figures of one component. A figure that could not be read has no samples.
@@ -16,6 +16,8 @@ pub struct Consumed {
     /// The step of the spec that it is an instance or a replica of.
     pub step: String,
     pub role: String,
+    /// The error of the times of its samples: zero on the machine whose clock is the backend's.
+    pub clock_error: Nanos,
     /// The CPUs of its role.
     pub of_role: f64,
     /// Its own CPU limit, if one is enforced.

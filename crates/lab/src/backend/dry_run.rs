@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use measure::{Instant, Nanos};
 use results::Environment;
 
-use super::{Backend, Component, Drive, Driven, Reply, Stop, Tick};
+use super::{
+    Address, Backend, Drive, Driven, Executed, Limits, Reply, Service, Stop, Tick, replicas,
+};
 use crate::calm::Calm;
-use crate::spec::{Exchange, Literal, MemoryLimit, Resolved};
+use crate::spec::{Exchange, Literal, MemoryLimit, Resolved, Run};
 
 /// A record of the steps; each step succeeds.
 #[derive(Debug, Default)]
@@ -44,10 +46,32 @@ impl Backend for DryRun {
         Ok(Environment::default())
     }
 
-    fn start(&mut self, wave: &[Component]) -> Result<Vec<String>, Stop> {
-        let services = wave.chunk_by(|a, b| a.service == b.service);
-        self.told.extend(services.map(started));
-        Ok(wave.iter().map(|component| format!("http://{}", component.name)).collect())
+    fn date(&mut self) -> Option<u64> {
+        None
+    }
+
+    fn start(&mut self, wave: &[Service]) -> Result<Vec<Vec<Address>>, Stop> {
+        self.told.extend(wave.iter().map(started));
+        Ok(wave.iter().map(|service| named(&service.name, service.replicas)).collect())
+    }
+
+    fn restart(&mut self, services: &[String]) -> Result<(), Stop> {
+        self.tell(format!("restart  {}", services.join(", ")));
+        Ok(())
+    }
+
+    fn scale(&mut self, service: &str, replicas: u32) -> Result<Vec<Address>, Stop> {
+        self.tell(format!("scale    {service} to {replicas}"));
+        Ok(named(service, replicas))
+    }
+
+    fn execute(&mut self, run: &Run) -> Result<Executed, String> {
+        let Run { command, output, output_equals, .. } = run;
+        let part = output.as_ref().map(|text| format!(" → `{text}` in its output"));
+        let whole = output_equals.as_ref().map(|text| format!(" → `{text}`"));
+        let (part, whole) = (part.unwrap_or_default(), whole.unwrap_or_default());
+        self.tell(format!("run      {}{part}{whole}", command.0.join(" ")));
+        Ok(Executed::as_expected(run))
     }
 
     fn placement(&mut self) -> Result<BTreeMap<String, String>, Stop> {
@@ -55,10 +79,12 @@ impl Backend for DryRun {
     }
 
     fn ask(&mut self, url: &str, exchange: &Exchange) -> Result<Reply, String> {
-        let Exchange { method, target, status, body } = exchange;
+        let Exchange { method, target, send, status, body, body_equals, .. } = exchange;
+        let sent = send.body.as_ref().map(|body| format!(" {body}")).unwrap_or_default();
         let part = body.as_ref().map(|body| format!(", `{body}` in it")).unwrap_or_default();
-        self.tell(format!("ask      {method} {url}{target} → {status}{part}"));
-        Ok(Reply { status: *status, body: body.clone().unwrap_or_default() })
+        let whole = body_equals.as_ref().map(|body| format!(", `{body}`")).unwrap_or_default();
+        self.tell(format!("ask      {method} {url}{target}{sent} → {status}{part}{whole}"));
+        Ok(Reply::as_expected(exchange))
     }
 
     fn check(&mut self) -> Result<(), Stop> {
@@ -80,23 +106,31 @@ impl Backend for DryRun {
     }
 }
 
+fn named(service: &str, number: u32) -> Vec<Address> {
+    let address = |name: &String| Address::of_all(&format!("http://{name}"));
+    replicas(service, number).iter().map(address).collect()
+}
+
 /// Describes one service: its replicas differ only in their names.
-fn started(replicas: &[Component]) -> String {
-    let component = &replicas[0];
-    let Component { command, environment, cpu_limit, memory_limit, .. } = component;
-    let name = match replicas.len() {
-        1 => component.name.clone(),
-        n => format!("{} ×{n}", component.service),
+fn started(service: &Service) -> String {
+    let Service { command, environment, foreign, limits: Limits { cpu, memory }, .. } = service;
+    let name = match service.replicas {
+        1 => service.name.clone(),
+        n => format!("{} ×{n}", service.name),
     };
     let variables: String =
         environment.iter().map(|(name, value)| format!("{name}={value} ")).collect();
-    let cpu = cpu_limit.map(|limit| format!(" · at most {limit} CPUs")).unwrap_or_default();
-    let memory = memory_limit.map(|limit| format!(" · at most {}", MemoryLimit(limit).write()));
+    let cpu = cpu.map(|limit| format!(" · at most {limit} CPUs")).unwrap_or_default();
+    let memory = memory.map(|limit| format!(" · at most {}", MemoryLimit(limit).write()));
+    let address = match foreign {
+        None => " --listen 127.0.0.1:0".to_owned(),
+        Some(foreign) => format!(" · port {}", foreign.port),
+    };
     format!(
-        "start    {name}: {variables}{} --listen 127.0.0.1:0{cpu}{} · ready within {}",
+        "start    {name}: {variables}{}{address}{cpu}{} · ready within {}",
         command.join(" "),
         memory.unwrap_or_default(),
-        component.ready_within.in_words()
+        service.ready_within.in_words()
     )
 }
 

@@ -5,12 +5,12 @@
 //! Nothing is ever left running: every exit path ends in `stop`, the kernel kills the processes of
 //! a killed runner, and the next run removes the rest.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
@@ -19,22 +19,34 @@ use nix::sys::signal::Signal;
 use results::Environment;
 use results::environment::Node;
 
-use super::{Backend, Component, Drive, Driven, Reply, Stop, Tick};
+use super::{
+    Address, Backend, Drive, Driven, Executed, Foreign, Limits, Reply, Service, Stop, Tick,
+};
 use crate::calm::Calm;
 use crate::host::{self, RunId};
-use crate::spec::{Cpus, Exchange, Literal, Resolved, Step, Written};
-use crate::{Host, generator, http, remains};
-use confine::{Confinement, Group, Limits};
+use crate::spec::{self, Cpus, Exchange, Literal, Port, Resolved, Run, Written};
+use crate::{Host, generator, http};
+use confine::{Confinement, Group};
+use lock::Lock;
 use output::Output;
 use process::Process;
+use ready::Waiting;
 use watch::Source;
 
 mod calm;
-pub(crate) mod confine;
+mod confine;
+mod digests;
 mod drive;
+mod execute;
+mod leaders;
+mod lock;
 mod output;
-pub(crate) mod process;
+mod ports;
+mod process;
+mod ready;
+mod remains;
 mod sockets;
+mod versions;
 mod watch;
 
 #[cfg(test)]
@@ -51,6 +63,10 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 pub struct Local {
     host: Host,
     run: RunId,
+    /// The generator's arguments that it accepted.
+    checked: BTreeSet<Vec<String>>,
+    /// Held until the end of the run.
+    lock: Option<Lock>,
     /// Created at the first start.
     confinement: Option<Confinement>,
     folder: RunFolder,
@@ -59,20 +75,35 @@ pub struct Local {
     outputs: BTreeMap<String, Output>,
     /// The folder where the components' outputs are kept, if anywhere.
     logs: Option<PathBuf>,
-    script_folder: PathBuf,
+    /// The folder in which relative paths of the spec begin, and in which its programs run.
+    folder_of_spec: PathBuf,
+}
+
+/// One process of a service.
+#[derive(Clone)]
+struct Replica {
+    name: String,
+    /// Its number among the replicas, from 1.
+    number: u32,
+    service: Service,
+    /// Present if it ran before: what it keeps.
+    kept: Option<Kept>,
+}
+
+/// The part of its past that a restarted replica keeps, beside its folder.
+#[derive(Clone, Copy)]
+struct Kept {
+    port: Option<u16>,
 }
 
 /// One started process.
 struct Running {
-    name: String,
-    /// The service of which it is a replica.
-    service: String,
+    replica: Replica,
     process: Process,
     group: Group,
     output: Output,
     /// The data that a watch needs about it.
     source: Source,
-    ready_within: Nanos,
     /// One for each stream that is copied; each ends with its stream.
     pumps: Vec<Receiver<()>>,
 }
@@ -84,13 +115,15 @@ impl Local {
         Local {
             host,
             run,
+            checked: BTreeSet::new(),
+            lock: None,
             confinement: None,
             folder,
             roles: BTreeMap::new(),
             running: Vec::new(),
             outputs: BTreeMap::new(),
             logs: None,
-            script_folder: PathBuf::from("."),
+            folder_of_spec: PathBuf::from("."),
         }
     }
 
@@ -104,49 +137,200 @@ impl Local {
         if self.host.is_interrupted() { Err(Stop::Interrupted) } else { Ok(()) }
     }
 
-    /// Starts a component's process and copies its output; the receiver gets the lines of stdout.
-    fn launch(&mut self, component: &Component) -> anyhow::Result<(Running, Receiver<String>)> {
-        let (program, mut arguments) = command(component, &self.host, &self.script_folder)?;
+    /// Starts a replica's process and copies its output.
+    fn launch(&mut self, replica: &Replica) -> anyhow::Result<(Running, Waiting)> {
+        let own = self.own(replica)?;
+        let Replica { name, service, kept, .. } = replica;
+        let (program, arguments) =
+            service.command.split_first().expect("the spec was checked for a program");
+        let program = program_of(program, &self.host, &self.folder_of_spec)?;
         let folder = self.folder.make()?;
-        let statistics = is_app(component).then(|| statistics(&folder, &component.name));
-        if let Some(statistics) = &statistics {
-            arguments.extend(["--statistics".to_owned(), statistics.display().to_string()]);
+        let mut command = Command::new(program);
+        command.args(arguments.iter().map(|argument| own.replaced(argument)));
+        if own.port.is_none() {
+            let port = kept.and_then(|kept| kept.port).unwrap_or(0);
+            command.args(["--listen", &format!("127.0.0.1:{port}")]);
         }
-        let cpus = self.roles.get(component.role).cloned();
+        let statistics = is_app(service).then(|| statistics(&folder, name));
+        if let Some(statistics) = &statistics {
+            command.arg("--statistics").arg(statistics);
+        }
+        let environment = service.environment.iter();
+        command.envs(environment.map(|(name, value)| (name, own.replaced(value))));
+        self.in_folder_of_spec(&mut command);
+        let cpus = self.roles.get(service.role).cloned();
         let confinement = self.confinement();
         // A limit that cannot be enforced was reported as a caveat.
-        let limit = component.cpu_limit.filter(|_| confinement.can_limit());
-        let memory = component.memory_limit.filter(|_| confinement.can_limit_memory());
+        let limits = Limits {
+            cpu: service.limits.cpu.filter(|_| confinement.can_limit()),
+            memory: service.limits.memory.filter(|_| confinement.can_limit_memory()),
+        };
         let group = confinement
-            .group(&component.name, cpus.as_ref(), Limits { cpu: limit, memory })
-            .with_context(|| format!("making the control group of `{}`", component.name))?;
-        let mut command = Command::new(program);
-        command.args(arguments).envs(&component.environment).env("TMPDIR", folder);
-        let mut process = start(command, &group, cpus.as_ref())?;
-        let output = self.output(&component.name);
+            .group(name, cpus.as_ref(), limits)
+            .with_context(|| format!("making the control group of `{name}`"))?;
+        let mut process = self.spawn(command, &group, cpus.as_ref())?;
+        let output = self.output(name);
         output.begin();
         let (sender, lines) = mpsc::channel();
         let (stdout, stderr) = process.take_output();
         let of_stdout = output.clone();
         let of_stderr = output.clone();
+        // A foreign program may print the line that shows its readiness on either stream.
+        let by_log = service.foreign.as_ref().map(|foreign| foreign.log.is_some());
+        let for_stderr = (by_log == Some(true)).then(|| sender.clone());
+        let for_stdout = (by_log != Some(false)).then_some(sender);
         let pumps = vec![
-            in_background(move || output::pump(stdout, &of_stdout, Some(&sender))),
-            in_background(move || output::pump(stderr, &of_stderr, None)),
+            in_background(move || output::pump(stdout, &of_stdout, for_stdout.as_ref())),
+            in_background(move || output::pump(stderr, &of_stderr, for_stderr.as_ref())),
         ];
-        let of_role = cpus.map_or_else(cpus_here, |cpus| cpus.0.len() as f64);
-        let Component { name, step, service, ready_within, role, .. } = component.clone();
         let source = Source {
             name: name.clone(),
-            step,
-            role,
-            of_role,
-            cpu_limit: limit,
+            step: service.component.clone(),
+            role: service.role,
+            of_role: cpus.map_or_else(cpus_here, |cpus| cpus.0.len() as f64),
+            cpu_limit: limits.cpu,
             pid: process.id(),
             group: group.clone(),
-            port: None,
+            port: own.port,
             statistics,
         };
-        Ok((Running { name, service, process, group, output, source, ready_within, pumps }, lines))
+        let waiting = Waiting::new(lines, own.port, service.foreign.clone());
+        let running = Running { replica: replica.clone(), process, group, output, source, pumps };
+        Ok((running, waiting))
+    }
+
+    /// Chooses the port of a replica, and makes its folder and the files in it.
+    fn own(&mut self, replica: &Replica) -> anyhow::Result<Own> {
+        let Replica { name, service, kept, .. } = replica;
+        let Service { command, environment, files, foreign, .. } = service;
+        let port = match (foreign, kept.and_then(|kept| kept.port)) {
+            (None, _) => None,
+            (Some(_), Some(port)) => Some(port),
+            (Some(foreign), None) => Some(port_for(name, foreign)?),
+        };
+        let mut texts = command.iter().chain(environment.values());
+        let folder = match files.is_empty() && !texts.any(|text| text.contains(spec::FOLDER)) {
+            true => None,
+            false => Some(self.folder.make_inner(name, kept.is_some())?),
+        };
+        let own = Own { port, folder };
+        if let Some(folder) = &own.folder {
+            for (name, content) in &files.0 {
+                let path = folder.join(name);
+                let made = path.parent().map_or(Ok(()), fs::create_dir_all);
+                made.and_then(|()| fs::write(&path, own.replaced(content)))
+                    .with_context(|| format!("writing {}", path.display()))?;
+            }
+        }
+        Ok(own)
+    }
+
+    /// Starts replicas together and waits until all are ready; returns their URLs.
+    fn start_together(&mut self, replicas: &[Replica]) -> Result<Vec<String>, Stop> {
+        let first = self.running.len();
+        let mut waiting = Vec::new();
+        for replica in replicas {
+            self.interrupted()?;
+            let launched = self.launch(replica).map_err(Stop::NoAnswer)?;
+            self.running.push(launched.0);
+            waiting.push(launched.1);
+        }
+        let urls = self.all_ready(replicas, waiting)?;
+        for (running, url) in self.running[first..].iter_mut().zip(&urls) {
+            running.source.port = port(url);
+        }
+        Ok(urls)
+    }
+
+    /// Takes out the replicas of a service that hold, in the order of their numbers.
+    fn take(&mut self, service: &str, holds: impl Fn(&Replica) -> bool) -> Vec<Running> {
+        let all = std::mem::take(&mut self.running);
+        let (mut taken, others): (Vec<Running>, Vec<Running>) = all
+            .into_iter()
+            .partition(|one| one.replica.service.name == service && holds(&one.replica));
+        self.running = others;
+        taken.sort_by_key(|running| running.replica.number);
+        taken
+    }
+
+    /// Returns the replicas of a service, in the order of their numbers.
+    fn replicas_of(&self, service: &str) -> Vec<&Running> {
+        let of_service = |running: &&Running| running.replica.service.name == service;
+        let mut replicas: Vec<&Running> = self.running.iter().filter(of_service).collect();
+        replicas.sort_by_key(|running| running.replica.number);
+        replicas
+    }
+
+    /// Starts a process in its group, with the run's folder for its temporary files; removes the group
+    /// if the process cannot be started.
+    fn spawn(
+        &mut self,
+        mut command: Command,
+        group: &Group,
+        cpus: Option<&Cpus>,
+    ) -> anyhow::Result<Process> {
+        let program = PathBuf::from(command.get_program());
+        let folder = self.folder.make().inspect_err(|_| group.remove())?;
+        command.env("TMPDIR", &folder);
+        let process = process::spawn(command, group, cpus).map_err(|error| {
+            group.remove();
+            anyhow!("cannot start {}: {}", program.display(), crate::spec::plain(&error))
+        })?;
+        leaders::record(&folder, process.id());
+        Ok(process)
+    }
+
+    /// Starts a program where the relative paths of the spec begin. A resumed run may have lost this
+    /// folder.
+    fn in_folder_of_spec(&self, command: &mut Command) {
+        if self.folder_of_spec.is_dir() {
+            command.current_dir(&self.folder_of_spec);
+        }
+    }
+
+    /// Waits until all replicas that were started together are ready; returns their URLs.
+    fn all_ready(
+        &mut self,
+        wave: &[Replica],
+        mut waiting: Vec<Waiting>,
+    ) -> Result<Vec<String>, Stop> {
+        let first = self.running.len() - wave.len();
+        let begun = host::now();
+        let mut restarted = vec![false; wave.len()];
+        let mut urls = Vec::new();
+        while urls.len() < wave.len() {
+            let index = urls.len();
+            if let Some(url) = waiting[index].poll() {
+                urls.push(url);
+                continue;
+            }
+            self.interrupted()?;
+            let dead = (first..).zip(0..wave.len()).find_map(|(running, index)| {
+                died(&self.running[running]).map(|stop| (running, index, stop))
+            });
+            if let Some((running, index, stop)) = dead {
+                let lines = self.running[running].output.last_lines();
+                let Replica { service, kept, .. } = &wave[index];
+                let port = service.foreign.as_ref().map(|foreign| foreign.port);
+                let is_auto = port == Some(Port::Auto) && kept.is_none();
+                let is_ready = index < urls.len();
+                if !is_auto || is_ready || restarted[index] || !ports::was_taken(&lines) {
+                    return Err(stop);
+                }
+                // Its port was taken between the choice and its start: once more, with another.
+                restarted[index] = true;
+                end(vec![self.running.remove(running)]);
+                let again = self.launch(&wave[index]).map_err(Stop::NoAnswer)?;
+                self.running.insert(running, again.0);
+                waiting[index] = again.1;
+                continue;
+            }
+            let running = &self.running[first + index];
+            if begun + running.replica.service.ready_within < host::now() {
+                return Err(unready(running, &waiting[index]));
+            }
+        }
+        Ok(urls)
     }
 
     fn output(&mut self, name: &str) -> Output {
@@ -179,67 +363,131 @@ impl Backend for Local {
     }
 
     fn accept(&mut self, resolved: &Resolved) -> Result<(), Stop> {
+        roles(resolved)?;
+        // Most questions of an experiment make the same load, except for its rate.
+        let arguments = generator::check(resolved);
+        if self.checked.contains(&arguments) {
+            return Ok(());
+        }
+        check_load(&arguments, &self.host)?;
+        self.checked.insert(arguments);
+        Ok(())
+    }
+
+    fn enter(&mut self, resolved: &Resolved) -> Result<(), Stop> {
         self.roles = roles(resolved)?;
-        check_script(resolved, &self.host)
+        Ok(())
     }
 
     fn prepare(&mut self, resolved: &Resolved) -> Result<Environment, Stop> {
-        self.script_folder = resolved.folder.clone();
+        self.folder_of_spec = resolved.folder.clone();
+        self.roles = roles(resolved)?;
         let roles = self.roles.iter().map(|(role, cpus)| ((*role).to_owned(), cpus.to_string()));
         Ok(Environment {
             nodes: vec![Node::read(Path::new("/"))],
             roles: roles.collect(),
-            versions: host::versions(resolved, &self.host),
+            versions: versions::versions(resolved, &self.host),
             confinement: Some(self.confinement().to_string()),
             placement: BTreeMap::new(),
         })
     }
 
+    fn date(&mut self) -> Option<u64> {
+        Some(host::unix_seconds())
+    }
+
+    fn lock(&mut self) -> Result<(), Stop> {
+        self.lock = Some(Lock::take(&self.host.lock).map_err(Stop::NoAnswer)?);
+        Ok(())
+    }
+
+    fn clean_up(&mut self) -> Vec<String> {
+        remains::remove(&self.host).iter().map(ToString::to_string).collect()
+    }
+
+    fn digests(&mut self, resolved: &Resolved) -> Result<BTreeMap<String, String>, Stop> {
+        digests::binaries(resolved, &self.host).map_err(Stop::Question)
+    }
+
     fn caveats(&mut self, resolved: &Resolved) -> Vec<String> {
         let confinement = self.confinement();
-        let unenforced = |step: &Step, what: &str, limit: String| {
+        let unenforced = |component: &spec::Component, what: &str, limit: String| {
             format!(
                 "`{}` runs without its {what} limit of {limit}: {confinement}; run as root or in a \
                  delegated control group to enforce it",
-                step.name(),
+                component.name(),
             )
         };
-        let of_step = |step: &Step| {
-            let cpu = step.cpu_limit().filter(|_| !confinement.can_limit());
-            let memory = step.memory_limit().filter(|_| !confinement.can_limit_memory());
-            let cpu = cpu.map(|limit| unenforced(step, "CPU", limit.0.to_string()));
-            cpu.into_iter().chain(memory.map(|limit| unenforced(step, "memory", limit.write())))
+        let of_component = |one: &spec::Component| {
+            let cpu = one.cpu_limit().filter(|_| !confinement.can_limit());
+            let memory = one.memory_limit().filter(|_| !confinement.can_limit_memory());
+            let cpu = cpu.map(|limit| unenforced(one, "CPU", limit.0.to_string()));
+            cpu.into_iter().chain(memory.map(|limit| unenforced(one, "memory", limit.write())))
         };
-        resolved.spec.sut.deploy.iter().flat_map(of_step).collect()
+        resolved.spec.sut.components().flat_map(of_component).collect()
     }
 
-    fn keep_output(&mut self, folder: &Path) {
+    fn collect(&mut self, folder: &Path) {
         self.logs = Some(folder.to_owned());
     }
 
-    /// Both an application and a process are given `--listen 127.0.0.1:0` and print their address.
-    fn start(&mut self, wave: &[Component]) -> Result<Vec<String>, Stop> {
-        let first = self.running.len();
-        let mut lines = Vec::new();
-        for component in wave {
-            self.interrupted()?;
-            let launched = self.launch(component).map_err(Stop::NoAnswer)?;
-            self.running.push(launched.0);
-            lines.push(launched.1);
+    /// Both an application and a process are given `--listen 127.0.0.1:0` and print their address,
+    /// unless they have a port.
+    fn start(&mut self, wave: &[Service]) -> Result<Vec<Vec<Address>>, Stop> {
+        let new = |service: &Service| -> Vec<Replica> {
+            let named = (1..).zip(service.replicas());
+            let replica =
+                |(number, name)| Replica { name, number, service: service.clone(), kept: None };
+            named.map(replica).collect()
+        };
+        let urls = self.start_together(&wave.iter().flat_map(new).collect::<Vec<_>>())?;
+        let mut urls = urls.iter();
+        let of_service = |service: &Service| {
+            urls.by_ref().take(service.replicas as usize).map(|url| Address::of_all(url)).collect()
+        };
+        Ok(wave.iter().map(of_service).collect())
+    }
+
+    fn restart(&mut self, services: &[String]) -> Result<(), Stop> {
+        for service in services {
+            let running = self.take(service, |_| true);
+            let restarted = |running: &Running| {
+                let kept = Some(Kept { port: running.source.port });
+                Replica { kept, ..running.replica.clone() }
+            };
+            let replicas: Vec<Replica> = running.iter().map(restarted).collect();
+            end(running);
+            self.start_together(&replicas)?;
         }
-        let started = &mut self.running[first..];
-        let urls = all_ready(started, &lines, &self.host)?;
-        for (running, url) in started.iter_mut().zip(&urls) {
-            running.source.port = port(url);
-        }
-        Ok(urls)
+        Ok(())
+    }
+
+    fn scale(&mut self, service: &str, replicas: u32) -> Result<Vec<Address>, Stop> {
+        end(self.take(service, |replica| replicas < replica.number));
+        let present = self.replicas_of(service);
+        let first = present.first().expect("a service that was started has a first replica");
+        let service_of_all = Service { replicas, ..first.replica.service.clone() };
+        let new =
+            |(number, name)| Replica { name, number, service: service_of_all.clone(), kept: None };
+        let all = (1..).zip(service_of_all.replicas());
+        let new: Vec<Replica> = all.skip(present.len()).map(new).collect();
+        self.start_together(&new)?;
+        let url = |running: &&Running| {
+            let port = running.source.port.expect("a replica that is ready has an address");
+            Address::of_all(&format!("http://127.0.0.1:{port}"))
+        };
+        Ok(self.replicas_of(service).iter().map(url).collect())
+    }
+
+    fn execute(&mut self, run: &Run) -> Result<Executed, String> {
+        execute::execute(self, run)
     }
 
     fn placement(&mut self) -> Result<BTreeMap<String, String>, Stop> {
         let living = self.running.iter().filter(|running| lives(running));
         let placed = living.map(|running| {
             let processes = running.group.processes(running.process.id());
-            (running.name.clone(), allowed_cpus(&processes))
+            (running.replica.name.clone(), allowed_cpus(&processes))
         });
         Ok(placed.collect())
     }
@@ -270,6 +518,10 @@ impl Backend for Local {
 
     fn stop(&mut self) {
         end(std::mem::take(&mut self.running));
+        if let Some(Confinement::Affinity { .. }) = self.confinement {
+            // Without a control group, a process that left its group is found by its folder.
+            remains::kill_marked(&self.run, &self.host.temporary);
+        }
         if let Some(confinement) = self.confinement.take() {
             confinement.remove();
         }
@@ -299,21 +551,25 @@ impl RunFolder {
         Ok(self.path.clone())
     }
 
+    /// Creates a new folder in it, empty, unless one that is there shall be kept.
+    fn make_inner(&mut self, name: &str, keep: bool) -> anyhow::Result<PathBuf> {
+        let path = self.make()?.join(name);
+        if keep && path.is_dir() {
+            return Ok(path);
+        }
+        // It is there if the component was started before.
+        let _ = fs::remove_dir_all(&path);
+        let made = DirBuilder::new().mode(0o700).create(&path);
+        made.with_context(|| format!("making {}", path.display()))?;
+        Ok(path)
+    }
+
     fn remove(&mut self) {
         if std::mem::take(&mut self.is_made) {
             // If it cannot be removed now, the next run removes it: see `remains`.
             let _ = fs::remove_dir_all(&self.path);
         }
     }
-}
-
-/// Starts a process in its group; removes the group if the process cannot be started.
-fn start(command: Command, group: &Group, cpus: Option<&Cpus>) -> anyhow::Result<Process> {
-    let program = PathBuf::from(command.get_program());
-    process::spawn(command, group, cpus).map_err(|error| {
-        group.remove();
-        anyhow!("cannot start {}: {}", program.display(), crate::spec::plain(&error))
-    })
 }
 
 /// Stops everything on every exit path, a panic included.
@@ -357,88 +613,70 @@ fn died(running: &Running) -> Option<Stop> {
         let _ = pump.recv_timeout(LAST_WORDS);
     }
     Some(Stop::Died {
-        component: running.name.clone(),
+        component: running.replica.name.clone(),
         why: process::end_in_words(status),
         last_lines: running.output.last_lines(),
     })
 }
 
-/// Waits until all components that were started together are ready; returns their URLs.
-fn all_ready(
-    running: &[Running],
-    lines: &[Receiver<String>],
-    host: &Host,
-) -> Result<Vec<String>, Stop> {
-    let begun = host::now();
-    (0..).zip(lines).map(|(index, lines)| until_ready(running, index, lines, begun, host)).collect()
-}
-
-/// Waits for the line `ready <url>` of one component, and for the death of any.
-fn until_ready(
-    running: &[Running],
-    index: usize,
-    lines: &Receiver<String>,
-    begun: Instant,
-    host: &Host,
-) -> Result<String, Stop> {
-    let Running { ready_within, .. } = running[index];
-    loop {
-        match lines.recv_timeout(POLL_EVERY) {
-            Ok(line) => {
-                if let Some(url) = line.strip_prefix("ready ") {
-                    return Ok(url.trim().to_owned());
-                }
-            }
-            Err(RecvTimeoutError::Timeout) => {}
-            // Its stdout is closed, but it may not have ended yet.
-            Err(RecvTimeoutError::Disconnected) => rest(POLL_EVERY),
-        }
-        if host.is_interrupted() {
-            return Err(Stop::Interrupted);
-        }
-        if let Some(stop) = running.iter().find_map(died) {
-            return Err(stop);
-        }
-        if begun + ready_within < host::now() {
-            return Err(unready(&running[index]));
-        }
-    }
-}
-
-fn unready(running: &Running) -> Stop {
+fn unready(running: &Running, waiting: &Waiting) -> Stop {
     let lines = running.output.last_lines();
     let printed = match lines.is_empty() {
         true => "\n  it printed nothing".to_owned(),
         false => format!("\n  its last output:\n    {}", lines.join("\n    ")),
     };
     Stop::no_answer(format!(
-        "`{}` did not become ready in {}: it never printed `ready <url>`{printed}",
-        running.name,
-        running.ready_within.in_words()
+        "`{}` did not become ready in {}: {}{printed}",
+        running.replica.name,
+        running.replica.service.ready_within.in_words(),
+        waiting.missing()
     ))
 }
 
-/// The program and arguments of a component; `benchwright` is ourselves.
-fn command(
-    component: &Component,
-    host: &Host,
-    folder: &Path,
-) -> anyhow::Result<(PathBuf, Vec<String>)> {
-    let (program, arguments) =
-        component.command.split_first().expect("the spec was checked for a program");
-    let program = match program.as_str() {
-        "benchwright" => host.benchwright.clone(),
+/// The program of a command; `benchwright` is ourselves.
+fn program_of(name: &str, host: &Host, folder: &Path) -> anyhow::Result<PathBuf> {
+    match name {
+        "benchwright" => Ok(host.benchwright.clone()),
         name => {
-            host::find_program(name, folder).ok_or_else(|| anyhow!("program `{name}` not found"))?
+            digests::find_program(name, folder).ok_or_else(|| anyhow!("program `{name}` not found"))
         }
-    };
-    let listen = ["--listen", "127.0.0.1:0"].map(str::to_owned);
-    Ok((program, arguments.iter().cloned().chain(listen).collect()))
+    }
+}
+
+/// The values that only this backend knows of a replica.
+struct Own {
+    port: Option<u16>,
+    folder: Option<PathBuf>,
+}
+
+impl Own {
+    fn replaced(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        if let Some(port) = self.port {
+            text = text.replace(spec::PORT, &port.to_string());
+        }
+        if let Some(folder) = &self.folder {
+            text = text.replace(spec::FOLDER, &folder.display().to_string());
+        }
+        text
+    }
+}
+
+/// Returns the port of a foreign program. Another program there would be measured in its place.
+fn port_for(name: &str, foreign: &Foreign) -> anyhow::Result<u16> {
+    match foreign.port {
+        Port::Auto => ports::free().context("no port is free on this host"),
+        Port::At(port) if ports::is_free(port) => Ok(port),
+        Port::At(port) => Err(anyhow!(
+            "port {port} of `{name}` is in use on this host: end the program that has it, or write \
+             `port: auto`"
+        )),
+    }
 }
 
 /// True for an application of ours, which reports statistics when it is given a file.
-fn is_app(component: &Component) -> bool {
-    component.command.starts_with(&["benchwright".to_owned(), "app".to_owned()])
+fn is_app(service: &Service) -> bool {
+    service.command.starts_with(&["benchwright".to_owned(), "app".to_owned()])
 }
 
 fn statistics(folder: &Path, name: &str) -> PathBuf {
@@ -469,10 +707,10 @@ fn roles(resolved: &Resolved) -> Result<BTreeMap<&'static str, Cpus>, Stop> {
     Ok(found)
 }
 
-/// Checks the script, so that an error in it is found before anything is deployed.
-fn check_script(resolved: &Resolved, host: &Host) -> Result<(), Stop> {
-    let Some(script) = resolved.script() else { return Ok(()) };
-    let checked = Command::new(&host.benchwright).args(generator::check_script(&script)).output();
+/// Lets the generator check the load, so that an error in a script, a mix or another file is found
+/// before anything is deployed.
+fn check_load(arguments: &[String], host: &Host) -> Result<(), Stop> {
+    let checked = Command::new(&host.benchwright).args(arguments).output();
     let checked = checked
         .with_context(|| format!("starting {}", host.benchwright.display()))
         .map_err(Stop::NoAnswer)?;
@@ -481,7 +719,7 @@ fn check_script(resolved: &Resolved, host: &Host) -> Result<(), Stop> {
     }
     let message = String::from_utf8_lossy(&checked.stderr);
     let message = message.trim().trim_start_matches("error: ").to_owned();
-    Err(Stop::Question(anyhow!("the script {} does not load\n  {message}", script.display())))
+    Err(Stop::Question(anyhow!("the generator refuses this load\n  {message}")))
 }
 
 /// Returns the CPUs that this thread may use, and so the processes that it starts.

@@ -2,27 +2,49 @@
 //! plan, and for our own tests. The same seed gives the same bytes; no clock is read.
 //!
 //! Requests wait in one line for `servers` equal servers (M/D/k, M/M/k, and with constant arrivals
-//! D/·/k). The open loop has as many connections as it needs; the closed loop has the spec's.
+//! D/·/k). The open loop has as many connections as it needs; the closed loop has the spec's. Any
+//! other option of the generator has no meaning here, and a caveat names it.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
+use measure::pace::{Distribution as Law, UnitProcess, Walk};
 use measure::{Balance, Histogram, Instant, Nanos, Random};
 use results::load::{Counts, Generator, Interval, Pacing, Part, Rates, Target};
 use results::{Environment, Times};
 
-use super::{Backend, Component, Consumed, Drive, Driven, Reply, Stop, Tick};
+use super::{
+    Address, Backend, Consumed, Drive, Driven, Executed, Reply, Service, Stop, Tick, replicas,
+};
 use crate::calm::Calm;
-use crate::spec::{self, Arrivals, Distribution, Exchange, Resolved};
+use crate::generator;
+use crate::spec::{self, Arrivals, Connections, Distribution, Exchange, Resolved, Run, Shape};
 
 #[cfg(test)]
 mod tests;
+
+/// The fields of a load that the model follows. Every response comes, so a timeout has no effect.
+const MODELLED: [&str; 11] = [
+    "load.rate",
+    "load.shape",
+    "load.arrivals",
+    "load.model",
+    "load.think",
+    "load.connections",
+    "load.timeout",
+    "phases.warm_up.fixed",
+    "phases.measure.time",
+    "phases.drain",
+    "slo",
+];
 
 /// Virtual time and the model that fills it.
 pub struct Simulated {
     now: Instant,
     model: spec::Simulated,
     arrivals: Arrivals,
+    shape: Option<Shape>,
+    /// The connections of the closed loop.
     connections: u32,
 }
 
@@ -31,14 +53,24 @@ impl Simulated {
         let spec = &resolved.spec;
         let model = spec.simulated.clone().expect("the spec was checked to have a model");
         let load = &spec.load;
-        let (arrivals, connections) = (load.arrivals, load.connections.0);
-        Simulated { now: Instant::default(), model, arrivals, connections }
+        let arrivals = load.arrivals.unwrap_or_default();
+        let connections = match load.connections {
+            Connections::Fixed(number) => number.0,
+            // The spec was checked: only an open loop has these.
+            Connections::PerRate(_) => 0,
+        };
+        let (now, shape) = (Instant::default(), load.shape.clone());
+        Simulated { now, model, arrivals, shape, connections }
     }
 }
 
 impl Backend for Simulated {
     fn now(&mut self) -> Instant {
         self.now
+    }
+
+    fn date(&mut self) -> Option<u64> {
+        None
     }
 
     fn pause(&mut self, length: Nanos) -> Result<(), Stop> {
@@ -56,9 +88,35 @@ impl Backend for Simulated {
         Ok(Environment { confinement, ..Environment::default() })
     }
 
-    fn start(&mut self, wave: &[Component]) -> Result<Vec<String>, Stop> {
-        let url = |component: &Component| format!("http://{}.simulated", component.name);
-        Ok(wave.iter().map(url).collect())
+    fn caveats(&mut self, resolved: &Resolved) -> Vec<String> {
+        let ignored: Vec<&str> = generator::fields(resolved)
+            .into_iter()
+            .filter(|field| !MODELLED.contains(field))
+            .collect();
+        let caveat = || {
+            format!(
+                "the simulation ignores {}: it is a queue, without connections and contents; \
+                 choose backend: local or external to use all fields",
+                ignored.join(", ")
+            )
+        };
+        (!ignored.is_empty()).then(caveat).into_iter().collect()
+    }
+
+    fn start(&mut self, wave: &[Service]) -> Result<Vec<Vec<Address>>, Stop> {
+        Ok(wave.iter().map(|service| simulated(&service.name, service.replicas)).collect())
+    }
+
+    fn restart(&mut self, _services: &[String]) -> Result<(), Stop> {
+        Ok(())
+    }
+
+    fn scale(&mut self, service: &str, replicas: u32) -> Result<Vec<Address>, Stop> {
+        Ok(simulated(service, replicas))
+    }
+
+    fn execute(&mut self, run: &Run) -> Result<Executed, String> {
+        Ok(Executed::as_expected(run))
     }
 
     fn placement(&mut self) -> Result<BTreeMap<String, String>, Stop> {
@@ -67,7 +125,7 @@ impl Backend for Simulated {
 
     /// Returns the expected response: a model of a queue has no responses to check.
     fn ask(&mut self, _url: &str, exchange: &Exchange) -> Result<Reply, String> {
-        Ok(Reply { status: exchange.status, body: exchange.body.clone().unwrap_or_default() })
+        Ok(Reply::as_expected(exchange))
     }
 
     fn check(&mut self) -> Result<(), Stop> {
@@ -84,11 +142,12 @@ impl Backend for Simulated {
             .zip(&drive.targets)
             .map(|(part, url)| (url.clone(), self.requests(drive, Random::part(drive.seed, part))))
             .collect();
-        let load = document(drive, self.arrivals, &parts);
+        let asked = self.asked_per_s(drive);
+        let load = document(drive, self.arrivals, asked, &parts);
         tick(Tick {
             phase: "measurement".to_owned(),
             elapsed_s: drive.measure.as_secs_f64(),
-            asked_per_s: drive.rate.map(|rate| rate.as_per_second()),
+            asked_per_s: asked,
             completed_per_s: Some(load.total.rates_per_s.completed),
             p99_ns: load.total.response_time.as_ref().map(|times| times.p99_ns),
             failed: load.total.counts.failed,
@@ -111,6 +170,11 @@ impl Backend for Simulated {
     fn stop(&mut self) {}
 }
 
+fn simulated(service: &str, number: u32) -> Vec<Address> {
+    let address = |name: &String| Address::of_all(&format!("http://{name}.simulated"));
+    replicas(service, number).iter().map(address).collect()
+}
+
 /// The times of one request, in virtual time since the load began.
 #[derive(Clone, Copy, Debug)]
 struct Request {
@@ -128,18 +192,23 @@ impl Simulated {
         // For the closed loop: the time when each connection starts its next request.
         let mut starts: BinaryHeap<Reverse<Instant>> =
             (0..self.connections).map(|_| Reverse(Instant::default())).collect();
+        let mut drawn = self.drawn(drive, &mut random);
         let mut clock = 0.0;
         let mut requests = Vec::new();
         loop {
-            let intended = match drive.rate {
-                Some(rate) => {
-                    clock += match self.arrivals {
-                        Arrivals::Poisson => random.exponential(rate.gap_ns()),
-                        Arrivals::Constant => rate.gap_ns(),
+            let intended = match (&mut drawn, drive.rate) {
+                (Some((process, walk)), _) => match walk.time(process.next_time()) {
+                    Some(time) => Instant::default() + time,
+                    None => return requests,
+                },
+                (None, Some(rate)) => {
+                    clock += match self.arrivals.0 {
+                        Law::Poisson => random.exponential(rate.gap_ns()),
+                        _ => rate.gap_ns(),
                     };
                     Instant(clock as u64)
                 }
-                None => starts.pop().expect("a closed loop has a connection").0,
+                (None, None) => starts.pop().expect("a closed loop has a connection").0,
             };
             if end <= intended {
                 return requests;
@@ -148,9 +217,32 @@ impl Simulated {
             let begun = server.max(intended);
             let done = begun + self.service_time(&mut random);
             free.push(Reverse(done));
-            starts.push(Reverse(done + drive.think));
+            starts.push(Reverse(done + drive.think.draw(&mut random)));
             requests.push(Request { intended, begun, done });
         }
+    }
+
+    /// Returns the times of an open loop as the generator draws them. Poisson and constant arrivals
+    /// at one rate use the stream of the service times instead, so that a seed keeps its results.
+    fn drawn(&self, drive: &Drive, random: &mut Random) -> Option<(UnitProcess, Walk)> {
+        let shape = match (drive.rate, &self.shape) {
+            (Some(_), _) if matches!(self.arrivals.0, Law::Poisson | Law::Constant) => return None,
+            (Some(rate), _) => measure::pace::Shape::constant(rate),
+            (None, Some(shape)) => shape.curve.after_warm_up(drive.warm_up),
+            (None, None) => return None,
+        };
+        let own = Random::new(random.next_u64());
+        Some((UnitProcess::new(self.arrivals.0, own), Walk::new(shape)))
+    }
+
+    /// Returns the rate of each target, of a shape on average; `None` in a closed loop.
+    fn asked_per_s(&self, drive: &Drive) -> Option<f64> {
+        let of_shape = |shape: &Shape| {
+            let curve = shape.curve.after_warm_up(drive.warm_up);
+            curve.mean_rate(drive.warm_up, drive.warm_up + drive.measure)
+        };
+        let of_rate = drive.rate.map(|rate| rate.as_per_second());
+        of_rate.or_else(|| self.shape.as_ref().map(of_shape))
     }
 
     fn service_time(&self, random: &mut Random) -> Nanos {
@@ -169,20 +261,24 @@ fn busy(request: &Request, drive: &Drive) -> u64 {
     request.done.min(end).saturating_since(request.begun.max(begin)).0
 }
 
-fn document(drive: &Drive, arrivals: Arrivals, parts: &[(String, Vec<Request>)]) -> results::Load {
+fn document(
+    drive: &Drive,
+    arrivals: Arrivals,
+    asked: Option<f64>,
+    parts: &[(String, Vec<Request>)],
+) -> results::Load {
     let targets: Vec<(String, Counted)> =
         parts.iter().map(|(url, requests)| (url.clone(), Counted::of(drive, requests))).collect();
     let mut total = Counted::new(drive);
     targets.iter().for_each(|(_, part)| total.add(part));
     let series = total.series();
-    let asked = drive.rate.map(|rate| rate.as_per_second());
     let part = |counted: &Counted, targets: f64| counted.part(drive, asked.map(|r| r * targets));
     results::Load {
         arguments: drive.arguments.clone(),
         seed: drive.seed,
-        pacing: match drive.rate {
+        pacing: match asked {
             Some(_) => Pacing::Open { arrivals: arrivals.to_string() },
-            None => Pacing::Closed { think_ns: drive.think.0 },
+            None => Pacing::Closed { think_ns: drive.think.mean().0 },
         },
         measured_s: drive.measure.as_secs_f64(),
         total: part(&total, targets.len() as f64),
@@ -191,7 +287,7 @@ fn document(drive: &Drive, arrivals: Arrivals, parts: &[(String, Vec<Request>)])
             .map(|(url, counted)| Target { url: url.clone(), part: part(counted, 1.0) })
             .collect(),
         series,
-        saturated: drive.rate.and_then(|_| total.balance.is_saturated()),
+        saturated: asked.and_then(|_| total.balance.is_saturated()),
         generator: Generator { io: Some("simulated".to_owned()), ..Generator::default() },
         ..results::Load::empty("simulated")
     }

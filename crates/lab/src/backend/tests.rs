@@ -2,41 +2,67 @@ use std::path::Path;
 
 use super::*;
 use crate::Host;
-use crate::spec::{self, Method};
+use crate::spec::{self, Files};
+
+mod cluster;
 
 /// Checks what every backend must do.
 fn contract(backend: &mut dyn Backend, resolved: &Resolved) {
+    backend.lock().unwrap();
+    assert_eq!(backend.clean_up(), [""; 0]);
+    assert_eq!(backend.digests(resolved).unwrap(), backend.digests(resolved).unwrap());
     backend.prepare(resolved).unwrap();
     let before = backend.now();
     backend.pause(Nanos::from_millis(1)).unwrap();
     assert!(before + Nanos::from_millis(1) <= backend.now());
 
-    let component = Component {
+    let service = Service {
         name: "server".to_owned(),
-        step: "server".to_owned(),
-        service: "server".to_owned(),
+        component: "server".to_owned(),
+        replicas: 2,
         command: ["sh", "-c", "echo ready http://127.0.0.1:1; exec sleep 60"]
             .map(str::to_owned)
             .to_vec(),
         environment: BTreeMap::new(),
-        cpu_limit: None,
-        memory_limit: None,
+        files: Files::default(),
+        foreign: None,
+        limits: Limits::default(),
         ready_within: Nanos::from_secs(30),
         role: "sut",
     };
-    let wave = [component.clone(), Component { name: "server.2".to_owned(), ..component }];
-    let urls = backend.start(&wave).unwrap();
-    assert_eq!(urls.len(), 2);
-    let url = &urls[0];
-    assert!(url.starts_with("http://"), "{url}");
+    let single = Service { name: "single".to_owned(), replicas: 1, ..service.clone() };
+    let wave = [service, single];
+    let addresses = backend.start(&wave).unwrap();
+    assert_eq!(addresses.iter().map(Vec::len).collect::<Vec<_>>(), [2, 1]);
+    for Address { of_peers, of_generator, of_runner } in addresses.iter().flatten() {
+        let all = [of_peers, of_generator, of_runner];
+        assert!(all.iter().all(|url| url.starts_with("http://")), "{all:?}");
+    }
+    let url = &addresses[0][0].of_runner;
     backend.check().unwrap();
     assert_eq!(backend.placement().unwrap(), backend.placement().unwrap());
-    let exchange =
-        Exchange { method: Method::Get, target: "/".to_owned(), status: 200, body: None };
-    match backend.ask(url, &exchange) {
+    match backend.ask(url, &Exchange::get("/")) {
         Ok(reply) => assert_eq!(reply.status, 200),
         Err(why) => assert_eq!(why, "connection refused"),
     }
+    let names: Vec<String> = backend.placement().unwrap().into_keys().collect();
+    let is_placed = !names.is_empty();
+    assert!(!is_placed || names == ["server.1", "server.2", "single"], "{names:?}");
+
+    // Restarted replicas keep their addresses, and added ones do not change those of the first.
+    backend.restart(&["server".to_owned(), "single".to_owned()]).unwrap();
+    backend.check().unwrap();
+    let scaled = backend.scale("server", 3).unwrap();
+    assert_eq!(scaled.len(), 3);
+    assert_eq!(scaled[..2], addresses[0][..]);
+    assert_eq!(backend.scale("server", 1).unwrap().len(), 1);
+    backend.check().unwrap();
+    let placed = backend.placement().unwrap();
+    assert_eq!(placed.len(), if is_placed { 2 } else { 0 }, "{placed:?}");
+
+    let run = serde_json::json!({"command": ["echo", "done"], "output_equals": "done"});
+    let done = backend.execute(&serde_json::from_value(run).unwrap()).unwrap();
+    assert!(done.succeeded && done.output.trim() == "done", "{done:?}");
     // This machine may be calm or not at this moment.
     let calm = backend.await_calm(Nanos::from_millis(1)).unwrap();
     assert!(calm.waited < Nanos::from_secs(30), "{calm}");
@@ -60,8 +86,12 @@ fn read(backend: &str) -> Resolved {
 #[test]
 fn every_backend_keeps_the_contract() {
     let folder = tempfile::tempdir().unwrap();
-    let host =
-        Host { temporary: folder.path().to_owned(), ..Host::new("/bin/true".into(), "0.0.0") };
+    let lock = tempfile::NamedTempFile::new().unwrap();
+    let host = Host {
+        temporary: folder.path().to_owned(),
+        lock: lock.path().to_owned(),
+        ..Host::new("/bin/true".into(), "0.0.0")
+    };
     contract(&mut dry_run::DryRun::default(), &read("local"));
     contract(&mut local::Local::new(host), &read("local"));
     let simulated = read("simulated");

@@ -1,5 +1,6 @@
 //! The plan of an experiment: a run on a backend that only prints.
 
+use measure::pace::Distribution;
 use measure::quantity::grouped;
 use measure::{Nanos, Rate};
 use results::journal::Purpose;
@@ -10,8 +11,8 @@ use crate::backend::dry_run::DryRun;
 use crate::progress::Silent;
 use crate::search;
 use crate::spec::{
-    Arrivals, Between, Factor, Literal, Model, Offered, Order, Question, Resolved, Start, Step,
-    Until,
+    Arrivals, AtLeastOne, Between, Component, Connections, Factor, Literal, Model, Offered, Order,
+    PerRate, Question, Resolved, Start, Until, Workload,
 };
 use crate::system::{self, System};
 use crate::trial::{self, Trial};
@@ -124,39 +125,55 @@ pub(super) fn headline(resolved: &Resolved, plan: &Plan) -> String {
 }
 
 fn limits(resolved: &Resolved) -> String {
-    let of_step = |step: &Step| {
-        let cpu = step.cpu_limit().map(|limit| format!("{} CPUs", limit.0));
-        let memory = step.memory_limit().map(|limit| limit.write());
+    let of_component = |component: &Component| {
+        let cpu = component.cpu_limit().map(|limit| format!("{} CPUs", limit.0));
+        let memory = component.memory_limit().map(|limit| limit.write());
         let limits: Vec<String> = cpu.into_iter().chain(memory).collect();
-        (!limits.is_empty()).then(|| format!(" · {} may use {}", step.name(), limits.join(" and ")))
+        let name = component.name();
+        (!limits.is_empty()).then(|| format!(" · {name} may use {}", limits.join(" and ")))
     };
-    resolved.spec.sut.deploy.iter().filter_map(of_step).collect()
+    resolved.spec.sut.components().filter_map(of_component).collect()
 }
 
 fn load(resolved: &Resolved) -> String {
     let spec = &resolved.spec;
-    let what = match (&spec.workload.script, &spec.workload.get) {
-        (Some(script), _) => script.clone(),
-        (_, Some(path)) => format!("GET {path}"),
-        (None, None) => unreachable!("a workload is one of the two"),
+    let Workload { script, mix, .. } = &spec.workload;
+    let what = match (script, mix, spec.workload.path()) {
+        (Some(script), ..) => script.clone(),
+        (None, Some(mix), _) => mix.clone(),
+        (None, None, Some(path)) => {
+            format!("{} {path}", spec.workload.method.as_deref().unwrap_or("GET"))
+        }
+        (None, None, None) => unreachable!("a workload is one of the three"),
     };
     let instances = match super::targets(resolved) {
         1 => String::new(),
         _ => "per instance: ".to_owned(),
     };
     let pacing = match (spec.load.model, spec.load.arrivals) {
-        (Model::Closed, _) => "closed loop",
-        (Model::Open, Arrivals::Poisson) => "Poisson arrivals",
-        (Model::Open, Arrivals::Constant) => "constant arrivals",
+        (Model::Closed, _) => "closed loop".to_owned(),
+        (Model::Open, Some(Arrivals(Distribution::Poisson))) => "Poisson arrivals".to_owned(),
+        (Model::Open, Some(arrivals)) => format!("{arrivals} arrivals"),
+        (Model::Open, None) => "starts as listed".to_owned(),
     };
     let rate = spec.load.rate.as_ref().map(|rate| format!("{rate}, ")).unwrap_or_default();
+    let rate = match (&spec.load.shape, &spec.load.trace, spec.load.speed) {
+        (Some(shape), ..) => format!("shape {}; ", shape.text),
+        (None, Some(trace), None) => format!("trace {trace}, "),
+        (None, Some(trace), Some(speed)) => format!("trace {trace} at {speed} × its speed, "),
+        (None, None, _) => rate,
+    };
     let threads = spec.load.script_threads;
     let threads = threads.map(|n| format!(", {} script threads", n.0)).unwrap_or_default();
-    let connections = match spec.load.connections.0 {
-        n if n < 1_000 => n.to_string(),
-        n => grouped(f64::from(n)),
+    let connections = match spec.load.connections {
+        Connections::Fixed(AtLeastOne(n)) if n < 1_000 => format!("{n} connections"),
+        Connections::Fixed(AtLeastOne(n)) => format!("{} connections", grouped(f64::from(n))),
+        Connections::PerRate(PerRate(each)) => {
+            let least = spec.load.script_threads.map(|n| format!(" (at least {})", n.0));
+            format!("{each} connections for each request/s{}", least.unwrap_or_default())
+        }
     };
-    format!("{instances}{rate}{connections} connections{threads}, {pacing}, {what}")
+    format!("{instances}{rate}{connections}{threads}, {pacing}, {what}")
 }
 
 fn search(resolved: &Resolved) -> String {

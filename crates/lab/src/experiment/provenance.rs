@@ -5,16 +5,17 @@ use std::path::Path;
 use results::Directory;
 use results::manifest::{Manifest, State, VERSION};
 
-use crate::spec::{BackendKind, Resolved};
-use crate::{Error, Host, host};
+use crate::backend::Backend;
+use crate::spec::Resolved;
+use crate::{Error, Host};
 
 /// Returns the manifest of a run that begins now.
-pub(super) fn manifest(resolved: &Resolved, host: &Host) -> Result<Manifest, Error> {
-    let simulated = resolved.spec.where_.backend == BackendKind::Simulated;
-    let binaries = match simulated {
-        true => Default::default(),
-        false => host::binaries(resolved, host).map_err(Error::Question)?,
-    };
+pub(super) fn manifest(
+    resolved: &Resolved,
+    host: &Host,
+    backend: &mut dyn Backend,
+) -> Result<Manifest, Error> {
+    let binaries = backend.digests(resolved).map_err(Error::from)?;
     let tool = format!("benchwright {}", host.version);
     let question = serde_json::json!([resolved.spec, resolved.seed(), binaries, tool, VERSION]);
     let folder = std::path::absolute(&resolved.folder).unwrap_or_else(|_| resolved.folder.clone());
@@ -31,7 +32,7 @@ pub(super) fn manifest(resolved: &Resolved, host: &Host) -> Result<Manifest, Err
         seed: resolved.seed(),
         key: results::directory::digest(question.to_string().as_bytes()),
         spec_folder: folder.display().to_string(),
-        started_unix_s: (!simulated).then(host::unix_seconds),
+        started_unix_s: backend.date(),
         state: State::Open,
         binaries,
     })

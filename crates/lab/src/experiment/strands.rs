@@ -146,7 +146,8 @@ fn systems(questions: &[Question]) -> Vec<usize> {
         let spec = &question.resolved.spec;
         let same = known.iter().copied().find(|&other| {
             let other = &questions[other].resolved.spec;
-            spec.sut == other.sut && spec.vars == other.vars && spec.simulated == other.simulated
+            let same_place = spec.where_ == other.where_ && spec.vars == other.vars;
+            same_place && spec.sut == other.sut && spec.simulated == other.simulated
         });
         if same.is_none() {
             known.push(number);

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use expect_test::{Expect, expect};
 
 use super::*;
+use crate::backend::for_tests;
 use crate::progress::Silent;
 use crate::spec;
 
@@ -61,6 +62,19 @@ fn contents(path: &Path) -> Vec<(String, String)> {
     }
     files.sort();
     files
+}
+
+fn run(
+    resolved: &Resolved,
+    out: Option<PathBuf>,
+    host: &Host,
+    progress: &mut dyn Progress,
+) -> Result<Ended, Error> {
+    super::run(resolved, out, host, &for_tests(host), progress)
+}
+
+fn resume(dir: &Path, host: &Host, progress: &mut dyn Progress) -> Result<Ended, Error> {
+    super::resume(dir, host, &for_tests(host), progress)
 }
 
 fn check_run(text: &str, expected: Expect) -> Answer {
@@ -503,6 +517,61 @@ fn resume_refuses_to_mix_different_tools_or_runs() {
     assert!(matches!(error, Error::Question(_)));
     let error = run(&read(SWEEP), Some(path), &host(), &mut Silent).unwrap_err();
     assert!(matches!(error, Error::Question(_)));
+}
+
+#[test]
+fn a_shape_is_one_load_without_a_rate() {
+    let text = SWEEP.replace("{model: open}", "{model: open, shape: '500/s 300ms, ->900/s 200ms'}");
+    let text: String =
+        text.lines().filter(|l| !l.starts_with("search")).map(|l| format!("{l}\n")).collect();
+    check_run(
+        &text,
+        expect![[r#"
+        queue · simulated · 1 trial, 0.7 s
+        deploy   a simulated queue ready in 0.0 s
+          1     shape   ok          p50 1.55 ms  p99 4.70 ms   618/s completed  cpu 0.62
+        ---
+        maximum throughput    618/s sustained at 620/s offered (trial 1)
+        capacity              620/s highest load with p99 ≤ 20 ms and failures ≤ 0.1 %
+        validity              1 of 1 trials valid
+        stopped by            the load was measured
+    "#]],
+    );
+}
+
+#[test]
+fn the_plan_names_what_decides_the_load() {
+    let line = |load: &str, workload: &str| {
+        let text = SWEEP
+            .replace("model: open", load)
+            .replace("get: /", workload)
+            .replace("backend: simulated", "backend: external");
+        let text: String =
+            text.lines().filter(|l| !l.starts_with("search")).map(|l| format!("{l}\n")).collect();
+        let text = plan(&read(&(text + "sut: {endpoint: \"http://a:1/\"}\n"))).unwrap();
+        text.lines().find(|line| line.starts_with("load")).unwrap().to_owned() + "\n"
+    };
+    let lines = [
+        line("model: open, rate: 5k/s, connections: {per_rate: 0.1}", "get: /"),
+        line(
+            "model: open, rate: 5k/s, connections: {per_rate: 0.1}, script_threads: 100",
+            "script: Cargo.toml",
+        ),
+        line("model: open, shape: '1k/s 250ms, ->5k/s 250ms'", "path: /orders, method: PUT"),
+        line("model: open, trace: Cargo.toml, speed: 2", "mix: Cargo.toml"),
+        line("model: open, trace: Cargo.toml", "get: /"),
+        line("model: open, rate: 5k/s, arrivals: 'bursts:10'", "get: /"),
+        line("model: closed, connections: 1000", "get: /"),
+    ];
+    expect![[r#"
+        load      5,000/s, 0.1 connections for each request/s, Poisson arrivals, GET /
+        load      5,000/s, 0.1 connections for each request/s (at least 100), 100 script threads, Poisson arrivals, Cargo.toml
+        load      shape 1k/s 250ms, ->5k/s 250ms; 32 connections, Poisson arrivals, PUT /orders
+        load      trace Cargo.toml at 2 × its speed, 32 connections, starts as listed, Cargo.toml
+        load      trace Cargo.toml, 32 connections, starts as listed, GET /
+        load      5,000/s, 32 connections, bursts:10 arrivals, GET /
+        load      1,000 connections, closed loop, GET /
+    "#]].assert_eq(&lines.concat());
 }
 
 /// Plans every shipped spec; a change of method shows as a change of text.

@@ -15,7 +15,7 @@ fn exchange(method: Method, base: &str, answer: &'static [u8]) -> (String, Resul
         stream.write_all(answer).unwrap();
         String::from_utf8_lossy(&request[..n]).into_owned()
     });
-    let exchange = Exchange { method, target: "/a?b=c".to_owned(), status: 200, body: None };
+    let exchange = Exchange { method, ..Exchange::get("/a?b=c") };
     let reply = ask(&url, &exchange, now, || false);
     let request = server.join().unwrap().replace(url.split('/').nth(2).unwrap(), "HOST");
     (request, reply)
@@ -43,7 +43,7 @@ fn a_missing_or_invalid_answer_is_an_error_in_words() {
         Err(format!("{close} in the middle of the answer"))
     );
     assert!(exchange(Method::Get, "", b"SSH-2.0\r\n\r\n").1.is_err());
-    let get = Exchange { method: Method::Get, target: "/".to_owned(), status: 200, body: None };
+    let get = Exchange::get("/");
     let refused = ask("http://127.0.0.1:1", &get, now, || false);
     assert_eq!(refused, Err("connection refused".to_owned()));
     assert!(ask("ftp://x", &get, now, || false).unwrap_err().contains("not a valid address"));

@@ -86,7 +86,8 @@ fn a_finished_trial_is_one_line() {
         let attempt = if entry.status.answers() { 1 } else { 2 };
         let next = Attempt { purpose: Purpose::Trial, asked, repetition: 1, attempt, await_calm };
         let label = String::new();
-        format!("{}\n", Event::Ended { entry, label, again: Some(next) })
+        let again = Some(next);
+        format!("{}\n", Event::Ended { entry, label, without_rate: "closed", again })
     });
     // The first line begins at the margin: leading spaces that all lines share are removed.
     let began = format!("{}\n", Event::Began { headline: "demo".to_owned() });

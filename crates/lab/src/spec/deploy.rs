@@ -1,10 +1,10 @@
-//! The dependencies between steps: the order in which components start, and their names.
+//! The order in which components start and actions are carried out, and the names of components.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::read::did_you_mean;
-use super::source::SpecError;
-use super::{Resolved, Step};
+use super::source::{Place, SpecError};
+use super::{Action, Component, Port, Resolved, Step, texts};
 
 #[cfg(test)]
 mod tests;
@@ -12,64 +12,92 @@ mod tests;
 /// The most components that one machine can run.
 const MOST_COMPONENTS: u64 = 1_000;
 
-/// Returns the steps in waves; a step that needs itself, even indirectly, is in none.
-pub(super) fn waves(steps: &[Step]) -> Vec<Vec<&Step>> {
-    let mut waves: Vec<Vec<&Step>> = Vec::new();
-    let mut started: BTreeSet<&str> = BTreeSet::new();
+/// A part of a deployment; the next one begins after its end.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Stage<'a> {
+    /// Components that start together.
+    Wave(Vec<&'a Component>),
+    Action(&'a Action),
+}
+
+/// Returns the stages in order. A component that needs itself, even indirectly, is in none.
+pub(super) fn stages(steps: &[Step]) -> Vec<Stage<'_>> {
+    let mut stages = Vec::new();
+    let mut started = BTreeSet::new();
+    let is_component = |step: &Step| step.component().is_some();
+    for part in steps.chunk_by(|a, b| is_component(a) && is_component(b)) {
+        let components: Vec<&Component> = part.iter().filter_map(Step::component).collect();
+        stages.extend(waves(&components, &mut started).into_iter().map(Stage::Wave));
+        stages.extend(part.iter().filter_map(Step::action).map(Stage::Action));
+    }
+    stages
+}
+
+/// Returns the components in waves, and adds their names to the `started` ones.
+fn waves<'a>(
+    components: &[&'a Component],
+    started: &mut BTreeSet<&'a str>,
+) -> Vec<Vec<&'a Component>> {
+    let mut waves: Vec<Vec<&Component>> = Vec::new();
     loop {
-        let waiting = steps.iter().filter(|step| !started.contains(step.name()));
-        let wave: Vec<&Step> =
-            waiting.filter(|step| step.needs().iter().all(|need| started.contains(need))).collect();
+        let waiting = components.iter().filter(|component| !started.contains(component.name()));
+        let is_next =
+            |component: &&Component| component.needs().iter().all(|need| started.contains(need));
+        let wave: Vec<&Component> = waiting.copied().filter(is_next).collect();
         if wave.is_empty() {
             return waves;
         }
-        started.extend(wave.iter().map(|step| step.name()));
+        started.extend(wave.iter().map(|component| component.name()));
         waves.push(wave);
     }
 }
 
-/// Checks that names are distinct, that needs can be met, and that the processes are not too many.
+/// Checks that names are distinct, that needs can be met, that ports can be used, and that the
+/// processes are not too many.
 pub(super) fn check(resolved: &Resolved) -> Result<(), SpecError> {
-    let steps = &resolved.spec.sut.deploy;
+    let components: Vec<&Component> = resolved.spec.sut.components().collect();
     let source = &resolved.source;
-    let names: Vec<&str> = steps.iter().map(Step::name).collect();
-    let named = |step: &Step| source.find("name:", step.name());
-    for (index, step) in steps.iter().enumerate() {
-        if names[..index].contains(&step.name()) {
-            let message = format!("two components are called `{}`", step.name());
-            return Err(source.error(message, named(step), "give each a different name"));
+    let names: Vec<&str> = components.iter().map(|component| component.name()).collect();
+    let named = |component: &Component| source.find("name:", component.name());
+    for (index, component) in components.iter().enumerate() {
+        let name = component.name();
+        if names[..index].contains(&name) {
+            let message = format!("two components are called `{name}`");
+            return Err(source.error(message, named(component), "give each a different name"));
         }
-        for need in step.needs() {
-            let place = || source.find("needs:", need).or_else(|| named(step));
-            if need == step.name() {
+        for need in component.needs() {
+            let place = || source.find("needs:", need).or_else(|| named(component));
+            if need == name {
                 let message = format!("`{need}` needs itself");
                 return Err(source.error(message, place(), "it could never be started; remove it"));
             }
             if !names.contains(&need) {
                 let hint = did_you_mean(need, &names);
-                let message = format!(
-                    "`{}` needs `{need}`, but no component has this name{hint}",
-                    step.name()
-                );
+                let message =
+                    format!("`{name}` needs `{need}`, but no component has this name{hint}");
                 let label = format!("components here: {}", names.join(", "));
                 return Err(source.error(message, place(), &label));
             }
         }
     }
-    if let Some(round) = round(steps) {
+    if let Some(round) = round(&components) {
         let place = named(round[0]);
         let names: Vec<&str> = round.iter().chain(&round[..1]).map(|step| step.name()).collect();
         let message = format!("none of these can start first: {}", names.join(" needs "));
         return Err(source.error(message, place, "remove one of these needs"));
     }
-    check_components(resolved)
+    check_order(resolved)?;
+    check_components(resolved)?;
+    check_ports(resolved)
 }
 
-/// Returns steps of which each needs the next, and the last needs the first.
-fn round(steps: &[Step]) -> Option<Vec<&Step>> {
-    let started: BTreeSet<&str> = waves(steps).concat().iter().map(|step| step.name()).collect();
-    let stuck = |name: &str| steps.iter().find(|s| s.name() == name && !started.contains(name));
-    let mut path: Vec<&Step> = vec![steps.iter().find(|step| !started.contains(step.name()))?];
+/// Returns components of which each needs the next, and the last needs the first.
+fn round<'a>(components: &[&'a Component]) -> Option<Vec<&'a Component>> {
+    let mut started = BTreeSet::new();
+    waves(components, &mut started);
+    let is_stuck = |component: &&&Component| !started.contains(component.name());
+    let stuck = |name: &str| components.iter().find(|c| c.name() == name && is_stuck(c)).copied();
+    let mut path: Vec<&Component> = vec![components.iter().find(is_stuck).copied()?];
     loop {
         let last = path[path.len() - 1];
         let next =
@@ -81,25 +109,149 @@ fn round(steps: &[Step]) -> Option<Vec<&Step>> {
     }
 }
 
+/// Checks that nothing is needed or used before it is started: actions divide `deploy`.
+fn check_order(resolved: &Resolved) -> Result<(), SpecError> {
+    let source = &resolved.source;
+    let sut = &resolved.spec.sut;
+    let mut started: BTreeSet<&str> = BTreeSet::new();
+    for part in sut.deploy.split(|step| step.action().is_some()) {
+        started.extend(part.iter().filter_map(Step::component).map(Component::name));
+        for component in part.iter().filter_map(Step::component) {
+            let Some(need) = component.needs().into_iter().find(|need| !started.contains(need))
+            else {
+                continue;
+            };
+            let name = component.name();
+            let message = format!("`{name}` needs `{need}`, which starts after a later action");
+            let place = source.find("needs:", need).or_else(|| source.find("name:", name));
+            return Err(source.error(message, place, "put it before the action"));
+        }
+    }
+    started.clear();
+    for stage in resolved.stages() {
+        match stage {
+            Stage::Wave(wave) => started.extend(wave.iter().map(|component| component.name())),
+            Stage::Action(action) => {
+                let endpoint = sut.endpoint_component().map(Component::name);
+                for (used, place) in used(resolved, action, endpoint) {
+                    check_known(resolved, used, place)?;
+                    if !started.contains(used) {
+                        let message = format!("this action uses `{used}`, which starts after it");
+                        let label = "put the action after the component, or name another one \
+                                     with `to`";
+                        return Err(source.error(message, place, label));
+                    }
+                }
+            }
+        }
+    }
+    let resets = resolved.spec.reset.steps.iter().cloned();
+    let smoke = sut.smoke.iter().cloned().map(Action::Http);
+    for action in sut.later_actions().chain(resets).chain(smoke) {
+        for (used, place) in used(resolved, &action, None) {
+            check_known(resolved, used, place)?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the components that an action uses, each with its place in the text.
+fn used<'a>(
+    resolved: &'a Resolved,
+    action: &'a Action,
+    endpoint: Option<&'a str>,
+) -> Vec<(&'a str, Option<Place>)> {
+    let source = &resolved.source;
+    let asked = action.exchange().and_then(|exchange| match &exchange.to {
+        Some(name) => Some((&**name, source.find("to:", name))),
+        None => endpoint.map(|name| (name, source.find("http:", &exchange.target))),
+    });
+    let texts = action.run().into_iter().flat_map(|run| run.texts());
+    let addresses = texts.flat_map(texts::addresses_in).map(|name| {
+        let written = format!("${{addresses.{name}}}");
+        (name, source.find("run:", &written))
+    });
+    let restarted = action.restarted().iter().map(|name| (&**name, source.find("restart:", name)));
+    asked.into_iter().chain(addresses).chain(restarted).collect()
+}
+
+fn check_known(resolved: &Resolved, name: &str, place: Option<Place>) -> Result<(), SpecError> {
+    let names: Vec<&str> = resolved.spec.sut.components().map(Component::name).collect();
+    if names.contains(&name) {
+        return Ok(());
+    }
+    let message = format!("no component is called `{name}`{}", did_you_mean(name, &names));
+    let label = match names.is_empty() {
+        true => "this spec deploys none".to_owned(),
+        false => format!("components here: {}", names.join(", ")),
+    };
+    Err(resolved.source.error(message, place, &label))
+}
+
+/// Checks that a port is used by one process and known to it.
+fn check_ports(resolved: &Resolved) -> Result<(), SpecError> {
+    let sut = &resolved.spec.sut;
+    let source = &resolved.source;
+    let of_system = [sut.ready.tcp, sut.ready.log.is_some()];
+    if of_system.contains(&true) {
+        let place = source.find("ready:", "ready:");
+        let label = "write it in the `ready` of a component that has a port";
+        return Err(source.error("`tcp` and `log` belong to one component", place, label));
+    }
+    let mut known: BTreeMap<u16, &str> = BTreeMap::new();
+    for component in sut.components() {
+        let name = component.name();
+        let named = || source.find("name:", name);
+        let Some(port) = component.port() else {
+            if component.ready().is_some_and(|ready| ready.tcp || ready.log.is_some()) {
+                let message = format!("`{name}` has no port, so it must print `ready <url>`");
+                let label = "add for example port: auto, or remove `tcp` and `log`";
+                return Err(source.error(message, named(), label));
+            }
+            continue;
+        };
+        match port {
+            Port::Auto if !component.texts().any(|text| text.contains(texts::PORT)) => {
+                let message = format!("`{name}` never uses its port");
+                let label = "write ${port} in its command, environment or files";
+                return Err(source.error(message, named(), label));
+            }
+            Port::Auto => {}
+            Port::At(port) => {
+                if 1 < sut.instances.0 * sut.replicas_of(component) {
+                    let message = format!("the replicas of `{name}` cannot share port {port}");
+                    let place = source.find("port:", &port.to_string());
+                    return Err(source.error(message, place, "write port: auto"));
+                }
+                if let Some(other) = known.insert(port, name) {
+                    let message = format!("`{other}` and `{name}` cannot share port {port}");
+                    let place = source.find("port:", &port.to_string());
+                    return Err(source.error(message, place, "write port: auto"));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Checks the names: `geo-1.2` is replica 2 of `geo` in instance 1; no other component may have it.
 fn check_components(resolved: &Resolved) -> Result<(), SpecError> {
     let sut = &resolved.spec.sut;
-    let of_step = |step: &Step| u64::from(sut.replicas_of(step));
-    let all = u64::from(sut.instances.0) * sut.deploy.iter().map(of_step).sum::<u64>();
+    let of_component = |component: &Component| u64::from(sut.replicas_of(component));
+    let all = u64::from(sut.instances.0) * sut.components().map(of_component).sum::<u64>();
     if MOST_COMPONENTS < all {
         let message = format!("this is a system of {all} processes");
         let place = resolved.source.find("sut:", "sut:");
         let label = format!("reduce instances or replicas: at most {MOST_COMPONENTS} processes");
         return Err(resolved.source.error(message, place, &label));
     }
-    let mut known: BTreeMap<String, &Step> = BTreeMap::new();
-    for step in &sut.deploy {
+    let mut known = BTreeSet::new();
+    for component in sut.components() {
         for instance in 1..=sut.instances.0 {
-            for replica in 1..=sut.replicas_of(step) {
-                let name = crate::system::name(resolved, step, instance, replica);
-                if known.insert(name.clone(), step).is_some() {
+            for name in crate::system::replicas(resolved, component, instance) {
+                if !known.insert(name.clone()) {
                     let message = format!("two components would be called `{name}`");
-                    let place = resolved.source.find("name:", step.name());
+                    let place = resolved.source.find("name:", component.name());
                     return Err(resolved.source.error(message, place, "rename this step"));
                 }
             }

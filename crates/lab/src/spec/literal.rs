@@ -1,10 +1,11 @@
 //! Quantities as they are written in a file: each with its unit, read and written without loss.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::ops::Deref;
 
 use measure::quantity::ParseError;
-use measure::{Nanos, Rate, Share};
+use measure::{Bytes, Nanos, Rate, Share};
 use serde::de::{Deserializer, Error, Visitor};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
@@ -65,6 +66,47 @@ impl Literal for Rate {
 impl Literal for Share {
     fn read(text: &str) -> Result<Share, ParseError> {
         text.parse()
+    }
+
+    fn write(&self) -> String {
+        self.0.to_string()
+    }
+}
+
+impl Literal for Bytes {
+    fn read(text: &str) -> Result<Bytes, ParseError> {
+        text.parse()
+    }
+
+    fn write(&self) -> String {
+        let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
+        let whole = units.into_iter().find(|(bits, _)| self.0.is_multiple_of(1 << bits));
+        whole.map_or(format!("{}B", self.0), |(bits, unit)| format!("{}{unit}", self.0 >> bits))
+    }
+}
+
+impl Literal for IpAddr {
+    fn read(text: &str) -> Result<IpAddr, ParseError> {
+        text.parse().map_err(|_| ParseError::new(text, "IP address", "10.0.0.7"))
+    }
+
+    fn write(&self) -> String {
+        self.to_string()
+    }
+}
+
+/// A number of things: `1000`, `100k`, `1M`. At least one.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Count(pub u64);
+
+impl Literal for Count {
+    fn read(text: &str) -> Result<Count, ParseError> {
+        let factors = [("k", 1_000), ("K", 1_000), ("M", 1_000_000)];
+        let split = factors.iter().find_map(|&(unit, by)| Some((text.strip_suffix(unit)?, by)));
+        let (digits, factor) = split.unwrap_or((text, 1));
+        let number = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
+        let number = number.filter(|&number| 0 < number);
+        number.map(Count).ok_or_else(|| ParseError::new(text, "count from 1", "1000, 100k or 1M"))
     }
 
     fn write(&self) -> String {
@@ -150,6 +192,34 @@ impl fmt::Display for Cpus {
     }
 }
 
+/// The CPUs that the generator's shards are kept on: `auto`, `off`, or one of a list.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Pin {
+    Auto,
+    Off,
+    To(Cpus),
+}
+
+impl Literal for Pin {
+    fn read(text: &str) -> Result<Pin, ParseError> {
+        match text {
+            "auto" => Ok(Pin::Auto),
+            "off" => Ok(Pin::Off),
+            list => Cpus::read(list)
+                .map(Pin::To)
+                .map_err(|_| ParseError::new(text, "place of shards", "auto, off or 0,2-3")),
+        }
+    }
+
+    fn write(&self) -> String {
+        match self {
+            Pin::Auto => "auto".to_owned(),
+            Pin::Off => "off".to_owned(),
+            Pin::To(cpus) => cpus.write(),
+        }
+    }
+}
+
 /// One text or several: `endpoint: http://a/` or `endpoint: [http://a/, http://b/]`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Texts(pub Vec<String>);
@@ -174,6 +244,19 @@ impl<'de> Deserialize<'de> for Texts {
             fn visit_str<E: Error>(self, text: &str) -> Result<Texts, E> {
                 Ok(Texts(vec![text.to_owned()]))
             }
+            // A number would lose how it is written: 1.10 is 1.1.
+            fn visit_u64<E: Error>(self, number: u64) -> Result<Texts, E> {
+                Err(E::custom(unquoted(number)))
+            }
+            fn visit_i64<E: Error>(self, number: i64) -> Result<Texts, E> {
+                Err(E::custom(unquoted(number)))
+            }
+            fn visit_f64<E: Error>(self, number: f64) -> Result<Texts, E> {
+                Err(E::custom(unquoted(number)))
+            }
+            fn visit_bool<E: Error>(self, flag: bool) -> Result<Texts, E> {
+                Err(E::custom(unquoted(flag)))
+            }
             fn visit_seq<A: serde::de::SeqAccess<'de>>(
                 self,
                 mut list: A,
@@ -187,6 +270,10 @@ impl<'de> Deserialize<'de> for Texts {
         }
         deserializer.deserialize_any(OneOrMore)
     }
+}
+
+fn unquoted(value: impl fmt::Display) -> String {
+    format!("`{value}` is not a text; write it in quotes: \"{value}\"")
 }
 
 /// A number that is at least one.

@@ -1,32 +1,92 @@
-//! The load that is offered, and what decides when requests start.
+//! The load that is offered, what decides when requests start, and how the generator makes it.
 
 use std::fmt;
+use std::net::{IpAddr, SocketAddr};
 
-use measure::{Nanos, Rate, Share};
+use measure::{Bytes, Nanos, Rate, Share};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 
-use super::{AtLeastOne, Literal, Name, Written};
+use super::source::SpecError;
+use super::{
+    Arrivals, AtLeastOne, BackendKind, Connections, Count, Literal, Name, Pin, Resolved, Shape,
+    Start, Texts, Think, Tls, Written,
+};
 
-/// The load that is offered.
+#[cfg(test)]
+mod tests;
+
+/// The load that is offered. Everything that is absent is left to the generator's own default.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(try_from = "WrittenLoad")]
 pub struct Load {
     pub model: Model,
-    pub arrivals: Arrivals,
+    /// Absent in a closed loop and with a trace, which decide when requests start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arrivals: Option<Arrivals>,
     /// The rate of each instance. Absent if a search decides it, or in a closed loop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<Offered>,
+    /// The rate of each instance over time, instead of one rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shape: Option<Shape>,
+    /// A file with the start of each request, instead of a rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
+    /// The factor by which the trace is played faster.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub speed: Option<f64>,
     /// The number for each instance.
-    pub connections: AtLeastOne,
+    pub connections: Connections,
     /// The number of script states for each instance, for a workload that depends on it (wrk's -t).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub script_threads: Option<AtLeastOne>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub think: Option<Written<Nanos>>,
+    pub think: Option<Think>,
     pub timeout: Written<Nanos>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connect_timeout: Option<Written<Nanos>>,
+    /// The requests that may wait for a connection, for each instance.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backlog: Option<Written<Count>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_body: Option<Written<Bytes>>,
+    /// The requests after which a connection is closed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keep_alive: Option<AtLeastOne>,
+    /// The requests that may be outstanding on one connection.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pipeline: Option<AtLeastOne>,
+    /// The rate at which connections are opened before the load begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub open_rate: Option<Written<Rate>>,
+    /// The addresses of an external service: `all` or the `first` of its name's, or a list.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<Texts>,
+    /// The local addresses to connect from, in turn.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub source: Vec<Written<IpAddr>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls: Option<Tls>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shards: Option<AtLeastOne>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pin: Option<Written<Pin>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub io: Option<Io>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timer: Option<Timer>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub congestion_control: Option<String>,
+    /// True if the kernel timestamps received data.
+    #[serde(skip_serializing_if = "is_false")]
+    pub kernel_timestamps: bool,
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 /// The one load of a question without a search: `rate: 500/s`, or `rate: {share: 50%, of: capacity}`.
@@ -121,20 +181,79 @@ pub enum Model {
     Closed,
 }
 
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+/// The generator's network interface.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Arrivals {
-    #[default]
-    Poisson,
-    Constant,
+pub enum Io {
+    Auto,
+    Epoll,
+    Uring,
 }
 
-impl fmt::Display for Arrivals {
+impl Io {
+    pub const ALL: [Io; 3] = [Io::Auto, Io::Epoll, Io::Uring];
+}
+
+impl fmt::Display for Io {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Arrivals::Poisson => "poisson",
-            Arrivals::Constant => "constant",
+            Io::Auto => "auto",
+            Io::Epoll => "epoll",
+            Io::Uring => "uring",
         })
+    }
+}
+
+/// The generator's timer.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Timer {
+    Hybrid,
+    Sleep,
+    Spin,
+}
+
+impl Timer {
+    pub const ALL: [Timer; 3] = [Timer::Hybrid, Timer::Sleep, Timer::Spin];
+}
+
+impl fmt::Display for Timer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Timer::Hybrid => "hybrid",
+            Timer::Sleep => "sleep",
+            Timer::Spin => "spin",
+        })
+    }
+}
+
+impl Load {
+    /// Returns true if a shape or a trace gives the starts: such a load is fixed, without one rate.
+    pub fn is_scheduled(&self) -> bool {
+        self.shape.is_some() || self.trace.is_some()
+    }
+
+    /// Returns the load in a word, for a trial without a rate.
+    pub fn without_rate(&self) -> &'static str {
+        match (&self.shape, &self.trace) {
+            (Some(_), _) => "shape",
+            (None, Some(_)) => "trace",
+            (None, None) => "closed",
+        }
+    }
+
+    /// Returns the longest time that opening the connections of all targets may take, as far as the
+    /// spec decides it.
+    pub fn opening(&self, rate: Option<Rate>, targets: usize) -> Nanos {
+        let connections = self.connections_at(rate) as f64 * targets as f64;
+        let seconds = self.open_rate.map_or(0.0, |rate| connections / rate.as_per_second());
+        Nanos::from_secs_f64(seconds) + self.connect_timeout.map_or(Nanos::ZERO, |longest| *longest)
+    }
+
+    /// Returns the number of connections of each target at a rate of each target. Each script
+    /// thread needs one.
+    pub fn connections_at(&self, rate: Option<Rate>) -> u32 {
+        self.connections.at(rate, self.script_threads.map_or(1, |threads| threads.0))
     }
 }
 
@@ -144,17 +263,41 @@ struct WrittenLoad {
     model: Option<Model>,
     arrivals: Option<Arrivals>,
     rate: Option<Offered>,
-    connections: Option<AtLeastOne>,
+    shape: Option<Shape>,
+    trace: Option<String>,
+    speed: Option<f64>,
+    connections: Option<Connections>,
     script_threads: Option<AtLeastOne>,
-    think: Option<Written<Nanos>>,
+    think: Option<Think>,
     timeout: Option<Written<Nanos>>,
+    connect_timeout: Option<Written<Nanos>>,
+    backlog: Option<Written<Count>>,
+    max_body: Option<Written<Bytes>>,
+    keep_alive: Option<AtLeastOne>,
+    pipeline: Option<AtLeastOne>,
+    open_rate: Option<Written<Rate>>,
+    address: Option<Texts>,
+    #[serde(default)]
+    source: Vec<Written<IpAddr>>,
+    tls: Option<Tls>,
+    shards: Option<AtLeastOne>,
+    pin: Option<Written<Pin>>,
+    io: Option<Io>,
+    timer: Option<Timer>,
+    congestion_control: Option<String>,
+    #[serde(default)]
+    kernel_timestamps: bool,
 }
+
+/// The most requests that may be outstanding on one connection.
+const MOST_PIPELINED: u32 = 65_535;
 
 impl TryFrom<WrittenLoad> for Load {
     type Error = &'static str;
     fn try_from(written: WrittenLoad) -> Result<Load, &'static str> {
-        let WrittenLoad { model, arrivals, rate, connections, script_threads, think, timeout } =
-            written;
+        let WrittenLoad {
+            model, arrivals, rate, connections, script_threads, think, timeout, ..
+        } = written;
         let model = model.ok_or(
             "neither open nor closed; write `model: open` (the clock decides when a request \
              starts) or `model: closed` (a completion does)",
@@ -171,14 +314,172 @@ impl TryFrom<WrittenLoad> for Load {
         if timeout.is_some_and(|timeout| *timeout == Nanos::ZERO) {
             return Err("a timeout must be longer than zero");
         }
+        let WrittenLoad { shape, trace, speed, connect_timeout, pipeline, address, .. } = written;
+        let is_scheduled = shape.is_some() || trace.is_some();
+        let connections = connections.unwrap_or(Connections::Fixed(AtLeastOne(32)));
+        let per_rate = matches!(connections, Connections::PerRate(_));
+        match model {
+            Model::Closed if is_scheduled => {
+                return Err("a closed loop has neither shape nor trace: completions decide");
+            }
+            Model::Closed if per_rate => {
+                return Err("connections `per_rate` need a rate, which a closed loop does not \
+                            have; write a number of connections");
+            }
+            Model::Open if per_rate && is_scheduled => {
+                return Err(
+                    "connections `per_rate` need one rate; with a shape or a trace write a \
+                            number of connections",
+                );
+            }
+            Model::Open | Model::Closed => {}
+        }
+        if shape.is_some() && rate.is_some() {
+            return Err("`rate` and `shape` both set the rate; remove one of them");
+        }
+        if trace.is_some() && (rate.is_some() || shape.is_some() || arrivals.is_some()) {
+            return Err("a trace lists every start; remove rate, shape and arrivals (a patch \
+                        removes by `arrivals: null`)");
+        }
+        match (speed, &trace) {
+            (Some(_), None) => return Err("`speed` is that of a trace; add `trace: file`"),
+            (Some(speed), Some(_)) if !(speed.is_finite() && 0.0 < speed) => {
+                return Err("the speed of a trace must be above zero; write for example 2, for \
+                            twice as fast");
+            }
+            _ => {}
+        }
+        if connect_timeout.is_some_and(|timeout| *timeout == Nanos::ZERO) {
+            return Err("a timeout must be longer than zero");
+        }
+        if pipeline.is_some_and(|most| MOST_PIPELINED < most.0) {
+            return Err("at most 65535 requests may be outstanding on one connection");
+        }
+        if address.as_ref().is_some_and(|address| !is_address(address)) {
+            return Err("an address is `all`, `first` or a list of IP[:PORT]; write for example \
+                        address: [10.0.0.7, 10.0.0.8]");
+        }
+        let arrivals = match model {
+            Model::Open if trace.is_none() => Some(arrivals.unwrap_or_default()),
+            Model::Open | Model::Closed => None,
+        };
         Ok(Load {
             model,
-            arrivals: arrivals.unwrap_or_default(),
+            arrivals,
             rate,
-            connections: connections.unwrap_or(AtLeastOne(32)),
+            shape,
+            trace,
+            speed,
+            connections,
             script_threads,
             think,
             timeout: timeout.unwrap_or(Written(Nanos::from_secs(10))),
+            connect_timeout,
+            backlog: written.backlog,
+            max_body: written.max_body,
+            keep_alive: written.keep_alive,
+            pipeline,
+            open_rate: written.open_rate,
+            address,
+            source: written.source,
+            tls: written.tls,
+            shards: written.shards,
+            pin: written.pin,
+            io: written.io,
+            timer: written.timer,
+            congestion_control: written.congestion_control,
+            kernel_timestamps: written.kernel_timestamps,
         })
     }
+}
+
+fn is_address(address: &Texts) -> bool {
+    let listed =
+        |text: &String| text.parse::<IpAddr>().is_ok() || text.parse::<SocketAddr>().is_ok();
+    match &address.0[..] {
+        [one] if one == "all" || one == "first" => true,
+        [] => false,
+        list => list.iter().all(listed),
+    }
+}
+
+/// Checks the rules between the load and the rest of the spec.
+pub(super) fn check(resolved: &Resolved) -> Result<(), SpecError> {
+    let super::Spec { where_, sut, load, search, phases, reset, .. } = &resolved.spec;
+    let error = |message: &str, key: &str, label: &str| {
+        let place = resolved.source.find(key, key.trim_end_matches(':'));
+        Err(resolved.source.error(message, place, label))
+    };
+    let scheduled = format!("{}:", load.without_rate());
+    if search.is_some() && load.is_scheduled() {
+        return error(
+            "the load is both fixed and searched",
+            &scheduled,
+            &format!("remove load.{} or search", load.without_rate()),
+        );
+    }
+    if let Some(search) = search
+        && matches!(load.connections, Connections::PerRate(_))
+        && matches!(search.start, Start::Probe(_))
+    {
+        return error(
+            "the probe is a closed loop, which has no rate for connections `per_rate`",
+            "per_rate:",
+            "write a number of connections, or begin the search with a rate: start: 500/s",
+        );
+    }
+    if let Some(length) = load.shape.as_ref().and_then(|shape| shape.curve.length())
+        && length != *phases.measure.time
+    {
+        let message = format!(
+            "the shape takes {}, and the measurement {}",
+            length.written(),
+            phases.measure.time.written()
+        );
+        let label = format!("write phases: {{measure: {{time: {}}}}}", length.written());
+        return error(&message, &scheduled, &label);
+    }
+    if where_.backend == BackendKind::Simulated && load.trace.is_some() {
+        return error(
+            "the simulated backend plays no traces",
+            "trace:",
+            "use a rate or a shape, or another backend",
+        );
+    }
+    let is_external = where_.backend == BackendKind::External;
+    if let Some(address) = &load.address {
+        if !is_external {
+            return error(
+                "`address` is only for an external service",
+                "address:",
+                "remove it: here the load goes to all replicas of the endpoint",
+            );
+        }
+        let is_list = address.0.iter().all(|text| text != "all" && text != "first");
+        if is_list && 1 < sut.endpoint.0.len() {
+            return error(
+                "one list of addresses for several endpoints",
+                "address:",
+                "name one endpoint, or address: first",
+            );
+        }
+    }
+    let is_secured = |url: &&String| resolved.text(url, 1).starts_with("https://");
+    let secured = sut.endpoint.0.iter().find(is_secured);
+    if is_external && load.tls.is_some() && secured.is_none() {
+        return error(
+            "`tls` is for an https endpoint, and there is none",
+            "tls:",
+            "remove it, or write sut: {endpoint: \"https://…\"}",
+        );
+    }
+    let asks = sut.ready.get.is_some() || !sut.smoke.is_empty() || !reset.steps.is_empty();
+    if let Some(url) = secured.filter(|_| is_external && asks) {
+        return error(
+            "the runner's own requests (ready.get, smoke, reset.steps) cannot use https",
+            url,
+            "remove them, or name an http endpoint",
+        );
+    }
+    Ok(())
 }

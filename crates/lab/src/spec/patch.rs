@@ -55,13 +55,16 @@ fn patched(spec: &Spec, patch: Value) -> Result<Spec, (String, Described)> {
     retyped(&document)
 }
 
+/// The fields of a load that belong to one model of load.
+const OF_A_MODEL: [&str; 6] = ["arrivals", "rate", "shape", "speed", "think", "trace"];
+
 /// Changes a spec by a patch. A patch that chooses the other model of load drops the fields that
 /// belong to the model before, which may be there only as defaults.
 pub(super) fn change(document: &mut Value, patch: Value) {
     let model = |spec: &Value| spec.pointer("/load/model").cloned();
     let changes = model(&patch).is_some_and(|chosen| model(document) != Some(chosen));
     if let Some(load) = document.get_mut("load").and_then(Value::as_object_mut) {
-        load.retain(|field, _| !changes || !["arrivals", "rate", "think"].contains(&&**field));
+        load.retain(|field, _| !changes || !OF_A_MODEL.contains(&&**field));
     }
     merge(document, patch);
 }
@@ -85,8 +88,8 @@ pub(super) fn typed(document: &Value) -> Result<Spec, (String, String)> {
 /// Returns `a.b.c=value` as a patch; the value is read as a YAML word or list.
 fn patch_of(setting: &str) -> Result<Value, String> {
     let (path, value) = setting.split_once('=').ok_or("`=` is missing")?;
-    let value: Value =
-        serde_saphyr::from_str(value).map_err(|_| format!("`{value}` is not a valid value"))?;
+    let value: Value = serde_saphyr::from_str_with_options(value, read::options())
+        .map_err(|_| format!("`{value}` is not a valid value"))?;
     at(path, value)
 }
 

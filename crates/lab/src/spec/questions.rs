@@ -24,8 +24,19 @@ const MOST_IN_A_BLOCK: u32 = 1_000;
 const MOST_LEVELS: usize = 1_000;
 const MOST_FACTORS: usize = 16;
 /// The parts of a spec that a level may change.
-const OF_A_LEVEL: [&str; 10] =
-    ["vars", "sut", "simulated", "workload", "load", "phases", "slo", "search", "reset", "repeat"];
+const OF_A_LEVEL: [&str; 11] = [
+    "where",
+    "vars",
+    "sut",
+    "simulated",
+    "workload",
+    "load",
+    "phases",
+    "slo",
+    "search",
+    "reset",
+    "repeat",
+];
 /// The parts of a spec that a search may change besides its own fields.
 const OF_A_SEARCH: [&str; 5] = ["load", "phases", "slo", "workload", "repeat"];
 
@@ -268,6 +279,13 @@ fn cells(resolved: &Resolved) -> Result<Vec<(Cell, Patches<'_>)>, SpecError> {
                 let label = format!("a level may change: {}", OF_A_LEVEL.join(", "));
                 let place = resolved.source.find(field, field);
                 return Err(resolved.source.error(message, place, &label));
+            }
+            if level.set.pointer("/where/backend").is_some() {
+                let message =
+                    format!("the level `{}` of `{factor}` cannot change the backend", level.name);
+                let place = resolved.source.find("backend", "backend");
+                let label = "figures of two backends are not comparable: write two experiments";
+                return Err(resolved.source.error(message, place, label));
             }
         }
         cells = cells

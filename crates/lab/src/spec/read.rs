@@ -40,7 +40,7 @@ pub(super) fn typed_with_path<T: DeserializeOwned>(text: &str) -> Result<T, (Str
     read.map_err(|error| (path, describe(&error)))
 }
 
-fn options() -> serde_saphyr::Options {
+pub(super) fn options() -> serde_saphyr::Options {
     serde_saphyr::options! {
         strict_booleans: true,
         merge_keys: serde_saphyr::MergeKeyPolicy::Error,

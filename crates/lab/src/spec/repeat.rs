@@ -5,7 +5,7 @@ use measure::{Nanos, Share};
 use serde::{Deserialize, Serialize};
 
 use super::literal::one;
-use super::{AtLeastOne, Exchange, Written};
+use super::{Action, AtLeastOne, Written};
 
 /// The way back to the initial state. Without steps the components are restarted.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
@@ -14,7 +14,7 @@ pub struct Reset {
     #[serde(default)]
     pub between: Between,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub steps: Vec<ResetStep>,
+    pub steps: Vec<Action>,
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
@@ -29,12 +29,6 @@ pub enum Between {
     /// Only after the smoke test.
     #[default]
     Never,
-}
-
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ResetStep {
-    Http(Exchange),
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]

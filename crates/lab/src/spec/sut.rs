@@ -5,10 +5,13 @@ use std::collections::BTreeMap;
 
 use measure::quantity::ParseError;
 use measure::{Bytes, Nanos};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
+use super::foreign::{Files, Pattern, Port};
 use super::literal::one;
-use super::{AtLeastOne, Exchange, Literal, Name, Texts, Written, texts};
+use super::{
+    Action, AtLeastOne, Exchange, Initialise, Literal, Name, Run, Texts, Wait, Written, texts,
+};
 
 /// The system under test.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -20,8 +23,9 @@ pub struct Sut {
     /// The number of processes of each step in each instance, unless the step sets its own.
     #[serde(default = "one")]
     pub replicas: AtLeastOne,
-    /// The components. Each is started in the first wave after those that it needs; the order here
-    /// does not matter.
+    /// The components and actions. An action begins once everything before it is ready, and ends
+    /// before anything after it begins. Between two actions each component is started in the first
+    /// wave after those that it needs; there the order in the file does not matter.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deploy: Vec<Step>,
     #[serde(default)]
@@ -29,9 +33,14 @@ pub struct Sut {
     /// Local: the component that gets the load (the last one by default). External: its URLs.
     #[serde(default, skip_serializing_if = "no_texts")]
     pub endpoint: Texts,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub initialise: Option<Initialise>,
     /// The requests that must get the stated response before any load.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub smoke: Vec<Exchange>,
+    /// The actions before the system is stopped, unless it failed or the run was interrupted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub teardown: Vec<Action>,
 }
 
 impl Default for Sut {
@@ -42,34 +51,53 @@ impl Default for Sut {
             deploy: Vec::new(),
             ready: Ready::default(),
             endpoint: Texts::default(),
+            initialise: None,
             smoke: Vec::new(),
+            teardown: Vec::new(),
         }
     }
 }
 
 impl Sut {
-    /// Returns the step that gets the load: the named one, or else the last.
-    pub fn endpoint_step(&self) -> Option<&Step> {
+    /// Returns the components, in the order of the file.
+    pub fn components(&self) -> impl DoubleEndedIterator<Item = &Component> {
+        self.deploy.iter().filter_map(Step::component)
+    }
+
+    /// Returns the component that gets the load: the named one, or else the last.
+    pub fn endpoint_component(&self) -> Option<&Component> {
         match self.endpoint.0.first() {
-            Some(name) => self.deploy.iter().find(|step| step.name() == name),
-            None => self.deploy.last(),
+            Some(name) => self.components().find(|component| component.name() == name),
+            None => self.components().next_back(),
         }
     }
 
-    /// Returns the number of processes that a step has in each instance.
-    pub fn replicas_of(&self, step: &Step) -> u32 {
-        step.replicas().unwrap_or(self.replicas).0
+    /// Returns the number of processes that a component has in each instance.
+    pub fn replicas_of(&self, component: &Component) -> u32 {
+        component.replicas().unwrap_or(self.replicas).0
     }
 
-    /// Returns the condition under which a component of this step is ready: the step's own, or else
-    /// the system's, whose request goes to the endpoint only.
-    pub fn ready_of(&self, step: &Step) -> Ready {
-        let is_endpoint = self.endpoint_step().is_some_and(|end| end.name() == step.name());
+    /// Returns the condition under which a component is ready: its own, or else the system's, whose
+    /// request goes to the endpoint only.
+    pub fn ready_of(&self, component: &Component) -> Ready {
+        let endpoint = self.endpoint_component().map(Component::name);
         let of_system = || Ready {
-            get: self.ready.get.clone().filter(|_| is_endpoint),
+            get: self.ready.get.clone().filter(|_| endpoint == Some(component.name())),
             within: self.ready.within,
+            ..Ready::default()
         };
-        step.ready().cloned().unwrap_or_else(of_system)
+        component.ready().cloned().unwrap_or_else(of_system)
+    }
+
+    /// Returns the actions and the checks outside `deploy` as actions: those of `initialise` and
+    /// `teardown`.
+    pub(super) fn later_actions(&self) -> impl Iterator<Item = Action> {
+        let initialise = self.initialise.iter();
+        let of_initialise = initialise.flat_map(|initialise| {
+            let checks = initialise.expect.iter().cloned().map(Action::from);
+            initialise.steps.iter().cloned().chain(checks)
+        });
+        of_initialise.chain(self.teardown.iter().cloned())
     }
 }
 
@@ -77,27 +105,89 @@ fn no_texts(texts: &Texts) -> bool {
     texts.0.is_empty()
 }
 
-/// One component to start.
+/// One item of `deploy`.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(from = "WrittenStep", into = "WrittenStep")]
 pub enum Step {
+    Component(Component),
+    Action(Action),
+}
+
+impl Step {
+    pub fn component(&self) -> Option<&Component> {
+        match self {
+            Step::Component(component) => Some(component),
+            Step::Action(_) => None,
+        }
+    }
+
+    pub fn action(&self) -> Option<&Action> {
+        match self {
+            Step::Component(_) => None,
+            Step::Action(action) => Some(action),
+        }
+    }
+}
+
+/// All kinds of steps in one enum, so that an unknown one is reported with all of them.
+#[derive(Clone, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum WrittenStep {
+    App(App),
+    Process(Process),
+    Http(Exchange),
+    Run(Run),
+    Wait(Wait),
+    Restart(Texts),
+}
+
+impl From<WrittenStep> for Step {
+    fn from(written: WrittenStep) -> Step {
+        match written {
+            WrittenStep::App(app) => Step::Component(Component::App(app)),
+            WrittenStep::Process(process) => Step::Component(Component::Process(process)),
+            WrittenStep::Http(exchange) => Step::Action(Action::Http(exchange)),
+            WrittenStep::Run(run) => Step::Action(Action::Run(run)),
+            WrittenStep::Wait(wait) => Step::Action(Action::Wait(wait)),
+            WrittenStep::Restart(components) => Step::Action(Action::Restart(components)),
+        }
+    }
+}
+
+impl From<Step> for WrittenStep {
+    fn from(step: Step) -> WrittenStep {
+        match step {
+            Step::Component(Component::App(app)) => WrittenStep::App(app),
+            Step::Component(Component::Process(process)) => WrittenStep::Process(process),
+            Step::Action(Action::Http(exchange)) => WrittenStep::Http(exchange),
+            Step::Action(Action::Run(run)) => WrittenStep::Run(run),
+            Step::Action(Action::Wait(wait)) => WrittenStep::Wait(wait),
+            Step::Action(Action::Restart(components)) => WrittenStep::Restart(components),
+        }
+    }
+}
+
+/// Something to start.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Component {
     /// A reference application: `run: hotel all-in-one`.
     App(App),
-    /// Any program. It is given `--listen 127.0.0.1:0` and prints `ready <url>` when it can serve.
+    /// Any program. Without `port` it is given `--listen 127.0.0.1:0` and prints `ready <url>` when
+    /// it can serve.
     Process(Process),
 }
 
-/// Returns a field that both kinds of step have.
+/// Returns a field that both kinds of component have.
 macro_rules! of {
-    ($step:ident, $field:ident) => {
-        match $step {
-            Step::App(app) => &app.$field,
-            Step::Process(process) => &process.$field,
+    ($component:ident, $field:ident) => {
+        match $component {
+            Component::App(app) => &app.$field,
+            Component::Process(process) => &process.$field,
         }
     };
 }
 
-impl Step {
+impl Component {
     pub fn name(&self) -> &str {
         of!(self, name)
     }
@@ -105,18 +195,19 @@ impl Step {
     /// Returns its program and arguments, or the words of an application, as written.
     pub fn words(&self) -> &[String] {
         match self {
-            Step::App(app) => std::slice::from_ref(&app.run),
-            Step::Process(process) => &process.command.0,
+            Component::App(app) => std::slice::from_ref(&app.run),
+            Component::Process(process) => &process.command.0,
         }
     }
 
     /// Returns the texts that may contain addresses.
     pub fn texts(&self) -> impl Iterator<Item = &String> {
-        self.words().iter().chain(self.environment().values())
+        let files = self.files().into_iter().flat_map(|files| files.0.values());
+        self.words().iter().chain(self.environment().values()).chain(files)
     }
 
-    /// Returns the steps that must be ready before it: those it names, and those whose addresses it
-    /// uses.
+    /// Returns the components that must be ready before it: those it names, and those whose
+    /// addresses it uses.
     pub fn needs(&self) -> Vec<&str> {
         let named = of!(self, needs).iter().map(|name| &**name);
         let used = self.texts().flat_map(|text| texts::addresses_in(text));
@@ -145,6 +236,22 @@ impl Step {
     pub fn environment(&self) -> &BTreeMap<String, String> {
         of!(self, environment)
     }
+
+    /// Returns the port of a foreign program: one that does not print its address.
+    pub fn port(&self) -> Option<Port> {
+        match self {
+            Component::App(_) => None,
+            Component::Process(process) => process.port,
+        }
+    }
+
+    /// Returns the files that are written before it starts.
+    pub fn files(&self) -> Option<&Files> {
+        match self {
+            Component::App(_) => None,
+            Component::Process(process) => Some(&process.files),
+        }
+    }
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -172,8 +279,15 @@ pub struct App {
 #[serde(deny_unknown_fields)]
 pub struct Process {
     pub name: Name,
-    /// Program and arguments; the program `benchwright` is this tool itself.
+    /// Program and arguments; the program `benchwright` is this tool itself. `${folder}` is a folder
+    /// of its own, which is made before its start and removed after its end.
     pub command: Command,
+    /// The port of a program that does not print its address: `${port}` in its texts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<Port>,
+    /// Files in `${folder}`, by name, which may use the same variables as the command.
+    #[serde(default, skip_serializing_if = "Files::is_empty")]
+    pub files: Files,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replicas: Option<AtLeastOne>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -251,22 +365,32 @@ impl Literal for MemoryLimit {
     }
 
     fn write(&self) -> String {
-        let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
-        let whole = units.into_iter().find(|(bits, _)| self.0.is_multiple_of(1 << bits));
-        whole.map_or(format!("{}B", self.0), |(bits, unit)| format!("{}{unit}", self.0 >> bits))
+        Bytes(self.0).write()
     }
 }
 
 /// The condition under which a component is ready: it printed its line `ready <url>`, and if a
 /// request is given here, responded to it with a status below 300. The request of the system is
-/// sent to the endpoint's components only.
+/// sent to the endpoint's components only. A component with a port prints no such line; all that
+/// is given here must hold for it, and if nothing is given, it must accept a connection.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ready {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, alias = "http", skip_serializing_if = "Option::is_none")]
     pub get: Option<String>,
+    /// It accepts a connection at its port.
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "std::ops::Not::not")]
+    pub tcp: bool,
+    /// It printed a line that this regular expression matches, on stdout or stderr.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<Pattern>,
     #[serde(default = "thirty_seconds")]
     pub within: Written<Nanos>,
+}
+
+/// Reads `{tcp: true}`, or `{tcp}` alone.
+fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or(true))
 }
 
 fn thirty_seconds() -> Written<Nanos> {
@@ -275,7 +399,7 @@ fn thirty_seconds() -> Written<Nanos> {
 
 impl Default for Ready {
     fn default() -> Ready {
-        Ready { get: None, within: thirty_seconds() }
+        Ready { get: None, tcp: false, log: None, within: thirty_seconds() }
     }
 }
 

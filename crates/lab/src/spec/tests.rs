@@ -6,7 +6,7 @@ use measure::{Nanos, Share};
 use super::*;
 
 /// Returns the smallest spec, with further lines at its end.
-fn spec(further: &str) -> String {
+pub(super) fn spec(further: &str) -> String {
     format!(
         "name: demo\n\
          where: {{backend: simulated}}\n\
@@ -18,12 +18,12 @@ fn spec(further: &str) -> String {
     )
 }
 
-fn read(text: &str, profile: Option<&str>, set: &[&str]) -> Result<Resolved, SpecError> {
+pub(super) fn read(text: &str, profile: Option<&str>, set: &[&str]) -> Result<Resolved, SpecError> {
     let set: Vec<String> = set.iter().map(|&setting| setting.to_owned()).collect();
     from_bytes("my.yaml", text.as_bytes(), Path::new("."), profile, &set)
 }
 
-fn check(text: &str, expected: Expect) {
+pub(super) fn check(text: &str, expected: Expect) {
     let error = read(text, None, &[]).map(|resolved| resolved.to_yaml()).unwrap_err();
     expected.assert_eq(&format!("{error}\n"));
 }
@@ -626,7 +626,7 @@ fn an_error_in_a_profile_or_a_setting_is_named() {
         expect![[r#"
             --set load.rte=5/s: load.rte: unknown field `rte`; did you mean `rate`?
              --> my.yaml
-              = fields here: model, arrivals, rate, connections, script_threads, think, timeout
+              = fields here: model, arrivals, rate, shape, trace, speed, connections, script_threads, think, timeout, connect_timeout, backlog, max_body, keep_alive, pipeline, open_rate, address, source, tls, shards, pin, io, timer, congestion_control, kernel_timestamps
         "#]],
     );
     check_set(
@@ -647,7 +647,7 @@ fn settings_apply_after_the_profile_and_words_stay_words() {
     let resolved = read(&text, Some("ci"), &set).unwrap();
     assert_eq!(*resolved.spec.phases.measure.time, Nanos::from_secs(2));
     assert_eq!(resolved.spec.vars["port"], "8080");
-    assert_eq!(resolved.spec.load.connections.0, 7);
+    assert_eq!(resolved.spec.load.connections, Connections::Fixed(AtLeastOne(7)));
     assert_eq!(resolved.seed(), 4);
     assert!(resolved.spec.profiles.is_empty());
 }

@@ -1,17 +1,24 @@
-//! Replacement of `${vars.x}`, `${instance}` and `${addresses.step}` in texts, and nothing more.
+//! Replacement of `${vars.x}`, `${instance}` and `${addresses.step}` in texts, and nothing more. The
+//! backend replaces what only it knows: `${port}` and `${folder}` of a replica.
 
 use std::collections::BTreeMap;
 
 use super::read::did_you_mean;
 use super::source::SpecError;
-use super::{Exchange, ResetStep, Resolved, Step};
+use super::{Action, Component, Exchange, Load, Resolved, Step};
 
 /// The addresses of the replicas of each step, by its name: `127.0.0.1:7001,127.0.0.1:7002`.
 pub type Addresses = BTreeMap<String, String>;
 
 const OF_STEP: &str = "addresses.";
 
-/// Replaces every variable; the error is the name of an unknown one.
+/// The port of a replica, which the backend replaces.
+pub(crate) const PORT: &str = "${port}";
+/// The folder of a replica, which the backend replaces.
+pub(crate) const FOLDER: &str = "${folder}";
+
+/// Replaces every variable, except those of a replica, which stay; the error is the name of an
+/// unknown one.
 pub(super) fn substitute(
     text: &str,
     vars: &BTreeMap<String, String>,
@@ -30,6 +37,8 @@ pub(super) fn substitute(
         result += &match (name, constant.or(address)) {
             (_, Some(value)) => value.clone(),
             ("instance", None) => instance.to_string(),
+            ("port", None) => PORT.to_owned(),
+            ("folder", None) => FOLDER.to_owned(),
             _ => return Err(name.to_owned()),
         };
         rest = after;
@@ -45,29 +54,53 @@ pub(super) fn addresses_in(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Checks that every text of the spec uses known variables only, and that addresses are used only
-/// in the texts of components.
+/// Checks that every text of the spec uses known variables only, that addresses are used only in the
+/// texts of components and in the commands of actions, and what belongs to a replica only in its
+/// own.
 pub(super) fn check(resolved: &Resolved) -> Result<(), SpecError> {
-    let steps = &resolved.spec.sut.deploy;
+    let sut = &resolved.spec.sut;
     let addresses: Addresses =
-        steps.iter().map(|step| (step.name().to_owned(), String::new())).collect();
-    check_all(resolved, of_components(resolved), &addresses)?;
-    check_all(resolved, of_requests(resolved), &Addresses::new())
+        sut.components().map(|component| (component.name().to_owned(), String::new())).collect();
+    for component in sut.components() {
+        let own: &[&str] = if component.port().is_some() { &[PORT, FOLDER] } else { &[FOLDER] };
+        check_all(resolved, component.texts().map(String::as_str), &addresses, own)?;
+    }
+    for action in actions(resolved) {
+        let commands = action.run().into_iter().flat_map(|run| run.texts());
+        check_all(resolved, commands, &addresses, &[])?;
+        let requests = action.exchange().into_iter().flat_map(Exchange::texts);
+        check_all(resolved, requests, &Addresses::new(), &[])?;
+    }
+    check_all(resolved, others(resolved), &Addresses::new(), &[])?;
+    check_common(resolved)
 }
 
 fn check_all<'a>(
     resolved: &Resolved,
     texts: impl Iterator<Item = &'a str>,
     addresses: &Addresses,
+    own: &[&str],
 ) -> Result<(), SpecError> {
     let vars = &resolved.spec.vars;
     for text in texts {
+        if let Some(foreign) = [PORT, FOLDER].iter().find(|name| text.contains(**name))
+            && !own.contains(foreign)
+        {
+            let message = format!("`{foreign}` is not allowed here");
+            let label = match (*foreign, own.is_empty()) {
+                (PORT, false) => {
+                    "only a process with a port may use it; add for example port: auto"
+                }
+                _ => "only a component's run, command, environment and files may use it",
+            };
+            return Err(resolved.source.error(message, resolved.source.find(text, foreign), label));
+        }
         let Err(name) = substitute(text, vars, 1, addresses) else { continue };
         let written = format!("${{{name}");
         let place = resolved.source.find(&written, &written);
         if name.starts_with(OF_STEP) && addresses.is_empty() {
             let message = format!("`${{{name}}}` is not allowed here");
-            let label = "only a component's run, command and environment may use addresses";
+            let label = "only components and the commands of actions may use addresses";
             return Err(resolved.source.error(message, place, label));
         }
         let mut known: Vec<String> = vars.keys().map(|name| format!("vars.{name}")).collect();
@@ -82,26 +115,42 @@ fn check_all<'a>(
     Ok(())
 }
 
-/// Returns the texts of components, which may use addresses as well.
-fn of_components(resolved: &Resolved) -> impl Iterator<Item = &str> {
-    let steps = resolved.spec.sut.deploy.iter();
-    steps.flat_map(Step::texts).map(String::as_str)
+/// Returns all actions and checks, in `deploy` and elsewhere.
+pub(super) fn actions(resolved: &Resolved) -> impl Iterator<Item = Action> {
+    let spec = &resolved.spec;
+    let deploy = spec.sut.deploy.iter().filter_map(Step::action).cloned();
+    deploy.chain(spec.reset.steps.iter().cloned()).chain(spec.sut.later_actions())
 }
 
-/// Returns all other texts that may use variables.
-fn of_requests(resolved: &Resolved) -> impl Iterator<Item = &str> {
+/// Returns the texts outside components and actions that may use variables.
+fn others(resolved: &Resolved) -> impl Iterator<Item = &str> {
     let spec = &resolved.spec;
-    let resets = spec.reset.steps.iter().map(|ResetStep::Http(exchange)| exchange);
-    let exchanges = resets
-        .chain(&spec.sut.smoke)
-        .flat_map(|Exchange { target, body, .. }| [Some(target), body.as_ref()]);
-    let readiness = spec.sut.deploy.iter().filter_map(Step::ready).chain([&spec.sut.ready]);
-    exchanges
-        .flatten()
-        .chain(&spec.sut.endpoint.0)
-        .chain(readiness.filter_map(|ready| ready.get.as_ref()))
-        .chain(&spec.workload.script)
-        .chain(&spec.workload.args)
-        .chain(&spec.workload.get)
-        .map(String::as_str)
+    let readiness = spec.sut.components().filter_map(Component::ready).chain([&spec.sut.ready]);
+    let ready = readiness.filter_map(|ready| ready.get.as_deref());
+    let words = spec.sut.endpoint.0.iter().chain(&spec.workload.script);
+    let words =
+        words.chain(&spec.workload.args).chain(&spec.workload.get).chain(&spec.workload.path);
+    let words = words.chain(of_all_targets(resolved));
+    let smoke = spec.sut.smoke.iter().flat_map(Exchange::texts);
+    smoke.chain(ready).chain(words.map(String::as_str))
+}
+
+/// Returns the texts of the load that are the same for all targets.
+fn of_all_targets(resolved: &Resolved) -> impl Iterator<Item = &String> {
+    let Load { trace, tls, .. } = &resolved.spec.load;
+    let of_tls = tls.iter().flat_map(|tls| [&tls.ca, &tls.cert, &tls.key, &tls.sni]).flatten();
+    resolved.spec.workload.common_texts().chain(trace).chain(of_tls)
+}
+
+/// Checks that no text that all targets share depends on the instance.
+fn check_common(resolved: &Resolved) -> Result<(), SpecError> {
+    const OF_INSTANCE: &str = "${instance}";
+    match of_all_targets(resolved).find(|text| text.contains(OF_INSTANCE)) {
+        None => Ok(()),
+        Some(text) => Err(resolved.source.error(
+            format!("`{OF_INSTANCE}` is not allowed here"),
+            resolved.source.find(text, OF_INSTANCE),
+            "all instances get the same requests; only their paths may differ",
+        )),
+    }
 }

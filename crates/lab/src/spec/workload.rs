@@ -1,8 +1,15 @@
 //! The requests that are sent.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
-/// The requests that are sent.
+use super::Texts;
+
+#[cfg(test)]
+mod tests;
+
+/// The requests that are sent: those of a script, those of a mix, or a single one that is repeated.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(try_from = "WrittenWorkload")]
 pub struct Workload {
@@ -14,11 +21,59 @@ pub struct Workload {
     /// A single request that is repeated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub get: Option<String>,
+    /// The path of a single request with any method, or of the URL that a script is given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// A file of weighted requests.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mix: Option<String>,
+    /// A table for the mix.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<String>,
+    /// The rules that each response must meet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub check: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub method: Option<String>,
+    /// The header fields of every request; a list is a field that is repeated.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, Texts>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body_file: Option<String>,
 }
 
 impl Default for Workload {
     fn default() -> Workload {
-        Workload { script: None, args: Vec::new(), get: Some("/".to_owned()) }
+        Workload {
+            script: None,
+            args: Vec::new(),
+            get: Some("/".to_owned()),
+            path: None,
+            mix: None,
+            data: None,
+            check: None,
+            method: None,
+            headers: BTreeMap::new(),
+            body: None,
+            body_file: None,
+        }
+    }
+}
+
+impl Workload {
+    /// Returns the path that is appended to the URL of the endpoint.
+    pub fn path(&self) -> Option<&str> {
+        self.get.as_deref().or(self.path.as_deref())
+    }
+
+    /// Returns the texts that are the same for all targets, so that none may depend on one.
+    pub(super) fn common_texts(&self) -> impl Iterator<Item = &String> {
+        let files = [&self.mix, &self.data, &self.body_file];
+        let texts = [&self.check, &self.method, &self.body];
+        let fields = self.headers.values().flat_map(|values| &values.0);
+        files.into_iter().chain(texts).flatten().chain(fields)
     }
 }
 
@@ -29,24 +84,118 @@ struct WrittenWorkload {
     #[serde(default)]
     args: Vec<String>,
     get: Option<String>,
+    path: Option<String>,
+    mix: Option<String>,
+    data: Option<String>,
+    check: Option<String>,
+    method: Option<String>,
+    #[serde(default)]
+    headers: BTreeMap<String, Texts>,
+    body: Option<String>,
+    body_file: Option<String>,
 }
 
 impl TryFrom<WrittenWorkload> for Workload {
-    type Error = &'static str;
-    fn try_from(written: WrittenWorkload) -> Result<Workload, &'static str> {
-        let WrittenWorkload { script, args, get } = written;
-        match (&script, &get) {
-            (Some(_), None) => {}
-            (None, Some(_)) if args.is_empty() => {}
-            (None, Some(_)) => return Err("`args` belong to a script"),
-            (Some(_), Some(_)) => {
-                return Err(
-                    "a workload is either a script or one GET, which is `get: /` by default; \
-                            remove one of them (a patch removes by `get: null`)",
-                );
-            }
-            (None, None) => return Err("a workload is either `script: file.lua` or `get: /path`"),
+    type Error = String;
+    fn try_from(written: WrittenWorkload) -> Result<Workload, String> {
+        if let Some(wrong) = wrong(&written) {
+            return Err(wrong.to_owned());
         }
-        Ok(Workload { script, args, get })
+        for (name, values) in &written.headers {
+            check_field(name, values)?;
+        }
+        let WrittenWorkload {
+            script,
+            args,
+            get,
+            path,
+            mix,
+            data,
+            check,
+            method,
+            headers,
+            body,
+            body_file,
+        } = written;
+        Ok(Workload { script, args, get, path, mix, data, check, method, headers, body, body_file })
     }
+}
+
+/// Returns the first contradiction between the fields.
+fn wrong(written: &WrittenWorkload) -> Option<&'static str> {
+    let WrittenWorkload { script, args, get, path, mix, data, check, method, .. } = written;
+    let WrittenWorkload { body, body_file, .. } = written;
+    let of_a_request = method.is_some() || body.is_some() || body_file.is_some();
+    match (script, mix, get) {
+        (Some(_), _, Some(_)) => {
+            return Some(
+                "a workload is either a script or one GET, which is `get: /` by default; remove \
+                 one of them (a patch removes by `get: null`)",
+            );
+        }
+        (None, Some(_), Some(_)) => {
+            return Some(
+                "a workload is either a mix or one GET, which is `get: /` by default; remove one \
+                 of them (a patch removes by `get: null`)",
+            );
+        }
+        (Some(_), Some(_), None) => {
+            return Some("a workload is either a script or a mix; remove one of them");
+        }
+        (None, None, Some(_)) if path.is_some() || method.is_some() => {
+            return Some(
+                "`get` is a path with the method GET, `get: /` by default; for another method \
+                 write `method` and `path` (a patch removes by `get: null`)",
+            );
+        }
+        (None, None, None) if path.is_none() => {
+            return Some(
+                "a workload is `script: file.lua`, `mix: file.jsonl`, `get: /path`, or a `method` \
+                 with its `path`",
+            );
+        }
+        _ => {}
+    }
+    if script.is_none() && !args.is_empty() {
+        return Some("`args` belong to a script");
+    }
+    if script.is_some() && check.is_some() {
+        return Some(
+            "a script checks responses itself, in its function `response`; remove `check`",
+        );
+    }
+    if mix.is_none() && data.is_some() {
+        return Some("`data` is the table of a mix; add `mix: file.jsonl`");
+    }
+    if mix.is_some() && (of_a_request || check.is_some() || path.is_some()) {
+        return Some(
+            "each line of a mix has its own method, target, body and check; remove method, path, \
+             body, body_file and check here",
+        );
+    }
+    if body.is_some() && body_file.is_some() {
+        return Some("`body` and `body_file` both set the body; remove one of them");
+    }
+    let is_token = |text: &String| !text.is_empty() && text.chars().all(is_of_token);
+    if method.as_ref().is_some_and(|method| !is_token(method)) {
+        return Some("a method is one word; write for example PUT");
+    }
+    None
+}
+
+fn check_field(name: &str, values: &Texts) -> Result<(), String> {
+    if name.is_empty() || !name.chars().all(is_of_token) {
+        return Err(format!(
+            "`{name}` is not a valid name of a header field; write for example X-Request-Id"
+        ));
+    }
+    match values.0.iter().any(|value| value.contains(['\r', '\n'])) {
+        true => Err(format!("the value of the header field `{name}` has more than one line")),
+        false => Ok(()),
+    }
+}
+
+/// Returns true for the characters of a token in HTTP.
+fn is_of_token(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c)
 }

@@ -4,10 +4,10 @@ use expect_test::{Expect, expect};
 
 use super::*;
 use crate::backend::simulated::Simulated;
-use crate::backend::{Drive, Driven, Reply, Tick};
+use crate::backend::{Drive, Driven, Executed, Reply, Tick};
 use crate::calm::Calm;
 use crate::progress::Silent;
-use crate::spec;
+use crate::spec::{self, Run};
 
 /// A backend with given responses, one after the other; the last one is repeated.
 struct Answers {
@@ -25,8 +25,22 @@ impl Backend for Answers {
     fn prepare(&mut self, resolved: &Resolved) -> Result<results::Environment, Stop> {
         self.clock.prepare(resolved)
     }
-    fn start(&mut self, wave: &[Component]) -> Result<Vec<String>, Stop> {
-        Ok(wave.iter().map(|component| format!("http://{}", component.name)).collect())
+    fn date(&mut self) -> Option<u64> {
+        None
+    }
+    fn start(&mut self, wave: &[Service]) -> Result<Vec<Vec<Address>>, Stop> {
+        let address = |name: &String| Address::of_all(&format!("http://{name}"));
+        let of_service = |service: &Service| service.replicas().iter().map(address).collect();
+        Ok(wave.iter().map(of_service).collect())
+    }
+    fn restart(&mut self, services: &[String]) -> Result<(), Stop> {
+        self.clock.restart(services)
+    }
+    fn scale(&mut self, service: &str, replicas: u32) -> Result<Vec<Address>, Stop> {
+        self.clock.scale(service, replicas)
+    }
+    fn execute(&mut self, run: &Run) -> Result<Executed, String> {
+        self.clock.execute(run)
     }
     fn placement(&mut self) -> Result<std::collections::BTreeMap<String, String>, Stop> {
         self.clock.placement()

@@ -64,11 +64,6 @@ pub(crate) struct Finding<'a> {
 }
 
 impl Target {
-    /// Returns a placeholder target, for where nothing is sent.
-    pub(crate) fn nowhere() -> Target {
-        parse("http://127.0.0.1/").expect("this is a URL")
-    }
-
     pub(crate) fn is_secured(&self) -> bool {
         self.scheme == Scheme::Https
     }

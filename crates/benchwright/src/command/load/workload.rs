@@ -1,16 +1,20 @@
 //! The requests of a load, for every target.
 
 use std::fs;
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::Context;
 use load::driver::http1::{Http1, HttpWorkload, Static};
 use load::measurement::Plan;
 use mix::{Checked, Checks, Data, MOST_DATA_BYTES, Mix, Mixed};
-use net::Endpoint;
-use script::{Compatibility, Defaults, Program, ScriptSet, Seed, Stage, System};
+use net::{Address, Endpoint};
+use script::{
+    Compatibility, Defaults, Network, Nowhere, Program, ScriptSet, Seed, Stage, Stream, System,
+};
 
 use super::target::Target;
 use crate::output::Failure;
@@ -78,6 +82,35 @@ impl Workload {
         Ok(Workload::Script { program, compatibility, seed, defaults })
     }
 
+    /// Checks what can be wrong before a system is there: the mix, and of a script its syntax and
+    /// the code that it runs on loading, up to its first request of its own.
+    pub(crate) fn check(&self, targets: &[Target]) -> Result<(), Failure> {
+        match self {
+            Workload::Script { program, compatibility, seed, defaults } => {
+                let silent = Silent::default();
+                let has_asked = Arc::clone(&silent.has_asked);
+                let stage = Stage {
+                    compatibility: *compatibility,
+                    targets: &[targets[0].for_script()],
+                    threads: 1,
+                    defaults,
+                    seed: *seed,
+                    network: Arc::new(silent),
+                };
+                match ScriptSet::assemble(program, &stage) {
+                    Err(fault) if !has_asked.load(Ordering::Relaxed) => {
+                        Err(Failure::question(fault))
+                    }
+                    Ok(_) | Err(_) => Ok(()),
+                }
+            }
+            Workload::Mix { file, headers, .. } => targets.iter().try_for_each(|target| {
+                file.mix(&with_host(headers, target)).map(drop).map_err(Failure::question)
+            }),
+            Workload::Static { .. } => Ok(()),
+        }
+    }
+
     /// Returns the names of the requests' labels.
     pub(crate) fn labels(&self) -> Vec<String> {
         match self {
@@ -139,6 +172,40 @@ impl Workload {
         });
         let drivers = drivers.collect();
         Ok(Staffed { drivers, script_set: Some(script_set) })
+    }
+}
+
+/// A network with a peer that accepts every connection and answers nothing.
+#[derive(Clone, Default)]
+struct Silent {
+    /// True if a script has sent a request.
+    has_asked: Arc<AtomicBool>,
+}
+
+impl Network for Silent {
+    fn lookup(&self, host: &str, service: &str) -> io::Result<Vec<Address>> {
+        Nowhere.lookup(host, service)
+    }
+
+    fn open(&self, _to: &Address) -> io::Result<Box<dyn Stream>> {
+        Ok(Box::new(self.clone()))
+    }
+}
+
+impl Read for Silent {
+    fn read(&mut self, _buffer: &mut [u8]) -> io::Result<usize> {
+        Ok(0)
+    }
+}
+
+impl Write for Silent {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.has_asked.store(true, Ordering::Relaxed);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

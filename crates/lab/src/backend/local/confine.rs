@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::process::kill_if;
+use crate::backend::Limits;
 use crate::spec::{Cpus, plain};
 
 #[cfg(test)]
@@ -47,15 +48,6 @@ pub(crate) enum Confinement {
     Affinity {
         why: String,
     },
-}
-
-/// The limits of a component.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Limits {
-    /// The limit in CPUs.
-    pub(crate) cpu: Option<f64>,
-    /// The limit in bytes.
-    pub(crate) memory: Option<u64>,
 }
 
 /// Returns the contents of `/proc/self/cgroup`.

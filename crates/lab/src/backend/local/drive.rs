@@ -17,14 +17,15 @@ use results::Load;
 use super::output::Output;
 use super::process::Process;
 use super::watch::Watching;
-use super::{Limits, Local, died, in_background, lives, process, start};
-use crate::backend::{Consumed, Death, Drive, Driven, Stop, Tick};
+use super::{Local, died, in_background, lives, process};
+use crate::backend::{Consumed, Death, Drive, Driven, Limits, Stop, Tick};
 use crate::host;
 
 /// The interval at which the runner wakes during a measurement: it may share a CPU with what is
 /// measured.
 const POLL_EVERY: Nanos = Nanos::from_millis(125);
-/// The time that a generator may take beyond its phases: to connect, and to print.
+/// The time that a generator may take beyond its phases and the opening of its connections: to
+/// start, and to print.
 const GRACE: Nanos = Nanos::from_secs(30);
 /// A larger document means that something is wrong.
 const MOST_DOCUMENT_BYTES: u64 = 256 << 20;
@@ -60,8 +61,8 @@ impl Generator {
         let cpus = local.roles.get("load").cloned();
         let group = local.confinement().group("generator", cpus.as_ref(), Limits::default())?;
         let mut command = Command::new(&local.host.benchwright);
-        command.args(&drive.arguments).env("TMPDIR", local.folder.make()?);
-        let mut process = start(command, &group, cpus.as_ref())?;
+        command.args(&drive.arguments);
+        let mut process = local.spawn(command, &group, cpus.as_ref())?;
         let (stdout, stderr) = process.take_output();
         let (document_sender, document) = mpsc::channel();
         in_background(move || {
@@ -120,7 +121,8 @@ fn watch(
     tick: &mut dyn FnMut(Tick),
 ) -> Result<Watched, Stop> {
     let begun = host::now();
-    let longest: Nanos = [drive.warm_up, drive.measure, drive.drain, GRACE].into_iter().sum();
+    let phases = [drive.opening, drive.warm_up, drive.measure, drive.drain];
+    let longest = phases.into_iter().sum::<Nanos>() + GRACE;
     let _guard = local.roles.get("load").map(process::AffinityGuard::new);
     let watching = Watching::begin(local.running.iter().map(|r| r.source.clone()).collect());
     let mut deaths = Vec::new();
@@ -143,7 +145,8 @@ fn watch(
             return Ok(Watched { status, consumed, deaths });
         }
         if longest < host::now() - begun {
-            return Err(Stop::no_answer(format!("the generator did not end in {longest}")));
+            let cause = format!("the generator did not end in {longest}");
+            return Err(Stop::Disturbed { cause });
         }
         // The end of the generator is noticed at once: our sleep does not make a trial longer.
         generator.process.await_end(next.saturating_since(host::now()).into());
@@ -153,14 +156,13 @@ fn watch(
 /// Records the components that died; the death of the last one of a service ends the load.
 fn record_deaths(local: &mut Local, deaths: &mut Vec<Death>) -> Result<(), Stop> {
     for index in 0..local.running.len() {
-        let name = &local.running[index].name;
+        let name = &local.running[index].replica.name;
         if deaths.iter().any(|death| death.component == *name) {
             continue;
         }
         let Some(stop) = died(&local.running[index]) else { continue };
-        let service = local.running[index].service.clone();
-        let mut others = local.running.iter().filter(|running| running.service == service);
-        match (stop, others.any(lives)) {
+        let service = local.running[index].replica.service.name.clone();
+        match (stop, local.replicas_of(&service).into_iter().any(lives)) {
             (Stop::Died { component, why, last_lines }, true) => {
                 deaths.push(Death { component, at: host::now(), why, last_lines });
             }
@@ -180,10 +182,18 @@ fn document(generator: &mut Generator, watched: Watched) -> Result<Driven, Stop>
             Ok(load) => Ok(Driven { load, consumed, deaths }),
             Err(why) => Err(Stop::no_answer(format!("the generator: {why}"))),
         },
-        Some(130) => Err(Stop::no_answer("the generator was interrupted by another process")),
-        _ => {
+        Some(130) => {
+            let cause = "the generator was interrupted by another process".to_owned();
+            Err(Stop::Disturbed { cause })
+        }
+        code => {
             let end = process::end_in_words(status);
-            Err(Stop::no_answer(format!("the generator {end}: {}", generator.messages())))
+            let cause = format!("the generator {end}: {}", generator.messages());
+            match code {
+                // It was killed: by a lack of memory, or by hand.
+                None => Err(Stop::Disturbed { cause }),
+                Some(_) => Err(Stop::no_answer(cause)),
+            }
         }
     }
 }

@@ -98,6 +98,23 @@ impl Output {
     }
 }
 
+/// Copies what `from` yields until it ends, and returns its first bytes, at most `most`.
+pub(crate) fn capture(mut from: impl Read, output: &Output, most: usize) -> Vec<u8> {
+    let mut kept = Vec::new();
+    let mut buffer = [0; 8192];
+    loop {
+        let n = match from.read(&mut buffer) {
+            Ok(0) => return kept,
+            Ok(n) => n,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+            Err(_) => return kept,
+        };
+        output.add(&buffer[..n]);
+        let room = most.saturating_sub(kept.len()).min(n);
+        kept.extend_from_slice(&buffer[..room]);
+    }
+}
+
 /// Copies what `from` yields until it ends; sends each line to `lines` as well, until the receiver
 /// is gone.
 pub(crate) fn pump(mut from: impl Read, output: &Output, lines: Option<&Sender<String>>) {

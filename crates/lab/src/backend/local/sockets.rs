@@ -4,7 +4,7 @@
 //! The pass takes time in proportion to the tables, so it is made once a second for all components
 //! together.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Read;
 
@@ -64,6 +64,16 @@ impl Sockets {
     pub(super) fn of(&self, port: u16) -> Option<Seen> {
         self.seen.get(&port).copied().filter(|seen| seen.listens)
     }
+}
+
+/// Returns the local ports of all sockets that listen, are connected, or were so a moment ago.
+pub(super) fn ports() -> BTreeSet<u16> {
+    let tables = TABLES.into_iter().filter_map(|table| std::fs::read(table).ok());
+    let of_table = |table: Vec<u8>| {
+        let lines = table.split(|&byte| byte == b'\n');
+        lines.filter_map(|line| Some(socket(line)?.0)).collect::<Vec<u16>>()
+    };
+    tables.flat_map(of_table).collect()
 }
 
 /// Adds a table's sockets to their ports; returns true if one of them listens.

@@ -5,21 +5,27 @@ use std::sync::atomic::Ordering;
 
 use expect_test::expect;
 use measure::Rate;
+use measure::pace::Think;
 use results::answer::Verdict;
 use results::journal::Status;
 
 use super::*;
+use crate::Error;
+use crate::backend::for_tests;
 use crate::backend::simulated::Simulated;
 use crate::experiment::{self, Ended};
 use crate::progress::{Event, Progress, Silent};
-use crate::{Error, spec};
+
+mod foreign;
 
 /// A stand-in for the generator: prints a document that was made beforehand, at the pace that
 /// `behaviour` sets. A file in its folder shows that it has begun.
 const GENERATOR: &str = r#"#!/bin/sh
 here=$(dirname "$0")
-if [ "$2" = --check-script ]; then
-    if grep -q broken "$3"; then echo "error: $3:1: '=' expected near 'broken'" >&2; exit 2; fi
+if [ "$2" = --dry-run ]; then
+    for last; do :; done
+    case $last in *.lua) ;; *) exit 0 ;; esac
+    if grep -q broken "$last"; then echo "error: $last:1: '=' expected near 'broken'" >&2; exit 2; fi
     exit 0
 fi
 : >"$here/driving"
@@ -82,7 +88,7 @@ impl Stage {
     }
 
     fn run(&self, resolved: &Resolved) -> Result<Ended, Error> {
-        experiment::run(resolved, Some(self.out()), &self.host, &mut Silent)
+        experiment::run(resolved, Some(self.out()), &self.host, &for_tests(&self.host), &mut Silent)
     }
 
     /// Returns why a run came to no answer; its directory is kept, with what the components
@@ -120,7 +126,8 @@ fn a_document() -> String {
     let drive = Drive {
         targets: vec!["http://queue/".to_owned()],
         rate: Rate::per_second(500.0),
-        think: Nanos::ZERO,
+        think: Think::NONE,
+        opening: Nanos::ZERO,
         warm_up: Nanos::ZERO,
         measure: Nanos::SECOND,
         drain: Nanos::SECOND,
@@ -190,7 +197,14 @@ fn a_replica_that_dies_marks_its_trial_and_the_system_is_restarted() {
     let stage = Stage::new(r#"sleep 2; cat "$here/document""#);
     let resolved = stage.read(&mortal_pair(&stage));
     let mut events = Lasting::default();
-    let ended = experiment::run(&resolved, Some(stage.out()), &stage.host, &mut events).unwrap();
+    let ended = experiment::run(
+        &resolved,
+        Some(stage.out()),
+        &stage.host,
+        &for_tests(&stage.host),
+        &mut events,
+    )
+    .unwrap();
     assert_eq!(ended.answer.verdict, Verdict::Answered, "{:?}", events.0);
     let [marked, whole] = &ended.answer.trials[..] else { panic!("{:?}", ended.answer.trials) };
     assert_eq!((marked.status, whole.status), (Status::Valid, Status::Valid));
@@ -230,17 +244,18 @@ impl Progress for KillOnce {
     }
 }
 
-/// A component that runs `then` once it is ready.
-fn server(then: &str) -> Component {
+/// A service that runs `then` once it is ready.
+fn server(then: &str) -> Service {
     let script = format!("echo ready http://127.0.0.1:9; {then}");
-    Component {
+    Service {
         name: "server".to_owned(),
-        step: "server".to_owned(),
-        service: "server".to_owned(),
+        component: "server".to_owned(),
+        replicas: 1,
         command: vec!["sh".to_owned(), "-c".to_owned(), script],
         environment: BTreeMap::new(),
-        cpu_limit: None,
-        memory_limit: None,
+        files: spec::Files::default(),
+        foreign: None,
+        limits: Limits::default(),
         ready_within: Nanos::from_secs(30),
         role: "sut",
     }
@@ -295,7 +310,14 @@ fn a_component_that_dies_between_trials_is_restarted_with_a_notice() {
     let command = format!("echo $$ > {}; {SERVER}", pid.display());
     let resolved = stage.read(&(Stage::text(&command) + "repeat: {trials: 2}\n"));
     let mut killer = KillOnce(pid, Lasting::default());
-    let ended = experiment::run(&resolved, Some(stage.out()), &stage.host, &mut killer).unwrap();
+    let ended = experiment::run(
+        &resolved,
+        Some(stage.out()),
+        &stage.host,
+        &for_tests(&stage.host),
+        &mut killer,
+    )
+    .unwrap();
     let statuses: Vec<Status> = ended.answer.trials.iter().map(|entry| entry.status).collect();
     assert_eq!(statuses, [Status::Valid; 2]);
     let restarted = "! `server` was killed by SIGKILL: the system is restarted";
@@ -398,7 +420,13 @@ fn an_interrupt_in_any_stage_takes_everything_down_in_seconds() {
         let resolved = stage.read(&Stage::text(if in_load { stubborn } else { SERVER }));
         let begun = host::now();
         let mut progress = InterruptAt(at, stage.host.clone());
-        let ended = experiment::run(&resolved, Some(stage.out()), &stage.host, &mut progress);
+        let ended = experiment::run(
+            &resolved,
+            Some(stage.out()),
+            &stage.host,
+            &for_tests(&stage.host),
+            &mut progress,
+        );
         let took = host::now() - begun;
         if stage.host.is_interrupted() {
             assert_eq!(ended.unwrap().answer.verdict, Verdict::Interrupted, "{at}");
@@ -431,7 +459,7 @@ fn the_generators_messages_are_passed_on() {
             }
             _ if behaviour.contains("rate") => "the generator refuses: no rate",
             _ if behaviour.contains("kill") => {
-                "the generator was killed by SIGKILL: it printed nothing"
+                "a trial was not valid 6 times: the generator was killed by SIGKILL: it printed nothing"
             }
             _ => "the generator: its document cannot be read: missing field `schema`",
         };
@@ -466,7 +494,7 @@ fn an_absent_cpu_and_a_broken_script_are_found_before_anything_is_deployed() {
 #[test]
 fn only_one_experiment_measures_on_a_host() {
     let stage = Stage::new("");
-    let _lock = host::Lock::take(&stage.host.lock).unwrap();
+    let _lock = Lock::take(&stage.host.lock).unwrap();
     let error = stage.run(&stage.read(&Stage::text(SERVER))).unwrap_err();
     let pid = std::process::id();
     let expected = format!("another experiment is measuring on this host (pid {pid})");

@@ -1,16 +1,21 @@
 use std::path::Path;
 
+use expect_test::expect;
 use measure::Rate;
+use measure::pace::Think;
 
 use super::*;
 
-fn backend(model: &str) -> Simulated {
+fn read(model: &str, load: &str, further: &str) -> Resolved {
     let text = format!(
-        "name: x\nwhere: {{backend: simulated}}\nsimulated: {{{model}}}\nworkload: {{get: /}}\n\
-         load: {{model: open, rate: 10/s, connections: 8}}\nphases: {{measure: {{time: 1s}}}}\n"
+        "name: x\nwhere: {{backend: simulated}}\nsimulated: {{{model}}}\nworkload: {{get: /{further}}}\n\
+         load: {{{load}, connections: 8}}\nphases: {{measure: {{time: 1s}}}}\n"
     );
-    let read = spec::from_bytes("my.yaml", text.as_bytes(), Path::new("."), None, &[]);
-    Simulated::new(&read.unwrap())
+    spec::from_bytes("my.yaml", text.as_bytes(), Path::new("."), None, &[]).unwrap()
+}
+
+fn backend(model: &str) -> Simulated {
+    Simulated::new(&read(model, "model: open, rate: 10/s", ""))
 }
 
 /// More than a minute of load, so that the statistics are within a few percent.
@@ -18,7 +23,8 @@ fn drive(per_s: Option<f64>, targets: usize, seed: u64) -> Drive {
     Drive {
         targets: (0..targets).map(|i| format!("http://queue-{i}/")).collect(),
         rate: per_s.and_then(Rate::per_second),
-        think: Nanos::from_millis(15),
+        think: Think::Fixed(Nanos::from_millis(15)),
+        opening: Nanos::ZERO,
         warm_up: Nanos::SECOND,
         measure: Nanos::from_secs(200),
         drain: Nanos::SECOND,
@@ -90,4 +96,63 @@ fn beyond_its_capacity_the_queue_leaves_requests_unfinished() {
     assert_eq!(counts.ok + counts.unfinished, counts.intended);
     let longest = load.total.response_time.as_ref().unwrap().max_ns;
     assert!(Nanos::from_secs(99) < Nanos(longest), "{longest}");
+}
+
+/// Five bursts of a hundred requests a second: the last of each waits for the others.
+#[test]
+fn other_laws_are_drawn_as_the_generator_draws_them() {
+    let of_law = |law: &str| {
+        let resolved =
+            read("service_time: 1ms", &format!("model: open, rate: 1/s, arrivals: '{law}'"), "");
+        let mut backend = Simulated::new(&resolved);
+        let load = backend.drive(&drive(Some(500.0), 1, 1), &mut |_| {}).unwrap().load;
+        assert_eq!(load.pacing, Pacing::Open { arrivals: law.to_owned() });
+        let offered = load.total.rates_per_s.offered;
+        assert!((offered / 500.0 - 1.0).abs() < 0.05, "{law}: {offered}");
+        load.total.response_time.unwrap().max_ns
+    };
+    let longest = of_law("bursts:100");
+    assert!((100_000_000..101_000_000).contains(&longest), "{longest}");
+    assert_eq!(of_law("uniform-gap"), of_law("uniform-gap"));
+    of_law("lognormal:0.5");
+    of_law("zipf");
+}
+
+#[test]
+fn a_shape_is_walked_after_a_warm_up_at_its_first_rate() {
+    let shape = "100/s 400ms, ->500/s 200ms, 500/s 400ms";
+    let resolved = read(
+        "service_time: 1us",
+        &format!("model: open, arrivals: constant, shape: '{shape}'"),
+        "",
+    );
+    let phases = Drive { measure: Nanos::SECOND, ..drive(None, 2, 1) };
+    let load = Simulated::new(&resolved).drive(&phases, &mut |_| {}).unwrap().load;
+    // 40 + 60 + 200 requests in a second, for each of two targets.
+    assert_eq!(load.total.counts.intended, 600);
+    let asked = load.total.rates_per_s.asked.unwrap();
+    assert!((asked - 600.0).abs() < 1e-6, "{asked}");
+    assert_eq!(load.pacing, Pacing::Open { arrivals: "constant".to_owned() });
+    assert_eq!(load.saturated, Some(false));
+}
+
+#[test]
+fn a_think_time_may_be_exponential() {
+    let mean = Nanos::from_millis(15);
+    let phases = Drive { think: Think::Exponential { mean }, ..drive(None, 1, 1) };
+    let load = load("service_time: 1ms, servers: 8", &phases);
+    assert!((load.total.rates_per_s.completed / 500.0 - 1.0).abs() < 0.05);
+    assert_eq!(load.pacing, Pacing::Closed { think_ns: mean.0 });
+}
+
+#[test]
+fn fields_without_a_meaning_here_are_named() {
+    let caveats = |load: &str, further: &str| {
+        let resolved = read("service_time: 1ms", load, further);
+        Simulated::new(&resolved).caveats(&resolved)
+    };
+    assert_eq!(caveats("model: open, rate: 1/s, timeout: 1s", ""), [""; 0]);
+    assert_eq!(caveats("model: closed, think: 1s", ""), [""; 0]);
+    expect!["the simulation ignores load.pipeline, workload.body: it is a queue, without connections and contents; choose backend: local or external to use all fields"]
+        .assert_eq(&caveats("model: open, rate: 1/s, pipeline: 4", ", body: x").join("\n"));
 }

@@ -2,7 +2,7 @@ use std::path::Path;
 
 use expect_test::{Expect, expect};
 
-use crate::spec::{Resolved, SpecError, from_bytes};
+use crate::spec::{Action, Resolved, SpecError, Stage, from_bytes};
 
 /// Reads a system of these steps, each with further fields.
 fn read(steps: &str, rest: &str) -> Result<Resolved, SpecError> {
@@ -25,6 +25,18 @@ fn check(fields: &[(&str, &str)], expected: Expect) {
     expected.assert_eq(&format!("{error}\n"));
 }
 
+/// Returns the names of each wave, and the actions between the waves.
+fn stages(resolved: &Resolved) -> Vec<String> {
+    let stage = |stage: Stage<'_>| match stage {
+        Stage::Wave(wave) => wave.iter().map(|c| c.name()).collect::<Vec<_>>().join(" "),
+        Stage::Action(Action::Http(exchange)) => exchange.target.clone(),
+        Stage::Action(Action::Run(run)) => run.command.0.join(" "),
+        Stage::Action(Action::Wait(wait)) => format!("{wait:?}"),
+        Stage::Action(Action::Restart(components)) => components.0.join(" "),
+    };
+    resolved.stages().into_iter().map(stage).collect()
+}
+
 #[test]
 fn steps_are_in_the_wave_after_the_last_that_they_need() {
     let fields = [
@@ -34,11 +46,7 @@ fn steps_are_in_the_wave_after_the_last_that_they_need() {
         ("mail", ""),
     ];
     let resolved = read(&steps(&fields), "").unwrap();
-    let names = |wave: Vec<&crate::spec::Step>| {
-        wave.iter().map(|step| step.name().to_owned()).collect::<Vec<_>>()
-    };
-    let waves: Vec<Vec<String>> = resolved.waves().into_iter().map(names).collect();
-    assert_eq!(waves, [vec!["store", "mail"], vec!["cart"], vec!["front"]]);
+    assert_eq!(stages(&resolved), ["store mail", "cart", "front"]);
     let again = resolved.to_yaml();
     let again = from_bytes("again", again.as_bytes(), Path::new("."), None, &[]).unwrap();
     assert_eq!(again.spec, resolved.spec);
@@ -167,7 +175,7 @@ fn addresses_are_allowed_only_in_the_texts_of_components() {
          --> my.yaml:7:32
           |
         7 | reset: {steps: [http: {post: "/${addresses.front}"}]}
-          |                                ^^^^^^^^^^^^^^^^^ only a component's run, command and environment may use addresses
+          |                                ^^^^^^^^^^^^^^^^^ only components and the commands of actions may use addresses
     "#]].assert_eq(&format!("{}\n", error.unwrap_err()));
 }
 

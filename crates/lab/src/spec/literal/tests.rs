@@ -1,3 +1,5 @@
+use std::net::IpAddr;
+
 use measure::{Nanos, Rate};
 
 use super::*;
@@ -24,6 +26,16 @@ fn a_written_value_is_read_again_as_the_same_value() {
     assert_eq!(round_trip::<Growth>("5%"), "5%");
     assert_eq!(round_trip::<Growth>("1k/s"), "1000/s");
     assert_eq!(round_trip::<Cpus>("3,0-1,1"), "0-1,3");
+    assert_eq!(round_trip::<Bytes>("64KiB"), "64KiB");
+    assert_eq!(round_trip::<Bytes>("1500B"), "1500B");
+    assert_eq!(round_trip::<Count>("100k"), "100000");
+    assert_eq!(round_trip::<Count>("1M"), "1000000");
+    assert_eq!(round_trip::<Count>("7"), "7");
+    assert_eq!(round_trip::<IpAddr>("10.0.0.7"), "10.0.0.7");
+    assert_eq!(round_trip::<IpAddr>("::1"), "::1");
+    assert_eq!(round_trip::<Pin>("auto"), "auto");
+    assert_eq!(round_trip::<Pin>("off"), "off");
+    assert_eq!(round_trip::<Pin>("2,0-1"), "0-2");
 }
 
 #[test]
@@ -42,6 +54,15 @@ fn a_wrong_word_is_an_error_that_shows_the_right_form() {
             format!("`{cpus}` is not a valid list of CPUs; write for example 0, 0-3 or 0,2-3");
         assert_eq!(round_trip::<Cpus>(cpus), wrong);
     }
+    for count in ["", "0", "-1", "1.5", "1G", "99999999999999999999", "99999999999999999M"] {
+        let wrong =
+            format!("`{count}` is not a valid count from 1; write for example 1000, 100k or 1M");
+        assert_eq!(round_trip::<Count>(count), wrong);
+    }
+    let address = "`localhost` is not a valid IP address; write for example 10.0.0.7";
+    assert_eq!(round_trip::<IpAddr>("localhost"), address);
+    let pin = "`cpu0` is not a valid place of shards; write for example auto, off or 0,2-3";
+    assert_eq!(round_trip::<Pin>("cpu0"), pin);
 }
 
 #[test]

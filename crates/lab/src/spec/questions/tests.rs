@@ -64,8 +64,9 @@ searches:
     assert!(spec.search.is_none() && spec.load.model == spec::Model::Closed);
     assert_eq!(*spec.phases.settle, measure::Nanos::from_secs(3));
     let before = &questions[6].resolved.spec;
-    assert!(before.search.is_some() && before.load.arrivals == spec::Arrivals::Poisson);
-    assert_eq!(questions[4].resolved.spec.load.arrivals, spec::Arrivals::Constant);
+    let arrivals = |load: &spec::Load| load.arrivals.unwrap().to_string();
+    assert!(before.search.is_some() && arrivals(&before.load) == "poisson");
+    assert_eq!(arrivals(&questions[4].resolved.spec.load), "constant");
 }
 
 #[test]
@@ -114,8 +115,12 @@ fn what_cannot_be_understood_is_an_error_with_its_remedy() {
             "the level `1` is given twice",
         ),
         (
-            format!("{sweep}factors: {{a: {{levels: [{{name: x, set: {{where: {{}}}}}}]}}}}\n"),
-            "the level `x` of `a` cannot change `where`",
+            format!("{sweep}factors: {{a: {{levels: [{{name: x, set: {{budget: {{}}}}}}]}}}}\n"),
+            "the level `x` of `a` cannot change `budget`",
+        ),
+        (
+            format!("{sweep}factors: {{a: {{path: where.backend, levels: [local]}}}}\n"),
+            "the level `local` of `a` cannot change the backend",
         ),
         (
             format!("{sweep}factors: {{a: {{path: simulated.servers, levels: [two]}}}}\n"),

@@ -24,7 +24,7 @@ impl Stage {
     }
 
     fn start(&mut self, name: &str, script: &str, cpu_limit: Option<f64>) {
-        let limits = confine::Limits { cpu: cpu_limit, memory: None };
+        let limits = crate::backend::Limits { cpu: cpu_limit, memory: None };
         let group = self.confinement.group(name, None, limits).unwrap();
         let mut command = Command::new("sh");
         command.args(["-c", script]);

@@ -10,8 +10,8 @@ use anyhow::{Context, anyhow};
 use measure::Nanos;
 use nix::fcntl::{Flock, FlockArg, OFlag};
 
-use super::start_of;
-use crate::backend::local::rest;
+use super::rest;
+use crate::host::{self, start_of};
 
 #[cfg(test)]
 mod tests;
@@ -31,7 +31,7 @@ pub(crate) struct Lock {
 impl Lock {
     pub(crate) fn take(path: &Path) -> anyhow::Result<Lock> {
         let mut file = open_shared(path).with_context(|| format!("opening {}", path.display()))?;
-        let begun = super::now();
+        let begun = host::now();
         loop {
             file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
                 Ok(mut file) => {
@@ -43,7 +43,7 @@ impl Lock {
                 Err((file, _)) => file,
             };
             let holder = holder(&mut file);
-            if holder.is_some() || ORPHAN_ENDS_WITHIN <= super::now() - begun {
+            if holder.is_some() || ORPHAN_ENDS_WITHIN <= host::now() - begun {
                 let holder =
                     holder.map_or("another process".to_owned(), |pid| format!("pid {pid}"));
                 return Err(anyhow!(

@@ -1,16 +1,17 @@
 //! Removal of what a killed runner left on the host, found by the owner's name in it.
 //!
 //! The kernel's parent-death signal ends processes with their runner; it does not end their own
-//! children, nor remove the control groups and folders.
+//! children, nor remove the control groups and folders. A child is found by its control group, by
+//! its temporary folder, or by its process group.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::backend::local::{confine, process};
-use crate::host::{Lock, RunId};
-use crate::{Error, Host};
+use super::{confine, leaders, process};
+use crate::Host;
+use crate::host::RunId;
 
 #[cfg(test)]
 mod tests;
@@ -22,7 +23,7 @@ pub(crate) const FOLDER: &str = "benchwright-run-";
 
 /// The counts of what was removed of one run.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Removed {
+pub(super) struct Removed {
     pub pid: u32,
     pub processes: usize,
     pub cgroups: usize,
@@ -46,12 +47,6 @@ impl fmt::Display for Removed {
         let parts = parts.join(" and ");
         write!(f, "a run (pid {pid}) ended without cleaning up: removed {parts}")
     }
-}
-
-/// Removes what killed runs left; fails if an experiment is running.
-pub fn clean(host: &Host) -> Result<Vec<Removed>, Error> {
-    let _lock = Lock::take(&host.lock).map_err(Error::NoAnswer)?;
-    Ok(remove(host))
 }
 
 /// Removes what dead runs left. Something that cannot be removed does not prevent a run.
@@ -89,6 +84,12 @@ impl Left {
         for group in &self.groups {
             self.processes.extend(confine::kill_all_in(group));
         }
+        for leader in self.folders.iter().flat_map(|folder| leaders::recorded(folder)) {
+            for process in leader.processes() {
+                process::kill_if(process, || leader.leads(process));
+                self.processes.insert(process);
+            }
+        }
         let cgroups = self.groups.iter().map(|group| confine::remove_run(group)).sum();
         let removed = |folder: &&PathBuf| fs::remove_dir_all(folder).is_ok();
         Removed {
@@ -114,6 +115,13 @@ fn marked_processes(temporary: &Path) -> Vec<(RunId, i32)> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     pids.filter_map(|pid| Some((run_of(pid, temporary)?, pid))).collect()
+}
+
+/// Kills the processes of one run that are found by their temporary folder.
+pub(crate) fn kill_marked(run: &RunId, temporary: &Path) {
+    for (_, process) in marked_processes(temporary).into_iter().filter(|(of, _)| of == run) {
+        process::kill_if(process, || run_of(process, temporary).as_ref() == Some(run));
+    }
 }
 
 /// Returns the run whose folder is the temporary folder of this process.

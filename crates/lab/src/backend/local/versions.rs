@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::find_program;
+use super::digests::find_program;
 use crate::Host;
-use crate::spec::{Resolved, Step};
+use crate::spec::{Component, Resolved};
 
 #[cfg(test)]
 mod tests;
@@ -30,7 +30,8 @@ const KNOWN: [(&str, &str); 12] = [
 
 /// Returns the tool's own version, and those of the known programs that the spec starts.
 pub(crate) fn versions(resolved: &Resolved, host: &Host) -> BTreeMap<String, String> {
-    let started = resolved.spec.sut.deploy.iter().filter_map(|step| program(step, resolved, host));
+    let components = resolved.spec.sut.components();
+    let started = components.filter_map(|component| program(component, resolved, host));
     let of_program = |path: PathBuf| {
         let name = path.file_name()?.to_str()?.to_owned();
         version(&path).map(|version| (name, version))
@@ -39,12 +40,12 @@ pub(crate) fn versions(resolved: &Resolved, host: &Host) -> BTreeMap<String, Str
     std::iter::once(ours).chain(started.filter_map(of_program)).collect()
 }
 
-/// Returns the program that a step starts, unless it is this one.
-fn program(step: &Step, resolved: &Resolved, host: &Host) -> Option<PathBuf> {
-    match step {
-        Step::App(_) => Some(host.benchwright.with_file_name("benchwright-apps")),
-        Step::Process(process) if process.command.0[0] == "benchwright" => None,
-        Step::Process(process) => {
+/// Returns the program of a component, unless it is this one.
+fn program(component: &Component, resolved: &Resolved, host: &Host) -> Option<PathBuf> {
+    match component {
+        Component::App(_) => Some(host.benchwright.with_file_name("benchwright-apps")),
+        Component::Process(process) if process.command.0[0] == "benchwright" => None,
+        Component::Process(process) => {
             find_program(&resolved.text(&process.command.0[0], 1), &resolved.folder)
         }
     }

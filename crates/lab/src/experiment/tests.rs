@@ -9,6 +9,8 @@ use crate::backend::for_tests;
 use crate::progress::Silent;
 use crate::spec;
 
+mod guides;
+
 const SWEEP: &str = "
 name: queue
 where: {backend: simulated}

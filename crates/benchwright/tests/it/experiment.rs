@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::support::{
-    Ran, Scratch, Steal, experiments, machine, run_while, signal, sleep, until,
-    until_it_listens_to_ctrl_c,
+    PATIENT, Scratch, check_answer, experiments, journal, machine, run_patiently, run_while,
+    signal, sleep, until, until_it_listens_to_ctrl_c,
 };
 
 fn hotel(scratch: &Scratch) -> Command {
@@ -17,34 +17,6 @@ fn hotel(scratch: &Scratch) -> Command {
     command.arg("run").arg(spec).args(["--profile", "ci", "--out", "out", "--json"]);
     command.args(PATIENT).args(["--set", "budget.trials=200"]);
     command
-}
-
-/// The settings for a shared machine: a trial that others disturb is repeated, but not for long.
-const PATIENT: [&str; 4] =
-    ["--set", "budget.invalid_attempts=20", "--set", "budget.disturbance=120s"];
-
-/// Runs an experiment to its end, and returns true if it was answered. It must be answered, unless
-/// others took the machine: then it must say so.
-fn is_answered(command: &mut Command, folder: &Path) -> bool {
-    let steal = Steal::read();
-    let ran = run_while(command, |_| {});
-    let answer = check_answer(&ran);
-    if ran.code == 3 {
-        let summary = answer["summary"].as_str().unwrap();
-        let used_up = ["a trial was not valid 21 times", "disturbances used up the"];
-        assert!(used_up.iter().any(|why| summary.contains(why)), "{ran:#?}");
-        assert_eq!(journal(folder).last().unwrap()["status"], "invalid", "{ran:#?}");
-        steal.assert_was_much(summary);
-        return false;
-    }
-    assert_eq!((ran.code, &answer["verdict"]), (0, &Value::from("answered")), "{ran:#?}");
-    true
-}
-
-fn journal(folder: &Path) -> Vec<Value> {
-    let text = std::fs::read_to_string(folder.join("journal.jsonl")).unwrap_or_default();
-    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-    whole.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// Checks the properties that every results directory has whose run came to its end.
@@ -67,21 +39,13 @@ fn check_results(folder: &Path) {
     }
 }
 
-fn check_answer(ran: &Ran) -> Value {
-    let answer = ran.json();
-    assert_eq!(answer["schema"], "benchwright.run/2", "{ran:#?}");
-    answer
-}
-
 #[test]
 fn the_hotel_experiment_finds_its_maximum() {
     let _machine = machine();
     let scratch = Scratch::new();
     let out = scratch.path().join("out");
-    if is_answered(&mut hotel(&scratch), &out) {
-        let answer = std::fs::read(out.join("answer.json")).unwrap();
-        let answer: Value = serde_json::from_slice(&answer).unwrap();
-        let maximum = &answer["maximum_throughput"];
+    if let Ok(ran) = run_patiently(&mut hotel(&scratch), &out) {
+        let maximum = &ran.json()["maximum_throughput"];
         assert!(0.0 < maximum["rate_per_s"].as_f64().unwrap());
         let trial = maximum["trial"].as_u64().unwrap() as usize;
         let entries = journal(&out);
@@ -157,7 +121,7 @@ fn ctrl_c_in_any_stage_brings_everything_down_and_resume_finishes() {
         assert!(out.join("report.html").exists(), "a partial report");
         if after == 1_600 {
             let before = journal(&out);
-            is_answered(scratch.benchwright().args(["resume", "out", "--json"]), &out);
+            let _ran = run_patiently(scratch.benchwright().args(["resume", "out", "--json"]), &out);
             assert_eq!(journal(&out)[..before.len()], before, "no completed trial is repeated");
             check_results(&out);
         }
@@ -176,7 +140,7 @@ fn a_killed_runner_loses_nothing_and_leaves_nothing() {
             signal(pid, "KILL");
         });
         let before = journal(&out);
-        is_answered(scratch.benchwright().args(["resume", "out", "--json"]), &out);
+        let _ran = run_patiently(scratch.benchwright().args(["resume", "out", "--json"]), &out);
         assert_eq!(journal(&out)[..before.len()], before);
         check_results(&out);
         assert_eq!(scratch.remains(), [""; 0], "after {after} ms");
@@ -240,6 +204,6 @@ fn a_service_of_my_own_is_measured_by_its_address() {
     scratch.file("spec.yaml", spec);
     let mut command = scratch.benchwright();
     command.args(["run", "spec.yaml", "--out", "out", "--json"]).args(PATIENT);
-    is_answered(&mut command, &scratch.path().join("out"));
+    let _ran = run_patiently(&mut command, &scratch.path().join("out"));
     check_results(&scratch.path().join("out"));
 }

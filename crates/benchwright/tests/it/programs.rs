@@ -7,7 +7,8 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::support::{
-    Ran, Scratch, machine, run_while, signal, skip, tool, until, until_it_listens_to_ctrl_c,
+    PATIENT, Ran, Scratch, machine, run_patiently, run_while, signal, tool, until,
+    until_it_listens_to_ctrl_c,
 };
 
 fn experiment(name: &str) -> PathBuf {
@@ -17,28 +18,20 @@ fn experiment(name: &str) -> PathBuf {
 fn run(scratch: &Scratch, name: &str, settings: &[&str]) -> Command {
     let mut command = scratch.benchwright();
     command.arg("run").arg(experiment(name)).args(["--out", "out", "--json"]);
-    let patient = ["budget.invalid_attempts=20", "budget.disturbance=5m"];
-    for setting in patient.iter().chain(settings) {
+    command.args(PATIENT);
+    for setting in settings {
         command.args(["--set", setting]);
     }
     command
 }
 
-/// Asserts that an experiment was answered, unless the machine disturbed all attempts; then the test
-/// is skipped.
-fn check(test: &str, scratch: &Scratch, ran: &Ran) {
-    let answer = ran.json();
-    if ran.code == 3 {
-        let summary = answer["summary"].as_str().unwrap();
-        let disturbed = ["a trial was not valid 21 times", "disturbances used up the 5 min"];
-        assert!(disturbed.iter().any(|why| summary.contains(why)), "{ran:#?}");
-        skip(test, "a machine that is calm for one of 21 attempts or within 5 minutes");
-    } else {
-        assert_eq!((ran.code, &answer["verdict"]), (0, &Value::from("answered")), "{ran:#?}");
-    }
+/// Runs an experiment whose requests must all succeed, and checks that nothing is left.
+fn check(scratch: &Scratch, name: &str) -> Ran {
+    let ran = run_patiently(&mut run(scratch, name, &[]), &scratch.path().join("out"));
     let outcomes = &document(scratch, "trials/1/load.json")["outcomes"];
     assert!(outcomes["ok"].is_number() && outcomes["status"].is_null(), "{outcomes}");
     assert_eq!(scratch.remains(), [""; 0]);
+    ran.unwrap_or_else(|disturbed| disturbed)
 }
 
 fn document(scratch: &Scratch, name: &str) -> Value {
@@ -58,8 +51,7 @@ fn a_foreign_redis_is_filled_and_counted_before_it_is_measured() {
     }
     let _machine = machine();
     let scratch = Scratch::new();
-    let ran = run_while(&mut run(&scratch, "redis.yaml", &[]), |_| {});
-    check(TEST, &scratch, &ran);
+    let ran = check(&scratch, "redis.yaml");
     let lines = ran.stderr.lines().filter(|line| line.starts_with("data     loaded in"));
     let loaded: Vec<&str> = lines.collect();
     assert!(2 <= loaded.len(), "at the start and before each later trial: {}", ran.stderr);
@@ -102,8 +94,7 @@ fn nginx_runs_with_a_port_a_folder_and_a_file_of_the_experiment() {
     }
     let _machine = machine();
     let scratch = Scratch::new();
-    let ran = run_while(&mut run(&scratch, "nginx.yaml", &[]), |_| {});
-    check(TEST, &scratch, &ran);
+    check(&scratch, "nginx.yaml");
     let version = document(&scratch, "environment.json")["versions"]["nginx"].to_string();
     assert!(version.contains("nginx/"), "{version}");
 }

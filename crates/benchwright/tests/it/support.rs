@@ -180,6 +180,42 @@ pub(crate) fn when_calm<T>(mut attempt: impl FnMut() -> Result<T, T>) -> T {
     attempt().unwrap_or_else(|disturbed| disturbed)
 }
 
+/// The settings for a shared machine: a trial that others disturb is repeated, but not for long.
+pub(crate) const PATIENT: [&str; 4] =
+    ["--set", "budget.invalid_attempts=20", "--set", "budget.disturbance=120s"];
+
+/// Runs an experiment to its end. It must be answered, unless others took the machine (`Err`): then
+/// it must say so.
+pub(crate) fn run_patiently(command: &mut Command, folder: &Path) -> Result<Ran, Ran> {
+    let steal = Steal::read();
+    let ran = run_while(command, |_| {});
+    let answer = check_answer(&ran);
+    if ran.code == 3 {
+        let summary = answer["summary"].as_str().unwrap();
+        let used_up = ["a trial was not valid 21 times", "disturbances used up the"];
+        assert!(used_up.iter().any(|why| summary.contains(why)), "{ran:#?}");
+        assert_eq!(journal(folder).last().unwrap()["status"], "invalid", "{ran:#?}");
+        steal.assert_was_much(summary);
+        return Err(ran);
+    }
+    assert_eq!((ran.code, &answer["verdict"]), (0, &Value::from("answered")), "{ran:#?}");
+    Ok(ran)
+}
+
+/// Returns the answer of a run.
+pub(crate) fn check_answer(ran: &Ran) -> Value {
+    let answer = ran.json();
+    assert_eq!(answer["schema"], "benchwright.run/2", "{ran:#?}");
+    answer
+}
+
+/// Returns the entries of a results directory's journal.
+pub(crate) fn journal(folder: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(folder.join("journal.jsonl")).unwrap_or_default();
+    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    whole.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
 /// The time that others took from this machine, by the kernel's own count: the evidence that a test
 /// needs where it accepts that a disturbed machine gives no answer.
 pub(crate) struct Steal {

@@ -249,7 +249,11 @@ fn attempt(
         return no_answer(format!("a trial was aborted {aborted} times: {}", last_reason()));
     }
     if budget.invalid_attempts < invalid {
-        return no_answer(format!("a trial was not valid {invalid} times: {}", last_reason()));
+        let times = match invalid {
+            1 => ", and budget.invalid_attempts allows no other".to_owned(),
+            _ => format!(" {invalid} times"),
+        };
+        return no_answer(format!("a trial was not valid{times}: {}", last_reason()));
     }
     let counted = |entry: &&Entry| entry.status != Status::Invalid;
     let trials = journal.iter().filter(|entry| entry.purpose == Purpose::Trial);

@@ -445,7 +445,7 @@ fn the_generators_messages_are_passed_on() {
         ("kill -9 $$", false),
     ] {
         let stage = Stage::new(behaviour);
-        let resolved = stage.read(&Stage::text(SERVER));
+        let resolved = stage.read(&(Stage::text(SERVER) + "budget: {invalid_attempts: 0}\n"));
         let why = match question {
             true => match stage.run(&resolved).unwrap_err() {
                 Error::Question(error) => error.to_string(),
@@ -459,7 +459,8 @@ fn the_generators_messages_are_passed_on() {
             }
             _ if behaviour.contains("rate") => "the generator refuses: no rate",
             _ if behaviour.contains("kill") => {
-                "a trial was not valid 6 times: the generator was killed by SIGKILL: it printed nothing"
+                "a trial was not valid, and budget.invalid_attempts allows no other: the generator was \
+                 killed by SIGKILL: it printed nothing"
             }
             _ => "the generator: its document cannot be read: missing field `schema`",
         };

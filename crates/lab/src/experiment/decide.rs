@@ -21,7 +21,10 @@ const MOST_REPEATS_OF_ABORTED: u32 = 2;
 /// is the best estimate.
 const MOST_PROBES: usize = 3;
 
-/// The longest wait for a calm machine before one attempt.
+/// The longest wait for a calm machine before the first repetition of a trial. It grows with each, up
+/// to the longest of all: most disturbances are short, and a trial that is begun too early judges
+/// itself, in less time than a long wait takes.
+const FIRST_WAIT: Nanos = Nanos::from_secs(20);
 const LONGEST_WAIT: Nanos = Nanos::from_secs(60);
 
 #[derive(Clone, Debug, PartialEq)]
@@ -287,7 +290,8 @@ fn attempt(
         let last = disturbed.next().map_or(String::new(), |entry| entry.reasons.join("\n  "));
         return no_answer(format!("disturbances used up the {allowed} that {of}: {last}"));
     }
-    let await_calm = repeats_invalid.then(|| left.saturating_sub(next).min(LONGEST_WAIT));
+    let longest = (FIRST_WAIT * u64::from(invalid)).min(LONGEST_WAIT);
+    let await_calm = repeats_invalid.then(|| left.saturating_sub(next).min(longest));
     let attempt = failed.len() as u32 + 1;
     Decision::Run(Attempt { purpose, asked: load, repetition, attempt, await_calm })
 }

@@ -88,12 +88,13 @@ fn a_trial_that_is_not_valid_is_repeated_once_the_machine_is_calm() {
     let mut journal = probed(&resolved);
     let first = next(&resolved, &journal);
     assert_eq!((first.attempt, first.await_calm), (1, None));
-    // 100 s less the lost trial, less the next one; and no wait is longer than 60 s.
+    // 100 s less the lost trial, less the next one; and the first wait is no longer than 20 s.
     journal.push(entry(&first, Status::Invalid, 600.0));
     let second = next(&resolved, &journal);
     assert_eq!((second.asked, second.attempt), (first.asked, 2));
-    assert_eq!(second.await_calm, Some(Nanos::from_secs(60)));
+    assert_eq!(second.await_calm, Some(Nanos::from_secs(20)));
     let waited = Waited { waited_ns: 55_000_000_000, calm: true, text: String::new() };
+    // Longer before the second, and here as long as the budget allows.
     journal.push(Entry { waited: Some(waited), ..entry(&second, Status::Invalid, 600.0) });
     assert_eq!(next(&resolved, &journal).await_calm, Some(Nanos::from_secs(15)));
     // 20 s of trials and 55 s of waiting are lost: another trial would exceed the budget.

@@ -94,7 +94,7 @@ const QUICK: [Bench; 5] = [
         trials: 2,
         undisturbed: Attempts { most: 6, last_good: 1, enough: 0, spare: 6 },
     },
-    Bench::Kill { runs: 2, simulated: 20 },
+    Bench::Kill { runs: 2, simulated: 6 },
     Bench::Load(Extent::QUICK),
     Bench::Hotel { attempts: None },
 ];

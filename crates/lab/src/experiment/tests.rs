@@ -608,9 +608,9 @@ fn shipped_specs_plan() {
         system    2 instances × (2 replicas of geo, rate, profile, recommendation, user, reservation, review, attractions, search, frontend + 1 of store): 42 processes
         load      per instance: 64 connections, Poisson arrivals, hotel-mixed.lua
         search    sweep per instance, from 70 % of what a closed loop completes in a short probe, step 5 %; stop: no new maximum (by more than 1 %) in 6 loads
-        trial     reset → warm up 1 s → measure 6 s → drain ≤ 1 s
+        trial     reset → warm up 1 s → measure 5 s → drain ≤ 500 ms
         seed      6200346834173954307
-        time      8 s per trial; 7 to 45 trials: 60 s to 4 min 30 s; up to 3 min 0 s more if the machine is disturbed
+        time      6.5 s per trial; 7 to 45 trials: 49 s to 4 min 30 s; up to 3 min 0 s more if the machine is disturbed
         first, to find the first load:
           start    store-1: benchwright app hotel store --listen 127.0.0.1:0 · ready within 30 s
           start    store-2: benchwright app hotel store --listen 127.0.0.1:0 · ready within 30 s
@@ -680,7 +680,7 @@ fn shipped_specs_plan() {
           ask      GET http://frontend-2.1/metrics → 200, `hotel_` in it
           ask      POST http://frontend-1.1/reset → 200
           ask      POST http://frontend-2.1/reset → 200
-          drive    benchwright load http://frontend-1.1 http://frontend-2.1 --address frontend-1.1,frontend-1.2 --address frontend-2.1,frontend-2.2 --closed --connections 64 --warm-up 1s --duration 2s --drain 1s --timeout 10s --seed 221217432148139 --slo p99<=100ms,failures<=0.1% --progress lines --json --per-target --script experiments/hotel-mixed.lua
+          drive    benchwright load http://frontend-1.1 http://frontend-2.1 --address frontend-1.1,frontend-1.2 --address frontend-2.1,frontend-2.2 --closed --connections 64 --warm-up 1s --duration 2s --drain 500ms --timeout 10s --seed 221217432148139 --slo p99<=100ms,failures<=0.1% --progress lines --json --per-target --script experiments/hotel-mixed.lua
           stop     everything
     "#]].assert_eq(&plan("hotel.yaml", None));
     expect![[r#"
@@ -697,9 +697,9 @@ fn shipped_specs_plan() {
         system    2 instances × (2 replicas of geo, rate, profile, recommendation, user, reservation, review, attractions, search, frontend + 1 of store): 42 processes
         load      per instance: 64 connections, Poisson arrivals, hotel-mixed.lua
         search    sweep per instance, from 70 % of what a closed loop completes in a short probe, step 5 %; stop: no new maximum in 6 loads
-        trial     reset → warm up 1 s → measure 6 s → drain ≤ 1 s
+        trial     reset → warm up 1 s → measure 5 s → drain ≤ 500 ms
         seed      6200346834173954307
-        time      8 s per trial; 7 to 45 trials: 60 s to 4 min 30 s; up to 3 min 0 s more if the machine is disturbed
+        time      6.5 s per trial; 7 to 45 trials: 49 s to 4 min 30 s; up to 3 min 0 s more if the machine is disturbed
     "#]].assert_eq(&fixed("hotel.yaml", "guide_rule"));
     expect![[r#"
         hotel-all-in-one · local · roles: sut = CPU 0, load = CPU 1 · at most 30 trials, 3 min 34 s

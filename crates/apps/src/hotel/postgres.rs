@@ -35,7 +35,7 @@ use super::stay::LONGEST_STAY;
 use crate::kit::health::Needed;
 use crate::kit::lock::lock;
 use crate::kit::statistics::Statistics;
-use crate::kit::timeout::{self, LONGEST_START, Pause};
+use crate::kit::timeout::{self, Pause};
 
 mod seed;
 
@@ -99,14 +99,15 @@ pub struct Postgres {
 }
 
 impl Postgres {
-    /// Connects, and creates the tables if they are missing. Waits for a database that is starting.
+    /// Connects, and creates the tables if they are missing. Waits for a database that is starting,
+    /// but no longer than `within`.
     pub async fn connect(
         database: &Database,
         purpose: Use,
-        deadline: Duration,
+        (deadline, within): (Duration, Duration),
         statistics: Arc<Statistics>,
     ) -> anyhow::Result<Self> {
-        prepare(database).await.context("preparing the tables in PostgreSQL")?;
+        prepare(database, within).await.context("preparing the tables in PostgreSQL")?;
         let link = |_| Link::keep(database.clone());
         let store = Postgres {
             database: database.clone(),
@@ -116,7 +117,7 @@ impl Postgres {
             deadline,
             statistics,
         };
-        if !timeout::until(|| store.links.iter().all(|link| link.is_connected())).await {
+        if !timeout::until(within, || store.links.iter().all(|link| link.is_connected())).await {
             bail!("PostgreSQL cannot be reached: {}", store.lost().message());
         }
         Ok(store)
@@ -356,8 +357,8 @@ async fn open(Database(config): &Database) -> Result<Client, Error> {
 }
 
 /// Creates and fills the tables if they are missing; waits while the database cannot be reached.
-async fn prepare(database: &Database) -> Result<(), Error> {
-    let until = Instant::now() + LONGEST_START;
+async fn prepare(database: &Database, within: Duration) -> Result<(), Error> {
+    let until = Instant::now() + within;
     let mut pause = Pause::first();
     loop {
         let prepared = async { seed::prepare(&mut open(database).await?).await }.await;

@@ -9,6 +9,7 @@ use tonic::Status;
 use super::Process;
 use super::api::store::Store;
 use super::postgres::{Database, Postgres, Use};
+use crate::kit::arguments::Common;
 use crate::kit::health::Health;
 use crate::kit::rpc::{Addresses, Remote};
 
@@ -46,8 +47,9 @@ impl Source {
             }
             Source::Postgres(database) => {
                 let statistics = Arc::clone(&process.statistics);
-                let deadline = process.arguments.deadline;
-                let found = Postgres::connect(database, purpose, deadline, statistics).await?;
+                let Common { deadline, start_within, .. } = process.arguments;
+                let times = (deadline, start_within);
+                let found = Postgres::connect(database, purpose, times, statistics).await?;
                 let found = Arc::new(found);
                 Ok((Arc::clone(&found) as _, Health::of_part(found)))
             }

@@ -27,6 +27,11 @@ pub struct Common {
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = length)]
     pub deadline: Duration,
 
+    /// The longest time to wait at the start for the services that this one needs. In a cluster
+    /// their images may have to be loaded first.
+    #[arg(long, value_name = "DURATION", default_value = "20s", value_parser = length)]
+    pub start_within: Duration,
+
     /// For tests: every request blocks the service's only thread for this time.
     #[arg(long, value_name = "DURATION", value_parser = length)]
     pub delay: Option<Duration>,

@@ -75,7 +75,8 @@ impl<M: Metrics> Process<M> {
         addresses: &Addresses,
     ) -> anyhow::Result<Peers> {
         let statistics = Arc::clone(&self.statistics);
-        Peers::connect(service, addresses, self.arguments.deadline, statistics).await
+        let Common { deadline, start_within, .. } = self.arguments;
+        Peers::connect(service, addresses, deadline, start_within, statistics).await
     }
 
     /// Returns the site of a service that answers calls.

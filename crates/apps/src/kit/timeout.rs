@@ -10,18 +10,16 @@ use tonic::Status;
 
 use super::statistics::Statistics;
 
-/// The longest time that a process waits at its start for the processes that it needs.
-pub(crate) const LONGEST_START: Duration = Duration::from_secs(20);
 const POLL_EVERY: Duration = Duration::from_millis(2);
 
-/// Waits at the start of a process; false if the condition does not hold in time.
-pub(crate) async fn until(is_there: impl Fn() -> bool) -> bool {
+/// Waits at the start of a process; false if the condition does not hold in this time.
+pub(crate) async fn until(within: Duration, is_there: impl Fn() -> bool) -> bool {
     let waiting = async {
         while !is_there() {
             time::sleep(POLL_EVERY).await;
         }
     };
-    time::timeout(LONGEST_START, waiting).await.is_ok()
+    time::timeout(within, waiting).await.is_ok()
 }
 
 /// Awaits a call of `who`, which counts as waiting for others, and ends with the deadline. The call

@@ -22,9 +22,14 @@ pub enum Addresses {
 impl Addresses {
     /// Returns true if a later lookup may find others.
     pub fn may_change(&self) -> bool {
+        matches!(self, Addresses::InFile(_)) || self.has_names()
+    }
+
+    /// Returns true if the list on the command line has names, which a server of names knows.
+    pub fn has_names(&self) -> bool {
         match self {
             Addresses::Listed(list) => list.iter().any(|one| parsed(one).is_none()),
-            Addresses::InFile(_) => true,
+            Addresses::InFile(_) => false,
         }
     }
 

@@ -40,6 +40,9 @@ const LONGEST_CONNECT: Duration = Duration::from_secs(1);
 
 /// The interval at which a list that may change is read.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
+/// The interval at which names are looked up while their replicas can be called. A server of names
+/// lets its answers be kept for about as long, and has many callers.
+const BETWEEN_LOOKUPS: Duration = Duration::from_secs(5);
 
 /// The replicas of one service.
 #[derive(Clone)]
@@ -65,11 +68,13 @@ struct Replica {
 }
 
 impl Peers {
-    /// Connects, and waits until a replica can be called. A call may take as long as `deadline`.
+    /// Connects, and waits until a replica can be called, but no longer than `within`. A call may take
+    /// as long as `deadline`.
     pub async fn connect(
         service: &'static str,
         addresses: &Addresses,
         deadline: Duration,
+        within: Duration,
         statistics: Arc<Statistics>,
     ) -> anyhow::Result<Peers> {
         let inner = Arc::new(Inner {
@@ -80,13 +85,13 @@ impl Peers {
             statistics,
             following: Mutex::default(),
         });
-        inner.replace(addresses.look().await?);
+        inner.replace(first_look(addresses, within).await?);
         if addresses.may_change() {
             let following = tokio::spawn(follow(Arc::downgrade(&inner), addresses.clone()));
             *lock(&inner.following) = Some(following.abort_handle());
         }
         let peers = Peers(inner);
-        if !timeout::until(|| peers.can_be_reached()).await {
+        if !timeout::until(within, || peers.can_be_reached()).await {
             let addresses = peers.0.addresses().join(", ");
             bail!("no replica of {service} can be reached at {addresses}");
         }
@@ -99,11 +104,34 @@ impl Peers {
 
     /// Returns true if a replica is connected now.
     pub fn can_be_reached(&self) -> bool {
-        lock(&self.0.replicas).iter().any(|replica| lock(&replica.link).is_some())
+        self.0.can_be_reached()
     }
 }
 
+/// Returns the addresses at the start. A name may not be known yet: in a cluster it appears with its
+/// first replica. A list without names is right or wrong at once.
+async fn first_look(addresses: &Addresses, within: Duration) -> anyhow::Result<BTreeSet<String>> {
+    let mut last = addresses.look().await;
+    if last.is_ok() || !addresses.has_names() {
+        return last;
+    }
+    let looking = async {
+        let mut pause = Pause::first();
+        while last.is_err() {
+            pause.rest().await;
+            last = addresses.look().await;
+        }
+    };
+    // After that time the last error says why.
+    let _ = time::timeout(within, looking).await;
+    last
+}
+
 impl Inner {
+    fn can_be_reached(&self) -> bool {
+        lock(&self.replicas).iter().any(|replica| lock(&replica.link).is_some())
+    }
+
     /// Returns the next connected replica.
     fn pick(&self) -> Option<(Arc<Replica>, SendRequest<Bytes>)> {
         let replicas = Arc::clone(&lock(&self.replicas));
@@ -176,8 +204,17 @@ impl Drop for Inner {
 /// read at the moment changes nothing.
 async fn follow(inner: std::sync::Weak<Inner>, addresses: Addresses) {
     let mut known = None;
+    let mut looked = time::Instant::now();
     loop {
         time::sleep(BETWEEN_LOOKS).await;
+        let can_be_reached = match inner.upgrade() {
+            Some(inner) => inner.can_be_reached(),
+            None => return,
+        };
+        if addresses.has_names() && can_be_reached && looked.elapsed() < BETWEEN_LOOKUPS {
+            continue;
+        }
+        looked = time::Instant::now();
         let Ok(found) = addresses.look().await else { continue };
         let Some(inner) = inner.upgrade() else { return };
         if known.as_ref() != Some(&found) {

@@ -11,10 +11,13 @@ mod bench;
 mod book;
 mod ci;
 mod fuzz;
+mod image;
+mod journal;
 mod peers;
 mod programs;
 mod repository;
 mod skips;
+mod testbed;
 mod tidy;
 mod tools;
 
@@ -28,6 +31,8 @@ cargo xtask TASK
   bench   measurements against the promised bounds; `cargo xtask bench` lists them
   peers   installs the load generators that `bench load` compares with ours (needs Go)
   fuzz    searches for input that breaks a parser: `build`, or `run --seconds N [TARGET]`
+  image   builds the container image of both programs as an archive, without a daemon
+  testbed a real Kubernetes cluster on this machine, and experiments on it
   book    measures the figures and numbers of docs/book again and writes them there
 ";
 
@@ -48,6 +53,20 @@ fn main() -> ExitCode {
         ["fuzz", ref what @ ..] => fuzz::run(what).map_or_else(
             || {
                 eprint!("{}", fuzz::USAGE);
+                ExitCode::from(2)
+            },
+            ended,
+        ),
+        ["image", ref words @ ..] => image::Options::read(words).map_or_else(
+            || {
+                eprint!("{}", image::USAGE);
+                ExitCode::from(2)
+            },
+            |options| ended(image::run(&options)),
+        ),
+        ["testbed", ref words @ ..] => testbed::run(words).map_or_else(
+            || {
+                eprint!("{}", testbed::USAGE);
                 ExitCode::from(2)
             },
             ended,

@@ -28,7 +28,7 @@ enum Proof {
     Versioned(&'static str, &'static str),
 }
 
-const PACKAGES: [Package; 9] = [
+const PACKAGES: [Package; 10] = [
     Package { name: "wrk", proof: Proof::Program("wrk") },
     Package { name: "nginx-light", proof: Proof::Program("nginx") },
     Package { name: "lua-socket", proof: Proof::File("/usr/share/lua/5.1/socket.lua") },
@@ -37,8 +37,28 @@ const PACKAGES: [Package; 9] = [
     Package { name: "memcached", proof: Proof::Program("memcached") },
     Package { name: "redis-server", proof: Proof::Program("redis-server") },
     Package { name: "postgresql", proof: Proof::Versioned("/usr/lib/postgresql", "bin/postgres") },
+    Package { name: "musl-tools", proof: Proof::Program("musl-gcc") },
     Package { name: "python3-venv", proof: Proof::Versioned("/usr/lib", "ensurepip/__init__.py") },
 ];
+
+/// The packages that only the test bed needs.
+const OF_TESTBED: [Package; 8] = [
+    Package { name: "containerd", proof: Proof::File("/usr/bin/containerd") },
+    Package { name: "runc", proof: Proof::File("/usr/sbin/runc") },
+    Package { name: "containernetworking-plugins", proof: Proof::File("/usr/lib/cni/ptp") },
+    Package { name: "nftables", proof: Proof::File("/usr/sbin/nft") },
+    Package { name: "iptables", proof: Proof::File("/usr/sbin/iptables") },
+    Package { name: "iproute2", proof: Proof::File("/usr/sbin/ip") },
+    Package { name: "util-linux", proof: Proof::File("/usr/bin/nsenter") },
+    Package { name: "openssl", proof: Proof::File("/usr/bin/openssl") },
+];
+
+/// Installs the packages of the test bed. Returns those that are still missing.
+pub(crate) fn install_for_testbed() -> Vec<&'static str> {
+    install_packages(&OF_TESTBED.map(|package| package.name));
+    let missing = OF_TESTBED.iter().filter(|package| !package.proof.holds());
+    missing.map(|package| package.name).collect()
+}
 
 /// Installs missing tools. In continuous integration all must then be there; elsewhere the tests
 /// that need them report that they were skipped.
@@ -58,8 +78,9 @@ pub(crate) fn install() -> bool {
 
 /// Installs the missing ones of the named packages, if possible.
 pub(crate) fn install_packages(names: &[&str]) {
-    let mut wanted = missing();
-    wanted.retain(|package| names.contains(package));
+    let is_missing = |package: &&Package| names.contains(&package.name) && !package.proof.holds();
+    let known = PACKAGES.iter().chain(&OF_TESTBED);
+    let wanted: Vec<&str> = known.filter(is_missing).map(|package| package.name).collect();
     if !wanted.is_empty() && is_root() {
         println!("installing {}", wanted.join(", "));
         apt_get(&wanted);

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use load::network::Wanted;
 use load::reference::Delay;
-use measure::pace::{Distribution, Shape, Think};
+use measure::pace::{Distribution, Portion, Shape, Think};
 use measure::{Bytes, Nanos, Rate};
 use net::Timer;
 use results::Slo;
@@ -60,8 +60,11 @@ pub(crate) enum Command {
     Reference(Reference),
     /// Start a reference application (executes benchwright-apps from the same folder)
     App(App),
-    /// Remove what a killed run left behind: processes, control groups, temporary folders
-    Clean,
+    /// Check whether the cluster of an experiment is fit to measure; nothing is made on it
+    Doctor(Doctor),
+    /// Remove what a killed run left behind: processes, control groups, temporary folders; on a
+    /// cluster all that runs made there
+    Clean(Clean),
 }
 
 #[derive(Args, Debug)]
@@ -80,12 +83,38 @@ pub(crate) struct Run {
 pub(crate) struct Plan {
     /// The experiment, as a YAML file
     pub(crate) spec: PathBuf,
-    /// Apply one of the spec's own profiles
+    /// Apply one of the spec's own profiles; several are applied in order
     #[arg(long, value_name = "NAME")]
-    pub(crate) profile: Option<String>,
+    pub(crate) profile: Vec<String>,
     /// Change one value of the spec, recorded in the results: --set phases.measure.time=2s
     #[arg(long, value_name = "PATH=VALUE")]
     pub(crate) set: Vec<String>,
+}
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Exits with 1 if a check found an error. Checks that need a right which is \
+                        missing are unknown, and name the right."
+)]
+pub(crate) struct Doctor {
+    #[command(flatten)]
+    pub(crate) spec: Plan,
+    /// Print one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Clean {
+    /// Clean a cluster, not this machine; runs that are alive keep what is theirs
+    #[arg(long)]
+    pub(crate) cluster: bool,
+    /// The cluster's configuration [default: KUBECONFIG, ~/.kube/config, or the pod's own]
+    #[arg(long, value_name = "FILE", requires = "cluster")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// The context in it [default: the current one]
+    #[arg(long, value_name = "NAME", requires = "cluster")]
+    pub(crate) context: Option<String>,
 }
 
 #[derive(Args, Debug)]
@@ -107,10 +136,11 @@ pub(crate) struct Report {
 #[command(
     after_help = "A process can have at most as many connections as open files. For more, start \
                         several processes at the same time, each with a part of the load:\n\n  \
-                        benchwright load URL --rate 5k/s --connections 18k --seed 1 --json=1.json &\n  \
-                        benchwright load URL --rate 5k/s --connections 18k --seed 2 --json=2.json &\n  \
+                        benchwright load URL --rate 10k/s --connections 36k --part 1/2 --json=1.json &\n  \
+                        benchwright load URL --rate 10k/s --connections 36k --part 2/2 --json=2.json &\n  \
                         wait; benchwright merge 1.json 2.json\n\n\
-                        Counts and rates are added up and histograms merged, so nothing is averaged. \
+                        Parts of one load are exactly that load, whatever their number; loads of \
+                        their own may be merged, too. Counts and rates are added up and histograms merged, so nothing is averaged. \
                         The series of loads on one machine share one time axis, which begins with \
                         the first load; the series of loads on several machines each begin with \
                         their own load. \
@@ -186,6 +216,17 @@ pub(crate) struct Load {
     #[arg(long, value_name = "DISTRIBUTION", default_value = "poisson")]
     #[arg(help_heading = "How much")]
     pub(crate) arrivals: Distribution,
+    /// Make only one of several parts of this load, for example 2/3: start one process for each
+    /// part, with the same arguments and seed, on as many machines as the load needs. Each takes its
+    /// share of requests and connections; all together are exactly this load
+    #[arg(long, value_name = "I/N", default_value = "1/1", help_heading = "How much")]
+    pub(crate) part: Portion,
+    /// When to begin once the connections are open: now, or stdin: when a line on standard input
+    /// says `start in 2s`, so that several parts begin together. Lines on stderr then say when it is
+    /// ready and when it begins; `clock` asks for its time
+    #[arg(long, value_enum, value_name = "now|stdin", default_value_t = Start::Now)]
+    #[arg(help_heading = "How much")]
+    pub(crate) start: Start,
     /// Each URL gets the whole rate and all connections
     #[arg(long, help_heading = "How much")]
     pub(crate) per_target: bool,
@@ -324,6 +365,9 @@ pub(crate) struct Load {
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "-", help_heading = "Results")]
     pub(crate) json: Option<PathBuf>,
+    /// Print the document of --json as short lines with a checksum, for a log with other lines
+    #[arg(long, requires = "json", help_heading = "Results")]
+    pub(crate) framed: bool,
     /// Write a row of figures for each interval
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     pub(crate) csv: Option<PathBuf>,
@@ -392,6 +436,13 @@ impl TlsVersion {
             TlsVersion::V1_3 => load::driver::tls::Version::V1_3,
         }
     }
+}
+
+/// The time at which a load begins.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum Start {
+    Now,
+    Stdin,
 }
 
 /// Reads `1000`, `100k`, `1M`.

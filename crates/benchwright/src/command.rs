@@ -1,6 +1,7 @@
 //! One module for each command.
 
 pub(crate) mod app;
+pub(crate) mod doctor;
 pub(crate) mod load;
 pub(crate) mod merge;
 pub(crate) mod reference;

@@ -60,7 +60,8 @@ fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Command::Wrk(_) | Command::Wrk2(_) => unreachable!("`main` has run wrk and wrk2"),
         Command::Reference(arguments) => command::reference::reference(&arguments),
         Command::App(arguments) => command::app::app(&arguments),
-        Command::Clean => command::run::clean(),
+        Command::Doctor(arguments) => command::doctor::doctor(&arguments),
+        Command::Clean(arguments) => command::run::clean(&arguments),
     }
 }
 

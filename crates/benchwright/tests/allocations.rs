@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, mpsc};
 
-use ::measure::pace::{Distribution, Shape, Think};
+use ::measure::pace::{Distribution, Portion, Shape, Think};
 use ::measure::{Instant, Nanos, Rate};
 use load::driver::http1::{Http1, HttpWorkload, Static};
 use load::measure;
@@ -168,6 +168,8 @@ fn plan(server: &Server, pacing: Pacing, connections: usize) -> Plan {
     Plan {
         network: Network { interface: Interface::Epoll, why: String::new() },
         targets: 1,
+        part: Portion::WHOLE,
+        connections_before: 0,
         pools: vec![Pool { endpoints: vec![server.address.into()], connections }],
         pacing,
         requests: None,

@@ -3,19 +3,20 @@
 //! this crate names an implementation: the program hands one to an experiment.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use measure::pace::Think;
 use measure::{Instant, Nanos, Rate};
 use results::Environment;
 
 use crate::calm::Calm;
-use crate::spec::{Exchange, Files, Pattern, Port, Resolved, Run, SpecError};
+use crate::spec::{Exchange, Files, Pattern, Port, Resolved, Run, SpecError, Via};
 
 pub use consumed::{Consumed, Samples, Thread};
 
 mod consumed;
 
+pub mod contract;
 pub mod dry_run;
 pub mod local;
 pub mod simulated;
@@ -35,6 +36,7 @@ pub(crate) fn for_tests(host: &crate::Host) -> impl Fn(&Resolved) -> Box<dyn Bac
     |resolved| match resolved.spec.where_.backend {
         BackendKind::Simulated => Box::new(simulated::Simulated::new(resolved)),
         BackendKind::Local | BackendKind::External => Box::new(local::Local::new(host.clone())),
+        BackendKind::Kubernetes => unreachable!("it is in a crate of its own"),
     }
 }
 
@@ -154,6 +156,38 @@ pub struct Service {
     pub ready_within: Nanos,
     /// The role whose CPUs it uses.
     pub role: &'static str,
+    /// Present if it is a release of a chart: then it has no command of ours, and one address, that
+    /// of its Service.
+    pub chart: Option<Chart>,
+}
+
+/// A release of a Helm chart.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chart {
+    pub folder: PathBuf,
+    pub release: String,
+    /// The run's own if absent.
+    pub namespace: Option<String>,
+    /// The values by their paths.
+    pub set: BTreeMap<String, serde_json::Value>,
+    /// The name of its Service.
+    pub service: String,
+    pub via: Via,
+}
+
+impl Chart {
+    /// Returns the arguments of helm that set the values.
+    pub fn values(&self) -> Vec<String> {
+        let argument = |(path, value): (&String, &serde_json::Value)| match value {
+            // A comma would begin the next value.
+            serde_json::Value::String(text) => {
+                let text = text.replace('\\', "\\\\").replace(',', "\\,");
+                ["--set-string".to_owned(), format!("{path}={text}")]
+            }
+            other => ["--set".to_owned(), format!("{path}={other}")],
+        };
+        self.set.iter().flat_map(argument).collect()
+    }
 }
 
 impl Service {
@@ -281,6 +315,8 @@ pub struct Tick {
 #[derive(Clone, Debug)]
 pub struct Driven {
     pub load: results::Load,
+    /// The documents of its generators by their machine, if it had several.
+    pub parts: Vec<(String, results::Load)>,
     /// The use of resources by each component meanwhile, by name.
     pub consumed: BTreeMap<String, Consumed>,
     /// The components that died without ending the load, in the order of their deaths.

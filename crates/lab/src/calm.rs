@@ -60,6 +60,8 @@ pub struct Calm {
     pub waited: Nanos,
     /// The CPU that lost the most in the last two seconds of the wait. Absent if no CPU is watched.
     pub worst: Option<Loss>,
+    /// A machine that is lost, in words: `the node w2 does not answer`.
+    pub lost: Option<String>,
 }
 
 /// The losses of one CPU in the last two seconds.
@@ -78,10 +80,11 @@ pub struct Loss {
 impl fmt::Display for Calm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let waited = self.waited;
-        match (self.is_calm, self.worst) {
-            (true, _) => write!(f, "calm after {waited}"),
-            (false, None) => write!(f, "not calm after {waited}"),
-            (false, Some(loss)) => write!(f, "not calm after {waited}: {loss}"),
+        match (self.is_calm, &self.lost, self.worst) {
+            (true, ..) => write!(f, "calm after {waited}"),
+            (false, Some(lost), _) => write!(f, "not calm after {waited}: {lost}"),
+            (false, None, Some(loss)) => write!(f, "not calm after {waited}: {loss}"),
+            (false, None, None) => write!(f, "not calm after {waited}"),
         }
     }
 }

@@ -25,7 +25,7 @@ use crate::{Error, Host, judge};
 
 pub(crate) use decide::targets;
 pub use decide::{Attempt, Decision, points, seed_of};
-pub use plan::plan;
+pub use plan::{first, plan};
 pub use strands::{Plan, Strand, Turn, Turns};
 
 mod decide;
@@ -358,7 +358,9 @@ fn await_calm(
     progress: &mut dyn Progress,
 ) -> Result<Waited, Stop> {
     let calm = backend.await_calm(within)?;
-    progress.event(&Event::Notice(calm.to_string()));
+    if !calm.is_calm || Nanos::ZERO < calm.waited {
+        progress.event(&Event::Notice(calm.to_string()));
+    }
     Ok(Waited { waited_ns: calm.waited.0, calm: calm.is_calm, text: calm.to_string() })
 }
 
@@ -374,8 +376,8 @@ fn shared_cpus(resolved: &Resolved) -> Option<String> {
     let Roles { sut: Some(sut), load: Some(load) } = &resolved.spec.where_.roles else {
         return None;
     };
-    let shared: Vec<u32> =
-        sut.cpus.0.0.iter().copied().filter(|cpu| load.cpus.0.0.contains(cpu)).collect();
+    let (sut, load) = (sut.cpus.as_deref()?, load.cpus.as_deref()?);
+    let shared: Vec<u32> = sut.0.iter().copied().filter(|cpu| load.0.contains(cpu)).collect();
     (!shared.is_empty())
         .then(|| format!("roles sut and load share CPU {}: they disturb each other", Cpus(shared)))
 }

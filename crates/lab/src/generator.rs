@@ -98,7 +98,9 @@ fn targets_to_check(resolved: &Resolved) -> Vec<String> {
         BackendKind::External => {
             resolved.text(&resolved.spec.sut.endpoint.0[instance as usize - 1], instance)
         }
-        BackendKind::Local | BackendKind::Simulated => format!("{scheme}://127.0.0.1:1"),
+        BackendKind::Local | BackendKind::Simulated | BackendKind::Kubernetes => {
+            format!("{scheme}://127.0.0.1:1")
+        }
     };
     (1..=targets(resolved)).map(|i| target(resolved, &url(i), i)).collect()
 }

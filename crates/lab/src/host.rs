@@ -1,9 +1,10 @@
-//! The host of a run: its clock, and a unique name for each run.
+//! The host of a run: its clock, waiting, and a unique name for each run.
 
 use std::fs;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
-use measure::Instant;
+use measure::{Instant, Nanos};
 use nix::time::{ClockId, clock_gettime};
 
 pub(crate) use dates::default_folder;
@@ -14,20 +15,35 @@ mod dates;
 mod tests;
 
 /// Returns the time of the host's monotonic clock, with which the generator stamps its phases too.
-pub(crate) fn now() -> Instant {
+pub fn now() -> Instant {
     let time = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("Linux has a monotonic clock");
     Instant(time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64)
 }
 
-/// Returns the seconds since 1970.
-pub(crate) fn unix_seconds() -> u64 {
+/// Returns the time since 1970.
+pub fn unix() -> Nanos {
     let time = clock_gettime(ClockId::CLOCK_REALTIME).expect("Linux has a clock");
-    u64::try_from(time.tv_sec()).unwrap_or_default()
+    let seconds = u64::try_from(time.tv_sec()).unwrap_or_default();
+    Nanos(seconds * 1_000_000_000 + time.tv_nsec() as u64)
+}
+
+/// Returns the seconds since 1970.
+pub fn unix_seconds() -> u64 {
+    unix().0 / 1_000_000_000
+}
+
+/// Waits. The one place where the runner waits for time to pass.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "backends on a real machine are where real time passes"
+)]
+pub fn rest(length: Duration) {
+    std::thread::sleep(length);
 }
 
 /// A run, identified by its process: the number alone may be reused by another process later.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(crate) struct RunId {
+pub struct RunId {
     pub(crate) pid: u32,
     /// The time when the process began, in the kernel's ticks since boot.
     pub(crate) start: u64,
@@ -37,7 +53,7 @@ pub(crate) struct RunId {
 
 impl RunId {
     /// Creates the identity of a new run of this process.
-    pub(crate) fn new() -> RunId {
+    pub fn next() -> RunId {
         static RUNS: AtomicU32 = AtomicU32::new(0);
         let pid = std::process::id();
         let start = start_of(pid).expect("this process is alive");
@@ -45,7 +61,7 @@ impl RunId {
     }
 
     /// Reads `<prefix><pid>-<start>` and `<prefix><pid>-<start>-<number>`.
-    pub(crate) fn parse(name: &str, prefix: &str) -> Option<RunId> {
+    pub fn parse(name: &str, prefix: &str) -> Option<RunId> {
         let mut parts = name.strip_prefix(prefix)?.split('-');
         let pid = parts.next()?.parse().ok()?;
         let start = parts.next()?.parse().ok()?;
@@ -53,7 +69,7 @@ impl RunId {
         parts.next().is_none().then_some(RunId { pid, start, number })
     }
 
-    pub(crate) fn is_alive(&self) -> bool {
+    pub fn is_alive(&self) -> bool {
         start_of(self.pid) == Some(self.start)
     }
 }

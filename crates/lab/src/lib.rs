@@ -28,7 +28,7 @@ pub mod progress;
 
 pub mod backend;
 
-mod host;
+pub mod host;
 mod http;
 
 /// The process and the machine of a run.
@@ -61,7 +61,7 @@ impl Host {
         }
     }
 
-    pub(crate) fn is_interrupted(&self) -> bool {
+    pub fn is_interrupted(&self) -> bool {
         self.interrupted.load(Ordering::Relaxed)
     }
 }

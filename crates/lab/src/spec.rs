@@ -24,13 +24,13 @@ pub use pace::{Arrivals, Shape, Think};
 pub use phases::{CoolDown, Measure, Phases, WarmUp};
 pub use questions::{Cell, Factor, Level, Named, Question, questions};
 pub use repeat::{Between, Budget, Metric, Order, Repeat, Reset, Until};
-pub use roles::{BackendKind, Role, Roles, Where};
+pub use roles::{BackendKind, Cluster, Generator, Role, Roles, Where};
 pub use search::{ResultKind, Search, Start, Stop};
 pub use slo::Slo;
 pub use source::{Place, Source, SpecError};
 pub use sut::{
-    App, Command, Component, CpuLimit, Distribution, MemoryLimit, Process, Ready, Simulated, Step,
-    Sut,
+    App, Command, Component, CpuLimit, Distribution, Helm, MemoryLimit, Process, Ready, Simulated,
+    Step, Sut, Via,
 };
 pub use texts::Addresses;
 pub(crate) use texts::{FOLDER, PORT};
@@ -65,7 +65,8 @@ mod texts;
 #[cfg(test)]
 mod tests;
 
-/// Reads a spec and applies, in this order, the profile and each `path=value`.
+/// Reads a spec and applies, in this order, its profiles (several are joined by `+`) and each
+/// `path=value`.
 pub fn load(path: &Path, profile: Option<&str>, set: &[String]) -> Result<Resolved, SpecError> {
     let name = path.display().to_string();
     let bytes = std::fs::read(path).map_err(|error| {
@@ -109,6 +110,7 @@ pub struct Resolved {
     pub source: Source,
     /// The folder to which paths are relative.
     pub folder: PathBuf,
+    /// The profiles that were applied, in order, joined by `+`.
     pub profile: Option<String>,
     /// The settings `path=value`, as given.
     pub set: Vec<String>,
@@ -208,6 +210,20 @@ impl Resolved {
                     "remove it, or choose backend: local",
                 );
             }
+            BackendKind::Kubernetes if sut.components().next().is_none() => {
+                return error(
+                    "there is nothing to deploy on the cluster",
+                    "backend:",
+                    "add sut.deploy, or name a running service: backend: external, sut.endpoint",
+                );
+            }
+            BackendKind::Kubernetes if self.spec.where_.cluster.is_none() => {
+                return error(
+                    "the cluster needs the image with our programs",
+                    "backend:",
+                    "add for example cluster: {image: local/benchwright:0.1.0}",
+                );
+            }
             BackendKind::Simulated if simulated.is_none() => {
                 return error(
                     "the simulated backend needs its model",
@@ -216,6 +232,24 @@ impl Resolved {
                 );
             }
             _ => {}
+        }
+        let is_cluster = where_.backend == BackendKind::Kubernetes;
+        let roles = [&where_.roles.sut, &where_.roles.load];
+        for role in roles.into_iter().flatten() {
+            if is_cluster && role.cpus.is_some() {
+                return error(
+                    "a role of a cluster has nodes, not CPUs",
+                    "cpus:",
+                    "write nodes: LABELS; in a profile also cpus: null",
+                );
+            }
+            if !is_cluster && role.nodes.is_some() {
+                return error(
+                    "a role of this machine has CPUs, not nodes",
+                    "nodes:",
+                    "write cpus: 0-3, or choose backend: kubernetes",
+                );
+            }
         }
         match (load.model, search, &load.rate) {
             (Model::Closed, Some(_), _) => error(
@@ -240,7 +274,8 @@ impl Resolved {
         let Where { backend, .. } = self.spec.where_;
         let Some(name) = self.spec.sut.endpoint.0.first() else { return Ok(()) };
         let names: Vec<&str> = self.spec.sut.components().map(Component::name).collect();
-        if backend == BackendKind::Local && !names.contains(&name.as_str()) {
+        let deploys = matches!(backend, BackendKind::Local | BackendKind::Kubernetes);
+        if deploys && !names.contains(&name.as_str()) {
             return Err(self.source.error(
                 format!("no component is called `{name}`"),
                 self.source.find("endpoint", name),

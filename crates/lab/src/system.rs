@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use measure::{Instant, Nanos};
 
-use crate::backend::{self, Address, Backend, Foreign, Limits, Service, Stop};
+use crate::backend::{self, Address, Backend, Chart, Foreign, Limits, Service, Stop};
 use crate::http;
 use crate::progress::{Event, Progress};
 use crate::spec::{
@@ -328,7 +328,7 @@ fn wave<'a>(
 fn endpoint_name(resolved: &Resolved) -> &str {
     match resolved.spec.where_.backend {
         BackendKind::External => "",
-        BackendKind::Local | BackendKind::Simulated => {
+        BackendKind::Local | BackendKind::Simulated | BackendKind::Kubernetes => {
             resolved.spec.sut.endpoint_component().map_or("", Component::name)
         }
     }
@@ -386,7 +386,7 @@ fn name_in(resolved: &Resolved, component: &str, instance: u32) -> String {
 
 /// Returns the names of a component's replicas in one instance: `frontend`, or with several
 /// `frontend.2`.
-pub(crate) fn replicas(resolved: &Resolved, component: &Component, instance: u32) -> Vec<String> {
+pub fn replicas(resolved: &Resolved, component: &Component, instance: u32) -> Vec<String> {
     let name = name_in(resolved, component.name(), instance);
     backend::replicas(&name, resolved.spec.sut.replicas_of(component))
 }
@@ -409,7 +409,28 @@ fn service(
             .chain(text(&app.run).split_whitespace().map(str::to_owned))
             .collect(),
         Component::Process(process) => process.command.0.iter().map(text).collect(),
+        Component::Helm(_) => Vec::new(),
     };
+    let chart = component.chart().map(|helm| {
+        let or =
+            |given: &Option<String>, other: &str| given.as_ref().map_or(other.to_owned(), text);
+        let value = |value: &serde_json::Value| match value {
+            serde_json::Value::String(written) => serde_json::Value::String(text(written)),
+            other => other.clone(),
+        };
+        let replicas = resolved.spec.sut.replicas_of(component);
+        let mut set: BTreeMap<String, serde_json::Value> =
+            helm.set.iter().map(|(path, written)| (path.clone(), value(written))).collect();
+        set.entry("replicaCount".to_owned()).or_insert_with(|| replicas.into());
+        Chart {
+            folder: resolved.path(&helm.chart),
+            release: or(&helm.release, component.name()),
+            namespace: helm.namespace.as_ref().map(text),
+            set,
+            service: text(&helm.service),
+            via: helm.via,
+        }
+    });
     let Ready { get: _, tcp, log, within } = resolved.spec.sut.ready_of(component);
     let foreign = component.port().map(|port| {
         // A request needs a connection, too; it is sent later.
@@ -421,7 +442,7 @@ fn service(
         component: component.name().to_owned(),
         replicas: resolved.spec.sut.replicas_of(component),
         command,
-        environment: texts(component.environment()),
+        environment: component.environment().map(texts).unwrap_or_default(),
         files: Files(component.files().map(|files| texts(&files.0)).unwrap_or_default()),
         foreign,
         limits: Limits {
@@ -430,6 +451,7 @@ fn service(
         },
         ready_within: *within,
         role: "sut",
+        chart,
     }
 }
 
@@ -515,11 +537,13 @@ pub fn describe(resolved: &Resolved) -> String {
     match resolved.spec.where_.backend {
         BackendKind::External => sut.endpoint.0.join(", "),
         BackendKind::Simulated => "a simulated queue".to_owned(),
-        BackendKind::Local if sut.components().all(|one| sut.replicas_of(one) == 1) => {
+        BackendKind::Local | BackendKind::Kubernetes
+            if sut.components().all(|one| sut.replicas_of(one) == 1) =>
+        {
             let names: Vec<&str> = sut.components().map(Component::name).collect();
             format!("{} ×{}", names.join(" + "), sut.instances.0)
         }
-        BackendKind::Local => replicated(sut),
+        BackendKind::Local | BackendKind::Kubernetes => replicated(sut),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::observe::{Group, Interval, Part, Window};
 use crate::shard::{Ended, Failures, Unopened};
 
 pub use self::plan::{Plan, Pool};
-pub use self::run::measure;
+pub use self::run::{Begin, measure, measure_from};
 pub use crate::watch::Taken;
 
 mod merge;

@@ -8,7 +8,7 @@
 use std::fmt;
 use std::iter::Peekable;
 
-use ::measure::pace::{Distribution, Shape, Think, UnitProcess, Walk};
+use ::measure::pace::{Distribution, Portion, Shape, Think, UnitProcess, Walk};
 use ::measure::{Instant, Nanos, Random};
 
 use crate::driver::Label;
@@ -91,15 +91,17 @@ impl Offered {
     }
 }
 
-/// The assignment of arrivals to targets, pools and shards.
+/// The assignment of arrivals to targets, parts of the load, pools and shards.
 ///
-/// The targets of a process take its arrivals in turn, and so do the pools of each target. Pool k
-/// of target u has the number u · `pools` + k, and belongs to the shard of that number modulo
-/// `shards`.
+/// The targets of a process take its arrivals in turn, so do the parts of the load with those of
+/// each target, and so do the pools of each target with those of their part. Pool k of target u has
+/// the number u · `pools` + k, and belongs to the shard of that number modulo `shards`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Dealt {
     pub targets: u32,
-    /// The number of pools of each target.
+    /// The part of the load whose arrivals are requested.
+    pub part: Portion,
+    /// The number of pools of each target in this part.
     pub pools: u32,
     pub shards: u32,
     /// The shard whose arrivals are requested.
@@ -113,7 +115,7 @@ pub struct Arrival {
     pub target: u32,
     /// The number of the pool, counted over all targets.
     pub pool: u32,
-    /// The position in its process, from 0, over all shards.
+    /// The position in its process, from 0, over all parts and shards.
     pub number: u64,
     /// An index into `Trace::labels` for a trace, otherwise [`Label::NONE`].
     pub label: Label,
@@ -138,11 +140,11 @@ pub fn arrivals(
     seed: u64,
     (start, end): (Instant, Instant),
 ) -> Vec<Peekable<Arrivals>> {
-    let Dealt { targets, pools, shards, shard } = dealt;
+    let Dealt { targets, part, pools, shards, shard } = dealt;
     assert!(0 < targets && 0 < pools && shard < shards, "there is one of each: {dealt:?}");
     let stream = |first: u32, targets: u32| {
         let times = Times::new(load, Random::part(seed, u64::from(first)));
-        let turn = Turn { first, targets, pools, number: 0, place: 0, pool: 0 };
+        let turn = Turn::new(first, targets, part, pools);
         // A shard without a pool in it would iterate to the end for nothing.
         let end = if turn.reaches(dealt) { end } else { start };
         Arrivals { times, start, end, turn, dealt }.peekable()
@@ -164,39 +166,51 @@ impl Iterator for Arrivals {
                 return None;
             }
             let (number, target, pool) = self.turn.next();
-            if pool % self.dealt.shards == self.dealt.shard {
+            if let Some(pool) = pool.filter(|pool| pool % self.dealt.shards == self.dealt.shard) {
                 return Some(Arrival { intended, target, pool, number, label });
             }
         }
     }
 }
 
-/// The position in the round of targets and pools, advanced without divisions: every shard counts
-/// every arrival.
+/// The position in the round of targets, parts and pools, advanced without divisions: every shard
+/// counts every arrival.
 #[derive(Clone, Debug)]
 struct Turn {
     /// The first of the targets that share the process.
     first: u32,
     targets: u32,
+    own: Portion,
     pools: u32,
     number: u64,
-    /// The index of the current target among them, and of its current pool.
+    /// The indices of the current target among them, of the current part, and of its current pool.
     place: u32,
+    part: u32,
     pool: u32,
 }
 
 impl Turn {
-    /// Returns the next arrival's number, target and pool.
-    fn next(&mut self) -> (u64, u32, u32) {
+    fn new(first: u32, targets: u32, own: Portion, pools: u32) -> Turn {
+        Turn { first, targets, own, pools, number: 0, place: 0, part: 0, pool: 0 }
+    }
+
+    /// Returns the next arrival's number and target, and its pool if it belongs to the own part.
+    fn next(&mut self) -> (u64, u32, Option<u32>) {
         let target = self.first + self.place;
-        let turn = (self.number, target, target * self.pools + self.pool);
+        let is_own = self.part == self.own.index();
+        let pool = is_own.then_some(target * self.pools + self.pool);
+        let turn = (self.number, target, pool);
         self.number += 1;
         self.place += 1;
         if self.place == self.targets {
             self.place = 0;
-            self.pool += 1;
-            if self.pool == self.pools {
-                self.pool = 0;
+            self.part += 1;
+            if self.part == self.own.of() {
+                self.part = 0;
+                self.pool += 1;
+                if self.pool == self.pools {
+                    self.pool = 0;
+                }
             }
         }
         turn

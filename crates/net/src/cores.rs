@@ -40,9 +40,11 @@ pub enum Urgency {
 /// Asks the kernel to run this thread as soon as it wakes, so that only the machine delays it, not
 /// other threads. Real time needs privileges; a short slice (Linux 6.12) needs none.
 pub fn urgent() -> Urgency {
-    let parameters = libc::sched_param { sched_priority: 1 };
-    // SAFETY: `parameters` is valid for the call.
-    if unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &parameters) } == 0 {
+    // The kernel's own structure and call: musl's has more fields, and its function always fails.
+    let priority: libc::c_int = 1;
+    let call = libc::SYS_sched_setscheduler;
+    // SAFETY: the kernel reads one number, which is valid for the call.
+    if unsafe { libc::syscall(call, 0, libc::SCHED_FIFO, &raw const priority) } == 0 {
         return Urgency::RealTime;
     }
     let size = size_of::<SchedulingAttributes>() as u32;

@@ -48,6 +48,19 @@ pub struct Node {
     pub clock_source: Option<String>,
     pub load_average: Option<String>,
     pub open_files_limit: Option<u64>,
+    /// The version of its kubelet; like the rest, only of a cluster's node.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kubelet: Option<String>,
+    /// The configuration of its kubelet, as the kubelet gives it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kubelet_configuration: Option<serde_json::Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub container_runtime: Option<String>,
+    /// The time of its clock less that of the runner's, and the most by which this may be wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clock_ahead_ns: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clock_error_ns: Option<u64>,
 }
 
 impl Node {
@@ -74,6 +87,7 @@ impl Node {
             clock_source: text("sys/devices/system/clocksource/clocksource0/current_clocksource"),
             load_average: text("proc/loadavg"),
             open_files_limit: text("proc/self/limits").as_deref().and_then(open_files),
+            ..Node::default()
         }
     }
 }

@@ -8,7 +8,9 @@
 pub mod answer;
 pub mod components;
 pub mod directory;
+pub mod doctor;
 pub mod environment;
+pub mod frames;
 pub mod journal;
 pub mod load;
 pub mod manifest;
@@ -22,6 +24,7 @@ mod version1;
 pub use answer::Answer;
 pub use components::Components;
 pub use directory::Directory;
+pub use doctor::Doctor;
 pub use environment::Environment;
 pub use journal::Entry;
 pub use load::Load;

@@ -27,6 +27,9 @@ pub struct Load {
     #[serde(skip_serializing_if = "Option::is_none", default, alias = "flavour")]
     pub compatibility: Option<String>,
     pub seed: u64,
+    /// The part of a load that several generators made, `2/3`; absent if this is the whole.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub part: Option<String>,
     /// True if the load ended early: the figures cover what was measured until then.
     pub partial: bool,
     /// The reason why it ended, if not as planned: `halted`, `overloaded`, `by the workload`.
@@ -93,6 +96,7 @@ impl Load {
             arguments: Vec::new(),
             compatibility: None,
             seed: 0,
+            part: None,
             partial: false,
             ended: None,
             pacing: Pacing::Closed { think_ns: 0 },

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use measure::Histogram;
+use measure::pace::Portion;
 
 use crate::load::{
     Clock, Connections, Counts, Generator, Group, Interval, Load, Pacing, Part, Rates, Segment,
@@ -27,6 +28,7 @@ pub fn merge(parts: &[(String, Load)]) -> Result<Load, String> {
     let Some((first, rest)) = parts.split_first() else {
         return Err("there is nothing to merge".to_owned());
     };
+    are_one_load(parts)?;
     let axis = Axis::of(parts);
     let end_s = axis.map_or(0.0, |axis| axis.end(parts));
     let on_axis = |part: &(String, Load)| {
@@ -40,6 +42,7 @@ pub fn merge(parts: &[(String, Load)]) -> Result<Load, String> {
         }
         add(&mut whole, on_axis(part)).map_err(|why| format!("{}: {why}", part.0))?;
     }
+    whole.part = None;
     if rest.iter().any(|(_, part)| part.version != whole.version) {
         whole.warnings.push("they were measured by different versions of the tool".to_owned());
     }
@@ -52,6 +55,33 @@ pub fn merge(parts: &[(String, Load)]) -> Result<Load, String> {
     whole.warnings.extend(apart(parts, whole.clock.as_ref()));
     whole.slo = slo::judge(&objectives(parts), &whole.total);
     Ok(whole)
+}
+
+/// Checks that the parts of one load are all there, each once, and of the same load: only then they
+/// are together exactly that load. Loads that are no such parts may be any.
+fn are_one_load(parts: &[(String, Load)]) -> Result<(), String> {
+    let Some((_, first)) = parts.iter().find(|(_, load)| load.part.is_some()) else {
+        return Ok(());
+    };
+    let mut found: BTreeMap<u32, &str> = BTreeMap::new();
+    let mut of = None;
+    for (name, load) in parts {
+        let Some(part) = &load.part else {
+            return Err(format!("{name}: it is not a part of a load, as the others are"));
+        };
+        let part: Portion = part.parse().map_err(|why| format!("{name}: {why}"))?;
+        if *of.get_or_insert(part.of()) != part.of() || load.seed != first.seed {
+            return Err(format!("{name}: it is part {part} of another load than the others"));
+        }
+        if let Some(other) = found.insert(part.index(), name) {
+            return Err(format!("{name}: it is part {part} of the load, as {other} is"));
+        }
+    }
+    let of = of.expect("there is a part");
+    match (0..of).find(|index| !found.contains_key(index)) {
+        Some(index) => Err(format!("part {}/{of} of the load is missing", index + 1)),
+        None => Ok(()),
+    }
 }
 
 /// The objectives that any of the parts was judged by, each once. The whole is judged anew, since

@@ -10,6 +10,7 @@ use load::Fault;
 use load::driver::Outcome;
 use load::driver::http1::{Answer, Expected, HttpWorkload, Origin, Outgoing, Wanted, outcome_of};
 use measure::Nanos;
+use measure::pace::Portion;
 use net::Address;
 use wire::http1::{Expect, fields};
 
@@ -60,6 +61,7 @@ impl Script {
             compatibility: Compatibility::Native,
             targets: std::slice::from_ref(target),
             threads: 1,
+            part: Portion::WHOLE,
             defaults,
             seed: Seed::Final(seed),
             network: Arc::new(Nowhere),

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use load::Fault;
 use measure::Random;
+use measure::pace::Portion;
 
 use crate::machine::{Callbacks, Machine};
 use crate::network::Network;
@@ -73,6 +74,8 @@ pub struct Stage<'a> {
     pub targets: &'a [Target],
     /// The number of script threads of each target.
     pub threads: usize,
+    /// The part of the load that these threads make: those of other parts get other seeds.
+    pub part: Portion,
     pub defaults: &'a Defaults,
     pub seed: Seed,
     pub network: Arc<dyn Network>,
@@ -105,7 +108,7 @@ impl ScriptSet {
             let main = Machine::start(&program, stage, target, part(u64::MAX - number))?;
             main.resolve(target)?;
             for _ in 0..threads {
-                let seed = part(scripts.len() as u64);
+                let seed = part(stage.part.number(scripts.len() as u64));
                 let machine = Machine::start(&program, stage, target, seed)?;
                 let thread = Arc::new(Thread::default());
                 machine.adopt(&thread)?;

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use load::Fault;
 use load::driver::http1::{Answer, Expected, HttpWorkload, Origin, Outgoing};
 use load::driver::{Label, Outcome};
+use measure::pace::Portion;
 use net::Address;
 
 use crate::{
@@ -21,6 +22,7 @@ pub(crate) struct Setting {
     pub(crate) compatibility: Compatibility,
     pub(crate) targets: Vec<Target>,
     pub(crate) threads: usize,
+    pub(crate) part: Portion,
     pub(crate) defaults: Defaults,
     pub(crate) seed: Seed,
     pub(crate) network: Arc<dyn Network>,
@@ -33,6 +35,7 @@ impl Default for Setting {
             compatibility: Compatibility::Native,
             targets: vec![target()],
             threads: 1,
+            part: Portion::WHOLE,
             defaults: Defaults::default(),
             seed: Seed::Final(1),
             network: Arc::new(Nowhere),
@@ -62,6 +65,7 @@ impl Setting {
             compatibility: self.compatibility,
             targets: &self.targets,
             threads: self.threads,
+            part: self.part,
             defaults: &self.defaults,
             seed: self.seed,
             network: self.network,

@@ -5,6 +5,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use load::Fault;
+use measure::pace::Portion;
 use script::{Compatibility, Defaults, Nowhere, Program, ScriptSet, Seed, Stage, Target};
 
 /// The source of a C module. It declares the functions itself, since Lua's headers may be missing.
@@ -65,6 +66,7 @@ fn run(source: &str) -> Result<(), Fault> {
         compatibility: Compatibility::Wrk,
         targets: &[target],
         threads: 1,
+        part: Portion::WHOLE,
         defaults: &Defaults::default(),
         seed: Seed::Initial(1),
         network: Arc::new(Nowhere),

@@ -5,16 +5,16 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
 use measure::{Nanos, Random};
 
 use super::json::Value;
 use super::machine::{self, Machine, Process};
+use crate::journal;
 use crate::repository;
 
-mod journal;
 mod left;
 
 const SEED: u64 = 7;
@@ -217,9 +217,4 @@ fn ended_with_pid(mut command: Command) -> Result<(u32, String), String> {
         Some(verdict) if matches!(status.code(), Some(0 | 1 | 3)) => Ok((pid, verdict.to_owned())),
         _ => Err(format!("{status}: {}", String::from_utf8_lossy(&stderr).trim())),
     }
-}
-
-/// Returns the folder of the files of a journal's entry.
-fn trial_folder(results: &Path, number: u64) -> PathBuf {
-    results.join("trials").join(number.to_string())
 }

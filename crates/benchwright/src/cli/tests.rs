@@ -46,6 +46,9 @@ fn the_short_list_has_a_reason_for_each_option() {
         Origin::Spec { .. } | Origin::Runner { .. } => None,
     });
     expect![[r#"
+        --part: the backend divides a load between its generators
+        --framed: the backend reads the document where logs have other lines
+        --start: the backend starts the generators of a load together
         --requests: a trial measures for a time, phases.measure.time: the budget is planned in time, and the use of resources is compared over it
         --connect-to: the runner's own requests (ready, smoke, reset) go to sut.endpoint too, so it is the place; another name is said by workload.headers (Host) and load.tls.sni
         --interval: the series of a trial is compared with its components second by second

@@ -9,6 +9,7 @@ mod live;
 mod outputs;
 pub(crate) mod ports;
 mod samples;
+mod start;
 pub(crate) mod target;
 pub(crate) mod text;
 pub(crate) mod tls;
@@ -34,7 +35,7 @@ pub(crate) use self::outputs::Outputs;
 use self::target::{Finding, Target};
 use self::tls::Securing;
 use self::workload::{Requested, Staffed, Workload};
-use crate::cli::Load;
+use crate::cli::{Load, Start};
 use crate::output::{self, Exit, Failure};
 
 /// The requests that one shard can be expected to start in a second, with a CPU of its own and
@@ -53,7 +54,7 @@ pub(crate) fn load(arguments: &Load) -> Result<Exit, Failure> {
         sources: &arguments.source,
     };
     let mut targets = target::resolve(&arguments.urls, &finding).map_err(question)?;
-    let of_each = share(arguments, arguments.connections as usize);
+    let of_each = share(arguments, arguments.part.share(arguments.connections.into()) as usize);
     ports::provide(&mut targets, of_each, "--connections")?;
     let securing = Securing::of(arguments, &targets).map_err(question)?;
     let mut plan = plan(arguments, &targets)?;
@@ -75,8 +76,13 @@ pub(crate) fn load(arguments: &Load) -> Result<Exit, Failure> {
     let stop = crate::interrupted();
 
     let samplers = outputs.samplers(plan.cpus.len());
-    let measured = live::watch(arguments.progress, &plan, |live| {
-        load::measure(&plan, drivers, samplers, Some(live), &stop)
+    let measured = live::watch(arguments.progress, &plan, |live| match arguments.start {
+        Start::Now => load::measure(&plan, drivers, samplers, Some(live), &stop),
+        Start::Stdin => {
+            let lines = start::Lines::read();
+            let begin = || lines.await_start(&stop);
+            load::measurement::measure_from(&plan, drivers, samplers, Some(live), &stop, &begin)
+        }
     });
     let measured = measured.map_err(|failure| explain(&failure, &targets, &stop))?;
     let measurement = measured.measurement;
@@ -166,7 +172,16 @@ pub(super) fn question(error: anyhow::Error) -> Failure {
 
 fn plan(arguments: &Load, targets: &[Target]) -> Result<Plan, Failure> {
     let pacing = pacing(arguments)?;
-    let each = share(arguments, arguments.connections as usize);
+    let connections = u64::from(arguments.connections);
+    let each = share(arguments, arguments.part.share(connections) as usize);
+    if each == 0 {
+        return Err(Failure::question(format!(
+            "part {} has no connection: each part needs one of the whole load's {connections}\n  \
+             use more --connections or fewer parts",
+            arguments.part
+        )));
+    }
+    let before = share(arguments, arguments.part.before(connections) as usize) * targets.len();
     provide_files(each.saturating_mul(targets.len()), "--connections")?;
     let cpus = cpus(arguments, &pacing, each).map_err(Failure::question)?;
     let of_each = arguments.script_threads.map_or(cpus.len(), |threads| threads as usize);
@@ -191,6 +206,8 @@ fn plan(arguments: &Load, targets: &[Target]) -> Result<Plan, Failure> {
     };
     Ok(Plan {
         targets: targets.len() as u32,
+        part: arguments.part,
+        connections_before: before as u32,
         pools: pools(targets, each, of_each),
         pacing,
         requests: arguments.requests,
@@ -200,7 +217,9 @@ fn plan(arguments: &Load, targets: &[Target]) -> Result<Plan, Failure> {
         limits: Limits {
             timeout: positive(arguments.timeout, "--timeout")?,
             overdue: Overdue::Cut,
-            backlog: share(arguments, arguments.backlog).div_ceil(of_each).max(1),
+            backlog: share(arguments, arguments.backlog)
+                .div_ceil(of_each * arguments.part.of() as usize)
+                .max(1),
             connect_timeout: positive(arguments.connect_timeout, "--connect-timeout")?,
             open_gap: Nanos((arguments.open_rate.gap_ns() * cpus.len() as f64) as u64),
             keep_alive: arguments.keep_alive,
@@ -335,7 +354,8 @@ fn cpus(arguments: &Load, pacing: &Pacing, connections: usize) -> Result<Vec<Opt
 
 fn shards_for(load: &Offered, arguments: &Load) -> usize {
     let targets = if arguments.per_target { arguments.urls.len() as f64 } else { 1.0 };
-    (load.highest_rate() * targets / REQUESTS_OF_A_SHARD).ceil() as usize
+    let rate = load.highest_rate() * targets / f64::from(arguments.part.of());
+    (rate / REQUESTS_OF_A_SHARD).ceil() as usize
 }
 
 /// Explains why nothing was measured, and what to do about it.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use k8s::Kubernetes;
 use lab::backend::Backend;
 use lab::backend::local::Local;
 use lab::backend::simulated::Simulated;
@@ -11,7 +12,7 @@ use lab::{Host, experiment, spec};
 use results::answer::Verdict;
 use results::{Answer, Directory};
 
-use crate::cli::{Plan, Resume, Run};
+use crate::cli::{Clean, Plan, Resume, Run};
 use crate::output::{self, Exit, Failure};
 use crate::progress::Transcript;
 
@@ -25,7 +26,11 @@ pub(crate) fn run(arguments: &Run) -> Result<Exit, Failure> {
 
 pub(crate) fn plan(arguments: &Plan) -> Result<Exit, Failure> {
     let resolved = resolve(arguments)?;
-    let text = experiment::plan(&resolved).map_err(Failure::question)?;
+    let mut text = experiment::plan(&resolved).map_err(Failure::question)?;
+    if resolved.spec.where_.backend == BackendKind::Kubernetes {
+        let objects = k8s::plan::objects_of(&resolved).map_err(|stop| failed(stop.into()))?;
+        text += &format!("the objects, as YAML:\n{objects}");
+    }
     output::result(&text)?;
     Ok(Exit::Answered)
 }
@@ -37,10 +42,20 @@ pub(crate) fn resume(arguments: &Resume) -> Result<Exit, Failure> {
     conclude(ended, arguments.json)
 }
 
-pub(crate) fn clean() -> Result<Exit, Failure> {
-    let mut local = Local::new(host()?);
-    local.lock().map_err(|stop| failed(stop.into()))?;
-    let removed = local.clean_up();
+pub(crate) fn clean(arguments: &Clean) -> Result<Exit, Failure> {
+    let removed = match arguments.cluster {
+        true => {
+            let (kubeconfig, context) = (&arguments.kubeconfig, &arguments.context);
+            let interrupted = crate::interrupted();
+            Kubernetes::clean(kubeconfig.as_deref(), context.as_deref(), interrupted)
+                .map_err(|stop| failed(stop.into()))?
+        }
+        false => {
+            let mut local = Local::new(host()?);
+            local.lock().map_err(|stop| failed(stop.into()))?;
+            local.clean_up()
+        }
+    };
     let text: String = removed.iter().map(|removed| format!("{removed}\n")).collect();
     output::result(if text.is_empty() { "nothing was left behind\n" } else { &text })?;
     Ok(Exit::Answered)
@@ -51,19 +66,20 @@ fn backend(spec: &Resolved, host: &Host) -> Box<dyn Backend> {
     match spec.spec.where_.backend {
         BackendKind::Simulated => Box::new(Simulated::new(spec)),
         BackendKind::Local | BackendKind::External => Box::new(Local::new(host.clone())),
+        BackendKind::Kubernetes => Box::new(Kubernetes::new(host.clone(), output::error)),
     }
 }
 
-fn host() -> Result<Host, Failure> {
+pub(super) fn host() -> Result<Host, Failure> {
     let own = std::env::current_exe()
         .map_err(|error| Failure::no_answer(format!("finding the own executable: {error}")))?;
     let interrupted = crate::interrupted();
     Ok(Host { interrupted, ..Host::new(own, env!("CARGO_PKG_VERSION")) })
 }
 
-fn resolve(arguments: &Plan) -> Result<spec::Resolved, Failure> {
-    spec::load(&arguments.spec, arguments.profile.as_deref(), &arguments.set)
-        .map_err(Failure::question)
+pub(super) fn resolve(arguments: &Plan) -> Result<spec::Resolved, Failure> {
+    let profiles = (!arguments.profile.is_empty()).then(|| arguments.profile.join("+"));
+    spec::load(&arguments.spec, profiles.as_deref(), &arguments.set).map_err(Failure::question)
 }
 
 /// Writes the report, then the answer with the report's path in it, and last prints on stderr why a
@@ -107,7 +123,7 @@ fn shown(path: &Path) -> String {
     path.display().to_string()
 }
 
-fn failed(error: lab::Error) -> Failure {
+pub(super) fn failed(error: lab::Error) -> Failure {
     output::clear();
     match error {
         lab::Error::Question(error) => Failure { exit: Exit::Question, error },

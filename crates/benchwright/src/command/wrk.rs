@@ -16,7 +16,7 @@ use load::network::{Network, Wanted, Work};
 use load::pacing::{Offered, Pacing, Sharing};
 use load::shard::{Limits, Overdue, Unopened};
 use load::validity::{self, Besides};
-use measure::pace::{Distribution, Shape, Think};
+use measure::pace::{Distribution, Portion, Shape, Think};
 use measure::{Nanos, Rate};
 use net::{Closed, Endpoint, Timer};
 use results::Load;
@@ -208,6 +208,8 @@ fn plan(
     let most = command.rate.map_or(1.0, |rate| rate.count_in(command.duration)).min(MOST_WAITING);
     Ok(Plan {
         targets: targets.len() as u32,
+        part: Portion::WHOLE,
+        connections_before: 0,
         pools: pools(targets, connections, threads),
         pacing: pacing(command, 1),
         requests: None,

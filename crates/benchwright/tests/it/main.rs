@@ -20,6 +20,7 @@ mod many;
 mod network;
 mod originals;
 mod page;
+mod parts;
 mod programs;
 mod reach;
 mod replicas;

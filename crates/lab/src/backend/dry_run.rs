@@ -16,12 +16,24 @@ use crate::spec::{Exchange, Literal, MemoryLimit, Resolved, Run};
 pub struct DryRun {
     now: Instant,
     told: Vec<String>,
+    services: Vec<Service>,
+    drives: Vec<Drive>,
 }
 
 impl DryRun {
     /// Returns the steps that were asked for, in order.
     pub fn told(&self) -> &[String] {
         &self.told
+    }
+
+    /// Returns the services that were started, in order.
+    pub fn services(&self) -> &[Service] {
+        &self.services
+    }
+
+    /// Returns the loads that were made.
+    pub fn drives(&self) -> &[Drive] {
+        &self.drives
     }
 
     fn tell(&mut self, step: String) {
@@ -52,6 +64,7 @@ impl Backend for DryRun {
 
     fn start(&mut self, wave: &[Service]) -> Result<Vec<Vec<Address>>, Stop> {
         self.told.extend(wave.iter().map(started));
+        self.services.extend(wave.iter().cloned());
         Ok(wave.iter().map(|service| named(&service.name, service.replicas)).collect())
     }
 
@@ -93,12 +106,18 @@ impl Backend for DryRun {
 
     fn await_calm(&mut self, within: Nanos) -> Result<Calm, Stop> {
         self.tell(format!("watch    until the machine is calm, {} at most", within.in_words()));
-        Ok(Calm { is_calm: true, waited: Nanos::ZERO, worst: None })
+        Ok(Calm { is_calm: true, waited: Nanos::ZERO, worst: None, lost: None })
     }
 
     fn drive(&mut self, drive: &Drive, _tick: &mut dyn FnMut(Tick)) -> Result<Driven, Stop> {
         self.tell(format!("drive    benchwright {}", drive.arguments.join(" ")));
-        Ok(Driven { load: nothing(drive), consumed: BTreeMap::new(), deaths: Vec::new() })
+        self.drives.push(drive.clone());
+        Ok(Driven {
+            load: nothing(drive),
+            parts: Vec::new(),
+            consumed: BTreeMap::new(),
+            deaths: Vec::new(),
+        })
     }
 
     fn stop(&mut self) {
@@ -113,6 +132,18 @@ fn named(service: &str, number: u32) -> Vec<Address> {
 
 /// Describes one service: its replicas differ only in their names.
 fn started(service: &Service) -> String {
+    if let Some(chart) = &service.chart {
+        let namespace = chart.namespace.as_ref().map(|name| format!(" -n {name}"));
+        return format!(
+            "install  {}: helm {} {}{} {} · ready within {}",
+            service.name,
+            chart.release,
+            chart.folder.display(),
+            namespace.unwrap_or_default(),
+            chart.values().join(" "),
+            service.ready_within.in_words()
+        );
+    }
     let Service { command, environment, foreign, limits: Limits { cpu, memory }, .. } = service;
     let name = match service.replicas {
         1 => service.name.clone(),

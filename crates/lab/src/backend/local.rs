@@ -110,7 +110,7 @@ struct Running {
 
 impl Local {
     pub fn new(host: Host) -> Local {
-        let run = RunId::new();
+        let run = RunId::next();
         let folder = RunFolder::new(host.temporary.join(format!("{}{run}", remains::FOLDER)));
         Local {
             host,
@@ -358,7 +358,7 @@ impl Backend for Local {
             if left.is_zero() {
                 return Ok(());
             }
-            rest(left.min(POLL_EVERY));
+            host::rest(left.min(POLL_EVERY));
         }
     }
 
@@ -694,7 +694,9 @@ fn roles(resolved: &Resolved) -> Result<BTreeMap<&'static str, Cpus>, Stop> {
     let here = allowed_here();
     let mut found = BTreeMap::new();
     for (name, role) in [("sut", &roles.sut), ("load", &roles.load)] {
-        let Some(Written(cpus)) = role.as_ref().map(|role| &role.cpus) else { continue };
+        let Some(Written(cpus)) = role.as_ref().and_then(|role| role.cpus.as_ref()) else {
+            continue;
+        };
         if let Some(absent) = cpus.0.iter().find(|cpu| !here.0.contains(cpu)) {
             let written = &cpus.to_string();
             let place = resolved.source.find(&format!("{name}:"), written);
@@ -762,10 +764,4 @@ fn in_background(work: impl FnOnce() + Send + 'static) -> Receiver<()> {
         let _ = sender.send(());
     });
     receiver
-}
-
-/// The one place where the runner waits for time to pass.
-#[expect(clippy::disallowed_methods, reason = "this backend is where real time passes")]
-pub(crate) fn rest(length: Duration) {
-    std::thread::sleep(length);
 }

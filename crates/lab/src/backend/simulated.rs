@@ -134,7 +134,7 @@ impl Backend for Simulated {
 
     /// Returns at once: nothing disturbs virtual time.
     fn await_calm(&mut self, _within: Nanos) -> Result<Calm, Stop> {
-        Ok(Calm { is_calm: true, waited: Nanos::ZERO, worst: None })
+        Ok(Calm { is_calm: true, waited: Nanos::ZERO, worst: None, lost: None })
     }
 
     fn drive(&mut self, drive: &Drive, tick: &mut dyn FnMut(Tick)) -> Result<Driven, Stop> {
@@ -164,7 +164,7 @@ impl Backend for Simulated {
         };
         self.now = self.now + drive.warm_up + drive.measure + drive.drain;
         let consumed = BTreeMap::from([("servers".to_owned(), consumed)]);
-        Ok(Driven { load, consumed, deaths: Vec::new() })
+        Ok(Driven { load, parts: Vec::new(), consumed, deaths: Vec::new() })
     }
 
     fn stop(&mut self) {}

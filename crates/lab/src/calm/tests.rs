@@ -149,10 +149,10 @@ fn the_worst_cpu_is_shown_with_its_figures() {
     watch.add(spin(0, Nanos::ZERO, Nanos::ZERO));
     let stolen = Nanos::from_millis(60);
     watch.add(Spin { stolen, ..spin(1, Nanos::ZERO, Nanos::from_millis(4)) });
-    let calm = Calm { is_calm: watch.is_calm(), waited: LONG, worst: watch.worst() };
+    let calm = Calm { is_calm: watch.is_calm(), waited: LONG, worst: watch.worst(), lost: None };
     let text = "not calm after 60.0 s: CPU 1 lost 20.0 % to gaps (up to 4.00 ms) and 3.0 % to \
                 steal, bound 1 %";
     assert_eq!(calm.to_string(), text);
-    let calm = Calm { is_calm: true, waited: CALM_FOR, worst: None };
+    let calm = Calm { is_calm: true, waited: CALM_FOR, worst: None, lost: None };
     assert_eq!(calm.to_string(), "calm after 2.00 s");
 }

@@ -224,7 +224,9 @@ fn probe(resolved: &Resolved, journal: &[Entry], spent: &Spent) -> Result<Rate, 
 pub(crate) fn targets(resolved: &Resolved) -> u32 {
     match resolved.spec.where_.backend {
         BackendKind::External => resolved.spec.sut.endpoint.0.len() as u32,
-        BackendKind::Local | BackendKind::Simulated => resolved.spec.sut.instances.0,
+        BackendKind::Local | BackendKind::Simulated | BackendKind::Kubernetes => {
+            resolved.spec.sut.instances.0
+        }
     }
 }
 

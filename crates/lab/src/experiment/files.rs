@@ -3,15 +3,21 @@
 use measure::Histogram;
 use results::components::Components;
 use results::directory::Files;
-use results::{Times, components, times};
+use results::{Load, Times, components, times};
 
 use crate::trial::Observation;
 
 pub(super) fn of(observation: &Observation, by_second: &Components) -> Files {
     let load = &observation.driven.load;
-    let mut document = serde_json::to_vec(load).expect("a document is plain data");
-    document.push(b'\n');
-    let mut files = Files::from([("load.json".to_owned(), document)]);
+    let document = |load: &Load| {
+        let mut document = serde_json::to_vec(load).expect("a document is plain data");
+        document.push(b'\n');
+        document
+    };
+    let mut files = Files::from([("load.json".to_owned(), document(load))]);
+    // One slow machine shows in its own document.
+    let parts = observation.driven.parts.iter();
+    files.extend(parts.map(|(machine, load)| (format!("load.{machine}.json"), document(load))));
     let seconds = load.measured_s;
     let mut keep = |name: &str, of: &dyn Fn(&results::load::Part) -> Option<Histogram>| {
         let all = of(&load.total).map(|histogram| ("all".to_owned(), histogram));

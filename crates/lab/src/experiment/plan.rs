@@ -107,7 +107,7 @@ pub(super) fn headline(resolved: &Resolved, plan: &Plan) -> String {
     let roles = [("sut", &spec.where_.roles.sut), ("load", &spec.where_.roles.load)];
     let roles: Vec<String> = roles
         .into_iter()
-        .filter_map(|(name, role)| Some(format!("{name} = CPU {}", role.as_ref()?.cpus.0)))
+        .filter_map(|(name, role)| Some(format!("{name} = {}", role.as_ref()?)))
         .collect();
     if !roles.is_empty() {
         parts.push(format!("roles: {}", roles.join(", ")));
@@ -340,8 +340,23 @@ fn fixed_loads(resolved: &Resolved) -> Option<Vec<Rate>> {
     Some(points.into_iter().map(|point| point.asked).collect())
 }
 
-/// Runs the first trial on a backend that only prints.
+/// Returns what the first trial asks of a backend.
+pub fn first(resolved: &Resolved) -> anyhow::Result<DryRun> {
+    dry_run(&Plan::of(resolved)?).map(|(_, backend)| backend)
+}
+
 fn first_trial(plan: &Plan) -> anyhow::Result<String> {
+    let (purpose, backend) = dry_run(plan)?;
+    let first = match purpose {
+        Purpose::Probe => "first, to find the first load:",
+        Purpose::Trial => "the first trial:",
+    };
+    let steps: String = backend.told().iter().map(|step| format!("  {step}\n")).collect();
+    Ok(format!("{first}\n{steps}"))
+}
+
+/// Runs the first trial on a backend that only prints.
+fn dry_run(plan: &Plan) -> anyhow::Result<(Purpose, DryRun)> {
     let Some(Turn { strand, attempt, .. }) = Turns::new(plan, Vec::new()).next_turn() else {
         anyhow::bail!("the budget does not allow a single trial");
     };
@@ -359,12 +374,7 @@ fn first_trial(plan: &Plan) -> anyhow::Result<String> {
         Err(stop) => anyhow::bail!("the dry run stopped: {stop:?}"),
     }
     crate::backend::Backend::stop(&mut backend);
-    let first = match purpose {
-        Purpose::Probe => "first, to find the first load:",
-        Purpose::Trial => "the first trial:",
-    };
-    let steps: String = backend.told().iter().map(|step| format!("  {step}\n")).collect();
-    Ok(format!("{first}\n{steps}"))
+    Ok((purpose, backend))
 }
 
 /// Formats a length: `43 s`, `3 min 30 s`, `1 h 11 min`.

@@ -164,6 +164,9 @@ pub const OPTIONS: &[Known] = &[
         let words = asked.workload().args.iter().map(|word| asked.resolved.text(word, 1));
         values(&words.collect::<Vec<_>>())
     }),
+    nothing("--part", "the backend divides a load between its generators"),
+    nothing("--framed", "the backend reads the document where logs have other lines"),
+    nothing("--start", "the backend starts the generators of a load together"),
     nothing(
         "--requests",
         "a trial measures for a time, phases.measure.time: the budget is planned in time, and the \

@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn a_run_is_known_by_its_process_and_its_start() {
-    let run = RunId::new();
+    let run = RunId::next();
     assert!(run.is_alive());
     assert_eq!(RunId::parse(&format!("benchwright-{run}"), "benchwright-"), Some(run.clone()));
     assert!(!RunId { start: run.start + 1, ..run }.is_alive());

@@ -46,7 +46,7 @@ fn load(fast: u64, slow: u64, refused: u64) -> Load {
 }
 
 fn judged(load: Load, slo: &str) -> Judged {
-    let driven = Driven { load, consumed: BTreeMap::new(), deaths: Vec::new() };
+    let driven = Driven { load, parts: Vec::new(), consumed: BTreeMap::new(), deaths: Vec::new() };
     judge(&Observation { driven, moved: Vec::new() }, &read(slo))
 }
 
@@ -147,7 +147,12 @@ fn the_generators_verdict_and_a_moved_process_make_a_trial_invalid() {
     let judgement = judged(late, "");
     assert_eq!(judgement.status, Status::Invalid);
     assert_eq!(judgement.reasons, ["generator late"]);
-    let driven = Driven { load: load(10, 0, 0), consumed: BTreeMap::new(), deaths: Vec::new() };
+    let driven = Driven {
+        load: load(10, 0, 0),
+        parts: Vec::new(),
+        consumed: BTreeMap::new(),
+        deaths: Vec::new(),
+    };
     let moved = vec!["hotel was allowed CPU 0 before the load and CPU 1 after it".to_owned()];
     let judgement = judge(&Observation { driven, moved }, &read(""));
     assert_eq!(judgement.status, Status::Invalid);
@@ -174,7 +179,7 @@ fn a_system_that_fell_short_has_a_limit_and_one_that_followed_its_load_has_none(
     };
     let limit = |load: Load, slo: &str| {
         let consumed = BTreeMap::from([("hotel".to_owned(), hotel.clone())]);
-        let driven = Driven { load, consumed, deaths: Vec::new() };
+        let driven = Driven { load, parts: Vec::new(), consumed, deaths: Vec::new() };
         let observation = Observation { driven, moved: Vec::new() };
         let observed = judge(&observation, &read(slo)).observed.unwrap();
         assert_eq!(observed.cpu["hotel"], 0.98);

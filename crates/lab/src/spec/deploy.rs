@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::read::did_you_mean;
 use super::source::{Place, SpecError};
-use super::{Action, Component, Port, Resolved, Step, texts};
+use super::{Action, BackendKind, Component, Port, Resolved, Step, texts};
 
 #[cfg(test)]
 mod tests;
@@ -202,6 +202,13 @@ fn check_ports(resolved: &Resolved) -> Result<(), SpecError> {
     for component in sut.components() {
         let name = component.name();
         let named = || source.find("name:", name);
+        if component.chart().is_some() {
+            if resolved.spec.where_.backend == BackendKind::Local {
+                let message = format!("`{name}` is a chart, which needs a cluster");
+                return Err(source.error(message, named(), "choose backend: kubernetes"));
+            }
+            continue;
+        }
         let Some(port) = component.port() else {
             if component.ready().is_some_and(|ready| ready.tcp || ready.log.is_some()) {
                 let message = format!("`{name}` has no port, so it must print `ready <url>`");

@@ -8,15 +8,19 @@ use super::Spec;
 use super::read::{self, Described, did_you_mean};
 use super::source::{Source, SpecError};
 
-/// Returns the spec after its profile and each `path=value`, without the profiles themselves.
+/// Stands between the names of profiles that are applied one after the other.
+const AND: char = '+';
+
+/// Returns the spec after its profiles, joined by `+`, and each `path=value`, without the profiles
+/// themselves.
 pub(super) fn apply(
     source: &Source,
     written: Spec,
-    profile: Option<&str>,
+    profiles: Option<&str>,
     set: &[String],
 ) -> Result<Spec, SpecError> {
     let mut spec = Spec { profiles: Default::default(), ..written.clone() };
-    if let Some(name) = profile {
+    for name in profiles.into_iter().flat_map(|names| names.split(AND)) {
         let Some(patch) = written.profiles.get(name) else {
             return Err(unknown_profile(source, &written, name));
         };

@@ -1,10 +1,10 @@
-//! The place where things run: the backend, and the CPUs of the roles.
+//! The place where things run: the backend, the cluster, and the CPUs or nodes of the roles.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Cpus, Written};
+use super::{CpuLimit, Cpus, MemoryLimit, Written};
 
 /// The place where things run.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
@@ -14,6 +14,47 @@ pub struct Where {
     pub backend: BackendKind,
     #[serde(default)]
     pub roles: Roles,
+    /// Kubernetes: the cluster, and what pods on it run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<Cluster>,
+}
+
+/// A Kubernetes cluster. Without a context it is that of the kubeconfig, or the one that the runner
+/// itself is a pod of.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cluster {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kubeconfig: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<String>,
+    /// The namespace of all that the run makes. If it does not exist, the run makes it, and deletes
+    /// it at its end.
+    #[serde(default = "own_namespace")]
+    pub namespace: String,
+    /// The image with our programs, as the nodes find it.
+    pub image: String,
+    #[serde(default)]
+    pub generator: Generator,
+}
+
+/// The resources of each generator, which it has for itself: they are also its requests, so that its
+/// pod is *Guaranteed*. On a node with a static CPU manager whole CPUs are its own.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Generator {
+    pub cpu_limit: CpuLimit,
+    pub memory_limit: Written<MemoryLimit>,
+}
+
+impl Default for Generator {
+    fn default() -> Generator {
+        Generator { cpu_limit: CpuLimit(1.0), memory_limit: Written(MemoryLimit(512 << 20)) }
+    }
+}
+
+fn own_namespace() -> String {
+    "benchwright".to_owned()
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
@@ -26,6 +67,8 @@ pub enum BackendKind {
     External,
     /// A queueing model on virtual time.
     Simulated,
+    /// Pods of a Kubernetes cluster.
+    Kubernetes,
 }
 
 impl fmt::Display for BackendKind {
@@ -34,11 +77,12 @@ impl fmt::Display for BackendKind {
             BackendKind::Local => "local",
             BackendKind::External => "external",
             BackendKind::Simulated => "simulated",
+            BackendKind::Kubernetes => "kubernetes",
         })
     }
 }
 
-/// The CPUs of the system under test and of the generator; all CPUs if not given.
+/// The CPUs or nodes of the system under test and of the generator; all if not given.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Roles {
@@ -51,5 +95,21 @@ pub struct Roles {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Role {
-    pub cpus: Written<Cpus>,
+    /// Local: its CPUs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<Written<Cpus>>,
+    /// Kubernetes: the labels of its nodes, `kubernetes.io/hostname in (w1,w2)`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<String>,
+}
+
+/// Written as `CPU 0-3` or `nodes role=load`.
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.cpus, &self.nodes) {
+            (Some(cpus), _) => write!(f, "CPU {}", **cpus),
+            (None, Some(nodes)) => write!(f, "nodes {nodes}"),
+            (None, None) => f.write_str("anywhere"),
+        }
+    }
 }

@@ -135,6 +135,7 @@ impl Step {
 enum WrittenStep {
     App(App),
     Process(Process),
+    Helm(Helm),
     Http(Exchange),
     Run(Run),
     Wait(Wait),
@@ -146,6 +147,7 @@ impl From<WrittenStep> for Step {
         match written {
             WrittenStep::App(app) => Step::Component(Component::App(app)),
             WrittenStep::Process(process) => Step::Component(Component::Process(process)),
+            WrittenStep::Helm(helm) => Step::Component(Component::Helm(helm)),
             WrittenStep::Http(exchange) => Step::Action(Action::Http(exchange)),
             WrittenStep::Run(run) => Step::Action(Action::Run(run)),
             WrittenStep::Wait(wait) => Step::Action(Action::Wait(wait)),
@@ -159,6 +161,7 @@ impl From<Step> for WrittenStep {
         match step {
             Step::Component(Component::App(app)) => WrittenStep::App(app),
             Step::Component(Component::Process(process)) => WrittenStep::Process(process),
+            Step::Component(Component::Helm(helm)) => WrittenStep::Helm(helm),
             Step::Action(Action::Http(exchange)) => WrittenStep::Http(exchange),
             Step::Action(Action::Run(run)) => WrittenStep::Run(run),
             Step::Action(Action::Wait(wait)) => WrittenStep::Wait(wait),
@@ -175,14 +178,28 @@ pub enum Component {
     /// Any program. Without `port` it is given `--listen 127.0.0.1:0` and prints `ready <url>` when
     /// it can serve.
     Process(Process),
+    /// Kubernetes: a release of a chart.
+    Helm(Helm),
 }
 
-/// Returns a field that both kinds of component have.
+/// Returns a field that all kinds of component have.
 macro_rules! of {
     ($component:ident, $field:ident) => {
         match $component {
             Component::App(app) => &app.$field,
             Component::Process(process) => &process.$field,
+            Component::Helm(helm) => &helm.$field,
+        }
+    };
+}
+
+/// Returns a field of a component that is a program; `None` for a chart.
+macro_rules! of_program {
+    ($component:ident, $field:ident) => {
+        match $component {
+            Component::App(app) => Some(&app.$field),
+            Component::Process(process) => Some(&process.$field),
+            Component::Helm(_) => None,
         }
     };
 }
@@ -197,13 +214,16 @@ impl Component {
         match self {
             Component::App(app) => std::slice::from_ref(&app.run),
             Component::Process(process) => &process.command.0,
+            Component::Helm(helm) => std::slice::from_ref(&helm.chart),
         }
     }
 
     /// Returns the texts that may contain addresses.
     pub fn texts(&self) -> impl Iterator<Item = &String> {
         let files = self.files().into_iter().flat_map(|files| files.0.values());
-        self.words().iter().chain(self.environment().values()).chain(files)
+        let environment = self.environment().into_iter().flat_map(|all| all.values());
+        let of_chart = self.chart().into_iter().flat_map(Helm::texts);
+        self.words().iter().chain(environment).chain(files).chain(of_chart)
     }
 
     /// Returns the components that must be ready before it: those it names, and those whose
@@ -226,21 +246,29 @@ impl Component {
     }
 
     pub fn cpu_limit(&self) -> Option<CpuLimit> {
-        *of!(self, cpu_limit)
+        of_program!(self, cpu_limit).copied().flatten()
     }
 
     pub fn memory_limit(&self) -> Option<MemoryLimit> {
-        of!(self, memory_limit).map(|limit| *limit)
+        of_program!(self, memory_limit).copied().flatten().map(|limit| *limit)
     }
 
-    pub fn environment(&self) -> &BTreeMap<String, String> {
-        of!(self, environment)
+    pub fn environment(&self) -> Option<&BTreeMap<String, String>> {
+        of_program!(self, environment)
+    }
+
+    /// Returns the chart of a component that is one.
+    pub fn chart(&self) -> Option<&Helm> {
+        match self {
+            Component::App(_) | Component::Process(_) => None,
+            Component::Helm(helm) => Some(helm),
+        }
     }
 
     /// Returns the port of a foreign program: one that does not print its address.
     pub fn port(&self) -> Option<Port> {
         match self {
-            Component::App(_) => None,
+            Component::App(_) | Component::Helm(_) => None,
             Component::Process(process) => process.port,
         }
     }
@@ -248,7 +276,7 @@ impl Component {
     /// Returns the files that are written before it starts.
     pub fn files(&self) -> Option<&Files> {
         match self {
-            Component::App(_) => None,
+            Component::App(_) | Component::Helm(_) => None,
             Component::Process(process) => Some(&process.files),
         }
     }
@@ -300,6 +328,60 @@ pub struct Process {
     pub memory_limit: Option<Written<MemoryLimit>>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub environment: BTreeMap<String, String>,
+}
+
+/// A release of a Helm chart, in each instance. It is ready when helm says so, and its service
+/// answers.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Helm {
+    pub name: Name,
+    /// The folder of the chart, relative to the spec's.
+    pub chart: String,
+    /// The name of the release; the component's by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub release: Option<String>,
+    /// The namespace of the release; the run's by default. It may contain `${instance}`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    /// The values, by their paths, as after `--set`: `image.tag: "1"`
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub set: BTreeMap<String, serde_json::Value>,
+    /// The Service of the release that gets the load and the requests.
+    pub service: String,
+    #[serde(default)]
+    pub via: Via,
+    /// The chart's value `replicaCount`, unless it is in `set`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replicas: Option<AtLeastOne>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<Name>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ready: Option<Ready>,
+}
+
+impl Helm {
+    /// Returns the texts that may contain variables and addresses, besides the chart's folder.
+    fn texts(&self) -> impl Iterator<Item = &String> {
+        let values = self.set.values().filter_map(|value| match value {
+            serde_json::Value::String(text) => Some(text),
+            _ => None,
+        });
+        self.release.iter().chain(&self.namespace).chain([&self.service]).chain(values)
+    }
+}
+
+/// The way from the generator to a Service.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Via {
+    /// Its name in the cluster: a virtual address, which the nodes spread over the pods.
+    #[default]
+    ClusterIp,
+    /// Its port at the first node of role `sut`.
+    NodePort,
+    /// The addresses of its pods: the generator spreads its connections over them itself.
+    Pods,
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]

@@ -641,6 +641,20 @@ fn an_error_in_a_profile_or_a_setting_is_named() {
 }
 
 #[test]
+fn several_profiles_apply_in_their_order() {
+    let text = spec("profiles: {a: {seed: 4, about: a}, b: {seed: 5}}\n");
+    let seed = |profiles| {
+        let resolved = read(&text, Some(profiles), &[]).unwrap();
+        assert_eq!(resolved.profile.as_deref(), Some(profiles));
+        (resolved.seed(), resolved.spec.about)
+    };
+    assert_eq!(seed("a+b"), (5, Some("a".to_owned())));
+    assert_eq!(seed("b+a"), (4, Some("a".to_owned())));
+    let error = read(&text, Some("a+c"), &[]).unwrap_err().to_string();
+    assert!(error.contains("no profile `c`"), "{error}");
+}
+
+#[test]
 fn settings_apply_after_the_profile_and_words_stay_words() {
     let text = spec("profiles: {ci: {phases: {measure: {time: 1s}}, seed: 4}}\n");
     let set = ["phases.measure.time=2s", "vars.port=8080", "load.connections=7"];

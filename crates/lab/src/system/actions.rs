@@ -171,6 +171,6 @@ pub(super) fn instances(resolved: &Resolved) -> u32 {
     let sut = &resolved.spec.sut;
     match resolved.spec.where_.backend {
         BackendKind::External => sut.endpoint.0.len() as u32,
-        BackendKind::Local | BackendKind::Simulated => sut.instances.0,
+        BackendKind::Local | BackendKind::Simulated | BackendKind::Kubernetes => sut.instances.0,
     }
 }

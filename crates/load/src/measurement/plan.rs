@@ -1,6 +1,6 @@
 //! The plan of a load: everything that is decided before it runs.
 
-use ::measure::pace::Segment;
+use ::measure::pace::{Portion, Segment};
 use ::measure::{Instant, Nanos};
 use net::{Endpoint, Timer};
 
@@ -13,6 +13,11 @@ use crate::shard::{Limits, Numbers};
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub targets: u32,
+    /// The part of the load that this generator makes. The pacing, the number of requests and the seed are
+    /// those of the whole load; all else is this generator's own.
+    pub part: Portion,
+    /// The number of connections of the parts before this one.
+    pub connections_before: u32,
     /// The pools of each target one after the other, the same number for each. Shards take them in turn.
     pub pools: Vec<Pool>,
     pub pacing: Pacing,
@@ -81,8 +86,10 @@ impl Plan {
     pub(super) fn numbers(&self, pool: usize) -> Numbers {
         let pools = self.pools.len() as u64;
         let pool = pool as u64;
-        let quota = self.requests.map(|n| n / pools + u64::from(pool < n % pools));
-        Numbers { first: pool, step: pools, quota }
+        let requests = self.requests.map(|n| self.part.share(n));
+        let quota = requests.map(|n| n / pools + u64::from(pool < n % pools));
+        let step = pools * u64::from(self.part.of());
+        Numbers { first: self.part.number(pool), step, quota }
     }
 
     /// Returns the window of a load that begins at `start`.

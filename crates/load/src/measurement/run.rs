@@ -19,8 +19,14 @@ use crate::shard::{Ended, Schedule, Shard};
 use crate::source::{Source, Streams};
 use crate::watch::{self, Watched};
 
-/// Runs a load. Each pool has a driver, and each shard has a watcher beside our own recorder. `stop`
-/// ends the load early.
+/// The time that the shards have to reach the beginning of a load that begins at once.
+const AT_ONCE: Nanos = Nanos::from_millis(2);
+
+/// Returns the time at which a load begins. It is called once all connections are open, and may wait.
+pub type Begin<'a> = &'a (dyn Fn() -> Result<Instant, Failure> + Sync);
+
+/// Runs a load, which begins once its connections are open. Each pool has a driver, and each shard has a
+/// watcher beside our own recorder. `stop` ends the load early.
 pub fn measure<D: Driver + Send, O: Observer + Send>(
     plan: &Plan,
     drivers: Vec<D>,
@@ -28,11 +34,23 @@ pub fn measure<D: Driver + Send, O: Observer + Send>(
     live: Option<SyncSender<Live>>,
     stop: &AtomicBool,
 ) -> Result<Measured<D, O>, Failure> {
+    measure_from(plan, drivers, watchers, live, stop, &|| Ok(clock::now() + AT_ONCE))
+}
+
+/// Runs a load like [`measure`], but it begins when `begin` says so.
+pub fn measure_from<D: Driver + Send, O: Observer + Send>(
+    plan: &Plan,
+    drivers: Vec<D>,
+    watchers: Vec<O>,
+    live: Option<SyncSender<Live>>,
+    stop: &AtomicBool,
+    begin: Begin<'_>,
+) -> Result<Measured<D, O>, Failure> {
     let shards = plan.cpus.len();
     assert!(0 < shards && !plan.pools.is_empty(), "a load has a shard and a pool");
     assert_eq!(drivers.len(), plan.pools.len(), "a pool has a driver");
     assert_eq!(watchers.len(), shards, "a shard has a watcher");
-    let hub = Hub::new(plan, stop);
+    let hub = Hub::new(plan, stop, begin);
     let cpu_before = clock::process_cpu();
     let mut hands: Vec<Vec<(usize, D)>> = (0..shards).map(|_| Vec::new()).collect();
     for (pool, driver) in drivers.into_iter().enumerate() {
@@ -93,13 +111,14 @@ struct Hub<'a> {
     /// Ends the load on all shards: after one has failed, what the others measure is not used.
     halt: AtomicBool,
     stop: &'a AtomicBool,
+    when: Begin<'a>,
 }
 
 /// The drivers of a shard with the numbers of their pools.
 type Hand<D> = Vec<(usize, D)>;
 
 impl<'a> Hub<'a> {
-    fn new(plan: &'a Plan, stop: &'a AtomicBool) -> Hub<'a> {
+    fn new(plan: &'a Plan, stop: &'a AtomicBool, when: Begin<'a>) -> Hub<'a> {
         Hub {
             plan,
             barrier: Barrier::new(plan.cpus.len()),
@@ -110,6 +129,7 @@ impl<'a> Hub<'a> {
             done: AtomicBool::new(false),
             halt: AtomicBool::new(false),
             stop,
+            when,
         }
     }
 
@@ -202,7 +222,12 @@ impl<'a> Hub<'a> {
     /// Waits until every shard is ready, and agrees on a beginning.
     fn meet(&self) -> Instant {
         if self.barrier.wait().is_leader() {
-            let start = clock::now() + Nanos::from_millis(2);
+            let has_failed = lock(&self.failure).is_some();
+            let start = if has_failed { Ok(clock::now()) } else { (self.when)() };
+            let start = start.unwrap_or_else(|failure| {
+                lock(&self.failure).get_or_insert(failure);
+                clock::now()
+            });
             *lock(&self.begin) = Some(start);
             *lock(&self.window) = Some(self.plan.window(start));
         }
@@ -256,13 +281,15 @@ impl<'a> Hub<'a> {
         let plan = self.plan;
         match &plan.pacing {
             &Pacing::Closed { think } => {
-                Source::Closed { think, random: Random::part(plan.seed, u64::from(index)) }
+                let number = plan.part.number(u64::from(index));
+                Source::Closed { think, random: Random::part(plan.seed, number) }
             }
             Pacing::Open { load, sharing } => {
                 let load = load.after_warm_up(plan.warm_up);
                 let shards = plan.cpus.len() as u32;
                 let (targets, pools) = (plan.targets, plan.pools_of_each());
-                let dealt = Dealt { targets, pools, shards, shard: index };
+                let part = plan.part;
+                let dealt = Dealt { targets, part, pools, shards, shard: index };
                 let streams = pacing::arrivals(&load, *sharing, dealt, plan.seed, (start, end));
                 let most = plan.requests.map(|most| most.div_ceil(streams.len() as u64));
                 Source::Open(Streams::new(streams, shards, most))

@@ -1,5 +1,5 @@
 use ::measure::Rate;
-use ::measure::pace::Segment;
+use ::measure::pace::{Portion, Segment};
 use statrs::distribution::{ContinuousCDF, LogNormal, Normal};
 
 use super::*;
@@ -34,9 +34,21 @@ fn merged(
     (targets, pools, shards): (u32, u32, u32),
     seconds: u64,
 ) -> Vec<Arrival> {
+    of_part(Portion::WHOLE, load, sharing, (targets, pools, shards), seconds)
+}
+
+/// Returns the arrivals of a part of the load.
+fn of_part(
+    part: Portion,
+    load: &Offered,
+    sharing: Sharing,
+    (targets, pools, shards): (u32, u32, u32),
+    seconds: u64,
+) -> Vec<Arrival> {
     let span = (START, START + Nanos::from_secs(seconds));
+    let dealt = |shard| Dealt { targets, part, pools, shards, shard };
     let mut merged: Vec<Arrival> = (0..shards)
-        .flat_map(|shard| arrivals(load, sharing, Dealt { targets, pools, shards, shard }, 5, span))
+        .flat_map(|shard| arrivals(load, sharing, dealt(shard), 5, span))
         .flatten()
         .collect();
     merged.sort_by_key(|arrival| (arrival.intended, arrival.number, arrival.target));
@@ -91,6 +103,45 @@ fn the_merged_process_is_the_same_whatever_the_shards() {
     }
 }
 
+/// Each part has a number of pools and shards of its own, as generators with different CPUs have.
+#[test]
+fn the_parts_are_together_exactly_the_undivided_load() {
+    let trace = "0\ta\n0.1\n0.1\tb\n0.5\ta\n0.7\n0.7\n1.1\tb\n".as_bytes();
+    let trace = Offered::Trace(Trace::read("t", trace, 1.0).unwrap());
+    let loads = DISTRIBUTIONS
+        .iter()
+        .flat_map(|&distribution| [steady(distribution), shaped(SHAPE, distribution)])
+        .chain([trace]);
+    let anywhere = |arrival: Arrival| Arrival { pool: 0, ..arrival };
+    for load in loads {
+        for (sharing, targets) in
+            [(Sharing::InTurn, 1), (Sharing::InTurn, 4), (Sharing::Each, 1), (Sharing::Each, 4)]
+        {
+            let whole = merged(&load, sharing, (targets, 3, 2), 2);
+            for of in [2, 4, 5] {
+                let mut union: Vec<Arrival> = Vec::new();
+                for index in 0..of {
+                    let part = Portion::new(index, of).unwrap();
+                    let (pools, shards) = (1 + index, 1 + index % 3);
+                    let own = of_part(part, &load, sharing, (targets, pools, shards), 2);
+                    assert!(own.iter().all(|arrival| arrival.pool / pools == arrival.target));
+                    // No target is left to some of the parts only.
+                    for target in 0..targets {
+                        let count = |all: &[Arrival]| {
+                            all.iter().filter(|arrival| arrival.target == target).count() as u64
+                        };
+                        assert_eq!(count(&own), part.share(count(&whole)), "{load} {part}");
+                    }
+                    union.extend(own);
+                }
+                union.sort_by_key(|arrival| (arrival.intended, arrival.number, arrival.target));
+                let whole = whole.iter().copied().map(anywhere);
+                assert!(whole.eq(union.into_iter().map(anywhere)), "{load} {of}");
+            }
+        }
+    }
+}
+
 #[test]
 fn arrivals_go_round_the_targets_and_then_round_their_pools() {
     let dealt = |arrival: &Arrival| (arrival.number, arrival.target, arrival.pool);
@@ -112,7 +163,7 @@ fn arrivals_go_round_the_targets_and_then_round_their_pools() {
 fn a_shard_gets_the_arrivals_of_its_pools_in_order() {
     let span = (START, START + Nanos::SECOND);
     for shard in 0..7 {
-        let dealt = Dealt { targets: 2, pools: 3, shards: 7, shard };
+        let dealt = Dealt { targets: 2, part: Portion::WHOLE, pools: 3, shards: 7, shard };
         let mut streams = arrivals(&steady(Distribution::Zipf), Sharing::InTurn, dealt, 5, span);
         let mine: Vec<Arrival> = streams.remove(0).collect();
         assert!(mine.iter().all(|arrival| arrival.pool % 7 == shard));
@@ -126,7 +177,7 @@ fn a_shard_gets_the_arrivals_of_its_pools_in_order() {
 /// The shard would otherwise first draw all arrivals of the other shards: here, for ever.
 #[test]
 fn a_shard_without_a_pool_draws_no_arrivals() {
-    let dealt = Dealt { targets: 1, pools: 1, shards: 2, shard: 1 };
+    let dealt = Dealt { targets: 1, part: Portion::WHOLE, pools: 1, shards: 2, shard: 1 };
     let shape = Shape::constant(Rate::per_second(1e9).unwrap());
     let load = Offered::Drawn { shape, distribution: Distribution::Poisson };
     let mut streams = arrivals(&load, Sharing::InTurn, dealt, 5, (START, Instant::NEVER));
@@ -151,7 +202,7 @@ fn targets_share_the_rate_in_turn_or_each_have_it() {
 
 #[test]
 fn another_seed_is_another_sequence() {
-    let dealt = Dealt { targets: 1, pools: 1, shards: 1, shard: 0 };
+    let dealt = Dealt { targets: 1, part: Portion::WHOLE, pools: 1, shards: 1, shard: 0 };
     let span = (START, START + Nanos::SECOND);
     let with = |distribution, seed| {
         let mut streams = arrivals(&steady(distribution), Sharing::InTurn, dealt, seed, span);
@@ -219,7 +270,7 @@ const SEED: u64 = 9;
 
 /// Draws a million intended times with a mean gap of a millisecond, and compares their gaps.
 fn a_million_gaps_follow(distribution: Distribution, expected: &Expected) {
-    let dealt = Dealt { targets: 1, pools: 1, shards: 1, shard: 0 };
+    let dealt = Dealt { targets: 1, part: Portion::WHOLE, pools: 1, shards: 1, shard: 0 };
     let span = (START, Instant::NEVER);
     let times: Vec<Instant> = arrivals(&steady(distribution), Sharing::InTurn, dealt, SEED, span)
         .remove(0)
@@ -368,7 +419,7 @@ fn intended_times_never_decrease() {
         let text = parts.join(", ");
         let load = shaped(&text, DISTRIBUTIONS[case % DISTRIBUTIONS.len()])
             .after_warm_up(Nanos::from_millis(5));
-        let dealt = Dealt { targets: 1, pools: 1, shards: 1, shard: 0 };
+        let dealt = Dealt { targets: 1, part: Portion::WHOLE, pools: 1, shards: 1, shard: 0 };
         let end = START + Nanos::from_millis(500);
         let mut before = START;
         for arrival in arrivals(&load, Sharing::InTurn, dealt, case as u64, (START, end)).remove(0)

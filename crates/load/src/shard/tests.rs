@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use ::measure::pace::{Distribution, Shape};
+use ::measure::pace::{Distribution, Portion, Shape};
 use ::measure::{Histogram, Quantile, Random, Rate};
 use net::Simulation;
 use net::simulation::{Effect, Peer};
@@ -161,7 +161,7 @@ impl Scenario {
         let shape = Shape::constant(Rate::per_second(rate).unwrap());
         let load = Offered::Drawn { shape, distribution };
         let span = (Instant(0), Instant(0) + SECOND * self.seconds);
-        let dealt = Dealt { targets: 1, pools: 1, shards: 1, shard: 0 };
+        let dealt = Dealt { targets: 1, part: Portion::WHOLE, pools: 1, shards: 1, shard: 0 };
         let seed = self.seed;
         let arrivals = pacing::arrivals(&load, Sharing::InTurn, dealt, seed, span);
         self.run(Source::Open(Streams::new(arrivals, 1, None)))

@@ -1,4 +1,4 @@
-use ::measure::pace::{Distribution, Shape, Think};
+use ::measure::pace::{Distribution, Portion, Shape, Think};
 use ::measure::series::Series;
 use ::measure::{Balance, Instant, Rate};
 use net::{Interface, Timer};
@@ -15,6 +15,8 @@ fn plan() -> Plan {
     let load = Offered::Drawn { shape, distribution: Distribution::Poisson };
     Plan {
         targets: 1,
+        part: Portion::WHOLE,
+        connections_before: 0,
         pools: vec![Pool { endpoints: Vec::new(), connections: 1 }],
         requests: None,
         pacing: Pacing::Open { load, sharing: Sharing::InTurn },

@@ -49,7 +49,8 @@ impl ReceiveDelays {
         message.msg_iov = &mut part;
         message.msg_iovlen = 1;
         message.msg_control = control.as_mut_ptr().cast();
-        message.msg_controllen = size_of_val(&control);
+        // Its type differs between C libraries.
+        message.msg_controllen = size_of_val(&control) as _;
         // SAFETY: the header names one part of a buffer, and a control buffer, with their own
         // sizes.
         let count = unsafe { libc::recvmsg(socket, &mut message, 0) };

@@ -22,6 +22,28 @@ fn the_quantiles_of_the_whole_are_those_of_all_requests() {
 }
 
 #[test]
+fn the_parts_of_a_load_are_merged_only_if_all_are_there_once() {
+    let part = |text: &str, seed| {
+        let (name, load) = load(text, &[u64::from(text.as_bytes()[0])]);
+        (name, Load { part: Some(text.to_owned()), seed, ..load })
+    };
+    let whole = merge(&[part("2/3", 1), part("1/3", 1), part("3/3", 1)]).unwrap();
+    assert_eq!((whole.total.counts.completed, whole.part), (3, None));
+
+    let why = |parts: &[(String, Load)]| merge(parts).unwrap_err();
+    let missing = why(&[part("1/3", 1), part("3/3", 1)]);
+    assert_eq!(missing, "part 2/3 of the load is missing");
+    let mut again = part("1/2", 1);
+    again.0 = "again".to_owned();
+    let twice = why(&[part("1/2", 1), part("2/2", 1), again]);
+    assert_eq!(twice, "again: it is part 1/2 of the load, as 1/2 is");
+    let of_another = "2/2: it is part 2/2 of another load than the others";
+    assert_eq!(why(&[part("1/2", 1), part("2/2", 2)]), of_another);
+    let none = why(&[part("1/2", 1), load("whole", &[7])]);
+    assert_eq!(none, "whole: it is not a part of a load, as the others are");
+}
+
+#[test]
 fn the_order_does_not_matter_for_figures() {
     let parts = [load("a", &[5, 9, 11]), load("b", &[7, 2_000]), load("c", &[1])];
     let [a, b, c] = parts.clone();

@@ -8,7 +8,7 @@ use load::observe::{Group, Interval, Part};
 use load::pacing::{Pacing, Sharing};
 use load::shard::Ended;
 use load::validity::{self, Judgement};
-use measure::pace::Segment;
+use measure::pace::{Portion, Segment};
 use measure::{Histogram, Nanos};
 use results::load as document;
 use results::{Load, Times};
@@ -39,6 +39,7 @@ pub(crate) fn of(
         arguments: context.arguments.clone(),
         compatibility: context.compatibility.map(str::to_owned),
         seed: context.seed,
+        part: (plan.part != Portion::WHOLE).then(|| plan.part.to_string()),
         partial: measurement.partial,
         ended: ended(measurement),
         pacing: pacing(plan),

@@ -136,7 +136,7 @@ impl Figures {
     }
 }
 
-/// Returns the mean rate of the measurement, over all targets.
+/// Returns the mean rate that this part of the load has in the measurement, over all targets.
 pub(crate) fn asked(plan: &Plan) -> Option<f64> {
     let processes = match plan.pacing {
         Pacing::Open { sharing: Sharing::Each, .. } => plan.targets,
@@ -145,12 +145,13 @@ pub(crate) fn asked(plan: &Plan) -> Option<f64> {
     Some(asked_of_process(plan)? * f64::from(processes))
 }
 
-/// Returns the mean rate of one arrival process.
+/// Returns the mean rate of one arrival process, as far as it belongs to this part of the load.
 pub(crate) fn asked_of_process(plan: &Plan) -> Option<f64> {
     match &plan.pacing {
         Pacing::Open { load, .. } => {
             let load = load.after_warm_up(plan.warm_up);
-            Some(load.mean_rate(plan.warm_up, plan.warm_up + plan.measure))
+            let whole = load.mean_rate(plan.warm_up, plan.warm_up + plan.measure);
+            Some(whole / f64::from(plan.part.of()))
         }
         Pacing::Closed { .. } => None,
     }

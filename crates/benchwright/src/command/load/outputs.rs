@@ -15,6 +15,8 @@ use crate::output::{self, Failure};
 #[derive(Default)]
 pub(crate) struct Outputs {
     json: Option<PathBuf>,
+    /// True if a document on standard output is divided into lines.
+    is_framed: bool,
     csv: Option<PathBuf>,
     hlog: Option<PathBuf>,
     report: Option<PathBuf>,
@@ -28,6 +30,7 @@ impl Outputs {
         let samples = arguments.samples.as_deref();
         Ok(Outputs {
             json: arguments.json.clone(),
+            is_framed: arguments.framed,
             csv: arguments.csv.clone(),
             hlog: arguments.hlog.clone(),
             report: arguments.report.clone(),
@@ -46,6 +49,7 @@ impl Outputs {
         let samples = native.samples.as_deref().map(Path::new);
         Ok(Outputs {
             json,
+            is_framed: false,
             csv: path(&native.csv),
             hlog: path(&native.hlog),
             report: path(&native.report),
@@ -89,6 +93,10 @@ impl Outputs {
             write(path, report::load::render(document))?;
         }
         match self.json.as_deref() {
+            Some(path) if path == Path::new("-") && self.is_framed => {
+                let text = serde_json::to_string(document).expect("results are plain data");
+                output::result(&(results::frames::lines(&text).join("\n") + "\n"))
+            }
             Some(path) if path == Path::new("-") => output::result(&output::json(document)),
             Some(path) => write(path, output::json(document)),
             None => Ok(()),

@@ -10,6 +10,7 @@ use std::time::Duration;
 use anyhow::Context;
 use load::driver::http1::{Http1, HttpWorkload, Static};
 use load::measurement::Plan;
+use measure::pace::Portion;
 use mix::{Checked, Checks, Data, MOST_DATA_BYTES, Mix, Mixed};
 use net::{Address, Endpoint};
 use script::{
@@ -93,6 +94,7 @@ impl Workload {
                     compatibility: *compatibility,
                     targets: &[targets[0].for_script()],
                     threads: 1,
+                    part: Portion::WHOLE,
                     defaults,
                     seed: *seed,
                     network: Arc::new(silent),
@@ -130,7 +132,9 @@ impl Workload {
                     file.mix(&fields).map(Arc::new).map_err(Failure::question)
                 });
                 let mixes = mixes.collect::<Result<Vec<_>, _>>()?;
-                let mut connections_before = 0;
+                // Those of the parts before this one count, too: no two connections of the load
+                // have the same random numbers.
+                let mut connections_before = plan.connections_before;
                 Ok(each(plan, |target, connections| {
                     let (seed, number) = (*seed, target as u32);
                     let pool = mix::Pool { seed, target: number, connections_before };
@@ -157,6 +161,7 @@ impl Workload {
             compatibility: *compatibility,
             targets: &targets,
             threads: plan.pools_of_each() as usize,
+            part: plan.part,
             defaults,
             seed: *seed,
             network: Arc::new(System { timeout: TIMEOUT }),

@@ -15,6 +15,7 @@ use load::shard::{Limits, Overdue};
 use load::validity::{Besides, Judgement, judge};
 use load::{Fault, Measurement};
 use measure::Nanos;
+use measure::pace::Portion;
 use net::{Timer, cores};
 use results::self_test::Cpus;
 use serde::Deserialize;
@@ -105,6 +106,8 @@ impl<'a> Bench<'a> {
         };
         Ok(Plan {
             targets: 1,
+            part: Portion::WHOLE,
+            connections_before: 0,
             pools: vec![pool],
             pacing: wanted.pacing.clone(),
             requests: None,

@@ -11,7 +11,7 @@ use std::thread;
 use measure::Nanos;
 use nix::unistd::{SysconfVar, sysconf};
 
-use super::{Local, POLL_EVERY, allowed_here, process, rest};
+use super::{Local, POLL_EVERY, allowed_here, process};
 use crate::backend::Stop;
 use crate::calm::{self, Calm, Spin, Watch, Watched};
 use crate::host;
@@ -46,7 +46,7 @@ pub(super) fn wait(local: &Local, within: Nanos) -> Result<Calm, Stop> {
             }
         };
         over.store(true, Ordering::Relaxed);
-        Ok(Calm { is_calm: watch.is_calm(), waited: waited?, worst: watch.worst() })
+        Ok(Calm { is_calm: watch.is_calm(), waited: waited?, worst: watch.worst(), lost: None })
     })
 }
 
@@ -76,7 +76,7 @@ fn spin_often(cpu: u32, sender: &Sender<Result<Spin, String>>, over: &AtomicBool
         stolen = now;
         // The receiver may be gone.
         let _ = sender.send(Ok(spin));
-        rest(next.saturating_since(host::now()).into());
+        host::rest(next.saturating_since(host::now()).into());
     }
 }
 

@@ -431,7 +431,7 @@ pub(crate) fn remove(group: &Path) -> usize {
         match fs::remove_dir(group) {
             Ok(()) => return inner + 1,
             Err(error) if error.raw_os_error() == Some(nix::errno::Errno::EBUSY as i32) => {
-                super::rest(Duration::from_millis(10));
+                crate::host::rest(Duration::from_millis(10));
             }
             Err(_) => return inner,
         }

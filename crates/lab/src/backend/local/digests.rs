@@ -26,6 +26,7 @@ pub(crate) fn binaries(
                 ("benchwright-apps", host.benchwright.with_file_name("benchwright-apps"))
             }
             Component::Process(process) if process.command.0[0] == "benchwright" => continue,
+            Component::Helm(_) => continue,
             Component::Process(process) => {
                 (&*process.name, found(&process.command.0[0], resolved)?)
             }

@@ -10,7 +10,6 @@ use anyhow::{Context, anyhow};
 use measure::Nanos;
 use nix::fcntl::{Flock, FlockArg, OFlag};
 
-use super::rest;
 use crate::host::{self, start_of};
 
 #[cfg(test)]
@@ -51,7 +50,7 @@ impl Lock {
                      disturb each other: wait for it, or stop it"
                 ));
             }
-            rest(Duration::from_millis(10));
+            host::rest(Duration::from_millis(10));
         }
     }
 }

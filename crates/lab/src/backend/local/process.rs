@@ -50,7 +50,7 @@ impl Process {
 
     /// Waits for its end, but no longer than this. Without a pidfd it always takes this long.
     pub(crate) fn await_end(&self, longest: Duration) {
-        let Some(pidfd) = &self.pidfd else { return super::rest(longest) };
+        let Some(pidfd) = &self.pidfd else { return crate::host::rest(longest) };
         let timeout = PollTimeout::try_from(longest).unwrap_or(PollTimeout::MAX);
         // After an early wake-up the caller checks and waits again.
         let _ = poll(&mut [PollFd::new(pidfd.as_fd(), PollFlags::POLLIN)], timeout);

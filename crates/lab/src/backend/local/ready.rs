@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use regex::Regex;
 
-use super::{POLL_EVERY, rest};
+use super::POLL_EVERY;
 use crate::backend::Foreign;
+use crate::host::rest;
 
 #[cfg(test)]
 mod tests;

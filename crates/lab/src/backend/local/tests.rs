@@ -237,7 +237,7 @@ impl Progress for KillOnce {
             // It dies when it is next scheduled, which may take a while on a busy machine.
             let stat = || fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
             while !stat().is_empty() && !stat().contains(") Z ") {
-                rest(Duration::from_millis(1));
+                host::rest(Duration::from_millis(1));
             }
         }
         self.1.event(event);
@@ -258,6 +258,7 @@ fn server(then: &str) -> Service {
         limits: Limits::default(),
         ready_within: Nanos::from_secs(30),
         role: "sut",
+        chart: None,
     }
 }
 

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
-use ::measure::pace::{Distribution, Shape};
+use ::measure::pace::{Distribution, Portion, Shape};
 use ::measure::series::Sparse;
 use ::measure::{Histogram, Random, Rate};
 use net::Simulation;
@@ -338,7 +338,8 @@ impl Load {
             }
             Pace::Open { rate, distribution, sharing } => {
                 let &Load { shards, targets, pools, seed, .. } = self;
-                let dealt = Dealt { targets, pools, shards, shard };
+                let part = Portion::WHOLE;
+                let dealt = Dealt { targets, part, pools, shards, shard };
                 let span = (START, self.window().end);
                 let shape = Shape::constant(Rate::per_second(rate).unwrap());
                 let offered = Offered::Drawn { shape, distribution };

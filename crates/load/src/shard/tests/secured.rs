@@ -144,7 +144,7 @@ fn run_on(server: Guarded, terms: &Terms, limits: Limits) -> Ran {
     shard.observer().begin(start, Window { start, end });
     let shape = Shape::constant(Rate::per_second(100.0).unwrap());
     let load = Offered::Drawn { shape, distribution: Distribution::Constant };
-    let dealt = Dealt { targets: 1, pools: 1, shards: 1, shard: 0 };
+    let dealt = Dealt { targets: 1, part: Portion::WHOLE, pools: 1, shards: 1, shard: 0 };
     let arrivals = pacing::arrivals(&load, Sharing::InTurn, dealt, 7, (start, end));
     let mut source = Source::Open(Streams::new(arrivals, 1, None));
     let schedule = Schedule { start, end, drain: SECOND };

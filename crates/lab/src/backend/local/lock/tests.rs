@@ -26,7 +26,7 @@ fn the_lock_of_a_dead_holder_is_waited_for() {
     fs::write(&path, "4194304").unwrap();
     thread::scope(|scope| {
         let waits = scope.spawn(|| Lock::take(&path));
-        rest(Duration::from_millis(50));
+        crate::host::rest(Duration::from_millis(50));
         drop(lock);
         waits.join().unwrap().unwrap();
     });

@@ -1,7 +1,7 @@
 use super::super::confine::Confinement;
-use super::super::rest;
 use super::*;
 use crate::backend::Limits;
+use crate::host::rest;
 
 fn start(script: &str) -> Process {
     let group = Confinement::Affinity { why: String::new() };

@@ -38,7 +38,7 @@ fn leftovers_of_a_dead_runner_are_removed_and_those_of_a_living_one_are_not() {
     while fs::read(&environment).unwrap().is_empty() {
         thread::yield_now();
     }
-    let living = RunId::new();
+    let living = RunId::next();
     let kept = temporary.join(format!("{FOLDER}{living}"));
     fs::create_dir_all(&kept).unwrap();
 

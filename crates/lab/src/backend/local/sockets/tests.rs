@@ -52,7 +52,7 @@ fn the_kernels_own_tables_show_unread_bytes_and_connections_not_accepted() {
 
 fn eventually(mut is_so: impl FnMut() -> bool) -> bool {
     (0..1000).any(|_| {
-        crate::backend::local::rest(std::time::Duration::from_millis(10));
+        crate::host::rest(std::time::Duration::from_millis(10));
         is_so()
     })
 }

@@ -5,8 +5,9 @@ use std::time::Duration;
 use nix::sys::signal::Signal;
 
 use super::super::process::Process;
-use super::super::{confine, process, rest};
+use super::super::{confine, process};
 use super::*;
+use crate::host::rest;
 
 /// A group of this run, removed with it.
 struct Stage {

@@ -1,27 +1,26 @@
-//! The comparison of a journal before and after a run was killed.
+//! The comparison of a run's journal before and after the runner was killed.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use super::trial_folder;
-use crate::bench::json::Value;
+use serde_json::Value;
 
 #[cfg(test)]
 mod tests;
 
 /// Returns the journal without an incomplete last line, which a crash while writing leaves: that
 /// line does not count.
-pub(super) fn complete(journal: &[u8]) -> &[u8] {
+pub(crate) fn complete(journal: &[u8]) -> &[u8] {
     let end = journal.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1);
     &journal[..end]
 }
 
 /// Counts the trials in a journal.
-pub(super) fn count(journal: &[u8]) -> usize {
+pub(crate) fn count(journal: &[u8]) -> usize {
     journal.iter().filter(|&&byte| byte == b'\n').count()
 }
 
 /// Returns the entries that were lost, changed or repeated.
-pub(super) fn faults(before: &[u8], after: &[u8]) -> Vec<String> {
+pub(crate) fn faults(before: &[u8], after: &[u8]) -> Vec<String> {
     let mut faults = Vec::new();
     if !after.starts_with(before) {
         faults.push("the journal does not begin as it was when the runner was killed".to_owned());
@@ -38,15 +37,20 @@ pub(super) fn faults(before: &[u8], after: &[u8]) -> Vec<String> {
 }
 
 /// Returns the trials whose files are missing.
-pub(super) fn trials_without_files(journal: &[u8], results: &Path) -> Vec<String> {
+pub(crate) fn trials_without_files(journal: &[u8], results: &Path) -> Vec<String> {
     let numbers = numbers(journal).into_iter().flatten();
     let without = numbers.filter(|&number| !trial_folder(results, number).is_dir());
     without.map(|number| format!("the files of trial {number} are missing")).collect()
 }
 
+/// Returns the folder of the files of a journal's entry.
+fn trial_folder(results: &Path, number: u64) -> PathBuf {
+    results.join("trials").join(number.to_string())
+}
+
 /// Returns the trials' numbers, in the order of the lines; `None` for a line without one.
 fn numbers(journal: &[u8]) -> Vec<Option<u64>> {
     let text = String::from_utf8_lossy(journal);
-    let number = |line| Value::read(line)?.number("trial").map(|number| number as u64);
+    let number = |line| serde_json::from_str::<Value>(line).ok()?["trial"].as_u64();
     text.lines().map(number).collect()
 }

@@ -1,0 +1,46 @@
+//! `benchwright doctor`: whether the place of an experiment is fit to measure.
+
+use k8s::Kubernetes;
+use lab::spec::BackendKind;
+use results::Doctor;
+use results::doctor::{Check, Severity, State};
+
+use super::run;
+use crate::cli;
+use crate::output::{self, Exit, Failure};
+
+pub(crate) fn doctor(arguments: &cli::Doctor) -> Result<Exit, Failure> {
+    let resolved = run::resolve(&arguments.spec)?;
+    if resolved.spec.where_.backend != BackendKind::Kubernetes {
+        return Err(Failure::question(
+            "this experiment does not run on a cluster; add for example --profile cluster",
+        ));
+    }
+    let mut cluster = Kubernetes::new(run::host()?, output::error);
+    let doctor = cluster.diagnose(&resolved).map_err(|stop| run::failed(stop.into()))?;
+    output::result(&match arguments.json {
+        true => output::json(&doctor),
+        false => text(&doctor),
+    })?;
+    let is_bad = |check: &Check| check.state == State::Bad && check.severity == Severity::Error;
+    Ok(if doctor.checks.iter().any(is_bad) { Exit::No } else { Exit::Answered })
+}
+
+/// Returns a line for each check, and the remedy of those that are not ok.
+fn text(doctor: &Doctor) -> String {
+    let mut text = String::new();
+    for Check { name, severity, state, value, remedy, .. } in &doctor.checks {
+        let mark = match (state, severity) {
+            (State::Ok, _) => "ok",
+            (State::Unknown, _) => "unknown",
+            (State::Bad, Severity::Error) => "error",
+            (State::Bad, Severity::Warning) => "warning",
+            (State::Bad, Severity::Info) => "note",
+        };
+        text += &format!("{mark:<8} {name}: {value}\n");
+        if let Some(remedy) = remedy {
+            text += &format!("         {remedy}\n");
+        }
+    }
+    text + &format!("fingerprint {}\n", doctor.fingerprint.hash)
+}

@@ -1,0 +1,894 @@
+//! The backend that runs services and load as pods of a cluster.
+//!
+//! Everything that it makes has the label of the run, is in the run's namespace, and is owned by one
+//! object: if that is deleted, so is the rest. What a killed runner left is found by the label.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use http::Request;
+use lab::Host;
+use lab::backend::{
+    Address, Backend, Consumed, Drive, Driven, Executed, Limits, Reply, Service, Stop, Tick,
+};
+use lab::calm::Calm;
+use lab::host::{self, RunId};
+use lab::spec::{Cluster, Exchange, Method, Resolved, Run as Program};
+use measure::{Instant, Nanos};
+use results::{Doctor, Environment};
+use serde_json::{Value, json};
+
+use crate::api::{self, Api, Error};
+use crate::doctor::{self, Wanted};
+use crate::helm::Helm;
+use crate::lease;
+use crate::load::{self, Made, Surroundings};
+use crate::nodes::{self, Known};
+use crate::objects::{self, Generators, RUN, Run, SERVICE};
+use crate::pods::{self, State};
+use crate::watch::{Figures, Watch, Watched};
+
+mod charts;
+mod remains;
+
+#[cfg(test)]
+mod tests;
+
+const POLL_EVERY: Duration = Duration::from_millis(200);
+/// The pause between two looks at nodes that were lost.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// The longest time until deleted pods are gone.
+const GONE_WITHIN: Nanos = Nanos::from_secs(60);
+/// The longest time until a pod of our image has run once, with the time to pull it.
+const IMAGE_WITHIN: Nanos = Nanos::from_secs(120);
+/// The number of log lines of a pod that are shown.
+const LINES: u32 = 10;
+/// The number of log lines of a pod that are kept.
+const MOST_LINES: u32 = 10_000;
+/// The field of the owner object with the releases of the run.
+const RELEASES: &str = "releases";
+/// Stands before the path of a URL that the API server passes on to a pod.
+const THROUGH_API: &str = "http://api-server";
+/// The pods of one run.
+pub struct Kubernetes {
+    host: Host,
+    /// Tells the user what could not be removed at the end.
+    warn: fn(&str),
+    connected: Option<Connected>,
+    /// The services that were started, by name.
+    started: BTreeMap<String, Service>,
+    /// The pods of the services, as they became ready.
+    became_ready: Vec<Pod>,
+    logs: Option<PathBuf>,
+    /// The files of the load, by the path that its arguments name.
+    files: BTreeMap<String, String>,
+    /// The resources of each generator.
+    generator: Limits,
+    /// True after the first load.
+    has_loaded: bool,
+    /// The number of loads and programs so far, which names their objects.
+    count: u32,
+}
+
+/// A pod that became ready.
+#[derive(Clone, Debug, PartialEq)]
+struct Pod {
+    service: String,
+    name: String,
+    uid: Option<String>,
+    node: String,
+    restarts: u64,
+}
+
+/// A connection to the cluster, and what this run has there.
+struct Connected {
+    api: Arc<Api>,
+    helm: Helm,
+    run: Run,
+    /// The namespaces that did not exist before.
+    made_namespaces: BTreeSet<String>,
+    /// The releases of this run, as `NAMESPACE/RELEASE`.
+    releases: BTreeSet<String>,
+    roles: BTreeMap<&'static str, Vec<String>>,
+    /// The nodes of the roles, by name.
+    nodes: BTreeMap<String, Known>,
+    _lease: Option<lease::Held>,
+}
+
+impl Kubernetes {
+    pub fn new(host: Host, warn: fn(&str)) -> Kubernetes {
+        Kubernetes {
+            host,
+            warn,
+            connected: None,
+            started: BTreeMap::new(),
+            became_ready: Vec::new(),
+            logs: None,
+            files: BTreeMap::new(),
+            generator: Limits::default(),
+            has_loaded: false,
+            count: 0,
+        }
+    }
+
+    /// Removes what killed runs left on a cluster, and returns it in words.
+    pub fn clean(
+        kubeconfig: Option<&Path>,
+        context: Option<&str>,
+        interrupted: Arc<AtomicBool>,
+    ) -> Result<Vec<String>, Stop> {
+        let api = Api::connect(kubeconfig, context, interrupted).map_err(Stop::NoAnswer)?;
+        let helm = Helm {
+            kubeconfig: kubeconfig.map(Path::to_owned),
+            context: context.map(str::to_owned),
+        };
+        remains::remove(&api, &helm, None).map_err(Error::into_stop)
+    }
+
+    /// Checks the cluster of a spec, before anything is made on it.
+    pub fn diagnose(&mut self, resolved: &Resolved) -> Result<Doctor, Stop> {
+        self.connect(resolved)?;
+        let Connected { api, run, roles, .. } = self.connected();
+        let roles: BTreeMap<String, Vec<String>> =
+            roles.iter().map(|(role, nodes)| ((*role).to_owned(), nodes.clone())).collect();
+        let sut = &resolved.spec.sut;
+        let of_charts =
+            sut.components().filter_map(|component| component.chart()?.namespace.clone());
+        let of_instances = of_charts.flat_map(|namespace| {
+            (1..=sut.instances.0).map(move |instance| resolved.text(&namespace, instance))
+        });
+        let namespaces: BTreeSet<String> = of_instances.chain([run.namespace.clone()]).collect();
+        let answers = doctor::read::read(api, &roles, &namespaces);
+        let wanted = Wanted {
+            roles,
+            run: run.id.clone(),
+            namespaces,
+            horizon: resolved.spec.budget.time.map_or(Nanos::from_secs(3600), |time| *time),
+            ..Wanted::default()
+        };
+        Ok(doctor::diagnose(&answers, &wanted))
+    }
+
+    fn connected(&self) -> &Connected {
+        self.connected.as_ref().expect("the backend is locked, and so connected, before it is used")
+    }
+
+    /// Returns the nodes of these pods that can be watched.
+    fn watched(&self, pods: &[(&Service, Value)]) -> Vec<Watched> {
+        let is_limited = |name: &str| {
+            let mut here = pods.iter().filter(|(_, pod)| pods::node(pod) == name);
+            here.any(|(_, pod)| pods::cpu_limit(pod).is_some())
+        };
+        let used: BTreeSet<&str> = pods.iter().map(|(_, pod)| pods::node(pod)).collect();
+        let watched = used.into_iter().filter_map(|name| {
+            let clock = self.connected().nodes.get(name)?.clock?;
+            Some(Watched { node: name.to_owned(), clock, limits: is_limited(name) })
+        });
+        watched.collect()
+    }
+
+    /// Returns what each replica used.
+    fn consumed(
+        &self,
+        pods: &[(&Service, Value)],
+        figures: &Figures,
+    ) -> BTreeMap<String, Consumed> {
+        let each = |(service, pod): &(&Service, Value)| {
+            let (node, name) = (pods::node(pod), pods::name(pod));
+            let known = self.connected().nodes.get(node);
+            let used = figures.get(&(pods::namespace(pod).to_owned(), name.to_owned()));
+            let used = used.cloned().unwrap_or_default();
+            let consumed = Consumed {
+                step: service.component.clone(),
+                role: format!("{} on {node}", service.role),
+                clock_error: known.and_then(|known| known.clock).unwrap_or_default().error,
+                of_role: known.map_or(0.0, |known| known.cpus),
+                cpu_limit: pods::cpu_limit(pod),
+                memory_limit: pods::memory_limit(pod),
+                cpu: used.cpu,
+                memory: used.memory,
+                throttled: used.throttled,
+                throttled_periods: used.throttled_periods,
+                ..Consumed::default()
+            };
+            (replica_of(service, name), consumed)
+        };
+        pods.iter().map(each).collect()
+    }
+
+    fn interrupted(&self) -> Result<(), Stop> {
+        if self.host.is_interrupted() { Err(Stop::Interrupted) } else { Ok(()) }
+    }
+
+    /// Connects to the spec's cluster, unless that is done.
+    fn connect(&mut self, resolved: &Resolved) -> Result<(), Stop> {
+        if self.connected.is_some() {
+            return Ok(());
+        }
+        let cluster = cluster_of(resolved);
+        let lab::spec::Generator { cpu_limit, memory_limit } = &cluster.generator;
+        self.generator = Limits { cpu: Some(cpu_limit.0), memory: Some(memory_limit.0.0) };
+        let kubeconfig = cluster.kubeconfig.as_ref().map(|path| resolved.path(path));
+        let interrupted = Arc::clone(&self.host.interrupted);
+        let api = Api::connect(kubeconfig.as_deref(), cluster.context.as_deref(), interrupted);
+        let api = api.map_err(Stop::NoAnswer)?;
+        let roles = nodes::roles(&api, resolved)?;
+        let run = Run {
+            id: id(),
+            namespace: cluster.namespace.clone(),
+            image: cluster.image.clone(),
+            owner: None,
+        };
+        let helm = Helm { kubeconfig, context: cluster.context.clone() };
+        if resolved.spec.sut.components().any(|component| component.chart().is_some()) {
+            helm.version().map_err(Stop::no_answer)?;
+        }
+        self.connected = Some(Connected {
+            api: Arc::new(api),
+            helm,
+            run,
+            made_namespaces: BTreeSet::new(),
+            releases: BTreeSet::new(),
+            roles,
+            nodes: BTreeMap::new(),
+            _lease: None,
+        });
+        Ok(())
+    }
+
+    /// Applies objects of our own.
+    fn apply(&self, objects: &[Value]) -> Result<(), Stop> {
+        for object in objects {
+            self.connected().api.apply(object).map_err(Error::into_stop)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the pods of a service.
+    fn pods(&self, service: &Service) -> Result<Vec<Value>, Stop> {
+        let Connected { api, run, .. } = self.connected();
+        let (namespace, labels) = match &service.chart {
+            None => {
+                let labels = format!("{RUN}={},{SERVICE}={}", run.id, service.name);
+                (run.namespace.as_str(), labels)
+            }
+            Some(chart) => {
+                let labels = format!("app.kubernetes.io/instance={}", chart.release);
+                (self.namespace_of(chart), labels)
+            }
+        };
+        api.list(&api::all("Pod", Some(namespace)), &labels).map_err(Error::into_stop)
+    }
+
+    /// Returns the pods of all services that were started, with their services.
+    fn all_pods(&self) -> Result<Vec<(&Service, Value)>, Stop> {
+        let mut all = Vec::new();
+        for service in self.started.values() {
+            all.extend(self.pods(service)?.into_iter().map(|pod| (service, pod)));
+        }
+        Ok(all)
+    }
+
+    fn delete(&self, kind: &str, name: &str) -> Result<bool, Stop> {
+        let Connected { api, run, .. } = self.connected();
+        api.delete(&api::one(kind, &run.namespace, name)).map_err(Error::into_stop)
+    }
+
+    /// Waits until services have exactly their replicas, all ready.
+    fn until_ready(&mut self, services: &[Service]) -> Result<(), Stop> {
+        let begun = host::now();
+        for service in services {
+            loop {
+                self.interrupted()?;
+                let pods = self.pods(service)?;
+                let missing = match missing(service, &pods) {
+                    Readiness::Ready => break,
+                    Readiness::Waiting(why) => why,
+                    Readiness::Dead { pod, why } => {
+                        return Err(Stop::Died {
+                            component: replica_of(service, &pod),
+                            why,
+                            last_lines: self.last_lines(service, &pod),
+                        });
+                    }
+                };
+                if begun + service.ready_within < host::now() {
+                    let within = service.ready_within.in_words();
+                    let name = &service.name;
+                    let events = self.events(name);
+                    let text =
+                        format!("`{name}` did not become ready in {within}: {missing}{events}");
+                    return Err(Stop::no_answer(text));
+                }
+                host::rest(POLL_EVERY);
+            }
+        }
+        for service in services {
+            let pods = self.pods(service)?;
+            self.became_ready.retain(|pod| pod.service != service.name);
+            self.became_ready.extend(pods.iter().map(|pod| Pod {
+                service: service.name.clone(),
+                name: pods::name(pod).to_owned(),
+                uid: pods::uid(pod),
+                node: pods::node(pod).to_owned(),
+                restarts: pods::restarts(pod),
+            }));
+        }
+        Ok(())
+    }
+
+    /// Returns the last events of a service's objects, as the end of a message.
+    fn events(&self, service: &str) -> String {
+        let Connected { api, run, .. } = self.connected();
+        let events = api.list(&api::all("Event", Some(&run.namespace)), "").unwrap_or_default();
+        let of_service = events.iter().filter(|event| {
+            let name = event.pointer("/involvedObject/name").and_then(Value::as_str);
+            event["type"] != "Normal"
+                && name
+                    .is_some_and(|name| name == service || name.starts_with(&format!("{service}-")))
+        });
+        let mut messages: Vec<&str> =
+            of_service.filter_map(|event| event["message"].as_str()).collect();
+        messages.dedup();
+        let last = messages.iter().rev().take(3).rev();
+        last.map(|message| format!("\n  {message}")).collect()
+    }
+
+    fn last_lines(&self, service: &Service, pod: &str) -> Vec<String> {
+        let Connected { api, run, .. } = self.connected();
+        let namespace = service.chart.as_ref().map(|chart| self.namespace_of(chart));
+        api.last_lines(namespace.unwrap_or(&run.namespace), pod, LINES).unwrap_or_default()
+    }
+
+    /// Returns the addresses of a service's replicas. Pods find each other by name, and the runner
+    /// reaches them through the API server, which it can reach in any case.
+    fn addresses(&self, service: &Service) -> Vec<Address> {
+        let run = &self.connected().run;
+        let port = objects::port(service);
+        let address = |number: u32| {
+            let inside = format!("http://{}:{port}", objects::host_of(run, &service.name, number));
+            let pod = objects::pod_of(&service.name, number);
+            let path = api::one("Pod", &run.namespace, &pod);
+            Address {
+                of_peers: inside.clone(),
+                of_generator: inside,
+                of_runner: format!("{THROUGH_API}{path}:{port}/proxy"),
+            }
+        };
+        (1..=service.replicas).map(address).collect()
+    }
+
+    /// Waits until a service has no pod that holds, but no longer than a minute.
+    fn until_gone(&self, service: &Service, holds: impl Fn(&Value) -> bool) -> Result<(), Stop> {
+        let deadline = host::now() + GONE_WITHIN;
+        loop {
+            let pods = self.pods(service)?;
+            let Some(pod) = pods.iter().find(|pod| holds(pod)) else { return Ok(()) };
+            if deadline < host::now() {
+                let name = pods::name(pod);
+                return Err(Stop::no_answer(format!("the pod {name} does not end")));
+            }
+            host::rest(POLL_EVERY);
+        }
+    }
+
+    /// Deletes all services, and waits until their pods are gone.
+    fn remove_services(&mut self) -> Result<(), Stop> {
+        self.write_logs();
+        self.became_ready.clear();
+        let services = std::mem::take(&mut self.started);
+        for (name, service) in &services {
+            match &service.chart {
+                None => {
+                    self.delete("StatefulSet", name)?;
+                    self.delete("Service", name)?;
+                    self.delete("ConfigMap", &format!("{name}-files"))?;
+                }
+                Some(chart) => {
+                    let namespace = self.namespace_of(chart);
+                    let removed = self.connected().helm.uninstall(&chart.release, namespace);
+                    removed.map_err(Stop::no_answer)?;
+                }
+            }
+        }
+        services.values().try_for_each(|service| self.until_gone(service, |_| true))
+    }
+
+    /// Runs a program of our image in a pod; returns the pod, its end in words, and true if it ended
+    /// with 0.
+    fn until_ended(
+        &self,
+        name: &str,
+        command: &[String],
+        environment: &BTreeMap<String, String>,
+        within: Nanos,
+    ) -> Result<(Value, String, bool), String> {
+        let Connected { api, run, .. } = self.connected();
+        let object = objects::program(run, name, command, environment);
+        let path = api::one("Pod", &run.namespace, name);
+        let deadline = host::now() + within;
+        api.apply(&object).map_err(|error| error.to_string())?;
+        loop {
+            if self.host.is_interrupted() {
+                return Err("interrupted".to_owned());
+            }
+            let pod = api.get(&path).map_err(|error| error.to_string())?;
+            let pod = pod.ok_or("its pod is gone")?;
+            match pods::state(&pod) {
+                State::Succeeded => return Ok((pod, "ended with 0".to_owned(), true)),
+                State::Died(why) => return Ok((pod, why, false)),
+                State::Ready | State::Waiting(_) if host::now() < deadline => {}
+                State::Waiting(why) => {
+                    return Err(format!("did not end in {}: {why}", within.in_words()));
+                }
+                State::Ready => return Err(format!("did not end in {}", within.in_words())),
+            }
+            host::rest(POLL_EVERY);
+        }
+    }
+
+    /// Keeps what the pods printed.
+    fn write_logs(&self) {
+        let Some(folder) = &self.logs else { return };
+        let Ok(pods) = self.all_pods() else { return };
+        // A log that cannot be kept is no reason to end a run.
+        let _ = fs::create_dir_all(folder);
+        let Connected { api, run, .. } = self.connected();
+        for (service, pod) in &pods {
+            let name = pods::name(pod);
+            let namespace = service.chart.as_ref().map(|chart| self.namespace_of(chart));
+            let namespace = namespace.unwrap_or(&run.namespace);
+            let file = match namespace == run.namespace {
+                true => format!("{name}.log"),
+                false => format!("{namespace}.{name}.log"),
+            };
+            if let Ok(lines) = api.last_lines(namespace, name, MOST_LINES) {
+                let _ = fs::write(folder.join(file), lines.join("\n") + "\n");
+            }
+        }
+    }
+
+    /// Returns the reason why a pod of the system is not what it was when it became ready.
+    fn dead(&self) -> Result<Option<Stop>, Stop> {
+        let now = self.all_pods()?;
+        for pod in &self.became_ready {
+            let found = now
+                .iter()
+                .find(|(service, one)| service.name == pod.service && pods::name(one) == pod.name);
+            if let Some(why) = changed(pod, found.map(|(_, pod)| pod)) {
+                let service = &self.started[&pod.service];
+                let component = replica_of(service, &pod.name);
+                let last_lines = self.last_lines(service, &pod.name);
+                return Ok(Some(Stop::Died { component, why, last_lines }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Checks that the nodes of the system can be reached. A load on a node that cannot measured the
+    /// node's fault, not the system.
+    fn check_nodes(&self) -> Result<(), Stop> {
+        let nodes: BTreeSet<&str> = self.became_ready.iter().map(|pod| pod.node.as_str()).collect();
+        for node in nodes {
+            if let Err(why) = nodes::answers(&self.connected().api, node)? {
+                return Err(Stop::Disturbed { cause: format!("the node {node} {why}") });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns the reason why a pod is not what it was when it became ready.
+fn changed(before: &Pod, now: Option<&Value>) -> Option<String> {
+    let Some(now) = now else { return Some("was removed".to_owned()) };
+    if pods::uid(now) != before.uid {
+        return Some("was replaced by another pod".to_owned());
+    }
+    match pods::state(now) {
+        State::Died(why) if pods::restarts(now) != before.restarts || !is_running(now) => Some(why),
+        State::Succeeded => Some("ended with 0".to_owned()),
+        _ if pods::is_ending(now) => Some("is being removed".to_owned()),
+        _ => None,
+    }
+}
+
+/// The state of a service as a whole.
+#[derive(Clone, Debug, Eq, PartialEq)]
+enum Readiness {
+    Ready,
+    Waiting(String),
+    Dead { pod: String, why: String },
+}
+
+/// Returns the state of a service: it is ready if exactly its replicas are there, all of them ready.
+fn missing(service: &Service, pods: &[Value]) -> Readiness {
+    let mut ready = 0;
+    let mut first = None;
+    for pod in pods {
+        match pods::state(pod) {
+            State::Ready => ready += 1,
+            State::Waiting(why) => first = first.or(Some(format!("{}: {why}", pods::name(pod)))),
+            State::Succeeded => {
+                let (pod, why) = (pods::name(pod).to_owned(), "ended with 0".to_owned());
+                return Readiness::Dead { pod, why };
+            }
+            State::Died(why) => return Readiness::Dead { pod: pods::name(pod).to_owned(), why },
+        }
+    }
+    // The number of a release's pods is its chart's affair.
+    let wanted = match service.chart {
+        None => service.replicas as usize,
+        Some(_) => pods.len().max(1),
+    };
+    if ready == wanted && first.is_none() {
+        return Readiness::Ready;
+    }
+    let first = first.map(|first| format!("; {first}")).unwrap_or_default();
+    Readiness::Waiting(format!("{ready} of {wanted} pods are ready{first}"))
+}
+
+fn is_running(pod: &Value) -> bool {
+    pod.pointer("/status/phase").and_then(Value::as_str) == Some("Running")
+}
+
+/// Returns the lab's name of a replica from that of its pod.
+fn replica_of(service: &Service, pod: &str) -> String {
+    if service.chart.is_some() {
+        return format!("{}/{pod}", service.name);
+    }
+    let number = pod.rsplit_once('-').and_then(|(_, index)| index.parse::<usize>().ok());
+    let names = service.replicas();
+    number.and_then(|index| names.get(index).cloned()).unwrap_or_else(|| pod.to_owned())
+}
+
+pub(crate) fn cluster_of(resolved: &Resolved) -> &Cluster {
+    resolved.spec.where_.cluster.as_ref().expect("the spec was checked for a cluster")
+}
+
+/// Returns the identity of a new run: a DNS label.
+fn id() -> String {
+    let boot = boot().unwrap_or_default();
+    let seed = format!("{boot}{}{}", RunId::next(), host::unix_seconds());
+    format!("{:010x}", measure::random::seed_of(&seed) & 0xff_ffff_ffff)
+}
+
+/// Returns the identity of this machine's boot.
+fn boot() -> Option<String> {
+    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(text.trim().to_owned())
+}
+
+/// Returns true for a process of this machine that has ended: `BOOT/PID-START`.
+fn is_dead(process: &str) -> bool {
+    let Some((of_boot, process)) = process.split_once('/') else { return false };
+    boot().as_deref() == Some(of_boot)
+        && RunId::parse(process, "").is_some_and(|process| !process.is_alive())
+}
+
+fn now() -> Nanos {
+    Nanos(host::now().0)
+}
+
+impl Backend for Kubernetes {
+    fn now(&mut self) -> Instant {
+        host::now()
+    }
+
+    fn date(&mut self) -> Option<u64> {
+        Some(host::unix_seconds())
+    }
+
+    fn pause(&mut self, length: Nanos) -> Result<(), Stop> {
+        let end = host::now() + length;
+        loop {
+            self.interrupted()?;
+            let left = Duration::from(end.saturating_since(host::now()));
+            if left.is_zero() {
+                return Ok(());
+            }
+            host::rest(left.min(POLL_EVERY));
+        }
+    }
+
+    fn accept(&mut self, resolved: &Resolved) -> Result<(), Stop> {
+        let sut = &resolved.spec.sut;
+        for component in sut.components() {
+            for instance in 1..=sut.instances.0 {
+                for name in lab::system::replicas(resolved, component, instance) {
+                    let name = name.split('.').next().unwrap_or_default();
+                    if let Some(why) = objects::wrong_name(name) {
+                        let place = resolved.source.find("name:", component.name());
+                        return Err(resolved.source.error(why, place, "rename this step").into());
+                    }
+                }
+            }
+            let is_ours = component.chart().is_some()
+                || component.words().first().is_some_and(|word| word == "benchwright")
+                || component.port().is_none() && component.files().is_none();
+            if !is_ours {
+                let place = resolved.source.find("name:", component.name());
+                let message = format!("`{}` is not a program of our image", component.name());
+                let label = "on a cluster a component is an app, or a process of `benchwright`";
+                return Err(resolved.source.error(message, place, label).into());
+            }
+        }
+        self.files = load::read_files(resolved).map_err(Stop::Question)?;
+        self.connect(resolved)
+    }
+
+    fn lock(&mut self) -> Result<(), Stop> {
+        let namespace = self.connected().run.namespace.clone();
+        self.make_namespace(&namespace)?;
+        let connected = self.connected.as_mut().expect("it was accepted before");
+        let Connected { api, run, roles, .. } = connected;
+        let nodes: BTreeSet<String> = roles.values().flatten().cloned().collect();
+        let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        let claim = lease::Claim {
+            run: run.id.clone(),
+            namespace: run.namespace.clone(),
+            nodes,
+            holder: format!("host {}, process {}", host.trim(), std::process::id()),
+            process: format!("{}/{}", boot().unwrap_or_default(), RunId::next()),
+        };
+        let held =
+            lease::take(api, claim, host::unix_seconds, &is_dead).map_err(Error::into_stop)?;
+        connected._lease = Some(held.map_err(Stop::no_answer)?);
+        let owner =
+            connected.api.apply(&objects::owner(&connected.run, "")).map_err(Error::into_stop)?;
+        let text = |field: &str| owner["metadata"][field].as_str().unwrap_or_default().to_owned();
+        connected.run.owner = Some((text("name"), text("uid")));
+        Ok(())
+    }
+
+    fn clean_up(&mut self) -> Vec<String> {
+        self.remove_remains()
+    }
+
+    fn digests(&mut self, _resolved: &Resolved) -> Result<BTreeMap<String, String>, Stop> {
+        // Only a pod that runs tells which image the nodes have under its name.
+        self.count += 1;
+        let name = format!("image-{}-{}", self.connected().run.id, self.count);
+        let command = ["benchwright", "--version"].map(str::to_owned);
+        let ended = self.until_ended(&name, &command, &BTreeMap::new(), IMAGE_WITHIN);
+        let Connected { api, run, .. } = self.connected();
+        let _ = api.delete(&api::one("Pod", &run.namespace, &name));
+        let (pod, _, _) = ended.map_err(|why| match self.host.is_interrupted() {
+            true => Stop::Interrupted,
+            false => Stop::no_answer(format!("the image {} does not run: {why}", run.image)),
+        })?;
+        let digest = pods::image(&pod).unwrap_or_default().to_owned();
+        Ok(BTreeMap::from([("image".to_owned(), digest)]))
+    }
+
+    fn prepare(&mut self, resolved: &Resolved) -> Result<Environment, Stop> {
+        let Connected { api, run, roles, .. } = self.connected();
+        if let Some((owner, _)) = &run.owner {
+            let spec = json!({"data": {objects::SPEC: resolved.to_yaml()}});
+            let path = api::one("ConfigMap", &run.namespace, owner);
+            api.patch(&path, &spec).map_err(Error::into_stop)?;
+        }
+        let used: BTreeSet<&String> = roles.values().flatten().collect();
+        let boot = boot();
+        let known = used.iter().map(|name| {
+            let node = api.get(&api::one("Node", "", name)).map_err(Error::into_stop)?;
+            let node = node.ok_or_else(|| Stop::no_answer(format!("the node {name} is gone")))?;
+            Known::of(api, &node, boot.as_deref()).map(|known| ((*name).clone(), known))
+        });
+        let known = known.collect::<Result<BTreeMap<String, Known>, Stop>>()?;
+        let version = api.get("/version").map_err(Error::into_stop)?;
+        let version = version.as_ref().and_then(|version| version["gitVersion"].as_str());
+        let mut versions = BTreeMap::from([("image".to_owned(), run.image.clone())]);
+        versions.extend(version.map(|version| ("kubernetes".to_owned(), version.to_owned())));
+        let environment = Environment {
+            nodes: known.values().map(Known::described).collect(),
+            confinement: Some("pods of a Kubernetes cluster".to_owned()),
+            roles: roles
+                .iter()
+                .map(|(role, nodes)| ((*role).to_owned(), nodes.join(", ")))
+                .collect(),
+            placement: BTreeMap::new(),
+            versions,
+        };
+        self.connected.as_mut().expect("it is connected").nodes = known;
+        Ok(environment)
+    }
+
+    fn enter(&mut self, resolved: &Resolved) -> Result<(), Stop> {
+        let roles = nodes::roles(&self.connected().api, resolved)?;
+        self.connected.as_mut().expect("it is connected").roles = roles;
+        Ok(())
+    }
+
+    fn collect(&mut self, folder: &Path) {
+        self.logs = Some(folder.to_owned());
+    }
+
+    fn start(&mut self, wave: &[Service]) -> Result<Vec<Vec<Address>>, Stop> {
+        let Connected { run, roles, .. } = self.connected();
+        for service in wave.iter().filter(|service| service.chart.is_none()) {
+            let nodes = roles.get(service.role).map(Vec::as_slice).unwrap_or_default();
+            self.apply(&objects::service(run, service, nodes))?;
+        }
+        for service in wave {
+            self.started.insert(service.name.clone(), service.clone());
+            if let Some(chart) = &service.chart {
+                self.interrupted()?;
+                self.install(service, chart)?;
+            }
+        }
+        self.until_ready(wave)?;
+        let addresses = |service: &Service| match &service.chart {
+            None => Ok(self.addresses(service)),
+            Some(chart) => self.addresses_of_chart(chart),
+        };
+        wave.iter().map(addresses).collect()
+    }
+
+    fn restart(&mut self, services: &[String]) -> Result<(), Stop> {
+        for name in services {
+            let service = self.started[name].clone();
+            let pods = self.pods(&service)?;
+            let before: BTreeSet<String> = pods.iter().filter_map(pods::uid).collect();
+            for pod in &pods {
+                let namespace = pod["metadata"]["namespace"].as_str().unwrap_or_default();
+                let path = api::one("Pod", namespace, pods::name(pod));
+                self.connected().api.delete(&path).map_err(Error::into_stop)?;
+            }
+            self.until_gone(&service, |pod| {
+                pods::uid(pod).is_some_and(|uid| before.contains(&uid))
+            })?;
+            self.until_ready(&[service])?;
+        }
+        Ok(())
+    }
+
+    fn scale(&mut self, name: &str, replicas: u32) -> Result<Vec<Address>, Stop> {
+        let service = Service { replicas, ..self.started[name].clone() };
+        if service.chart.is_some() {
+            let why = format!("`{name}` is a chart: its values say how many replicas it has");
+            return Err(Stop::no_answer(why));
+        }
+        let Connected { run, roles, .. } = self.connected();
+        let nodes = roles.get(service.role).map(Vec::as_slice).unwrap_or_default();
+        self.apply(&objects::service(run, &service, nodes))?;
+        self.started.insert(name.to_owned(), service.clone());
+        self.until_ready(std::slice::from_ref(&service))?;
+        Ok(self.addresses(&service))
+    }
+
+    fn execute(&mut self, program: &Program) -> Result<Executed, String> {
+        self.count += 1;
+        let name = format!("program-{}-{}", self.connected().run.id, self.count);
+        let (command, environment) = (&program.command.0, &program.environment);
+        let ended = self.until_ended(&name, command, environment, *program.timeout);
+        let Connected { api, run, .. } = self.connected();
+        let lines = api.last_lines(&run.namespace, &name, MOST_LINES).unwrap_or_default();
+        let _ = api.delete(&api::one("Pod", &run.namespace, &name));
+        let (_, end, succeeded) = ended?;
+        let last_lines = lines.iter().rev().take(LINES as usize).rev().cloned().collect();
+        Ok(Executed { end, succeeded, output: lines.join("\n"), last_lines })
+    }
+
+    fn placement(&mut self) -> Result<BTreeMap<String, String>, Stop> {
+        let pods = self.all_pods()?;
+        let living = pods.iter().filter(|(_, pod)| !pods::is_ending(pod));
+        let placed = living.map(|(service, pod)| {
+            (replica_of(service, pods::name(pod)), pods::node(pod).to_owned())
+        });
+        Ok(placed.collect())
+    }
+
+    fn ask(&mut self, url: &str, exchange: &Exchange) -> Result<Reply, String> {
+        let base = url.strip_prefix(THROUGH_API).ok_or("it is not an address of this cluster")?;
+        let path = format!("{base}/{}", exchange.target.trim_start_matches('/'));
+        let method = match exchange.method {
+            Method::Get => "GET",
+            Method::Post => "POST",
+        };
+        let mut request = Request::builder().method(method).uri(path);
+        if let Some(body) = &exchange.send.body {
+            request = request.header("Content-Type", body.content_type());
+        }
+        for (name, value) in &exchange.send.headers {
+            request = request.header(name, value);
+        }
+        let body = exchange.send.body.as_ref().map(ToString::to_string).unwrap_or_default();
+        let request = request.body(body.into_bytes()).map_err(|error| error.to_string())?;
+        let (status, body) = self.connected().api.proxied(request)?;
+        match api::is_refusal(status, &body) {
+            Some(why) => Err(why),
+            None => Ok(Reply { status, body }),
+        }
+    }
+
+    fn check(&mut self) -> Result<(), Stop> {
+        self.interrupted()?;
+        if self.started.is_empty() {
+            return Ok(());
+        }
+        self.dead()?.map_or(Ok(()), Err)
+    }
+
+    fn last_words(&mut self) -> Vec<String> {
+        let pods = self.all_pods().unwrap_or_default();
+        let lines = |(service, pod): &(&Service, Value)| self.last_lines(service, pods::name(pod));
+        pods.iter().flat_map(lines).collect()
+    }
+
+    fn await_calm(&mut self, within: Nanos) -> Result<Calm, Stop> {
+        // Each generator judges the calm of its own node; what is waited for here are nodes that
+        // were lost, and their pods.
+        let begun = host::now();
+        let mut is_first = true;
+        loop {
+            self.interrupted()?;
+            let why = match (self.check_nodes(), self.dead()) {
+                (Ok(()), Ok(None)) => None,
+                (Err(Stop::Disturbed { cause }), _) => Some(cause),
+                // A pod that was replaced is deployed anew, whatever the nodes are like.
+                (Ok(()), Ok(Some(_))) => None,
+                (Err(stop), _) | (_, Err(stop)) => return Err(stop),
+            };
+            let waited = if is_first { Nanos::ZERO } else { host::now() - begun };
+            is_first = false;
+            if why.is_none() || within <= waited {
+                return Ok(Calm { is_calm: why.is_none(), waited, worst: None, lost: why });
+            }
+            host::rest(LOOK_AGAIN);
+        }
+    }
+
+    fn drive(&mut self, drive: &Drive, tick: &mut dyn FnMut(Tick)) -> Result<Driven, Stop> {
+        self.count += 1;
+        let Connected { api, run, roles, .. } = self.connected();
+        let (arguments, files) = load::with_files(&drive.arguments, &self.files);
+        let phases = [drive.opening, drive.warm_up, drive.measure, drive.drain];
+        let generators = Generators {
+            name: format!("load-{}-{}", run.id, self.count),
+            nodes: roles["load"].clone(),
+            arguments,
+            files,
+            longest: phases.into_iter().sum::<Nanos>() + load::GRACE,
+            limits: self.generator,
+        };
+        let around = Surroundings {
+            api,
+            run,
+            now,
+            is_interrupted: &|| self.host.is_interrupted(),
+            has_loaded: self.has_loaded,
+            boot: boot(),
+        };
+        let pods = self.all_pods()?;
+        let watch = Watch::begin(api, self.watched(&pods));
+        let load = load::make(&around, &generators, drive.measure, tick);
+        let figures = watch.end();
+        self.check_nodes()?;
+        let Made { load, parts } = load?;
+        if let Some(stop) = self.dead()? {
+            return Err(stop);
+        }
+        let consumed = self.consumed(&pods, &figures);
+        self.has_loaded = true;
+        Ok(Driven { load, parts, consumed, deaths: Vec::new() })
+    }
+
+    fn stop(&mut self) {
+        if self.connected.is_some() {
+            // What cannot be removed now is removed with the owner, or by the next run.
+            let _ = self.remove_services();
+        }
+    }
+}
+
+impl Drop for Kubernetes {
+    fn drop(&mut self) {
+        for what in self.remove_all() {
+            (self.warn)(&format!("warning: {what}; `benchwright clean --cluster` tries again"));
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Services that are releases of charts.
+
+use lab::backend::{Address, Chart, Service, Stop};
+use lab::spec::Via;
+use serde_json::json;
+
+use super::{Connected, Kubernetes, RELEASES, THROUGH_API};
+use crate::api::{self, Error};
+use crate::objects::{self, Run};
+use crate::{nodes, pods};
+
+impl Kubernetes {
+    pub(super) fn namespace_of<'a>(&'a self, chart: &'a Chart) -> &'a str {
+        chart.namespace.as_deref().unwrap_or(&self.connected().run.namespace)
+    }
+
+    /// Installs a release. What is to be undone is recorded first: a runner that is killed now leaves
+    /// a release that the next one removes.
+    pub(super) fn install(&mut self, service: &Service, chart: &Chart) -> Result<(), Stop> {
+        let namespace = self.namespace_of(chart).to_owned();
+        self.make_namespace(&namespace)?;
+        let connected = self.connected.as_mut().expect("it is connected");
+        connected.releases.insert(format!("{namespace}/{}", chart.release));
+        let Connected { api, helm, run, releases, roles, .. } = connected;
+        let list: Vec<&str> = releases.iter().map(String::as_str).collect();
+        let owner = run.owner.as_ref().map(|(name, _)| name.as_str()).unwrap_or_default();
+        let undo = json!({"data": {RELEASES: list.join("\n")}});
+        api.patch(&api::one("ConfigMap", &run.namespace, owner), &undo)
+            .map_err(Error::into_stop)?;
+        let affinity =
+            objects::affinity(roles.get(service.role).map(Vec::as_slice).unwrap_or_default());
+        helm.install(chart, &namespace, service.ready_within, &affinity)
+    }
+
+    /// Makes a namespace, unless it exists.
+    pub(super) fn make_namespace(&mut self, name: &str) -> Result<(), Stop> {
+        let Connected { api, run, made_namespaces, .. } =
+            self.connected.as_mut().expect("it is connected");
+        if api.get(&api::one("Namespace", "", name)).map_err(Error::into_stop)?.is_some() {
+            return Ok(());
+        }
+        let run = Run { namespace: name.to_owned(), ..run.clone() };
+        api.apply(&objects::namespace(&run)).map_err(Error::into_stop)?;
+        made_namespaces.insert(name.to_owned());
+        Ok(())
+    }
+
+    /// Returns the addresses of a release: those of its Service, from the three points of view.
+    pub(super) fn addresses_of_chart(&self, chart: &Chart) -> Result<Vec<Address>, Stop> {
+        let Connected { api, roles, .. } = self.connected();
+        let (namespace, name) = (self.namespace_of(chart), &chart.service);
+        let path = api::one("Service", namespace, name);
+        let service = api.get(&path).map_err(Error::into_stop)?.ok_or_else(|| {
+            let release = &chart.release;
+            Stop::no_answer(format!(
+                "the release `{release}` has no Service `{name}` in {namespace}"
+            ))
+        })?;
+        let number = |field: &str| service["spec"]["ports"][0][field].as_u64();
+        let port = number("port").unwrap_or(80);
+        let inside = format!("http://{name}.{namespace}.svc:{port}");
+        let of_generators = match chart.via {
+            Via::ClusterIp => vec![inside.clone()],
+            Via::NodePort => {
+                let node_port = number("nodePort").ok_or_else(|| {
+                    Stop::no_answer(format!("the Service `{name}` has no port at the nodes"))
+                })?;
+                let node = roles["sut"].first().expect("a role has a node");
+                let node = api
+                    .get(&api::one("Node", "", node))
+                    .map_err(Error::into_stop)?
+                    .unwrap_or_default();
+                let address = nodes::internal_address(&node)
+                    .ok_or_else(|| Stop::no_answer("the first node of role sut has no address"))?;
+                vec![format!("http://{address}:{node_port}")]
+            }
+            Via::Pods => {
+                let labels = service["spec"]["selector"].as_object();
+                let labels = labels
+                    .into_iter()
+                    .flatten()
+                    .filter_map(|(name, value)| Some(format!("{name}={}", value.as_str()?)));
+                let labels = labels.collect::<Vec<_>>().join(",");
+                let pods = api
+                    .list(&api::all("Pod", Some(namespace)), &labels)
+                    .map_err(Error::into_stop)?;
+                let target = &service["spec"]["ports"][0]["targetPort"];
+                pods.iter().filter_map(|pod| pods::address(pod, target, port)).collect()
+            }
+        };
+        let address = |of_generator: String| Address {
+            of_peers: inside.clone(),
+            of_generator,
+            of_runner: format!("{THROUGH_API}{path}:{port}/proxy"),
+        };
+        Ok(of_generators.into_iter().map(address).collect())
+    }
+}

@@ -1,0 +1,67 @@
+use std::collections::BTreeMap;
+
+use lab::spec::Files;
+use serde_json::json;
+
+use super::*;
+
+fn service(replicas: u32) -> Service {
+    Service {
+        name: "geo".to_owned(),
+        component: "geo".to_owned(),
+        replicas,
+        command: vec!["benchwright".to_owned()],
+        environment: BTreeMap::new(),
+        files: Files::default(),
+        foreign: None,
+        limits: Limits::default(),
+        ready_within: Nanos::from_secs(30),
+        role: "sut",
+        chart: None,
+    }
+}
+
+fn pod(name: &str, ready: bool) -> Value {
+    json!({
+        "metadata": {"name": name},
+        "spec": {"nodeName": "w1"},
+        "status": {
+            "phase": "Running",
+            "conditions": [{"type": "Ready", "status": if ready { "True" } else { "False" }}],
+        },
+    })
+}
+
+#[test]
+fn a_service_is_ready_with_exactly_its_replicas() {
+    let two = [pod("geo-0", true), pod("geo-1", true)];
+    assert_eq!(missing(&service(2), &two), Readiness::Ready);
+    let waits = |replicas: u32, pods: &[Value]| match missing(&service(replicas), pods) {
+        Readiness::Waiting(why) => why,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(waits(3, &two), "2 of 3 pods are ready");
+    let one = [pod("geo-0", true), pod("geo-1", false)];
+    assert_eq!(waits(2, &one), "1 of 2 pods are ready; geo-1: runs, and is not ready");
+    // One that ends is still there: another set of addresses would be measured.
+    let mut ending = pod("geo-1", true);
+    ending["metadata"]["deletionTimestamp"] = json!("2026-11-23T00:00:00Z");
+    let why = waits(1, &[pod("geo-0", true), ending]);
+    assert_eq!(why, "1 of 1 pods are ready; geo-1: is about to end");
+}
+
+#[test]
+fn replicas_have_the_labs_names() {
+    assert_eq!(replica_of(&service(1), "geo-0"), "geo");
+    assert_eq!(replica_of(&service(2), "geo-1"), "geo.2");
+    assert_eq!(replica_of(&service(1), "geo-7"), "geo-7");
+}
+
+#[test]
+fn a_process_of_another_machine_is_never_called_dead() {
+    assert!(!is_dead(""));
+    assert!(!is_dead("another-boot/1-1"));
+    let boot = boot().unwrap();
+    assert!(!is_dead(&format!("{boot}/{}", RunId::next())));
+    assert!(is_dead(&format!("{boot}/{}-1", std::process::id())));
+}

@@ -1,0 +1,91 @@
+//! Releases of charts, by the helm program of the user: what it installs can be seen and changed with
+//! the tools that everybody knows.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use lab::backend::{Chart, Stop};
+use measure::Nanos;
+use serde_json::Value;
+
+#[cfg(test)]
+mod tests;
+
+/// The helm program, with the cluster that it uses.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Helm {
+    pub(crate) kubeconfig: Option<PathBuf>,
+    pub(crate) context: Option<String>,
+}
+
+impl Helm {
+    /// Returns helm's version; the error says how to get it.
+    pub(crate) fn version(&self) -> Result<String, String> {
+        self.run(&["version".to_owned(), "--short".to_owned()])
+    }
+
+    /// Installs a release, or changes it to these values, and waits until it is ready.
+    pub(crate) fn install(
+        &self,
+        chart: &Chart,
+        namespace: &str,
+        within: Nanos,
+        affinity: &Value,
+    ) -> Result<(), Stop> {
+        let words = arguments(chart, namespace, within, affinity);
+        self.run(&words).map(drop).map_err(|why| {
+            Stop::no_answer(format!("helm could not install `{}`: {why}", chart.release))
+        })
+    }
+
+    /// Returns the objects of a release as YAML, without a cluster.
+    pub(crate) fn rendered(&self, chart: &Chart, namespace: &str) -> Result<String, String> {
+        let folder = chart.folder.display().to_string();
+        let words = ["template", &chart.release, &folder, "--namespace", namespace];
+        let words = words.into_iter().map(str::to_owned).chain(chart.values());
+        self.run(&words.collect::<Vec<_>>())
+    }
+
+    /// Removes a release; one that is gone already is no error.
+    pub(crate) fn uninstall(&self, release: &str, namespace: &str) -> Result<(), String> {
+        let words =
+            ["uninstall", release, "--namespace", namespace, "--ignore-not-found", "--wait"];
+        self.run(&words.map(str::to_owned)).map(drop)
+    }
+
+    /// Runs helm; returns what it printed, or the reason why it failed.
+    fn run(&self, words: &[String]) -> Result<String, String> {
+        let mut command = Command::new("helm");
+        command.args(words);
+        if let Some(path) = &self.kubeconfig {
+            command.arg("--kubeconfig").arg(path);
+        }
+        if let Some(context) = &self.context {
+            command.args(["--kube-context", context]);
+        }
+        let output = command.output().map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => {
+                "the program `helm` is missing; install Helm 3 and put it into PATH".to_owned()
+            }
+            _ => format!("starting helm: {error}"),
+        })?;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+        match output.status.success() {
+            true => Ok(text(&output.stdout)),
+            false => Err(text(&output.stderr).trim_start_matches("Error: ").to_owned()),
+        }
+    }
+}
+
+/// Returns the arguments of an installation, which may be repeated. A value of the spec comes after
+/// ours, and so wins.
+fn arguments(chart: &Chart, namespace: &str, within: Nanos, affinity: &Value) -> Vec<String> {
+    let seconds = within.as_secs_f64().ceil() as u64;
+    let mut words = vec!["upgrade".to_owned(), "--install".to_owned(), chart.release.clone()];
+    words.push(chart.folder.display().to_string());
+    words.extend(["--namespace", namespace, "--wait"].map(str::to_owned));
+    words.push(format!("--timeout={seconds}s"));
+    words.push(format!("--set-json=affinity={affinity}"));
+    words.extend(chart.values());
+    words
+}

@@ -1,0 +1,483 @@
+//! One load by generators in the cluster: a pod on each node of the role, started together, and one
+//! document of all of them.
+//!
+//! The runner is attached to every generator's standard input. It asks for their clocks, tells them
+//! to start, and then only reads their logs; a log that breaks off is read again from its beginning.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use anyhow::{anyhow, ensure};
+use lab::backend::{Stop, Tick};
+use lab::spec::Resolved;
+use measure::Nanos;
+use results::Load;
+use results::frames::Frames;
+use results::merge::merge;
+use serde_json::Value;
+
+use crate::api::{self, Api, Attached};
+use crate::clock::Clock;
+use crate::objects::{self, Generators, Run};
+use crate::pods::{self, State};
+
+#[cfg(test)]
+mod tests;
+
+/// The time from the line that starts the generators to the beginning of the load: it must reach all
+/// of them before.
+const AHEAD: Nanos = Nanos::from_millis(500);
+/// The number of times that a clock is asked for; the quickest answer counts.
+const CLOCK_READINGS: usize = 5;
+/// The longest time for one answer of a generator.
+const ANSWER: Duration = Duration::from_secs(10);
+/// The longest time until the generators' pods run, with their image.
+const SCHEDULING: Nanos = Nanos::from_secs(120);
+/// The interval at which the generators' pods are looked at while they load: they are quiet in
+/// between.
+const LOOK_EVERY: Nanos = Nanos::from_secs(5);
+const POLL_EVERY: Duration = Duration::from_millis(100);
+/// The largest share of the measurement by which the starts may differ.
+const MOST_SPREAD: f64 = 0.01;
+
+/// The time that generators may take beyond their phases: to start, and to write their documents.
+pub(crate) const GRACE: Nanos = Nanos::from_secs(180);
+
+/// Returns the files of an experiment's loads, by the path that their arguments name.
+pub(crate) fn read_files(resolved: &Resolved) -> anyhow::Result<BTreeMap<String, String>> {
+    let mut files = BTreeMap::new();
+    let mut size = 0;
+    for file in resolved.files() {
+        let text = std::fs::read_to_string(&file.path)
+            .map_err(|error| anyhow!("{}: {error}", file.path.display()))?;
+        size += text.len();
+        files.insert(file.path.display().to_string(), text);
+    }
+    ensure!(
+        size <= objects::MOST_FILES,
+        "the files of the load have {size} bytes, over the limit of {} for pods\n  use smaller \
+         files, or build an image that contains them",
+        objects::MOST_FILES
+    );
+    Ok(files)
+}
+
+/// The surroundings that a load needs.
+pub(crate) struct Surroundings<'a> {
+    pub(crate) api: &'a Api,
+    pub(crate) run: &'a Run,
+    pub(crate) now: fn() -> Nanos,
+    pub(crate) is_interrupted: &'a dyn Fn() -> bool,
+    /// True if generators have accepted a load of this run: if one refuses another, for example
+    /// because a name cannot be resolved any more, the cluster has changed, not the question.
+    pub(crate) has_loaded: bool,
+    /// The boot of the runner's machine, whose clock all times are converted to.
+    pub(crate) boot: Option<String>,
+}
+
+/// A generator that runs.
+struct Generator {
+    pod: String,
+    node: String,
+    log: Receiver<String>,
+    frames: Frames,
+    document: Option<Load>,
+    /// The lines that are neither progress nor parts of the document.
+    messages: Vec<String>,
+    tick: Tick,
+    clock: Clock,
+}
+
+/// A load that was made.
+#[derive(Debug)]
+pub(crate) struct Made {
+    pub(crate) load: Load,
+    /// The documents of the generators by their nodes, if there were several.
+    pub(crate) parts: Vec<(String, Load)>,
+}
+
+/// The start of the generators of a load.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Started {
+    /// The time between the first and the last start.
+    pub spread: Nanos,
+    /// The largest error of a clock.
+    pub error: Nanos,
+}
+
+/// Makes a load, and removes its objects.
+pub(crate) fn make(
+    around: &Surroundings<'_>,
+    generators: &Generators,
+    measure: Nanos,
+    tick: &mut dyn FnMut(Tick),
+) -> Result<Made, Stop> {
+    for object in objects::generators(around.run, generators) {
+        around.api.apply(&object).map_err(Stop::no_answer)?;
+    }
+    let made = Running { around, generators }.run(measure, tick);
+    remove(around, &generators.name);
+    made
+}
+
+/// Removes the objects of a load. If that fails, the end of the run removes them.
+fn remove(around: &Surroundings<'_>, name: &str) {
+    for kind in ["Job", "ConfigMap"] {
+        let _ = around.api.delete(&api::one(kind, &around.run.namespace, name));
+    }
+}
+
+struct Running<'a> {
+    around: &'a Surroundings<'a>,
+    generators: &'a Generators,
+}
+
+impl Running<'_> {
+    fn run(&self, measure: Nanos, tick: &mut dyn FnMut(Tick)) -> Result<Made, Stop> {
+        let mut generators = self.until_they_run()?;
+        for generator in &mut generators {
+            self.until_ready(generator)?;
+        }
+        let started = self.start(&mut generators)?;
+        if MOST_SPREAD * measure.as_secs_f64() < started.spread.as_secs_f64() {
+            let cause = format!("the generators started {} apart", started.spread);
+            return Err(Stop::Disturbed { cause });
+        }
+        self.until_they_end(&mut generators, tick)?;
+        let boot = self.around.boot.clone();
+        let parts: Vec<(String, Load)> = generators
+            .into_iter()
+            .map(|generator| {
+                let load = generator.document.expect("it has ended with a document");
+                (generator.node, on_clock(load, generator.clock, boot.clone()))
+            })
+            .collect();
+        if let [(_, load)] = parts.as_slice() {
+            return Ok(Made { load: load.clone(), parts: Vec::new() });
+        }
+        let mut load = merge(&parts).map_err(Stop::no_answer)?;
+        load.findings.push(format!(
+            "{} generators began within {} (their clocks are known to {})",
+            parts.len(),
+            started.spread,
+            started.error
+        ));
+        Ok(Made { load, parts })
+    }
+
+    fn pods(&self) -> Result<Vec<Value>, Stop> {
+        let path = api::all("Pod", Some(&self.around.run.namespace));
+        let labels = format!(
+            "{}={},{}={}",
+            objects::RUN,
+            self.around.run.id,
+            objects::SERVICE,
+            self.generators.name
+        );
+        self.around.api.list(&path, &labels).map_err(Stop::no_answer)
+    }
+
+    fn interrupted(&self) -> Result<(), Stop> {
+        if (self.around.is_interrupted)() { Err(Stop::Interrupted) } else { Ok(()) }
+    }
+
+    /// Waits until a generator runs on each node, and follows their logs.
+    fn until_they_run(&self) -> Result<Vec<Generator>, Stop> {
+        let deadline = (self.around.now)() + SCHEDULING;
+        loop {
+            self.interrupted()?;
+            let pods = self.pods()?;
+            let states: Vec<State> = pods.iter().map(pods::state).collect();
+            if pods.len() == self.generators.nodes.len()
+                && states.iter().all(|state| !matches!(state, State::Waiting(_)))
+            {
+                return Ok(pods.iter().map(|pod| self.generator(pod)).collect());
+            }
+            if deadline < (self.around.now)() {
+                let waits = pods.iter().zip(&states).filter_map(|(pod, state)| match state {
+                    State::Waiting(why) => Some(format!("\n  {}: {why}", pods::name(pod))),
+                    _ => None,
+                });
+                let waits: String = waits.collect();
+                return Err(Stop::no_answer(format!(
+                    "the generators do not run after {SCHEDULING}{waits}"
+                )));
+            }
+            lab::host::rest(POLL_EVERY);
+        }
+    }
+
+    fn generator(&self, pod: &Value) -> Generator {
+        let name = pods::name(pod).to_owned();
+        Generator {
+            log: self.around.api.follow(&self.around.run.namespace, &name),
+            pod: name,
+            node: pods::node(pod).to_owned(),
+            frames: Frames::default(),
+            document: None,
+            messages: Vec::new(),
+            tick: Tick::default(),
+            clock: Clock::default(),
+        }
+    }
+
+    /// Waits until a generator has opened its connections.
+    fn until_ready(&self, generator: &mut Generator) -> Result<(), Stop> {
+        let deadline = (self.around.now)() + self.generators.longest;
+        loop {
+            self.interrupted()?;
+            match generator.log.recv_timeout(POLL_EVERY) {
+                Ok(line) if phase(&line).as_deref() == Some("ready") => return Ok(()),
+                Ok(line) => generator.messages.push(line),
+                Err(RecvTimeoutError::Disconnected) => return Err(self.ended_early(generator)),
+                Err(RecvTimeoutError::Timeout) if deadline < (self.around.now)() => {
+                    let cause = format!("the generator on {} did not get ready", generator.node);
+                    return Err(Stop::Disturbed { cause });
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+    }
+
+    /// Learns the clocks, and starts all generators with one line each.
+    fn start(&self, generators: &mut [Generator]) -> Result<Started, Stop> {
+        let attach = |generator: &Generator| {
+            let namespace = &self.around.run.namespace;
+            self.around.api.attach(namespace, &generator.pod).map_err(Stop::no_answer)
+        };
+        let attached = generators.iter().map(attach).collect::<Result<Vec<Attached>, Stop>>()?;
+        let lost = |generator: &Generator| Stop::Disturbed {
+            cause: format!("the generator on {} does not answer", generator.node),
+        };
+        for (generator, attached) in generators.iter_mut().zip(&attached) {
+            let mut readings = Vec::new();
+            for _ in 0..CLOCK_READINGS {
+                let sent = (self.around.now)();
+                attached.tell("clock");
+                let its = said(attached, "clock", "now_ns").ok_or_else(|| lost(generator))?;
+                readings.push((sent, Nanos(its), (self.around.now)()));
+            }
+            generator.clock = Clock::by(&readings);
+        }
+        let line = format!("start in {}ms", AHEAD.0 / 1_000_000);
+        attached.iter().for_each(|attached| attached.tell(&line));
+        let mut starts = Vec::new();
+        for (generator, attached) in generators.iter().zip(&attached) {
+            let start = said(attached, "start", "start_ns").ok_or_else(|| lost(generator))?;
+            starts.push(generator.clock.converted(start));
+        }
+        let (first, last) = (starts.iter().min(), starts.iter().max());
+        let spread = last.zip(first).map_or(0, |(last, first)| last - first);
+        let error = generators.iter().map(|generator| generator.clock.error).max();
+        Ok(Started { spread: Nanos(spread), error: error.unwrap_or_default() })
+    }
+
+    /// Reads the generators' logs until each has given its document.
+    fn until_they_end(
+        &self,
+        generators: &mut [Generator],
+        tick: &mut dyn FnMut(Tick),
+    ) -> Result<(), Stop> {
+        let deadline = (self.around.now)() + self.generators.longest;
+        let mut next_look = (self.around.now)() + LOOK_EVERY;
+        while generators.iter().any(|generator| generator.document.is_none()) {
+            self.interrupted()?;
+            let mut has_ticked = false;
+            for (index, generator) in generators.iter_mut().enumerate() {
+                has_ticked |= self.read(generator)? && index == 0;
+            }
+            if has_ticked {
+                tick(together(generators.iter().map(|generator| &generator.tick)));
+            }
+            if next_look < (self.around.now)() {
+                next_look = (self.around.now)() + LOOK_EVERY;
+                self.look(generators)?;
+            }
+            if deadline < (self.around.now)() {
+                let cause = format!("the generators did not end in {}", self.generators.longest);
+                return Err(Stop::Disturbed { cause });
+            }
+            lab::host::rest(POLL_EVERY);
+        }
+        Ok(())
+    }
+
+    /// Reads what a generator has printed; returns true if there was progress.
+    fn read(&self, generator: &mut Generator) -> Result<bool, Stop> {
+        let mut has_ticked = false;
+        while generator.document.is_none() {
+            match generator.log.try_recv() {
+                Ok(line) => has_ticked |= take(generator, line)?,
+                Err(std::sync::mpsc::TryRecvError::Empty) => break,
+                Err(std::sync::mpsc::TryRecvError::Disconnected) => {
+                    // The log ends with the generator, or with a connection of ours.
+                    let pods = self.pods()?;
+                    let pod = pods.iter().find(|pod| pods::name(pod) == generator.pod);
+                    match pod.map(pods::state) {
+                        Some(State::Ready | State::Waiting(_)) => {
+                            let namespace = &self.around.run.namespace;
+                            generator.log = self.around.api.follow(namespace, &generator.pod);
+                            break;
+                        }
+                        Some(State::Succeeded | State::Died(_)) if self.read_all(generator)? => {}
+                        _ => return Err(self.ended_early(generator)),
+                    }
+                }
+            }
+        }
+        Ok(has_ticked)
+    }
+
+    /// Reads the log of a generator that has ended once more; returns true if it has a document.
+    fn read_all(&self, generator: &mut Generator) -> Result<bool, Stop> {
+        let log = self.around.api.follow(&self.around.run.namespace, &generator.pod);
+        generator.messages.clear();
+        while let Ok(line) = log.recv_timeout(ANSWER) {
+            take(generator, line)?;
+        }
+        Ok(generator.document.is_some())
+    }
+
+    /// Checks that the generators' pods and nodes are still there.
+    fn look(&self, generators: &[Generator]) -> Result<(), Stop> {
+        let pods = self.pods()?;
+        for generator in generators.iter().filter(|generator| generator.document.is_none()) {
+            let pod = pods.iter().find(|pod| pods::name(pod) == generator.pod);
+            let why = match pod.map(pods::state) {
+                Some(State::Ready | State::Succeeded | State::Died(_)) => continue,
+                Some(State::Waiting(why)) => why,
+                None => "its pod is gone".to_owned(),
+            };
+            let cause = format!("the generator on {} was lost: {why}", generator.node);
+            return Err(Stop::Disturbed { cause });
+        }
+        Ok(())
+    }
+
+    /// Explains a generator that ended without a document.
+    fn ended_early(&self, generator: &Generator) -> Stop {
+        let messages = generator.messages.join("\n  ");
+        let messages = messages.trim_start_matches("error: ");
+        let pods = self.pods().unwrap_or_default();
+        let pod = pods.iter().find(|pod| pods::name(pod) == generator.pod);
+        let node = &generator.node;
+        match pod.map(pods::state) {
+            Some(State::Died(why)) if why == "ended with 2" && !self.around.has_loaded => {
+                Stop::Question(anyhow!("the generator refuses: {messages}"))
+            }
+            Some(State::Died(why)) if why == "ended with 3" => {
+                Stop::no_answer(format!("the generator on {node}: {messages}"))
+            }
+            Some(State::Died(why)) => {
+                Stop::Disturbed { cause: format!("the generator on {node} {why}: {messages}") }
+            }
+            _ => Stop::Disturbed { cause: format!("the generator on {node} was lost") },
+        }
+    }
+}
+
+/// Handles a line of a generator's log; returns true if it is progress.
+fn take(generator: &mut Generator, line: String) -> Result<bool, Stop> {
+    match generator.frames.take(&line) {
+        Ok(Some(document)) => {
+            let load = Load::read(document.as_bytes());
+            let load = load.map_err(|why| Stop::no_answer(format!("the generator: {why}")))?;
+            generator.document = Some(load);
+            return Ok(false);
+        }
+        Ok(None) => {}
+        Err(why) => {
+            let cause = format!("the log of the generator on {}: {why}", generator.node);
+            return Err(Stop::Disturbed { cause });
+        }
+    }
+    match serde_json::from_str::<Tick>(&line) {
+        Ok(tick) if ["warm_up", "measurement", "drain"].contains(&&*tick.phase) => {
+            generator.tick = tick;
+            return Ok(true);
+        }
+        Ok(_) => {}
+        Err(_) if line.is_empty() || Frames::is_frame(&line) => {}
+        Err(_) => generator.messages.push(line),
+    }
+    Ok(false)
+}
+
+/// Returns the phase that a line of a generator names.
+fn phase(line: &str) -> Option<String> {
+    let line: Value = serde_json::from_str(line).ok()?;
+    line["phase"].as_str().map(str::to_owned)
+}
+
+/// Waits for a line of this phase, and returns one of its numbers.
+fn said(attached: &Attached, wanted: &str, field: &str) -> Option<u64> {
+    loop {
+        let line = attached.lines.recv_timeout(ANSWER).ok()?;
+        if phase(&line).as_deref() == Some(wanted) {
+            let line: Value = serde_json::from_str(&line).ok()?;
+            return line[field].as_u64();
+        }
+    }
+}
+
+/// Returns the progress of all generators: sums of rates, and the worst p99.
+fn together<'a>(ticks: impl Iterator<Item = &'a Tick>) -> Tick {
+    let sum = |one: Option<f64>, other: Option<f64>| match (one, other) {
+        (Some(one), Some(other)) => Some(one + other),
+        (one, other) => one.or(other),
+    };
+    ticks.fold(Tick::default(), |all, tick| Tick {
+        phase: tick.phase.clone(),
+        elapsed_s: all.elapsed_s.max(tick.elapsed_s),
+        asked_per_s: sum(all.asked_per_s, tick.asked_per_s),
+        completed_per_s: sum(all.completed_per_s, tick.completed_per_s),
+        p99_ns: all.p99_ns.max(tick.p99_ns),
+        failed: all.failed + tick.failed,
+    })
+}
+
+/// Returns a document whose times are those of the runner's clock.
+fn on_clock(load: Load, clock: Clock, boot: Option<String>) -> Load {
+    let converted = load.clock.map(|its| results::load::Clock {
+        boot,
+        start_ns: clock.converted(its.start_ns),
+        measurement_start_ns: clock.converted(its.measurement_start_ns),
+        measurement_end_ns: clock.converted(its.measurement_end_ns),
+        end_ns: clock.converted(its.end_ns),
+    });
+    Load { clock: converted, ..load }
+}
+
+/// Returns the arguments of a load with the files that it needs under the names that they have in a
+/// pod, and the files by these names.
+pub(crate) fn with_files(
+    arguments: &[String],
+    files: &BTreeMap<String, String>,
+) -> (Vec<String>, Vec<(String, String)>) {
+    let mut paths: Vec<&String> = Vec::new();
+    let mut used: Vec<(String, String)> = Vec::new();
+    let replaced = arguments.iter().map(|argument| {
+        let Some(content) = files.get(argument) else { return argument.clone() };
+        let at = paths.iter().position(|path| *path == argument).unwrap_or_else(|| {
+            // Files of two folders may have one name.
+            let name = key_of(argument);
+            let is_free = |name: &String| used.iter().all(|(other, _)| other != name);
+            let numbered = (2..).map(|number| format!("{number}-{name}"));
+            let name = std::iter::once(name.clone()).chain(numbered).find(is_free);
+            paths.push(argument);
+            used.push((name.expect("some number is free"), content.clone()));
+            used.len() - 1
+        });
+        format!("{}/{}", objects::LOAD_FOLDER, used[at].0)
+    });
+    (replaced.collect(), used)
+}
+
+/// Returns the name of a file as a key of a ConfigMap.
+fn key_of(path: &str) -> String {
+    let name = Path::new(path).file_name().unwrap_or_default().to_string_lossy();
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    name.chars().map(|c| if is_allowed(c) { c } else { '_' }).collect()
+}

@@ -1,0 +1,51 @@
+use super::*;
+
+#[test]
+fn the_progress_of_several_generators_is_one_line() {
+    let tick = |elapsed_s: f64, completed: f64, p99_ns: u64| Tick {
+        phase: "measurement".to_owned(),
+        elapsed_s,
+        asked_per_s: Some(100.0),
+        completed_per_s: Some(completed),
+        p99_ns: Some(p99_ns),
+        failed: 1,
+    };
+    let all = together([tick(1.0, 90.0, 5), tick(2.0, 80.0, 7)].iter());
+    assert_eq!(all, Tick { asked_per_s: Some(200.0), failed: 2, ..tick(2.0, 170.0, 7) });
+}
+
+#[test]
+fn files_of_the_load_have_other_names_in_a_pod() {
+    let arguments = ["load", "--script", "experiments/mix.lua", "--rate", "5/s"].map(str::to_owned);
+    let files = BTreeMap::from([("experiments/mix.lua".to_owned(), "text".to_owned())]);
+    let (replaced, used) = with_files(&arguments, &files);
+    assert_eq!(replaced, ["load", "--script", "/load/mix.lua", "--rate", "5/s"]);
+    assert_eq!(used, [("mix.lua".to_owned(), "text".to_owned())]);
+}
+
+#[test]
+fn files_of_two_folders_may_have_one_name() {
+    let file = |path: &str, content: &str| (path.to_owned(), content.to_owned());
+    let files = BTreeMap::from([
+        file("a/post.lua", "one"),
+        file("b/post.lua", "two"),
+        file("b/my body", "three"),
+    ]);
+    let words = ["load", "--script", "a/post.lua", "--trace", "b/post.lua", "--body", "b/my body"];
+    let words = words.map(str::to_owned);
+    let (arguments, used) = with_files(&[&words[..], &words[1..3]].concat(), &files);
+    let expected = [
+        "load",
+        "--script",
+        "/load/post.lua",
+        "--trace",
+        "/load/2-post.lua",
+        "--body",
+        "/load/my_body",
+        "--script",
+        "/load/post.lua",
+    ];
+    assert_eq!(arguments, expected);
+    let expected = [file("post.lua", "one"), file("2-post.lua", "two"), file("my_body", "three")];
+    assert_eq!(used, expected);
+}

@@ -1,0 +1,436 @@
+//! The API objects of a run, made from what the lab asks for. Nothing here talks to a cluster.
+//!
+//! A service is a StatefulSet, whose pods keep their names when they are restarted, and a headless
+//! Service, by which each pod has an address of its own: who calls a service spreads its calls over
+//! the pods itself. The load is an indexed Job with a pod on each node of its role.
+
+use std::collections::BTreeMap;
+
+use lab::backend::{Limits, Service};
+use lab::spec::Port;
+use measure::Nanos;
+use serde_json::{Map, Value, json};
+
+#[cfg(test)]
+mod tests;
+
+/// The label with the identity of the run, on every object that it makes.
+pub const RUN: &str = "benchwright.dev/run";
+/// The label with the name of the service, on its pods.
+pub const SERVICE: &str = "benchwright.dev/service";
+/// The field of the owner object with the resolved spec.
+pub const SPEC: &str = "spec.yaml";
+/// The name of our fields in server-side apply.
+pub const MANAGER: &str = "benchwright";
+/// The name of the container in each of our pods.
+pub const CONTAINER: &str = "main";
+
+/// The port of a program that may choose one. Pods have addresses of their own, so all have the same.
+const PORT: u16 = 8080;
+/// The folder of a program's own files.
+const FOLDER: &str = "/own";
+/// The folder of the files that a load needs.
+pub const LOAD_FOLDER: &str = "/load";
+/// The longest time that a program may take to end by itself.
+const GENTLE_S: u64 = 5;
+/// The user of the image.
+const USER: u64 = 65532;
+/// The most bytes that fit into a ConfigMap, less than its limit of 1 MiB with all else in it.
+pub const MOST_FILES: usize = 1_000_000;
+
+/// The properties that all objects of a run have in common.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Run {
+    /// The identity of the run, a DNS label.
+    pub id: String,
+    /// The namespace of the objects that we make.
+    pub namespace: String,
+    /// The image with our programs.
+    pub image: String,
+    /// The name and uid of the object that owns the others: if it is deleted, so are they.
+    pub owner: Option<(String, String)>,
+}
+
+impl Run {
+    /// Returns the metadata of an object.
+    fn metadata(&self, name: &str, more: &[(&str, &str)]) -> Value {
+        let mut metadata = json!({
+            "name": name,
+            "namespace": self.namespace,
+            "labels": self.labels(more),
+        });
+        if let Some((name, uid)) = &self.owner {
+            metadata["ownerReferences"] = json!([{
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "name": name,
+                "uid": uid,
+            }]);
+        }
+        metadata
+    }
+
+    fn labels(&self, more: &[(&str, &str)]) -> Value {
+        let mut labels = json!({"app.kubernetes.io/managed-by": MANAGER, RUN: self.id});
+        for (name, value) in more {
+            labels[*name] = json!(value);
+        }
+        labels
+    }
+}
+
+/// Returns the namespace of a run. It is labelled with the run that made it: only that one's end
+/// deletes it.
+pub fn namespace(run: &Run) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {
+            "name": run.namespace,
+            "labels": run.labels(&[("pod-security.kubernetes.io/enforce", "restricted")]),
+        },
+    })
+}
+
+/// Returns the object that owns all others of the run in its namespace, with its resolved spec.
+pub fn owner(run: &Run, spec: &str) -> Value {
+    let run = Run { owner: None, ..run.clone() };
+    json!({
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": run.metadata(&format!("run-{}", run.id), &[]),
+        "data": {SPEC: spec},
+    })
+}
+
+/// Returns the objects of a service: its Service, its StatefulSet, and its files if it has any.
+pub fn service(run: &Run, service: &Service, nodes: &[String]) -> Vec<Value> {
+    let name = &service.name;
+    let of_service = [(SERVICE, name.as_str())];
+    let port = port(service);
+    let mut objects = Vec::new();
+    if !service.files.is_empty() {
+        objects.push(json!({
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": run.metadata(&files_of(name), &of_service),
+            "data": service.files.0.iter().zip(0..).map(|((_, content), index)| {
+                (key(index), json!(replaced(content, port)))
+            }).collect::<Map<_, _>>(),
+        }));
+    }
+    let selector = json!({RUN: run.id, SERVICE: name});
+    objects.push(json!({
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": run.metadata(name, &of_service),
+        "spec": {
+            // Each pod has an address of its own, also before it is ready: the services of an
+            // application find each other while they start.
+            "clusterIP": "None",
+            "publishNotReadyAddresses": true,
+            "selector": selector,
+            "ports": [{"name": CONTAINER, "port": port}],
+        },
+    }));
+    objects.push(json!({
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "metadata": run.metadata(name, &of_service),
+        "spec": {
+            "replicas": service.replicas,
+            "serviceName": name,
+            "podManagementPolicy": "Parallel",
+            "selector": {"matchLabels": selector},
+            "template": {
+                "metadata": {"labels": run.labels(&of_service)},
+                "spec": pod(service, &run.image, nodes, &selector),
+            },
+        },
+    }));
+    objects
+}
+
+/// Returns the specification of a service's pods.
+fn pod(service: &Service, image: &str, nodes: &[String], selector: &Value) -> Value {
+    let port = port(service);
+    let mut command: Vec<String> =
+        service.command.iter().map(|word| replaced(word, port)).collect();
+    if command[0] == "benchwright" {
+        "/benchwright".clone_into(&mut command[0]);
+    }
+    if service.foreign.is_none() {
+        command.extend(["--listen".to_owned(), format!("0.0.0.0:{port}")]);
+    }
+    let environment: Vec<Value> = service
+        .environment
+        .iter()
+        .map(|(name, value)| json!({"name": name, "value": replaced(value, port)}))
+        .collect();
+    let mut mounts = vec![
+        json!({"name": "tmp", "mountPath": "/tmp"}),
+        json!({"name": "folder", "mountPath": FOLDER}),
+    ];
+    let mut volumes =
+        vec![json!({"name": "tmp", "emptyDir": {}}), json!({"name": "folder", "emptyDir": {}})];
+    if !service.files.is_empty() {
+        volumes.push(json!({"name": "files", "configMap": {"name": files_of(&service.name)}}));
+        mounts.extend(service.files.0.keys().zip(0..).map(|(path, index)| {
+            json!({
+                "name": "files",
+                "mountPath": format!("{FOLDER}/{path}"),
+                "subPath": key(index),
+                "readOnly": true,
+            })
+        }));
+    }
+    json!({
+        "automountServiceAccountToken": false,
+        "enableServiceLinks": false,
+        "terminationGracePeriodSeconds": GENTLE_S,
+        "securityContext": pod_security(),
+        "affinity": affinity(nodes),
+        "topologySpreadConstraints": [{
+            "maxSkew": 1,
+            "topologyKey": "kubernetes.io/hostname",
+            "whenUnsatisfiable": "ScheduleAnyway",
+            "labelSelector": {"matchLabels": selector},
+        }],
+        "containers": [{
+            "name": CONTAINER,
+            "image": image,
+            "command": command,
+            "env": environment,
+            "ports": [{"name": CONTAINER, "containerPort": port}],
+            "readinessProbe": {"tcpSocket": {"port": port}, "periodSeconds": 1},
+            "resources": resources(service.limits),
+            "securityContext": security(),
+            "volumeMounts": mounts,
+        }],
+        "volumes": volumes,
+    })
+}
+
+/// Returns the resources of a container: what is limited is also requested, so that a container with
+/// both limits has the quality of service *Guaranteed*.
+fn resources(limits: Limits) -> Value {
+    let mut named = Map::new();
+    if let Some(cpu) = limits.cpu {
+        named.insert("cpu".to_owned(), json!(format!("{}m", (cpu * 1000.0).round())));
+    }
+    if let Some(memory) = limits.memory {
+        named.insert("memory".to_owned(), json!(memory.to_string()));
+    }
+    match named.is_empty() {
+        true => json!({}),
+        false => json!({"limits": named.clone(), "requests": named}),
+    }
+}
+
+/// The profile *restricted* of the Pod Security Standards.
+fn pod_security() -> Value {
+    json!({
+        "runAsNonRoot": true,
+        "runAsUser": USER,
+        "runAsGroup": USER,
+        "fsGroup": USER,
+        "seccompProfile": {"type": "RuntimeDefault"},
+    })
+}
+
+fn security() -> Value {
+    json!({
+        "allowPrivilegeEscalation": false,
+        "readOnlyRootFilesystem": true,
+        "capabilities": {"drop": ["ALL"]},
+    })
+}
+
+/// Returns the affinity to these nodes; none if the role has no nodes of its own.
+pub(crate) fn affinity(nodes: &[String]) -> Value {
+    if nodes.is_empty() {
+        return json!({});
+    }
+    // A field selects one node; several terms are alternatives.
+    let term = |node: &String| json!({"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]});
+    let terms: Vec<Value> = nodes.iter().map(term).collect();
+    json!({"nodeAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms},
+    }})
+}
+
+/// Returns a pod that runs a program of our image once.
+pub fn program(
+    run: &Run,
+    name: &str,
+    command: &[String],
+    environment: &BTreeMap<String, String>,
+) -> Value {
+    let mut command = command.to_vec();
+    if command[0] == "benchwright" {
+        "/benchwright".clone_into(&mut command[0]);
+    }
+    let environment: Vec<Value> =
+        environment.iter().map(|(name, value)| json!({"name": name, "value": value})).collect();
+    json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": run.metadata(name, &[]),
+        "spec": {
+            "restartPolicy": "Never",
+            "automountServiceAccountToken": false,
+            "enableServiceLinks": false,
+            "securityContext": pod_security(),
+            "containers": [{
+                "name": CONTAINER,
+                "image": run.image,
+                "command": command,
+                "env": environment,
+                "securityContext": security(),
+                "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],
+            }],
+            "volumes": [{"name": "tmp", "emptyDir": {}}],
+        },
+    })
+}
+
+/// A load by several generators, one on each node.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Generators {
+    /// The name of the Job, made from the trial's, so that a repeated call makes no second one.
+    pub name: String,
+    pub nodes: Vec<String>,
+    /// The arguments after `benchwright`, without those that divide the load.
+    pub arguments: Vec<String>,
+    /// The files that the load needs, by the name that the arguments use.
+    pub files: Vec<(String, String)>,
+    /// The longest time that the generators may run.
+    pub longest: Nanos,
+    pub limits: Limits,
+}
+
+/// Returns the objects of a load: its Job, and its files if it has any.
+pub fn generators(run: &Run, generators: &Generators) -> Vec<Value> {
+    let Generators { name, nodes, arguments, files, longest, limits } = generators;
+    let of_load = [(SERVICE, name.as_str())];
+    let mut objects = Vec::new();
+    let mut mounts = vec![json!({"name": "tmp", "mountPath": "/tmp"})];
+    let mut volumes = vec![json!({"name": "tmp", "emptyDir": {}})];
+    if !files.is_empty() {
+        let data = files.iter().map(|(name, content)| (name.clone(), json!(content)));
+        objects.push(json!({
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": run.metadata(name, &of_load),
+            "data": data.collect::<Map<_, _>>(),
+        }));
+        mounts.push(json!({"name": "files", "mountPath": LOAD_FOLDER, "readOnly": true}));
+        volumes.push(json!({"name": "files", "configMap": {"name": name}}));
+    }
+    let number = nodes.len();
+    let mut command = vec!["/benchwright".to_owned()];
+    // The position of script arguments is behind everything else.
+    let (options, script) = match arguments.iter().position(|word| word == "--") {
+        Some(at) => arguments.split_at(at),
+        None => (&arguments[..], &[][..]),
+    };
+    command.extend(options.iter().cloned());
+    // Kubernetes replaces the variable, and counts from 0.
+    command.extend(["--part".to_owned(), format!("#$(JOB_COMPLETION_INDEX)/{number}")]);
+    command.extend(["--start", "stdin", "--framed"].map(str::to_owned));
+    command.extend(script.iter().cloned());
+    let seconds = longest.as_secs_f64().ceil() as u64;
+    objects.push(json!({
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": run.metadata(name, &of_load),
+        "spec": {
+            "completionMode": "Indexed",
+            "completions": number,
+            "parallelism": number,
+            "backoffLimit": 0,
+            // The generators end by themselves also if the runner was killed.
+            "activeDeadlineSeconds": seconds,
+            "ttlSecondsAfterFinished": 600,
+            "template": {
+                "metadata": {"labels": run.labels(&of_load)},
+                "spec": {
+                    "restartPolicy": "Never",
+                    "automountServiceAccountToken": false,
+                    "enableServiceLinks": false,
+                    "terminationGracePeriodSeconds": 1,
+                    "securityContext": pod_security(),
+                    "affinity": with_one_on_each(affinity(nodes), run, name),
+                    "containers": [{
+                        "name": CONTAINER,
+                        "image": run.image,
+                        "command": command,
+                        "stdin": true,
+                        "stdinOnce": true,
+                        "resources": resources(*limits),
+                        "securityContext": security(),
+                        "volumeMounts": mounts,
+                    }],
+                    "volumes": volumes,
+                },
+            },
+        },
+    }));
+    objects
+}
+
+/// Adds that no two pods of the load share a node.
+fn with_one_on_each(mut affinity: Value, run: &Run, name: &str) -> Value {
+    affinity["podAntiAffinity"] = json!({"requiredDuringSchedulingIgnoredDuringExecution": [{
+        "topologyKey": "kubernetes.io/hostname",
+        "labelSelector": {"matchLabels": {RUN: run.id, SERVICE: name}},
+    }]});
+    affinity
+}
+
+/// Returns the port at which a service listens.
+pub fn port(service: &Service) -> u16 {
+    match service.foreign.as_ref().map(|foreign| foreign.port) {
+        Some(Port::At(port)) => port,
+        Some(Port::Auto) | None => PORT,
+    }
+}
+
+/// Returns the name of a service's pod; `number` counts from 1, as the lab's replicas do.
+pub fn pod_of(service: &str, number: u32) -> String {
+    format!("{service}-{}", number - 1)
+}
+
+/// Returns the name under which other pods find a pod of a service.
+pub fn host_of(run: &Run, service: &str, number: u32) -> String {
+    format!("{}.{service}.{}.svc", pod_of(service, number), run.namespace)
+}
+
+/// Replaces what only this backend knows.
+fn replaced(text: &str, port: u16) -> String {
+    text.replace("${port}", &port.to_string()).replace("${folder}", FOLDER)
+}
+
+fn files_of(service: &str) -> String {
+    format!("{service}-files")
+}
+
+/// Returns the key of a file in its ConfigMap: a path may have characters that a key may not.
+fn key(index: usize) -> String {
+    format!("file-{index}")
+}
+
+/// Returns the reason why a name cannot be that of an object: it is not a DNS label (RFC 1123).
+pub fn wrong_name(name: &str) -> Option<String> {
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let is_label = name.starts_with(|c: char| c.is_ascii_lowercase())
+        && !name.ends_with('-')
+        && name.chars().all(is_plain)
+        && name.len() <= 50;
+    (!is_label).then(|| {
+        format!(
+            "on a cluster `{name}` is not a valid name; write up to 50 of a-z, 0-9 and -, for \
+             example geo-1"
+        )
+    })
+}

@@ -1,0 +1,482 @@
+use std::collections::BTreeMap;
+
+use expect_test::expect;
+use lab::backend::Foreign;
+use lab::spec::Files;
+
+use super::*;
+
+fn run() -> Run {
+    Run {
+        id: "0123456789".to_owned(),
+        namespace: "demo".to_owned(),
+        image: "local/benchwright:1".to_owned(),
+        owner: Some(("run-0123456789".to_owned(), "uid-1".to_owned())),
+    }
+}
+
+fn geo() -> Service {
+    Service {
+        name: "geo-1".to_owned(),
+        component: "geo".to_owned(),
+        replicas: 2,
+        command: ["benchwright", "app", "hotel", "geo", "--store", "store-0.store.demo.svc:8080"]
+            .map(str::to_owned)
+            .to_vec(),
+        environment: BTreeMap::new(),
+        files: Files::default(),
+        foreign: None,
+        limits: Limits::default(),
+        ready_within: Nanos::from_secs(30),
+        role: "sut",
+        chart: None,
+    }
+}
+
+fn text(objects: &[Value]) -> String {
+    let text = |object: &Value| serde_json::to_string_pretty(object).unwrap() + "\n";
+    objects.iter().map(text).collect()
+}
+
+#[test]
+fn a_service_is_pods_with_names_and_addresses_of_their_own() {
+    let objects = service(&run(), &geo(), &["w1".to_owned(), "w2".to_owned()]);
+    expect![[r#"
+        {
+          "apiVersion": "v1",
+          "kind": "Service",
+          "metadata": {
+            "name": "geo-1",
+            "namespace": "demo",
+            "labels": {
+              "app.kubernetes.io/managed-by": "benchwright",
+              "benchwright.dev/run": "0123456789",
+              "benchwright.dev/service": "geo-1"
+            },
+            "ownerReferences": [
+              {
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "name": "run-0123456789",
+                "uid": "uid-1"
+              }
+            ]
+          },
+          "spec": {
+            "clusterIP": "None",
+            "publishNotReadyAddresses": true,
+            "selector": {
+              "benchwright.dev/run": "0123456789",
+              "benchwright.dev/service": "geo-1"
+            },
+            "ports": [
+              {
+                "name": "main",
+                "port": 8080
+              }
+            ]
+          }
+        }
+        {
+          "apiVersion": "apps/v1",
+          "kind": "StatefulSet",
+          "metadata": {
+            "name": "geo-1",
+            "namespace": "demo",
+            "labels": {
+              "app.kubernetes.io/managed-by": "benchwright",
+              "benchwright.dev/run": "0123456789",
+              "benchwright.dev/service": "geo-1"
+            },
+            "ownerReferences": [
+              {
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "name": "run-0123456789",
+                "uid": "uid-1"
+              }
+            ]
+          },
+          "spec": {
+            "replicas": 2,
+            "serviceName": "geo-1",
+            "podManagementPolicy": "Parallel",
+            "selector": {
+              "matchLabels": {
+                "benchwright.dev/run": "0123456789",
+                "benchwright.dev/service": "geo-1"
+              }
+            },
+            "template": {
+              "metadata": {
+                "labels": {
+                  "app.kubernetes.io/managed-by": "benchwright",
+                  "benchwright.dev/run": "0123456789",
+                  "benchwright.dev/service": "geo-1"
+                }
+              },
+              "spec": {
+                "automountServiceAccountToken": false,
+                "enableServiceLinks": false,
+                "terminationGracePeriodSeconds": 5,
+                "securityContext": {
+                  "runAsNonRoot": true,
+                  "runAsUser": 65532,
+                  "runAsGroup": 65532,
+                  "fsGroup": 65532,
+                  "seccompProfile": {
+                    "type": "RuntimeDefault"
+                  }
+                },
+                "affinity": {
+                  "nodeAffinity": {
+                    "requiredDuringSchedulingIgnoredDuringExecution": {
+                      "nodeSelectorTerms": [
+                        {
+                          "matchFields": [
+                            {
+                              "key": "metadata.name",
+                              "operator": "In",
+                              "values": [
+                                "w1"
+                              ]
+                            }
+                          ]
+                        },
+                        {
+                          "matchFields": [
+                            {
+                              "key": "metadata.name",
+                              "operator": "In",
+                              "values": [
+                                "w2"
+                              ]
+                            }
+                          ]
+                        }
+                      ]
+                    }
+                  }
+                },
+                "topologySpreadConstraints": [
+                  {
+                    "maxSkew": 1,
+                    "topologyKey": "kubernetes.io/hostname",
+                    "whenUnsatisfiable": "ScheduleAnyway",
+                    "labelSelector": {
+                      "matchLabels": {
+                        "benchwright.dev/run": "0123456789",
+                        "benchwright.dev/service": "geo-1"
+                      }
+                    }
+                  }
+                ],
+                "containers": [
+                  {
+                    "name": "main",
+                    "image": "local/benchwright:1",
+                    "command": [
+                      "/benchwright",
+                      "app",
+                      "hotel",
+                      "geo",
+                      "--store",
+                      "store-0.store.demo.svc:8080",
+                      "--listen",
+                      "0.0.0.0:8080"
+                    ],
+                    "env": [],
+                    "ports": [
+                      {
+                        "name": "main",
+                        "containerPort": 8080
+                      }
+                    ],
+                    "readinessProbe": {
+                      "tcpSocket": {
+                        "port": 8080
+                      },
+                      "periodSeconds": 1
+                    },
+                    "resources": {},
+                    "securityContext": {
+                      "allowPrivilegeEscalation": false,
+                      "readOnlyRootFilesystem": true,
+                      "capabilities": {
+                        "drop": [
+                          "ALL"
+                        ]
+                      }
+                    },
+                    "volumeMounts": [
+                      {
+                        "name": "tmp",
+                        "mountPath": "/tmp"
+                      },
+                      {
+                        "name": "folder",
+                        "mountPath": "/own"
+                      }
+                    ]
+                  }
+                ],
+                "volumes": [
+                  {
+                    "name": "tmp",
+                    "emptyDir": {}
+                  },
+                  {
+                    "name": "folder",
+                    "emptyDir": {}
+                  }
+                ]
+              }
+            }
+          }
+        }
+    "#]]
+    .assert_eq(&text(&objects));
+    assert_eq!(pod_of("geo-1", 2), "geo-1-1");
+    assert_eq!(host_of(&run(), "geo-1", 1), "geo-1-0.geo-1.demo.svc");
+}
+
+#[test]
+fn a_foreign_program_gets_its_port_its_folder_and_its_files() {
+    let store = Service {
+        name: "store".to_owned(),
+        command: ["redis-server", "${folder}/redis.conf"].map(str::to_owned).to_vec(),
+        environment: BTreeMap::from([("PORT".to_owned(), "${port}".to_owned())]),
+        files: Files(BTreeMap::from([(
+            "redis.conf".to_owned(),
+            "port ${port}\ndir ${folder}\n".to_owned(),
+        )])),
+        foreign: Some(Foreign { port: Port::At(6379), tcp: true, log: None }),
+        limits: Limits { cpu: Some(0.5), memory: Some(64 << 20) },
+        ..geo()
+    };
+    let objects = service(&run(), &store, &[]);
+    assert_eq!(objects[0]["data"]["file-0"], "port 6379\ndir /own\n");
+    let container = &objects[2]["spec"]["template"]["spec"]["containers"][0];
+    assert_eq!(container["command"], json!(["redis-server", "/own/redis.conf"]));
+    assert_eq!(container["env"][0]["value"], "6379");
+    assert_eq!(container["volumeMounts"][2]["mountPath"], "/own/redis.conf");
+    assert_eq!(container["readinessProbe"]["tcpSocket"]["port"], 6379);
+    // Requests are the limits: the quality of service is Guaranteed.
+    assert_eq!(container["resources"]["limits"], json!({"cpu": "500m", "memory": "67108864"}));
+    assert_eq!(container["resources"]["requests"], container["resources"]["limits"]);
+}
+
+#[test]
+fn a_load_is_a_generator_on_each_node_that_waits_for_its_start() {
+    let words = ["load", "http://a", "--script", "/load/mix.lua", "--", "7"];
+    let load = Generators {
+        name: "load-0123456789-1".to_owned(),
+        nodes: vec!["w3".to_owned()],
+        arguments: words.map(str::to_owned).to_vec(),
+        files: vec![("mix.lua".to_owned(), "request = nil".to_owned())],
+        longest: Nanos::from_millis(61_500),
+        limits: Limits::default(),
+    };
+    expect![[r##"
+        {
+          "apiVersion": "v1",
+          "kind": "ConfigMap",
+          "metadata": {
+            "name": "load-0123456789-1",
+            "namespace": "demo",
+            "labels": {
+              "app.kubernetes.io/managed-by": "benchwright",
+              "benchwright.dev/run": "0123456789",
+              "benchwright.dev/service": "load-0123456789-1"
+            },
+            "ownerReferences": [
+              {
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "name": "run-0123456789",
+                "uid": "uid-1"
+              }
+            ]
+          },
+          "data": {
+            "mix.lua": "request = nil"
+          }
+        }
+        {
+          "apiVersion": "batch/v1",
+          "kind": "Job",
+          "metadata": {
+            "name": "load-0123456789-1",
+            "namespace": "demo",
+            "labels": {
+              "app.kubernetes.io/managed-by": "benchwright",
+              "benchwright.dev/run": "0123456789",
+              "benchwright.dev/service": "load-0123456789-1"
+            },
+            "ownerReferences": [
+              {
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "name": "run-0123456789",
+                "uid": "uid-1"
+              }
+            ]
+          },
+          "spec": {
+            "completionMode": "Indexed",
+            "completions": 1,
+            "parallelism": 1,
+            "backoffLimit": 0,
+            "activeDeadlineSeconds": 62,
+            "ttlSecondsAfterFinished": 600,
+            "template": {
+              "metadata": {
+                "labels": {
+                  "app.kubernetes.io/managed-by": "benchwright",
+                  "benchwright.dev/run": "0123456789",
+                  "benchwright.dev/service": "load-0123456789-1"
+                }
+              },
+              "spec": {
+                "restartPolicy": "Never",
+                "automountServiceAccountToken": false,
+                "enableServiceLinks": false,
+                "terminationGracePeriodSeconds": 1,
+                "securityContext": {
+                  "runAsNonRoot": true,
+                  "runAsUser": 65532,
+                  "runAsGroup": 65532,
+                  "fsGroup": 65532,
+                  "seccompProfile": {
+                    "type": "RuntimeDefault"
+                  }
+                },
+                "affinity": {
+                  "nodeAffinity": {
+                    "requiredDuringSchedulingIgnoredDuringExecution": {
+                      "nodeSelectorTerms": [
+                        {
+                          "matchFields": [
+                            {
+                              "key": "metadata.name",
+                              "operator": "In",
+                              "values": [
+                                "w3"
+                              ]
+                            }
+                          ]
+                        }
+                      ]
+                    }
+                  },
+                  "podAntiAffinity": {
+                    "requiredDuringSchedulingIgnoredDuringExecution": [
+                      {
+                        "topologyKey": "kubernetes.io/hostname",
+                        "labelSelector": {
+                          "matchLabels": {
+                            "benchwright.dev/run": "0123456789",
+                            "benchwright.dev/service": "load-0123456789-1"
+                          }
+                        }
+                      }
+                    ]
+                  }
+                },
+                "containers": [
+                  {
+                    "name": "main",
+                    "image": "local/benchwright:1",
+                    "command": [
+                      "/benchwright",
+                      "load",
+                      "http://a",
+                      "--script",
+                      "/load/mix.lua",
+                      "--part",
+                      "#$(JOB_COMPLETION_INDEX)/1",
+                      "--start",
+                      "stdin",
+                      "--framed",
+                      "--",
+                      "7"
+                    ],
+                    "stdin": true,
+                    "stdinOnce": true,
+                    "resources": {},
+                    "securityContext": {
+                      "allowPrivilegeEscalation": false,
+                      "readOnlyRootFilesystem": true,
+                      "capabilities": {
+                        "drop": [
+                          "ALL"
+                        ]
+                      }
+                    },
+                    "volumeMounts": [
+                      {
+                        "name": "tmp",
+                        "mountPath": "/tmp"
+                      },
+                      {
+                        "name": "files",
+                        "mountPath": "/load",
+                        "readOnly": true
+                      }
+                    ]
+                  }
+                ],
+                "volumes": [
+                  {
+                    "name": "tmp",
+                    "emptyDir": {}
+                  },
+                  {
+                    "name": "files",
+                    "configMap": {
+                      "name": "load-0123456789-1"
+                    }
+                  }
+                ]
+              }
+            }
+          }
+        }
+    "##]]
+    .assert_eq(&text(&generators(&run(), &load)));
+}
+
+#[test]
+fn everything_has_the_label_and_the_owner_of_its_run() {
+    let load = Generators {
+        name: "load-1".to_owned(),
+        nodes: vec!["w1".to_owned()],
+        arguments: vec!["load".to_owned()],
+        files: vec![("a".to_owned(), String::new())],
+        longest: Nanos::SECOND,
+        limits: Limits::default(),
+    };
+    let mut objects = service(&run(), &geo(), &[]);
+    objects.extend(generators(&run(), &load));
+    objects.push(program(&run(), "p", &["benchwright".to_owned()], &BTreeMap::new()));
+    for object in &objects {
+        assert_eq!(object["metadata"]["labels"][RUN], "0123456789", "{object}");
+        assert_eq!(object["metadata"]["ownerReferences"][0]["uid"], "uid-1", "{object}");
+        assert_eq!(object["metadata"]["namespace"], "demo", "{object}");
+        let template = object.pointer("/spec/template/metadata/labels");
+        assert!(template.is_none_or(|labels| labels[RUN] == "0123456789"), "{object}");
+    }
+    // The owner owns itself no more than the namespace, which it is in.
+    assert_eq!(owner(&run(), "name: x")["metadata"]["ownerReferences"], Value::Null);
+    assert_eq!(namespace(&run())["metadata"]["labels"][RUN], "0123456789");
+}
+
+#[test]
+fn names_that_the_api_refuses_are_found_before() {
+    for name in ["geo", "geo-1", "a1"] {
+        assert_eq!(wrong_name(name), None, "{name}");
+    }
+    for name in ["Geo", "1geo", "geo.1", "geo_1", "geo-", "", &"a".repeat(51)] {
+        assert!(wrong_name(name).unwrap().contains("write up to 50 of a-z"), "{name}");
+    }
+}

@@ -1,0 +1,72 @@
+//! The objects of a run, as they would be made: nothing here talks to a cluster.
+
+use std::fmt::Write;
+
+use lab::backend::{Limits, Stop};
+use lab::experiment;
+use lab::spec::Resolved;
+use measure::Nanos;
+use serde_json::Value;
+
+use crate::helm::Helm;
+use crate::load;
+use crate::objects::{self, Generators, Run};
+
+/// Stands for the identity of the run, which it gets when it begins.
+const ID: &str = "RUN";
+/// Stands for the nodes of a role, which are known once the cluster is asked.
+const NODES: &str = "NODES";
+
+/// Returns all objects of an experiment's first trial as YAML, those of charts as helm renders them.
+pub fn objects_of(resolved: &Resolved) -> Result<String, Stop> {
+    let cluster = super::backend::cluster_of(resolved);
+    let run = Run {
+        id: ID.to_owned(),
+        namespace: cluster.namespace.clone(),
+        image: cluster.image.clone(),
+        owner: None,
+    };
+    let first = experiment::first(resolved).map_err(Stop::Question)?;
+    let mut text = String::new();
+    let mut add = |objects: &[Value]| {
+        for object in objects {
+            let yaml = serde_saphyr::to_string(object).expect("it is plain data");
+            write!(text, "---\n{yaml}").expect("a String takes all");
+        }
+    };
+    add(&[objects::namespace(&run), objects::owner(&run, &resolved.to_yaml())]);
+    let nodes = |role: &str| vec![format!("{NODES} of role {role}")];
+    let mut charts = Vec::new();
+    for service in first.services() {
+        match &service.chart {
+            None => add(&objects::service(&run, service, &nodes(service.role))),
+            Some(chart) => charts.push(chart),
+        }
+    }
+    let files = load::read_files(resolved).map_err(Stop::Question)?;
+    for drive in first.drives() {
+        let (arguments, files) = load::with_files(&drive.arguments, &files);
+        let lab::spec::Generator { cpu_limit, memory_limit } = &cluster.generator;
+        let phases = [drive.opening, drive.warm_up, drive.measure, drive.drain];
+        add(&objects::generators(
+            &run,
+            &Generators {
+                name: format!("load-{ID}-1"),
+                nodes: nodes("load"),
+                arguments,
+                files,
+                longest: phases.into_iter().sum::<Nanos>() + load::GRACE,
+                limits: Limits { cpu: Some(cpu_limit.0), memory: Some(memory_limit.0.0) },
+            },
+        ));
+    }
+    for chart in charts {
+        let namespace = chart.namespace.as_deref().unwrap_or(&run.namespace);
+        text += &match Helm::default().rendered(chart, namespace) {
+            Ok(objects) => objects,
+            // A plan is also read where the run does not happen.
+            Err(why) => format!("---\n# {} in {namespace}: {why}\n", chart.release),
+        };
+    }
+    Ok(text)
+}

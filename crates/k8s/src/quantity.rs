@@ -1,0 +1,82 @@
+//! CPUs and memory as Kubernetes and Linux write them.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::pods::containers;
+
+#[cfg(test)]
+mod tests;
+
+/// The most CPUs of a machine that a list may name.
+const MOST_CPUS: u32 = 8192;
+
+/// Returns an amount of CPU in thousandths: `500m`, `2`, `0.5`.
+pub(crate) fn millicores(quantity: &Value) -> Option<u64> {
+    let text = match quantity {
+        Value::String(text) => text.clone(),
+        Value::Number(number) => number.to_string(),
+        _ => return None,
+    };
+    let (number, scale) = match text.strip_suffix('m') {
+        Some(number) => (number, 1.0),
+        None => (text.as_str(), 1000.0),
+    };
+    let amount = number.parse::<f64>().ok()? * scale;
+    (0.0..1e9).contains(&amount).then_some(amount.round() as u64)
+}
+
+/// Returns the containers of a pod that get CPUs of their own from a static CPU manager, with their
+/// number: those that ask for whole CPUs, in a Guaranteed pod.
+pub(crate) fn exclusive(pod: &Value) -> Vec<(&str, u64)> {
+    if pod["status"]["qosClass"] != "Guaranteed" {
+        return Vec::new();
+    }
+    let whole = containers(pod)
+        .iter()
+        .filter_map(|container| Some((container["name"].as_str()?, whole_cpus(container)?)));
+    whole.collect()
+}
+
+/// Returns the number of CPUs that a container asks for; `None` if it is not a whole number.
+pub(crate) fn whole_cpus(container: &Value) -> Option<u64> {
+    let asked = millicores(&container["resources"]["requests"]["cpu"])?;
+    (1000 <= asked && asked.is_multiple_of(1000)).then_some(asked / 1000)
+}
+
+/// Returns the CPUs of a list: `0-3,8`.
+pub(crate) fn cpus(list: &str) -> Option<BTreeSet<u32>> {
+    let mut cpus = BTreeSet::new();
+    for part in list.trim().split(',').filter(|part| !part.is_empty()) {
+        let (from, to) = part.split_once('-').unwrap_or((part, part));
+        let (from, to) = (from.trim().parse::<u32>().ok()?, to.trim().parse::<u32>().ok()?);
+        if to < from || MOST_CPUS <= to {
+            return None;
+        }
+        cpus.extend(from..=to);
+    }
+    (!cpus.is_empty()).then_some(cpus)
+}
+
+/// Returns an amount of memory in bytes: `8040100Ki`, `512Mi`, `1000000`.
+pub(crate) fn bytes(quantity: &Value) -> Option<u64> {
+    let text = match quantity {
+        Value::String(text) => text.clone(),
+        Value::Number(number) => number.to_string(),
+        _ => return None,
+    };
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let scale: u64 = match &text[digits.len()..] {
+        "" => 1,
+        "k" => 1_000,
+        "M" => 1_000_000,
+        "G" => 1_000_000_000,
+        "Ki" => 1 << 10,
+        "Mi" => 1 << 20,
+        "Gi" => 1 << 30,
+        "Ti" => 1 << 40,
+        _ => return None,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(scale)
+}

@@ -1,0 +1,173 @@
+//! The resources that the system's pods use while a load is made, as their kubelets count them.
+//!
+//! A kubelet reads the control groups of its pods every 10 to 15 s, whoever asks, and says when it
+//! read each figure. So a long load has several figures, and a short one may have none: then nothing
+//! is known of it, which is not the same as zero.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use lab::backend::Samples;
+use measure::Instant;
+
+use crate::api::Api;
+use crate::clock::Clock;
+use crate::metrics;
+use crate::paths;
+
+#[cfg(test)]
+mod tests;
+
+/// The pause after asking each of the nodes once, for every node: one call in two seconds.
+const PAUSE: Duration = Duration::from_secs(2);
+/// The shortest pause: kubelets have nothing new more often.
+const SHORTEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// A pod, by namespace and name.
+pub(crate) type Pod = (String, String);
+
+/// The figures of a pod, the sums of its containers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Used {
+    /// In nanoseconds.
+    pub(crate) cpu: Samples,
+    /// In bytes.
+    pub(crate) memory: Samples,
+    /// The time that CPU limits stopped it, in nanoseconds.
+    pub(crate) throttled: Samples,
+    pub(crate) throttled_periods: Samples,
+}
+
+pub(crate) type Figures = BTreeMap<Pod, Used>;
+
+/// A node that is watched.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Watched {
+    pub(crate) node: String,
+    /// Its clock, in nanoseconds since 1970, against the runner's.
+    pub(crate) clock: Clock,
+    /// True if a pod on it has a CPU limit: only then is it asked what these limits stopped, which
+    /// is a long answer.
+    pub(crate) limits: bool,
+}
+
+/// Asks kubelets until it is ended.
+pub(crate) struct Watch {
+    end: Sender<()>,
+    asking: JoinHandle<Figures>,
+}
+
+impl Watch {
+    pub(crate) fn begin(api: &Arc<Api>, nodes: Vec<Watched>) -> Watch {
+        let (end, ended) = mpsc::channel();
+        let api = Arc::clone(api);
+        let asking = std::thread::spawn(move || {
+            let mut figures = Figures::new();
+            let pause = (PAUSE * nodes.len() as u32).max(SHORTEST_PAUSE);
+            ask_limited(&api, &nodes, &mut figures);
+            loop {
+                ask(&api, &nodes, &mut figures);
+                match ended.recv_timeout(pause) {
+                    Err(RecvTimeoutError::Timeout) => {}
+                    Ok(()) | Err(RecvTimeoutError::Disconnected) => break,
+                }
+            }
+            ask(&api, &nodes, &mut figures);
+            ask_limited(&api, &nodes, &mut figures);
+            figures
+        });
+        Watch { end, asking }
+    }
+
+    /// Asks once more, and returns all figures.
+    pub(crate) fn end(self) -> Figures {
+        drop(self.end);
+        self.asking.join().expect("it does not panic")
+    }
+}
+
+/// Asks for the CPU time and memory of all pods. A kubelet that may not be asked says nothing.
+fn ask(api: &Api, nodes: &[Watched], figures: &mut Figures) {
+    for Watched { node, clock, .. } in nodes {
+        if let Ok(page) = api.page(&paths::resources(node)) {
+            add(figures, resources(&page, clock));
+        }
+    }
+}
+
+/// Asks what the CPU limits stopped.
+fn ask_limited(api: &Api, nodes: &[Watched], figures: &mut Figures) {
+    for Watched { node, clock, .. } in nodes.iter().filter(|watched| watched.limits) {
+        if let Ok(page) = api.page(&paths::cadvisor(node)) {
+            add(figures, limited(&page, clock));
+        }
+    }
+}
+
+/// Adds figures to earlier ones of the same pods; a figure that was not read anew is left out.
+fn add(figures: &mut Figures, more: Figures) {
+    let append = |old: &mut Samples, new: Samples| {
+        let last = old.last().map(|&(at, _)| at);
+        old.extend(new.into_iter().filter(|&(at, _)| last < Some(at)));
+    };
+    for (pod, used) in more {
+        let old = figures.entry(pod).or_default();
+        append(&mut old.cpu, used.cpu);
+        append(&mut old.memory, used.memory);
+        append(&mut old.throttled, used.throttled);
+        append(&mut old.throttled_periods, used.throttled_periods);
+    }
+}
+
+/// Reads a kubelet's page `metrics/resource`, which has figures of whole pods.
+fn resources(page: &str, clock: &Clock) -> Figures {
+    let mut figures = Figures::new();
+    for (pod, sample) in of_pods(page, "pod_cpu_usage_seconds_total", clock) {
+        figures.entry(pod).or_default().cpu.push(nanoseconds(sample));
+    }
+    for (pod, sample) in of_pods(page, "pod_memory_working_set_bytes", clock) {
+        figures.entry(pod).or_default().memory.push(whole(sample));
+    }
+    figures
+}
+
+/// Reads a kubelet's page `metrics/cadvisor`, which has figures of containers.
+fn limited(page: &str, clock: &Clock) -> Figures {
+    let mut figures = Figures::new();
+    let sum = |samples: &mut Samples, (at, value): (Instant, u64)| match samples.last_mut() {
+        // The containers of a pod are read one after the other.
+        Some((last, sum)) => (*last, *sum) = (at.max(*last), *sum + value),
+        None => samples.push((at, value)),
+    };
+    for (pod, sample) in of_pods(page, "container_cpu_cfs_throttled_seconds_total", clock) {
+        sum(&mut figures.entry(pod).or_default().throttled, nanoseconds(sample));
+    }
+    for (pod, sample) in of_pods(page, "container_cpu_cfs_throttled_periods_total", clock) {
+        sum(&mut figures.entry(pod).or_default().throttled_periods, whole(sample));
+    }
+    figures
+}
+
+/// Returns a metric of all pods, at times on the runner's clock.
+fn of_pods<'a>(
+    page: &'a str,
+    metric: &'a str,
+    clock: &'a Clock,
+) -> impl Iterator<Item = (Pod, (Instant, f64))> {
+    metrics::samples(page, metric).filter_map(move |sample| {
+        let label = |name: &str| sample.label(name).map(str::to_owned);
+        let at = Instant(clock.converted(sample.at_ms? * 1_000_000));
+        Some(((label("namespace")?, label("pod")?), (at, sample.value)))
+    })
+}
+
+fn nanoseconds((at, seconds): (Instant, f64)) -> (Instant, u64) {
+    (at, (seconds * 1e9).round() as u64)
+}
+
+fn whole((at, value): (Instant, f64)) -> (Instant, u64) {
+    (at, value.round() as u64)
+}

@@ -1,0 +1,64 @@
+use measure::Nanos;
+
+use super::*;
+
+/// As a kubelet of version 1.34 prints it.
+const RESOURCES: &str = r#"
+# TYPE container_cpu_usage_seconds_total counter
+container_cpu_usage_seconds_total{container="main",namespace="demo",pod="web-0"} 1.5 1700000000100
+# TYPE node_cpu_usage_seconds_total counter
+node_cpu_usage_seconds_total 60.5 1700000000000
+# TYPE pod_cpu_usage_seconds_total counter
+pod_cpu_usage_seconds_total{namespace="demo",pod="web-0"} 1.75 1700000000250
+pod_cpu_usage_seconds_total{namespace="demo",pod="web-1"} 0.5 1700000000500
+# TYPE pod_memory_working_set_bytes gauge
+pod_memory_working_set_bytes{namespace="demo",pod="web-0"} 1.048576e+06 1700000000250
+# TYPE scrape_error gauge
+scrape_error 0
+"#;
+
+const LIMITED: &str = r#"
+container_cpu_cfs_throttled_seconds_total{container="a",id="/x",image="i",name="n",namespace="demo",pod="web-0"} 0.5 1700000000300
+container_cpu_cfs_throttled_seconds_total{container="b",id="/y",image="i",name="m",namespace="demo",pod="web-0"} 0.25 1700000000200
+container_cpu_cfs_throttled_periods_total{container="a",id="/x",image="i",name="n",namespace="demo",pod="web-0"} 7 1700000000300
+"#;
+
+fn pod(name: &str) -> Pod {
+    ("demo".to_owned(), name.to_owned())
+}
+
+/// The node's clock is ahead by 1,699,999,990 s, so its figures are of about ten seconds.
+fn clock() -> Clock {
+    Clock { ahead_ns: 1_699_999_990_000_000_000, error: Nanos::ZERO }
+}
+
+#[test]
+fn figures_of_pods_have_the_time_when_they_were_read_on_our_clock() {
+    let figures = resources(RESOURCES, &clock());
+    assert_eq!(figures.len(), 2);
+    let web = &figures[&pod("web-0")];
+    assert_eq!(web.cpu, [(Instant(10_250_000_000), 1_750_000_000)]);
+    assert_eq!(web.memory, [(Instant(10_250_000_000), 1_048_576)]);
+    assert_eq!(figures[&pod("web-1")].memory, []);
+}
+
+#[test]
+fn limits_of_several_containers_are_those_of_the_pod() {
+    let web = &limited(LIMITED, &clock())[&pod("web-0")];
+    assert_eq!(web.throttled, [(Instant(10_300_000_000), 750_000_000)]);
+    assert_eq!(web.throttled_periods, [(Instant(10_300_000_000), 7)]);
+}
+
+#[test]
+fn a_figure_that_is_read_twice_counts_once() {
+    let mut figures = Figures::new();
+    add(&mut figures, resources(RESOURCES, &clock()));
+    add(&mut figures, resources(RESOURCES, &clock()));
+    let later = RESOURCES.replace("1.75 1700000000250", "2.75 1700000010250");
+    add(&mut figures, resources(&later, &clock()));
+    let cpu = &figures[&pod("web-0")].cpu;
+    assert_eq!(
+        cpu.iter().map(|&(_, used)| used).collect::<Vec<_>>(),
+        [1_750_000_000, 2_750_000_000]
+    );
+}

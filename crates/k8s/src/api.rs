@@ -35,6 +35,8 @@ mod tests;
 const ANSWER: Duration = Duration::from_secs(15);
 /// The time for which a call is repeated: an API server may be gone for a minute.
 const PATIENCE: Duration = Duration::from_secs(120);
+/// The longest time for an answer that we can do without: a kubelet may be lost.
+const SOON: Duration = Duration::from_secs(3);
 /// The first pause between repetitions, and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
 /// The most lines of a log that wait to be read.
@@ -42,11 +44,14 @@ const MOST_LINES: usize = 10_000;
 
 /// A connection to the API server of a cluster.
 pub struct Api {
-    runtime: Runtime,
+    runtime: Arc<Runtime>,
     client: Client,
     interrupted: Arc<AtomicBool>,
     /// The number of calls so far.
-    calls: AtomicU64,
+    calls: Arc<AtomicU64>,
+    /// The longest time for the answer to one call.
+    answer: Duration,
+    /// The time for which a call is repeated.
     patience: Duration,
 }
 
@@ -174,7 +179,27 @@ impl Api {
         // One thread: it also serves streams while no call waits.
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let client = runtime.block_on(client)?;
-        Ok(Api { runtime, client, interrupted, calls: AtomicU64::new(0), patience: PATIENCE })
+        Ok(Api {
+            runtime: Arc::new(runtime),
+            client,
+            interrupted,
+            calls: Arc::default(),
+            answer: ANSWER,
+            patience: PATIENCE,
+        })
+    }
+
+    /// Returns the same connection for calls whose answers we can do without: each is made once, and
+    /// has three seconds.
+    pub fn impatient(&self) -> Api {
+        Api {
+            runtime: Arc::clone(&self.runtime),
+            client: self.client.clone(),
+            interrupted: Arc::clone(&self.interrupted),
+            calls: Arc::clone(&self.calls),
+            answer: SOON,
+            patience: Duration::ZERO,
+        }
     }
 
     /// Returns the number of calls so far.
@@ -363,7 +388,7 @@ impl Api {
             let mut waited = Duration::ZERO;
             loop {
                 self.calls.fetch_add(1, Ordering::Relaxed);
-                let answer = timeout(ANSWER, self.client.request_text(call.request())).await;
+                let answer = timeout(self.answer, self.client.request_text(call.request())).await;
                 let why = match answer {
                     Ok(Ok(text)) => return Ok(text),
                     Ok(Err(kube::Error::Api(status))) if !is_transient(status.code) => {
@@ -371,7 +396,7 @@ impl Api {
                         return Err(Error::Refused { status: status.code, reason, message });
                     }
                     Ok(Err(error)) => plain(&error),
-                    Err(_) => format!("no answer in {} s", ANSWER.as_secs()),
+                    Err(_) => format!("no answer in {} s", self.answer.as_secs()),
                 };
                 if self.interrupted.load(Ordering::Relaxed) {
                     return Err(Error::Interrupted);

@@ -3,6 +3,7 @@
 //! Everything that it makes has the label of the run, is in the run's namespace, and is owned by one
 //! object: if that is deleted, so is the rest. What a killed runner left is found by the label.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,11 +20,11 @@ use lab::calm::Calm;
 use lab::host::{self, RunId};
 use lab::spec::{Cluster, Exchange, Method, Resolved, Run as Program};
 use measure::{Instant, Nanos};
-use results::{Doctor, Environment};
+use results::Environment;
 use serde_json::{Value, json};
 
 use crate::api::{self, Api, Error};
-use crate::doctor::{self, Wanted};
+use crate::doctor::{self, Before};
 use crate::helm::Helm;
 use crate::lease;
 use crate::load::{self, Made, Surroundings};
@@ -33,6 +34,7 @@ use crate::pods::{self, State};
 use crate::watch::{Figures, Watch, Watched};
 
 mod charts;
+mod checks;
 mod remains;
 
 #[cfg(test)]
@@ -68,8 +70,11 @@ pub struct Kubernetes {
     files: BTreeMap<String, String>,
     /// The resources of each generator.
     generator: Limits,
-    /// True after the first load.
-    has_loaded: bool,
+    /// True after generators have accepted a load.
+    has_loaded: Cell<bool>,
+    /// The answers to the last checks that the next ones are compared with, if nothing was deployed
+    /// since.
+    before: Option<Before>,
     /// The number of loads and programs so far, which names their objects.
     count: u32,
 }
@@ -110,7 +115,8 @@ impl Kubernetes {
             logs: None,
             files: BTreeMap::new(),
             generator: Limits::default(),
-            has_loaded: false,
+            has_loaded: Cell::new(false),
+            before: None,
             count: 0,
         }
     }
@@ -127,30 +133,6 @@ impl Kubernetes {
             context: context.map(str::to_owned),
         };
         remains::remove(&api, &helm, None).map_err(Error::into_stop)
-    }
-
-    /// Checks the cluster of a spec, before anything is made on it.
-    pub fn diagnose(&mut self, resolved: &Resolved) -> Result<Doctor, Stop> {
-        self.connect(resolved)?;
-        let Connected { api, run, roles, .. } = self.connected();
-        let roles: BTreeMap<String, Vec<String>> =
-            roles.iter().map(|(role, nodes)| ((*role).to_owned(), nodes.clone())).collect();
-        let sut = &resolved.spec.sut;
-        let of_charts =
-            sut.components().filter_map(|component| component.chart()?.namespace.clone());
-        let of_instances = of_charts.flat_map(|namespace| {
-            (1..=sut.instances.0).map(move |instance| resolved.text(&namespace, instance))
-        });
-        let namespaces: BTreeSet<String> = of_instances.chain([run.namespace.clone()]).collect();
-        let answers = doctor::read::read(api, &roles, &namespaces);
-        let wanted = Wanted {
-            roles,
-            run: run.id.clone(),
-            namespaces,
-            horizon: resolved.spec.budget.time.map_or(Nanos::from_secs(3600), |time| *time),
-            ..Wanted::default()
-        };
-        Ok(doctor::diagnose(&answers, &wanted))
     }
 
     fn connected(&self) -> &Connected {
@@ -380,6 +362,7 @@ impl Kubernetes {
     fn remove_services(&mut self) -> Result<(), Stop> {
         self.write_logs();
         self.became_ready.clear();
+        self.before = None;
         let services = std::mem::take(&mut self.started);
         for (name, service) in &services {
             match &service.chart {
@@ -676,7 +659,7 @@ impl Backend for Kubernetes {
         let known = used.iter().map(|name| {
             let node = api.get(&api::one("Node", "", name)).map_err(Error::into_stop)?;
             let node = node.ok_or_else(|| Stop::no_answer(format!("the node {name} is gone")))?;
-            Known::of(api, &node, boot.as_deref()).map(|known| ((*name).clone(), known))
+            Ok(((*name).clone(), Known::of(api, &node, boot.as_deref())))
         });
         let known = known.collect::<Result<BTreeMap<String, Known>, Stop>>()?;
         let version = api.get("/version").map_err(Error::into_stop)?;
@@ -695,6 +678,21 @@ impl Backend for Kubernetes {
         };
         self.connected.as_mut().expect("it is connected").nodes = known;
         Ok(environment)
+    }
+
+    fn checks(&self) -> Vec<&'static str> {
+        doctor::words()
+    }
+
+    fn diagnose(
+        &mut self,
+        resolved: &Resolved,
+        since: Option<u64>,
+    ) -> Result<Option<results::Doctor>, Stop> {
+        let (answers, wanted) = self.read(resolved, since)?;
+        let found = doctor::diagnose(&answers, &wanted);
+        self.before = (!self.started.is_empty()).then(|| answers.keep());
+        Ok(Some(found))
     }
 
     fn enter(&mut self, resolved: &Resolved) -> Result<(), Stop> {
@@ -729,6 +727,7 @@ impl Backend for Kubernetes {
     }
 
     fn restart(&mut self, services: &[String]) -> Result<(), Stop> {
+        self.before = None;
         for name in services {
             let service = self.started[name].clone();
             let pods = self.pods(&service)?;
@@ -747,6 +746,7 @@ impl Backend for Kubernetes {
     }
 
     fn scale(&mut self, name: &str, replicas: u32) -> Result<Vec<Address>, Stop> {
+        self.before = None;
         let service = Service { replicas, ..self.started[name].clone() };
         if service.chart.is_some() {
             let why = format!("`{name}` is a chart: its values say how many replicas it has");
@@ -860,21 +860,26 @@ impl Backend for Kubernetes {
             run,
             now,
             is_interrupted: &|| self.host.is_interrupted(),
-            has_loaded: self.has_loaded,
+            has_loaded: &self.has_loaded,
             boot: boot(),
         };
         let pods = self.all_pods()?;
         let watch = Watch::begin(api, self.watched(&pods));
+        let begun = host::now();
         let load = load::make(&around, &generators, drive.measure, tick);
         let figures = watch.end();
+        let events = self.happened((begun, host::now()), &generators.name);
+        if let Err(Stop::Interrupted) = load {
+            return Err(Stop::Interrupted);
+        }
+        // A node or a pod that was lost is also the reason for a load that failed.
         self.check_nodes()?;
-        let Made { load, parts } = load?;
         if let Some(stop) = self.dead()? {
             return Err(stop);
         }
+        let Made { load, parts } = load?;
         let consumed = self.consumed(&pods, &figures);
-        self.has_loaded = true;
-        Ok(Driven { load, parts, consumed, deaths: Vec::new() })
+        Ok(Driven { load, parts, consumed, deaths: Vec::new(), events })
     }
 
     fn stop(&mut self) {

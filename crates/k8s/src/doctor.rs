@@ -147,6 +147,16 @@ pub struct Before {
     pub endpoint_slices: Vec<Value>,
 }
 
+impl Answers {
+    /// Returns the answers that the next ones are compared with.
+    pub fn keep(self) -> Before {
+        let pages = self.kubelets.into_iter();
+        let cadvisor = pages.filter_map(|(node, kubelet)| Some((node, kubelet.cadvisor.ok()?)));
+        let endpoint_slices = self.endpoint_slices.unwrap_or_default();
+        Before { cadvisor: cadvisor.collect(), endpoint_slices }
+    }
+}
+
 /// The experiment's demands on the cluster.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Wanted {

@@ -4,9 +4,10 @@
 //! The runner is attached to every generator's standard input. It asks for their clocks, tells them
 //! to start, and then only reads their logs; a log that breaks off is read again from its beginning.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::Duration;
 
 use anyhow::{anyhow, ensure};
@@ -20,17 +21,20 @@ use serde_json::Value;
 
 use crate::api::{self, Api, Attached};
 use crate::clock::Clock;
+use crate::nodes;
 use crate::objects::{self, Generators, Run};
 use crate::pods::{self, State};
 
 #[cfg(test)]
 mod tests;
 
-/// The time from the line that starts the generators to the beginning of the load: it must reach all
-/// of them before.
-const AHEAD: Nanos = Nanos::from_millis(500);
+/// The least time from the line that starts the generators to the beginning of the load, and the
+/// most.
+const AHEAD: (Nanos, Nanos) = (Nanos::from_millis(100), Nanos::from_secs(2));
 /// The number of times that a clock is asked for; the quickest answer counts.
 const CLOCK_READINGS: usize = 5;
+/// The last lines of a generator that explain its end.
+const LAST: u32 = 10;
 /// The longest time for one answer of a generator.
 const ANSWER: Duration = Duration::from_secs(10);
 /// The longest time until the generators' pods run, with their image.
@@ -72,7 +76,7 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) is_interrupted: &'a dyn Fn() -> bool,
     /// True if generators have accepted a load of this run: if one refuses another, for example
     /// because a name cannot be resolved any more, the cluster has changed, not the question.
-    pub(crate) has_loaded: bool,
+    pub(crate) has_loaded: &'a Cell<bool>,
     /// The boot of the runner's machine, whose clock all times are converted to.
     pub(crate) boot: Option<String>,
 }
@@ -136,11 +140,11 @@ struct Running<'a> {
 
 impl Running<'_> {
     fn run(&self, measure: Nanos, tick: &mut dyn FnMut(Tick)) -> Result<Made, Stop> {
-        let mut generators = self.until_they_run()?;
-        for generator in &mut generators {
-            self.until_ready(generator)?;
-        }
+        let mut generators = self.until_ready()?;
+        self.around.has_loaded.set(true);
         let started = self.start(&mut generators)?;
+        let mut generators: Vec<Generator> =
+            generators.into_iter().map(|(generator, _)| generator).collect();
         if MOST_SPREAD * measure.as_secs_f64() < started.spread.as_secs_f64() {
             let cause = format!("the generators started {} apart", started.spread);
             return Err(Stop::Disturbed { cause });
@@ -183,29 +187,72 @@ impl Running<'_> {
         if (self.around.is_interrupted)() { Err(Stop::Interrupted) } else { Ok(()) }
     }
 
-    /// Waits until a generator runs on each node, and follows their logs.
-    fn until_they_run(&self) -> Result<Vec<Generator>, Stop> {
-        let deadline = (self.around.now)() + SCHEDULING;
+    /// Waits until a generator on each node has opened its connections: then it answers. A container
+    /// can be attached to as soon as it runs; the API says that it does up to two seconds later.
+    fn until_ready(&self) -> Result<Vec<(Generator, Attached)>, Stop> {
+        let begun = (self.around.now)();
+        let mut waiting: BTreeMap<String, Attached> = BTreeMap::new();
+        let mut ready: BTreeMap<String, (Generator, Attached)> = BTreeMap::new();
         loop {
             self.interrupted()?;
             let pods = self.pods()?;
-            let states: Vec<State> = pods.iter().map(pods::state).collect();
-            if pods.len() == self.generators.nodes.len()
-                && states.iter().all(|state| !matches!(state, State::Waiting(_)))
-            {
-                return Ok(pods.iter().map(|pod| self.generator(pod)).collect());
+            for pod in &pods {
+                let name = pods::name(pod);
+                if ready.contains_key(name) {
+                    continue;
+                }
+                if let State::Succeeded | State::Died(_) = pods::state(pod) {
+                    return Err(self.ended_early(&self.generator(pod)));
+                }
+                let Some(attached) = waiting.remove(name).or_else(|| self.asked(pod)) else {
+                    continue;
+                };
+                match attached.lines.try_recv() {
+                    Ok(line) if phase(&line).as_deref() == Some("clock") => {
+                        ready.insert(name.to_owned(), (self.generator(pod), attached));
+                    }
+                    Ok(_) | Err(TryRecvError::Empty) => {
+                        waiting.insert(name.to_owned(), attached);
+                    }
+                    // It did not run yet.
+                    Err(TryRecvError::Disconnected) => {}
+                }
             }
-            if deadline < (self.around.now)() {
-                let waits = pods.iter().zip(&states).filter_map(|(pod, state)| match state {
-                    State::Waiting(why) => Some(format!("\n  {}: {why}", pods::name(pod))),
-                    _ => None,
-                });
-                let waits: String = waits.collect();
-                return Err(Stop::no_answer(format!(
-                    "the generators do not run after {SCHEDULING}{waits}"
-                )));
+            if ready.len() == self.generators.nodes.len() {
+                return Ok(ready.into_values().collect());
             }
+            self.check_wait(begun, &pods)?;
             lab::host::rest(POLL_EVERY);
+        }
+    }
+
+    /// Attaches to a generator whose pod has a node, and asks for its clock.
+    fn asked(&self, pod: &Value) -> Option<Attached> {
+        if pods::node(pod).is_empty() {
+            return None;
+        }
+        let attached = self.around.api.attach(&self.around.run.namespace, pods::name(pod)).ok()?;
+        attached.tell("clock");
+        Some(attached)
+    }
+
+    /// Fails if the generators have been waited for too long.
+    fn check_wait(&self, begun: Nanos, pods: &[Value]) -> Result<(), Stop> {
+        let waited = (self.around.now)().saturating_sub(begun);
+        let waits = pods.iter().filter_map(|pod| match pods::state(pod) {
+            State::Waiting(why) => Some(format!("\n  {}: {why}", pods::name(pod))),
+            _ => None,
+        });
+        let waits: String = waits.collect();
+        let do_not_run = !waits.is_empty() || pods.len() < self.generators.nodes.len();
+        match do_not_run {
+            true if SCHEDULING < waited => {
+                Err(Stop::no_answer(format!("the generators do not run after {SCHEDULING}{waits}")))
+            }
+            false if self.generators.longest < waited => Err(Stop::Disturbed {
+                cause: format!("the generators did not get ready in {}", self.generators.longest),
+            }),
+            _ => Ok(()),
         }
     }
 
@@ -223,54 +270,34 @@ impl Running<'_> {
         }
     }
 
-    /// Waits until a generator has opened its connections.
-    fn until_ready(&self, generator: &mut Generator) -> Result<(), Stop> {
-        let deadline = (self.around.now)() + self.generators.longest;
-        loop {
-            self.interrupted()?;
-            match generator.log.recv_timeout(POLL_EVERY) {
-                Ok(line) if phase(&line).as_deref() == Some("ready") => return Ok(()),
-                Ok(line) => generator.messages.push(line),
-                Err(RecvTimeoutError::Disconnected) => return Err(self.ended_early(generator)),
-                Err(RecvTimeoutError::Timeout) if deadline < (self.around.now)() => {
-                    let cause = format!("the generator on {} did not get ready", generator.node);
-                    return Err(Stop::Disturbed { cause });
-                }
-                Err(RecvTimeoutError::Timeout) => {}
-            }
-        }
-    }
-
     /// Learns the clocks, and starts all generators with one line each.
-    fn start(&self, generators: &mut [Generator]) -> Result<Started, Stop> {
-        let attach = |generator: &Generator| {
-            let namespace = &self.around.run.namespace;
-            self.around.api.attach(namespace, &generator.pod).map_err(Stop::no_answer)
-        };
-        let attached = generators.iter().map(attach).collect::<Result<Vec<Attached>, Stop>>()?;
+    fn start(&self, generators: &mut [(Generator, Attached)]) -> Result<Started, Stop> {
         let lost = |generator: &Generator| Stop::Disturbed {
             cause: format!("the generator on {} does not answer", generator.node),
         };
-        for (generator, attached) in generators.iter_mut().zip(&attached) {
+        let mut longest = Nanos::ZERO;
+        for (generator, attached) in &mut *generators {
             let mut readings = Vec::new();
             for _ in 0..CLOCK_READINGS {
                 let sent = (self.around.now)();
                 attached.tell("clock");
                 let its = said(attached, "clock", "now_ns").ok_or_else(|| lost(generator))?;
-                readings.push((sent, Nanos(its), (self.around.now)()));
+                let received = (self.around.now)();
+                readings.push((sent, Nanos(its), received));
+                longest = longest.max(received.saturating_sub(sent));
             }
             generator.clock = Clock::by(&readings);
         }
-        let line = format!("start in {}ms", AHEAD.0 / 1_000_000);
-        attached.iter().for_each(|attached| attached.tell(&line));
+        let line = format!("start in {}ms", ahead(longest).0 / 1_000_000);
+        generators.iter().for_each(|(_, attached)| attached.tell(&line));
         let mut starts = Vec::new();
-        for (generator, attached) in generators.iter().zip(&attached) {
+        for (generator, attached) in &*generators {
             let start = said(attached, "start", "start_ns").ok_or_else(|| lost(generator))?;
             starts.push(generator.clock.converted(start));
         }
         let (first, last) = (starts.iter().min(), starts.iter().max());
         let spread = last.zip(first).map_or(0, |(last, first)| last - first);
-        let error = generators.iter().map(|generator| generator.clock.error).max();
+        let error = generators.iter().map(|(generator, _)| generator.clock.error).max();
         Ok(Started { spread: Nanos(spread), error: error.unwrap_or_default() })
     }
 
@@ -310,8 +337,8 @@ impl Running<'_> {
         while generator.document.is_none() {
             match generator.log.try_recv() {
                 Ok(line) => has_ticked |= take(generator, line)?,
-                Err(std::sync::mpsc::TryRecvError::Empty) => break,
-                Err(std::sync::mpsc::TryRecvError::Disconnected) => {
+                Err(TryRecvError::Empty) => break,
+                Err(TryRecvError::Disconnected) => {
                     // The log ends with the generator, or with a connection of ours.
                     let pods = self.pods()?;
                     let pod = pods.iter().find(|pod| pods::name(pod) == generator.pod);
@@ -347,7 +374,14 @@ impl Running<'_> {
             let pod = pods.iter().find(|pod| pods::name(pod) == generator.pod);
             let why = match pod.map(pods::state) {
                 Some(State::Ready | State::Succeeded | State::Died(_)) => continue,
-                Some(State::Waiting(why)) => why,
+                // The API says what was true seconds ago: whether the node lives, it says itself.
+                Some(State::Waiting(why)) => {
+                    match nodes::answers(self.around.api, &generator.node)? {
+                        Ok(()) if !pod.is_some_and(pods::is_ending) => continue,
+                        Ok(()) => why,
+                        Err(silent) => format!("its node {silent}"),
+                    }
+                }
                 None => "its pod is gone".to_owned(),
             };
             let cause = format!("the generator on {} was lost: {why}", generator.node);
@@ -356,15 +390,35 @@ impl Running<'_> {
         Ok(())
     }
 
+    /// Returns the end of a generator, as soon as the API tells it.
+    fn end_of(&self, generator: &Generator) -> Option<State> {
+        let deadline = (self.around.now)() + Nanos(ANSWER.as_nanos() as u64);
+        loop {
+            let pods = self.pods().unwrap_or_default();
+            let pod = pods.iter().find(|pod| pods::name(pod) == generator.pod);
+            match pod.map(pods::state) {
+                Some(State::Ready | State::Waiting(_)) if (self.around.now)() < deadline => {
+                    lab::host::rest(POLL_EVERY);
+                }
+                state => return state,
+            }
+        }
+    }
+
     /// Explains a generator that ended without a document.
     fn ended_early(&self, generator: &Generator) -> Stop {
-        let messages = generator.messages.join("\n  ");
+        let namespace = &self.around.run.namespace;
+        let messages = match generator.messages.as_slice() {
+            [] => self.around.api.last_lines(namespace, &generator.pod, LAST).unwrap_or_default(),
+            messages => messages.to_vec(),
+        };
+        let is_of_user = |line: &&String| phase(line).is_none();
+        let messages: Vec<String> = messages.iter().filter(is_of_user).cloned().collect();
+        let messages = messages.join("\n  ");
         let messages = messages.trim_start_matches("error: ");
-        let pods = self.pods().unwrap_or_default();
-        let pod = pods.iter().find(|pod| pods::name(pod) == generator.pod);
         let node = &generator.node;
-        match pod.map(pods::state) {
-            Some(State::Died(why)) if why == "ended with 2" && !self.around.has_loaded => {
+        match self.end_of(generator) {
+            Some(State::Died(why)) if why == "ended with 2" && !self.around.has_loaded.get() => {
                 Stop::Question(anyhow!("the generator refuses: {messages}"))
             }
             Some(State::Died(why)) if why == "ended with 3" => {
@@ -376,6 +430,12 @@ impl Running<'_> {
             _ => Stop::Disturbed { cause: format!("the generator on {node} was lost") },
         }
     }
+}
+
+/// Returns the time from the line that starts the generators to the beginning of the load: the line
+/// must reach all of them before.
+fn ahead(longest_round_trip: Nanos) -> Nanos {
+    (AHEAD.0 + longest_round_trip * 4).min(AHEAD.1)
 }
 
 /// Handles a line of a generator's log; returns true if it is progress.

@@ -111,13 +111,11 @@ pub(crate) struct Known {
 impl Known {
     /// Learns what can be known of a node. One that runs on the runner's own machine (it has the
     /// same boot) has the runner's clock.
-    pub(crate) fn of(api: &Api, node: &Value, boot: Option<&str>) -> Result<Known, Stop> {
+    pub(crate) fn of(api: &Api, node: &Value, boot: Option<&str>) -> Known {
         let name = node["metadata"]["name"].as_str().unwrap_or_default();
-        let configuration = match api.get(&paths::configz(name)) {
-            Ok(answer) => answer.map(|mut answer| answer["kubeletconfig"].take()),
-            Err(error) if error.is_forbidden() => None,
-            Err(error) => return Err(error.into_stop()),
-        };
+        // It is only recorded: a kubelet may be lost, or may not be asked.
+        let configuration = api.impatient().get(&paths::configz(name)).ok().flatten();
+        let configuration = configuration.map(|mut answer| answer["kubeletconfig"].take());
         let is_own = boot.is_some() && info(node, "bootID").as_deref() == boot;
         let clock = match (is_own, &configuration) {
             (true, _) => {
@@ -129,7 +127,7 @@ impl Known {
             (false, None) => None,
         };
         let cpus = usable_cpus(node, configuration.as_ref().unwrap_or(&Value::Null));
-        Ok(Known { node: node.clone(), configuration, clock, cpus })
+        Known { node: node.clone(), configuration, clock, cpus }
     }
 
     /// Returns a node as the results describe it.

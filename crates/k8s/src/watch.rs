@@ -5,7 +5,6 @@
 //! is known of it, which is not the same as zero.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -61,9 +60,9 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    pub(crate) fn begin(api: &Arc<Api>, nodes: Vec<Watched>) -> Watch {
+    pub(crate) fn begin(api: &Api, nodes: Vec<Watched>) -> Watch {
         let (end, ended) = mpsc::channel();
-        let api = Arc::clone(api);
+        let api = api.impatient();
         let asking = std::thread::spawn(move || {
             let mut figures = Figures::new();
             let pause = (PAUSE * nodes.len() as u32).max(SHORTEST_PAUSE);

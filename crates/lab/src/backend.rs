@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use measure::pace::Think;
 use measure::{Instant, Nanos, Rate};
-use results::Environment;
+use results::{Doctor, Environment};
 
 use crate::calm::Calm;
 use crate::spec::{Exchange, Files, Pattern, Port, Resolved, Run, SpecError, Via};
@@ -83,6 +83,22 @@ pub trait Backend {
     /// Called once, after `prepare`; each trial carries them as warnings.
     fn caveats(&mut self, _resolved: &Resolved) -> Vec<String> {
         Vec::new()
+    }
+
+    /// Returns the names of the checks of this place, and of their parts, which a spec may require
+    /// or allow.
+    fn checks(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
+
+    /// Checks this place; `None` if it has no checks. `since` is the begin of the last load, in
+    /// seconds since 1970, if there was one: what happened before it is not reported again.
+    fn diagnose(
+        &mut self,
+        _resolved: &Resolved,
+        _since: Option<u64>,
+    ) -> Result<Option<Doctor>, Stop> {
+        Ok(None)
     }
 
     /// Goes to another question of the experiment: the next components and loads are of this spec.
@@ -321,6 +337,17 @@ pub struct Driven {
     pub consumed: BTreeMap<String, Consumed>,
     /// The components that died without ending the load, in the order of their deaths.
     pub deaths: Vec<Death>,
+    /// Other events of the system and its machines meanwhile, as far as the place tells them.
+    pub events: Vec<Happened>,
+}
+
+/// An event of the place where services run, such as a failed probe or a lost node.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Happened {
+    /// It happened between these times.
+    pub from: Instant,
+    pub to: Instant,
+    pub what: String,
 }
 
 /// A component that died while another replica of its service kept running.

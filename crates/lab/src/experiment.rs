@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use measure::Nanos;
 use results::directory::{Files, Writer};
+use results::doctor::{self, Doctor};
 use results::journal::{Entry, Purpose, Status, Waited};
 use results::manifest::{Manifest, State};
 use results::{Answer, Directory};
@@ -20,7 +21,7 @@ use crate::progress::{Event, Progress};
 use crate::search;
 use crate::spec::{Cpus, Resolved, Roles};
 use crate::system::System;
-use crate::trial::{self, Observation, Trial};
+use crate::trial::{self, Checked, Observation, Trial};
 use crate::{Error, Host, judge};
 
 pub(crate) use decide::targets;
@@ -62,12 +63,17 @@ pub fn run(
     take_over(&plan, &mut *backend, progress)?;
     let prepared = backend.prepare(plan.resolved(0));
     let environment = prepared.map_err(|stop| refused(stop, &mut *backend))?;
+    let doctor = preflight(&plan, &mut *backend, progress)?;
     let manifest = provenance::manifest(resolved, host, &mut *backend)?;
     let path = out.unwrap_or_else(|| host::default_folder(&resolved.spec.name));
     let directory = Directory::create(&path, &manifest, &resolved.to_yaml(), &environment)
         .map_err(|error| Error::Question(error.into()))?;
+    if let Some(doctor) = &doctor {
+        directory.write_doctor(doctor)?;
+    }
     let caveats = caveats(&plan, &mut *backend);
-    Run { plan: &plan, resolved, host, directory, manifest, caveats }.go(&mut *backend, progress)
+    let run = Run { plan: &plan, resolved, host, directory, manifest, caveats, doctor };
+    run.go(&mut *backend, progress)
 }
 
 /// Continues an earlier run with the spec that it resolved.
@@ -86,11 +92,13 @@ pub fn resume(
     let manifest = provenance::manifest(&resolved, host, &mut *backend)?;
     provenance::same_question(&earlier, &manifest)?;
     backend.prepare(plan.resolved(0)).map_err(|stop| refused(stop, &mut *backend))?;
+    let doctor = preflight(&plan, &mut *backend, progress)?;
     directory.remove_answer()?;
     let manifest = Manifest { state: State::Open, ..earlier };
     directory.write_manifest(&manifest)?;
     let caveats = caveats(&plan, &mut *backend);
-    let run = Run { plan: &plan, resolved: &resolved, host, directory, manifest, caveats };
+    let resolved = &resolved;
+    let run = Run { plan: &plan, resolved, host, directory, manifest, caveats, doctor };
     run.go(&mut *backend, progress)
 }
 
@@ -101,13 +109,40 @@ fn take_over(
     progress: &mut dyn Progress,
 ) -> Result<(), Error> {
     for question in &plan.questions {
-        backend.accept(&question.resolved).map_err(Error::from)?;
+        let resolved = &question.resolved;
+        let checked = resolved.spec.doctor.check(&backend.checks(), resolved);
+        checked.map_err(|error| Error::Question(error.into()))?;
+        backend.accept(resolved).map_err(Error::from)?;
     }
     backend.lock().map_err(Error::from)?;
     for removed in backend.clean_up() {
         progress.event(&Event::Notice(removed));
     }
     Ok(())
+}
+
+/// Checks the place before anything is started. A strict spec refuses what is not good.
+fn preflight(
+    plan: &Plan,
+    backend: &mut dyn Backend,
+    progress: &mut dyn Progress,
+) -> Result<Option<Doctor>, Error> {
+    let resolved = plan.resolved(0);
+    let found = trial::diagnose(resolved, None, backend);
+    let found = found.map_err(|stop| refused(stop, backend))?;
+    let checks = found.as_ref().map(|doctor| doctor.checks.as_slice()).unwrap_or_default();
+    let verdict = doctor::verdict(resolved.spec.doctor.level, checks, &[]);
+    if verdict.is_refused() {
+        let text = format!(
+            "the checks refuse this run (doctor.level is strict):\n  {}",
+            verdict.refusals.join("\n  ")
+        );
+        return Err(refused(Stop::no_answer(text), backend));
+    }
+    for warning in verdict.warnings {
+        progress.event(&Event::Notice(warning));
+    }
+    Ok(found)
 }
 
 /// Returns the parts of each question's spec that are not enforced here.
@@ -134,6 +169,8 @@ struct Run<'a> {
     manifest: Manifest,
     /// The parts of each question's spec that are not enforced on this host.
     caveats: Vec<Vec<String>>,
+    /// The checks of the machines before the first trial, if there are any.
+    doctor: Option<Doctor>,
 }
 
 impl Run<'_> {
@@ -153,7 +190,7 @@ impl Run<'_> {
             progress.event(&Event::Notice(notice));
         }
         let mut turns = Turns::new(self.plan, journal);
-        let mut system = System::default();
+        let mut system = System::after(self.doctor.clone());
         let ending = self.trials(&mut turns, &mut writer, &mut system, backend, progress);
         let begun = backend.now();
         system.teardown(backend, progress);
@@ -226,6 +263,7 @@ impl Run<'_> {
             slo: judged.slo,
             findings,
             warnings: [&caveats[..], &judged.warnings].concat(),
+            fingerprint: observation.checked.as_ref().map(fingerprint),
             ..self.entry(strand, trial)
         };
         (entry, files::of(observation, &judged.components))
@@ -269,6 +307,7 @@ impl Run<'_> {
             slo: Vec::new(),
             findings: Vec::new(),
             warnings: Vec::new(),
+            fingerprint: None,
             files: Default::default(),
         }
     }
@@ -369,6 +408,10 @@ fn last_output(death: &Death) -> Option<String> {
     let Death { component, last_lines, .. } = death;
     (!last_lines.is_empty())
         .then(|| format!("the last output of {component}: {}", last_lines.join(" | ")))
+}
+
+fn fingerprint(checked: &Checked) -> String {
+    checked.after.fingerprint.hash.clone()
 }
 
 /// Returns a notice if two roles share CPUs: each takes CPU time from the other.

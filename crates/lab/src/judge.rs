@@ -7,6 +7,7 @@ use measure::Instant;
 use measure::estimate;
 use results::Load;
 use results::components::Components;
+use results::doctor;
 use results::journal::{Observed, Status};
 use results::slo::{self, Judged as JudgedSlo, Slo, Verdict};
 
@@ -14,7 +15,7 @@ use crate::backend::Consumed;
 use crate::limits::{self, Shortfall};
 use crate::seconds::{self, window};
 use crate::spec::Resolved;
-use crate::trial::Observation;
+use crate::trial::{Checked, Observation};
 
 #[cfg(test)]
 mod tests;
@@ -44,10 +45,16 @@ pub fn judge(observation: &Observation, resolved: &Resolved) -> Judged {
     }
     let mut unfit: Vec<String> =
         observation.moved.iter().map(|moved| format!("the placement changed: {moved}")).collect();
+    let found = observation.checked.as_ref().map(|Checked { before, after }| {
+        doctor::of_trial(resolved.spec.doctor.level, before.as_ref(), after)
+    });
+    let found = found.unwrap_or_default();
+    unfit.extend(found.refusals);
     if load.total.counts.intended == 0 {
         unfit.push("nothing was sent in the measurement".to_owned());
     }
-    let components = seconds::of(load, &observation.driven.consumed);
+    let mut components = seconds::of(load, &observation.driven.consumed);
+    components.events = seconds::events(&observation.driven);
     let outcome = slo::judge(&resolved.slos(), &load.total);
     let observed = observed(observation, &components, outcome.as_ref().map(|outcome| outcome.met));
     let answered = match &outcome {
@@ -65,6 +72,7 @@ pub fn judge(observation: &Observation, resolved: &Resolved) -> Judged {
     reasons.extend(unfit);
     let slo = outcome.map(|outcome| outcome.objectives).unwrap_or_default();
     let mut warnings = load.warnings.clone();
+    warnings.extend(found.warnings);
     let undecided = slo.iter().filter(|judged| judged.verdict == Verdict::Undecided);
     warnings.extend(undecided.map(|judged| judged.text.clone()));
     warnings.extend(thin_tail(load, resolved));

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 
 use measure::{Instant, Nanos};
 use results::Load;
-use results::components::{Component, Components, SCHEMA, Series};
+use results::components::{Component, Components, Event, SCHEMA, Series};
 
-use crate::backend::{Consumed, Samples};
+use crate::backend::{Consumed, Driven, Happened, Samples};
 use crate::queued;
 use crate::statistics::Reading;
 
@@ -45,9 +45,30 @@ pub fn of(load: &Load, consumed: &BTreeMap<String, Consumed>) -> Components {
         roles,
         outstanding: outstanding(load, &seconds),
         components: all,
+        events: Vec::new(),
     };
     queued::work_out(&mut components, seconds.len());
     components
+}
+
+/// Returns the events of the place and the deaths of components that touch the measurement.
+pub fn events(driven: &Driven) -> Vec<Event> {
+    let (begin, end) = window(&driven.load, &driven.consumed);
+    let deaths = driven.deaths.iter().map(|death| Happened {
+        from: death.at,
+        to: death.at,
+        what: format!("{} {}", death.component, death.why),
+    });
+    let mut all: Vec<Happened> = driven.events.iter().cloned().chain(deaths).collect();
+    all.retain(|event| begin <= event.to && event.from <= end);
+    all.sort_by_key(|event| event.from);
+    let since = |at: Instant| (at.clamp(begin, end) - begin).as_secs_f64();
+    let event = |event: Happened| Event {
+        from_s: since(event.from),
+        to_s: since(event.to),
+        text: event.what,
+    };
+    all.into_iter().map(event).collect()
 }
 
 /// Returns the measurement on the clock of the samples; in virtual time it spans the samples.

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 pub use action::{Action, Check, Initialise, OncePer, Run, Wait};
 pub use connections::{Connections, PerRate, Tls, TlsVersion};
 pub use deploy::Stage;
+pub use doctor::Doctor;
 pub use exchange::{Body, Exchange, Method, Sent, Statuses};
 pub use files::File;
 pub use foreign::{Files, Pattern, Port};
@@ -51,6 +52,7 @@ mod pace;
 mod phases;
 mod workload;
 
+mod doctor;
 mod questions;
 mod repeat;
 mod search;
@@ -327,6 +329,8 @@ pub struct Spec {
     pub repeat: Repeat,
     #[serde(default)]
     pub budget: Budget,
+    #[serde(default, skip_serializing_if = "Doctor::is_usual")]
+    pub doctor: Doctor,
     /// The named patches of this document, which `--profile` applies.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub profiles: BTreeMap<String, serde_json::Value>,

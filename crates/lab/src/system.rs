@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use measure::{Instant, Nanos};
+use results::Doctor;
 
 use crate::backend::{self, Address, Backend, Chart, Foreign, Limits, Service, Stop};
 use crate::http;
@@ -41,6 +42,8 @@ pub struct System {
     has_fresh_data: bool,
     /// The place of the last trial; `None` before the first one of this process.
     pub place: Option<Place>,
+    /// The last checks of the machines: what a trial changes is seen against them.
+    pub doctor: Option<Doctor>,
 }
 
 /// The place of a trial in the plan.
@@ -55,6 +58,11 @@ pub struct Place {
 }
 
 impl System {
+    /// Returns the system before it is deployed, after these checks of its place.
+    pub fn after(doctor: Option<Doctor>) -> System {
+        System { doctor, ..System::default() }
+    }
+
     /// Goes to the place of the next trial, and returns that of the last. A different system is
     /// stopped: the next deployment starts the right one.
     pub fn enter(
@@ -69,6 +77,8 @@ impl System {
             self.teardown(backend, progress);
             backend.stop();
             self.forget();
+            // Another system is somewhere else.
+            self.doctor = None;
         }
         if last.is_none_or(|last| last.question != place.question) {
             backend.enter(resolved)?;
@@ -78,7 +88,8 @@ impl System {
 
     /// Returns a system that was just started, with the memory of this one.
     fn succeeded_by(&self, started: System) -> System {
-        System { place: self.place, loaded: self.loaded.clone(), ..started }
+        let doctor = self.doctor.clone();
+        System { place: self.place, loaded: self.loaded.clone(), doctor, ..started }
     }
 
     /// Stops a system in which a component has died: the next deployment restarts it.

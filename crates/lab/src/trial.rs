@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 
 use measure::pace::Think;
 use measure::{Nanos, Rate};
+use results::Doctor;
+use results::doctor::Level;
 use results::journal::Purpose;
 
 use crate::backend::{Backend, Death, Drive, Driven, Stop};
@@ -37,6 +39,16 @@ pub struct Observation {
     pub driven: Driven,
     /// The processes whose CPUs changed between the start and the end of the load.
     pub moved: Vec<String>,
+    /// Present if the place has checks.
+    pub checked: Option<Checked>,
+}
+
+/// The checks of the place around a load.
+#[derive(Debug)]
+pub struct Checked {
+    /// The last ones before it, if there were any.
+    pub before: Option<Doctor>,
+    pub after: Doctor,
 }
 
 pub fn run(
@@ -60,13 +72,30 @@ pub fn run(
     progress.event(&Event::Measuring { trial });
     let drive = load(trial, resolved, system);
     system.mark_used();
+    let since = backend.date();
     let driven = backend.drive(&drive, &mut |tick| progress.event(&Event::Tick { trial, tick }))?;
 
     for finding in findings(&driven) {
         progress.event(&Event::Notice(finding));
     }
     let moved = differences(&before, &backend.placement()?);
-    Ok(Observation { driven, moved })
+    let checked = diagnose(resolved, since, backend)?.map(|after| {
+        let before = system.doctor.replace(after.clone());
+        Checked { before, after }
+    });
+    Ok(Observation { driven, moved, checked })
+}
+
+/// Checks the place as strictly as the spec wants it; `None` if it wants no checks.
+pub fn diagnose(
+    resolved: &Resolved,
+    since: Option<u64>,
+    backend: &mut dyn Backend,
+) -> Result<Option<Doctor>, Stop> {
+    match resolved.spec.doctor.level {
+        Level::Off => Ok(None),
+        Level::Warn | Level::Strict => backend.diagnose(resolved, since),
+    }
 }
 
 /// Describes the components that died without ending the trial: a property of the system is a

@@ -114,6 +114,11 @@ impl Fixture {
             roles: BTreeMap::from([("sut".into(), 1.0)]),
             outstanding: vec![Some(130); SECONDS],
             components,
+            events: vec![components::Event {
+                from_s: 1.0,
+                to_s: 2.0,
+                text: "Pod hotel-0: Unhealthy: readiness probe <failed>".into(),
+            }],
         };
         serde_json::to_vec(&document).unwrap()
     }
@@ -293,6 +298,7 @@ fn entry(trial: u32, asked: f64) -> Entry {
         slo: Vec::new(),
         findings: Vec::new(),
         warnings: Vec::new(),
+        fingerprint: None,
         files: BTreeMap::new(),
     }
 }

@@ -3,7 +3,9 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use results::Doctor;
 use results::answer::{Verdict, validity_in_words};
+use results::doctor::{Check, Severity, Standing, State as Outcome};
 use results::environment::Node;
 use results::manifest::State;
 
@@ -232,6 +234,9 @@ fn figures(run: &Run, out: &mut String) -> std::fmt::Result {
 fn provenance(run: &Run, out: &mut String) -> std::fmt::Result {
     out.push_str("<section class=\"provenance\"><h2>Environment and provenance</h2>\n");
     fold(out, "Machine", &pairs(&machine(run)));
+    if let Some(doctor) = &run.doctor {
+        fold(out, "Checks before the run", &pairs(&checks(doctor)));
+    }
     fold(out, "Run", &pairs(&identity(run)));
     let spec = match run.spec.char_indices().nth(MOST_SPEC) {
         None => run.spec.clone(),
@@ -259,6 +264,22 @@ fn machine(run: &Run) -> Vec<(String, String)> {
         .chain(environment.placement.iter().map(named("CPUs of process")))
         .chain(environment.versions.iter().map(named("version of")))
         .collect()
+}
+
+/// Returns the result of each check in words.
+fn checks(doctor: &Doctor) -> Vec<(String, String)> {
+    let result = |check: &Check| {
+        let is = match (check.state, check.standing) {
+            (Outcome::Ok, _) => "ok",
+            (_, Standing::Waived) => "allowed by the spec",
+            (Outcome::Bad, _) if check.severity == Severity::Error => "error",
+            (Outcome::Bad, _) => "warning",
+            (Outcome::Unknown, _) => "unknown",
+        };
+        (check.id.clone(), format!("{is}: {}", check.value))
+    };
+    let fingerprint = ("fingerprint".to_owned(), doctor.fingerprint.hash.clone());
+    doctor.checks.iter().map(result).chain([fingerprint]).collect()
 }
 
 fn node(machine: &Node) -> [(&'static str, Option<String>); 12] {

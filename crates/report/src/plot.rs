@@ -235,6 +235,18 @@ impl Plot {
         }
     }
 
+    /// Shades a part of the x axis; its title is visible without any script. A moment is as wide as a
+    /// line.
+    pub(crate) fn band(&mut self, from: f64, to: f64, title: &str) {
+        let (left, right) = (self.x(from), self.x(to));
+        let (width, height) = ((right - left).max(2.0), self.height - TOP - BOTTOM);
+        let title = escape(title);
+        self.raw(&format!(
+            "<rect class=\"band\" x=\"{left:.1}\" y=\"{TOP:.1}\" width=\"{width:.1}\" \
+             height=\"{height:.1}\"><title>{title}</title></rect>"
+        ));
+    }
+
     /// The height at which a vertical line has its name.
     fn named_at(&self, place: Place) -> f64 {
         match place {

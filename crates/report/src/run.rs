@@ -10,7 +10,7 @@ use results::answer::{Answer, Capacity, Maximum, Verdict};
 use results::directory::Error;
 use results::journal::{Entry, Observed, Purpose, Status};
 use results::manifest::{Manifest, State};
-use results::{Components, Directory, Environment, Load, Times, slo};
+use results::{Components, Directory, Doctor, Environment, Load, Times, slo};
 
 use levels::{Cell, Quantity, Shown};
 
@@ -24,6 +24,8 @@ pub(crate) struct Run {
     pub(crate) path: PathBuf,
     pub(crate) manifest: Manifest,
     pub(crate) environment: Option<Environment>,
+    /// The checks before the first trial, if there were any.
+    pub(crate) doctor: Option<Doctor>,
     pub(crate) answer: Option<Answer>,
     /// The resolved spec from the directory; empty if it is missing.
     pub(crate) spec: String,
@@ -70,6 +72,7 @@ impl Run {
             true => noted(directory.environment(), &mut problems),
             false => None,
         };
+        let doctor = noted(directory.doctor(), &mut problems).flatten();
         let spec = fs::read_to_string(directory.path().join("spec.yaml")).unwrap_or_default();
         let maximum = answer.as_ref().and_then(|answer| answer.maximum_throughput.clone());
         let capacity = answer.as_ref().and_then(|answer| answer.capacity.clone());
@@ -109,6 +112,7 @@ impl Run {
             path: directory.path().to_owned(),
             manifest,
             environment,
+            doctor,
             answer,
             spec,
             limit,

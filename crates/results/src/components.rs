@@ -24,6 +24,18 @@ pub struct Components {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outstanding: Series<u64>,
     pub components: BTreeMap<String, Component>,
+    /// The events of the place in the measurement, such as the death of a replica, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<Event>,
+}
+
+/// An event, with the part of the measurement in which it happened.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Event {
+    /// In seconds from the begin of the measurement.
+    pub from_s: f64,
+    pub to_s: f64,
+    pub text: String,
 }
 
 /// A value for each interval of the measurement.

@@ -3,6 +3,7 @@
 //! ```text
 //! spec.yaml         the resolved spec
 //! environment.json  the machine
+//! doctor.json       the checks of the machines before the run, if there are any
 //! manifest.json     what this is; with it the directory can be resumed
 //! journal.jsonl     a line for each attempted trial, synced before the next begins
 //! trials/7/         load.json, components.json, response_time.hlog, … of trial 7
@@ -23,6 +24,7 @@ use sha2::{Digest, Sha256};
 
 use crate::answer::Answer;
 use crate::components::{self, Components};
+use crate::doctor::{self, Doctor};
 use crate::environment::Environment;
 use crate::journal::Entry;
 use crate::load::Load;
@@ -135,6 +137,18 @@ impl Directory {
 
     pub fn write_environment(&self, environment: &Environment) -> Result<(), Error> {
         self.write_json("environment.json", environment)
+    }
+
+    /// The checks before the run; `None` if there were none.
+    pub fn doctor(&self) -> Result<Option<Doctor>, Error> {
+        match self.path.join(doctor::FILE).exists() {
+            true => self.read(doctor::FILE).map(Some),
+            false => Ok(None),
+        }
+    }
+
+    pub fn write_doctor(&self, doctor: &Doctor) -> Result<(), Error> {
+        self.write_json(doctor::FILE, doctor)
     }
 
     /// The answer; `None` until a run has ended.

@@ -12,6 +12,8 @@ use serde::{Deserialize, Serialize};
 use crate::directory;
 
 pub const SCHEMA: &str = "benchwright.doctor/1";
+/// The name of its file in a results directory, and in the folder of a trial.
+pub const FILE: &str = "doctor.json";
 
 /// All checks at one moment.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -194,6 +196,16 @@ pub fn verdict(level: Level, checks: &[Check], changes: &[String]) -> Verdict {
     let changed = if is_strict { &mut verdict.refusals } else { &mut verdict.warnings };
     changed.extend_from_slice(changes);
     verdict
+}
+
+/// Returns the consequences for a trial of what was found before and after it. A warning that was
+/// there before is not repeated.
+pub fn of_trial(level: Level, before: Option<&Doctor>, after: &Doctor) -> Verdict {
+    let changes = before.map(|before| differences(&before.fingerprint, &after.fingerprint));
+    let known = before.map(|before| verdict(level, &before.checks, &[])).unwrap_or_default();
+    let mut found = verdict(level, &after.checks, &changes.unwrap_or_default());
+    found.warnings.retain(|warning| !known.warnings.contains(warning));
+    found
 }
 
 /// Returns the differences between two fingerprints in words. A value that one of them does not

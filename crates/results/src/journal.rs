@@ -54,6 +54,10 @@ pub struct Entry {
     pub slo: Vec<slo::Judged>,
     pub findings: Vec<String>,
     pub warnings: Vec<String>,
+    /// The hash of what the checks of the machines found after the load, if there were any: it is
+    /// the same for two trials in the same environment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<String>,
     /// SHA-256 of each file in the trial's folder, by name.
     pub files: BTreeMap<String, String>,
 }
@@ -82,6 +86,7 @@ impl Entry {
             slo: Vec::new(),
             findings: Vec::new(),
             warnings: Vec::new(),
+            fingerprint: None,
             files: BTreeMap::new(),
         }
     }

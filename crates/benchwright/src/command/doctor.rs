@@ -1,6 +1,7 @@
 //! `benchwright doctor`: whether the place of an experiment is fit to measure.
 
 use k8s::Kubernetes;
+use lab::backend::Backend;
 use lab::spec::BackendKind;
 use results::Doctor;
 use results::doctor::{Check, Severity, State};
@@ -17,7 +18,10 @@ pub(crate) fn doctor(arguments: &cli::Doctor) -> Result<Exit, Failure> {
         ));
     }
     let mut cluster = Kubernetes::new(run::host()?, output::error);
-    let doctor = cluster.diagnose(&resolved).map_err(|stop| run::failed(stop.into()))?;
+    let known = resolved.spec.doctor.check(&cluster.checks(), &resolved);
+    known.map_err(|error| Failure::question(error.to_string()))?;
+    let doctor = cluster.diagnose(&resolved, None).map_err(|stop| run::failed(stop.into()))?;
+    let doctor = doctor.expect("a cluster has checks");
     output::result(&match arguments.json {
         true => output::json(&doctor),
         false => text(&doctor),

@@ -6,6 +6,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api as Typed, AttachParams};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::time::timeout;
 
 use super::{Api, Error, plain};
 use crate::objects::CONTAINER;
@@ -25,15 +26,20 @@ impl Attached {
 }
 
 impl Api {
-    /// Connects to the container of a running pod.
+    /// Connects to the container of a pod; fails if it does not run.
     pub fn attach(&self, namespace: &str, pod: &str) -> Result<Attached, Error> {
         let pods: Typed<Pod> = Typed::namespaced(self.client.clone(), namespace);
         let params =
             AttachParams::default().container(CONTAINER).stdin(true).stdout(false).stderr(true);
-        let mut process = self
-            .runtime
-            .block_on(pods.attach(pod, &params))
-            .map_err(|error| Error::Unreachable(plain(&error)))?;
+        let attaching = async { timeout(self.answer, pods.attach(pod, &params)).await };
+        let mut process = match self.runtime.block_on(attaching) {
+            Ok(Ok(process)) => process,
+            Ok(Err(error)) => return Err(Error::Unreachable(plain(&error))),
+            Err(_) => {
+                let why = format!("no answer in {} s", self.answer.as_secs());
+                return Err(Error::Unreachable(why));
+            }
+        };
         let (input, mut written) = unbounded_channel::<String>();
         let (sender, lines) = mpsc::channel();
         let mut stdin = process.stdin().expect("it was asked for");

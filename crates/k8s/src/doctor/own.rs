@@ -85,6 +85,11 @@ pub(super) fn images(seen: &Seen<'_>) -> Found {
                 found.odd(None, &seen.called(pod), "image of its container");
                 continue;
             };
+            if is_latest(image) {
+                let text = format!("{image} has no fixed tag");
+                let remedy = "name the image with a version or its digest";
+                found.bad(Some("no_latest"), Warning, text, remedy);
+            }
             let status = statuses.iter().find(|status| status["name"] == name);
             let Some(digest) = status.and_then(digest) else {
                 found.odd(DIGESTS, &seen.called(pod), &format!("digest of the image {image} yet"));
@@ -110,11 +115,6 @@ pub(super) fn images(seen: &Seen<'_>) -> Found {
             let remedy = "name the image by its digest, NAME@sha256:…, or load the same one into \
                           every node";
             found.bad(DIGESTS, Error, text, remedy);
-        }
-        if is_latest(image) {
-            let text = format!("{image} has no fixed tag");
-            let remedy = "name the image with a version or its digest";
-            found.bad(Some("no_latest"), Warning, text, remedy);
         }
     }
     found.with(format!("{} images, each with one digest", digests.len()))

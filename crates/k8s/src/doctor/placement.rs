@@ -46,7 +46,8 @@ pub(super) fn of(seen: &Seen<'_>) -> Option<BTreeMap<String, Placed>> {
             placed.insert(format!("{name}[{index}]"), place);
         }
     }
-    Some(placed)
+    // Before the deployment there is nothing to compare with.
+    (!placed.is_empty()).then_some(placed)
 }
 
 /// Check 8: load, system and tracing are on different nodes, and our pods on those of the roles.

@@ -15,7 +15,7 @@ pub fn read(
     roles: &BTreeMap<String, Vec<String>>,
     namespaces: &BTreeSet<String>,
 ) -> Answers {
-    let mut reader = Reader { api, latencies: Vec::new() };
+    let mut reader = Reader { api: &api.impatient(), latencies: Vec::new() };
     let nodes: BTreeSet<&String> = roles.values().flatten().collect();
     let kubelets = nodes.into_iter().map(|node| (node.clone(), reader.kubelet(node)));
     let kubelets = kubelets.collect();
@@ -96,8 +96,15 @@ impl Reader<'_> {
     fn kubelet(&mut self, node: &str) -> Kubelet {
         const RIGHT: &str = "get nodes/proxy";
         let found = |object: Option<Value>| object.ok_or(Missing::Absent);
+        let configz = self.timed(RIGHT, |api| api.get(&paths::configz(node))).and_then(found);
+        if let Err(Missing::Failed(why)) = &configz {
+            // A kubelet that does not answer one question would keep us waiting for each.
+            let failed = || Missing::Failed(why.clone());
+            let (summary, cadvisor, metrics) = (Err(failed()), Err(failed()), Err(failed()));
+            return Kubelet { configz, summary, cadvisor, metrics };
+        }
         Kubelet {
-            configz: self.timed(RIGHT, |api| api.get(&paths::configz(node))).and_then(found),
+            configz,
             summary: self.timed(RIGHT, |api| api.get(&paths::summary(node))).and_then(found),
             cadvisor: self.timed(RIGHT, |api| api.page(&paths::cadvisor(node))),
             metrics: self.timed(RIGHT, |api| api.page(&paths::metrics(node))),

@@ -49,3 +49,12 @@ fn files_of_two_folders_may_have_one_name() {
     let expected = [file("post.lua", "one"), file("2-post.lua", "two"), file("my_body", "three")];
     assert_eq!(used, expected);
 }
+
+#[test]
+fn the_start_is_as_far_ahead_as_the_way_to_the_generators_is_long() {
+    let ms = Nanos::from_millis;
+    assert_eq!(
+        [ms(0), ms(5), ms(200), ms(5_000)].map(ahead),
+        [ms(100), ms(120), ms(900), ms(2_000)]
+    );
+}

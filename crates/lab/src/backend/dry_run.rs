@@ -117,6 +117,7 @@ impl Backend for DryRun {
             parts: Vec::new(),
             consumed: BTreeMap::new(),
             deaths: Vec::new(),
+            events: Vec::new(),
         })
     }
 

@@ -164,7 +164,7 @@ impl Backend for Simulated {
         };
         self.now = self.now + drive.warm_up + drive.measure + drive.drain;
         let consumed = BTreeMap::from([("servers".to_owned(), consumed)]);
-        Ok(Driven { load, parts: Vec::new(), consumed, deaths: Vec::new() })
+        Ok(Driven { load, parts: Vec::new(), consumed, deaths: Vec::new(), events: Vec::new() })
     }
 
     fn stop(&mut self) {}

@@ -3,17 +3,13 @@
 use measure::Histogram;
 use results::components::Components;
 use results::directory::Files;
-use results::{Load, Times, components, times};
+use results::{Times, components, doctor, times};
+use serde::Serialize;
 
 use crate::trial::Observation;
 
 pub(super) fn of(observation: &Observation, by_second: &Components) -> Files {
     let load = &observation.driven.load;
-    let document = |load: &Load| {
-        let mut document = serde_json::to_vec(load).expect("a document is plain data");
-        document.push(b'\n');
-        document
-    };
     let mut files = Files::from([("load.json".to_owned(), document(load))]);
     // One slow machine shows in its own document.
     let parts = observation.driven.parts.iter();
@@ -34,8 +30,15 @@ pub(super) fn of(observation: &Observation, by_second: &Components) -> Files {
     let histogram = |times: &Option<Times>| times.as_ref().and_then(Times::histogram);
     keep("response_time.hlog", &|part| histogram(&part.response_time));
     keep("service_time.hlog", &|part| histogram(&part.service_time));
-    let mut document = serde_json::to_vec(by_second).expect("components are plain data");
-    document.push(b'\n');
-    files.insert(components::FILE.to_owned(), document);
+    files.insert(components::FILE.to_owned(), document(by_second));
+    if let Some(checked) = &observation.checked {
+        files.insert(doctor::FILE.to_owned(), document(&checked.after));
+    }
     files
+}
+
+fn document(of: &impl Serialize) -> Vec<u8> {
+    let mut document = serde_json::to_vec(of).expect("a document is plain data");
+    document.push(b'\n');
+    document
 }

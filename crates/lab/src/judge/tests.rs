@@ -1,12 +1,14 @@
 use std::path::Path;
 
 use measure::{Histogram, Nanos};
-use results::Times;
+use results::doctor::{Check, Fingerprint, Severity};
 use results::load::{Counts, DISTURBED, Gate, LATE, Pacing, Part, Rates, Validity};
+use results::{Doctor, Times};
 
 use super::*;
 use crate::backend::Driven;
 use crate::spec;
+use crate::trial::Checked;
 
 fn read(slo: &str) -> Resolved {
     let text = format!(
@@ -46,8 +48,14 @@ fn load(fast: u64, slow: u64, refused: u64) -> Load {
 }
 
 fn judged(load: Load, slo: &str) -> Judged {
-    let driven = Driven { load, parts: Vec::new(), consumed: BTreeMap::new(), deaths: Vec::new() };
-    judge(&Observation { driven, moved: Vec::new() }, &read(slo))
+    let driven = Driven {
+        load,
+        parts: Vec::new(),
+        consumed: BTreeMap::new(),
+        deaths: Vec::new(),
+        events: Vec::new(),
+    };
+    judge(&Observation { driven, moved: Vec::new(), checked: None }, &read(slo))
 }
 
 const P99: &str = "{metric: p99, max: 100ms}";
@@ -152,12 +160,58 @@ fn the_generators_verdict_and_a_moved_process_make_a_trial_invalid() {
         parts: Vec::new(),
         consumed: BTreeMap::new(),
         deaths: Vec::new(),
+        events: Vec::new(),
     };
     let moved = vec!["hotel was allowed CPU 0 before the load and CPU 1 after it".to_owned()];
-    let judgement = judge(&Observation { driven, moved }, &read(""));
+    let judgement = judge(&Observation { driven, moved, checked: None }, &read(""));
     assert_eq!(judgement.status, Status::Invalid);
     assert!(judgement.reasons[0].starts_with("the placement changed: hotel"));
     assert_eq!(judged(load(0, 0, 0), "").status, Status::Invalid);
+}
+
+fn found(check: &str, severity: Severity, kernel: &str) -> Doctor {
+    let check = Check {
+        id: check.to_owned(),
+        name: check.to_owned(),
+        severity,
+        state: doctor::State::Bad,
+        standing: doctor::Standing::Usual,
+        value: "as it should not be".to_owned(),
+        wanted: "good".to_owned(),
+        source: "a file".to_owned(),
+        remedy: None,
+    };
+    let values = BTreeMap::from([("kernel".to_owned(), kernel.to_owned())]);
+    Doctor::new(vec![check], Fingerprint::new(values, None))
+}
+
+#[test]
+fn the_checks_around_a_load_warn_or_make_it_invalid_as_the_spec_wants() {
+    let judged = |level: &str, before: Doctor, after: Doctor| {
+        let driven = Driven {
+            load: load(10, 0, 0),
+            parts: Vec::new(),
+            consumed: BTreeMap::new(),
+            deaths: Vec::new(),
+            events: Vec::new(),
+        };
+        let mut resolved = read("");
+        resolved.spec.doctor.level = serde_json::from_str(&format!("{level:?}")).unwrap();
+        let checked = Some(Checked { before: Some(before), after });
+        let judged = judge(&Observation { driven, moved: Vec::new(), checked }, &resolved);
+        (judged.status, judged.reasons.len(), judged.warnings)
+    };
+    let old = || found("nodes", Severity::Warning, "6.1");
+    // It was known before.
+    assert_eq!(judged("warn", old(), old()), (Status::Valid, 0, Vec::new()));
+    let bad = || found("restarts", Severity::Error, "6.1");
+    let sentence = "restarts: bad: as it should not be (wanted: good)";
+    assert_eq!(judged("warn", old(), bad()), (Status::Valid, 0, vec![sentence.to_owned()]));
+    assert_eq!(judged("strict", old(), bad()), (Status::Invalid, 1, Vec::new()));
+    let changed = vec!["kernel was 6.1 before and is 6.2 after".to_owned()];
+    let other = || found("nodes", Severity::Warning, "6.2");
+    assert_eq!(judged("warn", old(), other()), (Status::Valid, 0, changed));
+    assert_eq!(judged("strict", old(), other()), (Status::Invalid, 1, Vec::new()));
 }
 
 #[test]
@@ -179,8 +233,9 @@ fn a_system_that_fell_short_has_a_limit_and_one_that_followed_its_load_has_none(
     };
     let limit = |load: Load, slo: &str| {
         let consumed = BTreeMap::from([("hotel".to_owned(), hotel.clone())]);
-        let driven = Driven { load, parts: Vec::new(), consumed, deaths: Vec::new() };
-        let observation = Observation { driven, moved: Vec::new() };
+        let driven =
+            Driven { load, parts: Vec::new(), consumed, deaths: Vec::new(), events: Vec::new() };
+        let observation = Observation { driven, moved: Vec::new(), checked: None };
         let observed = judge(&observation, &read(slo)).observed.unwrap();
         assert_eq!(observed.cpu["hotel"], 0.98);
         assert_eq!(observed.limit.is_some(), observed.limited_by.is_some());

@@ -26,6 +26,7 @@ fn entry(status: Status, observed: Option<Observed>, reasons: &[&str]) -> Entry 
         slo: Vec::new(),
         findings: Vec::new(),
         warnings: Vec::new(),
+        fingerprint: None,
         files: BTreeMap::new(),
     }
 }

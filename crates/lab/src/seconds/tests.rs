@@ -1,5 +1,5 @@
 use super::*;
-use crate::backend::Thread;
+use crate::backend::{Death, Thread};
 
 const S: u64 = 1_000_000_000;
 
@@ -71,4 +71,42 @@ fn cpu_is_cut_to_the_measurement() {
     assert_eq!(cpu(0, 300), Some(110.0 / 300.0));
     assert_eq!(cpu(200, 400), None);
     assert_eq!(cpu(200, 200), None);
+}
+
+#[test]
+fn events_are_those_that_touch_the_measurement_in_their_order() {
+    let at = |s: f64| Instant((s * S as f64) as u64);
+    let clock = results::load::Clock {
+        measurement_start_ns: at(10.0).0,
+        measurement_end_ns: at(15.0).0,
+        ..results::load::Clock::default()
+    };
+    let happened =
+        |from, to, what: &str| Happened { from: at(from), to: at(to), what: what.to_owned() };
+    let death = Death {
+        component: "geo.2".to_owned(),
+        at: at(11.5),
+        why: "was killed by SIGKILL".to_owned(),
+        last_lines: Vec::new(),
+    };
+    let driven = Driven {
+        load: Load { clock: Some(clock), ..Load::empty("") },
+        parts: Vec::new(),
+        consumed: BTreeMap::new(),
+        deaths: vec![death],
+        events: vec![
+            happened(14.5, 15.5, "at the end"),
+            happened(9.5, 10.5, "at the begin"),
+            happened(8.0, 9.0, "before"),
+            happened(16.0, 17.0, "after"),
+        ],
+    };
+    let seen = events(&driven).into_iter().map(|event| (event.from_s, event.to_s, event.text));
+    let expected = [
+        (0.0, 0.5, "at the begin"),
+        (1.5, 1.5, "geo.2 was killed by SIGKILL"),
+        (4.5, 5.0, "at the end"),
+    ];
+    let expected = expected.map(|(from, to, what)| (from, to, what.to_owned()));
+    assert_eq!(seen.collect::<Vec<_>>(), expected);
 }

@@ -36,6 +36,14 @@ pub struct Cluster {
     pub image: String,
     #[serde(default)]
     pub generator: Generator,
+    /// True if nothing else may run on the nodes of the roles. The checks find what does; a strict
+    /// spec is then refused.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub exclusive: bool,
+    /// The DaemonSets and static pods that may run there all the same, as `NAMESPACE/NAME`;
+    /// `kube-system/*` are all of a namespace.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub besides: Vec<String>,
 }
 
 /// The resources of each generator, which it has for itself: they are also its requests, so that its

@@ -129,7 +129,7 @@ fn an_unknown_field_is_named_with_the_nearest_known_one() {
              --> my.yaml:7:1
               |
             7 | serach: {}
-              | ^^^^^^ fields here: name, about, seed, vars, where, sut, simulated, workload, load, phases, slo, factors, search, searches, reset, repeat, budget, profiles
+              | ^^^^^^ fields here: name, about, seed, vars, where, sut, simulated, workload, load, phases, slo, factors, search, searches, reset, repeat, budget, doctor, profiles
         "#]],
     );
     check(
@@ -139,7 +139,7 @@ fn an_unknown_field_is_named_with_the_nearest_known_one() {
              --> my.yaml:7:1
               |
             7 | zzz: 1
-              | ^^^ fields here: name, about, seed, vars, where, sut, simulated, workload, load, phases, slo, factors, search, searches, reset, repeat, budget, profiles
+              | ^^^ fields here: name, about, seed, vars, where, sut, simulated, workload, load, phases, slo, factors, search, searches, reset, repeat, budget, doctor, profiles
         "#]],
     );
 }
@@ -563,7 +563,7 @@ fn hostile_documents_end_in_an_error() {
              --> my.yaml:1:1
               |
             1 | a0: &a0 [x, x, x, x, x, x, x, x]
-              | ^^ fields here: name, about, seed, vars, where, sut, simulated, workload, load, phases, slo, factors, search, searches, reset, repeat, budget, profiles
+              | ^^ fields here: name, about, seed, vars, where, sut, simulated, workload, load, phases, slo, factors, search, searches, reset, repeat, budget, doctor, profiles
         "#]],
     );
 }
@@ -638,6 +638,19 @@ fn an_error_in_a_profile_or_a_setting_is_named() {
           = in this mapping
     "#]],
     );
+}
+
+#[test]
+fn a_check_that_the_backend_does_not_have_is_refused() {
+    let text = spec("doctor: {level: strict, require: [same_kubelets], allow: [no_hpa]}\n");
+    let resolved = read(&text, None, &[]).unwrap();
+    let check = |known: &[&str]| resolved.spec.doctor.check(known, &resolved);
+    assert_eq!(check(&["no_hpa", "same_kubelets"]).map_err(|e| e.to_string()), Ok(()));
+    let error = check(&["same_kubelets"]).unwrap_err().to_string();
+    assert!(error.contains("there is no check `no_hpa`"), "{error}");
+    assert!(error.contains("checks and their parts: same_kubelets"), "{error}");
+    let error = check(&[]).unwrap_err().to_string();
+    assert!(error.contains("has no checks"), "{error}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! generator's own punctuality.
 
 use measure::quantity::grouped;
-use results::components::Series;
+use results::components::{Event, Series};
 use results::load::{Interval, Load};
 
 use super::{Figure, Layout, Panel};
@@ -14,6 +14,9 @@ use crate::text::{integer, rate, tick_number, tick_time, time};
 
 /// The most services that can be distinguished in one plot.
 const MOST_SERVICES: usize = 5;
+
+/// The most events that are named in the summary.
+const MOST_EVENTS: usize = 3;
 
 /// The most segments whose beginnings are drawn.
 const MOST_SEGMENTS: usize = 12;
@@ -60,18 +63,22 @@ fn of_one_search(run: &Run) -> Vec<Figure> {
 fn figure(id: &str, role: &str, trial: &Trial) -> Option<Figure> {
     let load = trial.load.as_ref()?;
     let services = Services::of(trial);
+    let events = trial.components.as_ref().map(|components| components.events.as_slice());
+    let events = events.unwrap_or_default();
+    let panel = |series, label, kind, lines| panel(load, events, series, label, kind, lines);
     let panels = vec![
-        panel(load, 0, "per second", Kind::Rate, rates()),
-        panel(load, 4, "response time", Kind::Time, times()),
-        panel(load, 8, "CPUs used", Kind::Number, services.lines(|service| &service.cpu)),
-        panel(load, 16, "requests queued", Kind::Number, services.lines(|service| &service.held)),
-        panel(load, 24, "generator", Kind::Time, generator()),
+        panel(0, "per second", Kind::Rate, rates()),
+        panel(4, "response time", Kind::Time, times()),
+        panel(8, "CPUs used", Kind::Number, services.lines(|service| &service.cpu)),
+        panel(16, "requests queued", Kind::Number, services.lines(|service| &service.held)),
+        panel(24, "generator", Kind::Time, generator()),
     ];
     let mut summary = rates_in_words(load);
     let limit = trial.entry.observed.as_ref().and_then(|observed| observed.limited_by.as_ref());
     if let Some(limit) = limit {
         summary += &format!("; limited by {limit}");
     }
+    summary += &events_in_words(events);
     let mut figure = drawn(load, &services, panels, summary + ".")?;
     figure.id = format!("seconds-{id}");
     figure.title = format!("{role}: trial {} by the second", trial.entry.trial);
@@ -80,12 +87,13 @@ fn figure(id: &str, role: &str, trial: &Trial) -> Option<Figure> {
 
 /// One load on the whole width, including the generator's own delays.
 pub(crate) fn of_load(load: &Load) -> Option<Figure> {
+    let panel = |series, label, kind, lines| panel(load, &[], series, label, kind, lines);
     let panels = vec![
-        panel(load, 0, "per second", Kind::Rate, rates()),
-        panel(load, 4, "response time", Kind::Time, times()),
-        panel(load, 8, "waiting in the generator", Kind::Number, waiting()),
-        panel(load, 16, "share of a shard’s time", Kind::Number, shares()),
-        panel(load, 24, "generator’s own delay", Kind::Time, generator()),
+        panel(0, "per second", Kind::Rate, rates()),
+        panel(4, "response time", Kind::Time, times()),
+        panel(8, "waiting in the generator", Kind::Number, waiting()),
+        panel(16, "share of a shard’s time", Kind::Number, shares()),
+        panel(24, "generator’s own delay", Kind::Time, generator()),
     ];
     let figure = drawn(load, &Services::none(), panels, rates_in_words(load) + ".")?;
     Some(Figure { layout: Layout::Wide, ..figure })
@@ -121,6 +129,7 @@ enum Kind {
 /// Draws the lines that have values; `None` without any values.
 fn panel(
     load: &Load,
+    events: &[Event],
     series: usize,
     label: &'static str,
     kind: Kind,
@@ -148,6 +157,7 @@ fn panel(
     if load.segments.len() <= MOST_SEGMENTS {
         load.segments.iter().skip(1).for_each(|s| plot.rule_x(s.begin_s, Place::Head, ""));
     }
+    events.iter().for_each(|event| plot.band(event.from_s, event.to_s, &event.text));
     let mut keys = Vec::new();
     for (i, name, values) in drawn {
         let style = look(series + i, i);
@@ -267,6 +277,18 @@ fn rates_in_words(load: &Load) -> String {
     let p99 = || load.series.iter().filter_map(|interval| interval.p99_ns);
     if let (Some(least), Some(most)) = (p99().min(), p99().max()) {
         text += &format!("; p99 of a second between {} and {}", time(least), time(most));
+    }
+    text
+}
+
+/// Names the first events, each with its second; the others are in the titles of their bands.
+fn events_in_words(events: &[Event]) -> String {
+    let first = events.iter().take(MOST_EVENTS);
+    let mut text: String =
+        first.map(|event| format!("; at {:.1} s {}", event.from_s, event.text)).collect();
+    let more = events.len().saturating_sub(MOST_EVENTS);
+    if 0 < more {
+        text += &format!("; and {more} more events");
     }
     text
 }

@@ -179,7 +179,9 @@ fn document(generator: &mut Generator, watched: Watched) -> Result<Driven, Stop>
     match status.code() {
         Some(2) => Err(Stop::Question(anyhow!("the generator refuses: {}", generator.messages()))),
         Some(0 | 1 | 3) if !bytes.trim_ascii().is_empty() => match Load::read(&bytes) {
-            Ok(load) => Ok(Driven { load, parts: Vec::new(), consumed, deaths }),
+            Ok(load) => {
+                Ok(Driven { load, parts: Vec::new(), consumed, deaths, events: Vec::new() })
+            }
             Err(why) => Err(Stop::no_answer(format!("the generator: {why}"))),
         },
         Some(130) => {

@@ -52,6 +52,7 @@ fn entry(attempt: &Attempt, status: Status, completed: f64) -> Entry {
         slo: Vec::new(),
         findings: Vec::new(),
         warnings: Vec::new(),
+        fingerprint: None,
         files: Default::default(),
     }
 }

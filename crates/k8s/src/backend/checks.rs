@@ -1,0 +1,85 @@
+//! The answers that the checks of a run judge, and the wants of its spec.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use lab::backend::{Happened, Stop};
+use lab::host;
+use lab::spec::{Doctor, Resolved};
+use measure::{Instant, Nanos};
+use serde_json::Value;
+
+use super::{Connected, Kubernetes, cluster_of};
+use crate::api;
+use crate::doctor::{self, Answers, Wanted};
+use crate::events::{self, Clocks};
+use crate::nodes::Known;
+
+/// The namespace of the events of nodes.
+const NODES_EVENTS: &str = "default";
+
+impl Kubernetes {
+    /// Reads what the checks judge, and what this experiment wants of it.
+    pub(super) fn read(
+        &mut self,
+        resolved: &Resolved,
+        since: Option<u64>,
+    ) -> Result<(Answers, Wanted), Stop> {
+        self.connect(resolved)?;
+        let Connected { api, run, roles, .. } = self.connected();
+        let roles: BTreeMap<String, Vec<String>> =
+            roles.iter().map(|(role, nodes)| ((*role).to_owned(), nodes.clone())).collect();
+        let sut = &resolved.spec.sut;
+        let of_charts =
+            sut.components().filter_map(|component| component.chart()?.namespace.clone());
+        let of_instances = of_charts.flat_map(|namespace| {
+            (1..=sut.instances.0).map(move |instance| resolved.text(&namespace, instance))
+        });
+        let namespaces: BTreeSet<String> = of_instances.chain([run.namespace.clone()]).collect();
+        let before = self.before.clone();
+        let answers = Answers { before, ..doctor::read::read(api, &roles, &namespaces) };
+        let ours = self.started.values().filter(|service| service.chart.is_none());
+        let endpoints =
+            ours.map(|service| (format!("{}/{}", run.namespace, service.name), service.replicas));
+        let cluster = cluster_of(resolved);
+        let Doctor { require, allow, .. } = &resolved.spec.doctor;
+        let wanted = Wanted {
+            roles,
+            run: run.id.clone(),
+            namespaces,
+            exclusive: cluster.exclusive,
+            daemon_sets: cluster.besides.iter().cloned().collect(),
+            endpoints: endpoints.collect(),
+            since_unix_s: since,
+            horizon: resolved.spec.budget.time.map_or(Nanos::from_secs(3600), |time| *time),
+            allowed: allow.iter().cloned().collect(),
+            required: require.iter().cloned().collect(),
+            ..Wanted::default()
+        };
+        Ok((answers, wanted))
+    }
+
+    /// Returns what happened to our pods and nodes between two times. Events that may not be read
+    /// are missed: the check `cluster.restarts` says so.
+    pub(super) fn happened(&self, during: (Instant, Instant), own: &str) -> Vec<Happened> {
+        let Connected { api, run, nodes, .. } = self.connected();
+        let of_charts = self.started.values().filter_map(|service| service.chart.as_ref());
+        let mut namespaces: BTreeSet<&str> =
+            of_charts.map(|chart| self.namespace_of(chart)).collect();
+        namespaces.insert(&run.namespace);
+        let list =
+            |namespace: &str| api.list(&api::all("Event", Some(namespace)), "").unwrap_or_default();
+        let mut all: Vec<Value> = namespaces.into_iter().flat_map(list).collect();
+        let is_of_node = |event: &Value| {
+            let object = &event["involvedObject"];
+            object["kind"] == "Node"
+                && object["name"].as_str().is_some_and(|name| nodes.contains_key(name))
+        };
+        all.extend(list(NODES_EVENTS).into_iter().filter(is_of_node));
+        let of_node = |(name, known): (&String, &Known)| Some((name.clone(), known.clock?));
+        let clocks = Clocks {
+            nodes: nodes.iter().filter_map(of_node).collect(),
+            others: events::own_date(host::now(), host::unix_seconds()),
+        };
+        events::during(&all, during, own, &clocks)
+    }
+}

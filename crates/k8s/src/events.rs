@@ -1,0 +1,73 @@
+//! The events of a cluster while a load was made: what happened to pods and nodes, each in a band of
+//! time. Kubernetes says most times in full seconds of the clock of the machine that noticed.
+
+use std::collections::BTreeMap;
+
+use lab::backend::Happened;
+use measure::{Instant, Nanos};
+use serde_json::Value;
+
+use crate::clock::Clock;
+use crate::lease;
+
+#[cfg(test)]
+mod tests;
+
+/// The most events of a load that are kept.
+const MOST: usize = 100;
+
+/// The clocks of a cluster against the runner's, in nanoseconds since 1970.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Clocks {
+    /// Those of nodes, by name.
+    pub(crate) nodes: BTreeMap<String, Clock>,
+    /// That of everybody else: the runner's own date.
+    pub(crate) others: Clock,
+}
+
+/// Returns the events between two times, except those of the generators' own pods and job, whose
+/// names begin with `own`. The first ones are kept if they are very many.
+pub(crate) fn during(
+    events: &[Value],
+    (begin, end): (Instant, Instant),
+    own: &str,
+    clocks: &Clocks,
+) -> Vec<Happened> {
+    let mut found: Vec<Happened> = events
+        .iter()
+        .filter(|event| !text(event, "/involvedObject/name").starts_with(own))
+        .filter_map(|event| happened(event, clocks))
+        .filter(|event| begin <= event.to && event.from <= end)
+        .collect();
+    found.sort_by(|a, b| (a.from, &a.what).cmp(&(b.from, &b.what)));
+    found.truncate(MOST);
+    found
+}
+
+/// Returns an event with the times between which it happened; `None` without a time.
+fn happened(event: &Value, clocks: &Clocks) -> Option<Happened> {
+    let times = ["/series/lastObservedTime", "/lastTimestamp", "/eventTime"];
+    let second = times.into_iter().find_map(|time| lease::seconds_of(text(event, time)))?;
+    let clock = clocks.nodes.get(text(event, "/source/host")).unwrap_or(&clocks.others);
+    let at = |second: u64| clock.converted(second * 1_000_000_000);
+    let what = format!(
+        "{} {}: {}: {}",
+        text(event, "/involvedObject/kind"),
+        text(event, "/involvedObject/name"),
+        text(event, "/reason"),
+        text(event, "/message")
+    );
+    let from = Instant(at(second).saturating_sub(clock.error.0));
+    Some(Happened { from, to: Instant(at(second + 1)) + clock.error, what })
+}
+
+fn text<'a>(event: &'a Value, pointer: &str) -> &'a str {
+    event.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Returns the runner's date as a clock.
+pub(crate) fn own_date(now: Instant, unix_s: u64) -> Clock {
+    let ahead_ns = i128::from(unix_s) * 1_000_000_000 - i128::from(now.0);
+    // The date is known in full seconds.
+    Clock { ahead_ns, error: Nanos::SECOND }
+}

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::process::{Command, ExitStatus};
 
 use crate::{image, repository, tools};
+use checks::rights;
 use cluster::{Cluster, differences};
 
 mod checks;
@@ -26,8 +27,9 @@ cargo xtask testbed TASK
   image          builds the image and puts it into the nodes
   env            prints the shell lines for kubectl and helm: eval \"$(cargo xtask testbed env)\"
   kc [WORDS]     calls the cluster's own program: status, kill, freeze, ...
-  check [--long] [NAME...]
-                 checks what needs a cluster, all or some: see `testbed check list`
+  check [--long | --short] [NAME...]
+                 checks what needs a cluster, all or some: see `testbed check list`; --short are
+                 those that find faults in a quarter of an hour
 
 It needs root, Linux, Python 3.11 and Go. The first build takes ten minutes and a gigabyte in
 /var/cache/kc (KC_DIR).
@@ -112,9 +114,11 @@ fn in_words(status: ExitStatus) -> String {
 
 /// Builds what is missing and starts the cluster.
 fn up(profile: &str) -> Result<(), String> {
-    check()?;
+    install()?;
     load_image(profile)?;
-    kc(&UP)?;
+    let recorded = format!("kube-apiserver:--audit-policy-file={}", rights::policy()?.display());
+    let record = format!("kube-apiserver:--audit-log-path={}", rights::log()?.display());
+    kc(&[&UP[..], &["--flag", &recorded, "--flag", &record]].concat())?;
     let cluster = Cluster::running()?;
     for (node, role) in ROLES {
         let label = format!("benchwright.dev/role={role}");
@@ -140,8 +144,8 @@ fn load_image(profile: &str) -> Result<(), String> {
     }
 }
 
-/// Says at once what is missing.
-fn check() -> Result<(), String> {
+/// Says at once what is missing; installs and builds what can be.
+fn install() -> Result<(), String> {
     if !tools::is_root() {
         return Err("the test bed makes network namespaces: run it as root".to_owned());
     }

@@ -20,6 +20,8 @@ pub mod paths;
 pub mod plan;
 pub mod pods;
 mod quantity;
+#[cfg(test)]
+mod rights;
 mod watch;
 
 pub use backend::Kubernetes;

@@ -13,8 +13,10 @@ use super::{TESTS, down, up};
 use crate::programs::Build;
 use crate::{image, journal};
 
+mod doctor;
 mod failures;
 mod kill;
+pub(super) mod rights;
 
 /// The cluster of a check, and the programs that its image was made of.
 pub(super) struct Bed {
@@ -34,10 +36,11 @@ struct Check {
     run: fn(&Bed) -> Result<String, String>,
 }
 
-const CHECKS: [Check; 8] = [
+const CHECKS: [Check; 10] = [
     Check { name: "contract", shows: "the backend does what every backend must do", run: contract },
     Check { name: "charts", shows: "helm and the API server accept our charts", run: charts },
     Check { name: "guide", shows: "guide 1's own command lines work", run: guide },
+    Check { name: "doctor", shows: "the checks find faults that are made", run: doctor::run },
     Check { name: "parts", shows: "three generators make one load", run: parts },
     Check { name: "overhead", shows: "what a trial takes beside its phases", run: overhead },
     Check { name: "hotel", shows: "guide 1 ends with an answer and leaves nothing", run: hotel },
@@ -46,8 +49,16 @@ const CHECKS: [Check; 8] = [
         shows: "each failure of the cluster has its outcome",
         run: failures::run,
     },
+    Check {
+        name: "rights",
+        shows: "deploy/rbac.yaml has the rights that a runner uses, and no other",
+        run: rights::run,
+    },
     Check { name: "kill", shows: "a killed runner loses and leaves nothing", run: kill::run },
 ];
+
+/// The checks that find faults soon, and on a machine that is disturbed.
+const SHORT: [&str; 6] = ["contract", "charts", "guide", "doctor", "parts", "rights"];
 
 /// Prints the checks.
 pub(super) fn list() -> Result<(), String> {
@@ -55,10 +66,15 @@ pub(super) fn list() -> Result<(), String> {
     Ok(())
 }
 
-/// Runs the checks of these names, or all; `--long` among them makes them long.
+/// Runs the checks of these names, or all; `--long` among them makes them long, and `--short` stands
+/// for the names of the short ones.
 pub(super) fn run(words: &[&str]) -> Result<(), String> {
     let is_long = words.contains(&"--long");
-    let names: Vec<&str> = words.iter().copied().filter(|word| *word != "--long").collect();
+    let mut names: Vec<&str> =
+        words.iter().copied().filter(|word| !word.starts_with("--")).collect();
+    if words.contains(&"--short") {
+        names.extend(SHORT);
+    }
     if let Some(unknown) = names.iter().find(|name| CHECKS.iter().all(|one| one.name != **name)) {
         return Err(format!("there is no check `{unknown}`; see `cargo xtask testbed check list`"));
     }
@@ -370,4 +386,9 @@ fn now() -> std::time::Instant {
 
 fn since(begun: std::time::Instant) -> f64 {
     (now() - begun).as_secs_f64()
+}
+
+#[expect(clippy::disallowed_methods, reason = "what happens on the cluster takes real time")]
+fn pause(seconds: f64) {
+    std::thread::sleep(std::time::Duration::from_secs_f64(seconds));
 }

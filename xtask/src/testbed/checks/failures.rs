@@ -6,11 +6,10 @@
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Output, Stdio};
-use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{Bed, now, since};
+use super::{Bed, now, pause, since};
 use crate::testbed::kc;
 
 /// With an SLO that a disturbed machine keeps: only the failure makes a trial invalid.
@@ -258,9 +257,4 @@ fn no_quota(bed: &Bed) -> Result<(), String> {
 
 fn each(nodes: &[&str], call: impl Fn(&str) -> Result<(), String>) -> Result<(), String> {
     nodes.iter().try_for_each(|node| call(node))
-}
-
-#[expect(clippy::disallowed_methods, reason = "failures last for real time")]
-fn pause(seconds: f64) {
-    std::thread::sleep(Duration::from_secs_f64(seconds));
 }

@@ -4,11 +4,10 @@
 
 use std::fs;
 use std::process::Stdio;
-use std::time::Duration;
 
 use measure::Random;
 
-use super::{Bed, now, since};
+use super::{Bed, now, pause, since};
 use crate::journal;
 
 const SEED: u64 = 7;
@@ -84,9 +83,4 @@ fn killed(bed: &Bed, moment: f64) -> Result<String, String> {
         true => Ok(line),
         false => Err(format!("{line}\n       FAULT {}", faults.join("\n       FAULT "))),
     }
-}
-
-#[expect(clippy::disallowed_methods, reason = "the runner is killed at a moment of real time")]
-fn pause(seconds: f64) {
-    std::thread::sleep(Duration::from_secs_f64(seconds));
 }

@@ -297,15 +297,6 @@ impl Api {
     /// Sends a request through the API server to a pod or a service, once. Returns the status and the
     /// body of whatever answered.
     pub fn proxied(&self, request: Request<Vec<u8>>) -> Result<(u16, String), String> {
-        self.proxied_within(request, ANSWER)
-    }
-
-    /// The same, with the longest time for the answer.
-    pub fn proxied_within(
-        &self,
-        request: Request<Vec<u8>>,
-        within: Duration,
-    ) -> Result<(u16, String), String> {
         self.calls.fetch_add(1, Ordering::Relaxed);
         let exchange = async {
             let response = self.client.send(request.map(Into::into)).await?;
@@ -313,13 +304,7 @@ impl Api {
             let body = response.into_body().collect().await?.to_bytes();
             Ok::<_, kube::Error>((status, String::from_utf8_lossy(&body).into_owned()))
         };
-        // A timeout needs the runtime that its clock belongs to.
-        let answered = self.runtime.block_on(async { timeout(within, exchange).await });
-        match answered {
-            Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(error)) => Err(plain(&error)),
-            Err(_) => Err(format!("no answer in {} s", within.as_secs())),
-        }
+        self.once(exchange)
     }
 
     /// Returns a page that is not JSON.
@@ -332,12 +317,7 @@ impl Api {
     pub fn date(&self, path: &str) -> Result<Option<u64>, String> {
         self.calls.fetch_add(1, Ordering::Relaxed);
         let request = Call::new(Method::GET, path).request().map(Into::into);
-        let sent = async { timeout(ANSWER, self.client.send(request)).await };
-        let response = match self.runtime.block_on(sent) {
-            Ok(Ok(response)) => response,
-            Ok(Err(error)) => return Err(plain(&error)),
-            Err(_) => return Err(format!("no answer in {} s", ANSWER.as_secs())),
-        };
+        let response = self.once(self.client.send(request))?;
         let date = response.headers().get("Date").and_then(|date| date.to_str().ok());
         let date = date.and_then(|date| jiff::fmt::rfc2822::parse(date).ok());
         Ok(date.and_then(|date| u64::try_from(date.timestamp().as_second()).ok()))
@@ -375,6 +355,20 @@ impl Api {
         receiver
     }
 
+    /// Makes a call once; the reason in words if it was not answered.
+    fn once<T>(&self, call: impl Future<Output = kube::Result<T>>) -> Result<T, String> {
+        // A timeout needs the runtime that its clock belongs to.
+        match self.runtime.block_on(async { timeout(self.answer, call).await }) {
+            Ok(answered) => answered.map_err(|error| plain(&error)),
+            Err(_) => Err(self.silence()),
+        }
+    }
+
+    /// Returns the words for a call that was not answered in time.
+    fn silence(&self) -> String {
+        format!("no answer in {} s", self.answer.as_secs())
+    }
+
     fn json(&self, call: &Call) -> Result<Value, Error> {
         let text = self.text(call)?;
         serde_json::from_str(&text)
@@ -396,7 +390,7 @@ impl Api {
                         return Err(Error::Refused { status: status.code, reason, message });
                     }
                     Ok(Err(error)) => plain(&error),
-                    Err(_) => format!("no answer in {} s", self.answer.as_secs()),
+                    Err(_) => self.silence(),
                 };
                 if self.interrupted.load(Ordering::Relaxed) {
                     return Err(Error::Interrupted);

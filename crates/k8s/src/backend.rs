@@ -14,11 +14,11 @@ use std::time::Duration;
 use http::Request;
 use lab::Host;
 use lab::backend::{
-    Address, Backend, Consumed, Drive, Driven, Executed, Limits, Reply, Service, Stop, Tick,
+    Address, Backend, Consumed, Drive, Driven, Executed, Reply, Service, Stop, Tick,
 };
 use lab::calm::Calm;
 use lab::host::{self, RunId};
-use lab::spec::{Cluster, Exchange, Method, Resolved, Run as Program};
+use lab::spec::{Cluster, Exchange, Generator, Method, Resolved, Run as Program};
 use measure::{Instant, Nanos};
 use results::Environment;
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ use crate::helm::Helm;
 use crate::lease;
 use crate::load::{self, Made, Surroundings};
 use crate::nodes::{self, Known};
-use crate::objects::{self, Generators, RUN, Run, SERVICE};
+use crate::objects::{self, RUN, Run, SERVICE};
 use crate::pods::{self, State};
 use crate::watch::{Figures, Watch, Watched};
 
@@ -69,7 +69,7 @@ pub struct Kubernetes {
     /// The files of the load, by the path that its arguments name.
     files: BTreeMap<String, String>,
     /// The resources of each generator.
-    generator: Limits,
+    generator: Generator,
     /// True after generators have accepted a load.
     has_loaded: Cell<bool>,
     /// The answers to the last checks that the next ones are compared with, if nothing was deployed
@@ -114,7 +114,7 @@ impl Kubernetes {
             became_ready: Vec::new(),
             logs: None,
             files: BTreeMap::new(),
-            generator: Limits::default(),
+            generator: Generator::default(),
             has_loaded: Cell::new(false),
             before: None,
             count: 0,
@@ -182,18 +182,13 @@ impl Kubernetes {
         pods.iter().map(each).collect()
     }
 
-    fn interrupted(&self) -> Result<(), Stop> {
-        if self.host.is_interrupted() { Err(Stop::Interrupted) } else { Ok(()) }
-    }
-
     /// Connects to the spec's cluster, unless that is done.
     fn connect(&mut self, resolved: &Resolved) -> Result<(), Stop> {
         if self.connected.is_some() {
             return Ok(());
         }
         let cluster = cluster_of(resolved);
-        let lab::spec::Generator { cpu_limit, memory_limit } = &cluster.generator;
-        self.generator = Limits { cpu: Some(cpu_limit.0), memory: Some(memory_limit.0.0) };
+        self.generator = cluster.generator.clone();
         let kubeconfig = cluster.kubeconfig.as_ref().map(|path| resolved.path(path));
         let interrupted = Arc::clone(&self.host.interrupted);
         let api = Api::connect(kubeconfig.as_deref(), cluster.context.as_deref(), interrupted);
@@ -265,7 +260,7 @@ impl Kubernetes {
         let begun = host::now();
         for service in services {
             loop {
-                self.interrupted()?;
+                self.host.check_interrupt()?;
                 let pods = self.pods(service)?;
                 let missing = match missing(service, &pods) {
                     Readiness::Ready => break,
@@ -534,21 +529,15 @@ pub(crate) fn cluster_of(resolved: &Resolved) -> &Cluster {
 
 /// Returns the identity of a new run: a DNS label.
 fn id() -> String {
-    let boot = boot().unwrap_or_default();
+    let boot = host::boot().unwrap_or_default();
     let seed = format!("{boot}{}{}", RunId::next(), host::unix_seconds());
     format!("{:010x}", measure::random::seed_of(&seed) & 0xff_ffff_ffff)
-}
-
-/// Returns the identity of this machine's boot.
-fn boot() -> Option<String> {
-    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
-    Some(text.trim().to_owned())
 }
 
 /// Returns true for a process of this machine that has ended: `BOOT/PID-START`.
 fn is_dead(process: &str) -> bool {
     let Some((of_boot, process)) = process.split_once('/') else { return false };
-    boot().as_deref() == Some(of_boot)
+    host::boot().as_deref() == Some(of_boot)
         && RunId::parse(process, "").is_some_and(|process| !process.is_alive())
 }
 
@@ -566,15 +555,7 @@ impl Backend for Kubernetes {
     }
 
     fn pause(&mut self, length: Nanos) -> Result<(), Stop> {
-        let end = host::now() + length;
-        loop {
-            self.interrupted()?;
-            let left = Duration::from(end.saturating_since(host::now()));
-            if left.is_zero() {
-                return Ok(());
-            }
-            host::rest(left.min(POLL_EVERY));
-        }
+        self.host.pause(length)
     }
 
     fn accept(&mut self, resolved: &Resolved) -> Result<(), Stop> {
@@ -615,7 +596,7 @@ impl Backend for Kubernetes {
             namespace: run.namespace.clone(),
             nodes,
             holder: format!("host {}, process {}", host.trim(), std::process::id()),
-            process: format!("{}/{}", boot().unwrap_or_default(), RunId::next()),
+            process: format!("{}/{}", host::boot().unwrap_or_default(), RunId::next()),
         };
         let held =
             lease::take(api, claim, host::unix_seconds, &is_dead).map_err(Error::into_stop)?;
@@ -655,7 +636,7 @@ impl Backend for Kubernetes {
             api.patch(&path, &spec).map_err(Error::into_stop)?;
         }
         let used: BTreeSet<&String> = roles.values().flatten().collect();
-        let boot = boot();
+        let boot = host::boot();
         let known = used.iter().map(|name| {
             let node = api.get(&api::one("Node", "", name)).map_err(Error::into_stop)?;
             let node = node.ok_or_else(|| Stop::no_answer(format!("the node {name} is gone")))?;
@@ -714,7 +695,7 @@ impl Backend for Kubernetes {
         for service in wave {
             self.started.insert(service.name.clone(), service.clone());
             if let Some(chart) = &service.chart {
-                self.interrupted()?;
+                self.host.check_interrupt()?;
                 self.install(service, chart)?;
             }
         }
@@ -806,7 +787,7 @@ impl Backend for Kubernetes {
     }
 
     fn check(&mut self) -> Result<(), Stop> {
-        self.interrupted()?;
+        self.host.check_interrupt()?;
         if self.started.is_empty() {
             return Ok(());
         }
@@ -825,7 +806,7 @@ impl Backend for Kubernetes {
         let begun = host::now();
         let mut is_first = true;
         loop {
-            self.interrupted()?;
+            self.host.check_interrupt()?;
             let why = match (self.check_nodes(), self.dead()) {
                 (Ok(()), Ok(None)) => None,
                 (Err(Stop::Disturbed { cause }), _) => Some(cause),
@@ -845,23 +826,16 @@ impl Backend for Kubernetes {
     fn drive(&mut self, drive: &Drive, tick: &mut dyn FnMut(Tick)) -> Result<Driven, Stop> {
         self.count += 1;
         let Connected { api, run, roles, .. } = self.connected();
-        let (arguments, files) = load::with_files(&drive.arguments, &self.files);
-        let phases = [drive.opening, drive.warm_up, drive.measure, drive.drain];
-        let generators = Generators {
-            name: format!("load-{}-{}", run.id, self.count),
-            nodes: roles["load"].clone(),
-            arguments,
-            files,
-            longest: phases.into_iter().sum::<Nanos>() + load::GRACE,
-            limits: self.generator,
-        };
+        let nodes = roles["load"].clone();
+        let (files, each) = (&self.files, &self.generator);
+        let generators = load::generators(run, self.count, drive, files, nodes, each);
         let around = Surroundings {
             api,
             run,
             now,
             is_interrupted: &|| self.host.is_interrupted(),
             has_loaded: &self.has_loaded,
-            boot: boot(),
+            boot: host::boot(),
         };
         let pods = self.all_pods()?;
         let watch = Watch::begin(api, self.watched(&pods));

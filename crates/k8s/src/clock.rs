@@ -38,6 +38,12 @@ impl Clock {
         Clock { ahead_ns: i128::from(its.0) - middle, error: received.saturating_sub(sent) / 2 }
     }
 
+    /// Returns the runner's date, against its monotonic clock.
+    pub(crate) fn own_date() -> Clock {
+        let (date, now) = (lab::host::unix(), lab::host::now());
+        Clock { ahead_ns: i128::from(date.0) - i128::from(now.0), error: Nanos::ZERO }
+    }
+
     /// Converts a time of its clock to the runner's.
     pub(crate) fn converted(&self, its_ns: u64) -> u64 {
         u64::try_from(i128::from(its_ns) - self.ahead_ns).unwrap_or(0)

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use lab::backend::Happened;
-use measure::{Instant, Nanos};
+use measure::Instant;
 use serde_json::Value;
 
 use crate::clock::Clock;
@@ -46,8 +46,7 @@ pub(crate) fn during(
 
 /// Returns an event with the times between which it happened; `None` without a time.
 fn happened(event: &Value, clocks: &Clocks) -> Option<Happened> {
-    let times = ["/series/lastObservedTime", "/lastTimestamp", "/eventTime"];
-    let second = times.into_iter().find_map(|time| lease::seconds_of(text(event, time)))?;
+    let second = lease::seconds_of(time_of(event)?)?;
     let clock = clocks.nodes.get(text(event, "/source/host")).unwrap_or(&clocks.others);
     let at = |second: u64| clock.converted(second * 1_000_000_000);
     let what = format!(
@@ -61,13 +60,13 @@ fn happened(event: &Value, clocks: &Clocks) -> Option<Happened> {
     Some(Happened { from, to: Instant(at(second + 1)) + clock.error, what })
 }
 
-fn text<'a>(event: &'a Value, pointer: &str) -> &'a str {
-    event.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+/// Returns the last time of an event, as the API writes it.
+pub(crate) fn time_of(event: &Value) -> Option<&str> {
+    let times =
+        ["/series/lastObservedTime", "/lastTimestamp", "/eventTime", "/metadata/creationTimestamp"];
+    times.into_iter().find_map(|time| event.pointer(time)?.as_str())
 }
 
-/// Returns the runner's date as a clock.
-pub(crate) fn own_date(now: Instant, unix_s: u64) -> Clock {
-    let ahead_ns = i128::from(unix_s) * 1_000_000_000 - i128::from(now.0);
-    // The date is known in full seconds.
-    Clock { ahead_ns, error: Nanos::SECOND }
+fn text<'a>(event: &'a Value, pointer: &str) -> &'a str {
+    event.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }

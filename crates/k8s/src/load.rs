@@ -11,8 +11,8 @@ use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::Duration;
 
 use anyhow::{anyhow, ensure};
-use lab::backend::{Stop, Tick};
-use lab::spec::Resolved;
+use lab::backend::{Drive, Limits, Stop, Tick};
+use lab::spec::{self, Resolved};
 use measure::Nanos;
 use results::Load;
 use results::frames::Frames;
@@ -47,7 +47,7 @@ const POLL_EVERY: Duration = Duration::from_millis(100);
 const MOST_SPREAD: f64 = 0.01;
 
 /// The time that generators may take beyond their phases: to start, and to write their documents.
-pub(crate) const GRACE: Nanos = Nanos::from_secs(180);
+const GRACE: Nanos = Nanos::from_secs(180);
 
 /// Returns the files of an experiment's loads, by the path that their arguments name.
 pub(crate) fn read_files(resolved: &Resolved) -> anyhow::Result<BTreeMap<String, String>> {
@@ -510,9 +510,33 @@ fn on_clock(load: Load, clock: Clock, boot: Option<String>) -> Load {
     Load { clock: converted, ..load }
 }
 
+/// Returns the generators of the load with this number.
+pub(crate) fn generators(
+    run: &Run,
+    number: u32,
+    drive: &Drive,
+    files: &BTreeMap<String, String>,
+    nodes: Vec<String>,
+    generator: &spec::Generator,
+) -> Generators {
+    let (arguments, files) = with_files(&drive.arguments, files);
+    let phases = [drive.opening, drive.warm_up, drive.measure, drive.drain];
+    Generators {
+        name: format!("load-{}-{number}", run.id),
+        nodes,
+        arguments,
+        files,
+        longest: phases.into_iter().sum::<Nanos>() + GRACE,
+        limits: Limits {
+            cpu: Some(generator.cpu_limit.0),
+            memory: Some(generator.memory_limit.0.0),
+        },
+    }
+}
+
 /// Returns the arguments of a load with the files that it needs under the names that they have in a
 /// pod, and the files by these names.
-pub(crate) fn with_files(
+fn with_files(
     arguments: &[String],
     files: &BTreeMap<String, String>,
 ) -> (Vec<String>, Vec<(String, String)>) {

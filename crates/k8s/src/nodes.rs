@@ -1,12 +1,10 @@
 //! The nodes of a cluster, as the API describes them.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use http::Request;
 use lab::backend::Stop;
 use lab::spec::Resolved;
-use measure::Nanos;
 use results::environment::Node;
 use serde_json::Value;
 
@@ -55,7 +53,7 @@ pub(crate) fn answers(api: &Api, name: &str) -> Result<Result<(), String>, Stop>
     // A node is declared lost after a minute or so; its kubelet is silent at once.
     let asked = |api: &Api| {
         let request = Request::get(paths::healthz(name)).body(Vec::new()).expect("it is a path");
-        api.proxied_within(request, KUBELET_ANSWERS)
+        api.impatient().proxied(request)
     };
     let answer = match asked(api) {
         Ok(answer) => Ok(answer),
@@ -76,9 +74,6 @@ pub(crate) fn answers(api: &Api, name: &str) -> Result<Result<(), String>, Stop>
         Err(why) => Ok(Err(format!("does not answer: {why}"))),
     }
 }
-
-/// The longest time for a kubelet's answer that it is alive.
-const KUBELET_ANSWERS: Duration = Duration::from_secs(3);
 
 /// Returns the reason why the cluster says that a node is not ready.
 fn is_ready(api: &Api, name: &str) -> Result<Result<(), String>, Stop> {
@@ -118,11 +113,7 @@ impl Known {
         let configuration = configuration.map(|mut answer| answer["kubeletconfig"].take());
         let is_own = boot.is_some() && info(node, "bootID").as_deref() == boot;
         let clock = match (is_own, &configuration) {
-            (true, _) => {
-                let (unix, now) = (lab::host::unix(), lab::host::now());
-                let ahead_ns = i128::from(unix.0) - i128::from(now.0);
-                Some(Clock { ahead_ns, error: Nanos::ZERO })
-            }
+            (true, _) => Some(Clock::own_date()),
             (false, Some(_)) => clock::of_node(api, name, || lab::host::now().0),
             (false, None) => None,
         };
@@ -146,8 +137,7 @@ impl Known {
             container_runtime: info(&self.node, "containerRuntimeVersion"),
             clock_ahead_ns: self.clock.and_then(|clock| {
                 // Against the runner's date, not its monotonic clock.
-                let own = i128::from(lab::host::unix().0) - i128::from(lab::host::now().0);
-                i64::try_from(clock.ahead_ns - own).ok()
+                i64::try_from(clock.ahead_ns - Clock::own_date().ahead_ns).ok()
             }),
             clock_error_ns: self.clock.map(|clock| clock.error.0),
             ..Node::default()

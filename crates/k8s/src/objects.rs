@@ -154,11 +154,7 @@ pub fn service(run: &Run, service: &Service, nodes: &[String]) -> Vec<Value> {
 /// Returns the specification of a service's pods.
 fn pod(service: &Service, image: &str, nodes: &[String], selector: &Value) -> Value {
     let port = port(service);
-    let mut command: Vec<String> =
-        service.command.iter().map(|word| replaced(word, port)).collect();
-    if command[0] == "benchwright" {
-        "/benchwright".clone_into(&mut command[0]);
-    }
+    let mut command = of_image(service.command.iter().map(|word| replaced(word, port)));
     if service.foreign.is_none() {
         command.extend(["--listen".to_owned(), format!("0.0.0.0:{port}")]);
     }
@@ -266,10 +262,7 @@ pub fn program(
     command: &[String],
     environment: &BTreeMap<String, String>,
 ) -> Value {
-    let mut command = command.to_vec();
-    if command[0] == "benchwright" {
-        "/benchwright".clone_into(&mut command[0]);
-    }
+    let command = of_image(command.iter().cloned());
     let environment: Vec<Value> =
         environment.iter().map(|(name, value)| json!({"name": name, "value": value})).collect();
     json!({
@@ -404,6 +397,15 @@ pub fn pod_of(service: &str, number: u32) -> String {
 /// Returns the name under which other pods find a pod of a service.
 pub fn host_of(run: &Run, service: &str, number: u32) -> String {
     format!("{}.{service}.{}.svc", pod_of(service, number), run.namespace)
+}
+
+/// Returns a command with the path that our program has in the image.
+fn of_image(command: impl Iterator<Item = String>) -> Vec<String> {
+    let mut command: Vec<String> = command.collect();
+    if command[0] == "benchwright" {
+        "/benchwright".clone_into(&mut command[0]);
+    }
+    command
 }
 
 /// Replaces what only this backend knows.

@@ -2,15 +2,14 @@
 
 use std::fmt::Write;
 
-use lab::backend::{Limits, Stop};
+use lab::backend::Stop;
 use lab::experiment;
 use lab::spec::Resolved;
-use measure::Nanos;
 use serde_json::Value;
 
 use crate::helm::Helm;
 use crate::load;
-use crate::objects::{self, Generators, Run};
+use crate::objects::{self, Run};
 
 /// Stands for the identity of the run, which it gets when it begins.
 const ID: &str = "RUN";
@@ -45,20 +44,9 @@ pub fn objects_of(resolved: &Resolved) -> Result<String, Stop> {
     }
     let files = load::read_files(resolved).map_err(Stop::Question)?;
     for drive in first.drives() {
-        let (arguments, files) = load::with_files(&drive.arguments, &files);
-        let lab::spec::Generator { cpu_limit, memory_limit } = &cluster.generator;
-        let phases = [drive.opening, drive.warm_up, drive.measure, drive.drain];
-        add(&objects::generators(
-            &run,
-            &Generators {
-                name: format!("load-{ID}-1"),
-                nodes: nodes("load"),
-                arguments,
-                files,
-                longest: phases.into_iter().sum::<Nanos>() + load::GRACE,
-                limits: Limits { cpu: Some(cpu_limit.0), memory: Some(memory_limit.0.0) },
-            },
-        ));
+        let nodes = nodes("load");
+        let generators = load::generators(&run, 1, drive, &files, nodes, &cluster.generator);
+        add(&objects::generators(&run, &generators));
     }
     for chart in charts {
         let namespace = chart.namespace.as_deref().unwrap_or(&run.namespace);

@@ -32,6 +32,12 @@ pub fn unix_seconds() -> u64 {
     unix().0 / 1_000_000_000
 }
 
+/// Returns the identity of this machine's boot.
+pub fn boot() -> Option<String> {
+    let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(id.trim().to_owned())
+}
+
 /// Waits. The one place where the runner waits for time to pass.
 #[expect(
     clippy::disallowed_methods,

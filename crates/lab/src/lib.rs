@@ -7,6 +7,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use measure::Nanos;
+
+use crate::backend::Stop;
 
 pub mod spec;
 
@@ -64,7 +69,28 @@ impl Host {
     pub fn is_interrupted(&self) -> bool {
         self.interrupted.load(Ordering::Relaxed)
     }
+
+    /// Fails if the run was interrupted.
+    pub fn check_interrupt(&self) -> Result<(), Stop> {
+        if self.is_interrupted() { Err(Stop::Interrupted) } else { Ok(()) }
+    }
+
+    /// Waits, unless the run is interrupted.
+    pub fn pause(&self, length: Nanos) -> Result<(), Stop> {
+        let end = host::now() + length;
+        loop {
+            self.check_interrupt()?;
+            let left = Duration::from(end.saturating_since(host::now()));
+            if left.is_zero() {
+                return Ok(());
+            }
+            host::rest(left.min(LOOK_EVERY));
+        }
+    }
 }
+
+/// The interval at which a pause looks whether the run was interrupted.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// The reason why a run did not come to an answer; finished trials are in the results directory.
 #[derive(Debug)]

@@ -6,9 +6,8 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api as Typed, AttachParams};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
-use tokio::time::timeout;
 
-use super::{Api, Error, plain};
+use super::{Api, Error};
 use crate::objects::CONTAINER;
 
 /// A connection to a running container; it ends when this is dropped.
@@ -31,15 +30,7 @@ impl Api {
         let pods: Typed<Pod> = Typed::namespaced(self.client.clone(), namespace);
         let params =
             AttachParams::default().container(CONTAINER).stdin(true).stdout(false).stderr(true);
-        let attaching = async { timeout(self.answer, pods.attach(pod, &params)).await };
-        let mut process = match self.runtime.block_on(attaching) {
-            Ok(Ok(process)) => process,
-            Ok(Err(error)) => return Err(Error::Unreachable(plain(&error))),
-            Err(_) => {
-                let why = format!("no answer in {} s", self.answer.as_secs());
-                return Err(Error::Unreachable(why));
-            }
-        };
+        let mut process = self.once(pods.attach(pod, &params)).map_err(Error::Unreachable)?;
         let (input, mut written) = unbounded_channel::<String>();
         let (sender, lines) = mpsc::channel();
         let mut stdin = process.stdin().expect("it was asked for");

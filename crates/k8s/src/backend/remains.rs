@@ -127,16 +127,18 @@ fn releases(owner: &Value) -> impl Iterator<Item = (&str, &str)> {
 /// Returns the runs that are alive.
 fn alive(api: &Api, namespace: Option<&str>) -> Result<BTreeSet<String>, Error> {
     let leases = api.list_ours("Lease", namespace)?;
-    let alive = leases.iter().filter(|one| lease::is_alive(one, host::unix_seconds(), &is_dead));
-    Ok(alive.map(|one| lease::run_of(one).to_owned()).collect())
+    Ok(runs_alive(&leases).map(str::to_owned).collect())
 }
 
 /// Returns true if other runs than this one are alive in a namespace.
 fn others(api: &Api, run: &str, namespace: &str) -> Result<bool, Error> {
     let leases = api.list(&api::all("Lease", Some(namespace)), RUN)?;
-    let mut alive =
-        leases.iter().filter(|one| lease::is_alive(one, host::unix_seconds(), &is_dead));
-    Ok(alive.any(|one| lease::run_of(one) != run))
+    Ok(runs_alive(&leases).any(|other| other != run))
+}
+
+fn runs_alive(leases: &[Value]) -> impl Iterator<Item = &str> {
+    let alive = leases.iter().filter(|one| lease::is_alive(one, host::unix_seconds(), &is_dead));
+    alive.map(lease::run_of)
 }
 
 /// Waits until namespaces that were deleted are gone, with all that was in them.

@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 
+use lab::backend::Limits;
 use lab::spec::Files;
 use serde_json::json;
 
@@ -61,7 +62,7 @@ fn replicas_have_the_labs_names() {
 fn a_process_of_another_machine_is_never_called_dead() {
     assert!(!is_dead(""));
     assert!(!is_dead("another-boot/1-1"));
-    let boot = boot().unwrap();
+    let boot = host::boot().unwrap();
     assert!(!is_dead(&format!("{boot}/{}", RunId::next())));
     assert!(is_dead(&format!("{boot}/{}-1", std::process::id())));
 }

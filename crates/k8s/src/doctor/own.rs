@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use results::doctor::Severity::{Error, Warning};
 use serde_json::Value;
 
+use crate::events;
 use crate::objects::{CONTAINER, MANAGER};
 
 use super::found::Found;
@@ -224,11 +225,7 @@ fn restarted(seen: &Seen<'_>, found: &mut Found, pod: &Value) {
 
 /// Adds what an event tells.
 fn happened(seen: &Seen<'_>, found: &mut Found, event: &Value) {
-    let time = ["/series/lastObservedTime", "/lastTimestamp", "/eventTime"]
-        .into_iter()
-        .find_map(|pointer| event.pointer(pointer)?.as_str())
-        .or_else(|| event["metadata"]["creationTimestamp"].as_str());
-    if !seen.is_recent(time) {
+    if !seen.is_recent(events::time_of(event)) {
         return;
     }
     let (Some(reason), object) = (event["reason"].as_str(), &event["involvedObject"]) else {

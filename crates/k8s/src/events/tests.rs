@@ -1,3 +1,4 @@
+use measure::Nanos;
 use serde_json::json;
 
 use super::*;

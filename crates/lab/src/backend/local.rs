@@ -133,10 +133,6 @@ impl Local {
         self.confinement.get_or_insert_with(|| Confinement::find(root, &confine::own(), &name))
     }
 
-    fn interrupted(&self) -> Result<(), Stop> {
-        if self.host.is_interrupted() { Err(Stop::Interrupted) } else { Ok(()) }
-    }
-
     /// Starts a replica's process and copies its output.
     fn launch(&mut self, replica: &Replica) -> anyhow::Result<(Running, Waiting)> {
         let own = self.own(replica)?;
@@ -230,7 +226,7 @@ impl Local {
         let first = self.running.len();
         let mut waiting = Vec::new();
         for replica in replicas {
-            self.interrupted()?;
+            self.host.check_interrupt()?;
             let launched = self.launch(replica).map_err(Stop::NoAnswer)?;
             self.running.push(launched.0);
             waiting.push(launched.1);
@@ -304,7 +300,7 @@ impl Local {
                 urls.push(url);
                 continue;
             }
-            self.interrupted()?;
+            self.host.check_interrupt()?;
             let dead = (first..).zip(0..wave.len()).find_map(|(running, index)| {
                 died(&self.running[running]).map(|stop| (running, index, stop))
             });
@@ -351,15 +347,7 @@ impl Backend for Local {
     }
 
     fn pause(&mut self, length: Nanos) -> Result<(), Stop> {
-        let end = host::now() + length;
-        loop {
-            self.interrupted()?;
-            let left = Duration::from(end.saturating_since(host::now()));
-            if left.is_zero() {
-                return Ok(());
-            }
-            host::rest(left.min(POLL_EVERY));
-        }
+        self.host.pause(length)
     }
 
     fn accept(&mut self, resolved: &Resolved) -> Result<(), Stop> {
@@ -497,7 +485,7 @@ impl Backend for Local {
     }
 
     fn check(&mut self) -> Result<(), Stop> {
-        self.interrupted()?;
+        self.host.check_interrupt()?;
         match self.running.iter().find_map(died) {
             Some(stop) => Err(stop),
             None => Ok(()),

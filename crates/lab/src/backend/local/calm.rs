@@ -33,7 +33,7 @@ pub(super) fn wait(local: &Local, within: Nanos) -> Result<Calm, Stop> {
         }
         let waited = loop {
             let waited = host::now() - begun;
-            if let Err(stop) = local.interrupted() {
+            if let Err(stop) = local.host.check_interrupt() {
                 break Err(stop);
             }
             if watch.is_calm() || within <= waited {

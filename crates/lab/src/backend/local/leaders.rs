@@ -27,7 +27,7 @@ pub(crate) struct Leader {
 
 /// Adds a living process to the list of a run. Without an entry its group is found by other means.
 pub(crate) fn record(folder: &Path, pid: u32) {
-    let (Some(start), Some(boot)) = (host::start_of(pid), boot()) else { return };
+    let (Some(start), Some(boot)) = (host::start_of(pid), host::boot()) else { return };
     let file = OpenOptions::new().append(true).create(true).open(folder.join(FILE));
     let _ = file.and_then(|mut file| writeln!(file, "{pid} {start} {boot}"));
 }
@@ -58,13 +58,7 @@ impl Leader {
         let is_reused = || host::start_of(self.pid).is_some_and(|start| start != self.start);
         let group = u32::try_from(pid).ok().and_then(host::group_of);
         group.is_some_and(|(group, start)| group == self.pid && self.start <= start)
-            && boot().as_ref() == Some(&self.boot)
+            && host::boot().as_ref() == Some(&self.boot)
             && !is_reused()
     }
-}
-
-/// Returns the identity of this boot.
-fn boot() -> Option<String> {
-    let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
-    Some(id.trim().to_owned())
 }

@@ -93,8 +93,10 @@ pub(crate) struct Plan {
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Exits with 1 if a check found an error. Checks that need a right which is \
-                        missing are unknown, and name the right."
+    after_help = "Exits with 1 if a strict experiment would be refused: by an error that the spec \
+                        does not allow, or by a check that it requires and that is not known to be \
+                        good. Checks that need a right which is missing are unknown, and name the \
+                        right."
 )]
 pub(crate) struct Doctor {
     #[command(flatten)]

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use results::Doctor;
 use results::answer::{Verdict, validity_in_words};
-use results::doctor::{Check, Severity, Standing, State as Outcome};
+use results::doctor::Check;
 use results::environment::Node;
 use results::manifest::State;
 
@@ -268,16 +268,7 @@ fn machine(run: &Run) -> Vec<(String, String)> {
 
 /// Returns the result of each check in words.
 fn checks(doctor: &Doctor) -> Vec<(String, String)> {
-    let result = |check: &Check| {
-        let is = match (check.state, check.standing) {
-            (Outcome::Ok, _) => "ok",
-            (_, Standing::Waived) => "allowed by the spec",
-            (Outcome::Bad, _) if check.severity == Severity::Error => "error",
-            (Outcome::Bad, _) => "warning",
-            (Outcome::Unknown, _) => "unknown",
-        };
-        (check.id.clone(), format!("{is}: {}", check.value))
-    };
+    let result = |check: &Check| (check.id.clone(), format!("{}: {}", check.word(), check.value));
     let fingerprint = ("fingerprint".to_owned(), doctor.fingerprint.hash.clone());
     doctor.checks.iter().map(result).chain([fingerprint]).collect()
 }

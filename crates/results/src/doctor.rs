@@ -155,8 +155,20 @@ impl Check {
         format!("{}:{is} {} (wanted: {}){remedy}", self.id, self.value, self.wanted)
     }
 
+    /// Returns the result in a word, for a list.
+    pub fn word(&self) -> &'static str {
+        match (self.state, self.standing, self.severity) {
+            (State::Ok, ..) => "ok",
+            (_, Standing::Waived, _) => "allowed",
+            (State::Unknown, ..) => "unknown",
+            (State::Bad, _, Severity::Error) => "error",
+            (State::Bad, _, Severity::Warning) => "warning",
+            (State::Bad, _, Severity::Info) => "note",
+        }
+    }
+
     /// Returns true if a strict experiment is refused because of this.
-    fn refuses(&self) -> bool {
+    pub fn refuses(&self) -> bool {
         match (self.standing, self.state) {
             (_, State::Ok) | (Standing::Waived, _) => false,
             (Standing::Required, State::Bad | State::Unknown) => true,

@@ -4,7 +4,7 @@ use k8s::Kubernetes;
 use lab::backend::Backend;
 use lab::spec::BackendKind;
 use results::Doctor;
-use results::doctor::{Check, Severity, State};
+use results::doctor::Check;
 
 use super::run;
 use crate::cli;
@@ -26,23 +26,15 @@ pub(crate) fn doctor(arguments: &cli::Doctor) -> Result<Exit, Failure> {
         true => output::json(&doctor),
         false => text(&doctor),
     })?;
-    let is_bad = |check: &Check| check.state == State::Bad && check.severity == Severity::Error;
-    Ok(if doctor.checks.iter().any(is_bad) { Exit::No } else { Exit::Answered })
+    Ok(if doctor.checks.iter().any(Check::refuses) { Exit::No } else { Exit::Answered })
 }
 
 /// Returns a line for each check, and the remedy of those that are not ok.
 fn text(doctor: &Doctor) -> String {
     let mut text = String::new();
-    for Check { name, severity, state, value, remedy, .. } in &doctor.checks {
-        let mark = match (state, severity) {
-            (State::Ok, _) => "ok",
-            (State::Unknown, _) => "unknown",
-            (State::Bad, Severity::Error) => "error",
-            (State::Bad, Severity::Warning) => "warning",
-            (State::Bad, Severity::Info) => "note",
-        };
-        text += &format!("{mark:<8} {name}: {value}\n");
-        if let Some(remedy) = remedy {
+    for check in &doctor.checks {
+        text += &format!("{:<8} {}: {}\n", check.word(), check.name, check.value);
+        if let Some(remedy) = &check.remedy {
             text += &format!("         {remedy}\n");
         }
     }

@@ -475,6 +475,7 @@ fn a_waived_fault_is_printed_and_refuses_nothing() {
         let check = cluster.check("cluster.placement");
         assert_eq!((check.state, check.standing), (State::Bad, Standing::Waived));
         assert_eq!(check.value, "w3 has the role load and the control plane (waived)");
+        assert_eq!(check.word(), "allowed");
         let verdict = verdict(Level::Strict, &[check], &[]);
         assert!(!verdict.is_refused());
         assert!(verdict.warnings[0].starts_with("allowed by the spec: cluster.placement: bad: w3"));

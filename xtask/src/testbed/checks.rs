@@ -137,6 +137,13 @@ impl Bed {
         folder
     }
 
+    /// Writes a file for kubectl; returns its path.
+    fn file(&self, name: &str, text: &str) -> Result<String, String> {
+        let file = self.folder.join(name);
+        fs::write(&file, text).map_err(|error| format!("{}: {error}", file.display()))?;
+        Ok(file.display().to_string())
+    }
+
     /// Runs an experiment to its answer; returns its results.
     fn run(&self, name: &str, words: &[&str]) -> Result<PathBuf, String> {
         let out = self.results(name);
@@ -185,9 +192,7 @@ fn charts(bed: &Bed) -> Result<String, String> {
     let mut objects = 0;
     for set in ["", ALL_VALUES] {
         let text = helm(&["template", "test", CHART, "--namespace", "default", "--set", set])?;
-        let file = bed.folder.join("chart.yaml");
-        fs::write(&file, &text).map_err(|error| format!("{}: {error}", file.display()))?;
-        let file = file.display().to_string();
+        let file = bed.file("chart.yaml", &text)?;
         let dry = ["apply", "--dry-run=server", "--namespace", "default", "--filename", &file];
         objects += bed.cluster.kubectl(&dry)?.lines().count();
     }

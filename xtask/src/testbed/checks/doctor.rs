@@ -230,10 +230,8 @@ fn apply(bed: &Bed, objects: &[Value]) -> Result<(), String> {
         if object["kind"] != "Namespace" && object["metadata"]["namespace"].is_null() {
             object["metadata"]["namespace"] = json!(NAMESPACE);
         }
-        let file = bed.folder.join("fault.json");
-        let text = object.to_string();
-        std::fs::write(&file, text).map_err(|error| format!("{}: {error}", file.display()))?;
-        bed.cluster.kubectl(&["apply", "--filename", &file.display().to_string()])?;
+        let file = bed.file("fault.json", &object.to_string())?;
+        bed.cluster.kubectl(&["apply", "--filename", &file])?;
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use std::process::{Child, Output, Stdio};
 
 use serde_json::Value;
 
-use super::{Bed, now, pause, since};
+use super::{Bed, SLO, now, pause, since};
 use crate::testbed::kc;
 
 /// With an SLO that a disturbed machine keeps: only the failure makes a trial invalid.
@@ -22,7 +22,7 @@ const EXPERIMENT: [&str; 9] = [
     "--set",
     "budget.disturbance=180s",
     "--set",
-    "slo=[{metric: p99, max: 2s}, {metric: failures, max: 1%}]",
+    SLO,
 ];
 
 struct Failure {
@@ -238,10 +238,9 @@ fn evict(bed: &Bed) -> Result<(), String> {
         "kind": "Eviction",
         "metadata": {"name": "reference-0", "namespace": "benchwright"},
     });
-    let file = bed.folder.join("eviction.json");
-    fs::write(&file, eviction.to_string()).map_err(|e| format!("{}: {e}", file.display()))?;
+    let file = bed.file("eviction.json", &eviction.to_string())?;
     let path = "/api/v1/namespaces/benchwright/pods/reference-0/eviction";
-    bed.cluster.kubectl(&["create", "--raw", path, "--filename", &file.display().to_string()])?;
+    bed.cluster.kubectl(&["create", "--raw", path, "--filename", &file])?;
     Ok(())
 }
 

@@ -138,9 +138,8 @@ fn in_cluster(bed: &Bed) -> Result<(), String> {
         },
     });
     for object in [volume, claim] {
-        let file = bed.folder.join("volume.json");
-        fs::write(&file, object.to_string()).map_err(|e| format!("{}: {e}", file.display()))?;
-        kubectl(&["create", "--filename", &file.display().to_string()])?;
+        let file = bed.file("volume.json", &object.to_string())?;
+        kubectl(&["create", "--filename", &file])?;
     }
     kubectl(&["apply", "--filename", "deploy/runner.yaml"])?;
     let state = "{.items[0].status.containerStatuses[0].state.terminated.exitCode}";

@@ -147,7 +147,8 @@ impl Uring {
             read: Instant::default(),
             waits_since: Instant::default(),
             handed_over: None,
-            spare: Vec::with_capacity(BATCH),
+            // A full batch may come long after the warm-up, such as after a pause.
+            spare: (0..BATCH).map(|_| Vec::with_capacity(USUAL)).collect(),
             congestion: None,
         })
     }

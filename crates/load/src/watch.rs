@@ -73,7 +73,8 @@ pub(crate) struct Seen {
 }
 
 /// Reads the counters of the shards at the beginning of the window, at the end of each interval and
-/// at the end of the window, or at the end of the load if that is earlier.
+/// at the end of the window, or at the end of the load if that is earlier. If it did not run in the
+/// window, the shares are those of the time since its last run.
 pub(crate) fn watch(
     shards: &Mutex<Vec<Watched>>,
     window: &Mutex<Option<Window>>,
@@ -83,29 +84,45 @@ pub(crate) fn watch(
     let look =
         |now| Reading::take(&shards.lock().expect("no thread panics while it holds it"), now);
     let mut watch: Option<Watch> = None;
+    let mut before = None;
     while !done.load(Ordering::Relaxed) {
         let now = clock::now();
         let window = *window.lock().expect("no thread panics while it holds the window");
-        if let (None, Some(window)) = (&watch, window.filter(|window| window.start <= now)) {
-            watch = Some(Watch::begin(window, interval, look(now)));
-        }
-        let expected = match (&mut watch, window) {
+        let next = match (&mut watch, window) {
+            (None, None) => Instant::NEVER,
+            (None, Some(window)) if now < window.start => {
+                before = Some(look(now));
+                window.start
+            }
+            (None, Some(window)) => watch.insert(Watch::begin(window, interval, look(now))).next,
             (Some(watch), _) => {
                 if watch.next <= now {
                     watch.add(look(now));
                 }
                 watch.next
             }
-            (None, Some(window)) => window.start,
-            (None, None) => Instant::NEVER,
         };
-        clock::sleep_until((now + NAP).min(expected.max(now)));
+        clock::sleep_until((now + NAP).min(next.max(now)));
     }
-    let Some(mut watch) = watch else { return Seen::new(Instant(0), interval) };
-    if watch.next != Instant::NEVER {
-        watch.add(look(clock::now()));
+    let mut seen = match watch {
+        None => Seen::new(Instant(0), interval),
+        Some(mut watch) => {
+            if watch.next != Instant::NEVER {
+                watch.add(look(clock::now()));
+            }
+            watch.seen
+        }
+    };
+    let now = clock::now();
+    let window = *window.lock().expect("no thread panics while it holds the window");
+    // A CPU quota can keep this thread, too, from running in the whole window.
+    if seen.taken.iter().next().is_none()
+        && window.is_some_and(|window| window.start < now)
+        && let Some(before) = before
+    {
+        seen.whole = look(now).taken_since(&before);
     }
-    watch.seen
+    seen
 }
 
 /// A watch that is running.

@@ -61,3 +61,26 @@ fn values_that_the_kernel_does_not_count_are_absent() {
     assert_eq!(watch.seen.whole.throttled, None);
     assert_eq!(watch.seen.whole.steal, Some(0.0));
 }
+
+/// Holds a lock that the watch needs, as if it did not run in the window.
+#[test]
+fn a_watch_that_missed_the_window_has_the_shares_since_its_last_reading() {
+    let shards = Mutex::new(vec![Watched::current(Vec::new())]);
+    let window = Mutex::new(None);
+    let done = AtomicBool::new(false);
+    let missing = clock::now() + NAP * 3;
+    let start = missing + NAP;
+    let end = start + NAP;
+    let seen = std::thread::scope(|scope| {
+        let watching = scope.spawn(|| super::watch(&shards, &window, Nanos::SECOND, &done));
+        *window.lock().unwrap() = Some(Window { start, end });
+        clock::sleep_until(missing);
+        let held = shards.lock().unwrap();
+        clock::sleep_until(end + NAP);
+        done.store(true, Ordering::Relaxed);
+        drop(held);
+        watching.join().unwrap()
+    });
+    assert_eq!(seen.taken.iter().count(), 0);
+    assert!(seen.whole.run_queue_wait.is_some(), "{seen:?}");
+}

@@ -17,9 +17,22 @@ pub fn process_cpu() -> Nanos {
     Nanos(read(libc::CLOCK_PROCESS_CPUTIME_ID).0)
 }
 
-/// Nanoseconds since 1970, as the kernel stamps what it receives.
-pub(crate) fn wall() -> u64 {
-    read(libc::CLOCK_REALTIME).0
+/// Returns the time now, and nanoseconds since 1970, as the kernel stamps what it receives.
+///
+/// The thread may be interrupted between the readings: then they are repeated. Those of the last
+/// attempt are returned if it always is.
+pub(crate) fn now_and_wall() -> (Instant, u64) {
+    const TOGETHER: Nanos = Nanos::from_micros(10);
+    const ATTEMPTS: usize = 5;
+    let both = || (now(), read(libc::CLOCK_REALTIME).0);
+    let mut latest = both();
+    for _ in 0..ATTEMPTS {
+        if now() - latest.0 < TOGETHER {
+            break;
+        }
+        latest = both();
+    }
+    latest
 }
 
 /// Sleeps until `until`, or returns at once if that time has passed.

@@ -81,9 +81,9 @@ fn the_server_sees_the_same_stream_whatever_the_shards() {
             assert!((2_700..3_300).contains(&sent.len()), "{}", sent.len());
             assert!(arrived.keys().copied().eq(0..sent.len() as u64), "each number once");
             // Numbers follow the order of intended times, and no request arrives before its own.
-            let early =
-                |(arrived, (intended, _)): (&u64, &(u64, u64))| arrived + CLOCKS < *intended;
-            assert!(!arrived.values().zip(sent).any(early));
+            for (number, (&arrived, &times)) in arrived.values().zip(sent).enumerate() {
+                assert!(times.0 <= arrived + CLOCKS, "{number} of {times:?} arrived at {arrived}");
+            }
         }
         // The arrivals that were on time are as equal as two samples of one distribution.
         if others.iter().all(|other| are_equal(one, other)) { Ok(true) } else { Err(false) }

@@ -58,8 +58,8 @@ impl ReceiveDelays {
         if 0 < count
             && let Some(stamp) = arrival(&message)
         {
-            let now = clock::now();
-            let waited = Nanos(clock::wall().saturating_sub(stamp));
+            let (now, wall) = clock::now_and_wall();
+            let waited = Nanos(wall.saturating_sub(stamp));
             self.latest = Some(Instant(now.0.saturating_sub(waited.0)));
             if self.start <= now && now < self.end {
                 self.histogram.record(waited);

@@ -116,7 +116,7 @@ pub struct Placed {
 pub enum Level {
     /// Errors refuse the run, and so does a required value that is bad or unknown.
     Strict,
-    /// Everything bad is printed, and nothing refused.
+    /// Everything bad is printed, what is unknown in one line, and nothing refused.
     #[default]
     Warn,
     /// Nothing is printed or refused.
@@ -196,14 +196,21 @@ pub fn verdict(level: Level, checks: &[Check], changes: &[String]) -> Verdict {
         return verdict;
     }
     let is_strict = level == Level::Strict;
+    let mut unknown = Vec::new();
     for check in checks.iter().filter(|check| check.state != State::Ok) {
-        if check.refuses() && is_strict {
-            verdict.refusals.push(check.sentence());
-        } else if check.standing == Standing::Waived {
-            verdict.warnings.push(format!("allowed by the spec: {}", check.sentence()));
-        } else if check.severity != Severity::Info {
-            verdict.warnings.push(check.sentence());
+        match (check.standing, check.state, check.severity) {
+            _ if check.refuses() && is_strict => verdict.refusals.push(check.sentence()),
+            (Standing::Waived, ..) => {
+                verdict.warnings.push(format!("allowed by the spec: {}", check.sentence()));
+            }
+            (_, _, Severity::Info) => {}
+            (Standing::Usual, State::Unknown, _) => unknown.push(check.id.as_str()),
+            _ => verdict.warnings.push(check.sentence()),
         }
+    }
+    if !unknown.is_empty() {
+        let ids = unknown.join(", ");
+        verdict.warnings.push(format!("unknown: {ids}; `benchwright doctor` says why"));
     }
     let changed = if is_strict { &mut verdict.refusals } else { &mut verdict.warnings };
     changed.extend_from_slice(changes);

@@ -534,6 +534,24 @@ fn the_level_decides_what_a_fault_does() {
 }
 
 #[test]
+fn unknown_checks_are_one_warning_unless_they_are_required() {
+    let mut cluster = Cluster::good();
+    for node in ["w1", "w2", "w3"] {
+        cluster.kubelet(node).configz = forbidden("get nodes/proxy");
+        cluster.kubelet(node).cadvisor = forbidden("get nodes/proxy");
+    }
+    let warn = verdict(Level::Warn, &cluster.doctor().checks, &[]);
+    expect![[r#"
+        [
+            "unknown: cluster.kubelet, cluster.throttling; `benchwright doctor` says why",
+        ]"#]]
+    .assert_eq(&format!("{:#?}", warn.warnings));
+    cluster.wanted.required = texts(["kubelet_static_cpu"]);
+    let warn = verdict(Level::Warn, &cluster.doctor().checks, &[]);
+    assert_eq!(warn.warnings.len(), 2, "{warn:?}");
+}
+
+#[test]
 fn the_words_of_the_guides_are_there_once() {
     let words = words();
     for word in [

@@ -9,7 +9,7 @@ use std::process::Command;
 use measure::Nanos;
 
 use crate::programs::Build;
-use crate::{bench, repository, skips, tidy, tools};
+use crate::{bench, repository, skips, testbed, tidy, tools};
 
 #[cfg(test)]
 mod tests;
@@ -42,11 +42,18 @@ const STEPS: [Step; 7] = [
     ("tidy", || tidy::run().into()),
 ];
 
-/// Runs all steps; returns true if every one passed.
-pub(crate) fn run() -> bool {
+/// What takes longest and needs root, Go and a gigabyte: only if it is asked for.
+const CLUSTER: Step = ("cluster", || match testbed::check_short() {
+    Ok(()) => true.into(),
+    Err(why) => Outcome { passed: false, closing: vec![format!("cluster: {why}")] },
+});
+
+/// Runs all steps, the cluster's if asked; returns true if every one passed.
+pub(crate) fn run(with_cluster: bool) -> bool {
     let begun = now();
     let ended: Vec<_> = STEPS
         .iter()
+        .chain(with_cluster.then_some(&CLUSTER))
         .map(|(name, step)| {
             println!("\n── {name}");
             let begun = now();

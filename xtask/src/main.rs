@@ -26,7 +26,8 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 cargo xtask TASK
 
-  ci      all checks that a change has to pass, with the time of each step
+  ci      all checks that a change has to pass, with the time of each step; with `--cluster` also
+          those that need a Kubernetes cluster
   tidy    layers against manifests, shipped specs, documents, sources
   bench   measurements against the promised bounds; `cargo xtask bench` lists them
   peers   installs the load generators that `bench load` compares with ours (needs Go)
@@ -40,7 +41,8 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words[..] {
-        ["ci"] => ended(ci::run()),
+        ["ci"] => ended(ci::run(false)),
+        ["ci", "--cluster"] => ended(ci::run(true)),
         ["tidy"] => ended(tidy::run()),
         ["bench", ref what @ ..] => bench::run(what).map_or_else(
             || {

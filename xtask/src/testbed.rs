@@ -73,6 +73,11 @@ pub(crate) fn run(words: &[&str]) -> Option<bool> {
     Some(ended.is_ok())
 }
 
+/// Runs the checks that find faults soon.
+pub(crate) fn check_short() -> Result<(), String> {
+    checks::run(&["--short"])
+}
+
 /// The profile of the programs in the image: what users get, and what is built quicker for checks.
 const RELEASE: &str = "release";
 const TESTS: &str = "tests";
@@ -155,14 +160,11 @@ fn install() -> Result<(), String> {
             return Err(format!("`{program}` is missing, for {why}"));
         }
     }
-    let missing = tools::install_for_testbed();
-    if !missing.is_empty() {
-        return Err(format!("install with: apt-get install {}", missing.join(" ")));
-    }
-    match kc(&["build"]) {
-        Ok(()) => Ok(()),
-        Err(_) => Err("the cluster's programs could not be built; see above".to_owned()),
-    }
+    let missing = Command::new(program()).arg("packages").output();
+    let missing = missing.map_err(|error| format!("testbed/kc packages: {error}"))?;
+    let missing = String::from_utf8_lossy(&missing.stdout).into_owned();
+    tools::apt_get(&missing.split_whitespace().collect::<Vec<_>>());
+    kc(&["build"])
 }
 
 /// Calls the cluster's own program.

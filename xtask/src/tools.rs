@@ -41,25 +41,6 @@ const PACKAGES: [Package; 10] = [
     Package { name: "python3-venv", proof: Proof::Versioned("/usr/lib", "ensurepip/__init__.py") },
 ];
 
-/// The packages that only the test bed needs.
-const OF_TESTBED: [Package; 8] = [
-    Package { name: "containerd", proof: Proof::File("/usr/bin/containerd") },
-    Package { name: "runc", proof: Proof::File("/usr/sbin/runc") },
-    Package { name: "containernetworking-plugins", proof: Proof::File("/usr/lib/cni/ptp") },
-    Package { name: "nftables", proof: Proof::File("/usr/sbin/nft") },
-    Package { name: "iptables", proof: Proof::File("/usr/sbin/iptables") },
-    Package { name: "iproute2", proof: Proof::File("/usr/sbin/ip") },
-    Package { name: "util-linux", proof: Proof::File("/usr/bin/nsenter") },
-    Package { name: "openssl", proof: Proof::File("/usr/bin/openssl") },
-];
-
-/// Installs the packages of the test bed. Returns those that are still missing.
-pub(crate) fn install_for_testbed() -> Vec<&'static str> {
-    install_packages(&OF_TESTBED.map(|package| package.name));
-    let missing = OF_TESTBED.iter().filter(|package| !package.proof.holds());
-    missing.map(|package| package.name).collect()
-}
-
 /// Installs missing tools. In continuous integration all must then be there; elsewhere the tests
 /// that need them report that they were skipped.
 pub(crate) fn install() -> bool {
@@ -79,10 +60,9 @@ pub(crate) fn install() -> bool {
 /// Installs the missing ones of the named packages, if possible.
 pub(crate) fn install_packages(names: &[&str]) {
     let is_missing = |package: &&Package| names.contains(&package.name) && !package.proof.holds();
-    let known = PACKAGES.iter().chain(&OF_TESTBED);
-    let wanted: Vec<&str> = known.filter(is_missing).map(|package| package.name).collect();
-    if !wanted.is_empty() && is_root() {
-        println!("installing {}", wanted.join(", "));
+    let wanted: Vec<&str> =
+        PACKAGES.iter().filter(is_missing).map(|package| package.name).collect();
+    if is_root() {
         apt_get(&wanted);
     }
 }
@@ -91,8 +71,13 @@ fn missing() -> Vec<&'static str> {
     PACKAGES.iter().filter(|package| !package.proof.holds()).map(|package| package.name).collect()
 }
 
-/// Runs apt-get. Failures are not handled: the caller checks what is there afterwards.
-fn apt_get(packages: &[&str]) {
+/// Installs packages of the distribution. Failures are not handled: the caller checks what is there
+/// afterwards.
+pub(crate) fn apt_get(packages: &[&str]) {
+    if packages.is_empty() {
+        return;
+    }
+    println!("installing {}", packages.join(", "));
     let run = |arguments: &[&str]| {
         let mut command = Command::new("apt-get");
         command.args(["-q", "-o", "DPkg::Lock::Timeout=120"]).args(arguments);

@@ -166,8 +166,8 @@ fn where_the_gaps_are_shorter_than_the_delay_it_hardly_ever_sleeps() {
     for rate in [1_000.0, 5_000.0, 10_000.0] {
         let mut machine = Machine::new(5);
         machine.run(rate, false, 2.0, |_| 1_500.0);
-        let seen = machine.run(rate, false, 10.0, |_| 1_500.0);
-        assert!(0.95 < seen.spun && seen.slept <= 30, "{rate}/s: {seen:?}");
+        let seen = machine.run(rate, false, 100.0, |_| 1_500.0);
+        assert!(0.99 < seen.spun && seen.slept <= 100, "{rate}/s: {seen:?}");
         // But it tries again and again.
         assert!(5 <= seen.slept, "{rate}/s: {seen:?}");
     }
@@ -181,7 +181,7 @@ fn one_long_pause_is_forgotten() {
         machine.wake_ups.woke(machine.now, pause);
         machine.now = pause;
         // At a low rate one of few is a large share, and costs little.
-        let seconds = if rate < 1_000.0 { 15.0 } else { 2.0 };
+        let seconds = if rate < 1_000.0 { 60.0 } else { 15.0 };
         machine.run(rate, is_poisson, seconds, usual);
         assert_eq!(machine.wake_ups.margin(), LEAST, "{rate}/s");
     });
@@ -192,7 +192,7 @@ fn a_machine_that_changes_is_followed_both_ways() {
     each(|rate, is_poisson, mut machine| {
         let bad: Delay = |_| 900.0;
         for _ in 0..3 {
-            machine.run(rate, is_poisson, 20.0, usual);
+            machine.run(rate, is_poisson, 130.0, usual);
             assert_eq!(machine.wake_ups.margin(), LEAST, "{rate}/s");
             machine.run(rate, is_poisson, 2.0, bad);
             let seen = machine.run(rate, is_poisson, 5.0, bad);

@@ -39,9 +39,10 @@ const EVENNESS: Goal = Goal::at_most(0.1, 0.02);
 const FEWER_VALID: Goal = Goal::AtMost(Bounds { must: 1.0, stretch: None });
 
 /// One load with one timer.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 struct Attempt {
-    is_valid: bool,
+    /// The reasons why it is not valid.
+    reasons: Vec<String>,
     /// The median lateness in µs, like the other times.
     median: f64,
     p99: f64,
@@ -119,7 +120,7 @@ fn attempt(
     let load = load.beside(&others);
     let us = |time: Nanos| time.as_secs_f64() * 1e6;
     Ok(Attempt {
-        is_valid: load.is_valid(),
+        reasons: load.reasons,
         median: us(load.lateness_p50),
         p99: us(load.lateness_p99),
         hiccup_p99: us(load.noise.hiccup_p99),
@@ -132,9 +133,9 @@ fn attempt(
 
 /// Counts how many more loads were valid with the best timer than with the judged one.
 fn validity((rate, distribution): (&str, &str), each: &[Vec<Attempt>; TIMERS.len()]) -> Finding {
-    let valid = each.each_ref().map(|attempts| attempts.iter().filter(|a| a.is_valid).count());
+    let valid = each.each_ref().map(|attempts| attempts.iter().filter(|a| a.is_valid()).count());
     let of_timer = |(timer, attempts): (&&str, &Vec<Attempt>)| {
-        let valid = attempts.iter().filter(|attempt| attempt.is_valid).count();
+        let valid = attempts.iter().filter(|attempt| attempt.is_valid()).count();
         let cpu: Vec<f64> = attempts.iter().map(|attempt| attempt.cpu_share).collect();
         let cpu = 100.0 * Summary::of(&cpu).median;
         format!("{timer}: {valid} of {} valid, CPU {cpu:.0} %", attempts.len())
@@ -206,13 +207,20 @@ fn load(machine: &Machine, server: &Server, words: &[&str]) -> Result<Load, Stri
     Load::run(&mut command)
 }
 
+impl Attempt {
+    fn is_valid(&self) -> bool {
+        self.reasons.is_empty()
+    }
+}
+
 /// `valid       0.1     4.2   130.0    88.1    58.1; CPU 58 %; others used 0.3 % of a CPU`.
 impl std::fmt::Display for Attempt {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Attempt { median, p99, hiccup_p99, wake_up_p99, cpu_of_request, .. } = self;
-        write!(f, "{:<7} ", if self.is_valid { "valid" } else { "INVALID" })?;
+        write!(f, "{:<7} ", if self.is_valid() { "valid" } else { "INVALID" })?;
         write!(f, "{median:>7.1} {p99:>7.1} {hiccup_p99:>7.1} {wake_up_p99:>7.1} ")?;
         write!(f, "{cpu_of_request:>7.1}; CPU {:.0} %; ", 100.0 * self.cpu_share)?;
-        write!(f, "others used {:.1} % of a CPU", 100.0 * self.others_share)
+        write!(f, "others used {:.1} % of a CPU", 100.0 * self.others_share)?;
+        self.reasons.iter().try_for_each(|reason| write!(f, "; {reason}"))
     }
 }

@@ -18,7 +18,7 @@ fn a_log_without_gaps_has_no_unevenness() {
 
 fn attempt(p99: f64, hiccup_p99: f64) -> Attempt {
     Attempt {
-        is_valid: true,
+        reasons: Vec::new(),
         median: 0.1,
         p99,
         hiccup_p99,
@@ -31,7 +31,9 @@ fn attempt(p99: f64, hiccup_p99: f64) -> Attempt {
 
 #[test]
 fn the_default_is_valid_in_as_many_loads_as_the_best_timer_but_for_one() {
-    let valid = |count| (0..5).map(move |n| Attempt { is_valid: n < count, ..attempt(9.0, 9.0) });
+    let reasons = |is_valid| if is_valid { Vec::new() } else { vec!["late".to_owned()] };
+    let one = move |is_valid| Attempt { reasons: reasons(is_valid), ..attempt(9.0, 9.0) };
+    let valid = |count| (0..5).map(move |n| one(n < count));
     let judge = |[hybrid, sleep, spin]: [u32; 3]| {
         let each = [hybrid, sleep, spin].map(|count| valid(count).collect());
         validity(("5k/s", "poisson"), &each)

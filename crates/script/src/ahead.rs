@@ -40,9 +40,9 @@ impl Ahead {
         self.spare.pop().unwrap_or_default()
     }
 
-    pub(crate) fn push(&mut self, request: Prepared) {
+    pub(crate) fn push(&mut self, mut request: Prepared) {
         if self.ready.capacity() == 0 {
-            self.make_room(&request);
+            self.make_room(&mut request);
         }
         self.bytes += request.wire.len();
         self.ready.push_back(request);
@@ -50,9 +50,11 @@ impl Ahead {
 
     /// Reserves memory for all that can be ready at once, up to twice as long as the first: a shard
     /// may become idle enough to make so many only long after the warm-up.
-    fn make_room(&mut self, first: &Prepared) {
+    fn make_room(&mut self, first: &mut Prepared) {
         self.ready.reserve_exact(MOST);
         self.spare.reserve_exact(MOST);
+        // The first is used again, too.
+        first.wire.reserve_exact(first.wire.len());
         let (wire, expected) = (2 * first.wire.len(), first.expected.len());
         let most = (MOST_BYTES / wire.max(1)).min(MOST - 1);
         self.spare.extend((0..most).map(|_| Prepared {

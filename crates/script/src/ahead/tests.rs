@@ -10,10 +10,11 @@ fn after_the_first_there_is_room_for_all() {
     assert_eq!(ahead.spare.len(), MOST - 1);
     for _ in 1..MOST {
         let request = ahead.blank();
-        assert!(length <= request.wire.capacity());
+        assert!(2 * length <= request.wire.capacity());
         ahead.push(request);
     }
     assert!(ahead.is_full());
+    assert!(ahead.ready.iter().all(|request| 2 * length <= request.wire.capacity()));
 }
 
 #[test]

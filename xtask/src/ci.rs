@@ -42,7 +42,7 @@ const STEPS: [Step; 7] = [
     ("tidy", || tidy::run().into()),
 ];
 
-/// What takes longest and needs root, Go and a gigabyte: only if it is asked for.
+/// The step that takes longest, and needs root, Go and a gigabyte: only if it is asked for.
 const CLUSTER: Step = ("cluster", || match testbed::check_short() {
     Ok(()) => true.into(),
     Err(why) => Outcome { passed: false, closing: vec![format!("cluster: {why}")] },

@@ -91,7 +91,7 @@ const STAYING: [Refusal; 4] = [
     Refusal {
         name: "out of memory",
         set: &[
-            "sut.deploy=[{process: {name: reference, command: [benchwright, reference], memory_limit: 4MiB}}]",
+            "sut.deploy=[{process: {name: reference, command: [benchwright, reference, --body, '100000000'], memory_limit: 32MiB}}]",
         ],
         prepare: |_| Ok(()),
         end: |_| Ok(()),

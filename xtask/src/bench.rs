@@ -21,7 +21,7 @@ mod self_test;
 mod starved;
 mod timers;
 
-mod goal;
+pub(crate) mod goal;
 mod json;
 mod load;
 pub(crate) mod machine;

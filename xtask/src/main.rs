@@ -16,6 +16,7 @@ mod journal;
 mod peers;
 mod programs;
 mod repository;
+mod sim;
 mod skips;
 mod testbed;
 mod tidy;
@@ -34,6 +35,7 @@ cargo xtask TASK
   fuzz    searches for input that breaks a parser: `build`, or `run --seconds N [TARGET]`
   image   builds the container image of both programs as an archive, without a daemon
   testbed a real Kubernetes cluster on this machine, and experiments on it
+  sim     simulates the error rates of the method: `sim method`
   book    measures the figures and numbers of docs/book again and writes them there
 ";
 
@@ -69,6 +71,13 @@ fn main() -> ExitCode {
         ["testbed", ref words @ ..] => testbed::run(words).map_or_else(
             || {
                 eprint!("{}", testbed::USAGE);
+                ExitCode::from(2)
+            },
+            ended,
+        ),
+        ["sim", ref words @ ..] => sim::run(words).map_or_else(
+            || {
+                eprint!("{}", sim::USAGE);
                 ExitCode::from(2)
             },
             ended,

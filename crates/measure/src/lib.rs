@@ -4,13 +4,17 @@
 #![forbid(unsafe_code)]
 
 pub mod balance;
+pub mod comparison;
 pub mod estimate;
 pub mod histogram;
 pub mod pace;
 pub mod quantity;
 pub mod random;
 pub mod series;
+pub mod spread;
+pub mod steady;
 pub mod time;
+pub mod trend;
 
 pub use balance::Balance;
 pub use histogram::{Histogram, Quantile};

@@ -8,7 +8,7 @@ use super::summary::Summary;
 mod tests;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Goal {
+pub(crate) enum Goal {
     /// The figure is only printed.
     None,
     AtLeast(Bounds),
@@ -16,9 +16,9 @@ pub(super) enum Goal {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Bounds {
-    pub(super) must: f64,
-    pub(super) stretch: Option<f64>,
+pub(crate) struct Bounds {
+    pub(crate) must: f64,
+    pub(crate) stretch: Option<f64>,
 }
 
 /// One line of a bench's results.
@@ -33,16 +33,16 @@ pub(super) struct Finding {
 }
 
 impl Goal {
-    pub(super) const fn at_least(must: f64, stretch: f64) -> Goal {
+    pub(crate) const fn at_least(must: f64, stretch: f64) -> Goal {
         Goal::AtLeast(Bounds { must, stretch: Some(stretch) })
     }
 
-    pub(super) const fn at_most(must: f64, stretch: f64) -> Goal {
+    pub(crate) const fn at_most(must: f64, stretch: f64) -> Goal {
         Goal::AtMost(Bounds { must, stretch: Some(stretch) })
     }
 
     /// Returns true if the figure meets the required bound.
-    pub(super) fn is_met(self, figure: f64) -> bool {
+    pub(crate) fn is_met(self, figure: f64) -> bool {
         match self {
             Goal::None => true,
             Goal::AtLeast(bounds) | Goal::AtMost(bounds) => self.keeps(figure, bounds.must),
@@ -58,7 +58,7 @@ impl Goal {
     }
 
     /// Returns for example `must ≥ 1.3 met, stretch ≥ 1.5 missed`.
-    pub(super) fn verdict(self, figure: f64) -> String {
+    pub(crate) fn verdict(self, figure: f64) -> String {
         let (sign, bounds) = match self {
             Goal::None => return "printed".to_owned(),
             Goal::AtLeast(bounds) => ('≥', bounds),

@@ -1,0 +1,92 @@
+use super::*;
+use crate::Random;
+
+fn blocks(values: &[([f64; 2], [f64; 2])]) -> Vec<Block> {
+    values.iter().map(|(a, b)| Block { a: a.to_vec(), b: b.to_vec() }).collect()
+}
+
+/// Returns the probability by trying all orders of the arms in all blocks.
+fn enumerated(blocks: &[Block]) -> f64 {
+    let logs = logs_of(blocks).unwrap();
+    let aligned: Vec<Vec<f64>> = (logs.iter())
+        .map(|block| {
+            let all: Vec<f64> = block.a.iter().chain(&block.b).copied().collect();
+            let middle = median(&all).unwrap();
+            all.iter().map(|value| value - middle).collect()
+        })
+        .collect();
+    let ranks = doubled_ranks(&aligned);
+    let expected: f64 = ranks.iter().map(|ranks| ranks.iter().sum::<usize>() as f64 / 2.0).sum();
+    let observed: usize = ranks.iter().map(|ranks| ranks[2] + ranks[3]).sum();
+    let pairs = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)];
+    let sums = ranks.iter().fold(vec![0], |sums, ranks| {
+        sums.iter().flat_map(|sum| pairs.map(|(i, j)| sum + ranks[i] + ranks[j])).collect()
+    });
+    let distance = |sum: usize| (sum as f64 - expected).abs();
+    let far = sums.iter().filter(|sum| distance(observed) - 1e-6 <= distance(**sum)).count();
+    far as f64 / sums.len() as f64
+}
+
+#[test]
+fn the_probability_is_that_of_all_orders() {
+    let mut random = Random::new(2);
+    for round in 0..40 {
+        // A few values each, so that some are equal.
+        let mut value = || 100.0 + random.below(8 + round) as f64;
+        let blocks: Vec<_> =
+            (0..4).map(|_| ([value(), value()], [value(), value() + 2.0])).collect();
+        let blocks = self::blocks(&blocks);
+        let p = compare(&blocks, 0.05).unwrap().p;
+        assert!((p - enumerated(&blocks)).abs() < 1e-9, "{p} of {}", enumerated(&blocks));
+    }
+}
+
+#[test]
+fn the_effect_is_a_ratio_whatever_the_level_of_a_block() {
+    let blocks = blocks(&[
+        ([100.0, 101.0], [110.0, 111.1]),
+        ([205.0, 203.0], [225.5, 223.3]),
+        ([50.0, 50.5], [55.0, 55.55]),
+        ([80.0, 81.0], [88.0, 89.1]),
+    ]);
+    let found = compare(&blocks, 0.05).unwrap();
+    assert!((found.ratio - 1.1).abs() < 1e-9, "{found:?}");
+    assert!(
+        1.0 < found.interval.0 && found.interval.0 < 1.1 && 1.1 < found.interval.1,
+        "{found:?}"
+    );
+    assert_eq!(found.verdict(Better::Lower, 0.03), Verdict::Worse);
+    assert_eq!(found.verdict(Better::Higher, 0.03), Verdict::Better);
+    assert_eq!(found.verdict(Better::Lower, 0.2), Verdict::Equivalent);
+}
+
+#[test]
+fn one_block_can_refuse_nothing() {
+    let found = compare(&blocks(&[([1.0, 1.1], [9.0, 9.1])]), 0.05).unwrap();
+    assert_eq!((found.interval, found.t_interval), ((0.0, f64::INFINITY), None));
+    assert!((found.p - 2.0 / 6.0).abs() < 1e-12);
+    assert_eq!(found.verdict(Better::Lower, 0.03), Verdict::Undecided);
+}
+
+#[test]
+fn an_arm_without_trials_is_no_comparison() {
+    assert_eq!(compare(&[], 0.05), None);
+    assert_eq!(compare(&[Block { a: vec![1.0], b: Vec::new() }], 0.05), None);
+    assert_eq!(compare(&blocks(&[([1.0, 0.0], [1.0, 2.0])]), 0.05), None);
+}
+
+/// The interval and the probability come from one test, so they never disagree.
+#[test]
+fn the_interval_excludes_no_difference_exactly_if_the_test_does() {
+    let mut random = Random::new(9);
+    for _ in 0..300 {
+        let mut value = |effect: f64| (effect + 0.02 * random.normal()).exp();
+        let blocks: Vec<_> =
+            (0..5).map(|_| ([value(0.0), value(0.0)], [value(0.015), value(0.015)])).collect();
+        let found = compare(&self::blocks(&blocks), 0.05).unwrap();
+        let excludes = found.interval.1 < 1.0 || 1.0 < found.interval.0;
+        // The end is exact to a hundredth of a per cent.
+        let is_close = [found.interval.0, found.interval.1].iter().any(|end| end.ln().abs() < 2e-4);
+        assert!(excludes == (found.p <= 0.05) || is_close, "{found:?}");
+    }
+}

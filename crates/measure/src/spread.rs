@@ -1,0 +1,151 @@
+//! The spread of repeated trials: how far a figure differs from one to the next, and how well that
+//! is known.
+
+use statrs::distribution::{ChiSquared, ContinuousCDF, FisherSnedecor, StudentsT};
+
+use crate::estimate::median;
+
+#[cfg(test)]
+mod tests;
+
+/// The relative standard deviation of a figure over trials, as a share: 0.01 is one per cent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rsd {
+    pub rsd: f64,
+    /// The interval that holds the true one with the chosen confidence, if trials are normal.
+    pub interval: (f64, f64),
+}
+
+/// Returns the standard deviation by the mean, with divisor n − 1, and its interval from the χ²
+/// distribution of (n − 1)s²/σ². `None` below two values, or if the mean is not positive.
+pub fn rsd(values: &[f64], confidence: f64) -> Option<Rsd> {
+    assert!(0.0 < confidence && confidence < 1.0, "a confidence is a probability");
+    let (mean, sd) = moments(values)?;
+    if mean <= 0.0 {
+        return None;
+    }
+    let freedom = (values.len() - 1) as f64;
+    let squares = ChiSquared::new(freedom).ok()?;
+    let tail = (1.0 - confidence) / 2.0;
+    let bound = |p: f64| sd / mean * (freedom / squares.inverse_cdf(p)).sqrt();
+    Some(Rsd { rsd: sd / mean, interval: (bound(1.0 - tail), bound(tail)) })
+}
+
+/// Returns Shamos' estimate of the standard deviation by the median: the median distance of two
+/// trials × 1.0484, which makes it the standard deviation of normal values. Half of all pairs
+/// can be outliers without effect, and unlike the deviation from the median it sees that there
+/// are two groups of values (Shamos 1976; Rousseeuw & Croux, *JASA* 88, 1993).
+pub fn shamos(values: &[f64]) -> Option<f64> {
+    const OF_NORMAL: f64 = 1.048_358_4;
+    let distances = values
+        .iter()
+        .enumerate()
+        .flat_map(|(i, one)| values[i + 1..].iter().map(move |other| (one - other).abs()));
+    let distance = median(&distances.collect::<Vec<_>>())?;
+    let middle = median(values).filter(|middle| 0.0 < *middle)?;
+    Some(distance * OF_NORMAL / middle)
+}
+
+/// Returns the least RSD that a quantile of `count` requests can have, if nothing but chance
+/// differs between trials: √(p(1 − p)/N) / f(q), the asymptotic standard error of an order
+/// statistic, by the quantile itself. The density is that of an exponential tail from P90 to the
+/// quantile: f(q) = (1 − p)/θ with θ = (q − Q90) / ln(0.1/(1 − p)). `None` if the values are not in
+/// order.
+pub fn sampling_floor(level: f64, count: u64, p90: f64, quantile: f64) -> Option<f64> {
+    let beyond = 1.0 - level;
+    if !(0.0 < p90 && p90 <= quantile) || count == 0 || !(0.0 < beyond && beyond < 0.1) {
+        return None;
+    }
+    let scale = (quantile - p90) / (0.1 / beyond).ln();
+    Some(scale / quantile * (level / (beyond * count as f64)).sqrt())
+}
+
+/// The probabilities of spreads that differ as these, if the true ones were equal.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SpreadTest {
+    /// By the F test of the variances of logarithms: it assumes that they are normal, and is wrong
+    /// with outliers.
+    pub f: f64,
+    /// By Brown and Forsythe's test of distances from the median: it assumes less, and needs more
+    /// trials.
+    pub brown_forsythe: f64,
+}
+
+/// Compares the relative spread of two sets of trials. `None` if one has fewer than three values, a
+/// value that is not positive, or no spread at all.
+pub fn compare_spreads(one: &[f64], other: &[f64]) -> Option<SpreadTest> {
+    let logs = |values: &[f64]| -> Option<Vec<f64>> {
+        let is_usable = 3 <= values.len() && values.iter().all(|value| 0.0 < *value);
+        is_usable.then(|| values.iter().map(|value| value.ln()).collect())
+    };
+    let (one, other) = (logs(one)?, logs(other)?);
+    let ((_, s), (_, r)) = (moments(&one)?, moments(&other)?);
+    if s == 0.0 || r == 0.0 {
+        return None;
+    }
+    let freedom = |values: &[f64]| (values.len() - 1) as f64;
+    let ratio = FisherSnedecor::new(freedom(&one), freedom(&other)).ok()?;
+    let f = (s / r).powi(2);
+    let f = 2.0 * ratio.cdf(f).min(ratio.sf(f));
+    Some(SpreadTest { f: f.min(1.0), brown_forsythe: brown_forsythe(&one, &other)? })
+}
+
+/// Returns the probability of Brown and Forsythe's test (*JASA* 69, 1974): an analysis of variance of
+/// the distances |x − median| of two groups, with 1 and n − 2 degrees of freedom.
+fn brown_forsythe(one: &[f64], other: &[f64]) -> Option<f64> {
+    let distances = |values: &[f64]| -> Option<Vec<f64>> {
+        let middle = median(values)?;
+        Some(values.iter().map(|value| (value - middle).abs()).collect())
+    };
+    let groups = [distances(one)?, distances(other)?];
+    let count = (one.len() + other.len()) as f64;
+    let all = groups.iter().flatten().sum::<f64>() / count;
+    let (mut between, mut within) = (0.0, 0.0);
+    for group in &groups {
+        let mean = group.iter().sum::<f64>() / group.len() as f64;
+        between += group.len() as f64 * (mean - all).powi(2);
+        within += group.iter().map(|distance| (distance - mean).powi(2)).sum::<f64>();
+    }
+    let statistic = between / (within / (count - 2.0));
+    Some(FisherSnedecor::new(1.0, count - 2.0).ok()?.sf(statistic))
+}
+
+/// A trial that lies apart from the others.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Outlier {
+    pub index: usize,
+    /// The probability that one of so many normal trials lies as far apart.
+    pub p: f64,
+}
+
+/// Returns the values that are improbable beside the others, in their order: externally
+/// studentized residuals of the mean, tⱼ = eⱼ·√((n − 2)/(SSE·(1 − 1/n) − eⱼ²)) with n − 2 degrees of
+/// freedom, and Bonferroni's factor n (Cook & Weisberg, *Residuals and Influence in Regression*,
+/// 1982, §2.2.2). They are named and never left out.
+pub fn outliers(values: &[f64], significance: f64) -> Vec<Outlier> {
+    let n = values.len() as f64;
+    let Some((mean, sd)) = moments(values).filter(|_| 4 <= values.len()) else {
+        return Vec::new();
+    };
+    let Ok(student) = StudentsT::new(0.0, 1.0, n - 2.0) else { return Vec::new() };
+    let squares = sd * sd * (n - 1.0);
+    let tested = values.iter().enumerate().map(|(index, value)| {
+        let residual = value - mean;
+        let rest = squares * (1.0 - 1.0 / n) - residual * residual;
+        let t = residual.abs() * ((n - 2.0) / rest.max(0.0)).sqrt();
+        let p = if t.is_nan() { 1.0 } else { 2.0 * student.sf(t) * n };
+        Outlier { index, p: p.min(1.0) }
+    });
+    tested.filter(|outlier| outlier.p <= significance).collect()
+}
+
+/// Returns the mean and the standard deviation with divisor n − 1.
+fn moments(values: &[f64]) -> Option<(f64, f64)> {
+    let n = values.len() as f64;
+    if n < 2.0 || values.iter().any(|value| !value.is_finite()) {
+        return None;
+    }
+    let mean = values.iter().sum::<f64>() / n;
+    let squares = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
+    Some((mean, (squares / (n - 1.0)).sqrt()))
+}

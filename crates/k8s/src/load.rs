@@ -417,8 +417,10 @@ impl Running<'_> {
         let messages = messages.join("\n  ");
         let messages = messages.trim_start_matches("error: ");
         let node = &generator.node;
+        // A name server may not know a service that was made a moment ago.
+        let may_be_wrong = !self.around.has_loaded.get() && !messages.contains(UNRESOLVED);
         match self.end_of(generator) {
-            Some(State::Died(why)) if why == "ended with 2" && !self.around.has_loaded.get() => {
+            Some(State::Died(why)) if why == "ended with 2" && may_be_wrong => {
                 Stop::Question(anyhow!("the generator refuses: {messages}"))
             }
             Some(State::Died(why)) if why == "ended with 3" => {
@@ -431,6 +433,9 @@ impl Running<'_> {
         }
     }
 }
+
+/// The words of Rust's standard library for a name without an address.
+const UNRESOLVED: &str = "failed to lookup address information";
 
 /// Returns the time from the line that starts the generators to the beginning of the load: the line
 /// must reach all of them before.

@@ -1,10 +1,12 @@
 //! Services that are releases of charts.
 
+use std::collections::BTreeSet;
+
 use lab::backend::{Address, Chart, Service, Stop};
 use lab::spec::Via;
 use serde_json::json;
 
-use super::{Connected, Kubernetes, RELEASES, THROUGH_API};
+use super::{Connected, Kubernetes, RELEASES, THROUGH_API, remains};
 use crate::api::{self, Error};
 use crate::objects::{self, Run};
 use crate::{nodes, pods};
@@ -32,12 +34,17 @@ impl Kubernetes {
         helm.install(chart, &namespace, service.ready_within, &affinity)
     }
 
-    /// Makes a namespace, unless it exists.
+    /// Makes a namespace, unless it exists. One that is being removed is awaited first: a runner that
+    /// was killed while it cleaned up left it so, and nothing can be made in it.
     pub(super) fn make_namespace(&mut self, name: &str) -> Result<(), Stop> {
         let Connected { api, run, made_namespaces, .. } =
             self.connected.as_mut().expect("it is connected");
-        if api.get(&api::one("Namespace", "", name)).map_err(Error::into_stop)?.is_some() {
-            return Ok(());
+        match api.get(&api::one("Namespace", "", name)).map_err(Error::into_stop)? {
+            Some(found) if found.pointer("/metadata/deletionTimestamp").is_some() => {
+                remains::until_gone(api, &BTreeSet::from([name.to_owned()]))?;
+            }
+            Some(_) => return Ok(()),
+            None => {}
         }
         let run = Run { namespace: name.to_owned(), ..run.clone() };
         api.apply(&objects::namespace(&run)).map_err(Error::into_stop)?;

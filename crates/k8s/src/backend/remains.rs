@@ -142,7 +142,7 @@ fn runs_alive(leases: &[Value]) -> impl Iterator<Item = &str> {
 }
 
 /// Waits until namespaces that were deleted are gone, with all that was in them.
-fn until_gone(api: &Api, namespaces: &BTreeSet<String>) -> Result<(), Stop> {
+pub(super) fn until_gone(api: &Api, namespaces: &BTreeSet<String>) -> Result<(), Stop> {
     let deadline = host::now() + GONE_WITHIN;
     for namespace in namespaces {
         let path = api::one("Namespace", "", namespace);

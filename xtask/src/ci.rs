@@ -48,12 +48,19 @@ const CLUSTER: Step = ("cluster", || match testbed::check_short() {
     Err(why) => Outcome { passed: false, closing: vec![format!("cluster: {why}")] },
 });
 
-/// Runs all steps, the cluster's if asked; returns true if every one passed.
-pub(crate) fn run(with_cluster: bool) -> bool {
+/// The steps of a run.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Extent {
+    Local,
+    WithCluster,
+}
+
+/// Runs the steps; returns true if every one passed.
+pub(crate) fn run(extent: Extent) -> bool {
     let begun = now();
     let ended: Vec<_> = STEPS
         .iter()
-        .chain(with_cluster.then_some(&CLUSTER))
+        .chain((extent == Extent::WithCluster).then_some(&CLUSTER))
         .map(|(name, step)| {
             println!("\n── {name}");
             let begun = now();

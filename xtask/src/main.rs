@@ -43,45 +43,17 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words[..] {
-        ["ci"] => ended(ci::run(false)),
-        ["ci", "--cluster"] => ended(ci::run(true)),
+        ["ci"] => ended(ci::run(ci::Extent::Local)),
+        ["ci", "--cluster"] => ended(ci::run(ci::Extent::WithCluster)),
         ["tidy"] => ended(tidy::run()),
-        ["bench", ref what @ ..] => bench::run(what).map_or_else(
-            || {
-                eprint!("{}", bench::USAGE);
-                ExitCode::from(2)
-            },
-            ended,
-        ),
+        ["bench", ref words @ ..] => task(bench::run(words), bench::USAGE),
         ["peers"] => ended(peers::install()),
-        ["fuzz", ref what @ ..] => fuzz::run(what).map_or_else(
-            || {
-                eprint!("{}", fuzz::USAGE);
-                ExitCode::from(2)
-            },
-            ended,
-        ),
-        ["image", ref words @ ..] => image::Options::read(words).map_or_else(
-            || {
-                eprint!("{}", image::USAGE);
-                ExitCode::from(2)
-            },
-            |options| ended(image::run(&options)),
-        ),
-        ["testbed", ref words @ ..] => testbed::run(words).map_or_else(
-            || {
-                eprint!("{}", testbed::USAGE);
-                ExitCode::from(2)
-            },
-            ended,
-        ),
-        ["sim", ref words @ ..] => sim::run(words).map_or_else(
-            || {
-                eprint!("{}", sim::USAGE);
-                ExitCode::from(2)
-            },
-            ended,
-        ),
+        ["fuzz", ref words @ ..] => task(fuzz::run(words), fuzz::USAGE),
+        ["image", ref words @ ..] => {
+            task(image::Options::read(words).map(|options| image::run(&options)), image::USAGE)
+        }
+        ["testbed", ref words @ ..] => task(testbed::run(words), testbed::USAGE),
+        ["sim", ref words @ ..] => task(sim::run(words), sim::USAGE),
         ["book"] => ended(book::run(&book::Chapter::ALL)),
         ["book", name] if book::Chapter::named(name).is_some() => {
             ended(book::run(book::Chapter::named(name).as_slice()))
@@ -95,6 +67,17 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// Ends a task with words of its own: they are wrong if there is no result.
+fn task(passed: Option<bool>, usage: &str) -> ExitCode {
+    passed.map_or_else(
+        || {
+            eprint!("{usage}");
+            ExitCode::from(2)
+        },
+        ended,
+    )
 }
 
 fn ended(passed: bool) -> ExitCode {

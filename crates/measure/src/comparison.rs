@@ -1,9 +1,7 @@
 //! The comparison of two versions by trials in blocks: few trials of both, near each other in time
 //! and in random order, so that what drifts between blocks does not count.
 
-use statrs::distribution::{ContinuousCDF, StudentsT};
-
-use crate::estimate::median;
+use crate::estimate::{half_width, mean, median};
 
 #[cfg(test)]
 mod tests;
@@ -57,7 +55,7 @@ pub fn compare(blocks: &[Block], significance: f64) -> Option<Comparison> {
     let differences: Vec<f64> = logs.iter().map(|block| mean(&block.b) - mean(&block.a)).collect();
     let effect = mean(&differences);
     let end = |sign: f64| end_of_interval(&logs, effect, sign, significance);
-    let t_half = half_of_t(&differences, significance);
+    let t_half = half_width(&differences, 1.0 - significance);
     Some(Comparison {
         blocks: blocks.len(),
         ratio: effect.exp(),
@@ -100,18 +98,6 @@ fn logs_of(blocks: &[Block]) -> Option<Vec<Block>> {
     let block = |block: &Block| Some(Block { a: logs(&block.a)?, b: logs(&block.b)? });
     let logs = blocks.iter().map(block).collect::<Option<Vec<Block>>>()?;
     (!logs.is_empty()).then_some(logs)
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
-}
-
-fn half_of_t(differences: &[f64], significance: f64) -> Option<f64> {
-    let n = differences.len() as f64;
-    let student = StudentsT::new(0.0, 1.0, n - 1.0).ok()?;
-    let middle = mean(differences);
-    let squares = differences.iter().map(|one| (one - middle).powi(2)).sum::<f64>();
-    Some(student.inverse_cdf(1.0 - significance / 2.0) * (squares / (n - 1.0) / n).sqrt())
 }
 
 /// Returns the end of the interval on one side of the effect: the last shift of B that the test does

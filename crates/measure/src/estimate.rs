@@ -110,15 +110,36 @@ fn smallest(n: u64, holds: impl Fn(u64) -> bool) -> Option<u64> {
 /// standard deviation of the logarithms. `None` below two values, or if one is not positive.
 pub fn relative_half_width(values: &[f64], confidence: f64) -> Option<f64> {
     assert!(0.0 < confidence && confidence < 1.0, "a confidence is a probability");
-    let n = values.len() as f64;
-    if n < 2.0 || values.iter().any(|value| *value <= 0.0 || !value.is_finite()) {
+    if values.iter().any(|value| *value <= 0.0 || !value.is_finite()) {
         return None;
     }
     let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
-    let mean = logs.iter().sum::<f64>() / n;
-    let variance = logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / (n - 1.0);
-    let t = StudentsT::new(0.0, 1.0, n - 1.0).ok()?.inverse_cdf((1.0 + confidence) / 2.0);
-    Some((t * (variance / n).sqrt()).exp_m1())
+    Some(half_width(&logs, confidence)?.exp_m1())
+}
+
+/// Returns half the width of the t interval of the mean: t·s/√n, with Student's t of n − 1 degrees of
+/// freedom. `None` below two values.
+pub fn half_width(values: &[f64], confidence: f64) -> Option<f64> {
+    let (n, (_, sd)) = (values.len() as f64, moments(values)?);
+    let student = StudentsT::new(0.0, 1.0, n - 1.0).ok()?;
+    Some(student.inverse_cdf((1.0 + confidence) / 2.0) * sd / n.sqrt())
+}
+
+/// Returns the mean and the standard deviation with divisor n − 1. `None` below two values, or if one
+/// is not finite.
+pub fn moments(values: &[f64]) -> Option<(f64, f64)> {
+    let n = values.len() as f64;
+    if n < 2.0 || values.iter().any(|value| !value.is_finite()) {
+        return None;
+    }
+    let mean = mean(values);
+    let squares = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
+    Some((mean, (squares / (n - 1.0)).sqrt()))
+}
+
+/// Returns the mean of at least one value.
+pub fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
 }
 
 /// Returns the median; the mean of the middle two if the count is even.

@@ -3,7 +3,7 @@
 
 use statrs::distribution::{ChiSquared, ContinuousCDF, FisherSnedecor, StudentsT};
 
-use crate::estimate::median;
+use crate::estimate::{mean, median, moments};
 
 #[cfg(test)]
 mod tests;
@@ -102,7 +102,7 @@ fn brown_forsythe(one: &[f64], other: &[f64]) -> Option<f64> {
     let all = groups.iter().flatten().sum::<f64>() / count;
     let (mut between, mut within) = (0.0, 0.0);
     for group in &groups {
-        let mean = group.iter().sum::<f64>() / group.len() as f64;
+        let mean = mean(group);
         between += group.len() as f64 * (mean - all).powi(2);
         within += group.iter().map(|distance| (distance - mean).powi(2)).sum::<f64>();
     }
@@ -137,15 +137,4 @@ pub fn outliers(values: &[f64], significance: f64) -> Vec<Outlier> {
         Outlier { index, p: p.min(1.0) }
     });
     tested.filter(|outlier| outlier.p <= significance).collect()
-}
-
-/// Returns the mean and the standard deviation with divisor n − 1.
-fn moments(values: &[f64]) -> Option<(f64, f64)> {
-    let n = values.len() as f64;
-    if n < 2.0 || values.iter().any(|value| !value.is_finite()) {
-        return None;
-    }
-    let mean = values.iter().sum::<f64>() / n;
-    let squares = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
-    Some((mean, (squares / (n - 1.0)).sqrt()))
 }

@@ -1,6 +1,7 @@
 //! Steady state: from where on a signal, such as the throughput of each second, changes no more.
 
 use crate::comparison::Better;
+use crate::estimate::mean;
 use crate::trend::mann_kendall;
 
 #[cfg(test)]
@@ -68,8 +69,4 @@ pub fn truncation(values: &[f64]) -> Option<usize> {
 /// Returns the means of whole batches of this length.
 fn means(values: &[f64], length: usize) -> Vec<f64> {
     values.chunks_exact(length).map(mean).collect()
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
 }

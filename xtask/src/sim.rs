@@ -7,31 +7,51 @@ use std::thread;
 
 use measure::Random;
 
-use crate::bench::goal::Goal;
+use crate::bench::goal::{Bounds, Goal};
 use noise::Noise;
 
 mod comparisons;
 mod noise;
+mod searches;
 mod trends;
 
 #[cfg(test)]
 mod tests;
 
 pub(crate) const USAGE: &str = "\
-cargo xtask sim method [--quick]
+cargo xtask sim method [--quick | --seed N]
 
-Simulates comparisons and trends under six kinds of noise, and prints how often each rule errs beside
-the rate that it promises. It takes minutes; --quick takes seconds, with wider bounds.
+Simulates comparisons and trends under six kinds of noise, and searches for the capacity of five
+kinds of systems, and prints how often each rule errs beside the rate that it promises. It takes
+minutes; --quick takes seconds, with wider bounds. --seed repeats one replication of each, as printed.
 ";
 
 /// The extent of a simulation.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Extent {
+    /// The seed of the first replication.
+    first: u64,
+    /// Of each comparison and trend.
     replications: u64,
+    /// Of each search.
+    searches: u64,
 }
 
-const WHOLE: Extent = Extent { replications: 20_000 };
-const QUICK: Extent = Extent { replications: 1_000 };
+const WHOLE: Extent = Extent { first: 0, replications: 20_000, searches: 3_000 };
+const QUICK: Extent = Extent { first: 0, replications: 1_000, searches: 500 };
+
+/// The seeds that are printed of each line.
+const SHOWN_SEEDS: usize = 3;
+
+/// One simulated figure that is not a share of the replications.
+#[derive(Clone, Debug, PartialEq)]
+struct Figure {
+    what: String,
+    value: f64,
+    goal: Goal,
+    /// The first replications that were on the wrong side, if it counts some.
+    seeds: Vec<u64>,
+}
 
 /// One simulated error rate, and the rate that it must keep.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,6 +69,9 @@ pub(crate) fn run(words: &[&str]) -> Option<bool> {
     let extent = match words {
         ["method"] => WHOLE,
         ["method", "--quick"] => QUICK,
+        ["method", "--seed", seed] => {
+            Extent { first: seed.parse().ok()?, replications: 1, searches: 1 }
+        }
         _ => return None,
     };
     let mut rates = comparisons::rates(extent);
@@ -56,7 +79,30 @@ pub(crate) fn run(words: &[&str]) -> Option<bool> {
     for rate in &rates {
         println!("{rate}");
     }
-    Some(rates.iter().all(Rate::is_met))
+    let figures = searches::figures(extent);
+    for figure in &figures {
+        println!("{figure}");
+    }
+    Some(rates.iter().all(Rate::is_met) && figures.iter().all(Figure::is_met))
+}
+
+/// Simulates so many replications on all CPUs; returns their results in the order of their seeds, from
+/// the first.
+fn each<T: Send>(
+    first: u64,
+    replications: u64,
+    simulated: impl Fn(&mut Random) -> T + Sync,
+) -> Vec<T> {
+    let threads = thread::available_parallelism().map_or(1, |count| count.get() as u64);
+    let simulated = &simulated;
+    let part = |part: u64| {
+        let seeds = replications * part / threads..replications * (part + 1) / threads;
+        move || seeds.map(|seed| simulated(&mut Random::new(first + seed))).collect::<Vec<T>>()
+    };
+    thread::scope(|scope| {
+        let parts: Vec<_> = (0..threads).map(|number| scope.spawn(part(number))).collect();
+        parts.into_iter().flat_map(|part| part.join().expect("a simulation ends")).collect()
+    })
 }
 
 /// Simulates the replications on all CPUs; counts those for which `found` is true.
@@ -66,27 +112,16 @@ fn share(
     goal: Goal,
     found: impl Fn(&mut Random) -> bool + Sync,
 ) -> Rate {
-    let threads = thread::available_parallelism().map_or(1, usize::from) as u64;
-    let found = &found;
-    let is_found = move |seed: &u64| found(&mut Random::new(*seed));
-    let mut seeds: Vec<u64> = thread::scope(|scope| {
-        let parts: Vec<_> = (0..threads)
-            .map(|part| {
-                let mine = (part..extent.replications).step_by(threads as usize);
-                scope.spawn(move || mine.filter(is_found).collect::<Vec<u64>>())
-            })
-            .collect();
-        parts.into_iter().flat_map(|part| part.join().expect("a simulation ends")).collect()
-    });
-    seeds.sort_unstable();
+    let found = each(extent.first, extent.replications, found);
+    let mut seeds: Vec<u64> =
+        (extent.first..).zip(&found).filter(|(_, found)| **found).map(|(seed, _)| seed).collect();
     let share = seeds.len() as f64 / extent.replications as f64;
     // The interesting ones are those that are rare.
     if 0.5 < share {
-        let found: Vec<u64> = std::mem::take(&mut seeds);
-        seeds =
-            (0..extent.replications).filter(|seed| found.binary_search(seed).is_err()).collect();
+        let others = (extent.first..).zip(&found).filter(|(_, found)| !**found);
+        seeds = others.map(|(seed, _)| seed).collect();
     }
-    seeds.truncate(3);
+    seeds.truncate(SHOWN_SEEDS);
     Rate { what, share, replications: extent.replications, goal, seeds }
 }
 
@@ -108,7 +143,25 @@ impl std::fmt::Display for Rate {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (share, error) = (100.0 * self.share, 100.0 * self.error());
         write!(f, "{}: {share:.2} % ± {error:.2}, {}", self.what, self.goal.verdict(self.share))?;
-        let seeds: Vec<String> = self.seeds.iter().map(u64::to_string).collect();
-        if seeds.is_empty() { Ok(()) } else { write!(f, "; seeds {}", seeds.join(", ")) }
+        f.write_str(&listed(&self.seeds))
     }
+}
+
+impl Figure {
+    fn is_met(&self) -> bool {
+        self.goal.is_met(self.value)
+    }
+}
+
+impl std::fmt::Display for Figure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {:.2}, {}", self.what, self.value, self.goal.verdict(self.value))?;
+        f.write_str(&listed(&self.seeds))
+    }
+}
+
+/// `; seeds 3, 19, 44`; empty if there are none.
+fn listed(seeds: &[u64]) -> String {
+    let seeds: Vec<String> = seeds.iter().map(u64::to_string).collect();
+    if seeds.is_empty() { String::new() } else { format!("; seeds {}", seeds.join(", ")) }
 }

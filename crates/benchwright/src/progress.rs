@@ -14,7 +14,7 @@ impl Progress for Transcript {
         match event {
             Event::Nearness(text) => self.nearness = Some(text.clone()),
             Event::Tick { .. } => {
-                let nearness = self.nearness.as_ref().map(|text| format!(" · stop: {text}"));
+                let nearness = self.nearness.as_ref().map(|text| format!(" · {text}"));
                 output::transient(&format!("{event}{}", nearness.unwrap_or_default()));
             }
             _ if event.is_lasting() => {

@@ -1,6 +1,10 @@
 //! The answer of a run, from its journal: maximum throughput and capacity are separate results.
 
+use std::collections::BTreeMap;
+
 use measure::quantity::grouped;
+use measure::search::Bracket;
+use measure::{Rate, estimate};
 use results::Answer;
 use results::answer::{
     Capacity, Level, Maximum, Repeated, SCHEMA, Search, Spread, Verdict, validity_in_words,
@@ -29,17 +33,19 @@ pub fn of(plan: &Plan, turns: &Turns<'_>, ending: &Ending) -> Answer {
         let search = strand(plan, turns, 0, ending);
         let slo = slo_in_words(plan.resolved(0));
         let summary = summary(&search, slo.as_deref());
-        let Search { verdict, maximum_throughput, capacity, limited_by, stopped_by, .. } = search;
+        let (verdict, stopped_by) = (search.verdict, search.stopped_by.clone());
         return Answer {
-            maximum_throughput,
-            capacity,
-            limited_by,
+            maximum_throughput: search.maximum_throughput.clone(),
+            capacity: search.capacity.clone(),
+            limited_by: search.limited_by.clone(),
+            searches: vec![search],
             ..answer(plan, verdict, summary, stopped_by, journal)
         };
     }
-    let searches: Vec<Search> = (0..plan.strands.len())
+    let mut searches: Vec<Search> = (0..plan.strands.len())
         .map(|number| strand(plan, turns, number, turns.ending_of(number).unwrap_or(ending)))
         .collect();
+    add_intervals(&mut searches);
     let verdict = match ending {
         Ending::Interrupted => Verdict::Interrupted,
         Ending::Open => Verdict::Open,
@@ -100,18 +106,50 @@ fn strand(plan: &Plan, turns: &Turns<'_>, number: usize, ending: &Ending) -> Sea
         Ending::Answered(_) if asks_capacity && capacity.is_none() => Verdict::No,
         Ending::Answered(_) => Verdict::Answered,
     };
+    let limited_by = match &maximum {
+        Some(maximum) => limited_by(journal, maximum),
+        None => experiment::bracket(resolved, journal).and_then(|b| limited_at(journal, b.upper?)),
+    };
     Search {
         strand: number as u32 + 1,
         name: plan.question(number).search.clone(),
         cell: plan.cell_name(number),
         repetition: plan.strands[number].repetition,
         verdict,
-        limited_by: maximum.as_ref().and_then(|maximum| limited_by(journal, maximum)),
+        limited_by,
         maximum_throughput: maximum,
+        lower: capacity.as_ref().map(|capacity| capacity.rate_per_s),
+        upper: capacity.as_ref().and_then(|capacity| capacity.missed_at_per_s),
+        interval: None,
         capacity,
         stopped_by: stopped_by(ending),
         trials: journal.len() as u32,
     }
+}
+
+/// Adds the interval of the capacity to searches that were made at least three times.
+fn add_intervals(searches: &mut [Search]) {
+    let of = |search: &Search| (search.cell.clone(), search.name.clone());
+    let mut equal: BTreeMap<_, Vec<f64>> = BTreeMap::new();
+    for search in &*searches {
+        equal.entry(of(search)).or_default().extend(search.capacity.as_ref().map(|c| c.rate_per_s));
+    }
+    for search in searches {
+        search.interval = interval(&equal[&of(search)]);
+    }
+}
+
+/// The fewest repetitions of which an interval says something.
+const FEWEST_REPEATED: usize = 3;
+
+/// Returns the 95 % t interval of the geometric mean.
+fn interval(values: &[f64]) -> Option<(f64, f64)> {
+    if values.len() < FEWEST_REPEATED {
+        return None;
+    }
+    let middle = estimate::mean(&values.iter().map(|value| value.ln()).collect::<Vec<_>>()).exp();
+    let half = estimate::relative_half_width(values, 0.95)?;
+    Some((middle / (1.0 + half), middle * (1.0 + half)))
 }
 
 fn stopped_by(ending: &Ending) -> String {
@@ -175,8 +213,18 @@ fn limited_by(journal: &[Entry], maximum: &Maximum) -> Option<String> {
     first.map(|(_, _, words)| words)
 }
 
+/// The limit in the trials at the upper bound of the capacity.
+fn limited_at(journal: &[Entry], load: Rate) -> Option<String> {
+    let here = |entry: &Entry| entry.asked_per_target_per_s == Some(load.as_per_second());
+    answering(journal).filter(|(entry, _)| here(entry)).find_map(|(_, o)| o.limited_by.clone())
+}
+
 /// The load with the highest median sustained rate, represented by its trial nearest to the median.
+/// A search for the capacity does not look for it: the highest load that it tried says nothing of it.
 fn maximum(resolved: &Resolved, journal: &[Entry]) -> Option<Maximum> {
+    if experiment::bracket(resolved, journal).is_some() {
+        return None;
+    }
     let points = experiment::points(resolved, journal);
     // Of equal loads the lowest: the rate was reached there, and the loads above brought no more.
     let best = points.iter().rev();
@@ -196,6 +244,9 @@ fn maximum(resolved: &Resolved, journal: &[Entry]) -> Option<Maximum> {
 /// The highest load at which more than half of the valid trials met every SLO.
 fn capacity(resolved: &Resolved, journal: &[Entry]) -> Option<Capacity> {
     let slo = slo_in_words(resolved)?;
+    if let Some(bracket) = experiment::bracket(resolved, journal) {
+        return enclosed(&bracket, journal, slo);
+    }
     let points = experiment::points(resolved, journal);
     let met = points.iter().filter(|point| point.slo_met == Some(true));
     let best = met.max_by(|a, b| a.asked.as_per_second().total_cmp(&b.asked.as_per_second()))?;
@@ -227,6 +278,27 @@ fn capacity(resolved: &Resolved, journal: &[Entry]) -> Option<Capacity> {
     })
 }
 
+/// The capacity between two bounds, with the lower bound's trial that met the SLO.
+fn enclosed(bracket: &Bracket, journal: &[Entry], slo: String) -> Option<Capacity> {
+    let at = |load: Rate, met: bool| {
+        answering(journal).find(move |(entry, observed)| {
+            entry.asked_per_target_per_s == Some(load.as_per_second())
+                && observed.slo_met == Some(met)
+        })
+    };
+    let (entry, observed) = at(bracket.lower?, true)?;
+    let missed = bracket.upper.and_then(|upper| at(upper, false));
+    // The search decides about the loads that it asks for; what was offered differs by chance.
+    Some(Capacity {
+        rate_per_s: entry.asked_per_s?,
+        completed_per_s: observed.completed_per_s,
+        trial: entry.trial,
+        slo,
+        missed_at_per_s: missed.and_then(|(entry, _)| entry.asked_per_s),
+        missed_below_per_s: None,
+    })
+}
+
 /// The trials whose results describe the system.
 fn answering(journal: &[Entry]) -> impl Iterator<Item = (&Entry, &Observed)> {
     journal
@@ -249,9 +321,13 @@ fn summary(search: &Search, slo: Option<&str>) -> String {
             format!("maximum throughput {}; no load met {slo}", rate(maximum.rate_per_s))
         }
         (Some(maximum), None, None) => format!("maximum throughput {}", rate(maximum.rate_per_s)),
+        (None, Some(capacity), _) => {
+            format!("capacity {} with {}", rate(capacity.rate_per_s), capacity.slo)
+        }
+        (None, None, Some(slo)) if 0 < search.trials => format!("no load met {slo}"),
         (None, ..) => "nothing was measured".to_owned(),
     };
-    in_a_sentence(*verdict, stopped_by, &found, maximum.is_some())
+    in_a_sentence(*verdict, stopped_by, &found, maximum.is_some() || capacity.is_some())
 }
 
 fn in_a_sentence(verdict: Verdict, stopped_by: &str, found: &str, is_some: bool) -> String {
@@ -291,9 +367,13 @@ fn together(equal: &[&Search]) -> String {
     };
     let slo = equal.iter().find_map(|search| Some(&search.capacity.as_ref()?.slo));
     let with = slo.map(|slo| format!(" with {slo}")).unwrap_or_default();
+    let interval = equal[0]
+        .interval
+        .map(|(low, high)| format!(", 95 % interval {} … {}/s", grouped(low), grouped(high)));
+    let interval = interval.unwrap_or_default();
     let parts = [
         shown("maximum throughput", repeated.maximum_throughput_per_s),
-        shown("capacity", repeated.capacity_per_s).map(|text| text + &with),
+        shown("capacity", repeated.capacity_per_s).map(|text| text + &with + &interval),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     let failed = equal.iter().find(|search| search.verdict == Verdict::NoAnswer);
@@ -307,7 +387,7 @@ fn together(equal: &[&Search]) -> String {
 fn no_in_words(answer: &Answer) -> String {
     let failed = answer.searches.iter().filter(|search| search.verdict == Verdict::No).count();
     match answer.searches.len() {
-        0 => "no load met the SLO".to_owned(),
+        0 | 1 => "no load met the SLO".to_owned(),
         all => format!("no load met the SLO in {failed} of {all} searches"),
     }
 }
@@ -368,7 +448,9 @@ pub fn table(answer: &Answer) -> String {
     if let Some(limit) = &answer.limited_by {
         line("limited by", limit.clone());
     }
-    let searches: Vec<&Search> = answer.searches.iter().collect();
+    // The only search is the answer itself.
+    let several = answer.searches.iter().filter(|_| 1 < answer.searches.len());
+    let searches: Vec<&Search> = several.collect();
     for equal in searches.chunk_by(|a, b| a.cell == b.cell && a.name == b.name) {
         line(&title(equal[0]), together(equal));
     }

@@ -19,13 +19,13 @@ use crate::backend::{Backend, Backends, Death, Stop};
 use crate::host;
 use crate::progress::{Event, Progress};
 use crate::search;
-use crate::spec::{Cpus, Resolved, Roles};
+use crate::spec::{Cpus, Resolved, Roles, Search};
 use crate::system::System;
 use crate::trial::{self, Checked, Observation, Trial};
 use crate::{Error, Host, judge};
 
 pub(crate) use decide::targets;
-pub use decide::{Attempt, Decision, points, seed_of};
+pub use decide::{Attempt, Decision, bracket, points, seed_of};
 pub use plan::{first, plan};
 pub use strands::{Plan, Strand, Turn, Turns};
 
@@ -217,7 +217,7 @@ impl Run<'_> {
             let resolved = self.plan.resolved(strand);
             let waited = attempt.await_calm.map(|within| await_calm(within, backend, progress));
             let waited = waited.transpose()?;
-            let Attempt { purpose, asked, repetition, attempt, .. } = attempt;
+            let Attempt { purpose, asked, repetition, attempt, why, .. } = attempt;
             let seed = seed_of(self.plan.seed_of(strand), asked, repetition, attempt);
             let number = turns.count() as u32 + 1;
             let place = self.plan.place(strand);
@@ -241,7 +241,7 @@ impl Run<'_> {
             if !system.urls.is_empty() {
                 self.record_placement(backend)?;
             }
-            let entry = Entry { waited, block, ..entry };
+            let entry = Entry { waited, block, why, ..entry };
             let entry = writer.append(entry, &files).map_err(Stop::no_answer)?;
             turns.push(entry);
             next = turns.next_turn();
@@ -297,6 +297,7 @@ impl Run<'_> {
             block: None,
             asked_per_s: trial.asked.map(|rate| rate.as_per_second() * targets),
             asked_per_target_per_s: trial.asked.map(|rate| rate.as_per_second()),
+            why: None,
             repetition: trial.repetition,
             attempt: trial.attempt,
             waited: None,
@@ -336,7 +337,7 @@ impl Run<'_> {
                     completed_per_s: observed.completed_per_s,
                     first,
                     targets: targets(resolved),
-                    step: search.step.to_string(),
+                    strategy: search::in_words(search),
                 });
             }
             return;
@@ -344,8 +345,12 @@ impl Run<'_> {
         let again = next.filter(|next| next.strand == strand).map(|next| next.attempt);
         let without_rate = resolved.spec.load.without_rate();
         progress.event(&Event::Ended { entry, label, without_rate, again });
-        let search = resolved.spec.search.as_ref();
-        let near = search.and_then(|s| search::nearness(s, &points(resolved, turns.of(strand))));
+        let journal = turns.of(strand);
+        let sweep = resolved.spec.search.as_ref().and_then(Search::sweep);
+        let near = match bracket(resolved, journal) {
+            Some(bracket) => search::bounds(&bracket),
+            None => sweep.and_then(|s| search::nearness(s, &points(resolved, journal))),
+        };
         if let Some(near) = near {
             progress.event(&Event::Nearness(near));
         }

@@ -51,7 +51,7 @@ pub enum Event<'a> {
         is_kept: bool,
         checks: usize,
     },
-    /// The rate of the closed loop, and the sweep that begins with it.
+    /// The rate of the closed loop, and the search that begins with it.
     Probed {
         /// The strand, if there are several.
         label: String,
@@ -59,7 +59,8 @@ pub enum Event<'a> {
         /// The rate of each target, with the number of targets.
         first: Rate,
         targets: u32,
-        step: String,
+        /// The rule for the loads after it: `step 5 %`.
+        strategy: String,
     },
     /// The load of a trial begins.
     Measuring {
@@ -118,13 +119,13 @@ impl fmt::Display for Event<'_> {
                     n => write!(f, " · {n} of {n} checks passed"),
                 }
             }
-            Event::Probed { label, completed_per_s, first, targets, step } => {
+            Event::Probed { label, completed_per_s, first, targets, strategy } => {
                 let rate = grouped(*completed_per_s);
                 write!(f, "probe    about {rate}/s closed loop → first load ")?;
                 if 1 < *targets {
                     write!(f, "{targets} × ")?;
                 }
-                write!(f, "{first}, step {step}{}", behind(label))
+                write!(f, "{first}, {strategy}{}", behind(label))
             }
             Event::Measuring { trial } => write!(f, "{} measuring", Title(trial)),
             Event::Tick { trial, tick } => write!(f, "{} {}", Title(trial), Live(tick)),
@@ -138,7 +139,7 @@ impl fmt::Display for Event<'_> {
                     Some(_) | None => Ok(()),
                 }
             }
-            Event::Nearness(text) => write!(f, "stop: {text}"),
+            Event::Nearness(text) => f.write_str(text),
             Event::Finished { text } => f.write_str(text),
         }
     }

@@ -2,8 +2,9 @@
 //! to resume a run.
 
 use measure::Rate;
+use measure::search::{self, Bounds, Strategy as Bisection};
 
-use crate::spec::{Growth, Search, Start, Stop};
+use crate::spec::{Bracket, Growth, Search, Start, Stop, Strategy, Sweep};
 
 #[cfg(test)]
 mod tests;
@@ -19,34 +20,34 @@ pub struct Point {
     pub slo_met: Option<bool>,
 }
 
-/// The next step of a search.
+/// The next step of a sweep.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Next {
     /// The next load to try.
     Load(Rate),
-    /// A stop rule has fired: the search is over. The text names the rule.
+    /// A stop rule has fired: the sweep is over. The text names the rule.
     Stopped(String),
     /// The range is measured to its end; the text explains whether that is an answer.
     Ended { answered: bool, why: String },
 }
 
-/// Returns the next load after `points`, which are in the order they were tried. `probed` is the
-/// rate that the closed loop completed on each target, if the search begins with a probe.
-pub fn next(search: &Search, probed: Option<Rate>, points: &[Point]) -> Next {
-    if let Some(rule) = search.stop.iter().find(|rule| fires(rule, points)) {
+/// Returns the next load of a sweep after `points`, which are in the order they were tried. `probed` is
+/// the rate that the closed loop completed on each target, if the search begins with a probe.
+pub fn next(search: &Search, sweep: &Sweep, probed: Option<Rate>, points: &[Point]) -> Next {
+    if let Some(rule) = sweep.stop.iter().find(|rule| fires(rule, points)) {
         return Next::Stopped(describe(rule));
     }
     let load = match points.last() {
         None => first(search, probed),
-        Some(last) => rounded(match search.step {
+        Some(last) => Rate::rounded(match sweep.step {
             Growth::By(share) => last.asked.as_per_second() * (1.0 + share.0),
             Growth::Add(rate) => last.asked.as_per_second() + rate.as_per_second(),
         }),
     };
     match search.to {
         Some(to) if to.as_per_second() * (1.0 + 1e-9) < load.as_per_second() => Next::Ended {
-            answered: search.stop.is_empty(),
-            why: match search.stop.is_empty() {
+            answered: sweep.stop.is_empty(),
+            why: match sweep.stop.is_empty() {
                 true => format!("the range was measured up to {to}"),
                 false => format!("no stop rule fired up to {to}, the end of the range"),
             },
@@ -55,18 +56,47 @@ pub fn next(search: &Search, probed: Option<Rate>, points: &[Point]) -> Next {
     }
 }
 
-/// Describes how far the rules are from firing: `4 of 6 without a new maximum`.
-pub fn nearness(search: &Search, points: &[Point]) -> Option<String> {
-    search.stop.iter().find_map(|rule| match rule {
+/// Describes how far the rules are from firing: `stop: 4 of 6 without a new maximum`.
+pub fn nearness(sweep: &Sweep, points: &[Point]) -> Option<String> {
+    sweep.stop.iter().find_map(|rule| match rule {
         Stop::NoNewMax { window, by } => {
             let since = without_new_maximum(points, by.0).min(*window as usize);
-            (0 < since).then(|| format!("{since} of {window} without a new maximum"))
+            (0 < since).then(|| format!("stop: {since} of {window} without a new maximum"))
         }
         Stop::SloViolated { times } => {
             let missed = missed_in_a_row(points);
-            (0 < missed).then(|| format!("{missed} of {times} that miss the SLO"))
+            (0 < missed).then(|| format!("stop: {missed} of {times} that miss the SLO"))
         }
     })
+}
+
+/// Describes the bounds of the capacity that are known: `capacity between 800/s and 1,000/s`.
+pub fn bounds(bracket: &search::Bracket) -> Option<String> {
+    match (bracket.lower, bracket.upper) {
+        (Some(lower), Some(upper)) => Some(format!("capacity between {lower} and {upper}")),
+        (Some(lower), None) => Some(format!("capacity above {lower}")),
+        (None, Some(upper)) => Some(format!("capacity below {upper}")),
+        (None, None) => None,
+    }
+}
+
+/// Describes the rule for the loads after the first: `step 5 %`, `adaptive to 2 %`.
+pub fn in_words(search: &Search) -> String {
+    match &search.strategy {
+        Strategy::Sweep(sweep) => format!("step {}", sweep.step),
+        Strategy::Bracket(Bracket { by, precision, .. }) => {
+            format!("{} to {precision}", name(*by))
+        }
+    }
+}
+
+/// Returns the strategy as a spec names it.
+pub fn name(strategy: Bisection) -> &'static str {
+    match strategy {
+        Bisection::Adaptive { .. } => "adaptive",
+        Bisection::Bisect => "bisect",
+        Bisection::Mlr { .. } => "mlr",
+    }
 }
 
 pub fn describe(rule: &Stop) -> String {
@@ -114,14 +144,26 @@ fn first(search: &Search, probed: Option<Rate>) -> Rate {
         Start::At(rate) => rate,
         Start::Probe(share) => {
             let probed = probed.expect("a search that begins with a probe is called after it");
-            rounded(probed.as_per_second() * share.0)
+            Rate::rounded(probed.as_per_second() * share.0)
         }
     }
 }
 
-/// Rounds a rate to whole requests per second if that is finer than a percent. A sweep that nothing
-/// ends stays finite.
-pub(crate) fn rounded(rate: f64) -> Rate {
-    let rate = if 100.0 <= rate { rate.round() } else { (rate * 1e3).round() / 1e3 };
-    Rate::per_second(rate.clamp(1e-3, f64::MAX)).expect("positive and finite by its bounds")
+/// The first step away from a start of which nothing is known, and from one that a probe found.
+const FIRST_FACTOR: f64 = 2.0;
+const AFTER_PROBE: f64 = 1.25;
+
+/// Returns the search for a capacity.
+pub fn bisection(search: &Search, bracket: &Bracket, probed: Option<Rate>) -> search::Search {
+    let step = |otherwise: f64| bracket.step.map_or(otherwise, |share| 1.0 + share.0);
+    let bounds = match (search.start, search.to) {
+        (Start::At(from), Some(to)) => Bounds::Range(from, to),
+        (Start::At(_), None) => {
+            Bounds::Unknown { start: first(search, probed), factor: step(FIRST_FACTOR) }
+        }
+        (Start::Probe(_), _) => {
+            Bounds::Unknown { start: first(search, probed), factor: step(AFTER_PROBE) }
+        }
+    };
+    search::Search { bounds, strategy: bracket.by, precision: bracket.precision.0 }
 }

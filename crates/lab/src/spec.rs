@@ -26,7 +26,7 @@ pub use phases::{CoolDown, Measure, Phases, WarmUp};
 pub use questions::{Cell, Factor, Level, Named, Question, questions};
 pub use repeat::{Between, Budget, Metric, Order, Repeat, Reset, Until};
 pub use roles::{BackendKind, Cluster, Generator, Role, Roles, Where};
-pub use search::{ResultKind, Search, Start, Stop};
+pub use search::{Bracket, ResultKind, Search, Start, Stop, Strategy, Sweep};
 pub use slo::Slo;
 pub use source::{Place, Source, SpecError};
 pub use sut::{
@@ -178,7 +178,7 @@ impl Resolved {
         texts::check(self)?;
         deploy::check(self)?;
         load::check(self)?;
-        let Spec { where_, sut, simulated, search, load, .. } = &self.spec;
+        let Spec { where_, sut, simulated, search, load, repeat, .. } = &self.spec;
         let find = |key: &str| self.source.find(key, key.trim_end_matches(':'));
         let error = |message: &str, key: &str, label: &str| {
             Err(self.source.error(message, find(key), label))
@@ -266,6 +266,24 @@ impl Resolved {
             ),
             (_, Some(_), Some(_)) => {
                 error("the rate is both fixed and searched", "rate:", "remove load.rate or search")
+            }
+            (_, Some(Search { strategy: Strategy::Bracket(_), .. }), None)
+                if self.spec.slo.is_empty() =>
+            {
+                error(
+                    "a capacity needs an SLO",
+                    "search:",
+                    "add for example slo: [{metric: p99, max: 100ms}], or write strategy: sweep",
+                )
+            }
+            (_, Some(Search { strategy: Strategy::Bracket(_), .. }), None)
+                if 1 < repeat.trials.0 || repeat.until.is_some() =>
+            {
+                error(
+                    "this search decides itself how often a load is tried",
+                    "repeat:",
+                    "write search.confirm for surer bounds, or repeat: {searches: 5}",
+                )
             }
             _ => self.check_targets(),
         }

@@ -19,6 +19,13 @@ impl Rate {
         (rate.is_finite() && 0.0 < rate).then_some(Rate(rate))
     }
 
+    /// Creates the rate that a search tries: a whole number per second if that is finer than a percent.
+    /// It is limited to what a rate can be, so that a search that nothing ends stays finite.
+    pub fn rounded(rate: f64) -> Rate {
+        let rate = if 100.0 <= rate { rate.round() } else { (rate * 1e3).round() / 1e3 };
+        Rate(rate.clamp(1e-3, f64::MAX))
+    }
+
     pub fn as_per_second(self) -> f64 {
         self.0
     }

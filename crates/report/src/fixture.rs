@@ -288,6 +288,7 @@ fn entry(trial: u32, asked: f64) -> Entry {
         block: None,
         asked_per_s: Some(asked),
         asked_per_target_per_s: Some(asked),
+        why: None,
         repetition: 1,
         attempt: 1,
         waited: None,

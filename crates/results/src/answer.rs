@@ -37,8 +37,8 @@ pub struct Answer {
     /// Every combination of levels, in the order of the plan; absent without factors.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub levels: Vec<Level>,
-    /// Every strand, in the order of the plan; absent if there is only one.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Every strand, in the order of the plan.
+    #[serde(default)]
     pub searches: Vec<Search>,
     pub trials: Vec<Entry>,
     /// The path of the report: as printed, relative to the working directory of the command; as
@@ -118,6 +118,16 @@ pub struct Search {
     pub verdict: Verdict,
     pub maximum_throughput: Option<Maximum>,
     pub capacity: Option<Capacity>,
+    /// The bounds of the capacity, as offered rates of all targets: the highest load that met the SLO,
+    /// and the lowest above it that missed it.
+    #[serde(default)]
+    pub lower: Option<f64>,
+    #[serde(default)]
+    pub upper: Option<f64>,
+    /// The 95 % interval of the capacity over this search and its repetitions, if there are at least
+    /// three: a t interval of the logarithms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<(f64, f64)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limited_by: Option<String>,
     pub stopped_by: String,

@@ -37,6 +37,9 @@ pub struct Entry {
     /// The requested rate of each target, which a search varies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_per_target_per_s: Option<f64>,
+    /// The reason of the search for this trial; absent in a sweep.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<Why>,
     pub repetition: u32,
     /// 1, or more if earlier attempts of the same trial were invalid or aborted.
     pub attempt: u32,
@@ -76,6 +79,7 @@ impl Entry {
             block: None,
             asked_per_s: Some(200.0),
             asked_per_target_per_s: Some(100.0),
+            why: None,
             repetition: 1,
             attempt: 1,
             waited: None,
@@ -98,6 +102,34 @@ pub enum Purpose {
     /// A short closed loop that shows the sweep where to begin; never a result.
     Probe,
     Trial,
+}
+
+/// The reason of a search for a trial.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Why {
+    /// The load is new.
+    Explore,
+    /// The trial before it, at the same load, had too few requests for a verdict: both are judged
+    /// together.
+    Extend,
+    /// The trials of this load do not decide yet.
+    Confirm,
+    /// The load is a bound of the answer, which needs more trials.
+    Validate,
+    /// The capacity seems to be at the edge of the range, which was not tried.
+    Edge,
+}
+
+impl From<measure::search::Why> for Why {
+    fn from(why: measure::search::Why) -> Why {
+        match why {
+            measure::search::Why::Explore => Why::Explore,
+            measure::search::Why::Confirm => Why::Confirm,
+            measure::search::Why::Validate => Why::Validate,
+            measure::search::Why::Edge => Why::Edge,
+        }
+    }
 }
 
 /// A wait for a calm machine.

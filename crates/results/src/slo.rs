@@ -107,6 +107,37 @@ impl Outcome {
     }
 }
 
+/// The judgement of several loads together.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Pooled {
+    pub verdict: Verdict,
+    pub met: bool,
+}
+
+/// Judges equal loads as one long load: the requests of each objective are added. All loads were
+/// judged by the same objectives. An objective that no request missed is met: a longer load would
+/// only say so with more confidence.
+pub fn pooled(loads: &[&[Judged]]) -> Pooled {
+    let objectives = loads.first().map_or(0, |judged| judged.len());
+    let mut pooled = Pooled { verdict: Verdict::Pass, met: true };
+    for index in 0..objectives {
+        let sum = |count: fn(&Judged) -> u64| loads.iter().map(|load| count(&load[index])).sum();
+        let slo = loads[0][index].slo;
+        let (over, of) = (sum(|one| one.over), sum(|one| one.of));
+        let (verdict, met) = match slo.decide(over, sum(|one| one.over_at_least), of) {
+            (Verdict::Undecided, true) if over == 0 => (Verdict::Pass, true),
+            decided => decided,
+        };
+        pooled.met &= met;
+        pooled.verdict = match (pooled.verdict, verdict) {
+            (Verdict::Fail, _) | (_, Verdict::Fail) => Verdict::Fail,
+            (Verdict::Undecided, _) | (_, Verdict::Undecided) => Verdict::Undecided,
+            (Verdict::Pass, Verdict::Pass) => Verdict::Pass,
+        };
+    }
+    pooled
+}
+
 /// Returns the tightest limit of a response time: slower answers do not count as goodput.
 pub fn tightest(slos: &[Slo]) -> Option<Nanos> {
     slos.iter().filter_map(Slo::response_time).min()
@@ -175,19 +206,19 @@ impl Slo {
             Slo::Failures { .. } => (failed, failed),
             Slo::ResponseTime { max, .. } => over(part, max),
         };
-        let allowed = self.allowed();
-        let verdict = match (tail(of, over, allowed), tail(of, over_at_least, allowed)) {
-            (Tail::Pass, _) => Verdict::Pass,
-            (_, Tail::Fail) => Verdict::Fail,
-            _ => Verdict::Undecided,
-        };
-        let met = match verdict {
-            Verdict::Pass => true,
-            Verdict::Fail => false,
-            Verdict::Undecided => 0 < of && over as f64 <= allowed.0 * of as f64 + 1e-9,
-        };
+        let (verdict, met) = self.decide(over, over_at_least, of);
         let text = self.sentence(verdict, met, [over, failed, of]);
         Judged { slo: *self, over, over_at_least, of, verdict, met, text }
+    }
+
+    /// Decides from the requests over, at most and at least.
+    fn decide(&self, over: u64, over_at_least: u64, of: u64) -> (Verdict, bool) {
+        let allowed = self.allowed();
+        match (tail(of, over, allowed), tail(of, over_at_least, allowed)) {
+            (Tail::Pass, _) => (Verdict::Pass, true),
+            (_, Tail::Fail) => (Verdict::Fail, false),
+            _ => (Verdict::Undecided, 0 < of && over as f64 <= allowed.0 * of as f64 + 1e-9),
+        }
     }
 
     fn sentence(&self, verdict: Verdict, met: bool, [over, failed, of]: [u64; 3]) -> String {

@@ -16,7 +16,7 @@ fn a_rate_is_missed_only_if_chance_does_not_explain_it() {
 
 #[test]
 fn the_seeds_of_the_rarer_result_are_printed() {
-    let extent = Extent { replications: 100 };
+    let extent = Extent { first: 0, replications: 100, searches: 1 };
     let rate = share("few".to_owned(), extent, Goal::None, |random| random.unit() < 0.1);
     assert!(rate.share < 0.5);
     for seed in &rate.seeds {
@@ -27,4 +27,11 @@ fn the_seeds_of_the_rarer_result_are_printed() {
     for seed in &rate.seeds {
         assert!(0.9 <= Random::new(*seed).unit());
     }
+}
+
+#[test]
+fn the_quick_form_meets_every_goal() {
+    assert_eq!(run(&["method", "--quick"]), Some(true));
+    assert!(run(&["method", "--seed", "7"]).is_some());
+    assert_eq!(run(&["method", "--seed", "x"]), None);
 }

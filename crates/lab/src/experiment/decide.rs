@@ -3,12 +3,14 @@
 
 use std::collections::BTreeMap;
 
+use measure::search::{Bracket, Seen, Step};
 use measure::{Nanos, Random, Rate, estimate};
-use results::journal::{Entry, Observed, Purpose, Status};
+use results::journal::{Entry, Observed, Purpose, Status, Why};
+use results::slo;
 
 use crate::answer::Ending;
 use crate::search::{self, Next, Point};
-use crate::spec::{BackendKind, Metric, Offered, Repeat, Resolved, Start};
+use crate::spec::{BackendKind, Metric, Offered, Repeat, Resolved, Search, Start, Strategy};
 use crate::trial;
 
 #[cfg(test)]
@@ -44,6 +46,8 @@ pub struct Attempt {
     pub attempt: u32,
     /// The longest wait for a calm machine; `None` begins at once.
     pub await_calm: Option<Nanos>,
+    /// The reason of the search for this trial; a sweep has none.
+    pub why: Option<Why>,
 }
 
 /// The budget that all strands together have used.
@@ -90,7 +94,7 @@ pub(super) fn next(
             Some(Offered::Rate(rate)) => Some(*rate),
             Some(Offered::Share { share, .. }) => {
                 let base = base.expect("a share is asked for once its base is known");
-                Some(search::rounded(base.as_per_second() * share.0))
+                Some(Rate::rounded(base.as_per_second() * share.0))
             }
         };
         let points = points(resolved, journal);
@@ -106,16 +110,91 @@ pub(super) fn next(
             Err(decision) => return decision,
         },
     };
-    let points = points(resolved, journal);
-    if let Some(asked) = unfinished(resolved, journal) {
-        return attempt(Purpose::Trial, Some(asked));
+    match &search.strategy {
+        Strategy::Sweep(sweep) => {
+            if let Some(asked) = unfinished(resolved, journal) {
+                return attempt(Purpose::Trial, Some(asked));
+            }
+            match search::next(search, sweep, probed, &points(resolved, journal)) {
+                Next::Load(asked) => attempt(Purpose::Trial, Some(asked)),
+                Next::Stopped(rule) => Decision::End(Ending::Answered(rule)),
+                Next::Ended { answered: true, why } => Decision::End(Ending::Answered(why)),
+                Next::Ended { answered: false, why } => no_answer(why),
+            }
+        }
+        Strategy::Bracket(bracket) => {
+            let (seen, undecided) = verdicts(journal);
+            let (load, why) = match (undecided, search::bisection(search, bracket, probed)) {
+                (Some(load), _) => (load, Why::Extend),
+                (None, search) => match measure::search::next(&search, &seen) {
+                    Step::Try { load, why } => (load, Why::from(why)),
+                    Step::Found(bracket) => {
+                        return Decision::End(ended(&bracket, targets(resolved)));
+                    }
+                },
+            };
+            match attempt(Purpose::Trial, Some(load)) {
+                Decision::Run(attempt) => Decision::Run(Attempt { why: Some(why), ..attempt }),
+                end => end,
+            }
+        }
     }
-    match search::next(search, probed, &points) {
-        Next::Load(asked) => attempt(Purpose::Trial, Some(asked)),
-        Next::Stopped(rule) => Decision::End(Ending::Answered(rule)),
-        Next::Ended { answered: true, why } => Decision::End(Ending::Answered(why)),
-        Next::Ended { answered: false, why } => no_answer(why),
+}
+
+/// Returns the ending of a search that found these bounds of the capacity.
+fn ended(bracket: &Bracket, targets: u32) -> Ending {
+    let each = if 1 < targets { " per instance" } else { "" };
+    match (bracket.lower, bracket.upper) {
+        (Some(lower), Some(upper)) => {
+            let apart = upper.as_per_second() / lower.as_per_second() - 1.0;
+            let apart = (1e3 * apart).round() / 10.0;
+            Ending::Answered(format!(
+                "the capacity lies between {lower} and {upper}{each}, {apart} % apart"
+            ))
+        }
+        (None, Some(upper)) => {
+            Ending::Answered(format!("the SLO was missed down to {upper}{each}"))
+        }
+        (Some(lower), None) => Ending::NoAnswer(format!(
+            "the SLO was met up to {lower}{each}, the end of the range: raise it"
+        )),
+        (None, None) => unreachable!("a search ends after a trial"),
     }
+}
+
+/// The most trials that are judged together, if each alone has too few requests near the limit for a
+/// verdict.
+const MOST_EXTENDED: usize = 3;
+
+/// Returns the verdicts of the trials in their order, and the load whose last trial is undecided and
+/// has to be extended by another one, with which it is judged.
+fn verdicts(journal: &[Entry]) -> (Vec<Seen>, Option<Rate>) {
+    let mut seen = Vec::new();
+    let mut open: Vec<&Entry> = Vec::new();
+    for entry in trials(journal).filter(|entry| entry.status.answers()) {
+        let Some(load) = asked(entry) else { continue };
+        open.push(entry);
+        let objectives: Vec<&[slo::Judged]> = open.iter().map(|entry| &entry.slo[..]).collect();
+        let judged = slo::pooled(&objectives);
+        if judged.verdict != slo::Verdict::Undecided || MOST_EXTENDED <= open.len() {
+            seen.push(Seen { load, passed: judged.met });
+            open.clear();
+        }
+    }
+    let undecided = open.last().and_then(|entry| asked(entry));
+    (seen, undecided)
+}
+
+/// Returns the bounds of the capacity that a strand found so far; `None` if it does not look for them.
+pub fn bracket(resolved: &Resolved, journal: &[Entry]) -> Option<Bracket> {
+    let search = resolved.spec.search.as_ref()?;
+    let Strategy::Bracket(bracket) = &search.strategy else { return None };
+    let probed = match search.start {
+        Start::At(_) => None,
+        Start::Probe(_) => Some(fastest_probe(resolved, journal)?),
+    };
+    let (seen, _) = verdicts(journal);
+    Some(measure::search::bracket(&search::bisection(search, bracket, probed), &seen))
 }
 
 /// Returns the rate of each target that a strand found: its capacity, or without an SLO its maximum
@@ -125,6 +204,9 @@ pub(super) fn found(resolved: &Resolved, journal: &[Entry]) -> Option<Rate> {
     if resolved.spec.slo.is_empty() {
         let best = points.iter().map(|point| point.sustained_per_s).fold(0.0, f64::max);
         return Rate::per_second(best / f64::from(targets(resolved)));
+    }
+    if let Some(bracket) = bracket(resolved, journal) {
+        return bracket.lower;
     }
     let met = points.iter().filter(|point| point.slo_met == Some(true));
     met.map(|point| point.asked).max_by(|a, b| a.as_per_second().total_cmp(&b.as_per_second()))
@@ -155,7 +237,7 @@ pub fn points(resolved: &Resolved, journal: &[Entry]) -> Vec<Point> {
 fn by_load(journal: &[Entry]) -> Vec<(Option<Rate>, Vec<&Observed>)> {
     let mut loads: Vec<(Option<Rate>, Vec<&Observed>)> = Vec::new();
     let mut known = BTreeMap::new();
-    for entry in journal.iter().filter(|entry| entry.purpose == Purpose::Trial) {
+    for entry in trials(journal) {
         let asked = asked(entry);
         let bits = asked.map(|rate| rate.as_per_second().to_bits());
         let at = *known.entry(bits).or_insert_with(|| {
@@ -206,19 +288,28 @@ fn unfinished(resolved: &Resolved, journal: &[Entry]) -> Option<Rate> {
 /// Returns what the closed loop completed on each target, or the step that is needed to know it.
 fn probe(resolved: &Resolved, journal: &[Entry], spent: &Spent) -> Result<Rate, Decision> {
     let probes = || journal.iter().filter(|entry| entry.purpose == Purpose::Probe);
-    let measured: Vec<f64> =
-        probes().filter_map(|entry| Some(entry.observed.as_ref()?.completed_per_s)).collect();
+    let measured = probes().filter(|entry| entry.observed.is_some()).count();
     let is_known = probes().any(|entry| entry.status == Status::Valid);
-    if !is_known && measured.len() < MOST_PROBES {
+    if !is_known && measured < MOST_PROBES {
         match attempt(resolved, journal, spent, Purpose::Probe, None) {
             // The probes that were measured are used, although none is valid.
-            Decision::End(_) if !measured.is_empty() => {}
+            Decision::End(_) if 0 < measured => {}
             next => return Err(next),
         }
     }
-    let fastest = measured.into_iter().fold(0.0, f64::max);
-    Rate::per_second(fastest / f64::from(targets(resolved)))
+    fastest_probe(resolved, journal)
         .ok_or_else(|| no_answer("the probe completed nothing".to_owned()))
+}
+
+/// Returns what the fastest probe completed on each target.
+fn fastest_probe(resolved: &Resolved, journal: &[Entry]) -> Option<Rate> {
+    let probes = journal.iter().filter(|entry| entry.purpose == Purpose::Probe);
+    let completed = probes.filter_map(|entry| Some(entry.observed.as_ref()?.completed_per_s));
+    Rate::per_second(completed.fold(0.0, f64::max) / f64::from(targets(resolved)))
+}
+
+fn trials(journal: &[Entry]) -> impl Iterator<Item = &Entry> {
+    journal.iter().filter(|entry| entry.purpose == Purpose::Trial)
 }
 
 pub(crate) fn targets(resolved: &Resolved) -> u32 {
@@ -261,17 +352,19 @@ fn attempt(
         return no_answer(format!("a trial was not valid{times}: {}", last_reason()));
     }
     let counted = |entry: &&Entry| entry.status != Status::Invalid;
-    let trials = journal.iter().filter(|entry| entry.purpose == Purpose::Trial);
-    let trials = trials.filter(counted).count() as u32;
+    let trials = trials(journal).filter(counted).count() as u32;
     if purpose == Purpose::Trial && budget.trials.0 <= trials {
-        return no_answer(match resolved.spec.search.as_ref().map(|s| s.stop.is_empty()) {
-            Some(false) => format!("no stop rule fired in the {trials} trials allowed"),
-            _ => format!("the {trials} trials allowed were not enough"),
+        return no_answer(match has_rules(resolved) {
+            true => format!("no stop rule fired in the {trials} trials allowed"),
+            false => format!("the {trials} trials allowed were not enough"),
         });
     }
     let next = trial::planned_length(resolved, purpose);
     if let Some(time) = budget.time.filter(|time| **time < spent.time + next) {
-        return no_answer(format!("no stop rule fired in the {} allowed", *time));
+        return no_answer(match has_rules(resolved) {
+            true => format!("no stop rule fired in the {} allowed", *time),
+            false => format!("the {} allowed were not enough", *time),
+        });
     }
     let repeats_invalid = failed.last().is_some_and(|entry| entry.status == Status::Invalid);
     let disturbance = trial::disturbance_allowed(resolved, spent.strands);
@@ -295,7 +388,13 @@ fn attempt(
     let longest = (FIRST_WAIT * u64::from(invalid)).min(LONGEST_WAIT);
     let await_calm = repeats_invalid.then(|| left.saturating_sub(next).min(longest));
     let attempt = failed.len() as u32 + 1;
-    Decision::Run(Attempt { purpose, asked: load, repetition, attempt, await_calm })
+    Decision::Run(Attempt { purpose, asked: load, repetition, attempt, await_calm, why: None })
+}
+
+/// Returns true if a stop rule ends the search.
+fn has_rules(resolved: &Resolved) -> bool {
+    let sweep = resolved.spec.search.as_ref().and_then(Search::sweep);
+    sweep.is_some_and(|sweep| !sweep.stop.is_empty())
 }
 
 fn no_answer(why: String) -> Decision {

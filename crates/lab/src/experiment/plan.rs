@@ -2,6 +2,7 @@
 
 use measure::pace::Distribution;
 use measure::quantity::grouped;
+use measure::search::{Bounds, MORE_FAILURES, Strategy as Bisection};
 use measure::{Nanos, Rate};
 use results::journal::Purpose;
 
@@ -11,11 +12,14 @@ use crate::backend::dry_run::DryRun;
 use crate::progress::Silent;
 use crate::search;
 use crate::spec::{
-    Arrivals, AtLeastOne, Between, Component, Connections, Factor, Literal, Model, Offered, Order,
-    PerRate, Question, Resolved, Start, Until, Workload,
+    Arrivals, AtLeastOne, Between, Bracket, Component, Connections, Factor, Literal, Model,
+    Offered, Order, PerRate, Question, Resolved, Search, Start, Strategy, Sweep, Until, Workload,
 };
 use crate::system::{self, System};
 use crate::trial::{self, Trial};
+
+/// The number of capacities that are tried to find out how few trials a search needs.
+const PLACES: u32 = 20;
 
 /// Returns the plan of an experiment, as text: what is fixed beforehand, the rule for the rest, and
 /// the stages of the first trial in order.
@@ -190,7 +194,17 @@ fn search(resolved: &Resolved) -> String {
         }
     };
     let to = search.to.map(|to| format!(" to {to}")).unwrap_or_default();
-    let rules: Vec<String> = search.stop.iter().map(search::describe).collect();
+    let each = match super::targets(resolved) {
+        1 => "",
+        _ => "per instance, ",
+    };
+    let sweep = match &search.strategy {
+        Strategy::Sweep(sweep) => sweep,
+        Strategy::Bracket(bracket) => {
+            return bisection(search, bracket, &format!("{each}{first}{to}"));
+        }
+    };
+    let rules: Vec<String> = sweep.stop.iter().map(search::describe).collect();
     let stop = match rules.is_empty() {
         true => String::new(),
         false => format!("; stop: {}", rules.join(" · ")),
@@ -199,11 +213,30 @@ fn search(resolved: &Resolved) -> String {
         Some(loads) => format!(": {}", shown(&loads)),
         None => String::new(),
     };
-    let each = match super::targets(resolved) {
-        1 => "",
-        _ => "per instance, ",
+    format!("sweep {each}{first}{to}, step {}{known}{stop}", sweep.step)
+}
+
+/// Describes a search for the capacity: `adaptive from 500/s to 2,000/s: bisected to 2 %; one
+/// pass or the first to 2 decides; the bounds need 2 passes or 4 failures`.
+fn bisection(search: &Search, bracket: &Bracket, from: &str) -> String {
+    let Bracket { by, precision, .. } = bracket;
+    let outward = match search::bisection(search, bracket, Rate::per_second(1.0)).bounds {
+        Bounds::Range(..) => String::new(),
+        Bounds::Unknown { factor, .. } => {
+            format!("outward by × {factor} and more until it is enclosed, then ")
+        }
     };
-    format!("sweep {each}{first}{to}, step {}{known}{stop}", search.step)
+    let decided = match by {
+        Bisection::Adaptive { confirm } => format!(
+            "one pass or the first to 2 decides; the bounds need {confirm} passes or {} failures",
+            confirm + MORE_FAILURES
+        ),
+        Bisection::Bisect => "each trial decides".to_owned(),
+        Bisection::Mlr { first_to } => {
+            format!("the first to {first_to} passes or failures decides")
+        }
+    };
+    format!("{} {from}: {outward}bisected to {precision}; {decided}", search::name(*by))
 }
 
 fn shown(loads: &[Rate]) -> String {
@@ -315,9 +348,13 @@ fn trials(resolved: &Resolved) -> (u64, u64) {
     let Some(search) = &resolved.spec.search else {
         return (repeat.min(budget), most_at_a_load.min(budget));
     };
+    let sweep = match &search.strategy {
+        Strategy::Sweep(sweep) => sweep,
+        Strategy::Bracket(bracket) => return (fewest(search, bracket).min(budget), budget),
+    };
     let range = fixed_loads(resolved).map(|loads| loads.len() as u64 * most_at_a_load);
     let most = range.unwrap_or(budget).min(budget);
-    let rules = search.stop.iter().map(|rule| match rule {
+    let rules = sweep.stop.iter().map(|rule| match rule {
         crate::spec::Stop::NoNewMax { window, .. } => u64::from(*window) + 1,
         crate::spec::Stop::SloViolated { times } => u64::from(*times),
     });
@@ -325,13 +362,35 @@ fn trials(resolved: &Resolved) -> (u64, u64) {
     (least.min(most), most)
 }
 
+/// Returns the fewest trials of a search for the capacity: those of a system without noise whose
+/// capacity is where they are fewest. Nothing is known of a probe's result, so one stands for it.
+fn fewest(search: &Search, bracket: &Bracket) -> u64 {
+    let search = search::bisection(search, bracket, Rate::per_second(1_000.0));
+    let (from, to) = match search.bounds {
+        Bounds::Range(from, to) => (from.as_per_second(), to.as_per_second()),
+        Bounds::Unknown { start, factor } => {
+            (start.as_per_second(), start.as_per_second() * factor)
+        }
+    };
+    let trials = |capacity: f64| {
+        let mut seen = Vec::new();
+        while let measure::search::Step::Try { load, .. } = measure::search::next(&search, &seen) {
+            seen.push(measure::search::Seen { load, passed: load.as_per_second() <= capacity });
+        }
+        seen.len() as u64
+    };
+    let places =
+        (0..=PLACES).map(|place| from * (to / from).powf(f64::from(place) / f64::from(PLACES)));
+    places.map(trials).min().unwrap_or(1)
+}
+
 /// Returns the loads of a range, if they do not depend on observations.
 fn fixed_loads(resolved: &Resolved) -> Option<Vec<Rate>> {
     let search = resolved.spec.search.as_ref()?;
     let (Start::At(_), Some(_)) = (search.start, search.to) else { return None };
-    let unstopped = crate::spec::Search { stop: Vec::new(), ..search.clone() };
+    let unstopped = Sweep { stop: Vec::new(), ..search.sweep()?.clone() };
     let mut points = Vec::new();
-    while let search::Next::Load(asked) = search::next(&unstopped, None, &points) {
+    while let search::Next::Load(asked) = search::next(search, &unstopped, None, &points) {
         points.push(search::Point { asked, sustained_per_s: 0.0, slo_met: None });
         if resolved.spec.budget.trials.0 as usize <= points.len() {
             break;

@@ -10,6 +10,7 @@ use crate::progress::Silent;
 use crate::spec;
 
 mod guides;
+mod searches;
 
 const SWEEP: &str = "
 name: queue

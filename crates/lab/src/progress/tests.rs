@@ -16,6 +16,7 @@ fn entry(status: Status, observed: Option<Observed>, reasons: &[&str]) -> Entry 
         block: None,
         asked_per_s: Some(3_910.0),
         asked_per_target_per_s: Some(3_910.0),
+        why: None,
         repetition: 1,
         attempt: 1,
         waited: None,
@@ -85,7 +86,8 @@ fn a_finished_trial_is_one_line() {
         let await_calm = (entry.status == Status::Invalid).then_some(Nanos::from_secs(60));
         let asked = None;
         let attempt = if entry.status.answers() { 1 } else { 2 };
-        let next = Attempt { purpose: Purpose::Trial, asked, repetition: 1, attempt, await_calm };
+        let (purpose, why) = (Purpose::Trial, None);
+        let next = Attempt { purpose, asked, repetition: 1, attempt, await_calm, why };
         let label = String::new();
         let again = Some(next);
         format!("{}\n", Event::Ended { entry, label, without_rate: "closed", again })
@@ -133,10 +135,10 @@ fn live_figures_are_one_line() {
 #[test]
 fn each_event_before_the_trials_is_one_line() {
     let first = Rate::per_second(2_340.0).unwrap();
-    let step = "5 %".to_owned();
+    let strategy = "step 5 %".to_owned();
     let probed = |targets| {
-        let (label, step) = (String::new(), step.clone());
-        Event::Probed { label, completed_per_s: 3_900.4, first, targets, step }
+        let (label, strategy) = (String::new(), strategy.clone());
+        Event::Probed { label, completed_per_s: 3_900.4, first, targets, strategy }
     };
     let events = [
         Event::Notice("virtual machine".to_owned()),

@@ -15,11 +15,11 @@ fn no_new_max(window: u32, by: f64) -> Stop {
 }
 
 fn sweep(stop: Vec<Stop>) -> Search {
+    let step = Growth::Add(rate(1_000.0));
     Search {
         start: Start::At(rate(1_000.0)),
         to: Some(rate(20_000.0)),
-        step: Growth::Add(rate(1_000.0)),
-        stop,
+        strategy: Strategy::Sweep(Sweep { step, stop }),
         result: ResultKind::MaximumThroughput,
     }
 }
@@ -28,7 +28,7 @@ fn sweep(stop: Vec<Stop>) -> Search {
 fn run(search: &Search, curve: impl Fn(usize, f64) -> (f64, bool)) -> (Vec<Point>, Next) {
     let mut points: Vec<Point> = Vec::new();
     loop {
-        match next(search, Some(rate(5_000.0)), &points) {
+        match next(search, search.sweep().unwrap(), Some(rate(5_000.0)), &points) {
             Next::Load(asked) => {
                 let (sustained_per_s, met) = curve(points.len(), asked.as_per_second());
                 points.push(Point { asked, sustained_per_s, slo_met: Some(met) });
@@ -42,7 +42,7 @@ fn check(search: &Search, curve: impl Fn(usize, f64) -> (f64, bool), expected: E
     let (points, end) = run(search, curve);
     let mut text = String::new();
     for (tried, point) in (1..).zip(&points) {
-        let near = nearness(search, &points[..tried]).unwrap_or_default();
+        let near = nearness(search.sweep().unwrap(), &points[..tried]).unwrap_or_default();
         text += &format!("{} {:.0} {near}\n", point.asked, point.sustained_per_s);
     }
     expected.assert_eq(&format!("{text}{end:?}\n"));
@@ -58,12 +58,12 @@ fn a_plateau_ends_the_sweep_after_the_window() {
         2,000/s 2000 
         3,000/s 3000 
         4,000/s 3500 
-        5,000/s 3500 1 of 6 without a new maximum
-        6,000/s 3500 2 of 6 without a new maximum
-        7,000/s 3500 3 of 6 without a new maximum
-        8,000/s 3500 4 of 6 without a new maximum
-        9,000/s 3500 5 of 6 without a new maximum
-        10,000/s 3500 6 of 6 without a new maximum
+        5,000/s 3500 stop: 1 of 6 without a new maximum
+        6,000/s 3500 stop: 2 of 6 without a new maximum
+        7,000/s 3500 stop: 3 of 6 without a new maximum
+        8,000/s 3500 stop: 4 of 6 without a new maximum
+        9,000/s 3500 stop: 5 of 6 without a new maximum
+        10,000/s 3500 stop: 6 of 6 without a new maximum
         Stopped("no new maximum in 6 loads")
     "#]],
     );
@@ -79,8 +79,8 @@ fn a_decline_ends_it_as_well_and_a_rise_does_not() {
         1,000/s 1000 
         2,000/s 2000 
         3,000/s 3000 
-        4,000/s 2000 1 of 2 without a new maximum
-        5,000/s 1000 2 of 2 without a new maximum
+        4,000/s 2000 stop: 1 of 2 without a new maximum
+        5,000/s 1000 stop: 2 of 2 without a new maximum
         Stopped("no new maximum in 2 loads")
     "#]],
     );
@@ -124,11 +124,11 @@ fn one_miss_of_the_slo_is_not_two_in_a_row() {
         |index, x| (x, index != 1 && index < 4),
         expect![[r#"
         1,000/s 1000 
-        2,000/s 2000 1 of 2 that miss the SLO
+        2,000/s 2000 stop: 1 of 2 that miss the SLO
         3,000/s 3000 
         4,000/s 4000 
-        5,000/s 5000 1 of 2 that miss the SLO
-        6,000/s 6000 2 of 2 that miss the SLO
+        5,000/s 5000 stop: 1 of 2 that miss the SLO
+        6,000/s 6000 stop: 2 of 2 that miss the SLO
         Stopped("the SLO was missed 2 times in a row")
     "#]],
     );
@@ -154,8 +154,11 @@ fn a_probe_gives_the_first_load_and_a_share_the_next() {
     let search = Search {
         start: Start::Probe(Share(0.6)),
         to: None,
-        step: Growth::By(Share(0.05)),
-        ..sweep(vec![no_new_max(2, 0.01)])
+        strategy: Strategy::Sweep(Sweep {
+            step: Growth::By(Share(0.05)),
+            stop: vec![no_new_max(2, 0.01)],
+        }),
+        ..sweep(Vec::new())
     };
     check(
         &search,
@@ -164,8 +167,8 @@ fn a_probe_gives_the_first_load_and_a_share_the_next() {
         3,000/s 3000 
         3,150/s 3150 
         3,308/s 3300 
-        3,473/s 3300 1 of 2 without a new maximum
-        3,647/s 3300 2 of 2 without a new maximum
+        3,473/s 3300 stop: 1 of 2 without a new maximum
+        3,647/s 3300 stop: 2 of 2 without a new maximum
         Stopped("no new maximum (by more than 1 %) in 2 loads")
     "#]],
     );

@@ -1,7 +1,8 @@
-//! The choice of loads: where a sweep begins, how it goes on, and what ends it.
+//! The choice of loads: where a search begins, how it goes on, and what ends it.
 
 use std::fmt;
 
+use measure::search::Strategy as Bisection;
 use measure::{Rate, Share};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
@@ -17,12 +18,45 @@ pub struct Search {
     pub start: Start,
     /// The highest load; without one the budget bounds the search.
     pub to: Option<Rate>,
-    pub step: Growth,
-    pub stop: Vec<Stop>,
+    pub strategy: Strategy,
     pub result: ResultKind,
 }
 
-/// The first load of a sweep: `start: 500/s` or `start: {probe: 0.6}`.
+/// The rule for the next load.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Strategy {
+    /// Ever higher loads.
+    Sweep(Sweep),
+    /// Ever nearer to the capacity, from both sides.
+    Bracket(Bracket),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sweep {
+    pub step: Growth,
+    pub stop: Vec<Stop>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bracket {
+    pub by: Bisection,
+    /// The most by which the loads around the capacity may differ.
+    pub precision: Share,
+    /// The first step away from the start, if nothing else is known.
+    pub step: Option<Share>,
+}
+
+impl Search {
+    /// Returns the rule of a sweep; `None` for another strategy.
+    pub fn sweep(&self) -> Option<&Sweep> {
+        match &self.strategy {
+            Strategy::Sweep(sweep) => Some(sweep),
+            Strategy::Bracket(_) => None,
+        }
+    }
+}
+
+/// The first load of a search: `start: 500/s` or `start: {probe: 0.6}`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Start {
     At(Rate),
@@ -145,80 +179,194 @@ impl From<Stop> for WrittenStop {
 }
 
 /// The quantity that is the answer; the other one is reported too.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResultKind {
-    #[default]
     MaximumThroughput,
     Capacity,
 }
 
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Strategy {
-    #[default]
+enum Name {
+    Adaptive,
+    Bisect,
+    Mlr,
     Sweep,
 }
 
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenSearch {
-    #[serde(default)]
-    strategy: Strategy,
+    /// If absent: a sweep if there is a step or a stop rule, otherwise adaptive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    strategy: Option<Name>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     range: Option<(Written<Rate>, Written<Rate>)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     start: Option<Start>,
-    step: Written<Growth>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    step: Option<Written<Growth>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     stop: Vec<Stop>,
-    #[serde(default)]
-    result: ResultKind,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    precision: Option<Written<Share>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    confirm: Option<AtLeastOne>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    result: Option<ResultKind>,
 }
+
+/// The precision of an answer without one of its own.
+const PRECISION: Share = Share(0.02);
+/// The finest precision: trials differ more.
+const FINEST: Share = Share(0.001);
+/// The wins that decide about a load near the capacity, and at every load of `mlr`.
+const CONFIRM: u32 = 2;
+const FIRST_TO: u32 = 3;
+const MOST_WINS: u32 = 10;
 
 impl TryFrom<WrittenSearch> for Search {
     type Error = String;
     fn try_from(written: WrittenSearch) -> Result<Search, String> {
-        let WrittenSearch { strategy: Strategy::Sweep, range, start, step, stop, result } = written;
-        let (start, to) = match (range, start) {
-            (Some((from, to)), None) if *to < *from => {
-                return Err(format!(
-                    "the range from {} to {} is empty; write the lower rate first",
-                    *from, *to
-                ));
-            }
-            (Some((from, to)), None) => (Start::At(*from), Some(*to)),
-            (None, Some(start)) => (start, None),
-            (Some(_), Some(_)) => {
-                return Err("`range` and `start` both set where the sweep begins; remove one of \
-                            them"
-                    .to_owned());
-            }
-            (None, None) => {
-                return Err(
-                    "a sweep begins with `range: [500/s, 2000/s]`, with `start: 500/s` or \
-                            with `start: {probe: 0.6}`"
-                        .to_owned(),
-                );
-            }
-        };
-        if to.is_none() && stop.is_empty() {
-            return Err("a sweep without a range needs a stop rule; write for example `stop: \
-                        [{rule: no_new_max, window: 6, by: 1%}]`"
+        let (start, to) = bounds(written.range.as_ref(), written.start)?;
+        let sweeps = written.step.is_some() || !written.stop.is_empty();
+        match written.strategy.unwrap_or(if sweeps { Name::Sweep } else { Name::Adaptive }) {
+            Name::Sweep => sweep(written, start, to),
+            name => bracket(name, written, start, to),
+        }
+    }
+}
+
+fn bounds(
+    range: Option<&(Written<Rate>, Written<Rate>)>,
+    start: Option<Start>,
+) -> Result<(Start, Option<Rate>), String> {
+    match (range, start) {
+        (Some((from, to)), None) if **to < **from => Err(format!(
+            "the range from {} to {} is empty; write the lower rate first",
+            **from, **to
+        )),
+        (Some((from, to)), None) => Ok((Start::At(**from), Some(**to))),
+        (None, Some(start)) => Ok((start, None)),
+        (Some(_), Some(_)) => {
+            Err("`range` and `start` both set where the search begins; remove one of them"
+                .to_owned())
+        }
+        (None, None) => {
+            Err("a search begins with `range: [500/s, 2000/s]`, with `start: 500/s` or with \
+                 `start: {probe: 0.6}`"
+                .to_owned())
+        }
+    }
+}
+
+fn sweep(written: WrittenSearch, start: Start, to: Option<Rate>) -> Result<Search, String> {
+    let WrittenSearch { step, stop, precision, confirm, result, .. } = written;
+    if precision.is_some() || confirm.is_some() {
+        return Err("`precision` and `confirm` belong to the strategies that bisect; a sweep has \
+                    `step`"
+            .to_owned());
+    }
+    let Some(step) = step else {
+        return Err("a sweep needs its step; write for example step: 5%".to_owned());
+    };
+    if to.is_none() && stop.is_empty() {
+        return Err("a sweep without a range needs a stop rule; write for example `stop: \
+                    [{rule: no_new_max, window: 6, by: 1%}]`"
+            .to_owned());
+    }
+    let result = result.unwrap_or(ResultKind::MaximumThroughput);
+    Ok(Search { start, to, strategy: Strategy::Sweep(Sweep { step: *step, stop }), result })
+}
+
+fn bracket(
+    name: Name,
+    written: WrittenSearch,
+    start: Start,
+    to: Option<Rate>,
+) -> Result<Search, String> {
+    let WrittenSearch { step, stop, precision, confirm, result, .. } = written;
+    if !stop.is_empty() {
+        return Err(
+            "`stop` belongs to `strategy: sweep`; this one ends at its `precision`".to_owned()
+        );
+    }
+    if result == Some(ResultKind::MaximumThroughput) {
+        return Err(
+            "this strategy looks for the capacity; write `strategy: sweep` for the maximum \
+                    throughput"
+                .to_owned(),
+        );
+    }
+    let precision = precision.map_or(PRECISION, |precision| *precision);
+    if precision < FINEST {
+        return Err(format!("a precision is at least {FINEST}: trials differ more"));
+    }
+    let step = match step.map(|step| *step) {
+        None => None,
+        Some(_) if to.is_some() => {
+            return Err("a range is bisected: remove `step`, or write `start` instead of `range`"
                 .to_owned());
         }
-        Ok(Search { start, to, step: *step, stop, result })
+        Some(Growth::By(share)) => Some(share),
+        Some(Growth::Add(_)) => {
+            return Err("the first step is a share; write for example step: 25%".to_owned());
+        }
+    };
+    let wins = confirm.map(|wins| wins.0);
+    if wins.is_some_and(|wins| MOST_WINS < wins) {
+        return Err(format!("`confirm` is at most {MOST_WINS}"));
     }
+    let by = match name {
+        Name::Adaptive => Bisection::Adaptive { confirm: wins.unwrap_or(CONFIRM) },
+        Name::Mlr => Bisection::Mlr { first_to: wins.unwrap_or(FIRST_TO) },
+        Name::Bisect if wins.is_some() => {
+            return Err(
+                "`bisect` believes each trial; write `strategy: mlr` to confirm them".to_owned()
+            );
+        }
+        Name::Bisect | Name::Sweep => Bisection::Bisect,
+    };
+    let strategy = Strategy::Bracket(Bracket { by, precision, step });
+    Ok(Search { start, to, strategy, result: ResultKind::Capacity })
 }
 
 impl From<Search> for WrittenSearch {
     fn from(search: Search) -> WrittenSearch {
-        let Search { start, to, step, stop, result } = search;
+        let Search { start, to, strategy, result } = search;
         let (range, start) = match (start, to) {
             (Start::At(from), Some(to)) => (Some((Written(from), Written(to))), None),
             (start, _) => (None, Some(start)),
         };
-        let strategy = Strategy::Sweep;
-        WrittenSearch { strategy, range, start, step: Written(step), stop, result }
+        let written = WrittenSearch {
+            strategy: Some(Name::Sweep),
+            range,
+            start,
+            step: None,
+            stop: Vec::new(),
+            precision: None,
+            confirm: None,
+            result: Some(result),
+        };
+        match strategy {
+            Strategy::Sweep(Sweep { step, stop }) => {
+                WrittenSearch { step: Some(Written(step)), stop, ..written }
+            }
+            Strategy::Bracket(Bracket { by, precision, step }) => {
+                let (strategy, confirm) = match by {
+                    Bisection::Adaptive { confirm } => (Name::Adaptive, Some(confirm)),
+                    Bisection::Mlr { first_to } => (Name::Mlr, Some(first_to)),
+                    Bisection::Bisect => (Name::Bisect, None),
+                };
+                WrittenSearch {
+                    strategy: Some(strategy),
+                    confirm: confirm.map(AtLeastOne),
+                    precision: Some(Written(precision)),
+                    step: step.map(|share| Written(Growth::By(share))),
+                    ..written
+                }
+            }
+        }
     }
 }

@@ -326,12 +326,12 @@ fn no_repetitions_an_empty_range_and_a_negative_step_are_errors() {
     check(
         &sweep("step: 5%"),
         expect![[r#"
-        a sweep begins with `range: [500/s, 2000/s]`, with `start: 500/s` or with `start: {probe: 0.6}`
-         --> my.yaml:8:3
-          |
-        8 |   step: 5%
-          |   ^^^^
-    "#]],
+            a search begins with `range: [500/s, 2000/s]`, with `start: 500/s` or with `start: {probe: 0.6}`
+             --> my.yaml:8:3
+              |
+            8 |   step: 5%
+              |   ^^^^
+        "#]],
     );
     check(
         &sweep("range: [500/s, 900/s]\n  step: 5%\n  stop: [{rule: no_new_mx}]"),
@@ -439,12 +439,12 @@ fn a_sweep_without_one_valid_beginning_is_an_error() {
     check(
         &sweep("start: 500/s\n  range: [500/s, 900/s]"),
         expect![[r#"
-        `range` and `start` both set where the sweep begins; remove one of them
-         --> my.yaml:8:3
-          |
-        8 |   start: 500/s
-          |   ^^^^^
-    "#]],
+            `range` and `start` both set where the search begins; remove one of them
+             --> my.yaml:8:3
+              |
+            8 |   start: 500/s
+              |   ^^^^^
+        "#]],
     );
     let error = read(&sweep("start: {probe: 0.6}"), None, &["search.start=500"]).unwrap_err();
     expect![[r#"
@@ -677,4 +677,53 @@ fn settings_apply_after_the_profile_and_words_stay_words() {
     assert_eq!(resolved.spec.load.connections, Connections::Fixed(AtLeastOne(7)));
     assert_eq!(resolved.seed(), 4);
     assert!(resolved.spec.profiles.is_empty());
+}
+
+#[test]
+fn a_search_has_only_the_fields_of_its_strategy() {
+    let wrong = |search: &str| {
+        let text = spec(&format!("search: {search}\n")).replace(", rate: 500/s", "");
+        let error = read(&text, None, &[]).unwrap_err().to_string();
+        format!("{search}\n  {}\n", error.lines().next().unwrap_or_default())
+    };
+    let texts: String = [
+        "{strategy: adaptive, range: [500/s, 900/s], stop: [{rule: slo_violated}]}",
+        "{strategy: adaptive, range: [500/s, 900/s], step: 5%}",
+        "{strategy: adaptive, start: 500/s, step: 100/s}",
+        "{strategy: adaptive, start: 500/s, result: maximum_throughput}",
+        "{strategy: bisect, start: 500/s, confirm: 2}",
+        "{start: 500/s, confirm: 11}",
+        "{start: 500/s, precision: 0.01%}",
+        "{strategy: sweep, range: [500/s, 900/s], step: 5%, precision: 1%}",
+        "{strategy: sweep, range: [500/s, 900/s]}",
+        "{}",
+        "{start: 500/s}",
+    ]
+    .into_iter()
+    .map(wrong)
+    .collect();
+    expect![[r#"
+        {strategy: adaptive, range: [500/s, 900/s], stop: [{rule: slo_violated}]}
+          `stop` belongs to `strategy: sweep`; this one ends at its `precision`
+        {strategy: adaptive, range: [500/s, 900/s], step: 5%}
+          a range is bisected: remove `step`, or write `start` instead of `range`
+        {strategy: adaptive, start: 500/s, step: 100/s}
+          the first step is a share; write for example step: 25%
+        {strategy: adaptive, start: 500/s, result: maximum_throughput}
+          this strategy looks for the capacity; write `strategy: sweep` for the maximum throughput
+        {strategy: bisect, start: 500/s, confirm: 2}
+          `bisect` believes each trial; write `strategy: mlr` to confirm them
+        {start: 500/s, confirm: 11}
+          `confirm` is at most 10
+        {start: 500/s, precision: 0.01%}
+          a precision is at least 0.1 %: trials differ more
+        {strategy: sweep, range: [500/s, 900/s], step: 5%, precision: 1%}
+          `precision` and `confirm` belong to the strategies that bisect; a sweep has `step`
+        {strategy: sweep, range: [500/s, 900/s]}
+          a sweep needs its step; write for example step: 5%
+        {}
+          a search begins with `range: [500/s, 2000/s]`, with `start: 500/s` or with `start: {probe: 0.6}`
+        {start: 500/s}
+          a capacity needs an SLO
+    "#]].assert_eq(&texts);
 }

@@ -57,7 +57,8 @@ pub(crate) struct Shown {
 /// Groups the searches of a run by level, in the order of the plan; empty if the run has only one.
 /// A run whose answer is not known has the searches that its journal names, without results.
 pub(crate) fn cells(answer: Option<&Answer>, journal: &[Entry]) -> Vec<Cell> {
-    let known = answer.into_iter().flat_map(|answer| &answer.searches);
+    let several = answer.filter(|answer| 1 < answer.searches.len());
+    let known = several.into_iter().flat_map(|answer| &answer.searches);
     let mut searches: BTreeMap<u32, Search> =
         known.map(|search| (search.strand, search.clone())).collect();
     for entry in journal {
@@ -87,6 +88,9 @@ fn unknown(strand: u32, entry: &Entry) -> Search {
         verdict: Verdict::Open,
         maximum_throughput: None,
         capacity: None,
+        lower: None,
+        upper: None,
+        interval: None,
         limited_by: None,
         stopped_by: "not ended".to_owned(),
         trials: 0,

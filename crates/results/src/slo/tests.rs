@@ -189,3 +189,37 @@ fn a_load_that_was_only_slowed_can_pass_but_not_miss() {
         assert_eq!(answers, (of_met, of_missed), "{failed:?}");
     }
 }
+
+fn judged(slo: &str, over: u64, of: u64) -> Judged {
+    let slo = slo.parse().unwrap();
+    let (verdict, met) = Slo::decide(&slo, over, over, of);
+    Judged { slo, over, over_at_least: over, of, verdict, met, text: String::new() }
+}
+
+#[test]
+fn equal_loads_are_judged_as_one_long_load() {
+    let p99 = |over: u64| [judged("p99<=20ms", over, 1_000)];
+    // 6 of 1,000 instead of 10 may be chance; 18 of 3,000 instead of 30 are not.
+    assert_eq!(p99(6)[0].verdict, Verdict::Undecided);
+    let pooled = |loads: &[&[Judged]]| {
+        let Pooled { verdict, met } = super::pooled(loads);
+        (verdict, met)
+    };
+    assert_eq!(pooled(&[&p99(6)]), (Verdict::Undecided, true));
+    assert_eq!(pooled(&[&p99(6), &p99(6), &p99(6)]), (Verdict::Pass, true));
+    assert_eq!(pooled(&[&p99(16), &p99(17), &p99(18)]), (Verdict::Fail, false));
+    assert_eq!(pooled(&[&p99(12)]), (Verdict::Undecided, false));
+}
+
+#[test]
+fn objectives_are_pooled_each_and_one_that_nothing_missed_is_met() {
+    let load = |late: u64, failed: u64| {
+        [judged("p99<=20ms", late, 1_000), judged("failures<=0.1%", failed, 1_000)]
+    };
+    assert_eq!(load(0, 0)[1].verdict, Verdict::Undecided);
+    let verdict = |late, failed| super::pooled(&[&load(late, failed)]).verdict;
+    assert_eq!(verdict(0, 0), Verdict::Pass);
+    assert_eq!(verdict(0, 1), Verdict::Undecided);
+    assert_eq!(verdict(30, 1), Verdict::Fail);
+    assert_eq!(verdict(9, 30), Verdict::Fail);
+}

@@ -42,6 +42,7 @@ fn entry(attempt: &Attempt, status: Status, completed: f64) -> Entry {
         block: None,
         asked_per_s: asked,
         asked_per_target_per_s: asked,
+        why: None,
         repetition: attempt.repetition,
         attempt: attempt.attempt,
         waited: None,

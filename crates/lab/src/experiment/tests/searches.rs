@@ -1,0 +1,165 @@
+//! Searches for a capacity, from the spec to the answer.
+
+use measure::search::Bracket;
+
+use super::*;
+
+/// A queue of one server that takes 1 ms: it completes at most 1,000/s.
+fn queue(search: &str, more: &str) -> String {
+    format!(
+        "
+name: queue
+where: {{backend: simulated}}
+simulated: {{service_time: 1ms}}
+workload: {{get: /}}
+load: {{model: open}}
+phases: {{warm_up: {{fixed: 200ms}}, measure: {{time: 4s}}, drain: 200ms}}
+slo: [{{metric: p99, max: 20ms}}, {{metric: failures, max: 0.1%}}]
+search: {search}
+{more}
+"
+    )
+}
+
+#[test]
+fn an_adaptive_search_from_a_probe_encloses_the_capacity() {
+    let answer = check_run(
+        &queue("{start: {probe: 0.7}}", ""),
+        expect![[r#"
+            queue · simulated · at most 100 trials, 7 min 22 s
+            deploy   a simulated queue ready in 0.0 s
+            probe    about 1,000/s closed loop → first load 700/s, adaptive to 2 %
+              2     700/s   ok          p50 1.65 ms  p99 6.30 ms   cpu 0.69
+              3     875/s   ok          p50 3.28 ms  p99 13.0 ms   cpu 0.86
+              4   1,367/s   saturated   p50 576 ms   p99 1.08 s    1,000 of 1,336/s completed  limited by: servers (CPU)
+              5   1,367/s   saturated   p50 679 ms   p99 1.19 s    1,000 of 1,360/s completed  limited by: servers (CPU)
+              6   1,094/s   saturated   p50 286 ms   p99 430 ms    1,000 of 1,107/s completed  limited by: servers (CPU)
+              7   1,094/s   saturated   p50 225 ms   p99 442 ms    1,000 of 1,100/s completed  limited by: servers (CPU)
+              8     978/s   slo missed  p50 9.77 ms  p99 32.3 ms   limited by: servers (CPU)
+              9     978/s   slo missed  p50 9.85 ms  p99 43.6 ms   limited by: servers (CPU)
+             10     925/s   slo missed  p50 5.57 ms  p99 32.3 ms   cpu 0.93
+             11     925/s   slo missed  p50 5.78 ms  p99 23.3 ms   cpu 0.94
+             12     900/s   slo missed  p50 4.57 ms  p99 20.4 ms   cpu 0.90
+             13     900/s   ok          p50 4.08 ms  p99 14.8 ms   cpu 0.90
+             14     900/s   slo missed  p50 4.30 ms  p99 23.4 ms   cpu 0.90
+             15     887/s   ok          p50 3.55 ms  p99 18.7 ms   cpu 0.88
+             16     887/s   ok          p50 3.37 ms  p99 18.6 ms   cpu 0.87
+             17     900/s   ok          p50 4.67 ms  p99 16.2 ms   cpu 0.92
+             18     900/s   slo missed  p50 3.97 ms  p99 20.2 ms   cpu 0.91
+             19     900/s   slo missed  p50 3.65 ms  p99 21.8 ms   cpu 0.91
+             20     900/s   slo missed  p50 5.60 ms  p99 23.6 ms   cpu 0.93
+            ---
+            capacity              887/s highest load with p99 ≤ 20 ms and failures ≤ 0.1 %; missed at 900/s
+            validity              19 of 19 trials valid
+            stopped by            the capacity lies between 887/s and 900/s, 1.5 % apart
+        "#]],
+    );
+    let [search] = &answer.searches[..] else { panic!("{answer:#?}") };
+    let (lower, upper) = (search.lower.unwrap(), search.upper.unwrap());
+    assert!(850.0 < lower && lower < upper && upper < 1_000.0, "{search:?}");
+}
+
+#[test]
+fn the_other_strategies_find_the_same_capacity_in_a_range() {
+    for strategy in ["bisect", "mlr", "adaptive"] {
+        let text = queue(&format!("{{strategy: {strategy}, range: [700/s, 1300/s]}}"), "");
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("r");
+        let ended = run(&read(&text), Some(path), &host(), &mut Silent).unwrap();
+        let capacity = ended.answer.capacity.unwrap().rate_per_s;
+        assert!((850.0..1_000.0).contains(&capacity), "{strategy}: {capacity}");
+    }
+}
+
+#[test]
+fn a_capacity_that_is_not_in_the_range_is_said_to_be_outside() {
+    check_run(
+        &queue("{range: [100/s, 300/s]}", ""),
+        expect![[r#"
+        queue · simulated · at most 100 trials, 7 min 20 s
+        deploy   a simulated queue ready in 0.0 s
+          1     173/s   ok          p50 1.00 ms  p99 1.99 ms   cpu 0.17
+          2     228/s   ok          p50 1.00 ms  p99 2.56 ms   cpu 0.23
+          3     262/s   ok          p50 1.00 ms  p99 2.59 ms   cpu 0.27
+          4     280/s   ok          p50 1.00 ms  p99 2.80 ms   cpu 0.27
+          5     290/s   ok          p50 1.00 ms  p99 2.69 ms   cpu 0.30
+          6     295/s   ok          p50 1.00 ms  p99 2.77 ms   cpu 0.30
+          7     300/s   ok          p50 1.00 ms  p99 2.73 ms   cpu 0.30
+          8     300/s   ok          p50 1.00 ms  p99 2.75 ms   cpu 0.29
+        ---
+        capacity              300/s highest load with p99 ≤ 20 ms and failures ≤ 0.1 %
+        validity              8 of 8 trials valid
+        no answer             the SLO was met up to 300/s, the end of the range: raise it
+    "#]],
+    );
+    check_run(
+        &queue("{range: [2000/s, 3000/s]}", ""),
+        expect![[r#"
+            queue · simulated · at most 100 trials, 7 min 20 s
+            deploy   a simulated queue ready in 0.0 s
+              1   2,449/s   saturated   p50 1.45 s   p99 2.63 s    1,000 of 2,510/s completed  limited by: servers (CPU)
+              2   2,449/s   saturated   p50 1.45 s   p99 2.64 s    1,000 of 2,456/s completed  limited by: servers (CPU)
+              3   2,213/s   saturated   p50 1.34 s   p99 2.39 s    1,000 of 2,219/s completed  limited by: servers (CPU)
+              4   2,213/s   saturated   p50 1.34 s   p99 2.42 s    1,000 of 2,208/s completed  limited by: servers (CPU)
+              5   2,104/s   saturated   p50 1.25 s   p99 2.26 s    1,000 of 2,068/s completed  limited by: servers (CPU)
+              6   2,104/s   saturated   p50 1.28 s   p99 2.32 s    1,000 of 2,117/s completed  limited by: servers (CPU)
+              7   2,051/s   saturated   p50 1.26 s   p99 2.28 s    1,000 of 2,050/s completed  limited by: servers (CPU)
+              8   2,051/s   saturated   p50 1.27 s   p99 2.26 s    1,000 of 2,044/s completed  limited by: servers (CPU)
+              9   2,025/s   saturated   p50 1.20 s   p99 2.20 s    1,000 of 2,034/s completed  limited by: servers (CPU)
+             10   2,025/s   saturated   p50 1.19 s   p99 2.20 s    1,000 of 2,047/s completed  limited by: servers (CPU)
+             11   2,000/s   saturated   p50 1.22 s   p99 2.18 s    1,000 of 2,001/s completed  limited by: servers (CPU)
+             12   2,000/s   saturated   p50 1.19 s   p99 2.19 s    1,000 of 2,006/s completed  limited by: servers (CPU)
+             13   2,000/s   saturated   p50 1.18 s   p99 2.17 s    1,000 of 1,969/s completed  limited by: servers (CPU)
+             14   2,000/s   saturated   p50 1.20 s   p99 2.17 s    1,000 of 1,988/s completed  limited by: servers (CPU)
+            ---
+            limited by            servers, CPU 1.00 of 1
+            validity              14 of 14 trials valid
+            verdict               no load met the SLO
+        "#]],
+    );
+}
+
+#[test]
+fn repeated_searches_have_an_interval_and_resume_to_the_same_bytes() {
+    let repeated = "repeat: {searches: 3, order: interleaved}";
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run");
+    let resolved = read(&queue("{start: 600/s, precision: 4%}", repeated));
+    let ended = run(&resolved, Some(path.clone()), &host(), &mut Silent).unwrap();
+    let capacities: Vec<f64> =
+        ended.answer.searches.iter().map(|s| s.capacity.as_ref().unwrap().rate_per_s).collect();
+    let (low, high) = ended.answer.searches[0].interval.unwrap();
+    let median = measure::estimate::median(&capacities).unwrap();
+    assert!(low < median && median < high, "{low} {capacities:?} {high}");
+    let expected = contents(&path);
+    let journal = fs::read(path.join("journal.jsonl")).unwrap();
+    let mut random = measure::Random::new(3);
+    for _ in 0..50 {
+        let cut = (random.unit() * journal.len() as f64) as usize;
+        fs::write(path.join("journal.jsonl"), &journal[..cut]).unwrap();
+        fs::remove_file(path.join("answer.json")).unwrap();
+        resume(&path, &host(), &mut Silent).unwrap();
+        assert_eq!(contents(&path), expected, "cut at {cut}");
+    }
+}
+
+#[test]
+fn trials_with_too_few_requests_for_a_verdict_are_judged_together() {
+    let resolved = read(&queue("{range: [700/s, 1300/s]}", "").replace("time: 4s", "time: 300ms"));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r");
+    let ended = run(&resolved, Some(path), &host(), &mut Silent).unwrap();
+    let trials = &ended.answer.trials;
+    let extended = trials.iter().filter(|e| e.why == Some(results::journal::Why::Extend)).count();
+    assert!(0 < extended, "{trials:#?}");
+    for pair in trials.windows(2) {
+        let [before, extension] = pair else { unreachable!() };
+        if extension.why == Some(results::journal::Why::Extend) {
+            assert_eq!(before.asked_per_s, extension.asked_per_s);
+            assert_ne!(before.seed, extension.seed);
+        }
+    }
+    let Some(Bracket { lower: Some(_), upper: Some(_) }) = bracket(&resolved, trials) else {
+        panic!("{trials:#?}")
+    };
+}

@@ -1,0 +1,258 @@
+//! The errors of searches for a capacity, on systems whose capacity is known.
+
+use measure::estimate::{mean, moments};
+use measure::search::{Bounds, Bracket, Search, Seen, Step, Strategy, next};
+use measure::{Random, Rate};
+
+use super::{Bounds as Limits, Extent, Figure, Goal, SHOWN_SEEDS, each};
+
+/// The standard deviation of the logarithm of the capacity from trial to trial.
+const CAPACITY_SD: f64 = 0.005;
+/// The standard deviation of the logarithm of the p99.
+const LATENCY_SD: f64 = 0.05;
+/// The share of the trials in which the machine stalls: they miss the SLO at any load.
+const HICCUPS: f64 = 0.03;
+/// The seconds of a trial with what is around it, and of one that is ended early since its p99 is more
+/// than twice the limit.
+const TRIAL_S: f64 = 60.0;
+const ENDED_EARLY_S: f64 = 15.0;
+/// The share by which the bounds of an answer may differ.
+const PRECISION: f64 = 0.02;
+/// The range that is searched. The capacities are uniform in it on a logarithmic scale, but for its
+/// edges: a search that ends there has no lower or no upper bound.
+const RANGE: (f64, f64) = (71_000.0, 100_000.0);
+
+/// The p99 of a system, as a multiple of its limit, at a load that is a share of the capacity.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Shape {
+    /// A queue at nine tenths of its saturation.
+    Queue,
+    /// Far below the limit up to the capacity, and far above it beyond.
+    Cliff,
+    /// An exponential rise.
+    Soft,
+    /// A power of the load. The method was not tuned with it.
+    Power,
+    /// Four fifths of the limit over a wide range, then a steep rise. The method was not tuned with it.
+    Plateau,
+}
+
+impl Shape {
+    const ALL: [Shape; 5] = [Shape::Queue, Shape::Cliff, Shape::Soft, Shape::Power, Shape::Plateau];
+
+    fn name(self) -> &'static str {
+        match self {
+            Shape::Queue => "queue",
+            Shape::Cliff => "cliff",
+            Shape::Soft => "exponential",
+            Shape::Power => "power (not tuned)",
+            Shape::Plateau => "plateau (not tuned)",
+        }
+    }
+
+    /// Returns the p99 over its limit.
+    fn p99(self, load: f64) -> f64 {
+        match self {
+            Shape::Queue if 1.0 / 0.9 <= load => 1e3,
+            Shape::Queue => 0.1 / (1.0 - 0.9 * load),
+            Shape::Cliff if load <= 1.0 => 0.2,
+            Shape::Cliff => 10.0,
+            Shape::Soft => (4.0 * (load - 1.0)).exp(),
+            Shape::Power => load.powi(10),
+            Shape::Plateau if load <= 0.99 => 0.8 * (0.5 + 0.5 * load),
+            Shape::Plateau => 0.8 + 20.0 * (load - 0.99),
+        }
+    }
+}
+
+/// A system with a capacity.
+struct System {
+    shape: Shape,
+    capacity: f64,
+}
+
+impl System {
+    /// Returns true if a trial met the SLO, and its length in seconds.
+    fn trial(&self, load: f64, random: &mut Random) -> (bool, f64) {
+        let of_capacity = load / self.capacity * (CAPACITY_SD * random.normal()).exp();
+        let p99 = self.shape.p99(of_capacity) * (LATENCY_SD * random.normal()).exp();
+        let stalls = random.unit() < HICCUPS;
+        let seconds = if 2.0 < p99 { ENDED_EARLY_S } else { TRIAL_S };
+        (p99 <= 1.0 && !stalls, seconds)
+    }
+}
+
+/// The end of a simulated search.
+#[derive(Clone, Copy, Debug)]
+struct Found {
+    trials: f64,
+    seconds: f64,
+    /// The capacity found over the true one, less one; −1 without an answer.
+    error: f64,
+}
+
+/// Simulates one search.
+fn search(system: &System, search: &Search, random: &mut Random) -> Found {
+    let (mut seen, mut seconds) = (Vec::new(), 0.0);
+    loop {
+        match next(search, &seen) {
+            Step::Try { load, .. } => {
+                let (passed, took) = system.trial(load.as_per_second(), random);
+                seconds += took;
+                seen.push(Seen { load, passed });
+            }
+            Step::Found(Bracket { lower, .. }) => {
+                let found = lower.map_or(0.0, Rate::as_per_second);
+                let (trials, error) = (seen.len() as f64, found / system.capacity - 1.0);
+                return Found { trials, seconds, error };
+            }
+        }
+    }
+}
+
+/// Simulates a sweep in steps of 1,000/s, up to the first load that misses the SLO twice.
+fn sweep(system: &System, random: &mut Random) -> Found {
+    let (mut trials, mut seconds) = (0.0, 0.0);
+    let mut best = 0.0;
+    for load in (0..).map(|step| RANGE.0 + 1_000.0 * f64::from(step)) {
+        let mut misses = 0;
+        while misses < 2 {
+            let (met, took) = system.trial(load, random);
+            (trials, seconds) = (trials + 1.0, seconds + took);
+            if met {
+                break;
+            }
+            misses += 1;
+        }
+        if misses == 2 {
+            break;
+        }
+        best = load;
+    }
+    Found { trials, seconds, error: best / system.capacity - 1.0 }
+}
+
+const INSIDE: f64 = 1.03;
+
+/// A kind of search that is simulated.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Kind {
+    /// In the range of the capacities.
+    Adaptive,
+    /// From a seventh to a tenth of the capacity.
+    AdaptiveUnknown,
+    Bisect,
+    Mlr,
+    Sweep,
+}
+
+impl Kind {
+    const ALL: [Kind; 5] =
+        [Kind::Adaptive, Kind::AdaptiveUnknown, Kind::Bisect, Kind::Mlr, Kind::Sweep];
+
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Adaptive => "adaptive",
+            Kind::AdaptiveUnknown => "adaptive from 10k/s",
+            Kind::Bisect => "bisect",
+            Kind::Mlr => "mlr",
+            Kind::Sweep => "sweep in steps of 1k/s, confirmed once",
+        }
+    }
+
+    fn run(self, system: &System, random: &mut Random) -> Found {
+        let rate = |per_s| Rate::per_second(per_s).expect("loads are positive");
+        let range = Bounds::Range(rate(RANGE.0), rate(RANGE.1));
+        let adaptive = Strategy::Adaptive { confirm: 2 };
+        let (bounds, strategy) = match self {
+            Kind::Adaptive => (range, adaptive),
+            Kind::AdaptiveUnknown => {
+                (Bounds::Unknown { start: rate(10_000.0), factor: 2.0 }, adaptive)
+            }
+            Kind::Bisect => (range, Strategy::Bisect),
+            Kind::Mlr => (range, Strategy::Mlr { first_to: 3 }),
+            Kind::Sweep => return sweep(system, random),
+        };
+        search(system, &Search { bounds, strategy, precision: PRECISION }, random)
+    }
+}
+
+pub(super) fn figures(extent: Extent) -> Vec<Figure> {
+    Shape::ALL.into_iter().flat_map(|shape| of_shape(shape, extent)).collect()
+}
+
+fn of_shape(shape: Shape, extent: Extent) -> Vec<Figure> {
+    let found = |kind: Kind| {
+        each(extent.first, extent.searches, |random| {
+            let (low, high) = (RANGE.0 * INSIDE, RANGE.1 / INSIDE);
+            let capacity = low * (high / low).powf(random.unit());
+            kind.run(&System { shape, capacity }, random)
+        })
+    };
+    let sweeps = median_of(&found(Kind::Sweep), |found| found.seconds);
+    Kind::ALL
+        .into_iter()
+        .flat_map(|kind| lines(shape, kind, extent.first, &found(kind), sweeps))
+        .collect()
+}
+
+fn lines(shape: Shape, kind: Kind, first: u64, found: &[Found], sweep_s: f64) -> Vec<Figure> {
+    let is_adaptive = matches!(kind, Kind::Adaptive | Kind::AdaptiveUnknown);
+    let goal = |holds: bool, most: f64| match is_adaptive && holds {
+        true => Goal::AtMost(Limits { must: most, stretch: None }),
+        false => Goal::None,
+    };
+    let tuned = matches!(shape, Shape::Queue | Shape::Cliff);
+    let is_soft = shape == Shape::Soft;
+    let errors: Vec<f64> = found.iter().map(|found| 100.0 * found.error.abs()).collect();
+    let off: Vec<u64> =
+        (first..).zip(&errors).filter(|(_, error)| 3.0 < **error).map(|(seed, _)| seed).collect();
+    let off_percent = 100.0 * off.len() as f64 / found.len() as f64;
+    let logs: Vec<f64> = found.iter().map(|found| 100.0 * found.error.ln_1p()).collect();
+    let line = |what: &str, value: f64, goal: Goal| Figure {
+        what: format!("search, {}, {}: {what}", shape.name(), kind.name()),
+        value,
+        goal,
+        seeds: Vec::new(),
+    };
+    let trials = if kind == Kind::Adaptive { 15.0 } else { 25.0 };
+    let time = if shape == Shape::Cliff { 45.0 } else { 75.0 };
+    vec![
+        line("trials, median", median_of(found, |found| found.trials), goal(tuned, trials)),
+        line("trials, p90", quantile_of(found, 0.9, |found| found.trials), Goal::None),
+        line(
+            "% of the sweep's time, median",
+            100.0 * median_of(found, |found| found.seconds) / sweep_s,
+            goal(tuned && kind == Kind::Adaptive, time),
+        ),
+        line(
+            "error in %, p90",
+            quantile_of(found, 0.9, |found| 100.0 * found.error.abs()),
+            goal(!is_soft, if tuned { 1.5 } else { 2.0 }),
+        ),
+        Figure {
+            seeds: off.into_iter().take(SHOWN_SEEDS).collect(),
+            ..line(
+                "off by more than 3 %, %",
+                off_percent,
+                goal(!is_soft, if tuned { 1.0 } else { 3.0 }),
+            )
+        },
+        line("mean error in %", mean(&logs), Goal::None),
+        line(
+            "SD of repeated searches in %",
+            moments(&logs).map_or(0.0, |(_, sd)| sd),
+            goal(tuned, 0.7),
+        ),
+    ]
+}
+
+fn median_of(found: &[Found], value: impl Fn(&Found) -> f64) -> f64 {
+    quantile_of(found, 0.5, value)
+}
+
+fn quantile_of(found: &[Found], level: f64, value: impl Fn(&Found) -> f64) -> f64 {
+    let mut values: Vec<f64> = found.iter().map(value).collect();
+    values.sort_by(f64::total_cmp);
+    values[((values.len() - 1) as f64 * level).round() as usize]
+}

@@ -417,14 +417,12 @@ impl Running<'_> {
         let messages = messages.join("\n  ");
         let messages = messages.trim_start_matches("error: ");
         let node = &generator.node;
-        // A name server may not know a service that was made a moment ago.
+        // A name server may not know a service that was made a moment ago, and a node that started
+        // again may not be reached for a while although its pods are ready: both pass.
         let may_be_wrong = !self.around.has_loaded.get() && !messages.contains(UNRESOLVED);
         match self.end_of(generator) {
             Some(State::Died(why)) if why == "ended with 2" && may_be_wrong => {
                 Stop::Question(anyhow!("the generator refuses: {messages}"))
-            }
-            Some(State::Died(why)) if why == "ended with 3" => {
-                Stop::no_answer(format!("the generator on {node}: {messages}"))
             }
             Some(State::Died(why)) => {
                 Stop::Disturbed { cause: format!("the generator on {node} {why}: {messages}") }

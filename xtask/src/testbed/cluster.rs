@@ -84,13 +84,18 @@ impl Cluster {
     }
 }
 
-/// Returns the identity of an object: `Pod kube-system/coredns-1`.
+/// Returns the identity of an object: `Pod kube-system/etcd`. A pod of a replica set has the name of its
+/// set, since the cluster replaces it by another one when its node is lost: `Pod kube-system/coredns-1-*`.
 pub(super) fn name(object: &Value) -> String {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let (kind, namespace) = (text("/kind"), text("/metadata/namespace"));
+    let name = match text("/metadata/ownerReferences/0/kind") {
+        "ReplicaSet" => &format!("{}-*", text("/metadata/ownerReferences/0/name")),
+        _ => text("/metadata/name"),
+    };
     match namespace {
-        "" => format!("{kind} {}", text("/metadata/name")),
-        _ => format!("{kind} {namespace}/{}", text("/metadata/name")),
+        "" => format!("{kind} {name}"),
+        _ => format!("{kind} {namespace}/{name}"),
     }
 }
 

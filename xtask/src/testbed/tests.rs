@@ -23,6 +23,18 @@ fn objects_that_a_run_left_or_removed_are_named() {
 }
 
 #[test]
+fn a_pod_that_its_replica_set_replaced_is_the_same() {
+    let pod = |own: &str, kind: &str| {
+        let owners = json!([{"kind": kind, "name": "dns-1"}]);
+        let metadata = json!({"namespace": "a", "name": own, "ownerReferences": owners});
+        name(&json!({"kind": "Pod", "metadata": metadata}))
+    };
+    assert_eq!(pod("dns-1-x", "ReplicaSet"), "Pod a/dns-1-*");
+    assert_eq!(pod("dns-1-x", "ReplicaSet"), pod("dns-1-y", "ReplicaSet"));
+    assert_eq!(pod("dns-1-0", "StatefulSet"), "Pod a/dns-1-0");
+}
+
+#[test]
 fn the_cluster_says_where_its_configuration_and_programs_are() {
     let line = "export KUBECONFIG=/var/cache/kc/state/kc0/admin.kubeconfig PATH=/a/bin:$PATH\n";
     let cluster = Cluster::named(line).unwrap();

@@ -57,6 +57,7 @@ fn an_adaptive_search_repeats_failures_and_validates_its_bounds() {
         9,023/s fail Confirm
         8,966/s pass Validate
         9,023/s fail Validate
+        9,023/s fail Validate
         between 8,966/s and 9,023/s
     "#]]
     .assert_eq(&transcript(&adaptive, |load| load <= 9_000.0));
@@ -83,6 +84,7 @@ fn an_unknown_capacity_is_approached_by_growing_steps() {
         30,149/s fail Confirm
         29,986/s pass Validate
         30,149/s fail Validate
+        30,149/s fail Validate
         between 29,986/s and 30,149/s
     "#]]
     .assert_eq(&transcript(&unknown(1_000.0), |load| load <= 30_000.0));
@@ -104,6 +106,7 @@ fn an_unknown_capacity_is_approached_by_growing_steps() {
         303/s fail Confirm
         300/s pass Explore
         300/s pass Validate
+        303/s fail Validate
         303/s fail Validate
         between 300/s and 303/s
     "#]]

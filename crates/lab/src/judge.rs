@@ -122,6 +122,7 @@ fn observed(observation: &Observation, components: &Components, slo_met: Option<
         saturated,
         bytes_per_answer: (0 < counts.completed_inside && 0 < counts.bytes_received)
             .then(|| counts.bytes_received as f64 / counts.completed_inside as f64),
+        cpu_unknown: (observation.driven.consumed.len() - cpu.len()) as u32,
         cpu,
         limited_by: limit.as_ref().map(|found| found.words.clone()),
         limit: limit.map(|found| found.limit),

@@ -232,7 +232,7 @@ impl fmt::Display for Line<'_> {
             (None, Some(words)) => return write!(f, "  limited by: {words}"),
             (None, None) => {}
         }
-        if observed.cpu.is_empty() {
+        if observed.cpu.is_empty() || 0 < observed.cpu_unknown {
             return Ok(());
         }
         write!(f, "  cpu {:.2}", observed.cpu.values().sum::<f64>())

@@ -326,6 +326,7 @@ fn observed(load: &Load, trial: u32, limit_per_s: f64) -> Observed {
         saturated: limit_per_s < total.rates_per_s.offered,
         bytes_per_answer: Some(433.5),
         cpu: BTreeMap::from([("hotel".into(), share), ("generator".into(), 0.31)]),
+        cpu_unknown: 0,
         limited_by: None,
         limit: None,
     }

@@ -198,6 +198,10 @@ pub struct Observed {
     pub bytes_per_answer: Option<f64>,
     /// CPUs used by each component during the measurement (1.0 is one CPU), by name.
     pub cpu: BTreeMap<String, f64>,
+    /// The number of components whose use is not known, since too few of their counters were read in
+    /// the measurement: the sum of the others is not that of the system.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cpu_unknown: u32,
     /// The first saturated resource, in words with its figures; absent if the system followed its
     /// load.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -205,6 +209,10 @@ pub struct Observed {
     /// The same in parts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// The resource that was saturated first in a trial.

@@ -51,6 +51,7 @@ fn observed() -> Observed {
         saturated: false,
         bytes_per_answer: None,
         cpu: BTreeMap::from([("hotel".to_owned(), 0.61)]),
+        cpu_unknown: 0,
         limited_by: None,
         limit: None,
     }
@@ -73,10 +74,13 @@ fn a_finished_trial_is_one_line() {
         ..observed()
     };
     let missed = Observed { slo_met: Some(false), failures: 1_234, ..observed() };
+    // The sum of the known components would look like that of the system.
+    let unknown = Observed { cpu_unknown: 3, ..observed() };
     let lines = [
         entry(Status::Valid, Some(observed()), &[]),
         entry(Status::Valid, Some(saturated), &[]),
         entry(Status::Valid, Some(missed), &[]),
+        entry(Status::Valid, Some(unknown), &[]),
         entry(Status::Bounded, Some(observed()), &["machine disturbed: 12.0 % steal"]),
         entry(Status::Invalid, Some(observed()), &["generator late: p99 1.9 ms > 0.49 ms"]),
         entry(Status::Aborted, None, &["hotel was killed by SIGKILL in mid-trial"]),
@@ -100,6 +104,7 @@ fn a_finished_trial_is_one_line() {
          11   3,910/s   ok          p50 1.10 ms  p99 4.90 ms   cpu 0.61
          11   3,910/s   saturated   p50 212 ms   p99 901 ms    3,702 of 3,905/s completed  limited by: hotel (CPU limit)
          11   3,910/s   slo missed  p50 1.10 ms  p99 4.90 ms   1,234 failed  cpu 0.61
+         11   3,910/s   ok          p50 1.10 ms  p99 4.90 ms 
          11   3,910/s   ok, slowed  p50 1.10 ms  p99 4.90 ms   cpu 0.61
          11   3,910/s   invalid     generator late: p99 1.9 ms > 0.49 ms → repeated when the machine is calm
          11   3,910/s   aborted     hotel was killed by SIGKILL in mid-trial → repeated

@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use load::network::Wanted;
 use load::reference::Delay;
 use measure::pace::{Distribution, Portion, Shape, Think};
-use measure::{Bytes, Nanos, Rate};
+use measure::{Bytes, Nanos, Rate, Share};
 use net::Timer;
 use results::Slo;
 
@@ -50,6 +50,8 @@ pub(crate) enum Command {
     Load(Box<Load>),
     /// Merge the documents of several loads into one, with the quantiles of all requests
     Merge(Merge),
+    /// Analyse a table of trials: spreads, trends and differences with what they do not support
+    Analyse(Analyse),
     /// Run as wrk, with its arguments and its output (also if started as `wrk`)
     #[command(disable_help_flag = true)]
     Wrk(Original),
@@ -159,6 +161,41 @@ pub(crate) struct Merge {
     /// Write one offline HTML page: verdict, curves and tables
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+#[command(
+    after_long_help = "The table is a CSV file with a line of column names and a line for each trial, in the order \
+                        in which they ran, whatever tool measured them:\n\n  \
+                        replicas,logins,p99\n  \
+                        1,606,13.5\n  \
+                        2,1068,15.2\n\n  \
+                        benchwright analyse trials.csv --by replicas --metrics logins,p99 --requests 15000\n\n\
+                        For each level and metric: the mean, the relative standard deviation (RSD) with its 95 % \
+                        interval, Shamos' robust estimate of it, the RSD that chance alone gives (for a \
+                        percentile, with --requests and a lower percentile among the metrics), the test for a \
+                        trend, and outliers. For each two levels: the ratio with its interval, and the test of \
+                        their spreads. Nothing is left out."
+)]
+pub(crate) struct Analyse {
+    /// The table of trials
+    #[arg(value_name = "FILE.csv")]
+    pub(crate) file: PathBuf,
+    /// The column with the level of each trial: a version, a stage, a number of replicas
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) by: String,
+    /// The columns to analyse; percentiles are named p50, p99, p99.9
+    #[arg(long, value_name = "A,B", required = true, value_delimiter = ',')]
+    pub(crate) metrics: Vec<String>,
+    /// The number of requests of each trial: it shows which percentiles they support
+    #[arg(long, value_name = "N")]
+    pub(crate) requests: Option<u64>,
+    /// The difference that matters
+    #[arg(long, value_name = "SHARE", default_value = "3%")]
+    pub(crate) margin: Share,
+    /// Print a JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// One of --rate and --closed is required: they answer different questions.

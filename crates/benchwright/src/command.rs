@@ -1,5 +1,6 @@
 //! One module for each command.
 
+pub(crate) mod analyse;
 pub(crate) mod app;
 pub(crate) mod doctor;
 pub(crate) mod load;

@@ -1,7 +1,9 @@
 //! The comparison of two versions by trials in blocks: few trials of both, near each other in time
 //! and in random order, so that what drifts between blocks does not count.
 
-use crate::estimate::{half_width, mean, median};
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+use crate::estimate::{half_width, mean, median, moments};
 
 #[cfg(test)]
 mod tests;
@@ -98,6 +100,32 @@ fn logs_of(blocks: &[Block]) -> Option<Vec<Block>> {
     let block = |block: &Block| Some(Block { a: logs(&block.a)?, b: logs(&block.b)? });
     let logs = blocks.iter().map(block).collect::<Option<Vec<Block>>>()?;
     (!logs.is_empty()).then_some(logs)
+}
+
+/// A ratio of geometric means, with its interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ratio {
+    pub ratio: f64,
+    pub interval: (f64, f64),
+}
+
+/// Returns the geometric mean of b over that of a, by Welch's t test of the logarithms (*Biometrika* 34,
+/// 1947) with Satterthwaite's degrees of freedom. It is for trials that were not made in blocks: a drift
+/// between the two looks like a difference. `None` below two trials of one, if a value is not positive,
+/// or if neither has a spread.
+pub fn welch(a: &[f64], b: &[f64], significance: f64) -> Option<Ratio> {
+    let logs = |values: &[f64]| -> Option<Vec<f64>> {
+        values.iter().all(|value| 0.0 < *value).then(|| values.iter().map(|v| v.ln()).collect())
+    };
+    let ((mean_a, sd_a), (mean_b, sd_b)) = (moments(&logs(a)?)?, moments(&logs(b)?)?);
+    let (n, m) = (a.len() as f64, b.len() as f64);
+    let (of_a, of_b) = (sd_a * sd_a / n, sd_b * sd_b / m);
+    let freedom = (of_a + of_b).powi(2) / (of_a * of_a / (n - 1.0) + of_b * of_b / (m - 1.0));
+    let student = StudentsT::new(0.0, 1.0, freedom).ok()?;
+    let half = student.inverse_cdf(1.0 - significance / 2.0) * (of_a + of_b).sqrt();
+    let effect = mean_b - mean_a;
+    let interval = ((effect - half).exp(), (effect + half).exp());
+    half.is_finite().then_some(Ratio { ratio: effect.exp(), interval })
 }
 
 /// Returns the end of the interval on one side of the effect: the last shift of B that the test does

@@ -46,18 +46,26 @@ pub fn shamos(values: &[f64]) -> Option<f64> {
     Some(distance * OF_NORMAL / middle)
 }
 
-/// Returns the least RSD that a quantile of `count` requests can have, if nothing but chance
+/// A percentile of response times: 0.99 is that of P99.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Percentile {
+    pub level: f64,
+    pub value: f64,
+}
+
+/// Returns the least RSD that a percentile of `count` requests can have, if nothing but chance
 /// differs between trials: √(p(1 − p)/N) / f(q), the asymptotic standard error of an order
-/// statistic, by the quantile itself. The density is that of an exponential tail from P90 to the
-/// quantile: f(q) = (1 − p)/θ with θ = (q − Q90) / ln(0.1/(1 − p)). `None` if the values are not in
-/// order.
-pub fn sampling_floor(level: f64, count: u64, p90: f64, quantile: f64) -> Option<f64> {
-    let beyond = 1.0 - level;
-    if !(0.0 < p90 && p90 <= quantile) || count == 0 || !(0.0 < beyond && beyond < 0.1) {
+/// statistic, by the percentile itself. The density is that of an exponential tail from a lower
+/// percentile on, mostly P90: f(q) = (1 − p)/θ with θ = (q − q₀) / ln((1 − p₀)/(1 − p)). `None` if the
+/// percentiles are not in order.
+pub fn sampling_floor(lower: Percentile, upper: Percentile, count: u64) -> Option<f64> {
+    let beyond = 1.0 - upper.level;
+    let in_order = 0.0 < lower.value && lower.value <= upper.value && lower.level < upper.level;
+    if !in_order || count == 0 || beyond <= 0.0 {
         return None;
     }
-    let scale = (quantile - p90) / (0.1 / beyond).ln();
-    Some(scale / quantile * (level / (beyond * count as f64)).sqrt())
+    let scale = (upper.value - lower.value) / ((1.0 - lower.level) / beyond).ln();
+    Some(scale / upper.value * (upper.level / (beyond * count as f64)).sqrt())
 }
 
 /// The probabilities of spreads that differ as these, if the true ones were equal.

@@ -5,6 +5,7 @@
 //! crate does not know how a figure is measured or shown.
 #![forbid(unsafe_code)]
 
+pub mod analysis;
 pub mod answer;
 pub mod components;
 pub mod directory;

@@ -90,3 +90,22 @@ fn the_interval_excludes_no_difference_exactly_if_the_test_does() {
         assert!(excludes == (found.p <= 0.05) || is_close, "{found:?}");
     }
 }
+
+/// Of trials with equal means but unequal spreads and numbers, Welch's interval leaves out the true
+/// ratio as often as it promises.
+#[test]
+fn the_interval_of_welch_covers_the_ratio() {
+    let mut random = Random::new(17);
+    let runs = 4_000;
+    let missed = (0..runs).filter(|_| {
+        let a: Vec<f64> = (0..5).map(|_| (0.01 * random.normal()).exp()).collect();
+        let b: Vec<f64> = (0..9).map(|_| 1.1 * (0.04 * random.normal()).exp()).collect();
+        let (low, high) = welch(&a, &b, 0.05).unwrap().interval;
+        !(low..=high).contains(&1.1)
+    });
+    let share = missed.count() as f64 / f64::from(runs);
+    assert!((0.035..0.065).contains(&share), "{share}");
+    assert_eq!(welch(&[1.0], &[1.0, 2.0], 0.05), None);
+    assert_eq!(welch(&[1.0, -1.0], &[1.0, 2.0], 0.05), None);
+    assert_eq!(welch(&[1.0, 1.0], &[2.0, 2.0], 0.05), None);
+}

@@ -42,9 +42,10 @@ fn shamos_is_the_deviation_of_normal_values_and_sees_two_groups() {
 /// simulation repeats.
 #[test]
 fn the_sampling_floor_is_what_chance_alone_gives() {
-    let (p90, p99) = (10f64.ln(), 100f64.ln());
+    let p90 = Percentile { level: 0.9, value: 10f64.ln() };
+    let p99 = Percentile { level: 0.99, value: 100f64.ln() };
     let count = 2_000;
-    let floor = sampling_floor(0.99, count, p90, p99).unwrap();
+    let floor = sampling_floor(p90, p99, count).unwrap();
     let mut random = Random::new(7);
     let quantile = |random: &mut Random| {
         let mut values: Vec<f64> = (0..count).map(|_| random.exponential(1.0)).collect();
@@ -54,8 +55,8 @@ fn the_sampling_floor_is_what_chance_alone_gives() {
     let quantiles: Vec<f64> = (0..1_000).map(|_| quantile(&mut random)).collect();
     let seen = rsd(&quantiles, 0.95).unwrap().rsd;
     assert!(near(seen / floor, 1.0, 0.1), "{seen} beside {floor}");
-    assert_eq!(sampling_floor(0.99, 0, p90, p99), None);
-    assert_eq!(sampling_floor(0.99, 100, 2.0, 1.0), None);
+    assert_eq!(sampling_floor(p90, p99, 0), None);
+    assert_eq!(sampling_floor(p99, p90, 100), None);
 }
 
 /// With equal true spreads, both tests refuse as often as they say; with a fifth, they find it.

@@ -1,0 +1,63 @@
+use expect_test::expect;
+
+use super::*;
+
+fn read(text: &str, by: &str, metrics: &[&str]) -> Result<Trials, String> {
+    let metrics: Vec<String> = metrics.iter().map(|metric| (*metric).to_owned()).collect();
+    super::read(Path::new("t.csv"), text.as_bytes(), by, &metrics).map_err(|f| f.error.to_string())
+}
+
+#[test]
+fn the_table_and_its_warnings_are_printed() {
+    let table =
+        "replicas,logins,p99\n1,606,20\n1,623,21\n1,621,22\n2, 1368 ,20\n2,1400,23\n2,1468,26\n";
+    let trials = read(table, "replicas", &["logins", "p99"]).unwrap();
+    let found = analysis::analyse(&trials, Some(600), 0.03);
+    expect![[r#"
+        logins
+          replicas     n         mean      RSD     95 % interval   Shamos    floor  trend p
+          1            3      616.667   1.51 %   0.78 % … 9.47 %   2.53 %        –   1.0000
+          2            3     1412.000   3.62 %  1.88 % … 22.73 %   5.09 %        –   0.3333
+          trend inside the levels: S = 4 of 6, p = 0.2778
+          1 → 2: × 2.289 (2.120 … 2.471): higher; RSD × 2.40, p = 0.3007
+
+        p99
+          replicas     n         mean      RSD     95 % interval   Shamos    floor  trend p
+          1            3       21.000   4.76 %  2.48 % … 29.93 %   4.99 %        –   0.3333
+          2            3       23.000  13.04 %  6.79 % … 81.97 %  13.67 %        –   0.3333
+          trend inside the levels: S = 6 of 6, p = 0.0556
+          1 → 2: × 1.090 (0.818 … 1.452): undecided; RSD × 2.74, p = 0.2329
+
+        ! logins at 1: 3 trials say little of their spread
+        ! logins at 2: 3 trials say little of their spread
+        ! logins at 2: 1.14 times as much as the first level promises: superlinear. Overload, warm-up or a cache; look at the failures
+        ! p99 of 600 requests rests on 6.0 beyond it: it is unsupported, at least 10 are needed for an indication
+        ! p99 at 1: 3 trials say little of their spread
+        ! p99 at 2: 3 trials say little of their spread
+        ! the levels ran one after the other: a drift of the machine looks like a difference between them; run them in turn (repeat.order: interleaved)
+    "#]].assert_eq(&text(&found));
+}
+
+#[test]
+fn a_wrong_table_is_an_error_with_its_place_and_the_remedy() {
+    let table = "stage,p99\nfree,20\npinned,21ms\n";
+    let errors: Vec<String> = [
+        read(table, "level", &["p99"]),
+        read(table, "stage", &["p50"]),
+        read(table, "stage", &["p99"]),
+        read("stage,p99\n", "stage", &["p99"]),
+        read("stage,p99\nfree\n", "stage", &["p99"]),
+        read("", "stage", &["p99"]),
+    ]
+    .into_iter()
+    .map(|result| result.unwrap_err())
+    .collect();
+    expect![[r#"
+        t.csv has no column `level`; columns here: stage, p99
+        t.csv has no column `p50`; columns here: stage, p99
+        t.csv:3: `21ms` in column `p99` is not a number; write figures without units
+        t.csv has no trials
+        t.csv: CSV error: record 1 (line: 2, byte: 10): found record with 1 fields, but the previous record has 2 fields
+        t.csv has no column `stage`; columns here: 
+    "#]].assert_eq(&(errors.join("\n") + "\n"));
+}

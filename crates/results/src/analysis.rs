@@ -1,0 +1,413 @@
+//! The analysis of trials by level: what their figures say together, and what they do not support.
+//!
+//! The unit is the trial. Nothing is left out: an outlier is named and counts.
+
+use std::collections::BTreeMap;
+
+use measure::estimate::{self, Support};
+use measure::spread::{self, Percentile};
+use measure::trend;
+use measure::{Quantile, comparison};
+use serde::{Deserialize, Serialize};
+
+#[cfg(test)]
+mod tests;
+
+pub const SCHEMA: &str = "benchwright.analysis/1";
+
+/// The confidence of all intervals, and the significance of all tests.
+const CONFIDENCE: f64 = 0.95;
+const SIGNIFICANCE: f64 = 1.0 - CONFIDENCE;
+/// Fewer trials say little of their spread.
+const FEWEST: usize = 5;
+/// An efficiency above this is more than what the first level promises.
+const SUPERLINEAR: f64 = 1.05;
+/// Within this factor of its floor a spread comes from the number of requests.
+const NEAR_FLOOR: f64 = 1.5;
+
+/// Trials in the order in which they ran.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Trials {
+    /// The name of the column that has the level of each trial.
+    pub by: String,
+    pub metrics: Vec<String>,
+    pub rows: Vec<Row>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    pub level: String,
+    /// The value of each metric.
+    pub values: Vec<f64>,
+}
+
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Analysis {
+    pub schema: String,
+    pub by: String,
+    /// The number of requests of each trial, if it was given.
+    pub requests: Option<u64>,
+    /// The difference that matters, as a share.
+    pub margin: f64,
+    pub metrics: Vec<Metric>,
+    pub warnings: Vec<Warning>,
+}
+
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Metric {
+    pub metric: String,
+    /// In the order of their first trials.
+    pub levels: Vec<Level>,
+    /// The trend inside the levels: what differs between them does not count.
+    pub trend_stratified: Option<Trend>,
+    /// Every two levels.
+    pub pairs: Vec<Pair>,
+}
+
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Level {
+    pub level: String,
+    pub n: usize,
+    pub mean: f64,
+    /// The relative standard deviation, as a share; null below two trials.
+    pub rsd: Option<f64>,
+    /// Its 95 % interval, from the χ² distribution.
+    pub rsd_interval: Option<(f64, f64)>,
+    /// The robust estimate of the same.
+    pub spread_shamos: Option<f64>,
+    /// The RSD that a percentile of so many requests has by chance alone; null if it is not a
+    /// percentile, or if no lower percentile was measured.
+    pub sampling_floor: Option<f64>,
+    pub trend: Option<Trend>,
+    pub outliers: Vec<Outlier>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Trend {
+    /// The pairs of trials that rise, less those that fall.
+    pub s: i64,
+    /// The largest possible S.
+    pub of: i64,
+    pub p: f64,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Outlier {
+    /// The number of the trial in the file, from 1.
+    pub trial: usize,
+    pub value: f64,
+    /// The probability that one of so many normal trials lies as far apart.
+    pub p: f64,
+}
+
+/// Two levels beside each other.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Pair {
+    pub a: String,
+    pub b: String,
+    /// The geometric mean of b over that of a, with its 95 % interval by Welch's t test of the
+    /// logarithms; null if it cannot be known.
+    pub ratio: Option<f64>,
+    pub ratio_interval: Option<(f64, f64)>,
+    pub verdict: Option<Verdict>,
+    /// The RSD of b over that of a.
+    pub rsd_ratio: Option<f64>,
+    /// The probability of such RSDs if the true ones were equal, by the F test: it assumes normal
+    /// logarithms.
+    pub rsd_ratio_p: Option<f64>,
+    /// The same by Brown and Forsythe's test, which assumes less and needs more trials.
+    pub rsd_ratio_p_brown_forsythe: Option<f64>,
+    /// True if the trials of the two levels alternate. If not, a drift of the machine looks like a
+    /// difference.
+    pub interleaved: bool,
+}
+
+/// A difference of two levels, by its interval and the margin.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    Higher,
+    Lower,
+    Equivalent,
+    Undecided,
+}
+
+impl Verdict {
+    pub fn word(self) -> &'static str {
+        match self {
+            Verdict::Higher => "higher",
+            Verdict::Lower => "lower",
+            Verdict::Equivalent => "equivalent",
+            Verdict::Undecided => "undecided",
+        }
+    }
+}
+
+/// Something that the figures do not support, or that speaks against them.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Warning {
+    pub code: Code,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metric: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub level: Option<String>,
+    pub text: String,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Code {
+    TooFewTrials,
+    UnsupportedQuantile,
+    IndicativeQuantile,
+    NearFloor,
+    Superlinear,
+    Trend,
+    Outlier,
+    NotInterleaved,
+}
+
+/// Analyses trials. `requests` is the number of requests of each trial, and `margin` the difference
+/// that matters, as a share.
+pub fn analyse(trials: &Trials, requests: Option<u64>, margin: f64) -> Analysis {
+    let levels = levels(trials);
+    let metrics =
+        (0..trials.metrics.len()).map(|index| metric(trials, &levels, index, requests, margin));
+    let metrics: Vec<Metric> = metrics.collect();
+    let mut warnings: Vec<Warning> =
+        metrics.iter().flat_map(|metric| of_metric(metric, requests)).collect();
+    if metrics.first().is_some_and(|m| m.pairs.iter().any(|pair| !pair.interleaved)) {
+        warnings.push(Warning {
+            code: Code::NotInterleaved,
+            metric: None,
+            level: None,
+            text: "the levels ran one after the other: a drift of the machine looks like a difference \
+                   between them; run them in turn (repeat.order: interleaved)"
+                .to_owned(),
+        });
+    }
+    let schema = SCHEMA.to_owned();
+    Analysis { schema, by: trials.by.clone(), requests, margin, metrics, warnings }
+}
+
+/// The rows of each level, in the order of their first trials.
+fn levels(trials: &Trials) -> Vec<(String, Vec<usize>)> {
+    let mut levels: Vec<(String, Vec<usize>)> = Vec::new();
+    let mut known: BTreeMap<&str, usize> = BTreeMap::new();
+    for (index, row) in trials.rows.iter().enumerate() {
+        let at = *known.entry(&row.level).or_insert_with(|| {
+            levels.push((row.level.clone(), Vec::new()));
+            levels.len() - 1
+        });
+        levels[at].1.push(index);
+    }
+    levels
+}
+
+fn metric(
+    trials: &Trials,
+    levels: &[(String, Vec<usize>)],
+    index: usize,
+    requests: Option<u64>,
+    margin: f64,
+) -> Metric {
+    let values_of = |rows: &[usize], metric: usize| -> Vec<f64> {
+        rows.iter().map(|&row| trials.rows[row].values[metric]).collect()
+    };
+    let values: Vec<Vec<f64>> = levels.iter().map(|(_, rows)| values_of(rows, index)).collect();
+    let lower = lower_percentile(&trials.metrics, index);
+    let level = |((name, rows), values): (&(String, Vec<usize>), &Vec<f64>)| {
+        let floor = requests.zip(lower).and_then(|(requests, lower)| {
+            let lower_values = values_of(rows, lower);
+            let percentile = |metric: usize, values: &[f64]| {
+                let level = quantile(&trials.metrics[metric])?.level();
+                Some(Percentile { level, value: estimate::median(values)? })
+            };
+            let (low, high) = (percentile(lower, &lower_values)?, percentile(index, values)?);
+            spread::sampling_floor(low, high, requests)
+        });
+        of_level(name, rows, values, floor)
+    };
+    let slices: Vec<&[f64]> = values.iter().map(Vec::as_slice).collect();
+    let pairs = (0..levels.len()).flat_map(|a| (a + 1..levels.len()).map(move |b| (a, b)));
+    let pair = |(a, b): (usize, usize)| {
+        let ((name_a, rows_a), (name_b, rows_b)) = (&levels[a], &levels[b]);
+        of_pair([name_a, name_b], [&values[a], &values[b]], alternate(rows_a, rows_b), margin)
+    };
+    Metric {
+        metric: trials.metrics[index].clone(),
+        levels: levels.iter().zip(&values).map(level).collect(),
+        trend_stratified: trend_of(&slices),
+        pairs: pairs.map(pair).collect(),
+    }
+}
+
+fn of_level(name: &str, rows: &[usize], values: &[f64], floor: Option<f64>) -> Level {
+    let rsd = spread::rsd(values, CONFIDENCE);
+    let outliers = spread::outliers(values, SIGNIFICANCE).into_iter().map(|outlier| Outlier {
+        trial: rows[outlier.index] + 1,
+        value: values[outlier.index],
+        p: outlier.p,
+    });
+    Level {
+        level: name.to_owned(),
+        n: values.len(),
+        mean: estimate::mean(values),
+        rsd: rsd.map(|rsd| rsd.rsd),
+        rsd_interval: rsd.map(|rsd| rsd.interval),
+        spread_shamos: spread::shamos(values),
+        sampling_floor: floor,
+        trend: trend_of(&[values]),
+        outliers: outliers.collect(),
+    }
+}
+
+fn trend_of(groups: &[&[f64]]) -> Option<Trend> {
+    trend::mann_kendall(groups).map(|found| Trend { s: found.s, of: found.most, p: found.p })
+}
+
+fn of_pair(names: [&String; 2], values: [&[f64]; 2], interleaved: bool, margin: f64) -> Pair {
+    let [a, b] = values;
+    let tested = spread::compare_spreads(a, b);
+    let rsd = |values: &[f64]| spread::rsd(values, CONFIDENCE).map(|rsd| rsd.rsd);
+    let ratio = comparison::welch(a, b, SIGNIFICANCE);
+    Pair {
+        a: names[0].clone(),
+        b: names[1].clone(),
+        ratio: ratio.map(|found| found.ratio),
+        ratio_interval: ratio.map(|found| found.interval),
+        verdict: ratio.map(|found| verdict(found.interval, margin)),
+        rsd_ratio: rsd(a).zip(rsd(b)).filter(|(a, _)| 0.0 < *a).map(|(a, b)| b / a),
+        rsd_ratio_p: tested.map(|tested| tested.f),
+        rsd_ratio_p_brown_forsythe: tested.map(|tested| tested.brown_forsythe),
+        interleaved,
+    }
+}
+
+fn verdict((low, high): (f64, f64), margin: f64) -> Verdict {
+    match () {
+        () if 1.0 / (1.0 + margin) < low && high < 1.0 + margin => Verdict::Equivalent,
+        () if 1.0 < low => Verdict::Higher,
+        () if high < 1.0 => Verdict::Lower,
+        () => Verdict::Undecided,
+    }
+}
+
+/// Returns true if some trial of each level lies between two of the other, or there is one of each.
+fn alternate(a: &[usize], b: &[usize]) -> bool {
+    let ends = |rows: &[usize]| Some((*rows.first()?, *rows.last()?));
+    let (Some(a), Some(b)) = (ends(a), ends(b)) else { return true };
+    a.0 < b.1 && b.0 < a.1
+}
+
+/// Reads the name of a percentile: `p99.9`, `P99.9`.
+fn quantile(metric: &str) -> Option<Quantile> {
+    let percent = metric.strip_prefix(['p', 'P'])?.parse::<f64>().ok()?;
+    Quantile::new(percent / 100.0).filter(|quantile| quantile.level() < 1.0)
+}
+
+/// Returns the highest percentile below this one that was measured too.
+fn lower_percentile(metrics: &[String], index: usize) -> Option<usize> {
+    let own = quantile(&metrics[index])?.level();
+    let lower = metrics.iter().enumerate().filter_map(|(at, metric)| Some((at, quantile(metric)?)));
+    let below = lower.filter(|(_, quantile)| (0.9..own).contains(&quantile.level()));
+    Some(below.max_by(|a, b| a.1.level().total_cmp(&b.1.level()))?.0)
+}
+
+fn of_metric(metric: &Metric, requests: Option<u64>) -> Vec<Warning> {
+    let name = &metric.metric;
+    let warning = |code, level: Option<&Level>, text: String| Warning {
+        code,
+        metric: Some(name.clone()),
+        level: level.map(|level| level.level.clone()),
+        text,
+    };
+    let mut warnings = Vec::new();
+    if let (Some(requests), Some(quantile)) = (requests, quantile(name)) {
+        let beyond = (1.0 - quantile.level()) * requests as f64;
+        let beyond = format!("{name} of {requests} requests rests on {:.1} beyond it", beyond);
+        match estimate::support(requests, quantile) {
+            Support::Unsupported => warnings.push(warning(
+                Code::UnsupportedQuantile,
+                None,
+                format!("{beyond}: it is unsupported, at least 10 are needed for an indication"),
+            )),
+            Support::Indicative => warnings.push(warning(
+                Code::IndicativeQuantile,
+                None,
+                format!("{beyond}: it is only an indication, 100 are needed for a decision"),
+            )),
+            Support::Sound => {}
+        }
+    }
+    for level in &metric.levels {
+        if level.n < FEWEST {
+            warnings.push(warning(
+                Code::TooFewTrials,
+                Some(level),
+                format!("{name} at {}: {} trials say little of their spread", level.level, level.n),
+            ));
+        }
+        if let (Some(rsd), Some(floor)) = (level.rsd, level.sampling_floor)
+            && rsd < NEAR_FLOOR * floor
+        {
+            warnings.push(warning(
+                Code::NearFloor,
+                Some(level),
+                format!(
+                    "{name} at {}: its RSD is what chance gives with so many requests; measure \
+                     longer, not more often",
+                    level.level
+                ),
+            ));
+        }
+        for outlier in &level.outliers {
+            warnings.push(warning(
+                Code::Outlier,
+                Some(level),
+                format!("{name} at {}: trial {} lies apart", level.level, outlier.trial),
+            ));
+        }
+    }
+    if let Some(trend) = metric.trend_stratified.filter(|trend| trend.p <= SIGNIFICANCE) {
+        let direction = if 0 < trend.s { "rise" } else { "fall" };
+        warnings.push(warning(
+            Code::Trend,
+            None,
+            format!(
+                "{name}: the trials {direction} inside the levels (S = {} of {}, p = {:.4}): a \
+                 warm-up, or a drift",
+                trend.s, trend.of, trend.p
+            ),
+        ));
+    }
+    warnings.extend(superlinear(metric).map(|(level, efficiency)| {
+        warning(
+            Code::Superlinear,
+            Some(level),
+            format!(
+                "{name} at {}: {efficiency:.2} times as much as the first level promises: superlinear. \
+                 Overload, warm-up or a cache; look at the failures",
+                level.level
+            ),
+        )
+    }));
+    warnings
+}
+
+/// Returns the level with the highest efficiency, if that is too high: a rate by the level, if levels
+/// are numbers.
+fn superlinear(metric: &Metric) -> Option<(&Level, f64)> {
+    if quantile(&metric.metric).is_some() {
+        return None;
+    }
+    let per_unit = |level: &Level| {
+        let units = level.level.parse::<f64>().ok().filter(|units| 0.0 < *units)?;
+        Some(level.mean / units)
+    };
+    let each: Option<Vec<f64>> = metric.levels.iter().map(per_unit).collect();
+    let each = each.filter(|each| each.first().is_some_and(|first| 0.0 < *first))?;
+    let efficiencies = metric.levels.iter().zip(each.iter().map(|one| one / each[0]));
+    let (level, highest) = efficiencies.max_by(|a, b| a.1.total_cmp(&b.1))?;
+    (SUPERLINEAR < highest).then_some((level, highest))
+}

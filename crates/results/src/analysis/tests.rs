@@ -1,0 +1,150 @@
+use super::*;
+
+fn trials(by: &str, metrics: &[&str], rows: &[(&str, &[f64])]) -> Trials {
+    Trials {
+        by: by.to_owned(),
+        metrics: metrics.iter().map(|metric| (*metric).to_owned()).collect(),
+        rows: rows
+            .iter()
+            .map(|(level, values)| Row { level: (*level).to_owned(), values: values.to_vec() })
+            .collect(),
+    }
+}
+
+/// The percentiles of guide 3, in milliseconds: 15,000 requests each.
+fn guide_3() -> Trials {
+    trials(
+        "stage",
+        &["p99", "p99.9", "p99.99"],
+        &[
+            ("configured", &[266.266179, 276.945500, 284.709000]),
+            ("configured", &[264.750750, 278.127000, 283.149000]),
+            ("configured", &[250.629000, 263.994500, 271.937000]),
+            ("configured", &[250.594875, 261.605000, 272.635000]),
+            ("configured", &[266.224393, 282.690500, 290.529000]),
+            ("pinned", &[263.552250, 268.646500, 272.223000]),
+            ("pinned", &[266.060133, 280.979000, 285.983000]),
+            ("pinned", &[266.994500, 282.858000, 292.864000]),
+            ("pinned", &[268.234000, 297.516000, 326.862000]),
+            ("pinned", &[265.809929, 281.717000, 288.665000]),
+            ("limited", &[265.955238, 271.344500, 276.415000]),
+            ("limited", &[264.850000, 271.462000, 279.283000]),
+            ("limited", &[266.283643, 291.772500, 335.116000]),
+            ("limited", &[266.065179, 272.497000, 279.553000]),
+            ("limited", &[264.828300, 271.254500, 278.362000]),
+        ],
+    )
+}
+
+/// The successful logins of guide 4, three runs of a minute at each number of replicas.
+fn guide_4() -> Trials {
+    let rows = [
+        ("1", [606.0, 623.0, 621.0]),
+        ("2", [1068.0, 1100.0, 1168.0]),
+        ("3", [1447.0, 2077.0, 2020.0]),
+        ("4", [3100.0, 3351.0, 3489.0]),
+        ("6", [5182.0, 5374.0, 5401.0]),
+        ("10", [7822.0, 8274.0, 8357.0]),
+    ];
+    Trials {
+        by: "replicas".to_owned(),
+        metrics: vec!["logins".to_owned()],
+        rows: rows
+            .iter()
+            .flat_map(|(level, runs)| {
+                runs.iter().map(|run| Row { level: (*level).to_owned(), values: vec![*run] })
+            })
+            .collect(),
+    }
+}
+
+fn codes(analysis: &Analysis) -> Vec<Code> {
+    analysis.warnings.iter().map(|warning| warning.code).collect()
+}
+
+/// The guide calls the first and the last 3.2 % and 0.26 %.
+#[test]
+fn the_spreads_of_guide_3_are_repeated_with_their_intervals() {
+    let analysis = analyse(&guide_3(), Some(15_000), 0.03);
+    let p99 = &analysis.metrics[0];
+    let percent = |share: f64| format!("{:.2}", 100.0 * share);
+    let rsd: Vec<String> = p99.levels.iter().map(|l| percent(l.rsd.unwrap())).collect();
+    assert_eq!(rsd, ["3.20", "0.65", "0.26"]);
+    let (low, high) = p99.levels[0].rsd_interval.unwrap();
+    assert_eq!((percent(low), percent(high)), ("1.92".to_owned(), "9.20".to_owned()));
+    // From the first stage to the last the spread fell, from the second to the last perhaps.
+    let p = |a: &str, b: &str| {
+        let pair = p99.pairs.iter().find(|pair| pair.a == a && pair.b == b).unwrap();
+        pair.rsd_ratio_p.unwrap()
+    };
+    assert!(p("configured", "limited") < 0.001, "{}", p("configured", "limited"));
+    assert!((p("pinned", "limited") - 0.11).abs() < 0.005, "{}", p("pinned", "limited"));
+    let unsupported: Vec<&str> = analysis
+        .warnings
+        .iter()
+        .filter(|warning| warning.code == Code::UnsupportedQuantile)
+        .map(|warning| warning.text.as_str())
+        .collect();
+    assert_eq!(
+        unsupported,
+        ["p99.99 of 15000 requests rests on 1.5 beyond it: it is unsupported, at least 10 are \
+          needed for an indication"]
+    );
+    assert!(codes(&analysis).contains(&Code::NotInterleaved));
+    // The p99 is the lowest percentile here; the others have a floor by the one below them.
+    assert_eq!(p99.levels[0].sampling_floor, None);
+    assert!(analysis.metrics[1].levels.iter().all(|level| level.sampling_floor.is_some()));
+}
+
+#[test]
+fn the_trials_of_guide_4_rise_inside_the_levels_and_are_superlinear() {
+    let analysis = analyse(&guide_4(), None, 0.03);
+    let logins = &analysis.metrics[0];
+    let means: Vec<f64> = logins.levels.iter().map(|level| level.mean.round()).collect();
+    assert_eq!(means, [617.0, 1112.0, 1848.0, 3313.0, 5319.0, 8151.0]);
+    let trend = logins.trend_stratified.unwrap();
+    assert_eq!((trend.s, trend.of, format!("{:.4}", trend.p)), (14, 18, "0.0036".to_owned()));
+    let codes = codes(&analysis);
+    assert!(codes.contains(&Code::Superlinear) && codes.contains(&Code::Trend), "{codes:?}");
+    assert_eq!(codes.iter().filter(|code| **code == Code::TooFewTrials).count(), 6);
+}
+
+#[test]
+fn levels_that_alternate_are_interleaved_and_equal_ones_equivalent() {
+    let rows = [
+        ("a", [100.0]),
+        ("b", [100.5]),
+        ("a", [100.2]),
+        ("b", [99.9]),
+        ("b", [100.1]),
+        ("a", [100.4]),
+        ("a", [99.8]),
+        ("b", [100.2]),
+        ("b", [99.7]),
+        ("a", [100.1]),
+    ];
+    let rows: Vec<(&str, &[f64])> = rows.iter().map(|(level, v)| (*level, &v[..])).collect();
+    let analysis = analyse(&trials("arm", &["completed"], &rows), None, 0.03);
+    let [pair] = &analysis.metrics[0].pairs[..] else { panic!("{analysis:#?}") };
+    assert!(pair.interleaved);
+    assert_eq!(pair.verdict, Some(Verdict::Equivalent));
+    assert_eq!(codes(&analysis), []);
+}
+
+#[test]
+fn a_difference_is_named_only_if_its_interval_excludes_none() {
+    assert_eq!(verdict((1.001, 1.2), 0.03), Verdict::Higher);
+    assert_eq!(verdict((0.8, 0.99), 0.03), Verdict::Lower);
+    assert_eq!(verdict((0.9, 1.1), 0.03), Verdict::Undecided);
+    // It differs, but by less than what matters.
+    assert_eq!(verdict((1.001, 1.02), 0.03), Verdict::Equivalent);
+}
+
+#[test]
+fn one_trial_has_no_spread() {
+    let analysis = analyse(&trials("arm", &["p99"], &[("a", &[5.0])]), None, 0.03);
+    let level = &analysis.metrics[0].levels[0];
+    assert_eq!((level.n, level.rsd, level.trend), (1, None, None));
+    assert_eq!(codes(&analysis), [Code::TooFewTrials]);
+    assert_eq!(analyse(&Trials::default(), None, 0.03).metrics, []);
+}

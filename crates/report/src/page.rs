@@ -136,6 +136,11 @@ fn maximum(run: &Run, out: &mut String) -> std::fmt::Result {
     let so_far = so_far(run);
     write!(out, "<div class=\"figure\"><h3>Maximum throughput{so_far}</h3>")?;
     match &run.maximum {
+        None if run.trials.iter().any(|trial| !trial.probe() && trial.answers()) => {
+            out.push_str(
+                "<p class=\"big\">–</p><p>Not looked for: the search was for the capacity.</p>",
+            );
+        }
         None => out.push_str("<p class=\"big\">none</p><p>No valid trial was measured.</p>"),
         Some(maximum) => {
             let p99 = run.trial(maximum.trial).and_then(|t| t.entry.observed.as_ref()?.p99_ns);

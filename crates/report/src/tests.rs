@@ -71,6 +71,16 @@ fn the_two_quantities_are_separate_and_defined() {
 }
 
 #[test]
+fn a_search_for_the_capacity_does_not_look_for_the_maximum() {
+    let fixture = Fixture::sweep();
+    let answer = Answer { maximum_throughput: None, ..fixture.answer(Verdict::Answered) };
+    fixture.directory.write_answer(&answer).unwrap();
+    let words = words(&page(&fixture));
+    assert!(words.contains("Not looked for: the search was for the capacity"), "{words}");
+    assert!(!words.contains("No valid trial"));
+}
+
+#[test]
 fn trials_that_do_not_count_are_kept_with_their_reason() {
     let fixture = Fixture::sweep();
     let words = words(&page(&fixture));

@@ -140,7 +140,10 @@ fn above<'a>(run: &Run, points: &[Point<'a>]) -> Vec<Point<'a>> {
 
 fn summary(run: &Run, points: &[Point]) -> String {
     let Some(maximum) = &run.maximum else {
-        return "No valid trial shows a maximum yet.".to_owned();
+        return match points.iter().any(|point| point.trial.answers()) {
+            true => "The search was for the capacity, not for the maximum.".to_owned(),
+            false => "No valid trial shows a maximum yet.".to_owned(),
+        };
     };
     let above = above(run, points);
     let mut text = format!(

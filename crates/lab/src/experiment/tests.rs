@@ -412,21 +412,26 @@ fn levels_and_searches_are_answered_each_and_together() {
 #[test]
 fn many_strands_killed_at_any_byte_of_the_journal_resume_to_the_same_bytes() {
     for order in ["listed", "shuffled", "interleaved", "{blocks: 4}"] {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("run");
-        let resolved = levels(&format!("searches: 2, order: {order}"));
-        run(&resolved, Some(path.clone()), &host(), &mut Silent).unwrap();
-        let expected = contents(&path);
-        let journal = fs::read(path.join("journal.jsonl")).unwrap();
-        let mut random = measure::Random::new(7);
-        for _ in 0..20 {
-            let cut = (random.unit() * journal.len() as f64) as usize;
-            fs::write(path.join("journal.jsonl"), &journal[..cut]).unwrap();
-            fs::remove_file(path.join("answer.json")).unwrap();
-            resume(&path, &host(), &mut Silent).unwrap();
-            assert_eq!(contents(&path), expected, "{order}: cut at {cut}");
-        }
+        killed_at_random_bytes(&levels(&format!("searches: 2, order: {order}")), 20);
     }
+}
+
+/// Runs an experiment, and resumes it after each of so many cuts of its journal; returns its answer.
+fn killed_at_random_bytes(resolved: &Resolved, times: u32) -> Answer {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run");
+    let ended = run(resolved, Some(path.clone()), &host(), &mut Silent).unwrap();
+    let expected = contents(&path);
+    let journal = fs::read(path.join("journal.jsonl")).unwrap();
+    let mut random = measure::Random::new(7);
+    for _ in 0..times {
+        let cut = (random.unit() * journal.len() as f64) as usize;
+        fs::write(path.join("journal.jsonl"), &journal[..cut]).unwrap();
+        fs::remove_file(path.join("answer.json")).unwrap();
+        resume(&path, &host(), &mut Silent).unwrap();
+        assert_eq!(contents(&path), expected, "cut at {cut}");
+    }
+    ended.answer
 }
 
 #[test]

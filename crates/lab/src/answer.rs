@@ -92,8 +92,18 @@ fn answer(
 /// Returns what one strand found.
 fn strand(plan: &Plan, turns: &Turns<'_>, number: usize, ending: &Ending) -> Search {
     let (resolved, journal) = (plan.resolved(number), turns.of(number));
-    let maximum = maximum(resolved, journal);
-    let capacity = capacity(resolved, journal);
+    let (maximum, capacity, limited_by) = match experiment::bracket(resolved, journal) {
+        // It does not look for the maximum: the highest load that it tried says nothing of it.
+        Some(bracket) => {
+            let limited_by = bracket.upper.and_then(|upper| limited_at(journal, upper));
+            (None, enclosed(resolved, &bracket, journal), limited_by)
+        }
+        None => {
+            let maximum = maximum(resolved, journal);
+            let limited_by = maximum.as_ref().and_then(|maximum| limited_by(journal, maximum));
+            (maximum, capacity(resolved, journal), limited_by)
+        }
+    };
     let asks_capacity = resolved
         .spec
         .search
@@ -105,10 +115,6 @@ fn strand(plan: &Plan, turns: &Turns<'_>, number: usize, ending: &Ending) -> Sea
         Ending::NoAnswer(_) => Verdict::NoAnswer,
         Ending::Answered(_) if asks_capacity && capacity.is_none() => Verdict::No,
         Ending::Answered(_) => Verdict::Answered,
-    };
-    let limited_by = match &maximum {
-        Some(maximum) => limited_by(journal, maximum),
-        None => experiment::bracket(resolved, journal).and_then(|b| limited_at(journal, b.upper?)),
     };
     Search {
         strand: number as u32 + 1,
@@ -147,7 +153,7 @@ fn interval(values: &[f64]) -> Option<(f64, f64)> {
     if values.len() < FEWEST_REPEATED {
         return None;
     }
-    let middle = estimate::mean(&values.iter().map(|value| value.ln()).collect::<Vec<_>>()).exp();
+    let middle = estimate::mean(&estimate::logs(values)?).exp();
     let half = estimate::relative_half_width(values, 0.95)?;
     Some((middle / (1.0 + half), middle * (1.0 + half)))
 }
@@ -215,16 +221,17 @@ fn limited_by(journal: &[Entry], maximum: &Maximum) -> Option<String> {
 
 /// The limit in the trials at the upper bound of the capacity.
 fn limited_at(journal: &[Entry], load: Rate) -> Option<String> {
-    let here = |entry: &Entry| entry.asked_per_target_per_s == Some(load.as_per_second());
-    answering(journal).filter(|(entry, _)| here(entry)).find_map(|(_, o)| o.limited_by.clone())
+    at(journal, load).find_map(|(_, observed)| observed.limited_by.clone())
+}
+
+/// The trials at a load whose results describe the system.
+fn at(journal: &[Entry], load: Rate) -> impl Iterator<Item = (&Entry, &Observed)> {
+    let load = Some(load.as_per_second());
+    answering(journal).filter(move |(entry, _)| entry.asked_per_target_per_s == load)
 }
 
 /// The load with the highest median sustained rate, represented by its trial nearest to the median.
-/// A search for the capacity does not look for it: the highest load that it tried says nothing of it.
 fn maximum(resolved: &Resolved, journal: &[Entry]) -> Option<Maximum> {
-    if experiment::bracket(resolved, journal).is_some() {
-        return None;
-    }
     let points = experiment::points(resolved, journal);
     // Of equal loads the lowest: the rate was reached there, and the loads above brought no more.
     let best = points.iter().rev();
@@ -244,9 +251,6 @@ fn maximum(resolved: &Resolved, journal: &[Entry]) -> Option<Maximum> {
 /// The highest load at which more than half of the valid trials met every SLO.
 fn capacity(resolved: &Resolved, journal: &[Entry]) -> Option<Capacity> {
     let slo = slo_in_words(resolved)?;
-    if let Some(bracket) = experiment::bracket(resolved, journal) {
-        return enclosed(&bracket, journal, slo);
-    }
     let points = experiment::points(resolved, journal);
     let met = points.iter().filter(|point| point.slo_met == Some(true));
     let best = met.max_by(|a, b| a.asked.as_per_second().total_cmp(&b.asked.as_per_second()))?;
@@ -279,13 +283,8 @@ fn capacity(resolved: &Resolved, journal: &[Entry]) -> Option<Capacity> {
 }
 
 /// The capacity between two bounds, with the lower bound's trial that met the SLO.
-fn enclosed(bracket: &Bracket, journal: &[Entry], slo: String) -> Option<Capacity> {
-    let at = |load: Rate, met: bool| {
-        answering(journal).find(move |(entry, observed)| {
-            entry.asked_per_target_per_s == Some(load.as_per_second())
-                && observed.slo_met == Some(met)
-        })
-    };
+fn enclosed(resolved: &Resolved, bracket: &Bracket, journal: &[Entry]) -> Option<Capacity> {
+    let at = |load: Rate, met: bool| at(journal, load).find(|(_, o)| o.slo_met == Some(met));
     let (entry, observed) = at(bracket.lower?, true)?;
     let missed = bracket.upper.and_then(|upper| at(upper, false));
     // The search decides about the loads that it asks for; what was offered differs by chance.
@@ -293,7 +292,7 @@ fn enclosed(bracket: &Bracket, journal: &[Entry], slo: String) -> Option<Capacit
         rate_per_s: entry.asked_per_s?,
         completed_per_s: observed.completed_per_s,
         trial: entry.trial,
-        slo,
+        slo: slo_in_words(resolved)?,
         missed_at_per_s: missed.and_then(|(entry, _)| entry.asked_per_s),
         missed_below_per_s: None,
     })

@@ -3,7 +3,7 @@
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-use crate::estimate::{half_width, mean, median, moments};
+use crate::estimate::{half_width, logs, mean, median, moments};
 
 #[cfg(test)]
 mod tests;
@@ -114,9 +114,6 @@ pub struct Ratio {
 /// between the two looks like a difference. `None` below two trials of one, if a value is not positive,
 /// or if neither has a spread.
 pub fn welch(a: &[f64], b: &[f64], significance: f64) -> Option<Ratio> {
-    let logs = |values: &[f64]| -> Option<Vec<f64>> {
-        values.iter().all(|value| 0.0 < *value).then(|| values.iter().map(|v| v.ln()).collect())
-    };
     let ((mean_a, sd_a), (mean_b, sd_b)) = (moments(&logs(a)?)?, moments(&logs(b)?)?);
     let (n, m) = (a.len() as f64, b.len() as f64);
     let (of_a, of_b) = (sd_a * sd_a / n, sd_b * sd_b / m);

@@ -110,11 +110,13 @@ fn smallest(n: u64, holds: impl Fn(u64) -> bool) -> Option<u64> {
 /// standard deviation of the logarithms. `None` below two values, or if one is not positive.
 pub fn relative_half_width(values: &[f64], confidence: f64) -> Option<f64> {
     assert!(0.0 < confidence && confidence < 1.0, "a confidence is a probability");
-    if values.iter().any(|value| *value <= 0.0 || !value.is_finite()) {
-        return None;
-    }
-    let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
-    Some(half_width(&logs, confidence)?.exp_m1())
+    Some(half_width(&logs(values)?, confidence)?.exp_m1())
+}
+
+/// Returns the natural logarithms. `None` if a value is not positive and finite.
+pub fn logs(values: &[f64]) -> Option<Vec<f64>> {
+    let log = |value: &f64| (0.0 < *value && value.is_finite()).then(|| value.ln());
+    values.iter().map(log).collect()
 }
 
 /// Returns half the width of the t interval of the mean: t·s/√n, with Student's t of n − 1 degrees of

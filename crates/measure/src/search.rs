@@ -99,9 +99,18 @@ pub fn next(search: &Search, seen: &[Seen]) -> Step {
 
 /// Returns the bounds that are decided so far.
 pub fn bracket(search: &Search, seen: &[Seen]) -> Bracket {
-    let tried = replay(search, seen);
-    let (lower, upper) = tried.relevant();
-    Bracket { lower: lower.map(|load| load.at), upper: upper.map(|load| load.at) }
+    replay(search, seen).relevant()
+}
+
+/// Returns the number of trials that a search needs on a system without noise of this capacity.
+pub fn trials_without_noise(search: &Search, capacity: f64) -> u64 {
+    let mut tried = Tried::default();
+    let mut trials = 0;
+    while let Step::Try { load, .. } = tried.step(search) {
+        tried.count(&Seen { load, passed: load.as_per_second() <= capacity }, search);
+        trials += 1;
+    }
+    trials
 }
 
 fn replay(search: &Search, seen: &[Seen]) -> Tried {
@@ -180,11 +189,11 @@ impl Tried {
     }
 
     /// Returns the relevant bounds.
-    fn relevant(&self) -> (Option<&Load>, Option<&Load>) {
+    fn relevant(&self) -> Bracket {
         let upper = self.loads.iter().position(|load| load.passed() == Some(false));
         let below = &self.loads[..upper.unwrap_or(self.loads.len())];
         let lower = below.iter().rev().find(|load| load.passed() == Some(true));
-        (lower, upper.map(|place| &self.loads[place]))
+        Bracket { lower: lower.map(|load| load.at), upper: upper.map(|place| self.loads[place].at) }
     }
 
     fn step(&mut self, search: &Search) -> Step {
@@ -196,8 +205,7 @@ impl Tried {
                 };
                 return Step::Try { load: load.at, why };
             }
-            let (lower, upper) = self.relevant();
-            let bracket = Bracket { lower: lower.map(|l| l.at), upper: upper.map(|l| l.at) };
+            let bracket = self.relevant();
             let chosen = match search.bounds {
                 Bounds::Range(from, to) => inside(search, bracket.lower, bracket.upper, from, to),
                 Bounds::Unknown { start, factor } => match (bracket.lower, bracket.upper) {
@@ -218,8 +226,7 @@ impl Tried {
     /// Demands more trials of the bounds; returns false if they have them.
     fn validate(&mut self, strategy: Strategy) -> bool {
         let Strategy::Adaptive { confirm } = strategy else { return false };
-        let (lower, upper) = self.relevant();
-        let (lower, upper) = (lower.map(|load| load.at), upper.map(|load| load.at));
+        let Bracket { lower, upper } = self.relevant();
         let mut demands = false;
         for load in &mut self.loads {
             let need = match Some(load.at) {

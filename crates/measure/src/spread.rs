@@ -3,7 +3,7 @@
 
 use statrs::distribution::{ChiSquared, ContinuousCDF, FisherSnedecor, StudentsT};
 
-use crate::estimate::{mean, median, moments};
+use crate::estimate::{logs, mean, median, moments};
 
 #[cfg(test)]
 mod tests;
@@ -82,10 +82,9 @@ pub struct SpreadTest {
 /// Compares the relative spread of two sets of trials. `None` if one has fewer than three values, a
 /// value that is not positive, or no spread at all.
 pub fn compare_spreads(one: &[f64], other: &[f64]) -> Option<SpreadTest> {
-    let logs = |values: &[f64]| -> Option<Vec<f64>> {
-        let is_usable = 3 <= values.len() && values.iter().all(|value| 0.0 < *value);
-        is_usable.then(|| values.iter().map(|value| value.ln()).collect())
-    };
+    if one.len().min(other.len()) < 3 {
+        return None;
+    }
     let (one, other) = (logs(one)?, logs(other)?);
     let ((_, s), (_, r)) = (moments(&one)?, moments(&other)?);
     if s == 0.0 || r == 0.0 {

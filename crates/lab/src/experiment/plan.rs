@@ -1,8 +1,11 @@
 //! The plan of an experiment: a run on a backend that only prints.
 
+use std::iter::Sum;
+use std::ops::Mul;
+
 use measure::pace::Distribution;
 use measure::quantity::grouped;
-use measure::search::{Bounds, MORE_FAILURES, Strategy as Bisection};
+use measure::search::{Bounds, MORE_FAILURES, Strategy as Bisection, trials_without_noise};
 use measure::{Nanos, Rate};
 use results::journal::Purpose;
 
@@ -88,7 +91,7 @@ fn strands(plan: &Plan) -> String {
 
 /// Returns the trials of one search and their time: `7 to 30 trials, 6.3 s to 27 s`.
 fn counted(resolved: &Resolved) -> String {
-    let (least, most) = trials(resolved);
+    let (least, most) = (fewest_of(resolved), most_of(resolved));
     match least == most {
         true if most == 1 => format!("1 trial, {}", in_words(longest(resolved))),
         true => format!("{most} trials, {}", in_words(longest(resolved))),
@@ -119,7 +122,7 @@ pub(super) fn headline(resolved: &Resolved, plan: &Plan) -> String {
     if plan.has_several() {
         parts.push(format!("{} searches", plan.strands.len()));
     }
-    let most = each(plan).map(|resolved| trials(resolved).1).sum::<u64>();
+    let most = in_all(plan, most_of);
     let length = in_words(longest_of(resolved, plan));
     parts.push(match most {
         1 => format!("1 trial, {length}"),
@@ -275,10 +278,9 @@ fn stages(resolved: &Resolved) -> String {
 }
 
 fn time(resolved: &Resolved, plan: &Plan) -> String {
-    let least = each(plan).map(|resolved| trials(resolved).0).sum::<u64>();
-    let most = each(plan).map(|resolved| trials(resolved).1).sum::<u64>();
+    let (least, most) = (in_all(plan, fewest_of), in_all(plan, most_of));
     let longest = longest_of(resolved, plan);
-    let shortest = each(plan).map(shortest).sum::<Nanos>().min(longest);
+    let shortest = in_all(plan, shortest).min(longest);
     let range = match least == most {
         true if most == 1 => "1 trial".to_owned(),
         true => format!("{most} trials: {}", in_words(longest)),
@@ -294,27 +296,26 @@ fn time(resolved: &Resolved, plan: &Plan) -> String {
     )
 }
 
-/// Returns the spec of each strand.
-fn each(plan: &Plan) -> impl Iterator<Item = &Resolved> {
-    (0..plan.strands.len()).map(|strand| plan.resolved(strand))
+/// Returns the sum over all strands. Equal searches have equal parts of it.
+fn in_all<T: Sum + Mul<u64, Output = T>>(plan: &Plan, of_one: impl Fn(&Resolved) -> T) -> T {
+    let questions = plan.questions.iter();
+    questions.map(|question| of_one(&question.resolved)).sum::<T>() * u64::from(plan.repetitions)
 }
 
 /// Returns the longest time of all phases of all strands on a quiet machine.
 fn longest_of(resolved: &Resolved, plan: &Plan) -> Nanos {
-    let planned = each(plan).map(longest).sum::<Nanos>();
+    let planned = in_all(plan, longest);
     resolved.spec.budget.time.map_or(planned, |time| planned.min(*time))
 }
 
 /// Returns the longest time of one search.
 fn longest(resolved: &Resolved) -> Nanos {
-    let (_, most) = trials(resolved);
-    let planned = probe_length(resolved) + trial_length(resolved) * most;
+    let planned = probe_length(resolved) + trial_length(resolved) * most_of(resolved);
     resolved.spec.budget.time.map_or(planned, |time| planned.min(*time))
 }
 
 fn shortest(resolved: &Resolved) -> Nanos {
-    let (least, _) = trials(resolved);
-    (probe_length(resolved) + trial_length(resolved) * least).min(longest(resolved))
+    (probe_length(resolved) + trial_length(resolved) * fewest_of(resolved)).min(longest(resolved))
 }
 
 fn probe_length(resolved: &Resolved) -> Nanos {
@@ -334,32 +335,38 @@ pub(super) fn most_trials(plan: &Plan) -> u64 {
     let of_one = |resolved: &Resolved| {
         let probes =
             resolved.spec.search.as_ref().map(|search| matches!(search.start, Start::Probe(_)));
-        trials(resolved).1 + u64::from(probes == Some(true))
+        most_of(resolved) + u64::from(probes == Some(true))
     };
-    each(plan).map(of_one).sum()
+    in_all(plan, of_one)
 }
 
-/// Returns the fewest and the most trials of one search; those that are not valid are not counted.
-fn trials(resolved: &Resolved) -> (u64, u64) {
-    let repeat = u64::from(resolved.spec.repeat.trials.0);
-    let most_at_a_load = resolved.spec.repeat.until.as_ref().map(|until| u64::from(until.max.0));
-    let most_at_a_load = most_at_a_load.unwrap_or(repeat).max(repeat);
+/// Returns the most trials of one search; those that are not valid are not counted.
+fn most_of(resolved: &Resolved) -> u64 {
+    let repeat = &resolved.spec.repeat;
+    let most_at_a_load = repeat.until.as_ref().map_or(0, |until| until.max.0);
+    let most_at_a_load = u64::from(most_at_a_load.max(repeat.trials.0));
     let budget = u64::from(resolved.spec.budget.trials.0);
-    let Some(search) = &resolved.spec.search else {
-        return (repeat.min(budget), most_at_a_load.min(budget));
-    };
+    if resolved.spec.search.is_none() {
+        return most_at_a_load.min(budget);
+    }
+    let range = fixed_loads(resolved).map(|loads| loads.len() as u64 * most_at_a_load);
+    range.unwrap_or(budget).min(budget)
+}
+
+/// Returns the fewest trials of one search.
+fn fewest_of(resolved: &Resolved) -> u64 {
+    let repeat = u64::from(resolved.spec.repeat.trials.0);
+    let most = most_of(resolved);
+    let Some(search) = &resolved.spec.search else { return repeat.min(most) };
     let sweep = match &search.strategy {
         Strategy::Sweep(sweep) => sweep,
-        Strategy::Bracket(bracket) => return (fewest(search, bracket).min(budget), budget),
+        Strategy::Bracket(bracket) => return fewest(search, bracket).min(most),
     };
-    let range = fixed_loads(resolved).map(|loads| loads.len() as u64 * most_at_a_load);
-    let most = range.unwrap_or(budget).min(budget);
     let rules = sweep.stop.iter().map(|rule| match rule {
         crate::spec::Stop::NoNewMax { window, .. } => u64::from(*window) + 1,
         crate::spec::Stop::SloViolated { times } => u64::from(*times),
     });
-    let least = rules.min().map_or(most, |loads| loads * repeat);
-    (least.min(most), most)
+    rules.min().map_or(most, |loads| loads * repeat).min(most)
 }
 
 /// Returns the fewest trials of a search for the capacity: those of a system without noise whose
@@ -372,16 +379,9 @@ fn fewest(search: &Search, bracket: &Bracket) -> u64 {
             (start.as_per_second(), start.as_per_second() * factor)
         }
     };
-    let trials = |capacity: f64| {
-        let mut seen = Vec::new();
-        while let measure::search::Step::Try { load, .. } = measure::search::next(&search, &seen) {
-            seen.push(measure::search::Seen { load, passed: load.as_per_second() <= capacity });
-        }
-        seen.len() as u64
-    };
-    let places =
-        (0..=PLACES).map(|place| from * (to / from).powf(f64::from(place) / f64::from(PLACES)));
-    places.map(trials).min().unwrap_or(1)
+    let place = |place| from * (to / from).powf(f64::from(place) / f64::from(PLACES));
+    let trials = (0..=PLACES).map(|number| trials_without_noise(&search, place(number)));
+    trials.min().unwrap_or(1)
 }
 
 /// Returns the loads of a range, if they do not depend on observations.

@@ -221,7 +221,7 @@ struct WrittenSearch {
 const PRECISION: Share = Share(0.02);
 /// The finest precision: trials differ more.
 const FINEST: Share = Share(0.001);
-/// The wins that decide about a load near the capacity, and at every load of `mlr`.
+/// The passes that the lower bound of `adaptive` needs, and those that decide about a load of `mlr`.
 const CONFIRM: u32 = 2;
 const FIRST_TO: u32 = 3;
 const MOST_WINS: u32 = 10;

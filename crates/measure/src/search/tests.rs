@@ -114,6 +114,14 @@ fn an_unknown_capacity_is_approached_by_growing_steps() {
 }
 
 #[test]
+fn trials_are_counted_as_a_search_without_noise_makes_them() {
+    for capacity in [300.0, 1_000.0, 30_000.0] {
+        let (trials, _) = run(&unknown(1_000.0), |load| load <= capacity);
+        assert_eq!(trials_without_noise(&unknown(1_000.0), capacity), trials.len() as u64);
+    }
+}
+
+#[test]
 fn one_wrong_failure_does_not_move_an_adaptive_search() {
     let adaptive = range(8_000.0, 12_000.0, Strategy::Adaptive { confirm: 2 });
     let (_, right) = run(&adaptive, |load| load <= 9_000.0);

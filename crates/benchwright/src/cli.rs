@@ -44,12 +44,18 @@ pub(crate) enum Command {
     Plan(Plan),
     /// Continue a run that was interrupted or killed
     Resume(Resume),
+    /// Run the experiment of a results directory once more, into a new one
+    Rerun(Rerun),
     /// Write the report of a results directory again
     Report(Report),
     /// Run a single load, without an experiment file
     Load(Box<Load>),
     /// Merge the documents of several loads into one, with the quantiles of all requests
     Merge(Merge),
+    /// Say why a run, or one of its trials, has its verdict
+    Explain(Explain),
+    /// Say what to change in an experiment so that it decides sooner or more surely
+    Advise(Advise),
     /// Compare two versions: two results directories, or the two arms of one experiment
     Compare(Compare),
     /// Show how far equal trials lie apart
@@ -130,6 +136,38 @@ pub(crate) struct Resume {
     /// The results directory of the run
     pub(crate) directory: PathBuf,
     /// Print the answer as one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Rerun {
+    /// A results directory: its spec, with its profile and settings, is run with the programs of now
+    pub(crate) directory: PathBuf,
+    /// The new results directory [default: results/NAME-DATE]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print the answer as one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Explain {
+    /// A results directory
+    pub(crate) directory: PathBuf,
+    /// The number of a trial; without it the verdict of the run is explained
+    pub(crate) trial: Option<u32>,
+    /// Print a JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Advise {
+    /// A results directory
+    pub(crate) directory: PathBuf,
+    /// Print a JSON document
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -4,6 +4,7 @@ pub(crate) mod analyse;
 pub(crate) mod app;
 pub(crate) mod compare;
 pub(crate) mod doctor;
+pub(crate) mod explain;
 pub(crate) mod load;
 pub(crate) mod merge;
 pub(crate) mod reference;

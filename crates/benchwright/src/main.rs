@@ -56,6 +56,9 @@ fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Command::Report(arguments) => command::report::report(&arguments),
         Command::Load(arguments) => command::load::load(&arguments),
         Command::Merge(arguments) => command::merge::merge(&arguments),
+        Command::Rerun(arguments) => command::run::rerun(&arguments),
+        Command::Explain(arguments) => command::explain::explain(&arguments),
+        Command::Advise(arguments) => command::explain::advise(&arguments),
         Command::Compare(arguments) => command::compare::compare(&arguments),
         Command::Reproducibility(arguments) => {
             command::reproducibility::reproducibility(&arguments)

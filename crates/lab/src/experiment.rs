@@ -78,6 +78,18 @@ pub fn run(
     run.go(&mut *backend, progress)
 }
 
+/// Runs the experiment of an earlier run once more, into a new results directory: with the spec that it
+/// resolved, and the programs of now.
+pub fn rerun(
+    dir: &Path,
+    out: Option<PathBuf>,
+    host: &Host,
+    backends: Backends<'_>,
+    progress: &mut dyn Progress,
+) -> Result<Ended, Error> {
+    run(&Past::read(dir)?.resolved, out, host, backends, progress)
+}
+
 /// Continues an earlier run with the spec that it resolved.
 pub fn resume(
     dir: &Path,

@@ -28,12 +28,16 @@ pub mod queued;
 pub mod seconds;
 pub mod statistics;
 
+pub mod advice;
 pub mod answer;
 pub mod comparison;
+pub mod explanation;
 pub mod progress;
 
 pub mod backend;
 
+#[cfg(test)]
+mod for_tests;
 pub mod host;
 mod http;
 

@@ -24,11 +24,17 @@ pub fn rsd(values: &[f64], confidence: f64) -> Option<Rsd> {
     if mean <= 0.0 {
         return None;
     }
-    let freedom = (values.len() - 1) as f64;
+    let rsd = sd / mean;
+    Some(Rsd { rsd, interval: rsd_interval(rsd, values.len(), confidence)? })
+}
+
+/// Returns the interval of a relative standard deviation that so many values have. `None` below two.
+pub fn rsd_interval(rsd: f64, count: usize, confidence: f64) -> Option<(f64, f64)> {
+    let freedom = count.checked_sub(1)? as f64;
     let squares = ChiSquared::new(freedom).ok()?;
     let tail = (1.0 - confidence) / 2.0;
-    let bound = |p: f64| sd / mean * (freedom / squares.inverse_cdf(p)).sqrt();
-    Some(Rsd { rsd: sd / mean, interval: (bound(1.0 - tail), bound(tail)) })
+    let bound = |p: f64| rsd * (freedom / squares.inverse_cdf(p)).sqrt();
+    Some((bound(1.0 - tail), bound(tail)))
 }
 
 /// Returns Shamos' estimate of the standard deviation by the median: the median distance of two

@@ -12,7 +12,7 @@ use lab::{Host, experiment, spec};
 use results::answer::Verdict;
 use results::{Answer, Directory};
 
-use crate::cli::{Clean, Plan, Resume, Run};
+use crate::cli::{Clean, Plan, Rerun, Resume, Run};
 use crate::output::{self, Exit, Failure};
 use crate::progress::Transcript;
 
@@ -39,6 +39,18 @@ pub(crate) fn resume(arguments: &Resume) -> Result<Exit, Failure> {
     let host = host()?;
     let (directory, backends) = (&arguments.directory, |spec: &Resolved| backend(spec, &host));
     let ended = experiment::resume(directory, &host, &backends, &mut Transcript::default());
+    conclude(ended, arguments.json)
+}
+
+pub(crate) fn rerun(arguments: &Rerun) -> Result<Exit, Failure> {
+    let host = host()?;
+    let (out, backends) = (arguments.out.clone(), |spec: &Resolved| backend(spec, &host));
+    let earlier = &arguments.directory;
+    let ended = experiment::rerun(earlier, out, &host, &backends, &mut Transcript::default());
+    if let Ok(Ended { directory, .. }) = &ended {
+        let (a, b) = (shown(earlier), shown(directory));
+        output::error(&format!("compare  benchwright compare {a} {b}"));
+    }
     conclude(ended, arguments.json)
 }
 

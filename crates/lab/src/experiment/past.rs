@@ -22,6 +22,8 @@ pub struct Past {
     pub doctor: Option<Doctor>,
     pub(crate) plan: Plan,
     pub journal: Vec<Entry>,
+    /// The answer that was kept; `None` of a run that has not ended.
+    kept: Option<Answer>,
 }
 
 impl Past {
@@ -42,6 +44,7 @@ impl Past {
             name: path.display().to_string(),
             environment: directory.environment().map_err(question)?,
             doctor: directory.doctor().map_err(question)?,
+            kept: directory.answer().map_err(question)?,
             manifest,
             resolved,
             plan,
@@ -49,9 +52,19 @@ impl Past {
         })
     }
 
-    /// Returns the answer that follows from the trials so far.
+    /// Returns the answer: as it was kept, and otherwise that of the trials so far. The spreads and the
+    /// comparison always follow from the trials, since earlier versions of the tool kept none.
     pub fn answer(&self) -> Answer {
-        answer::of(&self.plan, &Turns::new(&self.plan, self.journal.clone()), &Ending::Open)
+        let turns = Turns::new(&self.plan, self.journal.clone());
+        let so_far = answer::of(&self.plan, &turns, &Ending::Open);
+        match &self.kept {
+            Some(kept) => Answer {
+                reproducibility: so_far.reproducibility,
+                comparison: so_far.comparison,
+                ..kept.clone()
+            },
+            None => so_far,
+        }
     }
 
     pub(crate) fn searches(&self) -> Vec<Search> {

@@ -1,0 +1,56 @@
+//! `benchwright explain` and `advise`: why a run says what it says, and what to change.
+
+use std::fmt::Write;
+
+use lab::experiment::Past;
+use lab::{advice, explanation};
+use results::explanation::{ADVICE, Advice, Advised, EXPLANATION, Explanation, Sentence};
+
+use super::run::failed;
+use crate::cli::{Advise, Explain};
+use crate::output::{self, Exit, Failure};
+
+pub(crate) fn explain(arguments: &Explain) -> Result<Exit, Failure> {
+    let Explain { directory, trial, json } = arguments;
+    let answer = Past::read(directory).map_err(failed)?.answer();
+    let sentences = match trial {
+        Some(number) => explanation::of_trial(&answer, *number).map_err(failed)?,
+        None => explanation::of_run(&answer),
+    };
+    let schema = EXPLANATION.to_owned();
+    let explanation = Explanation { schema, trial: *trial, sentences };
+    let width = explanation.sentences.iter().map(|sentence| sentence.about.len()).max();
+    let width = width.unwrap_or_default();
+    let line = |Sentence { about, text }: &Sentence| format!("{about:<width$}  {text}\n");
+    output::result(&match json {
+        true => output::json(&explanation),
+        false => explanation.sentences.iter().map(line).collect(),
+    })?;
+    Ok(Exit::Answered)
+}
+
+pub(crate) fn advise(arguments: &Advise) -> Result<Exit, Failure> {
+    let Advise { directory, json } = arguments;
+    let past = Past::read(directory).map_err(failed)?;
+    let advice = advice::of(&past, &past.answer());
+    let advised = Advised { schema: ADVICE.to_owned(), advice };
+    output::result(&match json {
+        true => output::json(&advised),
+        false => text(&advised),
+    })?;
+    Ok(Exit::Answered)
+}
+
+fn text(Advised { advice, .. }: &Advised) -> String {
+    let mut text = String::new();
+    for Advice { text: reason, change, .. } in advice {
+        let _ = writeln!(text, "- {reason}");
+        if let Some(change) = change {
+            let _ = writeln!(text, "  --set '{change}'");
+        }
+    }
+    if advice.is_empty() {
+        text += "nothing to change: no rule has anything to say about this run\n";
+    }
+    text
+}

@@ -1,0 +1,201 @@
+//! Advice: what to change in an experiment so that it decides sooner or more surely.
+//!
+//! Each rule looks at a finished run and states its figures; a rule that has nothing to say is silent.
+
+use measure::{Nanos, spread};
+use results::Answer;
+use results::analysis;
+use results::comparison::Verdict;
+use results::explanation::{Advice, Code};
+use results::journal::{Purpose, Status};
+use results::reproducibility;
+
+use crate::experiment::Past;
+use crate::spec::{BackendKind, Spec};
+
+#[cfg(test)]
+mod tests;
+
+/// A larger share of trials that are not valid costs too much time.
+const TOO_MANY_INVALID: f64 = 0.2;
+/// The number of searches whose interval says something.
+const SEARCHES: u32 = 5;
+
+/// Returns what to change, the most important first.
+pub fn of(past: &Past, answer: &Answer) -> Vec<Advice> {
+    let spec = &past.resolved.spec;
+    let rules = [
+        not_pinned(spec),
+        disturbed(answer),
+        too_few_requests(spec, answer),
+        of_warnings(spec, answer),
+        of_comparison(spec, answer),
+        of_targets(spec, answer),
+        of_searches(spec, answer),
+    ];
+    let mut advice: Vec<Advice> = rules.into_iter().flatten().collect();
+    advice.dedup();
+    advice
+}
+
+fn advice(code: Code, text: String, change: Option<String>) -> Advice {
+    Advice { code, text, change }
+}
+
+fn not_pinned(spec: &Spec) -> Vec<Advice> {
+    let roles = &spec.where_.roles;
+    let has_cpus =
+        |role: &Option<crate::spec::Role>| role.as_ref().is_some_and(|role| role.cpus.is_some());
+    if spec.where_.backend != BackendKind::Local || (has_cpus(&roles.sut) && has_cpus(&roles.load))
+    {
+        return Vec::new();
+    }
+    let text =
+        "the system and the load may run on the same CPUs, and disturb each other".to_owned();
+    let change = "where.roles={sut: {cpus: 0}, load: {cpus: 1}}".to_owned();
+    vec![advice(Code::NotPinned, text, Some(change))]
+}
+
+fn disturbed(answer: &Answer) -> Vec<Advice> {
+    let mut invalid = answer.trials.iter().filter(|entry| entry.status == Status::Invalid);
+    let (count, of) = (invalid.clone().count(), answer.trials.len());
+    if (count as f64) <= TOO_MANY_INVALID * of as f64 {
+        return Vec::new();
+    }
+    let last = invalid.next_back().and_then(|entry| entry.reasons.first());
+    let last = last.map(|reason| format!(", the last by: {reason}")).unwrap_or_default();
+    let text = format!(
+        "{count} of {of} trials were not valid{last}. Use a quieter machine, or give the generator a CPU of \
+         its own"
+    );
+    vec![advice(Code::Disturbed, text, None)]
+}
+
+/// Trials whose objective was a close call for lack of requests.
+fn too_few_requests(spec: &Spec, answer: &Answer) -> Vec<Advice> {
+    let undecided = |entry: &&results::Entry| {
+        entry.purpose == Purpose::Trial
+            && entry.status.answers()
+            && entry.slo.iter().any(|judged| {
+                judged.verdict == results::slo::Verdict::Undecided
+                    && judged.over == judged.over_at_least
+            })
+    };
+    let of = answer.trials.iter().filter(|e| e.purpose == Purpose::Trial).count();
+    let count = answer.trials.iter().filter(undecided).count();
+    if count * 3 <= of || of == 0 {
+        return Vec::new();
+    }
+    let text = format!(
+        "{count} of {of} trials had too few requests to decide an objective at 95 %: a longer measurement \
+         costs less than repeated trials"
+    );
+    vec![advice(Code::TooFewRequests, text, Some(times(spec, 2)))]
+}
+
+fn times(spec: &Spec, factor: u64) -> String {
+    format!("phases.measure.time={}", Nanos(spec.phases.measure.time.0.0 * factor).written())
+}
+
+fn of_warnings(spec: &Spec, answer: &Answer) -> Vec<Advice> {
+    let mut found = Vec::new();
+    let warnings = answer.reproducibility.iter().flat_map(|reproduced| &reproduced.warnings);
+    for warning in warnings.filter(|warning| warning.metric.as_deref() != Some("p99.9")) {
+        let known = |code: Code| found.iter().any(|advice: &Advice| advice.code == code);
+        match warning.code {
+            analysis::Code::Trend if !known(Code::Trend) => {
+                let longer = Nanos((spec.phases.warm_up.fixed.0.0 * 3).max(Nanos::SECOND.0));
+                let change = format!("phases.warm_up.fixed={}", longer.written());
+                found.push(advice(Code::Trend, warning.text.clone(), Some(change)));
+            }
+            analysis::Code::NearFloor if !known(Code::NearFloor) => {
+                found.push(advice(Code::NearFloor, warning.text.clone(), Some(times(spec, 4))));
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+fn of_comparison(spec: &Spec, answer: &Answer) -> Vec<Advice> {
+    let Some(comparison) = &answer.comparison else { return Vec::new() };
+    let mut found = Vec::new();
+    if comparison.metrics.iter().any(|compared| !compared.interleaved) {
+        let text =
+            "the arms ran one after the other: a drift of the machine looks like a difference";
+        let change = "repeat.order={blocks: 4}".to_owned();
+        found.push(advice(Code::NotInterleaved, text.to_owned(), Some(change)));
+    }
+    let undecided = comparison.metrics.iter().filter(|of| of.verdict == Verdict::Undecided);
+    let most = undecided.filter_map(|of| Some((of.more_blocks_needed?, of)));
+    if let Some((more, compared)) = most.max_by_key(|(more, _)| *more) {
+        let text = format!(
+            "the comparison of {} is undecided after {} blocks: about {more} more decide it, if effect and \
+             noise stay as they are",
+            compared.metric, compared.blocks
+        );
+        let grown = f64::from(more) / compared.blocks.max(1) as f64 + 1.0;
+        let repeated = |now: u32| (f64::from(now) * grown).ceil() as u32;
+        let change = match compared.metric.is_of_search() {
+            true => format!("repeat.searches={}", repeated(spec.repeat.searches.0)),
+            false => format!("repeat.trials={}", repeated(spec.repeat.trials.0)),
+        };
+        found.push(advice(Code::MoreBlocks, text, Some(change)));
+    }
+    found
+}
+
+/// The number of trials from which the whole interval of an RSD would lie within its target.
+fn of_targets(spec: &Spec, answer: &Answer) -> Vec<Advice> {
+    const MOST: usize = 200;
+    let metrics = answer.reproducibility.iter().flat_map(|reproduced| &reproduced.metrics);
+    let undecided = metrics.filter_map(|of| {
+        let judged = of.target.filter(|t| t.verdict == reproducibility::Verdict::Undecided)?;
+        let rsd = of.figures.rsd.filter(|rsd| *rsd < judged.rsd)?;
+        let enough = |n: &usize| {
+            spread::rsd_interval(rsd, *n, 0.95).is_some_and(|(_, high)| high <= judged.rsd)
+        };
+        Some((of, judged.rsd, (of.figures.n + 1..=MOST).find(enough)?))
+    });
+    let Some((of, target, needed)) = undecided.max_by_key(|(_, _, needed)| *needed) else {
+        return Vec::new();
+    };
+    let text = format!(
+        "the RSD of {} is {:.2} % with {} trials, but its interval reaches beyond the target of {}: with an \
+         equal RSD {needed} trials show it",
+        of.metric,
+        100.0 * of.figures.rsd.unwrap_or_default(),
+        of.figures.n,
+        measure::Share(target)
+    );
+    let change = match of.metric.is_of_search() {
+        true => format!("repeat.searches={needed}"),
+        false => format!("repeat.trials={}", needed.max(spec.repeat.trials.0 as usize)),
+    };
+    vec![advice(Code::MoreTrials, text, Some(change))]
+}
+
+fn of_searches(spec: &Spec, answer: &Answer) -> Vec<Advice> {
+    let mut found = Vec::new();
+    let capacities: Vec<f64> =
+        answer.searches.iter().filter_map(|s| Some(s.capacity.as_ref()?.rate_per_s)).collect();
+    let is_search = spec.search.is_some() || !spec.searches.is_empty();
+    if is_search && !capacities.is_empty() && spec.repeat.searches.0 == 1 {
+        let text = "the capacity was searched for once: how far it repeats is not known".to_owned();
+        let change = format!("repeat={{searches: {SEARCHES}, order: interleaved}}");
+        found.push(advice(Code::SearchedOnce, text, Some(change)));
+    }
+    let open = answer.searches.iter().find(|s| {
+        // A search for the maximum does not enclose a capacity.
+        s.capacity.is_some() && s.upper.is_none() && s.maximum_throughput.is_none()
+    });
+    if let Some(search) = open.filter(|_| is_search) {
+        let lower = search.lower.unwrap_or_default();
+        let text = format!(
+            "no load above the capacity of {} was seen to miss the SLO: search higher",
+            results::Metric::Capacity.written(lower)
+        );
+        found.push(advice(Code::NotEnclosed, text, None));
+    }
+    found
+}

@@ -1,0 +1,77 @@
+use super::*;
+use crate::for_tests::ran;
+
+const QUEUE: &str = "
+name: queue
+where: {backend: simulated}
+simulated: {service_time: 1ms, distribution: exponential, servers: 2}
+workload: {get: /}
+load: {model: open, rate: 600/s}
+phases: {warm_up: {fixed: 1s}, measure: {time: 5s}, drain: 100ms}
+slo: [{metric: p99, max: 30ms}]
+";
+
+fn advised(rest: &str) -> Vec<(Code, Option<String>)> {
+    let past = ran(&format!("{QUEUE}{rest}"));
+    of(&past, &past.answer()).into_iter().map(|advice| (advice.code, advice.change)).collect()
+}
+
+fn versions(slower: &str, rest: &str) -> String {
+    format!("factors: {{time: {{path: simulated.service_time, levels: [1ms, {slower}]}}}}\n{rest}")
+}
+
+#[test]
+fn a_run_without_weaknesses_gets_no_advice() {
+    assert_eq!(advised(""), []);
+}
+
+/// Whoever follows the advice gets a verdict soon. The noise is estimated from few blocks, so that the
+/// first advice need not be the last.
+#[test]
+fn an_undecided_comparison_gets_as_many_trials_as_it_needs() {
+    let mut trials = 4;
+    let mut advice = 0;
+    while advice < 5 {
+        let repeat = format!("repeat: {{trials: {trials}, order: {{blocks: 4}}}}");
+        let found = advised(&versions("1.05ms", &format!("{repeat}\ncompare: {{}}\n")));
+        let change = found.into_iter().find(|(code, _)| *code == Code::MoreBlocks);
+        let Some((_, change)) = change else { break };
+        let next = change.unwrap().strip_prefix("repeat.trials=").unwrap().parse().unwrap();
+        assert!(trials < next, "{trials} → {next}");
+        (trials, advice) = (next, advice + 1);
+    }
+    assert!((1..5).contains(&advice), "after {advice} advices: {trials} trials");
+}
+
+#[test]
+fn arms_that_ran_one_after_the_other_are_to_be_interleaved() {
+    let found = advised(&versions("2ms", "repeat: {trials: 6}\ncompare: {metrics: [p50]}\n"));
+    assert!(
+        found.contains(&(Code::NotInterleaved, Some("repeat.order={blocks: 4}".to_owned()))),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn a_target_that_the_interval_does_not_show_gets_more_trials() {
+    let found = advised("repeat: {trials: 5}\nreproducibility: {target: {metric: p50, rsd: 8%}}\n");
+    let (_, change) = found.iter().find(|(code, _)| *code == Code::MoreTrials).expect("advice");
+    let trials: u32 =
+        change.as_ref().unwrap().strip_prefix("repeat.trials=").unwrap().parse().unwrap();
+    assert!((6..100).contains(&trials), "{trials}");
+}
+
+#[test]
+fn one_search_is_to_be_repeated() {
+    let past = ran(&format!("{}search: {{start: 500/s}}\n", QUEUE.replace(", rate: 600/s", "")));
+    let found = of(&past, &past.answer());
+    assert_eq!(found[0].code, Code::SearchedOnce);
+}
+
+#[test]
+fn requests_that_are_too_few_to_decide_are_to_be_measured_longer() {
+    let past = ran(&QUEUE.replace("time: 5s", "time: 500ms").replace("max: 30ms", "max: 5ms"));
+    let found = of(&past, &past.answer());
+    assert_eq!(found[0].code, Code::TooFewRequests, "{found:?}");
+    assert_eq!(found[0].change.as_deref(), Some("phases.measure.time=1s"));
+}

@@ -1,0 +1,271 @@
+//! Why a run, or one of its trials, has its verdict: in sentences, each with its figures.
+
+use measure::quantity::grouped;
+use results::Answer;
+use results::answer::{Maximum, Search};
+use results::comparison::Verdict;
+use results::explanation::Sentence;
+use results::journal::{Entry, Purpose, Status, Why};
+use results::reproducibility;
+
+use crate::Error;
+use crate::comparison::in_words;
+
+#[cfg(test)]
+mod tests;
+
+/// The most trials that a sentence lists.
+const MOST_LISTED: usize = 3;
+
+/// Explains the answer of a run.
+pub fn of_run(answer: &Answer) -> Vec<Sentence> {
+    let mut sentences = vec![sentence("verdict", answer.summary.clone())];
+    for search in &answer.searches {
+        let label = [&search.cell, &search.name];
+        let mut label: Vec<String> = label.into_iter().flatten().cloned().collect();
+        if 1 < search.repetition {
+            label.push(search.repetition.to_string());
+        }
+        let label = match label.is_empty() {
+            true => String::new(),
+            false => format!("{}: ", label.join(" · ")),
+        };
+        let own = |entry: &&Entry| entry.strand.is_none_or(|strand| strand == search.strand);
+        let trials: Vec<&Entry> = answer.trials.iter().filter(own).collect();
+        for found in of_search(search, &trials) {
+            sentences.push(Sentence { text: format!("{label}{}", found.text), ..found });
+        }
+    }
+    sentences.extend(
+        answer.limited_by.iter().map(|limit| {
+            sentence("limit", format!("the first resource that was used up: {limit}"))
+        }),
+    );
+    sentences.push(sentence("validity", results::answer::validity_in_words(answer.trials.iter())));
+    sentences.extend(unusable(&answer.trials));
+    if let Some(comparison) = &answer.comparison {
+        for compared in &comparison.metrics {
+            let rule = match compared.verdict {
+                Verdict::Better | Verdict::Worse => {
+                    "the interval excludes 0 % and the change is beyond the margin"
+                }
+                Verdict::Equivalent => "the whole interval is within the margin",
+                Verdict::Undecided => {
+                    "the interval neither excludes 0 % with a change beyond the margin, nor is it within it"
+                }
+            };
+            let margin = measure::Share(comparison.margin);
+            let text = format!("{}. Rule: {rule} ({margin})", in_words(compared));
+            sentences.push(sentence("comparison", text));
+        }
+    }
+    for reproduced in &answer.reproducibility {
+        for of in &reproduced.metrics {
+            let (Some(judged), Some((low, high))) = (of.target, of.figures.rsd_interval) else {
+                continue;
+            };
+            let percent = |share: f64| format!("{:.2} %", 100.0 * share);
+            let rule = match judged.verdict {
+                reproducibility::Verdict::Met => "the whole interval is within the target",
+                reproducibility::Verdict::Missed => "the whole interval is beyond the target",
+                reproducibility::Verdict::Undecided => "the target is inside the interval",
+            };
+            let text = format!(
+                "{}: the RSD of {} is {} … {} with {} trials, the target {}: {rule}",
+                reproduced.label(),
+                of.metric,
+                percent(low),
+                percent(high),
+                of.figures.n,
+                percent(judged.rsd)
+            );
+            sentences.push(sentence("reproducibility", text));
+        }
+    }
+    sentences
+}
+
+/// Explains one attempted trial.
+///
+/// # Errors
+///
+/// If the run has no such trial.
+pub fn of_trial(answer: &Answer, number: u32) -> Result<Vec<Sentence>, Error> {
+    let entry = answer.trials.iter().find(|entry| entry.trial == number).ok_or_else(|| {
+        let most = answer.trials.len();
+        Error::Question(anyhow::anyhow!("there is no trial {number}: the run has 1 to {most}"))
+    })?;
+    let mut sentences = vec![sentence("purpose", purpose(entry))];
+    if let Some(waited) = &entry.waited {
+        sentences.push(sentence("wait", format!("before it: {}", waited.text)));
+    }
+    let status = match entry.status {
+        Status::Valid => {
+            "valid: the generator was punctual and lost nothing, and its machine was undisturbed"
+        }
+        Status::Bounded => {
+            "usable: it was slowed down but met its question; its times are upper bounds, and it is in no \
+             average and no comparison"
+        }
+        Status::Invalid => "not valid: it says nothing about the system, and was repeated",
+        Status::Aborted => "aborted: the system ended in it",
+    };
+    sentences.push(sentence("validity", status.to_owned()));
+    sentences.extend(entry.reasons.iter().map(|reason| sentence("reason", reason.clone())));
+    if let Some(observed) = &entry.observed {
+        let rate = |rate: f64| format!("{}/s", grouped(rate));
+        let (offered, completed) = (observed.offered_per_s, observed.completed_per_s);
+        sentences.push(sentence(
+            "load",
+            format!("{} offered, {} completed", rate(offered), rate(completed)),
+        ));
+        if observed.saturated {
+            let text = "saturated: the completed rate no longer followed the offered one";
+            sentences.push(sentence("saturation", text.to_owned()));
+        }
+        sentences.extend(observed.limited_by.iter().map(|l| sentence("limit", l.clone())));
+    }
+    sentences.extend(entry.slo.iter().map(|judged| sentence("slo", judged.text.clone())));
+    sentences.extend(entry.findings.iter().map(|finding| sentence("finding", finding.clone())));
+    sentences.extend(entry.warnings.iter().map(|warning| sentence("warning", warning.clone())));
+    Ok(sentences)
+}
+
+fn sentence(about: &str, text: String) -> Sentence {
+    Sentence { about: about.to_owned(), text }
+}
+
+fn purpose(entry: &Entry) -> String {
+    let load = match (entry.purpose, entry.asked_per_s) {
+        (Purpose::Probe, _) => "a closed loop that shows where to begin".to_owned(),
+        (Purpose::Trial, Some(rate)) => format!("{}/s asked", grouped(rate)),
+        (Purpose::Trial, None) => "a load without a rate".to_owned(),
+    };
+    let why = match entry.why {
+        None => "",
+        Some(Why::Explore) => ": a new load",
+        Some(Why::Extend) => {
+            ": the trial before it at the same load had too few requests for a verdict; both are judged together"
+        }
+        Some(Why::Confirm) => ": the trials at this load did not decide yet",
+        Some(Why::Validate) => ": the load is a bound of the answer, which needs more trials",
+        Some(Why::Edge) => ": the edge of the range was not tried yet",
+    };
+    let attempt = match entry.attempt {
+        1 => String::new(),
+        n => format!("; attempt {n}, since the one before gave no answer"),
+    };
+    format!("{load}, repetition {}{why}{attempt}", entry.repetition)
+}
+
+fn of_search(search: &Search, trials: &[&Entry]) -> Vec<Sentence> {
+    let mut sentences = Vec::new();
+    if let Some(capacity) = &search.capacity {
+        let met = at(trials, capacity.rate_per_s, capacity.trial);
+        let mut text = format!(
+            "{}/s is the highest load with {}: {}",
+            grouped(capacity.rate_per_s),
+            capacity.slo,
+            counted(&met)
+        );
+        if let Some(rate) = capacity.missed_at_per_s {
+            let missed = at(trials, rate, 0);
+            text += &format!("; at {}/s {}", grouped(rate), counted(&missed));
+        }
+        sentences.push(sentence("capacity", text));
+    }
+    if let Some((low, high)) = search.interval {
+        let text = format!(
+            "repeated searches: 95 % interval {} … {}/s, a t interval of the logarithms",
+            grouped(low),
+            grouped(high)
+        );
+        sentences.push(sentence("interval", text));
+    }
+    if let Some(maximum) = &search.maximum_throughput {
+        sentences.push(sentence("maximum throughput", of_maximum(maximum, trials)));
+    }
+    sentences
+        .push(sentence("end", format!("{}, after {} trials", search.stopped_by, search.trials)));
+    sentences
+}
+
+fn of_maximum(maximum: &Maximum, trials: &[&Entry]) -> String {
+    let rate = |rate: f64| format!("{}/s", grouped(rate));
+    let asked = |trial: u32| trials.iter().find(|entry| entry.trial == trial)?.asked_per_s;
+    let of_maximum = asked(maximum.trial);
+    let above: Vec<String> = (trials.iter())
+        .filter(|entry| of_maximum < entry.asked_per_s)
+        .filter(|entry| entry.purpose == Purpose::Trial && entry.status.answers())
+        .filter_map(|entry| Some((entry.trial, entry.observed.as_ref()?)))
+        .map(|(trial, o)| {
+            let (offered, sustained) = (rate(o.offered_per_s), rate(o.sustained_per_s));
+            format!("{offered} → {sustained} (trial {trial})")
+        })
+        .collect();
+    let text = format!(
+        "{} sustained of {} offered in trial {}",
+        rate(maximum.rate_per_s),
+        rate(maximum.offered_per_s),
+        maximum.trial
+    );
+    match above.is_empty() {
+        true => format!("{text}; no higher load was tried, so the true maximum may be higher"),
+        false => format!("{text}; higher loads brought no more: {}", listed(&above)),
+    }
+}
+
+/// Returns the trials that give an answer at a load: of all targets, as it was asked or offered.
+fn at<'a>(trials: &[&'a Entry], rate: f64, trial: u32) -> Vec<&'a Entry> {
+    let asked = trials.iter().find(|entry| entry.trial == trial).and_then(|e| e.asked_per_s);
+    let same = |one: f64, other: f64| (one - other).abs() <= 1e-9 * other.abs();
+    let is_here = |entry: &&&Entry| {
+        let offered = entry.observed.as_ref().map(|observed| observed.offered_per_s);
+        entry.purpose == Purpose::Trial
+            && entry.status.answers()
+            && (entry.asked_per_s.is_some_and(|own| same(own, asked.unwrap_or(rate)))
+                || offered.is_some_and(|own| same(own, rate)))
+    };
+    trials.iter().filter(is_here).copied().collect()
+}
+
+/// Returns how many trials met the SLO, with the first objective of each that was missed.
+fn counted(trials: &[&Entry]) -> String {
+    let met = |entry: &&&Entry| entry.slo.iter().all(|judged| judged.met);
+    let met = trials.iter().filter(met).count();
+    let mut each = Vec::new();
+    for entry in trials {
+        let missed = entry.slo.iter().find(|judged| !judged.met).or(entry.slo.first());
+        each.extend(missed.map(|judged| format!("trial {}: {}", entry.trial, judged.text)));
+    }
+    let of = trials.len();
+    let trials = if of == 1 { "trial" } else { "trials" };
+    format!("{met} of {of} {trials} met it ({})", listed(&each))
+}
+
+fn listed(all: &[String]) -> String {
+    let further = all.len().saturating_sub(MOST_LISTED);
+    let mut text = all[..all.len() - further].join("; ");
+    if 0 < further {
+        text += &format!("; and {further} more");
+    }
+    text
+}
+
+/// Returns the reasons of the trials that gave no answer, each reason once.
+fn unusable(trials: &[Entry]) -> Vec<Sentence> {
+    let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
+    for entry in trials.iter().filter(|entry| !entry.status.answers()) {
+        let Some(reason) = entry.reasons.first() else { continue };
+        // Up to its figures a reason is the same.
+        let kind = reason.split(':').next().unwrap_or(reason).to_owned();
+        match reasons.iter_mut().find(|(known, _)| *known == kind) {
+            Some((_, numbers)) => numbers.push(entry.trial.to_string()),
+            None => reasons.push((kind, vec![entry.trial.to_string()])),
+        }
+    }
+    let text = |(kind, numbers): (String, Vec<String>)| {
+        sentence("not valid", format!("{kind}: trials {}", listed(&numbers).replace("; ", ", ")))
+    };
+    reasons.into_iter().map(text).collect()
+}

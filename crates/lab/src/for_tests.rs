@@ -1,0 +1,19 @@
+//! An experiment that ran on virtual time, for tests of what is concluded from one.
+
+use std::path::Path;
+
+use crate::backend;
+use crate::experiment::{self, Past};
+use crate::progress::Silent;
+use crate::{Host, spec};
+
+/// Runs a spec and reads its directory.
+pub(crate) fn ran(text: &str) -> Past {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run");
+    let resolved = spec::from_bytes("my.yaml", text.as_bytes(), Path::new("."), None, &[]).unwrap();
+    let host = Host::new("/nowhere/benchwright".into(), "0.0.0");
+    let backends = backend::for_tests(&host);
+    experiment::run(&resolved, Some(path.clone()), &host, &backends, &mut Silent).unwrap();
+    Past::read(&path).unwrap()
+}

@@ -289,6 +289,7 @@ fn entry(trial: u32, asked: f64) -> Entry {
         asked_per_s: Some(asked),
         asked_per_target_per_s: Some(asked),
         why: None,
+        bounds: None,
         repetition: 1,
         attempt: 1,
         waited: None,

@@ -15,6 +15,7 @@ pub(crate) mod completed;
 pub(crate) mod levels;
 pub(crate) mod multiples;
 pub(crate) mod p99;
+pub(crate) mod path;
 pub(crate) mod percentiles;
 pub(crate) mod seconds;
 
@@ -57,9 +58,9 @@ pub(crate) enum Layout {
 
 /// All figures for which the run has trials, in the order of the page.
 pub(crate) fn figures(run: &Run) -> Vec<Figure> {
-    let levels = levels::figure(run);
-    let curves = [levels, completed::figure(run), p99::figure(run), percentiles::figure(run)];
-    curves.into_iter().flatten().chain(seconds::figures(run)).collect()
+    let found = [levels::figure(run), path::figure(run)];
+    let curves = [completed::figure(run), p99::figure(run), percentiles::figure(run)];
+    found.into_iter().chain(curves).flatten().chain(seconds::figures(run)).collect()
 }
 
 impl Figure {

@@ -15,6 +15,9 @@ use results::{Components, Directory, Environment, Times, answer, components, man
 use tempfile::TempDir;
 
 mod levels;
+mod path;
+
+pub(crate) use path::PATH;
 
 /// The highest rate that the fixture's application completes.
 const LIMIT_PER_S: f64 = 3_712.0;

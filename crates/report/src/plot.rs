@@ -145,6 +145,26 @@ impl Plot {
         }
     }
 
+    /// Shades the area between two values of y, given in ascending x.
+    pub(crate) fn area(&mut self, style: Style, points: &[(f64, f64, f64)]) {
+        let side = |of: fn(&(f64, f64, f64)) -> f64| -> Vec<(f64, f64)> {
+            let drawn: Vec<(f64, f64)> =
+                points.iter().map(|point| (self.x(point.0), self.y(of(point)))).collect();
+            straightened(&thinned(&drawn))
+        };
+        let (lower, mut upper) = (side(|point| point.1), side(|point| point.2));
+        upper.reverse();
+        let mut path = String::new();
+        for (i, (x, y)) in lower.into_iter().chain(upper).enumerate() {
+            let verb = if i == 0 { 'M' } else { 'L' };
+            write!(path, "{verb}{x:.1} {y:.1}").expect("writing to a string does not fail");
+        }
+        if !path.is_empty() {
+            let class = format!("area c{}", style.colour);
+            self.element(style.series, &format!("<path class=\"{class}\" d=\"{path}z\"/>"));
+        }
+    }
+
     /// Draws a line with a mark at each point; absent points interrupt it.
     pub(crate) fn series(&mut self, style: Style, points: &[(f64, Option<f64>)]) {
         for run in points.split(|(_, y)| y.is_none()) {

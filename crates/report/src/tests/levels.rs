@@ -16,19 +16,19 @@ fn levels() -> Fixture {
 }
 
 /// The markup of a figure.
-fn figure<'a>(page: &'a str, id: &str) -> &'a str {
+pub(super) fn figure<'a>(page: &'a str, id: &str) -> &'a str {
     let (_, rest) = page.split_once(&format!("<figure id=\"{id}\"")).expect(id);
     rest.split("</figure>").next().unwrap()
 }
 
 /// The titles and the markup of a figure's panels.
-fn panels(figure: &str) -> Vec<(&str, &str)> {
+pub(super) fn panels(figure: &str) -> Vec<(&str, &str)> {
     let plots = figure.split("</div>\n<ul").next().unwrap();
     plots.split("<h4>").skip(1).map(|panel| panel.split_once("</h4>").unwrap()).collect()
 }
 
 /// The trials whose marks have a title.
-fn titled(panel: &str) -> BTreeSet<u32> {
+pub(super) fn titled(panel: &str) -> BTreeSet<u32> {
     let titles = panel.split("<title>trial ").skip(1);
     titles.map(|rest| rest.split(':').next().unwrap().parse().unwrap()).collect()
 }
@@ -40,7 +40,7 @@ fn axes(panel: &str) -> Vec<&str> {
 }
 
 /// Rows of a table, one line for each.
-fn rows(section: &str) -> String {
+pub(super) fn rows(section: &str) -> String {
     let table = section.split("<table>").nth(1).unwrap().split("</table>").next().unwrap();
     let table = table.replace("<th class=\"words\"", "<th").replace("<td class=\"words\"", "<td");
     let lines = table.split("<tr").skip(1).map(|row| {

@@ -12,12 +12,14 @@ use crate::table::{MOST_ROWS, Table};
 use crate::text::{count, escape, integer};
 
 pub(crate) mod completed;
+mod labels;
 pub(crate) mod levels;
 pub(crate) mod multiples;
 pub(crate) mod p99;
 pub(crate) mod path;
 pub(crate) mod percentiles;
 pub(crate) mod seconds;
+pub(crate) mod trials;
 
 pub(crate) struct Figure {
     /// The id, unique in the page: the state in the URL names figures by it.
@@ -59,7 +61,8 @@ pub(crate) enum Layout {
 /// All figures for which the run has trials, in the order of the page.
 pub(crate) fn figures(run: &Run) -> Vec<Figure> {
     let found = [levels::figure(run), path::figure(run)];
-    let curves = [completed::figure(run), p99::figure(run), percentiles::figure(run)];
+    let curves =
+        [completed::figure(run), p99::figure(run), percentiles::figure(run), trials::figure(run)];
     found.into_iter().chain(curves).flatten().chain(seconds::figures(run)).collect()
 }
 

@@ -11,6 +11,7 @@ use crate::text::time;
 
 mod levels;
 mod path;
+mod trials;
 
 /// Markup, a script, an attribute's end, a terminal's colours and a reversal of direction.
 pub(crate) const HOSTILE: &str = "</td></table></pre><script>alert(1)</script>\" onload='x' <img src=//evil> \u{1b}[31m \u{202e}";

@@ -12,7 +12,7 @@ use results::answer::Search;
 use results::journal::{Bounds, Why};
 use results::slo::{self, Judged};
 
-use super::{Figure, Key, Layout, Panel};
+use super::{Figure, Key, Layout, Panel, labels};
 use crate::plot::{Axis, Dash, Mark, Plot, Scale, Style};
 use crate::run::levels::{Quantity, spaced};
 use crate::run::{Run, Trial};
@@ -34,9 +34,6 @@ const MOST_STRANDS: usize = 10;
 
 /// The most trials that all panels draw together.
 const MOST_DOTS: usize = 1_440;
-
-/// The most numbers of trials below the x axis.
-const MOST_NUMBERS: usize = 12;
 
 /// The part around the bounds of the answer that the second plot shows, as a factor.
 const NEAR: f64 = 1.1;
@@ -308,10 +305,9 @@ fn draw(part: &Part, scale: Scale, is_named: bool, most: usize) -> Plot {
     };
     let y = Axis { scale, label: "offered per second", tick: tick_number };
     let mut plot = Plot::new(&part.in_words(), 340.0, x, y);
-    let step = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000];
-    let step = step.into_iter().find(|step| longest / step <= MOST_NUMBERS).unwrap_or(longest);
     // The last numbers would touch the name of the answer.
-    for number in (step..longest - longest / MOST_NUMBERS).step_by(step) {
+    let last = longest - longest / 12;
+    for number in labels::numbers(longest).filter(|number| *number < last.max(2)) {
         plot.place(number as f64 - 1.0, &number.to_string());
     }
     let answer = longest as f64 + (ANSWER as f64 - 1.0) / 2.0;

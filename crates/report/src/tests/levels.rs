@@ -211,7 +211,11 @@ fn one_trial_of_each_level_is_shown_in_full() {
 fn every_figure_of_levels_has_a_summary_and_a_table() {
     let page = page(&levels());
     let figures: Vec<&str> = page.split("<figure ").skip(1).collect();
-    assert_eq!(figures.len(), 7, "levels, completed, p99, percentiles, three by the second");
+    assert_eq!(
+        figures.len(),
+        8,
+        "levels, completed, p99, percentiles, trials, three by the second"
+    );
     for figure in figures {
         let figure = figure.split("</figure>").next().unwrap();
         assert!(figure.contains("role=\"img\" aria-label=\""));

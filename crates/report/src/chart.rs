@@ -12,6 +12,7 @@ use crate::table::{MOST_ROWS, Table};
 use crate::text::{count, escape, integer};
 
 pub(crate) mod completed;
+pub(crate) mod heat;
 mod labels;
 pub(crate) mod levels;
 pub(crate) mod multiples;

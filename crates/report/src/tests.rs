@@ -9,6 +9,7 @@ use super::*;
 use crate::fixture::Fixture;
 use crate::text::time;
 
+mod heat;
 mod levels;
 mod path;
 mod trials;
@@ -97,7 +98,11 @@ fn trials_that_do_not_count_are_kept_with_their_reason() {
 fn every_figure_has_a_summary_and_a_table() {
     let page = page(&Fixture::sweep());
     let figures: Vec<&str> = page.split("<figure ").skip(1).collect();
-    assert_eq!(figures.len(), 5, "completed, p99, percentiles, two trials by the second");
+    assert_eq!(
+        figures.len(),
+        7,
+        "completed, p99, percentiles, and of two trials a map and all by the second"
+    );
     for figure in figures {
         let figure = figure.split("</figure>").next().unwrap();
         assert!(figure.contains("role=\"img\" aria-label=\""));
@@ -193,7 +198,7 @@ fn a_killed_run_shows_its_trials_and_states_that_they_are_not_a_result() {
     let words = words(&page);
     assert!(words.contains("… Unfinished") && words.contains("is not a result"));
     assert!(words.contains("so far"));
-    assert_eq!(page.matches("<figure ").count(), 5);
+    assert_eq!(page.matches("<figure ").count(), 7);
 }
 
 #[test]

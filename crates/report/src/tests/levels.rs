@@ -213,14 +213,14 @@ fn every_figure_of_levels_has_a_summary_and_a_table() {
     let figures: Vec<&str> = page.split("<figure ").skip(1).collect();
     assert_eq!(
         figures.len(),
-        8,
-        "levels, completed, p99, percentiles, trials, three by the second"
+        11,
+        "levels, completed, p99, percentiles, trials, and two of each of three trials"
     );
     for figure in figures {
         let figure = figure.split("</figure>").next().unwrap();
         assert!(figure.contains("role=\"img\" aria-label=\""));
         assert!(figure.contains("<p>") && figure.contains("<details"));
-        assert!(5 <= figure.matches("<tr data-x=").count());
+        assert!(4 <= figure.matches("<tr data-x=").count());
         assert!(figure.contains("<ul class=\"legend\">"));
         assert!(!figure.contains("NaN") && !figure.contains("inf"), "{figure}");
     }

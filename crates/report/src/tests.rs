@@ -12,6 +12,7 @@ use crate::text::time;
 mod heat;
 mod levels;
 mod path;
+mod percentiles;
 mod trials;
 
 /// Markup, a script, an attribute's end, a terminal's colours and a reversal of direction.

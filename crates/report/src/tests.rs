@@ -115,6 +115,23 @@ fn every_figure_has_a_summary_and_a_table() {
 }
 
 #[test]
+fn the_p99_is_drawn_against_what_was_completed() {
+    let fixture = Fixture::sweep();
+    let page = page(&fixture);
+    let p99 = page.split("<figure id=\"p99\"").nth(1).unwrap().split("</figure>").next().unwrap();
+    let x = |number: u32| -> f64 {
+        let row =
+            p99.split("<tr data-x=\"").find(|row| row.contains(&format!("<td>{number}</td>")));
+        row.unwrap().split('"').next().unwrap().parse().unwrap()
+    };
+    // Beyond its maximum the fixture's application completes less the more is offered.
+    let maximum = fixture.answer(Verdict::Answered).maximum_throughput.unwrap();
+    let highest = fixture.entries[18].observed.as_ref().unwrap();
+    assert!(maximum.offered_per_s < highest.offered_per_s);
+    assert!(x(19) < x(maximum.trial));
+}
+
+#[test]
 fn the_page_refers_to_nothing_outside_itself() {
     let page = page(&Fixture::sweep());
     for reference in ["src=", "href=", "url(", "@import", "<link", "<iframe", "fetch(", "import("] {

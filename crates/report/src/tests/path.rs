@@ -90,6 +90,17 @@ fn equal_searches_are_in_one_plot_with_their_median_and_interval() {
 }
 
 #[test]
+fn the_bounds_are_a_band_in_the_plot_of_the_p99() {
+    let page = page(&one(|_| {}));
+    let p99 = figure(&page, "p99");
+    // In the logarithmic and in the linear plot.
+    assert_eq!(p99.matches("<title>the capacity: 3,500 … 3,570/s</title>").count(), 2);
+    assert!(p99.contains("The shaded band lies between the bounds of the capacity."));
+    // Two loads have two trials each whose median lies between them.
+    assert!(p99.contains("</svg>median of a load</li>"));
+}
+
+#[test]
 fn a_sweep_has_no_path() {
     assert!(!page(&Fixture::sweep()).contains("id=\"path\""));
 }

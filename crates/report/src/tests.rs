@@ -14,6 +14,7 @@ mod levels;
 mod path;
 mod percentiles;
 mod trials;
+mod verdict;
 
 /// Markup, a script, an attribute's end, a terminal's colours and a reversal of direction.
 pub(crate) const HOSTILE: &str = "</td></table></pre><script>alert(1)</script>\" onload='x' <img src=//evil> \u{1b}[31m \u{202e}";

@@ -79,7 +79,9 @@ pub(crate) fn figure(run: &Run) -> Option<Figure> {
 fn groups(run: &Run) -> Vec<Group<'_>> {
     type Place<'a> = (usize, usize, Option<u64>);
     let mut groups: BTreeMap<Place<'_>, Vec<Point<'_>>> = BTreeMap::new();
-    for point in measured(run) {
+    // A search for a capacity repeats a trial because of its result: the trials of its loads are no
+    // sample of what the load gives.
+    for point in measured(run).filter(|point| point.trial.entry.why.is_none()) {
         let entry = &point.trial.entry;
         let level = run.cells.iter().position(|cell| cell.name == entry.cell).unwrap_or(0);
         let searches = run.cells.get(level).map(|cell| &cell.searches);

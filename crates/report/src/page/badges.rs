@@ -61,7 +61,7 @@ pub(super) fn of(run: &Run) -> Vec<Badge> {
     let valid = trials().filter(|trial| trial.valid()).count();
     let kind = match trials().count() {
         all if valid == all => Kind::Good,
-        _ if valid == 0 => Kind::Bad,
+        _ if !trials().any(Trial::answers) => Kind::Bad,
         _ => Kind::Notice,
     };
     let text = validity_in_words(run.trials.iter().map(|trial| &trial.entry));

@@ -19,7 +19,8 @@ fn badges_say_how_far_a_run_can_be_trusted() {
          | ! 17 of 19 trials valid; not valid: 8; aborted: 16
         good | ✓ not late: 18 trials; in valid ones lateness p99 at most 70.0 µs
         good | ✓ no failures of 310,035 requests
-    "#]].assert_eq(&badges(&page(&fixture)));
+    "#]]
+    .assert_eq(&badges(&page(&fixture)));
 }
 
 #[test]
@@ -42,7 +43,8 @@ fn a_gate_that_failed_and_requests_that_failed_are_named_with_their_trials() {
          | ! 2 of 3 trials valid; not valid: 2
          | ! late: 1 of 3 trials (trial 2); in valid ones lateness p99 at most 51.3 µs
          | ! 14 of 10,000 requests failed (trials 1, 3)
-    "#]].assert_eq(&badges(&page(&fixture)));
+    "#]]
+    .assert_eq(&badges(&page(&fixture)));
 }
 
 #[test]

@@ -26,8 +26,7 @@ pub(crate) fn table(run: &Run) -> Option<Table> {
         false => run.chosen(),
     };
     chosen.first()?;
-    let caption = "Medians of the valid trials at the same load, or without any the trial of the answer. A quantile in grey has fewer than \
-                   ten samples beyond it in the shortest trial, and is unreliable.";
+    let caption = "Medians of the equal valid trials. In grey: fewer than ten samples lie beyond the quantile.";
     let columns = ["load", "asked", "trials", "offered /s", "completed /s", "failures"];
     let quantiles = QUANTILES.map(|(quantile, _)| quantile.name());
     let columns = columns.map(str::to_owned).into_iter().chain(quantiles);

@@ -9,7 +9,7 @@ use load::reference::Delay;
 use measure::pace::{Distribution, Portion, Shape, Think};
 use measure::{Bytes, Nanos, Rate, Share};
 use net::Timer;
-use results::Slo;
+use results::{Metric, Slo};
 
 use crate::pin::Pin;
 
@@ -50,6 +50,10 @@ pub(crate) enum Command {
     Load(Box<Load>),
     /// Merge the documents of several loads into one, with the quantiles of all requests
     Merge(Merge),
+    /// Compare two versions: two results directories, or the two arms of one experiment
+    Compare(Compare),
+    /// Show how far equal trials lie apart
+    Reproducibility(Reproducibility),
     /// Analyse a table of trials: spreads, trends and differences with what they do not support
     Analyse(Analyse),
     /// Run as wrk, with its arguments and its output (also if started as `wrk`)
@@ -161,6 +165,63 @@ pub(crate) struct Merge {
     /// Write one offline HTML page: verdict, curves and tables
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Exit codes: 0 better or equivalent, 1 worse, 3 undecided.",
+    after_long_help = "B is judged by A. A metric is\n  \
+        worse or better  if the interval of the ratio excludes 1 and the ratio is beyond the margin,\n  \
+        equivalent       if the interval lies within the margin on both sides,\n  \
+        undecided        otherwise: about so many more blocks are needed.\n\n\
+        The best comparison is one experiment with a factor of two levels, whose trials run in random \
+        blocks, so that a drift of the machine meets both alike:\n\n  \
+        factors: {version: {levels: [{name: old, set: {…}}, {name: new, set: {…}}]}}\n  \
+        repeat: {trials: 10, order: {blocks: 4}}\n  \
+        compare: {metrics: [p99], margin: 3%}\n\n  \
+        benchwright compare results/versions-2026-11-24-1012\n\n\
+        Two directories ran one after the other: then what differs between their machines is listed first, and a \
+        drift can look like a difference.\n\n\
+        Exit codes: 0 better or equivalent, 1 worse, 3 undecided."
+)]
+pub(crate) struct Compare {
+    /// A results directory: of the version to compare with, or of both if its spec has `compare`
+    pub(crate) a: PathBuf,
+    /// The results directory of the version that is judged
+    pub(crate) b: Option<PathBuf>,
+    /// The metrics that decide: completed, goodput, p50, p90, p99, p99.9, capacity,
+    /// maximum_throughput [default: those of the spec, or what its question asks for]
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub(crate) metrics: Vec<Metric>,
+    /// The difference that matters [default: that of the spec, or 3%]
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) margin: Option<Share>,
+    /// Print a JSON document
+    #[arg(long, conflicts_with_all = ["markdown", "junit"])]
+    pub(crate) json: bool,
+    /// Print Markdown, for a pull request
+    #[arg(long, conflicts_with = "junit")]
+    pub(crate) markdown: bool,
+    /// Print JUnit XML, for a CI server
+    #[arg(long)]
+    pub(crate) junit: bool,
+}
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "For at least three valid trials at one load, or three equal searches: the mean, the relative \
+                  standard deviation (RSD) with its 95 % interval, Shamos' robust estimate of it, the RSD that \
+                  chance alone gives (floor), the test for a trend, and outliers. Nothing is left out."
+)]
+pub(crate) struct Reproducibility {
+    /// A results directory
+    pub(crate) directory: PathBuf,
+    /// Only these metrics: completed, goodput, p50, p90, p99, p99.9, capacity, maximum_throughput
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub(crate) metrics: Vec<Metric>,
+    /// Print a JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Args, Debug)]

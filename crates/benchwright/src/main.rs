@@ -56,6 +56,10 @@ fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Command::Report(arguments) => command::report::report(&arguments),
         Command::Load(arguments) => command::load::load(&arguments),
         Command::Merge(arguments) => command::merge::merge(&arguments),
+        Command::Compare(arguments) => command::compare::compare(&arguments),
+        Command::Reproducibility(arguments) => {
+            command::reproducibility::reproducibility(&arguments)
+        }
         Command::Analyse(arguments) => command::analyse::analyse(&arguments),
         // `main` handles these before clap reads the arguments.
         Command::Wrk(_) | Command::Wrk2(_) => unreachable!("`main` has run wrk and wrk2"),

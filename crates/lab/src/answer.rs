@@ -10,8 +10,10 @@ use results::answer::{
     Capacity, Level, Maximum, Repeated, SCHEMA, Search, Spread, Verdict, validity_in_words,
 };
 use results::journal::{Entry, Observed, Purpose};
-use results::slo;
+use results::reproducibility::OfMetric;
+use results::{Metric, Reproduced, reproducibility, slo};
 
+use crate::comparison;
 use crate::experiment::{self, Ended, Plan, Turns};
 use crate::search::Point;
 use crate::spec::{Cell, Resolved, ResultKind};
@@ -35,6 +37,7 @@ pub fn of(plan: &Plan, turns: &Turns<'_>, ending: &Ending) -> Answer {
         let summary = summary(&search, slo.as_deref());
         let (verdict, stopped_by) = (search.verdict, search.stopped_by.clone());
         return Answer {
+            reproducibility: reproduced(plan, &journal, std::slice::from_ref(&search)),
             maximum_throughput: search.maximum_throughput.clone(),
             capacity: search.capacity.clone(),
             limited_by: search.limited_by.clone(),
@@ -63,7 +66,22 @@ pub fn of(plan: &Plan, turns: &Turns<'_>, ending: &Ending) -> Answer {
     let found = format!("{ended} of {} searches have an answer", searches.len());
     let summary = in_a_sentence(verdict, &stopped_by, &found, 0 < ended);
     let levels = levels(plan, &searches);
-    Answer { levels, searches, ..answer(plan, verdict, summary, stopped_by, journal) }
+    Answer {
+        reproducibility: reproduced(plan, &journal, &searches),
+        comparison: comparison::of(plan, &journal, &searches),
+        levels,
+        searches,
+        ..answer(plan, verdict, summary, stopped_by, journal)
+    }
+}
+
+fn reproduced(plan: &Plan, journal: &[Entry], searches: &[Search]) -> Vec<Reproduced> {
+    let wanted = plan.resolved(0).spec.reproducibility.as_ref();
+    let target = wanted.map(|wanted| reproducibility::Target {
+        metric: wanted.target.metric,
+        rsd: wanted.target.rsd.0.0,
+    });
+    reproducibility::of(journal, searches, target)
 }
 
 fn answer(
@@ -84,6 +102,8 @@ fn answer(
         stopped_by,
         levels: Vec::new(),
         searches: Vec::new(),
+        reproducibility: Vec::new(),
+        comparison: None,
         trials,
         report: None,
     }
@@ -409,6 +429,37 @@ pub fn interrupted(ended: &Ended) -> String {
     )
 }
 
+/// The most spreads that are listed with an answer.
+const MOST_SPREADS: usize = 8;
+
+/// Returns the spreads that a reader looks for: of the p99, of a search's result, and of what has a
+/// target.
+fn spread_in_words(reproduced: &Reproduced) -> Vec<String> {
+    let of = reproduced.label();
+    let of = if of.is_empty() { String::new() } else { format!("{of}: ") };
+    let shown = |of: &&OfMetric| {
+        of.target.is_some() || of.metric == Metric::P99 || of.metric.is_of_search()
+    };
+    let words = |OfMetric { metric, figures, target }: &OfMetric| {
+        let percent = |share: f64| format!("{:.2} %", 100.0 * share);
+        let (rsd, (low, high)) = (figures.rsd?, figures.rsd_interval?);
+        let floor = figures.sampling_floor.map(|floor| format!(", floor {}", percent(floor)));
+        let what = if metric.is_of_search() { "searches" } else { "trials" };
+        let target = target
+            .map(|judged| format!("; target {}: {}", percent(judged.rsd), judged.verdict.word()));
+        Some(format!(
+            "{of}{metric} RSD {} ({} … {}) of {} {what}{}{}",
+            percent(rsd),
+            percent(low),
+            percent(high),
+            figures.n,
+            floor.unwrap_or_default(),
+            target.unwrap_or_default()
+        ))
+    };
+    reproduced.metrics.iter().filter(shown).filter_map(words).collect()
+}
+
 /// The answer as it is printed: one line for each quantity that is known.
 pub fn table(answer: &Answer) -> String {
     let rate = |per_s: f64| format!("{}/s", grouped(per_s));
@@ -452,6 +503,17 @@ pub fn table(answer: &Answer) -> String {
     let searches: Vec<&Search> = several.collect();
     for equal in searches.chunk_by(|a, b| a.cell == b.cell && a.name == b.name) {
         line(&title(equal[0]), together(equal));
+    }
+    for compared in answer.comparison.iter().flat_map(|comparison| &comparison.metrics) {
+        let of = [&compared.of.cell, &compared.of.search];
+        let of: Vec<&str> = of.into_iter().flatten().map(String::as_str).collect();
+        let of = if of.is_empty() { String::new() } else { format!("{}: ", of.join(" · ")) };
+        line("comparison", format!("{of}{}", comparison::in_words(compared)));
+    }
+    let spreads = || answer.reproducibility.iter().flat_map(spread_in_words);
+    spreads().take(MOST_SPREADS).for_each(|text| line("reproducibility", text));
+    if let Some(further @ 1..) = spreads().count().checked_sub(MOST_SPREADS) {
+        line("", format!("and {further} more; `benchwright reproducibility` shows all"));
     }
     line("validity", validity_in_words(answer.trials.iter()));
     match answer.verdict {

@@ -27,11 +27,13 @@ use crate::{Error, Host, judge};
 
 pub(crate) use decide::targets;
 pub use decide::{Attempt, Decision, bracket, points, seed_of};
+pub use past::Past;
 pub use plan::{first, plan};
 pub use strands::{Plan, Strand, Turn, Turns};
 
 mod decide;
 mod files;
+mod past;
 mod plan;
 mod provenance;
 mod strands;
@@ -149,16 +151,6 @@ fn preflight(
 /// Returns the parts of each question's spec that are not enforced here.
 fn caveats(plan: &Plan, backend: &mut dyn Backend) -> Vec<Vec<String>> {
     plan.questions.iter().map(|question| backend.caveats(&question.resolved)).collect()
-}
-
-/// Returns what the journal of a run without an answer shows so far.
-pub fn so_far(directory: &Directory) -> Result<Answer, Error> {
-    let manifest = directory.manifest().map_err(|error| Error::Question(error.into()))?;
-    let resolved = provenance::resolved_of(directory, &manifest)?;
-    let journal = directory.journal().map_err(|error| Error::Question(error.into()))?;
-    let plan = Plan::of(&resolved).map_err(|error| Error::Question(error.into()))?;
-    plan.check(&journal).map_err(Error::Question)?;
-    Ok(answer::of(&plan, &Turns::new(&plan, journal), &Ending::Open))
 }
 
 struct Run<'a> {

@@ -29,6 +29,7 @@ pub mod seconds;
 pub mod statistics;
 
 pub mod answer;
+pub mod comparison;
 pub mod progress;
 
 pub mod backend;

@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 pub use action::{Action, Check, Initialise, OncePer, Run, Wait};
+pub(crate) use compare::Arms;
+pub use compare::{Compare, Reproducibility, Target};
 pub use connections::{Connections, PerRate, Tls, TlsVersion};
 pub use deploy::Stage;
 pub use doctor::Doctor;
@@ -24,7 +26,7 @@ pub use load::{Io, Load, Model, Offered, Timer};
 pub use pace::{Arrivals, Shape, Think};
 pub use phases::{CoolDown, Measure, Phases, WarmUp};
 pub use questions::{Cell, Factor, Level, Named, Question, questions};
-pub use repeat::{Between, Budget, Metric, Order, Repeat, Reset, Until};
+pub use repeat::{Between, Budget, Order, Repeat, Reset, Until};
 pub use roles::{BackendKind, Cluster, Generator, Role, Roles, Where};
 pub use search::{Bracket, ResultKind, Search, Start, Stop, Strategy, Sweep};
 pub use slo::Slo;
@@ -52,6 +54,7 @@ mod pace;
 mod phases;
 mod workload;
 
+mod compare;
 mod doctor;
 mod questions;
 mod repeat;
@@ -347,6 +350,12 @@ pub struct Spec {
     pub repeat: Repeat,
     #[serde(default)]
     pub budget: Budget,
+    /// The two arms to compare.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compare: Option<Compare>,
+    /// The wanted spread of equal trials.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reproducibility: Option<Reproducibility>,
     #[serde(default, skip_serializing_if = "Doctor::is_usual")]
     pub doctor: Doctor,
     /// The named patches of this document, which `--profile` applies.

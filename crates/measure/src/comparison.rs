@@ -90,6 +90,34 @@ impl Comparison {
     }
 }
 
+/// Returns about how many further blocks of the same size are needed for a verdict, if the effect and the
+/// noise stay as they are: as many as bring Student's t interval off 1 for an effect of the margin or
+/// more, or inside the margins for a smaller one. `None` if the noise is not known from so few trials, or
+/// if more than a thousand are needed.
+pub fn more_blocks(blocks: &[Block], significance: f64, margin: f64) -> Option<u32> {
+    const MOST: usize = 1_000;
+    let logs = logs_of(blocks)?;
+    let differences: Vec<f64> = logs.iter().map(|block| mean(&block.b) - mean(&block.a)).collect();
+    let (effect, margin) = (mean(&differences).abs(), margin.ln_1p());
+    // The standard deviation of a block's difference, and the degrees of freedom that a block adds.
+    let (sd, freedom) = match &logs[..] {
+        [only] => {
+            let ((_, of_a), (_, of_b)) = (moments(&only.a)?, moments(&only.b)?);
+            let (n, m) = (only.a.len() as f64, only.b.len() as f64);
+            ((of_a * of_a / n + of_b * of_b / m).sqrt(), n + m - 2.0)
+        }
+        _ => (moments(&differences)?.1, 1.0),
+    };
+    let spare = if margin <= effect { effect } else { margin - effect };
+    let decides = |count: &usize| {
+        let degrees = if logs.len() == 1 { freedom * *count as f64 } else { *count as f64 - 1.0 };
+        let Ok(student) = StudentsT::new(0.0, 1.0, degrees) else { return false };
+        student.inverse_cdf(1.0 - significance / 2.0) * sd / (*count as f64).sqrt() < spare
+    };
+    let needed = (blocks.len() + 1..=MOST).find(decides)?;
+    Some((needed - blocks.len()) as u32)
+}
+
 /// Returns the logarithms; `None` if a block lacks an arm or a value is not positive.
 fn logs_of(blocks: &[Block]) -> Option<Vec<Block>> {
     let logs = |values: &[f64]| -> Option<Vec<f64>> {

@@ -199,6 +199,8 @@ impl Fixture {
                 .into(),
             levels: Vec::new(),
             searches: Vec::new(),
+            reproducibility: Vec::new(),
+            comparison: None,
             trials: self.entries.clone(),
             report: None,
         }

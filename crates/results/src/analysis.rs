@@ -36,6 +36,8 @@ pub struct Trials {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
+    /// Its number, from 1.
+    pub trial: usize,
     pub level: String,
     /// The value of each metric.
     pub values: Vec<f64>,
@@ -67,6 +69,13 @@ pub struct Metric {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Level {
     pub level: String,
+    #[serde(flatten)]
+    pub figures: Figures,
+}
+
+/// The figures of equal trials together.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Figures {
     pub n: usize,
     pub mean: f64,
     /// The relative standard deviation, as a share; null below two trials.
@@ -93,7 +102,7 @@ pub struct Trend {
 
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Outlier {
-    /// The number of the trial in the file, from 1.
+    /// The number of the trial, from 1.
     pub trial: usize,
     pub value: f64,
     /// The probability that one of so many normal trials lies as far apart.
@@ -226,7 +235,8 @@ fn metric(
             let (low, high) = (percentile(lower, &lower_values)?, percentile(index, values)?);
             spread::sampling_floor(low, high, requests)
         });
-        of_level(name, rows, values, floor)
+        let numbers: Vec<usize> = rows.iter().map(|&row| trials.rows[row].trial).collect();
+        of_level(name, &numbers, values, floor)
     };
     let slices: Vec<&[f64]> = values.iter().map(Vec::as_slice).collect();
     let pairs = (0..levels.len()).flat_map(|a| (a + 1..levels.len()).map(move |b| (a, b)));
@@ -242,15 +252,14 @@ fn metric(
     }
 }
 
-fn of_level(name: &str, rows: &[usize], values: &[f64], floor: Option<f64>) -> Level {
+fn of_level(name: &str, numbers: &[usize], values: &[f64], floor: Option<f64>) -> Level {
     let rsd = spread::rsd(values, CONFIDENCE);
     let outliers = spread::outliers(values, SIGNIFICANCE).into_iter().map(|outlier| Outlier {
-        trial: rows[outlier.index] + 1,
+        trial: numbers[outlier.index],
         value: values[outlier.index],
         p: outlier.p,
     });
-    Level {
-        level: name.to_owned(),
+    let figures = Figures {
         n: values.len(),
         mean: estimate::mean(values),
         rsd: rsd.map(|rsd| rsd.rsd),
@@ -259,7 +268,8 @@ fn of_level(name: &str, rows: &[usize], values: &[f64], floor: Option<f64>) -> L
         sampling_floor: floor,
         trend: trend_of(&[values]),
         outliers: outliers.collect(),
-    }
+    };
+    Level { level: name.to_owned(), figures }
 }
 
 fn trend_of(groups: &[&[f64]]) -> Option<Trend> {
@@ -293,8 +303,9 @@ fn verdict((low, high): (f64, f64), margin: f64) -> Verdict {
     }
 }
 
-/// Returns true if some trial of each level lies between two of the other, or there is one of each.
-fn alternate(a: &[usize], b: &[usize]) -> bool {
+/// Returns true if some trial of each level lies between two of the other, or there is one of each. The
+/// trials of each are given in order.
+pub fn alternate(a: &[usize], b: &[usize]) -> bool {
     let ends = |rows: &[usize]| Some((*rows.first()?, *rows.last()?));
     let (Some(a), Some(b)) = (ends(a), ends(b)) else { return true };
     a.0 < b.1 && b.0 < a.1
@@ -341,14 +352,15 @@ fn of_metric(metric: &Metric, requests: Option<u64>) -> Vec<Warning> {
         }
     }
     for level in &metric.levels {
-        if level.n < FEWEST {
+        let Figures { n, rsd, sampling_floor, outliers, .. } = &level.figures;
+        if *n < FEWEST {
             warnings.push(warning(
                 Code::TooFewTrials,
                 Some(level),
-                format!("{name} at {}: {} trials say little of their spread", level.level, level.n),
+                format!("{name} at {}: {n} trials say little of their spread", level.level),
             ));
         }
-        if let (Some(rsd), Some(floor)) = (level.rsd, level.sampling_floor)
+        if let (Some(rsd), Some(floor)) = (*rsd, *sampling_floor)
             && rsd < NEAR_FLOOR * floor
         {
             warnings.push(warning(
@@ -361,7 +373,7 @@ fn of_metric(metric: &Metric, requests: Option<u64>) -> Vec<Warning> {
                 ),
             ));
         }
-        for outlier in &level.outliers {
+        for outlier in outliers {
             warnings.push(warning(
                 Code::Outlier,
                 Some(level),
@@ -403,7 +415,7 @@ fn superlinear(metric: &Metric) -> Option<(&Level, f64)> {
     }
     let per_unit = |level: &Level| {
         let units = level.level.parse::<f64>().ok().filter(|units| 0.0 < *units)?;
-        Some(level.mean / units)
+        Some(level.figures.mean / units)
     };
     let each: Option<Vec<f64>> = metric.levels.iter().map(per_unit).collect();
     let each = each.filter(|each| each.first().is_some_and(|first| 0.0 < *first))?;

@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use measure::quantity::grouped;
 use serde::{Deserialize, Serialize};
 
+use crate::comparison::Comparison;
 use crate::journal::{Entry, Purpose, Status};
+use crate::reproducibility::Reproduced;
 
 #[cfg(test)]
 mod tests;
@@ -40,6 +42,12 @@ pub struct Answer {
     /// Every strand, in the order of the plan.
     #[serde(default)]
     pub searches: Vec<Search>,
+    /// The spread of equal trials and of equal searches, as far as there are at least three.
+    #[serde(default)]
+    pub reproducibility: Vec<Reproduced>,
+    /// The two arms that the spec compares.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comparison: Option<Comparison>,
     pub trials: Vec<Entry>,
     /// The path of the report: as printed, relative to the working directory of the command; as
     /// kept, relative to the results directory.

@@ -226,6 +226,35 @@ pub struct Observed {
     pub limit: Option<Limit>,
 }
 
+#[cfg(test)]
+impl Observed {
+    /// The figures of a system that follows its load, for tests.
+    pub(crate) fn example(rate: f64, requests: u64) -> Observed {
+        Observed {
+            offered_per_s: rate,
+            completed_per_s: rate,
+            sustained_per_s: rate,
+            goodput_per_s: rate,
+            requests,
+            failures: 0,
+            p50_ns: None,
+            p90_ns: None,
+            p99_ns: None,
+            p999_ns: None,
+            max_ns: None,
+            lateness_p99_ns: None,
+            hiccup_p99_ns: None,
+            slo_met: None,
+            saturated: false,
+            bytes_per_answer: None,
+            cpu: BTreeMap::new(),
+            cpu_unknown: 0,
+            limited_by: None,
+            limit: None,
+        }
+    }
+}
+
 fn is_zero(count: &u32) -> bool {
     *count == 0
 }

@@ -7,6 +7,7 @@
 
 pub mod analysis;
 pub mod answer;
+pub mod comparison;
 pub mod components;
 pub mod directory;
 pub mod doctor;
@@ -16,6 +17,8 @@ pub mod journal;
 pub mod load;
 pub mod manifest;
 pub mod merge;
+pub mod metric;
+pub mod reproducibility;
 pub mod self_test;
 pub mod slo;
 pub mod times;
@@ -23,6 +26,7 @@ pub mod times;
 mod version1;
 
 pub use answer::Answer;
+pub use comparison::Comparison;
 pub use components::Components;
 pub use directory::Directory;
 pub use doctor::Doctor;
@@ -30,6 +34,8 @@ pub use environment::Environment;
 pub use journal::Entry;
 pub use load::Load;
 pub use manifest::Manifest;
+pub use metric::Metric;
+pub use reproducibility::Reproduced;
 pub use self_test::SelfTest;
 pub use slo::Slo;
 pub use times::Times;

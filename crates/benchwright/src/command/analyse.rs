@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use results::analysis::{self, Analysis, Level, Metric, Pair, Row, Trials};
+use results::analysis::{self, Analysis, Figures, Metric, Pair, Row, Trials};
 
 use crate::cli::Analyse;
 use crate::output::{self, Exit, Failure};
@@ -55,7 +55,8 @@ fn read(file: &Path, text: &[u8], by: &str, metrics: &[String]) -> Result<Trials
             })
         };
         let values = places.iter().zip(metrics).map(value).collect::<Result<_, _>>()?;
-        rows.push(Row { level: record.get(level).unwrap_or_default().to_owned(), values });
+        let trial = rows.len() + 1;
+        rows.push(Row { trial, level: record.get(level).unwrap_or_default().to_owned(), values });
         if MOST_TRIALS < rows.len() {
             return Err(Failure::question(format!(
                 "{name} has more than {MOST_TRIALS} rows; write a row for each trial, not for each \
@@ -83,25 +84,10 @@ fn text(analysis: &Analysis) -> String {
 fn of_metric(text: &mut String, by: &str, metric: &Metric) {
     let width = metric.levels.iter().map(|level| level.level.chars().count()).max().unwrap_or(0);
     let width = width.max(by.chars().count());
-    let _ = writeln!(
-        text,
-        "{}\n  {by:<width$}  {:>4} {:>12} {:>8} {:>17} {:>8} {:>8} {:>8}",
-        metric.metric, "n", "mean", "RSD", "95 % interval", "Shamos", "floor", "trend p"
-    );
+    let _ = writeln!(text, "{}", metric.metric);
+    header(text, by, width);
     for level in &metric.levels {
-        let Level { n, mean, rsd, rsd_interval, spread_shamos, sampling_floor, trend, .. } = level;
-        let interval =
-            rsd_interval.map(|(low, high)| format!("{} … {}", percent(low), percent(high)));
-        let _ = writeln!(
-            text,
-            "  {:<width$}  {n:>4} {mean:>12.3} {:>8} {:>17} {:>8} {:>8} {:>8}",
-            level.level,
-            shown(*rsd, percent),
-            interval.unwrap_or_else(|| "–".to_owned()),
-            shown(*spread_shamos, percent),
-            shown(*sampling_floor, percent),
-            shown(trend.map(|trend| trend.p), probability),
-        );
+        line(text, &level.level, width, &format!("{:.3}", level.figures.mean), &level.figures);
     }
     if let Some(trend) = metric.trend_stratified.filter(|_| 1 < metric.levels.len()) {
         let (s, of, p) = (trend.s, trend.of, probability(trend.p));
@@ -121,6 +107,29 @@ fn of_metric(text: &mut String, by: &str, metric: &Metric) {
         }
     }
     text.push('\n');
+}
+
+/// Writes the names of the columns that [`line`] writes.
+pub(super) fn header(text: &mut String, by: &str, width: usize) {
+    let _ = writeln!(
+        text,
+        "  {by:<width$}  {:>4} {:>12} {:>8} {:>17} {:>8} {:>8} {:>8}",
+        "n", "mean", "RSD", "95 % interval", "Shamos", "floor", "trend p"
+    );
+}
+
+pub(super) fn line(text: &mut String, name: &str, width: usize, mean: &str, figures: &Figures) {
+    let Figures { n, rsd, rsd_interval, spread_shamos, sampling_floor, trend, .. } = figures;
+    let interval = rsd_interval.map(|(low, high)| format!("{} … {}", percent(low), percent(high)));
+    let _ = writeln!(
+        text,
+        "  {name:<width$}  {n:>4} {mean:>12} {:>8} {:>17} {:>8} {:>8} {:>8}",
+        shown(*rsd, percent),
+        interval.unwrap_or_else(|| "–".to_owned()),
+        shown(*spread_shamos, percent),
+        shown(*sampling_floor, percent),
+        shown(trend.map(|trend| trend.p), probability),
+    );
 }
 
 fn shown(figure: Option<f64>, write: fn(f64) -> String) -> String {

@@ -1,5 +1,6 @@
 //! `benchwright report`: writes a results directory as a page.
 
+use lab::experiment::Past;
 use results::Directory;
 
 use crate::cli::Report;
@@ -11,7 +12,7 @@ pub(crate) fn report(arguments: &Report) -> Result<Exit, Failure> {
     // shows less.
     let so_far = match directory.answer().map_err(Failure::question)? {
         Some(_) => None,
-        None => lab::experiment::so_far(&directory).ok(),
+        None => Past::read(&arguments.directory).ok().map(|past| past.answer()),
     };
     let path = ::report::write(&directory, so_far).map_err(Failure::question)?;
     output::result(&format!("{}\n", path.display()))?;

@@ -54,6 +54,8 @@ class Reader:
             return self.times(f"{where}: {path}", value)
         if kind == "*entry*":
             return self.check(where, value, "journal.jsonl")
+        if kind == "*comparison*":
+            return self.check(where, value, "comparison")
         if kind == "*group*":
             return self.check(where, value, "group")
         if kind == "*objective*":

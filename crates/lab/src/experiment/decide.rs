@@ -10,7 +10,7 @@ use results::slo;
 
 use crate::answer::Ending;
 use crate::search::{self, Next, Point};
-use crate::spec::{BackendKind, Metric, Offered, Repeat, Resolved, Search, Start, Strategy};
+use crate::spec::{BackendKind, Offered, Repeat, Resolved, Search, Start, Strategy};
 use crate::trial;
 
 #[cfg(test)]
@@ -261,21 +261,9 @@ fn is_complete(resolved: &Resolved, answering: &[&Observed]) -> bool {
     if count < trials.0.max(2) {
         return false;
     }
-    let values: Option<Vec<f64>> = answering.iter().map(|o| value(until.metric, o)).collect();
+    let values: Option<Vec<f64>> = answering.iter().map(|o| until.metric.of(o)).collect();
     let half = values.and_then(|values| estimate::relative_half_width(&values, 0.95));
     until.max.0 <= count || half.is_some_and(|half| half <= until.ci_rel.0.0)
-}
-
-fn value(metric: Metric, observed: &Observed) -> Option<f64> {
-    let time = |ns: Option<u64>| ns.map(|ns| ns as f64);
-    match metric {
-        Metric::Completed => Some(observed.completed_per_s),
-        Metric::Goodput => Some(observed.goodput_per_s),
-        Metric::P50 => time(observed.p50_ns),
-        Metric::P90 => time(observed.p90_ns),
-        Metric::P99 => time(observed.p99_ns),
-        Metric::P999 => time(observed.p999_ns),
-    }
 }
 
 fn asked(entry: &Entry) -> Option<Rate> {

@@ -12,7 +12,7 @@ use results::Entry;
 
 use super::decide::{self, Attempt, Decision, Spent};
 use crate::answer::Ending;
-use crate::spec::{Cell, Offered, Order, Question, Resolved, SpecError, questions};
+use crate::spec::{Arms, Cell, Offered, Order, Question, Resolved, SpecError, questions};
 use crate::system::Place;
 
 #[cfg(test)]
@@ -28,6 +28,8 @@ pub struct Plan {
     pub repetitions: u32,
     pub order: Order,
     pub seed: u64,
+    /// The levels that are compared.
+    pub(crate) arms: Option<Arms>,
     /// For each question the first one with the same system under test: where it changes, the
     /// system is deployed again.
     systems: Vec<usize>,
@@ -56,7 +58,9 @@ impl Plan {
         let systems = systems(&questions);
         let shares = shares(&questions, &strands);
         let (repetitions, order, seed) = (repeat.searches.0, repeat.order, resolved.seed());
-        Ok(Plan { cells, questions, strands, repetitions, order, seed, systems, shares })
+        let compare = resolved.spec.compare.as_ref();
+        let arms = compare.map(|compare| compare.arms(resolved));
+        Ok(Plan { cells, questions, strands, repetitions, order, seed, arms, systems, shares })
     }
 
     /// Returns true if the journal has to say which strand a trial belongs to.

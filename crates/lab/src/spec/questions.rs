@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::load::Offered;
 use super::source::SpecError;
-use super::{Name, Order, Resolved, Spec, patch};
+use super::{Name, Order, Resolved, Spec, compare, patch};
 
 #[cfg(test)]
 mod tests;
@@ -145,15 +145,19 @@ impl From<Factor> for WrittenFactor {
 
 /// Returns the level that sets the value at `path`; it is named by the value.
 fn at(path: &str, value: Value) -> Result<Level, String> {
-    let name = match &value {
-        Value::String(text) => text.clone(),
-        Value::Number(number) => number.to_string(),
-        Value::Bool(flag) => flag.to_string(),
-        Value::Null | Value::Array(_) | Value::Object(_) => {
-            return Err(format!("with `path: {path}` a level is one value, for example 2"));
-        }
-    };
+    let name = scalar(&value)
+        .ok_or_else(|| format!("with `path: {path}` a level is one value, for example 2"))?;
     Ok(Level { set: patch::at(path, value)?, name: level_name(name)? })
+}
+
+/// Returns the name of a level that is one value.
+pub(super) fn scalar(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(flag) => Some(flag.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
 }
 
 fn named(value: Value) -> Result<Level, String> {
@@ -255,6 +259,7 @@ pub fn questions(resolved: &Resolved) -> Result<(Vec<Cell>, Vec<Question>), Spec
         }
     }
     check_shares(resolved, &questions)?;
+    compare::check(resolved, &questions)?;
     Ok((cells.into_iter().map(|(cell, _)| cell).collect(), questions))
 }
 

@@ -2,6 +2,7 @@
 //! budget for all of them.
 
 use measure::{Nanos, Share};
+use results::Metric;
 use serde::{Deserialize, Serialize};
 
 use super::literal::one;
@@ -82,26 +83,12 @@ impl Order {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Until {
+    /// A figure of a trial, not of a search.
     pub metric: Metric,
     /// The widest half of the metric's 95 % interval, as a share of its mean.
     pub ci_rel: Written<Share>,
     /// The most trials at each load.
     pub max: AtLeastOne,
-}
-
-/// A figure of a trial.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Metric {
-    /// The completed rate.
-    Completed,
-    /// The rate of the requests that ended well and within the SLO.
-    Goodput,
-    P50,
-    P90,
-    P99,
-    #[serde(rename = "p99.9")]
-    P999,
 }
 
 /// The budget of the experiment. Disturbances have a separate one, so that a quiet machine and a

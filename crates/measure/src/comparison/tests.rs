@@ -109,3 +109,21 @@ fn the_interval_of_welch_covers_the_ratio() {
     assert_eq!(welch(&[1.0, -1.0], &[1.0, 2.0], 0.05), None);
     assert_eq!(welch(&[1.0, 1.0], &[2.0, 2.0], 0.05), None);
 }
+
+/// The number of further blocks is that of the usual formula (t·s/√n below what is spare), and is not
+/// known where the noise is not.
+#[test]
+fn more_blocks_are_those_that_the_t_interval_needs() {
+    let block = |a: f64, b: f64| Block { a: vec![100.0 * a], b: vec![100.0 * b] };
+    // Differences of 0, 4 and −4 %: s = 4 %. An interval within ± 3 % needs t·s/√n < 3 %: n = 10.
+    let noisy = [block(1.0, 1.0), block(1.0, 0.04_f64.exp()), block(1.0, (-0.04_f64).exp())];
+    assert_eq!(more_blocks(&noisy, 0.05, 0.03), Some(7));
+    // Of 6 ± 4 %: t·s/√n < 6 % from n = 5.
+    let worse = noisy.clone().map(|block| Block { b: vec![block.b[0] * 0.06_f64.exp()], ..block });
+    assert_eq!(more_blocks(&worse, 0.05, 0.03), Some(2));
+    // An effect of the size of the margin is never decided as equivalent, and soon as worse.
+    assert_eq!(more_blocks(&noisy[..1], 0.05, 0.03), None, "one pair shows no noise");
+    let one = Block { a: vec![100.0, 104.0, 96.0], b: vec![101.0, 103.0, 97.0] };
+    // A block of three and three: s = 2.9 % of its difference, and four degrees of freedom each.
+    assert_eq!(more_blocks(&[one], 0.05, 0.03), Some(5));
+}

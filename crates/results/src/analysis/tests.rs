@@ -6,7 +6,12 @@ fn trials(by: &str, metrics: &[&str], rows: &[(&str, &[f64])]) -> Trials {
         metrics: metrics.iter().map(|metric| (*metric).to_owned()).collect(),
         rows: rows
             .iter()
-            .map(|(level, values)| Row { level: (*level).to_owned(), values: values.to_vec() })
+            .zip(1..)
+            .map(|((level, values), trial)| Row {
+                trial,
+                level: (*level).to_owned(),
+                values: values.to_vec(),
+            })
             .collect(),
     }
 }
@@ -51,9 +56,9 @@ fn guide_4() -> Trials {
         metrics: vec!["logins".to_owned()],
         rows: rows
             .iter()
-            .flat_map(|(level, runs)| {
-                runs.iter().map(|run| Row { level: (*level).to_owned(), values: vec![*run] })
-            })
+            .flat_map(|(level, runs)| runs.iter().map(|run| (*level, *run)))
+            .zip(1..)
+            .map(|((level, run), trial)| Row { trial, level: level.to_owned(), values: vec![run] })
             .collect(),
     }
 }
@@ -68,9 +73,9 @@ fn the_spreads_of_guide_3_are_repeated_with_their_intervals() {
     let analysis = analyse(&guide_3(), Some(15_000), 0.03);
     let p99 = &analysis.metrics[0];
     let percent = |share: f64| format!("{:.2}", 100.0 * share);
-    let rsd: Vec<String> = p99.levels.iter().map(|l| percent(l.rsd.unwrap())).collect();
+    let rsd: Vec<String> = p99.levels.iter().map(|l| percent(l.figures.rsd.unwrap())).collect();
     assert_eq!(rsd, ["3.20", "0.65", "0.26"]);
-    let (low, high) = p99.levels[0].rsd_interval.unwrap();
+    let (low, high) = p99.levels[0].figures.rsd_interval.unwrap();
     assert_eq!((percent(low), percent(high)), ("1.92".to_owned(), "9.20".to_owned()));
     // From the first stage to the last the spread fell, from the second to the last perhaps.
     let p = |a: &str, b: &str| {
@@ -92,15 +97,15 @@ fn the_spreads_of_guide_3_are_repeated_with_their_intervals() {
     );
     assert!(codes(&analysis).contains(&Code::NotInterleaved));
     // The p99 is the lowest percentile here; the others have a floor by the one below them.
-    assert_eq!(p99.levels[0].sampling_floor, None);
-    assert!(analysis.metrics[1].levels.iter().all(|level| level.sampling_floor.is_some()));
+    assert_eq!(p99.levels[0].figures.sampling_floor, None);
+    assert!(analysis.metrics[1].levels.iter().all(|level| level.figures.sampling_floor.is_some()));
 }
 
 #[test]
 fn the_trials_of_guide_4_rise_inside_the_levels_and_are_superlinear() {
     let analysis = analyse(&guide_4(), None, 0.03);
     let logins = &analysis.metrics[0];
-    let means: Vec<f64> = logins.levels.iter().map(|level| level.mean.round()).collect();
+    let means: Vec<f64> = logins.levels.iter().map(|level| level.figures.mean.round()).collect();
     assert_eq!(means, [617.0, 1112.0, 1848.0, 3313.0, 5319.0, 8151.0]);
     let trend = logins.trend_stratified.unwrap();
     assert_eq!((trend.s, trend.of, format!("{:.4}", trend.p)), (14, 18, "0.0036".to_owned()));
@@ -143,7 +148,7 @@ fn a_difference_is_named_only_if_its_interval_excludes_none() {
 #[test]
 fn one_trial_has_no_spread() {
     let analysis = analyse(&trials("arm", &["p99"], &[("a", &[5.0])]), None, 0.03);
-    let level = &analysis.metrics[0].levels[0];
+    let level = &analysis.metrics[0].levels[0].figures;
     assert_eq!((level.n, level.rsd, level.trend), (1, None, None));
     assert_eq!(codes(&analysis), [Code::TooFewTrials]);
     assert_eq!(analyse(&Trials::default(), None, 0.03).metrics, []);

@@ -1,0 +1,210 @@
+//! `benchwright compare`: whether one version is better than another.
+
+use std::fmt::Write;
+
+use lab::comparison::{self, change, changes, in_words};
+use lab::experiment::Past;
+use measure::Share;
+use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
+use results::Comparison;
+use results::comparison::{Compared, Difference, Of, Shift, Verdict};
+
+use super::run::failed;
+use crate::cli::Compare;
+use crate::output::{self, Exit, Failure};
+
+#[cfg(test)]
+mod tests;
+
+/// The margin where no spec states one.
+const MARGIN: f64 = 0.03;
+
+pub(crate) fn compare(arguments: &Compare) -> Result<Exit, Failure> {
+    let Compare { a, b, metrics, margin, json, markdown, junit } = arguments;
+    let margin = margin.map(|margin| margin.0);
+    let past = Past::read(a).map_err(failed)?;
+    let found = match b {
+        None => comparison::of_one(&past, metrics, margin),
+        Some(b) => {
+            let other = Past::read(b).map_err(failed)?;
+            // The version that is judged brings the rule.
+            let own = other.resolved.spec.compare.as_ref().or(past.resolved.spec.compare.as_ref());
+            let usual = own.map(|own| own.metrics.clone()).unwrap_or_default();
+            let metrics = if metrics.is_empty() { &usual } else { metrics };
+            let margin = margin.or(own.map(|own| own.margin.0.0)).unwrap_or(MARGIN);
+            comparison::of_two(&past, &other, metrics, margin)
+        }
+    };
+    let found = found.map_err(failed)?;
+    output::result(&match () {
+        () if *json => output::json(&found),
+        () if *markdown => self::markdown(&found),
+        () if *junit => self::junit(&found)?,
+        () => text(&found),
+    })?;
+    Ok(match found.verdict {
+        Verdict::Better | Verdict::Equivalent => Exit::Answered,
+        Verdict::Worse => Exit::No,
+        Verdict::Undecided => Exit::NoAnswer,
+    })
+}
+
+/// The facts that a reader has to know before the figures: differences of the environments, and the order.
+struct Caveats<'a> {
+    differences: &'a [Difference],
+    not_interleaved: bool,
+}
+
+impl Caveats<'_> {
+    fn of(comparison: &Comparison) -> Caveats<'_> {
+        let first = comparison.metrics.first();
+        Caveats {
+            differences: first.map_or(&[], |first| &first.environment_differences),
+            not_interleaved: comparison.metrics.iter().any(|compared| !compared.interleaved),
+        }
+    }
+
+    /// Returns each sentence, and true if the list of the differences belongs to it.
+    fn sentences(&self) -> Vec<(String, bool)> {
+        let mut sentences = Vec::new();
+        if !self.differences.is_empty() {
+            let text = format!("not the same environment: {} differ", self.count());
+            sentences.push((text, true));
+        }
+        if self.not_interleaved {
+            let text = "not interleaved: the arms ran one after the other, and a drift of the machine looks \
+                 like a difference between them; run both in one experiment with repeat.order: {blocks: 4}";
+            sentences.push((text.to_owned(), false));
+        }
+        sentences
+    }
+
+    fn count(&self) -> String {
+        let named: Vec<&str> =
+            self.differences.iter().take(3).map(|difference| difference.what.as_str()).collect();
+        let further = self.differences.len() - named.len();
+        let further = if further == 0 { String::new() } else { format!(" and {further} more") };
+        format!("{}{further}", named.join(", "))
+    }
+}
+
+/// Returns a value in one line.
+fn value(value: &Option<String>) -> String {
+    value.as_deref().map_or("–".to_owned(), |value| value.replace(char::is_control, " "))
+}
+
+/// Returns the part of the experiment in words, as a prefix.
+fn prefix(of: &Of) -> String {
+    let parts: Vec<&str> =
+        [&of.cell, &of.search].into_iter().flatten().map(String::as_str).collect();
+    if parts.is_empty() { String::new() } else { format!("{}: ", parts.join(" · ")) }
+}
+
+fn text(comparison: &Comparison) -> String {
+    let mut text = String::new();
+    let caveats = Caveats::of(comparison);
+    let width = |difference: &Difference| difference.what.chars().count();
+    let width = caveats.differences.iter().map(width).max().unwrap_or_default();
+    for (sentence, is_listed) in caveats.sentences() {
+        let _ = writeln!(text, "! {sentence}");
+        for Difference { what, a, b } in caveats.differences.iter().filter(|_| is_listed) {
+            let _ = writeln!(text, "    {what:<width$}  {} → {}", value(a), value(b));
+        }
+    }
+    let Comparison { a, b, verdict, margin, .. } = comparison;
+    let _ =
+        writeln!(text, "{b} compared with {a}: {}  (margin {})", verdict.word(), Share(*margin));
+    for compared in &comparison.metrics {
+        let _ = writeln!(text, "  {}{}", prefix(&compared.of), in_words(compared));
+    }
+    if !comparison.percentiles.is_empty() {
+        text += "percentiles, to look at:\n";
+    }
+    for Shift { metric, of, effect, interval, .. } in &comparison.percentiles {
+        let interval = interval.map(|interval| format!("  ({})", changes(interval)));
+        let _ = writeln!(
+            text,
+            "  {}{:<6} {:>9}{}",
+            prefix(of),
+            metric.name(),
+            change(*effect),
+            interval.unwrap_or_default()
+        );
+    }
+    text
+}
+
+fn markdown(comparison: &Comparison) -> String {
+    let Comparison { a, b, verdict, margin, .. } = comparison;
+    let cell = |text: &str| text.replace('|', "\\|");
+    let mut text =
+        format!("### {} {}: `{b}` compared with `{a}`\n\n", symbol(*verdict), verdict.word());
+    let caveats = Caveats::of(comparison);
+    for (sentence, _) in caveats.sentences() {
+        let _ = writeln!(text, "> {}\n", cell(&sentence));
+    }
+    text += "| metric | verdict | change | interval | p | trials | blocks |\n\
+             |---|---|---:|---:|---:|---:|---:|\n";
+    for compared in &comparison.metrics {
+        let Compared {
+            metric, of, verdict, effect, interval, p, trials_a, trials_b, blocks, ..
+        } = compared;
+        let interval = interval.map(changes);
+        let _ = writeln!(
+            text,
+            "| {}{metric} | {} {} | {} | {} | {} | {trials_a} + {trials_b} | {blocks} |",
+            cell(&prefix(of)),
+            symbol(*verdict),
+            verdict.word(),
+            effect.map_or("–".to_owned(), change),
+            interval.unwrap_or_else(|| "–".to_owned()),
+            p.map_or("–".to_owned(), |p| format!("{p:.4}")),
+        );
+    }
+    let _ = writeln!(text, "\nMargin {}.", Share(*margin));
+    if !caveats.differences.is_empty() {
+        text += "\n<details><summary>Differences of the environments</summary>\n\n\
+                 | what | A | B |\n|---|---|---|\n";
+        for Difference { what, a, b } in caveats.differences {
+            let [a, b] = [a, b].map(|side| cell(&value(side)));
+            let _ = writeln!(text, "| {} | {a} | {b} |", cell(what));
+        }
+        text += "\n</details>\n";
+    }
+    text
+}
+
+fn symbol(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Better => "▲",
+        Verdict::Worse => "▼",
+        Verdict::Equivalent => "=",
+        Verdict::Undecided => "?",
+    }
+}
+
+/// A metric is a test case: worse is a failure, and undecided an error, as the exit code says.
+fn junit(comparison: &Comparison) -> Result<String, Failure> {
+    let mut suite = TestSuite::new(format!("{} compared with {}", comparison.b, comparison.a));
+    let caveats = Caveats::of(comparison).sentences().into_iter();
+    let caveats: String = caveats.map(|(sentence, _)| format!("\n{sentence}")).collect();
+    for compared in &comparison.metrics {
+        let status = match compared.verdict {
+            Verdict::Better | Verdict::Equivalent => TestCaseStatus::success(),
+            Verdict::Worse => TestCaseStatus::non_success(NonSuccessKind::Failure),
+            Verdict::Undecided => TestCaseStatus::non_success(NonSuccessKind::Error),
+        };
+        let mut status = status;
+        let words = in_words(compared);
+        status.set_message(words.clone());
+        let name = format!("{}{}", prefix(&compared.of), compared.metric);
+        let mut case = TestCase::new(name, status);
+        case.set_classname("benchwright.compare");
+        case.set_system_out(format!("{words}{caveats}"));
+        suite.add_test_case(case);
+    }
+    let mut report = Report::new("benchwright compare");
+    report.add_test_suite(suite);
+    let written = report.to_string();
+    written.map_err(|error| Failure::no_answer(format!("writing JUnit XML: {error}")))
+}

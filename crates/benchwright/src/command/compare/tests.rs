@@ -1,0 +1,112 @@
+use expect_test::expect;
+use measure::comparison::Block;
+use results::Metric;
+use results::comparison::Question;
+
+use super::*;
+
+/// Two directories on different machines; B is 10 % slower, and one metric is undecided.
+fn two_directories() -> Comparison {
+    let blocks = |ratio: f64, noise: f64| {
+        let a: Vec<f64> = (0..6).map(|n| 5e6 * (1.0 + noise * f64::from(n % 3))).collect();
+        let b = a.iter().map(|value| value * ratio).collect();
+        vec![Block { a, b }]
+    };
+    let question = |metric, blocks| Question {
+        metric,
+        of: Of { cell: None, search: Some("half".to_owned()) },
+        blocks,
+        interleaved: false,
+    };
+    let difference = |what: &str, a: Option<&str>, b: Option<&str>| Difference {
+        what: what.to_owned(),
+        a: a.map(str::to_owned),
+        b: b.map(str::to_owned),
+    };
+    let differences = [
+        difference("machine: governor", Some("performance"), Some("powersave")),
+        difference("binary hotel", Some("0a1b2c3d4e5f"), Some("9f8e7d6c5b4a")),
+        difference("placement of geo-1.1", Some("0"), None),
+        difference("spec: a|b", Some("1\n2"), Some("3")),
+    ];
+    let metrics =
+        vec![question(Metric::P99, blocks(1.1, 0.001)), question(Metric::P50, blocks(1.01, 0.05))];
+    let percentiles = vec![question(Metric::P90, blocks(1.1, 0.001))];
+    results::comparison::compare(
+        ["results/a", "results/b"],
+        metrics,
+        percentiles,
+        0.03,
+        &differences,
+    )
+}
+
+#[test]
+fn what_differs_and_what_was_not_interleaved_is_said_first() {
+    expect![[r#"
+        ! not the same environment: machine: governor, binary hotel, placement of geo-1.1 and 1 more differ
+            machine: governor     performance → powersave
+            binary hotel          0a1b2c3d4e5f → 9f8e7d6c5b4a
+            placement of geo-1.1  0 → –
+            spec: a|b             1 2 → 3
+        ! not interleaved: the arms ran one after the other, and a drift of the machine looks like a difference between them; run both in one experiment with repeat.order: {blocks: 4}
+        results/b compared with results/a: worse  (margin 3 %)
+          half: p99 worse: +10.0 % (+9.8 … +10.2 %), p = 0.0022; median 5.00 ms → 5.51 ms; 6 and 6 trials
+          half: p50 undecided: +1.0 % (−3.8 … +6.1 %), p = 0.4307; median 5.25 ms → 5.30 ms; 6 and 6 trials; about 6 more blocks are needed
+        percentiles, to look at:
+          half: p90      +10.0 %  (+9.9 … +10.1 %)
+    "#]].assert_eq(&text(&two_directories()));
+}
+
+#[test]
+fn a_pull_request_gets_a_table() {
+    expect![[r#"
+        ### ▼ worse: `results/b` compared with `results/a`
+
+        > not the same environment: machine: governor, binary hotel, placement of geo-1.1 and 1 more differ
+
+        > not interleaved: the arms ran one after the other, and a drift of the machine looks like a difference between them; run both in one experiment with repeat.order: {blocks: 4}
+
+        | metric | verdict | change | interval | p | trials | blocks |
+        |---|---|---:|---:|---:|---:|---:|
+        | half: p99 | ▼ worse | +10.0 % | +9.8 … +10.2 % | 0.0022 | 6 + 6 | 1 |
+        | half: p50 | ? undecided | +1.0 % | −3.8 … +6.1 % | 0.4307 | 6 + 6 | 1 |
+
+        Margin 3 %.
+
+        <details><summary>Differences of the environments</summary>
+
+        | what | A | B |
+        |---|---|---|
+        | machine: governor | performance | powersave |
+        | binary hotel | 0a1b2c3d4e5f | 9f8e7d6c5b4a |
+        | placement of geo-1.1 | 0 | – |
+        | spec: a\|b | 1 2 | 3 |
+
+        </details>
+    "#]].assert_eq(&markdown(&two_directories()));
+}
+
+/// Worse is a failure and undecided an error: a CI server shows both as not passed.
+#[test]
+fn a_ci_server_gets_a_test_case_for_each_metric() {
+    expect![[r#"
+        <?xml version="1.0" encoding="UTF-8"?>
+        <testsuites name="benchwright compare" tests="2" skipped="0" failures="1" errors="1">
+            <testsuite name="results/b compared with results/a" tests="2" skipped="0" errors="1" failures="1">
+                <testcase name="half: p99" classname="benchwright.compare">
+                    <failure message="p99 worse: +10.0 % (+9.8 … +10.2 %), p = 0.0022; median 5.00 ms → 5.51 ms; 6 and 6 trials"/>
+                    <system-out>p99 worse: +10.0 % (+9.8 … +10.2 %), p = 0.0022; median 5.00 ms → 5.51 ms; 6 and 6 trials
+        not the same environment: machine: governor, binary hotel, placement of geo-1.1 and 1 more differ
+        not interleaved: the arms ran one after the other, and a drift of the machine looks like a difference between them; run both in one experiment with repeat.order: {blocks: 4}</system-out>
+                </testcase>
+                <testcase name="half: p50" classname="benchwright.compare">
+                    <error message="p50 undecided: +1.0 % (−3.8 … +6.1 %), p = 0.4307; median 5.25 ms → 5.30 ms; 6 and 6 trials; about 6 more blocks are needed"/>
+                    <system-out>p50 undecided: +1.0 % (−3.8 … +6.1 %), p = 0.4307; median 5.25 ms → 5.30 ms; 6 and 6 trials; about 6 more blocks are needed
+        not the same environment: machine: governor, binary hotel, placement of geo-1.1 and 1 more differ
+        not interleaved: the arms ran one after the other, and a drift of the machine looks like a difference between them; run both in one experiment with repeat.order: {blocks: 4}</system-out>
+                </testcase>
+            </testsuite>
+        </testsuites>
+    "#]].assert_eq(&junit(&two_directories()).unwrap());
+}

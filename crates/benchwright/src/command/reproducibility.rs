@@ -1,0 +1,57 @@
+//! `benchwright reproducibility`: how far equal trials lie apart.
+
+use std::fmt::Write;
+
+use lab::experiment::Past;
+use measure::Share;
+use results::Reproduced;
+use results::reproducibility::{Document, SCHEMA};
+
+use super::analyse;
+use super::run::failed;
+use crate::cli::Reproducibility;
+use crate::output::{self, Exit, Failure};
+
+pub(crate) fn reproducibility(arguments: &Reproducibility) -> Result<Exit, Failure> {
+    let Reproducibility { directory, metrics, json } = arguments;
+    let mut reproducibility = Past::read(directory).map_err(failed)?.answer().reproducibility;
+    if !metrics.is_empty() {
+        for reproduced in &mut reproducibility {
+            reproduced.metrics.retain(|of| metrics.contains(&of.metric));
+        }
+        reproducibility.retain(|reproduced| !reproduced.metrics.is_empty());
+    }
+    let document = Document { schema: SCHEMA.to_owned(), reproducibility };
+    output::result(&match json {
+        true => output::json(&document),
+        false => document.reproducibility.iter().map(text).collect(),
+    })?;
+    if document.reproducibility.is_empty() {
+        return Err(Failure::no_answer(
+            "nothing was repeated: a spread needs three valid trials at one load (repeat: {trials: 10}) \
+             or three equal searches (repeat: {searches: 5})",
+        ));
+    }
+    Ok(Exit::Answered)
+}
+
+fn text(reproduced: &Reproduced) -> String {
+    let label = reproduced.label();
+    let mut text = if label.is_empty() { String::new() } else { format!("{label}\n") };
+    let width = reproduced.metrics.iter().map(|of| of.metric.name().len()).max().unwrap_or(0);
+    analyse::header(&mut text, "metric", width.max(6));
+    for of in &reproduced.metrics {
+        let mean = of.metric.written(of.figures.mean);
+        analyse::line(&mut text, of.metric.name(), width.max(6), &mean, &of.figures);
+    }
+    for of in &reproduced.metrics {
+        if let Some(judged) = of.target {
+            let (metric, word) = (of.metric, judged.verdict.word());
+            let _ = writeln!(text, "  target: RSD of {metric} ≤ {}: {word}", Share(judged.rsd));
+        }
+    }
+    for warning in &reproduced.warnings {
+        let _ = writeln!(text, "! {}", warning.text);
+    }
+    text + "\n"
+}

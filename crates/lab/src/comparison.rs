@@ -1,0 +1,366 @@
+//! The comparison of two arms: which trials of them belong together.
+//!
+//! Trials at one load are compared by their figures, and only if they are valid; a search by its
+//! result.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use measure::comparison::Block;
+use results::analysis::alternate;
+use results::answer::Search;
+use results::comparison::{Compared, Difference, Of, Question, Verdict};
+use results::journal::{Entry, Purpose, Status};
+use results::{Comparison, Metric};
+
+use crate::Error;
+use crate::experiment::{Past, Plan};
+use crate::spec::{Arms, Cell, Model, Order, ResultKind};
+
+mod environment;
+
+#[cfg(test)]
+mod tests;
+
+/// An experiment that ran, or a part of it.
+#[derive(Clone, Copy)]
+struct Ran<'a> {
+    plan: &'a Plan,
+    journal: &'a [Entry],
+    searches: &'a [Search],
+}
+
+/// One question of an experiment: one search, or the trials at one load, in one combination of
+/// levels.
+#[derive(Clone, Copy)]
+struct Arm<'a> {
+    ran: Ran<'a>,
+    question: usize,
+}
+
+/// A figure with its place in the order of the trials.
+struct Figure {
+    block: u64,
+    trial: usize,
+    value: f64,
+}
+
+/// Two questions that differ in what is compared alone.
+struct Pair<'a> {
+    of: Of,
+    a: Arm<'a>,
+    b: Arm<'a>,
+}
+
+/// Compares the two arms that the spec names; `None` if it names none.
+pub(crate) fn of(plan: &Plan, journal: &[Entry], searches: &[Search]) -> Option<Comparison> {
+    let compare = plan.resolved(0).spec.compare.as_ref()?;
+    let ran = Ran { plan, journal, searches };
+    of_arms(ran, &compare.metrics, compare.margin.0.0)
+}
+
+/// Compares the two arms of one experiment again, with other metrics or another margin if they are given.
+///
+/// # Errors
+///
+/// If the spec names no arms.
+pub fn of_one(past: &Past, metrics: &[Metric], margin: Option<f64>) -> Result<Comparison, Error> {
+    let searches = past.searches();
+    let ran = Ran { plan: &past.plan, journal: &past.journal, searches: &searches };
+    let own = past.resolved.spec.compare.as_ref();
+    let own = own.ok_or_else(|| {
+        Error::Question(anyhow::anyhow!(
+            "the spec of {} has no `compare`; name two directories, or compare two levels of a factor: \
+             compare: {{metrics: [p99], margin: 3%}}",
+            past.name
+        ))
+    })?;
+    let metrics = if metrics.is_empty() { &own.metrics } else { metrics };
+    let margin = margin.unwrap_or(own.margin.0.0);
+    Ok(of_arms(ran, metrics, margin).expect("a spec with a comparison has its arms"))
+}
+
+fn of_arms(ran: Ran<'_>, metrics: &[Metric], margin: f64) -> Option<Comparison> {
+    let arms = ran.plan.arms.as_ref()?;
+    let pairs = pairs_of_levels(ran, arms);
+    let differences = fingerprints(&pairs);
+    let (metrics, percentiles) = questions(&pairs, metrics, Blocks::OfTheOrder);
+    let names = [&*arms.a, &*arms.b];
+    Some(results::comparison::compare(names, metrics, percentiles, margin, &differences))
+}
+
+/// Compares two experiments that ran one after the other: A, and B, which is judged.
+///
+/// # Errors
+///
+/// If they have no question in common, or if their loads differ.
+pub fn of_two(a: &Past, b: &Past, metrics: &[Metric], margin: f64) -> Result<Comparison, Error> {
+    let (of_a, of_b) = (a.searches(), b.searches());
+    let ran_a = Ran { plan: &a.plan, journal: &a.journal, searches: &of_a };
+    let ran_b = Ran { plan: &b.plan, journal: &b.journal, searches: &of_b };
+    let pairs = pairs_of_experiments(ran_a, ran_b);
+    let question = |text: String| Error::Question(anyhow::anyhow!(text));
+    if pairs.is_empty() {
+        return Err(question(format!(
+            "{} and {} have no search and no levels in common",
+            a.name, b.name
+        )));
+    }
+    for pair in &pairs {
+        let [load_a, load_b] = [&pair.a, &pair.b].map(Arm::load);
+        if pair.a.is_fixed() != pair.b.is_fixed() || load_a != load_b {
+            let words = |load: &Option<f64>| match load {
+                Some(rate) => Metric::Completed.written(*rate),
+                None => "no fixed rate".to_owned(),
+            };
+            return Err(question(format!(
+                "the loads differ ({}, {}): trials are compared at the same load only",
+                words(&load_a),
+                words(&load_b)
+            )));
+        }
+    }
+    let differences = environment::differences(a, b);
+    let (metrics, percentiles) = questions(&pairs, metrics, Blocks::One);
+    let names = [&*a.name, &*b.name];
+    Ok(results::comparison::compare(names, metrics, percentiles, margin, &differences))
+}
+
+/// Returns the questions that differ in the levels of the two arms alone.
+fn pairs_of_levels<'a>(ran: Ran<'a>, arms: &Arms) -> Vec<Pair<'a>> {
+    let Arms { factor, a, b } = arms;
+    let with = |cell: &Cell, level: &str| {
+        let mut cell = cell.clone();
+        let own = cell.levels.iter_mut().find(|(name, _)| name == factor)?;
+        level.clone_into(&mut own.1);
+        Some(cell)
+    };
+    let questions = || ran.plan.questions.iter().enumerate();
+    let pair = |(question, of_a): (usize, &crate::spec::Question)| {
+        let cell = &ran.plan.cells[of_a.cell];
+        if !cell.levels.iter().any(|(name, level)| name == factor && level == a) {
+            return None;
+        }
+        let other = with(cell, b)?;
+        let (of_b, _) = questions().find(|(_, question)| {
+            ran.plan.cells[question.cell] == other && question.search == of_a.search
+        })?;
+        let mut rest = cell.clone();
+        rest.levels.retain(|(name, _)| name != factor);
+        let of = Of { cell: rest.name(), search: of_a.search.clone() };
+        Some(Pair { of, a: Arm { ran, question }, b: Arm { ran, question: of_b } })
+    };
+    questions().filter_map(pair).collect()
+}
+
+/// Returns the questions of the same name in the same combination of levels.
+fn pairs_of_experiments<'a>(a: Ran<'a>, b: Ran<'a>) -> Vec<Pair<'a>> {
+    let of = |ran: Ran, question: &crate::spec::Question| Of {
+        cell: ran.plan.cells[question.cell].name(),
+        search: question.search.clone(),
+    };
+    let pair = |(question, of_a): (usize, &crate::spec::Question)| {
+        let of_a = of(a, of_a);
+        let other = b.plan.questions.iter().position(|question| of(b, question) == of_a)?;
+        let (arm_a, arm_b) = (Arm { ran: a, question }, Arm { ran: b, question: other });
+        Some(Pair { of: of_a, a: arm_a, b: arm_b })
+    };
+    a.plan.questions.iter().enumerate().filter_map(pair).collect()
+}
+
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Blocks {
+    /// The blocks in which the trials were made, as the order of the experiment has them.
+    OfTheOrder,
+    /// All trials in one: the arms did not run together.
+    One,
+}
+
+/// Returns the figures that decide and, for trials at one load, the percentiles to look at. Without
+/// `metrics` each question has its usual one.
+fn questions(
+    pairs: &[Pair<'_>],
+    metrics: &[Metric],
+    blocks: Blocks,
+) -> (Vec<Question>, Vec<Question>) {
+    let (mut deciding, mut percentiles) = (Vec::new(), Vec::new());
+    for pair in pairs {
+        let usual = [pair.a.usual_metric()];
+        let metrics = if metrics.is_empty() { &usual } else { metrics };
+        let is_measured = |metric: &&Metric| metric.is_of_search() != pair.a.is_fixed();
+        let question = |metric: &Metric| pair.question(*metric, blocks);
+        deciding.extend(metrics.iter().filter(is_measured).map(question));
+        if pair.a.is_fixed() {
+            percentiles.extend(Metric::PERCENTILES.iter().map(question));
+        }
+    }
+    (deciding, percentiles)
+}
+
+impl Pair<'_> {
+    fn question(&self, metric: Metric, blocks: Blocks) -> Question {
+        let [of_a, of_b] = [&self.a, &self.b].map(|arm| arm.figures(metric, blocks));
+        let numbers = |figures: &[Figure]| -> Vec<usize> {
+            let mut trials: Vec<usize> = figures.iter().map(|figure| figure.trial).collect();
+            trials.sort_unstable();
+            trials
+        };
+        let interleaved = match (blocks, self.a.ran.plan.order) {
+            (Blocks::One, _) => false,
+            (Blocks::OfTheOrder, Order::Interleaved | Order::Blocks(_)) => true,
+            (Blocks::OfTheOrder, Order::Listed | Order::Shuffled) => {
+                alternate(&numbers(&of_a), &numbers(&of_b))
+            }
+        };
+        let mut together: BTreeMap<u64, Block> = BTreeMap::new();
+        for figure in of_a {
+            together.entry(figure.block).or_default().a.push(figure.value);
+        }
+        for figure in of_b {
+            together.entry(figure.block).or_default().b.push(figure.value);
+        }
+        let blocks = together.into_values().filter(|b| !b.a.is_empty() && !b.b.is_empty());
+        Question { metric, of: self.of.clone(), blocks: blocks.collect(), interleaved }
+    }
+}
+
+impl Arm<'_> {
+    fn spec(&self) -> &crate::spec::Spec {
+        &self.ran.plan.questions[self.question].resolved.spec
+    }
+
+    /// Returns true if it measures one load, not a search.
+    fn is_fixed(&self) -> bool {
+        self.spec().search.is_none()
+    }
+
+    fn usual_metric(&self) -> Metric {
+        match (&self.spec().search, self.spec().load.model) {
+            (Some(search), _) if search.result == ResultKind::Capacity => Metric::Capacity,
+            (Some(_), _) => Metric::MaximumThroughput,
+            (None, Model::Closed) => Metric::Completed,
+            (None, Model::Open) => Metric::P99,
+        }
+    }
+
+    /// Returns the load of all targets, if it measures one with a rate.
+    fn load(&self) -> Option<f64> {
+        self.trials().next().filter(|_| self.is_fixed())?.asked_per_s
+    }
+
+    /// Returns the trials, in the order in which they ran.
+    fn trials(&self) -> impl Iterator<Item = &Entry> {
+        self.ran.journal.iter().filter(|entry| {
+            let strand = &self.ran.plan.strands[entry.strand.map_or(0, |n| n as usize - 1)];
+            strand.question == self.question
+        })
+    }
+
+    fn figures(&self, metric: Metric, blocks: Blocks) -> Vec<Figure> {
+        match metric.is_of_search() {
+            true => self.of_searches(metric),
+            false => self.of_trials(metric, blocks),
+        }
+    }
+
+    /// Returns the results of equal searches. They have no blocks: searches that are interleaved
+    /// all run at the same time.
+    fn of_searches(&self, metric: Metric) -> Vec<Figure> {
+        let plan = self.ran.plan;
+        let own =
+            self.ran.searches.iter().filter(|search| {
+                plan.strands[search.strand as usize - 1].question == self.question
+            });
+        let figure = |search: &Search| {
+            let (value, trial) = match metric {
+                Metric::Capacity => {
+                    search.capacity.as_ref().map(|found| (found.rate_per_s, found.trial))?
+                }
+                _ => search.maximum_throughput.as_ref().map(|m| (m.rate_per_s, m.trial))?,
+            };
+            Some(Figure { block: 0, trial: trial as usize, value })
+        };
+        own.filter_map(figure).collect()
+    }
+
+    fn of_trials(&self, metric: Metric, blocks: Blocks) -> Vec<Figure> {
+        let valid = self
+            .trials()
+            .filter(|entry| entry.purpose == Purpose::Trial && entry.status == Status::Valid);
+        let figure = |(place, entry): (u64, &Entry)| {
+            let block = match (blocks, self.ran.plan.order) {
+                (Blocks::One, _) => 0,
+                (Blocks::OfTheOrder, Order::Listed | Order::Shuffled) => 0,
+                // Its turn: the trials of a turn ran one after the other.
+                (Blocks::OfTheOrder, Order::Interleaved) => place,
+                (Blocks::OfTheOrder, Order::Blocks(_)) => u64::from(entry.block?),
+            };
+            let value = metric.of(entry.observed.as_ref()?)?;
+            Some(Figure { block, trial: entry.trial as usize, value })
+        };
+        (1..).zip(valid).filter_map(figure).collect()
+    }
+}
+
+/// Returns a difference if the checks of the machines found other things around the trials of one arm
+/// than around those of the other.
+fn fingerprints(pairs: &[Pair<'_>]) -> Vec<Difference> {
+    let found = |arm: for<'a> fn(&'a Pair<'a>) -> &'a Arm<'a>| -> Vec<&str> {
+        let all = pairs.iter().flat_map(|pair| arm(pair).trials());
+        let found: BTreeSet<&str> = all.filter_map(|entry| entry.fingerprint.as_deref()).collect();
+        // A hash is told apart by its beginning.
+        found.into_iter().map(|hash| hash.get(..12).unwrap_or(hash)).collect()
+    };
+    let (a, b) = (found(|pair| &pair.a), found(|pair| &pair.b));
+    let words = |all: &[&str]| (!all.is_empty()).then(|| all.join(", "));
+    let what = "fingerprint of the machines".to_owned();
+    let difference = Difference { what, a: words(&a), b: words(&b) };
+    (a != b).then_some(difference).into_iter().collect()
+}
+
+/// Returns a metric's verdict with its figures: `p99 worse: +5.1 % (+3.0 … +7.2 %), p = 0.0021; median 4.90 ms
+/// → 5.15 ms; 10 and 10 trials in 5 blocks`.
+pub fn in_words(compared: &Compared) -> String {
+    let Compared { metric, verdict, effect, interval, p, trials_a, trials_b, blocks, .. } =
+        compared;
+    let (Some(effect), Some(p)) = (effect, p) else {
+        return format!("{metric} undecided: an arm has no valid trial with this figure");
+    };
+    let interval = match interval {
+        Some(interval) => changes(*interval),
+        None => "too few trials for an interval".to_owned(),
+    };
+    let medians = match (compared.median_a, compared.median_b) {
+        (Some(a), Some(b)) => format!("; median {} → {}", metric.written(a), metric.written(b)),
+        _ => String::new(),
+    };
+    let what = if metric.is_of_search() { "searches" } else { "trials" };
+    let blocks = match blocks {
+        1 => String::new(),
+        several => format!(" in {several} blocks"),
+    };
+    let more = match (verdict, compared.more_blocks_needed) {
+        (Verdict::Undecided, Some(1)) => "; about 1 more block is needed".to_owned(),
+        (Verdict::Undecided, Some(more)) => format!("; about {more} more blocks are needed"),
+        (Verdict::Undecided, None) => "; how many more are needed cannot be known".to_owned(),
+        _ => String::new(),
+    };
+    format!(
+        "{metric} {}: {} ({interval}), p = {p:.4}{medians}; {trials_a} and {trials_b} {what}{blocks}{more}",
+        verdict.word(),
+        change(*effect),
+    )
+}
+
+/// Returns a ratio as a change: `+5.1 %`.
+pub fn change(ratio: f64) -> String {
+    format!("{} %", signed(ratio))
+}
+
+/// Returns an interval of a ratio as changes: `+3.0 … +7.2 %`.
+pub fn changes((low, high): (f64, f64)) -> String {
+    format!("{} … {} %", signed(low), signed(high))
+}
+
+fn signed(ratio: f64) -> String {
+    format!("{:+.1}", 100.0 * (ratio - 1.0)).replace('-', "−")
+}

@@ -1,0 +1,195 @@
+use std::path::Path;
+
+use results::comparison::Verdict;
+use results::{Answer, Directory};
+
+use super::*;
+use crate::backend::for_tests;
+use crate::progress::Silent;
+use crate::{Host, experiment, spec};
+
+const BASE: &str = "
+name: versions
+where: {backend: simulated}
+workload: {get: /}
+load: {model: open, rate: 600/s}
+phases: {warm_up: {fixed: 1s}, measure: {time: 5s}, drain: 100ms}
+slo: [{metric: p99, max: 30ms}]
+";
+
+/// Two levels of a queue with an exponential service time of 1 ms, and of so much.
+fn versions(time: &str, rest: &str) -> String {
+    format!(
+        "{BASE}
+simulated: {{service_time: 1ms, distribution: exponential}}
+factors:
+  version:
+    levels:
+      - {{name: old, set: {{phases: {{drain: 100ms}}}}}}
+      - {{name: new, set: {{simulated: {{service_time: {time}}}}}}}
+{rest}"
+    )
+}
+
+fn run(text: &str, path: &Path) -> Answer {
+    let resolved = spec::from_bytes("my.yaml", text.as_bytes(), Path::new("."), None, &[]).unwrap();
+    let host = Host::new("/nowhere/benchwright".into(), "0.0.0");
+    let ended =
+        experiment::run(&resolved, Some(path.into()), &host, &for_tests(&host), &mut Silent);
+    ended.unwrap().answer
+}
+
+fn compared(text: &str) -> Comparison {
+    let folder = tempfile::tempdir().unwrap();
+    run(text, &folder.path().join("run")).comparison.unwrap()
+}
+
+#[test]
+fn trials_in_blocks_are_compared_block_by_block() {
+    let slower = compared(&versions(
+        "1.1ms",
+        "repeat: {trials: 10, order: {blocks: 4}}\ncompare: {metrics: [p50, completed]}",
+    ));
+    assert_eq!([&*slower.a, &*slower.b], ["old", "new"]);
+    let [p50, completed] = &slower.metrics[..] else { panic!("{slower:?}") };
+    assert_eq!((p50.verdict, p50.blocks, p50.interleaved), (Verdict::Worse, 5, true));
+    assert_eq!((p50.trials_a, p50.trials_b), (10, 10));
+    assert_eq!(completed.verdict, Verdict::Equivalent, "{completed:?}");
+    assert_eq!(slower.verdict, Verdict::Worse);
+    let shifts: Vec<Metric> = slower.percentiles.iter().map(|shift| shift.metric).collect();
+    assert_eq!(shifts, Metric::PERCENTILES);
+}
+
+/// In turn, each turn is a block; one after the other, all trials are one block, and a drift would
+/// look like a difference.
+#[test]
+fn the_order_makes_the_blocks() {
+    let with = |order: &str| {
+        let rest = format!("repeat: {{trials: 4, order: {order}}}\ncompare: {{}}");
+        let found = compared(&versions("1.1ms", &rest));
+        let p99 = &found.metrics[0];
+        (p99.metric, p99.blocks, p99.interleaved)
+    };
+    assert_eq!(with("interleaved"), (Metric::P99, 4, true));
+    assert_eq!(with("listed"), (Metric::P99, 1, false));
+}
+
+#[test]
+fn searches_are_compared_by_their_results() {
+    let found = compared(
+        &versions(
+            "1.25ms",
+            "search: {start: 300/s}\nrepeat: {searches: 5, order: interleaved}\ncompare: {}",
+        )
+        .replace(", rate: 600/s", ""),
+    );
+    let capacity = &found.metrics[0];
+    assert_eq!(capacity.metric, Metric::Capacity);
+    assert_eq!((capacity.trials_a, capacity.trials_b, capacity.blocks), (5, 5, 1));
+    assert!(capacity.interleaved);
+    assert_eq!(capacity.verdict, Verdict::Worse, "{capacity:?}");
+    assert!((0.72..0.85).contains(&capacity.effect.unwrap()), "{capacity:?}");
+    assert_eq!(found.percentiles, []);
+}
+
+#[test]
+fn each_combination_of_the_other_factors_is_compared_by_itself() {
+    let found = compared(&format!(
+        "{BASE}
+simulated: {{service_time: 1ms, distribution: exponential}}
+factors:
+  servers: {{path: simulated.servers, levels: [1, 2, 4]}}
+  model: {{path: load.arrivals, levels: [poisson, constant]}}
+repeat: {{trials: 3, order: interleaved}}
+compare: {{factor: servers, arms: [4, 1]}}
+"
+    ));
+    assert_eq!([&*found.a, &*found.b], ["4", "1"]);
+    let cells: Vec<&str> =
+        found.metrics.iter().filter_map(|compared| compared.of.cell.as_deref()).collect();
+    assert_eq!(cells, ["model=poisson", "model=constant"]);
+}
+
+#[test]
+fn two_directories_are_compared_with_their_differences_and_not_as_interleaved() {
+    let folder = tempfile::tempdir().unwrap();
+    let ran = |name: &str, time: &str, rate: &str, governor: &str| {
+        let text = format!(
+            "{BASE}simulated: {{service_time: {time}, distribution: exponential}}\n\
+             repeat: {{trials: 6}}\n"
+        )
+        .replace("600/s", rate);
+        let path = folder.path().join(name);
+        run(&text, &path);
+        // A machine beside the queue, which has none.
+        let directory = Directory::open(&path).unwrap();
+        let mut environment = directory.environment().unwrap();
+        environment.nodes = vec![results::environment::Node {
+            governor: Some(governor.into()),
+            load_average: Some(time.into()),
+            ..Default::default()
+        }];
+        environment.placement.insert("queue-1.1".into(), governor.len().to_string());
+        directory.write_environment(&environment).unwrap();
+        Past::read(&path).unwrap()
+    };
+    let old = ran("old", "1ms", "600/s", "performance");
+    let new = ran("new", "1.1ms", "600/s", "powersave");
+    let found = of_two(&old, &new, &[], 0.03).unwrap();
+    let p99 = &found.metrics[0];
+    assert_eq!((p99.verdict, p99.blocks, p99.interleaved), (Verdict::Worse, 1, false));
+    let differences: Vec<String> = p99
+        .environment_differences
+        .iter()
+        .map(|d| format!("{}: {} → {}", d.what, d.a.as_deref().unwrap(), d.b.as_deref().unwrap()))
+        .collect();
+    assert_eq!(
+        differences,
+        [
+            "machine: governor: performance → powersave",
+            "placement of queue-1.1: 11 → 9",
+            "spec: simulated.service_time: 1ms → 1100us",
+        ]
+    );
+    let same = of_two(&old, &old, &[], 0.03).unwrap();
+    assert_eq!(same.metrics[0].environment_differences, []);
+    assert_eq!(same.metrics[0].effect, Some(1.0));
+
+    let other = ran("other", "1ms", "500/s", "performance");
+    let error = of_two(&old, &other, &[], 0.03).unwrap_err().to_string();
+    assert_eq!(error, "the loads differ (600/s, 500/s): trials are compared at the same load only");
+}
+
+#[test]
+fn a_comparison_that_cannot_be_made_is_an_error_of_the_spec() {
+    let error = |text: &str| {
+        let read = spec::from_bytes("my.yaml", text.as_bytes(), Path::new("."), None, &[]);
+        read.unwrap_err().to_string().lines().next().unwrap().to_owned()
+    };
+    let queue = format!("{BASE}simulated: {{service_time: 1ms}}\n");
+    let with = |rest: &str| error(&versions("1.1ms", rest));
+    let found = [
+        error(&format!("{queue}compare: {{}}")),
+        error(&format!(
+            "{queue}factors: {{servers: {{path: simulated.servers, levels: [1, 2, 4]}}}}\ncompare: {{}}"
+        )),
+        with("compare: {factor: servers}"),
+        with("compare: {arms: [old, older]}"),
+        with("compare: {arms: [old, old]}"),
+        with("compare: {metrics: [capacity]}"),
+        with("compare: {metrics: [p98]}"),
+        with("compare: {margin: 0%}"),
+        with("repeat: {until: {metric: capacity, ci_rel: 1%, max: 9}}"),
+    ];
+    expect_test::expect![[r#"
+        two arms are compared, and there is no factor
+        two arms are compared, and `servers` has 3
+        no factor is called `servers`
+        `version` has no level `older`
+        a level is compared with itself
+        no question here is compared by `capacity`
+        `p98` is not a metric; write one of completed, goodput, p50, p90, p99, p99.9, capacity, maximum_throughput
+        the margin is zero
+        `capacity` is not a figure of a trial
+    "#]].assert_eq(&(found.join("\n") + "\n"));
+}

@@ -1,0 +1,60 @@
+//! An experiment that ran, read from its directory.
+
+use std::path::Path;
+
+use results::answer::Search;
+use results::manifest::Manifest;
+use results::{Answer, Directory, Doctor, Entry, Environment};
+
+use super::{Plan, Turns, provenance};
+use crate::Error;
+use crate::answer::{self, Ending};
+use crate::spec::Resolved;
+
+/// Everything that a directory says of a run, besides the files of its trials.
+pub struct Past {
+    /// The directory, as it was named.
+    pub name: String,
+    pub manifest: Manifest,
+    pub resolved: Resolved,
+    pub environment: Environment,
+    /// The checks of the machines before the run, if there were any.
+    pub doctor: Option<Doctor>,
+    pub(crate) plan: Plan,
+    pub journal: Vec<Entry>,
+}
+
+impl Past {
+    /// Reads a run, whether or not it has ended.
+    ///
+    /// # Errors
+    ///
+    /// If a file is missing or damaged, or if the spec is of another version of the tool.
+    pub fn read(path: &Path) -> Result<Past, Error> {
+        let question = |error: results::directory::Error| Error::Question(error.into());
+        let directory = Directory::open(path).map_err(question)?;
+        let manifest = directory.manifest().map_err(question)?;
+        let resolved = provenance::resolved_of(&directory, &manifest)?;
+        let plan = Plan::of(&resolved).map_err(|error| Error::Question(error.into()))?;
+        let journal = directory.journal().map_err(question)?;
+        plan.check(&journal).map_err(Error::Question)?;
+        Ok(Past {
+            name: path.display().to_string(),
+            environment: directory.environment().map_err(question)?,
+            doctor: directory.doctor().map_err(question)?,
+            manifest,
+            resolved,
+            plan,
+            journal,
+        })
+    }
+
+    /// Returns the answer that follows from the trials so far.
+    pub fn answer(&self) -> Answer {
+        answer::of(&self.plan, &Turns::new(&self.plan, self.journal.clone()), &Ending::Open)
+    }
+
+    pub(crate) fn searches(&self) -> Vec<Search> {
+        self.answer().searches
+    }
+}

@@ -1,0 +1,149 @@
+//! The judgement of an experiment as a whole: which two arms are compared, and how far equal trials
+//! may lie apart.
+
+use measure::Share;
+use results::Metric;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::questions::scalar;
+use super::source::SpecError;
+use super::{Factor, Name, Question, Resolved, Written};
+
+/// The comparison of two levels of a factor.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Compare {
+    /// May be left out if the experiment has one factor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub factor: Option<Name>,
+    /// The two levels; the second is judged by the first. May be left out if the factor has two.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    arms: Vec<Value>,
+    /// The metrics that decide. If there are none: of a search its result, of trials at one load
+    /// the p99, of a closed loop the completed rate.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub metrics: Vec<Metric>,
+    /// The difference that matters.
+    #[serde(default = "margin")]
+    pub margin: Written<Share>,
+}
+
+/// The spread of equal trials.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reproducibility {
+    pub target: Target,
+}
+
+/// The relative standard deviation that equal trials shall have: it is met if the whole 95 % interval
+/// of theirs is within it.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Target {
+    pub metric: Metric,
+    pub rsd: Written<Share>,
+}
+
+/// The two levels that are compared.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Arms {
+    pub(crate) factor: String,
+    pub(crate) a: String,
+    pub(crate) b: String,
+}
+
+/// The margin of a spec that states none.
+fn margin() -> Written<Share> {
+    Written(Share(0.03))
+}
+
+impl Compare {
+    /// Returns the two levels of an experiment that was checked.
+    pub(crate) fn arms(&self, resolved: &Resolved) -> Arms {
+        self.find_arms(resolved).expect("the comparison was checked when the spec was read")
+    }
+
+    fn find_arms(&self, resolved: &Resolved) -> Result<Arms, SpecError> {
+        let factors = &resolved.spec.factors.0;
+        let source = &resolved.source;
+        let names = || factors.iter().map(|(name, _)| &**name).collect::<Vec<_>>().join(", ");
+        let (name, factor) = match (&self.factor, &factors[..]) {
+            (None, [only]) => only,
+            (None, _) => {
+                let message = match factors.len() {
+                    0 => "two arms are compared, and there is no factor",
+                    _ => "there are several factors to compare",
+                };
+                let label = match factors.len() {
+                    0 => "add a factor with two levels".to_owned(),
+                    _ => format!("write factor: with one of {}", names()),
+                };
+                return Err(source.error(message, source.find("compare:", "compare"), &label));
+            }
+            (Some(name), _) => {
+                factors.iter().find(|(known, _)| known == name).ok_or_else(|| {
+                    let place = source.find("factor:", name);
+                    let label = format!("factors here: {}", names());
+                    source.error(format!("no factor is called `{name}`"), place, &label)
+                })?
+            }
+        };
+        let Factor { levels, .. } = factor;
+        let levels: Vec<&str> = levels.iter().map(|level| level.name.as_str()).collect();
+        let label = format!("write arms: with two of {}", levels.join(", "));
+        let place = || source.find("compare:", "compare");
+        let arms: Vec<String> = match &self.arms[..] {
+            [] => levels.iter().map(|&level| level.to_owned()).collect(),
+            arms => arms.iter().map(|arm| scalar(arm).unwrap_or_default()).collect(),
+        };
+        if let Some(unknown) = arms.iter().find(|arm| !levels.contains(&arm.as_str())) {
+            let message = format!("`{name}` has no level `{unknown}`");
+            return Err(source.error(message, source.find("arms:", unknown), &label));
+        }
+        match <[String; 2]>::try_from(arms) {
+            Ok([a, b]) if a != b => Ok(Arms { factor: name.to_string(), a, b }),
+            Ok(_) => Err(source.error("a level is compared with itself", place(), &label)),
+            Err(arms) => {
+                let message = format!("two arms are compared, and `{name}` has {}", arms.len());
+                Err(source.error(message, place(), &label))
+            }
+        }
+    }
+}
+
+/// Checks that the arms exist, and that each metric is one that the experiment measures.
+pub(super) fn check(resolved: &Resolved, questions: &[Question]) -> Result<(), SpecError> {
+    let source = &resolved.source;
+    let error = |message: String, key: &str, name: &str, label: &str| {
+        Err(source.error(message, source.find(key, name), label))
+    };
+    let has_search = questions.iter().any(|question| question.resolved.spec.search.is_some());
+    let has_load = questions.iter().any(|question| question.resolved.spec.search.is_none());
+    let measured = |metric: Metric| if metric.is_of_search() { has_search } else { has_load };
+    if let Some(compare) = &resolved.spec.compare {
+        compare.find_arms(resolved)?;
+        if let Some(metric) = compare.metrics.iter().find(|metric| !measured(**metric)) {
+            let label = match metric.is_of_search() {
+                true => "compare a figure of trials, for example p99; or add a search",
+                false => {
+                    "write capacity or maximum_throughput: searches are compared by their results"
+                }
+            };
+            let message = format!("no question here is compared by `{metric}`");
+            return error(message, "metrics:", metric.name(), label);
+        }
+        if compare.margin.0.0 <= 0.0 {
+            let label = "write for example 3%";
+            return error("the margin is zero".into(), "margin:", "0", label);
+        }
+    }
+    if let Some(until) = &resolved.spec.repeat.until
+        && until.metric.is_of_search()
+    {
+        let message = format!("`{}` is not a figure of a trial", until.metric);
+        let label = "write for example p99; repeat: {searches: 5} repeats searches";
+        return error(message, "until:", until.metric.name(), label);
+    }
+    Ok(())
+}

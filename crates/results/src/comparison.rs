@@ -1,0 +1,242 @@
+//! The comparison of two arms: two levels of one experiment, or two results directories.
+
+use measure::comparison::{self, Better, Block};
+use serde::{Deserialize, Serialize};
+
+use crate::metric::Metric;
+
+#[cfg(test)]
+mod tests;
+
+pub const SCHEMA: &str = "benchwright.compare/1";
+
+/// The probability of an error that a comparison accepts, over all its decisions together.
+pub const SIGNIFICANCE: f64 = 0.05;
+
+/// Two arms, compared in each declared metric.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Comparison {
+    pub schema: String,
+    /// The arms by their names. B is judged, A is what it is compared with.
+    pub a: String,
+    pub b: String,
+    /// The worst of the metrics' verdicts.
+    pub verdict: Verdict,
+    /// The difference that matters, as a share.
+    pub margin: f64,
+    /// The metrics that decide.
+    pub metrics: Vec<Compared>,
+    /// The percentiles of trials at one load: they show where a difference lies, and decide nothing.
+    pub percentiles: Vec<Shift>,
+}
+
+/// One metric of both arms.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Compared {
+    pub metric: Metric,
+    #[serde(flatten)]
+    pub of: Of,
+    pub verdict: Verdict,
+    /// The figure of B over that of A: 1.05 is five per cent more. Null if an arm has no figure.
+    pub effect: Option<f64>,
+    /// The ratios that the test does not refuse; it decides. Null with too few trials to refuse any.
+    pub interval: Option<(f64, f64)>,
+    /// Its confidence: 0.95, or more where several metrics share the probability of an error.
+    pub confidence: f64,
+    /// The interval by Student's t over the blocks, to look at; null with one block.
+    pub t_interval: Option<(f64, f64)>,
+    /// The probability of ranks as far apart as these if both arms were equal.
+    pub p: Option<f64>,
+    /// The median of the trials of each arm.
+    pub median_a: Option<f64>,
+    pub median_b: Option<f64>,
+    /// The trials of each arm that were compared.
+    pub trials_a: usize,
+    pub trials_b: usize,
+    pub blocks: usize,
+    /// True if the trials of both arms alternate. If not, a drift of the machine looks like a
+    /// difference.
+    pub interleaved: bool,
+    /// The differences of the environment that the factor itself does not explain.
+    pub environment_differences: Vec<Difference>,
+    /// About how many further blocks are needed for a verdict; 0 if there is one, null if that
+    /// cannot be known.
+    pub more_blocks_needed: Option<u32>,
+}
+
+/// The part of an experiment that both arms have in common.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct Of {
+    /// The levels of the other factors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cell: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<String>,
+}
+
+/// A percentile of both arms.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Shift {
+    pub metric: Metric,
+    #[serde(flatten)]
+    pub of: Of,
+    pub effect: f64,
+    /// The 95 % interval, of this percentile alone.
+    pub interval: Option<(f64, f64)>,
+    pub p: f64,
+}
+
+/// Something that was not the same for both arms.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Difference {
+    /// `governor of host1`, `binary hotel`, `placement of geo-1.1`.
+    pub what: String,
+    /// Null if that arm has none, or if it is unknown.
+    pub a: Option<String>,
+    pub b: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    Better,
+    Worse,
+    /// The difference is smaller than the margin, either way.
+    Equivalent,
+    /// More blocks are needed.
+    Undecided,
+}
+
+impl Verdict {
+    pub fn word(self) -> &'static str {
+        match self {
+            Verdict::Better => "better",
+            Verdict::Worse => "worse",
+            Verdict::Equivalent => "equivalent",
+            Verdict::Undecided => "undecided",
+        }
+    }
+}
+
+impl From<comparison::Verdict> for Verdict {
+    fn from(verdict: comparison::Verdict) -> Verdict {
+        match verdict {
+            comparison::Verdict::Better => Verdict::Better,
+            comparison::Verdict::Worse => Verdict::Worse,
+            comparison::Verdict::Equivalent => Verdict::Equivalent,
+            comparison::Verdict::Undecided => Verdict::Undecided,
+        }
+    }
+}
+
+/// The figures of one metric in both arms, before they are judged.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Question {
+    pub metric: Metric,
+    pub of: Of,
+    pub blocks: Vec<Block>,
+    pub interleaved: bool,
+}
+
+/// Compares two arms. `metrics` decide together: the probability that one of them is called different
+/// although none is, is at most 5 % (Holm, *Scandinavian Journal of Statistics* 6, 1979).
+pub fn compare(
+    [a, b]: [&str; 2],
+    metrics: Vec<Question>,
+    percentiles: Vec<Question>,
+    margin: f64,
+    differences: &[Difference],
+) -> Comparison {
+    let p_values: Vec<Option<f64>> =
+        metrics.iter().map(|question| comparison::p_value(&question.blocks)).collect();
+    let levels = significances(&p_values);
+    let metrics = metrics.into_iter().zip(levels);
+    let metrics: Vec<Compared> = metrics
+        .map(|(question, significance)| judged(question, significance, margin, differences))
+        .collect();
+    let shift = |question: Question| {
+        let found = comparison::compare(&question.blocks, SIGNIFICANCE)?;
+        let Question { metric, of, .. } = question;
+        let interval = finite(found.interval);
+        Some(Shift { metric, of, effect: found.ratio, interval, p: found.p })
+    };
+    Comparison {
+        schema: SCHEMA.to_owned(),
+        a: a.to_owned(),
+        b: b.to_owned(),
+        verdict: together(&metrics),
+        margin,
+        percentiles: percentiles.into_iter().filter_map(shift).collect(),
+        metrics,
+    }
+}
+
+fn judged(
+    question: Question,
+    significance: f64,
+    margin: f64,
+    differences: &[Difference],
+) -> Compared {
+    let Question { metric, of, blocks, interleaved } = question;
+    let found = comparison::compare(&blocks, significance);
+    let better: Better = metric.better();
+    let verdict =
+        found.map_or(Verdict::Undecided, |found| Verdict::from(found.verdict(better, margin)));
+    let more = match verdict {
+        Verdict::Undecided => comparison::more_blocks(&blocks, significance, margin),
+        Verdict::Better | Verdict::Worse | Verdict::Equivalent => Some(0),
+    };
+    let all = |arm: fn(&Block) -> &Vec<f64>| -> Vec<f64> {
+        blocks.iter().flat_map(arm).copied().collect()
+    };
+    let (of_a, of_b) = (all(|block| &block.a), all(|block| &block.b));
+    Compared {
+        metric,
+        of,
+        verdict,
+        effect: found.map(|found| found.ratio),
+        interval: found.and_then(|found| finite(found.interval)),
+        confidence: 1.0 - significance,
+        t_interval: found.and_then(|found| found.t_interval),
+        p: found.map(|found| found.p),
+        median_a: measure::estimate::median(&of_a),
+        median_b: measure::estimate::median(&of_b),
+        trials_a: of_a.len(),
+        trials_b: of_b.len(),
+        blocks: blocks.len(),
+        interleaved,
+        environment_differences: differences.to_vec(),
+        more_blocks_needed: more,
+    }
+}
+
+/// Returns the significance at which each metric is judged: the smallest p against α/m, the next
+/// against α/(m − 1), and so on; from the first that is not refused on, all against the same.
+fn significances(p_values: &[Option<f64>]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..p_values.len()).collect();
+    let p = |index: usize| p_values[index].unwrap_or(1.0);
+    order.sort_by(|&one, &other| p(one).total_cmp(&p(other)));
+    let mut levels = vec![SIGNIFICANCE; p_values.len()];
+    let mut left = p_values.len();
+    for index in order {
+        levels[index] = SIGNIFICANCE / left as f64;
+        if p(index) <= levels[index] && 1 < left {
+            left -= 1;
+        }
+    }
+    levels
+}
+
+/// Returns the verdict of all metrics together: worse if one is worse, otherwise undecided if one is.
+fn together(metrics: &[Compared]) -> Verdict {
+    let has = |verdict: Verdict| metrics.iter().any(|compared| compared.verdict == verdict);
+    [Verdict::Worse, Verdict::Undecided, Verdict::Better]
+        .into_iter()
+        .find(|verdict| has(*verdict))
+        .unwrap_or(if metrics.is_empty() { Verdict::Undecided } else { Verdict::Equivalent })
+}
+
+/// An end that is not finite was not found: JSON has no infinity.
+fn finite((low, high): (f64, f64)) -> Option<(f64, f64)> {
+    (0.0 < low && high.is_finite()).then_some((low, high))
+}

@@ -1,0 +1,65 @@
+use super::*;
+
+/// Blocks of two and two, with a little noise and this ratio of B to A.
+fn blocks(count: usize, ratio: f64) -> Vec<Block> {
+    let block = |index: usize| {
+        let base = 100.0 + index as f64;
+        Block { a: vec![base, base * 1.004], b: vec![base * ratio * 1.002, base * ratio * 1.003] }
+    };
+    (0..count).map(block).collect()
+}
+
+fn question(metric: Metric, blocks: Vec<Block>) -> Question {
+    Question { metric, of: Of::default(), blocks, interleaved: true }
+}
+
+fn compared(questions: Vec<Question>) -> Comparison {
+    compare(["old", "new"], questions, Vec::new(), 0.03, &[])
+}
+
+#[test]
+fn the_direction_of_a_metric_makes_a_difference_better_or_worse() {
+    let verdict = |metric, ratio| compared(vec![question(metric, blocks(5, ratio))]).verdict;
+    assert_eq!(verdict(Metric::P99, 1.05), Verdict::Worse);
+    assert_eq!(verdict(Metric::P99, 0.95), Verdict::Better);
+    assert_eq!(verdict(Metric::Capacity, 1.05), Verdict::Better);
+    assert_eq!(verdict(Metric::Completed, 0.95), Verdict::Worse);
+    assert_eq!(verdict(Metric::P99, 1.0), Verdict::Equivalent);
+}
+
+#[test]
+fn too_few_trials_are_undecided_and_say_how_many_are_missing() {
+    let of = |blocks| compared(vec![question(Metric::P99, blocks)]).metrics.remove(0);
+    let one = of(blocks(1, 1.05));
+    assert_eq!((one.verdict, one.interval), (Verdict::Undecided, None), "{one:?}");
+    assert_eq!(one.more_blocks_needed, Some(1));
+    let none = of(vec![Block { a: vec![1.0], b: Vec::new() }]);
+    assert_eq!((none.verdict, none.effect, none.p), (Verdict::Undecided, None, None));
+    assert_eq!(none.more_blocks_needed, None);
+}
+
+/// Two metrics: the smaller p is judged at 2.5 %, and the other at 5 % only if that one was refused.
+#[test]
+fn several_metrics_share_the_probability_of_an_error() {
+    let confidences = |ratio| -> Vec<f64> {
+        let questions = vec![
+            question(Metric::Completed, blocks(5, 1.0)),
+            question(Metric::P99, blocks(5, ratio)),
+        ];
+        compared(questions).metrics.iter().map(|compared| compared.confidence).collect()
+    };
+    assert_eq!(confidences(1.1), [0.95, 0.975]);
+    assert_eq!(confidences(1.0), [0.975, 0.975]);
+}
+
+#[test]
+fn the_worst_verdict_of_the_metrics_is_that_of_the_whole() {
+    let verdict = |ratios: [f64; 2]| {
+        let [completed, p99] = ratios.map(|ratio| blocks(6, ratio));
+        compared(vec![question(Metric::Completed, completed), question(Metric::P99, p99)]).verdict
+    };
+    assert_eq!(verdict([1.1, 1.1]), Verdict::Worse);
+    assert_eq!(verdict([1.1, 1.0]), Verdict::Better);
+    assert_eq!(verdict([1.0, 1.0]), Verdict::Equivalent);
+    assert_eq!(compared(Vec::new()).verdict, Verdict::Undecided);
+}

@@ -1,0 +1,224 @@
+//! The reproducibility of equal trials and searches: how far they lie apart, and how much of that
+//! chance explains.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::analysis::{self, Figures, Row, Trials, Warning};
+use crate::answer::Search;
+use crate::journal::{Entry, Purpose, Status};
+use crate::metric::Metric;
+
+#[cfg(test)]
+mod tests;
+
+pub const SCHEMA: &str = "benchwright.reproducibility/1";
+
+/// The fewest trials whose spread is shown.
+const FEWEST: usize = 3;
+
+/// Equal trials: of one search, in one combination of levels, at one load; or equal searches.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Reproduced {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cell: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<String>,
+    /// The load of all targets; absent for a load without a rate, and for searches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_per_s: Option<f64>,
+    /// The valid trials by their numbers; of a search the trial of its result.
+    pub trials: Vec<u32>,
+    pub metrics: Vec<OfMetric>,
+    pub warnings: Vec<Warning>,
+}
+
+/// One figure over equal trials: a percentile in nanoseconds, or a rate per second.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct OfMetric {
+    pub metric: Metric,
+    #[serde(flatten)]
+    pub figures: Figures,
+    /// The judgement on the target of the spec, if it has one for this metric.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<Judged>,
+}
+
+/// The RSD that a spec wants.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Target {
+    pub metric: Metric,
+    /// As a share: 0.01 is one per cent.
+    pub rsd: f64,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Judged {
+    pub rsd: f64,
+    pub verdict: Verdict,
+}
+
+/// The judgement of an RSD by its interval.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// The whole interval is within the target: only this shows it.
+    Met,
+    /// The whole interval is beyond the target.
+    Missed,
+    /// More trials are needed.
+    Undecided,
+}
+
+impl Verdict {
+    pub fn word(self) -> &'static str {
+        match self {
+            Verdict::Met => "met",
+            Verdict::Missed => "missed",
+            Verdict::Undecided => "undecided",
+        }
+    }
+}
+
+/// The output of `benchwright reproducibility --json`.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Document {
+    pub schema: String,
+    pub reproducibility: Vec<Reproduced>,
+}
+
+impl Reproduced {
+    /// Returns the combination of levels, the search and the load in words; empty if there is only
+    /// one of each and the load has no rate.
+    pub fn label(&self) -> String {
+        let load = self.asked_per_s.map(|rate| Metric::Completed.written(rate));
+        let parts = [&self.cell, &self.search, &load];
+        parts.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join(" · ")
+    }
+}
+
+/// Returns the spread of equal trials and of equal searches, if there are at least three. Only valid
+/// trials count, and none that a search for a capacity asked for: such a search repeats a trial because
+/// of its result.
+pub fn of(journal: &[Entry], searches: &[Search], target: Option<Target>) -> Vec<Reproduced> {
+    let mut groups = Groups::default();
+    for entry in journal {
+        let is_counted =
+            entry.purpose == Purpose::Trial && entry.status == Status::Valid && entry.why.is_none();
+        let Some(observed) = entry.observed.as_ref().filter(|_| is_counted) else { continue };
+        let values = Metric::ALL.iter().filter_map(|metric| Some((*metric, metric.of(observed)?)));
+        let member = Member {
+            trial: entry.trial,
+            requests: Some(observed.requests),
+            values: values.collect(),
+        };
+        groups.add(&entry.cell, &entry.search, entry.asked_per_s, member);
+    }
+    let mut of_searches = Groups::default();
+    for search in searches {
+        let capacity = search.capacity.as_ref().map(|c| (Metric::Capacity, c.rate_per_s, c.trial));
+        let maximum = search.maximum_throughput.as_ref();
+        let maximum = maximum.map(|m| (Metric::MaximumThroughput, m.rate_per_s, m.trial));
+        let Some((_, _, trial)) = capacity.or(maximum) else { continue };
+        let values = [capacity, maximum].into_iter().flatten();
+        let values = values.map(|(metric, rate, _)| (metric, rate)).collect();
+        let member = Member { trial, requests: None, values };
+        of_searches.add(&search.cell, &search.name, None, member);
+    }
+    let all = groups.0.into_iter().chain(of_searches.0);
+    let repeated = all.filter(|group| FEWEST <= group.members.len());
+    repeated.map(|group| group.reproduced(target)).collect()
+}
+
+/// Equal trials or searches, in the order in which they ran.
+struct Group {
+    cell: Option<String>,
+    search: Option<String>,
+    asked_per_s: Option<f64>,
+    members: Vec<Member>,
+}
+
+struct Member {
+    trial: u32,
+    /// Absent for a search.
+    requests: Option<u64>,
+    values: BTreeMap<Metric, f64>,
+}
+
+#[derive(Default)]
+struct Groups(Vec<Group>);
+
+impl Groups {
+    fn add(
+        &mut self,
+        cell: &Option<String>,
+        search: &Option<String>,
+        asked_per_s: Option<f64>,
+        member: Member,
+    ) {
+        let known = self.0.iter_mut().find(|group| {
+            group.cell == *cell && group.search == *search && group.asked_per_s == asked_per_s
+        });
+        match known {
+            Some(group) => group.members.push(member),
+            None => self.0.push(Group {
+                cell: cell.clone(),
+                search: search.clone(),
+                asked_per_s,
+                members: vec![member],
+            }),
+        }
+    }
+}
+
+impl Group {
+    fn reproduced(self, target: Option<Target>) -> Reproduced {
+        let Group { cell, search, asked_per_s, members } = self;
+        let trials: Vec<u32> = members.iter().map(|member| member.trial).collect();
+        let mut reproduced = Reproduced {
+            cell,
+            search,
+            asked_per_s,
+            trials,
+            metrics: Vec::new(),
+            warnings: Vec::new(),
+        };
+        let is_known = |metric: &Metric| members.iter().all(|m| m.values.contains_key(metric));
+        let metrics: Vec<Metric> = Metric::ALL.into_iter().filter(is_known).collect();
+        let label = reproduced.label();
+        let level = if label.is_empty() { "this load".to_owned() } else { label };
+        let row = |member: &Member| Row {
+            trial: member.trial as usize,
+            level: level.clone(),
+            values: metrics.iter().map(|metric| member.values[metric]).collect(),
+        };
+        let table = Trials {
+            by: "load".to_owned(),
+            metrics: metrics.iter().map(ToString::to_string).collect(),
+            rows: members.iter().map(row).collect(),
+        };
+        let requests = members.iter().filter_map(|member| member.requests).min();
+        let analysis = analysis::analyse(&table, requests, 0.0);
+        let figures = analysis.metrics.into_iter().map(|metric| {
+            let level = metric.levels.into_iter().next();
+            level.expect("trials of one level").figures
+        });
+        for (metric, figures) in metrics.into_iter().zip(figures) {
+            let judged = target.filter(|target| target.metric == metric);
+            let judged = judged.and_then(|target| Some(judge(target.rsd, figures.rsd_interval?)));
+            reproduced.metrics.push(OfMetric { metric, figures, target: judged });
+        }
+        reproduced.warnings = analysis.warnings;
+        reproduced
+    }
+}
+
+fn judge(rsd: f64, (low, high): (f64, f64)) -> Judged {
+    let verdict = match () {
+        () if high <= rsd => Verdict::Met,
+        () if rsd < low => Verdict::Missed,
+        () => Verdict::Undecided,
+    };
+    Judged { rsd, verdict }
+}

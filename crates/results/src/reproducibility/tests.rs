@@ -1,0 +1,75 @@
+use super::*;
+use crate::journal::{Observed, Why};
+
+fn entry(trial: u32, asked: f64, p99_ms: f64) -> Entry {
+    Entry {
+        asked_per_s: Some(asked),
+        status: Status::Valid,
+        observed: Some(Observed {
+            p90_ns: Some((p99_ms * 0.8e6) as u64),
+            p99_ns: Some((p99_ms * 1e6) as u64),
+            ..Observed::example(asked, 30_000)
+        }),
+        ..Entry::aborted(trial)
+    }
+}
+
+fn p99(reproduced: &Reproduced) -> &OfMetric {
+    reproduced.metrics.iter().find(|of| of.metric == Metric::P99).unwrap()
+}
+
+#[test]
+fn equal_trials_are_taken_together_by_load() {
+    let mut journal: Vec<Entry> =
+        (1..=5).map(|n| entry(n, 100.0, 10.0 + 0.01 * f64::from(n))).collect();
+    journal.extend((6..=8).map(|n| entry(n, 200.0, 20.0)));
+    journal.extend((9..=10).map(|n| entry(n, 300.0, 30.0)));
+    let found = of(&journal, &[], None);
+    let trials: Vec<&[u32]> = found.iter().map(|group| &group.trials[..]).collect();
+    assert_eq!(trials, [&[1, 2, 3, 4, 5][..], &[6, 7, 8]], "two trials have no spread to show");
+    let figures = &p99(&found[0]).figures;
+    assert_eq!(figures.n, 5);
+    assert!((figures.rsd.unwrap() - 0.00158).abs() < 1e-4, "{figures:?}");
+    assert!(figures.sampling_floor.is_some());
+    assert_eq!(figures.trend.unwrap().s, 10, "it rises from trial to trial");
+    assert_eq!(found[0].label(), "100/s");
+}
+
+#[test]
+fn trials_that_are_not_valid_or_were_asked_for_because_of_a_result_do_not_count() {
+    let mut journal: Vec<Entry> = (1..=6).map(|n| entry(n, 100.0, 10.0)).collect();
+    journal[0].status = Status::Bounded;
+    journal[1].status = Status::Invalid;
+    journal[2].purpose = Purpose::Probe;
+    journal[3].why = Some(Why::Confirm);
+    assert_eq!(of(&journal, &[], None), []);
+    journal.push(entry(7, 100.0, 10.0));
+    assert_eq!(of(&journal, &[], None)[0].trials, [5, 6, 7]);
+}
+
+#[test]
+fn an_outlier_is_named_by_the_number_of_its_trial_and_counts() {
+    let mut journal: Vec<Entry> =
+        (11..=20).map(|n| entry(n, 100.0, 10.0 + 0.01 * f64::from(n % 3))).collect();
+    journal.push(entry(31, 100.0, 15.0));
+    let found = of(&journal, &[], None);
+    let p99 = p99(&found[0]);
+    assert_eq!(p99.figures.outliers[0].trial, 31);
+    assert_eq!(p99.figures.n, 11);
+    assert!(found[0].warnings.iter().any(|warning| warning.text.contains("trial 31 lies apart")));
+}
+
+/// A target is met only if the whole interval of the RSD is within it.
+#[test]
+fn the_interval_of_the_rsd_decides_on_the_target() {
+    let journal: Vec<Entry> =
+        (1..=10).map(|n| entry(n, 100.0, 10.0 + 0.1 * f64::from(n % 2))).collect();
+    let verdict = |rsd| {
+        let found = of(&journal, &[], Some(Target { metric: Metric::P99, rsd }));
+        p99(&found[0]).target.unwrap().verdict
+    };
+    // The RSD is 0.53 %, its interval 0.36 … 0.96 %.
+    assert_eq!(verdict(0.01), Verdict::Met);
+    assert_eq!(verdict(0.006), Verdict::Undecided);
+    assert_eq!(verdict(0.003), Verdict::Missed);
+}

@@ -11,6 +11,7 @@ use crate::run::{Run, Trial};
 use crate::table::{MOST_ROWS, Table};
 use crate::text::{count, escape, integer};
 
+pub(crate) mod comparison;
 pub(crate) mod completed;
 pub(crate) mod heat;
 mod labels;
@@ -20,6 +21,7 @@ pub(crate) mod p99;
 pub(crate) mod path;
 pub(crate) mod percentiles;
 pub(crate) mod seconds;
+pub(crate) mod spread;
 pub(crate) mod trials;
 
 pub(crate) struct Figure {
@@ -61,10 +63,10 @@ pub(crate) enum Layout {
 
 /// All figures for which the run has trials, in the order of the page.
 pub(crate) fn figures(run: &Run) -> Vec<Figure> {
-    let found = [levels::figure(run), path::figure(run)];
-    let curves =
-        [completed::figure(run), p99::figure(run), percentiles::figure(run), trials::figure(run)];
-    found.into_iter().chain(curves).flatten().chain(seconds::figures(run)).collect()
+    let found = [comparison::figure(run), levels::figure(run), path::figure(run)];
+    let curves = [completed::figure(run), p99::figure(run), percentiles::figure(run)];
+    let repeated = [trials::figure(run), spread::figure(run)];
+    found.into_iter().chain(curves).chain(repeated).flatten().chain(seconds::figures(run)).collect()
 }
 
 impl Figure {

@@ -9,10 +9,12 @@ use super::*;
 use crate::fixture::Fixture;
 use crate::text::time;
 
+mod comparison;
 mod heat;
 mod levels;
 mod path;
 mod percentiles;
+mod spread;
 mod trials;
 mod verdict;
 

@@ -35,3 +35,14 @@ pub(crate) fn numbers(places: usize) -> impl Iterator<Item = usize> {
     let step = step.into_iter().find(|step| places / step <= MOST_NUMBERS).unwrap_or(places);
     (1..=places).filter(move |number| number % step == 0)
 }
+
+/// Writes the labels below the places, in their order.
+pub(crate) fn write(plot: &mut Plot, labels: Labels, names: &[String]) {
+    match labels {
+        Labels::Names => {
+            names.iter().enumerate().for_each(|(index, name)| plot.place(index as f64, name));
+        }
+        Labels::Numbers => numbers(names.len())
+            .for_each(|number| plot.place(number as f64 - 1.0, &number.to_string())),
+    }
+}

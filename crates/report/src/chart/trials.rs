@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use measure::Quantile;
 use measure::estimate::{median, order_statistics};
 use measure::quantity::grouped;
-use results::journal::Observed;
+use results::metric::Metric;
+use results::reproducibility::Reproduced;
 
 use super::labels::{self, Labels};
 use super::{Figure, Key, Layout, Panel, Point, measured};
@@ -18,6 +19,7 @@ use crate::text::{count, integer, rate, tick_number, tick_time, time};
 
 const VALID: Style = Style { series: 0, colour: 1, dash: Dash::None, mark: Mark::Disc };
 const MEDIAN: Style = Style { series: 1, colour: 3, dash: Dash::Solid, mark: Mark::None };
+const OUTLIER: Style = Style { series: 3, colour: 2, dash: Dash::None, mark: Mark::Ring };
 const INVALID: Style = Style { series: 2, colour: 2, dash: Dash::None, mark: Mark::Cross };
 
 /// The fewest valid trials of a load that are worth a place.
@@ -34,10 +36,9 @@ const WIDTH: f64 = 0.7;
 struct Group<'a> {
     name: String,
     points: Vec<Point<'a>>,
+    /// What the answer says of their spread.
+    reproduced: Option<&'a Reproduced>,
 }
-
-/// A figure of a trial.
-type Value = fn(&Observed) -> Option<f64>;
 
 /// Draws the loads with at least three valid trials; `None` if there are none.
 pub(crate) fn figure(run: &Run) -> Option<Figure> {
@@ -47,9 +48,8 @@ pub(crate) fn figure(run: &Run) -> Option<Figure> {
         spaced(all.len(), MOST_GROUPS).into_iter().map(|index| &all[index]).collect();
     let labels = Labels::of(groups.iter().map(|group| group.name.as_str()));
     let most = MOST_DOTS / groups.len();
-    let p99: Value = |observed| observed.p99_ns.map(|ns| ns as f64);
-    let completed: Value = |observed| Some(observed.completed_per_s);
-    let values = |of: Value| groups.iter().flat_map(move |group| group.values(of));
+    let (p99, completed) = (Metric::P99, Metric::Completed);
+    let values = |of: Metric| groups.iter().flat_map(move |group| group.values(of));
     let times = Scale::log_around(values(p99));
     let y = [
         (Axis { scale: times, label: "p99 response time", tick: tick_time }, p99),
@@ -93,7 +93,23 @@ fn groups(run: &Run) -> Vec<Group<'_>> {
     }
     let valid = |points: &[Point]| points.iter().filter(|point| point.trial.valid()).count();
     let repeated = groups.into_values().filter(|points| FEWEST <= valid(points));
-    repeated.map(|points| Group { name: name(&points), points }).collect()
+    let known = run.answer.as_ref().map(|answer| answer.reproducibility.as_slice());
+    let known = known.unwrap_or_default();
+    let group = repeated.map(|points| Group {
+        name: name(&points),
+        reproduced: known.iter().find(|reproduced| is_of(reproduced, &points[0])),
+        points,
+    });
+    group.collect()
+}
+
+/// Returns true if the trial is one of these.
+fn is_of(reproduced: &Reproduced, point: &Point) -> bool {
+    let entry = &point.trial.entry;
+    reproduced.cell == entry.cell
+        && reproduced.search == entry.search
+        && reproduced.asked_per_s == entry.asked_per_s
+        && reproduced.metrics.iter().any(|of| !of.metric.is_of_search())
 }
 
 /// `servers=2 · half · 600/s`
@@ -105,22 +121,30 @@ fn name(points: &[Point]) -> String {
 }
 
 impl Group<'_> {
-    fn values(&self, of: Value) -> Vec<f64> {
-        self.points.iter().filter_map(|point| of(point.observed)).collect()
+    fn values(&self, of: Metric) -> Vec<f64> {
+        self.points.iter().filter_map(|point| of.of(point.observed)).collect()
     }
 
     /// Returns the figures of the valid trials, which averages contain.
-    fn valid(&self, of: Value) -> Vec<f64> {
+    fn valid(&self, of: Metric) -> Vec<f64> {
         let valid = self.points.iter().filter(|point| point.trial.valid());
-        valid.filter_map(|point| of(point.observed)).collect()
+        valid.filter_map(|point| of.of(point.observed)).collect()
     }
 
     /// Returns the 95 % interval of the median, by order statistics; `None` below six values.
-    fn interval(&self, of: Value) -> Option<(f64, f64)> {
+    fn interval(&self, of: Metric) -> Option<(f64, f64)> {
         let mut values = self.valid(of);
         values.sort_by(f64::total_cmp);
         let (low, high) = order_statistics(values.len() as u64, Quantile::P50, CONFIDENCE)?;
         Some((values[low as usize - 1], values[high as usize - 1]))
+    }
+
+    /// Returns true if the answer calls the trial an outlier.
+    fn is_outlier(&self, of: Metric, point: &Point) -> bool {
+        let metrics = self.reproduced.iter().flat_map(|reproduced| &reproduced.metrics);
+        let mut outliers =
+            metrics.filter(|known| known.metric == of).flat_map(|known| &known.figures.outliers);
+        outliers.any(|outlier| outlier.trial == point.trial.entry.trial as usize)
     }
 
     /// Returns the place of a trial on the x axis, in the order of the run.
@@ -134,18 +158,13 @@ fn place(group: usize, share: f64) -> f64 {
     group as f64 + WIDTH * (share - 0.5)
 }
 
-fn draw(groups: &[&Group], labels: Labels, y: Axis, of: Value, most: usize) -> Plot {
+fn draw(groups: &[&Group], labels: Labels, y: Axis, of: Metric, most: usize) -> Plot {
     let tick = y.tick;
     let summary = format!("{} of {}", y.label, count(groups.len(), "load"));
     let x = Axis { scale: Scale::Places { count: groups.len() }, label: "", tick: tick_number };
     let mut plot = Plot::new(&summary, 340.0, x, y);
-    match labels {
-        Labels::Names => {
-            groups.iter().enumerate().for_each(|(i, group)| plot.place(i as f64, &group.name));
-        }
-        Labels::Numbers => labels::numbers(groups.len())
-            .for_each(|number| plot.place(number as f64 - 1.0, &number.to_string())),
-    }
+    let names: Vec<String> = groups.iter().map(|group| group.name.clone()).collect();
+    labels::write(&mut plot, labels, &names);
     for (index, group) in groups.iter().enumerate() {
         let (left, right) = (place(index, -0.05), place(index, 1.05));
         if let Some((low, high)) = group.interval(of) {
@@ -156,8 +175,12 @@ fn draw(groups: &[&Group], labels: Labels, y: Axis, of: Value, most: usize) -> P
         }
         for trial in spaced(group.points.len(), most) {
             let point = group.points[trial];
-            let Some(value) = of(point.observed) else { continue };
-            let style = if point.trial.valid() { VALID } else { INVALID };
+            let Some(value) = of.of(point.observed) else { continue };
+            let style = match point.trial.valid() {
+                true if group.is_outlier(of, &point) => OUTLIER,
+                true => VALID,
+                false => INVALID,
+            };
             let number = point.trial.entry.trial;
             let title = format!("trial {number}: {} at {}", tick(value), group.name);
             plot.mark(style, group.x(index, trial), value, &title);
@@ -169,6 +192,13 @@ fn draw(groups: &[&Group], labels: Labels, y: Axis, of: Value, most: usize) -> P
 fn keys(groups: &[&Group]) -> Vec<Key> {
     let mut keys =
         vec![(VALID, "trial"), (MEDIAN, "median, with its 95 % interval from six trials on")];
+    let metrics = [Metric::P99, Metric::Completed];
+    let has_outlier = |group: &&Group| {
+        group.points.iter().any(|point| metrics.iter().any(|of| group.is_outlier(*of, point)))
+    };
+    if groups.iter().any(has_outlier) {
+        keys.push((OUTLIER, "outlier, which counts"));
+    }
     if groups.iter().flat_map(|group| &group.points).any(|point| !point.trial.valid()) {
         keys.push((INVALID, "not valid, or slowed: not in the median"));
     }
@@ -205,11 +235,14 @@ fn table(groups: &[&Group], labels: Labels, plot: &Plot) -> Table {
     let columns = ["load", "trial", "p99", "median p99", "completed /s", "median completed /s", ""];
     let mut table = Table::new(&caption, columns);
     for (index, group) in groups.iter().enumerate() {
-        let p99 = median(&group.valid(|o| o.p99_ns.map(|ns| ns as f64)));
-        let completed = median(&group.valid(|o| Some(o.completed_per_s)));
+        let p99 = median(&group.valid(Metric::P99));
+        let completed = median(&group.valid(Metric::Completed));
         let most = if trials <= MOST_ROWS { trials } else { MOST_ROWS / groups.len() };
         for trial in spaced(group.points.len(), most) {
-            let Point { trial: of, observed } = group.points[trial];
+            let point = group.points[trial];
+            let Point { trial: of, observed } = point;
+            let metrics = [Metric::P99, Metric::Completed];
+            let is_outlier = metrics.iter().any(|of| group.is_outlier(*of, &point));
             let cells = vec![
                 Cell::words(labels.in_table(index, &group.name)),
                 Cell::number(of.entry.trial.to_string()),
@@ -217,7 +250,11 @@ fn table(groups: &[&Group], labels: Labels, plot: &Plot) -> Table {
                 Cell::maybe(p99.map(|ns| time(ns as u64))),
                 Cell::number(grouped(observed.completed_per_s)),
                 Cell::maybe(completed.map(grouped)),
-                Cell::words(if of.valid() { "" } else { "not valid" }),
+                Cell::words(match of.valid() {
+                    true if is_outlier => "outlier",
+                    true => "",
+                    false => "not valid",
+                }),
             ];
             table.push(Row::new(cells).at(plot.x(group.x(index, trial))));
         }

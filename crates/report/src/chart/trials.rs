@@ -36,7 +36,7 @@ const WIDTH: f64 = 0.7;
 struct Group<'a> {
     name: String,
     points: Vec<Point<'a>>,
-    /// What the answer says of their spread.
+    /// Their spread in the answer, if it has one.
     reproduced: Option<&'a Reproduced>,
 }
 

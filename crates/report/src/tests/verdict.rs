@@ -9,16 +9,17 @@ use super::*;
 fn badges(page: &str) -> String {
     let list = page.split("<ul class=\"badges\">").nth(1).unwrap().split("</ul>").next().unwrap();
     let items = list.split("<li class=\"").skip(1);
-    items.map(|item| item.replacen("\">", " | ", 1).replace("</li>", "\n")).collect()
+    // A line does not begin with a space: expect-test removes those that all lines share.
+    items.map(|item| format!("‘{}", item.replacen("\">", "’ ", 1).replace("</li>", "\n"))).collect()
 }
 
 #[test]
 fn badges_say_how_far_a_run_can_be_trusted() {
     let fixture = Fixture::sweep();
     expect![[r#"
-         | ! 17 of 19 trials valid; not valid: 8; aborted: 16
-        good | ✓ not late: 18 trials; in valid ones lateness p99 at most 70.0 µs
-        good | ✓ no failures of 310,035 requests
+        ‘’ ! 17 of 19 trials valid; not valid: 8; aborted: 16
+        ‘good’ ✓ not late: 18 trials; in valid ones lateness p99 at most 70.0 µs
+        ‘good’ ✓ no failures of 310,035 requests
     "#]]
     .assert_eq(&badges(&page(&fixture)));
 }
@@ -40,9 +41,9 @@ fn a_gate_that_failed_and_requests_that_failed_are_named_with_their_trials() {
     load.validity.gates[0].passed = false;
     fs::write(&path, serde_json::to_vec(&load).unwrap()).unwrap();
     expect![[r#"
-         | ! 2 of 3 trials valid; not valid: 2
-         | ! late: 1 of 3 trials (trial 2); in valid ones lateness p99 at most 51.3 µs
-         | ! 14 of 10,000 requests failed (trials 1, 3)
+        ‘’ ! 2 of 3 trials valid; not valid: 2
+        ‘’ ! late: 1 of 3 trials (trial 2); in valid ones lateness p99 at most 51.3 µs
+        ‘’ ! 14 of 10,000 requests failed (trials 1, 3)
     "#]]
     .assert_eq(&badges(&page(&fixture)));
 }

@@ -7,10 +7,11 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use measure::Nanos;
+use measure::search::Bracket;
+use measure::{Nanos, Rate};
 use results::directory::{Files, Writer};
 use results::doctor::{self, Doctor};
-use results::journal::{Entry, Purpose, Status, Waited};
+use results::journal::{Bounds, Entry, Purpose, Status, Waited};
 use results::manifest::{Manifest, State};
 use results::{Answer, Directory};
 
@@ -221,7 +222,7 @@ impl Run<'_> {
             let resolved = self.plan.resolved(strand);
             let waited = attempt.await_calm.map(|within| await_calm(within, backend, progress));
             let waited = waited.transpose()?;
-            let Attempt { purpose, asked, repetition, attempt, why, .. } = attempt;
+            let Attempt { purpose, asked, repetition, attempt, why, bracket, .. } = attempt;
             let seed = seed_of(self.plan.seed_of(strand), asked, repetition, attempt);
             let number = turns.count() as u32 + 1;
             let place = self.plan.place(strand);
@@ -245,7 +246,8 @@ impl Run<'_> {
             if !system.urls.is_empty() {
                 self.record_placement(backend)?;
             }
-            let entry = Entry { waited, block, why, ..entry };
+            let bounds = bracket.map(|bracket| bounds(&bracket, targets(resolved)));
+            let entry = Entry { waited, block, why, bounds, ..entry };
             let entry = writer.append(entry, &files).map_err(Stop::no_answer)?;
             turns.push(entry);
             next = turns.next_turn();
@@ -302,6 +304,7 @@ impl Run<'_> {
             asked_per_s: trial.asked.map(|rate| rate.as_per_second() * targets),
             asked_per_target_per_s: trial.asked.map(|rate| rate.as_per_second()),
             why: None,
+            bounds: None,
             repetition: trial.repetition,
             attempt: trial.attempt,
             waited: None,
@@ -413,6 +416,12 @@ fn await_calm(
 }
 
 /// Returns what a component printed before it died, if anything.
+/// The bounds of each target's capacity as rates of all targets together.
+fn bounds(bracket: &Bracket, targets: u32) -> Bounds {
+    let of_all = |rate: Rate| rate.as_per_second() * f64::from(targets);
+    Bounds { lower: bracket.lower.map(of_all), upper: bracket.upper.map(of_all) }
+}
+
 fn last_output(death: &Death) -> Option<String> {
     let Death { component, last_lines, .. } = death;
     (!last_lines.is_empty())

@@ -11,12 +11,18 @@ use crate::run::{Run, Trial};
 use crate::table::{MOST_ROWS, Table};
 use crate::text::{count, escape, integer};
 
+pub(crate) mod comparison;
 pub(crate) mod completed;
+pub(crate) mod heat;
+mod labels;
 pub(crate) mod levels;
 pub(crate) mod multiples;
 pub(crate) mod p99;
+pub(crate) mod path;
 pub(crate) mod percentiles;
 pub(crate) mod seconds;
+pub(crate) mod spread;
+pub(crate) mod trials;
 
 pub(crate) struct Figure {
     /// The id, unique in the page: the state in the URL names figures by it.
@@ -57,9 +63,10 @@ pub(crate) enum Layout {
 
 /// All figures for which the run has trials, in the order of the page.
 pub(crate) fn figures(run: &Run) -> Vec<Figure> {
-    let levels = levels::figure(run);
-    let curves = [levels, completed::figure(run), p99::figure(run), percentiles::figure(run)];
-    curves.into_iter().flatten().chain(seconds::figures(run)).collect()
+    let found = [comparison::figure(run), levels::figure(run), path::figure(run)];
+    let curves = [completed::figure(run), p99::figure(run), percentiles::figure(run)];
+    let repeated = [trials::figure(run), spread::figure(run)];
+    found.into_iter().chain(curves).chain(repeated).flatten().chain(seconds::figures(run)).collect()
 }
 
 impl Figure {

@@ -15,6 +15,9 @@ use results::{Components, Directory, Environment, Times, answer, components, man
 use tempfile::TempDir;
 
 mod levels;
+mod path;
+
+pub(crate) use path::PATH;
 
 /// The highest rate that the fixture's application completes.
 const LIMIT_PER_S: f64 = 3_712.0;
@@ -291,6 +294,7 @@ fn entry(trial: u32, asked: f64) -> Entry {
         asked_per_s: Some(asked),
         asked_per_target_per_s: Some(asked),
         why: None,
+        bounds: None,
         repetition: 1,
         attempt: 1,
         waited: None,

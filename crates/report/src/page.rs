@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use results::Doctor;
-use results::answer::{Verdict, validity_in_words};
+use results::answer::Verdict;
 use results::doctor::Check;
 use results::environment::Node;
 use results::manifest::State;
@@ -12,8 +12,10 @@ use results::manifest::State;
 use crate::STYLE;
 use crate::chart;
 use crate::run::Run;
-use crate::table::{components, levels, raw, trials};
+use crate::table::{components, found, levels, raw, trials};
 use crate::text::{count, date, escape, list, rate, share, shell_word, time};
+
+mod badges;
 
 const SCRIPT: &str = include_str!("script.js");
 
@@ -95,11 +97,15 @@ fn verdict(run: &Run, out: &mut String) -> std::fmt::Result {
         capacity(run, out)?;
         out.push_str("</div>\n");
     }
+    badges::write(&badges::of(run), out)?;
     out.push_str("<dl>\n");
     for (name, text) in conclusions(run) {
         writeln!(out, "<dt>{name}</dt><dd>{}</dd>", escape(&text))?;
     }
     out.push_str("</dl>\n");
+    if let Some(table) = found::table(run) {
+        out.push_str(&table.html());
+    }
     for problem in &run.problems {
         writeln!(out, "<p class=\"problem\">✗ not shown: {}</p>", escape(problem))?;
     }
@@ -204,22 +210,7 @@ fn conclusions(run: &Run) -> Vec<(&'static str, String)> {
         }
         said.push(("stopped by", answer.stopped_by.clone()));
     }
-    said.push(("validity", validity(run)));
     said
-}
-
-fn validity(run: &Run) -> String {
-    let mut text = validity_in_words(run.trials.iter().map(|trial| &trial.entry));
-    let lateness = run
-        .trials
-        .iter()
-        .filter(|trial| trial.valid() && !trial.probe())
-        .filter_map(|trial| trial.entry.observed.as_ref()?.lateness_p99_ns)
-        .max();
-    if let Some(ns) = lateness {
-        text += &format!("; the generator’s lateness p99 at most {} in valid ones", time(ns));
-    }
-    text
 }
 
 fn figures(run: &Run, out: &mut String) -> std::fmt::Result {

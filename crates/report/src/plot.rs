@@ -24,6 +24,9 @@ const BOTTOM: f64 = 44.0;
 /// A letter's width where texts are largest: an estimate, since no font is read.
 const LETTER: f64 = 8.5;
 
+/// The number of colours of a heat map.
+pub(crate) const HEAT_LEVELS: usize = 6;
+
 /// The largest distance of a drawn line from its points: invisible on screens and in print.
 const TOLERANCE: f64 = 0.2;
 
@@ -61,6 +64,8 @@ pub(crate) enum Mark {
     Diamond,
     Cross,
     Square,
+    /// A cell of a heat map, with its level from 1 to [`HEAT_LEVELS`].
+    Cell(usize),
 }
 
 /// Looks that can be distinguished without colour, in turn.
@@ -142,6 +147,26 @@ impl Plot {
         if 1 < points.len() && style.dash != Dash::None {
             let class = format!("line c{} {}", style.colour, dash_class(style.dash));
             self.element(style.series, &format!("<path class=\"{class}\" d=\"{path}\"/>"));
+        }
+    }
+
+    /// Shades the area between two values of y, given in ascending x.
+    pub(crate) fn area(&mut self, style: Style, points: &[(f64, f64, f64)]) {
+        let side = |of: fn(&(f64, f64, f64)) -> f64| -> Vec<(f64, f64)> {
+            let drawn: Vec<(f64, f64)> =
+                points.iter().map(|point| (self.x(point.0), self.y(of(point)))).collect();
+            straightened(&thinned(&drawn))
+        };
+        let (lower, mut upper) = (side(|point| point.1), side(|point| point.2));
+        upper.reverse();
+        let mut path = String::new();
+        for (i, (x, y)) in lower.into_iter().chain(upper).enumerate() {
+            let verb = if i == 0 { 'M' } else { 'L' };
+            write!(path, "{verb}{x:.1} {y:.1}").expect("writing to a string does not fail");
+        }
+        if !path.is_empty() {
+            let class = format!("area c{}", style.colour);
+            self.element(style.series, &format!("<path class=\"{class}\" d=\"{path}z\"/>"));
         }
     }
 
@@ -245,6 +270,31 @@ impl Plot {
             "<rect class=\"band\" x=\"{left:.1}\" y=\"{TOP:.1}\" width=\"{width:.1}\" \
              height=\"{height:.1}\"><title>{title}</title></rect>"
         ));
+    }
+
+    /// Marks a part of the x axis above the plot, where it covers nothing; its title is visible without
+    /// any script.
+    pub(crate) fn strip(&mut self, from: f64, to: f64, title: &str) {
+        let (left, right) = (self.x(from), self.x(to));
+        let (width, y, title) = ((right - left).max(2.0), TOP - 9.0, escape(title));
+        self.raw(&format!(
+            "<rect class=\"strip\" x=\"{left:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" \
+             height=\"6\"><title>{title}</title></rect>"
+        ));
+    }
+
+    /// Draws cells of one level of a heat map, each from the lower left to the upper right corner.
+    pub(crate) fn cells(&mut self, level: usize, cells: &[[(f64, f64); 2]]) {
+        let mut path = String::new();
+        for [(left, bottom), (right, top)] in cells {
+            let (left, right) = (self.x(*left), self.x(*right));
+            let (bottom, top) = (self.y(*bottom), self.y(*top));
+            write!(path, "M{left:.1} {top:.1}H{right:.1}V{bottom:.1}H{left:.1}z")
+                .expect("writing to a string does not fail");
+        }
+        if !path.is_empty() {
+            self.element(level, &format!("<path class=\"heat h{level}\" d=\"{path}\"/>"));
+        }
     }
 
     /// The height at which a vertical line has its name.
@@ -398,6 +448,12 @@ fn shape(mark: Mark, class: &str, x: f64, y: f64, title: &str) -> String {
             )
         }
         Mark::Diamond => path("ring", format!("M{x:.1} {:.1}l4 4l-4 4l-4-4z", y - 4.0)),
+        Mark::Cell(level) => {
+            let (x, y) = (x - 6.0, y - 6.0);
+            format!(
+                "<rect class=\"heat h{level}\" x=\"{x}\" y=\"{y}\" width=\"12\" height=\"12\"/>"
+            )
+        }
         Mark::Square => path("disc", format!("M{:.1} {:.1}h6v6h-6z", x - 3.0, y - 3.0)),
         Mark::Cross => path("cross", format!("M{:.1} {:.1}l9 9m0-9l-9 9", x - 4.5, y - 4.5)),
     }

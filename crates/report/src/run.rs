@@ -20,6 +20,9 @@ pub(crate) mod services;
 /// The confidence of every interval in the report.
 pub(crate) const CONFIDENCE: f64 = 0.95;
 
+/// The most equal trials whose distributions are kept beside that of a marked one.
+const MOST_EQUAL: usize = 100;
+
 pub(crate) struct Run {
     pub(crate) path: PathBuf,
     pub(crate) manifest: Manifest,
@@ -51,7 +54,8 @@ pub(crate) struct Run {
 /// An attempted trial with what its folder adds to the journal's line.
 pub(crate) struct Trial {
     pub(crate) entry: Entry,
-    /// The generator's document. Histograms and series are kept only for the marked trials.
+    /// The generator's document. Histograms and series are kept only for the marked trials, and the
+    /// histogram of the response times for those that are equal to one of them.
     pub(crate) load: Option<Load>,
     /// The components' measurements, only for the marked trials.
     pub(crate) components: Option<Components>,
@@ -86,10 +90,22 @@ impl Run {
         };
         // Each level may have other components, so one trial of each names their services.
         let named: BTreeSet<u32> = representatives.iter().map(|shown| shown.trial).collect();
+        let equal = journal.iter().filter(|entry| marked.contains(&entry.trial));
+        let mut equal: BTreeMap<Configuration, usize> =
+            equal.map(|entry| (configuration(entry), 0)).collect();
         let mut services = BTreeMap::new();
         let mut read = |entry: Entry| {
             let number = entry.trial;
-            let trial = Trial::read(entry, directory, &marked, &mut problems);
+            let counted = equal.get_mut(&configuration(&entry)).filter(|_| is_valid(&entry));
+            let kept = match counted {
+                _ if marked.contains(&number) => Kept::Everything,
+                Some(count) if *count < MOST_EQUAL => {
+                    *count += 1;
+                    Kept::ResponseTimes
+                }
+                Some(_) | None => Kept::Figures,
+            };
+            let trial = Trial::read(entry, directory, kept, &mut problems);
             let others = match marked.contains(&number) || !named.contains(&number) {
                 true => None,
                 false => noted(directory.components(&trial.entry), &mut problems).flatten(),
@@ -179,18 +195,23 @@ impl Run {
         shown.filter_map(|shown| Some((&*shown.name, self.trial(shown.trial)?))).collect()
     }
 
+    /// Returns the valid trials at the same load of the same search and levels, with their response
+    /// times.
+    pub(crate) fn equal<'a>(&'a self, trial: &Trial) -> impl Iterator<Item = &'a Trial> {
+        let wanted = configuration(&trial.entry);
+        let is_equal = move |one: &&Trial| {
+            is_valid(&one.entry) && !one.probe() && configuration(&one.entry) == wanted
+        };
+        self.trials.iter().filter(is_equal)
+    }
+
     fn measured(&self) -> impl Iterator<Item = (&Entry, &Observed)> {
         answering(self.trials.iter().map(|trial| &trial.entry))
     }
 }
 
 impl Trial {
-    fn read(
-        entry: Entry,
-        directory: &Directory,
-        marked: &BTreeSet<u32>,
-        notes: &mut Vec<String>,
-    ) -> Trial {
+    fn read(entry: Entry, directory: &Directory, kept: Kept, notes: &mut Vec<String>) -> Trial {
         let folder = directory.trial_path(entry.trial);
         let mut load = match folder.join("load.json").exists() {
             true => noted(directory.load(&entry), notes),
@@ -201,13 +222,12 @@ impl Trial {
             load.series.retain(|interval| interval.t_s < load.measured_s);
         }
         let p99 = load.as_ref().and_then(|load| interval(load.total.response_time.as_ref()?));
-        let is_marked = marked.contains(&entry.trial);
-        let components = match is_marked {
-            true => noted(directory.components(&entry), notes).flatten(),
-            false => None,
+        let components = match kept {
+            Kept::Everything => noted(directory.components(&entry), notes).flatten(),
+            Kept::ResponseTimes | Kept::Figures => None,
         };
-        if let Some(load) = load.as_mut().filter(|_| !is_marked) {
-            forget_bulk(load);
+        if let Some(load) = &mut load {
+            forget_bulk(load, kept);
         }
         Trial { entry, load, components, p99 }
     }
@@ -218,7 +238,7 @@ impl Trial {
     }
 
     pub(crate) fn valid(&self) -> bool {
-        self.entry.status == Status::Valid
+        is_valid(&self.entry)
     }
 
     /// True for a probe, which only finds where to begin.
@@ -309,13 +329,40 @@ fn interval(times: &Times) -> Option<(Nanos, Nanos)> {
     quantile_interval(&times.histogram()?, Quantile::P99, CONFIDENCE)
 }
 
-/// Drops what is drawn only for the marked trials, so that a thousand trials fit into memory.
-fn forget_bulk(load: &mut Load) {
+/// The part of a trial's document that the report needs.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Kept {
+    Everything,
+    /// The figures, and the distribution of the response times.
+    ResponseTimes,
+    Figures,
+}
+
+/// The levels, the search and the load of a trial: equal trials measure the same.
+type Configuration = (Option<String>, Option<String>, Option<u64>);
+
+fn configuration(entry: &Entry) -> Configuration {
+    (entry.cell.clone(), entry.search.clone(), entry.asked_per_s.map(f64::to_bits))
+}
+
+fn is_valid(entry: &Entry) -> bool {
+    entry.status == Status::Valid
+}
+
+/// Drops what is drawn only for some trials, so that a thousand trials fit into memory.
+fn forget_bulk(load: &mut Load, kept: Kept) {
+    if kept == Kept::Everything {
+        return;
+    }
     load.series = Vec::new();
     load.targets = Vec::new();
     let total = &mut load.total;
+    let response_time = match kept {
+        Kept::Figures => &mut total.response_time,
+        Kept::Everything | Kept::ResponseTimes => &mut None,
+    };
     let times = [
-        &mut total.response_time,
+        response_time,
         &mut total.service_time,
         &mut total.start_delay,
         &mut total.lateness,

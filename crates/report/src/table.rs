@@ -5,6 +5,7 @@ use std::fmt::Write;
 use crate::text::escape;
 
 pub(crate) mod components;
+pub(crate) mod found;
 pub(crate) mod levels;
 pub(crate) mod places;
 pub(crate) mod raw;

@@ -9,7 +9,14 @@ use super::*;
 use crate::fixture::Fixture;
 use crate::text::time;
 
+mod comparison;
+mod heat;
 mod levels;
+mod path;
+mod percentiles;
+mod spread;
+mod trials;
+mod verdict;
 
 /// Markup, a script, an attribute's end, a terminal's colours and a reversal of direction.
 pub(crate) const HOSTILE: &str = "</td></table></pre><script>alert(1)</script>\" onload='x' <img src=//evil> \u{1b}[31m \u{202e}";
@@ -95,7 +102,11 @@ fn trials_that_do_not_count_are_kept_with_their_reason() {
 fn every_figure_has_a_summary_and_a_table() {
     let page = page(&Fixture::sweep());
     let figures: Vec<&str> = page.split("<figure ").skip(1).collect();
-    assert_eq!(figures.len(), 5, "completed, p99, percentiles, two trials by the second");
+    assert_eq!(
+        figures.len(),
+        7,
+        "completed, p99, percentiles, and of two trials a map and all by the second"
+    );
     for figure in figures {
         let figure = figure.split("</figure>").next().unwrap();
         assert!(figure.contains("role=\"img\" aria-label=\""));
@@ -104,6 +115,23 @@ fn every_figure_has_a_summary_and_a_table() {
         assert!(5 <= figure.matches("<tr data-x=").count());
         assert!(!figure.contains("NaN") && !figure.contains("inf"), "{figure}");
     }
+}
+
+#[test]
+fn the_p99_is_drawn_against_what_was_completed() {
+    let fixture = Fixture::sweep();
+    let page = page(&fixture);
+    let p99 = page.split("<figure id=\"p99\"").nth(1).unwrap().split("</figure>").next().unwrap();
+    let x = |number: u32| -> f64 {
+        let row =
+            p99.split("<tr data-x=\"").find(|row| row.contains(&format!("<td>{number}</td>")));
+        row.unwrap().split('"').next().unwrap().parse().unwrap()
+    };
+    // Beyond its maximum the fixture's application completes less the more is offered.
+    let maximum = fixture.answer(Verdict::Answered).maximum_throughput.unwrap();
+    let highest = fixture.entries[18].observed.as_ref().unwrap();
+    assert!(maximum.offered_per_s < highest.offered_per_s);
+    assert!(x(19) < x(maximum.trial));
 }
 
 #[test]
@@ -191,7 +219,7 @@ fn a_killed_run_shows_its_trials_and_states_that_they_are_not_a_result() {
     let words = words(&page);
     assert!(words.contains("… Unfinished") && words.contains("is not a result"));
     assert!(words.contains("so far"));
-    assert_eq!(page.matches("<figure ").count(), 5);
+    assert_eq!(page.matches("<figure ").count(), 7);
 }
 
 #[test]

@@ -40,6 +40,9 @@ pub struct Entry {
     /// The reason of the search for this trial; absent in a sweep.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<Why>,
+    /// The bounds of the capacity that the search knew when it chose this load; absent in a sweep.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bounds: Option<Bounds>,
     pub repetition: u32,
     /// 1, or more if earlier attempts of the same trial were invalid or aborted.
     pub attempt: u32,
@@ -80,6 +83,7 @@ impl Entry {
             asked_per_s: Some(200.0),
             asked_per_target_per_s: Some(100.0),
             why: None,
+            bounds: None,
             repetition: 1,
             attempt: 1,
             waited: None,
@@ -130,6 +134,17 @@ impl From<measure::search::Why> for Why {
             measure::search::Why::Edge => Why::Edge,
         }
     }
+}
+
+/// The known bounds of a capacity, as requested rates of all targets together.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Bounds {
+    /// The highest load that met the SLO, below the upper bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lower: Option<f64>,
+    /// The lowest load that missed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upper: Option<f64>,
 }
 
 /// A wait for a calm machine.

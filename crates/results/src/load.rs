@@ -365,14 +365,21 @@ impl Interval {
     /// The response times and the lateness. `None` if a histogram is unreadable, or if an older version
     /// wrote figures without histograms.
     pub fn times(&self) -> Option<(Histogram, Histogram)> {
-        let read = |text: &Option<String>, figure: Option<u64>| match text {
-            Some(text) => times::decode(text),
-            None => figure.is_none().then(Histogram::new),
-        };
-        Some((
-            read(&self.response_histogram, self.max_ns)?,
-            read(&self.lateness_histogram, self.lateness_p99_ns)?,
-        ))
+        let lateness = read(self.lateness_histogram.as_ref(), self.lateness_p99_ns)?;
+        Some((self.response_times()?, lateness))
+    }
+
+    /// The response times alone; `None` likewise.
+    pub fn response_times(&self) -> Option<Histogram> {
+        read(self.response_histogram.as_ref(), self.max_ns)
+    }
+}
+
+/// Reads a histogram. Without any, there were no times if the figure is absent, too.
+fn read(text: Option<&String>, figure: Option<u64>) -> Option<Histogram> {
+    match text {
+        Some(text) => times::decode(text),
+        None => figure.is_none().then(Histogram::new),
     }
 }
 

@@ -48,6 +48,8 @@ pub struct Attempt {
     pub await_calm: Option<Nanos>,
     /// The reason of the search for this trial; a sweep has none.
     pub why: Option<Why>,
+    /// The bounds of each target's capacity that the search knows; a sweep has none.
+    pub bracket: Option<Bracket>,
 }
 
 /// The budget that all strands together have used.
@@ -124,17 +126,19 @@ pub(super) fn next(
         }
         Strategy::Bracket(bracket) => {
             let (seen, undecided) = verdicts(journal);
-            let (load, why) = match (undecided, search::bisection(search, bracket, probed)) {
+            let search = search::bisection(search, bracket, probed);
+            let (load, why) = match (undecided, measure::search::next(&search, &seen)) {
                 (Some(load), _) => (load, Why::Extend),
-                (None, search) => match measure::search::next(&search, &seen) {
-                    Step::Try { load, why } => (load, Why::from(why)),
-                    Step::Found(bracket) => {
-                        return Decision::End(ended(&bracket, targets(resolved)));
-                    }
-                },
+                (None, Step::Try { load, why }) => (load, Why::from(why)),
+                (None, Step::Found(bracket)) => {
+                    return Decision::End(ended(&bracket, targets(resolved)));
+                }
             };
+            let bracket = Some(measure::search::bracket(&search, &seen));
             match attempt(Purpose::Trial, Some(load)) {
-                Decision::Run(attempt) => Decision::Run(Attempt { why: Some(why), ..attempt }),
+                Decision::Run(attempt) => {
+                    Decision::Run(Attempt { why: Some(why), bracket, ..attempt })
+                }
                 end => end,
             }
         }
@@ -376,7 +380,15 @@ fn attempt(
     let longest = (FIRST_WAIT * u64::from(invalid)).min(LONGEST_WAIT);
     let await_calm = repeats_invalid.then(|| left.saturating_sub(next).min(longest));
     let attempt = failed.len() as u32 + 1;
-    Decision::Run(Attempt { purpose, asked: load, repetition, attempt, await_calm, why: None })
+    Decision::Run(Attempt {
+        purpose,
+        asked: load,
+        repetition,
+        attempt,
+        await_calm,
+        why: None,
+        bracket: None,
+    })
 }
 
 /// Returns true if a stop rule ends the search.

@@ -17,6 +17,7 @@ fn entry(status: Status, observed: Option<Observed>, reasons: &[&str]) -> Entry 
         asked_per_s: Some(3_910.0),
         asked_per_target_per_s: Some(3_910.0),
         why: None,
+        bounds: None,
         repetition: 1,
         attempt: 1,
         waited: None,
@@ -91,7 +92,8 @@ fn a_finished_trial_is_one_line() {
         let asked = None;
         let attempt = if entry.status.answers() { 1 } else { 2 };
         let (purpose, why) = (Purpose::Trial, None);
-        let next = Attempt { purpose, asked, repetition: 1, attempt, await_calm, why };
+        let bracket = None;
+        let next = Attempt { purpose, asked, repetition: 1, attempt, await_calm, why, bracket };
         let label = String::new();
         let again = Some(next);
         format!("{}\n", Event::Ended { entry, label, without_rate: "closed", again })

@@ -54,7 +54,7 @@ fn of_levels(run: &Run) -> Option<Figure> {
     }
     keys.extend(multiples.fixed().iter().cloned());
     let draw = |part: &Part| (draw_part(part, scale), None);
-    let figure = multiples.figure(keys, draw, (&COLUMNS, cells));
+    let figure = multiples.figure(keys, draw, (&COLUMNS, cells), |o| o.offered_per_s);
     Some(Figure { id: ID.into(), title: TITLE.into(), ..figure })
 }
 

@@ -3,6 +3,7 @@
 use measure::quantity::grouped;
 use results::answer::Search;
 
+use super::labels::{self, Labels};
 use super::{Figure, Key, Layout, Panel};
 use crate::plot::{Axis, Plot, Scale, Style, distinct};
 use crate::run::Run;
@@ -13,9 +14,6 @@ use crate::text::{integer, rate, tick_number};
 
 /// The most searches whose results are dots.
 const MOST_DOTS: usize = 1_000;
-
-/// The most numbers below the x axis.
-const MOST_NUMBERS: usize = 12;
 
 /// The most searches that the summary contains.
 const MOST_SUMMED_UP: usize = 3;
@@ -37,7 +35,7 @@ pub(crate) fn figure(run: &Run) -> Option<Figure> {
     let names = names(run);
     let series: Vec<Series> = series(run, &names);
     series.first()?;
-    let labels = labels(run);
+    let labels = Labels::of(run.cells.iter().map(Level::title));
     let places = Places::of(run);
     let summary = summary(run, &series, labels);
     let plot = draw(run, &series, names.len(), labels, &summary);
@@ -96,29 +94,6 @@ impl Series {
     }
 }
 
-/// The name of each level below the axis: its own, or its number if names would overlap.
-fn labels(run: &Run) -> Labels {
-    let most = Plot::letters() / run.cells.len() as f64 - 1.0;
-    let longest = run.cells.iter().map(|cell| cell.title().chars().count()).max().unwrap_or(0);
-    if longest as f64 <= most { Labels::Names } else { Labels::Numbers }
-}
-
-#[derive(Clone, Copy, Eq, PartialEq)]
-enum Labels {
-    Names,
-    Numbers,
-}
-
-impl Labels {
-    /// Returns the level as the table names it.
-    fn in_table(self, index: usize, cell: &Level) -> String {
-        match self {
-            Labels::Names => cell.title().to_owned(),
-            Labels::Numbers => format!("{}: {}", index + 1, cell.title()),
-        }
-    }
-}
-
 fn draw(run: &Run, all: &[Series], names: usize, labels: Labels, summary: &str) -> Plot {
     let levels = run.cells.len();
     let values = strands(run).flat_map(|s| Quantity::ALL.map(|q| q.of(s.search()))).flatten();
@@ -162,16 +137,15 @@ fn draw_medians(plot: &mut Plot, run: &Run, series: &Series, among: (usize, usiz
     }
 }
 
-/// The labels below the axis with their places: all names, or as many round numbers as fit.
+/// The labels below the axis with their places.
 fn places(run: &Run, labels: Labels) -> Vec<(usize, String)> {
-    let levels = run.cells.len();
-    let step = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000];
-    let step = step.into_iter().find(|step| levels / step <= MOST_NUMBERS).unwrap_or(levels);
-    let text = |(index, cell): (usize, &Level)| match labels {
-        Labels::Names => Some((index, cell.name.clone()?)),
-        Labels::Numbers => ((index + 1) % step == 0).then(|| (index, (index + 1).to_string())),
-    };
-    run.cells.iter().enumerate().filter_map(text).collect()
+    let names = run.cells.iter().enumerate();
+    match labels {
+        Labels::Names => names.filter_map(|(i, cell)| Some((i, cell.name.clone()?))).collect(),
+        Labels::Numbers => {
+            labels::numbers(run.cells.len()).map(|n| (n - 1, n.to_string())).collect()
+        }
+    }
 }
 
 /// The place on the x axis of a share of the width that a search has among the others of its level.
@@ -279,7 +253,7 @@ fn table(
     for strand in &shown {
         let search = strand.search();
         let name = places.search(search.name.as_deref(), search.repetition);
-        let level = labels.in_table(strand.level, strand.cell);
+        let level = labels.in_table(strand.level, strand.cell.title());
         let (maximum, capacity) = (&search.maximum_throughput, &search.capacity);
         let mut cells = places.cells(&level, &name);
         let number = |value: Option<f64>| Cell::maybe(value.map(grouped));

@@ -143,16 +143,17 @@ impl<'a> Multiples<'a> {
     }
 
     /// Returns the figure of the drawn panels, each in one or two drawings, with all their trials
-    /// in the table.
+    /// in the table. `x` is the value of the x axis.
     pub(crate) fn figure(
         &self,
         keys: Vec<Key>,
         draw: impl Fn(&Part) -> (Plot, Option<Plot>),
         row: (&[&'static str], impl Fn(&Point) -> Vec<Cell>),
+        x: fn(&Observed) -> f64,
     ) -> Figure {
         let plots: Vec<(Plot, Option<Plot>)> =
             self.drawn.iter().map(|&index| draw(&self.thinned(&self.parts[index]))).collect();
-        let table = self.table(&plots[0].0, row);
+        let table = self.table(row, |observed| plots[0].0.x(x(observed)));
         let titles = self.drawn.iter().map(|&index| self.parts[index].title.clone());
         let panel = |(title, (plot, linear)): (String, (Plot, Option<Plot>))| Panel {
             title,
@@ -175,8 +176,8 @@ impl<'a> Multiples<'a> {
     /// Returns every trial of all panels, or if there are too many some of each drawn panel.
     fn table(
         &self,
-        plot: &Plot,
         (columns, cells): (&[&'static str], impl Fn(&Point) -> Vec<Cell>),
+        x: impl Fn(&Observed) -> f64,
     ) -> Table {
         let all = self.points().count();
         let is_whole = all <= MOST_ROWS;
@@ -198,7 +199,7 @@ impl<'a> Multiples<'a> {
                 let names = self.places.cells(dots.level, &dots.search);
                 let row = Row::new(names.into_iter().chain(cells(point)).collect());
                 table.push(match panel {
-                    Some(panel) => row.at(plot.x(point.observed.offered_per_s)).in_panel(panel),
+                    Some(panel) => row.at(x(point.observed)).in_panel(panel),
                     None => row,
                 });
             }

@@ -1,4 +1,5 @@
-//! P99 response time against the rate, offered and completed: the price of a load for its users.
+//! P99 response time against the completed rate: the price of throughput for its users. Beyond the
+//! knee, more load costs time and completes no more.
 
 use measure::quantity::grouped;
 use measure::{Nanos, Quantile};
@@ -11,14 +12,14 @@ use crate::run::Run;
 use crate::table::{Cell, Row, Table, trials};
 use crate::text::{rate, tick_number, tick_time, time};
 
-const OFFERED: Style = Style { series: 0, colour: 1, dash: Dash::Solid, mark: Mark::Disc };
+const MET: Style = Style { series: 0, colour: 1, dash: Dash::Solid, mark: Mark::Disc };
 const MISSED: Style = Style { series: 0, colour: 1, dash: Dash::None, mark: Mark::Ring };
-const COMPLETED: Style = Style { series: 1, colour: 3, dash: Dash::Dashed, mark: Mark::Diamond };
+const MEDIAN: Style = Style { series: 1, colour: 3, dash: Dash::None, mark: Mark::Diamond };
 const INVALID: Style = Style { series: 2, colour: 2, dash: Dash::None, mark: Mark::Cross };
 
 const ID: &str = "p99";
-const TITLE: &str = "P99 response time against the rate";
-const COLUMNS: [&str; 7] = ["trial", "offered /s", "completed /s", "p99", "95 % from", "to", "SLO"];
+const TITLE: &str = "P99 response time against the completed rate";
+const COLUMNS: [&str; 7] = ["trial", "completed /s", "offered /s", "p99", "95 % from", "to", "SLO"];
 
 pub(crate) fn figure(run: &Run) -> Option<Figure> {
     if run.has_several() {
@@ -66,7 +67,7 @@ fn of_levels(run: &Run) -> Option<Figure> {
     let log = Scale::log_around(times.iter().copied());
     let linear = Scale::from_zero(times.iter().copied());
     let draw = |part: &Part| (draw_part(part, rates, log), Some(draw_part(part, rates, linear)));
-    let figure = multiples.figure(keys, draw, (&COLUMNS, cells));
+    let figure = multiples.figure(keys, draw, (&COLUMNS, cells), |o| o.completed_per_s);
     Some(Figure { id: ID.into(), title: TITLE.into(), ..figure })
 }
 
@@ -77,7 +78,7 @@ fn limit(part: &Part) -> Option<Nanos> {
 }
 
 fn draw_part(part: &Part, rates: Scale, times: Scale) -> Plot {
-    let maxima = rules(part.results(|s| s.maximum_throughput.as_ref().map(|m| m.offered_per_s)));
+    let maxima = rules(part.results(|s| s.maximum_throughput.as_ref().map(|m| m.rate_per_s)));
     let capacities = rules(part.results(|s| s.capacity.as_ref().map(|c| c.rate_per_s)));
     let limit = limit(part);
     let objective = limit.map(|limit| format!("SLO: p99 ≤ {limit}"));
@@ -89,8 +90,7 @@ fn draw_part(part: &Part, rates: Scale, times: Scale) -> Plot {
     plot.rules_x(&maxima, Place::Head, "maximum throughput");
     plot.rules_x(&capacities, Place::BelowHead, "capacity");
     for dots in &part.strands {
-        plot.line(COMPLETED, &curve(&dots.points, |o| o.completed_per_s, p99));
-        plot.line(OFFERED, &curve(&dots.points, |o| o.offered_per_s, p99));
+        draw_medians(&mut plot, &dots.points);
     }
     for dots in part.dots() {
         draw_trials(&mut plot, &dots.points, dots.style);
@@ -100,7 +100,7 @@ fn draw_part(part: &Part, rates: Scale, times: Scale) -> Plot {
 
 /// A plot without trials.
 fn empty(summary: &str, rates: Scale, times: Scale) -> Plot {
-    let x = Axis { scale: rates, label: "per second", tick: tick_number };
+    let x = Axis { scale: rates, label: "completed per second", tick: tick_number };
     let y = Axis { scale: times, label: "p99 response time", tick: tick_time };
     Plot::new(summary, 340.0, x, y)
 }
@@ -110,19 +110,48 @@ fn draw_limit(plot: &mut Plot, limit: Nanos) {
 }
 
 fn draw(run: &Run, points: &[Point], mut plot: Plot) -> Plot {
+    if let Some((lower, upper)) = bounds(run) {
+        plot.band(lower, upper, &format!("the capacity: {} … {}", grouped(lower), rate(upper)));
+    }
     if let Some(limit) = run.limit {
         draw_limit(&mut plot, limit);
     }
     if let Some(maximum) = &run.maximum {
-        plot.rule_x(maximum.offered_per_s, Place::Head, "maximum throughput");
+        plot.rule_x(maximum.rate_per_s, Place::Head, "maximum throughput");
     }
     if let Some(capacity) = &run.capacity {
         plot.rule_x(capacity.rate_per_s, Place::BelowHead, "capacity");
     }
-    plot.line(COMPLETED, &curve(points, |o| o.completed_per_s, p99));
-    plot.line(OFFERED, &curve(points, |o| o.offered_per_s, p99));
+    draw_medians(&mut plot, points);
     draw_trials(&mut plot, points, None);
     plot
+}
+
+/// The bounds of the capacity of the only search, if both are known.
+fn bounds(run: &Run) -> Option<(f64, f64)> {
+    let search = run.answer.as_ref()?.searches.first()?;
+    search.lower.zip(search.upper)
+}
+
+/// Draws a line through the medians of the loads, in ascending load, and where a load has several
+/// trials its median.
+fn draw_medians(plot: &mut Plot, points: &[Point]) {
+    let medians = curve(points, |o| o.completed_per_s, p99);
+    plot.line(MET, &medians);
+    if has_repeated(points) {
+        // Where a median is a trial, its mark would only cover that of the trial.
+        let is_trial = |(x, y): (f64, f64)| {
+            points.iter().any(|p| p.observed.completed_per_s == x && p99(p.observed) == Some(y))
+        };
+        let medians = medians.into_iter().filter(|median| !is_trial(*median));
+        medians.for_each(|(x, y)| plot.mark(MEDIAN, x, y, ""));
+    }
+}
+
+/// Returns true if a load has several valid trials.
+fn has_repeated(points: &[Point]) -> bool {
+    let valid = points.iter().filter(|point| point.trial.valid()).count();
+    curve(points, |o| o.completed_per_s, p99).len() < valid
 }
 
 /// Draws trials, those of a fixed load in its own look.
@@ -142,22 +171,24 @@ fn draw_point(plot: &mut Plot, point: &Point, fixed: Option<Style>) {
         (false, ..) => INVALID,
         (true, Some(fixed), _) => fixed,
         (true, None, Some(false)) => MISSED,
-        (true, None, _) => OFFERED,
+        (true, None, _) => MET,
     };
     if let Some((low, high)) = point.trial.p99 {
-        plot.bar(style, o.offered_per_s, low.0 as f64, high.0 as f64);
-    }
-    if point.trial.valid() && fixed.is_none() {
-        plot.mark(COMPLETED, o.completed_per_s, value, "");
+        plot.bar(style, o.completed_per_s, low.0 as f64, high.0 as f64);
     }
     let number = point.trial.entry.trial;
-    let title = format!("trial {number}: p99 {} at {}", time(value as u64), rate(o.offered_per_s));
-    plot.mark(style, o.offered_per_s, value, &title);
+    let title = format!(
+        "trial {number}: p99 {} at {} completed of {} offered",
+        time(value as u64),
+        grouped(o.completed_per_s),
+        rate(o.offered_per_s)
+    );
+    plot.mark(style, o.completed_per_s, value, &title);
 }
 
 /// All values on the x axis.
 fn rates<'a, 'run: 'a>(points: impl Iterator<Item = &'a Point<'run>>) -> Scale {
-    Scale::from_zero(points.map(|p| p.observed.offered_per_s.max(p.observed.completed_per_s)))
+    Scale::from_zero(points.map(|p| p.observed.completed_per_s))
 }
 
 /// All values on the y axis, with room above for the names of the lines.
@@ -180,14 +211,17 @@ fn p99(observed: &Observed) -> Option<f64> {
 
 /// The legend of a search's trials, and of all trials in the plot.
 fn keys<'a, 'run: 'a>(
-    mut points: impl Iterator<Item = &'a Point<'run>>,
+    points: impl Iterator<Item = &'a Point<'run>>,
     mut all: impl Iterator<Item = &'a Point<'run>>,
 ) -> Vec<Key> {
-    let mut keys = vec![(OFFERED, "against offered, 95 % interval".to_owned())];
-    if points.any(|p| p.trial.valid() && p.observed.slo_met == Some(false)) {
+    let points: Vec<Point> = points.copied().collect();
+    let mut keys = vec![(MET, "trial, 95 % interval of its p99".to_owned())];
+    if points.iter().any(|p| p.trial.valid() && p.observed.slo_met == Some(false)) {
         keys.push((MISSED, "SLO missed".to_owned()));
     }
-    keys.push((COMPLETED, "against completed".to_owned()));
+    if has_repeated(&points) {
+        keys.push((MEDIAN, "median of a load".to_owned()));
+    }
     if all.any(|p| !p.trial.valid()) {
         keys.push((INVALID, "not valid, or slowed: upper bounds".to_owned()));
     }
@@ -203,21 +237,24 @@ fn summary(run: &Run, points: &[Point]) -> String {
         format!(
             "{} at {}",
             time(point.observed.p99_ns.unwrap_or(0)),
-            rate(point.observed.offered_per_s)
+            rate(point.observed.completed_per_s)
         )
     };
     let mut text = format!("P99 is {}", said(first));
     if let Some(last) = last {
         text += &format!(" and {}", said(last));
     }
-    text += " offered.";
+    text += " completed.";
     if let Some(limit) = run.limit {
         text += &match &run.capacity {
             Some(capacity) => {
-                format!(" It stays within {limit} up to {}.", rate(capacity.rate_per_s))
+                format!(" It stays within {limit} up to {} offered.", rate(capacity.rate_per_s))
             }
             None => format!(" No load met the SLO with its limit of {limit}."),
         };
+    }
+    if bounds(run).is_some() {
+        text += " The shaded band lies between the bounds of the capacity.";
     }
     text
 }
@@ -225,7 +262,7 @@ fn summary(run: &Run, points: &[Point]) -> String {
 fn table(points: &[Point], plot: &Plot) -> Table {
     let mut table = Table::new("", COLUMNS);
     for point in points {
-        table.push(Row::new(cells(point)).at(plot.x(point.observed.offered_per_s)));
+        table.push(Row::new(cells(point)).at(plot.x(point.observed.completed_per_s)));
     }
     table
 }
@@ -240,8 +277,8 @@ fn cells(point: &Point) -> Vec<Cell> {
     };
     vec![
         Cell::number(trial.entry.trial.to_string()),
-        Cell::number(grouped(o.offered_per_s)),
         Cell::number(grouped(o.completed_per_s)),
+        Cell::number(grouped(o.offered_per_s)),
         trials::quantile(o.p99_ns, trial.samples(), Quantile::P99),
         Cell::maybe(trial.p99.map(|(low, _)| low.to_string())),
         Cell::maybe(trial.p99.map(|(_, high)| high.to_string())),

@@ -26,6 +26,9 @@ const LEVELS: [Quantile; 8] = [
 /// The fewest samples beyond a percentile that make it reliable; below, the curve is dotted.
 const FEWEST_BEYOND: u64 = 10;
 
+/// The number of levels at which a band is drawn.
+const BAND_POINTS: usize = 80;
+
 /// The mark where the SLO limits the curves; it is in no legend, so it cannot be hidden.
 const SLO: Style = Style { series: 99, colour: 0, dash: Dash::None, mark: Mark::Ring };
 
@@ -44,6 +47,8 @@ pub(crate) struct Curve {
     pub(crate) style: Style,
     pub(crate) name: String,
     pub(crate) histogram: Histogram,
+    /// The distributions of all equal trials, this one too; empty if there is no other.
+    equal: Vec<Histogram>,
 }
 
 impl Curve {
@@ -51,7 +56,23 @@ impl Curve {
     /// histogram.
     pub(crate) fn of(times: Option<&Times>, style: Style, name: String) -> Option<Curve> {
         let histogram = times.and_then(Times::histogram).filter(|histogram| !histogram.is_empty());
-        histogram.map(|histogram| Curve { style, name, histogram })
+        histogram.map(|histogram| Curve { style, name, histogram, equal: Vec::new() })
+    }
+
+    /// Adds the response times of the trials that are equal to the one that is drawn.
+    fn among_equal(self, run: &Run, trial: &Trial) -> Curve {
+        let equal = run.equal(trial).filter_map(|equal| equal.response_time()?.histogram());
+        let equal: Vec<Histogram> = equal.filter(|histogram| !histogram.is_empty()).collect();
+        Curve { equal: if equal.len() < 2 { Vec::new() } else { equal }, ..self }
+    }
+
+    /// Returns the least and the most of all equal trials at a level; `None` without a second one, and
+    /// beyond the samples of the shortest.
+    fn band(&self, level: Quantile) -> Option<(Nanos, Nanos)> {
+        let fewest = self.equal.iter().map(Histogram::count).min()?;
+        let is_reached = 1.0 <= fewest as f64 * (1.0 - level.level()) * (1.0 + 1e-9);
+        let values = || self.equal.iter().filter_map(|histogram| histogram.quantile(level));
+        Some((values().min()?, values().max()?)).filter(|_| is_reached)
     }
 }
 
@@ -69,7 +90,8 @@ fn of_levels(run: &Run) -> Option<Figure> {
     let curve = |(i, (name, trial)): (usize, (&str, &Trial))| {
         let offered = trial.entry.observed.as_ref().map_or(0.0, |o| o.offered_per_s);
         let name = format!("{name}, {} (trial {})", rate(offered), trial.entry.trial);
-        Curve::of(trial.response_time(), distinct(i, i), name)
+        let curve = Curve::of(trial.response_time(), distinct(i, i), name)?;
+        Some(curve.among_equal(run, trial))
     };
     let curves: Vec<Curve> = (0..).zip(run.shown()).filter_map(curve).collect();
     // Each level may have an objective of its own.
@@ -98,7 +120,11 @@ pub(crate) fn figure_of(
     summary: String,
 ) -> Option<Figure> {
     curves.first()?;
-    let summary = format!("{summary} Dotted grey: fewer than {FEWEST_BEYOND} samples lie beyond.");
+    let mut summary =
+        format!("{summary} Dotted grey: fewer than {FEWEST_BEYOND} samples lie beyond.");
+    if curves.iter().any(|curve| !curve.equal.is_empty()) {
+        summary += " A band is from the least to the most of all valid trials at the same load.";
+    }
     let draw = |y: Scale| draw(label, &curves, limit, &summary, y);
     let log = draw(Scale::log_around(extremes(limit, &curves)));
     let linear = draw(Scale::from_zero(extremes(limit, &curves)));
@@ -122,19 +148,19 @@ pub(crate) fn figure_of(
 /// The response times of each chosen trial, and at the maximum the service times, too.
 fn curves(run: &Run) -> Vec<Curve> {
     let mut curves: Vec<Curve> = Vec::new();
-    let mut add = |times: Option<&Times>, colour: usize, dash: Dash, mark: Mark, name: String| {
-        let style = Style { series: curves.len(), colour, dash, mark };
-        curves.extend(Curve::of(times, style, name));
-    };
     for (i, (role, trial)) in run.chosen().into_iter().enumerate() {
         let (colour, mark) = LOOKS[i.min(LOOKS.len() - 1)];
         let offered = trial.entry.observed.as_ref().map_or(0.0, |o| o.offered_per_s);
         let name = format!("{role}, {} (trial {})", rate(offered), trial.entry.trial);
-        add(trial.response_time(), colour, Dash::Solid, mark, name);
+        let style = Style { series: curves.len(), colour, dash: Dash::Solid, mark };
+        let curve = Curve::of(trial.response_time(), style, name);
+        curves.extend(curve.map(|curve| curve.among_equal(run, trial)));
         if run.is_maximum(trial) {
             let service = trial.load.as_ref().and_then(|load| load.total.service_time.as_ref());
             let name = format!("service time of trial {}", trial.entry.trial);
-            add(service, colour, Dash::Dashed, Mark::None, name);
+            let style =
+                Style { series: curves.len(), colour, dash: Dash::Dashed, mark: Mark::None };
+            curves.extend(Curve::of(service, style, name));
         }
     }
     curves
@@ -159,6 +185,9 @@ fn draw(
         plot.label(at, (7.0, -6.0), Anchor::Start, &format!("SLO: p99 ≤ {}", tick_time(at.1)));
     }
     for curve in curves {
+        plot.area(curve.style, &band(curve));
+    }
+    for curve in curves {
         let (sound, weak) = shape(&curve.histogram);
         plot.line(curve.style, &sound);
         plot.line(Style { colour: 0, dash: Dash::Dotted, ..curve.style }, &weak);
@@ -169,6 +198,20 @@ fn draw(
         }
     }
     plot
+}
+
+/// The least and the most of equal trials at equal distances on the axis of nines.
+fn band(curve: &Curve) -> Vec<(f64, f64, f64)> {
+    let fewest = curve.equal.iter().map(Histogram::count).min().unwrap_or_default();
+    let levels = (0..=BAND_POINTS).map(|i| {
+        let nines = (fewest.max(1) as f64).log10() * i as f64 / BAND_POINTS as f64;
+        1.0 - 10f64.powf(-nines)
+    });
+    let at = |level: f64| {
+        let (least, most) = curve.band(Quantile::new(level)?)?;
+        Some((level, least.0 as f64, most.0 as f64))
+    };
+    levels.filter_map(at).collect()
 }
 
 /// The part of the curve with at least ten samples beyond it, and the rest, which begins at its
@@ -194,7 +237,8 @@ pub(crate) fn shape(histogram: &Histogram) -> (Points, Points) {
 }
 
 fn extremes(limit: Option<Nanos>, curves: &[Curve]) -> Vec<f64> {
-    let ends = curves.iter().flat_map(|c| [c.histogram.min(), c.histogram.max()]).flatten();
+    let all = curves.iter().flat_map(|curve| curve.equal.iter().chain([&curve.histogram]));
+    let ends = all.flat_map(|histogram| [histogram.min(), histogram.max()]).flatten();
     ends.chain(limit).map(|ns| ns.0 as f64).collect()
 }
 
@@ -223,7 +267,8 @@ fn table(curves: &[Curve], plot: &Plot) -> Table {
         let mut cells = vec![Cell::number(format!("p{}", percent(level.level())))];
         cells.extend(curves.iter().map(|curve| {
             let value = curve.histogram.quantile(level).map(|ns| ns.0);
-            trials::quantile(value, curve.histogram.count(), level)
+            let band = curve.band(level).map(|(least, most)| format!("{least} … {most}"));
+            trials::quantile(value, curve.histogram.count(), level).detail(band)
         }));
         table.push(Row::new(cells).at(plot.x(level.level())));
     }

@@ -5,7 +5,7 @@ use measure::quantity::grouped;
 use results::components::{Event, Series};
 use results::load::{Interval, Load};
 
-use super::{Figure, Layout, Panel};
+use super::{Figure, Layout, Panel, heat};
 use crate::plot::{Axis, Place, Plot, Scale, look};
 use crate::run::services::{self, Service};
 use crate::run::{Run, Trial};
@@ -33,23 +33,37 @@ struct Line {
     of: Box<Value>,
 }
 
+/// A trial that is shown in full, with an id and its role.
+type Chosen<'a> = (String, &'a str, &'a Trial);
+
+/// The figure of a trial with its id and role; `None` if the trial has no data for it.
+type Of = fn(&str, &str, &Trial) -> Option<Figure>;
+
 /// The trials of the maximum and of the capacity, or if there are several searches those that show
 /// the levels: side by side, or the only one over both columns.
 pub(crate) fn figures(run: &Run) -> Vec<Figure> {
-    let mut figures = match run.has_several() {
+    let chosen = match run.has_several() {
         false => of_one_search(run),
-        true => (1..)
-            .zip(run.shown())
-            .filter_map(|(number, (name, trial))| figure(&number.to_string(), name, trial))
-            .collect(),
+        true => {
+            let number = |(number, (name, trial)): (u32, _)| (number.to_string(), name, trial);
+            (1..).zip(run.shown()).map(number).collect()
+        }
     };
-    if let [only] = figures.as_mut_slice() {
-        only.layout = Layout::Wide;
+    // The figures of a trial are above each other.
+    let of_pair = |pair: &[Chosen]| {
+        let of = |figure: Of| pair.iter().filter_map(move |(id, role, t)| figure(id, role, t));
+        of(heat::figure).chain(of(figure)).collect::<Vec<Figure>>()
+    };
+    let mut figures: Vec<Figure> = chosen.chunks(2).flat_map(of_pair).collect();
+    if chosen.len() == 1 {
+        for figure in &mut figures {
+            figure.layout = if figure.panels.len() == 1 { Layout::Whole } else { Layout::Wide };
+        }
     }
     figures
 }
 
-fn of_one_search(run: &Run) -> Vec<Figure> {
+fn of_one_search(run: &Run) -> Vec<Chosen<'_>> {
     let maximum = run.maximum.as_ref().and_then(|maximum| run.trial(maximum.trial));
     let capacity = run.capacity.as_ref().and_then(|capacity| run.trial(capacity.trial));
     let same = maximum.map(|t| t.entry.trial) == capacity.map(|t| t.entry.trial);
@@ -57,7 +71,8 @@ fn of_one_search(run: &Run) -> Vec<Figure> {
         true => vec![("maximum", "Maximum and capacity", maximum)],
         false => vec![("maximum", "Maximum", maximum), ("capacity", "Capacity", capacity)],
     };
-    chosen.into_iter().filter_map(|(id, role, trial)| figure(id, role, trial?)).collect()
+    let known = chosen.into_iter().filter_map(|(id, role, trial)| Some((id, role, trial?)));
+    known.map(|(id, role, trial)| (id.to_owned(), role, trial)).collect()
 }
 
 fn figure(id: &str, role: &str, trial: &Trial) -> Option<Figure> {

@@ -5,7 +5,7 @@ use results::slo;
 use results::{Load, Times};
 
 use crate::chart::percentiles::{self, Curve};
-use crate::chart::{Figure, seconds};
+use crate::chart::{Figure, heat, seconds};
 use crate::plot::{Dash, Mark, Style};
 use crate::text::time;
 
@@ -21,7 +21,10 @@ const KINDS: [Kind; 4] = [
 
 /// All figures for which there are data.
 pub(super) fn all(load: &Load) -> Vec<Figure> {
-    [by_percentile(load), seconds::of_load(load)].into_iter().flatten().collect()
+    [by_percentile(load), heat::of_load(load, &[]), seconds::of_load(load)]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 fn by_percentile(load: &Load) -> Option<Figure> {

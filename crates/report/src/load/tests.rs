@@ -140,7 +140,7 @@ fn every_figure_of_the_document_is_in_the_page() {
 fn every_figure_has_a_summary_a_legend_and_a_table() {
     let page = render(&whole());
     let figures: Vec<&str> = page.split("<figure ").skip(1).collect();
-    assert_eq!(figures.len(), 2);
+    assert_eq!(figures.len(), 3);
     for figure in &figures {
         assert!(figure.contains("role=\"img\" aria-label=\"") && figure.contains("<details"));
         assert!(5 <= figure.matches("<tr data-x=").count());
@@ -159,9 +159,9 @@ fn every_figure_has_a_summary_a_legend_and_a_table() {
         "waiting for a CPU",
         "lateness p99",
     ] {
-        assert!(figures[1].contains(&format!("</svg>{name}</li>")), "{name}");
+        assert!(figures[2].contains(&format!("</svg>{name}</li>")), "{name}");
     }
-    let rules = figures[1].matches("class=\"rule\"").count();
+    let rules = figures[2].matches("class=\"rule\"").count();
     assert_eq!(rules, 5, "the second segment begins in each of five panels");
     assert!(figures[0].contains("SLO: p99 ≤ 10 ms"));
 }

@@ -49,6 +49,14 @@ impl Scale {
         Scale::Log { from, to }
     }
 
+    /// Returns true if the value lies on a linear or logarithmic axis.
+    pub(crate) fn contains(&self, value: f64) -> bool {
+        match *self {
+            Scale::Linear { from, to } | Scale::Log { from, to } => (from..=to).contains(&value),
+            Scale::Nines { .. } | Scale::Places { .. } => true,
+        }
+    }
+
     /// The position between 0 and 1; values outside are placed at the border.
     pub(crate) fn position(&self, value: f64) -> f64 {
         let place = match *self {

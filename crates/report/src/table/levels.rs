@@ -8,7 +8,7 @@ use results::answer::{Search, Verdict};
 use super::{Cell, MOST_ROWS, Row, Table};
 use crate::run::Run;
 use crate::run::levels::{Cell as Level, Found, Quantity, Repeated, Value};
-use crate::text::{count, integer};
+use crate::text::{count, integer, rate};
 
 /// The most different texts about equal searches.
 const MOST_TEXTS: usize = 3;
@@ -102,6 +102,10 @@ fn row(cell: &Level, search: &Repeated, columns: Columns) -> Row {
     if columns.slo {
         notes.extend(texts("SLO", search, slo));
     }
+    let interval = search.strands.iter().find_map(|strand| strand.interval);
+    notes.extend(interval.map(|(low, high)| {
+        format!("95 % interval of the capacity: {} … {}", grouped(low), rate(high))
+    }));
     notes.extend(texts("limited by", search, |search| search.limited_by.as_deref()));
     notes.extend(texts("stopped by", search, |search| match search.verdict {
         Verdict::Open | Verdict::Interrupted => None,

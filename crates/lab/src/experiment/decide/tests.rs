@@ -43,6 +43,7 @@ fn entry(attempt: &Attempt, status: Status, completed: f64) -> Entry {
         asked_per_s: asked,
         asked_per_target_per_s: asked,
         why: None,
+        bounds: None,
         repetition: attempt.repetition,
         attempt: attempt.attempt,
         waited: None,

@@ -56,6 +56,33 @@ fn an_adaptive_search_from_a_probe_encloses_the_capacity() {
     );
     let [search] = &answer.searches[..] else { panic!("{answer:#?}") };
     let (lower, upper) = (search.lower.unwrap(), search.upper.unwrap());
+    let bounds = answer.trials.iter().filter_map(|entry| entry.bounds).map(|bounds| {
+        let per_s = |bound: Option<f64>| bound.map_or("–".to_owned(), |per_s| per_s.to_string());
+        format!("{} … {}", per_s(bounds.lower), per_s(bounds.upper))
+    });
+    // In the end the bounds are tried again: until 900/s has failed again, 925/s is the upper one.
+    expect![[r#"
+        – … –
+        700 … –
+        875 … –
+        875 … –
+        875 … 1367
+        875 … 1367
+        875 … 1094
+        875 … 1094
+        875 … 978
+        875 … 978
+        875 … 925
+        875 … 925
+        875 … 925
+        875 … 900
+        887 … 900
+        887 … 925
+        887 … 925
+        887 … 925
+        887 … 925
+    "#]]
+    .assert_eq(&bounds.map(|line| line + "\n").collect::<String>());
     assert!(850.0 < lower && lower < upper && upper < 1_000.0, "{search:?}");
 }
 

@@ -1,0 +1,145 @@
+//! The trust in a run at a glance: each badge is a symbol and words, its colour only repeats them.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use results::answer::validity_in_words;
+use results::load::Load;
+
+use crate::run::{Run, Trial};
+use crate::text::{count, escape, integer, time};
+
+/// The most trials that a badge names.
+const MOST_LISTED: usize = 6;
+
+pub(super) struct Badge {
+    kind: Kind,
+    text: String,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Kind {
+    Good,
+    /// Something to look at, which was found and counted.
+    Notice,
+    Bad,
+}
+
+impl Kind {
+    fn symbol(self) -> &'static str {
+        match self {
+            Kind::Good => "✓",
+            Kind::Notice => "!",
+            Kind::Bad => "✗",
+        }
+    }
+
+    fn class(self) -> &'static str {
+        match self {
+            Kind::Good => "good",
+            Kind::Notice => "",
+            Kind::Bad => "bad",
+        }
+    }
+}
+
+pub(super) fn write(badges: &[Badge], out: &mut String) -> std::fmt::Result {
+    out.push_str("<ul class=\"badges\">");
+    for Badge { kind, text } in badges {
+        write!(out, "<li class=\"{}\">{} {}</li>", kind.class(), kind.symbol(), escape(text))?;
+    }
+    out.push_str("</ul>\n");
+    Ok(())
+}
+
+/// The validity of the trials, the gates that decided about it, and the requests that failed.
+pub(super) fn of(run: &Run) -> Vec<Badge> {
+    let trials = || run.trials.iter().filter(|trial| !trial.probe());
+    if trials().next().is_none() {
+        return Vec::new();
+    }
+    let valid = trials().filter(|trial| trial.valid()).count();
+    let kind = match trials().count() {
+        all if valid == all => Kind::Good,
+        _ if !trials().any(Trial::answers) => Kind::Bad,
+        _ => Kind::Notice,
+    };
+    let text = validity_in_words(run.trials.iter().map(|trial| &trial.entry));
+    let mut badges = vec![Badge { kind, text }];
+    badges.extend(gates(trials()));
+    badges.extend(failures(trials()));
+    badges
+}
+
+/// A badge for each gate of validity, in the order of the documents.
+fn gates<'a>(trials: impl Iterator<Item = &'a Trial>) -> Vec<Badge> {
+    let mut names: Vec<&str> = Vec::new();
+    let mut judged: BTreeMap<&str, (usize, Vec<u32>)> = BTreeMap::new();
+    let (mut lateness, mut hiccup, mut steal) = (None, None, None);
+    for trial in trials {
+        for gate in trial.load.iter().flat_map(|load: &Load| &load.validity.gates) {
+            if !judged.contains_key(gate.name.as_str()) {
+                names.push(&gate.name);
+            }
+            let (all, failed) = judged.entry(&gate.name).or_default();
+            *all += 1;
+            failed.extend((!gate.passed).then_some(trial.entry.trial));
+        }
+        if let Some(observed) = trial.entry.observed.as_ref().filter(|_| trial.valid()) {
+            lateness = lateness.max(observed.lateness_p99_ns);
+            hiccup = hiccup.max(observed.hiccup_p99_ns);
+            let share = trial.load.as_ref().and_then(|load| load.generator.steal_share);
+            steal = [steal, share].into_iter().flatten().reduce(f64::max);
+        }
+    }
+    let most = |name: &str| match name {
+        "late" => lateness.map(|ns| format!("lateness p99 at most {}", time(ns))),
+        "disturbed" => {
+            let hiccup = hiccup.map(|ns| format!("hiccups p99 at most {}", time(ns)));
+            let steal = steal.map(|share| format!("steal at most {:.1} %", 100.0 * share));
+            let parts: Vec<String> = hiccup.into_iter().chain(steal).collect();
+            (!parts.is_empty()).then(|| parts.join(", "))
+        }
+        _ => None,
+    };
+    let badge = |name: &&str| {
+        let (all, failed) = &judged[name];
+        let mut text = match failed.len() {
+            0 => format!("not {name}: {}", count(*all, "trial")),
+            n => format!("{name}: {n} of {} ({})", count(*all, "trial"), listed(failed)),
+        };
+        text += &most(name).map_or(String::new(), |most| format!("; in valid ones {most}"));
+        Badge { kind: if failed.is_empty() { Kind::Good } else { Kind::Notice }, text }
+    };
+    names.iter().map(badge).collect()
+}
+
+/// The failed requests of the trials that are evidence about the system.
+fn failures<'a>(trials: impl Iterator<Item = &'a Trial>) -> Option<Badge> {
+    let answering = trials.filter(|trial| trial.answers());
+    let observed = answering.filter_map(|t| Some((t.entry.trial, t.entry.observed.as_ref()?)));
+    let counts: Vec<(u32, u64, u64)> =
+        observed.map(|(trial, o)| (trial, o.failures, o.requests)).collect();
+    counts.first()?;
+    let sum = |of: fn(&(u32, u64, u64)) -> u64| counts.iter().map(of).sum::<u64>();
+    let (failures, requests) = (sum(|counts| counts.1), sum(|counts| counts.2));
+    let failing: Vec<u32> = counts.iter().filter(|(_, n, _)| 0 < *n).map(|(t, ..)| *t).collect();
+    let of = format!("of {}", count(requests as usize, "request"));
+    Some(match failures {
+        0 => Badge { kind: Kind::Good, text: format!("no failures {of}") },
+        n => Badge {
+            kind: Kind::Notice,
+            text: format!("{} {of} failed ({})", integer(n), listed(&failing)),
+        },
+    })
+}
+
+/// `trial 8`, `trials 8, 9 and 4 more`
+fn listed(trials: &[u32]) -> String {
+    let numbers: Vec<String> = trials.iter().take(MOST_LISTED).map(u32::to_string).collect();
+    let noun = if trials.len() == 1 { "trial" } else { "trials" };
+    match trials.len() - numbers.len() {
+        0 => format!("{noun} {}", numbers.join(", ")),
+        more => format!("{noun} {} and {more} more", numbers.join(", ")),
+    }
+}

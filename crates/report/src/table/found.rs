@@ -1,0 +1,66 @@
+//! The figures at the loads of the answer, as medians of their equal trials.
+
+use measure::Quantile;
+use measure::estimate::median;
+use measure::quantity::grouped;
+use results::journal::Observed;
+
+use super::{Cell, Row, Table, trials};
+use crate::run::{Run, Trial};
+use crate::text::{integer, rate};
+
+/// A figure of a trial.
+type Value = fn(&Observed) -> Option<f64>;
+
+const QUANTILES: [(Quantile, Value); 4] = [
+    (Quantile::P50, |o| o.p50_ns.map(|ns| ns as f64)),
+    (Quantile::P90, |o| o.p90_ns.map(|ns| ns as f64)),
+    (Quantile::P99, |o| o.p99_ns.map(|ns| ns as f64)),
+    (Quantile::P999, |o| o.p999_ns.map(|ns| ns as f64)),
+];
+
+/// Returns a row for each load that represents the answer; `None` without any.
+pub(crate) fn table(run: &Run) -> Option<Table> {
+    let chosen: Vec<(String, &Trial)> = match run.has_several() {
+        true => run.shown().into_iter().map(|(name, trial)| (name.to_owned(), trial)).collect(),
+        false => run.chosen(),
+    };
+    chosen.first()?;
+    let caption = "Medians of the equal valid trials. In grey: fewer than ten samples lie beyond the quantile.";
+    let columns = ["load", "asked", "trials", "offered /s", "completed /s", "failures"];
+    let quantiles = QUANTILES.map(|(quantile, _)| quantile.name());
+    let columns = columns.map(str::to_owned).into_iter().chain(quantiles);
+    let mut table = Table::new(caption, columns);
+    for (name, trial) in chosen {
+        table.push(row(run, &name, trial));
+    }
+    Some(table)
+}
+
+fn row(run: &Run, name: &str, trial: &Trial) -> Row {
+    let mut equal: Vec<&Trial> = run.equal(trial).collect();
+    if equal.is_empty() {
+        // A slowed trial can be the answer, although no average contains it.
+        equal.push(trial);
+    }
+    let middle = |of: Value| {
+        let observed = equal.iter().filter_map(|trial| trial.entry.observed.as_ref());
+        median(&observed.filter_map(of).collect::<Vec<f64>>())
+    };
+    let asked = trial.entry.asked_per_s.map_or("closed loop".to_owned(), rate);
+    let mut cells = vec![
+        Cell::words(name),
+        Cell::number(asked),
+        Cell::number(integer(equal.len() as u64)),
+        Cell::maybe(middle(|o| Some(o.offered_per_s)).map(grouped)),
+        Cell::maybe(middle(|o| Some(o.completed_per_s)).map(grouped)),
+        Cell::maybe(middle(|o| Some(o.failures as f64)).map(|n| integer(n as u64))),
+    ];
+    let samples = equal.iter().map(|trial| trial.samples()).min().unwrap_or_default();
+    cells.extend(
+        QUANTILES.map(|(quantile, of)| {
+            trials::quantile(middle(of).map(|ns| ns as u64), samples, quantile)
+        }),
+    );
+    Row::new(cells)
+}

@@ -1,0 +1,106 @@
+use expect_test::expect;
+use results::journal::Entry;
+
+use super::levels::{figure, panels, rows, titled};
+use super::*;
+use crate::fixture::PATH;
+
+/// One finished search for a capacity.
+fn one(change: impl Fn(&mut Entry)) -> Fixture {
+    let mut fixture = Fixture::new(|manifest| manifest.state = State::Finished);
+    fixture.search(change);
+    fixture.directory.write_answer(&fixture.answer_of_searches(&[3_500.0])).unwrap();
+    fixture
+}
+
+/// Three equal searches.
+fn three() -> Fixture {
+    let mut fixture = Fixture::new(|manifest| manifest.state = State::Finished);
+    for strand in 1..=3 {
+        fixture.search(|entry| entry.strand = Some(strand));
+    }
+    let answer = fixture.answer_of_searches(&[3_500.0, 3_600.0, 3_700.0]);
+    fixture.directory.write_answer(&answer).unwrap();
+    fixture
+}
+
+#[test]
+fn the_path_of_a_search_has_each_trial_with_the_bounds_that_were_known_before_it() {
+    let page = page(&one(|_| {}));
+    let path = figure(&page, "path");
+    expect![[r#"
+        trial | asked /s | reason | SLO | lower bound /s | upper bound /s | 
+        1 | 2,000 | a new load | ✓ met | – | –
+        2 | 4,000 | a new load | ✗ missed | 2,000 | –
+        3 | 4,000 | not decided yet | ✗ missed | 2,000 | –
+        4 | 2,828 | a new load | ✓ met | 2,000 | 4,000
+        5 | 3,200 | a new load | not valid | 2,828 | 4,000
+        6 | 3,200 | a new load | ✓ met | 2,828 | 4,000
+        7 | 3,500 | a new load | ✓ met | 3,200 | 4,000
+        8 | 3,500 | a bound of the answer | ✓ met | 3,500 | 4,000
+    "#]]
+    .assert_eq(&rows(path));
+    let said = "8 trials; the capacity lies between 3,500 and 3,570/s. Each mark is a trial";
+    assert!(path.contains(said), "{path}");
+    let all = panels(path);
+    assert_eq!(
+        all.iter().map(|(title, _)| *title).collect::<Vec<_>>(),
+        ["all loads", "near the answer"]
+    );
+    assert_eq!(titled(all[0].1).len(), PATH.len());
+    // Loads that are far from the answer are not drawn near it.
+    assert_eq!(titled(all[1].1), [5, 6, 7, 8].into());
+}
+
+#[test]
+fn the_outcome_of_a_trial_is_a_shape_and_a_word() {
+    let page = page(&one(|_| {}));
+    let path = panels(figure(&page, "path"))[0].1.to_owned();
+    let shape = |class: &str, outcome: &str| {
+        let class = format!("class=\"{class} ");
+        let marks = path.split(&class).skip(1);
+        marks.filter(|mark| mark.split("</title>").next().unwrap().ends_with(outcome)).count()
+    };
+    assert_eq!(shape("disc", "SLO met"), 5);
+    assert_eq!(shape("ring", "SLO missed"), 2);
+    assert_eq!(shape("cross", "not valid"), 1);
+}
+
+#[test]
+fn the_bounds_are_those_of_the_journal_and_of_the_answer() {
+    let without = |entry: &mut Entry| entry.bounds = None;
+    let (with, without) = (page(&one(|_| {})), page(&one(without)));
+    let areas = |page: &str| figure(page, "path").matches("class=\"area").count();
+    assert_eq!((areas(&with), areas(&without)), (2, 2), "the answer is always known");
+    let said = "This journal does not contain the bounds before each trial.";
+    assert!(!with.contains(said) && without.contains(said));
+}
+
+#[test]
+fn equal_searches_are_in_one_plot_with_their_median_and_interval() {
+    let page = page(&three());
+    let path = figure(&page, "path");
+    let said =
+        "24 trials in 3 equal searches; median capacity 3,600/s; 95 % interval 3,400 … 3,800/s";
+    assert!(path.contains(said), "{path}");
+    // One band for each search, and one mark for each of their capacities, in both plots.
+    assert_eq!(path.matches("class=\"area").count(), 2 * 3);
+    assert_eq!(path.matches(": capacity 3,600/s</title>").count(), 2);
+    assert_eq!(path.matches("<tr data-x=").count(), 24);
+}
+
+#[test]
+fn the_bounds_are_a_band_in_the_plot_of_the_p99() {
+    let page = page(&one(|_| {}));
+    let p99 = figure(&page, "p99");
+    // In the logarithmic and in the linear plot.
+    assert_eq!(p99.matches("<title>the capacity: 3,500 … 3,570/s</title>").count(), 2);
+    assert!(p99.contains("The shaded band lies between the bounds of the capacity."));
+    // Two loads have two trials each whose median lies between them.
+    assert!(p99.contains("</svg>median of a load</li>"));
+}
+
+#[test]
+fn a_sweep_has_no_path() {
+    assert!(!page(&Fixture::sweep()).contains("id=\"path\""));
+}

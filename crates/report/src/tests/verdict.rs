@@ -1,0 +1,71 @@
+use expect_test::expect;
+use results::Load;
+use results::journal::Status;
+
+use super::levels::rows;
+use super::*;
+
+/// The badges of a page, one in a line with its class.
+fn badges(page: &str) -> String {
+    let list = page.split("<ul class=\"badges\">").nth(1).unwrap().split("</ul>").next().unwrap();
+    let items = list.split("<li class=\"").skip(1);
+    // A line does not begin with a space: expect-test removes those that all lines share.
+    items.map(|item| format!("‘{}", item.replacen("\">", "’ ", 1).replace("</li>", "\n"))).collect()
+}
+
+#[test]
+fn badges_say_how_far_a_run_can_be_trusted() {
+    let fixture = Fixture::sweep();
+    expect![[r#"
+        ‘’ ! 17 of 19 trials valid; not valid: 8; aborted: 16
+        ‘good’ ✓ not late: 18 trials; in valid ones lateness p99 at most 70.0 µs
+        ‘good’ ✓ no failures of 310,035 requests
+    "#]]
+    .assert_eq(&badges(&page(&fixture)));
+}
+
+#[test]
+fn a_gate_that_failed_and_requests_that_failed_are_named_with_their_trials() {
+    let mut fixture = Fixture::new(|_| {});
+    for number in 1..=3 {
+        fixture.push(1_000.0, |entry| {
+            if number == 2 {
+                entry.status = Status::Invalid;
+            } else {
+                entry.observed.as_mut().unwrap().failures = 7;
+            }
+        });
+    }
+    let path = fixture.directory.trial_path(2).join("load.json");
+    let mut load: Load = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    load.validity.gates[0].passed = false;
+    fs::write(&path, serde_json::to_vec(&load).unwrap()).unwrap();
+    expect![[r#"
+        ‘’ ! 2 of 3 trials valid; not valid: 2
+        ‘’ ! late: 1 of 3 trials (trial 2); in valid ones lateness p99 at most 51.3 µs
+        ‘’ ! 14 of 10,000 requests failed (trials 1, 3)
+    "#]]
+    .assert_eq(&badges(&page(&fixture)));
+}
+
+#[test]
+fn the_loads_of_the_answer_have_a_row_with_the_medians_of_their_trials() {
+    let mut fixture = Fixture::new(|_| {});
+    for _ in 0..3 {
+        fixture.push(1_000.0, |_| {});
+    }
+    fixture.push(2_000.0, |_| {});
+    let so_far = fixture.answer(Verdict::Open);
+    let page = render(&fixture.directory, Some(so_far)).unwrap();
+    let verdict = page.split("<section class=\"verdict").nth(1).unwrap();
+    let table = rows(verdict.split("</section>").next().unwrap());
+    expect![[r#"
+        load | asked | trials | offered /s | completed /s | failures | p50 | p90 | p99 | p99.9 | 
+        lowest load | 1,000/s | 3 | 1,000 | 1,000 | 0 | 603 µs | 1.18 ms | 1.97 ms | 2.71 ms 5 beyond
+        capacity and maximum and highest load | 2,000/s | 1 | 2,000 | 2,000 | 0 | 741 µs | 1.62 ms | 2.86 ms | 3.91 ms
+    "#]].assert_eq(&table);
+    let p99 = fixture.entries[..3].iter().map(|entry| entry.observed.as_ref().unwrap().p99_ns);
+    let p99: Vec<f64> = p99.map(|ns| ns.unwrap() as f64).collect();
+    let median = time(measure::estimate::median(&p99).unwrap() as u64);
+    assert!(table.contains(&format!("| {median} |")), "{median}");
+}

@@ -18,6 +18,7 @@ pub mod manifest;
 pub mod merge;
 pub mod self_test;
 pub mod slo;
+pub mod speed;
 pub mod times;
 
 mod version1;

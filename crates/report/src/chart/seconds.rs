@@ -2,13 +2,14 @@
 //! generator's own punctuality.
 
 use measure::quantity::grouped;
+use results::Components;
 use results::components::{Event, Series};
 use results::load::{Interval, Load};
 
 use super::{Figure, Layout, Panel};
 use crate::plot::{Axis, Place, Plot, Scale, look};
 use crate::run::services::{self, Service};
-use crate::run::{Run, Trial};
+use crate::run::{Run, Trial, speed};
 use crate::table::{Cell, MOST_ROWS, Row, Table};
 use crate::text::{integer, rate, tick_number, tick_time, time};
 
@@ -40,7 +41,7 @@ pub(crate) fn figures(run: &Run) -> Vec<Figure> {
         false => of_one_search(run),
         true => (1..)
             .zip(run.shown())
-            .filter_map(|(number, (name, trial))| figure(&number.to_string(), name, trial))
+            .filter_map(|(number, (name, trial))| figure(run, &number.to_string(), name, trial))
             .collect(),
     };
     if let [only] = figures.as_mut_slice() {
@@ -57,15 +58,14 @@ fn of_one_search(run: &Run) -> Vec<Figure> {
         true => vec![("maximum", "Maximum and capacity", maximum)],
         false => vec![("maximum", "Maximum", maximum), ("capacity", "Capacity", capacity)],
     };
-    chosen.into_iter().filter_map(|(id, role, trial)| figure(id, role, trial?)).collect()
+    chosen.into_iter().filter_map(|(id, role, trial)| figure(run, id, role, trial?)).collect()
 }
 
-fn figure(id: &str, role: &str, trial: &Trial) -> Option<Figure> {
+fn figure(run: &Run, id: &str, role: &str, trial: &Trial) -> Option<Figure> {
     let load = trial.load.as_ref()?;
     let services = Services::of(trial);
-    let events = trial.components.as_ref().map(|components| components.events.as_slice());
-    let events = events.unwrap_or_default();
-    let panel = |series, label, kind, lines| panel(load, events, series, label, kind, lines);
+    let events: Vec<Event> = trial.components.iter().flat_map(|c| events(run, c)).collect();
+    let panel = |series, label, kind, lines| panel(load, &events, series, label, kind, lines);
     let panels = vec![
         panel(0, "per second", Kind::Rate, rates()),
         panel(4, "response time", Kind::Time, times()),
@@ -78,11 +78,19 @@ fn figure(id: &str, role: &str, trial: &Trial) -> Option<Figure> {
     if let Some(limit) = limit {
         summary += &format!("; limited by {limit}");
     }
-    summary += &events_in_words(events);
+    summary += &events_in_words(&events);
     let mut figure = drawn(load, &services, panels, summary + ".")?;
     figure.id = format!("seconds-{id}");
     figure.title = format!("{role}: trial {} by the second", trial.entry.trial);
     Some(figure)
+}
+
+/// The events of the place, and the times in which the machine was slow.
+fn events(run: &Run, components: &Components) -> Vec<Event> {
+    let mut events = components.events.clone();
+    events.extend(speed::slow(components, &run.usual));
+    events.sort_by(|one, other| one.from_s.total_cmp(&other.from_s));
+    events
 }
 
 /// One load on the whole width, including the generator's own delays.

@@ -1,5 +1,5 @@
 //! The threads that measure the speed of the system's CPUs during a load: one on each, which does
-//! the pieces of work of `crate::speed`, sixteen times a second.
+//! the pieces of work of `crate::speed`, ten times a second.
 
 use std::hint::black_box;
 use std::io::{self, Read, Write};

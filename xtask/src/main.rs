@@ -18,6 +18,7 @@ mod programs;
 mod repository;
 mod sim;
 mod skips;
+mod speed;
 mod testbed;
 mod tidy;
 mod tools;
@@ -36,6 +37,7 @@ cargo xtask TASK
   image   builds the container image of both programs as an archive, without a daemon
   testbed a real Kubernetes cluster on this machine, and experiments on it
   sim     simulates the error rates of the method: `sim method`
+  speed   the speed of the machine beside the throughput of a saturated server
   book    measures the figures and numbers of docs/book again and writes them there
 ";
 
@@ -54,6 +56,7 @@ fn main() -> ExitCode {
         }
         ["testbed", ref words @ ..] => task(testbed::run(words), testbed::USAGE),
         ["sim", ref words @ ..] => task(sim::run(words), sim::USAGE),
+        ["speed", ref words @ ..] => task(speed::run(words), speed::USAGE),
         ["book"] => ended(book::run(&book::Chapter::ALL)),
         ["book", name] if book::Chapter::named(name).is_some() => {
             ended(book::run(book::Chapter::named(name).as_slice()))

@@ -853,7 +853,8 @@ impl Backend for Kubernetes {
         }
         let Made { load, parts } = load?;
         let consumed = self.consumed(&pods, &figures);
-        Ok(Driven { load, parts, consumed, deaths: Vec::new(), events })
+        let gauged = Vec::new();
+        Ok(Driven { load, parts, consumed, deaths: Vec::new(), events, gauged })
     }
 
     fn stop(&mut self) {

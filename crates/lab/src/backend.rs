@@ -11,6 +11,7 @@ use results::{Doctor, Environment};
 
 use crate::calm::Calm;
 use crate::spec::{Exchange, Files, Pattern, Port, Resolved, Run, SpecError, Via};
+use crate::speed::Gauged;
 
 pub use consumed::{Consumed, Samples, Thread};
 
@@ -337,6 +338,8 @@ pub struct Driven {
     pub consumed: BTreeMap<String, Consumed>,
     /// The components that died without ending the load, in the order of their deaths.
     pub deaths: Vec<Death>,
+    /// The speed of each CPU of the system under test, where it is measured.
+    pub gauged: Vec<Gauged>,
     /// Other events of the system and its machines meanwhile, as far as the place tells them.
     pub events: Vec<Happened>,
 }

@@ -13,6 +13,7 @@ use results::directory::{Files, Writer};
 use results::doctor::{self, Doctor};
 use results::journal::{Bounds, Entry, Purpose, Status, Waited};
 use results::manifest::{Manifest, State};
+use results::speed::Usual;
 use results::{Answer, Directory};
 
 use crate::answer::{self, Ending};
@@ -351,7 +352,9 @@ impl Run<'_> {
         }
         let again = next.filter(|next| next.strand == strand).map(|next| next.attempt);
         let without_rate = resolved.spec.load.without_rate();
-        progress.event(&Event::Ended { entry, label, without_rate, again });
+        let all = (0..self.plan.strands.len()).flat_map(|strand| turns.of(strand));
+        let speed = Usual::so_far(all).and_then(|usual| usual.speed_in(entry));
+        progress.event(&Event::Ended { entry, label, without_rate, speed, again });
         let journal = turns.of(strand);
         let sweep = resolved.spec.search.as_ref().and_then(Search::sweep);
         let near = match bracket(resolved, journal) {

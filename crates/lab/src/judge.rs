@@ -15,6 +15,7 @@ use crate::backend::Consumed;
 use crate::limits::{self, Shortfall};
 use crate::seconds::{self, window};
 use crate::spec::Resolved;
+use crate::speed;
 use crate::trial::{Checked, Observation};
 
 #[cfg(test)]
@@ -53,7 +54,8 @@ pub fn judge(observation: &Observation, resolved: &Resolved) -> Judged {
     if load.total.counts.intended == 0 {
         unfit.push("nothing was sent in the measurement".to_owned());
     }
-    let mut components = seconds::of(load, &observation.driven.consumed);
+    let mut components =
+        seconds::of(load, &observation.driven.consumed, &observation.driven.gauged);
     components.events = seconds::events(&observation.driven);
     let outcome = slo::judge(&resolved.slos(), &load.total);
     let observed = observed(observation, &components, outcome.as_ref().map(|outcome| outcome.met));
@@ -124,6 +126,7 @@ fn observed(observation: &Observation, components: &Components, slo_met: Option<
             .then(|| counts.bytes_received as f64 / counts.completed_inside as f64),
         cpu_unknown: (observation.driven.consumed.len() - cpu.len()) as u32,
         cpu,
+        work_ns: speed::over_all(&components.speed),
         limited_by: limit.as_ref().map(|found| found.words.clone()),
         limit: limit.map(|found| found.limit),
     }

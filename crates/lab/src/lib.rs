@@ -26,6 +26,7 @@ pub mod judge;
 pub mod limits;
 pub mod queued;
 pub mod seconds;
+pub mod speed;
 pub mod statistics;
 
 pub mod advice;

@@ -6,6 +6,7 @@ use measure::quantity::grouped;
 use measure::{Nanos, Rate};
 use results::Entry;
 use results::journal::{Purpose, Status};
+use results::speed::SLOW;
 
 use crate::backend::Tick;
 use crate::experiment::Attempt;
@@ -78,6 +79,8 @@ pub enum Event<'a> {
         label: String,
         /// The load in a word if it has no rate: closed, shape or trace.
         without_rate: &'static str,
+        /// The speed of the machine relative to its usual one, if it is known.
+        speed: Option<f64>,
         /// The next trial if it is of the same strand: it may be another attempt at this one.
         again: Option<Attempt>,
     },
@@ -129,8 +132,11 @@ impl fmt::Display for Event<'_> {
             }
             Event::Measuring { trial } => write!(f, "{} measuring", Title(trial)),
             Event::Tick { trial, tick } => write!(f, "{} {}", Title(trial), Live(tick)),
-            Event::Ended { entry, label, without_rate, again } => {
+            Event::Ended { entry, label, without_rate, speed, again } => {
                 write!(f, "{}{}", Line { entry, without_rate }, behind(label))?;
+                if let Some(speed) = speed.filter(|speed| speed.ln().abs() > -SLOW.ln()) {
+                    write!(f, "  machine at {:.0} % of its usual speed", 100.0 * speed)?;
+                }
                 match again {
                     Some(Attempt { attempt: 2.., await_calm: Some(_), .. }) => {
                         write!(f, " → repeated when the machine is calm")

@@ -11,6 +11,7 @@ use results::components::{Component, Components, Event, SCHEMA, Series};
 
 use crate::backend::{Consumed, Driven, Happened, Samples};
 use crate::queued;
+use crate::speed::{self, Gauged};
 use crate::statistics::Reading;
 
 #[cfg(test)]
@@ -23,7 +24,7 @@ const LEAST_WATCHED: f64 = 0.5;
 const SLIVER: Nanos = Nanos::from_millis(100);
 
 /// Returns the figures of the components in each second of the measurement.
-pub fn of(load: &Load, consumed: &BTreeMap<String, Consumed>) -> Components {
+pub fn of(load: &Load, consumed: &BTreeMap<String, Consumed>, gauged: &[Gauged]) -> Components {
     let (begin, end) = window(load, consumed);
     let mut seconds = Vec::new();
     let mut from = begin;
@@ -45,6 +46,7 @@ pub fn of(load: &Load, consumed: &BTreeMap<String, Consumed>) -> Components {
         roles,
         outstanding: outstanding(load, &seconds),
         components: all,
+        speed: gauged.iter().map(|one| (one.cpu, speed::by_second(one, &seconds))).collect(),
         events: Vec::new(),
     };
     queued::work_out(&mut components, seconds.len());

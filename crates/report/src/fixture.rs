@@ -117,6 +117,7 @@ impl Fixture {
             roles: BTreeMap::from([("sut".into(), 1.0)]),
             outstanding: vec![Some(130); SECONDS],
             components,
+            speed: BTreeMap::from([(0, speed())]),
             events: vec![components::Event {
                 from_s: 1.0,
                 to_s: 2.0,
@@ -282,6 +283,12 @@ fn environment() -> Environment {
     }
 }
 
+/// The machine was slower by a third in the third second.
+fn speed() -> components::Speed {
+    let sweep = [2_800.0, 2_800.0, 4_200.0, 2_800.0, 2_800.0].map(Some).to_vec();
+    components::Speed { cpu_share: 0.001, work_ns: BTreeMap::from([("sweep".into(), sweep)]) }
+}
+
 fn entry(trial: u32, asked: f64) -> Entry {
     Entry {
         trial,
@@ -333,6 +340,8 @@ fn observed(load: &Load, trial: u32, limit_per_s: f64) -> Observed {
         bytes_per_answer: Some(433.5),
         cpu: BTreeMap::from([("hotel".into(), share), ("generator".into(), 0.31)]),
         cpu_unknown: 0,
+        // The machine was a quarter slower in the fourth trial.
+        work_ns: BTreeMap::from([("sweep".into(), if trial == 4 { 3_500.0 } else { 2_800.0 })]),
         limited_by: None,
         limit: None,
     }

@@ -10,12 +10,14 @@ use results::answer::{Answer, Capacity, Maximum, Verdict};
 use results::directory::Error;
 use results::journal::{Entry, Observed, Purpose, Status};
 use results::manifest::{Manifest, State};
+use results::speed::Usual;
 use results::{Components, Directory, Doctor, Environment, Load, Times, slo};
 
 use levels::{Cell, Quantity, Shown};
 
 pub(crate) mod levels;
 pub(crate) mod services;
+pub(crate) mod speed;
 
 /// The confidence of every interval in the report.
 pub(crate) const CONFIDENCE: f64 = 0.95;
@@ -47,6 +49,8 @@ pub(crate) struct Run {
     /// The trials of every search's maximum throughput and capacity.
     maxima: BTreeSet<u32>,
     capacities: BTreeSet<u32>,
+    /// The usual speed of the machine in this run.
+    pub(crate) usual: Usual,
     /// Files that could not be read, each with its reason.
     pub(crate) problems: Vec<String>,
 }
@@ -132,7 +136,6 @@ impl Run {
             answer,
             spec,
             limit,
-            trials,
             services,
             maximum,
             capacity,
@@ -140,6 +143,8 @@ impl Run {
             shown,
             maxima,
             capacities,
+            usual: Usual::of(trials.iter().map(|trial| &trial.entry)),
+            trials,
             problems,
         })
     }

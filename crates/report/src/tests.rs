@@ -50,6 +50,15 @@ fn a_sample_page_is_written_on_request() {
 }
 
 #[test]
+fn a_slow_machine_shows_in_its_trial_and_in_its_second() {
+    let page = page(&Fixture::sweep());
+    let words = words(&page);
+    assert!(words.contains(" machine "), "the column");
+    assert_eq!(words.matches(" 0.80 ").count(), 1, "the fourth trial");
+    assert!(words.contains("at 2.0 s the machine ran at 67 % of its usual speed"));
+}
+
+#[test]
 fn every_number_of_every_trial_is_in_the_page() {
     let fixture = Fixture::sweep();
     let words = words(&page(&fixture));

@@ -24,6 +24,9 @@ pub struct Components {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outstanding: Series<u64>,
     pub components: BTreeMap<String, Component>,
+    /// The speed of each CPU of the system under test, by its number; absent if it was not measured.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub speed: BTreeMap<u32, Speed>,
     /// The events of the place in the measurement, such as the death of a replica, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<Event>,
@@ -36,6 +39,15 @@ pub struct Event {
     pub from_s: f64,
     pub to_s: f64,
     pub text: String,
+}
+
+/// The times of short fixed pieces of work on one CPU: the longer they take, the slower it is.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct Speed {
+    /// The share of the CPU that this measurement itself used.
+    pub cpu_share: f64,
+    /// The median time of each piece of work in nanoseconds, by its name.
+    pub work_ns: BTreeMap<String, Series<f64>>,
 }
 
 /// A value for each interval of the measurement.

@@ -217,6 +217,10 @@ pub struct Observed {
     /// the measurement: the sum of the others is not that of the system.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cpu_unknown: u32,
+    /// The mean time of each short fixed piece of work that was timed on the CPUs of the system under
+    /// test, by its name: the longer it takes, the slower the machine. Empty if none was timed.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub work_ns: BTreeMap<String, f64>,
     /// The first saturated resource, in words with its figures; absent if the system followed its
     /// load.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -228,6 +232,13 @@ pub struct Observed {
 
 #[cfg(test)]
 impl Observed {
+    /// A trial in which nothing happened, for tests.
+    pub(crate) fn nothing() -> Observed {
+        let nothing = r#"{"offered_per_s": 0, "completed_per_s": 0, "sustained_per_s": 0,
+            "goodput_per_s": 0, "requests": 0, "failures": 0, "saturated": false, "cpu": {}}"#;
+        serde_json::from_str(nothing).expect("it has the required fields")
+    }
+
     /// The figures of a system that follows its load, for tests.
     pub(crate) fn example(rate: f64, requests: u64) -> Observed {
         Observed {
@@ -236,21 +247,7 @@ impl Observed {
             sustained_per_s: rate,
             goodput_per_s: rate,
             requests,
-            failures: 0,
-            p50_ns: None,
-            p90_ns: None,
-            p99_ns: None,
-            p999_ns: None,
-            max_ns: None,
-            lateness_p99_ns: None,
-            hiccup_p99_ns: None,
-            slo_met: None,
-            saturated: false,
-            bytes_per_answer: None,
-            cpu: BTreeMap::new(),
-            cpu_unknown: 0,
-            limited_by: None,
-            limit: None,
+            ..Observed::nothing()
         }
     }
 }

@@ -22,6 +22,7 @@ pub mod metric;
 pub mod reproducibility;
 pub mod self_test;
 pub mod slo;
+pub mod speed;
 pub mod times;
 
 mod version1;

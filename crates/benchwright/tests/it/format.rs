@@ -43,6 +43,8 @@ fn the_page_of_the_format_is_enough_to_read_a_directory() {
             assert_eq!(read["p99_ns"], observed["p99_ns"], "{spec}: {trial}");
             assert_eq!(read["intended"], observed["requests"]);
             assert_eq!(read["outcomes"], observed["requests"]);
+            // The speed of the CPUs of the system; virtual time has none.
+            assert_eq!(observed["work_ns"]["sweep"].is_number(), spec == "hello.yaml", "{spec}");
         }
     }
 }

@@ -116,6 +116,7 @@ impl Backend for DryRun {
             load: nothing(drive),
             parts: Vec::new(),
             consumed: BTreeMap::new(),
+            gauged: Vec::new(),
             deaths: Vec::new(),
             events: Vec::new(),
         })

@@ -46,6 +46,7 @@ mod process;
 mod ready;
 mod remains;
 mod sockets;
+mod speed;
 mod versions;
 mod watch;
 

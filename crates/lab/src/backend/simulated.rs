@@ -164,7 +164,15 @@ impl Backend for Simulated {
         };
         self.now = self.now + drive.warm_up + drive.measure + drive.drain;
         let consumed = BTreeMap::from([("servers".to_owned(), consumed)]);
-        Ok(Driven { load, parts: Vec::new(), consumed, deaths: Vec::new(), events: Vec::new() })
+        let gauged = Vec::new();
+        Ok(Driven {
+            load,
+            parts: Vec::new(),
+            consumed,
+            deaths: Vec::new(),
+            events: Vec::new(),
+            gauged,
+        })
     }
 
     fn stop(&mut self) {}

@@ -52,6 +52,7 @@ fn judged(load: Load, slo: &str) -> Judged {
         load,
         parts: Vec::new(),
         consumed: BTreeMap::new(),
+        gauged: Vec::new(),
         deaths: Vec::new(),
         events: Vec::new(),
     };
@@ -159,6 +160,7 @@ fn the_generators_verdict_and_a_moved_process_make_a_trial_invalid() {
         load: load(10, 0, 0),
         parts: Vec::new(),
         consumed: BTreeMap::new(),
+        gauged: Vec::new(),
         deaths: Vec::new(),
         events: Vec::new(),
     };
@@ -192,6 +194,7 @@ fn the_checks_around_a_load_warn_or_make_it_invalid_as_the_spec_wants() {
             load: load(10, 0, 0),
             parts: Vec::new(),
             consumed: BTreeMap::new(),
+            gauged: Vec::new(),
             deaths: Vec::new(),
             events: Vec::new(),
         };
@@ -233,8 +236,14 @@ fn a_system_that_fell_short_has_a_limit_and_one_that_followed_its_load_has_none(
     };
     let limit = |load: Load, slo: &str| {
         let consumed = BTreeMap::from([("hotel".to_owned(), hotel.clone())]);
-        let driven =
-            Driven { load, parts: Vec::new(), consumed, deaths: Vec::new(), events: Vec::new() };
+        let driven = Driven {
+            load,
+            parts: Vec::new(),
+            consumed,
+            deaths: Vec::new(),
+            events: Vec::new(),
+            gauged: Vec::new(),
+        };
         let observation = Observation { driven, moved: Vec::new(), checked: None };
         let observed = judge(&observation, &read(slo)).observed.unwrap();
         assert_eq!(observed.cpu["hotel"], 0.98);

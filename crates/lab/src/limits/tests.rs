@@ -39,6 +39,7 @@ fn found(
         roles: BTreeMap::from([("sut".into(), 2.0)]),
         outstanding: outstanding.map_or(Vec::new(), all),
         components: components.iter().map(|(n, c)| ((*n).to_owned(), c.clone())).collect(),
+        speed: BTreeMap::new(),
         events: Vec::new(),
     };
     crate::queued::work_out(&mut components, SECONDS);

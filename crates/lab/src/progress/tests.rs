@@ -53,6 +53,7 @@ fn observed() -> Observed {
         bytes_per_answer: None,
         cpu: BTreeMap::from([("hotel".to_owned(), 0.61)]),
         cpu_unknown: 0,
+        work_ns: BTreeMap::new(),
         limited_by: None,
         limit: None,
     }
@@ -96,7 +97,8 @@ fn a_finished_trial_is_one_line() {
         let next = Attempt { purpose, asked, repetition: 1, attempt, await_calm, why, bracket };
         let label = String::new();
         let again = Some(next);
-        format!("{}\n", Event::Ended { entry, label, without_rate: "closed", again })
+        let speed = Some(if entry.status == Status::Bounded { 0.84 } else { 0.97 });
+        format!("{}\n", Event::Ended { entry, label, without_rate: "closed", speed, again })
     });
     // The first line begins at the margin: leading spaces that all lines share are removed.
     let began = format!("{}\n", Event::Began { headline: "demo".to_owned() });
@@ -107,7 +109,7 @@ fn a_finished_trial_is_one_line() {
          11   3,910/s   saturated   p50 212 ms   p99 901 ms    3,702 of 3,905/s completed  limited by: hotel (CPU limit)
          11   3,910/s   slo missed  p50 1.10 ms  p99 4.90 ms   1,234 failed  cpu 0.61
          11   3,910/s   ok          p50 1.10 ms  p99 4.90 ms 
-         11   3,910/s   ok, slowed  p50 1.10 ms  p99 4.90 ms   cpu 0.61
+         11   3,910/s   ok, slowed  p50 1.10 ms  p99 4.90 ms   cpu 0.61  machine at 84 % of its usual speed
          11   3,910/s   invalid     generator late: p99 1.9 ms > 0.49 ms → repeated when the machine is calm
          11   3,910/s   aborted     hotel was killed by SIGKILL in mid-trial → repeated
          11    closed   ok          p50 1.10 ms  p99 4.90 ms   3,899/s completed  cpu 0.61

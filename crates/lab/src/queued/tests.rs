@@ -19,6 +19,7 @@ fn queued(components: &[(&str, Component)], outstanding: u64) -> Vec<(String, Op
         roles: BTreeMap::new(),
         outstanding: vec![Some(outstanding)],
         components: components.iter().map(|(n, c)| ((*n).to_owned(), c.clone())).collect(),
+        speed: BTreeMap::new(),
         events: Vec::new(),
     };
     work_out(&mut components, 1);

@@ -93,6 +93,7 @@ fn events_are_those_that_touch_the_measurement_in_their_order() {
         load: Load { clock: Some(clock), ..Load::empty("") },
         parts: Vec::new(),
         consumed: BTreeMap::new(),
+        gauged: Vec::new(),
         deaths: vec![death],
         events: vec![
             happened(14.5, 15.5, "at the end"),

@@ -2,13 +2,14 @@
 //! generator's own punctuality.
 
 use measure::quantity::grouped;
+use results::Components;
 use results::components::{Event, Series};
 use results::load::{Interval, Load};
 
 use super::{Figure, Layout, Panel, heat};
 use crate::plot::{Axis, Place, Plot, Scale, look};
 use crate::run::services::{self, Service};
-use crate::run::{Run, Trial};
+use crate::run::{Run, Trial, speed};
 use crate::table::{Cell, MOST_ROWS, Row, Table};
 use crate::text::{integer, rate, tick_number, tick_time, time};
 
@@ -36,9 +37,6 @@ struct Line {
 /// A trial that is shown in full, with an id and its role.
 type Chosen<'a> = (String, &'a str, &'a Trial);
 
-/// The figure of a trial with its id and role; `None` if the trial has no data for it.
-type Of = fn(&str, &str, &Trial) -> Option<Figure>;
-
 /// The trials of the maximum and of the capacity, or if there are several searches those that show
 /// the levels: side by side, or the only one over both columns.
 pub(crate) fn figures(run: &Run) -> Vec<Figure> {
@@ -51,8 +49,9 @@ pub(crate) fn figures(run: &Run) -> Vec<Figure> {
     };
     // The figures of a trial are above each other.
     let of_pair = |pair: &[Chosen]| {
-        let of = |figure: Of| pair.iter().filter_map(move |(id, role, t)| figure(id, role, t));
-        of(heat::figure).chain(of(figure)).collect::<Vec<Figure>>()
+        let heat = pair.iter().filter_map(|(id, role, trial)| heat::figure(id, role, trial));
+        let seconds = pair.iter().filter_map(|(id, role, trial)| figure(run, id, role, trial));
+        heat.chain(seconds).collect::<Vec<Figure>>()
     };
     let mut figures: Vec<Figure> = chosen.chunks(2).flat_map(of_pair).collect();
     if chosen.len() == 1 {
@@ -75,12 +74,11 @@ fn of_one_search(run: &Run) -> Vec<Chosen<'_>> {
     known.map(|(id, role, trial)| (id.to_owned(), role, trial)).collect()
 }
 
-fn figure(id: &str, role: &str, trial: &Trial) -> Option<Figure> {
+fn figure(run: &Run, id: &str, role: &str, trial: &Trial) -> Option<Figure> {
     let load = trial.load.as_ref()?;
     let services = Services::of(trial);
-    let events = trial.components.as_ref().map(|components| components.events.as_slice());
-    let events = events.unwrap_or_default();
-    let panel = |series, label, kind, lines| panel(load, events, series, label, kind, lines);
+    let events: Vec<Event> = trial.components.iter().flat_map(|c| events(run, c)).collect();
+    let panel = |series, label, kind, lines| panel(load, &events, series, label, kind, lines);
     let panels = vec![
         panel(0, "per second", Kind::Rate, rates()),
         panel(4, "response time", Kind::Time, times()),
@@ -93,11 +91,19 @@ fn figure(id: &str, role: &str, trial: &Trial) -> Option<Figure> {
     if let Some(limit) = limit {
         summary += &format!("; limited by {limit}");
     }
-    summary += &events_in_words(events);
+    summary += &events_in_words(&events);
     let mut figure = drawn(load, &services, panels, summary + ".")?;
     figure.id = format!("seconds-{id}");
     figure.title = format!("{role}: trial {} by the second", trial.entry.trial);
     Some(figure)
+}
+
+/// The events of the place, and the times in which the machine was slow.
+fn events(run: &Run, components: &Components) -> Vec<Event> {
+    let mut events = components.events.clone();
+    events.extend(speed::slow(components, &run.usual));
+    events.sort_by(|one, other| one.from_s.total_cmp(&other.from_s));
+    events
 }
 
 /// One load on the whole width, including the generator's own delays.

@@ -73,12 +73,13 @@ impl InPlan {
 
 const CAPTION: &str = "Every attempt, in order. “Asked” is the rate asked of each target; all other \
     rates are sums over the targets, per second. Response times count from the intended start. A \
-    quantile in grey has fewer than ten samples beyond it and is unreliable.";
+    quantile in grey has fewer than ten samples beyond it and is unreliable. “Machine” is the \
+    speed of the system’s CPUs in the trial, relative to the median of the run.";
 
 fn columns(places: &[&str], cpus: &[String]) -> Vec<String> {
     let before = ["asked", "offered", "completed", "goodput", "failures"];
     let times = ["p50", "p90", "p99", "p99.9", "max", "lateness p99", "hiccup p99"];
-    let after = ["bytes per answer", "status"];
+    let after = ["machine", "bytes per answer", "status"];
     ["trial"]
         .into_iter()
         .chain(places.iter().copied())
@@ -94,7 +95,7 @@ fn groups(first: usize, cpus: usize) -> Vec<(String, usize)> {
     [("", first), ("rate per second", 4), ("", 1), ("response time", 5), ("generator", 2)]
         .into_iter()
         .chain((0 < cpus).then_some(("CPUs used", cpus)))
-        .chain([("", 2)])
+        .chain([("", 3)])
         .map(|(name, width)| (name.to_owned(), width))
         .collect()
 }
@@ -129,6 +130,7 @@ fn row(run: &Run, trial: &Trial, in_plan: &InPlan, services: &[&str], others: bo
         let rest = cpu.iter().filter(|(name, _)| !services.contains(name)).map(|(_, cpu)| cpu);
         cells.push(Cell::maybe(observed.map(|_| in_words(rest.sum()))));
     }
+    cells.push(Cell::maybe(run.usual.speed_in(entry).map(|speed| format!("{speed:.2}"))));
     cells.push(Cell::maybe(
         observed.and_then(|o| o.bytes_per_answer).map(|bytes| format!("{bytes:.1}")),
     ));

@@ -209,6 +209,7 @@ fn components_are_read_as_written_and_of_another_schema_refused() {
         roles: BTreeMap::from([("sut".into(), 1.0)]),
         outstanding: vec![Some(4), None],
         components: BTreeMap::from([("hotel".into(), hotel)]),
+        speed: BTreeMap::new(),
         events: Vec::new(),
     };
     let text = serde_json::to_string(&components).unwrap();

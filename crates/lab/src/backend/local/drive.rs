@@ -2,7 +2,8 @@
 //!
 //! Eight times a second the runner checks that all processes are alive and reads what the generator
 //! printed. A second thread watches what the components use (`watch`); nothing is sent to the
-//! system itself. Both threads run on the CPUs of the load, which are not measured.
+//! system itself. Both threads run on the CPUs of the load, which are not measured. If the system has
+//! CPUs of its own, one more thread on each measures its speed (`speed`).
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -16,10 +17,12 @@ use results::Load;
 
 use super::output::Output;
 use super::process::Process;
+use super::speed::Gauging;
 use super::watch::Watching;
 use super::{Local, died, in_background, lives, process};
 use crate::backend::{Consumed, Death, Drive, Driven, Limits, Stop, Tick};
 use crate::host;
+use crate::speed::Gauged;
 
 /// The interval at which the runner wakes during a measurement: it may share a CPU with what is
 /// measured.
@@ -111,6 +114,7 @@ struct Watched {
     status: ExitStatus,
     consumed: BTreeMap<String, Consumed>,
     deaths: Vec<Death>,
+    gauged: Vec<Gauged>,
 }
 
 /// Watches until the generator ends by itself.
@@ -125,6 +129,8 @@ fn watch(
     let longest = phases.into_iter().sum::<Nanos>() + GRACE;
     let _guard = local.roles.get("load").map(process::AffinityGuard::new);
     let watching = Watching::begin(local.running.iter().map(|r| r.source.clone()).collect());
+    // A system without CPUs of its own may be anywhere: the speed of an idle CPU is not its speed.
+    let gauging = local.roles.get("sut").map(Gauging::begin);
     let mut deaths = Vec::new();
     loop {
         let next = host::now() + POLL_EVERY;
@@ -139,10 +145,11 @@ fn watch(
         record_deaths(local, &mut deaths)?;
         if let Some(status) = ended {
             let consumed = watching.end();
+            let gauged = gauging.map(Gauging::end).unwrap_or_default();
             while let Ok(line) = generator.lines.recv_timeout(super::LAST_WORDS) {
                 generator.take_line(line, tick);
             }
-            return Ok(Watched { status, consumed, deaths });
+            return Ok(Watched { status, consumed, deaths, gauged });
         }
         if longest < host::now() - begun {
             let cause = format!("the generator did not end in {longest}");
@@ -174,13 +181,14 @@ fn record_deaths(local: &mut Local, deaths: &mut Vec<Death>) -> Result<(), Stop>
 
 /// Returns the measurement, if there was one: valid or not, saturated or not.
 fn document(generator: &mut Generator, watched: Watched) -> Result<Driven, Stop> {
-    let Watched { status, consumed, deaths } = watched;
+    let Watched { status, consumed, deaths, gauged } = watched;
     let bytes = generator.document.recv_timeout(super::LAST_WORDS).unwrap_or_default();
     match status.code() {
         Some(2) => Err(Stop::Question(anyhow!("the generator refuses: {}", generator.messages()))),
         Some(0 | 1 | 3) if !bytes.trim_ascii().is_empty() => match Load::read(&bytes) {
             Ok(load) => {
-                Ok(Driven { load, parts: Vec::new(), consumed, deaths, events: Vec::new() })
+                let (parts, events) = (Vec::new(), Vec::new());
+                Ok(Driven { load, parts, consumed, deaths, gauged, events })
             }
             Err(why) => Err(Stop::no_answer(format!("the generator: {why}"))),
         },

@@ -12,6 +12,7 @@ fn components(cpus: &[(&str, &str, f64)]) -> Components {
         roles: BTreeMap::new(),
         outstanding: Vec::new(),
         components: cpus.iter().map(|(n, s, c)| ((*n).to_owned(), component(s, *c))).collect(),
+        speed: BTreeMap::new(),
         events: Vec::new(),
     }
 }

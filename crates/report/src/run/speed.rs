@@ -1,0 +1,41 @@
+//! The seconds of a trial in which the machine was slow.
+
+use results::Components;
+use results::components::Event;
+use results::speed::{SLOW, Usual};
+
+#[cfg(test)]
+mod tests;
+
+/// Returns the times in which the machine was slower than usual by more than a tenth, as events.
+pub(crate) fn slow(components: &Components, usual: &Usual) -> Vec<Event> {
+    let intervals = components
+        .speed
+        .values()
+        .flat_map(|speed| speed.work_ns.values().map(Vec::len))
+        .max()
+        .unwrap_or(0);
+    let speed_in = |interval: usize| {
+        let works = components.speed.values().flat_map(|speed| &speed.work_ns);
+        let times = works
+            .filter_map(|(work, series)| Some((work.as_str(), series.get(interval).copied()??)));
+        usual.speed(times)
+    };
+    let speeds: Vec<Option<f64>> = (0..intervals).map(speed_in).collect();
+    let is_slow = |speed: &Option<f64>| speed.is_some_and(|speed| speed < SLOW);
+    let mut begin = 0;
+    let mut events = Vec::new();
+    for run in speeds.chunk_by(|one, next| is_slow(one) == is_slow(next)) {
+        let end = begin + run.len();
+        if is_slow(&run[0]) {
+            let slowest = run.iter().flatten().copied().fold(1.0, f64::min);
+            events.push(Event {
+                from_s: begin as f64 * components.interval_s,
+                to_s: end as f64 * components.interval_s,
+                text: format!("the machine ran at {:.0} % of its usual speed", 100.0 * slowest),
+            });
+        }
+        begin = end;
+    }
+    events
+}

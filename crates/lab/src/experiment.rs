@@ -26,7 +26,7 @@ use crate::{Error, Host, judge};
 
 pub(crate) use decide::targets;
 pub use decide::{Attempt, Decision, bracket, points, seed_of};
-pub use plan::{first, plan};
+pub use plan::{Outline, Outlined, first, plan};
 pub use strands::{Plan, Strand, Turn, Turns};
 
 mod decide;
@@ -37,6 +37,9 @@ mod strands;
 
 #[cfg(test)]
 mod tests;
+
+/// The stage in which a run waits for a calm machine.
+pub const WAIT: &str = "wait for a calm machine";
 
 /// A run that ended, in whatever way: a run that could not go on has an answer too, with the reason
 /// why it found none.
@@ -189,7 +192,14 @@ impl Run<'_> {
         if let Some(notice) = shared_cpus(self.resolved) {
             progress.event(&Event::Notice(notice));
         }
+        let outline = plan::outline(self.resolved, self.plan);
+        progress.event(&Event::Planned { outline, journal: &journal });
         let mut turns = Turns::new(self.plan, journal);
+        for strand in 0..self.plan.strands.len() {
+            if !turns.of(strand).is_empty() {
+                progress.event(&self.standing(&turns, strand));
+            }
+        }
         let mut system = System::after(self.doctor.clone());
         let ending = self.trials(&mut turns, &mut writer, &mut system, backend, progress);
         let begun = backend.now();
@@ -210,18 +220,23 @@ impl Run<'_> {
     ) -> Result<Ending, Stop> {
         let mut next = turns.next_turn();
         while let Some(turn) = next {
-            if self.host.is_interrupted() {
-                return Err(Stop::Interrupted);
+            self.host.check_interrupt()?;
+            if self.host.wishes.is_paused() {
+                progress.event(&Event::Stage { name: "paused" });
+                self.host.await_go()?;
             }
+            self.host.wishes.begin_step();
             let Turn { strand, attempt, block } = turn;
             let resolved = self.plan.resolved(strand);
-            let waited = attempt.await_calm.map(|within| await_calm(within, backend, progress));
+            let waited =
+                attempt.await_calm.map(|within| self.await_calm(within, backend, progress));
             let waited = waited.transpose()?;
             let Attempt { purpose, asked, repetition, attempt, why, .. } = attempt;
             let seed = seed_of(self.plan.seed_of(strand), asked, repetition, attempt);
             let number = turns.count() as u32 + 1;
             let place = self.plan.place(strand);
             let trial = Trial { number, purpose, asked, repetition, attempt, seed, place };
+            progress.event(&Event::Begins { trial: &trial, strand });
             let ran = trial::run(&trial, resolved, system, backend, progress);
             let (entry, files) = match ran {
                 Ok(observation) => self.observed(strand, &trial, &observation),
@@ -345,15 +360,38 @@ impl Run<'_> {
         let again = next.filter(|next| next.strand == strand).map(|next| next.attempt);
         let without_rate = resolved.spec.load.without_rate();
         progress.event(&Event::Ended { entry, label, without_rate, again });
-        let journal = turns.of(strand);
+        progress.event(&self.standing(turns, strand));
+    }
+
+    /// Describes how far a strand is.
+    fn standing(&self, turns: &Turns<'_>, strand: usize) -> Event<'static> {
+        let (resolved, journal) = (self.plan.resolved(strand), turns.of(strand));
         let sweep = resolved.spec.search.as_ref().and_then(Search::sweep);
         let near = match bracket(resolved, journal) {
             Some(bracket) => search::bounds(&bracket),
             None => sweep.and_then(|s| search::nearness(s, &points(resolved, journal))),
         };
-        if let Some(near) = near {
-            progress.event(&Event::Nearness(near));
+        Event::Stands { strand, near, ending: turns.ending_of(strand).cloned() }
+    }
+
+    /// Waits for a calm machine before a trial is repeated. If the machine does not become calm, the
+    /// trial is repeated anyway: it may still count as a slowed one.
+    fn await_calm(
+        &self,
+        within: Nanos,
+        backend: &mut dyn Backend,
+        progress: &mut dyn Progress,
+    ) -> Result<Waited, Stop> {
+        progress.event(&Event::Stage { name: WAIT });
+        let calm = backend.await_calm(within)?;
+        let text = match !calm.is_calm && self.host.wishes.ends_wait() {
+            true => format!("{calm}; the user ended the wait"),
+            false => calm.to_string(),
+        };
+        if !calm.is_calm || Nanos::ZERO < calm.waited {
+            progress.event(&Event::Notice(text.clone()));
         }
+        Ok(Waited { waited_ns: calm.waited.0, calm: calm.is_calm, text })
     }
 
     /// Writes the answer, whatever it is; only then is the run over.
@@ -392,20 +430,6 @@ impl Run<'_> {
         let most_trials = plan::most_trials(self.plan);
         Ok(Ended { answer, directory, most_trials, stopped_in })
     }
-}
-
-/// Waits for a calm machine before a trial is repeated. If the machine does not become calm, the
-/// trial is repeated anyway: it may still count as a slowed one.
-fn await_calm(
-    within: Nanos,
-    backend: &mut dyn Backend,
-    progress: &mut dyn Progress,
-) -> Result<Waited, Stop> {
-    let calm = backend.await_calm(within)?;
-    if !calm.is_calm || Nanos::ZERO < calm.waited {
-        progress.event(&Event::Notice(calm.to_string()));
-    }
-    Ok(Waited { waited_ns: calm.waited.0, calm: calm.is_calm, text: calm.to_string() })
 }
 
 /// Returns what a component printed before it died, if anything.

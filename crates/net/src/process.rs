@@ -30,6 +30,13 @@ pub fn raise_open_files() -> u64 {
     limit.rlim_cur
 }
 
+/// Returns true if this process is in the foreground of the terminal that its stderr is: in the
+/// background the kernel would stop it when it changes the terminal's mode.
+pub fn is_in_foreground() -> bool {
+    // SAFETY: both calls take no pointers.
+    unsafe { libc::tcgetpgrp(libc::STDERR_FILENO) == libc::getpgrp() }
+}
+
 /// Gives this thread its own copy of the table of open files: the kernel then finds a socket
 /// without counting its other users, which takes some 3 % of a request. Other threads do not see
 /// what is opened from now on, so it must be closed here. If it is refused nothing changes.

@@ -14,13 +14,16 @@ use results::{Answer, Directory};
 
 use crate::cli::{Clean, Plan, Resume, Run};
 use crate::output::{self, Exit, Failure};
-use crate::progress::Transcript;
+use crate::progress::Watcher;
 
 pub(crate) fn run(arguments: &Run) -> Result<Exit, Failure> {
     let host = host()?;
     let resolved = resolve(&arguments.spec)?;
-    let (out, backends) = (arguments.out.clone(), |spec: &Resolved| backend(spec, &host));
-    let ended = experiment::run(&resolved, out, &host, &backends, &mut Transcript::default());
+    let mut watcher = Watcher::begin(arguments.no_tui, &host);
+    let tell = watcher.teller();
+    let (out, backends) = (arguments.out.clone(), |spec: &Resolved| backend(spec, &host, &tell));
+    let ended = experiment::run(&resolved, out, &host, &backends, &mut watcher);
+    watcher.end();
     conclude(ended, arguments.json)
 }
 
@@ -37,8 +40,12 @@ pub(crate) fn plan(arguments: &Plan) -> Result<Exit, Failure> {
 
 pub(crate) fn resume(arguments: &Resume) -> Result<Exit, Failure> {
     let host = host()?;
-    let (directory, backends) = (&arguments.directory, |spec: &Resolved| backend(spec, &host));
-    let ended = experiment::resume(directory, &host, &backends, &mut Transcript::default());
+    let mut watcher = Watcher::begin(arguments.no_tui, &host);
+    let tell = watcher.teller();
+    let (directory, backends) =
+        (&arguments.directory, |spec: &Resolved| backend(spec, &host, &tell));
+    let ended = experiment::resume(directory, &host, &backends, &mut watcher);
+    watcher.end();
     conclude(ended, arguments.json)
 }
 
@@ -61,12 +68,17 @@ pub(crate) fn clean(arguments: &Clean) -> Result<Exit, Failure> {
     Ok(Exit::Answered)
 }
 
-/// Returns the backend of a spec: the one place that knows them all.
-fn backend(spec: &Resolved, host: &Host) -> Box<dyn Backend> {
+/// Returns the backend of a spec: the one place that knows them all. It tells what is not an event of
+/// the run.
+fn backend(
+    spec: &Resolved,
+    host: &Host,
+    tell: &(impl Fn(&str) + Clone + 'static),
+) -> Box<dyn Backend> {
     match spec.spec.where_.backend {
         BackendKind::Simulated => Box::new(Simulated::new(spec)),
         BackendKind::Local | BackendKind::External => Box::new(Local::new(host.clone())),
-        BackendKind::Kubernetes => Box::new(Kubernetes::new(host.clone(), output::error)),
+        BackendKind::Kubernetes => Box::new(Kubernetes::new(host.clone(), tell.clone())),
     }
 }
 

@@ -41,6 +41,8 @@ mod tests;
 const FRAME: Nanos = Nanos::from_millis(250);
 /// The interval at which the thread looks whether it has to end.
 const LOOK_EVERY: Nanos = Nanos::from_millis(50);
+/// The longest wait for the thread at the end.
+const MOST_WAIT: Nanos = Nanos::SECOND;
 
 /// The state of a view.
 pub(crate) trait View: Send + 'static {
@@ -61,7 +63,7 @@ pub(crate) fn is_usable() -> bool {
 pub(crate) struct Shown<V: View> {
     view: Arc<Mutex<V>>,
     over: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
+    thread: JoinHandle<()>,
 }
 
 impl<V: View> Shown<V> {
@@ -76,7 +78,7 @@ impl<V: View> Shown<V> {
         let thread = thread.spawn(move || served.serve(&sender)).inspect_err(|_| leave_screen())?;
         // The thread drops its sender if it ends early: then there is nothing to wait for.
         let _ = is_shown.recv();
-        Ok(Shown { view, over, thread: Some(thread) })
+        Ok(Shown { view, over, thread })
     }
 
     /// Locks the view, to fold what happened into it. The thread never waits for the terminal while
@@ -93,9 +95,12 @@ impl<V: View> Shown<V> {
 impl<V: View> Drop for Shown<V> {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            // If it panicked, its message is on the screen, and the run goes on without the view.
-            let _ = thread.join();
+        // A terminal that takes no more output must not keep the run from ending. If the thread
+        // panicked, its message is on the screen, and the run went on without the view.
+        let begun = clock::now();
+        let is_late = || MOST_WAIT < clock::now() - begun;
+        while !self.thread.is_finished() && !is_late() {
+            thread::sleep(Duration::from_millis(5));
         }
         leave_screen();
     }
@@ -156,8 +161,11 @@ impl<V: View> Served<V> {
     fn keys(&self, until: Instant) -> io::Result<()> {
         loop {
             let left = until.saturating_since(clock::now());
-            if event::poll(Duration::from(left.min(LOOK_EVERY)))? {
-                self.handle(&event::read()?);
+            // The library would wait here, too, but for ever on a terminal that hangs up meanwhile.
+            if process::wait_for_key(left.min(LOOK_EVERY))? {
+                while event::poll(Duration::ZERO)? {
+                    self.handle(&event::read()?);
+                }
             } else if left == Nanos::ZERO || self.over.load(Ordering::Relaxed) {
                 return Ok(());
             }

@@ -90,7 +90,8 @@ impl Tmux {
 
 impl Drop for Tmux {
     fn drop(&mut self) {
-        self.run(&["kill-server"]);
+        // It has ended already if its terminal hung up.
+        let _ = Command::new("tmux").args(["-L", &self.name, "kill-server"]).output();
     }
 }
 
@@ -176,6 +177,31 @@ fn quitting_stops_the_run_and_gives_the_terminal_back() {
         let folder = scratch.path().join("out");
         assert_eq!(std::fs::read_to_string(folder.join("journal.jsonl")).unwrap(), "");
     }
+}
+
+#[test]
+fn a_terminal_that_hangs_up_stops_the_run() {
+    let scratch = Scratch::new();
+    let Some(tmux) = Tmux::start("a_terminal_that_hangs_up_stops_the_run", &scratch) else {
+        return;
+    };
+    tmux.begin("sh -c 'echo $$ >pid; exec \"$0\" \"$@\"'", "", "p");
+    tmux.until("paused: p continues");
+    let pid = std::fs::read_to_string(scratch.path().join("pid")).unwrap();
+    drop(tmux);
+    // A process that has ended has no arguments, even if nobody has asked for its end yet.
+    let arguments = format!("/proc/{}/cmdline", pid.trim());
+    let is_running = || std::fs::read(&arguments).is_ok_and(|text| !text.is_empty());
+    for _ in 0..600 {
+        if !is_running() {
+            let journal = scratch.path().join("out/journal.jsonl");
+            assert_eq!(std::fs::read_to_string(journal).unwrap(), "");
+            return;
+        }
+        sleep(Duration::from_millis(50));
+    }
+    let _ = Command::new("kill").args(["-KILL", pid.trim()]).output();
+    panic!("it still runs without a terminal");
 }
 
 #[test]

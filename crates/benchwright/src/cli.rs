@@ -89,6 +89,9 @@ pub(crate) struct Run {
     /// Print the answer as one JSON document
     #[arg(long)]
     pub(crate) json: bool,
+    /// Lines only, without the view that takes the terminal
+    #[arg(long)]
+    pub(crate) no_tui: bool,
 }
 
 #[derive(Args, Debug)]
@@ -138,6 +141,9 @@ pub(crate) struct Resume {
     /// Print the answer as one JSON document
     #[arg(long)]
     pub(crate) json: bool,
+    /// Lines only, without the view that takes the terminal
+    #[arg(long)]
+    pub(crate) no_tui: bool,
 }
 
 #[derive(Args, Debug)]
@@ -150,6 +156,9 @@ pub(crate) struct Rerun {
     /// Print the answer as one JSON document
     #[arg(long)]
     pub(crate) json: bool,
+    /// Lines only, without the view that takes the terminal
+    #[arg(long)]
+    pub(crate) no_tui: bool,
 }
 
 #[derive(Args, Debug)]
@@ -527,9 +536,12 @@ pub(crate) struct Load {
     #[arg(long, value_name = "N", default_value_t = 20, help_heading = "Self-test")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..), requires = "self_test")]
     pub(crate) attempts: u32,
-    /// Live figures on stderr: one line on a terminal, or JSON lines
+    /// Live figures on stderr: a view on a terminal, or JSON lines
     #[arg(long, value_enum, default_value_t = Live::Auto, help_heading = "Results")]
     pub(crate) progress: Live,
+    /// Live figures as one line, without the view that takes the terminal
+    #[arg(long, help_heading = "Results")]
+    pub(crate) no_tui: bool,
 }
 
 /// The options for `https` targets.
@@ -598,7 +610,7 @@ fn count(text: &str) -> Result<usize, String> {
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum Live {
-    /// One line that overwrites itself, on a terminal
+    /// A view with keys, on a terminal; with --no-tui or --start stdin one line that overwrites itself
     Auto,
     /// A line of JSON each interval
     Lines,

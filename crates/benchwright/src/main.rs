@@ -8,6 +8,7 @@ mod command;
 mod output;
 mod pin;
 mod progress;
+mod terminal;
 
 use std::process::ExitCode;
 use std::sync::Arc;

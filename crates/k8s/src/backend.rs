@@ -59,7 +59,7 @@ const THROUGH_API: &str = "http://api-server";
 pub struct Kubernetes {
     host: Host,
     /// Tells the user what could not be removed at the end.
-    warn: fn(&str),
+    warn: Box<dyn Fn(&str)>,
     connected: Option<Connected>,
     /// The services that were started, by name.
     started: BTreeMap<String, Service>,
@@ -105,10 +105,10 @@ struct Connected {
 }
 
 impl Kubernetes {
-    pub fn new(host: Host, warn: fn(&str)) -> Kubernetes {
+    pub fn new(host: Host, warn: impl Fn(&str) + 'static) -> Kubernetes {
         Kubernetes {
             host,
-            warn,
+            warn: Box::new(warn),
             connected: None,
             started: BTreeMap::new(),
             became_ready: Vec::new(),
@@ -816,7 +816,7 @@ impl Backend for Kubernetes {
             };
             let waited = if is_first { Nanos::ZERO } else { host::now() - begun };
             is_first = false;
-            if why.is_none() || within <= waited {
+            if why.is_none() || within <= waited || self.host.wishes.ends_wait() {
                 return Ok(Calm { is_calm: why.is_none(), waited, worst: None, lost: why });
             }
             host::rest(LOOK_AGAIN);
@@ -833,7 +833,7 @@ impl Backend for Kubernetes {
             api,
             run,
             now,
-            is_interrupted: &|| self.host.is_interrupted(),
+            check: &|| self.host.check_load(),
             has_loaded: &self.has_loaded,
             boot: host::boot(),
         };

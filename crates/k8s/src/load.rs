@@ -73,7 +73,8 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) api: &'a Api,
     pub(crate) run: &'a Run,
     pub(crate) now: fn() -> Nanos,
-    pub(crate) is_interrupted: &'a dyn Fn() -> bool,
+    /// Fails if the user wants the load to end.
+    pub(crate) check: &'a dyn Fn() -> Result<(), Stop>,
     /// True if generators have accepted a load of this run: if one refuses another, for example
     /// because a name cannot be resolved any more, the cluster has changed, not the question.
     pub(crate) has_loaded: &'a Cell<bool>,
@@ -183,10 +184,6 @@ impl Running<'_> {
         self.around.api.list(&path, &labels).map_err(Stop::no_answer)
     }
 
-    fn interrupted(&self) -> Result<(), Stop> {
-        if (self.around.is_interrupted)() { Err(Stop::Interrupted) } else { Ok(()) }
-    }
-
     /// Waits until a generator on each node has opened its connections: then it answers. A container
     /// can be attached to as soon as it runs; the API says that it does up to two seconds later.
     fn until_ready(&self) -> Result<Vec<(Generator, Attached)>, Stop> {
@@ -194,7 +191,7 @@ impl Running<'_> {
         let mut waiting: BTreeMap<String, Attached> = BTreeMap::new();
         let mut ready: BTreeMap<String, (Generator, Attached)> = BTreeMap::new();
         loop {
-            self.interrupted()?;
+            (self.around.check)()?;
             let pods = self.pods()?;
             for pod in &pods {
                 let name = pods::name(pod);
@@ -310,7 +307,7 @@ impl Running<'_> {
         let deadline = (self.around.now)() + self.generators.longest;
         let mut next_look = (self.around.now)() + LOOK_EVERY;
         while generators.iter().any(|generator| generator.document.is_none()) {
-            self.interrupted()?;
+            (self.around.check)()?;
             let mut has_ticked = false;
             for (index, generator) in generators.iter_mut().enumerate() {
                 has_ticked |= self.read(generator)? && index == 0;
@@ -485,7 +482,7 @@ fn said(attached: &Attached, wanted: &str, field: &str) -> Option<u64> {
     }
 }
 
-/// Returns the progress of all generators: sums of rates, and the worst p99.
+/// Returns the progress of all generators: sums of rates, and the worst quantiles.
 fn together<'a>(ticks: impl Iterator<Item = &'a Tick>) -> Tick {
     let sum = |one: Option<f64>, other: Option<f64>| match (one, other) {
         (Some(one), Some(other)) => Some(one + other),
@@ -495,9 +492,20 @@ fn together<'a>(ticks: impl Iterator<Item = &'a Tick>) -> Tick {
         phase: tick.phase.clone(),
         elapsed_s: all.elapsed_s.max(tick.elapsed_s),
         asked_per_s: sum(all.asked_per_s, tick.asked_per_s),
+        offered_per_s: sum(all.offered_per_s, tick.offered_per_s),
         completed_per_s: sum(all.completed_per_s, tick.completed_per_s),
-        p99_ns: all.p99_ns.max(tick.p99_ns),
+        last: all.last.worst(tick.last),
+        whole: all.whole.worst(tick.whole),
+        lateness_p99_ns: all.lateness_p99_ns.max(tick.lateness_p99_ns),
+        in_flight: match (all.in_flight, tick.in_flight) {
+            (Some(all), Some(one)) => Some(all + one),
+            (all, one) => all.or(one),
+        },
         failed: all.failed + tick.failed,
+        errors: tick.errors.iter().fold(all.errors, |mut errors, (class, count)| {
+            *errors.entry(class.clone()).or_default() += count;
+            errors
+        }),
     })
 }
 

@@ -316,16 +316,51 @@ pub struct Drive {
     pub arguments: Vec<String>,
 }
 
-/// A line of progress from the generator; for display only.
-#[derive(Clone, Debug, Default, PartialEq, serde::Deserialize)]
+/// A line of progress from the generator, about one interval of its load; for display only.
+#[derive(Clone, Debug, Default, PartialEq, serde::Deserialize, serde::Serialize)]
 #[serde(default)]
 pub struct Tick {
+    /// `warm_up`, `measurement` or `drain`
     pub phase: String,
+    /// Seconds since the measurement began; zero in the warm-up.
     pub elapsed_s: f64,
     pub asked_per_s: Option<f64>,
+    pub offered_per_s: Option<f64>,
+    /// Responses that arrived in the interval, whenever they were requested; the same figure as in
+    /// the document's series and in `rates_per_s.completed`.
     pub completed_per_s: Option<f64>,
-    pub p99_ns: Option<u64>,
+    /// The response times of the interval.
+    #[serde(flatten)]
+    pub last: Quantiles,
+    /// The response times since the measurement began.
+    pub whole: Quantiles,
+    pub lateness_p99_ns: Option<u64>,
+    /// The most requests without a response at one time.
+    pub in_flight: Option<u64>,
     pub failed: u64,
+    /// The failed requests of the interval by their outcome.
+    pub errors: BTreeMap<String, u64>,
+}
+
+/// Response times in nanoseconds; absent if no request ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Deserialize, serde::Serialize)]
+#[serde(default)]
+pub struct Quantiles {
+    pub p50_ns: Option<u64>,
+    pub p99_ns: Option<u64>,
+    pub p999_ns: Option<u64>,
+}
+
+impl Quantiles {
+    /// Returns the higher one of each.
+    #[must_use]
+    pub fn worst(self, other: Quantiles) -> Quantiles {
+        Quantiles {
+            p50_ns: self.p50_ns.max(other.p50_ns),
+            p99_ns: self.p99_ns.max(other.p99_ns),
+            p999_ns: self.p999_ns.max(other.p999_ns),
+        }
+    }
 }
 
 /// The result of a load.

@@ -29,7 +29,7 @@ use crate::{Error, Host, judge};
 pub(crate) use decide::targets;
 pub use decide::{Attempt, Decision, bracket, points, seed_of};
 pub use past::Past;
-pub use plan::{first, plan};
+pub use plan::{Outline, Outlined, first, plan};
 pub use strands::{Plan, Strand, Turn, Turns};
 
 mod decide;
@@ -41,6 +41,9 @@ mod strands;
 
 #[cfg(test)]
 mod tests;
+
+/// The stage in which a run waits for a calm machine.
+pub const WAIT: &str = "wait for a calm machine";
 
 /// A run that ended, in whatever way: a run that could not go on has an answer too, with the reason
 /// why it found none.
@@ -195,7 +198,14 @@ impl Run<'_> {
         if let Some(notice) = shared_cpus(self.resolved) {
             progress.event(&Event::Notice(notice));
         }
+        let outline = plan::outline(self.resolved, self.plan);
+        progress.event(&Event::Planned { outline, journal: &journal });
         let mut turns = Turns::new(self.plan, journal);
+        for strand in 0..self.plan.strands.len() {
+            if !turns.of(strand).is_empty() {
+                progress.event(&self.standing(&turns, strand));
+            }
+        }
         let mut system = System::after(self.doctor.clone());
         let ending = self.trials(&mut turns, &mut writer, &mut system, backend, progress);
         let begun = backend.now();
@@ -216,18 +226,23 @@ impl Run<'_> {
     ) -> Result<Ending, Stop> {
         let mut next = turns.next_turn();
         while let Some(turn) = next {
-            if self.host.is_interrupted() {
-                return Err(Stop::Interrupted);
+            self.host.check_interrupt()?;
+            if self.host.wishes.is_paused() {
+                progress.event(&Event::Stage { name: "paused" });
+                self.host.await_go()?;
             }
+            self.host.wishes.begin_step();
             let Turn { strand, attempt, block } = turn;
             let resolved = self.plan.resolved(strand);
-            let waited = attempt.await_calm.map(|within| await_calm(within, backend, progress));
+            let waited =
+                attempt.await_calm.map(|within| self.await_calm(within, backend, progress));
             let waited = waited.transpose()?;
             let Attempt { purpose, asked, repetition, attempt, why, bracket, .. } = attempt;
             let seed = seed_of(self.plan.seed_of(strand), asked, repetition, attempt);
             let number = turns.count() as u32 + 1;
             let place = self.plan.place(strand);
             let trial = Trial { number, purpose, asked, repetition, attempt, seed, place };
+            progress.event(&Event::Begins { trial: &trial, strand });
             let ran = trial::run(&trial, resolved, system, backend, progress);
             let (entry, files) = match ran {
                 Ok(observation) => self.observed(strand, &trial, &observation),
@@ -355,15 +370,38 @@ impl Run<'_> {
         let all = (0..self.plan.strands.len()).flat_map(|strand| turns.of(strand));
         let speed = Usual::so_far(all).and_then(|usual| usual.speed_in(entry));
         progress.event(&Event::Ended { entry, label, without_rate, speed, again });
-        let journal = turns.of(strand);
+        progress.event(&self.standing(turns, strand));
+    }
+
+    /// Describes how far a strand is.
+    fn standing(&self, turns: &Turns<'_>, strand: usize) -> Event<'static> {
+        let (resolved, journal) = (self.plan.resolved(strand), turns.of(strand));
         let sweep = resolved.spec.search.as_ref().and_then(Search::sweep);
         let near = match bracket(resolved, journal) {
             Some(bracket) => search::bounds(&bracket),
             None => sweep.and_then(|s| search::nearness(s, &points(resolved, journal))),
         };
-        if let Some(near) = near {
-            progress.event(&Event::Nearness(near));
+        Event::Stands { strand, near, ending: turns.ending_of(strand).cloned() }
+    }
+
+    /// Waits for a calm machine before a trial is repeated. If the machine does not become calm, the
+    /// trial is repeated anyway: it may still count as a slowed one.
+    fn await_calm(
+        &self,
+        within: Nanos,
+        backend: &mut dyn Backend,
+        progress: &mut dyn Progress,
+    ) -> Result<Waited, Stop> {
+        progress.event(&Event::Stage { name: WAIT });
+        let calm = backend.await_calm(within)?;
+        let text = match !calm.is_calm && self.host.wishes.ends_wait() {
+            true => format!("{calm}; the user ended the wait"),
+            false => calm.to_string(),
+        };
+        if !calm.is_calm || Nanos::ZERO < calm.waited {
+            progress.event(&Event::Notice(text.clone()));
         }
+        Ok(Waited { waited_ns: calm.waited.0, calm: calm.is_calm, text })
     }
 
     /// Writes the answer, whatever it is; only then is the run over.
@@ -404,27 +442,13 @@ impl Run<'_> {
     }
 }
 
-/// Waits for a calm machine before a trial is repeated. If the machine does not become calm, the
-/// trial is repeated anyway: it may still count as a slowed one.
-fn await_calm(
-    within: Nanos,
-    backend: &mut dyn Backend,
-    progress: &mut dyn Progress,
-) -> Result<Waited, Stop> {
-    let calm = backend.await_calm(within)?;
-    if !calm.is_calm || Nanos::ZERO < calm.waited {
-        progress.event(&Event::Notice(calm.to_string()));
-    }
-    Ok(Waited { waited_ns: calm.waited.0, calm: calm.is_calm, text: calm.to_string() })
-}
-
-/// Returns what a component printed before it died, if anything.
 /// The bounds of each target's capacity as rates of all targets together.
 fn bounds(bracket: &Bracket, targets: u32) -> Bounds {
     let of_all = |rate: Rate| rate.as_per_second() * f64::from(targets);
     Bounds { lower: bracket.lower.map(of_all), upper: bracket.upper.map(of_all) }
 }
 
+/// Returns what a component printed before it died, if anything.
 fn last_output(death: &Death) -> Option<String> {
     let Death { component, last_lines, .. } = death;
     (!last_lines.is_empty())

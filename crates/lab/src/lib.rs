@@ -12,6 +12,7 @@ use std::time::Duration;
 use measure::Nanos;
 
 use crate::backend::Stop;
+use crate::wishes::Wishes;
 
 pub mod spec;
 
@@ -34,6 +35,7 @@ pub mod answer;
 pub mod comparison;
 pub mod explanation;
 pub mod progress;
+pub mod wishes;
 
 pub mod backend;
 
@@ -51,6 +53,8 @@ pub struct Host {
     pub version: String,
     /// Set to interrupt the run; checked several times a second.
     pub interrupted: Arc<AtomicBool>,
+    /// Other wishes of the user; checked as often.
+    pub wishes: Arc<Wishes>,
     /// The lock of the one experiment that measures on this host. It is not in `temporary`, which
     /// can differ between users: `/tmp/benchwright.lock`.
     pub lock: PathBuf,
@@ -66,6 +70,7 @@ impl Host {
             benchwright,
             version: version.to_owned(),
             interrupted: Arc::default(),
+            wishes: Arc::default(),
             lock: PathBuf::from("/tmp/benchwright.lock"),
             temporary: std::env::temp_dir(),
             cgroups: PathBuf::from("/sys/fs/cgroup"),
@@ -79,6 +84,25 @@ impl Host {
     /// Fails if the run was interrupted.
     pub fn check_interrupt(&self) -> Result<(), Stop> {
         if self.is_interrupted() { Err(Stop::Interrupted) } else { Ok(()) }
+    }
+
+    /// Fails if the load that is being made has to end: the run was interrupted, or the user wants the
+    /// trial to be repeated.
+    pub fn check_load(&self) -> Result<(), Stop> {
+        self.check_interrupt()?;
+        match self.wishes.repeats_trial() {
+            true => Err(Stop::Disturbed { cause: "ended by the user, to be repeated".to_owned() }),
+            false => Ok(()),
+        }
+    }
+
+    /// Waits as long as the user wants the run to pause, unless it is interrupted.
+    pub(crate) fn await_go(&self) -> Result<(), Stop> {
+        while self.wishes.is_paused() {
+            self.check_interrupt()?;
+            host::rest(LOOK_EVERY);
+        }
+        Ok(())
     }
 
     /// Waits, unless the run is interrupted.

@@ -8,8 +8,9 @@ use results::Entry;
 use results::journal::{Purpose, Status};
 use results::speed::SLOW;
 
-use crate::backend::Tick;
-use crate::experiment::Attempt;
+use crate::answer::Ending;
+use crate::backend::{Drive, Tick};
+use crate::experiment::{Attempt, Outline};
 use crate::trial::Trial;
 
 #[cfg(test)]
@@ -33,6 +34,11 @@ pub enum Event<'a> {
     /// The description of the experiment in one line.
     Began {
         headline: String,
+    },
+    /// The plan, and the trials that an earlier run of it made.
+    Planned {
+        outline: Outline,
+        journal: &'a [Entry],
     },
     /// Something that the reader should know; not part of the result.
     Notice(String),
@@ -63,9 +69,15 @@ pub enum Event<'a> {
         /// The rule for the loads after it: `step 5 %`.
         strategy: String,
     },
+    /// A trial of this strand begins; the next stages are of it.
+    Begins {
+        trial: &'a Trial,
+        strand: usize,
+    },
     /// The load of a trial begins.
     Measuring {
         trial: &'a Trial,
+        drive: &'a Drive,
     },
     /// Live figures: one line that overwrites itself.
     Tick {
@@ -84,8 +96,15 @@ pub enum Event<'a> {
         /// The next trial if it is of the same strand: it may be another attempt at this one.
         again: Option<Attempt>,
     },
-    /// The distance to the stop rules: a part of the line of the next ticks.
-    Nearness(String),
+    /// The state of a strand after its trial.
+    Stands {
+        strand: usize,
+        /// The distance to the stop rules, or the bounds of the capacity, if there are any yet: a part
+        /// of the line of the next ticks.
+        near: Option<String>,
+        /// Present if it was the strand's last trial.
+        ending: Option<Ending>,
+    },
     Finished {
         text: String,
     },
@@ -96,7 +115,12 @@ impl Event<'_> {
     pub fn is_lasting(&self) -> bool {
         !matches!(
             self,
-            Event::Stage { .. } | Event::Measuring { .. } | Event::Tick { .. } | Event::Nearness(_)
+            Event::Planned { .. }
+                | Event::Begins { .. }
+                | Event::Stage { .. }
+                | Event::Measuring { .. }
+                | Event::Tick { .. }
+                | Event::Stands { .. }
         )
     }
 }
@@ -130,7 +154,9 @@ impl fmt::Display for Event<'_> {
                 }
                 write!(f, "{first}, {strategy}{}", behind(label))
             }
-            Event::Measuring { trial } => write!(f, "{} measuring", Title(trial)),
+            Event::Planned { outline, .. } => write!(f, "{} searches", outline.strands.len()),
+            Event::Begins { trial, .. } => write!(f, "{} begins", Title(trial)),
+            Event::Measuring { trial, .. } => write!(f, "{} measuring", Title(trial)),
             Event::Tick { trial, tick } => write!(f, "{} {}", Title(trial), Live(tick)),
             Event::Ended { entry, label, without_rate, speed, again } => {
                 write!(f, "{}{}", Line { entry, without_rate }, behind(label))?;
@@ -145,7 +171,7 @@ impl fmt::Display for Event<'_> {
                     Some(_) | None => Ok(()),
                 }
             }
-            Event::Nearness(text) => f.write_str(text),
+            Event::Stands { near, .. } => f.write_str(near.as_deref().unwrap_or_default()),
             Event::Finished { text } => f.write_str(text),
         }
     }
@@ -186,7 +212,7 @@ impl fmt::Display for Live<'_> {
         if let Some(completed) = tick.completed_per_s {
             write!(f, " · {}/s completed", grouped(completed))?;
         }
-        if let Some(p99) = tick.p99_ns {
+        if let Some(p99) = tick.last.p99_ns {
             write!(f, " · p99 {}", Nanos(p99))?;
         }
         match tick.failed {
@@ -216,7 +242,7 @@ impl fmt::Display for Line<'_> {
             (Purpose::Trial, Some(rate)) => format!("{}/s", grouped(rate)),
             (Purpose::Trial, None) => (*without_rate).to_owned(),
         };
-        write!(f, "{:>3} {asked:>9}   {:<10}", entry.trial, word(entry))?;
+        write!(f, "{:>3} {asked:>9}   {:<10}", entry.trial, Mark::of(entry).word())?;
         if !entry.status.answers() {
             return write!(f, "  {}", entry.reasons.first().map_or("", String::as_str));
         }
@@ -245,13 +271,38 @@ impl fmt::Display for Line<'_> {
     }
 }
 
-fn word(entry: &Entry) -> &'static str {
-    match (entry.status, &entry.observed) {
-        (Status::Invalid, _) => "invalid",
-        (Status::Aborted, _) => "aborted",
-        (_, Some(observed)) if observed.saturated => "saturated",
-        (_, Some(observed)) if observed.slo_met == Some(false) => "slo missed",
-        (Status::Bounded, _) => "ok, slowed",
-        (Status::Valid, _) => "ok",
+/// The result of a trial in a word.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Mark {
+    Ok,
+    /// The machine slowed the trial down, and it still met its SLO.
+    Slowed,
+    Missed,
+    Saturated,
+    Invalid,
+    Aborted,
+}
+
+impl Mark {
+    pub fn of(entry: &Entry) -> Mark {
+        match (entry.status, &entry.observed) {
+            (Status::Invalid, _) => Mark::Invalid,
+            (Status::Aborted, _) => Mark::Aborted,
+            (_, Some(observed)) if observed.saturated => Mark::Saturated,
+            (_, Some(observed)) if observed.slo_met == Some(false) => Mark::Missed,
+            (Status::Bounded, _) => Mark::Slowed,
+            (Status::Valid, _) => Mark::Ok,
+        }
+    }
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Mark::Ok => "ok",
+            Mark::Slowed => "ok, slowed",
+            Mark::Missed => "slo missed",
+            Mark::Saturated => "saturated",
+            Mark::Invalid => "invalid",
+            Mark::Aborted => "aborted",
+        }
     }
 }

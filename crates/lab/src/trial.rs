@@ -67,10 +67,14 @@ pub fn run(
     system.refresh(resolved, backend, progress)?;
     backend.check()?;
     let before = backend.placement()?;
-    backend.pause(rest(resolved, trial, last) + *resolved.spec.phases.settle)?;
+    let rest = rest(resolved, trial, last) + *resolved.spec.phases.settle;
+    if Nanos::ZERO < rest {
+        progress.event(&Event::Stage { name: "rest" });
+    }
+    backend.pause(rest)?;
 
-    progress.event(&Event::Measuring { trial });
     let drive = load(trial, resolved, system);
+    progress.event(&Event::Measuring { trial, drive: &drive });
     system.mark_used();
     let since = backend.date();
     let driven = backend.drive(&drive, &mut |tick| progress.event(&Event::Tick { trial, tick }))?;

@@ -18,11 +18,18 @@ pub fn allowed() -> Vec<u32> {
 
 /// Pins this thread to one CPU.
 pub fn pin(cpu: u32) -> io::Result<()> {
-    assert!(cpu < libc::CPU_SETSIZE as u32, "CPU {cpu} is beyond what the kernel can name");
-    // SAFETY: an all-zero set is a valid empty set; `cpu` is below its size, which is passed along.
+    keep_to(&[cpu])
+}
+
+/// Keeps this thread on these CPUs.
+pub fn keep_to(cpus: &[u32]) -> io::Result<()> {
+    for cpu in cpus {
+        assert!(*cpu < libc::CPU_SETSIZE as u32, "CPU {cpu} is beyond what the kernel can name");
+    }
+    // SAFETY: an all-zero set is a valid empty set; each CPU is below its size, which is passed along.
     let result = unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
-        libc::CPU_SET(cpu as usize, &mut set);
+        cpus.iter().for_each(|&cpu| libc::CPU_SET(cpu as usize, &mut set));
         libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set)
     };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }

@@ -1,7 +1,7 @@
 //! Counters and limits of the kernel for this process and its threads.
 
-use std::fs;
 use std::path::Path;
+use std::{fs, io};
 
 use measure::Nanos;
 
@@ -28,6 +28,34 @@ pub fn raise_open_files() -> u64 {
         }
     }
     limit.rlim_cur
+}
+
+/// Returns true if this process is in the foreground of the terminal that its stderr is: in the
+/// background the kernel would stop it when it changes the terminal's mode.
+pub fn is_in_foreground() -> bool {
+    // SAFETY: both calls take no pointers.
+    unsafe { libc::tcgetpgrp(libc::STDERR_FILENO) == libc::getpgrp() }
+}
+
+/// Waits until the terminal that stderr is has something to read; returns false if it has nothing after
+/// `most`.
+///
+/// # Errors
+///
+/// The terminal has hung up: its window was closed, or the connection to it was lost.
+pub fn wait_for_key(most: Nanos) -> io::Result<bool> {
+    let mut polled = libc::pollfd { fd: libc::STDERR_FILENO, events: libc::POLLIN, revents: 0 };
+    let most = i32::try_from(most.0.div_ceil(1_000_000)).unwrap_or(i32::MAX);
+    // SAFETY: `polled` is one valid entry.
+    let ready = unsafe { libc::poll(&mut polled, 1, most) };
+    let error = io::Error::last_os_error();
+    match ready {
+        // A signal is not an end: the caller looks again.
+        -1 if error.kind() == io::ErrorKind::Interrupted => Ok(false),
+        -1 => Err(error),
+        _ if polled.revents & !libc::POLLIN != 0 => Err(io::ErrorKind::NotConnected.into()),
+        ready => Ok(ready == 1),
+    }
 }
 
 /// Gives this thread its own copy of the table of open files: the kernel then finds a socket

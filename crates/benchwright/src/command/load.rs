@@ -31,6 +31,7 @@ use net::{Closed, process};
 use results::slo::{self, Slo};
 use script::{Compatibility, ScriptSet};
 
+use self::live::Watching;
 pub(crate) use self::outputs::Outputs;
 use self::target::{Finding, Target};
 use self::tls::Securing;
@@ -76,7 +77,14 @@ pub(crate) fn load(arguments: &Load) -> Result<Exit, Failure> {
     let stop = crate::interrupted();
 
     let samplers = outputs.samplers(plan.cpus.len());
-    let measured = live::watch(arguments.progress, &plan, |live| match arguments.start {
+    let watching = Watching {
+        how: arguments.progress,
+        // With a pipe that says when to begin, keys have no place to come from.
+        only_lines: arguments.no_tui || arguments.start == Start::Stdin,
+        headline: headline(arguments),
+        interrupted: &stop,
+    };
+    let measured = live::watch(watching, &plan, |live| match arguments.start {
         Start::Now => load::measure(&plan, drivers, samplers, Some(live), &stop),
         Start::Stdin => {
             let lines = start::Lines::read();
@@ -108,6 +116,16 @@ pub(crate) fn load(arguments: &Load) -> Result<Exit, Failure> {
     }
     drop(measured.drivers);
     Ok(if measurement.partial { Exit::Interrupted } else { exit(&document) })
+}
+
+/// Describes a load in one line: `http://127.0.0.1:8080/ · 32 connections`
+fn headline(arguments: &Load) -> String {
+    let urls: Vec<&str> = arguments.urls.iter().map(String::as_str).collect();
+    let connections = match arguments.per_target {
+        true if 1 < urls.len() => format!("{} connections each", arguments.connections),
+        _ => format!("{} connections", arguments.connections),
+    };
+    format!("{} · {connections}", urls.join(" "))
 }
 
 /// Returns the exit code of a load. A load that is not valid may still answer whether it met its

@@ -1,26 +1,28 @@
-//! `benchwright run`, `plan`, `resume` and `clean`: experiments.
+//! `benchwright run`, `plan`, `resume`, `rerun` and `clean`: experiments.
 
 use std::path::Path;
 
 use k8s::Kubernetes;
-use lab::backend::Backend;
 use lab::backend::local::Local;
 use lab::backend::simulated::Simulated;
+use lab::backend::{Backend, Backends};
 use lab::experiment::Ended;
+use lab::progress::Progress;
 use lab::spec::{BackendKind, Resolved};
-use lab::{Host, experiment, spec};
+use lab::{Error, Host, experiment, spec};
 use results::answer::Verdict;
 use results::{Answer, Directory};
 
 use crate::cli::{Clean, Plan, Rerun, Resume, Run};
 use crate::output::{self, Exit, Failure};
-use crate::progress::Transcript;
+use crate::progress::Watcher;
 
 pub(crate) fn run(arguments: &Run) -> Result<Exit, Failure> {
-    let host = host()?;
     let resolved = resolve(&arguments.spec)?;
-    let (out, backends) = (arguments.out.clone(), |spec: &Resolved| backend(spec, &host));
-    let ended = experiment::run(&resolved, out, &host, &backends, &mut Transcript::default());
+    let out = arguments.out.clone();
+    let ended = watched(arguments.no_tui, |host, backends, progress| {
+        experiment::run(&resolved, out, host, backends, progress)
+    })?;
     conclude(ended, arguments.json)
 }
 
@@ -36,22 +38,36 @@ pub(crate) fn plan(arguments: &Plan) -> Result<Exit, Failure> {
 }
 
 pub(crate) fn resume(arguments: &Resume) -> Result<Exit, Failure> {
-    let host = host()?;
-    let (directory, backends) = (&arguments.directory, |spec: &Resolved| backend(spec, &host));
-    let ended = experiment::resume(directory, &host, &backends, &mut Transcript::default());
+    let ended = watched(arguments.no_tui, |host, backends, progress| {
+        experiment::resume(&arguments.directory, host, backends, progress)
+    })?;
     conclude(ended, arguments.json)
 }
 
 pub(crate) fn rerun(arguments: &Rerun) -> Result<Exit, Failure> {
-    let host = host()?;
-    let (out, backends) = (arguments.out.clone(), |spec: &Resolved| backend(spec, &host));
-    let earlier = &arguments.directory;
-    let ended = experiment::rerun(earlier, out, &host, &backends, &mut Transcript::default());
+    let (earlier, out) = (&arguments.directory, arguments.out.clone());
+    let ended = watched(arguments.no_tui, |host, backends, progress| {
+        experiment::rerun(earlier, out, host, backends, progress)
+    })?;
     if let Ok(Ended { directory, .. }) = &ended {
         let (a, b) = (shown(earlier), shown(directory));
         output::error(&format!("compare  benchwright compare {a} {b}"));
     }
     conclude(ended, arguments.json)
+}
+
+/// Lets an experiment run while its events are shown.
+fn watched(
+    only_lines: bool,
+    work: impl FnOnce(&Host, Backends<'_>, &mut dyn Progress) -> Result<Ended, Error>,
+) -> Result<Result<Ended, Error>, Failure> {
+    let host = host()?;
+    let mut watcher = Watcher::begin(only_lines, &host);
+    let tell = watcher.teller();
+    let backends = |spec: &Resolved| backend(spec, &host, &tell);
+    let ended = work(&host, &backends, &mut watcher);
+    watcher.end();
+    Ok(ended)
 }
 
 pub(crate) fn clean(arguments: &Clean) -> Result<Exit, Failure> {
@@ -73,12 +89,17 @@ pub(crate) fn clean(arguments: &Clean) -> Result<Exit, Failure> {
     Ok(Exit::Answered)
 }
 
-/// Returns the backend of a spec: the one place that knows them all.
-fn backend(spec: &Resolved, host: &Host) -> Box<dyn Backend> {
+/// Returns the backend of a spec: the one place that knows them all. It tells what is not an event of
+/// the run.
+fn backend(
+    spec: &Resolved,
+    host: &Host,
+    tell: &(impl Fn(&str) + Clone + 'static),
+) -> Box<dyn Backend> {
     match spec.spec.where_.backend {
         BackendKind::Simulated => Box::new(Simulated::new(spec)),
         BackendKind::Local | BackendKind::External => Box::new(Local::new(host.clone())),
-        BackendKind::Kubernetes => Box::new(Kubernetes::new(host.clone(), output::error)),
+        BackendKind::Kubernetes => Box::new(Kubernetes::new(host.clone(), tell.clone())),
     }
 }
 

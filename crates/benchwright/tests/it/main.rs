@@ -27,4 +27,5 @@ mod replicas;
 mod requests;
 mod results;
 mod scripts;
+mod terminal;
 mod tls;

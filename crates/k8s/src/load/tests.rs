@@ -1,3 +1,5 @@
+use lab::backend::Quantiles;
+
 use super::*;
 
 #[test]
@@ -7,11 +9,17 @@ fn the_progress_of_several_generators_is_one_line() {
         elapsed_s,
         asked_per_s: Some(100.0),
         completed_per_s: Some(completed),
-        p99_ns: Some(p99_ns),
+        last: Quantiles { p99_ns: Some(p99_ns), ..Quantiles::default() },
+        in_flight: Some(3),
         failed: 1,
+        errors: BTreeMap::from([("timeout".to_owned(), 1)]),
+        ..Tick::default()
     };
     let all = together([tick(1.0, 90.0, 5), tick(2.0, 80.0, 7)].iter());
-    assert_eq!(all, Tick { asked_per_s: Some(200.0), failed: 2, ..tick(2.0, 170.0, 7) });
+    let errors = BTreeMap::from([("timeout".to_owned(), 2)]);
+    let (asked_per_s, in_flight, failed) = (Some(200.0), Some(6), 2);
+    let expected = Tick { asked_per_s, in_flight, failed, errors, ..tick(2.0, 170.0, 7) };
+    assert_eq!(all, expected);
 }
 
 #[test]

@@ -14,7 +14,8 @@ use results::load::{Counts, Generator, Interval, Pacing, Part, Rates, Target};
 use results::{Environment, Times};
 
 use super::{
-    Address, Backend, Consumed, Drive, Driven, Executed, Reply, Service, Stop, Tick, replicas,
+    Address, Backend, Consumed, Drive, Driven, Executed, Quantiles, Reply, Service, Stop, Tick,
+    replicas,
 };
 use crate::calm::Calm;
 use crate::generator;
@@ -144,13 +145,21 @@ impl Backend for Simulated {
             .collect();
         let asked = self.asked_per_s(drive);
         let load = document(drive, self.arrivals, asked, &parts);
+        let times = load.total.response_time.as_ref();
+        let times = times.map_or_else(Quantiles::default, |times| Quantiles {
+            p50_ns: Some(times.p50_ns),
+            p99_ns: Some(times.p99_ns),
+            p999_ns: Some(times.p999_ns),
+        });
         tick(Tick {
             phase: "measurement".to_owned(),
             elapsed_s: drive.measure.as_secs_f64(),
             asked_per_s: asked,
             completed_per_s: Some(load.total.rates_per_s.completed),
-            p99_ns: load.total.response_time.as_ref().map(|times| times.p99_ns),
+            last: times,
+            whole: times,
             failed: load.total.counts.failed,
+            ..Tick::default()
         });
         let busy: u64 =
             parts.iter().flat_map(|(_, requests)| requests).map(|r| busy(r, drive)).sum();

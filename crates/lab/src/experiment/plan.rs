@@ -1,5 +1,6 @@
 //! The plan of an experiment: a run on a backend that only prints.
 
+use std::collections::BTreeSet;
 use std::iter::Sum;
 use std::ops::Mul;
 
@@ -16,7 +17,8 @@ use crate::progress::Silent;
 use crate::search;
 use crate::spec::{
     Arrivals, AtLeastOne, Between, Bracket, Component, Connections, Factor, Literal, Model,
-    Offered, Order, PerRate, Question, Resolved, Search, Start, Strategy, Sweep, Until, Workload,
+    Offered, Order, PerRate, Question, Resolved, Role, Roles, Search, Start, Strategy, Sweep,
+    Until, Workload,
 };
 use crate::system::{self, System};
 use crate::trial::{self, Trial};
@@ -129,6 +131,50 @@ pub(super) fn headline(resolved: &Resolved, plan: &Plan) -> String {
         most => format!("at most {most} trials, {length}"),
     });
     parts.join(" · ")
+}
+
+/// The plan for those who watch its run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outline {
+    pub name: String,
+    pub seed: u64,
+    pub strands: Vec<Outlined>,
+    /// The CPUs of the system under test, as far as the spec fixes them.
+    pub sut: Vec<u32>,
+    /// The CPUs of the generator, as far as the spec fixes them.
+    pub load: Vec<u32>,
+}
+
+/// One strand of a plan.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outlined {
+    /// Empty in a plan of one strand.
+    pub label: String,
+    /// The fewest and the most trials that it can have.
+    pub fewest: u64,
+    pub most: u64,
+    /// The length of each.
+    pub trial: Nanos,
+}
+
+pub(super) fn outline(resolved: &Resolved, plan: &Plan) -> Outline {
+    let strand = |strand: usize| {
+        let resolved = plan.resolved(strand);
+        let (fewest, most) = (fewest_of(resolved), most_of(resolved));
+        Outlined { label: plan.label(strand), fewest, most, trial: trial_length(resolved) }
+    };
+    let roles = || plan.questions.iter().map(|question| &question.resolved.spec.where_.roles);
+    let cpus = |role: fn(&Roles) -> &Option<Role>| {
+        let cpus = roles().filter_map(|roles| role(roles).as_ref()?.cpus.as_deref());
+        cpus.flat_map(|cpus| cpus.0.iter().copied()).collect::<BTreeSet<u32>>()
+    };
+    Outline {
+        name: resolved.spec.name.to_string(),
+        seed: plan.seed,
+        strands: (0..plan.strands.len()).map(strand).collect(),
+        sut: cpus(|roles| &roles.sut).into_iter().collect(),
+        load: cpus(|roles| &roles.load).into_iter().collect(),
+    }
 }
 
 fn limits(resolved: &Resolved) -> String {

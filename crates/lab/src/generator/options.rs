@@ -164,6 +164,7 @@ pub const OPTIONS: &[Known] = &[
         let words = asked.workload().args.iter().map(|word| asked.resolved.text(word, 1));
         values(&words.collect::<Vec<_>>())
     }),
+    nothing("--no-tui", "the generator of an experiment has no terminal"),
     nothing("--part", "the backend divides a load between its generators"),
     nothing("--framed", "the backend reads the document where logs have other lines"),
     nothing("--start", "the backend starts the generators of a load together"),

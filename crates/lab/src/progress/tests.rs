@@ -4,6 +4,7 @@ use expect_test::expect;
 use results::journal::{Limit, Observed};
 
 use super::*;
+use crate::backend::Quantiles;
 
 fn entry(status: Status, observed: Option<Observed>, reasons: &[&str]) -> Entry {
     Entry {
@@ -132,8 +133,9 @@ fn live_figures_are_one_line() {
         elapsed_s: 3.0,
         asked_per_s: Some(4_105.0),
         completed_per_s: Some(3_690.0),
-        p99_ns: Some(1_400_000_000),
+        last: Quantiles { p99_ns: Some(1_400_000_000), ..Quantiles::default() },
         failed: 2,
+        ..Tick::default()
     };
     let event = Event::Tick { trial: &trial, tick };
     expect![" 13 measuring 3 s · 4,105/s asked · 3,690/s completed · p99 1.40 s · 2 failed"]

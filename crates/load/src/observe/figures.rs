@@ -160,7 +160,7 @@ pub struct Interval {
     pub sent: u64,
     /// The number of requests that were answered in it, whatever their intended time.
     pub completed: u64,
-    pub failed: u64,
+    pub outcomes: [u64; Outcome::ALL.len()],
     pub response: Sparse,
     pub service: Sparse,
     pub lateness: Sparse,
@@ -173,12 +173,19 @@ pub struct Interval {
     pub busy: f64,
 }
 
+impl Interval {
+    /// Returns the number of requests with any outcome but `ok`.
+    pub fn failed(&self) -> u64 {
+        self.outcomes.iter().sum::<u64>() - self.outcomes[Outcome::Ok as usize]
+    }
+}
+
 impl Merge for Interval {
     fn merge(&mut self, other: Interval) {
         self.intended += other.intended;
         self.sent += other.sent;
         self.completed += other.completed;
-        self.failed += other.failed;
+        add_each(&mut self.outcomes, &other.outcomes);
         self.response.merge(other.response);
         self.service.merge(other.service);
         self.lateness.merge(other.lateness);

@@ -218,7 +218,7 @@ impl Observer for Recorder {
         }
         part.count(completion);
         let current = &mut self.current;
-        current.figures.failed += u64::from(outcome != Outcome::Ok);
+        current.figures.outcomes[outcome as usize] += 1;
         let timed = is_timed(outcome);
         if timed {
             current.response.record(response);

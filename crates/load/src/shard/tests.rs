@@ -205,7 +205,7 @@ fn check_invariants(recorded: &Recorded) {
     let intended = sum(|i| i.intended) + drained.intended;
     assert_eq!(intended, part.intended, "the intervals sum up to the total");
     assert_eq!(sum(|i| i.completed), part.completed_inside);
-    assert_eq!(sum(|i| i.failed) + drained.failed, part.failed());
+    assert_eq!(sum(|i| i.failed()) + drained.failed(), part.failed());
     assert!(part.service.max() <= part.response.max(), "response time contains service time");
 }
 

@@ -230,7 +230,7 @@ fn entry(
         offered: interval.intended,
         sent: interval.sent,
         completed: interval.completed,
-        failed: interval.failed,
+        failed: interval.failed(),
         outstanding: Some(interval.outstanding_max),
         backlog: Some(interval.backlog_max),
         busy: Some(interval.busy),

@@ -1,35 +1,86 @@
-//! Live figures while a load runs: one line that overwrites itself, or JSON lines for a program.
+//! Live figures while a load runs: a view or one line that overwrites itself, or JSON lines for a
+//! program.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::thread;
 
+use lab::backend::{Quantiles, Tick};
+use load::driver::Outcome;
 use load::measurement::Plan;
 use load::observe::Live as Ended;
 use load::pacing::{Pacing, Sharing};
 use measure::quantity::grouped;
 use measure::series::Merge;
 use measure::{Histogram, Instant, Nanos, Quantile};
+use net::clock;
 
 use crate::cli::Live;
 use crate::output;
+use crate::terminal::{self, Common, Shown, Single};
 
 /// The most intervals of each shard that may wait to be shown; further ones are only not shown.
 const MOST_WAITING: usize = 16;
 
+/// The way in which a load is watched.
+pub(super) struct Watching<'a> {
+    pub(super) how: Live,
+    /// True if there is no view, even on a terminal.
+    pub(super) only_lines: bool,
+    pub(super) headline: String,
+    /// The flag that Ctrl-C sets.
+    pub(super) interrupted: &'a Arc<AtomicBool>,
+}
+
 /// Runs `work` while its intervals are shown.
-pub(crate) fn watch<T>(how: Live, plan: &Plan, work: impl FnOnce(SyncSender<Ended>) -> T) -> T {
+pub(super) fn watch<T>(
+    watching: Watching<'_>,
+    plan: &Plan,
+    work: impl FnOnce(SyncSender<Ended>) -> T,
+) -> T {
     let shards = plan.cpus.len();
     let (sender, receiver) = mpsc::sync_channel(MOST_WAITING * shards);
+    let view = match watching.how {
+        Live::Auto if !watching.only_lines && terminal::is_usable() => begin_view(&watching, plan),
+        Live::Auto | Live::Lines | Live::Never => None,
+    };
     thread::scope(|scope| {
-        scope.spawn(move || show(how, plan, shards, &receiver));
+        scope.spawn(move || {
+            show(plan, shards, &receiver, |tick| match (&view, watching.how) {
+                (Some(view), _) => view.view().add(tick.clone()),
+                (None, Live::Auto) => output::transient(&line(plan, tick)),
+                (None, Live::Lines) => {
+                    output::error(&serde_json::to_string(tick).expect("the figures are plain data"))
+                }
+                (None, Live::Never) => {}
+            });
+            drop(view);
+            if watching.how == Live::Auto {
+                output::clear();
+            }
+        });
         work(sender)
     })
 }
 
+fn begin_view(watching: &Watching<'_>, plan: &Plan) -> Option<Shown<Single>> {
+    let cpus = plan.cpus.iter().copied().flatten().collect();
+    let times = (plan.measure, plan.interval);
+    let headline = watching.headline.clone();
+    let view = Single::new(Common::from_environment(), headline, cpus, times, clock::now());
+    let shown = Shown::begin(view, Arc::clone(watching.interrupted));
+    let refused = |error| {
+        output::error(&format!("! the terminal cannot show a view, only a line: {error}"));
+    };
+    shown.map_err(refused).ok()
+}
+
 /// Shows each interval once all shards have ended it.
-fn show(how: Live, plan: &Plan, shards: usize, ended: &Receiver<Ended>) {
+fn show(plan: &Plan, shards: usize, ended: &Receiver<Ended>, mut shown: impl FnMut(&Tick)) {
     let mut waiting: BTreeMap<Instant, (usize, Ended)> = BTreeMap::new();
+    let mut whole = Histogram::new();
     for live in ended {
         let begin = live.begin;
         let count = match waiting.get_mut(&begin) {
@@ -50,89 +101,65 @@ fn show(how: Live, plan: &Plan, shards: usize, ended: &Receiver<Ended>) {
         // Older intervals are incomplete: a part of each was dropped.
         let (_, live) = waiting.remove(&begin).expect("it was inserted above");
         waiting = waiting.split_off(&begin);
-        let figures = Figures::of(plan, &live);
-        match how {
-            Live::Auto => output::transient(&figures.line()),
-            Live::Lines => output::error(&figures.json()),
-            Live::Never => {}
-        }
-    }
-    if how == Live::Auto {
-        output::clear();
+        shown(&tick(plan, &live, &mut whole));
     }
 }
 
-struct Figures {
-    elapsed: Nanos,
-    length: Nanos,
-    asked: Option<f64>,
-    /// Responses per second that arrived in this interval, whenever they were requested; the same
-    /// figure as in the document's series and in `rates_per_s.completed`.
-    completed: f64,
-    p50: Option<Nanos>,
-    p99: Option<Nanos>,
-    lateness: Option<Nanos>,
-    failed: u64,
-    phase: &'static str,
+/// Returns the figures of an interval. `whole` has the response times of all that are measured.
+fn tick(plan: &Plan, live: &Ended, whole: &mut Histogram) -> Tick {
+    let Ended { begin, end, window, ref interval } = *live;
+    let seconds = (end - begin).as_secs_f64();
+    let rate = |count: u64| if 0.0 < seconds { count as f64 / seconds } else { 0.0 };
+    let mut response = Histogram::new();
+    interval.response.add_to(&mut response);
+    let mut lateness = Histogram::new();
+    interval.lateness.add_to(&mut lateness);
+    let phase = match begin {
+        _ if begin < window.start => "warm_up",
+        _ if begin < window.end => "measurement",
+        _ => "drain",
+    };
+    interval.response.add_to(whole);
+    let errors = Outcome::ALL.into_iter().zip(interval.outcomes);
+    let errors = errors.filter(|&(outcome, count)| outcome != Outcome::Ok && 0 < count);
+    Tick {
+        phase: phase.to_owned(),
+        elapsed_s: end.saturating_since(window.start).as_secs_f64(),
+        asked_per_s: asked(plan),
+        // A request that is due in the warm-up is not counted.
+        offered_per_s: (phase == "measurement").then(|| rate(interval.intended)),
+        completed_per_s: Some(rate(interval.completed)),
+        last: quantiles(&response),
+        whole: quantiles(whole),
+        lateness_p99_ns: lateness.quantile(Quantile::P99).map(|time| time.0),
+        in_flight: Some(interval.outstanding_max),
+        failed: interval.failed(),
+        errors: errors.map(|(outcome, count)| (outcome.name().to_owned(), count)).collect(),
+    }
 }
 
-impl Figures {
-    fn of(plan: &Plan, live: &Ended) -> Figures {
-        let Ended { begin, end, window, ref interval } = *live;
-        let seconds = (end - begin).as_secs_f64();
-        let mut response = Histogram::new();
-        interval.response.add_to(&mut response);
-        let mut lateness = Histogram::new();
-        interval.lateness.add_to(&mut lateness);
-        let phase = match begin {
-            _ if begin < window.start => "warm_up",
-            _ if begin < window.end => "measurement",
-            _ => "drain",
-        };
-        Figures {
-            elapsed: end.saturating_since(window.start),
-            length: plan.measure,
-            asked: asked(plan),
-            completed: if 0.0 < seconds { interval.completed as f64 / seconds } else { 0.0 },
-            p50: response.quantile(Quantile::P50),
-            p99: response.quantile(Quantile::P99),
-            lateness: lateness.quantile(Quantile::P99),
-            failed: interval.failed,
-            phase,
-        }
-    }
+fn quantiles(times: &Histogram) -> Quantiles {
+    let of = |quantile| times.quantile(quantile).map(|time| time.0);
+    Quantiles { p50_ns: of(Quantile::P50), p99_ns: of(Quantile::P99), p999_ns: of(Quantile::P999) }
+}
 
-    fn line(&self) -> String {
-        let asked = self.asked.map(|rate| format!("{}/s asked · ", grouped(rate)));
-        let time = |time: Option<Nanos>| time.map_or("–".to_owned(), |time| time.to_string());
-        match self.phase {
-            "warm_up" => format!("{}warming up", asked.unwrap_or_default()),
-            _ => format!(
-                "{}{}/s completed · p50 {}  p99 {} · {} failed · late {} · {:.0}/{:.0} s",
-                asked.unwrap_or_default(),
-                grouped(self.completed),
-                time(self.p50),
-                time(self.p99),
-                self.failed,
-                time(self.lateness),
-                self.elapsed.as_secs_f64(),
-                self.length.as_secs_f64(),
-            ),
-        }
-    }
-
-    fn json(&self) -> String {
-        let document = serde_json::json!({
-            "phase": self.phase,
-            "elapsed_s": self.elapsed.as_secs_f64(),
-            "asked_per_s": self.asked,
-            "completed_per_s": self.completed,
-            "p50_ns": self.p50.map(|time| time.0),
-            "p99_ns": self.p99.map(|time| time.0),
-            "lateness_p99_ns": self.lateness.map(|time| time.0),
-            "failed": self.failed,
-        });
-        document.to_string()
+/// Returns an interval as a line for people.
+fn line(plan: &Plan, tick: &Tick) -> String {
+    let asked = tick.asked_per_s.map(|rate| format!("{}/s asked · ", grouped(rate)));
+    let time = |ns: Option<u64>| ns.map_or("–".to_owned(), |ns| Nanos(ns).to_string());
+    match &*tick.phase {
+        "warm_up" => format!("{}warming up", asked.unwrap_or_default()),
+        _ => format!(
+            "{}{}/s completed · p50 {}  p99 {} · {} failed · late {} · {:.0}/{:.0} s",
+            asked.unwrap_or_default(),
+            grouped(tick.completed_per_s.unwrap_or_default()),
+            time(tick.last.p50_ns),
+            time(tick.last.p99_ns),
+            tick.failed,
+            time(tick.lateness_p99_ns),
+            tick.elapsed_s,
+            plan.measure.as_secs_f64(),
+        ),
     }
 }
 

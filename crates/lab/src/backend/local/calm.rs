@@ -36,7 +36,7 @@ pub(super) fn wait(local: &Local, within: Nanos) -> Result<Calm, Stop> {
             if let Err(stop) = local.host.check_interrupt() {
                 break Err(stop);
             }
-            if watch.is_calm() || within <= waited {
+            if watch.is_calm() || within <= waited || local.host.wishes.ends_wait() {
                 break Ok(waited);
             }
             match spins.recv_timeout(POLL_EVERY) {

@@ -137,9 +137,7 @@ fn watch(
         while let Ok(line) = generator.lines.try_recv() {
             generator.take_line(line, tick);
         }
-        if local.host.is_interrupted() {
-            return Err(Stop::Interrupted);
-        }
+        local.host.check_load()?;
         // The generator is checked first: whatever died before its end is known then.
         let ended = generator.process.ended().map_err(Stop::no_answer)?;
         record_deaths(local, &mut deaths)?;

@@ -494,7 +494,7 @@ impl Load {
         let sum = |figure: fn(&Interval) -> u64| series().map(figure).sum::<u64>();
         assert_eq!(sum(|i| i.intended), total.intended, "the intervals sum up to the total");
         assert_eq!(sum(|i| i.sent), total.sent);
-        assert_eq!(sum(|i| i.failed), total.failed());
+        assert_eq!(sum(|i| i.failed()), total.failed());
         let joined = |figure: fn(&Interval) -> &Sparse| {
             let mut histogram = Histogram::new();
             series().for_each(|interval| figure(interval).add_to(&mut histogram));

@@ -3,12 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use measure::Instant;
 use measure::estimate;
+use measure::{Instant, Nanos};
 use results::Load;
 use results::components::Components;
 use results::doctor;
 use results::journal::{Observed, Status};
+use results::load::SLO_MISSED;
 use results::slo::{self, Judged as JudgedSlo, Slo, Verdict};
 
 use crate::backend::Consumed;
@@ -68,7 +69,9 @@ pub fn judge(observation: &Observation, resolved: &Resolved) -> Judged {
         _ if load.validity.valid => Status::Valid,
         // A slowed system that keeps up would keep up undisturbed too; a plateau is not evidence,
         // since the disturbance may have caused it.
-        Some(true) if load.saturated == Some(false) => Status::Bounded,
+        Some(true) if load.saturated == Some(false) && !asks_for_figures(resolved) => {
+            Status::Bounded
+        }
         Some(_) | None => Status::Invalid,
     };
     reasons.extend(unfit);
@@ -87,6 +90,16 @@ pub fn judge(observation: &Observation, resolved: &Resolved) -> Judged {
         warnings,
         components,
     }
+}
+
+/// Returns true if the question is the figures of equal trials, which bounds cannot answer: a trial
+/// that only bounds them would be missing in their average or in their block.
+fn asks_for_figures(resolved: &Resolved) -> bool {
+    let spec = &resolved.spec;
+    let repeat = &spec.repeat;
+    let are_repeated = 1 < repeat.trials.0.max(repeat.searches.0) || repeat.until.is_some();
+    let are_compared = spec.compare.is_some() || spec.reproducibility.is_some();
+    spec.search.is_none() && (are_repeated || are_compared)
 }
 
 fn observed(observation: &Observation, components: &Components, slo_met: Option<bool>) -> Observed {
@@ -111,6 +124,8 @@ fn observed(observation: &Observation, components: &Components, slo_met: Option<
         completed_per_s: rates.completed,
         sustained_per_s: rates.sustained.unwrap_or(rates.completed.min(rates.offered)),
         goodput_per_s: rates.goodput,
+        ended_after_ns: (load.ended.as_deref() == Some(SLO_MISSED))
+            .then(|| Nanos::from_secs_f64(load.measured_s).0),
         requests: counts.intended,
         failures,
         p50_ns: times.map(|times| times.p50_ns),

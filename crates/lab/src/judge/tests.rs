@@ -11,10 +11,15 @@ use crate::spec;
 use crate::trial::Checked;
 
 fn read(slo: &str) -> Resolved {
+    read_with(slo, "")
+}
+
+fn read_with(slo: &str, more: &str) -> Resolved {
+    let rate = if more.contains("search:") { "" } else { ", rate: 10/s" };
     let text = format!(
         "name: x\nwhere: {{backend: simulated, roles: {{sut: {{cpus: 0-1}}}}}}\n\
          simulated: {{service_time: 1ms}}\nworkload: {{get: /}}\n\
-         load: {{model: open, rate: 10/s}}\nphases: {{measure: {{time: 5s}}}}\nslo: [{slo}]\n"
+         load: {{model: open{rate}}}\nphases: {{measure: {{time: 5s}}}}\nslo: [{slo}]\n{more}\n"
     );
     spec::from_bytes("my.yaml", text.as_bytes(), Path::new("."), None, &[]).unwrap()
 }
@@ -48,6 +53,10 @@ fn load(fast: u64, slow: u64, refused: u64) -> Load {
 }
 
 fn judged(load: Load, slo: &str) -> Judged {
+    judged_in(load, &read(slo))
+}
+
+fn judged_in(load: Load, resolved: &Resolved) -> Judged {
     let driven = Driven {
         load,
         parts: Vec::new(),
@@ -56,7 +65,14 @@ fn judged(load: Load, slo: &str) -> Judged {
         deaths: Vec::new(),
         events: Vec::new(),
     };
-    judge(&Observation { driven, moved: Vec::new(), checked: None }, &read(slo))
+    judge(&Observation { driven, moved: Vec::new(), checked: None }, resolved)
+}
+
+/// A load that a gate refuses.
+fn refused(load: Load, gate: &str) -> Load {
+    let gate = Gate { name: gate.to_owned(), passed: false, figure: String::new() };
+    let reasons = vec!["slowed".to_owned()];
+    Load { validity: Validity { valid: false, reasons, gates: vec![gate] }, ..load }
 }
 
 const P99: &str = "{metric: p99, max: 100ms}";
@@ -111,12 +127,6 @@ fn the_system_under_test_never_makes_a_trial_invalid() {
 /// Lateness and disturbance only slow: a pass counts, and a miss or a plateau is repeated.
 #[test]
 fn a_slowed_trial_answers_where_being_slowed_cannot_change_the_answer() {
-    let slowed = |mut load: Load, gate: &str| {
-        let gate = Gate { name: gate.to_owned(), passed: false, figure: String::new() };
-        let reasons = vec!["slowed".to_owned()];
-        load.validity = Validity { valid: false, reasons, gates: vec![gate] };
-        load
-    };
     let with = |saturated, load| Load { saturated, ..load };
     let fast = || with(Some(false), load(15_000, 0, 0));
     let slow = || with(Some(false), load(0, 15_000, 0));
@@ -132,9 +142,25 @@ fn a_slowed_trial_answers_where_being_slowed_cannot_change_the_answer() {
         (DISTURBED, with(None, load(15_000, 0, 0)), P99, Status::Invalid),
         ("lost", fast(), P99, Status::Invalid),
     ] {
-        let judged = judged(slowed(load, gate), slo);
+        let judged = judged(refused(load, gate), slo);
         assert_eq!(judged.status, status, "{gate}, {slo}: {:?}", judged.slo);
         assert_eq!(judged.reasons, ["slowed"]);
+    }
+}
+
+#[test]
+fn a_slowed_trial_is_repeated_if_the_figures_of_equal_trials_are_asked_for() {
+    let slowed = || refused(Load { saturated: Some(false), ..load(15_000, 0, 0) }, LATE);
+    let search = "search: {strategy: sweep, range: [5/s, 10/s], step: 1/s}";
+    for (more, status) in [
+        ("repeat: {trials: 2}", Status::Invalid),
+        ("repeat: {searches: 2}", Status::Invalid),
+        ("repeat: {until: {metric: p99, ci_rel: 5%, max: 9}}", Status::Invalid),
+        (&*format!("repeat: {{trials: 2}}\n{search}"), Status::Bounded),
+        ("repeat: {trials: 1}", Status::Bounded),
+    ] {
+        let resolved = read_with(P99, more);
+        assert_eq!(judged_in(slowed(), &resolved).status, status, "{more}");
     }
 }
 

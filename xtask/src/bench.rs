@@ -12,6 +12,7 @@ use comparison::Extent;
 use machine::Machine;
 
 mod calibration;
+mod compare;
 mod comparison;
 mod hostile;
 mod hotel;
@@ -26,6 +27,7 @@ mod json;
 mod load;
 pub(crate) mod machine;
 mod note;
+mod scratch;
 mod summary;
 
 #[cfg(test)]
@@ -51,6 +53,9 @@ cargo xtask bench NAME
   kill [--runs 20] [--simulated 200]     killed runs can be continued, and leave nothing behind
   lab [--trials 40]                      time of an append to a long journal, of a trial without
                                          its declared waits, of a report of a thousand trials
+  compare [--equal 100] [--slower 10] [--note FILE]
+                                         how often `compare` sees a difference of equal servers, and
+                                         finds a real one of 5 %
   --quick                                a short run of some, as in continuous integration
 ";
 
@@ -86,6 +91,7 @@ enum Bench {
     Hostile,
     Kill { runs: usize, simulated: usize },
     Lab { trials: usize },
+    Compare { equal: usize, slower: usize, note: Option<PathBuf> },
 }
 
 const QUICK: [Bench; 5] = [
@@ -148,6 +154,7 @@ impl Bench {
             Bench::Hostile => "hostile",
             Bench::Kill { .. } => "kill",
             Bench::Lab { .. } => "lab",
+            Bench::Compare { .. } => "compare",
         }
     }
 
@@ -165,6 +172,9 @@ impl Bench {
             Bench::Hostile => Ok(hostile::run()),
             Bench::Kill { runs, simulated } => kill::run(machine, *runs, *simulated),
             Bench::Lab { trials } => lab::run(machine, *trials),
+            Bench::Compare { equal, slower, note } => {
+                compare::run(machine, *equal, *slower, note.as_deref())
+            }
         }
     }
 }
@@ -219,6 +229,11 @@ fn read(words: &[&str]) -> Option<Vec<Bench>> {
         "kill" if known(&["--runs", "--simulated"]) => {
             Bench::Kill { runs: count("--runs", 20)?, simulated: count("--simulated", 200)? }
         }
+        "compare" if known(&["--equal", "--slower", "--note"]) => Bench::Compare {
+            equal: count("--equal", 100)?,
+            slower: count("--slower", 10)?,
+            note: note(),
+        },
         "lab" if known(&["--trials"]) => Bench::Lab { trials: count("--trials", 40)? },
         _ => return None,
     };

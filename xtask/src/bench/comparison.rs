@@ -197,7 +197,13 @@ pub(super) fn run(machine: &Machine, extent: &Extent) -> Result<bool, String> {
     let closing = [vec![better(&findings)], unmeasured].concat();
     closing.iter().for_each(|line| println!("{line}"));
     if let Some(path) = &extent.note {
-        note::add(path, "Requests per CPU-second, ours over theirs", &findings, &closing)?;
+        note::add(
+            path,
+            note::LOAD,
+            "Requests per CPU-second, ours over theirs",
+            &findings,
+            &closing,
+        )?;
     }
     Ok(passed)
 }

@@ -2,7 +2,7 @@
 //! of the page of a long run, and of a long plan. A trial of a long run must not cost more than one of a short run.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use measure::Nanos;
@@ -12,6 +12,7 @@ use results::journal::{Entry, Status};
 
 use super::goal::{Bounds, Finding, Goal};
 use super::machine::{self, Machine, Process};
+use super::scratch::Scratch;
 use crate::repository;
 
 #[cfg(test)]
@@ -62,7 +63,7 @@ phases: {warm_up: {fixed: 0s}, measure: {time: 1s}, drain: 100ms}
 
 /// Measures all four; returns true if their goals are met.
 pub(super) fn run(machine: &Machine, trials: usize) -> Result<bool, String> {
-    let folder = Scratch::make()?;
+    let folder = Scratch::make("lab")?;
     let mut findings = vec![trial(machine, &folder, trials)?];
     let long = simulated(machine, &folder, "long", PAGE_TRIALS)?;
     findings.extend(page(machine, &long)?);
@@ -325,32 +326,4 @@ fn p99(figures: &[f64]) -> f64 {
 fn listed(figures: &[f64]) -> String {
     let each: Vec<String> = figures.iter().map(|figure| format!("{figure:.2}")).collect();
     each.join(" ")
-}
-
-/// A folder for the measured runs; removed when dropped.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn make() -> Result<Scratch, String> {
-        let path = machine::scratch().join(format!("lab-{}", std::process::id()));
-        fs::create_dir_all(&path).map_err(|error| format!("making {}: {error}", path.display()))?;
-        Ok(Scratch(path))
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-
-    fn write(&self, name: &str, text: &str) -> Result<PathBuf, String> {
-        let path = self.path(name);
-        fs::write(&path, text).map_err(|error| format!("writing {}: {error}", path.display()))?;
-        Ok(path)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // A folder that stays does no harm.
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }

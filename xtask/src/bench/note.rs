@@ -10,23 +10,27 @@ use crate::{peers, repository};
 #[cfg(test)]
 mod tests;
 
-/// Adds a section; a new file begins with the machine and all versions.
+/// The title of the notes about the load engine.
+pub(super) const LOAD: &str = "The load engine compared with others";
+
+/// Adds a section; a new file begins with the title, the machine and all versions.
 pub(super) fn add(
     path: &Path,
+    title: &str,
     heading: &str,
     findings: &[Finding],
     closing: &[String],
 ) -> Result<(), String> {
     // The path is relative to the repository.
     let path = repository::root().join(path);
-    let text = fs::read_to_string(&path).unwrap_or_else(|_| head());
+    let text = fs::read_to_string(&path).unwrap_or_else(|_| head(title));
     let text = format!("{text}\n{}", section(heading, findings, closing));
     fs::write(&path, text).map_err(|error| format!("writing {}: {error}", path.display()))?;
     println!("added to {}", path.display());
     Ok(())
 }
 
-fn head() -> String {
+fn head(title: &str) -> String {
     let read = |path| fs::read_to_string(path).unwrap_or_default();
     let cpuinfo = read("/proc/cpuinfo");
     let models: Vec<&str> = cpuinfo
@@ -42,7 +46,7 @@ fn head() -> String {
     versions.extend([printed("rustc", &["--version"]), printed("nginx", &["-v"])]);
     versions.extend(peers::versions());
     format!(
-        "# The load engine compared with others\n\n{} · {} × {model}, Linux {} · release profile\n\n{}\n",
+        "# {title}\n\n{} · {} × {model}, Linux {} · release profile\n\n{}\n",
         printed("date", &["--iso-8601"]),
         models.len(),
         read("/proc/sys/kernel/osrelease").trim(),

@@ -23,6 +23,10 @@ fn a_bench_has_a_default_number_of_attempts_that_options_change() {
     assert_eq!(read(&["self-test"]), Some(vec![Bench::SelfTest { attempts: 20 }]));
     assert_eq!(read(&["hostile"]), Some(vec![Bench::Hostile]));
     assert_eq!(read(&["lab", "--trials", "5"]), Some(vec![Bench::Lab { trials: 5 }]));
+    assert_eq!(
+        read(&["compare", "--slower", "3"]),
+        Some(vec![Bench::Compare { equal: 100, slower: 3, note: None }])
+    );
     assert_eq!(read(&["--quick"]), Some(QUICK.to_vec()));
 }
 

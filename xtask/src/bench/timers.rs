@@ -97,7 +97,7 @@ pub(super) fn run(
     println!();
     findings.iter().for_each(|finding| println!("{finding}"));
     if let Some(path) = to_note {
-        note::add(path, "Lateness, in µs, and evenness", &findings, &[])?;
+        note::add(path, note::LOAD, "Lateness, in µs, and evenness", &findings, &[])?;
     }
     Ok(findings.iter().all(Finding::is_met))
 }

@@ -505,6 +505,10 @@ pub(crate) struct Load {
     /// tighter SLO allows less lateness of the generator
     #[arg(long, value_name = "OBJECTIVES", value_delimiter = ',', help_heading = "Results")]
     pub(crate) slo: Vec<Slo>,
+    /// End the load as soon as so many requests are over a limit that the SLO is missed whatever
+    /// follows, but not within the first second of the measurement
+    #[arg(long, requires = "slo", conflicts_with = "closed", help_heading = "Results")]
+    pub(crate) until_missed: bool,
     /// Time that each entry of the series, row of --csv and live line covers
     #[arg(long, value_name = "TIME", default_value = "1s", help_heading = "Results")]
     pub(crate) interval: Nanos,

@@ -185,6 +185,7 @@ fn plan(server: &Server, pacing: Pacing, connections: usize) -> Plan {
             keep_alive: None,
         },
         slo: None,
+        enough: Vec::new(),
         // Several intervals of the open loads end while requests are counted. The shard makes another
         // buffer only if their writer, a thread beside it, did not run for two of them.
         interval: Nanos::from_secs(1),

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use lab::backend::{Limits, Service};
+use lab::generator::UNTIL_MISSED;
 use lab::spec::Port;
 use measure::Nanos;
 use serde_json::{Map, Value, json};
@@ -327,7 +328,9 @@ pub fn generators(run: &Run, generators: &Generators) -> Vec<Value> {
         Some(at) => arguments.split_at(at),
         None => (&arguments[..], &[][..]),
     };
-    command.extend(options.iter().cloned());
+    // One of several generators does not know the verdict of the whole load.
+    let is_known = |word: &&String| number == 1 || *word != UNTIL_MISSED;
+    command.extend(options.iter().filter(is_known).cloned());
     // Kubernetes replaces the variable, and counts from 0.
     command.extend(["--part".to_owned(), format!("#$(JOB_COMPLETION_INDEX)/{number}")]);
     command.extend(["--start", "stdin", "--framed"].map(str::to_owned));

@@ -5,7 +5,7 @@ use measure::{Nanos, Rate};
 use crate::experiment::targets;
 use crate::spec::{BackendKind, Model, Resolved};
 
-pub use options::{Known, OPTIONS, Origin};
+pub use options::{Known, OPTIONS, Origin, UNTIL_MISSED};
 
 use options::{ARGUMENTS, Asked, Words};
 

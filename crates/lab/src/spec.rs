@@ -127,6 +127,14 @@ impl Resolved {
         self.spec.seed.unwrap_or_else(|| measure::random::seed_of(&self.spec.name))
     }
 
+    /// Returns true if its trials have only to show whether they meet the SLO, so that a trial may end
+    /// as soon as it has missed it.
+    pub fn asks_only_for_verdicts(&self) -> bool {
+        let search = self.spec.search.as_ref();
+        search.is_some_and(|search| matches!(search.strategy, Strategy::Bracket(_)))
+            && !self.spec.slo.is_empty()
+    }
+
     /// Returns the objectives of the spec, in their order.
     pub fn slos(&self) -> Vec<results::Slo> {
         self.spec.slo.iter().map(|slo| **slo).collect()

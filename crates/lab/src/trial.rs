@@ -8,7 +8,7 @@ use measure::pace::Think;
 use measure::{Nanos, Rate};
 use results::Doctor;
 use results::doctor::Level;
-use results::journal::Purpose;
+use results::journal::{Entry, Purpose};
 
 use crate::backend::{Backend, Death, Drive, Driven, Stop};
 use crate::generator::{self, Wanted};
@@ -151,6 +151,16 @@ pub fn planned_length(resolved: &Resolved, purpose: Purpose) -> Nanos {
     };
     let rest = *phases.cool_down.trials;
     [rest, *phases.settle, warm_up, measure, *phases.drain].into_iter().sum()
+}
+
+/// Returns the length of a trial that has ended: a trial that had missed its SLO whatever followed is
+/// shorter than planned.
+pub fn length(resolved: &Resolved, entry: &Entry) -> Nanos {
+    let planned = planned_length(resolved, entry.purpose);
+    let ended = entry.observed.as_ref().and_then(|observed| observed.ended_after_ns);
+    ended.map_or(planned, |after| {
+        (planned + Nanos(after)).saturating_sub(*resolved.spec.phases.measure.time)
+    })
 }
 
 /// Returns the extra time that disturbances of the machine may cost in an experiment of so many

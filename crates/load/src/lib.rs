@@ -4,6 +4,7 @@
 //! engine knows nothing of trials or experiments, and all its I/O goes through `net`.
 #![forbid(unsafe_code)]
 
+mod curtail;
 pub mod driver;
 mod hiccup;
 mod idle;

@@ -95,6 +95,8 @@ pub trait Observer {
     fn disconnected(&mut self, _of: Of, _now: Instant) {}
     /// A turn of the loop has ended.
     fn turn(&mut self, _now: Instant, _turn: Turn) {}
+    /// No further request is due: the load ends earlier than planned, with its drain.
+    fn cut(&mut self, _now: Instant) {}
     /// The load has ended.
     fn end(&mut self, _now: Instant) {}
 }
@@ -105,6 +107,10 @@ impl Observer for () {}
 impl<A: Observer> Observer for Option<A> {
     fn begin(&mut self, start: Instant, window: Window) {
         self.iter_mut().for_each(|a| a.begin(start, window));
+    }
+
+    fn cut(&mut self, now: Instant) {
+        self.iter_mut().for_each(|a| a.cut(now));
     }
 
     fn end(&mut self, now: Instant) {
@@ -153,6 +159,11 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     fn begin(&mut self, start: Instant, window: Window) {
         self.0.begin(start, window);
         self.1.begin(start, window);
+    }
+
+    fn cut(&mut self, now: Instant) {
+        self.0.cut(now);
+        self.1.cut(now);
     }
 
     fn end(&mut self, now: Instant) {

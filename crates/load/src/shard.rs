@@ -76,6 +76,8 @@ pub enum Ended {
     AsPlanned,
     /// Every workload of the shard asked to stop.
     ByWorkload,
+    /// An objective is missed whatever follows. Requests that were sent had time for their response.
+    Missed,
     /// Another shard ended early, or the user interrupted it.
     Halted,
     /// The backlog reached its limit.
@@ -88,6 +90,8 @@ pub struct Shard<'a, I, D, O> {
     limits: Limits,
     /// Each of these flags ends the load early.
     stop: [&'a AtomicBool; 2],
+    /// This one ends it with its drain.
+    missed: Option<&'a AtomicBool>,
     pools: Vec<Pool<D>>,
     /// Closed loop: the think time of a user between a response and the next request.
     think: Option<(Think, Random)>,
@@ -125,6 +129,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
             observer,
             limits,
             stop,
+            missed: None,
             pools: Vec::new(),
             think: None,
             outstanding: Outstanding::new(),
@@ -136,6 +141,11 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
             wire: Vec::new(),
             held_back: Vec::new(),
         }
+    }
+
+    /// Ends the load, with its drain, once this flag is set.
+    pub fn until(self, missed: &'a AtomicBool) -> Shard<'a, I, D, O> {
+        Shard { missed: Some(missed), ..self }
     }
 
     /// Adds a pool with this many connections, which are spread over its endpoints in turn. Pools
@@ -181,6 +191,10 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
             if now < end {
                 if let Some(early) = self.ends_early() {
                     (ended, end, drained) = (early, now, now);
+                    if early == Ended::Missed {
+                        drained = now + drain;
+                        self.observer.cut(now);
+                    }
                 } else if self.is_idle() && self.is_exhausted(source) {
                     (end, drained) = (now, now);
                 }
@@ -242,6 +256,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         match () {
             () if self.has_dropped => Some(Ended::Overloaded),
             () if self.is_stopped() => Some(Ended::Halted),
+            () if self.is_missed() => Some(Ended::Missed),
             () if self.pools.iter().all(Pool::has_stopped) => Some(Ended::ByWorkload),
             () => None,
         }
@@ -249,6 +264,10 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
 
     fn is_stopped(&self) -> bool {
         self.stop.iter().any(|stop| stop.load(Ordering::Relaxed))
+    }
+
+    fn is_missed(&self) -> bool {
+        self.missed.is_some_and(|missed| missed.load(Ordering::Relaxed))
     }
 
     /// Moves every request that is due into its pool's backlog, with its intended time. Nothing is

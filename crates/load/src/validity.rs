@@ -13,6 +13,7 @@ use crate::driver::Outcome;
 use crate::measurement::{Measurement, Plan};
 use crate::observe::Part;
 use crate::pacing::Pacing;
+use crate::shard::Ended;
 
 #[cfg(test)]
 mod tests;
@@ -268,6 +269,14 @@ fn find(plan: &Plan, measurement: &Measurement, total: &Part, judgement: &mut Ju
              ended; quantiles are lower bounds",
             counted((plan.limits.backlog * plan.pools.len()) as u64),
             measurement.window.length().as_secs_f64(),
+        ));
+    }
+    if measurement.ended == Ended::Missed {
+        judgement.findings.push(format!(
+            "the load ended after {:.1} s of {}: so many requests were over a limit that the SLO is \
+             missed whatever follows; its figures are those of this time",
+            measurement.window.length().as_secs_f64(),
+            plan.measure,
         ));
     }
     let (asked, reached) = (measurement.connections_asked, measurement.connections_reached);

@@ -89,6 +89,26 @@ pub fn share_within(n: u64, over: u64, level: Quantile, confidence: f64) -> Shar
     }
 }
 
+/// Returns the fewest requests over the limit with which [`share_within`] fails a load of `n`; `None` if
+/// no number does.
+pub fn fewest_over(n: u64, level: Quantile, confidence: f64) -> Option<u64> {
+    smallest(n, |over| share_within(n, over, level, confidence) == Share::Fail)
+}
+
+/// The number of requests over a limit from which on a load has missed an objective, whatever follows:
+/// the verdict is that of the whole load, only earlier. (Curtailed inspection: Dodge and Romig, *Sampling
+/// Inspection Tables*, 1944.)
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Enough {
+    /// The response time above which a request is over; `None` counts only failures.
+    pub limit: Option<Nanos>,
+    pub requests: u64,
+}
+
+/// The shortest measurement that may end early: in less, the state of the generator and its machine would
+/// not be known.
+pub const LEAST_CURTAILED: Nanos = Nanos::SECOND;
+
 /// Returns the largest rank in 1..=n with a property that holds up to some rank.
 fn largest(n: u64, holds: impl Fn(u64) -> bool) -> Option<u64> {
     let (mut yes, mut no) = (0, n + 1);

@@ -326,6 +326,7 @@ fn observed(load: &Load, trial: u32, limit_per_s: f64) -> Observed {
         completed_per_s: total.rates_per_s.completed,
         sustained_per_s: total.rates_per_s.completed.min(total.rates_per_s.offered),
         goodput_per_s: total.rates_per_s.goodput,
+        ended_after_ns: None,
         requests: total.counts.intended,
         failures: total.counts.failed,
         p50_ns: Some(times.p50_ns),

@@ -164,7 +164,7 @@ pub enum Status {
     Valid,
     /// The load was late or disturbed, which can only slow things down, but the question was
     /// answered: the system kept up and met its SLO. Its times are upper bounds and its rates lower
-    /// ones. A search uses it; averages and comparisons do not.
+    /// ones. A search uses it; equal trials whose figures are asked for are repeated instead.
     Bounded,
     /// The trial was measured, but cannot be trusted; it is kept, listed and repeated.
     Invalid,
@@ -188,6 +188,10 @@ pub struct Observed {
     /// The completed rate, but at most the offered one: a backlog of the warm-up is not counted.
     pub sustained_per_s: f64,
     pub goodput_per_s: f64,
+    /// The length of a measurement that ended early, since its SLO was missed whatever followed; absent
+    /// if it had its whole time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_after_ns: Option<u64>,
     pub requests: u64,
     pub failures: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -246,6 +250,7 @@ impl Observed {
             completed_per_s: rate,
             sustained_per_s: rate,
             goodput_per_s: rate,
+            ended_after_ns: None,
             requests,
             ..Observed::nothing()
         }

@@ -32,7 +32,8 @@ pub struct Load {
     pub part: Option<String>,
     /// True if the load ended early: the figures cover what was measured until then.
     pub partial: bool,
-    /// The reason why it ended, if not as planned: `halted`, `overloaded`, `by the workload`.
+    /// The reason why it ended, if not as planned: `halted`, `overloaded`, `by the workload`, or
+    /// [`SLO_MISSED`].
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ended: Option<String>,
     pub pacing: Pacing,
@@ -477,6 +478,9 @@ impl Validity {
         failed.peek().is_some() && failed.all(|gate| gate.name == LATE || gate.name == DISTURBED)
     }
 }
+
+/// The end of a load that had missed its SLO whatever followed.
+pub const SLO_MISSED: &str = "slo missed";
 
 /// The gate for a generator that started requests late.
 pub const LATE: &str = "late";

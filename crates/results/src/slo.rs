@@ -8,7 +8,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use measure::estimate::{self, Share as Tail};
+use measure::estimate::{self, Enough, Share as Tail};
 use measure::quantity::counted;
 use measure::{Nanos, Quantile, Share};
 use serde::{Deserialize, Serialize};
@@ -136,6 +136,23 @@ pub fn pooled(loads: &[&[Judged]]) -> Pooled {
         };
     }
     pooled
+}
+
+/// Returns for each objective the number of requests over it from which on a load is missed whatever
+/// follows, if about `expected` requests start in its whole length. An objective that cannot be missed
+/// has none.
+pub fn enough(slos: &[Slo], expected: f64) -> Vec<Enough> {
+    // Arrivals are random, and each further one would allow more requests over.
+    let most = (1.1 * expected + 5.0 * expected.sqrt()).ceil() as u64;
+    let of = |slo: &Slo| {
+        let allowed = slo.allowed();
+        let requests = match Quantile::new(1.0 - allowed.0).filter(|level| level.level() < 1.0) {
+            Some(level) => estimate::fewest_over(most, level, CONFIDENCE),
+            None => (allowed.0 <= 0.0).then_some(1),
+        };
+        requests.map(|requests| Enough { limit: slo.response_time(), requests })
+    };
+    slos.iter().filter_map(of).collect()
 }
 
 /// Returns the tightest limit of a response time: slower answers do not count as goodput.

@@ -26,6 +26,7 @@ use load::pacing::{Offered, Pacing, Sharing, Trace};
 use load::shard::{Limits, Overdue, Unopened};
 use load::validity::{self, Besides};
 use measure::Nanos;
+use measure::estimate::Enough;
 use measure::pace::Shape;
 use net::{Closed, process};
 use results::slo::{self, Slo};
@@ -190,6 +191,13 @@ pub(super) fn question(error: anyhow::Error) -> Failure {
 
 fn plan(arguments: &Load, targets: &[Target]) -> Result<Plan, Failure> {
     let pacing = pacing(arguments)?;
+    if arguments.until_missed && 1 < arguments.part.of() {
+        return Err(Failure::question(
+            "--until-missed needs the whole load, and --part makes only a part of it: leave one of \
+             them out"
+                .to_owned(),
+        ));
+    }
     let connections = u64::from(arguments.connections);
     let each = share(arguments, arguments.part.share(connections) as usize);
     if each == 0 {
@@ -222,6 +230,7 @@ fn plan(arguments: &Load, targets: &[Target]) -> Result<Plan, Failure> {
         connections: (each * targets.len()).div_ceil(cpus.len()),
         kernel_timestamps: arguments.kernel_timestamps,
     };
+    let enough = enough(arguments, &pacing, targets.len(), measure);
     Ok(Plan {
         targets: targets.len() as u32,
         part: arguments.part,
@@ -243,6 +252,7 @@ fn plan(arguments: &Load, targets: &[Target]) -> Result<Plan, Failure> {
             keep_alive: arguments.keep_alive,
         },
         slo: slo::tightest(&arguments.slo),
+        enough,
         interval: positive(arguments.interval, "--interval")?,
         network: Network::choose(arguments.io, work).map_err(Failure::question)?,
         timer: arguments.timer,
@@ -251,6 +261,16 @@ fn plan(arguments: &Load, targets: &[Target]) -> Result<Plan, Failure> {
         cpus,
         seed: arguments.seed,
     })
+}
+
+/// Returns the numbers of requests over a limit that end the load early.
+fn enough(arguments: &Load, pacing: &Pacing, targets: usize, measure: Nanos) -> Vec<Enough> {
+    let (true, Pacing::Open { load, sharing }) = (arguments.until_missed, pacing) else {
+        return Vec::new();
+    };
+    let loads = if *sharing == Sharing::Each { targets as f64 } else { 1.0 };
+    let rate = loads * load.mean_rate(arguments.warm_up, arguments.warm_up + measure);
+    slo::enough(&arguments.slo, rate * measure.as_secs_f64())
 }
 
 /// Returns the part of `number` that each target gets.

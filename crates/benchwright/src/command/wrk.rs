@@ -225,6 +225,7 @@ fn plan(
             keep_alive: None,
         },
         slo: None,
+        enough: Vec::new(),
         interval: Nanos::SECOND,
         network,
         timer: given(&native.timer, "--timer", Timer::default())?,

@@ -531,3 +531,30 @@ impl Drop for Hog {
         let _ = self.0.wait();
     }
 }
+
+/// 50 connections and 30 ms are at most 1,667/s: after half a second all requests are over 50 ms.
+#[test]
+fn a_load_may_end_once_its_slo_is_missed_whatever_follows() {
+    let server = Server::reference(&["--delay", "30ms"]);
+    let load = [
+        &["load", &server.url, "--rate", "2k/s", "--connections", "50", "--duration", "20s"][..],
+        &["--warm-up", "0s", "--drain", "5s", "--slo", "50ms", "--until-missed"],
+    ];
+    let ran = run(&[load.concat(), vec!["--json"]].concat());
+    // On a disturbed machine a miss is no answer.
+    assert!(matches!(ran.code, 1 | 3), "{ran:#?}");
+    let document = ran.json();
+    assert_eq!(document["ended"], "slo missed");
+    let measured = document["measured_s"].as_f64().unwrap();
+    assert!((1.0..5.0).contains(&measured), "{measured}");
+    let counts = &document["counts"];
+    assert_eq!(counts["failed"], 0, "the drain answers what was sent: {counts}");
+    let offered = document["rates_per_s"]["offered"].as_f64().unwrap();
+    assert!((1_800.0..2_200.0).contains(&offered), "{offered}");
+    assert_eq!(document["slo"]["objectives"][0]["verdict"], "fail");
+    assert!(findings(&document).contains("missed whatever follows"), "{}", findings(&document));
+
+    let ran = run(&[load.concat(), vec!["--part", "1/2"]].concat());
+    assert_eq!(ran.code, 2, "{ran:#?}");
+    assert!(ran.stderr.contains("--until-missed needs the whole load"), "{}", ran.stderr);
+}

@@ -8,10 +8,11 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
+use measure::estimate::{Enough, LEAST_CURTAILED};
 use measure::pace::{Distribution as Law, UnitProcess, Walk};
 use measure::{Balance, Histogram, Instant, Nanos, Random};
-use results::load::{Counts, Generator, Interval, Pacing, Part, Rates, Target};
-use results::{Environment, Times};
+use results::load::{Counts, Generator, Interval, Pacing, Part, Rates, SLO_MISSED, Target};
+use results::{Environment, Slo, Times, slo};
 
 use super::{
     Address, Backend, Consumed, Drive, Driven, Executed, Quantiles, Reply, Service, Stop, Tick,
@@ -47,6 +48,8 @@ pub struct Simulated {
     shape: Option<Shape>,
     /// The connections of the closed loop.
     connections: u32,
+    /// The objectives that end a load once they are missed; none if it runs for its whole time.
+    slos: Vec<Slo>,
 }
 
 impl Simulated {
@@ -61,7 +64,8 @@ impl Simulated {
             Connections::PerRate(_) => 0,
         };
         let (now, shape) = (Instant::default(), load.shape.clone());
-        Simulated { now, model, arrivals, shape, connections }
+        let slos = if resolved.asks_only_for_verdicts() { resolved.slos() } else { Vec::new() };
+        Simulated { now, model, arrivals, shape, connections, slos }
     }
 }
 
@@ -139,12 +143,17 @@ impl Backend for Simulated {
     }
 
     fn drive(&mut self, drive: &Drive, tick: &mut dyn FnMut(Tick)) -> Result<Driven, Stop> {
-        let parts: Vec<(String, Vec<Request>)> = (0..)
+        let mut parts: Vec<(String, Vec<Request>)> = (0..)
             .zip(&drive.targets)
             .map(|(part, url)| (url.clone(), self.requests(drive, Random::part(drive.seed, part))))
             .collect();
         let asked = self.asked_per_s(drive);
-        let load = document(drive, self.arrivals, asked, &parts);
+        let curtailed = self.curtailed(drive, &parts);
+        let drive = &Drive { measure: curtailed.unwrap_or(drive.measure), ..drive.clone() };
+        let end = Instant::default() + drive.warm_up + drive.measure;
+        parts.iter_mut().for_each(|(_, requests)| requests.retain(|r| r.intended < end));
+        let ended = curtailed.map(|_| SLO_MISSED.to_owned());
+        let load = results::Load { ended, ..document(drive, self.arrivals, asked, &parts) };
         let times = load.total.response_time.as_ref();
         let times = times.map_or_else(Quantiles::default, |times| Quantiles {
             p50_ns: Some(times.p50_ns),
@@ -250,6 +259,25 @@ impl Simulated {
         };
         let own = Random::new(random.next_u64());
         Some((UnitProcess::new(self.arrivals.0, own), Walk::new(shape)))
+    }
+
+    /// Returns the length of a measurement that ends early, as it would on a real machine: so many
+    /// requests were over a limit that the SLO is missed whatever follows.
+    fn curtailed(&self, drive: &Drive, parts: &[(String, Vec<Request>)]) -> Option<Nanos> {
+        let rate = drive.rate?.as_per_second() * parts.len() as f64;
+        let begin = Instant::default() + drive.warm_up;
+        let mut requests: Vec<Request> = parts.iter().flat_map(|(_, of)| of).copied().collect();
+        requests.retain(|request| begin <= request.intended);
+        requests.sort_by_key(|request| request.done);
+        let decided = |enough: Enough| {
+            // No request fails in a queue.
+            let limit = enough.limit?;
+            let mut over = requests.iter().filter(|r| limit < r.done - r.intended);
+            over.nth(enough.requests as usize - 1)
+        };
+        let enough = slo::enough(&self.slos, rate * drive.measure.as_secs_f64()).into_iter();
+        let length = enough.filter_map(decided).map(|request| request.done - begin).min()?;
+        Some(length.max(LEAST_CURTAILED)).filter(|length| *length < drive.measure)
     }
 
     /// Returns the rate of each target, of a shape on average; `None` in a closed loop.

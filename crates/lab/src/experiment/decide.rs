@@ -70,7 +70,7 @@ impl Spent {
     }
 
     pub(super) fn add(&mut self, resolved: &Resolved, entry: &Entry) {
-        let length = trial::planned_length(resolved, entry.purpose);
+        let length = trial::length(resolved, entry);
         match entry.status {
             Status::Invalid => self.lost += length,
             Status::Valid | Status::Bounded | Status::Aborted => self.time += length,

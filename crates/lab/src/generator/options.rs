@@ -50,6 +50,9 @@ pub struct Asked<'a> {
 /// The option after which come the arguments of a script.
 pub(super) const ARGUMENTS: &str = "ARGS";
 
+/// The option that ends a load once its SLO is missed; it needs the whole load.
+pub const UNTIL_MISSED: &str = "--until-missed";
+
 /// All options, in the order of the command line.
 pub const OPTIONS: &[Known] = &[
     runner("--dry-run", "the check before anything is deployed", |asked| flag(asked.only_checked)),
@@ -92,6 +95,9 @@ pub const OPTIONS: &[Known] = &[
     spec("--slo", "slo", |asked| {
         let slos = asked.resolved.slos();
         value((!slos.is_empty()).then(|| slo::written(&slos)))
+    }),
+    runner(UNTIL_MISSED, "a search asks only for the verdict: `search.strategy`", |asked| {
+        flag(asked.resolved.asks_only_for_verdicts() && matches!(asked.pace(), Pace::Rate(_)))
     }),
     runner("--progress", "the runner shows the progress", |asked| {
         value((!asked.only_checked).then_some("lines"))

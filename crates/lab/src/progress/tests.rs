@@ -40,6 +40,7 @@ fn observed() -> Observed {
         completed_per_s: 3_899.0,
         sustained_per_s: 3_899.0,
         goodput_per_s: 3_899.0,
+        ended_after_ns: None,
         requests: 19_525,
         failures: 0,
         p50_ns: Some(1_100_000),

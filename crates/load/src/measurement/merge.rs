@@ -42,7 +42,6 @@ pub(super) fn merge(
     let end = shards.iter().map(|shard| shard.end).max().expect("a load has a shard");
     let ended = shards.iter().map(|shard| shard.ended).max().expect("a load has a shard");
     let planned = plan.window(start);
-    let window = Window { start: planned.start, end: planned.end.min(end).max(planned.start) };
     let share = |part: Nanos, whole: Nanos| match whole {
         Nanos::ZERO => 0.0,
         whole => part.as_secs_f64() / whole.as_secs_f64(),
@@ -67,6 +66,8 @@ pub(super) fn merge(
     let mut each = shards.into_iter().map(|shard| shard.recorded);
     let mut recorded = each.next().expect("a load has a shard");
     each.for_each(|other| recorded.add(other));
+    let window_end = recorded.window_end.min(end).max(planned.start);
+    let window = Window { start: planned.start, end: window_end };
     let length = window.length();
     Measurement {
         hiccups: hiccups.overshoot,

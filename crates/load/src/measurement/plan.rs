@@ -1,5 +1,6 @@
 //! The plan of a load: everything that is decided before it runs.
 
+use ::measure::estimate::Enough;
 use ::measure::pace::{Portion, Segment};
 use ::measure::{Instant, Nanos};
 use net::{Endpoint, Timer};
@@ -28,6 +29,9 @@ pub struct Plan {
     pub drain: Nanos,
     pub limits: Limits,
     pub slo: Option<Nanos>,
+    /// The numbers of requests over a limit that each end the load early; none if it runs for its whole
+    /// time. They count the requests of this generator.
+    pub enough: Vec<Enough>,
     pub interval: Nanos,
     pub network: Network,
     pub timer: Timer,

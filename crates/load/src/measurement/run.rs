@@ -11,6 +11,7 @@ use net::{Sockets, clock, cores, process};
 
 use super::merge::{Ending, merge};
 use super::{Failure, Measured, Plan, Pool};
+use crate::curtail::{Counter, Curtailment};
 use crate::driver::{Driver, Fault};
 use crate::hiccup;
 use crate::observe::{Live, Observer, Recorder, Window};
@@ -111,6 +112,7 @@ struct Hub<'a> {
     /// Ends the load on all shards: after one has failed, what the others measure is not used.
     halt: AtomicBool,
     stop: &'a AtomicBool,
+    curtailment: Curtailment,
     when: Begin<'a>,
 }
 
@@ -129,6 +131,7 @@ impl<'a> Hub<'a> {
             done: AtomicBool::new(false),
             halt: AtomicBool::new(false),
             stop,
+            curtailment: Curtailment::of(&plan.enough),
             when,
         }
     }
@@ -194,7 +197,9 @@ impl<'a> Hub<'a> {
         };
         lock(&self.watched).push(Watched::current(cores::allowed()));
         let stop = [self.stop, &self.halt];
-        let mut shard = Shard::new(io, (recorder, watcher), plan.limits, stop);
+        let observer = ((recorder, self.curtailment.counter()), watcher);
+        let shard = Shard::new(io, observer, plan.limits, stop);
+        let mut shard = shard.until(self.curtailment.missed());
         let pools: Vec<usize> = drivers.iter().map(|&(pool, _)| pool).collect();
         for (pool, driver) in drivers {
             let Pool { endpoints, connections } = plan.pools[pool].clone();
@@ -262,7 +267,7 @@ impl<'a> Hub<'a> {
         let failures = engine.failures();
         let receive_delay = engine.io().receive_delays().cloned();
         let waited = engine.io().waited().clone();
-        let ((recorder, watcher), drivers) = engine.into_parts();
+        let (((recorder, _), watcher), drivers) = engine.into_parts();
         let ending = Ending {
             recorded: recorder.finish(end),
             end,
@@ -300,7 +305,7 @@ impl<'a> Hub<'a> {
 
 /// A shard with its connections open.
 struct Ready<'a, D, O> {
-    shard: Shard<'a, Sockets, D, (Recorder, O)>,
+    shard: Shard<'a, Sockets, D, ((Recorder, Counter<'a>), O)>,
     pools: Vec<usize>,
     asked: usize,
     reached: usize,

@@ -41,6 +41,8 @@ pub struct Recorded {
     pub segments: Vec<Group>,
     /// The arrivals and answers over time, from the beginning of the window.
     pub balance: Balance,
+    /// The end of the window, which may be earlier than planned.
+    pub window_end: Instant,
     /// The intervals of the window; the last one ends with it.
     pub series: Series<Interval>,
     /// The figures of the time after the window.
@@ -68,6 +70,7 @@ impl Recorded {
             into.add(group);
         }
         self.balance.add(other.balance);
+        self.window_end = self.window_end.max(other.window_end);
         self.series.add(other.series);
         self.drained.merge(other.drained);
         self.turn_max = self.turn_max.max(other.turn_max);
@@ -120,6 +123,7 @@ impl Recorder {
             labels: self.labels,
             segments: self.segments.into_iter().map(|(_, group)| group).collect(),
             balance: self.balance,
+            window_end: self.window.end,
             series,
             drained,
             turn_max: self.turn_max,
@@ -166,6 +170,12 @@ impl Observer for Recorder {
         self.window = window;
         self.balance = Balance::new(window.start);
         (self.current.begin, self.current.end) = (start, self.end_of(start));
+    }
+
+    fn cut(&mut self, now: Instant) {
+        self.go_on_to(now);
+        self.window.end = self.window.end.min(now);
+        self.current.end = self.current.end.min(now);
     }
 
     fn intended(&mut self, of: Of, intended: Instant) {

@@ -98,3 +98,21 @@ fn labels_and_segments_have_figures_of_their_own() {
     assert_eq!(counts(&recorded.labels), [1, 2]);
     assert_eq!(counts(&recorded.segments), [2, 2]);
 }
+
+#[test]
+fn a_load_that_is_cut_has_a_shorter_window_and_its_drain_apart() {
+    let mut recorder = recorder();
+    for (intended, done) in [(1_500, 1_600), (2_400, 2_600)] {
+        recorder.intended(OF, MS(intended));
+        if done == 2_600 {
+            recorder.cut(MS(2_500));
+        }
+        recorder.completed(&completion(intended, done, Outcome::Ok));
+    }
+    let recorded = recorder.finish(MS(2_700));
+    assert_eq!(recorded.window_end, MS(2_500));
+    let part = &recorded.parts[0];
+    assert_eq!((part.intended, part.outcome(Outcome::Ok), part.completed_inside), (2, 2, 1));
+    let completed: Vec<u64> = recorded.series.iter().map(|(_, i)| i.completed).collect();
+    assert_eq!((completed, recorded.drained.completed), (vec![1, 0], 1));
+}

@@ -32,6 +32,7 @@ fn plan() -> Plan {
             keep_alive: None,
         },
         slo: None,
+        enough: Vec::new(),
         interval: Nanos::SECOND,
         network: Network { interface: Interface::Epoll, why: String::new() },
         timer: Timer::Hybrid,

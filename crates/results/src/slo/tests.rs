@@ -223,3 +223,21 @@ fn objectives_are_pooled_each_and_one_that_nothing_missed_is_met() {
     assert_eq!(verdict(30, 1), Verdict::Fail);
     assert_eq!(verdict(9, 30), Verdict::Fail);
 }
+
+#[test]
+fn a_load_is_missed_once_no_further_request_can_save_it() {
+    let enough = |text: &str, expected| {
+        let slos: Vec<Slo> = text.split(',').map(read_one).collect();
+        super::enough(&slos, expected)
+    };
+    // 15,000 requests are expected, and 17,113 are the most: the verdict on so many fails from 194 on.
+    let found = enough("p99<=50ms,failures<=0", 15_000.0);
+    let p99 = Enough { limit: Some(Nanos::from_millis(50)), requests: 194 };
+    assert_eq!(found, [p99, Enough { limit: None, requests: 1 }]);
+    let judged = |over: u64, of: u64| read_one("p99<=50ms").judge(&load(of - over, over, 0, 0));
+    assert_eq!(judged(193, 17_113).verdict, Verdict::Undecided);
+    for of in [194, 5_000, 17_113] {
+        assert_eq!(judged(194, of).verdict, Verdict::Fail, "{of}");
+    }
+    assert_eq!(enough("failures<=100%", 15_000.0), []);
+}

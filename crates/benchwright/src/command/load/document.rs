@@ -96,6 +96,7 @@ fn ended(measurement: &Measurement) -> Option<String> {
         Ended::Halted => "halted",
         Ended::Overloaded => "overloaded",
         Ended::ByWorkload => "by the workload",
+        Ended::Missed => results::load::SLO_MISSED,
     };
     Some(how.to_owned())
 }

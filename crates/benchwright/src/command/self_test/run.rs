@@ -123,6 +123,7 @@ impl<'a> Bench<'a> {
                 keep_alive: None,
             },
             slo: None,
+            enough: Vec::new(),
             interval: Nanos::SECOND,
             network: Network::choose(self.io, work).map_err(Failure::question)?,
             timer: Timer::Hybrid,

@@ -156,3 +156,30 @@ fn fields_without_a_meaning_here_are_named() {
     expect!["the simulation ignores load.pipeline, workload.body: it is a queue, without connections and contents; choose backend: local or external to use all fields"]
         .assert_eq(&caveats("model: open, rate: 1/s, pipeline: 4", ", body: x").join("\n"));
 }
+
+#[test]
+fn a_load_ends_once_its_slo_is_missed_whatever_follows() {
+    let resolved = |search: &str| {
+        let text = format!(
+            "name: x\nwhere: {{backend: simulated}}\nsimulated: {{service_time: 1ms}}\n\
+             workload: {{get: /}}\nload: {{model: open}}\nphases: {{measure: {{time: 30s}}}}\n\
+             slo: [{{metric: p99, max: 50ms}}]\nsearch: {{{search}}}\n"
+        );
+        spec::from_bytes("my.yaml", text.as_bytes(), Path::new("."), None, &[]).unwrap()
+    };
+    let run = |search: &str, per_s| {
+        let drive = Drive { measure: Nanos::from_secs(30), ..drive(Some(per_s), 1, 1) };
+        Simulated::new(&resolved(search)).drive(&drive, &mut |_| {}).unwrap().load
+    };
+    let (bisect, sweep) =
+        ("strategy: bisect, range: [100/s, 2k/s]", "range: [1/s, 9/s], step: 1/s");
+    // A tenth too much: the line is 50 ms long after half a second of it.
+    let load = run(bisect, 1_100.0);
+    assert_eq!((load.ended.as_deref(), load.measured_s), (Some(SLO_MISSED), 1.0));
+    assert!((1_000..1_200).contains(&load.total.counts.intended));
+    assert_eq!(load.total.counts.failed, 0);
+    let judged = slo::judge(&resolved(bisect).slos(), &load.total).unwrap();
+    assert_eq!(judged.objectives[0].verdict, slo::Verdict::Fail);
+    assert_eq!(run(bisect, 900.0).measured_s, 30.0);
+    assert_eq!(run(sweep, 1_100.0).measured_s, 30.0, "a sweep asks for rates");
+}

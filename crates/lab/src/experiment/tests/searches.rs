@@ -31,23 +31,23 @@ fn an_adaptive_search_from_a_probe_encloses_the_capacity() {
             probe    about 1,000/s closed loop → first load 700/s, adaptive to 2 %
               2     700/s   ok          p50 1.65 ms  p99 6.30 ms   cpu 0.69
               3     875/s   ok          p50 3.28 ms  p99 13.0 ms   cpu 0.86
-              4   1,367/s   saturated   p50 576 ms   p99 1.08 s    1,000 of 1,336/s completed  limited by: servers (CPU)
-              5   1,367/s   saturated   p50 679 ms   p99 1.19 s    1,000 of 1,360/s completed  limited by: servers (CPU)
-              6   1,094/s   saturated   p50 286 ms   p99 430 ms    1,000 of 1,107/s completed  limited by: servers (CPU)
-              7   1,094/s   saturated   p50 225 ms   p99 442 ms    1,000 of 1,100/s completed  limited by: servers (CPU)
-              8     978/s   slo missed  p50 9.77 ms  p99 32.3 ms   limited by: servers (CPU)
-              9     978/s   slo missed  p50 9.85 ms  p99 43.6 ms   limited by: servers (CPU)
-             10     925/s   slo missed  p50 5.57 ms  p99 32.3 ms   cpu 0.93
-             11     925/s   slo missed  p50 5.78 ms  p99 23.3 ms   cpu 0.94
+              4   1,367/s   saturated   p50 215 ms   p99 349 ms    1,000 of 1,339/s completed  limited by: servers (CPU)
+              5   1,367/s   saturated   p50 244 ms   p99 395 ms    1,000 of 1,419/s completed  limited by: servers (CPU)
+              6   1,094/s   slo missed  p50 105 ms   p99 155 ms    limited by: servers (CPU)
+              7   1,094/s   slo missed  p50 53.8 ms  p99 94.2 ms   limited by: servers (CPU)
+              8     978/s   slo missed  p50 8.40 ms  p99 36.7 ms   limited by: servers (CPU)
+              9     978/s   slo missed  p50 10.1 ms  p99 23.6 ms   limited by: servers (CPU)
+             10     925/s   slo missed  p50 13.6 ms  p99 34.0 ms   limited by: servers (CPU)
+             11     925/s   slo missed  p50 3.93 ms  p99 25.4 ms   cpu 0.92
              12     900/s   slo missed  p50 4.57 ms  p99 20.4 ms   cpu 0.90
              13     900/s   ok          p50 4.08 ms  p99 14.8 ms   cpu 0.90
-             14     900/s   slo missed  p50 4.30 ms  p99 23.4 ms   cpu 0.90
+             14     900/s   slo missed  p50 4.30 ms  p99 24.7 ms   cpu 0.90
              15     887/s   ok          p50 3.55 ms  p99 18.7 ms   cpu 0.88
              16     887/s   ok          p50 3.37 ms  p99 18.6 ms   cpu 0.87
              17     900/s   ok          p50 4.67 ms  p99 16.2 ms   cpu 0.92
              18     900/s   slo missed  p50 3.97 ms  p99 20.2 ms   cpu 0.91
-             19     900/s   slo missed  p50 3.65 ms  p99 21.8 ms   cpu 0.91
-             20     900/s   slo missed  p50 5.60 ms  p99 23.6 ms   cpu 0.93
+             19     900/s   slo missed  p50 3.75 ms  p99 22.2 ms   cpu 0.91
+             20     900/s   slo missed  p50 6.83 ms  p99 23.9 ms   cpu 0.94
             ---
             capacity              887/s highest load with p99 ≤ 20 ms and failures ≤ 0.1 %; missed at 900/s
             validity              19 of 19 trials valid
@@ -124,20 +124,20 @@ fn a_capacity_that_is_not_in_the_range_is_said_to_be_outside() {
         expect![[r#"
             queue · simulated · at most 100 trials, 7 min 20 s
             deploy   a simulated queue ready in 0.0 s
-              1   2,449/s   saturated   p50 1.45 s   p99 2.63 s    1,000 of 2,510/s completed  limited by: servers (CPU)
-              2   2,449/s   saturated   p50 1.45 s   p99 2.64 s    1,000 of 2,456/s completed  limited by: servers (CPU)
-              3   2,213/s   saturated   p50 1.34 s   p99 2.39 s    1,000 of 2,219/s completed  limited by: servers (CPU)
-              4   2,213/s   saturated   p50 1.34 s   p99 2.42 s    1,000 of 2,208/s completed  limited by: servers (CPU)
-              5   2,104/s   saturated   p50 1.25 s   p99 2.26 s    1,000 of 2,068/s completed  limited by: servers (CPU)
-              6   2,104/s   saturated   p50 1.28 s   p99 2.32 s    1,000 of 2,117/s completed  limited by: servers (CPU)
-              7   2,051/s   saturated   p50 1.26 s   p99 2.28 s    1,000 of 2,050/s completed  limited by: servers (CPU)
-              8   2,051/s   saturated   p50 1.27 s   p99 2.26 s    1,000 of 2,044/s completed  limited by: servers (CPU)
-              9   2,025/s   saturated   p50 1.20 s   p99 2.20 s    1,000 of 2,034/s completed  limited by: servers (CPU)
-             10   2,025/s   saturated   p50 1.19 s   p99 2.20 s    1,000 of 2,047/s completed  limited by: servers (CPU)
-             11   2,000/s   saturated   p50 1.22 s   p99 2.18 s    1,000 of 2,001/s completed  limited by: servers (CPU)
-             12   2,000/s   saturated   p50 1.19 s   p99 2.19 s    1,000 of 2,006/s completed  limited by: servers (CPU)
-             13   2,000/s   saturated   p50 1.18 s   p99 2.17 s    1,000 of 1,969/s completed  limited by: servers (CPU)
-             14   2,000/s   saturated   p50 1.20 s   p99 2.17 s    1,000 of 1,988/s completed  limited by: servers (CPU)
+              1   2,449/s   saturated   p50 543 ms   p99 842 ms    1,000 of 2,538/s completed  limited by: servers (CPU)
+              2   2,449/s   saturated   p50 544 ms   p99 836 ms    1,000 of 2,496/s completed  limited by: servers (CPU)
+              3   2,213/s   saturated   p50 520 ms   p99 805 ms    1,000 of 2,247/s completed  limited by: servers (CPU)
+              4   2,213/s   saturated   p50 495 ms   p99 753 ms    1,000 of 2,241/s completed  limited by: servers (CPU)
+              5   2,104/s   saturated   p50 463 ms   p99 708 ms    1,000 of 2,094/s completed  limited by: servers (CPU)
+              6   2,104/s   saturated   p50 477 ms   p99 725 ms    1,000 of 2,130/s completed  limited by: servers (CPU)
+              7   2,051/s   saturated   p50 457 ms   p99 719 ms    1,000 of 2,149/s completed  limited by: servers (CPU)
+              8   2,051/s   saturated   p50 476 ms   p99 721 ms    1,000 of 2,123/s completed  limited by: servers (CPU)
+              9   2,025/s   saturated   p50 438 ms   p99 690 ms    1,000 of 2,033/s completed  limited by: servers (CPU)
+             10   2,025/s   saturated   p50 439 ms   p99 688 ms    1,000 of 1,963/s completed  limited by: servers (CPU)
+             11   2,000/s   saturated   p50 461 ms   p99 699 ms    1,000 of 1,999/s completed  limited by: servers (CPU)
+             12   2,000/s   saturated   p50 437 ms   p99 667 ms    1,000 of 1,967/s completed  limited by: servers (CPU)
+             13   2,000/s   saturated   p50 446 ms   p99 712 ms    1,000 of 1,982/s completed  limited by: servers (CPU)
+             14   2,000/s   saturated   p50 461 ms   p99 722 ms    1,000 of 2,024/s completed  limited by: servers (CPU)
             ---
             limited by            servers, CPU 1.00 of 1
             validity              14 of 14 trials valid

@@ -1,13 +1,16 @@
 //! The errors of searches for a capacity, on systems whose capacity is known.
 
+use measure::capacity::{self, Estimate};
 use measure::estimate::{mean, moments};
 use measure::search::{Bounds, Bracket, Search, Seen, Step, Strategy, next};
 use measure::{Random, Rate};
 
 use super::{Bounds as Limits, Extent, Figure, Goal, SHOWN_SEEDS, each};
 
-/// The standard deviation of the logarithm of the capacity from trial to trial.
+/// The standard deviation of the logarithm of the capacity from trial to trial: on a machine of one's own,
+/// and on a shared one, where the measured speed of the machine explains one half of the variance.
 const CAPACITY_SD: f64 = 0.005;
+const SHARED_SD: f64 = 0.05;
 /// The standard deviation of the logarithm of the p99.
 const LATENCY_SD: f64 = 0.05;
 /// The share of the trials in which the machine stalls: they miss the SLO at any load.
@@ -18,6 +21,8 @@ const TRIAL_S: f64 = 60.0;
 const ENDED_EARLY_S: f64 = 15.0;
 /// The share by which the bounds of an answer may differ.
 const PRECISION: f64 = 0.02;
+/// The probability with which an interval contains the capacity.
+const INTERVAL: f64 = 0.95;
 /// The range that is searched. The capacities are uniform in it on a logarithmic scale, but for its
 /// edges: a search that ends there has no lower or no upper bound.
 const RANGE: (f64, f64) = (71_000.0, 100_000.0);
@@ -69,16 +74,21 @@ impl Shape {
 struct System {
     shape: Shape,
     capacity: f64,
+    /// True if it runs on a machine that it shares.
+    is_shared: bool,
 }
 
 impl System {
-    /// Returns true if a trial met the SLO, and its length in seconds.
-    fn trial(&self, load: f64, random: &mut Random) -> (bool, f64) {
-        let of_capacity = load / self.capacity * (CAPACITY_SD * random.normal()).exp();
+    /// Returns true if a trial met the SLO, its length in seconds, and the speed of the machine.
+    fn trial(&self, load: f64, random: &mut Random) -> (bool, f64, f64) {
+        let sd = if self.is_shared { SHARED_SD } else { CAPACITY_SD };
+        let speed = (0.5f64.sqrt() * sd * random.normal()).exp();
+        let unexplained = (0.5f64.sqrt() * sd * random.normal()).exp();
+        let of_capacity = load / (self.capacity * speed * unexplained);
         let p99 = self.shape.p99(of_capacity) * (LATENCY_SD * random.normal()).exp();
         let stalls = random.unit() < HICCUPS;
         let seconds = if 2.0 < p99 { ENDED_EARLY_S } else { TRIAL_S };
-        (p99 <= 1.0 && !stalls, seconds)
+        (p99 <= 1.0 && !stalls, seconds, speed)
     }
 }
 
@@ -89,22 +99,49 @@ struct Found {
     seconds: f64,
     /// The capacity found over the true one, less one; −1 without an answer.
     error: f64,
+    /// The same of the estimates from all trials: without and with the speeds of the machine.
+    estimates: [Option<Estimated>; 2],
+}
+
+/// An estimate beside the truth.
+#[derive(Clone, Copy, Debug)]
+struct Estimated {
+    error: f64,
+    /// True if the interval contains the true capacity.
+    contains: bool,
+}
+
+impl Estimated {
+    fn of(estimate: Option<Estimate>, capacity: f64) -> Option<Estimated> {
+        let Estimate { per_s, interval: (low, high), .. } = estimate?;
+        let contains = low <= capacity && capacity <= high;
+        Some(Estimated { error: per_s / capacity - 1.0, contains })
+    }
 }
 
 /// Simulates one search.
 fn search(system: &System, search: &Search, random: &mut Random) -> Found {
-    let (mut seen, mut seconds) = (Vec::new(), 0.0);
+    let (mut seen, mut speeds, mut seconds) = (Vec::new(), Vec::new(), 0.0);
     loop {
         match next(search, &seen) {
             Step::Try { load, .. } => {
-                let (passed, took) = system.trial(load.as_per_second(), random);
+                let (passed, took, speed) = system.trial(load.as_per_second(), random);
                 seconds += took;
                 seen.push(Seen { load, passed });
+                speeds.push(speed);
             }
             Step::Found(Bracket { lower, .. }) => {
                 let found = lower.map_or(0.0, Rate::as_per_second);
                 let (trials, error) = (seen.len() as f64, found / system.capacity - 1.0);
-                return Found { trials, seconds, error };
+                let estimates = match search.strategy {
+                    Strategy::Adaptive { .. } => [
+                        capacity::estimate(&seen, INTERVAL),
+                        capacity::at_usual_speed(&seen, &speeds, INTERVAL),
+                    ],
+                    Strategy::Bisect | Strategy::Mlr { .. } => [None, None],
+                };
+                let estimates = estimates.map(|found| Estimated::of(found, system.capacity));
+                return Found { trials, seconds, error, estimates };
             }
         }
     }
@@ -117,7 +154,7 @@ fn sweep(system: &System, random: &mut Random) -> Found {
     for load in (0..).map(|step| RANGE.0 + 1_000.0 * f64::from(step)) {
         let mut misses = 0;
         while misses < 2 {
-            let (met, took) = system.trial(load, random);
+            let (met, took, _) = system.trial(load, random);
             (trials, seconds) = (trials + 1.0, seconds + took);
             if met {
                 break;
@@ -129,7 +166,7 @@ fn sweep(system: &System, random: &mut Random) -> Found {
         }
         best = load;
     }
-    Found { trials, seconds, error: best / system.capacity - 1.0 }
+    Found { trials, seconds, error: best / system.capacity - 1.0, estimates: [None, None] }
 }
 
 const INSIDE: f64 = 1.03;
@@ -178,22 +215,68 @@ impl Kind {
 }
 
 pub(super) fn figures(extent: Extent) -> Vec<Figure> {
-    Shape::ALL.into_iter().flat_map(|shape| of_shape(shape, extent)).collect()
+    let of_shapes = Shape::ALL.into_iter().flat_map(|shape| of_shape(shape, extent));
+    of_shapes.chain(Shape::ALL.into_iter().flat_map(|shape| on_shared(shape, extent))).collect()
 }
 
 fn of_shape(shape: Shape, extent: Extent) -> Vec<Figure> {
-    let found = |kind: Kind| {
-        each(extent.first, extent.searches, |random| {
-            let (low, high) = (RANGE.0 * INSIDE, RANGE.1 / INSIDE);
-            let capacity = low * (high / low).powf(random.unit());
-            kind.run(&System { shape, capacity }, random)
-        })
-    };
+    let found = |kind: Kind| simulated(kind, shape, false, extent);
     let sweeps = median_of(&found(Kind::Sweep), |found| found.seconds);
     Kind::ALL
         .into_iter()
         .flat_map(|kind| lines(shape, kind, extent.first, &found(kind), sweeps))
         .collect()
+}
+
+fn simulated(kind: Kind, shape: Shape, is_shared: bool, extent: Extent) -> Vec<Found> {
+    each(extent.first, extent.searches, |random| {
+        let (low, high) = (RANGE.0 * INSIDE, RANGE.1 / INSIDE);
+        let capacity = low * (high / low).powf(random.unit());
+        kind.run(&System { shape, capacity, is_shared }, random)
+    })
+}
+
+/// Returns the figures of adaptive searches on a shared machine.
+fn on_shared(shape: Shape, extent: Extent) -> Vec<Figure> {
+    let found = simulated(Kind::AdaptiveUnknown, shape, true, extent);
+    let line = |what: &str, value: f64| Figure {
+        what: format!("search, {}, shared machine: {what}", shape.name()),
+        value,
+        goal: Goal::None,
+        seeds: Vec::new(),
+    };
+    let logs: Vec<f64> = found.iter().map(|found| 100.0 * found.error.max(-0.9).ln_1p()).collect();
+    let mut lines = vec![
+        line("trials, median", median_of(&found, |found| found.trials)),
+        line("SD of repeated searches in %", moments(&logs).map_or(0.0, |(_, sd)| sd)),
+    ];
+    for (index, name) in ESTIMATES.iter().enumerate() {
+        lines.extend(of_estimate(&found, index, |what| line(&format!("{name}: {what}"), 0.0)));
+    }
+    lines
+}
+
+/// The estimates, as the lines name them.
+const ESTIMATES: [&str; 2] = ["estimate", "estimate at the usual speed"];
+
+/// Returns the figures of an estimate from all trials. Its interval must hold on every machine.
+fn of_estimate(found: &[Found], index: usize, line: impl Fn(&str) -> Figure) -> [Figure; 3] {
+    let all: Vec<Estimated> = found.iter().filter_map(|found| found.estimates[index]).collect();
+    let mut errors: Vec<f64> = all.iter().map(|one| 100.0 * one.error.abs()).collect();
+    errors.sort_by(f64::total_cmp);
+    let p90 = errors.get(errors.len().saturating_sub(1) * 9 / 10).copied().unwrap_or(f64::NAN);
+    let logs: Vec<f64> = all.iter().map(|one| 100.0 * one.error.ln_1p()).collect();
+    // A search without an estimate has no interval either.
+    let contained = all.iter().filter(|one| one.contains).count() as f64 / found.len() as f64;
+    [
+        Figure { value: p90, ..line("error in %, p90") },
+        Figure { value: moments(&logs).map_or(0.0, |(_, sd)| sd), ..line("SD in %") },
+        Figure {
+            value: 100.0 * contained,
+            goal: Goal::at_least(100.0 * INTERVAL, 100.0 * INTERVAL),
+            ..line("intervals that contain the capacity, %")
+        },
+    ]
 }
 
 fn lines(shape: Shape, kind: Kind, first: u64, found: &[Found], sweep_s: f64) -> Vec<Figure> {
@@ -217,7 +300,9 @@ fn lines(shape: Shape, kind: Kind, first: u64, found: &[Found], sweep_s: f64) ->
     };
     let trials = if kind == Kind::Adaptive { 15.0 } else { 25.0 };
     let time = if shape == Shape::Cliff { 45.0 } else { 75.0 };
-    vec![
+    let of_all = is_adaptive
+        .then(|| of_estimate(found, 0, |what| line(&format!("estimate: {what}"), 0.0, Goal::None)));
+    let of_bounds = vec![
         line("trials, median", median_of(found, |found| found.trials), goal(tuned, trials)),
         line("trials, p90", quantile_of(found, 0.9, |found| found.trials), Goal::None),
         line(
@@ -244,7 +329,8 @@ fn lines(shape: Shape, kind: Kind, first: u64, found: &[Found], sweep_s: f64) ->
             moments(&logs).map_or(0.0, |(_, sd)| sd),
             goal(tuned, 0.7),
         ),
-    ]
+    ];
+    of_bounds.into_iter().chain(of_all.into_iter().flatten()).collect()
 }
 
 fn median_of(found: &[Found], value: impl Fn(&Found) -> f64) -> f64 {

@@ -3,19 +3,22 @@
 use std::collections::BTreeMap;
 
 use measure::quantity::grouped;
-use measure::search::Bracket;
-use measure::{Rate, estimate};
+use measure::search::{Bracket, Seen};
+use measure::{Rate, capacity as fit, estimate};
 use results::Answer;
 use results::answer::{
-    Capacity, Level, Maximum, Repeated, SCHEMA, Search, Spread, Verdict, validity_in_words,
+    Capacity, Estimate, Level, Maximum, Repeated, SCHEMA, Search, Spread, Verdict,
+    validity_in_words,
 };
 use results::journal::{Entry, Observed, Purpose};
 use results::reproducibility::OfMetric;
+use results::speed::Usual;
 use results::{Metric, Reproduced, reproducibility, slo};
 
 use crate::comparison;
 use crate::experiment::{self, Ended, Plan, Turns};
 use crate::search::Point;
+use crate::seconds;
 use crate::spec::{Cell, Resolved, ResultKind};
 
 /// The way a run ended, with the reason.
@@ -31,8 +34,10 @@ pub enum Ending {
 /// Returns the answer of a plan from its journal, for a run that ended in this way.
 pub fn of(plan: &Plan, turns: &Turns<'_>, ending: &Ending) -> Answer {
     let journal = turns.journal();
+    let usual = Usual::so_far(journal.iter());
     if !plan.has_several() {
-        let search = strand(plan, turns, 0, ending);
+        let mut search = strand(plan, turns, 0, ending, usual.as_ref());
+        add_intervals(std::slice::from_mut(&mut search));
         let slo = slo_in_words(plan.resolved(0));
         let summary = summary(&search, slo.as_deref());
         let (verdict, stopped_by) = (search.verdict, search.stopped_by.clone());
@@ -46,7 +51,10 @@ pub fn of(plan: &Plan, turns: &Turns<'_>, ending: &Ending) -> Answer {
         };
     }
     let mut searches: Vec<Search> = (0..plan.strands.len())
-        .map(|number| strand(plan, turns, number, turns.ending_of(number).unwrap_or(ending)))
+        .map(|number| {
+            let ending = turns.ending_of(number).unwrap_or(ending);
+            strand(plan, turns, number, ending, usual.as_ref())
+        })
         .collect();
     add_intervals(&mut searches);
     let verdict = match ending {
@@ -110,8 +118,15 @@ fn answer(
 }
 
 /// Returns what one strand found.
-fn strand(plan: &Plan, turns: &Turns<'_>, number: usize, ending: &Ending) -> Search {
+fn strand(
+    plan: &Plan,
+    turns: &Turns<'_>,
+    number: usize,
+    ending: &Ending,
+    usual: Option<&Usual>,
+) -> Search {
     let (resolved, journal) = (plan.resolved(number), turns.of(number));
+    let (estimate, at_usual_speed) = estimates(resolved, journal, usual);
     let (maximum, capacity, limited_by) = match experiment::bracket(resolved, journal) {
         // It does not look for the maximum: the highest load that it tried says nothing of it.
         Some(bracket) => {
@@ -147,21 +162,67 @@ fn strand(plan: &Plan, turns: &Turns<'_>, number: usize, ending: &Ending) -> Sea
         lower: capacity.as_ref().map(|capacity| capacity.rate_per_s),
         upper: capacity.as_ref().and_then(|capacity| capacity.missed_at_per_s),
         interval: None,
+        estimate,
+        at_usual_speed,
         capacity,
         stopped_by: stopped_by(ending),
         trials: journal.len() as u32,
     }
 }
 
-/// Adds the interval of the capacity to searches that were made at least three times.
+/// The probability with which an interval contains the capacity.
+const PROBABILITY: f64 = 0.95;
+
+/// Returns the capacity estimated from all trials of a search with two bounds, and the same at the usual
+/// speed of the machine, if it was measured in each of them.
+fn estimates(
+    resolved: &Resolved,
+    journal: &[Entry],
+    usual: Option<&Usual>,
+) -> (Option<Estimate>, Option<Estimate>) {
+    if experiment::bracket(resolved, journal).is_none() {
+        return (None, None);
+    }
+    let (verdicts, _) = experiment::verdicts(journal);
+    let seen: Vec<Seen> = verdicts.iter().map(|verdict| verdict.seen).collect();
+    let speeds = verdicts.iter().map(|verdict| {
+        let of_trials = verdict.trials.iter().map(|entry| usual?.speed_in(entry));
+        Some(estimate::mean(&of_trials.collect::<Option<Vec<f64>>>()?))
+    });
+    let at_usual_speed = speeds
+        .collect::<Option<Vec<f64>>>()
+        .and_then(|speeds| fit::at_usual_speed(&seen, &speeds, PROBABILITY));
+    let targets = f64::from(experiment::targets(resolved));
+    let of_all = |found: fit::Estimate, slope: Option<f64>| {
+        let rounded = |per_s: f64| (targets * per_s).round();
+        let (low, high) = found.interval;
+        Estimate {
+            rate_per_s: rounded(found.per_s),
+            interval: (rounded(low), rounded(high)),
+            noise: seconds::rounded(found.noise),
+            slope: slope.map(seconds::rounded),
+        }
+    };
+    (
+        fit::estimate(&seen, PROBABILITY).map(|found| of_all(found, None)),
+        at_usual_speed.map(|found| of_all(found, Some(found.slope))),
+    )
+}
+
+/// Adds the interval of the capacity: over searches that were made at least three times, or from all
+/// trials of one that was made once.
 fn add_intervals(searches: &mut [Search]) {
     let of = |search: &Search| (search.cell.clone(), search.name.clone());
-    let mut equal: BTreeMap<_, Vec<f64>> = BTreeMap::new();
+    let mut equal: BTreeMap<_, Vec<Option<f64>>> = BTreeMap::new();
     for search in &*searches {
-        equal.entry(of(search)).or_default().extend(search.capacity.as_ref().map(|c| c.rate_per_s));
+        let found = search.capacity.as_ref().map(|capacity| capacity.rate_per_s);
+        equal.entry(of(search)).or_default().push(found);
     }
     for search in searches {
-        search.interval = interval(&equal[&of(search)]);
+        search.interval = match &equal[&of(search)][..] {
+            [_] => search.estimate.map(|estimate| estimate.interval),
+            found => interval(&found.iter().copied().flatten().collect::<Vec<f64>>()),
+        };
     }
 }
 
@@ -460,6 +521,18 @@ fn spread_in_words(reproduced: &Reproduced) -> Vec<String> {
     reproduced.metrics.iter().filter(shown).filter_map(words).collect()
 }
 
+/// Returns `95 % interval 5,546 … 6,080/s from all its trials; at the machine's usual speed 5,970/s
+/// (5,381 … 6,120/s)`.
+pub(crate) fn estimated_in_words(found: &Estimate, search: &Search) -> String {
+    let between = |(low, high): (f64, f64)| format!("{} … {}/s", grouped(low), grouped(high));
+    let at_usual_speed = search.at_usual_speed.map(|found| {
+        let rate = grouped(found.rate_per_s);
+        format!("; at the machine's usual speed {rate}/s ({})", between(found.interval))
+    });
+    let interval = between(found.interval);
+    format!("95 % interval {interval} from all its trials{}", at_usual_speed.unwrap_or_default())
+}
+
 /// The answer as it is printed: one line for each quantity that is known.
 pub fn table(answer: &Answer) -> String {
     let rate = |per_s: f64| format!("{}/s", grouped(per_s));
@@ -494,6 +567,9 @@ pub fn table(answer: &Answer) -> String {
                 capacity.missed_in_words()
             ),
         );
+    }
+    if let [only] = &answer.searches[..] {
+        only.estimate.iter().for_each(|found| line("", estimated_in_words(found, only)));
     }
     if let Some(limit) = &answer.limited_by {
         line("limited by", limit.clone());

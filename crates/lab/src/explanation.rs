@@ -9,6 +9,7 @@ use results::journal::{Entry, Purpose, Status, Why};
 use results::reproducibility;
 
 use crate::Error;
+use crate::answer::estimated_in_words;
 use crate::comparison::in_words;
 
 #[cfg(test)]
@@ -174,7 +175,16 @@ fn of_search(search: &Search, trials: &[&Entry]) -> Vec<Sentence> {
         }
         sentences.push(sentence("capacity", text));
     }
-    if let Some((low, high)) = search.interval {
+    if let Some(found) = &search.estimate {
+        let noise = measure::Share((1e3 * found.noise).round() / 1e3);
+        let text = format!(
+            "{}: the load at which a trial begins to fail differs by {noise} between trials",
+            estimated_in_words(found, search)
+        );
+        sentences.push(sentence("estimate", text));
+    }
+    let of_one = search.estimate.map(|found| found.interval);
+    if let Some((low, high)) = search.interval.filter(|_| search.interval != of_one) {
         let text = format!(
             "repeated searches: 95 % interval {} … {}/s, a t interval of the logarithms",
             grouped(low),

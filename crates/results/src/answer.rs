@@ -132,15 +132,37 @@ pub struct Search {
     pub lower: Option<f64>,
     #[serde(default)]
     pub upper: Option<f64>,
-    /// The 95 % interval of the capacity over this search and its repetitions, if there are at least
-    /// three: a t interval of the logarithms.
+    /// The 95 % interval of the capacity. If the search was made three times or more: a t interval of the
+    /// logarithms over all of them. If it was made once: that of its estimate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<(f64, f64)>,
+    /// The capacity estimated from all trials of this search, which looks for the capacity from both
+    /// sides; absent unless some met the SLO and some missed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<Estimate>,
+    /// The same at the usual speed of the machine; absent where the speed was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_usual_speed: Option<Estimate>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limited_by: Option<String>,
     pub stopped_by: String,
     /// The number of its attempted trials.
     pub trials: u32,
+}
+
+/// A capacity estimated from all trials of a search.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Estimate {
+    /// The offered rate that half of the trials meet, summed over all targets.
+    pub rate_per_s: f64,
+    /// The interval that contains it with a probability of 95 %.
+    pub interval: (f64, f64),
+    /// The share by which the load at which a trial begins to fail differs between trials (standard
+    /// deviation).
+    pub noise: f64,
+    /// The exponent with which it follows the speed of the machine; absent if that is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slope: Option<f64>,
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]

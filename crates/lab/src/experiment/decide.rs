@@ -125,7 +125,8 @@ pub(super) fn next(
             }
         }
         Strategy::Bracket(bracket) => {
-            let (seen, undecided) = verdicts(journal);
+            let (verdicts, undecided) = verdicts(journal);
+            let seen: Vec<Seen> = verdicts.iter().map(|verdict| verdict.seen).collect();
             let search = search::bisection(search, bracket, probed);
             let (load, why) = match (undecided, measure::search::next(&search, &seen)) {
                 (Some(load), _) => (load, Why::Extend),
@@ -170,10 +171,16 @@ fn ended(bracket: &Bracket, targets: u32) -> Ending {
 /// verdict.
 const MOST_EXTENDED: usize = 3;
 
+/// A verdict of a search, and the trials that it rests on.
+pub(crate) struct Verdict<'a> {
+    pub(crate) seen: Seen,
+    pub(crate) trials: Vec<&'a Entry>,
+}
+
 /// Returns the verdicts of the trials in their order, and the load whose last trial is undecided and
 /// has to be extended by another one, with which it is judged.
-fn verdicts(journal: &[Entry]) -> (Vec<Seen>, Option<Rate>) {
-    let mut seen = Vec::new();
+pub(crate) fn verdicts(journal: &[Entry]) -> (Vec<Verdict<'_>>, Option<Rate>) {
+    let mut verdicts = Vec::new();
     let mut open: Vec<&Entry> = Vec::new();
     for entry in trials(journal).filter(|entry| entry.status.answers()) {
         let Some(load) = asked(entry) else { continue };
@@ -181,12 +188,12 @@ fn verdicts(journal: &[Entry]) -> (Vec<Seen>, Option<Rate>) {
         let objectives: Vec<&[slo::Judged]> = open.iter().map(|entry| &entry.slo[..]).collect();
         let judged = slo::pooled(&objectives);
         if judged.verdict != slo::Verdict::Undecided || MOST_EXTENDED <= open.len() {
-            seen.push(Seen { load, passed: judged.met });
-            open.clear();
+            let seen = Seen { load, passed: judged.met };
+            verdicts.push(Verdict { seen, trials: std::mem::take(&mut open) });
         }
     }
     let undecided = open.last().and_then(|entry| asked(entry));
-    (seen, undecided)
+    (verdicts, undecided)
 }
 
 /// Returns the bounds of the capacity that a strand found so far; `None` if it does not look for them.
@@ -197,7 +204,7 @@ pub fn bracket(resolved: &Resolved, journal: &[Entry]) -> Option<Bracket> {
         Start::At(_) => None,
         Start::Probe(_) => Some(fastest_probe(resolved, journal)?),
     };
-    let (seen, _) = verdicts(journal);
+    let seen: Vec<Seen> = verdicts(journal).0.iter().map(|verdict| verdict.seen).collect();
     Some(measure::search::bracket(&search::bisection(search, bracket, probed), &seen))
 }
 

@@ -91,6 +91,8 @@ fn unknown(strand: u32, entry: &Entry) -> Search {
         lower: None,
         upper: None,
         interval: None,
+        estimate: None,
+        at_usual_speed: None,
         limited_by: None,
         stopped_by: "not ended".to_owned(),
         trials: 0,

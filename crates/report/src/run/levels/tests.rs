@@ -18,6 +18,8 @@ fn search(strand: u32, cell: &str, name: &str, maximum: Option<f64>) -> Search {
         lower: None,
         upper: None,
         interval: None,
+        estimate: None,
+        at_usual_speed: None,
         limited_by: None,
         stopped_by: "no_new_max".into(),
         trials: 1,

@@ -13,6 +13,7 @@ use noise::Noise;
 mod comparisons;
 mod noise;
 mod searches;
+mod slowed;
 mod trends;
 
 #[cfg(test)]
@@ -22,7 +23,7 @@ pub(crate) const USAGE: &str = "\
 cargo xtask sim method [--quick | --seed N]
 
 Simulates comparisons and trends under six kinds of noise, and searches for the capacity of five
-kinds of systems, and prints how often each rule errs beside the rate that it promises. It takes
+kinds of systems, also on a machine that slows some trials, and prints how often each rule errs beside the rate that it promises. It takes
 minutes; --quick takes seconds, with wider bounds. --seed repeats one replication of each, as printed.
 ";
 
@@ -79,7 +80,8 @@ pub(crate) fn run(words: &[&str]) -> Option<bool> {
     for rate in &rates {
         println!("{rate}");
     }
-    let figures = searches::figures(extent);
+    let mut figures = searches::figures(extent);
+    figures.extend(slowed::figures(extent));
     for figure in &figures {
         println!("{figure}");
     }

@@ -105,8 +105,8 @@ pub fn of_trial(answer: &Answer, number: u32) -> Result<Vec<Sentence>, Error> {
             "valid: the generator was punctual and lost nothing, and its machine was undisturbed"
         }
         Status::Bounded => {
-            "usable: it was slowed down but met its question; its times are upper bounds, and it is in no \
-             average and no comparison"
+            "usable: it was slowed down, but that cannot change its answer; its times are upper bounds, \
+             and it is in no average and no comparison"
         }
         Status::Invalid => "not valid: it says nothing about the system, and was repeated",
         Status::Aborted => "aborted: the system ended in it",

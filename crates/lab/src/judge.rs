@@ -8,14 +8,15 @@ use measure::{Instant, Nanos};
 use results::Load;
 use results::components::Components;
 use results::doctor;
+use results::evidence::{self, Evidence, Question};
 use results::journal::{Observed, Status};
-use results::load::SLO_MISSED;
+use results::load::{Pacing, SLO_MISSED};
 use results::slo::{self, Judged as JudgedSlo, Slo, Verdict};
 
 use crate::backend::Consumed;
 use crate::limits::{self, Shortfall};
 use crate::seconds::{self, window};
-use crate::spec::Resolved;
+use crate::spec::{Resolved, Strategy};
 use crate::speed;
 use crate::trial::{Checked, Observation};
 
@@ -60,46 +61,41 @@ pub fn judge(observation: &Observation, resolved: &Resolved) -> Judged {
     components.events = seconds::events(&observation.driven);
     let outcome = slo::judge(&resolved.slos(), &load.total);
     let observed = observed(observation, &components, outcome.as_ref().map(|outcome| outcome.met));
-    let answered = match &outcome {
-        Some(outcome) => outcome.answer(&load.validity),
-        None => load.validity.is_only_slowed().then_some(true),
-    };
-    let status = match answered {
+    let (evidence, decided) =
+        evidence::of_load(load, outcome.as_ref(), question(&load.pacing, resolved));
+    let status = match evidence {
         _ if !unfit.is_empty() => Status::Invalid,
-        _ if load.validity.valid => Status::Valid,
-        // A slowed system that keeps up would keep up undisturbed too; a plateau is not evidence,
-        // since the disturbance may have caused it.
-        Some(true) if load.saturated == Some(false) && !asks_for_figures(resolved) => {
-            Status::Bounded
-        }
-        Some(_) | None => Status::Invalid,
+        Evidence::Whole => Status::Valid,
+        Evidence::Answer => Status::Bounded,
+        Evidence::Nothing => Status::Invalid,
     };
     reasons.extend(unfit);
+    let findings = load.findings.iter().cloned().chain(decided).collect();
     let slo = outcome.map(|outcome| outcome.objectives).unwrap_or_default();
     let mut warnings = load.warnings.clone();
     warnings.extend(found.warnings);
     let undecided = slo.iter().filter(|judged| judged.verdict == Verdict::Undecided);
     warnings.extend(undecided.map(|judged| judged.text.clone()));
     warnings.extend(thin_tail(load, resolved));
-    Judged {
-        status,
-        reasons,
-        observed: Some(observed),
-        slo,
-        findings: load.findings.clone(),
-        warnings,
-        components,
-    }
+    Judged { status, reasons, observed: Some(observed), slo, findings, warnings, components }
 }
 
-/// Returns true if the question is the figures of equal trials, which bounds cannot answer: a trial
-/// that only bounds them would be missing in their average or in their block.
-fn asks_for_figures(resolved: &Resolved) -> bool {
+/// Returns the use that the experiment makes of a trial. Equal trials are there for their figures: one
+/// that only bounds them would be missing in their average or in their block. So are a closed loop, which
+/// offers what the system takes, and a load without an SLO.
+fn question(pacing: &Pacing, resolved: &Resolved) -> Question {
     let spec = &resolved.spec;
     let repeat = &spec.repeat;
     let are_repeated = 1 < repeat.trials.0.max(repeat.searches.0) || repeat.until.is_some();
     let are_compared = spec.compare.is_some() || spec.reproducibility.is_some();
-    spec.search.is_none() && (are_repeated || are_compared)
+    let is_without_question = are_repeated || are_compared || spec.slo.is_empty();
+    match (pacing, spec.search.as_ref().map(|search| &search.strategy)) {
+        (Pacing::Closed { .. }, _) => Question::Figures,
+        (Pacing::Open { .. }, Some(Strategy::Bracket(_))) => Question::Verdict,
+        (Pacing::Open { .. }, Some(Strategy::Sweep(_))) => Question::VerdictAndRate,
+        (Pacing::Open { .. }, None) if is_without_question => Question::Figures,
+        (Pacing::Open { .. }, None) => Question::VerdictAndRate,
+    }
 }
 
 fn observed(observation: &Observation, components: &Components, slo_met: Option<bool>) -> Observed {

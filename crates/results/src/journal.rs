@@ -163,8 +163,9 @@ pub enum Status {
     /// The generator was punctual and lost nothing, and its machine was undisturbed.
     Valid,
     /// The load was late or disturbed, which can only slow things down, but the question was
-    /// answered: the system kept up and met its SLO. Its times are upper bounds and its rates lower
-    /// ones. A search uses it; equal trials whose figures are asked for are repeated instead.
+    /// answered ([`evidence`](crate::evidence)): mostly, the SLO was met nevertheless. Its times are
+    /// upper bounds and its rates lower ones. A search uses it; trials whose figures are asked for
+    /// are repeated instead.
     Bounded,
     /// The trial was measured, but cannot be trusted; it is kept, listed and repeated.
     Invalid,

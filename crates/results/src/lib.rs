@@ -12,6 +12,7 @@ pub mod components;
 pub mod directory;
 pub mod doctor;
 pub mod environment;
+pub mod evidence;
 pub mod explanation;
 pub mod frames;
 pub mod journal;

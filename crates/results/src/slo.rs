@@ -13,7 +13,8 @@ use measure::quantity::counted;
 use measure::{Nanos, Quantile, Share};
 use serde::{Deserialize, Serialize};
 
-use crate::load::{Part, Validity};
+use crate::evidence::AtBounds;
+use crate::load::Part;
 
 #[cfg(test)]
 mod tests;
@@ -93,19 +94,19 @@ pub fn judge(slos: &[Slo], part: &Part) -> Option<Outcome> {
 }
 
 impl Outcome {
-    /// Returns whether the objectives were met, or `None` if this load cannot decide it.
-    ///
-    /// A late generator and a disturbed machine only slow things down, so an objective that was met
-    /// nevertheless is met. A miss is then not evidence, even without the generator's own lateness:
-    /// what kept the generator from running (another program, mostly) kept the target from running,
-    /// too.
-    pub fn answer(&self, validity: &Validity) -> Option<bool> {
-        match validity.valid {
-            true => Some(self.met),
-            false => (self.met && validity.is_only_slowed()).then_some(true),
+    /// Returns the verdict at both bounds of the response time.
+    pub fn at_bounds(&self, part: &Part) -> AtBounds {
+        let missed = |judged: &Judged| judged.slo.is_missed_without_lateness(part);
+        match self.met {
+            true => AtBounds::Met,
+            false if self.objectives.iter().any(missed) => AtBounds::Missed,
+            false => AtBounds::Between,
         }
     }
 }
+
+/// The outcomes of failed requests that a punctual generator might have avoided.
+const MAY_BE_LATE: [&str; 3] = ["timeout", "unfinished", "dropped"];
 
 /// The judgement of several loads together.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -224,8 +225,32 @@ impl Slo {
             Slo::ResponseTime { max, .. } => over(part, max),
         };
         let (verdict, met) = self.decide(over, over_at_least, of);
-        let text = self.sentence(verdict, met, [over, failed, of]);
+        let mut text = self.sentence(met, [over, failed, of]);
+        if verdict == Verdict::Undecided && 0 < of {
+            text += &match self.between(part, [over_at_least, over, of]) {
+                Some(between) => format!("; {between}"),
+                None => "; a close call: measure longer to decide it at 95 %".to_owned(),
+            };
+        }
         Judged { slo: *self, over, over_at_least, of, verdict, met, text }
+    }
+
+    /// Returns true if the objective is missed although every request is forgiven the longest lateness
+    /// of the load: then no lateness is the cause.
+    fn is_missed_without_lateness(&self, part: &Part) -> bool {
+        let over = match *self {
+            Slo::Failures { .. } => {
+                let failed = part.counts.intended.saturating_sub(part.counts.ok);
+                let late = MAY_BE_LATE.iter().filter_map(|name| part.outcomes.get(*name));
+                failed.saturating_sub(late.sum())
+            }
+            Slo::ResponseTime { max, .. } => {
+                let longest = part.lateness.as_ref().map_or(0, |times| times.max_ns);
+                let times = part.response_time.as_ref().and_then(crate::Times::histogram);
+                times.map_or(0, |times| times.count_above(Nanos(max.0.saturating_add(longest))))
+            }
+        };
+        tail(part.counts.intended, over, self.allowed()) == Tail::Fail
     }
 
     /// Decides from the requests over, at most and at least.
@@ -238,7 +263,7 @@ impl Slo {
         }
     }
 
-    fn sentence(&self, verdict: Verdict, met: bool, [over, failed, of]: [u64; 3]) -> String {
+    fn sentence(&self, met: bool, [over, failed, of]: [u64; 3]) -> String {
         if of == 0 {
             return format!("{self} is missed: no request was measured");
         }
@@ -258,10 +283,25 @@ impl Slo {
         if matches!(self, Slo::ResponseTime { .. }) && 0 < failed {
             text += &format!(", {} of them failed", counted(failed));
         }
-        if verdict == Verdict::Undecided {
-            text += "; a close call: measure longer to decide it at 95 %";
-        }
         text
+    }
+
+    /// Returns the bounds of the quantile, if the limit lies between them: `p99 31.0 ms … 52.0 ms, the
+    /// limit lies between: …`.
+    fn between(&self, part: &Part, [at_least, at_most, of]: [u64; 3]) -> Option<String> {
+        let Slo::ResponseTime { quantile, .. } = *self else { return None };
+        let allowed = self.allowed().0 * of as f64 + 1e-9;
+        if !(at_least as f64 <= allowed && allowed < at_most as f64) {
+            return None;
+        }
+        let at = |times: &Option<crate::Times>| times.as_ref()?.histogram()?.quantile(quantile);
+        let (lower, upper) = (at(&part.response_time_less_lateness)?, at(&part.response_time)?);
+        Some(format!(
+            "{} {lower} … {upper}, the limit lies between: without the generator's own lateness {} \
+             requests are over",
+            self.metric(),
+            counted(at_least),
+        ))
     }
 }
 

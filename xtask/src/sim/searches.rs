@@ -20,16 +20,16 @@ const HICCUPS: f64 = 0.03;
 const TRIAL_S: f64 = 60.0;
 const ENDED_EARLY_S: f64 = 15.0;
 /// The share by which the bounds of an answer may differ.
-const PRECISION: f64 = 0.02;
+pub(super) const PRECISION: f64 = 0.02;
 /// The probability with which an interval contains the capacity.
 const INTERVAL: f64 = 0.95;
 /// The range that is searched. The capacities are uniform in it on a logarithmic scale, but for its
 /// edges: a search that ends there has no lower or no upper bound.
-const RANGE: (f64, f64) = (71_000.0, 100_000.0);
+pub(super) const RANGE: (f64, f64) = (71_000.0, 100_000.0);
 
 /// The p99 of a system, as a multiple of its limit, at a load that is a share of the capacity.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Shape {
+pub(super) enum Shape {
     /// A queue at nine tenths of its saturation.
     Queue,
     /// Far below the limit up to the capacity, and far above it beyond.
@@ -45,7 +45,7 @@ enum Shape {
 impl Shape {
     const ALL: [Shape; 5] = [Shape::Queue, Shape::Cliff, Shape::Soft, Shape::Power, Shape::Plateau];
 
-    fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Shape::Queue => "queue",
             Shape::Cliff => "cliff",
@@ -71,24 +71,41 @@ impl Shape {
 }
 
 /// A system with a capacity.
-struct System {
-    shape: Shape,
-    capacity: f64,
+pub(super) struct System {
+    pub(super) shape: Shape,
+    pub(super) capacity: f64,
     /// True if it runs on a machine that it shares.
-    is_shared: bool,
+    pub(super) is_shared: bool,
+}
+
+/// A trial as it was drawn.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Drawn {
+    /// The speed of the machine, as a multiple of the usual one.
+    speed: f64,
+    /// The load as a share of this trial's capacity.
+    pub(super) of_capacity: f64,
+    /// The p99 over its limit.
+    pub(super) p99: f64,
+    /// True if the machine stalls: the SLO is missed whatever the p99.
+    pub(super) stalls: bool,
 }
 
 impl System {
     /// Returns true if a trial met the SLO, its length in seconds, and the speed of the machine.
     fn trial(&self, load: f64, random: &mut Random) -> (bool, f64, f64) {
-        let sd = if self.is_shared { SHARED_SD } else { CAPACITY_SD };
-        let speed = (0.5f64.sqrt() * sd * random.normal()).exp();
-        let unexplained = (0.5f64.sqrt() * sd * random.normal()).exp();
-        let of_capacity = load / (self.capacity * speed * unexplained);
-        let p99 = self.shape.p99(of_capacity) * (LATENCY_SD * random.normal()).exp();
-        let stalls = random.unit() < HICCUPS;
+        let Drawn { speed, p99, stalls, .. } = self.drawn(load, random);
         let seconds = if 2.0 < p99 { ENDED_EARLY_S } else { TRIAL_S };
         (p99 <= 1.0 && !stalls, seconds, speed)
+    }
+
+    pub(super) fn drawn(&self, load: f64, random: &mut Random) -> Drawn {
+        let sd = if self.is_shared { SHARED_SD } else { CAPACITY_SD };
+        let mut part = || (0.5f64.sqrt() * sd * random.normal()).exp();
+        let (speed, unexplained) = (part(), part());
+        let of_capacity = load / (self.capacity * speed * unexplained);
+        let p99 = self.shape.p99(of_capacity) * (LATENCY_SD * random.normal()).exp();
+        Drawn { speed, of_capacity, p99, stalls: random.unit() < HICCUPS }
     }
 }
 
@@ -169,7 +186,7 @@ fn sweep(system: &System, random: &mut Random) -> Found {
     Found { trials, seconds, error: best / system.capacity - 1.0, estimates: [None, None] }
 }
 
-const INSIDE: f64 = 1.03;
+pub(super) const INSIDE: f64 = 1.03;
 
 /// A kind of search that is simulated.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -337,7 +354,7 @@ fn median_of(found: &[Found], value: impl Fn(&Found) -> f64) -> f64 {
     quantile_of(found, 0.5, value)
 }
 
-fn quantile_of(found: &[Found], level: f64, value: impl Fn(&Found) -> f64) -> f64 {
+pub(super) fn quantile_of<T>(found: &[T], level: f64, value: impl Fn(&T) -> f64) -> f64 {
     let mut values: Vec<f64> = found.iter().map(value).collect();
     values.sort_by(f64::total_cmp);
     values[((values.len() - 1) as f64 * level).round() as usize]

@@ -29,6 +29,7 @@ use measure::Nanos;
 use measure::estimate::Enough;
 use measure::pace::Shape;
 use net::{Closed, process};
+use results::evidence::{self, Evidence, Question};
 use results::slo::{self, Slo};
 use script::{Compatibility, ScriptSet};
 
@@ -132,11 +133,13 @@ fn headline(arguments: &Load) -> String {
 /// Returns the exit code of a load. A load that is not valid may still answer whether it met its
 /// SLO.
 pub(crate) fn exit(load: &results::Load) -> Exit {
-    match load.slo.as_ref().map(|slo| slo.answer(&load.validity)) {
-        Some(Some(true)) => Exit::Answered,
-        Some(Some(false)) => Exit::No,
-        None if load.validity.valid => Exit::Answered,
-        Some(None) | None => Exit::NoAnswer,
+    let question = if load.slo.is_some() { Question::Verdict } else { Question::Figures };
+    match evidence::of_load(load, load.slo.as_ref(), question) {
+        (Evidence::Nothing, _) => Exit::NoAnswer,
+        (Evidence::Whole | Evidence::Answer, _) => match &load.slo {
+            Some(slo) if !slo.met => Exit::No,
+            Some(_) | None => Exit::Answered,
+        },
     }
 }
 

@@ -124,28 +124,57 @@ fn the_system_under_test_never_makes_a_trial_invalid() {
     assert!(judged.observed.unwrap().saturated);
 }
 
-/// Lateness and disturbance only slow: a pass counts, and a miss or a plateau is repeated.
+const ADAPTIVE: &str = "search: {strategy: adaptive, range: [5/s, 10/s]}";
+const SWEEP: &str = "search: {strategy: sweep, range: [5/s, 10/s], step: 1/s}";
+
+/// The rule is tested in `results::evidence`; this tests the question that each experiment asks.
 #[test]
 fn a_slowed_trial_answers_where_being_slowed_cannot_change_the_answer() {
     let with = |saturated, load| Load { saturated, ..load };
     let fast = || with(Some(false), load(15_000, 0, 0));
     let slow = || with(Some(false), load(0, 15_000, 0));
-    let plateau = with(Some(true), load(15_000, 0, 0));
-    for (gate, load, slo, status) in [
-        (DISTURBED, fast(), P99, Status::Bounded),
-        (LATE, fast(), P99, Status::Bounded),
-        (DISTURBED, fast(), "", Status::Bounded),
-        (DISTURBED, slow(), P99, Status::Invalid),
-        (LATE, slow(), P99, Status::Invalid),
-        (DISTURBED, plateau.clone(), P99, Status::Invalid),
-        (DISTURBED, plateau, "", Status::Invalid),
-        (DISTURBED, with(None, load(15_000, 0, 0)), P99, Status::Invalid),
-        ("lost", fast(), P99, Status::Invalid),
+    let plateau = || with(Some(true), load(15_000, 0, 0));
+    let unknown = || with(None, load(15_000, 0, 0));
+    for (gate, load, slo, more, status) in [
+        (DISTURBED, fast(), P99, "", Status::Bounded),
+        (LATE, fast(), P99, "", Status::Bounded),
+        // A fixed load without an SLO is there for its figures.
+        (DISTURBED, fast(), "", "", Status::Invalid),
+        (DISTURBED, fast(), "", SWEEP, Status::Bounded),
+        (DISTURBED, slow(), P99, "", Status::Invalid),
+        (LATE, slow(), P99, SWEEP, Status::Invalid),
+        (DISTURBED, plateau(), P99, SWEEP, Status::Invalid),
+        (DISTURBED, plateau(), "", SWEEP, Status::Invalid),
+        (DISTURBED, unknown(), P99, SWEEP, Status::Invalid),
+        // A search that encloses the capacity asks for the verdict only.
+        (DISTURBED, fast(), P99, ADAPTIVE, Status::Bounded),
+        (DISTURBED, plateau(), P99, ADAPTIVE, Status::Bounded),
+        (DISTURBED, unknown(), P99, ADAPTIVE, Status::Bounded),
+        (DISTURBED, slow(), P99, ADAPTIVE, Status::Invalid),
+        ("lost", fast(), P99, ADAPTIVE, Status::Invalid),
     ] {
-        let judged = judged(refused(load, gate), slo);
-        assert_eq!(judged.status, status, "{gate}, {slo}: {:?}", judged.slo);
+        let judged = judged_in(refused(load, gate), &read_with(slo, more));
+        assert_eq!(judged.status, status, "{gate}, {slo}, {more}: {:?}", judged.slo);
         assert_eq!(judged.reasons, ["slowed"]);
     }
+}
+
+#[test]
+fn a_miss_of_a_generator_that_is_late_by_itself_is_a_miss() {
+    let judged = |saturated, more: &str| {
+        let mut late = refused(Load { saturated, ..load(0, 15_000, 0) }, LATE);
+        late.generator.busy_share = Some(0.95);
+        late.generator.run_queue_wait_share = Some(0.0);
+        let judged = judged_in(late, &read_with(P99, more));
+        assert_eq!(judged.observed.unwrap().slo_met, Some(false));
+        (judged.status, judged.findings.join("; "))
+    };
+    let (status, finding) = judged(Some(true), ADAPTIVE);
+    assert_eq!(status, Status::Bounded);
+    assert!(finding.starts_with("the lower bound decides"), "{finding}");
+    assert_eq!(judged(Some(false), SWEEP).0, Status::Bounded);
+    // Its plateau may be the generator's.
+    assert_eq!(judged(Some(true), SWEEP).0, Status::Invalid);
 }
 
 #[test]

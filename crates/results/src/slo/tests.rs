@@ -5,7 +5,7 @@ use measure::Histogram;
 
 use super::*;
 use crate::Times;
-use crate::load::{Counts, DISTURBED, Gate, LATE};
+use crate::load::Counts;
 
 /// A load of `fast` requests of 1 ms and `slow` ones of 200 ms that were answered well, `errors`
 /// answered with an error after 1 ms, and `refused` that were never sent.
@@ -115,6 +115,9 @@ fn lateness_makes_an_interval() {
     let judged = read_one("p99<=100ms").judge(&late);
     assert_eq!((judged.over_at_least, judged.over), (0, 1_000));
     assert_eq!((judged.verdict, judged.met), (Verdict::Undecided, false));
+    let between = "p99 1.00 ms … 200 ms, the limit lies between: without the generator's own lateness \
+                   0 requests are over";
+    assert!(judged.text.ends_with(between), "{}", judged.text);
     // A miss without the lateness is a miss, and a pass with it is a pass.
     late.response_time_less_lateness = load(14_500, 500, 0, 0).response_time;
     assert_eq!(read_one("p99<=100ms").judge(&late).verdict, Verdict::Fail);
@@ -160,40 +163,27 @@ fn the_sentence_names_the_objective_the_decision_and_the_reason() {
     .assert_eq(&sentences.join("\n"));
 }
 
-/// Checks that lateness and disturbance only slow: a pass stays valid, and a miss does not.
-#[test]
-fn a_load_that_was_only_slowed_can_pass_but_not_miss() {
-    let gates = |failed: &[&str]| Validity {
-        valid: failed.is_empty(),
-        reasons: Vec::new(),
-        gates: [LATE, "lost", DISTURBED]
-            .map(|name| Gate {
-                name: name.to_owned(),
-                passed: !failed.contains(&name),
-                figure: String::new(),
-            })
-            .into(),
-    };
-    let outcome = |part: &Part| judge(&[read_one("p99<=100ms")], part).unwrap();
-    let (met, missed) = (outcome(&load(15_000, 0, 0, 0)), outcome(&load(0, 15_000, 0, 0)));
-    for (failed, of_met, of_missed) in [
-        (&[][..], Some(true), Some(false)),
-        (&[LATE], Some(true), None),
-        (&[DISTURBED], Some(true), None),
-        (&[LATE, DISTURBED], Some(true), None),
-        (&["lost"], None, None),
-        (&[LATE, "lost"], None, None),
-    ] {
-        let validity = gates(failed);
-        let answers = (met.answer(&validity), missed.answer(&validity));
-        assert_eq!(answers, (of_met, of_missed), "{failed:?}");
-    }
-}
-
 fn judged(slo: &str, over: u64, of: u64) -> Judged {
     let slo = slo.parse().unwrap();
     let (verdict, met) = Slo::decide(&slo, over, over, of);
     Judged { slo, over, over_at_least: over, of, verdict, met, text: String::new() }
+}
+
+#[test]
+fn failures_that_lateness_may_have_caused_are_no_miss_without_it() {
+    let slos = [read_one("failures<=0.1%")];
+    for (outcome, expected) in [
+        ("status", AtBounds::Missed),
+        ("timeout", AtBounds::Between),
+        ("unfinished", AtBounds::Between),
+        ("dropped", AtBounds::Between),
+    ] {
+        let outcomes = BTreeMap::from([("ok".to_owned(), 900), (outcome.to_owned(), 100)]);
+        let part = Part { outcomes, ..load(900, 0, 100, 0) };
+        assert_eq!(judge(&slos, &part).unwrap().at_bounds(&part), expected, "{outcome}");
+    }
+    let part = load(1_000, 0, 0, 0);
+    assert_eq!(judge(&slos, &part).unwrap().at_bounds(&part), AtBounds::Met);
 }
 
 #[test]

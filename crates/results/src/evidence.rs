@@ -1,0 +1,148 @@
+//! The rule that decides what a trial is evidence of, if its generator was late or its machine was
+//! disturbed. It is the only place of this rule: all searches, fixed loads and `load --slo` follow it.
+//!
+//! Lateness and disturbance can only slow a system down. So a verdict that is the same at both
+//! bounds stands:
+//!
+//! - An SLO that was met although the trial was slowed is met.
+//! - An SLO that was missed stays missed only if nothing but the generator was slow, and only if it
+//!   is missed although every request is forgiven the *longest* lateness of the load. A request's
+//!   own lateness is not enough: a punctual request behind a burst of late ones waits for them. If
+//!   the whole load is delayed by its longest lateness, no answer of a system comes later than the
+//!   real one, so what is still over is over without lateness, too. What disturbs a machine, or
+//!   runs on the generator's CPU, slows the system under test as well; then no miss is evidence.
+//! - A completed rate is a lower bound: it is evidence only if the system kept up with its load. A
+//!   plateau may be that of the generator.
+//! - The figures of a slowed trial are bounds; they are in no average and no comparison.
+
+use crate::Load;
+use crate::load::{Generator, LATE};
+use crate::slo::Outcome;
+
+#[cfg(test)]
+mod tests;
+
+/// The least share of time that a generator works if its own work makes it late, and the largest share
+/// in which it waits for a CPU on which something else runs.
+const OWN_WORK: f64 = 0.7;
+const OTHERS_UNNOTICED: f64 = 0.02;
+
+/// The fitness of a generator and its machine.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Fitness {
+    Valid,
+    /// The generator's own work made it late, and nothing else was slowed.
+    LateByItself,
+    /// The machine was disturbed, or something unknown made the generator late: the system under test
+    /// may have been slowed, too.
+    Slowed,
+    /// Requests were lost, or the reason is unknown.
+    Lost,
+}
+
+/// The verdict on the SLO at both bounds of the response time.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum AtBounds {
+    /// It is met at the upper bound, so at both.
+    Met,
+    /// It is missed at the lower bound, so at both.
+    Missed,
+    Between,
+}
+
+/// The use that is made of a trial.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Question {
+    /// The verdict on the SLO alone, as in a search that encloses the capacity.
+    Verdict,
+    /// The verdict, if there is an SLO, and the completed rate, as in a sweep.
+    VerdictAndRate,
+    /// The figures themselves.
+    Figures,
+}
+
+/// The part of a trial that may be used.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Evidence {
+    /// All of its figures.
+    Whole,
+    /// The answer to its question; its times are upper bounds and its rates lower ones.
+    Answer,
+    /// Nothing: the trial has to be repeated.
+    Nothing,
+}
+
+/// Returns the part of a trial that may be used. Without an SLO there is no verdict.
+pub fn of(
+    fitness: Fitness,
+    verdict: Option<AtBounds>,
+    kept_up: bool,
+    question: Question,
+) -> Evidence {
+    let of_verdict = match (fitness, verdict) {
+        (Fitness::Valid, _) => return Evidence::Whole,
+        (Fitness::Lost, _) | (_, Some(AtBounds::Between)) => false,
+        (Fitness::Slowed, Some(AtBounds::Missed)) => false,
+        (Fitness::LateByItself, Some(AtBounds::Missed)) => true,
+        (Fitness::LateByItself | Fitness::Slowed, Some(AtBounds::Met)) => true,
+        (Fitness::LateByItself | Fitness::Slowed, None) => question == Question::VerdictAndRate,
+    };
+    let answers = match question {
+        Question::Verdict => of_verdict,
+        Question::VerdictAndRate => of_verdict && kept_up,
+        Question::Figures => false,
+    };
+    if answers { Evidence::Answer } else { Evidence::Nothing }
+}
+
+/// Returns the part of a load that may be used, with the reason in words if the load is not valid.
+pub fn of_load(
+    load: &Load,
+    outcome: Option<&Outcome>,
+    question: Question,
+) -> (Evidence, Option<String>) {
+    let fitness = Fitness::of(load);
+    let verdict = outcome.map(|outcome| outcome.at_bounds(&load.total));
+    let evidence = of(fitness, verdict, load.saturated == Some(false), question);
+    let text = match (evidence, fitness, verdict) {
+        (Evidence::Whole, ..) | (_, Fitness::Lost, _) | (_, _, None) => None,
+        (Evidence::Answer, _, Some(AtBounds::Missed)) => Some(
+            "the lower bound decides: the SLO is missed even without the generator's longest \
+             lateness",
+        ),
+        (Evidence::Answer, ..) => {
+            Some("the upper bound decides: the SLO is met although the trial was slowed")
+        }
+        (_, Fitness::Slowed, Some(AtBounds::Missed | AtBounds::Between)) => {
+            Some("no bound decides: what slowed the trial may be why the SLO was missed")
+        }
+        (_, Fitness::LateByItself, Some(AtBounds::Between)) => {
+            Some("no bound decides: the SLO may be met without the generator's lateness")
+        }
+        (..) => None,
+    };
+    (evidence, text.map(str::to_owned))
+}
+
+impl Fitness {
+    pub fn of(load: &Load) -> Fitness {
+        let validity = &load.validity;
+        if validity.valid {
+            return Fitness::Valid;
+        }
+        if !validity.is_only_slowed() {
+            return Fitness::Lost;
+        }
+        let mut failed = validity.gates.iter().filter(|gate| !gate.passed);
+        match failed.all(|gate| gate.name == LATE) && is_own_work(&load.generator) {
+            true => Fitness::LateByItself,
+            false => Fitness::Slowed,
+        }
+    }
+}
+
+/// Returns true if a generator had its CPUs, and its work filled them.
+fn is_own_work(generator: &Generator) -> bool {
+    generator.busy_share.is_some_and(|busy| OWN_WORK <= busy)
+        && generator.run_queue_wait_share.is_some_and(|others| others <= OTHERS_UNNOTICED)
+}

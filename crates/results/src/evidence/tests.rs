@@ -1,0 +1,123 @@
+use measure::{Histogram, Nanos};
+
+use super::*;
+use crate::Times;
+use crate::load::{DISTURBED, Gate, Part, Validity};
+use crate::slo;
+
+/// Checks every case of a trial that is not valid.
+#[test]
+fn a_slowed_trial_is_evidence_where_both_bounds_agree() {
+    use AtBounds::{Between, Met, Missed};
+    use Evidence::{Answer, Nothing};
+    use Fitness::{LateByItself, Slowed};
+    // The verdict; then for each question whether the system kept up or not.
+    for (fitness, verdict, [enclosing, enclosing_plateau], [sweep, sweep_plateau]) in [
+        (LateByItself, Some(Met), [Answer, Answer], [Answer, Nothing]),
+        (LateByItself, Some(Missed), [Answer, Answer], [Answer, Nothing]),
+        (LateByItself, Some(Between), [Nothing, Nothing], [Nothing, Nothing]),
+        (LateByItself, None, [Nothing, Nothing], [Answer, Nothing]),
+        (Slowed, Some(Met), [Answer, Answer], [Answer, Nothing]),
+        (Slowed, Some(Missed), [Nothing, Nothing], [Nothing, Nothing]),
+        (Slowed, Some(Between), [Nothing, Nothing], [Nothing, Nothing]),
+        (Slowed, None, [Nothing, Nothing], [Answer, Nothing]),
+    ] {
+        let found = |question| [true, false].map(|kept_up| of(fitness, verdict, kept_up, question));
+        let case = format!("{fitness:?}, {verdict:?}");
+        assert_eq!(found(Question::Verdict), [enclosing, enclosing_plateau], "{case}");
+        assert_eq!(found(Question::VerdictAndRate), [sweep, sweep_plateau], "{case}");
+        assert_eq!(found(Question::Figures), [Nothing, Nothing], "{case}");
+    }
+}
+
+#[test]
+fn a_valid_trial_is_whole_and_one_that_lost_requests_is_nothing() {
+    for question in [Question::Verdict, Question::VerdictAndRate, Question::Figures] {
+        for verdict in [None, Some(AtBounds::Met), Some(AtBounds::Missed), Some(AtBounds::Between)]
+        {
+            for kept_up in [true, false] {
+                let found = |fitness| of(fitness, verdict, kept_up, question);
+                assert_eq!(found(Fitness::Valid), Evidence::Whole);
+                assert_eq!(found(Fitness::Lost), Evidence::Nothing);
+            }
+        }
+    }
+}
+
+/// A load that these gates refuse, of a generator that worked and waited for a CPU for these shares.
+fn refused(gates: &[&str], busy: Option<f64>, others: Option<f64>) -> Load {
+    let gate =
+        |name: &&str| Gate { name: (*name).to_owned(), passed: false, figure: String::new() };
+    let gates = gates.iter().map(gate).collect();
+    Load {
+        validity: Validity { valid: false, reasons: Vec::new(), gates },
+        generator: Generator {
+            busy_share: busy,
+            run_queue_wait_share: others,
+            ..Generator::default()
+        },
+        ..Load::empty("")
+    }
+}
+
+#[test]
+fn a_generator_is_late_by_itself_only_if_its_work_filled_cpus_of_its_own() {
+    for (gates, busy, others, expected) in [
+        (&[LATE][..], Some(0.9), Some(0.01), Fitness::LateByItself),
+        (&[LATE], Some(0.9), Some(0.03), Fitness::Slowed),
+        (&[LATE], Some(0.6), Some(0.0), Fitness::Slowed),
+        (&[LATE], Some(0.9), None, Fitness::Slowed),
+        (&[LATE], None, Some(0.0), Fitness::Slowed),
+        (&[LATE, DISTURBED], Some(0.9), Some(0.0), Fitness::Slowed),
+        (&[DISTURBED], Some(0.9), Some(0.0), Fitness::Slowed),
+        (&[LATE, "lost"], Some(0.9), Some(0.0), Fitness::Lost),
+        (&[], Some(0.9), Some(0.0), Fitness::Lost),
+    ] {
+        assert_eq!(Fitness::of(&refused(gates, busy, others)), expected, "{gates:?} {busy:?}");
+    }
+    assert_eq!(Fitness::of(&Load::empty("")), Fitness::Valid);
+}
+
+/// A load of 1,000 requests of which 300 were slow, with this longest lateness.
+fn late(slow_ms: u64, longest_ms: u64) -> Load {
+    let times = |of: &[(u64, u64)]| {
+        let mut histogram = Histogram::new();
+        of.iter().for_each(|(ms, count)| histogram.record_n(Nanos::from_millis(*ms), *count));
+        Times::of(&histogram)
+    };
+    let counts = crate::load::Counts { intended: 1_000, ok: 1_000, ..Default::default() };
+    let total = Part {
+        counts,
+        response_time: times(&[(1, 700), (slow_ms, 300)]),
+        // Punctual requests that waited behind late ones.
+        response_time_less_lateness: times(&[(1, 700), (slow_ms, 300)]),
+        lateness: times(&[(0, 980), (longest_ms, 20)]),
+        ..Part::default()
+    };
+    Load { total, ..refused(&[LATE], Some(0.9), Some(0.0)) }
+}
+
+#[test]
+fn a_miss_that_a_burst_of_late_requests_may_have_caused_is_no_evidence() {
+    let slos = slo::read("p99<=50ms").unwrap();
+    let judged = |load: &Load| {
+        let outcome = slo::judge(&slos, &load.total).unwrap();
+        let (evidence, text) = of_load(load, Some(&outcome), Question::Verdict);
+        (outcome.met, evidence, text.unwrap_or_default())
+    };
+    for (slow_ms, longest_ms, met, expected, words) in [
+        (40, 30, true, Evidence::Answer, "the upper bound decides"),
+        (100, 30, false, Evidence::Answer, "the lower bound decides"),
+        (70, 30, false, Evidence::Nothing, "no bound decides: the SLO may be met without"),
+    ] {
+        let (is_met, evidence, text) = judged(&late(slow_ms, longest_ms));
+        assert_eq!((is_met, evidence), (met, expected), "{slow_ms} ms");
+        assert!(text.starts_with(words), "{text}");
+    }
+    // Another program on its CPU may have slowed the system, too.
+    let mut shared = late(100, 30);
+    shared.generator.run_queue_wait_share = Some(0.5);
+    let (_, evidence, text) = judged(&shared);
+    assert_eq!(evidence, Evidence::Nothing);
+    assert!(text.starts_with("no bound decides: what slowed the trial"), "{text}");
+}

@@ -1,0 +1,257 @@
+//! The errors of searches on a machine that slows some of the trials, by three rules: every trial counts;
+//! every slowed trial is repeated; only that is repeated which the slowing may have decided.
+
+use measure::estimate::mean;
+use measure::search::{Bounds, Search, Seen, Step, Strategy, next};
+use measure::{Random, Rate};
+use results::evidence::{self, AtBounds, Evidence, Fitness, Question};
+
+use super::searches::{INSIDE, PRECISION, RANGE, Shape, System, quantile_of};
+use super::{Bounds as Limits, Extent, Figure, Goal, each};
+
+/// The mean of the logarithm by which a disturbance lowers the capacity, and of that by which it
+/// raises the p99 besides.
+const LOST_CAPACITY: f64 = 0.05;
+const RAISED: f64 = 0.3;
+/// The mean of the lateness's part of the p99, in limits, and the longest lateness as its multiple.
+const LATENESS: f64 = 0.2;
+const LONGEST: f64 = 3.0;
+/// A system keeps up with less than this multiple of its capacity.
+const KEEPS_UP: f64 = 1.05;
+/// The shares of the trials that are slowed.
+const SHARES: [f64; 3] = [0.1, 0.3, 0.8];
+/// The error of a simulated p90 in percent, and of a share in percentage points.
+const TOLERANCE: f64 = 0.25;
+const TOLERANCE_OFF: f64 = 1.5;
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Slowing {
+    Disturbed,
+    /// The generator's own work makes it late.
+    Late,
+    /// The machine was disturbed, but nothing was slowed: passes of such trials count and misses do
+    /// not, which can only raise the answer.
+    Harmless,
+}
+
+impl Slowing {
+    const ALL: [Slowing; 3] = [Slowing::Disturbed, Slowing::Late, Slowing::Harmless];
+
+    fn name(self) -> &'static str {
+        match self {
+            Slowing::Disturbed => "disturbed",
+            Slowing::Late => "late",
+            Slowing::Harmless => "disturbed without effect",
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Rule {
+    /// Every trial counts.
+    Ignore,
+    /// Every slowed trial is repeated.
+    Repeat,
+    /// The rule of [`evidence::of`].
+    Bounds,
+}
+
+impl Rule {
+    fn name(self) -> &'static str {
+        match self {
+            Rule::Ignore => "all count",
+            Rule::Repeat => "slowed ones repeated",
+            Rule::Bounds => "by bounds",
+        }
+    }
+}
+
+/// A machine that slows this share of the trials.
+#[derive(Clone, Copy, Debug)]
+struct Machine {
+    slowing: Slowing,
+    share: f64,
+    rule: Rule,
+}
+
+impl Machine {
+    /// Returns true if the trial met the SLO; `None` if it has to be repeated.
+    fn trial(
+        self,
+        system: &System,
+        load: f64,
+        question: Question,
+        random: &mut Random,
+    ) -> Option<bool> {
+        let is_slowed = random.unit() < self.share;
+        let is_disturbed = is_slowed && self.slowing == Slowing::Disturbed;
+        let is_late = is_slowed && self.slowing == Slowing::Late;
+        let lost = if is_disturbed { random.exponential(LOST_CAPACITY) } else { 0.0 };
+        let raised = if is_disturbed { random.exponential(RAISED) } else { 0.0 };
+        let late = if is_late { random.exponential(LATENESS) } else { 0.0 };
+        let drawn = system.drawn(load * lost.exp(), random);
+        // A stall misses without any sign.
+        let p99 = if drawn.stalls { f64::INFINITY } else { drawn.p99 * raised.exp() + late };
+        let met = p99 <= 1.0;
+        let verdict = match met {
+            true => AtBounds::Met,
+            false if 1.0 < p99 - LONGEST * late => AtBounds::Missed,
+            false => AtBounds::Between,
+        };
+        let fitness = match (is_slowed, self.slowing) {
+            (false, _) => Fitness::Valid,
+            (true, Slowing::Disturbed | Slowing::Harmless) => Fitness::Slowed,
+            (true, Slowing::Late) => Fitness::LateByItself,
+        };
+        let kept_up = drawn.of_capacity < KEEPS_UP;
+        let is_used = match self.rule {
+            Rule::Ignore => true,
+            Rule::Repeat => !is_slowed,
+            Rule::Bounds => {
+                evidence::of(fitness, Some(verdict), kept_up, question) != Evidence::Nothing
+            }
+        };
+        is_used.then_some(met)
+    }
+
+    /// Returns the first verdict that counts, and the number of attempts.
+    fn verdict(
+        self,
+        system: &System,
+        load: f64,
+        question: Question,
+        random: &mut Random,
+    ) -> (bool, u32) {
+        let mut attempts = 1;
+        loop {
+            if let Some(met) = self.trial(system, load, question, random) {
+                return (met, attempts);
+            }
+            attempts += 1;
+        }
+    }
+}
+
+/// The end of a simulated search.
+#[derive(Clone, Copy, Debug)]
+struct Found {
+    attempts: f64,
+    error: f64,
+}
+
+fn adaptive(system: &System, machine: Machine, random: &mut Random) -> Found {
+    let rate = |per_s| Rate::per_second(per_s).expect("loads are positive");
+    let search = Search {
+        bounds: Bounds::Range(rate(RANGE.0), rate(RANGE.1)),
+        strategy: Strategy::Adaptive { confirm: 2 },
+        precision: PRECISION,
+    };
+    let (mut seen, mut attempts) = (Vec::new(), 0);
+    loop {
+        match next(&search, &seen) {
+            Step::Try { load, .. } => {
+                let per_s = load.as_per_second();
+                let (passed, made) = machine.verdict(system, per_s, Question::Verdict, random);
+                attempts += made;
+                seen.push(Seen { load, passed });
+            }
+            Step::Found(bracket) => {
+                let found = bracket.lower.map_or(0.0, Rate::as_per_second);
+                let error = found / system.capacity - 1.0;
+                return Found { attempts: f64::from(attempts), error };
+            }
+        }
+    }
+}
+
+/// Simulates a sweep in steps of 1,000/s, up to the first load that misses the SLO twice.
+fn sweep(system: &System, machine: Machine, random: &mut Random) -> Found {
+    let (mut best, mut attempts) = (0.0, 0);
+    for load in (0..).map(|step| RANGE.0 + 1_000.0 * f64::from(step)) {
+        let mut met = false;
+        for _ in 0..2 {
+            if !met {
+                let (passed, made) =
+                    machine.verdict(system, load, Question::VerdictAndRate, random);
+                met = passed;
+                attempts += made;
+            }
+        }
+        if !met {
+            break;
+        }
+        best = load;
+    }
+    Found { attempts: f64::from(attempts), error: best / system.capacity - 1.0 }
+}
+
+type Kind = fn(&System, Machine, &mut Random) -> Found;
+const KINDS: [(&str, Kind); 2] = [("adaptive", adaptive), ("sweep", sweep)];
+
+pub(super) fn figures(extent: Extent) -> Vec<Figure> {
+    let mut figures = Vec::new();
+    for shape in [Shape::Queue, Shape::Cliff, Shape::Plateau] {
+        for (kind, search) in KINDS {
+            for slowing in Slowing::ALL {
+                for share in SHARES {
+                    let found =
+                        |rule| found(shape, search, Machine { slowing, share, rule }, extent);
+                    let (shape, slowing) = (shape.name(), slowing.name());
+                    let percent = 100.0 * share;
+                    let of = format!("search, {shape}, {kind}, {percent:.0} % {slowing}");
+                    let repeating = found(Rule::Repeat);
+                    figures.extend(lines(&of, Rule::Ignore, &found(Rule::Ignore), None));
+                    figures.extend(lines(&of, Rule::Repeat, &repeating, None));
+                    let bounds = found(Rule::Bounds);
+                    figures.extend(lines(&of, Rule::Bounds, &bounds, Some(&repeating)));
+                }
+            }
+        }
+    }
+    figures
+}
+
+fn found(shape: Shape, search: Kind, machine: Machine, extent: Extent) -> Vec<Found> {
+    each(extent.first, extent.searches, |random| {
+        let (low, high) = (RANGE.0 * INSIDE, RANGE.1 / INSIDE);
+        let capacity = low * (high / low).powf(random.unit());
+        search(&System { shape, capacity, is_shared: false }, machine, random)
+    })
+}
+
+/// Returns the figures of one rule. The errors must not exceed those of the rule it is compared with, and
+/// it must need fewer attempts.
+fn lines(of: &str, rule: Rule, found: &[Found], compared: Option<&[Found]>) -> Vec<Figure> {
+    let attempts = quantile_of(found, 0.5, |found| found.attempts);
+    let all = |found: &[Found]| found.iter().map(|found| found.attempts).sum::<f64>();
+    let line = |what: &str, value: f64, must: Option<f64>| Figure {
+        what: format!("{of}, {}: {what}", rule.name()),
+        value,
+        goal: must.map_or(Goal::None, |must| Goal::AtMost(Limits { must, stretch: None })),
+        seeds: Vec::new(),
+    };
+    let most = |value: fn(&[Found]) -> f64, more: f64| {
+        compared.map(|compared| ((value(compared) + more) * 100.0).round() / 100.0)
+    };
+    let errors: Vec<f64> = found.iter().map(|found| 100.0 * found.error).collect();
+    let mut lines = vec![
+        line("error in %, p90", error(found), most(error, TOLERANCE)),
+        line("mean error in %", mean(&errors), None),
+        line("off by more than 3 %, %", off(found), most(off, TOLERANCE_OFF)),
+        line("attempts, median", attempts, None),
+    ];
+    lines.extend(compared.map(|compared| {
+        let percent = 100.0 * all(found) / all(compared);
+        line("% of the attempts if slowed ones are repeated", percent, Some(99.9))
+    }));
+    lines
+}
+
+fn error(found: &[Found]) -> f64 {
+    quantile_of(found, 0.9, |found| 100.0 * found.error.abs())
+}
+
+fn off(found: &[Found]) -> f64 {
+    let off = found.iter().filter(|found| 0.03 < found.error.abs()).count();
+    100.0 * off as f64 / found.len() as f64
+}

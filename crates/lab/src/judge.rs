@@ -29,6 +29,9 @@ const FAILING: f64 = 0.03;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judged {
     pub status: Status,
+    /// True if the trial answers its question although the machine may have slowed it down: it kept up and
+    /// met its SLO, and its figures are not the question.
+    pub stands: bool,
     pub reasons: Vec<String>,
     pub observed: Option<Observed>,
     /// The result of the trial for each objective of the spec, in their order.
@@ -62,17 +65,17 @@ pub fn judge(observation: &Observation, resolved: &Resolved) -> Judged {
     let observed = observed(observation, &components, outcome.as_ref().map(|outcome| outcome.met));
     let answered = match &outcome {
         Some(outcome) => outcome.answer(&load.validity),
-        None => load.validity.is_only_slowed().then_some(true),
+        None => (load.validity.valid || load.validity.is_only_slowed()).then_some(true),
     };
-    let status = match answered {
+    // A slowed system that keeps up would keep up undisturbed too; a plateau is not evidence, since
+    // the disturbance may have caused it.
+    let kept_up = answered == Some(true) && load.saturated == Some(false);
+    let stands = kept_up && !asks_for_figures(resolved);
+    let status = match load.validity.valid {
         _ if !unfit.is_empty() => Status::Invalid,
-        _ if load.validity.valid => Status::Valid,
-        // A slowed system that keeps up would keep up undisturbed too; a plateau is not evidence,
-        // since the disturbance may have caused it.
-        Some(true) if load.saturated == Some(false) && !asks_for_figures(resolved) => {
-            Status::Bounded
-        }
-        Some(_) | None => Status::Invalid,
+        true => Status::Valid,
+        false if stands => Status::Bounded,
+        false => Status::Invalid,
     };
     reasons.extend(unfit);
     let slo = outcome.map(|outcome| outcome.objectives).unwrap_or_default();
@@ -83,6 +86,7 @@ pub fn judge(observation: &Observation, resolved: &Resolved) -> Judged {
     warnings.extend(thin_tail(load, resolved));
     Judged {
         status,
+        stands,
         reasons,
         observed: Some(observed),
         slo,

@@ -13,7 +13,6 @@ use results::directory::{Files, Writer};
 use results::doctor::{self, Doctor};
 use results::journal::{Bounds, Entry, Purpose, Status, Waited};
 use results::manifest::{Manifest, State};
-use results::speed::Usual;
 use results::{Answer, Directory};
 
 use crate::answer::{self, Ending};
@@ -37,6 +36,7 @@ mod files;
 mod past;
 mod plan;
 mod provenance;
+mod slow;
 mod strands;
 
 #[cfg(test)]
@@ -245,7 +245,7 @@ impl Run<'_> {
             progress.event(&Event::Begins { trial: &trial, strand });
             let ran = trial::run(&trial, resolved, system, backend, progress);
             let (entry, files) = match ran {
-                Ok(observation) => self.observed(strand, &trial, &observation),
+                Ok(observation) => self.observed(strand, &trial, &observation, turns),
                 Err(Stop::Died { component, why, last_lines }) if !system.urls.is_empty() => {
                     // A component died: the system is restarted for the next attempt.
                     backend.stop();
@@ -265,14 +265,21 @@ impl Run<'_> {
             let bounds = bracket.map(|bracket| bounds(&bracket, targets(resolved)));
             let entry = Entry { waited, block, why, bounds, ..entry };
             let entry = writer.append(entry, &files).map_err(Stop::no_answer)?;
+            let speed = slow::speed(&entry, turns);
             turns.push(entry);
             next = turns.next_turn();
-            self.report(turns, next.as_ref(), progress);
+            self.report(turns, next.as_ref(), speed, progress);
         }
         Ok(turns.ending())
     }
 
-    fn observed(&self, strand: usize, trial: &Trial, observation: &Observation) -> (Entry, Files) {
+    fn observed(
+        &self,
+        strand: usize,
+        trial: &Trial,
+        observation: &Observation,
+        turns: &Turns<'_>,
+    ) -> (Entry, Files) {
         let judged = judge::judge(observation, self.plan.resolved(strand));
         let caveats = &self.caveats[trial.place.question];
         let mut findings = judged.findings;
@@ -287,6 +294,10 @@ impl Run<'_> {
             warnings: [&caveats[..], &judged.warnings].concat(),
             fingerprint: observation.checked.as_ref().map(fingerprint),
             ..self.entry(strand, trial)
+        };
+        let entry = match judged.stands {
+            true => entry,
+            false => slow::judge(entry, strand, turns),
         };
         (entry, files::of(observation, &judged.components))
     }
@@ -327,6 +338,7 @@ impl Run<'_> {
             seed: trial.seed,
             status: Status::Valid,
             reasons: Vec::new(),
+            slow_machine: None,
             observed: None,
             slo: Vec::new(),
             findings: Vec::new(),
@@ -348,7 +360,13 @@ impl Run<'_> {
         }
     }
 
-    fn report(&self, turns: &Turns<'_>, next: Option<&Turn>, progress: &mut dyn Progress) {
+    fn report(
+        &self,
+        turns: &Turns<'_>,
+        next: Option<&Turn>,
+        speed: Option<f64>,
+        progress: &mut dyn Progress,
+    ) {
         let (strand, entry) = turns.last().expect("an entry was appended");
         let resolved = self.plan.resolved(strand);
         let label = self.plan.label(strand);
@@ -367,8 +385,6 @@ impl Run<'_> {
         }
         let again = next.filter(|next| next.strand == strand).map(|next| next.attempt);
         let without_rate = resolved.spec.load.without_rate();
-        let all = (0..self.plan.strands.len()).flat_map(|strand| turns.of(strand));
-        let speed = Usual::so_far(all).and_then(|usual| usual.speed_in(entry));
         progress.event(&Event::Ended { entry, label, without_rate, speed, again });
         progress.event(&self.standing(turns, strand));
     }

@@ -8,7 +8,7 @@ use measure::{Instant, Nanos};
 use results::Load;
 use results::components::Components;
 use results::doctor;
-use results::evidence::{self, Evidence, Question};
+use results::evidence::{self, Evidence, Fitness, Question};
 use results::journal::{Observed, Status};
 use results::load::{Pacing, SLO_MISSED};
 use results::slo::{self, Judged as JudgedSlo, Slo, Verdict};
@@ -30,6 +30,8 @@ const FAILING: f64 = 0.03;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judged {
     pub status: Status,
+    /// True if the trial answers its question although the machine may have slowed it down.
+    pub stands: bool,
     pub reasons: Vec<String>,
     pub observed: Option<Observed>,
     /// The result of the trial for each objective of the spec, in their order.
@@ -61,8 +63,12 @@ pub fn judge(observation: &Observation, resolved: &Resolved) -> Judged {
     components.events = seconds::events(&observation.driven);
     let outcome = slo::judge(&resolved.slos(), &load.total);
     let observed = observed(observation, &components, outcome.as_ref().map(|outcome| outcome.met));
-    let (evidence, decided) =
-        evidence::of_load(load, outcome.as_ref(), question(&load.pacing, resolved));
+    let question = question(&load.pacing, resolved);
+    let (evidence, decided) = evidence::of_load(load, outcome.as_ref(), question);
+    // A slow machine slows the system, too, but no gate sees it.
+    let verdict = outcome.as_ref().map(|outcome| outcome.at_bounds(&load.total));
+    let kept_up = load.saturated == Some(false);
+    let stands = evidence::of(Fitness::Slowed, verdict, kept_up, question) == Evidence::Answer;
     let status = match evidence {
         _ if !unfit.is_empty() => Status::Invalid,
         Evidence::Whole => Status::Valid,
@@ -77,7 +83,16 @@ pub fn judge(observation: &Observation, resolved: &Resolved) -> Judged {
     let undecided = slo.iter().filter(|judged| judged.verdict == Verdict::Undecided);
     warnings.extend(undecided.map(|judged| judged.text.clone()));
     warnings.extend(thin_tail(load, resolved));
-    Judged { status, reasons, observed: Some(observed), slo, findings, warnings, components }
+    Judged {
+        status,
+        stands,
+        reasons,
+        observed: Some(observed),
+        slo,
+        findings,
+        warnings,
+        components,
+    }
 }
 
 /// Returns the use that the experiment makes of a trial. Equal trials are there for their figures: one

@@ -160,7 +160,10 @@ impl fmt::Display for Event<'_> {
             Event::Tick { trial, tick } => write!(f, "{} {}", Title(trial), Live(tick)),
             Event::Ended { entry, label, without_rate, speed, again } => {
                 write!(f, "{}{}", Line { entry, without_rate }, behind(label))?;
-                if let Some(speed) = speed.filter(|speed| speed.ln().abs() > -SLOW.ln()) {
+                let deviates = |speed: &f64| speed.ln().abs() > -SLOW.ln();
+                // The reason of a trial in a slow machine has the speed already.
+                let speed = speed.filter(|_| entry.slow_machine.is_none());
+                if let Some(speed) = speed.filter(deviates) {
                     write!(f, "  machine at {:.0} % of its usual speed", 100.0 * speed)?;
                 }
                 match again {

@@ -5,6 +5,9 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use crate::estimate::{half_width, logs, mean, median, moments};
 
+pub use adjusted::{Adjusted, adjusted, adjusted_p_value};
+
+mod adjusted;
 #[cfg(test)]
 mod tests;
 
@@ -56,20 +59,21 @@ pub fn compare(blocks: &[Block], significance: f64) -> Option<Comparison> {
     let logs = logs_of(blocks)?;
     let differences: Vec<f64> = logs.iter().map(|block| mean(&block.b) - mean(&block.a)).collect();
     let effect = mean(&differences);
-    let end = |sign: f64| end_of_interval(&logs, effect, sign, significance);
+    let moved = Shifted::of(logs);
+    let end = |sign: f64| moved.end_of_interval(effect, sign, significance);
     let t_half = half_width(&differences, 1.0 - significance);
     Some(Comparison {
         blocks: blocks.len(),
         ratio: effect.exp(),
         interval: (end(-1.0).exp(), end(1.0).exp()),
         t_interval: t_half.map(|half| ((effect - half).exp(), (effect + half).exp())),
-        p: p_of_shift(&logs, 0.0),
+        p: moved.p(0.0),
     })
 }
 
 /// Returns the probability of the test alone, without the interval.
 pub fn p_value(blocks: &[Block]) -> Option<f64> {
-    Some(p_of_shift(&logs_of(blocks)?, 0.0))
+    Some(Shifted::of(logs_of(blocks)?).p(0.0))
 }
 
 impl Comparison {
@@ -153,51 +157,71 @@ pub fn welch(a: &[f64], b: &[f64], significance: f64) -> Option<Ratio> {
     half.is_finite().then_some(Ratio { ratio: effect.exp(), interval })
 }
 
-/// Returns the end of the interval on one side of the effect: the last shift of B that the test does
-/// not refuse; infinite if it refuses none.
-fn end_of_interval(logs: &[Block], effect: f64, sign: f64, significance: f64) -> f64 {
-    /// A ratio of e^±10 is far beyond what anybody compares.
-    const FARTHEST: f64 = 10.0;
-    /// The exactness of the end: a hundredth of a per cent.
-    const STEP: f64 = 1e-4;
-    let is_refused = |distance: f64| p_of_shift(logs, effect + sign * distance) <= significance;
-    let (mut inside, mut outside) = (0.0, STEP);
-    while !is_refused(outside) {
-        if FARTHEST < outside {
-            return sign * f64::INFINITY;
-        }
-        (inside, outside) = (outside, 2.0 * outside);
-    }
-    while STEP < outside - inside {
-        let middle = (inside + outside) / 2.0;
-        if is_refused(middle) { outside = middle } else { inside = middle }
-    }
-    effect + sign * outside
+/// Logarithms under the hypothesis of a shift between the arms: what is left of each value once the
+/// shift is taken off.
+struct Shifted {
+    /// The values without a shift.
+    values: Vec<Block>,
+    /// The part of the shift that is taken off each.
+    parts: Vec<Block>,
 }
 
-/// Returns the two-sided probability of the sum of B's ranks, after B's values are moved back.
-fn p_of_shift(logs: &[Block], shift: f64) -> f64 {
-    let aligned = logs.iter().map(|block| {
-        let b = block.b.iter().map(|value| value - shift);
-        let all: Vec<f64> = block.a.iter().copied().chain(b).collect();
-        let middle = median(&all).expect("a block has trials");
-        all.iter().map(|value| value - middle).collect()
-    });
-    let ranks = doubled_ranks(&aligned.collect::<Vec<Vec<f64>>>());
-    let mut chances = vec![1.0];
-    let (mut observed, mut expected) = (0, 0.0);
-    for (block, ranks) in logs.iter().zip(&ranks) {
-        let of_b = ranks[block.a.len()..].iter().sum::<usize>();
-        let all = ranks.iter().sum::<usize>() as f64;
-        observed += of_b;
-        expected += all * block.b.len() as f64 / ranks.len() as f64;
-        chances = sum_of(&chances, &chances_of_sums(ranks, block.b.len()));
+impl Shifted {
+    /// All of the shift is B's.
+    fn of(values: Vec<Block>) -> Shifted {
+        let part =
+            |block: &Block| Block { a: vec![0.0; block.a.len()], b: vec![1.0; block.b.len()] };
+        let parts = values.iter().map(part).collect();
+        Shifted { values, parts }
     }
-    let distance = |sum: usize| (sum as f64 - expected).abs();
-    // Sums are whole numbers, so that this much is rounding only.
-    let least = distance(observed) - 1e-6;
-    let far = chances.iter().enumerate().filter(|(sum, _)| least <= distance(*sum));
-    far.map(|(_, chance)| chance).sum()
+
+    /// Returns the end of the interval on one side of the effect: the last shift that the test does
+    /// not refuse; infinite if it refuses none.
+    fn end_of_interval(&self, effect: f64, sign: f64, significance: f64) -> f64 {
+        /// A ratio of e^±10 is far beyond what anybody compares.
+        const FARTHEST: f64 = 10.0;
+        /// The exactness of the end: a hundredth of a per cent.
+        const STEP: f64 = 1e-4;
+        let is_refused = |distance: f64| self.p(effect + sign * distance) <= significance;
+        let (mut inside, mut outside) = (0.0, STEP);
+        while !is_refused(outside) {
+            if FARTHEST < outside {
+                return sign * f64::INFINITY;
+            }
+            (inside, outside) = (outside, 2.0 * outside);
+        }
+        while STEP < outside - inside {
+            let middle = (inside + outside) / 2.0;
+            if is_refused(middle) { outside = middle } else { inside = middle }
+        }
+        effect + sign * outside
+    }
+
+    /// Returns the two-sided probability of the sum of B's ranks, after the shift is taken off.
+    fn p(&self, shift: f64) -> f64 {
+        let aligned = self.values.iter().zip(&self.parts).map(|(values, parts)| {
+            let parts = parts.a.iter().chain(&parts.b);
+            let values = values.a.iter().chain(&values.b).zip(parts);
+            let all: Vec<f64> = values.map(|(value, part)| value - shift * part).collect();
+            let middle = median(&all).expect("a block has trials");
+            all.iter().map(|value| value - middle).collect()
+        });
+        let ranks = doubled_ranks(&aligned.collect::<Vec<Vec<f64>>>());
+        let mut chances = vec![1.0];
+        let (mut observed, mut expected) = (0, 0.0);
+        for (block, ranks) in self.values.iter().zip(&ranks) {
+            let of_b = ranks[block.a.len()..].iter().sum::<usize>();
+            let all = ranks.iter().sum::<usize>() as f64;
+            observed += of_b;
+            expected += all * block.b.len() as f64 / ranks.len() as f64;
+            chances = sum_of(&chances, &chances_of_sums(ranks, block.b.len()));
+        }
+        let distance = |sum: usize| (sum as f64 - expected).abs();
+        // Sums are whole numbers, so that this much is rounding only.
+        let least = distance(observed) - 1e-6;
+        let far = chances.iter().enumerate().filter(|(sum, _)| least <= distance(*sum));
+        far.map(|(_, chance)| chance).sum()
+    }
 }
 
 /// Returns twice the rank of each value among all, by block; equal values share their mean rank, which

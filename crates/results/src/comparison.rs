@@ -47,6 +47,9 @@ pub struct Compared {
     pub t_interval: Option<(f64, f64)>,
     /// The probability of ranks as far apart as these if both arms were equal.
     pub p: Option<f64>,
+    /// The same at equal speed of the machine, to look at; absent where the speeds are not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adjusted: Option<Adjusted>,
     /// The median of the trials of each arm.
     pub median_a: Option<f64>,
     pub median_b: Option<f64>,
@@ -62,6 +65,21 @@ pub struct Compared {
     /// About how many further blocks are needed for a verdict; 0 if there is one, null if that
     /// cannot be known.
     pub more_blocks_needed: Option<u32>,
+}
+
+/// A metric of both arms at equal speed of the machine. It decides nothing, since an arm may change the
+/// speed itself: by a larger footprint in the caches.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Adjusted {
+    pub effect: f64,
+    /// The ratios that the test does not refuse, with the confidence of the raw interval. Null with too
+    /// few trials to refuse any.
+    pub interval: Option<(f64, f64)>,
+    pub p: f64,
+    pub verdict: Verdict,
+    /// The change of the figure's logarithm with that of the speed: −1 if a machine of half the speed
+    /// doubles the figure.
+    pub slope: f64,
 }
 
 /// The part of an experiment that both arms have in common.
@@ -135,6 +153,8 @@ pub struct Question {
     pub metric: Metric,
     pub of: Of,
     pub blocks: Vec<Block>,
+    /// The speed of the machine in each trial, in the places of the figures; empty if one is not known.
+    pub speeds: Vec<Block>,
     pub interleaved: bool,
 }
 
@@ -177,7 +197,7 @@ fn judged(
     margin: f64,
     differences: &[Difference],
 ) -> Compared {
-    let Question { metric, of, blocks, interleaved } = question;
+    let Question { metric, of, blocks, speeds, interleaved } = question;
     let found = comparison::compare(&blocks, significance);
     let better: Better = metric.better();
     let verdict =
@@ -186,6 +206,14 @@ fn judged(
         Verdict::Undecided => comparison::more_blocks(&blocks, significance, margin),
         Verdict::Better | Verdict::Worse | Verdict::Equivalent => Some(0),
     };
+    let adjusted = comparison::adjusted(&blocks, &speeds, significance);
+    let adjusted = adjusted.map(|found| Adjusted {
+        effect: found.comparison.ratio,
+        interval: finite(found.comparison.interval),
+        p: found.comparison.p,
+        verdict: found.comparison.verdict(better, margin).into(),
+        slope: found.slope,
+    });
     let all = |arm: fn(&Block) -> &Vec<f64>| -> Vec<f64> {
         blocks.iter().flat_map(arm).copied().collect()
     };
@@ -199,6 +227,7 @@ fn judged(
         confidence: 1.0 - significance,
         t_interval: found.and_then(|found| found.t_interval),
         p: found.map(|found| found.p),
+        adjusted,
         median_a: measure::estimate::median(&of_a),
         median_b: measure::estimate::median(&of_b),
         trials_a: of_a.len(),

@@ -53,6 +53,10 @@ pub struct Entry {
     pub status: Status,
     /// The reasons why the trial is not valid; empty if it is.
     pub reasons: Vec<String>,
+    /// The speed of the machine relative to the trials before, if this alone is why the trial is not
+    /// valid.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slow_machine: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed: Option<Observed>,
     /// The judgement on each objective of the spec, in their order.
@@ -90,6 +94,7 @@ impl Entry {
             seed: 1,
             status: Status::Aborted,
             reasons: Vec::new(),
+            slow_machine: None,
             observed: None,
             slo: Vec::new(),
             findings: Vec::new(),

@@ -1,12 +1,14 @@
 //! The error rates of comparisons in blocks of four.
 
 use measure::Random;
-use measure::comparison::{Better, Block, Verdict, compare, p_value};
+use measure::comparison::{Better, Block, Verdict, adjusted_p_value, compare, p_value};
 
 use super::{Extent, Goal, Noise, Rate, noise, share};
 
 /// The trials of one arm in a block.
 const OF_ARM: usize = 2;
+/// The trials of each arm, where they are not varied.
+const PER_ARM: usize = 10;
 /// The standard deviation between trials.
 const SD: f64 = 0.02;
 /// The significance of all tests.
@@ -17,10 +19,40 @@ const MARGIN: f64 = 0.03;
 /// Returns the blocks of a comparison with this effect on arm B, in the order in which they ran.
 fn blocks(noise: Noise, per_arm: usize, sd: f64, effect: f64, random: &mut Random) -> Vec<Block> {
     let trials = noise.trials(2 * per_arm, sd, random);
-    let block = |trials: &[f64]| {
-        let mut block = Block::default();
+    in_blocks(&trials, &vec![0.0; trials.len()], effect, random).0
+}
+
+/// Returns the same with the speed of the machine, which explains this share of the variance; what its
+/// noise adds to independent trials is explained whole.
+fn with_speed(
+    noise: Noise,
+    explained: f64,
+    effect: f64,
+    random: &mut Random,
+) -> (Vec<Block>, Vec<Block>) {
+    let speeds = noise.trials(2 * PER_ARM, SD * explained.sqrt(), random);
+    let own = Noise::Iid.trials(2 * PER_ARM, SD * (1.0 - explained).sqrt(), random);
+    let trials: Vec<f64> = speeds.iter().zip(own).map(|(speed, own)| own - speed).collect();
+    // A speed that explains nothing varies as much, but apart from the figures.
+    let speeds = match explained {
+        0.0 => noise.trials(2 * PER_ARM, SD, random),
+        _ => speeds,
+    };
+    in_blocks(&trials, &speeds, effect, random)
+}
+
+/// Divides trials into blocks, with this effect on arm B; returns their figures, and their speeds in the
+/// same places.
+fn in_blocks(
+    trials: &[f64],
+    speeds: &[f64],
+    effect: f64,
+    random: &mut Random,
+) -> (Vec<Block>, Vec<Block>) {
+    let block = |(trials, speeds): (&[f64], &[f64])| {
+        let (mut block, mut of_speeds) = (Block::default(), Block::default());
         let mut left = [OF_ARM, OF_ARM];
-        for trial in trials {
+        for (trial, speed) in trials.iter().zip(speeds) {
             // A random order of the arms: each place is drawn from what is left.
             let is_a = random.below((left[0] + left[1]) as u64) < left[0] as u64;
             left[usize::from(!is_a)] -= 1;
@@ -28,10 +60,12 @@ fn blocks(noise: Noise, per_arm: usize, sd: f64, effect: f64, random: &mut Rando
                 true => block.a.push(trial.exp()),
                 false => block.b.push((trial + effect).exp()),
             }
+            let speeds = if is_a { &mut of_speeds.a } else { &mut of_speeds.b };
+            speeds.push(speed.exp());
         }
-        block
+        (block, of_speeds)
     };
-    trials.chunks_exact(2 * OF_ARM).map(block).collect()
+    trials.chunks_exact(2 * OF_ARM).zip(speeds.chunks_exact(2 * OF_ARM)).map(block).unzip()
 }
 
 pub(super) fn rates(extent: Extent) -> Vec<Rate> {
@@ -62,7 +96,7 @@ pub(super) fn rates(extent: Extent) -> Vec<Rate> {
         (Noise::Bimodal, Goal::None),
     ] {
         let what = format!("compare, 5 % more, {}, 10 per arm", noise.name());
-        rates.push(share(what, extent, goal, differs(noise, 10, 0.05)));
+        rates.push(share(what, extent, goal, differs(noise, PER_ARM, 0.05)));
     }
     let what = "compare, no difference, independent, SD 1 %, 10 per arm: equivalent".to_owned();
     rates.push(share(what, extent, Goal::at_least(0.95, 0.98), |random| {
@@ -70,5 +104,48 @@ pub(super) fn rates(extent: Extent) -> Vec<Rate> {
         let found = compare(&blocks, ALPHA).expect("both arms have trials");
         found.verdict(Better::Lower, MARGIN) == Verdict::Equivalent
     }));
+    rates.extend(of_speed(extent));
     rates
+}
+
+/// Compares the test of the figures with that of the figures at equal speed.
+fn of_speed(extent: Extent) -> Vec<Rate> {
+    let mut rates = Vec::new();
+    for (explained, noise) in [
+        (0.5, Noise::Iid),
+        (0.5, Noise::Ar),
+        (0.5, Noise::Drift),
+        (0.5, Noise::Outlier),
+        (0.0, Noise::Iid),
+    ] {
+        for (effect, name) in [(0.0_f64, "no difference"), (0.03, "3 % more"), (0.05, "5 % more")] {
+            let raw = move |random: &mut Random| {
+                let (figures, _) = with_speed(noise, explained, effect.ln_1p(), random);
+                p_value(&figures).is_some_and(|p| p <= ALPHA)
+            };
+            let adjusted = move |random: &mut Random| {
+                let (figures, speeds) = with_speed(noise, explained, effect.ln_1p(), random);
+                adjusted_p_value(&figures, &speeds).is_some_and(|p| p <= ALPHA)
+            };
+            let what = |how: &str| {
+                format!("compare, {name}, a speed ({}) explains {explained}, {how}", noise.name())
+            };
+            let raw = share(what("raw"), extent, of_effect(effect, None), raw);
+            let goal = of_effect(effect, (0.0 < explained).then_some(raw.share));
+            let adjusted = share(what("adjusted"), extent, goal, adjusted);
+            rates.extend([raw, adjusted]);
+        }
+    }
+    rates
+}
+
+/// Returns the goal: few errors without an effect, a large one found as ever, and a smaller one as often
+/// as by the raw test.
+fn of_effect(effect: f64, raw: Option<f64>) -> Goal {
+    match (effect, raw) {
+        (0.0, _) => Goal::at_most(0.055, 0.05),
+        (0.05, Some(_)) => Goal::at_least(0.99, 0.995),
+        (_, Some(raw)) => Goal::at_least(raw, raw),
+        (_, None) => Goal::None,
+    }
 }

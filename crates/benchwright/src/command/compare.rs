@@ -143,16 +143,29 @@ fn markdown(comparison: &Comparison) -> String {
     for (sentence, _) in caveats.sentences() {
         let _ = writeln!(text, "> {}\n", cell(&sentence));
     }
-    text += "| metric | verdict | change | interval | p | trials | blocks |\n\
-             |---|---|---:|---:|---:|---:|---:|\n";
+    let is_adjusted = comparison.metrics.iter().any(|compared| compared.adjusted.is_some());
+    let (title, line) = if is_adjusted { (" at equal speed |", "---:|") } else { ("", "") };
+    let _ = writeln!(
+        text,
+        "| metric | verdict | change | interval | p |{title} trials | blocks |\n\
+         |---|---|---:|---:|---:|{line}---:|---:|"
+    );
     for compared in &comparison.metrics {
         let Compared {
             metric, of, verdict, effect, interval, p, trials_a, trials_b, blocks, ..
         } = compared;
         let interval = interval.map(changes);
+        let adjusted = match &compared.adjusted {
+            _ if !is_adjusted => String::new(),
+            None => " – |".to_owned(),
+            Some(adjusted) => match adjusted.interval {
+                Some(interval) => format!(" {} ({}) |", change(adjusted.effect), changes(interval)),
+                None => format!(" {} |", change(adjusted.effect)),
+            },
+        };
         let _ = writeln!(
             text,
-            "| {}{metric} | {} {} | {} | {} | {} | {trials_a} + {trials_b} | {blocks} |",
+            "| {}{metric} | {} {} | {} | {} | {} |{adjusted} {trials_a} + {trials_b} | {blocks} |",
             cell(&prefix(of)),
             symbol(*verdict),
             verdict.word(),

@@ -60,6 +60,31 @@ fn trials_in_blocks_are_compared_block_by_block() {
     assert_eq!(shifts, Metric::PERCENTILES);
 }
 
+/// The speeds are in the places of their figures: a machine that explains all of the figures leaves only
+/// the true difference.
+#[test]
+fn trials_are_compared_at_equal_speed_if_every_speed_is_known() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run");
+    let rest = "repeat: {trials: 10, order: {blocks: 4}}\ncompare: {metrics: [p50]}";
+    run(&versions("1.1ms", rest), &path);
+    let mut past = Past::read(&path).unwrap();
+    let adjusted = |past: &Past| of_one(past, &[], None).unwrap().metrics[0].adjusted;
+    assert_eq!(adjusted(&past), None);
+    for (entry, n) in past.journal.iter_mut().zip(1..) {
+        let slowed = 1.0 + f64::from(7 * n % 10) / 20.0;
+        let factor = if entry.cell.as_deref() == Some("version=old") { 1.0 } else { 1.1 };
+        let observed = entry.observed.as_mut().unwrap();
+        observed.p50_ns = Some((1e6 * factor * slowed) as u64);
+        observed.work_ns.insert("sweep".into(), 100.0 * slowed);
+    }
+    let found = adjusted(&past).unwrap();
+    assert!((found.effect - 1.1).abs() < 1e-3, "{found:?}");
+    assert!((found.slope + 1.0).abs() < 1e-2, "{found:?}");
+    past.journal[3].observed.as_mut().unwrap().work_ns.clear();
+    assert_eq!(adjusted(&past), None, "one is not known");
+}
+
 /// In turn, each turn is a block; one after the other, all trials are one block, and a drift would
 /// look like a difference.
 #[test]

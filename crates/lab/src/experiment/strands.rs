@@ -234,6 +234,25 @@ impl<'a> Turns<'a> {
         Some((strand, self.strands[strand].last()?))
     }
 
+    /// Returns the trials of all strands.
+    pub fn all(&self) -> impl Iterator<Item = &Entry> + Clone {
+        self.strands.iter().flatten()
+    }
+
+    /// Returns the repetitions of a trial that a slow machine may cause.
+    pub fn slow_attempts(&self, strand: usize) -> u32 {
+        self.plan.resolved(strand).spec.budget.slow_attempts
+    }
+
+    /// Returns true if a further attempt follows a trial that gave no answer.
+    pub fn repeats(&self, strand: usize, entry: &Entry) -> bool {
+        let mut journal = self.strands[strand].clone();
+        journal.push(entry.clone());
+        let mut spent = self.spent;
+        spent.add(self.plan.resolved(strand), entry);
+        matches!(self.decide_after(strand, &journal, &spent), Decision::Run(_))
+    }
+
     /// Returns all trials in the order of the journal.
     pub fn journal(&self) -> Vec<Entry> {
         let mut next = vec![0; self.strands.len()];
@@ -292,6 +311,11 @@ impl<'a> Turns<'a> {
     }
 
     fn decide(&self, strand: usize) -> Decision {
+        self.decide_after(strand, &self.strands[strand], &self.spent)
+    }
+
+    /// Decides as if the trials of a strand were these.
+    fn decide_after(&self, strand: usize, journal: &[Entry], spent: &Spent) -> Decision {
         let resolved = self.plan.resolved(strand);
         let base = match self.plan.shares[strand] {
             None => None,
@@ -305,7 +329,7 @@ impl<'a> Turns<'a> {
                 found
             }
         };
-        decide::next(resolved, &self.strands[strand], base, &self.spent)
+        decide::next(resolved, journal, base, spent)
     }
 
     /// Returns the strand whose turn it is; `None` if none is open.

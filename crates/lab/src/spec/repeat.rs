@@ -100,6 +100,9 @@ pub struct Budget {
     pub trials: AtLeastOne,
     /// The most repetitions of a trial that was not valid, each once the machine is calm.
     pub invalid_attempts: u32,
+    /// The most of these repetitions that are made since the machine was slow, and for no other reason;
+    /// then the trial counts, with a warning.
+    pub slow_attempts: u32,
     /// The longest time of all phases, as planned (not as the clock showed, so that a resumed run
     /// decides alike).
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -113,6 +116,12 @@ pub struct Budget {
 
 impl Default for Budget {
     fn default() -> Budget {
-        Budget { trials: AtLeastOne(100), invalid_attempts: 5, time: None, disturbance: None }
+        Budget {
+            trials: AtLeastOne(100),
+            invalid_attempts: 5,
+            slow_attempts: 1,
+            time: None,
+            disturbance: None,
+        }
     }
 }

@@ -77,6 +77,7 @@ fn a_resolved_spec_states_every_default_and_reads_as_itself() {
         budget:
           trials: 100
           invalid_attempts: 5
+          slow_attempts: 1
     "#]]
     .assert_eq(&yaml);
     let again = read(&yaml, None, &[]).unwrap();

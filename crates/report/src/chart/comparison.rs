@@ -221,7 +221,10 @@ fn table(comparison: &Comparison, groups: &[Vec<Effect>], plots: &[Plot]) -> Tab
         ["metric", "verdict", "effect", "from", "to", "confidence", "p"].map(str::to_owned);
     let medians = [&comparison.a, &comparison.b].map(|arm| format!("median of {arm}"));
     let after = ["trials", "blocks", "more blocks needed"].map(str::to_owned);
-    let mut table = Table::new("", columns.into_iter().chain(medians).chain(after));
+    let is_adjusted = comparison.metrics.iter().any(|compared| compared.adjusted.is_some());
+    let speed = is_adjusted.then(|| "at equal machine speed".to_owned());
+    let columns = columns.into_iter().chain(speed).chain(medians).chain(after);
+    let mut table = Table::new("", columns);
     let most = MOST_ROWS / groups.len();
     for (panel, (effects, plot)) in groups.iter().zip(plots).enumerate() {
         let names: Vec<String> = effects.iter().take(MOST_DRAWN).map(Effect::name).collect();
@@ -229,7 +232,7 @@ fn table(comparison: &Comparison, groups: &[Vec<Effect>], plots: &[Plot]) -> Tab
         for (index, effect) in effects.iter().take(most).enumerate() {
             let name = effect.name();
             let name = if index < MOST_DRAWN { labels.in_table(index, &name) } else { name };
-            let row = Row::new(cells(effect, name));
+            let row = Row::new(cells(effect, name, is_adjusted));
             table.push(match index < MOST_DRAWN {
                 true => row.at(plot.x(index as f64)).in_panel(panel),
                 false => row,
@@ -239,14 +242,20 @@ fn table(comparison: &Comparison, groups: &[Vec<Effect>], plots: &[Plot]) -> Tab
     table
 }
 
-fn cells(effect: &Effect, name: String) -> Vec<Cell> {
+fn cells(effect: &Effect, name: String, is_adjusted: bool) -> Vec<Cell> {
     let compared = effect.compared;
     let (low, high) = effect.interval.unzip();
     let verdict = effect.verdict().map(|one| format!("{} {}", symbol(one), one.word()));
     let median = |of: fn(&Compared) -> Option<f64>| {
         Cell::maybe(compared.and_then(of).map(|value| effect.metric.written(value)))
     };
-    vec![
+    let adjusted = compared.and_then(|compared| compared.adjusted).map(|adjusted| {
+        let effect = change(adjusted.effect);
+        let Some((low, high)) = adjusted.interval else { return effect };
+        format!("{effect} ({} … {})", change(low), change(high))
+    });
+    let adjusted = is_adjusted.then(|| Cell::maybe(adjusted));
+    let first = vec![
         Cell::words(name),
         Cell::words(verdict.unwrap_or_default()),
         Cell::maybe(effect.effect.map(change)),
@@ -254,10 +263,13 @@ fn cells(effect: &Effect, name: String) -> Vec<Cell> {
         Cell::maybe(high.map(change)),
         Cell::number(format!("{:.1} %", 100.0 * compared.map_or(CONFIDENCE, |c| c.confidence))),
         Cell::maybe(effect.p.map(|p| format!("{p:.4}"))),
+    ];
+    let last = vec![
         median(|compared| compared.median_a),
         median(|compared| compared.median_b),
         Cell::maybe(compared.map(|c| format!("{} / {}", c.trials_a, c.trials_b))),
         Cell::maybe(compared.map(|c| integer(c.blocks as u64))),
         Cell::maybe(compared.and_then(|c| c.more_blocks_needed).map(|n| n.to_string())),
-    ]
+    ];
+    first.into_iter().chain(adjusted).chain(last).collect()
 }

@@ -1,5 +1,5 @@
 use expect_test::expect;
-use results::comparison::{self, Compared, Comparison, Difference, Of, SCHEMA, Shift};
+use results::comparison::{self, Adjusted, Compared, Comparison, Difference, Of, SCHEMA, Shift};
 use results::metric::Metric;
 
 use super::levels::{figure, panels, rows};
@@ -15,6 +15,7 @@ fn compared(metric: Metric, verdict: comparison::Verdict, effect: f64) -> Compar
         confidence: 0.975,
         t_interval: None,
         p: Some(0.01),
+        adjusted: None,
         median_a: Some(1e6),
         median_b: Some(1e6 * effect),
         trials_a: 10,
@@ -23,6 +24,17 @@ fn compared(metric: Metric, verdict: comparison::Verdict, effect: f64) -> Compar
         interleaved: true,
         environment_differences: Vec::new(),
         more_blocks_needed: Some(0),
+    }
+}
+
+fn adjusted(effect: f64) -> Adjusted {
+    let verdict = comparison::Verdict::Worse;
+    Adjusted {
+        effect,
+        interval: Some((effect - 0.01, effect + 0.01)),
+        p: 0.01,
+        verdict,
+        slope: -1.0,
     }
 }
 
@@ -43,7 +55,7 @@ fn all() -> Comparison {
         verdict: Worse,
         margin: 0.03,
         metrics: vec![
-            compared(Metric::P50, Worse, 1.08),
+            Compared { adjusted: Some(adjusted(1.05)), ..compared(Metric::P50, Worse, 1.08) },
             compared(Metric::P99, Better, 0.9),
             compared(Metric::Completed, Equivalent, 1.001),
             compared(Metric::P90, Undecided, 1.03),
@@ -65,14 +77,14 @@ fn every_verdict_has_a_shape_a_symbol_and_a_word() {
     let page = page_of(Comparison { a: "old".into(), ..all() });
     let comparison = figure(&page, "comparison");
     expect![[r#"
-        metric | verdict | effect | from | to | confidence | p | median of old | median of new | trials | blocks | more blocks needed | 
-        p50 | ✗ worse | +8.0 % | +6.0 % | +10.0 % | 97.5 % | 0.0100 | 1.00 ms | 1.08 ms | 10 / 9 | 5 | 0
-        p99 | ✓ better | -10.0 % | -12.0 % | -8.0 % | 97.5 % | 0.0100 | 1.00 ms | 900 µs | 10 / 9 | 5 | 0
-        completed | = equivalent | +0.1 % | -1.9 % | +2.1 % | 97.5 % | 0.0100 | 1,000,000/s | 1,001,000/s | 10 / 9 | 5 | 0
-        p90 | ? undecided | +3.0 % | +1.0 % | +5.0 % | 97.5 % | 0.0100 | 1.00 ms | 1.03 ms | 10 / 9 | 5 | 0
-        p99.9 | ? undecided | – | – | – | 97.5 % | 0.0100 | 1.00 ms | 1.00 ms | 10 / 9 | 5 | 0
-        p50 |  | +8.0 % | +5.0 % | +11.0 % | 95.0 % | 0.0200 | – | – | – | – | –
-        p99 |  | -10.0 % | -13.0 % | -7.0 % | 95.0 % | 0.0200 | – | – | – | – | –
+        metric | verdict | effect | from | to | confidence | p | at equal machine speed | median of old | median of new | trials | blocks | more blocks needed | 
+        p50 | ✗ worse | +8.0 % | +6.0 % | +10.0 % | 97.5 % | 0.0100 | +5.0 % (+4.0 % … +6.0 %) | 1.00 ms | 1.08 ms | 10 / 9 | 5 | 0
+        p99 | ✓ better | -10.0 % | -12.0 % | -8.0 % | 97.5 % | 0.0100 | – | 1.00 ms | 900 µs | 10 / 9 | 5 | 0
+        completed | = equivalent | +0.1 % | -1.9 % | +2.1 % | 97.5 % | 0.0100 | – | 1,000,000/s | 1,001,000/s | 10 / 9 | 5 | 0
+        p90 | ? undecided | +3.0 % | +1.0 % | +5.0 % | 97.5 % | 0.0100 | – | 1.00 ms | 1.03 ms | 10 / 9 | 5 | 0
+        p99.9 | ? undecided | – | – | – | 97.5 % | 0.0100 | – | 1.00 ms | 1.00 ms | 10 / 9 | 5 | 0
+        p50 |  | +8.0 % | +5.0 % | +11.0 % | 95.0 % | 0.0200 | – | – | – | – | – | –
+        p99 |  | -10.0 % | -13.0 % | -7.0 % | 95.0 % | 0.0200 | – | – | – | – | – | –
     "#]].assert_eq(&rows(comparison));
     let plots = panels(comparison);
     assert_eq!(

@@ -10,7 +10,7 @@ fn blocks(count: usize, ratio: f64) -> Vec<Block> {
 }
 
 fn question(metric: Metric, blocks: Vec<Block>) -> Question {
-    Question { metric, of: Of::default(), blocks, interleaved: true }
+    Question { metric, of: Of::default(), blocks, speeds: Vec::new(), interleaved: true }
 }
 
 fn compared(questions: Vec<Question>) -> Comparison {
@@ -62,4 +62,30 @@ fn the_worst_verdict_of_the_metrics_is_that_of_the_whole() {
     assert_eq!(verdict([1.1, 1.0]), Verdict::Better);
     assert_eq!(verdict([1.0, 1.0]), Verdict::Equivalent);
     assert_eq!(compared(Vec::new()).verdict, Verdict::Undecided);
+}
+
+/// The machine was slower in the trials of B, which explains all of the difference; the raw figures
+/// decide nevertheless.
+#[test]
+fn the_figures_at_equal_speed_stand_beside_the_verdict_and_do_not_decide() {
+    let speed = |of: f64, noise: f64| vec![of, of * noise];
+    let block = |index: usize| {
+        let noise = 1.0 + 0.004 * (index + 1) as f64;
+        Block { a: speed(1.0, noise), b: speed(0.9, 1.0 / noise) }
+    };
+    let speeds: Vec<Block> = (0..5).map(block).collect();
+    let slowed = |speeds: &[f64]| speeds.iter().map(|speed| 100.0 / speed).collect();
+    let figures: Vec<Block> =
+        speeds.iter().map(|block| Block { a: slowed(&block.a), b: slowed(&block.b) }).collect();
+    let question = Question { speeds, ..question(Metric::P99, figures) };
+    let found = compared(vec![question]);
+    let p99 = &found.metrics[0];
+    assert_eq!((found.verdict, p99.verdict), (Verdict::Worse, Verdict::Worse), "{p99:?}");
+    let adjusted = p99.adjusted.unwrap();
+    assert!((adjusted.slope + 1.0).abs() < 1e-6, "{adjusted:?}");
+    assert!((adjusted.effect - 1.0).abs() < 1e-6, "{adjusted:?}");
+    assert_eq!(
+        compared(vec![self::question(Metric::P99, blocks(5, 1.1))]).metrics[0].adjusted,
+        None
+    );
 }

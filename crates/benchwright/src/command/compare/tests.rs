@@ -16,6 +16,7 @@ fn two_directories() -> Comparison {
         metric,
         of: Of { cell: None, search: Some("half".to_owned()) },
         blocks,
+        speeds: Vec::new(),
         interleaved: false,
     };
     let difference = |what: &str, a: Option<&str>, b: Option<&str>| Difference {

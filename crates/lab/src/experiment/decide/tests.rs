@@ -47,6 +47,7 @@ fn entry(attempt: &Attempt, status: Status, completed: f64) -> Entry {
         repetition: attempt.repetition,
         attempt: attempt.attempt,
         waited: None,
+        slow_machine: None,
         seed: 0,
         status,
         reasons: vec!["disturbed".to_owned()],

@@ -38,6 +38,7 @@ mod plan;
 mod provenance;
 mod slow;
 mod strands;
+mod usual;
 
 #[cfg(test)]
 mod tests;
@@ -53,6 +54,8 @@ pub struct Ended {
     pub directory: PathBuf,
     /// The most trials that it could have had.
     pub most_trials: u64,
+    /// The time that it took, until everything was stopped.
+    pub took: Nanos,
     /// The time that it took to stop everything.
     pub stopped_in: Nanos,
 }
@@ -207,12 +210,13 @@ impl Run<'_> {
             }
         }
         let mut system = System::after(self.doctor.clone());
+        let start = backend.now();
         let ending = self.trials(&mut turns, &mut writer, &mut system, backend, progress);
         let begun = backend.now();
         system.teardown(backend, progress);
         backend.stop();
-        let stopped_in = backend.now() - begun;
-        self.end(&turns, ending, stopped_in, progress)
+        let (took, stopped_in) = (backend.now() - start, backend.now() - begun);
+        self.end(&turns, ending, (took, stopped_in), progress)
     }
 
     /// Runs trial after trial until every strand has ended.
@@ -425,7 +429,7 @@ impl Run<'_> {
         mut self,
         turns: &Turns<'_>,
         ending: Result<Ending, Stop>,
-        stopped_in: Nanos,
+        (took, stopped_in): (Nanos, Nanos),
         progress: &mut dyn Progress,
     ) -> Result<Ended, Error> {
         let (ending, question) = match ending {
@@ -454,7 +458,7 @@ impl Run<'_> {
         progress.event(&Event::Finished { text });
         let directory = path.to_owned();
         let most_trials = plan::most_trials(self.plan);
-        Ok(Ended { answer, directory, most_trials, stopped_in })
+        Ok(Ended { answer, directory, most_trials, took, stopped_in })
     }
 }
 

@@ -102,12 +102,14 @@ pub fn bracket(search: &Search, seen: &[Seen]) -> Bracket {
     replay(search, seen).relevant()
 }
 
-/// Returns the number of trials that a search needs on a system without noise of this capacity.
-pub fn trials_without_noise(search: &Search, capacity: f64) -> u64 {
+/// Returns the number of trials of a search, until it ends or `passes` returns no verdict.
+pub fn trials(search: &Search, mut passes: impl FnMut(Rate) -> Option<bool>) -> u64 {
     let mut tried = Tried::default();
     let mut trials = 0;
-    while let Step::Try { load, .. } = tried.step(search) {
-        tried.count(&Seen { load, passed: load.as_per_second() <= capacity }, search);
+    while let Step::Try { load, .. } = tried.step(search)
+        && let Some(passed) = passes(load)
+    {
+        tried.count(&Seen { load, passed }, search);
         trials += 1;
     }
     trials

@@ -208,20 +208,23 @@ impl Experiment {
         self.current.as_ref().map(|current| current.strand).or_else(last).unwrap_or(0)
     }
 
-    /// Returns the trials that the plan still needs, the fewest and the most, in words.
+    /// Returns the trials that the plan still needs in words: the usual number with its time, and the
+    /// most.
     fn needed(&self) -> String {
         let open = self.rows.iter().filter(|row| row.ending.is_none());
         let sum = |of: fn(&Row) -> u64| -> (u64, Nanos) {
             let each = open.clone().map(|row| (of(row), row.outlined.trial * of(row)));
             each.fold((0, Nanos::ZERO), |(n, time), (more, longer)| (n + more, time + longer))
         };
-        let (fewest, shortest) = sum(Row::fewest);
+        let is_known = open.clone().all(|row| row.outlined.usual.is_some());
+        let (usual, time) = sum(if is_known { Row::usual } else { Row::fewest });
         let (most, longest) = sum(Row::most);
-        match (fewest, most) {
+        match (usual, most) {
             (_, 0) => "no trial needed any more".to_owned(),
             (1, 1) => format!("1 trial still needed, {longest}"),
-            _ if fewest == most => format!("{most} trials still needed, {longest}"),
-            _ => format!("{fewest} to {most} trials still needed, {shortest} to {longest}"),
+            _ if usual == most => format!("{most} trials still needed, {longest}"),
+            _ if is_known => format!("about {usual} trials still needed, {time}; at most {most}"),
+            _ => format!("{usual} to {most} trials still needed, {time} to {longest}"),
         }
     }
 
@@ -441,6 +444,12 @@ impl Row {
     /// Returns the fewest trials that an open strand still needs.
     fn fewest(&self) -> u64 {
         self.outlined.fewest.saturating_sub(self.done()).max(1).min(self.most())
+    }
+
+    /// Returns the number of trials that an open strand usually still needs.
+    fn usual(&self) -> u64 {
+        let usual = self.outlined.usual.unwrap_or_default().saturating_sub(self.done());
+        usual.max(self.fewest()).min(self.most())
     }
 
     fn most(&self) -> u64 {

@@ -112,6 +112,7 @@ fn outline(labels: &[&str]) -> Outline {
         label: (*label).to_owned(),
         fewest: 5,
         most: 30,
+        usual: Some(12),
         trial: Nanos::from_secs(8),
     };
     let strands = labels.iter().map(strand).collect();
@@ -233,31 +234,31 @@ fn a_deployment_shows_the_plan_with_its_trials() {
         "deploy",
         USUAL,
         expect![[r#"
-         hotel · 9 to 59 trials still needed, 72.0 s to 7 min 52 s · seed 8271     0:42
-         deploying, 0:41
-        ┌ plan: trials and the last p99 ───────┐┌ trial 2 · 4,105/s · replicas=2 · capa┐
-        │  replicas=1 · capaci ✓····    4.10 ms││                                      │
-        │▸ replicas=2 · capaci ●····           ││                                      │
-        │                                      ││                                      │
-        │                                      ││                                      │
-        │                                      ││                                      │
-        │                                      ││                                      │
-        │                                      ││                                      │
-        │                                      ││                                      │
-        │                                      ││                                      │
-        │                                      ││                                      │
-        │                                      ││                                      │
-        │                                      ││                                      │
-        │                                      ││                                      │
-        └──────────────────────────────────────┘└──────────────────────────────────────┘
-        ┌ log ─────────────────────────────────────────────────────────────────────────┐
-        │   0:00  ! continued after trial 1                                            │
-        │                                                                              │
-        │                                                                              │
-        │                                                                              │
-        └──────────────────────────────────────────────────────────────────────────────┘
-         p pause  s end wait  r repeat  w last 60 s  l log  q quit  ? help
-    "#]],
+             hotel · about 23 trials still needed, 3 min 4 s; at most 59 · seed 8271   0:42
+             deploying, 0:41
+            ┌ plan: trials and the last p99 ───────┐┌ trial 2 · 4,105/s · replicas=2 · capa┐
+            │  replicas=1 · capaci ✓····    4.10 ms││                                      │
+            │▸ replicas=2 · capaci ●····           ││                                      │
+            │                                      ││                                      │
+            │                                      ││                                      │
+            │                                      ││                                      │
+            │                                      ││                                      │
+            │                                      ││                                      │
+            │                                      ││                                      │
+            │                                      ││                                      │
+            │                                      ││                                      │
+            │                                      ││                                      │
+            │                                      ││                                      │
+            │                                      ││                                      │
+            └──────────────────────────────────────┘└──────────────────────────────────────┘
+            ┌ log ─────────────────────────────────────────────────────────────────────────┐
+            │   0:00  ! continued after trial 1                                            │
+            │                                                                              │
+            │                                                                              │
+            │                                                                              │
+            └──────────────────────────────────────────────────────────────────────────────┘
+             p pause  s end wait  r repeat  w last 60 s  l log  q quit  ? help
+        "#]],
     );
 }
 
@@ -267,31 +268,31 @@ fn a_load_that_begins_has_no_figures() {
         "opening",
         USUAL,
         expect![[r#"
-         hotel · 1 to 26 trials still needed, 8.00 s to 3 min 28 s · seed 8271     0:42
-         opening connections                                        view 0.3 % of a CPU
-        ┌ plan: trial, load, result, p99 ──────┐┌ trial 5 · 4,105/s ───────────────────┐
-        │  1    2,400/s  ✓ ok         4.10 ms  ││                                      │
-        │  2    3,200/s  ✓ ok         4.20 ms  ││                                      │
-        │  3    4,267/s  ▲ saturated  4.30 ms  ││                                      │
-        │  4    3,910/s  ✗ slo missed 4.40 ms  ││                                      │
-        │  5    4,105/s  ● running             ││                                      │
-        │                                      ││                                      │
-        │                                      ││                                      │
-        │                                      ││                                      │
-        │                                      ││                                      │
-        │                                      ││                                      │
-        │                                      ││                                      │
-        │                                      ││                                      │
-        │capacity between 3,200/s and 3,910/s  ││                                      │
-        └──────────────────────────────────────┘└──────────────────────────────────────┘
-        ┌ log ─────────────────────────────────────────────────────────────────────────┐
-        │   0:09    1   2,400/s   ok          p50 1.10 ms  p99 4.10 ms   cpu 0.61      │
-        │   0:18    2   3,200/s   ok          p50 1.10 ms  p99 4.20 ms   cpu 0.61      │
-        │   0:27    3   4,267/s   saturated   p50 1.10 ms  p99 4.30 ms   4,267 of 4,267│
-        │   0:36    4   3,910/s   slo missed  p50 1.10 ms  p99 4.40 ms   cpu 0.61      │
-        └──────────────────────────────────────────────────────────────────────────────┘
-         p pause  s end wait  r repeat  w last 60 s  l log  q quit  ? help
-    "#]],
+             hotel · about 8 trials still needed, 64.0 s; at most 26 · seed 8271       0:42
+             opening connections                                        view 0.3 % of a CPU
+            ┌ plan: trial, load, result, p99 ──────┐┌ trial 5 · 4,105/s ───────────────────┐
+            │  1    2,400/s  ✓ ok         4.10 ms  ││                                      │
+            │  2    3,200/s  ✓ ok         4.20 ms  ││                                      │
+            │  3    4,267/s  ▲ saturated  4.30 ms  ││                                      │
+            │  4    3,910/s  ✗ slo missed 4.40 ms  ││                                      │
+            │  5    4,105/s  ● running             ││                                      │
+            │                                      ││                                      │
+            │                                      ││                                      │
+            │                                      ││                                      │
+            │                                      ││                                      │
+            │                                      ││                                      │
+            │                                      ││                                      │
+            │                                      ││                                      │
+            │capacity between 3,200/s and 3,910/s  ││                                      │
+            └──────────────────────────────────────┘└──────────────────────────────────────┘
+            ┌ log ─────────────────────────────────────────────────────────────────────────┐
+            │   0:09    1   2,400/s   ok          p50 1.10 ms  p99 4.10 ms   cpu 0.61      │
+            │   0:18    2   3,200/s   ok          p50 1.10 ms  p99 4.20 ms   cpu 0.61      │
+            │   0:27    3   4,267/s   saturated   p50 1.10 ms  p99 4.30 ms   4,267 of 4,267│
+            │   0:36    4   3,910/s   slo missed  p50 1.10 ms  p99 4.40 ms   cpu 0.61      │
+            └──────────────────────────────────────────────────────────────────────────────┘
+             p pause  s end wait  r repeat  w last 60 s  l log  q quit  ? help
+        "#]],
     );
 }
 
@@ -301,31 +302,31 @@ fn a_warm_up_has_no_offered_rate() {
         "warm-up",
         USUAL,
         expect![[r#"
-         hotel · 1 to 26 trials still needed, 8.00 s to 3 min 28 s · seed 8271     0:42
-         warming up                                                 view 0.3 % of a CPU
-        ┌ plan: trial, load, result, p99 ──────┐┌ trial 5 · 4,105/s ───────────────────┐
-        │  1    2,400/s  ✓ ok         4.10 ms  ││asked      4,105/s                    │
-        │  2    3,200/s  ✓ ok         4.20 ms  ││completed  3,000/s      ▅             │
-        │  3    4,267/s  ▲ saturated  4.30 ms  ││           last 1 s    whole          │
-        │  4    3,910/s  ✗ slo missed 4.40 ms  ││p50        1.10 ms     1.15 ms        │
-        │  5    4,105/s  ● running             ││p99        4.40 ms     4.60 ms        │
-        │                                      ││p99.9      9.90 ms     10.3 ms        │
-        │                                      ││requests   212 in flight              │
-        │                                      ││late       p99 20.0 µs                │
-        │                                      ││failed     2: reset 1, timeout 1      │
-        │                                      ││p99 of the last 60 s: 0 to 4.40 ms, li│
-        │                                      ││█                                     │
-        │                                      ││█                                     │
-        │capacity between 3,200/s and 3,910/s  ││█                                     │
-        └──────────────────────────────────────┘└──────────────────────────────────────┘
-        ┌ log ─────────────────────────────────────────────────────────────────────────┐
-        │   0:09    1   2,400/s   ok          p50 1.10 ms  p99 4.10 ms   cpu 0.61      │
-        │   0:18    2   3,200/s   ok          p50 1.10 ms  p99 4.20 ms   cpu 0.61      │
-        │   0:27    3   4,267/s   saturated   p50 1.10 ms  p99 4.30 ms   4,267 of 4,267│
-        │   0:36    4   3,910/s   slo missed  p50 1.10 ms  p99 4.40 ms   cpu 0.61      │
-        └──────────────────────────────────────────────────────────────────────────────┘
-         p pause  s end wait  r repeat  w last 60 s  l log  q quit  ? help
-    "#]],
+             hotel · about 8 trials still needed, 64.0 s; at most 26 · seed 8271       0:42
+             warming up                                                 view 0.3 % of a CPU
+            ┌ plan: trial, load, result, p99 ──────┐┌ trial 5 · 4,105/s ───────────────────┐
+            │  1    2,400/s  ✓ ok         4.10 ms  ││asked      4,105/s                    │
+            │  2    3,200/s  ✓ ok         4.20 ms  ││completed  3,000/s      ▅             │
+            │  3    4,267/s  ▲ saturated  4.30 ms  ││           last 1 s    whole          │
+            │  4    3,910/s  ✗ slo missed 4.40 ms  ││p50        1.10 ms     1.15 ms        │
+            │  5    4,105/s  ● running             ││p99        4.40 ms     4.60 ms        │
+            │                                      ││p99.9      9.90 ms     10.3 ms        │
+            │                                      ││requests   212 in flight              │
+            │                                      ││late       p99 20.0 µs                │
+            │                                      ││failed     2: reset 1, timeout 1      │
+            │                                      ││p99 of the last 60 s: 0 to 4.40 ms, li│
+            │                                      ││█                                     │
+            │                                      ││█                                     │
+            │capacity between 3,200/s and 3,910/s  ││█                                     │
+            └──────────────────────────────────────┘└──────────────────────────────────────┘
+            ┌ log ─────────────────────────────────────────────────────────────────────────┐
+            │   0:09    1   2,400/s   ok          p50 1.10 ms  p99 4.10 ms   cpu 0.61      │
+            │   0:18    2   3,200/s   ok          p50 1.10 ms  p99 4.20 ms   cpu 0.61      │
+            │   0:27    3   4,267/s   saturated   p50 1.10 ms  p99 4.30 ms   4,267 of 4,267│
+            │   0:36    4   3,910/s   slo missed  p50 1.10 ms  p99 4.40 ms   cpu 0.61      │
+            └──────────────────────────────────────────────────────────────────────────────┘
+             p pause  s end wait  r repeat  w last 60 s  l log  q quit  ? help
+        "#]],
     );
 }
 
@@ -335,31 +336,31 @@ fn a_measurement_shows_offered_against_completed() {
         "measuring",
         USUAL,
         expect![[r#"
-         hotel · 1 to 26 trials still needed, 8.00 s to 3 min 28 s · seed 8271     0:42
-         measuring 3 s of 5 s                                       view 0.3 % of a CPU
-        ┌ plan: trial, load, result, p99 ──────┐┌ trial 5 · 4,105/s ───────────────────┐
-        │  1    2,400/s  ✓ ok         4.10 ms  ││asked      4,105/s                    │
-        │  2    3,200/s  ✓ ok         4.20 ms  ││offered    4,105/s      ███           │
-        │  3    4,267/s  ▲ saturated  4.30 ms  ││completed  3,600/s      ▆▆▇           │
-        │  4    3,910/s  ✗ slo missed 4.40 ms  ││           last 1 s    whole          │
-        │  5    4,105/s  ● running             ││p50        1.40 ms     1.15 ms        │
-        │                                      ││p99        5.60 ms     4.60 ms        │
-        │                                      ││p99.9      12.6 ms     10.3 ms        │
-        │                                      ││requests   212 in flight              │
-        │                                      ││late       p99 20.0 µs                │
-        │                                      ││failed     6: reset 3, timeout 3      │
-        │                                      ││p99 of the last 60 s: 0 to 5.60 ms, li│
-        │                                      ││▅▆█                                   │
-        │capacity between 3,200/s and 3,910/s  ││███                                   │
-        └──────────────────────────────────────┘└──────────────────────────────────────┘
-        ┌ log ─────────────────────────────────────────────────────────────────────────┐
-        │   0:09    1   2,400/s   ok          p50 1.10 ms  p99 4.10 ms   cpu 0.61      │
-        │   0:18    2   3,200/s   ok          p50 1.10 ms  p99 4.20 ms   cpu 0.61      │
-        │   0:27    3   4,267/s   saturated   p50 1.10 ms  p99 4.30 ms   4,267 of 4,267│
-        │   0:36    4   3,910/s   slo missed  p50 1.10 ms  p99 4.40 ms   cpu 0.61      │
-        └──────────────────────────────────────────────────────────────────────────────┘
-         p pause  s end wait  r repeat  w last 60 s  l log  q quit  ? help
-    "#]],
+             hotel · about 8 trials still needed, 64.0 s; at most 26 · seed 8271       0:42
+             measuring 3 s of 5 s                                       view 0.3 % of a CPU
+            ┌ plan: trial, load, result, p99 ──────┐┌ trial 5 · 4,105/s ───────────────────┐
+            │  1    2,400/s  ✓ ok         4.10 ms  ││asked      4,105/s                    │
+            │  2    3,200/s  ✓ ok         4.20 ms  ││offered    4,105/s      ███           │
+            │  3    4,267/s  ▲ saturated  4.30 ms  ││completed  3,600/s      ▆▆▇           │
+            │  4    3,910/s  ✗ slo missed 4.40 ms  ││           last 1 s    whole          │
+            │  5    4,105/s  ● running             ││p50        1.40 ms     1.15 ms        │
+            │                                      ││p99        5.60 ms     4.60 ms        │
+            │                                      ││p99.9      12.6 ms     10.3 ms        │
+            │                                      ││requests   212 in flight              │
+            │                                      ││late       p99 20.0 µs                │
+            │                                      ││failed     6: reset 3, timeout 3      │
+            │                                      ││p99 of the last 60 s: 0 to 5.60 ms, li│
+            │                                      ││▅▆█                                   │
+            │capacity between 3,200/s and 3,910/s  ││███                                   │
+            └──────────────────────────────────────┘└──────────────────────────────────────┘
+            ┌ log ─────────────────────────────────────────────────────────────────────────┐
+            │   0:09    1   2,400/s   ok          p50 1.10 ms  p99 4.10 ms   cpu 0.61      │
+            │   0:18    2   3,200/s   ok          p50 1.10 ms  p99 4.20 ms   cpu 0.61      │
+            │   0:27    3   4,267/s   saturated   p50 1.10 ms  p99 4.30 ms   4,267 of 4,267│
+            │   0:36    4   3,910/s   slo missed  p50 1.10 ms  p99 4.40 ms   cpu 0.61      │
+            └──────────────────────────────────────────────────────────────────────────────┘
+             p pause  s end wait  r repeat  w last 60 s  l log  q quit  ? help
+        "#]],
     );
 }
 
@@ -369,37 +370,37 @@ fn a_wide_terminal_has_room_for_everything() {
         "measuring",
         WIDE,
         expect![[r#"
-         hotel · 1 to 26 trials still needed, 8.00 s to 3 min 28 s · seed 8271                                             0:42
-         measuring 3 s of 5 s                                                                               view 0.3 % of a CPU
-        ┌ plan: trial, load, result, p99 ──────────────────────────┐┌ trial 5 · 4,105/s ───────────────────────────────────────┐
-        │  1    2,400/s  ✓ ok         4.10 ms                      ││asked      4,105/s                                        │
-        │  2    3,200/s  ✓ ok         4.20 ms                      ││offered    4,105/s      ███                               │
-        │  3    4,267/s  ▲ saturated  4.30 ms                      ││completed  3,600/s      ▆▆▇                               │
-        │  4    3,910/s  ✗ slo missed 4.40 ms                      ││           last 1 s    whole                              │
-        │  5    4,105/s  ● running                                 ││p50        1.40 ms     1.15 ms                            │
-        │                                                          ││p99        5.60 ms     4.60 ms                            │
-        │                                                          ││p99.9      12.6 ms     10.3 ms                            │
-        │                                                          ││requests   212 in flight                                  │
-        │                                                          ││late       p99 20.0 µs                                    │
-        │                                                          ││failed     6: reset 3, timeout 3                          │
-        │                                                          ││p99 of the last 60 s: 0 to 5.60 ms, linear                │
-        │                                                          ││ ▄█                                                       │
-        │                                                          ││▇██                                                       │
-        │                                                          ││███                                                       │
-        │                                                          ││███                                                       │
-        │                                                          ││███                                                       │
-        │                                                          ││███                                                       │
-        │capacity between 3,200/s and 3,910/s                      ││███                                                       │
-        └──────────────────────────────────────────────────────────┘└──────────────────────────────────────────────────────────┘
-        ┌ log ─────────────────────────────────────────────────────────────────────────────────────────────────────────────────┐
-        │   0:01  deploy   hotel ×1 ready in 0.4 s · smoke test: 9 of 9 requests gave the expected response                    │
-        │   0:09    1   2,400/s   ok          p50 1.10 ms  p99 4.10 ms   cpu 0.61                                              │
-        │   0:18    2   3,200/s   ok          p50 1.10 ms  p99 4.20 ms   cpu 0.61                                              │
-        │   0:27    3   4,267/s   saturated   p50 1.10 ms  p99 4.30 ms   4,267 of 4,267/s completed  cpu 0.61                  │
-        │   0:36    4   3,910/s   slo missed  p50 1.10 ms  p99 4.40 ms   cpu 0.61                                              │
-        └──────────────────────────────────────────────────────────────────────────────────────────────────────────────────────┘
-         p pause  s end wait  r repeat  w last 60 s  l log  q quit  ? help
-    "#]],
+             hotel · about 8 trials still needed, 64.0 s; at most 26 · seed 8271                                               0:42
+             measuring 3 s of 5 s                                                                               view 0.3 % of a CPU
+            ┌ plan: trial, load, result, p99 ──────────────────────────┐┌ trial 5 · 4,105/s ───────────────────────────────────────┐
+            │  1    2,400/s  ✓ ok         4.10 ms                      ││asked      4,105/s                                        │
+            │  2    3,200/s  ✓ ok         4.20 ms                      ││offered    4,105/s      ███                               │
+            │  3    4,267/s  ▲ saturated  4.30 ms                      ││completed  3,600/s      ▆▆▇                               │
+            │  4    3,910/s  ✗ slo missed 4.40 ms                      ││           last 1 s    whole                              │
+            │  5    4,105/s  ● running                                 ││p50        1.40 ms     1.15 ms                            │
+            │                                                          ││p99        5.60 ms     4.60 ms                            │
+            │                                                          ││p99.9      12.6 ms     10.3 ms                            │
+            │                                                          ││requests   212 in flight                                  │
+            │                                                          ││late       p99 20.0 µs                                    │
+            │                                                          ││failed     6: reset 3, timeout 3                          │
+            │                                                          ││p99 of the last 60 s: 0 to 5.60 ms, linear                │
+            │                                                          ││ ▄█                                                       │
+            │                                                          ││▇██                                                       │
+            │                                                          ││███                                                       │
+            │                                                          ││███                                                       │
+            │                                                          ││███                                                       │
+            │                                                          ││███                                                       │
+            │capacity between 3,200/s and 3,910/s                      ││███                                                       │
+            └──────────────────────────────────────────────────────────┘└──────────────────────────────────────────────────────────┘
+            ┌ log ─────────────────────────────────────────────────────────────────────────────────────────────────────────────────┐
+            │   0:01  deploy   hotel ×1 ready in 0.4 s · smoke test: 9 of 9 requests gave the expected response                    │
+            │   0:09    1   2,400/s   ok          p50 1.10 ms  p99 4.10 ms   cpu 0.61                                              │
+            │   0:18    2   3,200/s   ok          p50 1.10 ms  p99 4.20 ms   cpu 0.61                                              │
+            │   0:27    3   4,267/s   saturated   p50 1.10 ms  p99 4.30 ms   4,267 of 4,267/s completed  cpu 0.61                  │
+            │   0:36    4   3,910/s   slo missed  p50 1.10 ms  p99 4.40 ms   cpu 0.61                                              │
+            └──────────────────────────────────────────────────────────────────────────────────────────────────────────────────────┘
+             p pause  s end wait  r repeat  w last 60 s  l log  q quit  ? help
+        "#]],
     );
 }
 
@@ -409,17 +410,17 @@ fn a_small_terminal_shows_the_live_trial_only() {
         "measuring",
         SMALL,
         expect![[r#"
-         hotel · 1 to 26 trials still needed, 8.
-         measuring 3 s of 5 s
-        ┌ trial 5 · 4,105/s ───────────────────┐
-        │asked      4,105/s                    │
-        │offered    4,105/s      ███           │
-        │completed  3,600/s      ▆▆▇           │
-        │           last 1 s    whole          │
-        │p50        1.40 ms     1.15 ms        │
-        └──────────────────────────────────────┘
-         p pause  s end wait  r repeat  w last 6
-    "#]],
+             hotel · about 8 trials still needed, 64
+             measuring 3 s of 5 s
+            ┌ trial 5 · 4,105/s ───────────────────┐
+            │asked      4,105/s                    │
+            │offered    4,105/s      ███           │
+            │completed  3,600/s      ▆▆▇           │
+            │           last 1 s    whole          │
+            │p50        1.40 ms     1.15 ms        │
+            └──────────────────────────────────────┘
+             p pause  s end wait  r repeat  w last 6
+        "#]],
     );
 }
 
@@ -429,31 +430,31 @@ fn between_two_trials_the_last_figures_stay() {
         "between",
         USUAL,
         expect![[r#"
-         hotel · 1 to 26 trials still needed, 8.00 s to 3 min 28 s · seed 8271     0:42
-         between two trials, 0:06                                   view 0.3 % of a CPU
-        ┌ plan: trial, load, result, p99 ──────┐┌ trial ───────────────────────────────┐
-        │  1    2,400/s  ✓ ok         4.10 ms  ││                                      │
-        │  2    3,200/s  ✓ ok         4.20 ms  ││                                      │
-        │  3    4,267/s  ▲ saturated  4.30 ms  ││                                      │
-        │  4    3,910/s  ✗ slo missed 4.40 ms  ││                                      │
-        │                                      ││                                      │
-        │                                      ││                                      │
-        │                                      ││                                      │
-        │                                      ││                                      │
-        │                                      ││                                      │
-        │                                      ││                                      │
-        │                                      ││                                      │
-        │                                      ││                                      │
-        │capacity between 3,200/s and 3,910/s  ││                                      │
-        └──────────────────────────────────────┘└──────────────────────────────────────┘
-        ┌ log ─────────────────────────────────────────────────────────────────────────┐
-        │   0:09    1   2,400/s   ok          p50 1.10 ms  p99 4.10 ms   cpu 0.61      │
-        │   0:18    2   3,200/s   ok          p50 1.10 ms  p99 4.20 ms   cpu 0.61      │
-        │   0:27    3   4,267/s   saturated   p50 1.10 ms  p99 4.30 ms   4,267 of 4,267│
-        │   0:36    4   3,910/s   slo missed  p50 1.10 ms  p99 4.40 ms   cpu 0.61      │
-        └──────────────────────────────────────────────────────────────────────────────┘
-         p pause  s end wait  r repeat  w last 60 s  l log  q quit  ? help
-    "#]],
+             hotel · about 8 trials still needed, 64.0 s; at most 26 · seed 8271       0:42
+             between two trials, 0:06                                   view 0.3 % of a CPU
+            ┌ plan: trial, load, result, p99 ──────┐┌ trial ───────────────────────────────┐
+            │  1    2,400/s  ✓ ok         4.10 ms  ││                                      │
+            │  2    3,200/s  ✓ ok         4.20 ms  ││                                      │
+            │  3    4,267/s  ▲ saturated  4.30 ms  ││                                      │
+            │  4    3,910/s  ✗ slo missed 4.40 ms  ││                                      │
+            │                                      ││                                      │
+            │                                      ││                                      │
+            │                                      ││                                      │
+            │                                      ││                                      │
+            │                                      ││                                      │
+            │                                      ││                                      │
+            │                                      ││                                      │
+            │                                      ││                                      │
+            │capacity between 3,200/s and 3,910/s  ││                                      │
+            └──────────────────────────────────────┘└──────────────────────────────────────┘
+            ┌ log ─────────────────────────────────────────────────────────────────────────┐
+            │   0:09    1   2,400/s   ok          p50 1.10 ms  p99 4.10 ms   cpu 0.61      │
+            │   0:18    2   3,200/s   ok          p50 1.10 ms  p99 4.20 ms   cpu 0.61      │
+            │   0:27    3   4,267/s   saturated   p50 1.10 ms  p99 4.30 ms   4,267 of 4,267│
+            │   0:36    4   3,910/s   slo missed  p50 1.10 ms  p99 4.40 ms   cpu 0.61      │
+            └──────────────────────────────────────────────────────────────────────────────┘
+             p pause  s end wait  r repeat  w last 60 s  l log  q quit  ? help
+        "#]],
     );
 }
 
@@ -463,31 +464,31 @@ fn a_wait_for_a_calm_machine_shows_its_length() {
         "waiting",
         USUAL,
         expect![[r#"
-         hotel · 1 to 26 trials still needed, 8.00 s to 3 min 28 s · seed 8271     0:42
-         waiting for a calm machine, 0:12                           view 0.3 % of a CPU
-        ┌ plan: trial, load, result, p99 ──────┐┌ trial ───────────────────────────────┐
-        │  1    2,400/s  ✓ ok         4.10 ms  ││                                      │
-        │  2    3,200/s  ✓ ok         4.20 ms  ││                                      │
-        │  3    4,267/s  ▲ saturated  4.30 ms  ││                                      │
-        │  4    3,910/s  ✗ slo missed 4.40 ms  ││                                      │
-        │                                      ││                                      │
-        │                                      ││                                      │
-        │                                      ││                                      │
-        │                                      ││                                      │
-        │                                      ││                                      │
-        │                                      ││                                      │
-        │                                      ││                                      │
-        │                                      ││                                      │
-        │capacity between 3,200/s and 3,910/s  ││                                      │
-        └──────────────────────────────────────┘└──────────────────────────────────────┘
-        ┌ log ─────────────────────────────────────────────────────────────────────────┐
-        │   0:09    1   2,400/s   ok          p50 1.10 ms  p99 4.10 ms   cpu 0.61      │
-        │   0:18    2   3,200/s   ok          p50 1.10 ms  p99 4.20 ms   cpu 0.61      │
-        │   0:27    3   4,267/s   saturated   p50 1.10 ms  p99 4.30 ms   4,267 of 4,267│
-        │   0:36    4   3,910/s   slo missed  p50 1.10 ms  p99 4.40 ms   cpu 0.61      │
-        └──────────────────────────────────────────────────────────────────────────────┘
-         p pause  s end wait  r repeat  w last 60 s  l log  q quit  ? help
-    "#]],
+             hotel · about 8 trials still needed, 64.0 s; at most 26 · seed 8271       0:42
+             waiting for a calm machine, 0:12                           view 0.3 % of a CPU
+            ┌ plan: trial, load, result, p99 ──────┐┌ trial ───────────────────────────────┐
+            │  1    2,400/s  ✓ ok         4.10 ms  ││                                      │
+            │  2    3,200/s  ✓ ok         4.20 ms  ││                                      │
+            │  3    4,267/s  ▲ saturated  4.30 ms  ││                                      │
+            │  4    3,910/s  ✗ slo missed 4.40 ms  ││                                      │
+            │                                      ││                                      │
+            │                                      ││                                      │
+            │                                      ││                                      │
+            │                                      ││                                      │
+            │                                      ││                                      │
+            │                                      ││                                      │
+            │                                      ││                                      │
+            │                                      ││                                      │
+            │capacity between 3,200/s and 3,910/s  ││                                      │
+            └──────────────────────────────────────┘└──────────────────────────────────────┘
+            ┌ log ─────────────────────────────────────────────────────────────────────────┐
+            │   0:09    1   2,400/s   ok          p50 1.10 ms  p99 4.10 ms   cpu 0.61      │
+            │   0:18    2   3,200/s   ok          p50 1.10 ms  p99 4.20 ms   cpu 0.61      │
+            │   0:27    3   4,267/s   saturated   p50 1.10 ms  p99 4.30 ms   4,267 of 4,267│
+            │   0:36    4   3,910/s   slo missed  p50 1.10 ms  p99 4.40 ms   cpu 0.61      │
+            └──────────────────────────────────────────────────────────────────────────────┘
+             p pause  s end wait  r repeat  w last 60 s  l log  q quit  ? help
+        "#]],
     );
 }
 
@@ -497,17 +498,17 @@ fn a_pause_says_how_to_continue() {
         "paused",
         SMALL,
         expect![[r#"
-         hotel · 1 to 26 trials still needed, 8.
-         paused: p continues, 0:05
-        ┌ plan: trial, load, result, p99 ──────┐
-        │  1    2,400/s  ✓ ok         4.10 ms  │
-        │  2    3,200/s  ✓ ok         4.20 ms  │
-        │  3    4,267/s  ▲ saturated  4.30 ms  │
-        │  4    3,910/s  ✗ slo missed 4.40 ms  │
-        │capacity between 3,200/s and 3,910/s  │
-        └──────────────────────────────────────┘
-         p continue  s end wait  r repeat  w las
-    "#]],
+             hotel · about 8 trials still needed, 64
+             paused: p continues, 0:05
+            ┌ plan: trial, load, result, p99 ──────┐
+            │  1    2,400/s  ✓ ok         4.10 ms  │
+            │  2    3,200/s  ✓ ok         4.20 ms  │
+            │  3    4,267/s  ▲ saturated  4.30 ms  │
+            │  4    3,910/s  ✗ slo missed 4.40 ms  │
+            │capacity between 3,200/s and 3,910/s  │
+            └──────────────────────────────────────┘
+             p continue  s end wait  r repeat  w las
+        "#]],
     );
 }
 
@@ -517,31 +518,31 @@ fn an_invalid_trial_is_not_counted_and_a_pause_is_announced() {
         "invalid",
         USUAL,
         expect![[r#"
-         hotel · 1 to 26 trials still needed, 8.00 s to 3 min 28 s · seed 8271     0:42
-         between two trials, 0:01 · pauses before the next trial    view 0.3 % of a CPU
-        ┌ plan: trial, load, result, p99 ──────┐┌ trial ───────────────────────────────┐
-        │  1    2,400/s  ✓ ok         4.10 ms  ││asked      4,105/s                    │
-        │  2    3,200/s  ✓ ok         4.20 ms  ││offered    4,105/s      ███           │
-        │  3    4,267/s  ▲ saturated  4.30 ms  ││completed  3,600/s      ▆▆▇           │
-        │  4    3,910/s  ✗ slo missed 4.40 ms  ││           last 1 s    whole          │
-        │  5    4,105/s  ! invalid             ││p50        1.40 ms     1.15 ms        │
-        │                                      ││p99        5.60 ms     4.60 ms        │
-        │                                      ││p99.9      12.6 ms     10.3 ms        │
-        │                                      ││requests   212 in flight              │
-        │                                      ││late       p99 20.0 µs                │
-        │                                      ││failed     6: reset 3, timeout 3      │
-        │                                      ││p99 of the last 60 s: 0 to 5.60 ms, li│
-        │                                      ││▅▆█                                   │
-        │capacity between 3,200/s and 3,910/s  ││███                                   │
-        └──────────────────────────────────────┘└──────────────────────────────────────┘
-        ┌ log ─────────────────────────────────────────────────────────────────────────┐
-        │   0:18    2   3,200/s   ok          p50 1.10 ms  p99 4.20 ms   cpu 0.61      │
-        │   0:27    3   4,267/s   saturated   p50 1.10 ms  p99 4.30 ms   4,267 of 4,267│
-        │   0:36    4   3,910/s   slo missed  p50 1.10 ms  p99 4.40 ms   cpu 0.61      │
-        │   0:41    5   4,105/s   invalid     generator late: p99 1.90 ms > 490 µs     │
-        └──────────────────────────────────────────────────────────────────────────────┘
-         p continue  s end wait  r repeat  w last 60 s  l log  q quit  ? help
-    "#]],
+             hotel · about 8 trials still needed, 64.0 s; at most 26 · seed 8271       0:42
+             between two trials, 0:01 · pauses before the next trial    view 0.3 % of a CPU
+            ┌ plan: trial, load, result, p99 ──────┐┌ trial ───────────────────────────────┐
+            │  1    2,400/s  ✓ ok         4.10 ms  ││asked      4,105/s                    │
+            │  2    3,200/s  ✓ ok         4.20 ms  ││offered    4,105/s      ███           │
+            │  3    4,267/s  ▲ saturated  4.30 ms  ││completed  3,600/s      ▆▆▇           │
+            │  4    3,910/s  ✗ slo missed 4.40 ms  ││           last 1 s    whole          │
+            │  5    4,105/s  ! invalid             ││p50        1.40 ms     1.15 ms        │
+            │                                      ││p99        5.60 ms     4.60 ms        │
+            │                                      ││p99.9      12.6 ms     10.3 ms        │
+            │                                      ││requests   212 in flight              │
+            │                                      ││late       p99 20.0 µs                │
+            │                                      ││failed     6: reset 3, timeout 3      │
+            │                                      ││p99 of the last 60 s: 0 to 5.60 ms, li│
+            │                                      ││▅▆█                                   │
+            │capacity between 3,200/s and 3,910/s  ││███                                   │
+            └──────────────────────────────────────┘└──────────────────────────────────────┘
+            ┌ log ─────────────────────────────────────────────────────────────────────────┐
+            │   0:18    2   3,200/s   ok          p50 1.10 ms  p99 4.20 ms   cpu 0.61      │
+            │   0:27    3   4,267/s   saturated   p50 1.10 ms  p99 4.30 ms   4,267 of 4,267│
+            │   0:36    4   3,910/s   slo missed  p50 1.10 ms  p99 4.40 ms   cpu 0.61      │
+            │   0:41    5   4,105/s   invalid     generator late: p99 1.90 ms > 490 µs     │
+            └──────────────────────────────────────────────────────────────────────────────┘
+             p continue  s end wait  r repeat  w last 60 s  l log  q quit  ? help
+        "#]],
     );
 }
 
@@ -585,31 +586,31 @@ fn a_run_that_is_being_stopped_says_so() {
         "quitting",
         USUAL,
         expect![[r#"
-         hotel · 1 to 26 trials still needed, 8.00 s to 3 min 28 s · seed 8271     0:42
-         stopping everything                                        view 0.3 % of a CPU
-        ┌ plan: trial, load, result, p99 ──────┐┌ trial 5 · 4,105/s ───────────────────┐
-        │  1    2,400/s  ✓ ok         4.10 ms  ││asked      4,105/s                    │
-        │  2    3,200/s  ✓ ok         4.20 ms  ││offered    4,105/s      ███           │
-        │  3    4,267/s  ▲ saturated  4.30 ms  ││completed  3,600/s      ▆▆▇           │
-        │  4    3,910/s  ✗ slo missed 4.40 ms  ││           last 1 s    whole          │
-        │  5    4,105/s  ● running             ││p50        1.40 ms     1.15 ms        │
-        │                                      ││p99        5.60 ms     4.60 ms        │
-        │                                      ││p99.9      12.6 ms     10.3 ms        │
-        │                                      ││requests   212 in flight              │
-        │                                      ││late       p99 20.0 µs                │
-        │                                      ││failed     6: reset 3, timeout 3      │
-        │                                      ││p99 of the last 60 s: 0 to 5.60 ms, li│
-        │                                      ││▅▆█                                   │
-        │capacity between 3,200/s and 3,910/s  ││███                                   │
-        └──────────────────────────────────────┘└──────────────────────────────────────┘
-        ┌ log ─────────────────────────────────────────────────────────────────────────┐
-        │   0:09    1   2,400/s   ok          p50 1.10 ms  p99 4.10 ms   cpu 0.61      │
-        │   0:18    2   3,200/s   ok          p50 1.10 ms  p99 4.20 ms   cpu 0.61      │
-        │   0:27    3   4,267/s   saturated   p50 1.10 ms  p99 4.30 ms   4,267 of 4,267│
-        │   0:36    4   3,910/s   slo missed  p50 1.10 ms  p99 4.40 ms   cpu 0.61      │
-        └──────────────────────────────────────────────────────────────────────────────┘
-         p pause  s end wait  r repeat  w last 60 s  l log  q quit  ? help
-    "#]],
+             hotel · about 8 trials still needed, 64.0 s; at most 26 · seed 8271       0:42
+             stopping everything                                        view 0.3 % of a CPU
+            ┌ plan: trial, load, result, p99 ──────┐┌ trial 5 · 4,105/s ───────────────────┐
+            │  1    2,400/s  ✓ ok         4.10 ms  ││asked      4,105/s                    │
+            │  2    3,200/s  ✓ ok         4.20 ms  ││offered    4,105/s      ███           │
+            │  3    4,267/s  ▲ saturated  4.30 ms  ││completed  3,600/s      ▆▆▇           │
+            │  4    3,910/s  ✗ slo missed 4.40 ms  ││           last 1 s    whole          │
+            │  5    4,105/s  ● running             ││p50        1.40 ms     1.15 ms        │
+            │                                      ││p99        5.60 ms     4.60 ms        │
+            │                                      ││p99.9      12.6 ms     10.3 ms        │
+            │                                      ││requests   212 in flight              │
+            │                                      ││late       p99 20.0 µs                │
+            │                                      ││failed     6: reset 3, timeout 3      │
+            │                                      ││p99 of the last 60 s: 0 to 5.60 ms, li│
+            │                                      ││▅▆█                                   │
+            │capacity between 3,200/s and 3,910/s  ││███                                   │
+            └──────────────────────────────────────┘└──────────────────────────────────────┘
+            ┌ log ─────────────────────────────────────────────────────────────────────────┐
+            │   0:09    1   2,400/s   ok          p50 1.10 ms  p99 4.10 ms   cpu 0.61      │
+            │   0:18    2   3,200/s   ok          p50 1.10 ms  p99 4.20 ms   cpu 0.61      │
+            │   0:27    3   4,267/s   saturated   p50 1.10 ms  p99 4.30 ms   4,267 of 4,267│
+            │   0:36    4   3,910/s   slo missed  p50 1.10 ms  p99 4.40 ms   cpu 0.61      │
+            └──────────────────────────────────────────────────────────────────────────────┘
+             p pause  s end wait  r repeat  w last 60 s  l log  q quit  ? help
+        "#]],
     );
 }
 
@@ -619,31 +620,31 @@ fn the_help_explains_keys_and_symbols() {
         "help",
         USUAL,
         expect![[r#"
-         hotel · 1 to 26 trials still needed, 8.00 s to 3 min 28 s · seed 8271     0:42
-         between two trials, 0:06                                   view 0.3 % of a CPU
-        ┌ plan: trial, load, result, p99 ──────┐┌ trial ───────────────────────────────┐
-        │  1    2,400/s  ✓ ok         4.10 ms  ││                                      │
-        │  2    3,200/s  ✓ ok         4.20 ms  ││                                      │
-        │  3    4,267/s  ▲ saturated  4.30 ms  ││                                      │
-        │  4    3,910/s┌ help ───────────────────────────────────────────┐             │
-        │              │ p  pause after this trial, or continue          │             │
-        │              │ s  end the wait for a calm machine              │             │
-        │              │ r  end this trial as not valid, and repeat it   │             │
-        │              │ w  time that the charts cover                   │             │
-        │              │ l  logarithmic or linear charts                 │             │
-        │              │ q  quit: stop everything, and keep the trials   │             │
-        │              │    (benchwright resume goes on)                 │             │
-        │              │ ?  close this help                              │             │
-        │capacity betwe│                                                 │             │
-        └──────────────│ ✓ ok  ≈ ok, slowed  ✗ slo missed  ▲ saturated   │─────────────┘
-        ┌ log ─────────│ ! invalid  † aborted  ● running  · still needed │─────────────┐
-        │   0:09    1  └─────────────────────────────────────────────────┘pu 0.61      │
-        │   0:18    2   3,200/s   ok          p50 1.10 ms  p99 4.20 ms   cpu 0.61      │
-        │   0:27    3   4,267/s   saturated   p50 1.10 ms  p99 4.30 ms   4,267 of 4,267│
-        │   0:36    4   3,910/s   slo missed  p50 1.10 ms  p99 4.40 ms   cpu 0.61      │
-        └──────────────────────────────────────────────────────────────────────────────┘
-         p pause  s end wait  r repeat  w last 60 s  l log  q quit  ? help
-    "#]],
+             hotel · about 8 trials still needed, 64.0 s; at most 26 · seed 8271       0:42
+             between two trials, 0:06                                   view 0.3 % of a CPU
+            ┌ plan: trial, load, result, p99 ──────┐┌ trial ───────────────────────────────┐
+            │  1    2,400/s  ✓ ok         4.10 ms  ││                                      │
+            │  2    3,200/s  ✓ ok         4.20 ms  ││                                      │
+            │  3    4,267/s  ▲ saturated  4.30 ms  ││                                      │
+            │  4    3,910/s┌ help ───────────────────────────────────────────┐             │
+            │              │ p  pause after this trial, or continue          │             │
+            │              │ s  end the wait for a calm machine              │             │
+            │              │ r  end this trial as not valid, and repeat it   │             │
+            │              │ w  time that the charts cover                   │             │
+            │              │ l  logarithmic or linear charts                 │             │
+            │              │ q  quit: stop everything, and keep the trials   │             │
+            │              │    (benchwright resume goes on)                 │             │
+            │              │ ?  close this help                              │             │
+            │capacity betwe│                                                 │             │
+            └──────────────│ ✓ ok  ≈ ok, slowed  ✗ slo missed  ▲ saturated   │─────────────┘
+            ┌ log ─────────│ ! invalid  † aborted  ● running  · still needed │─────────────┐
+            │   0:09    1  └─────────────────────────────────────────────────┘pu 0.61      │
+            │   0:18    2   3,200/s   ok          p50 1.10 ms  p99 4.20 ms   cpu 0.61      │
+            │   0:27    3   4,267/s   saturated   p50 1.10 ms  p99 4.30 ms   4,267 of 4,267│
+            │   0:36    4   3,910/s   slo missed  p50 1.10 ms  p99 4.40 ms   cpu 0.61      │
+            └──────────────────────────────────────────────────────────────────────────────┘
+             p pause  s end wait  r repeat  w last 60 s  l log  q quit  ? help
+        "#]],
     );
 }
 

@@ -60,7 +60,7 @@ fn the_profile_guide_plans_guide_1_as_published() {
         search    sweep per instance, from 55,000/s to 120,000/s, step 1,000/s: 55,000/s, 56,000/s, … 120,000/s; stop: no new maximum in 6 loads
         trial     reset → warm up 20 s → measure 60 s → drain ≤ 1 s
         seed      6200346834173954307
-        time      81 s per trial; 7 to 66 trials: 9 min 27 s to 1 h 29 min; up to 1 h 0 min more if the machine is disturbed
+        time      81 s per trial; 7 to 66 trials: 9 min 27 s to 1 h 29 min; usually 47 in 1 h 3 min; up to 1 h 0 min more if the machine is disturbed
     "#]].assert_eq(fixed);
     let first = ran.stdout.lines().find(|line| line.contains("drive")).unwrap();
     let expected = [

@@ -127,7 +127,7 @@ fn a_run_on_a_terminal_shows_a_view_and_leaves_the_lines_of_a_pipe() {
     tmux.begin("", "", "p");
     let screen = tmux.until("paused: p continues");
     expect_test::expect![[r#"
-         simulated · 3 to 30 trials still needed, 1.80 s to 18.0 s · seed 17285499004125085777         #:##
+         simulated · about 7 trials still needed, 4.30 s; at most 30 · seed 17285499004125085777       #:##
          paused: p continues, #:##
         ┌ plan: trial, load, result, p99 ────────────────┐┌ trial ─────────────────────────────────────────┐
         │                                                ││                                                │

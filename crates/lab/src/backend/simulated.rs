@@ -180,7 +180,10 @@ impl Backend for Simulated {
             cpu: vec![(begin, 0), (begin + drive.measure, busy)],
             ..Consumed::default()
         };
-        self.now = self.now + drive.warm_up + drive.measure + drive.drain;
+        // The drain is over once every request has its response.
+        let last = parts.iter().flat_map(|(_, requests)| requests).map(|r| r.done).max();
+        let drained = last.map_or(Nanos::ZERO, |last| last.saturating_since(end).min(drive.drain));
+        self.now = self.now + drive.warm_up + drive.measure + drained;
         let consumed = BTreeMap::from([("servers".to_owned(), consumed)]);
         let gauged = Vec::new();
         Ok(Driven {

@@ -6,10 +6,11 @@ use std::ops::Mul;
 
 use measure::pace::Distribution;
 use measure::quantity::grouped;
-use measure::search::{Bounds, MORE_FAILURES, Strategy as Bisection, trials_without_noise};
+use measure::search::{Bounds, MORE_FAILURES, Strategy as Bisection};
 use measure::{Nanos, Rate};
 use results::journal::Purpose;
 
+use super::usual::{self, Usual};
 use super::{Attempt, Plan, Turn, Turns, seed_of};
 use crate::backend::Stop;
 use crate::backend::dry_run::DryRun;
@@ -153,15 +154,24 @@ pub struct Outlined {
     /// The fewest and the most trials that it can have.
     pub fewest: u64,
     pub most: u64,
-    /// The length of each.
+    /// The usual number of trials, if anything is known of it.
+    pub usual: Option<u64>,
+    /// The usual length of each, with all that is done between two trials.
     pub trial: Nanos,
 }
 
 pub(super) fn outline(resolved: &Resolved, plan: &Plan) -> Outline {
+    let usual: Vec<Option<Usual>> =
+        plan.questions.iter().map(|question| usual::of(&question.resolved)).collect();
+    let all = plan.strands.iter().filter_map(|strand| usual[strand.question]);
+    let between = usual::between(plan, all.map(|usual| usual.trials).sum());
     let strand = |strand: usize| {
         let resolved = plan.resolved(strand);
         let (fewest, most) = (fewest_of(resolved), most_of(resolved));
-        Outlined { label: plan.label(strand), fewest, most, trial: trial_length(resolved) }
+        let usual = usual[plan.strands[strand].question];
+        let trial = usual.map_or_else(|| trial_length(resolved), Usual::of_each) + between;
+        let usual = usual.map(|usual| usual.trials);
+        Outlined { label: plan.label(strand), fewest, most, usual, trial }
     };
     let roles = || plan.questions.iter().map(|question| &question.resolved.spec.where_.roles);
     let cpus = |role: fn(&Roles) -> &Option<Role>| {
@@ -334,10 +344,15 @@ fn time(resolved: &Resolved, plan: &Plan) -> String {
             format!("{least} to {most} trials: {} to {}", in_words(shortest), in_words(longest))
         }
     };
+    let usual = match usual::of_plan(plan) {
+        None => String::new(),
+        Some(Usual { time, .. }) if least == most => format!("; usually {}", in_words(time)),
+        Some(Usual { trials, time }) => format!("; usually {trials} in {}", in_words(time)),
+    };
     let strands = plan.strands.len() as u64;
     let disturbance = in_words(trial::disturbance_allowed(plan.resolved(0), strands));
     format!(
-        "{} per trial; {range}; up to {disturbance} more if the machine is disturbed",
+        "{} per trial; {range}{usual}; up to {disturbance} more if the machine is disturbed",
         in_words(trial_length(plan.resolved(0)))
     )
 }
@@ -426,8 +441,10 @@ fn fewest(search: &Search, bracket: &Bracket) -> u64 {
         }
     };
     let place = |place| from * (to / from).powf(f64::from(place) / f64::from(PLACES));
-    let trials = (0..=PLACES).map(|number| trials_without_noise(&search, place(number)));
-    trials.min().unwrap_or(1)
+    let trials = |capacity: f64| {
+        measure::search::trials(&search, |load| Some(load.as_per_second() <= capacity))
+    };
+    (0..=PLACES).map(|number| trials(place(number))).min().unwrap_or(1)
 }
 
 /// Returns the loads of a range, if they do not depend on observations.

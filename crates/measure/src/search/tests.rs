@@ -114,10 +114,11 @@ fn an_unknown_capacity_is_approached_by_growing_steps() {
 }
 
 #[test]
-fn trials_are_counted_as_a_search_without_noise_makes_them() {
+fn trials_are_counted_as_a_search_makes_them() {
     for capacity in [300.0, 1_000.0, 30_000.0] {
         let (trials, _) = run(&unknown(1_000.0), |load| load <= capacity);
-        assert_eq!(trials_without_noise(&unknown(1_000.0), capacity), trials.len() as u64);
+        let passes = |load: Rate| Some(load.as_per_second() <= capacity);
+        assert_eq!(super::trials(&unknown(1_000.0), passes), trials.len() as u64);
     }
 }
 

@@ -47,8 +47,19 @@ const REAL: Experiment =
     Experiment { arguments: &["experiments/hotel.yaml", "--profile", "ci"], repeatable: false };
 const LEVELS: Experiment =
     Experiment { arguments: &["experiments/levels.yaml", "--profile", "ci"], repeatable: true };
+/// Two searches of which each continues with what its own trials found, interleaved in blocks.
 const BLOCKS: Experiment = Experiment {
-    arguments: &["experiments/levels.yaml", "--profile", "ci", "--set", "repeat.order={blocks: 4}"],
+    arguments: &[
+        "experiments/levels.yaml",
+        "--profile",
+        "ci",
+        "--set",
+        "repeat={searches: 1, order: {blocks: 4}}",
+        "--set",
+        "searches={capacity: {strategy: adaptive, step: null, stop: null}, half: null}",
+        "--set",
+        "searches.mlr={strategy: mlr, start: {probe: 0.8}}",
+    ],
     repeatable: true,
 };
 /// nginx, whose workers survive their master and hide their environment.

@@ -9,13 +9,17 @@ use clap::Subcommand;
 
 pub mod kit;
 
+pub mod balancer;
 pub mod hotel;
+pub mod users;
 
 // The help of each is the doc comment of its command; one here would replace that of the program.
 #[derive(Subcommand)]
 pub enum Application {
     #[command(subcommand)]
     Hotel(hotel::command::Command),
+    Users(users::command::Command),
+    Balancer(balancer::command::Command),
 }
 
 impl Application {
@@ -23,6 +27,8 @@ impl Application {
     pub fn run(self) -> anyhow::Result<()> {
         match self {
             Application::Hotel(command) => command.run(),
+            Application::Users(command) => command.run(),
+            Application::Balancer(command) => command.run(),
         }
     }
 }

@@ -8,21 +8,15 @@
 //! no lock is ever held while we wait for anything but PostgreSQL.
 
 use std::borrow::Cow;
-use std::error::Error as _;
 use std::future::Future;
 use std::pin::pin;
-use std::str::FromStr;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, bail, ensure};
 use prost::Message;
 use tokio::sync::Semaphore;
-use tokio::time::Instant;
-use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Client, Config, Error, NoTls, Row, Statement};
+use tokio_postgres::{Client, Error, Row, Statement};
 use tonic::{Request, Response, Status, async_trait};
 
 use super::api;
@@ -33,41 +27,11 @@ use super::api::store::{
 };
 use super::stay::LONGEST_STAY;
 use crate::kit::health::Needed;
-use crate::kit::lock::lock;
+use crate::kit::postgres::{self, Connected, Database, Links, unavailable};
 use crate::kit::statistics::Statistics;
-use crate::kit::timeout::{self, Pause};
+use crate::kit::timeout;
 
 mod seed;
-
-const LONGEST_CONNECT: Duration = Duration::from_secs(1);
-/// The silence after which the kernel checks that a connection is alive.
-const KEEPALIVE: Duration = Duration::from_secs(10);
-
-/// Without this option PostgreSQL plans the query for rooms anew each time: 197 µs instead of 53.
-const KEEP_PLANS: &str = "-c plan_cache_mode=force_generic_plan";
-
-/// The address of a database: `postgres://USER@HOST:PORT/DATABASE`.
-#[derive(Clone, Debug)]
-pub struct Database(Box<Config>);
-
-impl FromStr for Database {
-    type Err = anyhow::Error;
-
-    fn from_str(text: &str) -> anyhow::Result<Self> {
-        // The URL may hold a password, so no message repeats it.
-        let remedy = "write postgres://USER@HOST:PORT/DATABASE";
-        let mut config: Config = text.parse().with_context(|| remedy.to_owned())?;
-        ensure!(!config.get_hosts().is_empty(), "the URL names no host; {remedy}");
-        ensure!(config.get_user().is_some(), "the URL names no user; {remedy}");
-        ensure!(config.get_dbname().is_some(), "the URL names no database; {remedy}");
-        config.connect_timeout(LONGEST_CONNECT).keepalives_idle(KEEPALIVE);
-        config.application_name("benchwright hotel");
-        if config.get_options().is_none() {
-            config.options(KEEP_PLANS);
-        }
-        Ok(Database(Box::new(config)))
-    }
-}
 
 /// The purpose of a process's connections. A process that books keeps more than one, since bookings
 /// on one connection wait for each other's commits.
@@ -90,8 +54,7 @@ impl Use {
 pub struct Postgres {
     database: Database,
     /// The first is for reads, the others are for bookings.
-    links: Vec<Arc<Link>>,
-    next: AtomicUsize,
+    links: Links<Statements>,
     /// A permit, so that these run one at a time.
     administration: Semaphore,
     deadline: Duration,
@@ -107,41 +70,24 @@ impl Postgres {
         (deadline, within): (Duration, Duration),
         statistics: Arc<Statistics>,
     ) -> anyhow::Result<Self> {
-        prepare(database, within).await.context("preparing the tables in PostgreSQL")?;
-        let link = |_| Link::keep(database.clone());
-        let store = Postgres {
+        database.prepare(within, seed::prepare).await?;
+        Ok(Postgres {
             database: database.clone(),
-            links: (0..purpose.connections()).map(link).collect(),
-            next: AtomicUsize::new(0),
+            links: Links::connect(database, purpose.connections(), within).await?,
             administration: Semaphore::new(1),
             deadline,
             statistics,
-        };
-        if !timeout::until(within, || store.links.iter().all(|link| link.is_connected())).await {
-            bail!("PostgreSQL cannot be reached: {}", store.lost().message());
-        }
-        Ok(store)
-    }
-
-    fn lost(&self) -> Status {
-        let why = self.links.iter().find_map(|link| lock(&link.why).clone());
-        let why = why.map(|why| format!(": {why}")).unwrap_or_default();
-        Status::unavailable(format!("PostgreSQL cannot be reached{why}"))
+        })
     }
 
     /// Returns the connection for reads.
-    fn reader(&self) -> Result<Arc<Connected>, Status> {
-        self.links[0].connected().ok_or_else(|| self.lost())
+    fn reader(&self) -> Result<Arc<Connected<Statements>>, Status> {
+        self.links.first()
     }
 
     /// Returns the next connection for bookings that is connected.
-    fn writer(&self) -> Result<Arc<Connected>, Status> {
-        let first = self.next.fetch_add(1, Ordering::Relaxed);
-        let for_bookings = self.links.get(1..).filter(|links| !links.is_empty());
-        let links = for_bookings.unwrap_or(&self.links);
-        let mut in_turn =
-            (0..links.len()).map(|further| &links[first.wrapping_add(further) % links.len()]);
-        in_turn.find_map(|link| link.connected()).ok_or_else(|| self.lost())
+    fn writer(&self) -> Result<Arc<Connected<Statements>>, Status> {
+        self.links.next_after(1)
     }
 
     /// Runs a query with the deadline; its time counts as waiting for others.
@@ -185,7 +131,7 @@ impl Postgres {
         self.within(async {
             let turn = self.administration.acquire().await;
             let _turn = turn.map_err(|error| Status::internal(error.to_string()))?;
-            let mut client = open(&self.database).await.map_err(unavailable)?;
+            let mut client = self.database.open().await.map_err(unavailable)?;
             work(&mut client).await.map_err(unavailable)
         })
         .await
@@ -194,8 +140,7 @@ impl Postgres {
 
 impl Needed for Postgres {
     fn unhealthy(&self) -> Option<String> {
-        let lost = self.links.iter().any(|link| !link.is_connected());
-        lost.then(|| self.lost().message().to_owned())
+        (!self.links.are_connected()).then(|| self.links.lost().message().to_owned())
     }
 }
 
@@ -330,110 +275,6 @@ fn text(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Turns any error of the database into `Unavailable`: the caller cannot recover from it.
-fn unavailable(error: Error) -> Status {
-    Status::unavailable(described(&error))
-}
-
-fn described(error: &Error) -> String {
-    let remedy = match error.code() {
-        Some(code) if *code == SqlState::TOO_MANY_CONNECTIONS => {
-            "; raise its max_connections: each process keeps one, a reservation service three"
-        }
-        _ => "",
-    };
-    match error.source() {
-        Some(source) => format!("{error}: {source}{remedy}"),
-        None => format!("{error}{remedy}"),
-    }
-}
-
-/// Opens a connection that ends with its client.
-async fn open(Database(config): &Database) -> Result<Client, Error> {
-    let (client, connection) = config.connect(NoTls).await?;
-    // Its error goes to the callers of the client.
-    tokio::spawn(async { drop(connection.await) });
-    Ok(client)
-}
-
-/// Creates and fills the tables if they are missing; waits while the database cannot be reached.
-async fn prepare(database: &Database, within: Duration) -> Result<(), Error> {
-    let until = Instant::now() + within;
-    let mut pause = Pause::first();
-    loop {
-        let prepared = async { seed::prepare(&mut open(database).await?).await }.await;
-        match prepared {
-            Err(error) if is_temporary(&error) && Instant::now() < until => {}
-            ended => return ended,
-        }
-        pause.rest().await;
-    }
-}
-
-/// Returns true if waiting may help: it cannot be reached, is starting or ending, or lacks
-/// resources.
-fn is_temporary(error: &Error) -> bool {
-    error.code().is_none_or(|code| ["53", "57"].contains(&&code.code()[..2]))
-}
-
-/// A connection that is replaced whenever it breaks.
-struct Link {
-    connected: Mutex<Option<Arc<Connected>>>,
-    /// The error of the last attempt.
-    why: Mutex<Option<String>>,
-}
-
-struct Connected {
-    client: Client,
-    statements: Statements,
-}
-
-impl Link {
-    /// Returns a link that stays connected until its last owner drops it.
-    fn keep(database: Database) -> Arc<Link> {
-        let link = Arc::new(Link { connected: Mutex::default(), why: Mutex::default() });
-        tokio::spawn(stay_connected(Arc::downgrade(&link), database));
-        link
-    }
-
-    fn connected(&self) -> Option<Arc<Connected>> {
-        lock(&self.connected).clone()
-    }
-
-    fn is_connected(&self) -> bool {
-        lock(&self.connected).is_some()
-    }
-}
-
-async fn stay_connected(link: Weak<Link>, database: Database) {
-    let mut pause = Pause::first();
-    loop {
-        let ended = be_connected(&link, &database).await;
-        let Some(link) = link.upgrade() else { return };
-        *lock(&link.connected) = None;
-        match ended {
-            Ok(()) => pause = Pause::first(),
-            Err(error) => *lock(&link.why) = Some(described(&error)),
-        }
-        drop(link);
-        pause.rest().await;
-    }
-}
-
-/// Runs one connection until it ends; an error if it could not be opened.
-async fn be_connected(link: &Weak<Link>, Database(config): &Database) -> Result<(), Error> {
-    let (client, connection) = config.connect(NoTls).await?;
-    let mut connection = tokio::spawn(connection);
-    let statements = Statements::prepare(&client).await?;
-    let Some(kept) = link.upgrade() else { return Ok(()) };
-    *lock(&kept.connected) = Some(Arc::new(Connected { client, statements }));
-    *lock(&kept.why) = None;
-    drop(kept);
-    // It ends when it breaks, or when the last client is dropped.
-    let _ = (&mut connection).await;
-    Ok(())
-}
-
 /// The prepared statements, prepared once for each connection.
 struct Statements {
     places: Statement,
@@ -447,7 +288,7 @@ struct Statements {
     reserve: Statement,
 }
 
-impl Statements {
+impl postgres::Statements for Statements {
     async fn prepare(client: &Client) -> Result<Self, Error> {
         let documents = |table: &str| {
             format!(

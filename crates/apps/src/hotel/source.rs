@@ -8,9 +8,10 @@ use tonic::Status;
 
 use super::Process;
 use super::api::store::Store;
-use super::postgres::{Database, Postgres, Use};
+use super::postgres::{Postgres, Use};
 use crate::kit::arguments::Common;
 use crate::kit::health::Health;
+use crate::kit::postgres::Database;
 use crate::kit::rpc::{Addresses, Remote};
 
 /// A source as written on a command line: `127.0.0.1:7000`, or

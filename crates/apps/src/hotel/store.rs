@@ -1,21 +1,17 @@
 //! The store: an embedded, durable database with the seeded data, and the only place where data
 //! changes.
 //!
-//! Readers use the last committed view and never wait for a writer. One thread writes: it takes all
-//! queued bookings, decides them in one transaction, commits, publishes the new view, and only then
-//! replies. So two bookings never get the same room, the next reader sees an acknowledged booking,
-//! and many bookings at once cost one commit.
+//! Readers use the last committed view and never wait for a writer. One thread writes ([`Writer`]),
+//! and publishes the new view before it replies. So two bookings never get the same room, and the
+//! next reader sees an acknowledged booking.
 //!
 //! A commit is in the file before it is acknowledged: it survives the death of the process, even by
 //! `kill -9`. It survives a loss of power only with [`Durability::PowerLoss`].
 
 use std::fs;
-use std::iter;
 use std::ops::Range;
 use std::path::Path;
-use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
-use std::thread::{self, JoinHandle};
 
 use anyhow::Context;
 use prost::Message;
@@ -24,7 +20,6 @@ use redb::{
     TableDefinition, Value, WriteTransaction,
 };
 use sha2::{Digest, Sha256};
-use tokio::sync::oneshot;
 use tonic::{Request, Response, Status, async_trait};
 
 use super::api;
@@ -44,6 +39,7 @@ use crate::kit::lock::lock;
 use crate::kit::process;
 use crate::kit::services::Service as _;
 use crate::kit::store::{Durability, StoreFile};
+use crate::kit::writer::Writer;
 
 /// Hotel → latitude, longitude.
 const PLACES: TableDefinition<&str, (f64, f64)> = TableDefinition::new("places");
@@ -71,9 +67,6 @@ const RESERVATIONS: TableDefinition<u64, (&str, &str, Night, u32)> =
 /// Hotel and night → rooms taken: the sum of the documents, kept with them.
 const NIGHTS: TableDefinition<(&str, Night), u32> = TableDefinition::new("nights");
 
-/// The most bookings that share one commit, so that none waits long for the others.
-const LARGEST_BATCH: usize = 256;
-
 /// The size of the cache: the data is about 2 MB, and a long run adds about 20 MB.
 const CACHE_BYTES: usize = 64 << 20;
 
@@ -88,19 +81,13 @@ enum Decided {
 /// The store of this process.
 pub struct Embedded {
     shared: Arc<Shared>,
-    orders: Option<Sender<Order>>,
-    writer: Option<JoinHandle<()>>,
+    writer: Writer<Booking, Decided>,
 }
 
 /// The data that readers and the writer share.
 struct Shared {
     database: Database,
     view: Mutex<Arc<View>>,
-}
-
-struct Order {
-    booking: Booking,
-    answer: oneshot::Sender<Result<Decided, Status>>,
 }
 
 /// Runs a process of the service until a signal ends it.
@@ -134,33 +121,18 @@ impl Embedded {
         }
         let view = Mutex::new(Arc::new(View::of(&database)?));
         let shared = Arc::new(Shared { database, view });
-        let (orders, waiting) = mpsc::channel();
         let writing = Arc::clone(&shared);
-        let writer = thread::Builder::new().name("store".into());
-        let writer = writer.spawn(move || write(&writing, &waiting))?;
-        Ok(Embedded { shared, orders: Some(orders), writer: Some(writer) })
+        let writer = Writer::start(move |batch| {
+            let decided = decide(&writing.database, batch)?;
+            writing.publish()?;
+            Ok(decided)
+        })?;
+        Ok(Embedded { shared, writer })
     }
 
     /// Returns everything committed so far. A view that is kept prevents the reuse of its pages.
     pub fn view(&self) -> Arc<View> {
         Arc::clone(&lock(&self.shared.view))
-    }
-
-    /// Reserves the rooms in every night, or in none; returns when that is durable.
-    async fn decided(&self, booking: Booking) -> Result<Decided, Status> {
-        let (answer, answered) = oneshot::channel();
-        // The queue is bounded by the calls in progress, each of which has at most one booking.
-        let sent = self.orders.as_ref().map(|orders| orders.send(Order { booking, answer }));
-        match (sent, answered.await) {
-            (Some(Ok(())), Ok(decided)) => decided,
-            _ => Err(Status::unavailable("the store has stopped writing")),
-        }
-    }
-
-    /// Returns true if reservations can be made: a store that failed to write once never writes
-    /// again.
-    pub fn is_writing(&self) -> bool {
-        self.writer.as_ref().is_some_and(|writer| !writer.is_finished())
     }
 }
 
@@ -177,7 +149,7 @@ async fn in_background<T: Send + 'static>(
 
 impl Needed for Embedded {
     fn unhealthy(&self) -> Option<String> {
-        (!self.is_writing()).then(|| "the store has stopped writing".to_owned())
+        self.writer.unhealthy()
     }
 }
 
@@ -274,7 +246,7 @@ impl api::store::Store for Embedded {
             return Err(Status::invalid_argument("a stay is at most 366 nights"));
         }
         let hotel = booking.hotel_id.clone();
-        match self.decided(booking).await? {
+        match self.writer.decided(booking).await? {
             Decided::Made => Ok(Response::new(Reserved { made: true })),
             Decided::Full => Ok(Response::new(Reserved { made: false })),
             Decided::UnknownHotel => Err(Status::not_found(format!("unknown hotel {hotel:?}"))),
@@ -304,16 +276,6 @@ fn unavailable(error: redb::Error) -> Status {
 
 fn place(id: &str, (lat, lon): (f64, f64)) -> Place {
     Place { id: id.to_owned(), lat, lon }
-}
-
-impl Drop for Embedded {
-    fn drop(&mut self) {
-        self.orders = None;
-        if let Some(writer) = self.writer.take() {
-            // Its panic was reported, and the store reports itself as not writing.
-            let _ = writer.join();
-        }
-    }
 }
 
 /// The data as of one commit.
@@ -376,40 +338,11 @@ impl Shared {
     }
 }
 
-/// Runs the writing thread. It ends with the store, or when a commit fails: after a failed write
-/// the state of a database is unknown until it is opened again.
-fn write(shared: &Shared, waiting: &Receiver<Order>) {
-    while let Ok(first) = waiting.recv() {
-        let others = waiting.try_iter().take(LARGEST_BATCH - 1);
-        let batch: Vec<Order> = iter::once(first).chain(others).collect();
-        match decide(&shared.database, &batch).and_then(|decided| {
-            shared.publish()?;
-            Ok(decided)
-        }) {
-            Ok(decided) => answer(batch, decided.into_iter().map(Ok)),
-            Err(error) => {
-                return answer(
-                    batch,
-                    iter::repeat_with(|| Err(Status::unavailable(error.to_string()))),
-                );
-            }
-        }
-    }
-}
-
-fn answer(batch: Vec<Order>, answers: impl Iterator<Item = Result<Decided, Status>>) {
-    for (order, answer) in batch.into_iter().zip(answers) {
-        // The caller may be gone; the reservation is still valid.
-        let _ = order.answer.send(answer);
-    }
-}
-
 /// Decides a batch in order, each booking after those before it, and commits if any was made.
-fn decide(database: &Database, batch: &[Order]) -> Result<Vec<Decided>, redb::Error> {
+fn decide(database: &Database, batch: &[Booking]) -> Result<Vec<Decided>, redb::Error> {
     let transaction = database.begin_write()?;
     let mut ledger = Ledger::open(&transaction)?;
-    let decided: Result<Vec<_>, _> =
-        batch.iter().map(|order| ledger.reserve(&order.booking)).collect();
+    let decided: Result<Vec<_>, _> = batch.iter().map(|booking| ledger.reserve(booking)).collect();
     drop(ledger);
     let decided = decided?;
     match decided.contains(&Decided::Made) {

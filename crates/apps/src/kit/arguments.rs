@@ -42,7 +42,8 @@ pub struct Common {
     pub statistics: Option<PathBuf>,
 }
 
-fn address(text: &str) -> Result<SocketAddr, String> {
+/// Parses an address to listen on.
+pub fn address(text: &str) -> Result<SocketAddr, String> {
     let remedy = "write ADDRESS:PORT, for example 127.0.0.1:5000 (port 0: a free one)";
     let mut found = text.to_socket_addrs().map_err(|error| format!("{error}; {remedy}"))?;
     found.next().ok_or_else(|| format!("no such address; {remedy}"))

@@ -14,7 +14,9 @@ pub mod rpc;
 
 pub mod folder;
 pub mod memcached;
+pub mod postgres;
 pub mod store;
+pub mod writer;
 
 pub mod health;
 pub mod metrics;

@@ -31,6 +31,15 @@ fn value_of<'a>(name: &str, pair: &'a str) -> Option<Cow<'a, str>> {
     if is_asked_for { decode(value) } else { None }
 }
 
+/// Decodes the escapes of a path; `None` if one is broken.
+pub fn decode_path(text: &str) -> Option<Cow<'_, str>> {
+    // Only in a query a plus is a blank.
+    match text.contains('+') {
+        true => decode(&text.replace('+', "%2B")).map(|decoded| Cow::Owned(decoded.into_owned())),
+        false => decode(text),
+    }
+}
+
 fn decode(text: &str) -> Option<Cow<'_, str>> {
     if !text.bytes().any(|byte| byte == b'%' || byte == b'+') {
         return Some(Cow::Borrowed(text));

@@ -133,7 +133,7 @@ pub async fn keep(statistics: Arc<Statistics>, path: &Path) -> anyhow::Result<()
 }
 
 /// Returns CLOCK_MONOTONIC in nanoseconds: all processes of the machine share it.
-fn now() -> i64 {
+pub(crate) fn now() -> i64 {
     let time = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("Linux has this clock");
     time.tv_sec() * 1_000_000_000 + time.tv_nsec()
 }

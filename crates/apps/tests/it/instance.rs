@@ -28,8 +28,13 @@ impl Instance {
 
     /// Starts one service of the hotel application.
     pub(crate) fn service(name: &str, arguments: &[&str]) -> Self {
+        Self::of("hotel", &[&[name], arguments].concat())
+    }
+
+    /// Starts an application.
+    pub(crate) fn of(application: &str, arguments: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_benchwright-apps"));
-        command.args(["hotel", name]).args(arguments);
+        command.arg(application).args(arguments);
         Self::spawn(&std::env::temp_dir(), command)
     }
 

@@ -1,10 +1,12 @@
 //! Tests of the built binary over loopback, as its users call it.
 
+mod balancer;
 mod failures;
 mod foreign;
 mod hostile;
 mod hotel;
 mod stores;
+mod users;
 
 mod application;
 mod attacks;

@@ -763,6 +763,67 @@ fn shipped_specs_plan() {
         time      7 s per trial; 7 to 30 trials: 53 s to 3 min 34 s; usually 23 in 2 min 35 s; up to 3 min 0 s more if the machine is disturbed
     "#]].assert_eq(&fixed("hotel-all-in-one.yaml", "guide_rule"));
     expect![[r#"
+        users-scaling · local · roles: sut = CPU 0, load = CPU 1 · 4 searches · at most 80 trials, 8 min 54 s
+        factor    replicas: 1, 2, 3, 4
+        system    store + users + balancer ×1 · users may use 0.15 CPUs
+        load      64 connections, Poisson arrivals, users-login.lua
+        search    capacity: adaptive from 70 % of what a closed loop completes in a short probe: outward by × 1.25 and more until it is enclosed, then bisected to 2 %; one pass or the first to 2 decides; the bounds need 2 passes or 4 failures
+        trial     warm up 1 s → measure 5 s → drain ≤ 500 ms
+        order     one trial of each search in turn; 4 combinations of levels × 1 = 4 searches
+        seed      4257013263878551115
+        time      6.5 s per trial; 40 to 80 trials: 4 min 34 s to 8 min 54 s; up to 90 s more if the machine is disturbed
+            1  replicas=1 · capacity  10 to 20 trials, 68 s to 2 min 14 s, seed 4220342946718270
+            2  replicas=2 · capacity  10 to 20 trials, 68 s to 2 min 14 s, seed 41831792671136
+            3  replicas=3 · capacity  10 to 20 trials, 68 s to 2 min 14 s, seed 4301301800403005
+            4  replicas=4 · capacity  10 to 20 trials, 68 s to 2 min 14 s, seed 5473442904728945
+        first, to find the first load:
+          start    store: benchwright app users store --listen 127.0.0.1:0 · ready within 30 s
+          start    users: BENCHWRIGHT_USERS_SECRET=placeholder for benchmarks, of 32 bytes or more benchwright app users --cost 4 --hashing-threads 1 --queue 64 --store store --listen 127.0.0.1:0 · at most 0.15 CPUs · ready within 30 s
+          start    balancer: benchwright app balancer --backends users --probe-every 1s --probe-timeout 1s --listen 127.0.0.1:0 · ready within 30 s
+          ask      GET http://balancer/balancer/ready → 200
+          ask      POST http://balancer/auth/register {"username":"manuandru","password":"12341234"} → 200, `{"username":"manuandru"}`
+          ask      POST http://balancer/auth/register {"username":"manuandru","password":"12341234"} → 409, `{"username":"manuandru"}`
+          ask      GET http://balancer/health/readiness → 200 or 307
+          ask      POST http://balancer/auth/login {"username":"manuandru","password":"12341234"} → 200, `"username":"manuandru","access_token":"` in it
+          ask      POST http://balancer/auth/login {"username":"manuandru","password":"wrong"} → 401, `Credentials Do Not Match` in it
+          ask      POST http://balancer/auth/login {"username":"nobody","password":"12341234"} → 401, `User Not Found` in it
+          ask      GET http://balancer/whoami → 200, `{"username":"manuandru"}`
+          ask      GET http://balancer/whoami → 401
+          ask      GET http://balancer/balancer/metrics → 200, `balancer_replica_ready` in it
+          drive    benchwright load http://balancer --closed --connections 64 --warm-up 1s --duration 2s --drain 500ms --timeout 10s --seed 5794879418970433 --slo p99<=500ms,failures<=0.1% --progress lines --json --script experiments/users-login.lua
+          stop     everything
+    "#]].assert_eq(&plan("users.yaml", None));
+    expect![[r#"
+        users-scaling · profile ci · local · roles: sut = CPU 0, load = CPU 1 · 2 searches · at most 12 trials, 11 s
+        factor    replicas: 1, 2
+        system    store + users + balancer ×1 · users may use 0.15 CPUs
+        load      64 connections, Poisson arrivals, users-login.lua
+        search    capacity: sweep from 70 % of what a closed loop completes in a short probe, step 40 %; stop: the SLO was missed
+        trial     warm up 200 ms → measure 400 ms → drain ≤ 200 ms
+        order     one trial of each search in turn; 2 combinations of levels × 1 = 2 searches
+        seed      4257013263878551115
+        time      0.8 s per trial; 2 to 12 trials: 3.2 s to 11 s; up to 2 min 0 s more if the machine is disturbed
+            1  replicas=1 · capacity  1 to 6 trials, 1.6 s to 5.6 s, seed 4220342946718270
+            2  replicas=2 · capacity  1 to 6 trials, 1.6 s to 5.6 s, seed 41831792671136
+    "#]].assert_eq(&fixed("users.yaml", "ci"));
+    expect![[r#"
+        users-scaling · profile guide · local · roles: sut = CPU 0, load = CPU 1 · 6 searches · at most 18 trials, 33 min 0 s
+        factor    replicas: 1, 2, 3, 4, 6, 10
+        system    store + users + balancer ×1 · users may use 1 CPUs and 2GiB
+        load      150 connections, 10 script threads, closed loop, users-login.lua
+        search    none: one load
+        trial     warm up 0 s → measure 60 s → drain ≤ 20 s · 3 at each load
+        order     one search after the other, as listed; 6 combinations of levels × 1 = 6 searches
+        seed      4257013263878551115
+        time      110 s per trial; 18 trials: 33 min 0 s; up to 30 min 0 s more if the machine is disturbed
+            1  replicas=1   3 trials, 5 min 30 s, seed 2139502197789531
+            2  replicas=2   3 trials, 5 min 30 s, seed 285795526769896
+            3  replicas=3   3 trials, 5 min 30 s, seed 2793657783226033
+            4  replicas=4   3 trials, 5 min 30 s, seed 3756349799050622
+            5  replicas=6   3 trials, 5 min 30 s, seed 6247720681722505
+            6  replicas=10  3 trials, 5 min 30 s, seed 7115760829152175
+        the "#]].assert_eq(&fixed("users.yaml", "guide"));
+    expect![[r#"
         simulated · simulated · at most 30 trials, 3 min 34 s
         system    a simulated queue
         load      64 connections, Poisson arrivals, GET /

@@ -61,7 +61,7 @@ fn a_booking_takes_its_rooms_in_every_night_or_in_none() {
 fn bookings_of_one_batch_count_against_each_other() {
     let database = Database::builder().create_with_backend(InMemoryBackend::new()).unwrap();
     seed(&database).unwrap();
-    let order = |rooms| Order { booking: booking("1", 5..6, rooms), answer: oneshot::channel().0 };
+    let order = |rooms| booking("1", 5..6, rooms);
     let decided = decide(&database, &[order(150), order(51), order(50), order(1)]).unwrap();
     assert_eq!(decided, [Decided::Made, Decided::Full, Decided::Made, Decided::Full]);
 }

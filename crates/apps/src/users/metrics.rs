@@ -1,0 +1,117 @@
+//! The metrics of the application beside those that every process has.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use super::Service;
+use crate::kit::metrics::{self, Basic, Counter, Times, line, write_family};
+
+/// The classes by which requests are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Endpoint {
+    Register,
+    Login,
+    Refresh,
+    User,
+    Profile,
+    Health,
+    Metrics,
+    Unknown,
+}
+
+const ENDPOINTS: [&str; 8] =
+    ["register", "login", "refresh", "user", "profile", "health", "metrics", "unknown"];
+
+/// The outcome of a login.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Login {
+    Made,
+    /// The user is unknown, or the password is wrong.
+    Rejected,
+    /// The queue for hashing was full.
+    Refused,
+    Failed,
+}
+
+const LOGINS: [&str; 4] = ["ok", "rejected", "refused", "error"];
+
+/// All status codes that the service sends.
+const CODES: [u16; 11] = [200, 307, 400, 401, 403, 404, 405, 409, 500, 503, 504];
+
+#[derive(Default)]
+struct Requests {
+    by_code: [Counter; CODES.len()],
+    times: Times,
+}
+
+#[derive(Default)]
+pub struct Metrics {
+    basic: Basic<Service>,
+    requests: [Requests; ENDPOINTS.len()],
+    logins: [Counter; LOGINS.len()],
+    hashing: Times,
+    queued: AtomicUsize,
+}
+
+impl Metrics {
+    /// Counts a request, and the time from reading its head until its response is ready.
+    pub fn answered(&self, endpoint: Endpoint, code: u16, took: Duration) {
+        let requests = &self.requests[endpoint as usize];
+        let code = CODES.iter().position(|known| *known == code);
+        requests.by_code[code.expect("the service sends no other code")].add(1);
+        requests.times.add(took);
+    }
+
+    /// Counts a call of a service.
+    pub fn called(&self, service: Service) {
+        self.basic.called(service);
+    }
+
+    pub fn logged_in(&self, outcome: Login) {
+        self.logins[outcome as usize].add(1);
+    }
+
+    /// Counts the time that a thread needed for one password.
+    pub fn hashed(&self, took: Duration) {
+        self.hashing.add(took);
+    }
+
+    /// Notes the number of requests that hash or wait for it.
+    pub fn queued(&self, requests: usize) {
+        self.queued.store(requests, Ordering::Relaxed);
+    }
+}
+
+impl metrics::Metrics for Metrics {
+    type Service = Service;
+
+    fn basic(&self) -> &Basic<Service> {
+        &self.basic
+    }
+
+    fn write_own(&self, out: &mut String) {
+        line(out, format_args!("# TYPE users_requests_total counter"));
+        for (endpoint, requests) in ENDPOINTS.iter().zip(&self.requests) {
+            for (code, counter) in CODES.iter().zip(&requests.by_code) {
+                // Codes that an endpoint never sent are left out, except success.
+                let count = counter.get();
+                if count > 0 || *code == 200 {
+                    let labels = format_args!("endpoint=\"{endpoint}\",code=\"{code}\"");
+                    line(out, format_args!("users_requests_total{{{labels}}} {count}"));
+                }
+            }
+        }
+        let name = "users_request_duration_seconds";
+        line(out, format_args!("# TYPE {name} histogram"));
+        for (endpoint, requests) in ENDPOINTS.iter().zip(&self.requests) {
+            requests.times.write(out, name, &format!("endpoint=\"{endpoint}\""));
+        }
+        write_family(out, "users_logins_total", "outcome", &LOGINS, &self.logins);
+        let name = "users_hashing_duration_seconds";
+        line(out, format_args!("# TYPE {name} histogram"));
+        self.hashing.write(out, name, "algorithm=\"bcrypt\"");
+        line(out, format_args!("# TYPE users_hashing_queue gauge"));
+        let queued = self.queued.load(Ordering::Relaxed);
+        line(out, format_args!("users_hashing_queue {queued}"));
+    }
+}

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use lab::doctor::found::Terms;
 use measure::Nanos;
 use results::doctor::Severity::{Error, Info, Warning};
-use results::doctor::{Doctor, Fingerprint, Severity};
+use results::doctor::{Doctor, Fingerprint};
 use serde_json::Value;
 
 use crate::api;

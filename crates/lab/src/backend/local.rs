@@ -16,8 +16,8 @@ use std::time::Duration;
 use anyhow::{Context, anyhow};
 use measure::{Instant, Nanos};
 use nix::sys::signal::Signal;
-use results::{Doctor, Environment};
 use results::environment::Node;
+use results::{Doctor, Environment};
 
 use super::{
     Address, Backend, Drive, Driven, Executed, Foreign, Limits, Reply, Service, Stop, Tick,

@@ -18,10 +18,8 @@ fn of(cpu: u32, file: &str) -> String {
 
 /// Check 1: the model, its microcode and the mitigations, which are recorded.
 pub(super) fn model(seen: &Seen<'_>) -> Found {
-    let mut found = Found::new(
-        "the same on all CPUs",
-        format!("/proc/cpuinfo, /{CPUS}vulnerabilities"),
-    );
+    let mut found =
+        Found::new("the same on all CPUs", format!("/proc/cpuinfo, /{CPUS}vulnerabilities"));
     let Some(cpuinfo) = seen.text("proc/cpuinfo") else {
         seen.unread(&mut found, "proc/cpuinfo");
         return found;
@@ -66,10 +64,11 @@ pub(super) fn governor(seen: &Seen<'_>) -> Found {
     let cpus = seen.cpus();
     let mut values = Vec::new();
     for &cpu in &cpus {
-        match seen.text(&of(cpu, governor)) {
-            None => seen.unread(&mut found, &of(cpu, governor)),
-            Some(value) => values.push((cpu, value)),
-        }
+        values.extend(seen.text(&of(cpu, governor)).map(|value| (cpu, value)));
+    }
+    let without = cpus.iter().find(|&&cpu| seen.text(&of(cpu, governor)).is_none());
+    if let Some(cpu) = without.copied().or(cpus.is_empty().then_some(0)) {
+        seen.unread(&mut found, &of(cpu, governor));
     }
     if !values.is_empty() {
         found.record("governor", common(values.iter().map(|(_, value)| *value)));
@@ -95,8 +94,7 @@ pub(super) fn governor(seen: &Seen<'_>) -> Found {
 
 /// Check 3: turbo makes the frequency depend on heat and on the other cores.
 pub(super) fn turbo(seen: &Seen<'_>) -> Found {
-    let (intel, others) =
-        (format!("{CPUS}intel_pstate/no_turbo"), format!("{CPUS}cpufreq/boost"));
+    let (intel, others) = (format!("{CPUS}intel_pstate/no_turbo"), format!("{CPUS}cpufreq/boost"));
     let mut found = Found::new("off", format!("/{intel} or /{others}"));
     let is_on = match (seen.text(&intel), seen.text(&others)) {
         (Some("1"), _) | (None, Some("0")) => false,
@@ -121,8 +119,7 @@ pub(super) fn turbo(seen: &Seen<'_>) -> Found {
 /// Check 4: the CPUs of a role run equally fast, now and at the look before.
 pub(super) fn frequency(seen: &Seen<'_>) -> Found {
     let file = "cpufreq/scaling_cur_freq";
-    let mut found =
-        Found::new("within 5 % on all CPUs of a role", format!("/{CPUS}cpu*/{file}"));
+    let mut found = Found::new("within 5 % on all CPUs of a role", format!("/{CPUS}cpu*/{file}"));
     let looks = [seen.before.filter(|before| !before.is_begin), Some(seen.now)];
     let of_cpu = |cpu: u32| {
         let path = of(cpu, file);
@@ -191,11 +188,15 @@ pub(super) fn smt(seen: &Seen<'_>) -> Found {
     let mut found = Found::new("no core that two roles share", format!("/{CPUS}cpu*/{file}"));
     let cpus = seen.cpus();
     let mut is_threaded = false;
+    if cpus.is_empty() {
+        seen.unread(&mut found, &of(0, file));
+        return found;
+    }
     for &cpu in &cpus {
         let path = of(cpu, file);
         let Some(siblings) = seen.text(&path).and_then(|list| Cpus::read(list).ok()) else {
             seen.unread(&mut found, &path);
-            continue;
+            return found;
         };
         is_threaded |= 1 < siblings.0.len();
         for (a, cpus_of_a) in &seen.wanted.roles {
@@ -203,9 +204,8 @@ pub(super) fn smt(seen: &Seen<'_>) -> Found {
                 let shared =
                     siblings.0.iter().find(|&&other| other != cpu && cpus_of_b.0.contains(&other));
                 if let Some(other) = shared.filter(|_| cpus_of_a.0.contains(&cpu)) {
-                    let text = format!(
-                        "CPU {cpu} of {a} and CPU {other} of {b} are threads of one core"
-                    );
+                    let text =
+                        format!("CPU {cpu} of {a} and CPU {other} of {b} are threads of one core");
                     found.bad(None, Error, text, "name CPUs of different cores in where.roles");
                 }
             }
@@ -220,7 +220,8 @@ pub(super) fn smt(seen: &Seen<'_>) -> Found {
 pub(super) fn isolation(seen: &Seen<'_>) -> Found {
     let file = format!("{CPUS}isolated");
     let full = format!("{CPUS}nohz_full");
-    let mut found = Found::new("at most one isolated CPU for each role", format!("/{file}, /{full}"));
+    let mut found =
+        Found::new("at most one isolated CPU for each role", format!("/{file}, /{full}"));
     let Some(list) = seen.text(&file) else {
         seen.unread(&mut found, &file);
         return found;

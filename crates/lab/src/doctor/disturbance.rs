@@ -16,6 +16,8 @@ const STEAL: f64 = 0.01;
 /// In percent, as the kernel writes it.
 const PRESSURE: f64 = 5.0;
 const FOREIGN: f64 = 0.02;
+/// The most processes that are named.
+const MOST_NAMED: usize = 3;
 /// A time that is counted in ticks may be one off at each end.
 const UNSURE: Nanos = Nanos(2 * TICK.0);
 const GAP: Nanos = Nanos::from_millis(5);
@@ -94,11 +96,12 @@ pub(super) fn steal(seen: &Seen<'_>) -> Found {
     let file = "proc/stat";
     let mut found = Found::new("≤ 1 % of each CPU", format!("/{file}"));
     let mut most: f64 = 0.0;
-    for cpu in seen.cpus() {
-        if times(seen.now, cpu).is_none() {
-            seen.unread(&mut found, file);
-            continue;
-        }
+    let cpus = seen.cpus();
+    if cpus.is_empty() || cpus.iter().any(|&cpu| times(seen.now, cpu).is_none()) {
+        seen.unread(&mut found, file);
+        return found;
+    }
+    for cpu in cpus {
         let stolen = seen.growth(|look| Some(times(look, cpu)?.stolen));
         let all = seen.growth(|look| Some(times(look, cpu)?.all));
         let Some((stolen, all)) = stolen.zip(all) else {
@@ -110,7 +113,8 @@ pub(super) fn steal(seen: &Seen<'_>) -> Found {
         let is_sure = 2 < stolen;
         most = most.max(share);
         if STEAL < share && is_sure {
-            let text = format!("{} of {} was stolen {}", percent(share), seen.cpu(cpu), seen.period());
+            let text =
+                format!("{} of {} was stolen {}", percent(share), seen.cpu(cpu), seen.period());
             found.bad(None, Error, text, "wait, or use a machine with CPUs of its own");
         }
     }
@@ -195,8 +199,7 @@ pub(super) fn foreign(seen: &Seen<'_>) -> Found {
         busy.as_secs_f64() / elapsed.as_secs_f64()
     };
     let online = seen.now.files.online().0.len().max(1) as f64;
-    let mut named: BTreeMap<u32, f64> = BTreeMap::new();
-    let remedy = "wait, or stop it";
+    let mut users = Vec::new();
     for (&pid, process) in &now {
         let earlier = was.get(&pid).map_or(0, |was| was.ticks);
         let used = share(process.ticks.saturating_sub(earlier));
@@ -206,21 +209,32 @@ pub(super) fn foreign(seen: &Seen<'_>) -> Found {
             0 | 1 => continue,
             _ => (used / online, "a CPU, with several threads".to_owned()),
         };
-        if on_each <= FOREIGN || process.is_of_kernel || is_own(seen, pid, &now) {
-            continue;
+        if FOREIGN < on_each && !process.is_of_kernel && !is_own(seen, pid, &now) {
+            users.push((
+                used,
+                format!("pid {pid} {} used {} of {place}", process.name, percent(used)),
+            ));
         }
-        *named.entry(process.cpu).or_default() += used;
-        let text = format!("pid {pid} {} used {} of {place}", process.name, percent(used));
+    }
+    users.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    let remedy = "wait, or stop it";
+    for (_, text) in users.iter().take(MOST_NAMED) {
         found.bad(None, Error, text, remedy);
     }
-    // Before a load the CPUs are idle, whoever uses them: many processes end too soon to be seen.
-    if seen.moment == Moment::Before && !before.is_begin {
+    let further = users.len().saturating_sub(MOST_NAMED);
+    if 0 < further {
+        found.bad(None, Error, format!("{further} further processes"), remedy);
+    }
+    // Before a load the CPUs are idle: many processes end too soon to be seen, and show only so.
+    if users.is_empty() && seen.moment == Moment::Before && !before.is_begin {
         for cpu in cpus {
-            let busy = |look: &Look| times(look, cpu).map(|times| times.all - times.idle - times.stolen);
+            let busy = |look: &Look| {
+                let times = times(look, cpu)?;
+                Some(times.all - times.idle - times.stolen)
+            };
             let busy = share(seen.growth(busy).unwrap_or_default());
-            let rest = busy - named.get(&cpu).copied().unwrap_or_default();
-            if FOREIGN < rest && 0.1 * busy < rest {
-                let text = format!("others used {} of {}", percent(rest), seen.cpu(cpu));
+            if FOREIGN < busy {
+                let text = format!("others used {} of {}", percent(busy), seen.cpu(cpu));
                 found.bad(None, Error, text, "see who by `top`, and wait, or stop it");
             }
         }

@@ -119,7 +119,9 @@ pub fn changes(files: &Files, wanted: &Wanted) -> Vec<Setting> {
     }
     let nodes = files.between("sys/devices/system/node/node", "/cpulist").count();
     let balancing = "proc/sys/kernel/numa_balancing";
-    if 1 < nodes && let Some(value) = files.text(balancing) {
+    if 1 < nodes
+        && let Some(value) = files.text(balancing)
+    {
         change(balancing, value, "0");
     }
     let watchdog = "proc/sys/kernel/nmi_watchdog";

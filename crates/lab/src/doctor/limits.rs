@@ -17,7 +17,8 @@ const TRACKED: f64 = 0.8;
 
 /// Check 18: nothing limits the group in which this program runs.
 pub(super) fn cgroup(seen: &Seen<'_>) -> Found {
-    let source = "/proc/self/cgroup; cpu.max or cpu.cfs_quota_us, cpuset, of the group and those above";
+    let source =
+        "/proc/self/cgroup; cpu.max or cpu.cfs_quota_us, cpuset, of the group and those above";
     let mut found = Found::new("no CPU quota; all CPUs of the roles", source);
     if seen.text("proc/self/cgroup").is_none() {
         seen.unread(&mut found, "proc/self/cgroup");

@@ -165,7 +165,9 @@ impl Reader {
         let text: io::Result<String> = read();
         let text = match text {
             Ok(text) => Ok(text),
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(Missing::Forbidden),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                Err(Missing::Forbidden)
+            }
             Err(_) => return,
         };
         files.0.insert(path.to_owned(), text);

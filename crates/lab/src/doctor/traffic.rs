@@ -40,7 +40,12 @@ pub(super) fn network(seen: &Seen<'_>) -> Found {
     let period = seen.period();
     if FEW < again && RETRANSMITTED * (sent as f64) < again as f64 {
         let text = format!("{again} of {sent} segments were sent again {period}");
-        found.bad(None, Warning, text, "look at the link and its queues: `ethtool -S`, `tc -s qdisc`");
+        found.bad(
+            None,
+            Warning,
+            text,
+            "look at the link and its queues: `ethtool -S`, `tc -s qdisc`",
+        );
     }
     if 0 < overflowed {
         let text = format!("{overflowed} new connections overflowed a listen queue {period}");

@@ -92,7 +92,9 @@ pub(super) fn probe(cpus: &[u32], length: Nanos) -> Vec<Spin> {
     thread::scope(|scope| {
         let threads: Vec<_> = cpus.iter().map(|&cpu| scope.spawn(move || on_one(cpu))).collect();
         let ended = threads.into_iter().map(thread::ScopedJoinHandle::join);
-        ended.filter_map(|spin| spin.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+        ended
+            .filter_map(|spin| spin.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
     })
 }
 

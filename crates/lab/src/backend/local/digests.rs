@@ -36,10 +36,7 @@ pub(super) fn digests_of(
 }
 
 /// Returns the paths of all that measures and is measured, by name.
-pub(super) fn files(
-    resolved: &Resolved,
-    host: &Host,
-) -> anyhow::Result<BTreeMap<String, PathBuf>> {
+pub(super) fn files(resolved: &Resolved, host: &Host) -> anyhow::Result<BTreeMap<String, PathBuf>> {
     let mut files = BTreeMap::from([("benchwright".to_owned(), host.benchwright.clone())]);
     for component in resolved.spec.sut.components() {
         let (name, path) = match component {

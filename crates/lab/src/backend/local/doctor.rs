@@ -80,11 +80,7 @@ impl Machine {
     }
 
     /// Judges this machine after a load, by the look before it.
-    pub(super) fn after(
-        &mut self,
-        wanted: &Wanted,
-        programs: BTreeMap<String, PathBuf>,
-    ) -> Doctor {
+    pub(super) fn after(&mut self, wanted: &Wanted, programs: BTreeMap<String, PathBuf>) -> Doctor {
         let mut now = self.look(wanted);
         now.binaries = self.programs.digests(programs);
         let doctor = diagnose(self.last.as_ref(), &now, Moment::After, wanted);

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use k8s::Kubernetes;
 use lab::backend::Backend;
 use lab::backend::local::doctor::{self as local, Machine, SPIN};
-use lab::doctor::fix::{self, Real, Setting};
+use lab::doctor::fix::{self, Applied, Real, Setting};
 use lab::doctor::read::Reader;
 use lab::doctor::{Wanted, found::Terms};
 use lab::spec::{BackendKind, Cpus, Resolved, Written};
@@ -113,7 +113,7 @@ fn fix(root: &Path, wanted: &Wanted) -> Result<(), Failure> {
     let files = Reader::new(root).settings(host::now);
     let changes = fix::changes(&files, wanted);
     let applied = fix::apply(root, &changes, &mut Real).map_err(Failure::no_answer)?;
-    let (done, refused) = applied;
+    let Applied { done, refused } = applied;
     for Setting { path, before, after } in &done {
         output::error(&format!("changed  /{path}: {before} → {after}"));
     }

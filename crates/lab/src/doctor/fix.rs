@@ -155,14 +155,17 @@ pub fn changes(files: &Files, wanted: &Wanted) -> Vec<Setting> {
     found
 }
 
-/// Changes settings; returns those that were changed, and those that the kernel refused with the
-/// reason. The state file of a process that was killed is continued: what it changed keeps its first
+/// The outcome of changes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Applied {
+    pub done: Vec<Setting>,
+    /// Those that the kernel refused, with its reason.
+    pub refused: Vec<(Setting, String)>,
+}
+
+/// Changes settings, one after the other. The state file of a process that was killed is continued: what it changed keeps its first
 /// value.
-pub fn apply(
-    root: &Path,
-    changes: &[Setting],
-    disk: &mut dyn Disk,
-) -> anyhow::Result<(Vec<Setting>, Vec<(Setting, String)>)> {
+pub fn apply(root: &Path, changes: &[Setting], disk: &mut dyn Disk) -> anyhow::Result<Applied> {
     let mut state = read(root)?.unwrap_or_default();
     if state.boot != boot(root) {
         // The machine has started since: nothing of that is left.
@@ -174,7 +177,7 @@ pub fn apply(
     if !changes.is_empty() {
         fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
     }
-    let (mut done, mut refused) = (Vec::new(), Vec::new());
+    let mut applied = Applied::default();
     for change in changes {
         let known = state.settings.iter_mut().find(|known| known.path == change.path);
         match known {
@@ -183,12 +186,12 @@ pub fn apply(
         }
         save(root, &state, disk)?;
         match disk.write(&root.join(&change.path), &change.after) {
-            Ok(()) => done.push(change.clone()),
+            Ok(()) => applied.done.push(change.clone()),
             // Its entry stays: a refused write may have changed a part.
-            Err(error) => refused.push((change.clone(), error.to_string())),
+            Err(error) => applied.refused.push((change.clone(), error.to_string())),
         }
     }
-    Ok((done, refused))
+    Ok(applied)
 }
 
 /// Puts back what the state file names, in the opposite order, and removes the file. Returns the

@@ -134,7 +134,7 @@ fn everything_that_disturbs_is_changed_and_put_back() {
         proc/sys/net/core/somaxconn: 128 → 4096
         proc/irq/24/smp_affinity_list: 0-3 → 3"#]]
     .assert_eq(&listed.join("\n"));
-    let (done, refused) = apply(root, &all, &mut Real).unwrap();
+    let Applied { done, refused } = apply(root, &all, &mut Real).unwrap();
     assert_eq!((done, refused), (all, Vec::new()));
     assert_eq!(changes_of(root), [], "nothing is left to change");
     assert_eq!(restore(root, &mut Real).unwrap().len(), 10);
@@ -221,7 +221,7 @@ fn a_refused_setting_is_reported_and_the_others_are_changed() {
     let folder = machine();
     let root = folder.path();
     let found = content(root);
-    let (done, refused) = apply(root, &changes_of(root), &mut Refusing).unwrap();
+    let Applied { done, refused } = apply(root, &changes_of(root), &mut Refusing).unwrap();
     assert_eq!((done.len(), refused.len()), (9, 1));
     // What was refused stands as it was: nothing is written to it.
     restore(root, &mut Refusing).unwrap();

@@ -1,5 +1,5 @@
 use expect_test::expect;
-use results::doctor::{Check, Level, Standing, State, Verdict, differences, verdict};
+use results::doctor::{Check, Level, Severity, Standing, State, Verdict, differences, verdict};
 use serde_json::json;
 
 use super::*;

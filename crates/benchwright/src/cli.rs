@@ -21,6 +21,7 @@ benchwright measures networked services, reproducibly.
 
   benchwright run experiments/hello.yaml      an experiment: deploy, load, judge, report
   benchwright load http://127.0.0.1:8080/ --rate 1k/s
+  benchwright doctor                          is this machine fit to measure?
   benchwright app hotel all-in-one            a reference application to measure
 
 `benchwright help COMMAND` explains a command.
@@ -72,7 +73,7 @@ pub(crate) enum Command {
     Reference(Reference),
     /// Start a reference application (executes benchwright-apps from the same folder)
     App(App),
-    /// Check whether the cluster of an experiment is fit to measure; nothing is made on it
+    /// Check whether this machine, or the cluster of an experiment, is fit to measure
     Doctor(Doctor),
     /// Remove what a killed run left behind: processes, control groups, temporary folders; on a
     /// cluster all that runs made there
@@ -108,17 +109,42 @@ pub(crate) struct Plan {
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Exits with 1 if a strict experiment would be refused: by an error that the spec \
+    after_help = "Without SPEC this machine is checked; with SPEC what it runs on: this machine for the \
+                        CPUs of its roles, or a cluster.\n\n\
+                        --fix sets the governor and the energy preference to performance, huge pages to \
+                        madvise, and KSM, the NMI watchdog, NUMA balancing and early swapping off; it raises \
+                        net.core.somaxconn, moves interrupts from the CPUs of the role sut to those without a \
+                        role, and turns turbo off if SPEC requires local.turbo. What stood there is first in \
+                        /run/benchwright/doctor.json, so --restore puts it back after a crash too.\n\n  \
+                        sudo benchwright doctor --fix -- benchwright run experiments/hello.yaml\n\n\
+                        Exits with 1 if a strict experiment would be refused: by an error that the spec \
                         does not allow, or by a check that it requires and that is not known to be \
-                        good. Checks that need a right which is missing are unknown, and name the \
-                        right."
+                        good. Checks that need a file or a right which is missing are unknown, and name it."
 )]
 pub(crate) struct Doctor {
-    #[command(flatten)]
-    pub(crate) spec: Plan,
+    /// The experiment, as a YAML file [default: none, this machine is checked]
+    pub(crate) spec: Option<PathBuf>,
+    /// Apply one of the spec's own profiles; several are applied in order
+    #[arg(long, value_name = "NAME", requires = "spec")]
+    pub(crate) profile: Vec<String>,
+    /// Change one value of the spec
+    #[arg(long, value_name = "PATH=VALUE", requires = "spec")]
+    pub(crate) set: Vec<String>,
     /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,
+    /// Read the files of a machine below this folder, where proc and sys were recorded
+    #[arg(long, value_name = "DIR", default_value = "/")]
+    pub(crate) root: PathBuf,
+    /// First change what can be changed safely, until --restore or the end of COMMAND
+    #[arg(long, conflicts_with = "restore")]
+    pub(crate) fix: bool,
+    /// Put back what --fix has changed, also after a crash; nothing is checked
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) restore: bool,
+    /// With --fix: a command to run with the changed settings, which are put back at its end
+    #[arg(last = true, value_name = "COMMAND", requires = "fix", conflicts_with = "json")]
+    pub(crate) command: Vec<String>,
 }
 
 #[derive(Args, Debug)]

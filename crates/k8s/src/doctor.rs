@@ -9,9 +9,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use lab::doctor::found::Terms;
 use measure::Nanos;
 use results::doctor::Severity::{Error, Info, Warning};
-use results::doctor::{Doctor, Fingerprint, Severity};
+use results::doctor::{Doctor, Fingerprint};
 use serde_json::Value;
 
 use crate::api;
@@ -180,22 +181,12 @@ pub struct Wanted {
     pub since_unix_s: Option<u64>,
     /// The time for which the cluster will be measured from now on.
     pub horizon: Nanos,
-    /// The waivers of the spec, as ids (`cluster.conditions`) or words (`load_on_control_plane`).
-    pub allowed: BTreeSet<String>,
-    /// The requirements of the spec, likewise: `kubelet_static_cpu`. They win over a waiver.
-    pub required: BTreeSet<String>,
+    /// The waivers and requirements of the spec, as ids (`cluster.conditions`) or words
+    /// (`load_on_control_plane`).
+    pub terms: Terms,
 }
 
-/// One check.
-struct Row {
-    id: &'static str,
-    name: &'static str,
-    /// The names of its parts, by which a spec allows or requires one of them.
-    words: &'static [&'static str],
-    /// The severity while nothing is found.
-    severity: Severity,
-    check: fn(&Seen<'_>) -> Found,
-}
+type Row = lab::doctor::found::Row<fn(&Seen<'_>) -> Found>;
 
 /// The checks in the order of the method, which numbers them from 1.
 const TABLE: [Row; 21] = [
@@ -356,13 +347,12 @@ pub fn diagnose(answers: &Answers, wanted: &Wanted) -> Doctor {
     for row in &TABLE {
         let mut found = (row.check)(&seen);
         values.append(&mut found.records);
-        checks.push(found.conclude(row, wanted));
+        checks.push(found.conclude(row, &wanted.terms));
     }
     Doctor::new(checks, Fingerprint::new(values, placement::of(&seen)))
 }
 
-/// Returns the names that a spec may allow or require: the ids of the checks, and the words of
-/// their parts.
+/// Returns the names that a spec may allow or require.
 pub fn words() -> Vec<&'static str> {
-    TABLE.iter().flat_map(|row| [row.id].into_iter().chain(row.words.iter().copied())).collect()
+    lab::doctor::found::words(&TABLE)
 }

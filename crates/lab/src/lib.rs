@@ -22,6 +22,7 @@ pub mod system;
 pub mod trial;
 
 pub mod calm;
+pub mod doctor;
 pub mod generator;
 pub mod judge;
 pub mod limits;

@@ -27,7 +27,7 @@ pub struct Doctor {
 /// The result of one check.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Check {
-    /// A name that never changes, by which a spec requires or allows: `cluster.conditions`.
+    /// A name that never changes, by which a spec requires or allows: `local.governor`.
     pub id: String,
     /// The subject of the check in words.
     pub name: String,

@@ -1,42 +1,208 @@
-//! `benchwright doctor`: whether the place of an experiment is fit to measure.
+//! `benchwright doctor`: checks whether this machine, or the place of an experiment, is fit to
+//! measure, and changes the settings of this machine for a time.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::Ordering;
 
 use k8s::Kubernetes;
 use lab::backend::Backend;
-use lab::spec::BackendKind;
+use lab::backend::local::doctor::{self as local, Machine, SPIN};
+use lab::doctor::fix::{self, Applied, Real, Setting};
+use lab::doctor::read::Reader;
+use lab::doctor::{Wanted, found::Terms};
+use lab::spec::{BackendKind, Cpus, Resolved, Written};
+use lab::{Host, host};
+use measure::Nanos;
 use results::Doctor;
-use results::doctor::Check;
+use results::doctor::{Check, State};
 
 use super::run;
 use crate::cli;
 use crate::output::{self, Exit, Failure};
 
 pub(crate) fn doctor(arguments: &cli::Doctor) -> Result<Exit, Failure> {
-    let resolved = run::resolve(&arguments.spec)?;
-    if resolved.spec.where_.backend != BackendKind::Kubernetes {
-        return Err(Failure::question(
-            "this experiment does not run on a cluster; add for example --profile cluster",
-        ));
+    if !arguments.root.is_dir() {
+        let root = arguments.root.display();
+        return Err(Failure::question(format!("there is no folder {root}; --root names one")));
     }
-    let mut cluster = Kubernetes::new(run::host()?, output::error);
-    let known = resolved.spec.doctor.check(&cluster.checks(), &resolved);
-    known.map_err(|error| Failure::question(error.to_string()))?;
-    let doctor = cluster.diagnose(&resolved, None).map_err(|stop| run::failed(stop.into()))?;
-    let doctor = doctor.expect("a cluster has checks");
-    output::result(&match arguments.json {
-        true => output::json(&doctor),
-        false => text(&doctor),
+    if arguments.restore {
+        return restore(&arguments.root);
+    }
+    let resolved = arguments.spec.as_ref().map(|spec| {
+        let (spec, profile, set) = (spec.clone(), arguments.profile.clone(), arguments.set.clone());
+        run::resolve(&cli::Plan { spec, profile, set })
+    });
+    let resolved = resolved.transpose()?;
+    match resolved.as_ref().map(|resolved| resolved.spec.where_.backend) {
+        Some(BackendKind::Simulated) => {
+            Err(Failure::question("a simulation runs on no machine; leave the spec out"))
+        }
+        Some(BackendKind::Kubernetes) if arguments.fix || arguments.root != Path::new("/") => {
+            Err(Failure::question("--fix and --root are for one machine, not for a cluster"))
+        }
+        Some(BackendKind::Kubernetes) => {
+            let resolved = resolved.expect("it has a backend");
+            let mut cluster = Kubernetes::new(run::host()?, output::error);
+            check_names(&cluster.checks(), &resolved)?;
+            let begun = host::now();
+            let doctor = cluster.diagnose(&resolved, None);
+            let doctor = doctor.map_err(|stop| run::failed(stop.into()))?;
+            show(&doctor.expect("a cluster has checks"), host::now() - begun, arguments.json)
+        }
+        Some(BackendKind::Local | BackendKind::External) | None => {
+            one_machine(resolved.as_ref(), arguments)
+        }
+    }
+}
+
+fn check_names(known: &[&str], resolved: &Resolved) -> Result<(), Failure> {
+    let checked = resolved.spec.doctor.check(known, resolved);
+    checked.map_err(|error| Failure::question(error.to_string()))
+}
+
+fn one_machine(resolved: Option<&Resolved>, arguments: &cli::Doctor) -> Result<Exit, Failure> {
+    let host = run::host()?;
+    let root = &*arguments.root;
+    let is_live = root == Path::new("/");
+    let wanted = match resolved {
+        None => Wanted::default(),
+        Some(resolved) => {
+            check_names(&lab::doctor::words(), resolved)?;
+            match is_live {
+                true => local::wanted(resolved).map_err(|stop| run::failed(stop.into()))?,
+                false => recorded_wanted(resolved),
+            }
+        }
+    };
+    if arguments.fix {
+        fix(root, &wanted)?;
+    }
+    if let Some((program, rest)) = arguments.command.split_first() {
+        let ended = run_command(program, rest, &host);
+        restore(root)?;
+        return ended;
+    }
+    let begun = host::now();
+    let mut machine = Machine::new(root);
+    let doctor = match is_live {
+        false => machine.recorded(&wanted),
+        true => {
+            let programs = local::programs(resolved, &host).map_err(Failure::question)?;
+            let found = machine.before(&wanted, programs, SPIN, &host);
+            found.map_err(|stop| run::failed(stop.into()))?
+        }
+    };
+    show(&doctor, host::now() - begun, arguments.json)
+}
+
+/// Returns the demands of a spec on another machine, whose CPUs are not those here.
+fn recorded_wanted(resolved: &Resolved) -> Wanted {
+    let roles = &resolved.spec.where_.roles;
+    let of = |(name, role): (&str, &Option<lab::spec::Role>)| -> Option<(String, Cpus)> {
+        let Written(cpus) = role.as_ref()?.cpus.as_ref()?;
+        Some((name.to_owned(), cpus.clone()))
+    };
+    let roles = [("sut", &roles.sut), ("load", &roles.load)].into_iter().filter_map(of);
+    let terms = Terms::of(&resolved.spec.doctor);
+    Wanted { roles: roles.collect(), terms, ..Wanted::default() }
+}
+
+/// Changes settings, and says on stderr which.
+fn fix(root: &Path, wanted: &Wanted) -> Result<(), Failure> {
+    let files = Reader::new(root).settings(host::now);
+    let changes = fix::changes(&files, wanted);
+    let applied = fix::apply(root, &changes, &mut Real).map_err(Failure::no_answer)?;
+    let Applied { done, refused } = applied;
+    for Setting { path, before, after } in &done {
+        output::error(&format!("changed  /{path}: {before} → {after}"));
+    }
+    for (Setting { path, after, .. }, why) in &refused {
+        output::error(&format!("refused  /{path} to {after}: {why}"));
+    }
+    match done.is_empty() {
+        true => output::error("nothing was changed"),
+        false => {
+            let file = fix::state_file(root);
+            output::error(&format!(
+                "`benchwright doctor --restore` puts it back, from {}",
+                file.display()
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn restore(root: &Path) -> Result<Exit, Failure> {
+    let restored = fix::restore(root, &mut Real).map_err(Failure::no_answer)?;
+    for Setting { path, before, .. } in &restored {
+        output::error(&format!("restored /{path}: {before}"));
+    }
+    if restored.is_empty() {
+        output::error("nothing was changed by --fix");
+    }
+    Ok(Exit::Answered)
+}
+
+/// Runs a command to its end. Ctrl-C reaches it too, as it is in our process group; we wait for it, so
+/// that the settings are put back after it.
+fn run_command(program: &str, arguments: &[String], host: &Host) -> Result<Exit, Failure> {
+    let child = Command::new(program).args(arguments).status();
+    let status =
+        child.map_err(|error| Failure::question(format!("cannot start {program}: {error}")))?;
+    Ok(match status.code() {
+        _ if host.interrupted.load(Ordering::Relaxed) => Exit::Interrupted,
+        Some(0) => Exit::Answered,
+        Some(1) => Exit::No,
+        Some(2) => Exit::Question,
+        Some(130) => Exit::Interrupted,
+        _ => Exit::NoAnswer,
+    })
+}
+
+fn show(doctor: &Doctor, took: Nanos, json: bool) -> Result<Exit, Failure> {
+    output::result(&match json {
+        true => output::json(doctor),
+        false => text(doctor, took),
     })?;
     Ok(if doctor.checks.iter().any(Check::refuses) { Exit::No } else { Exit::Answered })
 }
 
-/// Returns a line for each check, and the remedy of those that are not ok.
-fn text(doctor: &Doctor) -> String {
+/// Returns a line for each check, and a sum.
+fn text(doctor: &Doctor, took: Nanos) -> String {
+    let width = doctor.checks.iter().map(|check| check.name.chars().count()).max().unwrap_or(0);
     let mut text = String::new();
-    for check in &doctor.checks {
-        text += &format!("{:<8} {}: {}\n", check.word(), check.name, check.value);
-        if let Some(remedy) = &check.remedy {
-            text += &format!("         {remedy}\n");
-        }
+    for (number, check) in (1..).zip(&doctor.checks) {
+        let word = match check.word() {
+            "error" => "BAD",
+            "warning" => "WARN",
+            word => word,
+        };
+        let remedy = check.remedy.as_ref().map(|remedy| format!(" · remedy: {remedy}"));
+        text += &format!(
+            "{word:<8} {number:>2} {:<width$}  {}{}\n",
+            check.name,
+            check.value,
+            remedy.unwrap_or_default()
+        );
     }
-    text + &format!("fingerprint {}\n", doctor.fingerprint.hash)
+    let count = |word: &str| doctor.checks.iter().filter(|check| check.word() == word).count();
+    let warnings = match count("warning") {
+        1 => "1 warning".to_owned(),
+        number => format!("{number} warnings"),
+    };
+    let unknown = doctor.checks.iter().filter(|check| check.state == State::Unknown).count();
+    let fit = match doctor.checks.iter().any(Check::refuses) {
+        true => "Not fit",
+        false => "Fit",
+    };
+    text + &format!(
+        "{} checks in {:.1} s: {} ok, {} bad, {warnings}, {unknown} unknown. {fit} for `doctor: strict`.\n\
+         fingerprint {}\n",
+        doctor.checks.len(),
+        took.as_secs_f64(),
+        count("ok"),
+        count("error"),
+        doctor.fingerprint.hash
+    )
 }

@@ -9,6 +9,7 @@ mod tls_peer;
 
 mod answers;
 mod arrivals;
+mod doctor;
 mod errors;
 mod experiment;
 mod foreign;

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use lab::backend::{Happened, Stop};
-use lab::spec::{Doctor, Resolved};
+use lab::doctor::found::Terms;
+use lab::spec::Resolved;
 use measure::{Instant, Nanos};
 use serde_json::Value;
 
@@ -41,7 +42,6 @@ impl Kubernetes {
         let endpoints =
             ours.map(|service| (format!("{}/{}", run.namespace, service.name), service.replicas));
         let cluster = cluster_of(resolved);
-        let Doctor { require, allow, .. } = &resolved.spec.doctor;
         let wanted = Wanted {
             roles,
             run: run.id.clone(),
@@ -51,8 +51,7 @@ impl Kubernetes {
             endpoints: endpoints.collect(),
             since_unix_s: since,
             horizon: resolved.spec.budget.time.map_or(Nanos::from_secs(3600), |time| *time),
-            allowed: allow.iter().cloned().collect(),
-            required: require.iter().cloned().collect(),
+            terms: Terms::of(&resolved.spec.doctor),
             ..Wanted::default()
         };
         Ok((answers, wanted))

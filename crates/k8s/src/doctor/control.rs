@@ -3,7 +3,7 @@
 use results::doctor::Severity::{Error, Warning};
 use serde_json::Value;
 
-use super::found::Found;
+use super::found::{Found, OfCluster};
 use super::seen::{Seen, containers, has_ended, name_of, namespace_of};
 use super::{Answer, Missing, cron};
 use crate::paths;

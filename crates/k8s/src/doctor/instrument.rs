@@ -4,7 +4,7 @@ use measure::Nanos;
 use results::doctor::{Severity, Standing, State};
 
 use super::Missing;
-use super::found::Found;
+use super::found::{Found, OfCluster};
 use super::seen::Seen;
 use crate::paths;
 

@@ -6,7 +6,7 @@ use results::doctor::Severity::{Error, Info, Warning};
 use serde_json::Value;
 
 use super::Before;
-use super::found::Found;
+use super::found::{Found, OfCluster};
 use super::seen::{
     Seen, canonical, list, name_of, namespace_of, node_of, plain, short_hash, unequal,
 };

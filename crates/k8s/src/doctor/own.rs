@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::events;
 use crate::objects::{CONTAINER, MANAGER};
 
-use super::found::Found;
+use super::found::{Found, OfCluster};
 use super::seen::{
     Seen, canonical, containers, has_ended, is_of_job, list, name_of, namespace_of, owner, plain,
 };

@@ -6,7 +6,7 @@ use results::doctor::Placed;
 use results::doctor::Severity::{Error, Warning};
 use serde_json::Value;
 
-use super::found::Found;
+use super::found::{Found, OfCluster};
 use super::seen::{
     Owner, Seen, containers, has_ended, is_of_job, name_of, namespace_of, node_of, owner,
 };

@@ -6,7 +6,7 @@ use results::doctor::Severity::{Error, Warning};
 use serde_json::Value;
 
 use super::Proxy;
-use super::found::Found;
+use super::found::{Found, OfCluster};
 use super::seen::{Seen, list, name_of, namespace_of};
 use crate::paths;
 

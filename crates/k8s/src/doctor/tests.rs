@@ -1,5 +1,5 @@
 use expect_test::expect;
-use results::doctor::{Check, Level, Standing, State, Verdict, differences, verdict};
+use results::doctor::{Check, Level, Severity, Standing, State, Verdict, differences, verdict};
 use serde_json::json;
 
 use super::*;
@@ -456,7 +456,7 @@ fn the_messages_of_all_faults_are_sentences() {
 #[test]
 fn before_anything_is_deployed_nothing_is_bad_and_nothing_refused() {
     let mut cluster = Cluster::empty();
-    cluster.wanted.required = texts(["guaranteed_integer_cpu", "cluster.endpoints"]);
+    cluster.wanted.terms.required = texts(["guaranteed_integer_cpu", "cluster.endpoints"]);
     let doctor = cluster.doctor();
     assert!(doctor.checks.iter().all(|check| check.state != State::Bad), "{}", lines(&doctor));
     // It is too early to know them, which is no reason for a warning.
@@ -471,7 +471,7 @@ fn a_waived_fault_is_printed_and_refuses_nothing() {
     cluster.node(2)["metadata"]["labels"]["node-role.kubernetes.io/control-plane"] = json!("");
     assert!(refuses(&cluster, "cluster.placement"));
     for waiver in ["load_on_control_plane", "cluster.placement"] {
-        cluster.wanted.allowed = texts([waiver]);
+        cluster.wanted.terms.allowed = texts([waiver]);
         let check = cluster.check("cluster.placement");
         assert_eq!((check.state, check.standing), (State::Bad, Standing::Waived));
         assert_eq!(check.value, "w3 has the role load and the control plane (waived)");
@@ -487,7 +487,7 @@ fn a_waiver_of_one_part_is_not_a_waiver_of_another() {
     let mut cluster = Cluster::good();
     cluster.node(2)["metadata"]["labels"]["node-role.kubernetes.io/control-plane"] = json!("");
     cluster.pod(2)["spec"]["nodeName"] = json!("w1");
-    cluster.wanted.allowed = texts(["load_on_control_plane"]);
+    cluster.wanted.terms.allowed = texts(["load_on_control_plane"]);
     let check = cluster.check("cluster.placement");
     assert_eq!((check.state, check.standing), (State::Bad, Standing::Usual));
     assert!(check.value.starts_with("load-1-0-x2x8z, which loads"), "{}", check.value);
@@ -502,7 +502,7 @@ fn a_requirement_turns_a_warning_and_an_unknown_into_a_refusal() {
     cluster.configuration("w1")["cpuManagerPolicy"] = json!("none");
     assert_eq!(cluster.check("cluster.kubelet").severity, Warning);
     assert!(!refuses(&cluster, "cluster.kubelet"));
-    cluster.wanted.required = texts(["kubelet_static_cpu"]);
+    cluster.wanted.terms.required = texts(["kubelet_static_cpu"]);
     let check = cluster.check("cluster.kubelet");
     assert_eq!((check.severity, check.standing), (Error, Standing::Required));
     assert!(refuses(&cluster, "cluster.kubelet"));
@@ -514,9 +514,9 @@ fn a_requirement_turns_a_warning_and_an_unknown_into_a_refusal() {
     // It is about its own part only.
     let mut cluster = Cluster::good();
     cluster.configuration("w1")["reservedSystemCPUs"] = json!("");
-    cluster.wanted.required = texts(["kubelet_static_cpu"]);
+    cluster.wanted.terms.required = texts(["kubelet_static_cpu"]);
     assert!(!refuses(&cluster, "cluster.kubelet"));
-    cluster.wanted.required = texts(["system_reserved"]);
+    cluster.wanted.terms.required = texts(["system_reserved"]);
     assert!(refuses(&cluster, "cluster.kubelet"));
 }
 
@@ -546,7 +546,7 @@ fn unknown_checks_are_one_warning_unless_they_are_required() {
             "unknown: cluster.kubelet, cluster.throttling; `benchwright doctor` says why",
         ]"#]]
     .assert_eq(&format!("{:#?}", warn.warnings));
-    cluster.wanted.required = texts(["kubelet_static_cpu"]);
+    cluster.wanted.terms.required = texts(["kubelet_static_cpu"]);
     let warn = verdict(Level::Warn, &cluster.doctor().checks, &[]);
     assert_eq!(warn.warnings.len(), 2, "{warn:?}");
 }
@@ -622,7 +622,7 @@ fn an_unknown_value_and_another_run_are_not_differences() {
 #[test]
 fn a_document_is_read_as_it_was_written() {
     let mut cluster = Cluster::good();
-    cluster.wanted.allowed = texts(["no_burstable"]);
+    cluster.wanted.terms.allowed = texts(["no_burstable"]);
     cluster.node(0)["metadata"]["labels"]["node.kubernetes.io/instance-type"] = json!("t3.large");
     let doctor = cluster.doctor();
     let text = serde_json::to_string(&doctor).unwrap();

@@ -16,13 +16,14 @@ use std::time::Duration;
 use anyhow::{Context, anyhow};
 use measure::{Instant, Nanos};
 use nix::sys::signal::Signal;
-use results::Environment;
 use results::environment::Node;
+use results::{Doctor, Environment};
 
 use super::{
     Address, Backend, Drive, Driven, Executed, Foreign, Limits, Reply, Service, Stop, Tick,
 };
 use crate::calm::Calm;
+use crate::doctor::Wanted;
 use crate::host::{self, RunId};
 use crate::spec::{self, Cpus, Exchange, Literal, Port, Resolved, Run, Written};
 use crate::{Host, generator, http};
@@ -36,6 +37,7 @@ use watch::Source;
 mod calm;
 mod confine;
 mod digests;
+pub mod doctor;
 mod drive;
 mod execute;
 mod leaders;
@@ -78,6 +80,8 @@ pub struct Local {
     logs: Option<PathBuf>,
     /// The folder in which relative paths of the spec begin, and in which its programs run.
     folder_of_spec: PathBuf,
+    /// The machine as it was last looked at.
+    machine: doctor::Machine,
 }
 
 /// One process of a service.
@@ -125,6 +129,7 @@ impl Local {
             outputs: BTreeMap::new(),
             logs: None,
             folder_of_spec: PathBuf::from("."),
+            machine: doctor::Machine::new(Path::new("/")),
         }
     }
 
@@ -361,6 +366,28 @@ impl Backend for Local {
         check_load(&arguments, &self.host)?;
         self.checked.insert(arguments);
         Ok(())
+    }
+
+    fn checks(&self) -> Vec<&'static str> {
+        crate::doctor::words()
+    }
+
+    fn diagnose(
+        &mut self,
+        resolved: &Resolved,
+        since: Option<u64>,
+    ) -> Result<Option<Doctor>, Stop> {
+        let programs = digests::files(resolved, &self.host).map_err(Stop::Question)?;
+        let own = self.running.iter().flat_map(|running| {
+            let processes = running.group.processes(running.process.id());
+            processes.into_iter().map(|pid| pid as u32)
+        });
+        let wanted = Wanted { own: own.collect(), ..doctor::wanted(resolved)? };
+        let machine = &mut self.machine;
+        Ok(Some(match since {
+            None => machine.before(&wanted, programs, doctor::SPIN_BEFORE_RUN, &self.host)?,
+            Some(_) => machine.after(&wanted, programs),
+        }))
     }
 
     fn enter(&mut self, resolved: &Resolved) -> Result<(), Stop> {

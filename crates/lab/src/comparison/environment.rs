@@ -14,14 +14,20 @@ const OF_A_DIGEST: usize = 12;
 /// Facts of a machine that differ from one minute to the next, and say nothing.
 const PASSING: [&str; 3] = ["load_average", "clock_ahead_ns", "clock_error_ns"];
 
+/// The beginnings of the names of facts of a machine, and of values that the checks recorded.
+const MACHINE: &str = "machine: ";
+const CHECK: &str = "check: ";
+
 /// Returns the differences in an order in which a reader looks for them: machines, places, programs,
 /// and last the specs, where the difference that is asked about may be.
 pub(super) fn differences(a: &Past, b: &Past) -> Vec<Difference> {
-    let mut found = Vec::new();
+    let mut found: Vec<Difference> = Vec::new();
     for facts in [machines, places, programs, checks, specs] {
         let (a, b) = (facts(a), facts(b));
         let names: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
-        for name in names.into_iter().filter(|name| a.get(*name) != b.get(*name)) {
+        let differ = |name: &&String| a.get(*name) != b.get(*name);
+        let is_new = |name: &&String| !is_listed(&found, name);
+        for name in names.into_iter().filter(differ).filter(is_new).collect::<Vec<_>>() {
             let value = |facts: &BTreeMap<String, String>| facts.get(name).cloned();
             found.push(Difference { what: name.clone(), a: value(&a), b: value(&b) });
         }
@@ -33,6 +39,14 @@ pub(super) fn differences(a: &Past, b: &Past) -> Vec<Difference> {
         found.push(Difference { what, a: None, b: None });
     }
     found
+}
+
+/// Returns true if a value that the checks recorded is among the facts of the machines, places and
+/// programs already.
+fn is_listed(found: &[Difference], name: &str) -> bool {
+    name.strip_prefix(CHECK).is_some_and(|value| {
+        found.iter().any(|other| other.what.trim_start_matches(MACHINE) == value)
+    })
 }
 
 type Facts = BTreeMap<String, String>;
@@ -49,7 +63,7 @@ fn machines(past: &Past) -> Facts {
         properties.retain(|property, _| !PASSING.contains(&property.as_str()));
         let named = properties.into_iter().map(|(property, value)| {
             let property = property.replace('_', " ");
-            (format!("machine: {property}{of}"), value)
+            (format!("{MACHINE}{property}{of}"), value)
         });
         facts.extend(named);
     }
@@ -84,7 +98,7 @@ fn programs(past: &Past) -> Facts {
 fn checks(past: &Past) -> Facts {
     let Some(doctor) = &past.doctor else { return Facts::new() };
     let values = doctor.fingerprint.values.iter();
-    values.map(|(name, value)| (format!("check: {name}"), value.clone())).collect()
+    values.map(|(name, value)| (format!("{CHECK}{name}"), value.clone())).collect()
 }
 
 fn specs(past: &Past) -> Facts {

@@ -274,8 +274,7 @@ impl Cluster {
             daemon_sets: texts(["kube-system/*"]),
             since_unix_s: Some(now() - 60),
             horizon: Nanos::from_secs(600),
-            allowed: BTreeSet::new(),
-            required: BTreeSet::new(),
+            terms: Terms::default(),
         };
         Cluster { answers, wanted }
     }

@@ -128,7 +128,7 @@ fn a_node_with_both_roles_is_an_error_and_tracing_beside_the_system_a_warning() 
     cluster.pods().push(own_pod("jaeger-0", "w1", Some(("StatefulSet", "jaeger"))));
     let check = cluster.check("cluster.placement");
     assert_eq!((check.state, check.severity), (State::Bad, Warning));
-    cluster.wanted.required = texts(["jaeger_off_sut"]);
+    cluster.wanted.terms.required = texts(["jaeger_off_sut"]);
     assert!(refuses(&cluster, "cluster.placement"));
 }
 

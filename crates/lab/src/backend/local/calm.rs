@@ -68,7 +68,7 @@ fn spin_often(cpu: u32, sender: &Sender<Result<Spin, String>>, over: &AtomicBool
     let mut stolen = steal_of(cpu).ok();
     while !over.load(Ordering::Relaxed) {
         let next = host::now() + calm::EVERY;
-        let mut spin = spin(cpu);
+        let mut spin = spin(cpu, calm::SPIN);
         let now = steal_of(cpu).ok();
         // If the kernel does not count steal, only the gaps count.
         spin.stolen =
@@ -80,10 +80,28 @@ fn spin_often(cpu: u32, sender: &Sender<Result<Spin, String>>, over: &AtomicBool
     }
 }
 
-fn spin(cpu: u32) -> Spin {
+/// Spins once on each CPU, on all at the same time. A CPU that this process may not use is left out.
+pub(super) fn probe(cpus: &[u32], length: Nanos) -> Vec<Spin> {
+    let on_one = |cpu: u32| {
+        process::pin(&Cpus(vec![cpu])).ok()?;
+        let stolen = steal_of(cpu).ok();
+        let spin = spin(cpu, length);
+        let stolen = steal_of(cpu).ok().zip(stolen).map(|(now, was)| now.saturating_sub(was));
+        Some(Spin { stolen: stolen.unwrap_or_default(), ..spin })
+    };
+    thread::scope(|scope| {
+        let threads: Vec<_> = cpus.iter().map(|&cpu| scope.spawn(move || on_one(cpu))).collect();
+        let ended = threads.into_iter().map(thread::ScopedJoinHandle::join);
+        ended
+            .filter_map(|spin| spin.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
+    })
+}
+
+fn spin(cpu: u32, length: Nanos) -> Spin {
     let begun = host::now();
     let (mut last, mut lost, mut longest_gap) = (begun, Nanos::ZERO, Nanos::ZERO);
-    while last < begun + calm::SPIN {
+    while last < begun + length {
         let now = host::now();
         let gap = now - last;
         if calm::GAP_UNNOTICED <= gap {

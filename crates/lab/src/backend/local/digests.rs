@@ -19,6 +19,24 @@ pub(crate) fn binaries(
     resolved: &Resolved,
     host: &Host,
 ) -> anyhow::Result<BTreeMap<String, String>> {
+    digests_of(files(resolved, host)?)
+}
+
+/// Returns the digests of files, by their names.
+pub(super) fn digests_of(
+    files: BTreeMap<String, PathBuf>,
+) -> anyhow::Result<BTreeMap<String, String>> {
+    let digest = |(name, path): (String, PathBuf)| {
+        let bytes = fs::read(&path).map_err(|error| {
+            anyhow!("cannot read {name}, {}: {}", path.display(), crate::spec::plain(&error))
+        })?;
+        Ok((name, results::directory::digest(&bytes)))
+    };
+    files.into_iter().map(digest).collect()
+}
+
+/// Returns the paths of all that measures and is measured, by name.
+pub(super) fn files(resolved: &Resolved, host: &Host) -> anyhow::Result<BTreeMap<String, PathBuf>> {
     let mut files = BTreeMap::from([("benchwright".to_owned(), host.benchwright.clone())]);
     for component in resolved.spec.sut.components() {
         let (name, path) = match component {
@@ -47,13 +65,7 @@ pub(crate) fn binaries(
         let name = if field == "workload.script" { "script" } else { field };
         files.insert(name.to_owned(), path);
     }
-    let digest = |(name, path): (String, PathBuf)| {
-        let bytes = fs::read(&path).map_err(|error| {
-            anyhow!("cannot read {name}, {}: {}", path.display(), crate::spec::plain(&error))
-        })?;
-        Ok((name, results::directory::digest(&bytes)))
-    };
-    files.into_iter().map(digest).collect()
+    Ok(files)
 }
 
 fn found(written: &str, resolved: &Resolved) -> anyhow::Result<PathBuf> {

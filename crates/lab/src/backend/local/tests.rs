@@ -146,8 +146,16 @@ fn a_trial_of_a_process_leaves_its_results_and_nothing_else() {
     assert_eq!(entry.status, Status::Valid, "{entry:?}");
     assert!(entry.observed.as_ref().unwrap().cpu.contains_key("server"), "{entry:?}");
     let files: Vec<&str> = entry.files.keys().map(String::as_str).collect();
-    assert_eq!(files, ["components.json", "load.json", "response_time.hlog", "service_time.hlog"]);
-    let environment = results::Directory::open(&stage.out()).unwrap().environment().unwrap();
+    let documents = ["components.json", "doctor.json", "load.json"];
+    assert_eq!(files, [&documents[..], &["response_time.hlog", "service_time.hlog"]].concat());
+    let directory = results::Directory::open(&stage.out()).unwrap();
+    let doctor = directory.doctor().unwrap().unwrap();
+    assert_eq!(
+        entry.fingerprint.as_ref(),
+        Some(&doctor.fingerprint.hash),
+        "a trial changes nothing"
+    );
+    let environment = directory.environment().unwrap();
     assert_eq!(environment.placement["server"], "0");
     assert!(environment.confinement.is_some());
     assert_eq!(environment.versions["benchwright"], "0.0.0");

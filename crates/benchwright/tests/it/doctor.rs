@@ -1,0 +1,103 @@
+//! The doctor of one machine, on the files of a recorded one: nothing of this machine is changed.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::support::{Scratch, benchwright, run, until};
+
+const GOVERNOR: &str = "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor";
+
+/// A machine with a governor and huge pages that can be changed.
+const FILES: [(&str, &str); 7] = [
+    (GOVERNOR, "powersave\n"),
+    ("proc/stat", "cpu0 100 0 100 99700 50 0 50 0 0 0\n"),
+    ("proc/sys/kernel/random/boot_id", "b-1\n"),
+    ("proc/uptime", "1000.00 900.00\n"),
+    ("proc/vmstat", "pswpin 0\n"),
+    ("sys/devices/system/cpu/online", "0\n"),
+    ("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n"),
+];
+
+fn record(root: &Path) {
+    for (path, text) in FILES {
+        let path = root.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+}
+
+fn content(root: &Path) -> BTreeMap<&'static str, String> {
+    let text = |path: &str| fs::read_to_string(root.join(path)).unwrap().trim().to_owned();
+    FILES.iter().map(|(path, _)| (*path, text(path))).collect()
+}
+
+#[test]
+fn recorded_files_are_judged_and_an_error_is_a_no() {
+    let scratch = Scratch::new();
+    let root = scratch.path().to_str().unwrap();
+    record(scratch.path());
+    let ran = run(&["doctor", "--root", root, "--json"]);
+    assert_eq!(ran.code, 0, "{ran:#?}");
+    let checks = ran.json()["checks"].as_array().unwrap().clone();
+    assert_eq!(checks.len(), 27);
+    let of = |id: &str| checks.iter().find(|check| check["id"] == id).unwrap().clone();
+    assert_eq!(of("local.governor")["state"], "bad");
+    assert_eq!(of("local.governor")["severity"], "warning");
+    assert_eq!(of("local.swap")["state"], "ok");
+    assert_eq!(of("local.clock")["state"], "unknown");
+
+    fs::write(scratch.path().join("proc/vmstat"), "pswpin 9\n").unwrap();
+    let ran = run(&["doctor", "--root", root]);
+    assert_eq!(ran.code, 1, "{ran:#?}");
+    let line = ran.stdout.lines().find(|line| line.starts_with("BAD")).unwrap();
+    assert!(line.contains("11 swap") && line.contains("· remedy: free memory"), "{line}");
+    assert!(ran.stdout.contains("Not fit for `doctor: strict`."), "{}", ran.stdout);
+}
+
+#[test]
+fn a_fix_lasts_until_the_end_of_its_command_or_a_restore_after_a_kill() {
+    let scratch = Scratch::new();
+    let root = scratch.path();
+    record(root);
+    let found = content(root);
+    let of = |rest: &[&str]| {
+        let mut command = Command::new(benchwright());
+        command.args(["doctor", "--root", root.to_str().unwrap()]).args(rest);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    };
+    // The command sees the changed settings, and its exit code is ours.
+    let script = format!("grep performance {} && exit 1", root.join(GOVERNOR).display());
+    let status = of(&["--fix", "--", "sh", "-c", &script]).status().unwrap();
+    assert_eq!((status.code(), content(root)), (Some(1), found.clone()));
+
+    let pid = root.join("pid");
+    let script = format!("echo $$ > {0}.part; mv {0}.part {0}; exec sleep 60", pid.display());
+    let mut doctor = of(&["--fix", "--", "sh", "-c", &script]).spawn().unwrap();
+    until("the command runs", || pid.exists());
+    assert_eq!(content(root)[GOVERNOR], "performance");
+    doctor.kill().unwrap();
+    doctor.wait().unwrap();
+    let sleeping = fs::read_to_string(&pid).unwrap();
+    Command::new("kill").arg(sleeping.trim()).status().unwrap();
+    assert_eq!(content(root)[GOVERNOR], "performance", "a kill leaves it");
+    assert_eq!(of(&["--restore"]).status().unwrap().code(), Some(0));
+    assert_eq!(content(root), found);
+    assert!(!root.join("run/benchwright").exists());
+}
+
+#[test]
+fn wrong_arguments_of_the_doctor_are_refused() {
+    for (arguments, hint) in [
+        (&["doctor", "--root", "missing"][..], "there is no folder missing"),
+        (&["doctor", "--fix", "--restore"], "cannot be used with"),
+        (&["doctor", "--", "true"], "--fix"),
+        (&["doctor", "missing.yaml"], "missing.yaml"),
+    ] {
+        let ran = run(arguments);
+        assert_eq!(ran.code, 2, "{arguments:?}: {ran:#?}");
+        assert!(ran.stderr.contains(hint), "{arguments:?}: {}", ran.stderr);
+    }
+}

@@ -1,0 +1,117 @@
+//! The checks of this machine: 27 pure functions over its files at two moments.
+//!
+//! Nothing here reads a file or a clock: `read` makes a [`Look`] of the machine, or of a folder with
+//! recorded files, and the checks judge it. A file that is missing, as many are on virtual
+//! machines, makes a check *unknown* and never good. Counters are judged by their growth since the
+//! look before; those of a recorded folder by their growth since the machine began.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use results::doctor::Severity::{Error, Info, Warning};
+use results::doctor::{Doctor, Fingerprint};
+
+use crate::spec::Cpus;
+use found::{Found, Row, Terms};
+use seen::Seen;
+
+pub use look::{Files, Look};
+
+pub mod fix;
+pub mod found;
+pub mod read;
+
+mod cpu;
+mod disturbance;
+mod limits;
+mod look;
+mod memory;
+mod platform;
+mod seen;
+mod traffic;
+
+#[cfg(test)]
+mod tests;
+
+/// The role of the system under test.
+pub const SUT: &str = "sut";
+
+/// The experiment's demands on the machine.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Wanted {
+    /// The CPUs of each role that has any. Without roles all CPUs are judged.
+    pub roles: BTreeMap<String, Cpus>,
+    /// The processes of the experiment, beside the runner and those that it started.
+    pub own: BTreeSet<u32>,
+    pub terms: Terms,
+}
+
+/// The moment of a look.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Moment {
+    /// No load runs.
+    Before,
+    /// A load has just ended, which itself used the machine.
+    After,
+}
+
+type Check = fn(&Seen<'_>) -> Found;
+
+const fn row(
+    id: &'static str,
+    name: &'static str,
+    severity: results::doctor::Severity,
+    check: Check,
+) -> Row<Check> {
+    Row { id, name, words: &[], severity, check }
+}
+
+/// The checks in the order of the method, which numbers them from 1.
+const TABLE: [Row<Check>; 27] = [
+    row("local.cpu", "CPU model", Info, cpu::model),
+    row("local.governor", "governor", Warning, cpu::governor),
+    row("local.turbo", "turbo", Warning, cpu::turbo),
+    row("local.frequency", "frequency", Warning, cpu::frequency),
+    row("local.thermal", "thermal throttling", Error, cpu::thermal),
+    row("local.smt", "shared cores", Error, cpu::smt),
+    row("local.isolation", "isolated CPUs", Info, cpu::isolation),
+    row("local.numa", "NUMA nodes", Warning, cpu::numa),
+    row("local.interrupts", "interrupts", Warning, disturbance::interrupts),
+    row("local.huge_pages", "huge pages, KSM", Warning, memory::huge_pages),
+    row("local.swap", "swap", Error, memory::swap),
+    row("local.steal", "steal", Error, disturbance::steal),
+    row("local.pressure", "CPU pressure", Error, disturbance::pressure),
+    row("local.foreign", "foreign load", Error, disturbance::foreign),
+    row("local.spin", "spin probe", Error, disturbance::spin),
+    row("local.clock", "clock source", Warning, platform::clock),
+    row("local.virtual", "virtualized", Warning, platform::virtualized),
+    row("local.cgroup", "own control group", Error, limits::cgroup),
+    row("local.throttling", "throttling", Error, limits::throttling),
+    row("local.limits", "files and ports", Error, limits::of_system),
+    row("local.network", "retransmits, overflows", Warning, traffic::network),
+    row("local.disk", "disk", Warning, traffic::disk),
+    row("local.noise", "kernel settings", Info, platform::noise),
+    row("local.battery", "battery", Error, platform::battery),
+    row("local.kernel_log", "kernel log", Error, platform::kernel_log),
+    row("local.binaries", "binaries", Info, platform::binaries),
+    row("local.ntp", "time of day", Info, platform::ntp),
+];
+
+/// Judges a look by the one before it.
+pub fn diagnose(before: Option<&Look>, now: &Look, moment: Moment, wanted: &Wanted) -> Doctor {
+    let seen = Seen { before, now, moment, wanted };
+    let mut values = BTreeMap::new();
+    let mut checks = Vec::with_capacity(TABLE.len());
+    for row in &TABLE {
+        let mut found = (row.check)(&seen);
+        values.append(&mut found.records);
+        checks.push(found.conclude(row, &wanted.terms));
+    }
+    let roles = wanted.roles.iter();
+    values.extend(roles.map(|(role, cpus)| (format!("CPUs of role {role}"), cpus.to_string())));
+    Doctor::new(checks, Fingerprint::new(values, None))
+}
+
+/// Returns the names that a spec may allow or require.
+pub fn words() -> Vec<&'static str> {
+    found::words(&TABLE)
+}

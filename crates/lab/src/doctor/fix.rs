@@ -1,0 +1,266 @@
+//! Changes settings of the machine for a measurement, and puts them back.
+//!
+//! Before each change the value that stood there is in a state file, synced, so that a process that
+//! is killed at any moment leaves enough to put everything back. The file is in `/run`, which does
+//! not outlive the machine's boot: neither do the settings.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, anyhow};
+use serde::{Deserialize, Serialize};
+
+use super::look::Files;
+use super::memory::chosen;
+use super::platform::has_swap;
+use super::{SUT, Wanted};
+use crate::spec::{Cpus, Literal};
+
+#[cfg(test)]
+mod tests;
+
+const SCHEMA: &str = "benchwright.doctor-fix/1";
+/// The folder of the state file, below the root.
+const FOLDER: &str = "run/benchwright";
+const FILE: &str = "doctor.json";
+/// The state file while it is written.
+const PART: &str = "doctor.json.part";
+
+/// One setting: a file with its value before and after.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Setting {
+    /// Below the root: `proc/sys/vm/swappiness`.
+    pub path: String,
+    pub before: String,
+    pub after: String,
+}
+
+/// The content of the state file.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+struct State {
+    schema: String,
+    /// The boot in which the settings were changed.
+    boot: Option<String>,
+    settings: Vec<Setting>,
+}
+
+/// The operations by which settings and the state file are changed.
+pub trait Disk {
+    fn write(&mut self, path: &Path, text: &str) -> io::Result<()>;
+    /// Writes a file of ours and waits until it is stored.
+    fn store(&mut self, path: &Path, text: &str) -> io::Result<()>;
+    fn rename(&mut self, from: &Path, to: &Path) -> io::Result<()>;
+    fn remove(&mut self, path: &Path) -> io::Result<()>;
+}
+
+/// The real one.
+#[derive(Clone, Copy, Debug)]
+pub struct Real;
+
+impl Disk for Real {
+    fn write(&mut self, path: &Path, text: &str) -> io::Result<()> {
+        fs::write(path, text)
+    }
+
+    fn store(&mut self, path: &Path, text: &str) -> io::Result<()> {
+        let mut file = File::create(path)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()
+    }
+
+    fn rename(&mut self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)?;
+        let folder = to.parent().expect("a file lies in a folder");
+        File::open(folder)?.sync_all()
+    }
+
+    fn remove(&mut self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+}
+
+/// Returns the settings to change, in this order; a pure function of a look at all
+/// CPUs and interrupts.
+/// Turbo costs a third of the speed, so it is turned off only if the spec requires it.
+pub fn changes(files: &Files, wanted: &Wanted) -> Vec<Setting> {
+    let mut found = Vec::new();
+    let mut change = |path: &str, before: &str, after: &str| {
+        if before != after {
+            let (path, before, after) = (path.to_owned(), before.to_owned(), after.to_owned());
+            found.push(Setting { path, before, after });
+        }
+    };
+    let of_cpus = |end: &'static str| files.between("sys/devices/system/cpu/cpu", end);
+    // The preference before the governor, with which the kernel would refuse it.
+    for (cpu, value) in of_cpus("/cpufreq/energy_performance_preference") {
+        let path = format!("sys/devices/system/cpu/cpu{cpu}/cpufreq/energy_performance_preference");
+        change(&path, value, "performance");
+    }
+    for (cpu, value) in of_cpus("/cpufreq/scaling_governor") {
+        let path = format!("sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor");
+        change(&path, value, "performance");
+    }
+    if wanted.terms.required.contains("local.turbo") {
+        for (path, off) in [
+            ("sys/devices/system/cpu/intel_pstate/no_turbo", "1"),
+            ("sys/devices/system/cpu/cpufreq/boost", "0"),
+        ] {
+            files.text(path).into_iter().for_each(|value| change(path, value, off));
+        }
+    }
+    let huge = "sys/kernel/mm/transparent_hugepage/enabled";
+    if files.text(huge).map(chosen) == Some("always") {
+        change(huge, "always", "madvise");
+    }
+    let ksm = "sys/kernel/mm/ksm/run";
+    if files.text(ksm) == Some("1") {
+        change(ksm, "1", "0");
+    }
+    let nodes = files.between("sys/devices/system/node/node", "/cpulist").count();
+    let balancing = "proc/sys/kernel/numa_balancing";
+    if 1 < nodes
+        && let Some(value) = files.text(balancing)
+    {
+        change(balancing, value, "0");
+    }
+    let watchdog = "proc/sys/kernel/nmi_watchdog";
+    files.text(watchdog).into_iter().for_each(|value| change(watchdog, value, "0"));
+    let swappiness = "proc/sys/vm/swappiness";
+    if let Some(value) = files.text(swappiness)
+        && has_swap(files)
+        && files.number(swappiness).is_some_and(|value| 10 < value)
+    {
+        change(swappiness, value, "1");
+    }
+    let backlog = "proc/sys/net/core/somaxconn";
+    if files.number(backlog).is_some_and(|value| value < 4096) {
+        change(backlog, files.text(backlog).unwrap_or_default(), "4096");
+    }
+    // Interrupts leave the system's CPUs only if there are CPUs without a role.
+    let of_roles: Vec<u32> = wanted.roles.values().flat_map(|cpus| cpus.0.clone()).collect();
+    let free = |cpus: Cpus| Cpus(cpus.0.into_iter().filter(|c| !of_roles.contains(c)).collect());
+    let elsewhere = free(files.online());
+    if let Some(sut) = wanted.roles.get(SUT)
+        && !elsewhere.0.is_empty()
+    {
+        for (irq, list) in files.between("proc/irq/", "/smp_affinity_list") {
+            let is_on = |cpus: &Cpus| cpus.0.iter().any(|cpu| sut.0.contains(cpu));
+            if Cpus::read(list).is_ok_and(|cpus| is_on(&cpus)) {
+                let path = format!("proc/irq/{irq}/smp_affinity_list");
+                change(&path, list, &elsewhere.to_string());
+            }
+        }
+    }
+    found
+}
+
+/// The outcome of changes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Applied {
+    pub done: Vec<Setting>,
+    /// Those that the kernel refused, with its reason.
+    pub refused: Vec<(Setting, String)>,
+}
+
+/// Changes settings, one after the other. The state file of a process that was killed is continued: what it changed keeps its first
+/// value.
+pub fn apply(root: &Path, changes: &[Setting], disk: &mut dyn Disk) -> anyhow::Result<Applied> {
+    let mut state = read(root)?.unwrap_or_default();
+    if state.boot != boot(root) {
+        // The machine has started since: nothing of that is left.
+        state = State::default();
+    }
+    state.schema = SCHEMA.to_owned();
+    state.boot = boot(root);
+    let folder = root.join(FOLDER);
+    if !changes.is_empty() {
+        fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
+    }
+    let mut applied = Applied::default();
+    for change in changes {
+        let known = state.settings.iter_mut().find(|known| known.path == change.path);
+        match known {
+            Some(known) => known.after.clone_from(&change.after),
+            None => state.settings.push(change.clone()),
+        }
+        save(root, &state, disk)?;
+        match disk.write(&root.join(&change.path), &change.after) {
+            Ok(()) => applied.done.push(change.clone()),
+            // Its entry stays: a refused write may have changed a part.
+            Err(error) => applied.refused.push((change.clone(), error.to_string())),
+        }
+    }
+    Ok(applied)
+}
+
+/// Puts back what the state file names, in the opposite order, and removes the file. Returns the
+/// settings; none if there is no such file. The file stays if the kernel refuses one.
+pub fn restore(root: &Path, disk: &mut dyn Disk) -> anyhow::Result<Vec<Setting>> {
+    let file = root.join(FOLDER).join(FILE);
+    let part = root.join(FOLDER).join(PART);
+    let state = read(root)?.filter(|state| state.boot == boot(root)).unwrap_or_default();
+    let mut refused = Vec::new();
+    for setting in state.settings.iter().rev() {
+        let path = root.join(&setting.path);
+        let is_back = |path: &Path| {
+            let text = fs::read_to_string(path).unwrap_or_default();
+            chosen(text.trim()) == setting.before
+        };
+        // What already stands there is not written: the kernel may refuse even that.
+        if !is_back(&path)
+            && let Err(error) = disk.write(&path, &setting.before)
+        {
+            refused.push(format!("/{} to {}: {error}", setting.path, setting.before));
+        }
+    }
+    if !refused.is_empty() {
+        return Err(anyhow!(
+            "the kernel refuses to put back\n  {}\nrun `benchwright doctor --restore` as root; {} \
+             keeps the values",
+            refused.join("\n  "),
+            file.display()
+        ));
+    }
+    for path in [part, file] {
+        match disk.remove(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(error).with_context(|| format!("removing {}", path.display()));
+            }
+            _ => {}
+        }
+    }
+    // A folder with other files stays.
+    let _ = fs::remove_dir(root.join(FOLDER));
+    Ok(state.settings)
+}
+
+/// Returns the path of the state file.
+pub fn state_file(root: &Path) -> PathBuf {
+    root.join(FOLDER).join(FILE)
+}
+
+fn read(root: &Path) -> anyhow::Result<Option<State>> {
+    let path = state_file(root);
+    let text = match fs::read_to_string(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        text => text.with_context(|| format!("reading {}", path.display()))?,
+    };
+    let state: State = serde_json::from_str(&text).with_context(|| {
+        format!("{} cannot be read; put its values back by hand", path.display())
+    })?;
+    Ok(Some(state))
+}
+
+/// Replaces the state file at once: it is never half written.
+fn save(root: &Path, state: &State, disk: &mut dyn Disk) -> anyhow::Result<()> {
+    let (part, file) = (root.join(FOLDER).join(PART), state_file(root));
+    let text = serde_json::to_string_pretty(state).expect("a state is plain data");
+    let stored = disk.store(&part, &text).and_then(|()| disk.rename(&part, &file));
+    stored.with_context(|| format!("writing {}; run it as root", file.display()))
+}
+
+fn boot(root: &Path) -> Option<String> {
+    let id = fs::read_to_string(root.join("proc/sys/kernel/random/boot_id")).ok()?;
+    Some(id.trim().to_owned())
+}

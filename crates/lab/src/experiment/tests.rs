@@ -771,7 +771,7 @@ fn shipped_specs_plan() {
         trial     warm up 1 s → measure 5 s → drain ≤ 500 ms
         order     one trial of each search in turn; 4 combinations of levels × 1 = 4 searches
         seed      4257013263878551115
-        time      6.5 s per trial; 40 to 80 trials: 4 min 34 s to 8 min 54 s; up to 90 s more if the machine is disturbed
+        time      6.5 s per trial; 40 to 80 trials: 4 min 34 s to 8 min 54 s; usually 68 in 5 min 54 s; up to 90 s more if the machine is disturbed
             1  replicas=1 · capacity  10 to 20 trials, 68 s to 2 min 14 s, seed 4220342946718270
             2  replicas=2 · capacity  10 to 20 trials, 68 s to 2 min 14 s, seed 41831792671136
             3  replicas=3 · capacity  10 to 20 trials, 68 s to 2 min 14 s, seed 4301301800403005
@@ -802,7 +802,7 @@ fn shipped_specs_plan() {
         trial     warm up 200 ms → measure 400 ms → drain ≤ 200 ms
         order     one trial of each search in turn; 2 combinations of levels × 1 = 2 searches
         seed      4257013263878551115
-        time      0.8 s per trial; 2 to 12 trials: 3.2 s to 11 s; up to 2 min 0 s more if the machine is disturbed
+        time      0.8 s per trial; 2 to 12 trials: 3.2 s to 11 s; usually 6 in 7.8 s; up to 2 min 0 s more if the machine is disturbed
             1  replicas=1 · capacity  1 to 6 trials, 1.6 s to 5.6 s, seed 4220342946718270
             2  replicas=2 · capacity  1 to 6 trials, 1.6 s to 5.6 s, seed 41831792671136
     "#]].assert_eq(&fixed("users.yaml", "ci"));
@@ -815,7 +815,7 @@ fn shipped_specs_plan() {
         trial     warm up 0 s → measure 60 s → drain ≤ 20 s · 3 at each load
         order     one search after the other, as listed; 6 combinations of levels × 1 = 6 searches
         seed      4257013263878551115
-        time      110 s per trial; 18 trials: 33 min 0 s; up to 30 min 0 s more if the machine is disturbed
+        time      110 s per trial; 18 trials: 33 min 0 s; usually 39 min 33 s; up to 30 min 0 s more if the machine is disturbed
             1  replicas=1   3 trials, 5 min 30 s, seed 2139502197789531
             2  replicas=2   3 trials, 5 min 30 s, seed 285795526769896
             3  replicas=3   3 trials, 5 min 30 s, seed 2793657783226033

@@ -50,6 +50,15 @@ fn signal(child: &Child, name: &str) {
     assert!(Command::new("kill").args([name, &id]).status().unwrap().success());
 }
 
+/// Returns true if no thread of a process runs.
+fn is_stopped(id: u32) -> bool {
+    let mut threads = fs::read_dir(format!("/proc/{id}/task")).unwrap();
+    threads.all(|thread| {
+        let stat = fs::read_to_string(thread.unwrap().path().join("stat")).unwrap();
+        stat.rsplit_once(") ").is_some_and(|(_, state)| state.starts_with('T'))
+    })
+}
+
 /// A command that ends with the thread that started it. If we are root it runs as `user`: some
 /// programs refuse to run as root.
 fn unprivileged(program: &Path, user: &str) -> Command {
@@ -97,8 +106,12 @@ impl Memcached {
     }
 
     /// Stops it with SIGSTOP: its connections stay open, and it does not respond.
+    /// Stops all threads: one that runs on another CPU stops a moment after the signal.
     pub(crate) fn freeze(&self) {
         signal(&self.child, "-STOP");
+        while !is_stopped(self.child.id()) {
+            sleep(Duration::from_millis(1));
+        }
     }
 
     pub(crate) fn thaw(&self) {

@@ -39,6 +39,7 @@ mod confine;
 mod digests;
 pub mod doctor;
 mod drive;
+mod events;
 mod execute;
 mod leaders;
 mod lock;
@@ -155,6 +156,8 @@ impl Local {
         }
         let statistics = is_app(service).then(|| statistics(&folder, name));
         if let Some(statistics) = &statistics {
+            // The events of a process that had this name before are not its own.
+            let _ = fs::remove_file(events::beside(statistics));
             command.arg("--statistics").arg(statistics);
         }
         let environment = service.environment.iter();

@@ -18,9 +18,9 @@ use results::Load;
 use super::output::Output;
 use super::process::Process;
 use super::speed::Gauging;
-use super::watch::Watching;
-use super::{Local, died, in_background, lives, process};
-use crate::backend::{Consumed, Death, Drive, Driven, Limits, Stop, Tick};
+use super::watch::{Source, Watching};
+use super::{Local, died, events, in_background, lives, process};
+use crate::backend::{Consumed, Death, Drive, Driven, Happened, Limits, Stop, Tick};
 use crate::host;
 use crate::speed::Gauged;
 
@@ -115,6 +115,7 @@ struct Watched {
     consumed: BTreeMap<String, Consumed>,
     deaths: Vec<Death>,
     gauged: Vec<Gauged>,
+    events: Vec<Happened>,
 }
 
 /// Watches until the generator ends by itself.
@@ -147,7 +148,8 @@ fn watch(
             while let Ok(line) = generator.lines.recv_timeout(super::LAST_WORDS) {
                 generator.take_line(line, tick);
             }
-            return Ok(Watched { status, consumed, deaths, gauged });
+            let events = written(local);
+            return Ok(Watched { status, consumed, deaths, gauged, events });
         }
         if longest < host::now() - begun {
             let cause = format!("the generator did not end in {longest}");
@@ -156,6 +158,16 @@ fn watch(
         // The end of the generator is noticed at once: our sleep does not make a trial longer.
         generator.process.await_end(next.saturating_since(host::now()).into());
     }
+}
+
+/// Returns the unusual states that the components wrote down.
+fn written(local: &Local) -> Vec<Happened> {
+    let sources = || local.running.iter().map(|running| &running.source);
+    let named =
+        |source: &Source| Some((format!("127.0.0.1:{}", source.port?), source.name.clone()));
+    let names = sources().filter_map(named).collect();
+    let files = sources().filter_map(|source| source.statistics.as_deref());
+    files.flat_map(|statistics| events::written(statistics, &names)).collect()
 }
 
 /// Records the components that died; the death of the last one of a service ends the load.
@@ -179,15 +191,12 @@ fn record_deaths(local: &mut Local, deaths: &mut Vec<Death>) -> Result<(), Stop>
 
 /// Returns the measurement, if there was one: valid or not, saturated or not.
 fn document(generator: &mut Generator, watched: Watched) -> Result<Driven, Stop> {
-    let Watched { status, consumed, deaths, gauged } = watched;
+    let Watched { status, consumed, deaths, gauged, events } = watched;
     let bytes = generator.document.recv_timeout(super::LAST_WORDS).unwrap_or_default();
     match status.code() {
         Some(2) => Err(Stop::Question(anyhow!("the generator refuses: {}", generator.messages()))),
         Some(0 | 1 | 3) if !bytes.trim_ascii().is_empty() => match Load::read(&bytes) {
-            Ok(load) => {
-                let (parts, events) = (Vec::new(), Vec::new());
-                Ok(Driven { load, parts, consumed, deaths, gauged, events })
-            }
+            Ok(load) => Ok(Driven { load, parts: Vec::new(), consumed, deaths, gauged, events }),
             Err(why) => Err(Stop::no_answer(format!("the generator: {why}"))),
         },
         Some(130) => {

@@ -35,6 +35,7 @@ pub mod answer;
 pub mod comparison;
 pub mod explanation;
 pub mod progress;
+mod scaling;
 pub mod wishes;
 
 pub mod backend;

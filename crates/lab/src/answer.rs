@@ -17,6 +17,7 @@ use results::{Metric, Reproduced, reproducibility, slo};
 
 use crate::comparison;
 use crate::experiment::{self, Ended, Plan, Turns};
+use crate::scaling;
 use crate::search::Point;
 use crate::seconds;
 use crate::spec::{Cell, Resolved, ResultKind};
@@ -77,6 +78,7 @@ pub fn of(plan: &Plan, turns: &Turns<'_>, ending: &Ending) -> Answer {
     Answer {
         reproducibility: reproduced(plan, &journal, &searches),
         comparison: comparison::of(plan, &journal, &searches),
+        scaling: scaling::of(plan, &journal, &searches),
         levels,
         searches,
         ..answer(plan, verdict, summary, stopped_by, journal)
@@ -112,6 +114,7 @@ fn answer(
         searches: Vec::new(),
         reproducibility: Vec::new(),
         comparison: None,
+        scaling: Vec::new(),
         trials,
         report: None,
     }
@@ -221,22 +224,12 @@ fn add_intervals(searches: &mut [Search]) {
     for search in searches {
         search.interval = match &equal[&of(search)][..] {
             [_] => search.estimate.map(|estimate| estimate.interval),
-            found => interval(&found.iter().copied().flatten().collect::<Vec<f64>>()),
+            found => {
+                let found: Vec<f64> = found.iter().copied().flatten().collect();
+                estimate::interval(&found, PROBABILITY)
+            }
         };
     }
-}
-
-/// The fewest repetitions of which an interval says something.
-const FEWEST_REPEATED: usize = 3;
-
-/// Returns the 95 % t interval of the geometric mean.
-fn interval(values: &[f64]) -> Option<(f64, f64)> {
-    if values.len() < FEWEST_REPEATED {
-        return None;
-    }
-    let middle = estimate::mean(&estimate::logs(values)?).exp();
-    let half = estimate::relative_half_width(values, 0.95)?;
-    Some((middle / (1.0 + half), middle * (1.0 + half)))
 }
 
 fn stopped_by(ending: &Ending) -> String {
@@ -585,6 +578,9 @@ pub fn table(answer: &Answer) -> String {
         let of: Vec<&str> = of.into_iter().flatten().map(String::as_str).collect();
         let of = if of.is_empty() { String::new() } else { format!("{}: ", of.join(" · ")) };
         line("comparison", format!("{of}{}", comparison::in_words(compared)));
+    }
+    for law in &answer.scaling {
+        line("scaling", scaling::in_words(law));
     }
     let spreads = || answer.reproducibility.iter().flat_map(spread_in_words);
     spreads().take(MOST_SPREADS).for_each(|text| line("reproducibility", text));

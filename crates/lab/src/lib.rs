@@ -36,6 +36,7 @@ pub mod answer;
 pub mod comparison;
 pub mod explanation;
 pub mod progress;
+mod scaling;
 pub mod wishes;
 
 pub mod backend;

@@ -28,6 +28,7 @@ pub use phases::{CoolDown, Measure, Phases, WarmUp};
 pub use questions::{Cell, Factor, Level, Named, Question, questions};
 pub use repeat::{Between, Budget, Order, Repeat, Reset, Until};
 pub use roles::{BackendKind, Cluster, Generator, Role, Roles, Where};
+pub use scaling::ScalingLaw;
 pub use search::{Bracket, ResultKind, Search, Start, Stop, Strategy, Sweep};
 pub use slo::Slo;
 pub use source::{Place, Source, SpecError};
@@ -58,6 +59,7 @@ mod compare;
 mod doctor;
 mod questions;
 mod repeat;
+pub(crate) mod scaling;
 mod search;
 mod slo;
 
@@ -361,6 +363,9 @@ pub struct Spec {
     /// The two arms to compare.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compare: Option<Compare>,
+    /// The factor whose levels are numbers of units, and over which the throughput grows by a law.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scaling_law: Option<ScalingLaw>,
     /// The wanted spread of equal trials.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reproducibility: Option<Reproducibility>,

@@ -133,6 +133,19 @@ pub fn relative_half_width(values: &[f64], confidence: f64) -> Option<f64> {
     Some(half_width(&logs(values)?, confidence)?.exp_m1())
 }
 
+/// The fewest values of which a t interval says something.
+const FEWEST: usize = 3;
+
+/// Returns the t interval of the geometric mean. `None` below three values, or if one is not positive.
+pub fn interval(values: &[f64], confidence: f64) -> Option<(f64, f64)> {
+    if values.len() < FEWEST {
+        return None;
+    }
+    let middle = mean(&logs(values)?).exp();
+    let half = relative_half_width(values, confidence)?;
+    Some((middle / (1.0 + half), middle * (1.0 + half)))
+}
+
 /// Returns the natural logarithms. `None` if a value is not positive and finite.
 pub fn logs(values: &[f64]) -> Option<Vec<f64>> {
     let log = |value: &f64| (0.0 < *value && value.is_finite()).then(|| value.ln());

@@ -11,6 +11,7 @@ pub mod histogram;
 pub mod pace;
 pub mod quantity;
 pub mod random;
+pub mod scaling;
 pub mod search;
 pub mod series;
 pub mod spread;

@@ -20,6 +20,7 @@ pub(crate) mod multiples;
 pub(crate) mod p99;
 pub(crate) mod path;
 pub(crate) mod percentiles;
+pub(crate) mod scaling;
 pub(crate) mod seconds;
 pub(crate) mod spread;
 pub(crate) mod trials;
@@ -64,9 +65,11 @@ pub(crate) enum Layout {
 /// All figures for which the run has trials, in the order of the page.
 pub(crate) fn figures(run: &Run) -> Vec<Figure> {
     let found = [comparison::figure(run), levels::figure(run), path::figure(run)];
+    let found = found.into_iter().flatten().chain(scaling::figures(run));
     let curves = [completed::figure(run), p99::figure(run), percentiles::figure(run)];
     let repeated = [trials::figure(run), spread::figure(run)];
-    found.into_iter().chain(curves).chain(repeated).flatten().chain(seconds::figures(run)).collect()
+    let figures = found.chain(curves.into_iter().chain(repeated).flatten());
+    figures.chain(seconds::figures(run)).collect()
 }
 
 impl Figure {

@@ -202,6 +202,7 @@ impl Fixture {
             searches: Vec::new(),
             reproducibility: Vec::new(),
             comparison: None,
+            scaling: Vec::new(),
             trials: self.entries.clone(),
             report: None,
         }

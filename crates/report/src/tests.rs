@@ -14,6 +14,7 @@ mod heat;
 mod levels;
 mod path;
 mod percentiles;
+mod scaling;
 mod spread;
 mod trials;
 mod verdict;

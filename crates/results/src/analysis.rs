@@ -5,10 +5,13 @@
 use std::collections::BTreeMap;
 
 use measure::estimate::{self, Support};
+use measure::scaling::SUPERLINEAR;
 use measure::spread::{self, Percentile};
 use measure::trend;
 use measure::{Quantile, comparison};
 use serde::{Deserialize, Serialize};
+
+use crate::scaling;
 
 #[cfg(test)]
 mod tests;
@@ -20,8 +23,6 @@ const CONFIDENCE: f64 = 0.95;
 const SIGNIFICANCE: f64 = 1.0 - CONFIDENCE;
 /// Fewer trials say little of their spread.
 const FEWEST: usize = 5;
-/// An efficiency above this is more than what the first level promises.
-const SUPERLINEAR: f64 = 1.05;
 /// Within this factor of its floor a spread comes from the number of requests.
 const NEAR_FLOOR: f64 = 1.5;
 
@@ -397,11 +398,7 @@ fn of_metric(metric: &Metric, requests: Option<u64>) -> Vec<Warning> {
         warning(
             Code::Superlinear,
             Some(level),
-            format!(
-                "{name} at {}: {efficiency:.2} times as much as the first level promises: superlinear. \
-                 Overload, warm-up or a cache; look at the failures",
-                level.level
-            ),
+            format!("{name} at {}: {}", level.level, scaling::superlinear(efficiency)),
         )
     }));
     warnings

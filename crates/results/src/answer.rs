@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::comparison::Comparison;
 use crate::journal::{Entry, Purpose, Status};
 use crate::reproducibility::Reproduced;
+use crate::scaling::Scaling;
 
 #[cfg(test)]
 mod tests;
@@ -48,6 +49,9 @@ pub struct Answer {
     /// The two arms that the spec compares.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,
+    /// The growth over the levels of the factor that the spec names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scaling: Vec<Scaling>,
     pub trials: Vec<Entry>,
     /// The path of the report: as printed, relative to the working directory of the command; as
     /// kept, relative to the results directory.

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::load::Offered;
 use super::source::SpecError;
-use super::{Name, Order, Resolved, Spec, compare, patch};
+use super::{Name, Order, Resolved, Spec, compare, patch, scaling};
 
 #[cfg(test)]
 mod tests;
@@ -260,6 +260,7 @@ pub fn questions(resolved: &Resolved) -> Result<(Vec<Cell>, Vec<Question>), Spec
     }
     check_shares(resolved, &questions)?;
     compare::check(resolved, &questions)?;
+    scaling::check(resolved)?;
     Ok((cells.into_iter().map(|(cell, _)| cell).collect(), questions))
 }
 

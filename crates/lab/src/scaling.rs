@@ -1,0 +1,156 @@
+//! The scaling law of an experiment: which figures of which trials belong to its levels.
+//!
+//! A search has one value for each time that it was made, a closed loop one for each valid trial. Trials
+//! at a fixed rate have none: they complete what they are offered.
+
+use measure::Random;
+use measure::quantity::grouped;
+use results::Metric;
+use results::answer::Search;
+use results::journal::{Entry, Observed, Purpose, Status};
+use results::scaling::{self, Estimate, Form, Measured, Scaling};
+
+use crate::experiment::Plan;
+use crate::spec::{Cell, Model, Question, scaling::units};
+
+#[cfg(test)]
+mod tests;
+
+/// The stream of the run's randomness from which the intervals come.
+const STREAM: u64 = 0x5ca1_e000;
+
+/// Returns the growth over the levels of the factor that the spec names: of each search at each level of
+/// the other factors the capacity first, and then the throughput of a saturated system.
+pub(crate) fn of(plan: &Plan, journal: &[Entry], searches: &[Search]) -> Vec<Scaling> {
+    let Some(law) = &plan.resolved(0).spec.scaling_law else { return Vec::new() };
+    let mut groups: Vec<(Option<String>, Option<String>, Vec<(f64, usize)>)> = Vec::new();
+    for (number, question) in plan.questions.iter().enumerate() {
+        let (Some(n), rest) = split(&plan.cells[question.cell], &law.factor) else { continue };
+        let known = groups.iter_mut().find(|(c, s, _)| *c == rest && *s == question.search);
+        match known {
+            Some((_, _, levels)) => levels.push((n, number)),
+            None => groups.push((rest, question.search.clone(), vec![(n, number)])),
+        }
+    }
+    let mut found = Vec::new();
+    for quantity in [Metric::Capacity, Metric::MaximumThroughput, Metric::Goodput] {
+        for (cell, search, levels) in &groups {
+            let measured = levels.iter().map(|&(n, question)| {
+                let values = values(plan, question, quantity, journal, searches);
+                Measured {
+                    n,
+                    per_cpu_second: values.iter().map(|(_, per_cpu)| *per_cpu).collect(),
+                    values: values.into_iter().map(|(value, _)| value).collect(),
+                }
+            });
+            let measured: Vec<Measured> = measured.collect();
+            if measured.iter().all(|level| level.values.is_empty()) {
+                continue;
+            }
+            let seed = Random::part(plan.seed, STREAM + found.len() as u64).next_u64();
+            let (levels, law_found) = scaling::of(measured, seed);
+            found.push(Scaling {
+                factor: law.factor.to_string(),
+                cell: cell.clone(),
+                search: search.clone(),
+                quantity,
+                levels,
+                law: law_found,
+            });
+        }
+    }
+    found
+}
+
+/// Returns the number of units of a cell, and the name of its other levels.
+fn split(cell: &Cell, factor: &str) -> (Option<f64>, Option<String>) {
+    let own = cell.levels.iter().find(|(name, _)| name == factor);
+    let mut rest = cell.clone();
+    rest.levels.retain(|(name, _)| name != factor);
+    (own.and_then(|(_, level)| units(level)), rest.name())
+}
+
+/// Returns the figures of a question, each with the requests per second of CPU time in its trial.
+fn values(
+    plan: &Plan,
+    number: usize,
+    quantity: Metric,
+    journal: &[Entry],
+    searches: &[Search],
+) -> Vec<(f64, Option<f64>)> {
+    let question = &plan.questions[number];
+    let is_own = |strand: u32| plan.strands[strand as usize - 1].question == number;
+    if quantity == Metric::Goodput {
+        let is_counted = |entry: &&Entry| {
+            is_saturated(question)
+                && entry.purpose == Purpose::Trial
+                && entry.status == Status::Valid
+                && is_own(entry.strand.unwrap_or(1))
+        };
+        let observed = journal.iter().filter(is_counted).filter_map(|e| e.observed.as_ref());
+        let observed = observed.filter(|observed| 0.0 < observed.goodput_per_s);
+        return observed.map(|o| (o.goodput_per_s, per_cpu_second(o))).collect();
+    }
+    if question.resolved.spec.search.is_none() {
+        return Vec::new();
+    }
+    let of_search = |search: &Search| {
+        let (value, trial) = match quantity {
+            Metric::Capacity => search.capacity.as_ref().map(|c| (c.rate_per_s, c.trial))?,
+            _ => search.maximum_throughput.as_ref().map(|m| (m.rate_per_s, m.trial))?,
+        };
+        let entry = journal.iter().find(|entry| entry.trial == trial)?;
+        Some((value, entry.observed.as_ref().and_then(per_cpu_second)))
+    };
+    searches.iter().filter(|search| is_own(search.strand)).filter_map(of_search).collect()
+}
+
+/// Returns true for a closed loop, which offers as much as the system completes.
+fn is_saturated(question: &Question) -> bool {
+    question.resolved.spec.load.model == Model::Closed
+}
+
+/// Returns the completed requests per second of CPU time; `None` if the use of a component is not known.
+fn per_cpu_second(observed: &Observed) -> Option<f64> {
+    let used = observed.cpu.values().sum::<f64>();
+    let is_known = !observed.cpu.is_empty() && observed.cpu_unknown == 0 && 0.0 < used;
+    is_known.then(|| observed.completed_per_s / used)
+}
+
+/// Returns the law in a line: `capacity over replicas: Amdahl's law, σ 0.05 (0.04 … 0.06); efficiency 0.87
+/// at 4`.
+pub(crate) fn in_words(scaling: &Scaling) -> String {
+    let Scaling { factor, cell, search, quantity, levels, law } = scaling;
+    let of = [cell.as_deref(), search.as_deref()].into_iter().flatten();
+    let of: String = of.map(|part| format!("{part}: ")).collect();
+    let quantity = quantity.name().replace('_', " ");
+    let mut text = format!("{of}{quantity} over {factor}: {}", law.form.word());
+    let shown = |what: &str, known: Option<Estimate>, digits: usize| {
+        known.filter(|known| 0.0 < known.interval.1).map(
+            |Estimate { value, interval: (low, high) }| {
+                format!(", {what} {value:.digits$} ({low:.digits$} … {high:.digits$})")
+            },
+        )
+    };
+    match law.form {
+        Form::NotIdentifiable => text += &format!(" ({})", law.why),
+        Form::Linear => {
+            text +=
+                &law.lambda.map(|l| format!(", {}/s each", grouped(l.value))).unwrap_or_default();
+        }
+        Form::Amdahl => text += &shown("σ", law.sigma, 3).unwrap_or_default(),
+        Form::Usl => {
+            let parts = [
+                shown("σ", law.sigma, 3),
+                shown("κ", law.kappa, 5),
+                shown("highest at", law.n_max, 1),
+            ];
+            parts.into_iter().flatten().for_each(|part| text += &part);
+        }
+    }
+    let last = levels.iter().rev().find_map(|level| Some((level.n, level.efficiency?)));
+    if let Some((n, efficiency)) = last {
+        text += &format!("; efficiency {efficiency:.2} at {n}");
+    }
+    text
+}

@@ -1,0 +1,229 @@
+//! The growth of a throughput over the levels of a factor, and the law that it follows.
+
+use std::collections::BTreeMap;
+
+use measure::scaling::{self, Conclusion, Estimate as Known, Identified, Reason};
+use measure::{Random, estimate};
+use serde::{Deserialize, Serialize};
+
+use crate::metric::Metric;
+
+#[cfg(test)]
+mod tests;
+
+/// The points of a curve.
+const POINTS: u32 = 32;
+
+/// The levels of one factor in one search, at the same levels of all other factors.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Scaling {
+    pub factor: String,
+    /// The levels of the other factors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cell: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<String>,
+    /// The throughput that grows: `capacity`, `maximum_throughput`, or of closed loops `goodput`.
+    pub quantity: Metric,
+    /// In ascending number of units.
+    pub levels: Vec<Level>,
+    pub law: Law,
+}
+
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Level {
+    /// The number of units.
+    pub n: f64,
+    /// The figure of each search or trial, per second.
+    pub values: Vec<f64>,
+    /// Their geometric mean; null without values.
+    pub mean: Option<f64>,
+    /// Its 95 % t interval; null below three values.
+    pub interval: Option<(f64, f64)>,
+    /// The throughput per unit over that of the first level.
+    pub efficiency: Option<f64>,
+    pub efficiency_interval: Option<(f64, f64)>,
+    /// The requests that were completed per second of CPU time of all components together; null if
+    /// the use of a component is not known.
+    pub per_cpu_second: Option<f64>,
+}
+
+/// The law, or the reason why the trials show none.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Law {
+    pub form: Form,
+    pub lambda: Option<Estimate>,
+    pub sigma: Option<Estimate>,
+    pub kappa: Option<Estimate>,
+    /// The number of units with the highest throughput; null if the trials do not show one within twice
+    /// the largest level.
+    pub n_max: Option<Estimate>,
+    /// The corrected information criterion of each form that was fitted: the least was chosen.
+    pub aicc: BTreeMap<Form, f64>,
+    /// The fitted throughput from the first level to the last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub curve: Vec<Point>,
+    /// The reason why no law is identifiable, or the meaning of the form, in a sentence.
+    pub why: String,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Form {
+    Linear,
+    Amdahl,
+    Usl,
+    NotIdentifiable,
+}
+
+impl Form {
+    pub fn word(self) -> &'static str {
+        match self {
+            Form::Linear => "linear",
+            Form::Amdahl => "Amdahl's law",
+            Form::Usl => "Universal Scalability Law",
+            Form::NotIdentifiable => "not identifiable",
+        }
+    }
+}
+
+/// A value with its 95 % interval.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Estimate {
+    pub value: f64,
+    pub interval: (f64, f64),
+}
+
+/// A point of the fitted curve.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Point {
+    pub n: f64,
+    pub per_s: f64,
+    pub interval: (f64, f64),
+}
+
+/// The figures of one level, as they were measured.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Measured {
+    pub n: f64,
+    pub values: Vec<f64>,
+    /// The requests per second of CPU time of each trial; `None` if it is not known of one.
+    pub per_cpu_second: Option<Vec<f64>>,
+}
+
+/// Returns the levels with their intervals, and the law that they follow. A level without values has no
+/// part in the law.
+pub fn of(mut measured: Vec<Measured>, seed: u64) -> (Vec<Level>, Law) {
+    measured.sort_by(|a, b| a.n.total_cmp(&b.n));
+    let known: Vec<scaling::Level> = measured
+        .iter()
+        .filter(|level| !level.values.is_empty())
+        .map(|level| scaling::Level { n: level.n, values: level.values.clone() })
+        .collect();
+    let mut efficiencies = scaling::efficiencies(&known).unwrap_or_default().into_iter();
+    let mean = |values: &[f64]| Some(estimate::mean(&estimate::logs(values)?).exp());
+    let level = |level: Measured| {
+        let efficiency = (!level.values.is_empty()).then(|| efficiencies.next()).flatten();
+        let per_cpu_second = level.per_cpu_second.filter(|values| !values.is_empty());
+        Level {
+            n: level.n,
+            mean: mean(&level.values).filter(|_| !level.values.is_empty()),
+            interval: estimate::interval(&level.values, scaling::CONFIDENCE),
+            efficiency: efficiency.map(|found| found.value),
+            efficiency_interval: efficiency.and_then(|found| found.interval),
+            per_cpu_second: per_cpu_second.and_then(|values| mean(&values)),
+            values: level.values,
+        }
+    };
+    let levels = measured.into_iter().map(level).collect();
+    (levels, law(&known, seed))
+}
+
+fn law(levels: &[scaling::Level], seed: u64) -> Law {
+    match scaling::conclude(levels, &mut Random::new(seed)) {
+        Conclusion::Identified(found) => identified(&found, levels),
+        Conclusion::NotIdentifiable(reason) => Law {
+            form: Form::NotIdentifiable,
+            lambda: None,
+            sigma: None,
+            kappa: None,
+            n_max: None,
+            aicc: BTreeMap::new(),
+            curve: Vec::new(),
+            why: why(&reason),
+        },
+    }
+}
+
+fn identified(found: &Identified, levels: &[scaling::Level]) -> Law {
+    let (first, last) = (levels[0].n, levels[levels.len() - 1].n);
+    let n = |i: u32| first + (last - first) * f64::from(i) / f64::from(POINTS);
+    let point =
+        |n: f64| found.at(n).map(|known| Point { n, per_s: known.value, interval: known.interval });
+    let form = match found.form {
+        scaling::Form::Linear => Form::Linear,
+        scaling::Form::Amdahl => Form::Amdahl,
+        scaling::Form::Usl => Form::Usl,
+    };
+    let aicc = found.aicc.iter().map(|(form, aicc)| {
+        let form = match form {
+            scaling::Form::Linear => Form::Linear,
+            scaling::Form::Amdahl => Form::Amdahl,
+            scaling::Form::Usl => Form::Usl,
+        };
+        (form, *aicc)
+    });
+    Law {
+        form,
+        lambda: Some(found.lambda.into()),
+        sigma: Some(found.sigma.into()),
+        kappa: Some(found.kappa.into()),
+        n_max: found.peak.map(Estimate::from),
+        aicc: aicc.collect(),
+        curve: (0..=POINTS).filter_map(|i| point(n(i))).collect(),
+        why: match form {
+            Form::Linear => "each unit adds as much as the first",
+            Form::Amdahl => "a part of the work is done by one unit at a time",
+            Form::Usl | Form::NotIdentifiable => "the units also wait for each other",
+        }
+        .to_owned(),
+    }
+}
+
+impl From<Known> for Estimate {
+    fn from(known: Known) -> Estimate {
+        Estimate { value: known.value, interval: known.interval }
+    }
+}
+
+fn why(reason: &Reason) -> String {
+    match reason {
+        Reason::TooFew { levels, values } => format!(
+            "{values} values at {levels} levels are too few: a law needs at least 4 values at 3 levels, \
+             and three values more than it has parameters; add levels, or repeat (repeat: {{searches: 3}})"
+        ),
+        Reason::Superlinear { n, efficiency } => format!("at {n} {}", superlinear(*efficiency)),
+        Reason::NoGrowth => {
+            "the throughput does not grow with the levels: something else limits it; look \
+                             at what each level is limited by"
+                .to_owned()
+        }
+        Reason::Misses { n, by } => format!(
+            "the law misses the level {n} by {:.0} %, and the scatter of its values does not explain that; \
+             look at what limits this level",
+            100.0 * by.abs()
+        ),
+        Reason::Scatter { n, low, high } => format!(
+            "the values scatter too much: at {n} the fitted throughput is between {low:.0} and {high:.0}/s; \
+             repeat more often, or measure longer"
+        ),
+    }
+}
+
+/// Returns the warning about an efficiency that is too high.
+pub fn superlinear(efficiency: f64) -> String {
+    format!(
+        "{efficiency:.2} times as much as the first level promises: superlinear. Overload, warm-up or a \
+         cache; look at the failures"
+    )
+}

@@ -1,0 +1,25 @@
+use super::*;
+
+fn measured(n: f64, values: &[f64]) -> Measured {
+    Measured { n, values: values.to_vec(), per_cpu_second: None }
+}
+
+#[test]
+fn linear_levels_have_a_law_with_a_curve_that_ends_at_the_last_level() {
+    let of_level = |n: f64| measured(n, &[99.0 * n, 100.0 * n, 101.0 * n]);
+    let (levels, law) = of([4.0, 1.0, 2.0].map(of_level).into(), 1);
+    assert_eq!(levels.iter().map(|level| level.n).collect::<Vec<_>>(), [1.0, 2.0, 4.0]);
+    assert_eq!(law.form, Form::Linear);
+    assert!((levels[2].efficiency.unwrap() - 1.0).abs() < 1e-9);
+    let (first, last) = (law.curve[0], law.curve[law.curve.len() - 1]);
+    assert_eq!((first.n, last.n), (1.0, 4.0));
+    assert!(last.interval.0 < 400.0 && 400.0 < last.interval.1, "{last:?}");
+}
+
+#[test]
+fn a_level_without_a_capacity_is_listed_and_has_no_part_in_the_law() {
+    let (levels, law) = of(vec![measured(1.0, &[]), measured(2.0, &[5.0])], 1);
+    assert_eq!((levels[0].mean, levels[0].efficiency), (None, None));
+    assert_eq!((levels[1].efficiency, law.form), (Some(1.0), Form::NotIdentifiable));
+    assert!(law.why.contains("1 values at 1 levels are too few"), "{}", law.why);
+}

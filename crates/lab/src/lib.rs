@@ -131,12 +131,16 @@ pub enum Error {
     Question(anyhow::Error),
     /// No trustworthy answer was found. Exit code 3.
     NoAnswer(anyhow::Error),
+    /// The user interrupted it before there was a results directory. Exit code 130.
+    Interrupted,
 }
 
 impl std::fmt::Display for Error {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (Error::Question(error) | Error::NoAnswer(error)) = self;
-        write!(f, "{error:#}")
+        match self {
+            Error::Question(error) | Error::NoAnswer(error) => write!(f, "{error:#}"),
+            Error::Interrupted => f.write_str("interrupted before anything was started"),
+        }
     }
 }
 
@@ -149,7 +153,7 @@ impl From<backend::Stop> for Error {
         match stop {
             Stop::Question(error) => Error::Question(error),
             Stop::NoAnswer(error) => Error::NoAnswer(error),
-            Stop::Interrupted => Error::NoAnswer(anyhow::anyhow!("interrupted")),
+            Stop::Interrupted => Error::Interrupted,
             Stop::Disturbed { cause } => Error::NoAnswer(anyhow::anyhow!(cause)),
             Stop::Died { component, why, last_lines } => {
                 let lines: String = last_lines.iter().map(|line| format!("\n    {line}")).collect();

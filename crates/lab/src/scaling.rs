@@ -19,22 +19,32 @@ mod tests;
 /// The stream of the run's randomness from which the intervals come.
 const STREAM: u64 = 0x5ca1_e000;
 
+/// The levels of the factor with all else equal.
+struct Group {
+    /// The levels of the other factors.
+    cell: Option<String>,
+    search: Option<String>,
+    /// The number of units of each level, and its question.
+    levels: Vec<(f64, usize)>,
+}
+
 /// Returns the growth over the levels of the factor that the spec names: of each search at each level of
 /// the other factors the capacity first, and then the throughput of a saturated system.
 pub(crate) fn of(plan: &Plan, journal: &[Entry], searches: &[Search]) -> Vec<Scaling> {
     let Some(law) = &plan.resolved(0).spec.scaling_law else { return Vec::new() };
-    let mut groups: Vec<(Option<String>, Option<String>, Vec<(f64, usize)>)> = Vec::new();
+    let mut groups: Vec<Group> = Vec::new();
     for (number, question) in plan.questions.iter().enumerate() {
-        let (Some(n), rest) = split(&plan.cells[question.cell], &law.factor) else { continue };
-        let known = groups.iter_mut().find(|(c, s, _)| *c == rest && *s == question.search);
+        let (Some(n), cell) = split(&plan.cells[question.cell], &law.factor) else { continue };
+        let search = question.search.clone();
+        let known = groups.iter_mut().find(|group| group.cell == cell && group.search == search);
         match known {
-            Some((_, _, levels)) => levels.push((n, number)),
-            None => groups.push((rest, question.search.clone(), vec![(n, number)])),
+            Some(group) => group.levels.push((n, number)),
+            None => groups.push(Group { cell, search, levels: vec![(n, number)] }),
         }
     }
     let mut found = Vec::new();
     for quantity in [Metric::Capacity, Metric::MaximumThroughput, Metric::Goodput] {
-        for (cell, search, levels) in &groups {
+        for Group { cell, search, levels } in &groups {
             let measured = levels.iter().map(|&(n, question)| {
                 let values = values(plan, question, quantity, journal, searches);
                 Measured {

@@ -161,5 +161,8 @@ pub(super) fn failed(error: lab::Error) -> Failure {
     match error {
         lab::Error::Question(error) => Failure { exit: Exit::Question, error },
         lab::Error::NoAnswer(error) => Failure { exit: Exit::NoAnswer, error },
+        interrupted @ lab::Error::Interrupted => {
+            Failure { exit: Exit::Interrupted, error: interrupted.into() }
+        }
     }
 }

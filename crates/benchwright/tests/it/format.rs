@@ -17,7 +17,7 @@ fn the_page_of_the_format_is_enough_to_read_a_directory() {
     let _machine = machine();
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/book/results-format.md");
     let reader = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/reader.py");
-    for spec in ["simulated.yaml", "versions.yaml", "hello.yaml"] {
+    for spec in ["simulated.yaml", "levels.yaml", "versions.yaml", "hello.yaml"] {
         let scratch = Scratch::new();
         let out = scratch.path().join("results");
         let mut command = scratch.benchwright();

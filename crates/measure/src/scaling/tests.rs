@@ -49,9 +49,9 @@ fn exact_data_of_each_form_give_their_parameters_back() {
     }
 }
 
-/// Throughputs of a ray tracer on 1 to 64 processors (Gunther, *Guerrilla Capacity Planning*, 2007, table
-/// 5.1): the published fit, by least squares of the throughputs themselves, has σ = 0.05, a κ near zero and
-/// a peak far beyond the data.
+/// Throughputs of a ray tracer on 1 to 64 processors (Gunther, *Guerrilla Capacity Planning*, 2007): the
+/// published fit, by least squares of the throughputs themselves, has σ = 0.05, a κ near zero and a peak
+/// far beyond the data.
 #[test]
 fn a_published_table_has_the_published_contention() {
     let table = [

@@ -107,21 +107,18 @@ fn below(
     rule: Option<f64>,
     of: impl Fn(&Level) -> Option<(f64, Option<(f64, f64)>)>,
 ) -> Option<Plot> {
-    let known: Vec<(f64, f64, Option<(f64, f64)>)> = scaling
-        .levels
-        .iter()
-        .filter_map(|level| of(level).map(|(value, interval)| (level.n, value, interval)))
-        .collect();
+    let known: Vec<_> =
+        scaling.levels.iter().filter_map(|level| Some((level.n, of(level)?))).collect();
     known.first()?;
     let ends = known
         .iter()
-        .flat_map(|(_, value, interval)| [Some(*value), interval.map(|(_, high)| high), rule]);
+        .flat_map(|(_, (value, interval))| [Some(*value), interval.map(|(_, high)| high), rule]);
     let y = Axis { scale: Scale::from_zero(ends.flatten()), label, tick: tick_number };
     let mut plot = Plot::new(label, 190.0, units(&scaling.levels), y);
     rule.into_iter().for_each(|value| plot.rule_y(value));
-    let line: Vec<(f64, f64)> = known.iter().map(|(n, value, _)| (*n, *value)).collect();
+    let line: Vec<(f64, f64)> = known.iter().map(|(n, (value, _))| (*n, *value)).collect();
     plot.line(style, &line);
-    for (n, value, interval) in known {
+    for (n, (value, interval)) in known {
         if let Some((low, high)) = interval {
             plot.bar(style, n, low, high);
         }

@@ -458,7 +458,7 @@ fn the_generators_messages_are_passed_on() {
         let why = match question {
             true => match stage.run(&resolved).unwrap_err() {
                 Error::Question(error) => error.to_string(),
-                Error::NoAnswer(error) => panic!("{error}"),
+                error => panic!("{error}"),
             },
             false => stage.no_answer(&resolved),
         };

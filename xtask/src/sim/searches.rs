@@ -153,7 +153,10 @@ fn search(system: &System, search: &Search, random: &mut Random) -> Found {
                 let estimates = match search.strategy {
                     Strategy::Adaptive { .. } => [
                         capacity::estimate(&seen, INTERVAL),
-                        capacity::at_usual_speed(&seen, &speeds, INTERVAL),
+                        // On a machine of one's own it would explain next to nothing.
+                        (system.is_shared)
+                            .then(|| capacity::at_usual_speed(&seen, &speeds, INTERVAL))
+                            .flatten(),
                     ],
                     Strategy::Bisect | Strategy::Mlr { .. } => [None, None],
                 };

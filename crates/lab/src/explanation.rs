@@ -2,11 +2,12 @@
 
 use measure::quantity::grouped;
 use results::Answer;
+use results::analysis::Trend;
 use results::answer::{Maximum, Search};
 use results::comparison::Verdict;
 use results::explanation::Sentence;
 use results::journal::{Entry, Purpose, Status, Why};
-use results::reproducibility;
+use results::reproducibility::{self, OfMetric, Reproduced};
 
 use crate::Error;
 use crate::answer::estimated_in_words;
@@ -62,6 +63,7 @@ pub fn of_run(answer: &Answer) -> Vec<Sentence> {
     }
     for reproduced in &answer.reproducibility {
         for of in &reproduced.metrics {
+            sentences.extend(apart(reproduced, of));
             let (Some(judged), Some((low, high))) = (of.target, of.figures.rsd_interval) else {
                 continue;
             };
@@ -72,8 +74,8 @@ pub fn of_run(answer: &Answer) -> Vec<Sentence> {
                 reproducibility::Verdict::Undecided => "the target is inside the interval",
             };
             let text = format!(
-                "{}: the RSD of {} is {} … {} with {} trials, the target {}: {rule}",
-                reproduced.label(),
+                "{}the RSD of {} is {} … {} with {} trials, the target {}: {rule}",
+                of_what(reproduced),
                 of.metric,
                 percent(low),
                 percent(high),
@@ -84,6 +86,31 @@ pub fn of_run(answer: &Answer) -> Vec<Sentence> {
         }
     }
     sentences
+}
+
+/// Returns the trend of equal trials, if chance hardly gives it, and the trials that lie apart.
+fn apart(reproduced: &Reproduced, of: &OfMetric) -> Vec<Sentence> {
+    let (of_what, metric, figures) = (of_what(reproduced), of.metric, &of.figures);
+    let trend = figures.trend.filter(|trend| trend.is_significant());
+    let trend = trend.zip(figures.slope_in_words()).map(|(trend, slope)| {
+        let Trend { s, of, p } = trend;
+        let text = format!(
+            "{of_what}{metric} changes by {slope} from trial to trial (S = {s} of {of}, p = {p:.4}): a \
+             warm-up, or a drift"
+        );
+        sentence("trend", text)
+    });
+    let outliers = figures.outliers.iter().map(|outlier| {
+        let (value, apart) = (metric.written(outlier.value), outlier.in_words());
+        sentence("outlier", format!("{of_what}{metric} {value} lies apart, and counts; {apart}"))
+    });
+    trend.into_iter().chain(outliers).collect()
+}
+
+/// Returns the label of equal trials before a colon; nothing if they need none.
+fn of_what(reproduced: &Reproduced) -> String {
+    let label = reproduced.label();
+    if label.is_empty() { label } else { label + ": " }
 }
 
 /// Explains one attempted trial.

@@ -89,7 +89,17 @@ pub struct Figures {
     /// percentile, or if no lower percentile was measured.
     pub sampling_floor: Option<f64>,
     pub trend: Option<Trend>,
+    /// The median slope of all pairs of trials, per trial, as a share of the median.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slope: Option<f64>,
     pub outliers: Vec<Outlier>,
+}
+
+impl Figures {
+    /// Returns the slope in words: `+0.31 %`, `−0.02 %`.
+    pub fn slope_in_words(&self) -> Option<String> {
+        Some(format!("{:+.2} %", 100.0 * self.slope?).replace('-', "−"))
+    }
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
@@ -101,13 +111,58 @@ pub struct Trend {
     pub p: f64,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+impl Trend {
+    /// Returns true if an order by chance would hardly give it.
+    pub fn is_significant(self) -> bool {
+        self.p <= SIGNIFICANCE
+    }
+}
+
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Outlier {
     /// The number of the trial, from 1.
     pub trial: usize,
     pub value: f64,
     /// The probability that one of so many normal trials lies as far apart.
     pub p: f64,
+    /// The differences of this trial from the others; absent if only figures are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub differed: Option<Vec<Difference>>,
+}
+
+/// Something that differed between an outlier and the other trials. It may be the cause.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Difference {
+    pub what: What,
+    /// The same with its figures, in words.
+    pub text: String,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum What {
+    /// Most others have one fingerprint, and this trial has another.
+    Fingerprint,
+    /// Something was found in this trial that was not found in most others.
+    Finding,
+    /// The machine was slow.
+    MachineSpeed,
+    /// This trial waited for a calm machine, and most others did not.
+    Wait,
+}
+
+impl Outlier {
+    /// Returns the trial with what differed in it: `trial 31: machine speed 0.82`.
+    pub fn in_words(&self) -> String {
+        let differed = self.differed.as_ref().map(|all| match &all[..] {
+            [] => ": no recorded difference from the others".to_owned(),
+            all => {
+                let texts: Vec<&str> = all.iter().map(|one| one.text.as_str()).collect();
+                format!(": {}", texts.join("; "))
+            }
+        });
+        format!("trial {}{}", self.trial, differed.unwrap_or_default())
+    }
 }
 
 /// Two levels beside each other.
@@ -259,7 +314,9 @@ fn of_level(name: &str, numbers: &[usize], values: &[f64], floor: Option<f64>) -
         trial: numbers[outlier.index],
         value: values[outlier.index],
         p: outlier.p,
+        differed: None,
     });
+    let median = estimate::median(values).filter(|median| *median != 0.0);
     let figures = Figures {
         n: values.len(),
         mean: estimate::mean(values),
@@ -268,6 +325,7 @@ fn of_level(name: &str, numbers: &[usize], values: &[f64], floor: Option<f64>) -
         spread_shamos: spread::shamos(values),
         sampling_floor: floor,
         trend: trend_of(&[values]),
+        slope: trend::slope(values).zip(median).map(|(slope, median)| slope / median),
         outliers: outliers.collect(),
     };
     Level { level: name.to_owned(), figures }
@@ -382,7 +440,7 @@ fn of_metric(metric: &Metric, requests: Option<u64>) -> Vec<Warning> {
             ));
         }
     }
-    if let Some(trend) = metric.trend_stratified.filter(|trend| trend.p <= SIGNIFICANCE) {
+    if let Some(trend) = metric.trend_stratified.filter(|trend| trend.is_significant()) {
         let direction = if 0 < trend.s { "rise" } else { "fall" };
         warnings.push(warning(
             Code::Trend,

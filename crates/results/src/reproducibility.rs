@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::analysis::{self, Figures, Row, Trials, Warning};
+use crate::analysis::{self, Difference, Figures, Row, Trials, Warning, What};
 use crate::answer::Search;
 use crate::journal::{Entry, Purpose, Status};
 use crate::metric::Metric;
+use crate::speed::{SLOW, Usual};
 
 #[cfg(test)]
 mod tests;
@@ -108,11 +109,7 @@ pub fn of(journal: &[Entry], searches: &[Search], target: Option<Target>) -> Vec
             entry.purpose == Purpose::Trial && entry.status == Status::Valid && entry.why.is_none();
         let Some(observed) = entry.observed.as_ref().filter(|_| is_counted) else { continue };
         let values = Metric::ALL.iter().filter_map(|metric| Some((*metric, metric.of(observed)?)));
-        let member = Member {
-            trial: entry.trial,
-            requests: Some(observed.requests),
-            values: values.collect(),
-        };
+        let member = Member { trial: entry.trial, entry: Some(entry), values: values.collect() };
         groups.add(&entry.cell, &entry.search, entry.asked_per_s, member);
     }
     let mut of_searches = Groups::default();
@@ -123,39 +120,40 @@ pub fn of(journal: &[Entry], searches: &[Search], target: Option<Target>) -> Vec
         let Some((_, _, trial)) = capacity.or(maximum) else { continue };
         let values = [capacity, maximum].into_iter().flatten();
         let values = values.map(|(metric, rate, _)| (metric, rate)).collect();
-        let member = Member { trial, requests: None, values };
+        let member = Member { trial, entry: None, values };
         of_searches.add(&search.cell, &search.name, None, member);
     }
     let all = groups.0.into_iter().chain(of_searches.0);
     let repeated = all.filter(|group| FEWEST <= group.members.len());
-    repeated.map(|group| group.reproduced(target)).collect()
+    let usual = Usual::of(journal);
+    repeated.map(|group| group.reproduced(target, &usual)).collect()
 }
 
 /// Equal trials or searches, in the order in which they ran.
-struct Group {
+struct Group<'a> {
     cell: Option<String>,
     search: Option<String>,
     asked_per_s: Option<f64>,
-    members: Vec<Member>,
+    members: Vec<Member<'a>>,
 }
 
-struct Member {
+struct Member<'a> {
     trial: u32,
-    /// Absent for a search.
-    requests: Option<u64>,
+    /// Absent for a search, which is several trials.
+    entry: Option<&'a Entry>,
     values: BTreeMap<Metric, f64>,
 }
 
 #[derive(Default)]
-struct Groups(Vec<Group>);
+struct Groups<'a>(Vec<Group<'a>>);
 
-impl Groups {
+impl<'a> Groups<'a> {
     fn add(
         &mut self,
         cell: &Option<String>,
         search: &Option<String>,
         asked_per_s: Option<f64>,
-        member: Member,
+        member: Member<'a>,
     ) {
         let known = self.0.iter_mut().find(|group| {
             group.cell == *cell && group.search == *search && group.asked_per_s == asked_per_s
@@ -172,8 +170,8 @@ impl Groups {
     }
 }
 
-impl Group {
-    fn reproduced(self, target: Option<Target>) -> Reproduced {
+impl Group<'_> {
+    fn reproduced(self, target: Option<Target>, usual: &Usual) -> Reproduced {
         let Group { cell, search, asked_per_s, members } = self;
         let trials: Vec<u32> = members.iter().map(|member| member.trial).collect();
         let mut reproduced = Reproduced {
@@ -188,7 +186,7 @@ impl Group {
         let metrics: Vec<Metric> = Metric::ALL.into_iter().filter(is_known).collect();
         let label = reproduced.label();
         let level = if label.is_empty() { "this load".to_owned() } else { label };
-        let row = |member: &Member| Row {
+        let row = |member: &Member<'_>| Row {
             trial: member.trial as usize,
             level: level.clone(),
             values: metrics.iter().map(|metric| member.values[metric]).collect(),
@@ -198,13 +196,17 @@ impl Group {
             metrics: metrics.iter().map(ToString::to_string).collect(),
             rows: members.iter().map(row).collect(),
         };
-        let requests = members.iter().filter_map(|member| member.requests).min();
+        let requests_of = |member: &Member<'_>| Some(member.entry?.observed.as_ref()?.requests);
+        let requests = members.iter().filter_map(requests_of).min();
         let analysis = analysis::analyse(&table, requests, 0.0);
         let figures = analysis.metrics.into_iter().map(|metric| {
             let level = metric.levels.into_iter().next();
             level.expect("trials of one level").figures
         });
-        for (metric, figures) in metrics.into_iter().zip(figures) {
+        for (metric, mut figures) in metrics.into_iter().zip(figures) {
+            for outlier in &mut figures.outliers {
+                outlier.differed = differences(outlier.trial, &members, usual);
+            }
             let judged = target.filter(|target| target.metric == metric);
             let judged = judged.and_then(|target| Some(judge(target.rsd, figures.rsd_interval?)));
             reproduced.metrics.push(OfMetric { metric, figures, target: judged });
@@ -212,6 +214,40 @@ impl Group {
         reproduced.warnings = analysis.warnings;
         reproduced
     }
+}
+
+/// Returns the differences of a trial from the others of its group; `None` for a search.
+fn differences(trial: usize, members: &[Member<'_>], usual: &Usual) -> Option<Vec<Difference>> {
+    let entries = members.iter().filter_map(|member| member.entry);
+    let (own, others): (Vec<&Entry>, Vec<&Entry>) =
+        entries.partition(|entry| entry.trial as usize == trial);
+    let own = own.first()?;
+    let most = |holds: &dyn Fn(&Entry) -> bool| {
+        others.len() < 2 * others.iter().filter(|entry| holds(entry)).count()
+    };
+    let mut all = Vec::new();
+    let mut differs = |what, text| all.push(Difference { what, text });
+    let fingerprints = others.iter().filter_map(|entry| entry.fingerprint.as_deref());
+    let of_most = fingerprints.clone().find(|f| most(&|e| e.fingerprint.as_deref() == Some(f)));
+    if let (Some(of_most), Some(own)) = (of_most, own.fingerprint.as_deref())
+        && of_most != own
+    {
+        differs(What::Fingerprint, format!("fingerprint {own:.12} instead of {of_most:.12}"));
+    }
+    for finding in &own.findings {
+        if !most(&|entry| entry.findings.contains(finding)) {
+            differs(What::Finding, finding.clone());
+        }
+    }
+    if let Some(speed) = usual.speed_in(own).filter(|speed| *speed < SLOW) {
+        differs(What::MachineSpeed, format!("machine speed {speed:.2}"));
+    }
+    if let Some(waited) = &own.waited
+        && !most(&|entry| entry.waited.is_some())
+    {
+        differs(What::Wait, format!("before it: {}", waited.text));
+    }
+    Some(all)
 }
 
 fn judge(rsd: f64, (low, high): (f64, f64)) -> Judged {

@@ -113,8 +113,8 @@ fn of_metric(text: &mut String, by: &str, metric: &Metric) {
 pub(super) fn header(text: &mut String, by: &str, width: usize) {
     let _ = writeln!(
         text,
-        "  {by:<width$}  {:>4} {:>12} {:>8} {:>17} {:>8} {:>8} {:>8}",
-        "n", "mean", "RSD", "95 % interval", "Shamos", "floor", "trend p"
+        "  {by:<width$}  {:>4} {:>12} {:>8} {:>17} {:>8} {:>8} {:>8} {:>9}",
+        "n", "mean", "RSD", "95 % interval", "Shamos", "floor", "trend p", "slope"
     );
 }
 
@@ -123,12 +123,13 @@ pub(super) fn line(text: &mut String, name: &str, width: usize, mean: &str, figu
     let interval = rsd_interval.map(|(low, high)| format!("{} … {}", percent(low), percent(high)));
     let _ = writeln!(
         text,
-        "  {name:<width$}  {n:>4} {mean:>12} {:>8} {:>17} {:>8} {:>8} {:>8}",
+        "  {name:<width$}  {n:>4} {mean:>12} {:>8} {:>17} {:>8} {:>8} {:>8} {:>9}",
         shown(*rsd, percent),
         interval.unwrap_or_else(|| "–".to_owned()),
         shown(*spread_shamos, percent),
         shown(*sampling_floor, percent),
         shown(trend.map(|trend| trend.p), probability),
+        figures.slope_in_words().unwrap_or_else(|| "–".to_owned()),
     );
 }
 

@@ -5,12 +5,16 @@ use std::fmt::Write;
 use lab::experiment::Past;
 use measure::Share;
 use results::Reproduced;
+use results::analysis::Code;
 use results::reproducibility::{Document, SCHEMA};
 
 use super::analyse;
 use super::run::failed;
 use crate::cli::Reproducibility;
 use crate::output::{self, Exit, Failure};
+
+#[cfg(test)]
+mod tests;
 
 pub(crate) fn reproducibility(arguments: &Reproducibility) -> Result<Exit, Failure> {
     let Reproducibility { directory, metrics, json } = arguments;
@@ -50,7 +54,14 @@ fn text(reproduced: &Reproduced) -> String {
             let _ = writeln!(text, "  target: RSD of {metric} ≤ {}: {word}", Share(judged.rsd));
         }
     }
-    for warning in &reproduced.warnings {
+    for of in &reproduced.metrics {
+        for outlier in &of.figures.outliers {
+            let _ =
+                writeln!(text, "  outlier of {}, which counts: {}", of.metric, outlier.in_words());
+        }
+    }
+    // The lines above have the outliers already.
+    for warning in reproduced.warnings.iter().filter(|warning| warning.code != Code::Outlier) {
         let _ = writeln!(text, "! {}", warning.text);
     }
     text + "\n"

@@ -1,4 +1,5 @@
 use expect_test::expect;
+use results::analysis::{Difference, Outlier, What};
 
 use super::*;
 use crate::experiment::Past;
@@ -69,6 +70,8 @@ reproducibility: {{target: {{metric: p50, rsd: 1%}}}}
         validity: 12 of 12 trials valid
         comparison: p50 worse: +12.9 % (+6.2 … +18.9 %), p = 0.0093; median 789 µs → 889 µs; 6 and 6 trials in 3 blocks. Rule: the interval excludes 0 % and the change is beyond the margin (3 %)
         comparison: p99 undecided: +6.8 % (−1.1 … +15.6 %), p = 0.1111; median 5.04 ms → 5.40 ms; 6 and 6 trials in 3 blocks; about 1 more block is needed. Rule: the interval neither excludes 0 % with a change beyond the margin, nor is it within it (3 %)
+        trend: time=1.1ms · 600/s: completed changes by −0.97 % from trial to trial (S = -13 of 15, p = 0.0167): a warm-up, or a drift
+        trend: time=1.1ms · 600/s: goodput changes by −0.97 % from trial to trial (S = -13 of 15, p = 0.0167): a warm-up, or a drift
         reproducibility: time=1.1ms · 600/s: the RSD of p50 is 2.31 % … 9.09 % with 6 trials, the target 1.00 %: the whole interval is beyond the target
         reproducibility: time=1ms · 600/s: the RSD of p50 is 1.53 % … 6.03 % with 6 trials, the target 1.00 %: the whole interval is beyond the target
     "#]].assert_eq(&explained(&past));
@@ -92,4 +95,27 @@ fn a_trial_is_explained_by_its_objectives_and_what_limited_it() {
     "#]].assert_eq(&sentences.into_iter().map(line).collect::<String>());
     let error = of_trial(&answer, 1_000).unwrap_err().to_string();
     assert!(error.starts_with("there is no trial 1000: the run has 1 to "), "{error}");
+}
+
+#[test]
+fn a_trend_and_an_outlier_of_equal_trials_are_explained() {
+    let past = ran(&format!(
+        "{}repeat: {{trials: 8}}\n",
+        QUEUE.replace("model: open", "model: open, rate: 600/s")
+    ));
+    let mut answer = past.answer();
+    let of = &mut answer.reproducibility[0].metrics[0];
+    let found = |what, text: &str| Difference { what, text: text.to_owned() };
+    of.figures.trend = Some(Trend { s: 20, of: 28, p: 0.0141 });
+    of.figures.slope = Some(-0.0031);
+    let differed = vec![found(What::MachineSpeed, "machine speed 0.82")];
+    of.figures.outliers =
+        vec![Outlier { trial: 5, value: 500.0, p: 0.01, differed: Some(differed) }];
+    let line = |Sentence { about, text }: Sentence| format!("{about}: {text}\n");
+    let told = |sentence: &Sentence| ["trend", "outlier"].contains(&&sentence.about[..]);
+    let sentences = of_run(&answer).into_iter().filter(told).map(line).collect::<String>();
+    expect![[r#"
+        trend: 600/s: completed changes by −0.31 % from trial to trial (S = 20 of 28, p = 0.0141): a warm-up, or a drift
+        outlier: 600/s: completed 500/s lies apart, and counts; trial 5: machine speed 0.82
+    "#]].assert_eq(&sentences);
 }

@@ -1,6 +1,7 @@
 //! The relative standard deviation of equal trials and of equal searches, with its interval: few trials
 //! leave it wide open. The floor is what chance alone does to a percentile of so many requests.
 
+use results::analysis::Outlier;
 use results::metric::Metric;
 use results::reproducibility::{OfMetric, Reproduced, Verdict};
 
@@ -173,6 +174,7 @@ fn table(groups: &[&Reproduced], names: &[String], labels: Labels, plot: &Plot) 
         "floor",
         "Shamos",
         "trend p",
+        "slope per trial",
         "outliers",
         "target",
     ];
@@ -181,8 +183,7 @@ fn table(groups: &[&Reproduced], names: &[String], labels: Labels, plot: &Plot) 
     let each = each.flat_map(|(index, group)| group.metrics.iter().map(move |of| (index, of)));
     for (index, of) in each.take(MOST_ROWS) {
         let figures = &of.figures;
-        let outliers: Vec<String> =
-            figures.outliers.iter().map(|outlier| outlier.trial.to_string()).collect();
+        let outliers: Vec<String> = figures.outliers.iter().map(Outlier::in_words).collect();
         let (low, high) = figures.rsd_interval.unzip();
         let target = of.target.map(|target| {
             let symbol = match target.verdict {
@@ -204,11 +205,8 @@ fn table(groups: &[&Reproduced], names: &[String], labels: Labels, plot: &Plot) 
             share(figures.sampling_floor),
             share(figures.spread_shamos),
             Cell::maybe(figures.trend.map(|trend| format!("{:.3}", trend.p))),
-            Cell::words(if outliers.is_empty() {
-                String::new()
-            } else {
-                format!("trial {}", outliers.join(", "))
-            }),
+            Cell::maybe(figures.slope_in_words()),
+            Cell::words(outliers.join("; ")),
             Cell::words(target.unwrap_or_default()),
         ];
         table.push(Row::new(cells).at(plot.x(index as f64)));

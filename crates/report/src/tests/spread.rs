@@ -1,5 +1,5 @@
 use expect_test::expect;
-use results::analysis::{Figures, Outlier, Trend};
+use results::analysis::{Difference, Figures, Outlier, Trend, What};
 use results::metric::Metric;
 use results::reproducibility::{self, Judged, OfMetric, Reproduced};
 
@@ -20,10 +20,13 @@ fn page_of_equal() -> String {
         spread_shamos: Some(rsd),
         sampling_floor: None,
         trend: Some(Trend { s: 2, of: 10, p: 0.8 }),
+        slope: Some(-0.0012),
         outliers: Vec::new(),
     };
     let of = |metric, figures| OfMetric { metric, figures, target: None };
-    let outliers = vec![Outlier { trial: 3, value: 2e6, p: 0.01 }];
+    let text = "machine speed 0.82".to_owned();
+    let differed = Some(vec![Difference { what: What::MachineSpeed, text }]);
+    let outliers = vec![Outlier { trial: 3, value: 2e6, p: 0.01, differed }];
     let p99 = Figures { sampling_floor: Some(0.011), outliers, ..figures(5, 1.97e6, 0.02) };
     let target = Some(Judged { rsd: 0.01, verdict: reproducibility::Verdict::Undecided });
     let trials = Reproduced {
@@ -54,11 +57,11 @@ fn the_spread_has_its_interval_its_floor_and_its_target() {
     let page = page_of_equal();
     let spread = figure(&page, "spread");
     expect![[r#"
-        load | metric | trials | mean | RSD | 95 % from | to | floor | Shamos | trend p | outliers | target | 
-        1,000/s | completed | 5 | 1,000/s | 0.40 % | 0.24 % | 1.15 % | – | 0.40 % | 0.800 |  | ? undecided of 1.00 %
-        1,000/s | p90 | 5 | 1.20 ms | 3.00 % | 1.80 % | 8.61 % | – | 3.00 % | 0.800 |  | 
-        1,000/s | p99 | 5 | 1.97 ms | 2.00 % | 1.20 % | 5.74 % | 1.10 % | 2.00 % | 0.800 | trial 3 | 
-        searches | capacity | 3 | 950/s | 1.00 % | 0.60 % | 2.87 % | – | 1.00 % | 0.800 |  | 
+        load | metric | trials | mean | RSD | 95 % from | to | floor | Shamos | trend p | slope per trial | outliers | target | 
+        1,000/s | completed | 5 | 1,000/s | 0.40 % | 0.24 % | 1.15 % | – | 0.40 % | 0.800 | −0.12 % |  | ? undecided of 1.00 %
+        1,000/s | p90 | 5 | 1.20 ms | 3.00 % | 1.80 % | 8.61 % | – | 3.00 % | 0.800 | −0.12 % |  | 
+        1,000/s | p99 | 5 | 1.97 ms | 2.00 % | 1.20 % | 5.74 % | 1.10 % | 2.00 % | 0.800 | −0.12 % | trial 3: machine speed 0.82 | 
+        searches | capacity | 3 | 950/s | 1.00 % | 0.60 % | 2.87 % | – | 1.00 % | 0.800 | −0.12 % |  | 
     "#]].assert_eq(&rows(spread));
     let plot = spread.split("<ul").next().unwrap();
     // The table has every metric; completed, p99 and capacity are drawn.

@@ -1,5 +1,7 @@
+use expect_test::expect;
+
 use super::*;
-use crate::journal::{Observed, Why};
+use crate::journal::{Observed, Waited, Why};
 
 fn entry(trial: u32, asked: f64, p99_ms: f64) -> Entry {
     Entry {
@@ -32,6 +34,7 @@ fn equal_trials_are_taken_together_by_load() {
     assert!((figures.rsd.unwrap() - 0.00158).abs() < 1e-4, "{figures:?}");
     assert!(figures.sampling_floor.is_some());
     assert_eq!(figures.trend.unwrap().s, 10, "it rises from trial to trial");
+    assert_eq!(figures.slope_in_words().unwrap(), "+0.10 %", "0.01 ms of 10 ms");
     assert_eq!(found[0].label(), "100/s");
 }
 
@@ -57,6 +60,69 @@ fn an_outlier_is_named_by_the_number_of_its_trial_and_counts() {
     assert_eq!(p99.figures.outliers[0].trial, 31);
     assert_eq!(p99.figures.n, 11);
     assert!(found[0].warnings.iter().any(|warning| warning.text.contains("trial 31 lies apart")));
+}
+
+fn an_outlier_among(
+    change_others: impl Fn(&mut Entry),
+    change: impl Fn(&mut Entry),
+) -> analysis::Outlier {
+    let mut journal: Vec<Entry> =
+        (1..=10).map(|n| entry(n, 100.0, 10.0 + 0.01 * f64::from(n % 3))).collect();
+    let work = |entry: &mut Entry, ns| {
+        entry.observed.as_mut().unwrap().work_ns.insert("sha".to_owned(), ns);
+    };
+    for other in &mut journal {
+        other.fingerprint = Some("aa".to_owned());
+        work(other, 1_000.0);
+        change_others(other);
+    }
+    let mut apart = entry(11, 100.0, 15.0);
+    apart.fingerprint = Some("bb".to_owned());
+    apart.findings = vec!["a CPU was offline".to_owned()];
+    let text = "waited 20 s for a calm machine".to_owned();
+    apart.waited = Some(Waited { waited_ns: 20_000_000_000, calm: true, text });
+    work(&mut apart, 1_250.0);
+    change(&mut apart);
+    journal.push(apart);
+    p99(&of(&journal, &[], None)[0]).figures.outliers[0].clone()
+}
+
+#[test]
+fn an_outlier_names_what_differed_in_it() {
+    let outlier = an_outlier_among(|_| {}, |_| {});
+    expect!["trial 11: fingerprint bb instead of aa; a CPU was offline; machine speed 0.80; before it: waited 20 s for a calm machine"].assert_eq(&outlier.in_words());
+    let what: Vec<What> = outlier.differed.unwrap().iter().map(|one| one.what).collect();
+    assert_eq!(what, [What::Fingerprint, What::Finding, What::MachineSpeed, What::Wait]);
+}
+
+#[test]
+fn what_most_others_have_too_is_not_a_difference() {
+    let outlier = an_outlier_among(
+        |other| {
+            // The sixth of ten others is one more than half of them.
+            if other.trial <= 6 {
+                other.fingerprint = Some("bb".to_owned());
+                other.findings = vec!["a CPU was offline".to_owned()];
+                other.waited = Some(Waited { waited_ns: 1, calm: true, text: String::new() });
+            }
+        },
+        |apart| {
+            apart.observed.as_mut().unwrap().work_ns.insert("sha".to_owned(), 1_100.0);
+        },
+    );
+    assert_eq!(outlier.in_words(), "trial 11: no recorded difference from the others");
+}
+
+#[test]
+fn a_fingerprint_differs_only_from_one_that_most_others_have() {
+    let outlier = an_outlier_among(
+        |other| other.fingerprint = Some(format!("{}", other.trial % 2)),
+        |apart| {
+            *apart = Entry { findings: Vec::new(), waited: None, ..entry(11, 100.0, 15.0) };
+            apart.fingerprint = Some("bb".to_owned());
+        },
+    );
+    assert_eq!(outlier.differed, Some(Vec::new()));
 }
 
 /// A target is met only if the whole interval of the RSD is within it.

@@ -15,14 +15,14 @@ fn the_table_and_its_warnings_are_printed() {
     let found = analysis::analyse(&trials, Some(600), 0.03);
     expect![[r#"
         logins
-          replicas     n         mean      RSD     95 % interval   Shamos    floor  trend p per trial
+          replicas     n         mean      RSD     95 % interval   Shamos    floor  trend p     slope
           1            3      616.667   1.51 %   0.78 % … 9.47 %   2.53 %        –   1.0000   +1.21 %
           2            3     1412.000   3.62 %  1.88 % … 22.73 %   5.09 %        –   0.3333   +3.57 %
           trend inside the levels: S = 4 of 6, p = 0.2778
           1 → 2: × 2.289 (2.120 … 2.471): higher; RSD × 2.40, p = 0.3007
 
         p99
-          replicas     n         mean      RSD     95 % interval   Shamos    floor  trend p per trial
+          replicas     n         mean      RSD     95 % interval   Shamos    floor  trend p     slope
           1            3       21.000   4.76 %  2.48 % … 29.93 %   4.99 %        –   0.3333   +4.76 %
           2            3       23.000  13.04 %  6.79 % … 81.97 %  13.67 %        –   0.3333  +13.04 %
           trend inside the levels: S = 6 of 6, p = 0.0556

@@ -38,7 +38,7 @@ fn the_trend_has_its_slope_and_an_outlier_what_differed_in_it() {
     };
     expect![[r#"
         1,000/s
-          metric     n         mean      RSD     95 % interval   Shamos    floor  trend p per trial
+          metric     n         mean      RSD     95 % interval   Shamos    floor  trend p     slope
           p99        8      10.4 ms  10.00 %  6.60 % … 20.40 %   2.00 %   1.20 %   0.0141   +0.31 %
           outlier of p99, which counts: trial 5: machine speed 0.82; 2 probes failed
           outlier of p99, which counts: trial 7: no recorded difference from the others

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::Service;
-use crate::kit::metrics::{self, Basic, Counter, Times, line, write_family};
+use crate::kit::metrics::{self, Basic, Counter, Requests, write_family, write_requests};
+use crate::kit::services::Service as _;
 
 /// The classes by which requests are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,15 +54,9 @@ const CODES: [u16; 6] = [200, 400, 404, 405, 500, 503];
 const HOTELS_FOUND: usize = 6;
 
 #[derive(Default)]
-struct Requests {
-    by_code: [Counter; CODES.len()],
-    times: Times,
-}
-
-#[derive(Default)]
 pub struct Metrics {
     basic: Basic<Service>,
-    requests: [Requests; ENDPOINTS.len()],
+    requests: [Requests<{ CODES.len() }>; ENDPOINTS.len()],
     searches: [Counter; HOTELS_FOUND],
     logins: [Counter; 2],
     reservations: [Counter; RESERVINGS.len()],
@@ -71,10 +66,7 @@ pub struct Metrics {
 impl Metrics {
     /// Counts a request, and the time from reading its head until its response is ready.
     pub fn answered(&self, endpoint: Endpoint, code: u16, took: Duration) {
-        let requests = &self.requests[endpoint as usize];
-        let code = CODES.iter().position(|known| *known == code);
-        requests.by_code[code.expect("the frontend sends no other code")].add(1);
-        requests.times.add(took);
+        self.requests[endpoint as usize].answered(&CODES, code, took);
     }
 
     /// Counts a call of a service, remote or local.
@@ -98,28 +90,6 @@ impl Metrics {
     pub fn looked_up(&self, outcome: Lookup, documents: usize) {
         self.lookups[outcome as usize].add(documents as u64);
     }
-
-    fn write_requests(&self, out: &mut String) {
-        line(out, format_args!("# TYPE hotel_requests_total counter"));
-        for (endpoint, requests) in ENDPOINTS.iter().zip(&self.requests) {
-            for (code, counter) in CODES.iter().zip(&requests.by_code) {
-                // Codes that an endpoint never sent are left out, except success.
-                let count = counter.get();
-                if count > 0 || *code == 200 {
-                    let labels = format_args!("endpoint=\"{endpoint}\",code=\"{code}\"");
-                    line(out, format_args!("hotel_requests_total{{{labels}}} {count}"));
-                }
-            }
-        }
-    }
-
-    fn write_times(&self, out: &mut String) {
-        let name = "hotel_request_duration_seconds";
-        line(out, format_args!("# TYPE {name} histogram"));
-        for (endpoint, requests) in ENDPOINTS.iter().zip(&self.requests) {
-            requests.times.write(out, name, &format!("endpoint=\"{endpoint}\""));
-        }
-    }
 }
 
 impl metrics::Metrics for Metrics {
@@ -130,8 +100,7 @@ impl metrics::Metrics for Metrics {
     }
 
     fn write_own(&self, out: &mut String) {
-        self.write_requests(out);
-        self.write_times(out);
+        write_requests(out, Service::APPLICATION, &ENDPOINTS, &CODES, &self.requests);
         let found: [String; HOTELS_FOUND] = std::array::from_fn(|hotels| hotels.to_string());
         let found = found.each_ref().map(String::as_str);
         write_family(out, "hotel_search_results_total", "hotels", &found, &self.searches);

@@ -8,12 +8,10 @@
 //! A commit is in the file before it is acknowledged: it survives the death of the process, even by
 //! `kill -9`. It survives a loss of power only with [`Durability::PowerLoss`].
 
-use std::fs;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use anyhow::Context;
 use prost::Message;
 use redb::{
     Database, Key, ReadOnlyTable, ReadableDatabase, ReadableTable, ReadableTableMetadata, Table,
@@ -38,7 +36,7 @@ use crate::kit::health::{Health, Needed};
 use crate::kit::lock::lock;
 use crate::kit::process;
 use crate::kit::services::Service as _;
-use crate::kit::store::{Durability, StoreFile};
+use crate::kit::store::{self, Durability};
 use crate::kit::writer::Writer;
 
 /// Hotel → latitude, longitude.
@@ -66,9 +64,6 @@ const RESERVATIONS: TableDefinition<u64, (&str, &str, Night, u32)> =
     TableDefinition::new("reservations");
 /// Hotel and night → rooms taken: the sum of the documents, kept with them.
 const NIGHTS: TableDefinition<(&str, Night), u32> = TableDefinition::new("nights");
-
-/// The size of the cache: the data is about 2 MB, and a long run adds about 20 MB.
-const CACHE_BYTES: usize = 64 << 20;
 
 /// The outcome of a booking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,14 +100,7 @@ pub fn run(arguments: StoreArguments) -> anyhow::Result<()> {
 impl Embedded {
     /// Opens the store in a folder; a new one gets the seeded data.
     pub fn open(folder: &Path, durability: Durability) -> anyhow::Result<Self> {
-        fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))?;
-        let path = folder.join("hotel.redb");
-        let place = || format!("opening the store {}", path.display());
-        let file = StoreFile::open(&path, durability).with_context(place)?;
-        let mut builder = Database::builder();
-        let database = builder.set_cache_size(CACHE_BYTES).create_with_backend(file);
-        let database = database.map_err(anyhow::Error::new).with_context(place)?;
-        Self::over(database).with_context(place)
+        store::opened(folder, "hotel.redb", durability, Self::over)
     }
 
     pub(super) fn over(database: Database) -> anyhow::Result<Self> {

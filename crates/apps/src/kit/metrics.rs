@@ -177,6 +177,56 @@ impl Times {
     }
 }
 
+/// The requests of one class that an application answered, by status code.
+pub struct Requests<const CODES: usize> {
+    by_code: [Counter; CODES],
+    times: Times,
+}
+
+impl<const CODES: usize> Default for Requests<CODES> {
+    fn default() -> Self {
+        let by_code = std::array::from_fn(|_| Counter::default());
+        Requests { by_code, times: Times::default() }
+    }
+}
+
+impl<const CODES: usize> Requests<CODES> {
+    /// Counts a request, and the time from reading its head until its response is ready. `codes` are
+    /// all that the application sends.
+    pub fn answered(&self, codes: &[u16; CODES], code: u16, took: Duration) {
+        let code = codes.iter().position(|known| *known == code);
+        self.by_code[code.expect("the application sends no other code")].add(1);
+        self.times.add(took);
+    }
+}
+
+/// Writes the requests of all classes: how many there were of each code, and their times.
+pub fn write_requests<const CODES: usize>(
+    out: &mut String,
+    application: &str,
+    endpoints: &[&str],
+    codes: &[u16; CODES],
+    requests: &[Requests<CODES>],
+) {
+    let name = format!("{application}_requests_total");
+    line(out, format_args!("# TYPE {name} counter"));
+    for (endpoint, requests) in endpoints.iter().zip(requests) {
+        for (code, counter) in codes.iter().zip(&requests.by_code) {
+            // Codes that an endpoint never sent are left out, except success.
+            let count = counter.get();
+            if count > 0 || *code == 200 {
+                let labels = format_args!("endpoint=\"{endpoint}\",code=\"{code}\"");
+                line(out, format_args!("{name}{{{labels}}} {count}"));
+            }
+        }
+    }
+    let name = format!("{application}_request_duration_seconds");
+    line(out, format_args!("# TYPE {name} histogram"));
+    for (endpoint, requests) in endpoints.iter().zip(requests) {
+        requests.times.write(out, &name, &format!("endpoint=\"{endpoint}\""));
+    }
+}
+
 /// Writes counters that differ in the value of one label.
 pub fn write_family(
     out: &mut String,

@@ -1,12 +1,12 @@
 //! The file of an embedded, durable database.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use anyhow::bail;
-use redb::StorageBackend;
+use anyhow::{Context, bail};
+use redb::{Database, StorageBackend};
 
 /// The failure that acknowledged data survives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +15,26 @@ pub enum Durability {
     Kill,
     /// The death of the machine as well: the disk has confirmed it.
     PowerLoss,
+}
+
+/// The size of the cache of a database: the hotel's data is about 2 MB, and a long run adds about 20 MB.
+const CACHE_BYTES: usize = 64 << 20;
+
+/// Opens the database `name` in a folder, creates both if they are missing, and makes a store over it.
+pub fn opened<T>(
+    folder: &Path,
+    name: &str,
+    durability: Durability,
+    over: impl FnOnce(Database) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))?;
+    let path = folder.join(name);
+    let place = || format!("opening the store {}", path.display());
+    let file = StoreFile::open(&path, durability).with_context(place)?;
+    let mut builder = Database::builder();
+    let database = builder.set_cache_size(CACHE_BYTES).create_with_backend(file);
+    let database = database.map_err(anyhow::Error::new).with_context(place)?;
+    over(database).with_context(place)
 }
 
 /// The database's file. Written data is in the kernel, and so survives this process; only

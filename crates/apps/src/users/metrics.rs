@@ -4,7 +4,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use super::Service;
-use crate::kit::metrics::{self, Basic, Counter, Times, line, write_family};
+use crate::kit::metrics::{
+    self, Basic, Counter, Requests, Times, line, write_family, write_requests,
+};
+use crate::kit::services::Service as _;
 
 /// The classes by which requests are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,15 +42,9 @@ const LOGINS: [&str; 4] = ["ok", "rejected", "refused", "error"];
 const CODES: [u16; 11] = [200, 307, 400, 401, 403, 404, 405, 409, 500, 503, 504];
 
 #[derive(Default)]
-struct Requests {
-    by_code: [Counter; CODES.len()],
-    times: Times,
-}
-
-#[derive(Default)]
 pub struct Metrics {
     basic: Basic<Service>,
-    requests: [Requests; ENDPOINTS.len()],
+    requests: [Requests<{ CODES.len() }>; ENDPOINTS.len()],
     logins: [Counter; LOGINS.len()],
     hashing: Times,
     queued: AtomicUsize,
@@ -56,10 +53,7 @@ pub struct Metrics {
 impl Metrics {
     /// Counts a request, and the time from reading its head until its response is ready.
     pub fn answered(&self, endpoint: Endpoint, code: u16, took: Duration) {
-        let requests = &self.requests[endpoint as usize];
-        let code = CODES.iter().position(|known| *known == code);
-        requests.by_code[code.expect("the service sends no other code")].add(1);
-        requests.times.add(took);
+        self.requests[endpoint as usize].answered(&CODES, code, took);
     }
 
     /// Counts a call of a service.
@@ -90,22 +84,7 @@ impl metrics::Metrics for Metrics {
     }
 
     fn write_own(&self, out: &mut String) {
-        line(out, format_args!("# TYPE users_requests_total counter"));
-        for (endpoint, requests) in ENDPOINTS.iter().zip(&self.requests) {
-            for (code, counter) in CODES.iter().zip(&requests.by_code) {
-                // Codes that an endpoint never sent are left out, except success.
-                let count = counter.get();
-                if count > 0 || *code == 200 {
-                    let labels = format_args!("endpoint=\"{endpoint}\",code=\"{code}\"");
-                    line(out, format_args!("users_requests_total{{{labels}}} {count}"));
-                }
-            }
-        }
-        let name = "users_request_duration_seconds";
-        line(out, format_args!("# TYPE {name} histogram"));
-        for (endpoint, requests) in ENDPOINTS.iter().zip(&self.requests) {
-            requests.times.write(out, name, &format!("endpoint=\"{endpoint}\""));
-        }
+        write_requests(out, Service::APPLICATION, &ENDPOINTS, &CODES, &self.requests);
         write_family(out, "users_logins_total", "outcome", &LOGINS, &self.logins);
         let name = "users_hashing_duration_seconds";
         line(out, format_args!("# TYPE {name} histogram"));

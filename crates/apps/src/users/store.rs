@@ -2,11 +2,9 @@
 //! acknowledged: it survives the death of the process, even by `kill -9`, and a loss of power only
 //! with [`Durability::PowerLoss`].
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::Context;
 use clap::Args;
 use prost::Message;
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
@@ -19,14 +17,11 @@ use crate::kit::folder::Folder;
 use crate::kit::health::{Health, Needed};
 use crate::kit::process;
 use crate::kit::services::Service as _;
-use crate::kit::store::{Durability, StoreFile};
+use crate::kit::store::{self, Durability};
 use crate::kit::writer::Writer;
 
 /// Name → [`User`], encoded.
 const USERS: TableDefinition<&str, &[u8]> = TableDefinition::new("users");
-
-/// The size of the cache.
-const CACHE_BYTES: usize = 64 << 20;
 
 #[derive(Args)]
 pub struct StoreArguments {
@@ -74,14 +69,7 @@ pub fn durability(fsync: bool) -> Durability {
 impl Embedded {
     /// Opens the store in a folder, and creates it if it is missing.
     pub fn open(folder: &Path, durability: Durability) -> anyhow::Result<Self> {
-        fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))?;
-        let path = folder.join("users.redb");
-        let place = || format!("opening the store {}", path.display());
-        let file = StoreFile::open(&path, durability).with_context(place)?;
-        let mut builder = Database::builder();
-        let database = builder.set_cache_size(CACHE_BYTES).create_with_backend(file);
-        let database = database.map_err(anyhow::Error::new).with_context(place)?;
-        Self::over(database).with_context(place)
+        store::opened(folder, "users.redb", durability, Self::over)
     }
 
     pub(super) fn over(database: Database) -> anyhow::Result<Self> {

@@ -342,13 +342,8 @@ const TABLE: [Row; 21] = [
 /// Runs all checks.
 pub fn diagnose(answers: &Answers, wanted: &Wanted) -> Doctor {
     let seen = Seen { answers, wanted };
-    let mut values = BTreeMap::new();
-    let mut checks = Vec::with_capacity(TABLE.len());
-    for row in &TABLE {
-        let mut found = (row.check)(&seen);
-        values.append(&mut found.records);
-        checks.push(found.conclude(row, &wanted.terms));
-    }
+    let (checks, values) =
+        lab::doctor::found::conclude(&TABLE, &wanted.terms, |check| check(&seen));
     Doctor::new(checks, Fingerprint::new(values, placement::of(&seen)))
 }
 

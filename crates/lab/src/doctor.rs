@@ -45,6 +45,18 @@ pub struct Wanted {
     pub terms: Terms,
 }
 
+impl Wanted {
+    /// Returns the CPUs of the roles in ascending order; all CPUs if no role has any.
+    pub fn cpus(&self, files: &Files) -> Vec<u32> {
+        let of_roles: BTreeSet<u32> =
+            self.roles.values().flat_map(|cpus| cpus.0.iter().copied()).collect();
+        match of_roles.is_empty() {
+            true => files.online().0,
+            false => of_roles.into_iter().collect(),
+        }
+    }
+}
+
 /// The moment of a look.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Moment {
@@ -99,13 +111,7 @@ const TABLE: [Row<Check>; 27] = [
 /// Judges a look by the one before it.
 pub fn diagnose(before: Option<&Look>, now: &Look, moment: Moment, wanted: &Wanted) -> Doctor {
     let seen = Seen { before, now, moment, wanted };
-    let mut values = BTreeMap::new();
-    let mut checks = Vec::with_capacity(TABLE.len());
-    for row in &TABLE {
-        let mut found = (row.check)(&seen);
-        values.append(&mut found.records);
-        checks.push(found.conclude(row, &wanted.terms));
-    }
+    let (checks, mut values) = found::conclude(&TABLE, &wanted.terms, |check| check(&seen));
     let roles = wanted.roles.iter();
     values.extend(roles.map(|(role, cpus)| (format!("CPUs of role {role}"), cpus.to_string())));
     Doctor::new(checks, Fingerprint::new(values, None))

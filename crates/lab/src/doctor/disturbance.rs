@@ -29,14 +29,7 @@ pub(super) fn interrupts(seen: &Seen<'_>) -> Found {
     let file = "proc/interrupts";
     let mut found =
         Found::new("≤ 1,000/s from devices on each CPU of the system", format!("/{file}"));
-    let Some(text) = seen.text(file) else {
-        seen.unread(&mut found, file);
-        return found;
-    };
-    let Some(elapsed) = seen.elapsed() else {
-        seen.single(&mut found);
-        return found;
-    };
+    let Some((text, elapsed)) = seen.grown(&mut found, file) else { return found };
     let cpus = match seen.wanted.roles.get(SUT) {
         Some(cpus) => cpus.0.clone(),
         None if seen.wanted.roles.is_empty() => seen.cpus(),

@@ -41,6 +41,21 @@ pub fn words<C>(table: &[Row<C>]) -> Vec<&'static str> {
     table.iter().flat_map(|row| [row.id].into_iter().chain(row.words.iter().copied())).collect()
 }
 
+/// Makes the checks of a table; returns their results, and the values for the fingerprint.
+pub fn conclude<C>(
+    table: &[Row<C>],
+    terms: &Terms,
+    make: impl Fn(&C) -> Found,
+) -> (Vec<Check>, BTreeMap<String, String>) {
+    let mut values = BTreeMap::new();
+    let check = |row: &Row<C>| {
+        let mut found = make(&row.check);
+        values.append(&mut found.records);
+        found.conclude(row, terms)
+    };
+    (table.iter().map(check).collect(), values)
+}
+
 /// The most findings that a message lists.
 const MOST: usize = 6;
 

@@ -27,14 +27,8 @@ impl<'a> Seen<'a> {
         self.now.files.number(path)
     }
 
-    /// Returns the CPUs of the roles; all CPUs if no role has any.
     pub(super) fn cpus(&self) -> Vec<u32> {
-        let of_roles: BTreeSet<u32> =
-            self.wanted.roles.values().flat_map(|cpus| cpus.0.iter().copied()).collect();
-        match of_roles.is_empty() {
-            true => self.now.files.online().0,
-            false => of_roles.into_iter().collect(),
-        }
+        self.wanted.cpus(&self.now.files)
     }
 
     /// Returns a CPU in words: `CPU 1 (role load)`.
@@ -70,6 +64,19 @@ impl<'a> Seen<'a> {
         let now = read(self.now)?;
         let was = if before.is_begin { 0 } else { read(before)? };
         Some(now.saturating_sub(was))
+    }
+
+    /// Returns a file whose counters grow, and the time between the two looks; adds what of both is
+    /// missing.
+    pub(super) fn grown(&self, found: &mut Found, path: &str) -> Option<(&'a str, Nanos)> {
+        let Some(text) = self.text(path) else {
+            self.unread(found, path);
+            return None;
+        };
+        if self.elapsed().is_none() {
+            self.single(found);
+        }
+        Some((text, self.elapsed()?))
     }
 
     /// Adds that a file could not be read.

@@ -70,14 +70,7 @@ pub(super) fn disk(seen: &Seen<'_>) -> Found {
         found.untimely("a load has just used the disks");
         return found;
     }
-    let Some(text) = seen.text(file) else {
-        seen.unread(&mut found, file);
-        return found;
-    };
-    let Some(elapsed) = seen.elapsed() else {
-        seen.single(&mut found);
-        return found;
-    };
+    let Some((text, elapsed)) = seen.grown(&mut found, file) else { return found };
     let mut most: f64 = 0.0;
     for disk in text.lines().filter_map(|line| line.split_ascii_whitespace().nth(2)) {
         let Some(ms) = seen.growth(|look| busy_ms(look.files.text(file)?, disk)) else { continue };

@@ -12,7 +12,7 @@ use super::{calm, digests, roles};
 use crate::backend::Stop;
 use crate::doctor::found::Terms;
 use crate::doctor::read::Reader;
-use crate::doctor::{Files, Look, Moment, Wanted, diagnose};
+use crate::doctor::{Look, Moment, Wanted, diagnose};
 use crate::spec::Resolved;
 use crate::{Host, host};
 
@@ -71,7 +71,7 @@ impl Machine {
         now.log = std::mem::take(&mut first.log);
         now.clock_read = Some(clock_read());
         now.binaries = self.programs.digests(programs);
-        let cpus = cpus(wanted, &now.files);
+        let cpus = wanted.cpus(&now.files);
         now.spins = calm::probe(&cpus, spin);
         let doctor = diagnose(Some(&first), &now, Moment::Before, wanted);
         // The spins and the digests are no part of what the next look is compared with.
@@ -142,13 +142,6 @@ pub fn programs(
         Some(resolved) => digests::files(resolved, host),
         None => Ok(BTreeMap::from([("benchwright".to_owned(), host.benchwright.clone())])),
     }
-}
-
-fn cpus(wanted: &Wanted, files: &Files) -> Vec<u32> {
-    let mut cpus: Vec<u32> = wanted.roles.values().flat_map(|cpus| cpus.0.clone()).collect();
-    cpus.sort_unstable();
-    cpus.dedup();
-    if cpus.is_empty() { files.online().0 } else { cpus }
 }
 
 /// Returns the mean time of a reading of the clock.

@@ -129,10 +129,11 @@ fn strand(
     usual: Option<&Usual>,
 ) -> Search {
     let (resolved, journal) = (plan.resolved(number), turns.of(number));
-    let (estimate, at_usual_speed) = estimates(resolved, journal, usual);
+    let (mut estimate, mut at_usual_speed) = (None, None);
     let (maximum, capacity, limited_by) = match experiment::bracket(resolved, journal) {
         // It does not look for the maximum: the highest load that it tried says nothing of it.
         Some(bracket) => {
+            (estimate, at_usual_speed) = estimates(resolved, journal, usual);
             let limited_by = bracket.upper.and_then(|upper| limited_at(journal, upper));
             (None, enclosed(resolved, &bracket, journal), limited_by)
         }
@@ -183,9 +184,6 @@ fn estimates(
     journal: &[Entry],
     usual: Option<&Usual>,
 ) -> (Option<Estimate>, Option<Estimate>) {
-    if experiment::bracket(resolved, journal).is_none() {
-        return (None, None);
-    }
     let (verdicts, _) = experiment::verdicts(journal);
     let seen: Vec<Seen> = verdicts.iter().map(|verdict| verdict.seen).collect();
     let speeds = verdicts.iter().map(|verdict| {
@@ -515,15 +513,16 @@ fn spread_in_words(reproduced: &Reproduced) -> Vec<String> {
 }
 
 /// Returns `95 % interval 5,546 … 6,080/s from all its trials; at the machine's usual speed 5,970/s
-/// (5,381 … 6,120/s)`.
-pub(crate) fn estimated_in_words(found: &Estimate, search: &Search) -> String {
+/// (5,381 … 6,120/s)`, if the search has an estimate.
+pub(crate) fn estimated_in_words(search: &Search) -> Option<String> {
     let between = |(low, high): (f64, f64)| format!("{} … {}/s", grouped(low), grouped(high));
     let at_usual_speed = search.at_usual_speed.map(|found| {
         let rate = grouped(found.rate_per_s);
         format!("; at the machine's usual speed {rate}/s ({})", between(found.interval))
     });
-    let interval = between(found.interval);
-    format!("95 % interval {interval} from all its trials{}", at_usual_speed.unwrap_or_default())
+    let interval = between(search.estimate?.interval);
+    let at_usual_speed = at_usual_speed.unwrap_or_default();
+    Some(format!("95 % interval {interval} from all its trials{at_usual_speed}"))
 }
 
 /// The answer as it is printed: one line for each quantity that is known.
@@ -562,7 +561,7 @@ pub fn table(answer: &Answer) -> String {
         );
     }
     if let [only] = &answer.searches[..] {
-        only.estimate.iter().for_each(|found| line("", estimated_in_words(found, only)));
+        estimated_in_words(only).into_iter().for_each(|words| line("", words));
     }
     if let Some(limit) = &answer.limited_by {
         line("limited by", limit.clone());

@@ -202,11 +202,10 @@ fn of_search(search: &Search, trials: &[&Entry]) -> Vec<Sentence> {
         }
         sentences.push(sentence("capacity", text));
     }
-    if let Some(found) = &search.estimate {
+    if let Some((found, words)) = search.estimate.zip(estimated_in_words(search)) {
         let noise = measure::Share((1e3 * found.noise).round() / 1e3);
         let text = format!(
-            "{}: the load at which a trial begins to fail differs by {noise} between trials",
-            estimated_in_words(found, search)
+            "{words}: the load at which a trial begins to fail differs by {noise} between trials"
         );
         sentences.push(sentence("estimate", text));
     }

@@ -40,10 +40,9 @@ pub(super) fn beside(statistics: &Path) -> PathBuf {
 /// address. An application that writes none has no file.
 pub(super) fn written(statistics: &Path, names: &BTreeMap<String, String>) -> Vec<Happened> {
     let mut text = String::new();
-    let read = File::open(beside(statistics))
+    // No file, or one that is no text, is one without events.
+    let _ = File::open(beside(statistics))
         .and_then(|file| file.take(MOST_BYTES).read_to_string(&mut text));
-    // A file that ends within a character is read up to there.
-    let _ = read;
     states(&text, names)
 }
 

@@ -113,32 +113,36 @@ struct Posterior {
 impl Posterior {
     fn of(trials: &[Trial], slopes: &[f64], (from, to): (f64, f64), places: u32) -> Posterior {
         let grid: Vec<f64> = spaced((from, to), places).collect();
-        let noises: Vec<f64> = spaced((NOISE.0.ln(), NOISE.1.ln()), NOISES).map(f64::exp).collect();
-        let mut logs = Vec::with_capacity(grid.len() * noises.len() * slopes.len());
-        for capacity in &grid {
-            for noise in &noises {
-                for slope in slopes {
-                    let log =
-                        trials.iter().map(|trial| log_likelihood(trial, *capacity, *noise, *slope));
-                    logs.push(log.sum::<f64>());
-                }
-            }
-        }
+        let noises = spaced((NOISE.0.ln(), NOISE.1.ln()), NOISES).map(f64::exp);
+        let with_slopes = |noise: f64| slopes.iter().map(move |slope| (noise, *slope));
+        // What is unknown beside the capacity.
+        let unknown: Vec<(f64, f64)> = noises.flat_map(with_slopes).collect();
+        let log = |capacity: f64, noise: f64, slope: f64| -> f64 {
+            trials.iter().map(|trial| log_likelihood(trial, capacity, noise, slope)).sum()
+        };
+        let logs: Vec<f64> = grid
+            .iter()
+            .flat_map(|capacity| {
+                unknown.iter().map(|(noise, slope)| log(*capacity, *noise, *slope))
+            })
+            .collect();
         let best = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let weights: Vec<f64> = logs.iter().map(|log| (log - best).exp()).collect();
         let total: f64 = weights.iter().sum();
-        let (mut noise, mut slope) = (0.0, 0.0);
-        for (index, weight) in weights.iter().enumerate() {
-            let at = index / slopes.len();
-            noise += weight / total * noises[at % noises.len()].ln();
-            slope += weight / total * slopes[index % slopes.len()];
-        }
+        let mean_of = |of: fn(&(f64, f64)) -> f64| -> f64 {
+            weights
+                .iter()
+                .zip(unknown.iter().cycle())
+                .map(|(weight, at)| weight / total * of(at))
+                .sum()
+        };
+        let (noise, slope) = (mean_of(|(noise, _)| noise.ln()), mean_of(|(_, slope)| *slope));
         let mut below = 0.0;
         let sum = |of_capacity: &[f64]| {
             below += of_capacity.iter().sum::<f64>() / total;
             below
         };
-        let cumulative = weights.chunks_exact(noises.len() * slopes.len()).map(sum).collect();
+        let cumulative = weights.chunks_exact(unknown.len()).map(sum).collect();
         Posterior { grid, cumulative, noise: noise.exp(), slope }
     }
 

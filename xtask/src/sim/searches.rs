@@ -271,7 +271,8 @@ fn on_shared(shape: Shape, extent: Extent) -> Vec<Figure> {
         line("SD of repeated searches in %", moments(&logs).map_or(0.0, |(_, sd)| sd)),
     ];
     for (index, name) in ESTIMATES.iter().enumerate() {
-        lines.extend(of_estimate(&found, index, |what| line(&format!("{name}: {what}"), 0.0)));
+        let line = |what: &str, value: f64| line(&format!("{name}: {what}"), value);
+        lines.extend(of_estimate(&found, index, line));
     }
     lines
 }
@@ -280,7 +281,7 @@ fn on_shared(shape: Shape, extent: Extent) -> Vec<Figure> {
 const ESTIMATES: [&str; 2] = ["estimate", "estimate at the usual speed"];
 
 /// Returns the figures of an estimate from all trials. Its interval must hold on every machine.
-fn of_estimate(found: &[Found], index: usize, line: impl Fn(&str) -> Figure) -> [Figure; 3] {
+fn of_estimate(found: &[Found], index: usize, line: impl Fn(&str, f64) -> Figure) -> [Figure; 3] {
     let all: Vec<Estimated> = found.iter().filter_map(|found| found.estimates[index]).collect();
     let mut errors: Vec<f64> = all.iter().map(|one| 100.0 * one.error.abs()).collect();
     errors.sort_by(f64::total_cmp);
@@ -289,12 +290,11 @@ fn of_estimate(found: &[Found], index: usize, line: impl Fn(&str) -> Figure) -> 
     // A search without an estimate has no interval either.
     let contained = all.iter().filter(|one| one.contains).count() as f64 / found.len() as f64;
     [
-        Figure { value: p90, ..line("error in %, p90") },
-        Figure { value: moments(&logs).map_or(0.0, |(_, sd)| sd), ..line("SD in %") },
+        line("error in %, p90", p90),
+        line("SD in %", moments(&logs).map_or(0.0, |(_, sd)| sd)),
         Figure {
-            value: 100.0 * contained,
             goal: Goal::at_least(100.0 * INTERVAL, 100.0 * INTERVAL),
-            ..line("intervals that contain the capacity, %")
+            ..line("intervals that contain the capacity, %", 100.0 * contained)
         },
     ]
 }
@@ -320,8 +320,8 @@ fn lines(shape: Shape, kind: Kind, first: u64, found: &[Found], sweep_s: f64) ->
     };
     let trials = if kind == Kind::Adaptive { 15.0 } else { 25.0 };
     let time = if shape == Shape::Cliff { 45.0 } else { 75.0 };
-    let of_all = is_adaptive
-        .then(|| of_estimate(found, 0, |what| line(&format!("estimate: {what}"), 0.0, Goal::None)));
+    let of_estimates = |what: &str, value| line(&format!("estimate: {what}"), value, Goal::None);
+    let of_all = is_adaptive.then(|| of_estimate(found, 0, of_estimates));
     let of_bounds = vec![
         line("trials, median", median_of(found, |found| found.trials), goal(tuned, trials)),
         line("trials, p90", quantile_of(found, 0.9, |found| found.trials), Goal::None),

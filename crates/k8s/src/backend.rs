@@ -14,7 +14,7 @@ use std::time::Duration;
 use http::Request;
 use lab::Host;
 use lab::backend::{
-    Address, Backend, Consumed, Drive, Driven, Executed, Reply, Service, Stop, Tick,
+    Address, Backend, Consumed, Drive, Driven, Executed, Reply, Service, Stop, Ticking,
 };
 use lab::calm::Calm;
 use lab::host::{self, RunId};
@@ -823,7 +823,7 @@ impl Backend for Kubernetes {
         }
     }
 
-    fn drive(&mut self, drive: &Drive, tick: &mut dyn FnMut(Tick)) -> Result<Driven, Stop> {
+    fn drive(&mut self, drive: &Drive, tick: &mut Ticking<'_>) -> Result<Driven, Stop> {
         self.count += 1;
         let Connected { api, run, roles, .. } = self.connected();
         let nodes = roles["load"].clone();

@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::Duration;
 
 use anyhow::{anyhow, ensure};
-use lab::backend::{Drive, Limits, Stop, Tick};
+use lab::backend::{Drive, Limits, Stop, Tick, Ticking};
 use lab::spec::{self, Resolved};
 use measure::Nanos;
 use results::Load;
@@ -117,7 +117,7 @@ pub(crate) fn make(
     around: &Surroundings<'_>,
     generators: &Generators,
     measure: Nanos,
-    tick: &mut dyn FnMut(Tick),
+    tick: &mut Ticking<'_>,
 ) -> Result<Made, Stop> {
     for object in objects::generators(around.run, generators) {
         around.api.apply(&object).map_err(Stop::no_answer)?;
@@ -140,7 +140,7 @@ struct Running<'a> {
 }
 
 impl Running<'_> {
-    fn run(&self, measure: Nanos, tick: &mut dyn FnMut(Tick)) -> Result<Made, Stop> {
+    fn run(&self, measure: Nanos, tick: &mut Ticking<'_>) -> Result<Made, Stop> {
         let mut generators = self.until_ready()?;
         self.around.has_loaded.set(true);
         let started = self.start(&mut generators)?;
@@ -302,7 +302,7 @@ impl Running<'_> {
     fn until_they_end(
         &self,
         generators: &mut [Generator],
-        tick: &mut dyn FnMut(Tick),
+        tick: &mut Ticking<'_>,
     ) -> Result<(), Stop> {
         let deadline = (self.around.now)() + self.generators.longest;
         let mut next_look = (self.around.now)() + LOOK_EVERY;
@@ -313,7 +313,8 @@ impl Running<'_> {
                 has_ticked |= self.read(generator)? && index == 0;
             }
             if has_ticked {
-                tick(together(generators.iter().map(|generator| &generator.tick)));
+                // The whole load is made: its generators are not told to end early.
+                let _ = tick(together(generators.iter().map(|generator| &generator.tick)));
             }
             if next_look < (self.around.now)() {
                 next_look = (self.around.now)() + LOOK_EVERY;

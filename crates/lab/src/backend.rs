@@ -3,6 +3,7 @@
 //! this crate names an implementation: the program hands one to an experiment.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use measure::pace::Think;
@@ -146,8 +147,9 @@ pub trait Backend {
     fn await_calm(&mut self, within: Nanos) -> Result<Calm, Stop>;
 
     /// Makes a load with its own generator, and watches what the components consume. Nothing else
-    /// sends requests to the system under test meanwhile.
-    fn drive(&mut self, drive: &Drive, tick: &mut dyn FnMut(Tick)) -> Result<Driven, Stop>;
+    /// sends requests to the system under test meanwhile. `tick` may end the load early, if it has
+    /// an `interval`; a backend that cannot end a load makes the whole of it.
+    fn drive(&mut self, drive: &Drive, tick: &mut Ticking<'_>) -> Result<Driven, Stop>;
 
     /// Ends every component. Never fails: a component that does not end by itself is killed.
     fn stop(&mut self);
@@ -311,12 +313,17 @@ pub struct Drive {
     pub warm_up: Nanos,
     pub measure: Nanos,
     pub drain: Nanos,
+    /// The time that each tick covers, if the ticks may end this load.
+    pub interval: Option<Nanos>,
     pub seed: u64,
     /// The generator's arguments.
     pub arguments: Vec<String>,
 }
 
-/// A line of progress from the generator, about one interval of its load; for display only.
+/// Is told each line of progress; a break ends the load as Ctrl-C does.
+pub type Ticking<'a> = dyn FnMut(Tick) -> ControlFlow<()> + 'a;
+
+/// A line of progress from the generator, about one interval of its load.
 #[derive(Clone, Debug, Default, PartialEq, serde::Deserialize, serde::Serialize)]
 #[serde(default)]
 pub struct Tick {

@@ -297,6 +297,7 @@ impl Run<'_> {
             findings,
             warnings: [&caveats[..], &judged.warnings].concat(),
             fingerprint: observation.checked.as_ref().map(fingerprint),
+            warmed_up_ns: observation.warmed_up.map(|warmed_up| warmed_up.length.0),
             ..self.entry(strand, trial)
         };
         let entry = match judged.stands {
@@ -339,6 +340,7 @@ impl Run<'_> {
             repetition: trial.repetition,
             attempt: trial.attempt,
             waited: None,
+            warmed_up_ns: None,
             seed: trial.seed,
             status: Status::Valid,
             reasons: Vec::new(),

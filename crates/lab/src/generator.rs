@@ -22,6 +22,8 @@ pub struct Wanted {
     pub warm_up: Nanos,
     pub measure: Nanos,
     pub drain: Nanos,
+    /// The time that each line of progress covers, if it is not the usual second.
+    pub interval: Option<Nanos>,
     pub seed: u64,
 }
 
@@ -87,6 +89,7 @@ fn wanted_to_check(resolved: &Resolved) -> Wanted {
         warm_up: *phases.warm_up.fixed,
         measure: *phases.measure.time,
         drain: *phases.drain,
+        interval: None,
         seed: resolved.seed(),
     }
 }

@@ -18,6 +18,7 @@ use crate::limits::{self, Shortfall};
 use crate::seconds::{self, window};
 use crate::spec::{Resolved, Strategy};
 use crate::speed;
+use crate::trial::warm_up::Signals;
 use crate::trial::{Checked, Observation};
 
 #[cfg(test)]
@@ -83,6 +84,7 @@ pub fn judge(observation: &Observation, resolved: &Resolved) -> Judged {
     let undecided = slo.iter().filter(|judged| judged.verdict == Verdict::Undecided);
     warnings.extend(undecided.map(|judged| judged.text.clone()));
     warnings.extend(thin_tail(load, resolved));
+    warnings.extend(unsteady(observation, resolved));
     Judged {
         status,
         stands,
@@ -93,6 +95,21 @@ pub fn judge(observation: &Observation, resolved: &Resolved) -> Judged {
         warnings,
         components,
     }
+}
+
+/// Describes a system that was not steady before the measurement, or in it; only if the spec asks for
+/// a steady one.
+fn unsteady(observation: &Observation, resolved: &Resolved) -> Vec<String> {
+    let until = resolved.spec.phases.warm_up.until_steady;
+    let Some((until, warmed_up)) = until.zip(observation.warmed_up) else { return Vec::new() };
+    let before = (!warmed_up.is_steady).then(|| {
+        let max = until.max.in_words();
+        format!("not steady after a warm-up of {max}; allow more: phases.warm_up.until_steady.max")
+    });
+    let trending = Signals::of(&observation.driven.load).trending().join(" and ");
+    let within = (!trending.is_empty())
+        .then(|| format!("the {trending} still changed steadily in the measurement"));
+    before.into_iter().chain(within).collect()
 }
 
 /// Returns the use that the experiment makes of a trial. Equal trials are there for their figures: one

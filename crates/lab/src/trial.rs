@@ -3,6 +3,7 @@
 //! While a trial measures nothing here sends requests to the system under test.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 use measure::pace::Think;
 use measure::{Nanos, Rate};
@@ -14,8 +15,12 @@ use crate::backend::{Backend, Death, Drive, Driven, Stop};
 use crate::generator::{self, Wanted};
 use crate::progress::{Event, Progress};
 use crate::seconds;
-use crate::spec::{Between, Resolved};
+use crate::spec::{Between, Resolved, UntilSteady};
 use crate::system::{Place, System};
+
+use warm_up::{Signals, WarmedUp};
+
+pub mod warm_up;
 
 #[cfg(test)]
 mod tests;
@@ -37,6 +42,8 @@ pub struct Trial {
 #[derive(Debug)]
 pub struct Observation {
     pub driven: Driven,
+    /// Present if the trial has a warm-up until steady.
+    pub warmed_up: Option<WarmedUp>,
     /// The processes whose CPUs changed between the start and the end of the load.
     pub moved: Vec<String>,
     /// Present if the place has checks.
@@ -74,10 +81,17 @@ pub fn run(
     backend.pause(rest)?;
 
     let drive = load(trial, resolved, system);
-    progress.event(&Event::Measuring { trial, drive: &drive });
     system.mark_used();
+    let warmed_up = match until_steady(resolved, trial.purpose) {
+        Some(until) => Some(warm_up(trial, resolved, system, until, backend, progress)?),
+        None => None,
+    };
+    progress.event(&Event::Measuring { trial, drive: &drive });
     let since = backend.date();
-    let driven = backend.drive(&drive, &mut |tick| progress.event(&Event::Tick { trial, tick }))?;
+    let driven = backend.drive(&drive, &mut |tick| {
+        progress.event(&Event::Tick { trial, tick });
+        ControlFlow::Continue(())
+    })?;
 
     for finding in findings(&driven) {
         progress.event(&Event::Notice(finding));
@@ -87,7 +101,7 @@ pub fn run(
         let before = system.doctor.replace(after.clone());
         Checked { before, after }
     });
-    Ok(Observation { driven, moved, checked })
+    Ok(Observation { driven, warmed_up, moved, checked })
 }
 
 /// Checks the place as strictly as the spec wants it; `None` if it wants no checks.
@@ -117,8 +131,50 @@ pub fn findings(driven: &Driven) -> Vec<String> {
     driven.deaths.iter().map(finding).collect()
 }
 
-/// Returns the one run of the generator: warm-up, measurement, drain.
+/// Makes a load of its own at the trial's rate, until the system is steady.
+fn warm_up(
+    trial: &Trial,
+    resolved: &Resolved,
+    system: &System,
+    until: UntilSteady,
+    backend: &mut dyn Backend,
+    progress: &mut dyn Progress,
+) -> Result<WarmedUp, Stop> {
+    progress.event(&Event::Stage { name: "warm-up until steady" });
+    let drive = load_of(trial, resolved, system, Some(until));
+    let mut signals = Signals::default();
+    let mut is_steady = false;
+    let begun = backend.now();
+    backend.drive(&drive, &mut |tick| {
+        // Responses that come after the load say nothing of it.
+        if tick.phase == "measurement" && !is_steady {
+            signals.take(&tick);
+            is_steady = until.min.as_secs_f64() <= tick.elapsed_s && signals.are_steady();
+        }
+        if is_steady { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    Ok(WarmedUp { length: backend.now() - begun, is_steady })
+}
+
+/// Returns the warm-up until steady of a trial; a probe only finds the first load, and has none.
+fn until_steady(resolved: &Resolved, purpose: Purpose) -> Option<UntilSteady> {
+    let until = resolved.spec.phases.warm_up.until_steady;
+    until.filter(|_| purpose == Purpose::Trial)
+}
+
+/// Returns the measured run of the generator: warm-up, measurement, drain.
 pub fn load(trial: &Trial, resolved: &Resolved, system: &System) -> Drive {
+    load_of(trial, resolved, system, None)
+}
+
+/// Returns a run of the generator: the measured one, or that of the warm-up until steady. That one has
+/// other random numbers: the measured requests shall not be the ones that came before.
+fn load_of(
+    trial: &Trial,
+    resolved: &Resolved,
+    system: &System,
+    until: Option<UntilSteady>,
+) -> Drive {
     let phases = &resolved.spec.phases;
     let (warm_up, measure) = match trial.purpose {
         Purpose::Trial => (*phases.warm_up.fixed, *phases.measure.time),
@@ -126,13 +182,17 @@ pub fn load(trial: &Trial, resolved: &Resolved, system: &System) -> Drive {
     };
     let targets: Vec<String> =
         (1..).zip(&system.urls).map(|(i, url)| generator::target(resolved, url, i)).collect();
-    let (rate, drain, seed) = (trial.asked, *phases.drain, trial.seed);
-    let wanted = Wanted { rate, warm_up, measure, drain, seed };
+    let (warm_up, measure, interval, seed) = match until {
+        None => (warm_up, measure, None, trial.seed),
+        Some(until) => (Nanos::ZERO, *until.max, Some(warm_up::INTERVAL), trial.seed ^ 1),
+    };
+    let (rate, drain) = (trial.asked, *phases.drain);
+    let wanted = Wanted { rate, warm_up, measure, drain, interval, seed };
     let arguments = generator::arguments(resolved, &targets, &system.addresses, &wanted);
     let load = &resolved.spec.load;
     let think = load.think.map_or(Think::NONE, |think| think.0);
     let opening = load.opening(rate, targets.len());
-    Drive { targets, rate, think, opening, warm_up, measure, drain, seed, arguments }
+    Drive { targets, rate, think, opening, warm_up, measure, drain, interval, seed, arguments }
 }
 
 /// Returns the lengths of a probe: it only finds the first load, so it is at most two seconds.
@@ -149,14 +209,19 @@ pub fn planned_length(resolved: &Resolved, purpose: Purpose) -> Nanos {
         Purpose::Trial => (*phases.warm_up.fixed, *phases.measure.time),
         Purpose::Probe => probe_lengths(resolved),
     };
+    let before = until_steady(resolved, purpose).map_or(Nanos::ZERO, |until| *until.max);
     let rest = *phases.cool_down.trials;
-    [rest, *phases.settle, warm_up, measure, *phases.drain].into_iter().sum()
+    [rest, *phases.settle, before, warm_up, measure, *phases.drain].into_iter().sum()
 }
 
 /// Returns the length of a trial that has ended: a trial that had missed its SLO whatever followed is
-/// shorter than planned.
+/// shorter than planned, and so is one that was steady early.
 pub fn length(resolved: &Resolved, entry: &Entry) -> Nanos {
     let planned = planned_length(resolved, entry.purpose);
+    let planned = match (until_steady(resolved, entry.purpose), entry.warmed_up_ns) {
+        (Some(until), Some(warmed_up)) => planned.saturating_sub(*until.max) + Nanos(warmed_up),
+        _ => planned,
+    };
     let ended = entry.observed.as_ref().and_then(|observed| observed.ended_after_ns);
     ended.map_or(planned, |after| {
         (planned + Nanos(after)).saturating_sub(*resolved.spec.phases.measure.time)

@@ -306,6 +306,7 @@ fn entry(trial: u32, asked: f64) -> Entry {
         repetition: 1,
         attempt: 1,
         waited: None,
+        warmed_up_ns: None,
         slow_machine: None,
         seed: u64::from(trial),
         status: Status::Valid,

@@ -49,6 +49,9 @@ pub struct Entry {
     /// The wait for a calm machine before this attempt, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waited: Option<Waited>,
+    /// The length of the warm-up until steady, if there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warmed_up_ns: Option<u64>,
     pub seed: u64,
     pub status: Status,
     /// The reasons why the trial is not valid; empty if it is.
@@ -91,6 +94,7 @@ impl Entry {
             repetition: 1,
             attempt: 1,
             waited: None,
+            warmed_up_ns: None,
             seed: 1,
             status: Status::Aborted,
             reasons: Vec::new(),

@@ -52,7 +52,6 @@ fn the_short_list_has_a_reason_for_each_option() {
         --start: the backend starts the generators of a load together
         --requests: a trial measures for a time, phases.measure.time: the budget is planned in time, and the use of resources is compared over it
         --connect-to: the runner's own requests (ready, smoke, reset) go to sut.endpoint too, so it is the place; another name is said by workload.headers (Host) and load.tls.sni
-        --interval: the series of a trial is compared with its components second by second
         --csv: load.json of each trial has the same series
         --hlog: each trial keeps its histograms: response_time.hlog, service_time.hlog
         --samples: a row for each request has no bound, and a results directory keeps all its trials
@@ -122,6 +121,7 @@ fn all_that_a_spec_can_say_is_understood() {
             warm_up: Nanos::SECOND,
             measure: Nanos::from_secs(5),
             drain: Nanos::SECOND,
+            interval: None,
             seed: 7,
         };
         let targets = ["https://a.example/".to_owned()];

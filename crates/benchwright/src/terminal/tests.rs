@@ -53,7 +53,8 @@ fn drive() -> Drive {
     let (warm_up, measure, drain) = (Nanos::SECOND, Nanos::from_secs(5), Nanos::SECOND);
     let (think, opening) = (Think::NONE, Nanos::SECOND);
     let (targets, arguments) = (Vec::new(), Vec::new());
-    Drive { targets, rate: None, think, opening, warm_up, measure, drain, seed: 7, arguments }
+    let (rate, interval, seed) = (None, None, 7);
+    Drive { targets, rate, think, opening, warm_up, measure, drain, interval, seed, arguments }
 }
 
 fn tick(phase: &str, elapsed_s: f64) -> Tick {

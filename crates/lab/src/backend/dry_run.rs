@@ -6,7 +6,7 @@ use measure::{Instant, Nanos};
 use results::Environment;
 
 use super::{
-    Address, Backend, Drive, Driven, Executed, Limits, Reply, Service, Stop, Tick, replicas,
+    Address, Backend, Drive, Driven, Executed, Limits, Reply, Service, Stop, Ticking, replicas,
 };
 use crate::calm::Calm;
 use crate::spec::{Exchange, Literal, MemoryLimit, Resolved, Run};
@@ -109,7 +109,7 @@ impl Backend for DryRun {
         Ok(Calm { is_calm: true, waited: Nanos::ZERO, worst: None, lost: None })
     }
 
-    fn drive(&mut self, drive: &Drive, _tick: &mut dyn FnMut(Tick)) -> Result<Driven, Stop> {
+    fn drive(&mut self, drive: &Drive, _tick: &mut Ticking<'_>) -> Result<Driven, Stop> {
         self.tell(format!("drive    benchwright {}", drive.arguments.join(" ")));
         self.drives.push(drive.clone());
         Ok(Driven {

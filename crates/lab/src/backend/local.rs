@@ -20,7 +20,7 @@ use results::environment::Node;
 use results::{Doctor, Environment};
 
 use super::{
-    Address, Backend, Drive, Driven, Executed, Foreign, Limits, Reply, Service, Stop, Tick,
+    Address, Backend, Drive, Driven, Executed, Foreign, Limits, Reply, Service, Stop, Ticking,
 };
 use crate::calm::Calm;
 use crate::doctor::Wanted;
@@ -531,7 +531,7 @@ impl Backend for Local {
         calm::wait(self, within)
     }
 
-    fn drive(&mut self, drive: &Drive, tick: &mut dyn FnMut(Tick)) -> Result<Driven, Stop> {
+    fn drive(&mut self, drive: &Drive, tick: &mut Ticking<'_>) -> Result<Driven, Stop> {
         drive::drive(self, drive, tick)
     }
 

@@ -10,13 +10,13 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use measure::estimate::{Enough, LEAST_CURTAILED};
 use measure::pace::{Distribution as Law, UnitProcess, Walk};
-use measure::{Balance, Histogram, Instant, Nanos, Random};
+use measure::{Balance, Histogram, Instant, Nanos, Quantile, Random};
 use results::load::{Counts, Generator, Interval, Pacing, Part, Rates, SLO_MISSED, Target};
 use results::{Environment, Slo, Times, slo};
 
 use super::{
     Address, Backend, Consumed, Drive, Driven, Executed, Quantiles, Reply, Service, Stop, Tick,
-    replicas,
+    Ticking, replicas,
 };
 use crate::calm::Calm;
 use crate::generator;
@@ -142,17 +142,20 @@ impl Backend for Simulated {
         Ok(Calm { is_calm: true, waited: Nanos::ZERO, worst: None, lost: None })
     }
 
-    fn drive(&mut self, drive: &Drive, tick: &mut dyn FnMut(Tick)) -> Result<Driven, Stop> {
+    fn drive(&mut self, drive: &Drive, tick: &mut Ticking<'_>) -> Result<Driven, Stop> {
         let mut parts: Vec<(String, Vec<Request>)> = (0..)
             .zip(&drive.targets)
             .map(|(part, url)| (url.clone(), self.requests(drive, Random::part(drive.seed, part))))
             .collect();
         let asked = self.asked_per_s(drive);
-        let curtailed = self.curtailed(drive, &parts);
+        let curtailed = match drive.interval {
+            Some(interval) => ended_by(tick, drive, interval, &parts),
+            None => self.curtailed(drive, &parts),
+        };
         let drive = &Drive { measure: curtailed.unwrap_or(drive.measure), ..drive.clone() };
         let end = Instant::default() + drive.warm_up + drive.measure;
         parts.iter_mut().for_each(|(_, requests)| requests.retain(|r| r.intended < end));
-        let ended = curtailed.map(|_| SLO_MISSED.to_owned());
+        let ended = curtailed.filter(|_| drive.interval.is_none()).map(|_| SLO_MISSED.to_owned());
         let load = results::Load { ended, ..document(drive, self.arrivals, asked, &parts) };
         let times = load.total.response_time.as_ref();
         let times = times.map_or_else(Quantiles::default, |times| Quantiles {
@@ -160,7 +163,7 @@ impl Backend for Simulated {
             p99_ns: Some(times.p99_ns),
             p999_ns: Some(times.p999_ns),
         });
-        tick(Tick {
+        let last = Tick {
             phase: "measurement".to_owned(),
             elapsed_s: drive.measure.as_secs_f64(),
             asked_per_s: asked,
@@ -169,7 +172,11 @@ impl Backend for Simulated {
             whole: times,
             failed: load.total.counts.failed,
             ..Tick::default()
-        });
+        };
+        if drive.interval.is_none() {
+            // The load is over.
+            let _ = tick(last);
+        }
         let busy: u64 =
             parts.iter().flat_map(|(_, requests)| requests).map(|r| busy(r, drive)).sum();
         let begin = Instant::default() + drive.warm_up;
@@ -307,6 +314,43 @@ fn busy(request: &Request, drive: &Drive) -> u64 {
     let begin = Instant::default() + drive.warm_up;
     let end = begin + drive.measure;
     request.done.min(end).saturating_since(request.begun.max(begin)).0
+}
+
+/// Tells each interval, and returns the time at which a tick ended the load.
+fn ended_by(
+    tick: &mut Ticking<'_>,
+    drive: &Drive,
+    interval: Nanos,
+    parts: &[(String, Vec<Request>)],
+) -> Option<Nanos> {
+    let mut requests: Vec<Request> = parts.iter().flat_map(|(_, of)| of).copied().collect();
+    requests.sort_by_key(|request| request.done);
+    let mut rest = &requests[..];
+    let mut elapsed = Nanos::ZERO;
+    while elapsed + interval <= drive.measure {
+        elapsed += interval;
+        let end = Instant::default() + drive.warm_up + elapsed;
+        let (done, later) = rest.split_at(rest.partition_point(|request| request.done < end));
+        rest = later;
+        let mut times = Histogram::new();
+        done.iter().for_each(|request| times.record(request.done - request.intended));
+        let of = |quantile| times.quantile(quantile).map(|time| time.0);
+        let told = tick(Tick {
+            phase: "measurement".to_owned(),
+            elapsed_s: elapsed.as_secs_f64(),
+            completed_per_s: Some(done.len() as f64 / interval.as_secs_f64()),
+            last: Quantiles {
+                p50_ns: of(Quantile::P50),
+                p99_ns: of(Quantile::P99),
+                p999_ns: of(Quantile::P999),
+            },
+            ..Tick::default()
+        });
+        if told.is_break() {
+            return Some(elapsed);
+        }
+    }
+    None
 }
 
 fn document(

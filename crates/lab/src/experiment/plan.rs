@@ -319,6 +319,10 @@ fn stages(resolved: &Resolved) -> String {
     if Nanos::ZERO < *phases.settle {
         stages.push(format!("settle {}", phases.settle.in_words()));
     }
+    if let Some(until) = phases.warm_up.until_steady {
+        let (min, max) = (until.min.in_words(), until.max.in_words());
+        stages.push(format!("warm up {min} to {max} until steady"));
+    }
     stages.push(format!("warm up {}", phases.warm_up.fixed.in_words()));
     stages.push(format!("measure {}", phases.measure.time.in_words()));
     stages.push(format!("drain ≤ {}", phases.drain.in_words()));

@@ -274,7 +274,11 @@ fn length(resolved: &Resolved, load: Option<f64>, trials: u64) -> Nanos {
     let queued = load.map_or(0.0, |load| load / OF_CAPACITY - 1.0).max(0.0);
     let drained = scaled(measured, queued).min(*phases.drain);
     let planned = trial::planned_length(resolved, Purpose::Trial);
-    let declared = planned.saturating_sub(*phases.drain).saturating_sub(whole);
+    // Most systems are steady at once.
+    let until = phases.warm_up.until_steady;
+    let saved = until.map_or(Nanos::ZERO, |until| until.max.saturating_sub(*until.min));
+    let declared =
+        planned.saturating_sub(*phases.drain).saturating_sub(whole).saturating_sub(saved);
     let resets = match resolved.spec.reset.between {
         Between::Trials => trials,
         Between::Points => 1,

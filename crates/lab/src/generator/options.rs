@@ -97,7 +97,12 @@ pub const OPTIONS: &[Known] = &[
         value((!slos.is_empty()).then(|| slo::written(&slos)))
     }),
     runner(UNTIL_MISSED, "a search asks only for the verdict: `search.strategy`", |asked| {
-        flag(asked.resolved.asks_only_for_verdicts() && matches!(asked.pace(), Pace::Rate(_)))
+        let is_measured = asked.wanted.interval.is_none();
+        let asks = asked.resolved.asks_only_for_verdicts();
+        flag(is_measured && asks && matches!(asked.pace(), Pace::Rate(_)))
+    }),
+    runner("--interval", "short intervals show when a system is steady", |asked| {
+        value(asked.wanted.interval.map(|interval| interval.written()))
     }),
     runner("--progress", "the runner shows the progress", |asked| {
         value((!asked.only_checked).then_some("lines"))
@@ -184,7 +189,6 @@ pub const OPTIONS: &[Known] = &[
         "the runner's own requests (ready, smoke, reset) go to sut.endpoint too, so it is the \
          place; another name is said by workload.headers (Host) and load.tls.sni",
     ),
-    nothing("--interval", "the series of a trial is compared with its components second by second"),
     nothing("--csv", "load.json of each trial has the same series"),
     nothing("--hlog", "each trial keeps its histograms: response_time.hlog, service_time.hlog"),
     nothing(

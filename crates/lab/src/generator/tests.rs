@@ -22,6 +22,7 @@ fn command(resolved: &Resolved, rate: Option<f64>) -> String {
         warm_up: Nanos::from_millis(1_500),
         measure: Nanos::from_secs(5),
         drain: Nanos::ZERO,
+        interval: None,
         seed: 7,
     };
     let urls = ["http://a:1/", "http://b:2"];
@@ -70,6 +71,7 @@ fn the_addresses_of_replicas_are_given_once_for_each_target() {
         warm_up: Nanos::ZERO,
         measure: Nanos::SECOND,
         drain: Nanos::ZERO,
+        interval: None,
         seed: 7,
     };
     let targets = ["http://a:1/", "http://b:1/"].map(str::to_owned);

@@ -22,6 +22,7 @@ fn entry(status: Status, observed: Option<Observed>, reasons: &[&str]) -> Entry 
         repetition: 1,
         attempt: 1,
         waited: None,
+        warmed_up_ns: None,
         slow_machine: None,
         seed: 0,
         status,

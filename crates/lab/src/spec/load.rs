@@ -439,6 +439,13 @@ pub(super) fn check(resolved: &Resolved) -> Result<(), SpecError> {
         let label = format!("write phases: {{measure: {{time: {}}}}}", length.written());
         return error(&message, &scheduled, &label);
     }
+    if phases.warm_up.until_steady.is_some() && load.is_scheduled() {
+        return error(
+            "a load that changes has no steady state",
+            "until_steady:",
+            &format!("remove it, or use load.rate in place of load.{}", load.without_rate()),
+        );
+    }
     if where_.backend == BackendKind::Simulated && load.trace.is_some() {
         return error(
             "the simulated backend plays no traces",

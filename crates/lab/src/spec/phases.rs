@@ -62,12 +62,45 @@ impl Default for Phases {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct WarmUp {
+    /// The beginning of the measured load.
+    #[serde(default = "a_second")]
     pub fixed: Written<Nanos>,
+    /// A load of its own before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until_steady: Option<UntilSteady>,
+}
+
+/// A load that ends once the system is steady: `{min: 10s, max: 60s}`.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(try_from = "WrittenUntilSteady")]
+pub struct UntilSteady {
+    pub min: Written<Nanos>,
+    pub max: Written<Nanos>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenUntilSteady {
+    min: Written<Nanos>,
+    max: Written<Nanos>,
+}
+
+impl TryFrom<WrittenUntilSteady> for UntilSteady {
+    type Error = &'static str;
+    fn try_from(WrittenUntilSteady { min, max }: WrittenUntilSteady) -> Result<Self, Self::Error> {
+        if *min < Nanos::from_secs(10) {
+            return Err("less than 10 s cannot show a steady state; write for example min: 10s");
+        }
+        match *max < *min {
+            true => Err("`max` is shorter than `min`; write for example {min: 10s, max: 60s}"),
+            false => Ok(UntilSteady { min, max }),
+        }
+    }
 }
 
 impl Default for WarmUp {
     fn default() -> WarmUp {
-        WarmUp { fixed: a_second() }
+        WarmUp { fixed: a_second(), until_steady: None }
     }
 }
 

@@ -728,3 +728,28 @@ fn a_search_has_only_the_fields_of_its_strategy() {
           a capacity needs an SLO
     "#]].assert_eq(&texts);
 }
+
+#[test]
+fn a_warm_up_until_steady_has_times_that_can_show_it() {
+    let error = |until: &str, load: &str| {
+        let text = format!(
+            "name: x\nwhere: {{backend: external}}\nsut: {{endpoint: \"http://a:1\"}}\n\
+             workload: {{get: /}}\nload: {{model: open, {load}}}\n\
+             phases:\n  measure: {{time: 5s}}\n  warm_up:\n    until_steady: {until}\n"
+        );
+        let read = from_bytes("my.yaml", text.as_bytes(), Path::new("."), None, &[]);
+        read.map(|read| read.to_yaml()).map_err(|error| error.to_string())
+    };
+    let (rate, shape) = ("rate: 5/s", "shape: \"1/s 5s\"");
+    let yaml = error("{min: 10s, max: 60s}", rate).unwrap();
+    assert!(yaml.contains("until_steady"), "{yaml}");
+    for (until, load, expected) in [
+        ("{min: 2s, max: 60s}", rate, "less than 10 s cannot show a steady state"),
+        ("{min: 20s, max: 15s}", rate, "`max` is shorter than `min`"),
+        ("{min: 10s, max: 60s}", shape, "my.yaml:9:5"),
+        ("{min: 10s, max: 60s}", shape, "remove it, or use load.rate in place of load.shape"),
+    ] {
+        let message = error(until, load).unwrap_err();
+        assert!(message.contains(expected), "{message}");
+    }
+}

@@ -4,7 +4,7 @@ use expect_test::{Expect, expect};
 
 use super::*;
 use crate::backend::simulated::Simulated;
-use crate::backend::{Drive, Driven, Executed, Reply, Tick};
+use crate::backend::{Drive, Driven, Executed, Reply, Ticking};
 use crate::calm::Calm;
 use crate::progress::Silent;
 use crate::spec::{self, Run};
@@ -57,7 +57,7 @@ impl Backend for Answers {
     fn await_calm(&mut self, _: Nanos) -> Result<Calm, Stop> {
         unreachable!("no trial is repeated here")
     }
-    fn drive(&mut self, drive: &Drive, tick: &mut dyn FnMut(Tick)) -> Result<Driven, Stop> {
+    fn drive(&mut self, drive: &Drive, tick: &mut Ticking<'_>) -> Result<Driven, Stop> {
         self.clock.drive(drive, tick)
     }
     fn stop(&mut self) {}

@@ -60,3 +60,37 @@ fn noise_alone_is_hardly_ever_called_unsteady() {
     let steady = steady.count();
     assert!(170 <= steady, "{steady} of 200");
 }
+
+/// Two samples a second for 60 s, of a system that loses so much at first, with a noise of 1 %; returns the
+/// seconds until it is called steady, and the share that is still missing then.
+fn ended(seed: u64, loss: f64, constant_s: f64) -> Option<(usize, f64)> {
+    let values = warming(seed, loss, 2.0 * constant_s, 120);
+    let end = (LEAST..=values.len()).find(|&end| is_steady(&values[..end]))?;
+    Some((end / 2, loss * (-(end as f64) / (2.0 * constant_s)).exp()))
+}
+
+#[test]
+fn what_is_called_steady_lacks_less_than_the_noise() {
+    for constant in [0.5, 2.0, 5.0, 10.0] {
+        let ends: Vec<_> = (0..200).filter_map(|seed| ended(seed, 0.4, constant)).collect();
+        let most = ends.iter().map(|(_, missing)| *missing).fold(0.0, f64::max);
+        assert_eq!(ends.len(), 200, "{constant} s");
+        assert!(most < 0.01, "{constant} s: {most}");
+    }
+}
+
+#[test]
+fn what_still_changes_after_a_minute_is_hardly_ever_called_steady() {
+    for constant in [30.0, 60.0] {
+        let ends = (0..200).filter(|&seed| ended(seed, 0.4, constant).is_some()).count();
+        assert!(ends <= 4, "{constant} s: {ends} of 200");
+    }
+}
+
+#[test]
+fn a_signal_that_does_not_change_is_called_steady_at_once() {
+    let mut times: Vec<usize> =
+        (0..200).filter_map(|seed| ended(seed, 0.0, 1.0)).map(|(seconds, _)| seconds).collect();
+    times.sort_unstable();
+    assert!(times.len() == 200 && times[180] <= 12, "{times:?}");
+}

@@ -20,7 +20,7 @@ use super::process::Process;
 use super::speed::Gauging;
 use super::watch::{Source, Watching};
 use super::{Local, died, events, in_background, lives, process};
-use crate::backend::{Consumed, Death, Drive, Driven, Happened, Limits, Stop, Tick};
+use crate::backend::{Consumed, Death, Drive, Driven, Happened, Limits, Stop, Tick, Ticking};
 use crate::host;
 use crate::speed::Gauged;
 
@@ -38,7 +38,7 @@ const MOST_MESSAGES: usize = 20;
 pub(super) fn drive(
     local: &mut Local,
     drive: &Drive,
-    tick: &mut dyn FnMut(Tick),
+    tick: &mut Ticking<'_>,
 ) -> Result<Driven, Stop> {
     let mut generator = Generator::start(local, drive).map_err(Stop::NoAnswer)?;
     let watched = watch(local, &mut generator, drive, tick);
@@ -57,6 +57,8 @@ struct Generator {
     lines: Receiver<String>,
     _reading: Receiver<()>,
     messages: Vec<String>,
+    /// True once it was asked to end early.
+    is_ending: bool,
 }
 
 impl Generator {
@@ -78,13 +80,21 @@ impl Generator {
         let stderr_tail = Output::new(None);
         let reading =
             in_background(move || super::output::pump(stderr, &stderr_tail, Some(&line_sender)));
-        Ok(Generator { process, group, document, lines, _reading: reading, messages: Vec::new() })
+        let (messages, is_ending, _reading) = (Vec::new(), false, reading);
+        Ok(Generator { process, group, document, lines, _reading, messages, is_ending })
     }
 
     /// Handles a line of the generator: progress, or a message.
-    fn take_line(&mut self, line: String, tick: &mut dyn FnMut(Tick)) {
+    fn take_line(&mut self, line: String, tick: &mut Ticking<'_>) {
         match serde_json::from_str::<Tick>(&line) {
-            Ok(figures) => tick(figures),
+            Ok(figures) => {
+                if tick(figures).is_continue() || self.is_ending {
+                    return;
+                }
+                // Once only: a second Ctrl-C would end it without its document.
+                self.is_ending = true;
+                self.process.signal(Signal::SIGINT);
+            }
             Err(_) if line.is_empty() => {}
             Err(_) => {
                 self.messages.push(line);
@@ -123,7 +133,7 @@ fn watch(
     local: &mut Local,
     generator: &mut Generator,
     drive: &Drive,
-    tick: &mut dyn FnMut(Tick),
+    tick: &mut Ticking<'_>,
 ) -> Result<Watched, Stop> {
     let begun = host::now();
     let phases = [drive.opening, drive.warm_up, drive.measure, drive.drain];
@@ -193,12 +203,17 @@ fn record_deaths(local: &mut Local, deaths: &mut Vec<Death>) -> Result<(), Stop>
 fn document(generator: &mut Generator, watched: Watched) -> Result<Driven, Stop> {
     let Watched { status, consumed, deaths, gauged, events } = watched;
     let bytes = generator.document.recv_timeout(super::LAST_WORDS).unwrap_or_default();
+    let is_expected = |code| matches!(code, 0 | 1 | 3) || code == 130 && generator.is_ending;
     match status.code() {
         Some(2) => Err(Stop::Question(anyhow!("the generator refuses: {}", generator.messages()))),
-        Some(0 | 1 | 3) if !bytes.trim_ascii().is_empty() => match Load::read(&bytes) {
-            Ok(load) => Ok(Driven { load, parts: Vec::new(), consumed, deaths, gauged, events }),
-            Err(why) => Err(Stop::no_answer(format!("the generator: {why}"))),
-        },
+        Some(code) if is_expected(code) && !bytes.trim_ascii().is_empty() => {
+            match Load::read(&bytes) {
+                Ok(load) => {
+                    Ok(Driven { load, parts: Vec::new(), consumed, deaths, gauged, events })
+                }
+                Err(why) => Err(Stop::no_answer(format!("the generator: {why}"))),
+            }
+        }
         Some(130) => {
             let cause = "the generator was interrupted by another process".to_owned();
             Err(Stop::Disturbed { cause })

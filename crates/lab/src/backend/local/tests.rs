@@ -1,4 +1,5 @@
 use std::fs;
+use std::ops::ControlFlow;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -131,10 +132,12 @@ fn a_document() -> String {
         warm_up: Nanos::ZERO,
         measure: Nanos::SECOND,
         drain: Nanos::SECOND,
+        interval: None,
         seed: 1,
         arguments: Vec::new(),
     };
-    serde_json::to_string(&backend.drive(&drive, &mut |_| {}).unwrap().load).unwrap()
+    serde_json::to_string(&backend.drive(&drive, &mut |_| ControlFlow::Continue(())).unwrap().load)
+        .unwrap()
 }
 
 #[test]
@@ -581,5 +584,32 @@ fn without_control_groups_processes_are_still_pinned_watched_and_ended() {
     let trials = stage.run(&stage.read(&limited)).unwrap().answer.trials;
     let why = &trials[0].warnings[0];
     assert!(why.starts_with("`server` runs without its CPU limit of 0.2: affinity only"), "{why}");
+    stage.assert_nothing_left();
+}
+
+/// The generator prints its ticks and goes on until it is told to end, as it does at Ctrl-C.
+#[test]
+fn a_load_that_its_ticks_end_is_interrupted_and_still_gives_its_document() {
+    let stage =
+        Stage::new(r#"trap 'cat "$here/document"; exit 130' INT; while true; do sleep 0.05; done"#);
+    let resolved = stage.read(&Stage::text(SERVER));
+    let mut local = Local::new(stage.host.clone());
+    local.accept(&resolved).unwrap();
+    local.prepare(&resolved).unwrap();
+    let drive = Drive {
+        targets: Vec::new(),
+        rate: None,
+        think: Think::NONE,
+        opening: Nanos::ZERO,
+        warm_up: Nanos::ZERO,
+        measure: Nanos::from_secs(60),
+        drain: Nanos::ZERO,
+        interval: Some(Nanos::SECOND),
+        seed: 1,
+        arguments: vec!["load".to_owned()],
+    };
+    let ended = local.drive(&drive, &mut |_| ControlFlow::Break(())).unwrap();
+    assert_eq!(ended.load.measured_s, 1.0);
+    local.stop();
     stage.assert_nothing_left();
 }

@@ -1,3 +1,4 @@
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use expect_test::expect;
@@ -28,13 +29,14 @@ fn drive(per_s: Option<f64>, targets: usize, seed: u64) -> Drive {
         warm_up: Nanos::SECOND,
         measure: Nanos::from_secs(200),
         drain: Nanos::SECOND,
+        interval: None,
         seed,
         arguments: Vec::new(),
     }
 }
 
 fn load(model: &str, drive: &Drive) -> results::Load {
-    backend(model).drive(drive, &mut |_| {}).unwrap().load
+    backend(model).drive(drive, &mut |_| ControlFlow::Continue(())).unwrap().load
 }
 
 fn mean_ms(load: &results::Load) -> f64 {
@@ -105,7 +107,10 @@ fn other_laws_are_drawn_as_the_generator_draws_them() {
         let resolved =
             read("service_time: 1ms", &format!("model: open, rate: 1/s, arrivals: '{law}'"), "");
         let mut backend = Simulated::new(&resolved);
-        let load = backend.drive(&drive(Some(500.0), 1, 1), &mut |_| {}).unwrap().load;
+        let load = backend
+            .drive(&drive(Some(500.0), 1, 1), &mut |_| ControlFlow::Continue(()))
+            .unwrap()
+            .load;
         assert_eq!(load.pacing, Pacing::Open { arrivals: law.to_owned() });
         let offered = load.total.rates_per_s.offered;
         assert!((offered / 500.0 - 1.0).abs() < 0.05, "{law}: {offered}");
@@ -127,7 +132,8 @@ fn a_shape_is_walked_after_a_warm_up_at_its_first_rate() {
         "",
     );
     let phases = Drive { measure: Nanos::SECOND, ..drive(None, 2, 1) };
-    let load = Simulated::new(&resolved).drive(&phases, &mut |_| {}).unwrap().load;
+    let load =
+        Simulated::new(&resolved).drive(&phases, &mut |_| ControlFlow::Continue(())).unwrap().load;
     // 40 + 60 + 200 requests in a second, for each of two targets.
     assert_eq!(load.total.counts.intended, 600);
     let asked = load.total.rates_per_s.asked.unwrap();
@@ -169,7 +175,10 @@ fn a_load_ends_once_its_slo_is_missed_whatever_follows() {
     };
     let run = |search: &str, per_s| {
         let drive = Drive { measure: Nanos::from_secs(30), ..drive(Some(per_s), 1, 1) };
-        Simulated::new(&resolved(search)).drive(&drive, &mut |_| {}).unwrap().load
+        Simulated::new(&resolved(search))
+            .drive(&drive, &mut |_| ControlFlow::Continue(()))
+            .unwrap()
+            .load
     };
     let (bisect, sweep) =
         ("strategy: bisect, range: [100/s, 2k/s]", "range: [1/s, 9/s], step: 1/s");

@@ -116,7 +116,7 @@ impl Backend for Cluster {
     fn await_calm(&mut self, within: Nanos) -> Result<Calm, Stop> {
         self.load.await_calm(within)
     }
-    fn drive(&mut self, drive: &Drive, tick: &mut dyn FnMut(Tick)) -> Result<Driven, Stop> {
+    fn drive(&mut self, drive: &Drive, tick: &mut Ticking<'_>) -> Result<Driven, Stop> {
         self.tell(format!("load of {}", drive.targets.join(" ")));
         let lost = self.script.borrow_mut().lost.pop();
         if let Some(cause) = lost {

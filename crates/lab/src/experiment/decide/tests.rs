@@ -47,6 +47,7 @@ fn entry(attempt: &Attempt, status: Status, completed: f64) -> Entry {
         repetition: attempt.repetition,
         attempt: attempt.attempt,
         waited: None,
+        warmed_up_ns: None,
         slow_machine: None,
         seed: 0,
         status,

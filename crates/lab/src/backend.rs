@@ -134,6 +134,12 @@ pub trait Backend {
     /// Sends one request. `Err` in words if no response came: callers poll a server with it.
     fn ask(&mut self, url: &str, exchange: &Exchange) -> Result<Reply, String>;
 
+    /// Returns the CPU time that the components have used so far, all together; `None` if it is not
+    /// known here.
+    fn cpu_time(&mut self) -> Option<Nanos> {
+        None
+    }
+
     /// Fails if a component has died.
     fn check(&mut self) -> Result<(), Stop>;
 

@@ -84,6 +84,7 @@ pub fn judge(observation: &Observation, resolved: &Resolved) -> Judged {
     let undecided = slo.iter().filter(|judged| judged.verdict == Verdict::Undecided);
     warnings.extend(undecided.map(|judged| judged.text.clone()));
     warnings.extend(thin_tail(load, resolved));
+    warnings.extend(observation.not_idle.clone());
     warnings.extend(unsteady(observation, resolved));
     Judged {
         status,

@@ -24,7 +24,7 @@ pub use foreign::{Files, Pattern, Port};
 pub use literal::{AtLeastOne, Count, Cpus, Growth, Literal, Pin, Texts, Written};
 pub use load::{Io, Load, Model, Offered, Timer};
 pub use pace::{Arrivals, Shape, Think};
-pub use phases::{CoolDown, Measure, Phases, UntilSteady, WarmUp};
+pub use phases::{CoolDown, Measure, Phases, UntilIdle, UntilSteady, WarmUp};
 pub use questions::{Cell, Factor, Level, Named, Question, questions};
 pub use repeat::{Between, Budget, Order, Repeat, Reset, Until};
 pub use roles::{BackendKind, Cluster, Generator, Role, Roles, Where};

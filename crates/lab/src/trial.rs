@@ -20,6 +20,7 @@ use crate::system::{Place, System};
 
 use warm_up::{Signals, WarmedUp};
 
+pub mod idle;
 pub mod warm_up;
 
 #[cfg(test)]
@@ -42,6 +43,8 @@ pub struct Trial {
 #[derive(Debug)]
 pub struct Observation {
     pub driven: Driven,
+    /// Why the system may not have been idle before the load.
+    pub not_idle: Option<String>,
     /// Present if the trial has a warm-up until steady.
     pub warmed_up: Option<WarmedUp>,
     /// The processes whose CPUs changed between the start and the end of the load.
@@ -79,6 +82,7 @@ pub fn run(
         progress.event(&Event::Stage { name: "rest" });
     }
     backend.pause(rest)?;
+    let not_idle = idle::rest(resolved, backend, progress)?;
 
     let drive = load(trial, resolved, system);
     system.mark_used();
@@ -101,7 +105,7 @@ pub fn run(
         let before = system.doctor.replace(after.clone());
         Checked { before, after }
     });
-    Ok(Observation { driven, warmed_up, moved, checked })
+    Ok(Observation { driven, not_idle, warmed_up, moved, checked })
 }
 
 /// Checks the place as strictly as the spec wants it; `None` if it wants no checks.

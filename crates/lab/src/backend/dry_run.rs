@@ -18,9 +18,17 @@ pub struct DryRun {
     told: Vec<String>,
     services: Vec<Service>,
     drives: Vec<Drive>,
+    /// The CPU time that the components have used at a time, if it is known.
+    cpu_time: Option<fn(Instant) -> Nanos>,
 }
 
 impl DryRun {
+    /// Returns a dry run whose components use CPUs.
+    #[cfg(test)]
+    pub(crate) fn using(cpu_time: fn(Instant) -> Nanos) -> DryRun {
+        DryRun { cpu_time: Some(cpu_time), ..DryRun::default() }
+    }
+
     /// Returns the steps that were asked for, in order.
     pub fn told(&self) -> &[String] {
         &self.told
@@ -98,6 +106,10 @@ impl Backend for DryRun {
         let whole = body_equals.as_ref().map(|body| format!(", `{body}`")).unwrap_or_default();
         self.tell(format!("ask      {method} {url}{target}{sent} → {status}{part}{whole}"));
         Ok(Reply::as_expected(exchange))
+    }
+
+    fn cpu_time(&mut self) -> Option<Nanos> {
+        self.cpu_time.map(|of| of(self.now))
     }
 
     fn check(&mut self) -> Result<(), Stop> {

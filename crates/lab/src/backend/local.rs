@@ -515,6 +515,14 @@ impl Backend for Local {
         http::ask(url, exchange, host::now, || self.host.is_interrupted())
     }
 
+    fn cpu_time(&mut self) -> Option<Nanos> {
+        let used =
+            self.running.iter().map(|running| running.source.group.usage_ns(running.source.pid));
+        // A service of somebody else is not ours to count.
+        let used: Option<Vec<u64>> = used.collect();
+        used.filter(|used| !used.is_empty()).map(|used| Nanos(used.iter().sum()))
+    }
+
     fn check(&mut self) -> Result<(), Stop> {
         self.host.check_interrupt()?;
         match self.running.iter().find_map(died) {

@@ -605,7 +605,7 @@ fn shipped_specs_plan() {
         search    sweep from 500/s to 1,000/s, step 500/s: 500/s, 1,000/s
         trial     warm up 500 ms → measure 2 s → drain ≤ 500 ms
         seed      11831194018420276491
-        time      3 s per trial; 2 trials: 6 s; usually 5.4 s; up to 3 min 0 s more if the machine is disturbed
+        time      3 s per trial; 2 trials: 6 s; usually 5.6 s; up to 3 min 0 s more if the machine is disturbed
         the first trial:
           start    reference: benchwright reference --delay exponential:1ms --listen 127.0.0.1:0 · ready within 30 s
           drive    benchwright load http://reference/ --rate 500/s --arrivals poisson --connections 64 --warm-up 500ms --duration 2s --drain 500ms --timeout 10s --seed 1540608551651571 --slo p99<=20ms,failures<=0.1% --progress lines --json
@@ -618,7 +618,7 @@ fn shipped_specs_plan() {
         search    sweep per instance, from 70 % of what a closed loop completes in a short probe, step 5 %; stop: no new maximum (by more than 1 %) in 6 loads
         trial     reset → warm up 1 s → measure 5 s → drain ≤ 500 ms
         seed      6200346834173954307
-        time      6.5 s per trial; 7 to 45 trials: 49 s to 4 min 30 s; usually 23 in 2 min 32 s; up to 3 min 0 s more if the machine is disturbed
+        time      6.5 s per trial; 7 to 45 trials: 49 s to 4 min 30 s; usually 23 in 2 min 35 s; up to 3 min 0 s more if the machine is disturbed
         first, to find the first load:
           start    store-1: benchwright app hotel store --listen 127.0.0.1:0 · ready within 30 s
           start    store-2: benchwright app hotel store --listen 127.0.0.1:0 · ready within 30 s
@@ -698,7 +698,7 @@ fn shipped_specs_plan() {
         search    sweep per instance, from 70 % of what a closed loop completes in a short probe, step 20 %; stop: no new maximum (by more than 1 %) in 2 loads
         trial     reset → warm up 200 ms → measure 400 ms → drain ≤ 200 ms
         seed      6200346834173954307
-        time      0.8 s per trial; 3 to 20 trials: 3.2 s to 17 s; usually 8 in 9.1 s; up to 2 min 0 s more if the machine is disturbed
+        time      0.8 s per trial; 3 to 20 trials: 3.2 s to 17 s; usually 8 in 10 s; up to 2 min 0 s more if the machine is disturbed
     "#]].assert_eq(&fixed("hotel.yaml", "ci"));
     expect![[r#"
         hotel-max-throughput · profile guide_rule · local · roles: sut = CPU 0, load = CPU 1 · at most 45 trials, 4 min 30 s
@@ -707,7 +707,7 @@ fn shipped_specs_plan() {
         search    sweep per instance, from 70 % of what a closed loop completes in a short probe, step 5 %; stop: no new maximum in 6 loads
         trial     reset → warm up 1 s → measure 5 s → drain ≤ 500 ms
         seed      6200346834173954307
-        time      6.5 s per trial; 7 to 45 trials: 49 s to 4 min 30 s; usually 27 in 2 min 55 s; up to 3 min 0 s more if the machine is disturbed
+        time      6.5 s per trial; 7 to 45 trials: 49 s to 4 min 30 s; usually 27 in 2 min 58 s; up to 3 min 0 s more if the machine is disturbed
     "#]].assert_eq(&fixed("hotel.yaml", "guide_rule"));
     expect![[r#"
         hotel-all-in-one · local · roles: sut = CPU 0, load = CPU 1 · at most 30 trials, 3 min 34 s
@@ -716,7 +716,7 @@ fn shipped_specs_plan() {
         search    sweep from 80 % of what a closed loop completes in a short probe, step 5 %; stop: no new maximum (by more than 1 %) in 6 loads
         trial     reset → warm up 1 s → measure 5 s → drain ≤ 1 s
         seed      15145020614165038492
-        time      7 s per trial; 7 to 30 trials: 53 s to 3 min 34 s; usually 20 in 2 min 13 s; up to 3 min 0 s more if the machine is disturbed
+        time      7 s per trial; 7 to 30 trials: 53 s to 3 min 34 s; usually 20 in 2 min 15 s; up to 3 min 0 s more if the machine is disturbed
         first, to find the first load:
           start    hotel: benchwright app hotel all-in-one --listen 127.0.0.1:0 · at most 0.2 CPUs · ready within 30 s
           ask      GET http://hotel/healthz → 200
@@ -751,7 +751,7 @@ fn shipped_specs_plan() {
         search    sweep from 80 % of what a closed loop completes in a short probe, step 20 %; stop: no new maximum (by more than 1 %) in 2 loads
         trial     reset → warm up 200 ms → measure 400 ms → drain ≤ 200 ms
         seed      15145020614165038492
-        time      0.8 s per trial; 3 to 20 trials: 3.2 s to 17 s; usually 7 in 6.3 s; up to 3 min 0 s more if the machine is disturbed
+        time      0.8 s per trial; 3 to 20 trials: 3.2 s to 17 s; usually 7 in 7.1 s; up to 3 min 0 s more if the machine is disturbed
     "#]].assert_eq(&fixed("hotel-all-in-one.yaml", "ci"));
     expect![[r#"
         hotel-all-in-one · profile guide_rule · local · roles: sut = CPU 0, load = CPU 1 · at most 30 trials, 3 min 34 s
@@ -760,7 +760,7 @@ fn shipped_specs_plan() {
         search    sweep from 80 % of what a closed loop completes in a short probe, step 5 %; stop: no new maximum in 6 loads
         trial     reset → warm up 1 s → measure 5 s → drain ≤ 1 s
         seed      15145020614165038492
-        time      7 s per trial; 7 to 30 trials: 53 s to 3 min 34 s; usually 23 in 2 min 35 s; up to 3 min 0 s more if the machine is disturbed
+        time      7 s per trial; 7 to 30 trials: 53 s to 3 min 34 s; usually 23 in 2 min 37 s; up to 3 min 0 s more if the machine is disturbed
     "#]].assert_eq(&fixed("hotel-all-in-one.yaml", "guide_rule"));
     expect![[r#"
         users-scaling · local · roles: sut = CPU 0, load = CPU 1 · 4 searches · at most 80 trials, 8 min 54 s
@@ -771,7 +771,7 @@ fn shipped_specs_plan() {
         trial     warm up 1 s → measure 5 s → drain ≤ 500 ms
         order     one trial of each search in turn; 4 combinations of levels × 1 = 4 searches
         seed      4257013263878551115
-        time      6.5 s per trial; 40 to 80 trials: 4 min 34 s to 8 min 54 s; usually 68 in 5 min 54 s; up to 90 s more if the machine is disturbed
+        time      6.5 s per trial; 40 to 80 trials: 4 min 34 s to 8 min 54 s; usually 68 in 6 min 1 s; up to 90 s more if the machine is disturbed
             1  replicas=1 · capacity  10 to 20 trials, 68 s to 2 min 14 s, seed 4220342946718270
             2  replicas=2 · capacity  10 to 20 trials, 68 s to 2 min 14 s, seed 41831792671136
             3  replicas=3 · capacity  10 to 20 trials, 68 s to 2 min 14 s, seed 4301301800403005
@@ -802,7 +802,7 @@ fn shipped_specs_plan() {
         trial     warm up 200 ms → measure 400 ms → drain ≤ 200 ms
         order     one trial of each search in turn; 2 combinations of levels × 1 = 2 searches
         seed      4257013263878551115
-        time      0.8 s per trial; 2 to 12 trials: 3.2 s to 11 s; usually 6 in 7.8 s; up to 2 min 0 s more if the machine is disturbed
+        time      0.8 s per trial; 2 to 12 trials: 3.2 s to 11 s; usually 6 in 8.7 s; up to 2 min 0 s more if the machine is disturbed
             1  replicas=1 · capacity  1 to 6 trials, 1.6 s to 5.6 s, seed 4220342946718270
             2  replicas=2 · capacity  1 to 6 trials, 1.6 s to 5.6 s, seed 41831792671136
     "#]].assert_eq(&fixed("users.yaml", "ci"));
@@ -815,7 +815,7 @@ fn shipped_specs_plan() {
         trial     warm up 0 s → measure 60 s → drain ≤ 20 s · 3 at each load
         order     one search after the other, as listed; 6 combinations of levels × 1 = 6 searches
         seed      4257013263878551115
-        time      110 s per trial; 18 trials: 33 min 0 s; usually 39 min 33 s; up to 30 min 0 s more if the machine is disturbed
+        time      110 s per trial; 18 trials: 33 min 0 s; usually 39 min 35 s; up to 30 min 0 s more if the machine is disturbed
             1  replicas=1   3 trials, 5 min 30 s, seed 2139502197789531
             2  replicas=2   3 trials, 5 min 30 s, seed 285795526769896
             3  replicas=3   3 trials, 5 min 30 s, seed 2793657783226033

@@ -14,7 +14,7 @@ use crate::search::{self, Next, Point};
 use crate::spec::{
     Action, BackendKind, Between, Order, Resolved, Search, Start, Strategy, Sweep, Wait,
 };
-use crate::trial;
+use crate::trial::{self, idle};
 
 #[cfg(test)]
 mod tests;
@@ -294,7 +294,8 @@ fn scaled(length: Nanos, share: f64) -> Nanos {
 fn beside(resolved: &Resolved) -> Nanos {
     match resolved.spec.where_.backend {
         BackendKind::Simulated => Nanos::ZERO,
-        BackendKind::Local | BackendKind::External => BESIDE,
+        BackendKind::Local => BESIDE + idle::OVER,
+        BackendKind::External => BESIDE,
         BackendKind::Kubernetes => BESIDE_ON_A_CLUSTER,
     }
 }

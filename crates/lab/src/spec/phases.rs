@@ -33,11 +33,54 @@ pub struct CoolDown {
     pub trials: Written<Nanos>,
     /// The same where the level changes: after the new level is deployed.
     pub levels: Written<Nanos>,
+    /// The rest before each load until the system does nothing more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until_idle: Option<UntilIdle>,
+}
+
+/// The rest until the system is idle: `{below: 0.1, max: 10s}`, which is the default.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(try_from = "WrittenUntilIdle")]
+pub struct UntilIdle {
+    /// The CPUs that all components together use at most when they are idle.
+    pub below: f64,
+    /// The longest rest; 0 for none.
+    pub max: Written<Nanos>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct WrittenUntilIdle {
+    below: f64,
+    max: Written<Nanos>,
+}
+
+impl Default for WrittenUntilIdle {
+    fn default() -> WrittenUntilIdle {
+        let UntilIdle { below, max } = UntilIdle::default();
+        WrittenUntilIdle { below, max }
+    }
+}
+
+impl Default for UntilIdle {
+    fn default() -> UntilIdle {
+        UntilIdle { below: 0.1, max: Written(Nanos::from_secs(10)) }
+    }
+}
+
+impl TryFrom<WrittenUntilIdle> for UntilIdle {
+    type Error = &'static str;
+    fn try_from(WrittenUntilIdle { below, max }: WrittenUntilIdle) -> Result<Self, Self::Error> {
+        match below.is_finite() && 0.0 < below {
+            true => Ok(UntilIdle { below, max }),
+            false => Err("`below` is a number of CPUs above 0; write for example below: 0.1"),
+        }
+    }
 }
 
 impl Default for CoolDown {
     fn default() -> CoolDown {
-        CoolDown { trials: nothing(), levels: nothing() }
+        CoolDown { trials: nothing(), levels: nothing(), until_idle: None }
     }
 }
 

@@ -587,6 +587,27 @@ fn without_control_groups_processes_are_still_pinned_watched_and_ended() {
     stage.assert_nothing_left();
 }
 
+#[test]
+fn the_cpu_time_of_all_components_is_counted() {
+    let stage = Stage::new("");
+    let resolved = stage.read(&Stage::text(SERVER));
+    let mut local = Local::new(stage.host.clone());
+    local.accept(&resolved).unwrap();
+    local.prepare(&resolved).unwrap();
+    assert_eq!(local.cpu_time(), None);
+    local.start(&[server("while :; do :; done")]).unwrap();
+    let begun = local.cpu_time().unwrap();
+    let second = Nanos::SECOND;
+    for _ in 0..600 {
+        if begun + second < local.cpu_time().unwrap() {
+            local.stop();
+            return stage.assert_nothing_left();
+        }
+        local.pause(Nanos::from_millis(100)).unwrap();
+    }
+    panic!("a busy process used {:?} in a minute", local.cpu_time());
+}
+
 /// The generator prints its ticks and goes on until it is told to end, as it does at Ctrl-C.
 #[test]
 fn a_load_that_its_ticks_end_is_interrupted_and_still_gives_its_document() {

@@ -28,6 +28,7 @@ mod load;
 pub(crate) mod machine;
 mod note;
 mod scratch;
+mod search;
 mod summary;
 
 #[cfg(test)]
@@ -56,6 +57,8 @@ cargo xtask bench NAME
   compare [--equal 100] [--slower 10] [--note FILE]
                                          how often `compare` sees a difference of equal servers, and
                                          finds a real one of 5 %
+  search [--pairs 5] [--note FILE]       the answers of a search whose generator is kept from running
+                                         now and then, beside those of an undisturbed one
   --quick                                a short run of some, as in continuous integration
 ";
 
@@ -92,6 +95,7 @@ enum Bench {
     Kill { runs: usize, simulated: usize },
     Lab { trials: usize },
     Compare { equal: usize, slower: usize, note: Option<PathBuf> },
+    Search { pairs: usize, note: Option<PathBuf> },
 }
 
 const QUICK: [Bench; 5] = [
@@ -155,6 +159,7 @@ impl Bench {
             Bench::Kill { .. } => "kill",
             Bench::Lab { .. } => "lab",
             Bench::Compare { .. } => "compare",
+            Bench::Search { .. } => "search",
         }
     }
 
@@ -175,6 +180,7 @@ impl Bench {
             Bench::Compare { equal, slower, note } => {
                 compare::run(machine, *equal, *slower, note.as_deref())
             }
+            Bench::Search { pairs, note } => search::run(machine, *pairs, note.as_deref()),
         }
     }
 }
@@ -234,6 +240,9 @@ fn read(words: &[&str]) -> Option<Vec<Bench>> {
             slower: count("--slower", 10)?,
             note: note(),
         },
+        "search" if known(&["--pairs", "--note"]) => {
+            Bench::Search { pairs: count("--pairs", 5)?, note: note() }
+        }
         "lab" if known(&["--trials"]) => Bench::Lab { trials: count("--trials", 40)? },
         _ => return None,
     };

@@ -111,3 +111,44 @@ fn a_ci_server_gets_a_test_case_for_each_metric() {
         </testsuites>
     "#]].assert_eq(&junit(&two_directories()).unwrap());
 }
+
+/// Two arms of one experiment, of which B ran on a machine that was 5 % slower.
+#[test]
+fn a_comparison_at_equal_speed_stands_beside_the_raw_one() {
+    let block = |of: [f64; 4]| Block { a: of[..2].to_vec(), b: of[2..].to_vec() };
+    let times = [[5.0, 5.1, 5.3, 5.2], [5.1, 5.0, 5.2, 5.4], [5.0, 5.2, 5.3, 5.3]];
+    let blocks: Vec<Block> = times.iter().map(|times| block(times.map(|ms| ms * 1e6))).collect();
+    // What makes a trial slower is the speed, with some noise.
+    let noise = [0.01, -0.01, -0.02, 0.02];
+    let speed = |times: &[f64; 4]| {
+        let mut noise = noise.iter();
+        block(times.map(|ms| 5.0 / ms * (1.0 + noise.next().unwrap())))
+    };
+    let speeds = times.iter().map(speed).collect();
+    let of = Of { cell: None, search: None };
+    let question = Question { metric: Metric::P99, of, blocks, speeds, interleaved: true };
+    let compared = results::comparison::compare(["old", "new"], vec![question], vec![], 0.03, &[]);
+    let all = [text(&compared), markdown(&compared), junit(&compared).unwrap()].join("\n");
+    expect![[r#"
+        new compared with old: worse  (margin 3 %)
+          p99 worse: +4.3 % (+2.0 … +7.0 %), p = 0.0093; median 5.05 ms → 5.30 ms; 6 and 6 trials in 3 blocks; at equal machine speed +2.5 % (−5.9 … +11.3 %), p = 0.5185
+
+        ### ▼ worse: `new` compared with `old`
+
+        | metric | verdict | change | interval | p | at equal speed | trials | blocks |
+        |---|---|---:|---:|---:|---:|---:|---:|
+        | p99 | ▼ worse | +4.3 % | +2.0 … +7.0 % | 0.0093 | +2.5 % (−5.9 … +11.3 %) | 6 + 6 | 3 |
+
+        Margin 3 %.
+
+        <?xml version="1.0" encoding="UTF-8"?>
+        <testsuites name="benchwright compare" tests="1" skipped="0" failures="1" errors="0">
+            <testsuite name="new compared with old" tests="1" skipped="0" errors="0" failures="1">
+                <testcase name="p99" classname="benchwright.compare">
+                    <failure message="p99 worse: +4.3 % (+2.0 … +7.0 %), p = 0.0093; median 5.05 ms → 5.30 ms; 6 and 6 trials in 3 blocks; at equal machine speed +2.5 % (−5.9 … +11.3 %), p = 0.5185"/>
+                    <system-out>p99 worse: +4.3 % (+2.0 … +7.0 %), p = 0.0093; median 5.05 ms → 5.30 ms; 6 and 6 trials in 3 blocks; at equal machine speed +2.5 % (−5.9 … +11.3 %), p = 0.5185</system-out>
+                </testcase>
+            </testsuite>
+        </testsuites>
+    "#]].assert_eq(&all);
+}

@@ -311,7 +311,9 @@ fn lines(shape: Shape, kind: Kind, first: u64, found: &[Found], sweep_s: f64) ->
     let off: Vec<u64> =
         (first..).zip(&errors).filter(|(_, error)| 3.0 < **error).map(|(seed, _)| seed).collect();
     let off_percent = 100.0 * off.len() as f64 / found.len() as f64;
-    let logs: Vec<f64> = found.iter().map(|found| 100.0 * found.error.ln_1p()).collect();
+    // A search without an answer is off by 100 %, which has no logarithm.
+    let logs = found.iter().map(|found| 100.0 * found.error.ln_1p());
+    let logs: Vec<f64> = logs.filter(|log| log.is_finite()).collect();
     let line = |what: &str, value: f64, goal: Goal| Figure {
         what: format!("search, {}, {}: {what}", shape.name(), kind.name()),
         value,

@@ -11,7 +11,8 @@ use super::load::Load;
 use super::machine::{Machine, Others, Side};
 use super::summary::Summary;
 use crate::{repository, tools};
-use application::{Application, Cpu};
+use application::Application;
+pub(super) use application::Cpu;
 
 mod application;
 mod stores;

@@ -66,9 +66,9 @@ pub(super) struct Application {
 
 /// CPU time of one process so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Cpu {
+pub(in crate::bench) struct Cpu {
     /// Exact, from the scheduler.
-    pub(super) all: Nanos,
+    pub(in crate::bench) all: Nanos,
     /// From clock ticks of 10 ms: precise enough for shares.
     pub(super) user: Nanos,
     pub(super) kernel: Nanos,
@@ -158,7 +158,7 @@ impl Cpu {
     }
 
     /// Returns the CPU time of a process and of all that it started, including ended ones.
-    pub(super) fn of(pid: u32) -> Option<Cpu> {
+    pub(in crate::bench) fn of(pid: u32) -> Option<Cpu> {
         let process = Path::new("/proc").join(pid.to_string());
         let stat = fs::read_to_string(process.join("stat")).ok()?;
         let [user, kernel, user_of_ended, kernel_of_ended] = machine::ticks(&stat)?;

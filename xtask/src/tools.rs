@@ -28,7 +28,7 @@ enum Proof {
     Versioned(&'static str, &'static str),
 }
 
-const PACKAGES: [Package; 11] = [
+const PACKAGES: [Package; 12] = [
     Package { name: "wrk", proof: Proof::Program("wrk") },
     Package { name: "nginx-light", proof: Proof::Program("nginx") },
     Package { name: "lua-socket", proof: Proof::File("/usr/share/lua/5.1/socket.lua") },
@@ -37,6 +37,7 @@ const PACKAGES: [Package; 11] = [
     Package { name: "memcached", proof: Proof::Program("memcached") },
     Package { name: "redis-server", proof: Proof::Program("redis-server") },
     Package { name: "postgresql", proof: Proof::Versioned("/usr/lib/postgresql", "bin/postgres") },
+    Package { name: "prometheus", proof: Proof::Program("prometheus") },
     Package { name: "tmux", proof: Proof::Program("tmux") },
     Package { name: "musl-tools", proof: Proof::Program("musl-gcc") },
     Package { name: "python3-venv", proof: Proof::Versioned("/usr/lib", "ensurepip/__init__.py") },

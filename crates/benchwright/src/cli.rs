@@ -90,9 +90,20 @@ pub(crate) struct Run {
     /// Print the answer as one JSON document
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) watched: Watched,
+}
+
+/// The ways to watch a run.
+#[derive(Args, Debug)]
+pub(crate) struct Watched {
     /// Lines only, without the view that takes the terminal
     #[arg(long)]
     pub(crate) no_tui: bool,
+    /// Show the live figures to a Prometheus at http://ADDRESS:PORT/metrics while the run lasts;
+    /// port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) metrics: Option<SocketAddr>,
 }
 
 #[derive(Args, Debug)]
@@ -167,9 +178,8 @@ pub(crate) struct Resume {
     /// Print the answer as one JSON document
     #[arg(long)]
     pub(crate) json: bool,
-    /// Lines only, without the view that takes the terminal
-    #[arg(long)]
-    pub(crate) no_tui: bool,
+    #[command(flatten)]
+    pub(crate) watched: Watched,
 }
 
 #[derive(Args, Debug)]
@@ -182,9 +192,8 @@ pub(crate) struct Rerun {
     /// Print the answer as one JSON document
     #[arg(long)]
     pub(crate) json: bool,
-    /// Lines only, without the view that takes the terminal
-    #[arg(long)]
-    pub(crate) no_tui: bool,
+    #[command(flatten)]
+    pub(crate) watched: Watched,
 }
 
 #[derive(Args, Debug)]

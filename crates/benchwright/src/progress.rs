@@ -1,4 +1,5 @@
-//! Shows the events of a run: on a terminal as a view, elsewhere as lines.
+//! Shows the events of a run: on a terminal as a view, elsewhere as lines; and its live figures to a
+//! Prometheus.
 
 use std::sync::Arc;
 
@@ -6,37 +7,39 @@ use lab::Host;
 use lab::progress::{Event, Progress};
 use net::clock;
 
-use crate::output;
+use crate::cli::Watched;
+use crate::output::{self, Failure};
 use crate::terminal::{self, Common, Experiment, Shown};
 
-/// The place where the events of a run are shown, until this is dropped.
-pub(crate) enum Watcher {
+use metrics::Metrics;
+
+mod metrics;
+
+/// The places where the events of a run are shown, until this is dropped.
+pub(crate) struct Watcher {
+    place: Place,
+    metrics: Option<Metrics>,
+}
+
+enum Place {
     Lines(Transcript),
     View(Shown<Experiment>),
 }
 
 impl Watcher {
-    /// Takes the terminal, unless `only_lines` are wanted or there is none that can show a view.
-    pub(crate) fn begin(only_lines: bool, host: &Host) -> Watcher {
-        if only_lines || !terminal::is_usable() {
-            return Watcher::Lines(Transcript::default());
-        }
-        let common = Common::from_environment();
-        let view = Experiment::new(common, Arc::clone(&host.wishes), clock::now());
-        match Shown::begin(view, Arc::clone(&host.interrupted)) {
-            Ok(shown) => Watcher::View(shown),
-            Err(error) => {
-                output::error(&format!("! the terminal cannot show a view, only lines: {error}"));
-                Watcher::Lines(Transcript::default())
-            }
-        }
+    /// Takes the terminal, unless only lines are wanted or there is none that can show a view, and
+    /// listens where the live figures are wanted.
+    pub(crate) fn begin(shown: &Watched, host: &Host) -> Result<Watcher, Failure> {
+        // First, since a view hides what goes wrong here.
+        let metrics = shown.metrics.map(Metrics::listen).transpose()?;
+        Ok(Watcher { place: Place::begin(shown.no_tui, host), metrics })
     }
 
     /// Returns a function that shows a line which is not an event of the run.
     pub(crate) fn teller(&self) -> impl Fn(&str) + Clone + 'static {
-        let view = match self {
-            Watcher::Lines(_) => None,
-            Watcher::View(shown) => Some(shown.shared()),
+        let view = match &self.place {
+            Place::Lines(_) => None,
+            Place::View(shown) => Some(shown.shared()),
         };
         move |line: &str| match &view {
             Some(view) => terminal::lock(view).tell(line.to_owned(), clock::now()),
@@ -46,7 +49,7 @@ impl Watcher {
 
     /// Gives the terminal back, and prints what lasts.
     pub(crate) fn end(self) {
-        if let Watcher::View(shown) = self {
+        if let Place::View(shown) = self.place {
             let view = shown.shared();
             drop(shown);
             terminal::lock(&view).take_lines().iter().for_each(|line| output::error(line));
@@ -54,11 +57,31 @@ impl Watcher {
     }
 }
 
+impl Place {
+    fn begin(only_lines: bool, host: &Host) -> Place {
+        if only_lines || !terminal::is_usable() {
+            return Place::Lines(Transcript::default());
+        }
+        let common = Common::from_environment();
+        let view = Experiment::new(common, Arc::clone(&host.wishes), clock::now());
+        match Shown::begin(view, Arc::clone(&host.interrupted)) {
+            Ok(shown) => Place::View(shown),
+            Err(error) => {
+                output::error(&format!("! the terminal cannot show a view, only lines: {error}"));
+                Place::Lines(Transcript::default())
+            }
+        }
+    }
+}
+
 impl Progress for Watcher {
     fn event(&mut self, event: &Event<'_>) {
-        match self {
-            Watcher::Lines(transcript) => transcript.event(event),
-            Watcher::View(shown) => shown.view().fold(event, clock::now()),
+        if let Some(metrics) = &mut self.metrics {
+            metrics.event(event);
+        }
+        match &mut self.place {
+            Place::Lines(transcript) => transcript.event(event),
+            Place::View(shown) => shown.view().fold(event, clock::now()),
         }
     }
 }

@@ -786,6 +786,10 @@ impl Backend for Kubernetes {
         }
     }
 
+    fn consult(&mut self, url: &str, exchange: &Exchange) -> Result<Reply, String> {
+        self.host.ask(url, exchange)
+    }
+
     fn check(&mut self) -> Result<(), Stop> {
         self.host.check_interrupt()?;
         if self.started.is_empty() {

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use measure::quantity::grouped;
 use measure::search::{Bracket, Seen};
-use measure::{Rate, capacity as fit, estimate};
+use measure::{Rate, Share, capacity as fit, estimate};
 use results::Answer;
 use results::answer::{
     Capacity, Estimate, Level, Maximum, Repeated, SCHEMA, Search, Spread, Verdict,
     validity_in_words,
 };
+use results::comparison::{Compared, Comparison};
 use results::journal::{Entry, Observed, Purpose};
 use results::reproducibility::OfMetric;
 use results::speed::Usual;
@@ -40,10 +41,14 @@ pub fn of(plan: &Plan, turns: &Turns<'_>, ending: &Ending) -> Answer {
         let mut search = strand(plan, turns, 0, ending, usual.as_ref());
         add_intervals(std::slice::from_mut(&mut search));
         let slo = slo_in_words(plan.resolved(0));
-        let summary = summary(&search, slo.as_deref());
+        let reproducibility = reproduced(plan, &journal, std::slice::from_ref(&search));
+        let found =
+            concluded(None, &reproducibility).unwrap_or_else(|| found(&search, slo.as_deref()));
+        let is_some = search.maximum_throughput.is_some() || search.capacity.is_some();
         let (verdict, stopped_by) = (search.verdict, search.stopped_by.clone());
+        let summary = in_a_sentence(verdict, &stopped_by, &found, is_some);
         return Answer {
-            reproducibility: reproduced(plan, &journal, std::slice::from_ref(&search)),
+            reproducibility,
             maximum_throughput: search.maximum_throughput.clone(),
             capacity: search.capacity.clone(),
             limited_by: search.limited_by.clone(),
@@ -72,12 +77,17 @@ pub fn of(plan: &Plan, turns: &Turns<'_>, ending: &Ending) -> Answer {
         .iter()
         .filter(|search| matches!(search.verdict, Verdict::Answered | Verdict::No))
         .count();
-    let found = format!("{ended} of {} searches have an answer", searches.len());
+    let reproducibility = reproduced(plan, &journal, &searches);
+    let comparison = comparison::of(plan, &journal, &searches);
+    let found = concluded(comparison.as_ref(), &reproducibility).unwrap_or_else(|| {
+        let are = if searches.iter().all(|search| search.fixed) { "loads" } else { "searches" };
+        format!("{ended} of {} {are} have an answer", searches.len())
+    });
     let summary = in_a_sentence(verdict, &stopped_by, &found, 0 < ended);
     let levels = levels(plan, &searches);
     Answer {
-        reproducibility: reproduced(plan, &journal, &searches),
-        comparison: comparison::of(plan, &journal, &searches),
+        reproducibility,
+        comparison,
         scaling: scaling::of(plan, &journal, &searches),
         levels,
         searches,
@@ -161,6 +171,7 @@ fn strand(
         cell: plan.cell_name(number),
         repetition: plan.strands[number].repetition,
         verdict,
+        fixed: resolved.spec.search.is_none(),
         limited_by,
         maximum_throughput: maximum,
         lower: capacity.as_ref().map(|capacity| capacity.rate_per_s),
@@ -378,10 +389,56 @@ fn answering(journal: &[Entry]) -> impl Iterator<Item = (&Entry, &Observed)> {
         .filter_map(|entry| Some((entry, entry.observed.as_ref()?)))
 }
 
-fn summary(search: &Search, slo: Option<&str>) -> String {
-    let Search { verdict, stopped_by, maximum_throughput: maximum, capacity, .. } = search;
+/// Returns what an experiment found that compares, or that asks for a spread; `None` for others.
+fn concluded(comparison: Option<&Comparison>, reproduced: &[Reproduced]) -> Option<String> {
+    let compared = comparison.map(|Comparison { a, b, verdict, metrics, .. }| {
+        let metric = |compared: &Compared| {
+            let prefix = [&compared.of.cell, &compared.of.search].into_iter().flatten();
+            let prefix: String = prefix.map(|part| format!("{part}: ")).collect();
+            let change = compared.effect.map(|effect| format!(" {}", comparison::change(effect)));
+            let verdict = compared.verdict.word();
+            format!("{prefix}{}{} ({verdict})", compared.metric, change.unwrap_or_default())
+        };
+        let metrics: Vec<String> = metrics.iter().map(metric).collect();
+        format!("{b} compared with {a}: {}; {}", verdict.word(), metrics.join(", "))
+    });
+    let targets = reproduced.iter().flat_map(|Reproduced { cell, metrics, .. }| {
+        metrics.iter().filter_map(move |of| {
+            let target = of.target.as_ref()?;
+            let cell = cell.as_ref().map(|cell| format!("{cell}: ")).unwrap_or_default();
+            let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+            let rsd = of.figures.rsd.map(percent)?;
+            let interval = of
+                .figures
+                .rsd_interval
+                .map(|(low, high)| format!(" ({} … {})", percent(low), percent(high)));
+            Some(format!(
+                "{cell}RSD of {} {rsd}{}, target {} {}",
+                of.metric,
+                interval.unwrap_or_default(),
+                Share(target.rsd),
+                target.verdict.word()
+            ))
+        })
+    });
+    let all: Vec<String> = compared.into_iter().chain(targets).collect();
+    (!all.is_empty()).then(|| all.join("; "))
+}
+
+/// Returns what one search found, or how the system took its only load.
+fn found(search: &Search, slo: Option<&str>) -> String {
+    let Search { maximum_throughput: maximum, capacity, .. } = search;
     let rate = |per_s: f64| format!("{}/s", grouped(per_s));
-    let found = match (maximum, capacity, slo) {
+    match (maximum, capacity, slo) {
+        (Some(maximum), capacity, slo) if search.fixed => {
+            let objectives = match (capacity, slo) {
+                (Some(capacity), _) => format!("; met {}", capacity.slo),
+                (None, Some(slo)) => format!("; missed {slo}"),
+                (None, None) => String::new(),
+            };
+            let offered = rate(maximum.offered_per_s);
+            format!("sustained {} of {offered} offered{objectives}", rate(maximum.rate_per_s))
+        }
         (Some(maximum), Some(capacity), _) => format!(
             "maximum throughput {}; capacity {} with {}",
             rate(maximum.rate_per_s),
@@ -397,8 +454,7 @@ fn summary(search: &Search, slo: Option<&str>) -> String {
         }
         (None, None, Some(slo)) if 0 < search.trials => format!("no load met {slo}"),
         (None, ..) => "nothing was measured".to_owned(),
-    };
-    in_a_sentence(*verdict, stopped_by, &found, maximum.is_some() || capacity.is_some())
+    }
 }
 
 fn in_a_sentence(verdict: Verdict, stopped_by: &str, found: &str, is_some: bool) -> String {

@@ -134,6 +134,12 @@ pub trait Backend {
     /// Sends one request. `Err` in words if no response came: callers poll a server with it.
     fn ask(&mut self, url: &str, exchange: &Exchange) -> Result<Reply, String>;
 
+    /// Sends one request to a server that is no part of the system, such as a monitor. `Err` in words
+    /// if no response came.
+    fn consult(&mut self, _url: &str, _exchange: &Exchange) -> Result<Reply, String> {
+        Err("no server can be reached from here".to_owned())
+    }
+
     /// Returns the CPU time that the components have used so far, all together; `None` if it is not
     /// known here.
     fn cpu_time(&mut self) -> Option<Nanos> {

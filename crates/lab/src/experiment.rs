@@ -381,7 +381,7 @@ impl Run<'_> {
                 let search = resolved.spec.search.as_ref().expect("only a search has a probe");
                 progress.event(&Event::Probed {
                     label,
-                    completed_per_s: observed.completed_per_s,
+                    completed_per_s: observed.succeeded_per_s(),
                     first,
                     targets: targets(resolved),
                     strategy: search::in_words(search),

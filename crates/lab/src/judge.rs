@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use measure::estimate;
 use measure::{Instant, Nanos};
 use results::Load;
-use results::components::Components;
+use results::components::{Components, Monitored};
 use results::doctor;
 use results::evidence::{self, Evidence, Fitness, Question};
 use results::journal::{Observed, Status};
@@ -62,6 +62,7 @@ pub fn judge(observation: &Observation, resolved: &Resolved) -> Judged {
     let mut components =
         seconds::of(load, &observation.driven.consumed, &observation.driven.gauged);
     components.events = seconds::events(&observation.driven);
+    components.monitors = observation.monitored.clone();
     let outcome = slo::judge(&resolved.slos(), &load.total);
     let observed = observed(observation, &components, outcome.as_ref().map(|outcome| outcome.met));
     let question = question(&load.pacing, resolved);
@@ -85,6 +86,9 @@ pub fn judge(observation: &Observation, resolved: &Resolved) -> Judged {
     warnings.extend(undecided.map(|judged| judged.text.clone()));
     warnings.extend(thin_tail(load, resolved));
     warnings.extend(observation.not_idle.clone());
+    warnings.extend(observation.monitored.iter().flat_map(|monitored| {
+        monitored.problems.iter().map(|problem| format!("monitor {}: {problem}", monitored.name))
+    }));
     warnings.extend(unsteady(observation, resolved));
     Judged {
         status,
@@ -170,6 +174,7 @@ fn observed(observation: &Observation, components: &Components, slo_met: Option<
             .then(|| counts.bytes_received as f64 / counts.completed_inside as f64),
         cpu_unknown: (observation.driven.consumed.len() - cpu.len()) as u32,
         cpu,
+        monitored: components.monitors.iter().flat_map(Monitored::means).collect(),
         work_ns: speed::over_all(&components.speed),
         limited_by: limit.as_ref().map(|found| found.words.clone()),
         limit: limit.map(|found| found.limit),

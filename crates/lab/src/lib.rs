@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use measure::Nanos;
 
-use crate::backend::Stop;
+use crate::backend::{Reply, Stop};
+use crate::spec::Exchange;
 use crate::wishes::Wishes;
 
 pub mod spec;
@@ -26,6 +27,7 @@ pub mod doctor;
 pub mod generator;
 pub mod judge;
 pub mod limits;
+pub mod monitor;
 pub mod queued;
 pub mod seconds;
 pub mod speed;
@@ -81,6 +83,11 @@ impl Host {
 
     pub fn is_interrupted(&self) -> bool {
         self.interrupted.load(Ordering::Relaxed)
+    }
+
+    /// Sends one request and waits for its response, unless the run is interrupted.
+    pub fn ask(&self, url: &str, exchange: &Exchange) -> Result<Reply, String> {
+        http::ask(url, exchange, host::now, || self.is_interrupted())
     }
 
     /// Fails if the run was interrupted.

@@ -49,8 +49,9 @@ pub(crate) fn of(plan: &Plan, journal: &[Entry], searches: &[Search]) -> Vec<Sca
                 let values = values(plan, question, quantity, journal, searches);
                 Measured {
                     n,
-                    per_cpu_second: values.iter().map(|(_, per_cpu)| *per_cpu).collect(),
-                    values: values.into_iter().map(|(value, _)| value).collect(),
+                    per_cpu_second: values.iter().map(|value| value.per_cpu_second).collect(),
+                    failed_shares: values.iter().map(|value| value.failed_share).collect(),
+                    values: values.into_iter().map(|value| value.per_s).collect(),
                 }
             });
             let measured: Vec<Measured> = measured.collect();
@@ -80,14 +81,27 @@ fn split(cell: &Cell, factor: &str) -> (Option<f64>, Option<String>) {
     (own.and_then(|(_, level)| units(level)), rest.name())
 }
 
-/// Returns the figures of a question, each with the requests per second of CPU time in its trial.
+/// A throughput, and the trial that it comes from.
+struct Value {
+    per_s: f64,
+    per_cpu_second: Option<f64>,
+    failed_share: f64,
+}
+
+impl Value {
+    fn new(per_s: f64, of: &Observed) -> Value {
+        Value { per_s, per_cpu_second: per_cpu_second(of), failed_share: of.failed_share() }
+    }
+}
+
+/// Returns the figures of a question.
 fn values(
     plan: &Plan,
     number: usize,
     quantity: Metric,
     journal: &[Entry],
     searches: &[Search],
-) -> Vec<(f64, Option<f64>)> {
+) -> Vec<Value> {
     let question = &plan.questions[number];
     let is_own = |strand: u32| plan.strands[strand as usize - 1].question == number;
     if quantity == Metric::Goodput {
@@ -99,7 +113,7 @@ fn values(
         };
         let observed = journal.iter().filter(is_counted).filter_map(|e| e.observed.as_ref());
         let observed = observed.filter(|observed| 0.0 < observed.goodput_per_s);
-        return observed.map(|o| (o.goodput_per_s, per_cpu_second(o))).collect();
+        return observed.map(|observed| Value::new(observed.goodput_per_s, observed)).collect();
     }
     if question.resolved.spec.search.is_none() {
         return Vec::new();
@@ -110,7 +124,7 @@ fn values(
             _ => search.maximum_throughput.as_ref().map(|m| (m.rate_per_s, m.trial))?,
         };
         let entry = journal.iter().find(|entry| entry.trial == trial)?;
-        Some((value, entry.observed.as_ref().and_then(per_cpu_second)))
+        Some(Value::new(value, entry.observed.as_ref()?))
     };
     searches.iter().filter(|search| is_own(search.strand)).filter_map(of_search).collect()
 }
@@ -120,11 +134,11 @@ fn is_saturated(question: &Question) -> bool {
     question.resolved.spec.load.model == Model::Closed
 }
 
-/// Returns the completed requests per second of CPU time; `None` if the use of a component is not known.
+/// Returns the requests without failure per second of CPU time; `None` if the use of a component is not known.
 fn per_cpu_second(observed: &Observed) -> Option<f64> {
     let used = observed.cpu.values().sum::<f64>();
     let is_known = !observed.cpu.is_empty() && observed.cpu_unknown == 0 && 0.0 < used;
-    is_known.then(|| observed.completed_per_s / used)
+    is_known.then(|| observed.succeeded_per_s() / used)
 }
 
 /// Returns the law in a line: `capacity over replicas: Amdahl's law, σ 0.05 (0.04 … 0.06); efficiency 0.87

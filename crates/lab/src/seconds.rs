@@ -48,6 +48,7 @@ pub fn of(load: &Load, consumed: &BTreeMap<String, Consumed>, gauged: &[Gauged])
         components: all,
         speed: gauged.iter().map(|one| (one.cpu, speed::by_second(one, &seconds))).collect(),
         events: Vec::new(),
+        monitors: Vec::new(),
     };
     queued::work_out(&mut components, seconds.len());
     components

@@ -23,6 +23,7 @@ pub use files::File;
 pub use foreign::{Files, Pattern, Port};
 pub use literal::{AtLeastOne, Count, Cpus, Growth, Literal, Pin, Texts, Written};
 pub use load::{Io, Load, Model, Offered, Timer};
+pub use monitor::{Monitor, Prometheus, duration};
 pub use pace::{Arrivals, Shape, Think};
 pub use phases::{CoolDown, Measure, Phases, UntilIdle, UntilSteady, WarmUp};
 pub use questions::{Cell, Factor, Level, Named, Question, questions};
@@ -51,6 +52,7 @@ mod sut;
 mod connections;
 mod files;
 mod load;
+mod monitor;
 mod pace;
 mod phases;
 mod workload;
@@ -191,6 +193,7 @@ impl Resolved {
         texts::check(self)?;
         deploy::check(self)?;
         load::check(self)?;
+        monitor::check(self)?;
         let Spec { where_, sut, simulated, search, load, repeat, .. } = &self.spec;
         let find = |key: &str| self.source.find(key, key.trim_end_matches(':'));
         let error = |message: &str, key: &str, label: &str| {
@@ -371,6 +374,9 @@ pub struct Spec {
     pub reproducibility: Option<Reproducibility>,
     #[serde(default, skip_serializing_if = "Doctor::is_usual")]
     pub doctor: Doctor,
+    /// The questions to other monitors after each load.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub monitor: Vec<Monitor>,
     /// The named patches of this document, which `--profile` applies.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub profiles: BTreeMap<String, serde_json::Value>,

@@ -8,11 +8,13 @@ use std::ops::ControlFlow;
 use measure::pace::Think;
 use measure::{Nanos, Rate};
 use results::Doctor;
+use results::components::Monitored;
 use results::doctor::Level;
 use results::journal::{Entry, Purpose};
 
 use crate::backend::{Backend, Death, Drive, Driven, Stop};
 use crate::generator::{self, Wanted};
+use crate::monitor::{self, Moment};
 use crate::progress::{Event, Progress};
 use crate::seconds;
 use crate::spec::{Between, Resolved, UntilSteady};
@@ -47,6 +49,8 @@ pub struct Observation {
     pub not_idle: Option<String>,
     /// Present if the trial has a warm-up until steady.
     pub warmed_up: Option<WarmedUp>,
+    /// The answers of other monitors for the time of the measurement.
+    pub monitored: Vec<Monitored>,
     /// The processes whose CPUs changed between the start and the end of the load.
     pub moved: Vec<String>,
     /// Present if the place has checks.
@@ -92,11 +96,14 @@ pub fn run(
     };
     progress.event(&Event::Measuring { trial, drive: &drive });
     let since = backend.date();
+    let moment = since.map(|date| Moment { date, at: backend.now() });
     let driven = backend.drive(&drive, &mut |tick| {
         progress.event(&Event::Tick { trial, tick });
         ControlFlow::Continue(())
     })?;
 
+    let measured = seconds::window(&driven.load, &driven.consumed);
+    let monitored = monitor::ask(resolved, measured, moment, backend);
     for finding in findings(&driven) {
         progress.event(&Event::Notice(finding));
     }
@@ -105,7 +112,7 @@ pub fn run(
         let before = system.doctor.replace(after.clone());
         Checked { before, after }
     });
-    Ok(Observation { driven, not_idle, warmed_up, moved, checked })
+    Ok(Observation { driven, not_idle, warmed_up, monitored, moved, checked })
 }
 
 /// Checks the place as strictly as the spec wants it; `None` if it wants no checks.

@@ -123,6 +123,7 @@ impl Fixture {
                 to_s: 2.0,
                 text: "Pod hotel-0: Unhealthy: readiness probe <failed>".into(),
             }],
+            monitors: monitors(share),
         };
         serde_json::to_vec(&document).unwrap()
     }
@@ -345,6 +346,7 @@ fn observed(load: &Load, trial: u32, limit_per_s: f64) -> Observed {
         cpu: BTreeMap::from([("hotel".into(), share), ("generator".into(), 0.31)]),
         cpu_unknown: 0,
         // The machine was a quarter slower in the fourth trial.
+        monitored: monitors(0.5).iter().flat_map(components::Monitored::means).collect(),
         work_ns: BTreeMap::from([("sweep".into(), if trial == 4 { 3_500.0 } else { 2_800.0 })]),
         limited_by: None,
         limit: None,
@@ -505,4 +507,24 @@ fn microservices(share: f64) -> BTreeMap<String, Component> {
         }
     }
     components
+}
+
+/// Two monitors: one with two series, and one without values.
+fn monitors(share: f64) -> Vec<components::Monitored> {
+    let series = |namespace: &str, of: f64| components::MonitoredSeries {
+        labels: BTreeMap::from([("namespace".to_owned(), namespace.to_owned())]),
+        values: (0..3).map(|i| (2.0 * f64::from(i), share * of + 0.01 * f64::from(i))).collect(),
+    };
+    let monitored = |name: &str, series, problems| components::Monitored {
+        name: name.to_owned(),
+        query: format!("sum by (namespace) (rate({name}[1m]))"),
+        every_s: 2.0,
+        series,
+        problems,
+    };
+    let cpu = vec![series("shop<br>", 0.8), series("ingress", 0.1)];
+    vec![
+        monitored("cpu", cpu, Vec::new()),
+        monitored("disk", Vec::new(), vec!["the query has no values".to_owned()]),
+    ]
 }

@@ -87,7 +87,9 @@ fn verdict(run: &Run, out: &mut String) -> std::fmt::Result {
     let (class, word) = word(run);
     writeln!(out, "<section class=\"verdict {class}\">\n<h2>{word}</h2>")?;
     writeln!(out, "<p class=\"sentence\">{}</p>", escape(&sentence(run)))?;
-    if run.has_several() {
+    if run.fixed {
+        // The loads were given: no maximum and no capacity is known.
+    } else if run.has_several() {
         let definition = levels::definition(run);
         writeln!(out, "<p class=\"definition\">{}</p>", escape(&definition))?;
         writeln!(out, "{}", levels::table(run).html())?;

@@ -39,7 +39,9 @@ pub(crate) struct Run {
     pub(crate) trials: Vec<Trial>,
     /// The service of each component, if a trial that is shown in full contains the component.
     pub(crate) services: BTreeMap<String, String>,
-    /// The result of the only search; absent if there are several.
+    /// True if no load was searched: the loads were given, and show no maximum and no capacity.
+    pub(crate) fixed: bool,
+    /// The result of the only search; absent if there are several, and if the load was given.
     pub(crate) maximum: Option<Maximum>,
     pub(crate) capacity: Option<Capacity>,
     /// The searches by level; empty if there is only one.
@@ -82,11 +84,14 @@ impl Run {
         };
         let doctor = noted(directory.doctor(), &mut problems).flatten();
         let spec = fs::read_to_string(directory.path().join("spec.yaml")).unwrap_or_default();
-        let maximum = answer.as_ref().and_then(|answer| answer.maximum_throughput.clone());
-        let capacity = answer.as_ref().and_then(|answer| answer.capacity.clone());
+        let searches = answer.iter().flat_map(|answer| &answer.searches);
+        let fixed = searches.clone().next().is_some() && searches.clone().all(|one| one.fixed);
+        let searched = answer.as_ref().filter(|_| !fixed);
+        let maximum = searched.and_then(|answer| answer.maximum_throughput.clone());
+        let capacity = searched.and_then(|answer| answer.capacity.clone());
         let limit = slo::limit_of(&manifest.slo, Quantile::P99);
         let cells = levels::cells(answer.as_ref(), &journal);
-        let representatives = levels::representatives(&cells);
+        let representatives = levels::representatives(&cells, fixed);
         let shown = levels::shown(&representatives);
         let marked: BTreeSet<u32> = match cells.is_empty() {
             true => marked(&journal, maximum.as_ref(), capacity.as_ref()),
@@ -137,6 +142,7 @@ impl Run {
             spec,
             limit,
             services,
+            fixed,
             maximum,
             capacity,
             cells,
@@ -160,11 +166,11 @@ impl Run {
     }
 
     pub(crate) fn is_maximum(&self, trial: &Trial) -> bool {
-        self.maxima.contains(&trial.entry.trial)
+        !self.fixed && self.maxima.contains(&trial.entry.trial)
     }
 
     pub(crate) fn is_capacity(&self, trial: &Trial) -> bool {
-        self.capacities.contains(&trial.entry.trial)
+        !self.fixed && self.capacities.contains(&trial.entry.trial)
     }
 
     /// The trials whose distributions are drawn, each once, with the reasons for its choice.
@@ -177,8 +183,10 @@ impl Run {
             ("maximum", maximum),
             ("highest load", highest(self.measured())),
         ];
+        let only = [("load", lowest(self.measured()))];
+        let roles = if self.fixed { &only[..] } else { &roles };
         let mut chosen: Vec<(String, &Trial)> = Vec::new();
-        for (role, number) in roles {
+        for &(role, number) in roles {
             let Some(trial) = number.and_then(|number| self.trial(number)) else { continue };
             match chosen.iter_mut().find(|(_, known)| known.entry.trial == trial.entry.trial) {
                 Some((roles, _)) => *roles = format!("{roles} and {role}"),

@@ -114,8 +114,8 @@ fn every_figure_has_a_summary_and_a_table() {
     let figures: Vec<&str> = page.split("<figure ").skip(1).collect();
     assert_eq!(
         figures.len(),
-        7,
-        "completed, p99, percentiles, and of two trials a map and all by the second"
+        8,
+        "completed, p99, percentiles, monitors, and of two trials a map and all by the second"
     );
     for figure in figures {
         let figure = figure.split("</figure>").next().unwrap();
@@ -229,7 +229,7 @@ fn a_killed_run_shows_its_trials_and_states_that_they_are_not_a_result() {
     let words = words(&page);
     assert!(words.contains("… Unfinished") && words.contains("is not a result"));
     assert!(words.contains("so far"));
-    assert_eq!(page.matches("<figure ").count(), 7);
+    assert_eq!(page.matches("<figure ").count(), 8);
 }
 
 #[test]
@@ -321,4 +321,36 @@ fn a_directory_of_version_1_still_has_its_page() {
         assert!(words.contains(said), "{said}: {words}");
     }
     assert!(!words.contains("not shown"), "{words}");
+}
+
+#[test]
+fn a_load_that_was_given_shows_no_maximum_and_no_capacity() {
+    let fixture = Fixture::sweep();
+    let mut answer = fixture.answer(Verdict::Answered);
+    let search = r#"{"strand": 1, "repetition": 1, "verdict": "answered", "fixed": true, "trials": 19,
+        "maximum_throughput": null, "capacity": null, "stopped_by": "the load was measured"}"#;
+    answer.searches = vec![serde_json::from_str(search).unwrap()];
+    answer.summary = "RSD of p99 3.0 %, target 1 % missed".to_owned();
+    fixture.directory.write_answer(&answer).unwrap();
+    let page = page(&fixture);
+    let words = words(&page);
+    assert!(words.contains("RSD of p99 3.0 %, target 1 % missed"), "{words}");
+    for sign in ["Maximum throughput", "Capacity under the SLO"] {
+        assert!(!words.contains(sign), "{sign}");
+    }
+    assert!(!page.contains("<div class=\"figures\">"));
+}
+
+#[test]
+fn the_means_of_other_monitors_are_shown_by_trial() {
+    let page = page(&Fixture::sweep());
+    let figure = levels::figure(&page, "monitors");
+    assert!(figure.contains("cpu namespace=ingress"), "{figure}");
+    // A label is foreign text, and a monitor without values has a warning in its trials instead.
+    assert!(
+        figure.contains("cpu namespace=shop&lt;br&gt;") && !figure.contains("disk"),
+        "{figure}"
+    );
+    let rows = levels::rows(figure);
+    assert!(rows.lines().nth(1).unwrap().ends_with("0.060 | 0.410"), "{rows}");
 }

@@ -128,6 +128,10 @@ pub struct Search {
     /// The number among equal searches, from 1.
     pub repetition: u32,
     pub verdict: Verdict,
+    /// True if the load was given and not searched: its maximum and its capacity are those of this load
+    /// alone.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fixed: bool,
     pub maximum_throughput: Option<Maximum>,
     pub capacity: Option<Capacity>,
     /// The bounds of the capacity, as offered rates of all targets: the highest load that met the SLO,

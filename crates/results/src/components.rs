@@ -30,6 +30,43 @@ pub struct Components {
     /// The events of the place in the measurement, such as the death of a replica, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<Event>,
+    /// The answers of other monitors for the time of the measurement.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub monitors: Vec<Monitored>,
+}
+
+/// The answer of a monitor to one query.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Monitored {
+    pub name: String,
+    pub query: String,
+    /// The distance of its values in seconds.
+    pub every_s: f64,
+    pub series: Vec<MonitoredSeries>,
+    /// Why there are no values, or why they cannot be trusted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<String>,
+}
+
+/// A series of a monitor.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct MonitoredSeries {
+    pub labels: BTreeMap<String, String>,
+    /// Seconds since the begin of the measurement, and the value.
+    pub values: Vec<(f64, f64)>,
+}
+
+impl Monitored {
+    /// Returns the mean of each series over the measurement, by its name: `cpu`, or of several
+    /// `cpu namespace=a`.
+    pub fn means(&self) -> impl Iterator<Item = (String, f64)> {
+        self.series.iter().map(|series| {
+            let labels = series.labels.iter();
+            let labels: String = labels.map(|(name, value)| format!(" {name}={value}")).collect();
+            let sum: f64 = series.values.iter().map(|(_, value)| value).sum();
+            (format!("{}{labels}", self.name), sum / series.values.len() as f64)
+        })
+    }
 }
 
 /// An event, with the part of the measurement in which it happened.

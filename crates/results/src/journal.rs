@@ -183,6 +183,16 @@ pub enum Status {
 }
 
 impl Status {
+    /// Returns the name in the journal.
+    pub fn name(self) -> &'static str {
+        match self {
+            Status::Valid => "valid",
+            Status::Bounded => "bounded",
+            Status::Invalid => "invalid",
+            Status::Aborted => "aborted",
+        }
+    }
+
     /// True if the trial is evidence about the system.
     pub fn answers(self) -> bool {
         matches!(self, Status::Valid | Status::Bounded)
@@ -231,6 +241,9 @@ pub struct Observed {
     /// the measurement: the sum of the others is not that of the system.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cpu_unknown: u32,
+    /// The mean of each series that another monitor had for the measurement, by its name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub monitored: BTreeMap<String, f64>,
     /// The mean time of each short fixed piece of work that was timed on the CPUs of the system under
     /// test, by its name: the longer it takes, the slower the machine. Empty if none was timed.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -242,6 +255,19 @@ pub struct Observed {
     /// The same in parts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
+}
+
+impl Observed {
+    /// Returns the share of the requests that failed.
+    pub fn failed_share(&self) -> f64 {
+        self.failures as f64 / self.requests.max(1) as f64
+    }
+
+    /// Returns the completed rate without failures, whatever the response times: a response that refuses
+    /// a request completes it, too.
+    pub fn succeeded_per_s(&self) -> f64 {
+        self.completed_per_s * (1.0 - self.failed_share())
+    }
 }
 
 #[cfg(test)]

@@ -43,9 +43,12 @@ pub struct Level {
     /// The throughput per unit over that of the first level.
     pub efficiency: Option<f64>,
     pub efficiency_interval: Option<(f64, f64)>,
-    /// The requests that were completed per second of CPU time of all components together; null if
-    /// the use of a component is not known.
+    /// The requests that were completed without failure per second of CPU time of all components
+    /// together; null if the use of a component is not known.
     pub per_cpu_second: Option<f64>,
+    /// The failures over all outcomes, the largest of the trials; null without values.
+    #[serde(default)]
+    pub failed_share: Option<f64>,
 }
 
 /// The law, or the reason why the trials show none.
@@ -109,7 +112,13 @@ pub struct Measured {
     pub values: Vec<f64>,
     /// The requests per second of CPU time of each trial; `None` if it is not known of one.
     pub per_cpu_second: Option<Vec<f64>>,
+    /// The failures over all outcomes of each trial.
+    pub failed_shares: Vec<f64>,
 }
+
+/// The most failures of a level that takes part in a law. Above, it is the figure of a system that is
+/// overloaded or broken, not of one at its capacity.
+const MOST_FAILED: f64 = 0.01;
 
 /// Returns the levels with their intervals, and the law that they follow. A level without values has no
 /// part in the law.
@@ -132,27 +141,52 @@ pub fn of(mut measured: Vec<Measured>, seed: u64) -> (Vec<Level>, Law) {
             efficiency: efficiency.map(|found| found.value),
             efficiency_interval: efficiency.and_then(|found| found.interval),
             per_cpu_second: per_cpu_second.and_then(|values| mean(&values)),
+            failed_share: level.failed_shares.iter().copied().reduce(f64::max),
             values: level.values,
         }
     };
-    let levels = measured.into_iter().map(level).collect();
-    (levels, law(&known, seed))
+    let levels: Vec<Level> = measured.into_iter().map(level).collect();
+    let law = failing(&levels).map(unknown).unwrap_or_else(|| law(&known, seed));
+    (levels, law)
 }
 
 fn law(levels: &[scaling::Level], seed: u64) -> Law {
     match scaling::conclude(levels, &mut Random::new(seed)) {
         Conclusion::Identified(found) => identified(&found, levels),
-        Conclusion::NotIdentifiable(reason) => Law {
-            form: Form::NotIdentifiable,
-            lambda: None,
-            sigma: None,
-            kappa: None,
-            n_max: None,
-            aicc: BTreeMap::new(),
-            curve: Vec::new(),
-            why: why(&reason),
-        },
+        Conclusion::NotIdentifiable(reason) => unknown(why(&reason)),
     }
+}
+
+fn unknown(why: String) -> Law {
+    Law {
+        form: Form::NotIdentifiable,
+        lambda: None,
+        sigma: None,
+        kappa: None,
+        n_max: None,
+        aicc: BTreeMap::new(),
+        curve: Vec::new(),
+        why,
+    }
+}
+
+/// Returns why levels with failures show no law; `None` if there are none.
+fn failing(levels: &[Level]) -> Option<String> {
+    let failing = levels.iter().filter_map(|level| Some((level.n, level.failed_share?)));
+    let failing: Vec<(f64, f64)> = failing.filter(|(_, share)| MOST_FAILED < *share).collect();
+    let &(n, share) = failing.iter().max_by(|one, other| one.1.total_cmp(&other.1))?;
+    let above = levels
+        .iter()
+        .any(|level| level.efficiency.is_some_and(|value| scaling::SUPERLINEAR < value));
+    let step = match above {
+        true => "; a level without them then looks superlinear, and is none",
+        false => "",
+    };
+    Some(format!(
+        "at {n} {:.1} % of the outcomes were failures, so its throughput is that of an overloaded system \
+         and no capacity{step}. Search for the capacity at each level",
+        100.0 * share
+    ))
 }
 
 fn identified(found: &Identified, levels: &[scaling::Level]) -> Law {

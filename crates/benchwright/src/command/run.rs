@@ -13,14 +13,14 @@ use lab::{Error, Host, experiment, spec};
 use results::answer::Verdict;
 use results::{Answer, Directory};
 
-use crate::cli::{Clean, Plan, Rerun, Resume, Run};
+use crate::cli::{Clean, Plan, Rerun, Resume, Run, Watched};
 use crate::output::{self, Exit, Failure};
 use crate::progress::Watcher;
 
 pub(crate) fn run(arguments: &Run) -> Result<Exit, Failure> {
     let resolved = resolve(&arguments.spec)?;
     let out = arguments.out.clone();
-    let ended = watched(arguments.no_tui, |host, backends, progress| {
+    let ended = watched(&arguments.watched, |host, backends, progress| {
         experiment::run(&resolved, out, host, backends, progress)
     })?;
     conclude(ended, arguments.json)
@@ -38,7 +38,7 @@ pub(crate) fn plan(arguments: &Plan) -> Result<Exit, Failure> {
 }
 
 pub(crate) fn resume(arguments: &Resume) -> Result<Exit, Failure> {
-    let ended = watched(arguments.no_tui, |host, backends, progress| {
+    let ended = watched(&arguments.watched, |host, backends, progress| {
         experiment::resume(&arguments.directory, host, backends, progress)
     })?;
     conclude(ended, arguments.json)
@@ -46,7 +46,7 @@ pub(crate) fn resume(arguments: &Resume) -> Result<Exit, Failure> {
 
 pub(crate) fn rerun(arguments: &Rerun) -> Result<Exit, Failure> {
     let (earlier, out) = (&arguments.directory, arguments.out.clone());
-    let ended = watched(arguments.no_tui, |host, backends, progress| {
+    let ended = watched(&arguments.watched, |host, backends, progress| {
         experiment::rerun(earlier, out, host, backends, progress)
     })?;
     if let Ok(Ended { directory, .. }) = &ended {
@@ -58,11 +58,11 @@ pub(crate) fn rerun(arguments: &Rerun) -> Result<Exit, Failure> {
 
 /// Lets an experiment run while its events are shown.
 fn watched(
-    only_lines: bool,
+    shown: &Watched,
     work: impl FnOnce(&Host, Backends<'_>, &mut dyn Progress) -> Result<Ended, Error>,
 ) -> Result<Result<Ended, Error>, Failure> {
     let host = host()?;
-    let mut watcher = Watcher::begin(only_lines, &host);
+    let mut watcher = Watcher::begin(shown, &host)?;
     let tell = watcher.teller();
     let backends = |spec: &Resolved| backend(spec, &host, &tell);
     let ended = work(&host, &backends, &mut watcher);

@@ -98,12 +98,7 @@ fn entry(number: u32, strand: Option<u32>, asked: f64, status: Status) -> Entry 
             "asked_per_s": {asked}, "asked_per_target_per_s": {asked}, "repetition": 1,
             "attempt": 1, "seed": 7, "status": "{}", "reasons": {reasons},
             "observed": {observed}, "findings": [], "warnings": [], "files": {{}}}}"#,
-        match status {
-            Status::Valid => "valid",
-            Status::Bounded => "bounded",
-            Status::Invalid => "invalid",
-            Status::Aborted => "aborted",
-        }
+        status.name()
     );
     serde_json::from_str(&text).unwrap()
 }

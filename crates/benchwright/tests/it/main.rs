@@ -18,6 +18,7 @@ mod gates;
 mod hotel;
 mod load;
 mod many;
+mod monitor;
 mod network;
 mod originals;
 mod page;

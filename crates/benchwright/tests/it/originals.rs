@@ -7,8 +7,8 @@ use std::time::Duration;
 use crate::expressions::{self, Lines};
 use crate::peer::{self, Answer};
 use crate::support::{
-    Scratch, Server, benchwright, get, machine, now, peers, run, run_while, signal, sleep, soon,
-    tool, until, until_it_listens_to_ctrl_c,
+    Scratch, Server, benchwright, free_port, get, machine, now, peers, run, run_while, signal,
+    sleep, soon, tool, until, until_it_listens_to_ctrl_c,
 };
 
 fn lines(text: &str) -> Lines {
@@ -77,15 +77,6 @@ fn a_strict_exit_code_says_whether_requests_failed_or_were_late() {
         let ran = run(&[&["wrk", "-c", "many"], strict, &[&good.url]].concat());
         assert_eq!(ran.code, code, "{ran:#?}");
     }
-}
-
-/// Returns a free port, for a server that cannot print which one it took. It is below the ports
-/// that the kernel assigns, so that no other program gets it meanwhile. It is tested by connecting,
-/// not by listening: our listener could stay open in a process that is just being started.
-fn free_port() -> u16 {
-    let first = std::process::id() % 12_000;
-    let mut ports = (0..12_000).map(|more| 20_000 + ((first + more) % 12_000) as u16);
-    ports.find(|port| std::net::TcpStream::connect(("127.0.0.1", *port)).is_err()).unwrap()
 }
 
 /// The distribution's nginx on a free port; it ends with the test.

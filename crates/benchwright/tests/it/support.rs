@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -264,6 +265,18 @@ pub(crate) fn until(what: &str, holds: impl Fn() -> bool) {
         assert!(now() < end, "{what}: not in a minute");
         sleep(Duration::from_millis(10));
     }
+}
+
+/// Returns a free port, for a server that cannot print which one it took. It is below the ports
+/// that the kernel assigns, so that no other program gets it meanwhile. It is tested by connecting,
+/// not by listening: our listener could stay open in a process that is just being started.
+pub(crate) fn free_port() -> u16 {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let next = || std::process::id().wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
+    let mut ports = std::iter::repeat_with(|| 20_000 + (next() % 12_000) as u16);
+    ports
+        .find(|port| std::net::TcpStream::connect(("127.0.0.1", *port)).is_err())
+        .expect("the iterator never ends")
 }
 
 /// Returns the folder of the originals' files; without one, reports the test as skipped.

@@ -512,7 +512,11 @@ impl Backend for Local {
     }
 
     fn ask(&mut self, url: &str, exchange: &Exchange) -> Result<Reply, String> {
-        http::ask(url, exchange, host::now, || self.host.is_interrupted())
+        self.host.ask(url, exchange)
+    }
+
+    fn consult(&mut self, url: &str, exchange: &Exchange) -> Result<Reply, String> {
+        self.host.ask(url, exchange)
     }
 
     fn cpu_time(&mut self) -> Option<Nanos> {

@@ -296,14 +296,23 @@ fn probe(resolved: &Resolved, journal: &[Entry], spent: &Spent) -> Result<Rate, 
             next => return Err(next),
         }
     }
-    fastest_probe(resolved, journal)
-        .ok_or_else(|| no_answer("the probe completed nothing".to_owned()))
+    let failing = || probes().find(|entry| entry.observed.as_ref().is_some_and(|o| 0 < o.failures));
+    fastest_probe(resolved, journal).ok_or_else(|| {
+        no_answer(match failing() {
+            Some(entry) => format!(
+                "all requests of the probe failed; look at the outcomes in trials/{}/load.json, and at the \
+                 workload's path",
+                entry.trial
+            ),
+            None => "the probe completed nothing".to_owned(),
+        })
+    })
 }
 
-/// Returns what the fastest probe completed on each target.
+/// Returns what the fastest probe completed on each target, without failures: a refusal is fast.
 fn fastest_probe(resolved: &Resolved, journal: &[Entry]) -> Option<Rate> {
     let probes = journal.iter().filter(|entry| entry.purpose == Purpose::Probe);
-    let completed = probes.filter_map(|entry| Some(entry.observed.as_ref()?.completed_per_s));
+    let completed = probes.filter_map(|entry| Some(entry.observed.as_ref()?.succeeded_per_s()));
     Rate::per_second(completed.fold(0.0, f64::max) / f64::from(targets(resolved)))
 }
 

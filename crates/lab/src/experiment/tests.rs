@@ -790,7 +790,7 @@ fn shipped_specs_plan() {
           ask      GET http://balancer/whoami → 200, `{"username":"manuandru"}`
           ask      GET http://balancer/whoami → 401
           ask      GET http://balancer/balancer/metrics → 200, `balancer_replica_ready` in it
-          drive    benchwright load http://balancer --closed --connections 64 --warm-up 1s --duration 2s --drain 500ms --timeout 10s --seed 5794879418970433 --slo p99<=500ms,failures<=0.1% --progress lines --json --script experiments/users-login.lua
+          drive    benchwright load http://balancer/auth/login --closed --connections 64 --warm-up 1s --duration 2s --drain 500ms --timeout 10s --seed 5794879418970433 --slo p99<=500ms,failures<=0.1% --progress lines --json --script experiments/users-login.lua
           stop     everything
     "#]].assert_eq(&plan("users.yaml", None));
     expect![[r#"

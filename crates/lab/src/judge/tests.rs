@@ -66,7 +66,14 @@ fn judged_in(load: Load, resolved: &Resolved) -> Judged {
         events: Vec::new(),
     };
     judge(
-        &Observation { driven, not_idle: None, warmed_up: None, moved: Vec::new(), checked: None },
+        &Observation {
+            driven,
+            not_idle: None,
+            monitored: Vec::new(),
+            warmed_up: None,
+            moved: Vec::new(),
+            checked: None,
+        },
         resolved,
     )
 }
@@ -229,7 +236,14 @@ fn the_generators_verdict_and_a_moved_process_make_a_trial_invalid() {
     };
     let moved = vec!["hotel was allowed CPU 0 before the load and CPU 1 after it".to_owned()];
     let judgement = judge(
-        &Observation { driven, not_idle: None, warmed_up: None, moved, checked: None },
+        &Observation {
+            driven,
+            not_idle: None,
+            monitored: Vec::new(),
+            warmed_up: None,
+            moved,
+            checked: None,
+        },
         &read(""),
     );
     assert_eq!(judgement.status, Status::Invalid);
@@ -268,7 +282,14 @@ fn the_checks_around_a_load_warn_or_make_it_invalid_as_the_spec_wants() {
         resolved.spec.doctor.level = serde_json::from_str(&format!("{level:?}")).unwrap();
         let checked = Some(Checked { before: Some(before), after });
         let judged = judge(
-            &Observation { driven, not_idle: None, warmed_up: None, moved: Vec::new(), checked },
+            &Observation {
+                driven,
+                not_idle: None,
+                monitored: Vec::new(),
+                warmed_up: None,
+                moved: Vec::new(),
+                checked,
+            },
             &resolved,
         );
         (judged.status, judged.reasons.len(), judged.warnings)
@@ -316,6 +337,7 @@ fn a_system_that_fell_short_has_a_limit_and_one_that_followed_its_load_has_none(
         let observation = Observation {
             driven,
             not_idle: None,
+            monitored: Vec::new(),
             warmed_up: None,
             moved: Vec::new(),
             checked: None,

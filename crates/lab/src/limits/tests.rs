@@ -41,6 +41,7 @@ fn found(
         components: components.iter().map(|(n, c)| ((*n).to_owned(), c.clone())).collect(),
         speed: BTreeMap::new(),
         events: Vec::new(),
+        monitors: Vec::new(),
     };
     crate::queued::work_out(&mut components, SECONDS);
     first(&components, shortfall)

@@ -57,6 +57,7 @@ fn observed() -> Observed {
         bytes_per_answer: None,
         cpu: BTreeMap::from([("hotel".to_owned(), 0.61)]),
         cpu_unknown: 0,
+        monitored: BTreeMap::new(),
         work_ns: BTreeMap::new(),
         limited_by: None,
         limit: None,

@@ -21,6 +21,7 @@ fn queued(components: &[(&str, Component)], outstanding: u64) -> Vec<(String, Op
         components: components.iter().map(|(n, c)| ((*n).to_owned(), c.clone())).collect(),
         speed: BTreeMap::new(),
         events: Vec::new(),
+        monitors: Vec::new(),
     };
     work_out(&mut components, 1);
     let all = components.components.into_iter();

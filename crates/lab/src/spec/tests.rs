@@ -130,7 +130,7 @@ fn an_unknown_field_is_named_with_the_nearest_known_one() {
              --> my.yaml:7:1
               |
             7 | serach: {}
-              | ^^^^^^ fields here: name, about, seed, vars, where, sut, simulated, workload, load, phases, slo, factors, search, searches, reset, repeat, budget, compare, scaling_law, reproducibility, doctor, profiles
+              | ^^^^^^ fields here: name, about, seed, vars, where, sut, simulated, workload, load, phases, slo, factors, search, searches, reset, repeat, budget, compare, scaling_law, reproducibility, doctor, monitor, profiles
         "#]],
     );
     check(
@@ -140,7 +140,7 @@ fn an_unknown_field_is_named_with_the_nearest_known_one() {
              --> my.yaml:7:1
               |
             7 | zzz: 1
-              | ^^^ fields here: name, about, seed, vars, where, sut, simulated, workload, load, phases, slo, factors, search, searches, reset, repeat, budget, compare, scaling_law, reproducibility, doctor, profiles
+              | ^^^ fields here: name, about, seed, vars, where, sut, simulated, workload, load, phases, slo, factors, search, searches, reset, repeat, budget, compare, scaling_law, reproducibility, doctor, monitor, profiles
         "#]],
     );
 }
@@ -564,7 +564,7 @@ fn hostile_documents_end_in_an_error() {
              --> my.yaml:1:1
               |
             1 | a0: &a0 [x, x, x, x, x, x, x, x]
-              | ^^ fields here: name, about, seed, vars, where, sut, simulated, workload, load, phases, slo, factors, search, searches, reset, repeat, budget, compare, scaling_law, reproducibility, doctor, profiles
+              | ^^ fields here: name, about, seed, vars, where, sut, simulated, workload, load, phases, slo, factors, search, searches, reset, repeat, budget, compare, scaling_law, reproducibility, doctor, monitor, profiles
         "#]],
     );
 }

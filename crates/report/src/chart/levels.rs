@@ -32,6 +32,9 @@ struct Series {
 
 /// Draws every level in the order of the plan; `None` if there is only one search, or no result.
 pub(crate) fn figure(run: &Run) -> Option<Figure> {
+    if run.fixed {
+        return None;
+    }
     let names = names(run);
     let series: Vec<Series> = series(run, &names);
     series.first()?;

@@ -173,7 +173,7 @@ fn table(scaling: &Scaling, plot: &Plot) -> Table {
         caption += &format!(" The first {MOST_ROWS} of {all}; answer.json has all.");
     }
     let columns = ["units", "values", "mean /s", "95 % from", "to"];
-    let after = ["efficiency", "from", "to", "per CPU-second"];
+    let after = ["efficiency", "from", "to", "per CPU-second", "failures"];
     let mut table = Table::new(&caption, columns.into_iter().chain(after));
     let rate = |value: Option<f64>| Cell::maybe(value.map(grouped));
     let ratio = |value: Option<f64>| Cell::maybe(value.map(|value| format!("{value:.2}")));
@@ -190,6 +190,7 @@ fn table(scaling: &Scaling, plot: &Plot) -> Table {
             ratio(from),
             ratio(to),
             Cell::maybe(level.per_cpu_second.map(|value| format!("{value:.1}"))),
+            Cell::maybe(level.failed_share.map(|share| format!("{:.1} %", 100.0 * share))),
         ];
         table.push(Row::new(cells).at(plot.x(level.n)));
     }

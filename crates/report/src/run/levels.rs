@@ -86,6 +86,7 @@ fn unknown(strand: u32, entry: &Entry) -> Search {
         // `Cell::add` numbers it.
         repetition: 0,
         verdict: Verdict::Open,
+        fixed: false,
         maximum_throughput: None,
         capacity: None,
         lower: None,
@@ -101,12 +102,13 @@ fn unknown(strand: u32, entry: &Entry) -> Search {
 
 /// Returns the trial that represents each cell: that of the median capacity of its first search,
 /// or, if that found none, of its median maximum throughput.
-pub(crate) fn representatives(cells: &[Cell]) -> Vec<Shown> {
+pub(crate) fn representatives(cells: &[Cell], fixed: bool) -> Vec<Shown> {
     let of_cell = |cell: &Cell| {
         let first = cell.searches.first()?;
         let quantities = [Quantity::Capacity, Quantity::Maximum];
         let (quantity, found) = quantities.into_iter().find_map(|q| Some((q, first.found(q)?)))?;
-        let parts = cell.name.as_deref().into_iter().chain([quantity.name()]);
+        let quantity = (!fixed).then(|| quantity.name());
+        let parts = cell.name.as_deref().into_iter().chain(quantity);
         let name = parts.collect::<Vec<_>>().join(", ");
         Some(Shown { name, trial: found.middle().trial })
     };

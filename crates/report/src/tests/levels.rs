@@ -211,8 +211,8 @@ fn every_figure_of_levels_has_a_summary_and_a_table() {
     let figures: Vec<&str> = page.split("<figure ").skip(1).collect();
     assert_eq!(
         figures.len(),
-        11,
-        "levels, completed, p99, percentiles, trials, and two of each of three trials"
+        12,
+        "levels, completed, p99, percentiles, trials, monitors, and two of each of three trials"
     );
     for figure in figures {
         let figure = figure.split("</figure>").next().unwrap();

@@ -12,6 +12,7 @@ fn scaling(values: &[(f64, [f64; 3])]) -> Scaling {
         n: *n,
         values: values.to_vec(),
         per_cpu_second: Some(vec![15.0 - n]),
+        failed_shares: vec![0.0; 3],
     };
     let (levels, law) = scaling::of(values.iter().map(level).collect(), 1);
     let cell = Some(HOSTILE.to_owned());
@@ -37,11 +38,11 @@ fn an_identified_law_has_its_curve_and_band_beside_every_value() {
     assert_eq!(figure.matches("<title>capacity at ").count(), 12);
     assert!(figure.contains("Amdahl"), "{figure}");
     expect![[r#"
-        units | values | mean /s | 95 % from | to | efficiency | from | to | per CPU-second | 
-        1 | 3 | 100 | 97.5 | 103 | 1.00 | – | – | 14.0
-        2 | 3 | 182 | 177 | 186 | 0.91 | 0.89 | 0.93 | 13.0
-        4 | 3 | 308 | 300 | 315 | 0.77 | 0.75 | 0.79 | 11.0
-        8 | 3 | 471 | 459 | 482 | 0.59 | 0.58 | 0.60 | 7.0
+        units | values | mean /s | 95 % from | to | efficiency | from | to | per CPU-second | failures | 
+        1 | 3 | 100 | 97.5 | 103 | 1.00 | – | – | 14.0 | 0.0 %
+        2 | 3 | 182 | 177 | 186 | 0.91 | 0.89 | 0.93 | 13.0 | 0.0 %
+        4 | 3 | 308 | 300 | 315 | 0.77 | 0.75 | 0.79 | 11.0 | 0.0 %
+        8 | 3 | 471 | 459 | 482 | 0.59 | 0.58 | 0.60 | 7.0 | 0.0 %
     "#]]
     .assert_eq(&rows(figure));
     assert_eq!(page.matches("<script").count(), 1, "names stay text");

@@ -211,6 +211,7 @@ fn components_are_read_as_written_and_of_another_schema_refused() {
         components: BTreeMap::from([("hotel".into(), hotel)]),
         speed: BTreeMap::new(),
         events: Vec::new(),
+        monitors: Vec::new(),
     };
     let text = serde_json::to_string(&components).unwrap();
     let file = |text: &str| Files::from([(components::FILE.to_owned(), text.as_bytes().to_vec())]);

@@ -1,7 +1,7 @@
 use super::*;
 
 fn measured(n: f64, values: &[f64]) -> Measured {
-    Measured { n, values: values.to_vec(), per_cpu_second: None }
+    Measured { n, values: values.to_vec(), ..Measured::default() }
 }
 
 #[test]
@@ -22,4 +22,28 @@ fn a_level_without_a_capacity_is_listed_and_has_no_part_in_the_law() {
     assert_eq!((levels[0].mean, levels[0].efficiency), (None, None));
     assert_eq!((levels[1].efficiency, law.form), (Some(1.0), Form::NotIdentifiable));
     assert!(law.why.contains("1 values at 1 levels are too few"), "{}", law.why);
+}
+
+/// As in a published table: one replica refused nearly everything, so that four look superlinear.
+#[test]
+fn a_level_with_failures_shows_no_law_and_explains_the_superlinear_one() {
+    let level = |n: f64, per_s: f64, failed: f64| Measured {
+        n,
+        values: vec![per_s, 1.01 * per_s, 0.99 * per_s],
+        failed_shares: vec![failed, failed / 2.0, 0.0],
+        ..Measured::default()
+    };
+    let with = |failed: f64| {
+        of(vec![level(1.0, 10.3, failed), level(2.0, 18.5, 0.0), level(4.0, 55.2, 0.0)], 1)
+    };
+    let (levels, law) = with(0.996);
+    assert_eq!(levels[0].failed_share, Some(0.996));
+    assert_eq!(
+        law.why,
+        "at 1 99.6 % of the outcomes were failures, so its throughput is that of an overloaded system \
+         and no capacity; a level without them then looks superlinear, and is none. Search for the \
+         capacity at each level"
+    );
+    let (_, law) = with(0.005);
+    assert!(law.why.contains("superlinear. Overload, warm-up"), "{}", law.why);
 }

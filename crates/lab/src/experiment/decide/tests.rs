@@ -230,3 +230,18 @@ fn a_probe_that_is_not_valid_is_repeated_and_the_fastest_counts() {
         "the probe completed nothing"
     );
 }
+
+/// A refusal completes a request, and is fast.
+#[test]
+fn a_probe_counts_only_what_did_not_fail() {
+    let resolved = sweep("");
+    let with_failures = |failures: u64| {
+        let mut probe = entry(&next(&resolved, &[]), Status::Valid, 1_000.0);
+        let observed = probe.observed.as_mut().unwrap();
+        (observed.requests, observed.failures) = (1_000, failures);
+        probe
+    };
+    assert_eq!(next(&resolved, &[with_failures(500)]).asked, Rate::per_second(300.0));
+    let why = why(&resolved, &[with_failures(1_000)]);
+    assert!(why.starts_with("all requests of the probe failed; look at the outcomes"), "{why}");
+}

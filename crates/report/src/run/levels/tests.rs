@@ -9,6 +9,7 @@ fn search(strand: u32, cell: &str, name: &str, maximum: Option<f64>) -> Search {
         cell: Some(cell.into()),
         repetition: 1,
         verdict: Verdict::Answered,
+        fixed: false,
         maximum_throughput: maximum.map(|rate_per_s| Maximum {
             rate_per_s,
             offered_per_s: rate_per_s,
@@ -64,7 +65,7 @@ fn a_level_is_represented_by_the_median_capacity_of_its_first_search() {
         cell("a=3", vec![repeated(&[None])]),
     ];
     let shown: Vec<(String, u32)> =
-        representatives(&cells).into_iter().map(|shown| (shown.name, shown.trial)).collect();
+        representatives(&cells, false).into_iter().map(|shown| (shown.name, shown.trial)).collect();
     let expected = [("a=1, capacity", 21), ("a=2, maximum throughput", 10)];
     assert_eq!(shown, expected.map(|(name, trial)| (name.to_owned(), trial)));
 }

@@ -14,6 +14,7 @@ fn components(cpus: &[(&str, &str, f64)]) -> Components {
         components: cpus.iter().map(|(n, s, c)| ((*n).to_owned(), component(s, *c))).collect(),
         speed: BTreeMap::new(),
         events: Vec::new(),
+        monitors: Vec::new(),
     }
 }
 

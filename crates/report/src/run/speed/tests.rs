@@ -19,6 +19,7 @@ fn components(sweep: &[Option<f64>]) -> Components {
         components: BTreeMap::new(),
         speed: BTreeMap::from([(0, Speed { cpu_share: 0.001, work_ns })]),
         events: Vec::new(),
+        monitors: Vec::new(),
     }
 }
 

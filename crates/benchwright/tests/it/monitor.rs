@@ -1,0 +1,91 @@
+//! A real Prometheus, asked for the time of a measurement.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use crate::support::{
+    PATIENT, Scratch, Server, free_port, get, machine, run_patiently, signal, tool, until,
+};
+
+/// A Prometheus that watches one server and itself; ended with the test.
+struct Prometheus {
+    child: Child,
+    url: String,
+}
+
+impl Prometheus {
+    fn start(folder: &Path) -> Prometheus {
+        let port = free_port();
+        let url = format!("http://127.0.0.1:{port}");
+        let config = format!(
+            "global: {{scrape_interval: 1s}}\nscrape_configs:\n\
+             - {{job_name: itself, static_configs: [{{targets: [\"127.0.0.1:{port}\"]}}]}}\n"
+        );
+        let file = folder.join("prometheus.yml");
+        std::fs::write(&file, config).unwrap();
+        let mut command = Command::new("prometheus");
+        command.arg("--config.file").arg(file);
+        command.arg("--storage.tsdb.path").arg(folder.join("tsdb"));
+        command.arg("--web.listen-address").arg(format!("127.0.0.1:{port}"));
+        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        Prometheus { child, url }
+    }
+}
+
+impl Drop for Prometheus {
+    fn drop(&mut self) {
+        signal(self.child.id(), "TERM");
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn a_prometheus_is_asked_for_the_time_of_each_measurement() {
+    if !tool("a_prometheus_is_asked_for_the_time_of_each_measurement", "prometheus") {
+        return;
+    }
+    let _machine = machine();
+    let scratch = Scratch::new();
+    let prometheus = Prometheus::start(scratch.path());
+    let server = Server::reference(&["--delay", "50ms"]);
+    let address = prometheus.url.trim_start_matches("http://").to_owned();
+    until("Prometheus listens", || std::net::TcpStream::connect(&address).is_ok());
+    // A rate needs two scrapes.
+    until("it has scraped itself", || {
+        get(&prometheus.url, "/api/v1/query?query=rate(process_cpu_seconds_total[4s])")
+            .contains(r#""value":"#)
+    });
+    let query = |name: &str, query: &str| {
+        let url = &prometheus.url;
+        format!("  - prometheus: {{name: {name}, url: \"{url}\", query: '{query}', every: 1s}}\n")
+    };
+    let spec = format!(
+        "name: monitored\nwhere: {{backend: external}}\nsut: {{endpoint: \"{}\"}}\n\
+         workload: {{get: /}}\nload: {{model: open, rate: 100/s}}\n\
+         phases: {{warm_up: {{fixed: 100ms}}, measure: {{time: 4s}}, drain: 1s}}\nmonitor:\n{}{}{}",
+        server.url,
+        query("cpu", "sum by (job) (rate(process_cpu_seconds_total[4s]))"),
+        query("wide", "sum(rate(process_cpu_seconds_total[1m]))"),
+        query("wrong", "sum(("),
+    );
+    scratch.file("spec.yaml", spec);
+    let out = scratch.path().join("out");
+    let mut command = scratch.benchwright();
+    command.args(["run", "spec.yaml", "--out", "out", "--json"]).args(PATIENT);
+    let _ran = run_patiently(&mut command, &out);
+    let journal = std::fs::read_to_string(out.join("journal.jsonl")).unwrap();
+    let last: serde_json::Value = serde_json::from_str(journal.lines().last().unwrap()).unwrap();
+    let cpu = last["observed"]["monitored"]["cpu job=itself"].as_f64().unwrap();
+    assert!((0.0..2.0).contains(&cpu), "{cpu}");
+    let warnings = last["warnings"].to_string();
+    assert!(warnings.contains("monitor wide: its window of 60 s is longer"), "{warnings}");
+    assert!(warnings.contains("monitor wrong: ") && warnings.contains("parse error"), "{warnings}");
+    assert!(!warnings.contains("monitor cpu"), "{warnings}");
+    let trial = out.join("trials").join(last["trial"].to_string());
+    let components = std::fs::read_to_string(trial.join("components.json")).unwrap();
+    let components: serde_json::Value = serde_json::from_str(&components).unwrap();
+    let values = components["monitors"][0]["series"][0]["values"].as_array().unwrap();
+    assert!((4..=5).contains(&values.len()), "{values:?}");
+    let page = std::fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(page.contains("Other monitors") && page.contains("cpu job=itself"));
+}

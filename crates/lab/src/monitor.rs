@@ -1,0 +1,182 @@
+//! The answers of other monitors for the time of a measurement. They are asked after the load: a
+//! question during it would take time from what it asks about.
+
+use std::collections::BTreeMap;
+
+use measure::{Instant, Nanos};
+use results::components::{Monitored, MonitoredSeries};
+use serde::Deserialize;
+
+use crate::backend::{Backend, Reply};
+use crate::spec::{Body, Exchange, Method, Monitor, Prometheus, Resolved, duration};
+
+#[cfg(test)]
+mod tests;
+
+/// The most series of a query that are kept.
+const MOST_SERIES: usize = 50;
+/// The fewest scrapes in a window from which a rate can be trusted.
+const LEAST_SCRAPES: u64 = 4;
+
+/// A moment on both clocks.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    /// In seconds since 1970.
+    pub date: u64,
+    pub at: Instant,
+}
+
+/// Asks all monitors of the spec about the time between `begin` and `end`. A monitor that gives no
+/// answer has a problem in its place; it does not end the trial.
+pub fn ask(
+    resolved: &Resolved,
+    (begin, end): (Instant, Instant),
+    moment: Option<Moment>,
+    backend: &mut dyn Backend,
+) -> Vec<Monitored> {
+    let ask = |Monitor::Prometheus(prometheus): &Monitor| {
+        let Prometheus { name, query, every, .. } = prometheus;
+        let found = match moment {
+            Some(moment) => series(prometheus, moment.of(begin), moment.of(end), backend),
+            None => Err("there is no date here".to_owned()),
+        };
+        let (series, mut problems) = match found {
+            Ok(series) if series.is_empty() => {
+                (series, vec!["the query has no values in the measurement".to_owned()])
+            }
+            Ok(series) => (series, Vec::new()),
+            Err(problem) => (Vec::new(), vec![problem]),
+        };
+        if problems.is_empty() {
+            let length = Nanos(end.0.saturating_sub(begin.0));
+            problems.extend(windows(prometheus, length, scrape_interval(prometheus, backend)));
+        }
+        Monitored {
+            name: name.to_string(),
+            query: query.clone(),
+            every_s: every.as_secs_f64(),
+            series,
+            problems,
+        }
+    };
+    resolved.spec.monitor.iter().map(ask).collect()
+}
+
+impl Moment {
+    fn of(self, at: Instant) -> f64 {
+        let (at, of) = (at.0 as f64 / 1e9, self.at.0 as f64 / 1e9);
+        self.date as f64 + (at - of)
+    }
+}
+
+/// Returns the series of the query between two dates.
+fn series(
+    prometheus: &Prometheus,
+    begin: f64,
+    end: f64,
+    backend: &mut dyn Backend,
+) -> Result<Vec<MonitoredSeries>, String> {
+    let mut exchange = Exchange::get("/api/v1/query_range");
+    exchange.method = Method::Post;
+    let fields = [
+        ("query", prometheus.query.clone()),
+        ("start", format!("{begin:.3}")),
+        ("end", format!("{end:.3}")),
+        ("step", format!("{}", prometheus.every.as_secs_f64())),
+    ];
+    let fields = fields.map(|(name, text)| (name.to_owned(), text));
+    exchange.send.body = Some(Body::Form(fields.into_iter().collect()));
+    let reply = backend.consult(prometheus.url.trim_end_matches('/'), &exchange)?;
+    read(&reply, begin)
+}
+
+/// The part of Prometheus' answer that is read.
+#[derive(Deserialize)]
+struct Answer {
+    status: String,
+    #[serde(default)]
+    error: String,
+    data: Option<Data>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Data {
+    #[serde(default)]
+    result: Vec<Found>,
+    #[serde(default)]
+    active_targets: Vec<Target>,
+}
+
+#[derive(Deserialize)]
+struct Found {
+    metric: BTreeMap<String, String>,
+    values: Vec<(f64, String)>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Target {
+    scrape_interval: String,
+}
+
+fn answer(reply: &Reply) -> Result<Data, String> {
+    let answer: Answer = serde_json::from_str(&reply.body)
+        .map_err(|_| format!("status {}, and no answer of a Prometheus", reply.status))?;
+    match answer.data.filter(|_| answer.status == "success") {
+        Some(data) => Ok(data),
+        None => Err(answer.error),
+    }
+}
+
+fn read(reply: &Reply, begin: f64) -> Result<Vec<MonitoredSeries>, String> {
+    let found = answer(reply)?.result;
+    if MOST_SERIES < found.len() {
+        let count = found.len();
+        return Err(format!(
+            "the query has {count} series, at most {MOST_SERIES} are kept; sum them"
+        ));
+    }
+    let series = |Found { metric, values }: Found| {
+        // NaN and infinity are no values: a quotient without requests, for example.
+        let values = values.into_iter().filter_map(|(at, value)| {
+            Some((at - begin, value.parse::<f64>().ok().filter(|value| value.is_finite())?))
+        });
+        MonitoredSeries { labels: metric, values: values.collect() }
+    };
+    let series = found.into_iter().map(series);
+    Ok(series.filter(|series: &MonitoredSeries| !series.values.is_empty()).collect())
+}
+
+/// Returns the longest interval at which the server scrapes a target; `None` if it does not say.
+fn scrape_interval(prometheus: &Prometheus, backend: &mut dyn Backend) -> Option<Nanos> {
+    prometheus.windows().next()?;
+    let exchange = Exchange::get("/api/v1/targets?state=active");
+    let reply = backend.consult(prometheus.url.trim_end_matches('/'), &exchange).ok()?;
+    let targets = answer(&reply).ok()?.active_targets;
+    targets.iter().filter_map(|target| duration(&target.scrape_interval)).max()
+}
+
+/// Returns what is wrong with the windows of a query: a rate over too few scrapes jumps, and one over
+/// more than the measurement is that of another time.
+fn windows(prometheus: &Prometheus, measured: Nanos, scraped: Option<Nanos>) -> Vec<String> {
+    let mut problems = Vec::new();
+    for window in prometheus.windows() {
+        let text = window.in_words();
+        if measured < window {
+            let measured = measured.in_words();
+            problems.push(format!(
+                "its window of {text} is longer than the measurement of {measured}, so it also shows the \
+                 time before; measure longer, or shorten the window"
+            ));
+        }
+        if let Some(scraped) = scraped.filter(|scraped| window < *scraped * LEAST_SCRAPES) {
+            let scraped = scraped.in_words();
+            problems.push(format!(
+                "its window of {text} has fewer than {LEAST_SCRAPES} scrapes, which are {scraped} apart; \
+                 scrape more often, or use a longer window"
+            ));
+        }
+    }
+    problems
+}

@@ -35,12 +35,13 @@ const NAMED_SEARCH: &str = "NamedSearch";
 pub fn schema() -> Value {
     let settings = SchemaSettings::draft2020_12().with_transform(RecursiveTransform(as_it_is_read));
     let mut schema = settings.into_generator().into_root_schema_for::<Spec>().to_value();
-    schema["title"] = json!("An experiment of Benchwright");
+    // Editors would show it above each field.
+    schema.as_object_mut().expect("it is that of an object").shift_remove("title");
 
     let definitions = schema["$defs"].as_object().expect("a spec has types of its own").clone();
     let mut patches = Patches { of: &definitions, made: Map::new() };
     let mut profile = patches.patch(&schema);
-    for of_root in ["$schema", "$defs", "title"] {
+    for of_root in ["$schema", "$defs"] {
         profile.as_object_mut().expect("it is that of an object").shift_remove(of_root);
     }
     let search = patches.patch(&definitions["Search"]);
@@ -99,6 +100,27 @@ fn as_it_is_read(schema: &mut Schema) {
     }
     if let Some(pattern) = pattern {
         schema.insert("pattern".to_owned(), json!(pattern));
+    }
+    if let Some(remedy) = remedy(schema) {
+        // The YAML language server shows this instead of the pattern.
+        schema.insert("patternErrorMessage".to_owned(), json!(remedy));
+    }
+}
+
+/// Returns what to write where the pattern of a schema does not match.
+fn remedy(schema: &Map<String, Value>) -> Option<String> {
+    match (schema.get("pattern")?.as_str()?, schema.get("examples")) {
+        (_, Some(Value::Array(examples))) => {
+            let word = |example: &Value| match example {
+                Value::String(text) => text.clone(),
+                other => other.to_string(),
+            };
+            let examples: Vec<String> = examples.iter().map(word).collect();
+            Some(format!("write for example {}", examples.join(" or ")))
+        }
+        (NUMBER, None) => Some("write a number".to_owned()),
+        (FLAG, None) => Some("write true or false".to_owned()),
+        _ => None,
     }
 }
 

@@ -134,7 +134,7 @@ pub struct Tls {
     pub version: Option<TlsVersion>,
     /// True if sessions of earlier connections are resumed.
     #[serde(skip_serializing_if = "is_true")]
-    #[schemars(default = "yes")]
+    #[schemars(default = "yes", with = "Option<bool>")]
     pub resume: bool,
 }
 

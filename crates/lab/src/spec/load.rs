@@ -43,7 +43,7 @@ pub struct Load {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub speed: Option<f64>,
     /// The number of connections for each instance.
-    #[schemars(default = "usual_connections")]
+    #[schemars(default = "usual_connections", with = "Option<Connections>")]
     pub connections: Connections,
     /// The number of script states for each instance, for a workload that depends on it (wrk's -t).
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -52,7 +52,7 @@ pub struct Load {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub think: Option<Think>,
     /// The longest time for a response.
-    #[schemars(default = "ten_seconds")]
+    #[schemars(default = "ten_seconds", with = "Option<Written<Nanos>>")]
     pub timeout: Written<Nanos>,
     /// The longest time until a connection is open.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -160,9 +160,11 @@ impl Default for WarmUp {
 #[schemars(!try_from, deny_unknown_fields, default)]
 pub struct Measure {
     /// The length of the measurement.
+    #[schemars(with = "Option<Written<Nanos>>")]
     pub time: Written<Nanos>,
     /// The number of samples that must lie beyond the highest quantile of an SLO for it to be
     /// sound.
+    #[schemars(with = "Option<u64>")]
     pub min_tail_samples: u64,
 }
 

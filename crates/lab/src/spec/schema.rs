@@ -1,8 +1,9 @@
 //! The JSON Schema of an experiment file, by which editors complete and check it. It is derived from
 //! the types that read the file, and their comments are its descriptions.
 //!
-//! It accepts every file that the reader accepts, apart from tags of YAML. The reader knows more
-//! rules, above all those between fields.
+//! It accepts every file that the reader accepts, apart from tags of YAML and from choices that are
+//! written as a mapping with nothing in it (`backend: {local: }`). The reader knows more rules, above
+//! all those between fields.
 
 use std::borrow::Cow;
 use std::net::IpAddr;

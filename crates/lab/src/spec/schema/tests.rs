@@ -201,6 +201,69 @@ fn the_schema_accepts_what_the_reader_takes_for_the_same() {
     }
 }
 
+/// A spec with most fields of a load.
+const FULL: &str = "\
+name: full
+where: {backend: external, roles: {load: {cpus: 0-1}}}
+sut: {endpoint: 'https://a.example/', ready: {within: 5s}}
+workload: {path: /, method: PUT, headers: {A: [b, c]}, body: x, check: status=2xx}
+load:
+  {model: open, rate: 5/s, arrivals: 'normal:0.5', connections: {per_rate: 0.1}, timeout: 1s,
+   connect_timeout: 2s, backlog: 10k, max_body: 1MiB, keep_alive: 9, pipeline: 8, open_rate: 1k/s,
+   address: first, source: [127.0.0.1], shards: 2, pin: off, io: epoll, timer: spin,
+   kernel_timestamps: true, congestion_control: reno,
+   tls: {sni: b.example, insecure: true, version: 1.3, resume: false}}
+phases: {settle: 1s, warm_up: {fixed: 1s, until_steady: {min: 10s, max: 60s}},
+  measure: {time: 5s, min_tail_samples: 10}, cool_down: {trials: 1s, until_idle: {below: 0.2, max: 1s}}}
+slo: [{metric: p99, max: 1s}, {metric: failures, max: 0.1%}]
+repeat: {trials: 2, order: {blocks: 4}, until: {metric: p99, ci_rel: 5%, max: 9}}
+budget: {trials: 9, invalid_attempts: 1, time: 5m}
+doctor: {level: strict, allow: [x]}
+";
+
+/// Each value of some specs is replaced by nothing, by a text and by a number: what the reader then
+/// accepts, it compares with the schema by `assert_accepts`.
+#[test]
+fn the_schema_accepts_each_change_that_the_reader_accepts() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
+    let shipped = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
+    let mut accepted = 0;
+    for text in [FULL.to_owned(), shipped("levels.yaml"), shipped("users.yaml")] {
+        let mut document: Value =
+            serde_saphyr::from_str_with_options(&text, read::options()).unwrap();
+        document.as_object_mut().unwrap().shift_remove("profiles");
+        let read = |document: &Value| {
+            from_bytes("my.yaml", document.to_string().as_bytes(), &folder, None, &[]).is_ok()
+        };
+        assert!(read(&document));
+        for path in paths(&document, "") {
+            let before = document.pointer(&path).unwrap().clone();
+            let text = before.as_str().map_or(before.to_string(), str::to_owned);
+            for changed in [Value::Null, json!(text), json!(2)] {
+                *document.pointer_mut(&path).unwrap() = changed;
+                accepted += usize::from(read(&document));
+            }
+            *document.pointer_mut(&path).unwrap() = before;
+        }
+    }
+    assert!(100 < accepted, "{accepted}");
+}
+
+/// Returns the paths of all values in a document.
+fn paths(value: &Value, path: &str) -> Vec<String> {
+    let inner: Vec<(String, &Value)> = match value {
+        Value::Object(fields) => fields.iter().map(|(name, of)| (name.clone(), of)).collect(),
+        Value::Array(items) => (0..).map(|n: usize| n.to_string()).zip(items).collect(),
+        _ => Vec::new(),
+    };
+    let below = inner.into_iter().flat_map(|(name, of)| {
+        let path = format!("{path}/{}", name.replace('~', "~0").replace('/', "~1"));
+        let below = paths(of, &path);
+        std::iter::once(path).chain(below)
+    });
+    below.collect()
+}
+
 #[test]
 fn a_patch_needs_no_field_and_may_remove_each() {
     let text = spec(

@@ -1,7 +1,7 @@
-//! The tools that the tests need from the distribution and from PyPI, installed if possible.
+//! The tools that the tests need from the distribution, PyPI and npm, installed if possible.
 //!
 //! Only missing tools are installed: packages of the distribution only as root (never by asking for
-//! a password), those of Python into the target folder.
+//! a password), those of Python and Node into the target folder.
 
 use std::fs;
 use std::path::Path;
@@ -9,6 +9,7 @@ use std::process::Command;
 
 use crate::repository;
 
+mod node;
 mod python;
 
 #[cfg(test)]
@@ -28,7 +29,7 @@ enum Proof {
     Versioned(&'static str, &'static str),
 }
 
-const PACKAGES: [Package; 12] = [
+const PACKAGES: [Package; 13] = [
     Package { name: "wrk", proof: Proof::Program("wrk") },
     Package { name: "nginx-light", proof: Proof::Program("nginx") },
     Package { name: "lua-socket", proof: Proof::File("/usr/share/lua/5.1/socket.lua") },
@@ -40,6 +41,7 @@ const PACKAGES: [Package; 12] = [
     Package { name: "prometheus", proof: Proof::Program("prometheus") },
     Package { name: "tmux", proof: Proof::Program("tmux") },
     Package { name: "musl-tools", proof: Proof::Program("musl-gcc") },
+    Package { name: "npm", proof: Proof::Program("npm") },
     Package { name: "python3-venv", proof: Proof::Versioned("/usr/lib", "ensurepip/__init__.py") },
 ];
 
@@ -50,13 +52,16 @@ pub(crate) fn install() -> bool {
     if !python::is_there() {
         python::install();
     }
+    if !node::is_there() {
+        node::install();
+    }
     let missing = missing();
     if missing.is_empty() {
         println!("all present: {}", PACKAGES.map(|package| package.name).join(", "));
     } else {
         println!("missing: {0}; install with: apt-get install {0}", missing.join(" "));
     }
-    (missing.is_empty() && python::is_there()) || !repository::in_ci()
+    (missing.is_empty() && python::is_there() && node::is_there()) || !repository::in_ci()
 }
 
 /// Installs the missing ones of the named packages, if possible.

@@ -4,6 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 use load::network::Wanted;
 use load::reference::Delay;
 use measure::pace::{Distribution, Portion, Shape, Think};
@@ -78,6 +79,53 @@ pub(crate) enum Command {
     /// Remove what a killed run left behind: processes, control groups, temporary folders; on a
     /// cluster all that runs made there
     Clean(Clean),
+    /// Print the JSON Schema of experiment files, by which editors complete and check them
+    #[command(after_help = OF_SCHEMA)]
+    Schema,
+    /// Print a script by which a shell completes this command line
+    #[command(after_help = OF_COMPLETIONS)]
+    Completions(Completions),
+    /// Write a manual page for each command
+    #[command(after_help = OF_MAN)]
+    Man(Man),
+}
+
+const OF_SCHEMA: &str = "\
+Editors with the YAML language server (VS Code with the YAML extension, Neovim, Emacs, Helix and
+others) read the path of a schema, relative to the file, in its first line:
+
+  benchwright schema > experiment.schema.json
+  # yaml-language-server: $schema=experiment.schema.json
+
+The schema knows the fields and the form of their values. Rules between fields are checked by
+`benchwright plan`.";
+
+const OF_COMPLETIONS: &str = "\
+A shell reads the script where it expects scripts of its users:
+
+  bash        benchwright completions bash > ~/.local/share/bash-completion/completions/benchwright
+  zsh         benchwright completions zsh > FOLDER/_benchwright, a folder of $fpath
+  fish        benchwright completions fish > ~/.config/fish/completions/benchwright.fish
+  elvish      benchwright completions elvish >> ~/.config/elvish/rc.elv
+  powershell  benchwright completions powershell >> $PROFILE";
+
+const OF_MAN: &str = "\
+`man` finds the pages in a folder that it searches:
+
+  benchwright man ~/.local/share/man/man1
+  man benchwright-load";
+
+#[derive(Args, Debug)]
+pub(crate) struct Completions {
+    /// The shell
+    pub(crate) shell: Shell,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Man {
+    /// The folder of the pages, which is made if it does not exist
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: PathBuf,
 }
 
 #[derive(Args, Debug)]

@@ -6,6 +6,7 @@ pub(crate) mod compare;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod load;
+pub(crate) mod manual;
 pub(crate) mod merge;
 pub(crate) mod reference;
 pub(crate) mod report;

@@ -71,6 +71,9 @@ fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Command::App(arguments) => command::app::app(&arguments),
         Command::Doctor(arguments) => command::doctor::doctor(&arguments),
         Command::Clean(arguments) => command::run::clean(&arguments),
+        Command::Schema => command::manual::schema(),
+        Command::Completions(arguments) => command::manual::completions(&arguments),
+        Command::Man(arguments) => command::manual::man(&arguments),
     }
 }
 

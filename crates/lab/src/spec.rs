@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use action::{Action, Check, Initialise, OncePer, Run, Wait};
@@ -30,6 +31,7 @@ pub use questions::{Cell, Factor, Level, Named, Question, questions};
 pub use repeat::{Between, Budget, Order, Repeat, Reset, Until};
 pub use roles::{BackendKind, Cluster, Generator, Role, Roles, Where};
 pub use scaling::ScalingLaw;
+pub use schema::schema;
 pub use search::{Bracket, ResultKind, Search, Start, Stop, Strategy, Sweep};
 pub use slo::Slo;
 pub use source::{Place, Source, SpecError};
@@ -68,6 +70,7 @@ mod slo;
 mod literal;
 mod patch;
 mod read;
+mod schema;
 mod source;
 mod texts;
 
@@ -109,6 +112,8 @@ pub fn from_bytes(
         set: set.to_owned(),
     };
     resolved.check()?;
+    #[cfg(test)]
+    schema::tests::assert_accepts(&resolved);
     Ok(resolved)
 }
 
@@ -323,44 +328,58 @@ impl Resolved {
 }
 
 /// An experiment, as one file.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
+    /// The name of the experiment, which also names its results folder.
     pub name: Name,
     /// The question of the experiment in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
+    /// The seed of all randomness; a hash of the name by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
     /// Constants for `${vars.x}`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub vars: BTreeMap<String, String>,
+    /// The place where things run.
     #[serde(rename = "where", default)]
     pub where_: Where,
+    /// The system under test.
     #[serde(default)]
     pub sut: Sut,
+    /// The queue in place of a system, with `backend: simulated`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub simulated: Option<Simulated>,
+    /// The requests that are sent.
     #[serde(default)]
     pub workload: Workload,
+    /// The load that is offered.
     pub load: Load,
+    /// The parts of a trial's time.
     #[serde(default)]
     pub phases: Phases,
+    /// The objectives: a load meets the SLO if it meets all of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slo: Vec<Slo>,
     /// The variables of the experiment, each with its levels: every combination is a cell.
     #[serde(default, skip_serializing_if = "Named::is_empty")]
     pub factors: Named<Factor>,
+    /// The search for the highest load. Without one, the load of `load` is measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<Search>,
     /// Several searches, each made in every cell: its own fields, and patches of `load`, `phases`,
     /// `slo`, `workload` and `repeat`.
     #[serde(default, skip_serializing_if = "Named::is_empty")]
+    #[schemars(schema_with = "schema::searches")]
     pub searches: Named<serde_json::Value>,
+    /// The way back to the initial state between trials.
     #[serde(default)]
     pub reset: Reset,
+    /// The repetitions of trials and searches.
     #[serde(default)]
     pub repeat: Repeat,
+    /// The limits of the experiment.
     #[serde(default)]
     pub budget: Budget,
     /// The two arms to compare.
@@ -372,6 +391,7 @@ pub struct Spec {
     /// The wanted spread of equal trials.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reproducibility: Option<Reproducibility>,
+    /// The strictness towards what the checks of the machines find.
     #[serde(default, skip_serializing_if = "Doctor::is_usual")]
     pub doctor: Doctor,
     /// The questions to other monitors after each load.
@@ -379,6 +399,7 @@ pub struct Spec {
     pub monitor: Vec<Monitor>,
     /// The named patches of this document, which `--profile` applies.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(schema_with = "schema::profiles")]
     pub profiles: BTreeMap<String, serde_json::Value>,
 }
 

@@ -10,6 +10,8 @@ use lab::spec::{self, Resolved};
 
 use super::*;
 
+mod reference;
+
 const PAGE: &str = include_str!("../../../../docs/book/the-load-of-an-experiment.md");
 
 /// Returns the names of the arguments of `benchwright load`, as `lab` lists them.

@@ -10,6 +10,7 @@ mod tls_peer;
 mod answers;
 mod arrivals;
 mod doctor;
+mod editor;
 mod errors;
 mod experiment;
 mod foreign;

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use measure::Nanos;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Command, Exchange, Texts, Written};
@@ -17,7 +18,7 @@ fn a_minute() -> Written<Nanos> {
 }
 
 /// Something that is done once, in each instance. The next step of the list begins after its end.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
     /// A request to a component, by default to the endpoint.
@@ -29,7 +30,7 @@ pub enum Action {
 }
 
 /// A question with its expected answer.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Check {
     Http(Exchange),
@@ -37,12 +38,13 @@ pub enum Check {
 }
 
 /// A program on the runner's machine, in the spec's folder. It must end with 0.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Run {
     /// Program and arguments. `${addresses.store}` is replaced by the addresses of the replicas of
     /// the component `store` in the same instance.
     pub command: Command,
+    /// Variables of the environment.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub environment: BTreeMap<String, String>,
     /// A part of the text that it must print on stdout.
@@ -51,6 +53,7 @@ pub struct Run {
     /// The whole text that it must print on stdout, without the white space around it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_equals: Option<String>,
+    /// The longest time until it ends.
     #[serde(default = "a_minute")]
     pub timeout: Written<Nanos>,
 }
@@ -82,20 +85,23 @@ impl Run {
 }
 
 /// A rest, or polling until a check passes.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(try_from = "WrittenWait", into = "WrittenWait")]
 pub enum Wait {
     Time(Nanos),
     Until { check: Box<Check>, timeout: Nanos },
 }
 
-#[derive(Clone, Deserialize, Serialize)]
+#[derive(Clone, Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenWait {
+    /// The length of a rest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     time: Option<Written<Nanos>>,
+    /// The check that is repeated until it passes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     until: Option<Check>,
+    /// The longest time until it passes, a minute by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     timeout: Option<Written<Nanos>>,
 }
@@ -130,11 +136,13 @@ impl From<Wait> for WrittenWait {
 }
 
 /// The data that the system has before anything is measured.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Initialise {
+    /// The occasions on which the steps are carried out.
     #[serde(default)]
     pub once_per: OncePer,
+    /// The actions that load the data.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Action>,
     /// Verified after the steps, and after each start of the system without them.
@@ -143,7 +151,7 @@ pub struct Initialise {
 }
 
 /// The occasions on which the system is initialised.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OncePer {
     /// At the first start of the system in a run: the data must survive its restarts. A resumed run
@@ -152,7 +160,7 @@ pub enum OncePer {
     /// At each start of the system.
     #[default]
     Deploy,
-    /// Before the first trial at each combination of levels. Without levels this is `Experiment`.
+    /// Before the first trial at each combination of levels. Without levels this is `experiment`.
     Level,
     /// Before each trial, after the reset.
     Trial,

@@ -3,26 +3,29 @@
 
 use measure::Share;
 use results::Metric;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::questions::scalar;
 use super::source::SpecError;
-use super::{Factor, Name, Question, Resolved, Written};
+use super::{Factor, Name, Question, Resolved, Written, schema};
 
 /// The comparison of two levels of a factor.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Compare {
-    /// May be left out if the experiment has one factor.
+    /// The factor. May be left out if the experiment has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub factor: Option<Name>,
     /// The two levels; the second is judged by the first. May be left out if the factor has two.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<schema::Scalar>")]
     arms: Vec<Value>,
     /// The metrics that decide. If there are none: of a search its result, of trials at one load
     /// the p99, of a closed loop the completed rate.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "schema::metrics")]
     pub metrics: Vec<Metric>,
     /// The difference that matters.
     #[serde(default = "margin")]
@@ -30,18 +33,22 @@ pub struct Compare {
 }
 
 /// The spread of equal trials.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reproducibility {
+    /// The spread that equal trials shall have.
     pub target: Target,
 }
 
 /// The relative standard deviation that equal trials shall have: it is met if the whole 95 % interval
 /// of theirs is within it.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
+    /// The figure whose spread it is.
+    #[schemars(schema_with = "schema::metric")]
     pub metric: Metric,
+    /// The largest relative standard deviation.
     pub rsd: Written<Share>,
 }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use measure::Rate;
+use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use serde::ser::Serializer;
@@ -42,7 +43,7 @@ fn whole(number: f64) -> u32 {
 }
 
 /// The connections for each request per second.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(try_from = "f64", into = "f64")]
 pub struct PerRate(pub f64);
 
@@ -65,9 +66,11 @@ impl TryFrom<f64> for PerRate {
     }
 }
 
-#[derive(Deserialize, Serialize)]
+#[derive(Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
-struct WrittenPerRate {
+#[schemars(rename = "ConnectionsPerRate")]
+pub(super) struct WrittenPerRate {
+    /// The number for each request per second of the trial's rate.
     per_rate: PerRate,
 }
 
@@ -106,8 +109,9 @@ impl<'de> Deserialize<'de> for Connections {
 }
 
 /// The settings for `https` targets.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(try_from = "WrittenTls")]
+#[schemars(!try_from, deny_unknown_fields)]
 pub struct Tls {
     /// A file with the issuers to trust instead of the machine's.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -123,12 +127,19 @@ pub struct Tls {
     pub sni: Option<String>,
     /// True if any certificate is accepted.
     #[serde(skip_serializing_if = "is_false")]
+    #[schemars(default)]
     pub insecure: bool,
+    /// The only version of TLS to use; by default the highest that the target supports.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<TlsVersion>,
     /// True if sessions of earlier connections are resumed.
     #[serde(skip_serializing_if = "is_true")]
+    #[schemars(default = "yes", with = "Option<bool>")]
     pub resume: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 fn is_false(flag: &bool) -> bool {
@@ -162,7 +173,7 @@ impl TryFrom<WrittenTls> for Tls {
         if ca.is_some() && insecure {
             return Err("`insecure` verifies nothing, so `ca` has no effect; remove one of them");
         }
-        Ok(Tls { ca, cert, key, sni, insecure, version, resume: resume.unwrap_or(true) })
+        Ok(Tls { ca, cert, key, sni, insecure, version, resume: resume.unwrap_or_else(yes) })
     }
 }
 

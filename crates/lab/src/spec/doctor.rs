@@ -1,15 +1,18 @@
 //! The checks of the machines: how strict an experiment is towards what they find.
 
 use results::doctor::Level;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Resolved, SpecError};
+use super::{Resolved, SpecError, schema};
 
 /// The strictness towards what `benchwright doctor` finds, before the run and after each trial.
 /// Checks, and parts of them, are named as it prints them.
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Doctor {
+    /// The strictness.
+    #[schemars(schema_with = "schema::strictness")]
     pub level: Level,
     /// The checks that must be known and good, whatever their usual weight.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use measure::Nanos;
+use schemars::JsonSchema;
 use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
@@ -20,21 +21,16 @@ mod tests;
 const TIMEOUT: Nanos = Nanos::from_secs(5);
 
 /// One request and its expected response.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(try_from = "WrittenExchange", into = "WrittenExchange")]
 pub struct Exchange {
     pub method: Method,
     pub target: String,
-    /// The component that gets the request; by default the endpoint.
     pub to: Option<Name>,
     pub send: Sent,
-    /// The expected status, or several of which one is expected.
     pub status: Statuses,
-    /// A part of the expected body.
     pub body: Option<String>,
-    /// The whole expected body, without the white space around it.
     pub body_equals: Option<String>,
-    /// The longest time for the response; 5 s by default.
     pub timeout: Option<Written<Nanos>>,
 }
 
@@ -136,7 +132,7 @@ impl fmt::Display for Method {
 }
 
 /// Everything that is sent beside the method and the target.
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(try_from = "WrittenSent", into = "WrittenSent")]
 pub struct Sent {
     pub headers: BTreeMap<String, String>,
@@ -196,15 +192,19 @@ fn encoded(text: &str) -> String {
     text.bytes().map(byte).collect()
 }
 
-#[derive(Clone, Deserialize, Serialize)]
+#[derive(Clone, Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenSent {
+    /// Header fields; one of these replaces ours of the same name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     headers: BTreeMap<String, String>,
+    /// The body, as a JSON document.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     json: Option<Value>,
+    /// The body, as the fields of an HTML form.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     form: Option<BTreeMap<String, String>>,
+    /// The body, as a text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     text: Option<String>,
 }
@@ -326,23 +326,31 @@ fn status(text: &str) -> Result<u16, String> {
     status.ok_or_else(|| format!("`{text}` is not a valid status; write for example 200"))
 }
 
-#[derive(Clone, Deserialize, Serialize)]
+#[derive(Clone, Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenExchange {
+    /// The path, with the method GET.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     get: Option<String>,
+    /// The path, with the method POST.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     post: Option<String>,
+    /// The component that gets the request, its first replica; by default the endpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     to: Option<Name>,
+    /// Everything that is sent beside the method and the path.
     #[serde(default, skip_serializing_if = "Sent::is_nothing")]
     send: Sent,
+    /// The expected status, or several of which one is expected.
     #[serde(default)]
     status: Statuses,
+    /// A part of the expected body.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     body: Option<String>,
+    /// The whole expected body, without the white space around it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     body_equals: Option<String>,
+    /// The longest time for the response; 5 s by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     timeout: Option<Written<Nanos>>,
 }

@@ -6,6 +6,7 @@ use std::fmt;
 use std::path::{Component, Path};
 
 use regex::Regex;
+use schemars::JsonSchema;
 use serde::de::{Deserializer, Error, Visitor};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
@@ -113,7 +114,7 @@ impl TryFrom<String> for Pattern {
 }
 
 /// The contents of files, by their names in the folder of a component.
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(try_from = "BTreeMap<String, String>", into = "BTreeMap<String, String>")]
 pub struct Files(pub BTreeMap<String, String>);
 

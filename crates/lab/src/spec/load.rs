@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
 use measure::{Bytes, Nanos, Rate, Share};
+use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use serde::ser::Serializer;
@@ -19,11 +20,14 @@ use super::{
 mod tests;
 
 /// The load that is offered. Everything that is absent is left to the generator's own default.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(try_from = "WrittenLoad")]
+#[schemars(!try_from, deny_unknown_fields)]
 pub struct Load {
+    /// The model: what decides when requests start.
     pub model: Model,
-    /// Absent in a closed loop and with a trace, which decide when requests start.
+    /// The distribution of the gaps between requests, `poisson` by default. Absent in a closed loop
+    /// and with a trace, which decide when requests start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<Arrivals>,
     /// The rate of each instance. Absent if a search decides it, or in a closed loop.
@@ -38,19 +42,25 @@ pub struct Load {
     /// The factor by which the trace is played faster.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub speed: Option<f64>,
-    /// The number for each instance.
+    /// The number of connections for each instance.
+    #[schemars(default = "usual_connections", with = "Option<Connections>")]
     pub connections: Connections,
     /// The number of script states for each instance, for a workload that depends on it (wrk's -t).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub script_threads: Option<AtLeastOne>,
+    /// The think time of the users of a closed loop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub think: Option<Think>,
+    /// The longest time for a response.
+    #[schemars(default = "ten_seconds", with = "Option<Written<Nanos>>")]
     pub timeout: Written<Nanos>,
+    /// The longest time until a connection is open.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connect_timeout: Option<Written<Nanos>>,
     /// The requests that may wait for a connection, for each instance.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backlog: Option<Written<Count>>,
+    /// The largest body of a response; one with a larger body is malformed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_body: Option<Written<Bytes>>,
     /// The requests after which a connection is closed.
@@ -67,22 +77,39 @@ pub struct Load {
     pub address: Option<Texts>,
     /// The local addresses to connect from, in turn.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
     pub source: Vec<Written<IpAddr>>,
+    /// The settings for `https` targets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tls: Option<Tls>,
+    /// The threads of the generator, each with its own connections; as many as the rate needs by
+    /// default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shards: Option<AtLeastOne>,
+    /// The CPUs that its shards are kept on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pin: Option<Written<Pin>>,
+    /// Its network interface.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub io: Option<Io>,
+    /// Its timer, which waits for the next start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timer: Option<Timer>,
+    /// The congestion control of its TCP connections, one that the kernel has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub congestion_control: Option<String>,
     /// True if the kernel timestamps received data.
     #[serde(skip_serializing_if = "is_false")]
+    #[schemars(default)]
     pub kernel_timestamps: bool,
+}
+
+fn usual_connections() -> Connections {
+    Connections::Fixed(AtLeastOne(32))
+}
+
+fn ten_seconds() -> Written<Nanos> {
+    Written(Nanos::from_secs(10))
 }
 
 fn is_false(flag: &bool) -> bool {
@@ -121,10 +148,14 @@ impl fmt::Display for Offered {
     }
 }
 
-#[derive(Deserialize, Serialize)]
+/// A share of the capacity that another search found in the same cell.
+#[derive(Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
-struct WrittenShare {
+#[schemars(rename = "ShareOfCapacity")]
+pub(super) struct WrittenShare {
+    /// The share of the capacity.
     share: Written<Share>,
+    /// The search in the same cell that finds it.
     of: Name,
 }
 
@@ -172,7 +203,8 @@ impl<'de> Deserialize<'de> for Offered {
     }
 }
 
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+/// The model of a load.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Model {
     /// The clock alone decides when requests start.
@@ -182,7 +214,7 @@ pub enum Model {
 }
 
 /// The generator's network interface.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Io {
     Auto,
@@ -205,7 +237,7 @@ impl fmt::Display for Io {
 }
 
 /// The generator's timer.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Timer {
     Hybrid,
@@ -316,7 +348,7 @@ impl TryFrom<WrittenLoad> for Load {
         }
         let WrittenLoad { shape, trace, speed, connect_timeout, pipeline, address, .. } = written;
         let is_scheduled = shape.is_some() || trace.is_some();
-        let connections = connections.unwrap_or(Connections::Fixed(AtLeastOne(32)));
+        let connections = connections.unwrap_or_else(usual_connections);
         let per_rate = matches!(connections, Connections::PerRate(_));
         match model {
             Model::Closed if is_scheduled => {
@@ -373,7 +405,7 @@ impl TryFrom<WrittenLoad> for Load {
             connections,
             script_threads,
             think,
-            timeout: timeout.unwrap_or(Written(Nanos::from_secs(10))),
+            timeout: timeout.unwrap_or_else(ten_seconds),
             connect_timeout,
             backlog: written.backlog,
             max_body: written.max_body,

@@ -1,6 +1,7 @@
 //! The questions to other monitors after each load, beside the counters of components that a run reads itself.
 
 use measure::Nanos;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::source::SpecError;
@@ -10,14 +11,15 @@ use super::{Name, Resolved, Written};
 mod tests;
 
 /// `{prometheus: {name: cpu, url: "http://127.0.0.1:9090", query: "sum(rate(…[1m]))", every: 5s}}`
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum Monitor {
+    /// A query that a Prometheus answers for the time of a measurement.
     Prometheus(Prometheus),
 }
 
 /// A query that a Prometheus answers for the time of a measurement.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Prometheus {
     /// The name of the figure in results and report.

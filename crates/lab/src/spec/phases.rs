@@ -1,12 +1,13 @@
 //! The parts of a trial's time.
 
 use measure::Nanos;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Written;
 
 /// The parts of a trial's time.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Phases {
     /// Rest before the load, after a reset.
@@ -15,6 +16,7 @@ pub struct Phases {
     /// Load that is recorded but not counted.
     #[serde(default)]
     pub warm_up: WarmUp,
+    /// The load that counts.
     #[serde(default)]
     pub measure: Measure,
     /// The longest time that the generator waits for outstanding requests.
@@ -26,7 +28,7 @@ pub struct Phases {
 }
 
 /// The rest before a trial: `{trials: 10s, levels: 3min}`.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CoolDown {
     /// After the trial before.
@@ -39,8 +41,9 @@ pub struct CoolDown {
 }
 
 /// The rest until the system is idle: `{below: 0.1, max: 10s}`, which is the default.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(try_from = "WrittenUntilIdle")]
+#[schemars(!try_from, deny_unknown_fields, default)]
 pub struct UntilIdle {
     /// The CPUs that all components together use at most when they are idle.
     pub below: f64,
@@ -102,7 +105,8 @@ impl Default for Phases {
     }
 }
 
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+/// The warm-up: a part of the measured load, or a load of its own.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct WarmUp {
     /// The beginning of the measured load.
@@ -114,10 +118,13 @@ pub struct WarmUp {
 }
 
 /// A load that ends once the system is steady: `{min: 10s, max: 60s}`.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(try_from = "WrittenUntilSteady")]
+#[schemars(!try_from, deny_unknown_fields)]
 pub struct UntilSteady {
+    /// The shortest such load, at least 10 s.
     pub min: Written<Nanos>,
+    /// The longest one; the measurement begins then all the same, with a warning.
     pub max: Written<Nanos>,
 }
 
@@ -147,12 +154,17 @@ impl Default for WarmUp {
     }
 }
 
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+/// The measurement.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(try_from = "WrittenMeasure")]
+#[schemars(!try_from, deny_unknown_fields, default)]
 pub struct Measure {
+    /// The length of the measurement.
+    #[schemars(with = "Option<Written<Nanos>>")]
     pub time: Written<Nanos>,
     /// The number of samples that must lie beyond the highest quantile of an SLO for it to be
     /// sound.
+    #[schemars(with = "Option<u64>")]
     pub min_tail_samples: u64,
 }
 

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 
+use schemars::JsonSchema;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
@@ -11,7 +12,7 @@ use serde_json::{Map, Value};
 
 use super::load::Offered;
 use super::source::SpecError;
-use super::{Name, Order, Resolved, Spec, compare, patch, scaling};
+use super::{Name, Order, Resolved, Spec, compare, patch, scaling, schema};
 
 #[cfg(test)]
 mod tests;
@@ -24,7 +25,7 @@ const MOST_IN_A_BLOCK: u32 = 1_000;
 const MOST_LEVELS: usize = 1_000;
 const MOST_FACTORS: usize = 16;
 /// The parts of a spec that a level may change.
-const OF_A_LEVEL: [&str; 11] = [
+pub(super) const OF_A_LEVEL: [&str; 11] = [
     "where",
     "vars",
     "sut",
@@ -38,7 +39,7 @@ const OF_A_LEVEL: [&str; 11] = [
     "repeat",
 ];
 /// The parts of a spec that a search may change besides its own fields.
-const OF_A_SEARCH: [&str; 5] = ["load", "phases", "slo", "workload", "repeat"];
+pub(super) const OF_A_SEARCH: [&str; 5] = ["load", "phases", "slo", "workload", "repeat"];
 
 /// A mapping that keeps the order of the file.
 #[derive(Clone, Debug, PartialEq)]
@@ -86,7 +87,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Named<T> {
 }
 
 /// A variable of the experiment, with the values that it takes.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(try_from = "WrittenFactor", into = "WrittenFactor")]
 pub struct Factor {
     pub levels: Vec<Level>,
@@ -101,18 +102,25 @@ pub struct Level {
 }
 
 /// `{path: sut.replicas, levels: [1, 2]}` or `{levels: [{name: pinned, set: {…}}]}`.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenFactor {
+    /// The path of the value that its levels set: `sut.replicas`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     path: Option<String>,
+    /// Its levels: values if there is a path, and otherwise named patches.
+    #[schemars(with = "Vec<schema::Level>")]
     levels: Vec<Value>,
 }
 
-#[derive(Deserialize, Serialize)]
+#[derive(Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
-struct WrittenLevel {
+#[schemars(rename = "Level")]
+pub(super) struct WrittenLevel {
+    /// The name of the level.
     name: Name,
+    /// The patch of this file that makes the level.
+    #[schemars(schema_with = "schema::of_level")]
     set: Value,
 }
 

@@ -3,22 +3,26 @@
 
 use measure::{Nanos, Share};
 use results::Metric;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::literal::one;
-use super::{Action, AtLeastOne, Written};
+use super::{Action, AtLeastOne, Written, schema};
 
 /// The way back to the initial state. Without steps the components are restarted.
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reset {
+    /// The occasions of a reset.
     #[serde(default)]
     pub between: Between,
+    /// The actions that return the system to its initial state.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Action>,
 }
 
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+/// The occasions of a reset.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Between {
     /// Before every trial.
@@ -32,7 +36,8 @@ pub enum Between {
     Never,
 }
 
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+/// The repetitions of trials and searches.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Repeat {
     /// Trials at each load.
@@ -41,6 +46,7 @@ pub struct Repeat {
     /// How often each search is made as a whole.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub searches: AtLeastOne,
+    /// The order of the trials.
     #[serde(default, skip_serializing_if = "Order::is_listed")]
     pub order: Order,
     /// More trials at each load until a metric is known well enough.
@@ -59,7 +65,7 @@ fn is_one(number: &AtLeastOne) -> bool {
 }
 
 /// The order of the trials of an experiment with several searches or levels.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
     /// One search after the other, in the order of the file.
@@ -80,10 +86,11 @@ impl Order {
 }
 
 /// The precision that ends the repetition at a load.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Until {
     /// A figure of a trial, not of a search.
+    #[schemars(schema_with = "schema::metric")]
     pub metric: Metric,
     /// The widest half of the metric's 95 % interval, as a share of its mean.
     pub ci_rel: Written<Share>,
@@ -93,7 +100,7 @@ pub struct Until {
 
 /// The budget of the experiment. Disturbances have a separate one, so that a quiet machine and a
 /// disturbed one make the same trials.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Budget {
     /// The most trials of each search; those that were not valid are not counted.

@@ -2,16 +2,19 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{CpuLimit, Cpus, MemoryLimit, Written};
 
 /// The place where things run.
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Where {
+    /// The kind of place.
     #[serde(default)]
     pub backend: BackendKind,
+    /// The CPUs or nodes of the system under test and of the generator.
     #[serde(default)]
     pub roles: Roles,
     /// Kubernetes: the cluster, and what pods on it run.
@@ -21,11 +24,13 @@ pub struct Where {
 
 /// A Kubernetes cluster. Without a context it is that of the kubeconfig, or the one that the runner
 /// itself is a pod of.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cluster {
+    /// The file with the clusters; KUBECONFIG, ~/.kube/config or the pod's own by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kubeconfig: Option<String>,
+    /// The context in it; the current one by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
     /// The namespace of all that the run makes. If it does not exist, the run makes it, and deletes
@@ -34,6 +39,7 @@ pub struct Cluster {
     pub namespace: String,
     /// The image with our programs, as the nodes find it.
     pub image: String,
+    /// The resources of each generator.
     #[serde(default)]
     pub generator: Generator,
     /// True if nothing else may run on the nodes of the roles. The checks find what does; a strict
@@ -48,10 +54,12 @@ pub struct Cluster {
 
 /// The resources of each generator, which it has for itself: they are also its requests, so that its
 /// pod is *Guaranteed*. On a node with a static CPU manager whole CPUs are its own.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Generator {
+    /// Its CPUs.
     pub cpu_limit: CpuLimit,
+    /// Its memory.
     pub memory_limit: Written<MemoryLimit>,
 }
 
@@ -65,7 +73,8 @@ fn own_namespace() -> String {
     "benchwright".to_owned()
 }
 
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+/// The kind of place where things run.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BackendKind {
     /// Processes on this machine, each in its own cgroup where that is possible.
@@ -91,16 +100,19 @@ impl fmt::Display for BackendKind {
 }
 
 /// The CPUs or nodes of the system under test and of the generator; all if not given.
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Roles {
+    /// The place of the system under test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sut: Option<Role>,
+    /// The place of the generator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<Role>,
 }
 
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+/// The place of a role: its CPUs, or its nodes.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Role {
     /// Local: its CPUs.

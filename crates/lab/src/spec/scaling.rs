@@ -1,5 +1,6 @@
 //! The scaling law of an experiment: the factor whose levels count units.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::source::SpecError;
@@ -12,9 +13,10 @@ mod tests;
 const FEWEST: usize = 3;
 
 /// `scaling_law: {factor: replicas}`
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScalingLaw {
+    /// The factor whose levels count units: at least three numbers from 1 on.
     pub factor: Name,
 }
 

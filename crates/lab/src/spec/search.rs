@@ -4,6 +4,7 @@ use std::fmt;
 
 use measure::search::Strategy as Bisection;
 use measure::{Rate, Share};
+use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use serde::ser::Serializer;
@@ -12,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::{AtLeastOne, Growth, Literal, Written};
 
 /// The choice of loads.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(try_from = "WrittenSearch", into = "WrittenSearch")]
 pub struct Search {
     pub start: Start,
@@ -64,9 +65,11 @@ pub enum Start {
     Probe(Share),
 }
 
-#[derive(Deserialize, Serialize)]
+#[derive(Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
-struct WrittenProbe {
+#[schemars(rename = "Probe")]
+pub(super) struct WrittenProbe {
+    /// The first load, as a share of the rate that a short closed loop completes.
     probe: Written<Share>,
 }
 
@@ -112,7 +115,7 @@ impl<'de> Deserialize<'de> for Start {
     }
 }
 
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(try_from = "WrittenStop", into = "WrittenStop")]
 pub enum Stop {
     /// The last `window` loads together completed no more than the best before them plus `by`: the
@@ -123,22 +126,28 @@ pub enum Stop {
 }
 
 /// A rule and its fields in one struct, so that errors keep their place.
-#[derive(Deserialize, Serialize)]
+#[derive(Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenStop {
+    /// The rule.
     rule: Rule,
+    /// The number of loads without a new maximum, for `no_new_max`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     window: Option<AtLeastOne>,
+    /// The least by which a new maximum exceeds the one before, for `no_new_max`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     by: Option<Written<Share>>,
+    /// The number of loads in a row that miss the SLO, for `slo_violated`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     times: Option<AtLeastOne>,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Rule {
+    /// The last loads brought no new maximum of the completed rate.
     NoNewMax,
+    /// The last loads all missed the SLO.
     SloViolated,
 }
 
@@ -178,41 +187,58 @@ impl From<Stop> for WrittenStop {
     }
 }
 
-/// The quantity that is the answer; the other one is reported too.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+/// The quantity that is the answer of a search.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResultKind {
+    /// The highest rate that the system sustained.
     MaximumThroughput,
+    /// The highest load that met the SLO.
     Capacity,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+/// The rule for the next load.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "Strategy")]
 enum Name {
+    /// One pass or else the first to two decides about a load; the bounds that remain in the end are
+    /// tried again.
     Adaptive,
+    /// One trial decides about a load.
     Bisect,
+    /// The first to so many passes or failures decides about a load.
     Mlr,
+    /// Ever higher loads, until a rule stops them or the range ends.
     Sweep,
 }
 
-#[derive(Deserialize, Serialize)]
+#[derive(Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenSearch {
-    /// If absent: a sweep if there is a step or a stop rule, otherwise adaptive.
+    /// The rule for the next load. If absent: a sweep if there is a step or a stop rule, otherwise
+    /// adaptive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     strategy: Option<Name>,
+    /// The lowest and the highest load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     range: Option<(Written<Rate>, Written<Rate>)>,
+    /// The first load, instead of a range.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     start: Option<Start>,
+    /// A sweep: the step to the next load. Otherwise the first step away from the start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     step: Option<Written<Growth>>,
+    /// A sweep: the rules that end it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     stop: Vec<Stop>,
+    /// The most by which the loads around the capacity may differ; 2 % by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     precision: Option<Written<Share>>,
+    /// The passes that the lower bound needs (`adaptive`), or that decide about a load (`mlr`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     confirm: Option<AtLeastOne>,
+    /// The quantity that is the answer; the other one is reported too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     result: Option<ResultKind>,
 }

@@ -2,17 +2,22 @@
 
 use std::ops::Deref;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A bound on what users see.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(try_from = "WrittenSlo", into = "WrittenSlo")]
 pub struct Slo(pub results::Slo);
 
-#[derive(Deserialize, Serialize)]
+#[derive(Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenSlo {
+    /// A percentile of the response time, or `failures`.
+    #[schemars(example = &"p99", example = &"p99.9", example = &"failures")]
     metric: String,
+    /// Its limit: a length of time, or a share of the requests.
+    #[schemars(example = &"100ms", example = &"0.1%")]
     max: String,
 }
 

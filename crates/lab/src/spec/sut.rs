@@ -5,16 +5,18 @@ use std::collections::BTreeMap;
 
 use measure::quantity::ParseError;
 use measure::{Bytes, Nanos};
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::foreign::{Files, Pattern, Port};
 use super::literal::one;
 use super::{
-    Action, AtLeastOne, Exchange, Initialise, Literal, Name, Run, Texts, Wait, Written, texts,
+    Action, AtLeastOne, Exchange, Initialise, Literal, Name, Run, Texts, Wait, Written, schema,
+    texts,
 };
 
 /// The system under test.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sut {
     /// The number of copies of the whole system; the load is per instance.
@@ -28,11 +30,14 @@ pub struct Sut {
     /// wave after those that it needs; there the order in the file does not matter.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deploy: Vec<Step>,
+    /// The condition under which a component is ready, unless it sets its own. Its request goes to
+    /// the endpoint.
     #[serde(default)]
     pub ready: Ready,
     /// Local: the component that gets the load (the last one by default). External: its URLs.
     #[serde(default, skip_serializing_if = "no_texts")]
     pub endpoint: Texts,
+    /// The data of the system, and the checks of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initialise: Option<Initialise>,
     /// The requests that must get the stated response before any load.
@@ -106,7 +111,7 @@ fn no_texts(texts: &Texts) -> bool {
 }
 
 /// One item of `deploy`.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(from = "WrittenStep", into = "WrittenStep")]
 pub enum Step {
     Component(Component),
@@ -130,7 +135,7 @@ impl Step {
 }
 
 /// All kinds of steps in one enum, so that an unknown one is reported with all of them.
-#[derive(Clone, Deserialize, Serialize)]
+#[derive(Clone, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum WrittenStep {
     App(App),
@@ -139,6 +144,7 @@ enum WrittenStep {
     Http(Exchange),
     Run(Run),
     Wait(Wait),
+    /// Components to restart, all replicas; they keep their addresses and folders.
     Restart(Texts),
 }
 
@@ -175,8 +181,6 @@ impl From<Step> for WrittenStep {
 pub enum Component {
     /// A reference application: `run: hotel all-in-one`.
     App(App),
-    /// Any program. Without `port` it is given `--listen 127.0.0.1:0` and prints `ready <url>` when
-    /// it can serve.
     Process(Process),
     /// Kubernetes: a release of a chart.
     Helm(Helm),
@@ -282,30 +286,41 @@ impl Component {
     }
 }
 
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+/// A reference application.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct App {
+    /// The name, by which others refer to it.
     pub name: Name,
     /// The words after `benchwright app`. `${addresses.store}` is replaced by the addresses of the
     /// replicas of the step `store` in the same instance: `127.0.0.1:7001,127.0.0.1:7002`.
     pub run: String,
+    /// The number of processes in each instance; that of `sut` by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replicas: Option<AtLeastOne>,
+    /// The components that must be ready before it; those whose addresses it uses are added.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<Name>,
+    /// The condition under which it is ready.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready: Option<Ready>,
+    /// The most CPU time that each replica may use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_limit: Option<CpuLimit>,
+    /// The most memory that each replica may use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_limit: Option<Written<MemoryLimit>>,
+    /// Variables of the environment.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub environment: BTreeMap<String, String>,
 }
 
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+/// Any program. Without `port` it is given `--listen 127.0.0.1:0` and prints `ready <url>` when it
+/// can serve.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Process {
+    /// The name, by which others refer to it.
     pub name: Name,
     /// Program and arguments; the program `benchwright` is this tool itself. `${folder}` is a folder
     /// of its own, which is made before its start and removed after its end.
@@ -316,25 +331,32 @@ pub struct Process {
     /// Files in `${folder}`, by name, which may use the same variables as the command.
     #[serde(default, skip_serializing_if = "Files::is_empty")]
     pub files: Files,
+    /// The number of processes in each instance; that of `sut` by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replicas: Option<AtLeastOne>,
+    /// The components that must be ready before it; those whose addresses it uses are added.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<Name>,
+    /// The condition under which it is ready.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready: Option<Ready>,
+    /// The most CPU time that each replica may use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_limit: Option<CpuLimit>,
+    /// The most memory that each replica may use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_limit: Option<Written<MemoryLimit>>,
+    /// Variables of the environment.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub environment: BTreeMap<String, String>,
 }
 
 /// A release of a Helm chart, in each instance. It is ready when helm says so, and its service
 /// answers.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Helm {
+    /// The name, by which others refer to it.
     pub name: Name,
     /// The folder of the chart, relative to the spec's.
     pub chart: String,
@@ -349,13 +371,16 @@ pub struct Helm {
     pub set: BTreeMap<String, serde_json::Value>,
     /// The Service of the release that gets the load and the requests.
     pub service: String,
+    /// The way from the generator to the Service.
     #[serde(default)]
     pub via: Via,
     /// The chart's value `replicaCount`, unless it is in `set`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replicas: Option<AtLeastOne>,
+    /// The components that must be ready before it; those whose addresses it uses are added.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<Name>,
+    /// The condition under which it is ready.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready: Option<Ready>,
 }
@@ -372,7 +397,7 @@ impl Helm {
 }
 
 /// The way from the generator to a Service.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Via {
     /// Its name in the cluster: a virtual address, which the nodes spread over the pods.
@@ -384,7 +409,8 @@ pub enum Via {
     Pods,
 }
 
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+/// A program and its arguments.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(try_from = "Vec<String>", into = "Vec<String>")]
 pub struct Command(pub Vec<String>);
 
@@ -407,7 +433,7 @@ impl TryFrom<Vec<String>> for Command {
 }
 
 /// The most CPU time that a component may use: 0.3 is 30 % of one CPU.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(try_from = "f64", into = "f64")]
 pub struct CpuLimit(pub f64);
 
@@ -455,17 +481,21 @@ impl Literal for MemoryLimit {
 /// request is given here, responded to it with a status below 300. The request of the system is
 /// sent to the endpoint's components only. A component with a port prints no such line; all that
 /// is given here must hold for it, and if nothing is given, it must accept a connection.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
+#[schemars(transform = schema::with_http)]
 pub struct Ready {
+    /// It responds to a GET of this path with a status below 300.
     #[serde(default, alias = "http", skip_serializing_if = "Option::is_none")]
     pub get: Option<String>,
     /// It accepts a connection at its port.
     #[serde(default, deserialize_with = "given", skip_serializing_if = "std::ops::Not::not")]
+    #[schemars(with = "Option<bool>")]
     pub tcp: bool,
     /// It printed a line that this regular expression matches, on stdout or stderr.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<Pattern>,
+    /// The longest time until all of these hold.
     #[serde(default = "thirty_seconds")]
     pub within: Written<Nanos>,
 }
@@ -486,10 +516,12 @@ impl Default for Ready {
 }
 
 /// A queue on virtual time in place of a system.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Simulated {
+    /// The time that a request is served, on average.
     pub service_time: Written<Nanos>,
+    /// The distribution of the service times.
     #[serde(default)]
     pub distribution: Distribution,
     /// The number of requests that are served at once.
@@ -497,10 +529,13 @@ pub struct Simulated {
     pub servers: AtLeastOne,
 }
 
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+/// The distribution of service times.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Distribution {
+    /// All are equal.
     #[default]
     Constant,
+    /// Many short ones and few long ones.
     Exponential,
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Texts;
@@ -10,15 +11,18 @@ use super::Texts;
 mod tests;
 
 /// The requests that are sent: those of a script, those of a mix, or a single one that is repeated.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(try_from = "WrittenWorkload")]
+#[schemars(!try_from, deny_unknown_fields)]
 pub struct Workload {
     /// A Lua file in wrk's format.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub script: Option<String>,
+    /// The arguments of the script.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
     pub args: Vec<String>,
-    /// A single request that is repeated.
+    /// The path of a single GET that is repeated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub get: Option<String>,
     /// The path of a single request with any method, or of the URL that a script is given.
@@ -33,13 +37,17 @@ pub struct Workload {
     /// The rules that each response must meet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub check: Option<String>,
+    /// The method of a single request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,
     /// The header fields of every request; a list is a field that is repeated.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(default)]
     pub headers: BTreeMap<String, Texts>,
+    /// The body of a single request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
+    /// A file with the body of a single request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body_file: Option<String>,
 }

@@ -192,6 +192,10 @@ impl Status {
 /// The figures of a trial that a search and a reader need; the rest is in its folder.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Observed {
+    /// The name of somebody else's generator that made the load; absent if the engine made it.
+    /// Nothing is known then of lateness and hiccups.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generator: Option<String>,
     /// Sums over all targets, per second of the measurement.
     pub offered_per_s: f64,
     pub completed_per_s: f64,

@@ -15,6 +15,7 @@ mod experiment;
 mod foreign;
 mod format;
 mod gates;
+mod generators;
 mod hotel;
 mod load;
 mod many;

@@ -200,14 +200,16 @@ fn limits(resolved: &Resolved) -> String {
 
 fn load(resolved: &Resolved) -> String {
     let spec = &resolved.spec;
-    let Workload { script, mix, .. } = &spec.workload;
+    let Workload { script, mix, exec, .. } = &spec.workload;
+    let command = exec.as_ref().map(|command| command.0.join(" "));
     let what = match (script, mix, spec.workload.path()) {
+        _ if command.is_some() => command.unwrap_or_default(),
         (Some(script), ..) => script.clone(),
         (None, Some(mix), _) => mix.clone(),
         (None, None, Some(path)) => {
             format!("{} {path}", spec.workload.method.as_deref().unwrap_or("GET"))
         }
-        (None, None, None) => unreachable!("a workload is one of the three"),
+        (None, None, None) => unreachable!("a workload is one of the four"),
     };
     let instances = match super::targets(resolved) {
         1 => String::new(),
@@ -215,6 +217,7 @@ fn load(resolved: &Resolved) -> String {
     };
     let pacing = match (spec.load.model, spec.load.arrivals) {
         (Model::Closed, _) => "closed loop".to_owned(),
+        (Model::Open, _) if exec.is_some() => "arrivals of its own".to_owned(),
         (Model::Open, Some(Arrivals(Distribution::Poisson))) => "Poisson arrivals".to_owned(),
         (Model::Open, Some(arrivals)) => format!("{arrivals} arrivals"),
         (Model::Open, None) => "starts as listed".to_owned(),

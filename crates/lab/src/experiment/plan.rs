@@ -40,6 +40,14 @@ pub fn plan(resolved: &Resolved) -> anyhow::Result<String> {
     }
     line("system", format!("{}{}", system::describe(first), limits(first)));
     line("load", load(first));
+    let mut shown = vec![&first.spec.workload.exec];
+    for Question { resolved, .. } in &plan.questions {
+        let command = &resolved.spec.workload.exec;
+        if command.is_some() && !shown.contains(&command) {
+            line("or", load(resolved));
+            shown.push(command);
+        }
+    }
     let of_one_cell = plan.questions.iter().take_while(|question| question.cell == 0);
     for Question { search: name, resolved, .. } in of_one_cell {
         let name = name.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();

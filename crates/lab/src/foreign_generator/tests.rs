@@ -1,4 +1,4 @@
-//! What other generators print. The texts of wrk were recorded; those of wrk2, hey and fortio are in
+//! The outputs of other generators. The texts of wrk were recorded; those of wrk2, hey and fortio are in
 //! the layouts of their documentation.
 
 use expect_test::{Expect, expect};

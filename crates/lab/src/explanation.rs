@@ -100,9 +100,10 @@ fn of_others(trials: &[Entry]) -> Vec<Sentence> {
         numbers.into_iter().for_each(|numbers| numbers.push(entry.trial.to_string()));
     }
     let text = |(tool, numbers): (&str, Vec<String>)| {
-        let trials = listed(&numbers).replace("; ", ", ");
+        let trials = if numbers.len() == 1 { "trial" } else { "trials" };
         let text = format!(
-            "{tool} made the load of trials {trials}: if it was late, lost requests or paused is unknown"
+            "{tool} made the load of {trials} {}: if it was late, lost requests or paused is unknown",
+            listed(&numbers).replace("; ", ", ")
         );
         sentence("validity", text)
     };

@@ -169,7 +169,8 @@ pub struct Waited {
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// The generator was punctual and lost nothing, and its machine was undisturbed.
+    /// The generator was punctual and lost nothing, and its machine was undisturbed. If another
+    /// generator made the load, nothing of this is known, and nothing speaks against it.
     Valid,
     /// The load was late or disturbed, which can only slow things down, but the question was
     /// answered ([`evidence`](crate::evidence)): mostly, the SLO was met nevertheless. Its times are

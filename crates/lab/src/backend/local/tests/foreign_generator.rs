@@ -65,6 +65,9 @@ fn another_generator_warms_up_and_measures_on_the_cpus_of_the_load() {
     let explained = crate::explanation::of_trial(&ended.answer, 1).unwrap();
     let says = |text: &str| explained.iter().any(|sentence| sentence.text.starts_with(text));
     assert!(says("valid as far as it is known"), "{explained:?}");
+    let explained = crate::explanation::of_run(&ended.answer);
+    let text = "wrk made the load of trial 1: if it was late, lost requests or paused is unknown";
+    assert!(explained.iter().any(|sentence| sentence.text == text), "{explained:?}");
     let directory = results::Directory::open(&stage.out()).unwrap();
     let binaries = directory.manifest().unwrap().binaries;
     let known: Vec<&str> = binaries.keys().map(String::as_str).collect();

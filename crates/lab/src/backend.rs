@@ -11,7 +11,7 @@ use measure::{Instant, Nanos, Rate};
 use results::{Doctor, Environment};
 
 use crate::calm::Calm;
-use crate::spec::{Exchange, Files, Pattern, Port, Resolved, Run, SpecError, Via};
+use crate::spec::{Exchange, Files, Parse, Pattern, Port, Resolved, Run, SpecError, Via};
 use crate::speed::Gauged;
 
 pub use consumed::{Consumed, Samples, Thread};
@@ -330,6 +330,22 @@ pub struct Drive {
     pub seed: u64,
     /// The generator's arguments.
     pub arguments: Vec<String>,
+    /// Another generator that makes the load in place of ours. It has no ticks, and no drain.
+    pub foreign: Option<ForeignLoad>,
+}
+
+/// A load that somebody else's generator makes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ForeignLoad {
+    /// The command of the warm-up, which is a run of its own; absent if there is none.
+    pub warm_up: Option<Vec<String>>,
+    /// The command of the measurement.
+    pub command: Vec<String>,
+    pub parse: Parse,
+    /// The rate that it is given, in requests per second; absent in a closed loop.
+    pub rate: Option<f64>,
+    /// The response time above which an answer is not good.
+    pub limit: Option<Nanos>,
 }
 
 /// Is told each line of progress; a break ends the load as Ctrl-C does.

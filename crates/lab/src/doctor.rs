@@ -34,6 +34,8 @@ mod tests;
 
 /// The role of the system under test.
 pub const SUT: &str = "sut";
+/// The check of the time that the hypervisor took.
+pub const STEAL: &str = "local.steal";
 
 /// The experiment's demands on the machine.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -90,7 +92,7 @@ const TABLE: [Row<Check>; 27] = [
     row("local.interrupts", "interrupts", Warning, disturbance::interrupts),
     row("local.huge_pages", "huge pages, KSM", Warning, memory::huge_pages),
     row("local.swap", "swap", Error, memory::swap),
-    row("local.steal", "steal", Error, disturbance::steal),
+    row(STEAL, "steal", Error, disturbance::steal),
     row("local.pressure", "CPU pressure", Error, disturbance::pressure),
     row("local.foreign", "foreign load", Error, disturbance::foreign),
     row("local.spin", "spin probe", Error, disturbance::spin),

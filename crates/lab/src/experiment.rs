@@ -74,7 +74,7 @@ pub fn run(
     let prepared = backend.prepare(plan.resolved(0));
     let environment = prepared.map_err(|stop| refused(stop, &mut *backend))?;
     let doctor = preflight(&plan, &mut *backend, progress)?;
-    let manifest = provenance::manifest(resolved, host, &mut *backend)?;
+    let manifest = provenance::manifest((resolved, &plan), host, &mut *backend)?;
     let path = out.unwrap_or_else(|| host::default_folder(&resolved.spec.name));
     let directory = Directory::create(&path, &manifest, &resolved.to_yaml(), &environment)
         .map_err(|error| Error::Question(error.into()))?;
@@ -111,7 +111,7 @@ pub fn resume(
     let plan = Plan::of(&resolved).map_err(|error| Error::Question(error.into()))?;
     let mut backend = backends(plan.resolved(0));
     take_over(&plan, &mut *backend, progress)?;
-    let manifest = provenance::manifest(&resolved, host, &mut *backend)?;
+    let manifest = provenance::manifest((&resolved, &plan), host, &mut *backend)?;
     provenance::same_question(&earlier, &manifest)?;
     backend.prepare(plan.resolved(0)).map_err(|stop| refused(stop, &mut *backend))?;
     let doctor = preflight(&plan, &mut *backend, progress)?;

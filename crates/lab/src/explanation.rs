@@ -1,5 +1,7 @@
 //! Why a run, or one of its trials, has its verdict: in sentences, each with its figures.
 
+use std::collections::BTreeMap;
+
 use measure::quantity::grouped;
 use results::Answer;
 use results::analysis::Trend;
@@ -44,6 +46,7 @@ pub fn of_run(answer: &Answer) -> Vec<Sentence> {
         }),
     );
     sentences.push(sentence("validity", results::answer::validity_in_words(answer.trials.iter())));
+    sentences.extend(of_others(&answer.trials));
     sentences.extend(unusable(&answer.trials));
     if let Some(comparison) = &answer.comparison {
         for compared in &comparison.metrics {
@@ -88,6 +91,25 @@ pub fn of_run(answer: &Answer) -> Vec<Sentence> {
     sentences
 }
 
+/// Returns the trials whose load other generators made, whose validity is known only in part.
+fn of_others(trials: &[Entry]) -> Vec<Sentence> {
+    let mut made: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for entry in trials {
+        let tool = entry.observed.as_ref().and_then(|observed| observed.generator.as_deref());
+        let numbers = tool.map(|tool| made.entry(tool).or_default());
+        numbers.into_iter().for_each(|numbers| numbers.push(entry.trial.to_string()));
+    }
+    let text = |(tool, numbers): (&str, Vec<String>)| {
+        let trials = if numbers.len() == 1 { "trial" } else { "trials" };
+        let text = format!(
+            "{tool} made the load of {trials} {}: if it was late, lost requests or paused is unknown",
+            listed(&numbers).replace("; ", ", ")
+        );
+        sentence("validity", text)
+    };
+    made.into_iter().map(text).collect()
+}
+
 /// Returns the trend of equal trials, if chance hardly gives it, and the trials that lie apart.
 fn apart(reproduced: &Reproduced, of: &OfMetric) -> Vec<Sentence> {
     let (of_what, metric, figures) = (of_what(reproduced), of.metric, &of.figures);
@@ -127,7 +149,15 @@ pub fn of_trial(answer: &Answer, number: u32) -> Result<Vec<Sentence>, Error> {
     if let Some(waited) = &entry.waited {
         sentences.push(sentence("wait", format!("before it: {}", waited.text)));
     }
+    let foreign = entry.observed.as_ref().and_then(|observed| observed.generator.as_ref());
+    let of_foreign = foreign.map(|tool| {
+        format!(
+            "valid as far as it is known: nothing speaks against it, but {tool} does not tell if it \
+             was punctual, lost nothing and was undisturbed"
+        )
+    });
     let status = match entry.status {
+        Status::Valid if of_foreign.is_some() => of_foreign.as_deref().unwrap_or_default(),
         Status::Valid => {
             "valid: the generator was punctual and lost nothing, and its machine was undisturbed"
         }

@@ -1,8 +1,11 @@
 //! The command line of the generator, which is a separate process. It prints a `results::Load`.
 
 use measure::{Nanos, Rate};
+use results::slo;
 
+use crate::backend::ForeignLoad;
 use crate::experiment::targets;
+use crate::spec::foreign_generator::{Values, filled, whole};
 use crate::spec::{BackendKind, Model, Resolved};
 
 pub use options::{Known, OPTIONS, Origin, UNTIL_MISSED};
@@ -36,6 +39,23 @@ pub fn arguments(
     wanted: &Wanted,
 ) -> Vec<String> {
     written(&Asked { resolved, targets, addresses, wanted, only_checked: false })
+}
+
+/// Returns the load of another generator, if the spec names one.
+pub fn foreign(resolved: &Resolved, targets: &[String], wanted: &Wanted) -> Option<ForeignLoad> {
+    let workload = &resolved.spec.workload;
+    let (command, parse) = workload.exec.as_ref().zip(workload.parse.as_ref())?;
+    let rate = wanted.rate;
+    let url = targets.first().map_or("", String::as_str);
+    let connections = resolved.spec.load.connections_at(rate);
+    let of = |length| filled(resolved, command, &Values { url, length, rate, connections });
+    Some(ForeignLoad {
+        warm_up: (Nanos::ZERO < wanted.warm_up).then(|| of(wanted.warm_up)),
+        command: of(wanted.measure),
+        parse: parse.clone(),
+        rate: rate.map(whole),
+        limit: slo::tightest(&resolved.slos()),
+    })
 }
 
 /// Returns the arguments after `benchwright` that make the generator check all that the spec asks

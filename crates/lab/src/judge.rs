@@ -4,16 +4,17 @@
 use std::collections::BTreeMap;
 
 use measure::estimate;
-use measure::{Instant, Nanos};
-use results::Load;
+use measure::{Instant, Nanos, Quantile};
 use results::components::{Components, Monitored};
-use results::doctor;
+use results::doctor::{self, Check, Standing, State};
 use results::evidence::{self, Evidence, Fitness, Question};
 use results::journal::{Observed, Status};
 use results::load::{Pacing, SLO_MISSED};
 use results::slo::{self, Judged as JudgedSlo, Slo, Verdict};
+use results::{Load, Times};
 
 use crate::backend::Consumed;
+use crate::doctor::STEAL;
 use crate::limits::{self, Shortfall};
 use crate::seconds::{self, window};
 use crate::spec::{Resolved, Strategy};
@@ -56,6 +57,7 @@ pub fn judge(observation: &Observation, resolved: &Resolved) -> Judged {
     });
     let found = found.unwrap_or_default();
     unfit.extend(found.refusals);
+    unfit.extend(stolen(observation));
     if load.total.counts.intended == 0 {
         unfit.push("nothing was sent in the measurement".to_owned());
     }
@@ -81,6 +83,8 @@ pub fn judge(observation: &Observation, resolved: &Resolved) -> Judged {
     let findings = load.findings.iter().cloned().chain(decided).collect();
     let slo = outcome.map(|outcome| outcome.objectives).unwrap_or_default();
     let mut warnings = load.warnings.clone();
+    let unknown = load.validity.unknown.iter();
+    warnings.extend(unknown.map(|gate| format!("not known if {}: {}", gate.name, gate.why)));
     warnings.extend(found.warnings);
     let undecided = slo.iter().filter(|judged| judged.verdict == Verdict::Undecided);
     warnings.extend(undecided.map(|judged| judged.text.clone()));
@@ -100,6 +104,17 @@ pub fn judge(observation: &Observation, resolved: &Resolved) -> Judged {
         warnings,
         components,
     }
+}
+
+/// Describes a machine that disturbed the load of another generator. Such a generator does not watch
+/// its machine, but the doctor has measured the steal on the CPUs of the roles meanwhile.
+fn stolen(observation: &Observation) -> Option<String> {
+    observation.driven.load.foreign.as_ref()?;
+    let checks = &observation.checked.as_ref()?.after.checks;
+    let is_bad = |check: &&Check| {
+        check.id == STEAL && check.state == State::Bad && check.standing != Standing::Waived
+    };
+    checks.iter().find(is_bad).map(|steal| format!("machine disturbed: {}", steal.value))
 }
 
 /// Describes a system that was not steady before the measurement, or in it; only if the spec asks for
@@ -138,6 +153,11 @@ fn question(pacing: &Pacing, resolved: &Resolved) -> Question {
 fn observed(observation: &Observation, components: &Components, slo_met: Option<bool>) -> Observed {
     let load = &observation.driven.load;
     let times = load.total.response_time.as_ref();
+    let printed = load.printed_response_times();
+    let quantile = |of: fn(&Times) -> u64, level: Quantile| {
+        let printed = || printed.and_then(|printed| printed.quantile_ns(level));
+        times.map(of).or_else(printed)
+    };
     let rates = &load.total.rates_per_s;
     let counts = &load.total.counts;
     let (begin, end) = window(load, &observation.driven.consumed);
@@ -153,6 +173,7 @@ fn observed(observation: &Observation, components: &Components, slo_met: Option<
     };
     let limit = limits::first(components, shortfall);
     Observed {
+        generator: load.foreign.clone(),
         offered_per_s: rates.offered,
         completed_per_s: rates.completed,
         sustained_per_s: rates.sustained.unwrap_or(rates.completed.min(rates.offered)),
@@ -161,11 +182,13 @@ fn observed(observation: &Observation, components: &Components, slo_met: Option<
             .then(|| Nanos::from_secs_f64(load.measured_s).0),
         requests: counts.intended,
         failures,
-        p50_ns: times.map(|times| times.p50_ns),
-        p90_ns: times.map(|times| times.p90_ns),
-        p99_ns: times.map(|times| times.p99_ns),
-        p999_ns: times.map(|times| times.p999_ns),
-        max_ns: times.map(|times| times.max_ns),
+        p50_ns: quantile(|times| times.p50_ns, Quantile::P50),
+        p90_ns: quantile(|times| times.p90_ns, Quantile::P90),
+        p99_ns: quantile(|times| times.p99_ns, Quantile::P99),
+        p999_ns: quantile(|times| times.p999_ns, Quantile::P999),
+        max_ns: times
+            .map(|times| times.max_ns)
+            .or_else(|| printed.and_then(|printed| printed.max_ns)),
         lateness_p99_ns: load.total.lateness.as_ref().map(|times| times.p99_ns),
         hiccup_p99_ns: load.generator.hiccup.as_ref().map(|times| times.p99_ns),
         slo_met,
@@ -187,7 +210,8 @@ fn thin_tail(load: &Load, resolved: &Resolved) -> Option<String> {
         Slo::ResponseTime { quantile, .. } => Some(quantile),
         Slo::Failures { .. } => None,
     });
-    let count = load.total.response_time.as_ref().map_or(0, |times| times.count);
+    let printed = load.printed_response_times().map_or(0, |printed| printed.count);
+    let count = load.total.response_time.as_ref().map_or(printed, |times| times.count);
     let highest = quantiles.max_by(|a, b| a.level().total_cmp(&b.level()))?;
     let beyond = estimate::beyond(count, highest);
     let wanted = resolved.spec.phases.measure.min_tail_samples;

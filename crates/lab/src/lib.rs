@@ -24,6 +24,7 @@ pub mod trial;
 
 pub mod calm;
 pub mod doctor;
+pub mod foreign_generator;
 pub mod generator;
 pub mod judge;
 pub mod limits;

@@ -3,8 +3,8 @@
 //! its place.
 //!
 //! One file describes one experiment. Unknown and duplicate fields are errors; quantities have a
-//! unit; texts may contain `${vars.x}`, `${instance}` and `${addresses.step}`, and there is no
-//! further expression language.
+//! unit; texts may contain `${vars.x}`, `${instance}` and `${addresses.step}`, the command of
+//! another load generator the values of its load, and there is no further expression language.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -22,6 +22,7 @@ pub use doctor::Doctor;
 pub use exchange::{Body, Exchange, Method, Sent, Statuses};
 pub use files::File;
 pub use foreign::{Files, Pattern, Port};
+pub use foreign_generator::{Expressions, Parse};
 pub use literal::{AtLeastOne, Count, Cpus, Growth, Literal, Pin, Texts, Written};
 pub use load::{Io, Load, Model, Offered, Timer};
 pub use monitor::{Monitor, Prometheus, duration};
@@ -49,6 +50,7 @@ mod action;
 mod deploy;
 mod exchange;
 mod foreign;
+pub(crate) mod foreign_generator;
 mod sut;
 
 mod connections;
@@ -199,6 +201,7 @@ impl Resolved {
         deploy::check(self)?;
         load::check(self)?;
         monitor::check(self)?;
+        foreign_generator::check(self)?;
         let Spec { where_, sut, simulated, search, load, repeat, .. } = &self.spec;
         let find = |key: &str| self.source.find(key, key.trim_end_matches(':'));
         let error = |message: &str, key: &str, label: &str| {

@@ -199,11 +199,27 @@ fn load_of(
     };
     let (rate, drain) = (trial.asked, *phases.drain);
     let wanted = Wanted { rate, warm_up, measure, drain, interval, seed };
-    let arguments = generator::arguments(resolved, &targets, &system.addresses, &wanted);
+    let foreign = generator::foreign(resolved, &targets, &wanted);
+    let arguments = match &foreign {
+        Some(_) => Vec::new(),
+        None => generator::arguments(resolved, &targets, &system.addresses, &wanted),
+    };
     let load = &resolved.spec.load;
     let think = load.think.map_or(Think::NONE, |think| think.0);
     let opening = load.opening(rate, targets.len());
-    Drive { targets, rate, think, opening, warm_up, measure, drain, interval, seed, arguments }
+    Drive {
+        targets,
+        rate,
+        think,
+        opening,
+        warm_up,
+        measure,
+        drain,
+        interval,
+        seed,
+        arguments,
+        foreign,
+    }
 }
 
 /// Returns the lengths of a probe: it only finds the first load, so it is at most two seconds.

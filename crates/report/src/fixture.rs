@@ -326,6 +326,7 @@ fn observed(load: &Load, trial: u32, limit_per_s: f64) -> Observed {
     let times = total.response_time.as_ref().unwrap();
     let share = (total.rates_per_s.completed / limit_per_s).min(0.98);
     Observed {
+        generator: None,
         offered_per_s: total.rates_per_s.offered,
         completed_per_s: total.rates_per_s.completed,
         sustained_per_s: total.rates_per_s.completed.min(total.rates_per_s.offered),
@@ -418,6 +419,7 @@ fn measured_at(limit_per_s: f64, seed: u64, offered: f64) -> Load {
                 passed: true,
                 figure: "lateness p99 52 µs, bound 490 µs".into(),
             }],
+            unknown: Vec::new(),
         },
         ..Load::empty("benchwright 0.1.0")
     }

@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
-use measure::quantity::grouped;
+use measure::Quantile;
 use results::Load;
 use results::load::{Generator, Pacing};
+use results::printed::{Printed, Since};
 
 use crate::page;
 use crate::table::Table;
@@ -29,6 +30,7 @@ fn write(load: &Load, out: &mut String) -> std::fmt::Result {
     verdict(load, out)?;
     out.push_str("<section><h2>Figures</h2>\n");
     match figures::all(load) {
+        _ if load.foreign.is_some() => out.push_str("<p>Its generator keeps no histogram.</p>"),
         figures if figures.is_empty() => out.push_str("<p>Nothing was answered.</p>"),
         figures => {
             out.push_str("<div class=\"charts\">\n");
@@ -111,6 +113,9 @@ fn verdict(load: &Load, out: &mut String) -> std::fmt::Result {
         let mark = if gate.passed { "✓" } else { "✗" };
         writeln!(out, "<dt>{mark} {}</dt><dd>{}</dd>", escape(&gate.name), escape(&gate.figure))?;
     }
+    for gate in &load.validity.unknown {
+        writeln!(out, "<dt>? {}</dt><dd>{}</dd>", escape(&gate.name), escape(&gate.why))?;
+    }
     out.push_str("</dl>\n");
     for reason in &load.validity.reasons {
         writeln!(out, "<p class=\"problem\">✗ {}</p>", escape(reason))?;
@@ -132,6 +137,7 @@ fn word(load: &Load) -> (&'static str, &'static str) {
         _ if !load.validity.valid => ("bad", "! Not valid"),
         Some(slo) if !slo.met => ("bad", "✗ Valid, and the SLO is missed"),
         Some(_) => ("good", "✓ Valid, and the SLO is met"),
+        None if !load.validity.unknown.is_empty() => ("good", "✓ Valid as far as it is known"),
         None => ("good", "✓ Valid"),
     }
 }
@@ -161,7 +167,10 @@ fn completed(load: &Load, out: &mut String) -> std::fmt::Result {
 fn response(load: &Load, out: &mut String) -> std::fmt::Result {
     out.push_str("<div class=\"figure\"><h3>Response time</h3>");
     match &load.total.response_time {
-        None => out.push_str("<p class=\"big\">none</p><p>Nothing was answered.</p>"),
+        None => match &load.total.printed {
+            Some(printed) => out.push_str(&of_printed(printed)),
+            None => out.push_str("<p class=\"big\">none</p><p>Nothing was answered.</p>"),
+        },
         Some(times) => write!(
             out,
             "<p class=\"big\">{}{} <span>p99</span></p><p>p50 {}, max {}</p>",
@@ -176,6 +185,20 @@ fn response(load: &Load, out: &mut String) -> std::fmt::Result {
          waits.</p></div>\n",
     );
     Ok(())
+}
+
+/// The percentiles that another generator printed.
+fn of_printed(printed: &Printed) -> String {
+    let each = printed.percentiles.iter().filter_map(|one| {
+        Some(format!("{} {}", Quantile::new(one.level)?.name(), time(one.time_ns)))
+    });
+    let max = printed.max_ns.map(|ns| format!("max {}", time(ns)));
+    let all: Vec<String> = each.chain(max).collect();
+    let since = match printed.since {
+        Since::Intended => "its intended start",
+        Since::Sent => "its sending",
+    };
+    format!("<p>{}</p><p>As printed, each from {since}.</p>", all.join(", "))
 }
 
 /// The statements about the target and the figures.
@@ -209,6 +232,8 @@ fn said(load: &Load) -> Vec<(&'static str, String)> {
 
 fn identity(load: &Load) -> Vec<(String, String)> {
     let counts = &load.total.counts;
+    // Another generator does not print them: they are unknown, not zero.
+    let counted = |count: u64| load.foreign.is_none().then(|| integer(count));
     let connections = load.connections.as_ref();
     let facts = [
         ("tool", Some(load.version.clone())),
@@ -218,9 +243,9 @@ fn identity(load: &Load) -> Vec<(String, String)> {
         ("measured", Some(format!("{:.3} s", load.measured_s))),
         ("asked", load.total.rates_per_s.asked.map(rate)),
         ("connections", connections.map(|c| format!("{} of {} reached", c.reached, c.asked))),
-        ("connections opened again", Some(integer(counts.reconnects))),
-        ("bytes sent", Some(grouped(counts.bytes_sent as f64))),
-        ("bytes received", Some(grouped(counts.bytes_received as f64))),
+        ("connections opened again", counted(counts.reconnects)),
+        ("bytes sent", counted(counts.bytes_sent)),
+        ("bytes received", counted(counts.bytes_received)),
     ];
     known(facts)
         .chain(load.targets.iter().map(|target| ("target".to_owned(), target.url.clone())))
@@ -274,6 +299,9 @@ fn command(load: &Load) -> String {
             "wrk" => "wrk --compatibility wrk".to_owned(),
             compatibility => format!("wrk2 --compatibility {}", shell_word(compatibility)),
         });
+    if load.foreign.is_some() {
+        return words.join(" ");
+    }
     let start = match as_original {
         None => String::new(),
         Some(name) if load.arguments.iter().any(|word| word.starts_with("--seed")) => name + " ",

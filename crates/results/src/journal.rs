@@ -169,7 +169,8 @@ pub struct Waited {
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// The generator was punctual and lost nothing, and its machine was undisturbed.
+    /// The generator was punctual and lost nothing, and its machine was undisturbed. If another
+    /// generator made the load, nothing of this is known, and nothing speaks against it.
     Valid,
     /// The load was late or disturbed, which can only slow things down, but the question was
     /// answered ([`evidence`](crate::evidence)): mostly, the SLO was met nevertheless. Its times are
@@ -202,6 +203,10 @@ impl Status {
 /// The figures of a trial that a search and a reader need; the rest is in its folder.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Observed {
+    /// The name of somebody else's generator that made the load; absent if the engine made it.
+    /// Nothing is known then of lateness and hiccups.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generator: Option<String>,
     /// Sums over all targets, per second of the measurement.
     pub offered_per_s: f64,
     pub completed_per_s: f64,

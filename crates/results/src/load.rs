@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use measure::{Histogram, Quantile};
 use serde::{Deserialize, Serialize};
 
+use crate::printed::{Printed, Since};
 use crate::slo;
 use crate::times::{self, Times};
 
@@ -26,6 +27,10 @@ pub struct Load {
     /// The original as which the engine was started: `wrk`, `wrk2` or `dsb`.
     #[serde(skip_serializing_if = "Option::is_none", default, alias = "flavour")]
     pub compatibility: Option<String>,
+    /// The name of somebody else's generator that made this load: `wrk`. Then this document holds
+    /// what that generator prints, and nothing else; absent if the engine made it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub foreign: Option<String>,
     pub seed: u64,
     /// The part of a load that several generators made, `2/3`; absent if this is the whole.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -96,6 +101,7 @@ impl Load {
             version: version.to_owned(),
             arguments: Vec::new(),
             compatibility: None,
+            foreign: None,
             seed: 0,
             part: None,
             partial: false,
@@ -111,12 +117,27 @@ impl Load {
             series: Vec::new(),
             saturated: None,
             generator: Generator::default(),
-            validity: Validity { valid: true, reasons: Vec::new(), gates: Vec::new() },
+            validity: Validity {
+                valid: true,
+                reasons: Vec::new(),
+                gates: Vec::new(),
+                unknown: Vec::new(),
+            },
             findings: Vec::new(),
             warnings: Vec::new(),
             slo: None,
             wrk: None,
         }
+    }
+
+    /// Returns the printed times of another generator, if they are response times: counted from the
+    /// intended start, or in a closed loop from sending.
+    pub fn printed_response_times(&self) -> Option<&Printed> {
+        let is_closed = matches!(self.pacing, Pacing::Closed { .. });
+        self.total.printed.as_ref().filter(|printed| match printed.since {
+            Since::Intended => true,
+            Since::Sent => is_closed,
+        })
     }
 }
 
@@ -234,6 +255,9 @@ pub struct Part {
     /// The times from sending to the first byte of the answer.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub first_byte_time: Option<Times>,
+    /// The times that another generator printed, in place of all others.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub printed: Option<Printed>,
 }
 
 /// The TLS properties of the connections, including those before the measurement.
@@ -468,6 +492,9 @@ pub struct Validity {
     /// Empty if valid; otherwise a sentence for each gate that was not passed, with its remedy.
     pub reasons: Vec<String>,
     pub gates: Vec<Gate>,
+    /// The gates that cannot be judged, since the generator does not measure what they need.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub unknown: Vec<Unknown>,
 }
 
 impl Validity {
@@ -486,6 +513,8 @@ pub const SLO_MISSED: &str = "slo missed";
 pub const LATE: &str = "late";
 /// The gate for a machine that did not run the generator.
 pub const DISTURBED: &str = "disturbed";
+/// The gate for a generator that lost requests or had no means to send them.
+pub const LOST: &str = "lost";
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Gate {
@@ -494,4 +523,13 @@ pub struct Gate {
     pub passed: bool,
     /// The figure and its bound in words: `lateness p99 12 µs, bound 100 µs`.
     pub figure: String,
+}
+
+/// A gate that was not judged.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Unknown {
+    /// As of a [`Gate`].
+    pub name: String,
+    /// The missing figure in words: `wrk does not measure how late it sends requests`.
+    pub why: String,
 }

@@ -28,6 +28,12 @@ pub fn merge(parts: &[(String, Load)]) -> Result<Load, String> {
     let Some((first, rest)) = parts.split_first() else {
         return Err("there is nothing to merge".to_owned());
     };
+    if let Some((name, _)) = parts.iter().find(|(_, load)| load.foreign.is_some()) {
+        return Err(format!(
+            "{name}: another generator made it, whose percentiles cannot be merged: it keeps no \
+             histogram"
+        ));
+    }
     are_one_load(parts)?;
     let axis = Axis::of(parts);
     let end_s = axis.map_or(0.0, |axis| axis.end(parts));

@@ -225,9 +225,14 @@ impl Slo {
             Slo::ResponseTime { max, .. } => over(part, max),
         };
         let (verdict, met) = self.decide(over, over_at_least, of);
-        let mut text = self.sentence(met, [over, failed, of]);
+        let is_printed = part.printed.is_some() && self.response_time().is_some();
+        let mut text = match is_printed && 0 < of {
+            true => self.sentence_of_printed(met, [over_at_least, over, of]),
+            false => self.sentence(met, [over, failed, of]),
+        };
         if verdict == Verdict::Undecided && 0 < of {
             text += &match self.between(part, [over_at_least, over, of]) {
+                _ if is_printed => "; these do not decide it at 95 %".to_owned(),
                 Some(between) => format!("; {between}"),
                 None => "; a close call: measure longer to decide it at 95 %".to_owned(),
             };
@@ -267,7 +272,7 @@ impl Slo {
         if of == 0 {
             return format!("{self} is missed: no request was measured");
         }
-        let share = |share: f64| Share((share * 1e5).round() / 1e5);
+        let share = |share: f64| share_of(Share(share));
         let word = if met { "is met" } else { "is missed" };
         let what = match self {
             Slo::ResponseTime { .. } => "over",
@@ -284,6 +289,25 @@ impl Slo {
             text += &format!(", {} of them failed", counted(failed));
         }
         text
+    }
+
+    /// Describes a decision by percentiles that another generator printed.
+    fn sentence_of_printed(&self, met: bool, [least, most, of]: [u64; 3]) -> String {
+        let word = if met { "is met" } else { "is missed" };
+        let share = |over: u64| share_of(Share(over as f64 / of as f64));
+        let (over, shares) = match least == most {
+            true => (counted(most), share(most).to_string()),
+            false => (
+                format!("{} to {}", counted(least), counted(most)),
+                format!("{} to {}", share(least), share(most)),
+            ),
+        };
+        format!(
+            "{self} {word}: {over} of {} requests over ({shares}, allowed {}), by the printed \
+             percentiles and the failures",
+            counted(of),
+            share_of(self.allowed())
+        )
     }
 
     /// Returns the bounds of the quantile, if the limit lies between them: `p99 31.0 ms … 52.0 ms, the
@@ -305,8 +329,20 @@ impl Slo {
     }
 }
 
+/// Rounds a share to what is shown of it.
+fn share_of(share: Share) -> Share {
+    Share((share.0 * 1e5).round() / 1e5)
+}
+
 /// Counts the requests over a limit: at most, and at least.
 fn over(part: &Part, max: Nanos) -> (u64, u64) {
+    if let Some(printed) = &part.printed {
+        let of = part.counts.intended;
+        let failed = of.saturating_sub(part.counts.ok);
+        let (least, most) = printed.over(max);
+        // A failed request is over, and its time may be among the slow ones or not.
+        return ((failed + most).min(of), least.max(failed).min(of));
+    }
     let within = |times: &Option<crate::Times>| {
         let histogram = times.as_ref().and_then(crate::Times::histogram);
         histogram.map_or(0, |histogram| histogram.count() - histogram.count_above(max))

@@ -54,7 +54,20 @@ fn drive() -> Drive {
     let (think, opening) = (Think::NONE, Nanos::SECOND);
     let (targets, arguments) = (Vec::new(), Vec::new());
     let (rate, interval, seed) = (None, None, 7);
-    Drive { targets, rate, think, opening, warm_up, measure, drain, interval, seed, arguments }
+    let foreign = None;
+    Drive {
+        targets,
+        rate,
+        think,
+        opening,
+        warm_up,
+        measure,
+        drain,
+        interval,
+        seed,
+        arguments,
+        foreign,
+    }
 }
 
 fn tick(phase: &str, elapsed_s: f64) -> Tick {

@@ -16,6 +16,7 @@ mod experiment;
 mod foreign;
 mod format;
 mod gates;
+mod generators;
 mod hotel;
 mod load;
 mod many;

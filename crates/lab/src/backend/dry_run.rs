@@ -122,7 +122,15 @@ impl Backend for DryRun {
     }
 
     fn drive(&mut self, drive: &Drive, _tick: &mut Ticking<'_>) -> Result<Driven, Stop> {
-        self.tell(format!("drive    benchwright {}", drive.arguments.join(" ")));
+        match &drive.foreign {
+            None => self.tell(format!("drive    benchwright {}", drive.arguments.join(" "))),
+            Some(made) => {
+                let warm_up =
+                    made.warm_up.iter().map(|words| format!("warm up  {}", words.join(" ")));
+                self.told.extend(warm_up);
+                self.tell(format!("drive    {}", made.command.join(" ")));
+            }
+        }
         self.drives.push(drive.clone());
         Ok(Driven {
             load: nothing(drive),

@@ -361,6 +361,10 @@ impl Backend for Local {
 
     fn accept(&mut self, resolved: &Resolved) -> Result<(), Stop> {
         roles(resolved)?;
+        if resolved.spec.workload.exec.is_some() {
+            // Nobody else's generator checks a load without making it; its program must be there.
+            return digests::files(resolved, &self.host).map(drop).map_err(Stop::Question);
+        }
         // Most questions of an experiment make the same load, except for its rate.
         let arguments = generator::check(resolved);
         if self.checked.contains(&arguments) {

@@ -40,6 +40,14 @@ pub fn plan(resolved: &Resolved) -> anyhow::Result<String> {
     }
     line("system", format!("{}{}", system::describe(first), limits(first)));
     line("load", load(first));
+    let mut shown = vec![&first.spec.workload.exec];
+    for Question { resolved, .. } in &plan.questions {
+        let command = &resolved.spec.workload.exec;
+        if command.is_some() && !shown.contains(&command) {
+            line("or", load(resolved));
+            shown.push(command);
+        }
+    }
     let of_one_cell = plan.questions.iter().take_while(|question| question.cell == 0);
     for Question { search: name, resolved, .. } in of_one_cell {
         let name = name.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
@@ -200,14 +208,16 @@ fn limits(resolved: &Resolved) -> String {
 
 fn load(resolved: &Resolved) -> String {
     let spec = &resolved.spec;
-    let Workload { script, mix, .. } = &spec.workload;
+    let Workload { script, mix, exec, .. } = &spec.workload;
+    let command = exec.as_ref().map(|command| command.0.join(" "));
     let what = match (script, mix, spec.workload.path()) {
+        _ if command.is_some() => command.unwrap_or_default(),
         (Some(script), ..) => script.clone(),
         (None, Some(mix), _) => mix.clone(),
         (None, None, Some(path)) => {
             format!("{} {path}", spec.workload.method.as_deref().unwrap_or("GET"))
         }
-        (None, None, None) => unreachable!("a workload is one of the three"),
+        (None, None, None) => unreachable!("a workload is one of the four"),
     };
     let instances = match super::targets(resolved) {
         1 => String::new(),
@@ -215,6 +225,7 @@ fn load(resolved: &Resolved) -> String {
     };
     let pacing = match (spec.load.model, spec.load.arrivals) {
         (Model::Closed, _) => "closed loop".to_owned(),
+        (Model::Open, _) if exec.is_some() => "arrivals of its own".to_owned(),
         (Model::Open, Some(Arrivals(Distribution::Poisson))) => "Poisson arrivals".to_owned(),
         (Model::Open, Some(arrivals)) => format!("{arrivals} arrivals"),
         (Model::Open, None) => "starts as listed".to_owned(),

@@ -1,21 +1,23 @@
 //! The identity of a run: its manifest, and whether a later run measures the same.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use results::Directory;
 use results::manifest::{Manifest, State, VERSION};
 
-use crate::backend::Backend;
-use crate::spec::Resolved;
+use super::Plan;
+use crate::backend::{Backend, Stop};
+use crate::spec::{Question, Resolved};
 use crate::{Error, Host};
 
 /// Returns the manifest of a run that begins now.
 pub(super) fn manifest(
-    resolved: &Resolved,
+    (resolved, plan): (&Resolved, &Plan),
     host: &Host,
     backend: &mut dyn Backend,
 ) -> Result<Manifest, Error> {
-    let binaries = backend.digests(resolved).map_err(Error::from)?;
+    let binaries = digests(resolved, plan, backend).map_err(Error::from)?;
     let tool = format!("benchwright {}", host.version);
     let question = serde_json::json!([resolved.spec, resolved.seed(), binaries, tool, VERSION]);
     let folder = std::path::absolute(&resolved.folder).unwrap_or_else(|_| resolved.folder.clone());
@@ -36,6 +38,33 @@ pub(super) fn manifest(
         state: State::Open,
         binaries,
     })
+}
+
+/// Returns the digests of all that measures and is measured in any question. Two levels may name
+/// different files in one field.
+fn digests(
+    resolved: &Resolved,
+    plan: &Plan,
+    backend: &mut dyn Backend,
+) -> Result<BTreeMap<String, String>, Stop> {
+    let mut all = backend.digests(resolved)?;
+    let mut seen = vec![&resolved.spec.workload];
+    for Question { resolved, .. } in &plan.questions {
+        if seen.contains(&&resolved.spec.workload) {
+            continue;
+        }
+        seen.push(&resolved.spec.workload);
+        for (name, digest) in backend.digests(resolved)? {
+            match all.get(&name) {
+                Some(known) if *known != digest => {
+                    all.insert(format!("{name} ({})", seen.len()), digest);
+                }
+                Some(_) => {}
+                None => drop(all.insert(name, digest)),
+            }
+        }
+    }
+    Ok(all)
 }
 
 /// Reads the spec that an earlier run resolved.

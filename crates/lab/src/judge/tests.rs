@@ -82,7 +82,10 @@ fn judged_in(load: Load, resolved: &Resolved) -> Judged {
 fn refused(load: Load, gate: &str) -> Load {
     let gate = Gate { name: gate.to_owned(), passed: false, figure: String::new() };
     let reasons = vec!["slowed".to_owned()];
-    Load { validity: Validity { valid: false, reasons, gates: vec![gate] }, ..load }
+    Load {
+        validity: Validity { valid: false, reasons, gates: vec![gate], unknown: Vec::new() },
+        ..load
+    }
 }
 
 const P99: &str = "{metric: p99, max: 100ms}";
@@ -222,7 +225,7 @@ fn no_more_is_sustained_than_was_offered() {
 fn the_generators_verdict_and_a_moved_process_make_a_trial_invalid() {
     let mut late = load(10, 0, 0);
     late.validity =
-        Validity { valid: false, reasons: vec!["generator late".to_owned()], gates: Vec::new() };
+        Validity { valid: false, reasons: vec!["generator late".to_owned()], ..late.validity };
     let judgement = judged(late, "");
     assert_eq!(judgement.status, Status::Invalid);
     assert_eq!(judgement.reasons, ["generator late"]);

@@ -38,6 +38,7 @@ fn entry(status: Status, observed: Option<Observed>, reasons: &[&str]) -> Entry 
 
 fn observed() -> Observed {
     Observed {
+        generator: None,
         offered_per_s: 3_905.0,
         completed_per_s: 3_899.0,
         sustained_per_s: 3_899.0,

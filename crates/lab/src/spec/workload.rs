@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Texts;
+use super::{Command, Parse, Texts, foreign_generator};
 
 #[cfg(test)]
 mod tests;
 
-/// The requests that are sent: those of a script, those of a mix, or a single one that is repeated.
+/// The requests that are sent: those of a script, those of a mix, a single one that is repeated, or
+/// those of another load generator.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(try_from = "WrittenWorkload")]
 #[schemars(!try_from, deny_unknown_fields)]
@@ -50,6 +51,13 @@ pub struct Workload {
     /// A file with the body of a single request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body_file: Option<String>,
+    /// The command of another load generator, which makes the load in place of ours. `${url}`,
+    /// `${duration}`, `${duration_s}`, `${rate}` and `${connections}` are replaced in each trial.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exec: Option<Command>,
+    /// The reader of its output.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parse: Option<Parse>,
 }
 
 impl Default for Workload {
@@ -66,6 +74,8 @@ impl Default for Workload {
             headers: BTreeMap::new(),
             body: None,
             body_file: None,
+            exec: None,
+            parse: None,
         }
     }
 }
@@ -101,6 +111,8 @@ struct WrittenWorkload {
     headers: BTreeMap<String, Texts>,
     body: Option<String>,
     body_file: Option<String>,
+    exec: Option<Command>,
+    parse: Option<Parse>,
 }
 
 impl TryFrom<WrittenWorkload> for Workload {
@@ -124,16 +136,38 @@ impl TryFrom<WrittenWorkload> for Workload {
             headers,
             body,
             body_file,
+            exec,
+            parse,
         } = written;
-        Ok(Workload { script, args, get, path, mix, data, check, method, headers, body, body_file })
+        Ok(Workload {
+            script,
+            args,
+            get,
+            path,
+            mix,
+            data,
+            check,
+            method,
+            headers,
+            body,
+            body_file,
+            exec,
+            parse,
+        })
     }
 }
 
 /// Returns the first contradiction between the fields.
 fn wrong(written: &WrittenWorkload) -> Option<&'static str> {
     let WrittenWorkload { script, args, get, path, mix, data, check, method, .. } = written;
-    let WrittenWorkload { body, body_file, .. } = written;
+    let WrittenWorkload { headers, body, body_file, exec, parse, .. } = written;
     let of_a_request = method.is_some() || body.is_some() || body_file.is_some();
+    if exec.is_some() || parse.is_some() {
+        let of_ours = script.is_some() || mix.is_some() || get.is_some() || of_a_request;
+        let of_parts = !args.is_empty() || data.is_some() || check.is_some() || !headers.is_empty();
+        let has_others = of_ours || of_parts;
+        return foreign_generator::wrong(exec.is_some(), parse.is_some(), has_others);
+    }
     match (script, mix, get) {
         (Some(_), _, Some(_)) => {
             return Some(
@@ -158,8 +192,8 @@ fn wrong(written: &WrittenWorkload) -> Option<&'static str> {
         }
         (None, None, None) if path.is_none() => {
             return Some(
-                "a workload is `script: file.lua`, `mix: file.jsonl`, `get: /path`, or a `method` \
-                 with its `path`",
+                "a workload is `script: file.lua`, `mix: file.jsonl`, `get: /path`, a `method` with \
+                 its `path`, or `exec: [wrk, …]` with `parse: wrk`",
             );
         }
         _ => {}

@@ -67,6 +67,7 @@ pub(super) fn of(run: &Run) -> Vec<Badge> {
     let text = validity_in_words(run.trials.iter().map(|trial| &trial.entry));
     let mut badges = vec![Badge { kind, text }];
     badges.extend(gates(trials()));
+    badges.extend(unknown(trials()));
     badges.extend(failures(trials()));
     badges
 }
@@ -112,6 +113,27 @@ fn gates<'a>(trials: impl Iterator<Item = &'a Trial>) -> Vec<Badge> {
         Badge { kind: if failed.is_empty() { Kind::Good } else { Kind::Notice }, text }
     };
     names.iter().map(badge).collect()
+}
+
+/// A badge for the trials of other generators, whose gates nobody can judge.
+fn unknown<'a>(trials: impl Iterator<Item = &'a Trial>) -> Option<Badge> {
+    let mut numbers = Vec::new();
+    let mut tools: Vec<&str> = Vec::new();
+    let mut gates: Vec<&str> = Vec::new();
+    for (trial, load) in trials.filter_map(|trial| Some((trial, trial.load.as_ref()?))) {
+        let names = load.validity.unknown.iter().map(|gate| gate.name.as_str());
+        let new: Vec<&str> = names.filter(|name| !gates.contains(name)).collect();
+        gates.extend(new);
+        if !load.validity.unknown.is_empty() {
+            numbers.push(trial.entry.trial);
+        }
+        tools.extend(load.foreign.as_deref().filter(|tool| !tools.contains(tool)));
+    }
+    (!numbers.is_empty()).then(|| {
+        let (tools, gates) = (tools.join(", "), gates.join(", "));
+        let text = format!("unknown with {tools}: {gates} ({})", listed(&numbers));
+        Badge { kind: Kind::Notice, text }
+    })
 }
 
 /// The failed requests of the trials that are evidence about the system.

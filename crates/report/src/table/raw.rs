@@ -1,7 +1,9 @@
 //! The data behind the table of trials: gates, outcomes, and all percentiles.
 
+use measure::Quantile;
 use results::Times;
 use results::load::Load;
+use results::printed::{Printed, Since};
 
 use super::{Cell, MOST_ROWS, Row, Table};
 use crate::run::{Run, Trial};
@@ -19,6 +21,14 @@ pub(crate) fn gates(run: &Run) -> Table {
                 Cell::words(gate.name.as_str()),
                 Cell::words(passed),
                 Cell::words(gate.figure.as_str()),
+            ]));
+        }
+        for gate in &load.validity.unknown {
+            table.push(Row::new(vec![
+                Cell::number(trial.entry.trial.to_string()),
+                Cell::words(gate.name.as_str()),
+                Cell::words("? unknown"),
+                Cell::words(gate.why.as_str()),
             ]));
         }
     }
@@ -46,23 +56,25 @@ pub(crate) fn outcomes(run: &Run) -> Table {
     let mut table = Table::new(&caption(run, "Requests by outcome."), columns);
     for (trial, load) in measured(run) {
         let c = &load.total.counts;
+        // Another generator does not print these: they are unknown, not zero.
+        let counted = |count: u64| load.foreign.is_none().then_some(count);
         let counts = [
-            c.intended,
-            c.sent,
-            c.completed,
-            c.ok,
-            c.failed,
-            c.unfinished,
-            c.dropped,
-            c.reconnects,
-            c.bytes_sent,
-            c.bytes_received,
+            Some(c.intended),
+            counted(c.sent),
+            Some(c.completed),
+            Some(c.ok),
+            Some(c.failed),
+            counted(c.unfinished),
+            counted(c.dropped),
+            counted(c.reconnects),
+            counted(c.bytes_sent),
+            counted(c.bytes_received),
         ];
         let mut cells = vec![
             Cell::number(trial.entry.trial.to_string()),
             Cell::number(format!("{:.2}", load.measured_s)),
         ];
-        cells.extend(counts.map(|count| Cell::number(integer(count))));
+        cells.extend(counts.map(|count| Cell::maybe(count.map(integer))));
         cells.push(Cell::words(by_name(&load.total.outcomes)));
         cells.push(Cell::words(by_name(&load.total.statuses)));
         table.push(Row::new(cells));
@@ -90,8 +102,43 @@ pub(crate) fn percentiles(run: &Run) -> Table {
             cells.extend(every_figure(times).map(|ns| Cell::number(time(ns))));
             table.push(Row::new(cells));
         }
+        if let Some(printed) = &total.printed {
+            let mut cells = vec![
+                Cell::number(trial.entry.trial.to_string()),
+                Cell::words(name_of(printed)),
+                Cell::number(integer(printed.count)),
+            ];
+            cells.extend(every_printed(printed).map(|ns| Cell::maybe(ns.map(time))));
+            table.push(Row::new(cells));
+        }
     }
     table
+}
+
+/// Returns the name of times that another generator printed.
+fn name_of(printed: &Printed) -> &'static str {
+    match printed.since {
+        Since::Intended => "response, as printed",
+        Since::Sent => "service, as printed",
+    }
+}
+
+/// Returns the figures in the order of `every_figure`.
+fn every_printed(printed: &Printed) -> [Option<u64>; 11] {
+    let of = |level| printed.quantile_ns(level);
+    [
+        printed.mean_ns,
+        None,
+        of(Quantile::P50),
+        of(Quantile::P75),
+        of(Quantile::P90),
+        of(Quantile::P95),
+        of(Quantile::P99),
+        of(Quantile::P999),
+        of(Quantile::P9999),
+        of(Quantile::P99999),
+        printed.max_ns,
+    ]
 }
 
 fn every_figure(t: &Times) -> [u64; 11] {

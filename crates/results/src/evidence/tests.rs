@@ -50,7 +50,7 @@ fn refused(gates: &[&str], busy: Option<f64>, others: Option<f64>) -> Load {
         |name: &&str| Gate { name: (*name).to_owned(), passed: false, figure: String::new() };
     let gates = gates.iter().map(gate).collect();
     Load {
-        validity: Validity { valid: false, reasons: Vec::new(), gates },
+        validity: Validity { valid: false, reasons: Vec::new(), gates, unknown: Vec::new() },
         generator: Generator {
             busy_share: busy,
             run_queue_wait_share: others,

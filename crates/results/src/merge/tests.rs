@@ -97,7 +97,8 @@ fn one_target_is_one_and_two_are_two() {
 fn an_invalid_part_makes_the_whole_invalid_and_is_named() {
     let (a, mut b) = (load("a.json", &[1]), load("b.json", &[2]));
     let gate = Gate { name: "late".to_owned(), passed: false, figure: "p99 9 ms".to_owned() };
-    b.1.validity = Validity { valid: false, reasons: vec!["late".to_owned()], gates: vec![gate] };
+    let reasons = vec!["late".to_owned()];
+    b.1.validity = Validity { valid: false, reasons, gates: vec![gate], unknown: Vec::new() };
     let whole = merge(&[a, b]).unwrap();
     assert!(!whole.validity.valid);
     assert_eq!(whole.validity.reasons, ["b.json: late"]);

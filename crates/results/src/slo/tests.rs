@@ -6,6 +6,7 @@ use measure::Histogram;
 use super::*;
 use crate::Times;
 use crate::load::Counts;
+use crate::printed::{Percentile, Printed, Since};
 
 /// A load of `fast` requests of 1 ms and `slow` ones of 200 ms that were answered well, `errors`
 /// answered with an error after 1 ms, and `refused` that were never sent.
@@ -230,4 +231,49 @@ fn a_load_is_missed_once_no_further_request_can_save_it() {
         assert_eq!(judged(194, of).verdict, Verdict::Fail, "{of}");
     }
     assert_eq!(enough("failures<=100%", 15_000.0), []);
+}
+
+/// 1,000 answers, of which a tenth took longer than 20 ms and a hundredth longer than 100 ms.
+fn printed(failed: u64) -> Part {
+    let percentile = |level, ms| Percentile { level, time_ns: Nanos::from_millis(ms).0 };
+    let printed = Printed {
+        since: Since::Sent,
+        count: 1_000,
+        missing: 0,
+        timeout_ns: None,
+        mean_ns: None,
+        max_ns: Some(Nanos::from_millis(900).0),
+        percentiles: vec![percentile(0.9, 20), percentile(0.99, 100)],
+    };
+    Part {
+        counts: Counts { intended: 1_000, ok: 1_000 - failed, failed, ..Counts::default() },
+        printed: Some(printed),
+        ..Part::default()
+    }
+}
+
+#[test]
+fn printed_percentiles_are_judged_by_the_bounds_that_they_give() {
+    let judge = |text: &str, failed| {
+        let judged = read_one(text).judge(&printed(failed));
+        format!("{:?} {}: {}\n", judged.verdict, judged.met, judged.text)
+    };
+    let texts = [
+        judge("p99<=100ms", 0),
+        judge("p99<=1s", 0),
+        judge("p99<=20ms", 0),
+        judge("p99<=10ms", 0),
+        judge("p99<=100ms", 1),
+        judge("p99<=1s", 100),
+        judge("failures<=5%", 100),
+    ];
+    expect![[r#"
+        Undecided true: p99 ≤ 100 ms is met: 1 to 10 of 1,000 requests over (0.1 % to 1 %, allowed 1 %), by the printed percentiles and the failures; these do not decide it at 95 %
+        Pass true: p99 ≤ 1 s is met: 0 of 1,000 requests over (0 %, allowed 1 %), by the printed percentiles and the failures
+        Undecided false: p99 ≤ 20 ms is missed: 10 to 100 of 1,000 requests over (1 % to 10 %, allowed 1 %), by the printed percentiles and the failures; these do not decide it at 95 %
+        Fail false: p99 ≤ 10 ms is missed: 100 to 1,000 of 1,000 requests over (10 % to 100 %, allowed 1 %), by the printed percentiles and the failures
+        Undecided false: p99 ≤ 100 ms is missed: 1 to 11 of 1,000 requests over (0.1 % to 1.1 %, allowed 1 %), by the printed percentiles and the failures; these do not decide it at 95 %
+        Fail false: p99 ≤ 1 s is missed: 100 of 1,000 requests over (10 %, allowed 1 %), by the printed percentiles and the failures
+        Fail false: failures ≤ 5 % is missed: 100 of 1,000 requests failed (10 %, allowed 5 %)
+    "#]].assert_eq(&texts.concat());
 }

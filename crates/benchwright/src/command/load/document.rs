@@ -38,6 +38,7 @@ pub(crate) fn of(
         version: format!("benchwright {}", env!("CARGO_PKG_VERSION")),
         arguments: context.arguments.clone(),
         compatibility: context.compatibility.map(str::to_owned),
+        foreign: None,
         seed: context.seed,
         part: (plan.part != Portion::WHOLE).then(|| plan.part.to_string()),
         partial: measurement.partial,
@@ -81,6 +82,7 @@ pub(crate) fn of(
                     figure: gate.figure.clone(),
                 })
                 .collect(),
+            unknown: Vec::new(),
         },
         findings: judgement.findings.clone(),
         warnings: judgement.warnings.clone(),
@@ -188,6 +190,7 @@ fn part(part: &Part, asked: Option<f64>, length: Nanos) -> document::Part {
         tls_time: Times::of(&part.handshake),
         tls: tls(part),
         first_byte_time: Times::of(&part.first_byte),
+        printed: None,
     }
 }
 

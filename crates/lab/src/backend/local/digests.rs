@@ -6,8 +6,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
+use measure::Nanos;
 
 use crate::Host;
+use crate::spec::foreign_generator::{Values, filled};
 use crate::spec::{Component, File, Resolved};
 
 #[cfg(test)]
@@ -46,7 +48,7 @@ pub(super) fn files(resolved: &Resolved, host: &Host) -> anyhow::Result<BTreeMap
             Component::Process(process) if process.command.0[0] == "benchwright" => continue,
             Component::Helm(_) => continue,
             Component::Process(process) => {
-                (&*process.name, found(&process.command.0[0], resolved)?)
+                (&*process.name, found(&process.command.0[0], "command", resolved)?)
             }
         };
         files.insert(name.to_owned(), path);
@@ -55,8 +57,22 @@ pub(super) fn files(resolved: &Resolved, host: &Host) -> anyhow::Result<BTreeMap
     for run in resolved.runs() {
         let written = &run.command.0[0];
         if written != "benchwright" {
-            files.insert(format!("action {written}"), found(written, resolved)?);
+            files.insert(format!("action {written}"), found(written, "command", resolved)?);
         }
+    }
+    // Whatever file a generator is given may decide what it sends.
+    if let Some(command) = &resolved.spec.workload.exec {
+        let written = &command.0[0];
+        if written != "benchwright" {
+            files.insert(format!("generator {written}"), found(written, "exec", resolved)?);
+        }
+        let values = Values { url: "", length: Nanos::ZERO, rate: None, connections: 1 };
+        let words = filled(resolved, command, &values).into_iter().skip(1);
+        let named = words.filter_map(|word| {
+            let path = resolved.folder.join(&word);
+            path.is_file().then(|| (format!("workload.exec {word}"), path))
+        });
+        files.extend(named);
     }
     for File { field, path, .. } in resolved.files() {
         if field == "workload.mix" {
@@ -68,10 +84,11 @@ pub(super) fn files(resolved: &Resolved, host: &Host) -> anyhow::Result<BTreeMap
     Ok(files)
 }
 
-fn found(written: &str, resolved: &Resolved) -> anyhow::Result<PathBuf> {
+/// Returns the path of a program, which is written in the field `key`.
+fn found(written: &str, key: &str, resolved: &Resolved) -> anyhow::Result<PathBuf> {
     let program = resolved.text(written, 1);
     let path = find_program(&program, &resolved.folder);
-    Ok(path.ok_or_else(|| no_program(resolved, written, &program))?)
+    Ok(path.ok_or_else(|| no_program(resolved, key, [written, &program]))?)
 }
 
 /// Returns the files with bodies that the lines of a mix name, relative to its folder. The generator
@@ -88,10 +105,14 @@ fn bodies(mix: &Path) -> Vec<(String, PathBuf)> {
     text.lines().filter_map(named).map(body).collect()
 }
 
-fn no_program(resolved: &Resolved, written: &str, program: &str) -> crate::spec::SpecError {
+fn no_program(
+    resolved: &Resolved,
+    key: &str,
+    [written, program]: [&str; 2],
+) -> crate::spec::SpecError {
     resolved.source.error(
         format!("program `{program}` not found"),
-        resolved.source.find("command", written),
+        resolved.source.find(key, written),
         "a path with `/` is relative to the spec's folder; a name is looked up in PATH",
     )
 }

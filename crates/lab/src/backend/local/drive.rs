@@ -1,4 +1,5 @@
-//! One load: the generator's process beside the system, watched from outside.
+//! One load: the generator's process beside the system, watched from outside. Somebody else's
+//! generator is in `foreign`.
 //!
 //! Eight times a second the runner checks that all processes are alive and reads what the generator
 //! printed. A second thread watches what the components use (`watch`); nothing is sent to the
@@ -24,6 +25,8 @@ use crate::backend::{Consumed, Death, Drive, Driven, Happened, Limits, Stop, Tic
 use crate::host;
 use crate::speed::Gauged;
 
+mod foreign;
+
 /// The interval at which the runner wakes during a measurement: it may share a CPU with what is
 /// measured.
 const POLL_EVERY: Nanos = Nanos::from_millis(125);
@@ -40,10 +43,18 @@ pub(super) fn drive(
     drive: &Drive,
     tick: &mut Ticking<'_>,
 ) -> Result<Driven, Stop> {
-    let mut generator = Generator::start(local, drive).map_err(Stop::NoAnswer)?;
-    let watched = watch(local, &mut generator, drive, tick);
-    let ended = match watched {
-        Ok(watched) => document(&mut generator, watched),
+    if let Some(made) = &drive.foreign {
+        return foreign::drive(local, drive, made);
+    }
+    let mut command = Command::new(&local.host.benchwright);
+    command.args(&drive.arguments);
+    let mut generator =
+        Generator::start(local, command, MOST_DOCUMENT_BYTES).map_err(Stop::NoAnswer)?;
+    let mut watch = Watch::begin(local);
+    let phases = [drive.opening, drive.warm_up, drive.measure, drive.drain];
+    let longest = phases.into_iter().sum::<Nanos>() + GRACE;
+    let ended = match watch.until_ended(local, &mut generator, longest, tick) {
+        Ok(status) => document(&mut generator, status, watch.end(local), tick),
         Err(stop) => Err(stop),
     };
     generator.end();
@@ -62,18 +73,18 @@ struct Generator {
 }
 
 impl Generator {
-    fn start(local: &mut Local, drive: &Drive) -> anyhow::Result<Generator> {
+    /// Starts a generator in its group, on the CPUs of the load; keeps at most `most` bytes of what it
+    /// prints on stdout.
+    fn start(local: &mut Local, command: Command, most: u64) -> anyhow::Result<Generator> {
         let cpus = local.roles.get("load").cloned();
         let group = local.confinement().group("generator", cpus.as_ref(), Limits::default())?;
-        let mut command = Command::new(&local.host.benchwright);
-        command.args(&drive.arguments);
         let mut process = local.spawn(command, &group, cpus.as_ref())?;
         let (stdout, stderr) = process.take_output();
         let (document_sender, document) = mpsc::channel();
         in_background(move || {
             let mut bytes = Vec::new();
             // A broken pipe leaves a document that cannot be read, which is reported then.
-            let _ = stdout.take(MOST_DOCUMENT_BYTES).read_to_end(&mut bytes);
+            let _ = stdout.take(most).read_to_end(&mut bytes);
             let _ = document_sender.send(bytes);
         });
         let (line_sender, lines) = mpsc::channel();
@@ -104,6 +115,13 @@ impl Generator {
         }
     }
 
+    /// Handles the lines that it printed before its end.
+    fn take_last_lines(&mut self, tick: &mut Ticking<'_>) {
+        while let Ok(line) = self.lines.recv_timeout(super::LAST_WORDS) {
+            self.take_line(line, tick);
+        }
+    }
+
     fn messages(&self) -> String {
         match self.messages.is_empty() {
             true => "it printed nothing".to_owned(),
@@ -119,54 +137,70 @@ impl Generator {
     }
 }
 
-/// The observations of a load until the generator ended.
+/// The watch over the system and the generator's machine while a load is made.
+struct Watch {
+    /// Keeps this thread on the CPUs of the load.
+    _guard: Option<Option<process::AffinityGuard>>,
+    watching: Watching,
+    gauging: Option<Gauging>,
+    deaths: Vec<Death>,
+}
+
+/// The observations of a load.
 struct Watched {
-    status: ExitStatus,
     consumed: BTreeMap<String, Consumed>,
     deaths: Vec<Death>,
     gauged: Vec<Gauged>,
     events: Vec<Happened>,
 }
 
-/// Watches until the generator ends by itself.
-fn watch(
-    local: &mut Local,
-    generator: &mut Generator,
-    drive: &Drive,
-    tick: &mut Ticking<'_>,
-) -> Result<Watched, Stop> {
-    let begun = host::now();
-    let phases = [drive.opening, drive.warm_up, drive.measure, drive.drain];
-    let longest = phases.into_iter().sum::<Nanos>() + GRACE;
-    let _guard = local.roles.get("load").map(process::AffinityGuard::new);
-    let watching = Watching::begin(local.running.iter().map(|r| r.source.clone()).collect());
-    // A system without CPUs of its own may be anywhere: the speed of an idle CPU is not its speed.
-    let gauging = local.roles.get("sut").map(Gauging::begin);
-    let mut deaths = Vec::new();
-    loop {
-        let next = host::now() + POLL_EVERY;
-        while let Ok(line) = generator.lines.try_recv() {
-            generator.take_line(line, tick);
+impl Watch {
+    fn begin(local: &Local) -> Watch {
+        Watch {
+            _guard: local.roles.get("load").map(process::AffinityGuard::new),
+            watching: Watching::begin(local.running.iter().map(|r| r.source.clone()).collect()),
+            // A system without CPUs of its own may be anywhere: the speed of an idle CPU is not its
+            // speed.
+            gauging: local.roles.get("sut").map(Gauging::begin),
+            deaths: Vec::new(),
         }
-        local.host.check_load()?;
-        // The generator is checked first: whatever died before its end is known then.
-        let ended = generator.process.ended().map_err(Stop::no_answer)?;
-        record_deaths(local, &mut deaths)?;
-        if let Some(status) = ended {
-            let consumed = watching.end();
-            let gauged = gauging.map(Gauging::end).unwrap_or_default();
-            while let Ok(line) = generator.lines.recv_timeout(super::LAST_WORDS) {
+    }
+
+    /// Watches until the generator ends by itself.
+    fn until_ended(
+        &mut self,
+        local: &mut Local,
+        generator: &mut Generator,
+        longest: Nanos,
+        tick: &mut Ticking<'_>,
+    ) -> Result<ExitStatus, Stop> {
+        let begun = host::now();
+        loop {
+            let next = host::now() + POLL_EVERY;
+            while let Ok(line) = generator.lines.try_recv() {
                 generator.take_line(line, tick);
             }
-            let events = written(local);
-            return Ok(Watched { status, consumed, deaths, gauged, events });
+            local.host.check_load()?;
+            // The generator is checked first: whatever died before its end is known then.
+            let ended = generator.process.ended().map_err(Stop::no_answer)?;
+            record_deaths(local, &mut self.deaths)?;
+            if let Some(status) = ended {
+                return Ok(status);
+            }
+            if longest < host::now() - begun {
+                let cause = format!("the generator did not end in {longest}");
+                return Err(Stop::Disturbed { cause });
+            }
+            // The end of the generator is noticed at once: our sleep does not make a trial longer.
+            generator.process.await_end(next.saturating_since(host::now()).into());
         }
-        if longest < host::now() - begun {
-            let cause = format!("the generator did not end in {longest}");
-            return Err(Stop::Disturbed { cause });
-        }
-        // The end of the generator is noticed at once: our sleep does not make a trial longer.
-        generator.process.await_end(next.saturating_since(host::now()).into());
+    }
+
+    fn end(self, local: &Local) -> Watched {
+        let Watch { watching, gauging, deaths, .. } = self;
+        let consumed = watching.end();
+        let gauged = gauging.map(Gauging::end).unwrap_or_default();
+        Watched { consumed, deaths, gauged, events: written(local) }
     }
 }
 
@@ -200,8 +234,14 @@ fn record_deaths(local: &mut Local, deaths: &mut Vec<Death>) -> Result<(), Stop>
 }
 
 /// Returns the measurement, if there was one: valid or not, saturated or not.
-fn document(generator: &mut Generator, watched: Watched) -> Result<Driven, Stop> {
-    let Watched { status, consumed, deaths, gauged, events } = watched;
+fn document(
+    generator: &mut Generator,
+    status: ExitStatus,
+    watched: Watched,
+    tick: &mut Ticking<'_>,
+) -> Result<Driven, Stop> {
+    let Watched { consumed, deaths, gauged, events } = watched;
+    generator.take_last_lines(tick);
     let bytes = generator.document.recv_timeout(super::LAST_WORDS).unwrap_or_default();
     let is_expected = |code| matches!(code, 0 | 1 | 3) || code == 130 && generator.is_ending;
     match status.code() {

@@ -18,6 +18,7 @@ use crate::experiment::{self, Ended};
 use crate::progress::{Event, Progress, Silent};
 
 mod foreign;
+mod foreign_generator;
 
 /// A stand-in for the generator: prints a document that was made beforehand, at the pace that
 /// `behaviour` sets. A file in its folder shows that it has begun.
@@ -135,6 +136,7 @@ fn a_document() -> String {
         interval: None,
         seed: 1,
         arguments: Vec::new(),
+        foreign: None,
     };
     serde_json::to_string(&backend.drive(&drive, &mut |_| ControlFlow::Continue(())).unwrap().load)
         .unwrap()
@@ -628,6 +630,7 @@ fn a_load_that_its_ticks_end_is_interrupted_and_still_gives_its_document() {
         interval: Some(Nanos::SECOND),
         seed: 1,
         arguments: vec!["load".to_owned()],
+        foreign: None,
     };
     let ended = local.drive(&drive, &mut |_| ControlFlow::Break(())).unwrap();
     assert_eq!(ended.load.measured_s, 1.0);

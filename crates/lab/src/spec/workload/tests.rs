@@ -49,12 +49,12 @@ fn a_workload_is_one_of_its_kinds() {
     refuses(
         "method: POST",
         expect![[r#"
-        a workload is `script: file.lua`, `mix: file.jsonl`, `get: /path`, or a `method` with its `path`
-         --> my.yaml:4:11
-          |
-        4 | workload: {method: POST}
-          |           ^
-    "#]],
+            a workload is `script: file.lua`, `mix: file.jsonl`, `get: /path`, a `method` with its `path`, or `exec: [wrk, …]` with `parse: wrk`
+             --> my.yaml:4:11
+              |
+            4 | workload: {method: POST}
+              |           ^
+        "#]],
     );
     refuses(
         "get: /, method: POST",

@@ -1,0 +1,179 @@
+//! The texts of wrk and of wrk2, which differ in their percentiles.
+
+use std::collections::BTreeMap;
+
+use measure::Nanos;
+use measure::quantity::counted;
+use results::printed::{Percentile, Printed, Since};
+
+use super::{Figures, ascending, no_times, percentile, time};
+
+/// wrk's own, if the command has no other.
+const TIMEOUT: Nanos = Nanos::from_secs(2);
+
+/// Reads wrk's text. An answer beyond its timeout counts as a request, but is not in its latencies.
+pub(super) fn closed(text: &str, command: &[String]) -> Result<Figures, String> {
+    let figures = common(text)?;
+    let (answered, late) = (figures.answered, timeouts(text));
+    // A number without a unit means seconds.
+    let read = |text: &str| time(text).or_else(|| time(&format!("{text}s")));
+    let timeout = option(command, "-T", "--timeout").and_then(read).unwrap_or(TIMEOUT);
+    let missing = late.min(answered);
+    let times = Printed {
+        missing,
+        timeout_ns: Some(timeout.0),
+        ..times(text, Since::Sent, answered - missing)
+    };
+    let missing = (0 < late).then(|| {
+        let answers = if late == 1 { "answer" } else { "answers" };
+        format!(
+            "{} {answers} took longer than {} and are missing in these percentiles",
+            counted(late),
+            timeout.in_words()
+        )
+    });
+    let warning = "wrk is a closed loop: it sends less while answers are slow; for the requests \
+                   that it did not send, its percentiles hold estimates (coordinated omission)";
+    Ok(Figures {
+        times: Some(times),
+        findings: missing.into_iter().collect(),
+        warnings: vec![warning.to_owned()],
+        ..figures
+    })
+}
+
+/// Reads wrk2's text. It counts an answer that is late at each look, so its timeouts are not a
+/// number of requests; the latencies have all of them.
+pub(super) fn open(text: &str) -> Result<Figures, String> {
+    let figures = common(text)?;
+    let late = timeouts(text);
+    let late = (0 < late).then(|| {
+        format!(
+            "wrk2 saw answers beyond its timeout {} times; it looks several times at the same one",
+            counted(late)
+        )
+    });
+    let recorded = recorded(text).unwrap_or(figures.answered);
+    let left_out = figures.answered.saturating_sub(recorded);
+    let calibration = (0 < left_out).then(|| {
+        format!(
+            "the percentiles of wrk2 leave out {} of {} answers, most of them of its calibration",
+            counted(left_out),
+            counted(figures.answered)
+        )
+    });
+    // They stand for all.
+    let times = times(text, Since::Intended, figures.answered);
+    Ok(Figures {
+        times: Some(times),
+        findings: late.into_iter().collect(),
+        warnings: calibration.into_iter().collect(),
+        ..figures
+    })
+}
+
+/// Reads what both print alike.
+fn common(text: &str) -> Result<Figures, String> {
+    let line = text.lines().find_map(|line| line.trim().split_once(" requests in "));
+    let (requests, rest) = line.ok_or("it printed no line `… requests in …`")?;
+    let answered: u64 =
+        requests.trim().parse().map_err(|_| format!("`{requests}` is not a number of requests"))?;
+    let printed = rest.split(',').next().and_then(|length| time(length.trim()));
+    let per_s = after(text, "Requests/sec:").and_then(|rate| rate.parse::<f64>().ok());
+    let per_s = per_s.filter(|rate| 0.0 < *rate && rate.is_finite());
+    // Both figures are rounded to hundredths; the larger one is more precise.
+    let length = match (printed, per_s) {
+        (Some(length), Some(rate)) if length.as_secs_f64() < rate => {
+            Some(Nanos::from_secs_f64(answered as f64 / rate))
+        }
+        (length, _) => length,
+    };
+    let length = length.ok_or("it printed no length of its run")?;
+    let refused = after(text, "Non-2xx or 3xx responses:").and_then(|count| count.parse().ok());
+    let of_sockets = ["connect", "read", "write"].map(|kind| {
+        let outcome = if kind == "read" { "reset" } else { kind };
+        (outcome.to_owned(), socket_errors(text, kind))
+    });
+    let unanswered: BTreeMap<String, u64> =
+        of_sockets.into_iter().filter(|(_, count)| 0 < *count).collect();
+    Ok(Figures {
+        answered,
+        refused: refused.unwrap_or(0),
+        unanswered,
+        statuses: BTreeMap::new(),
+        length: Some(length),
+        per_s,
+        times: None,
+        findings: Vec::new(),
+        warnings: Vec::new(),
+    })
+}
+
+/// Returns the first word after a label.
+fn after<'a>(text: &'a str, label: &str) -> Option<&'a str> {
+    let line = text.lines().find_map(|line| line.trim().strip_prefix(label))?;
+    line.split_ascii_whitespace().next()
+}
+
+/// Returns a count of `Socket errors: connect 0, read 1, write 0, timeout 5`; the line is absent if
+/// all are zero.
+fn socket_errors(text: &str, kind: &str) -> u64 {
+    let line = text.lines().find_map(|line| line.trim().strip_prefix("Socket errors:"));
+    let counts = line.into_iter().flat_map(|line| line.split(','));
+    let own = |count: &str| count.trim().strip_prefix(kind)?.trim().parse().ok();
+    counts.filter_map(own).next().unwrap_or(0)
+}
+
+fn timeouts(text: &str) -> u64 {
+    socket_errors(text, "timeout")
+}
+
+/// Returns the percentiles, and the mean and the maximum of the table of threads. Without an answer
+/// all of them are printed as zero: then there are none.
+fn times(text: &str, since: Since, count: u64) -> Printed {
+    if count == 0 {
+        return no_times(since, count);
+    }
+    let row = text.lines().find_map(|line| line.trim().strip_prefix("Latency "));
+    let mut cells = row.unwrap_or_default().split_ascii_whitespace().map(time);
+    let mean = cells.next().flatten();
+    let max = cells.nth(1).flatten();
+    Printed {
+        mean_ns: mean.map(|time| time.0),
+        max_ns: max.map(|time| time.0),
+        percentiles: percentiles(text),
+        ..no_times(since, count)
+    }
+}
+
+/// Returns the percentiles of the first block `Latency Distribution`: wrk2's second one, of times
+/// from sending, is not of our definition.
+fn percentiles(text: &str) -> Vec<Percentile> {
+    let lines = text.lines().skip_while(|line| !line.trim().starts_with("Latency Distribution"));
+    let line_of = |line: &str| {
+        let (percent, time_of) = line.trim().split_once('%')?;
+        Some(percentile(percent.parse().ok()?, time(time_of.trim())?))
+    };
+    let all: Vec<Percentile> = lines.skip(1).map_while(line_of).collect();
+    ascending(all.into_iter().filter(|one| one.level < 1.0).collect())
+}
+
+/// Returns the number of latencies of wrk2's histogram: `#[Max     = 12.496, Total count = 20001]`.
+fn recorded(text: &str) -> Option<u64> {
+    let line = text.lines().find(|line| line.starts_with("#[Max"))?;
+    let (_, count) = line.split_once("Total count")?;
+    count.trim_matches(|c: char| !c.is_ascii_digit()).parse().ok()
+}
+
+/// Returns the value of an option of a program that uses `getopt`: `-T 2s`, `-T2s`, `--timeout 2s`
+/// or `--timeout=2s`.
+fn option<'a>(command: &'a [String], short: &str, long: &str) -> Option<&'a str> {
+    let at = |(i, word): (usize, &'a String)| {
+        if word == short || word == long {
+            return command.get(i + 1).map(String::as_str);
+        }
+        let of_long = word.strip_prefix(long).and_then(|rest| rest.strip_prefix('='));
+        of_long.or_else(|| word.strip_prefix(short))
+    };
+    command.iter().enumerate().find_map(at)
+}

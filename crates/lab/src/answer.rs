@@ -324,6 +324,10 @@ fn maximum(resolved: &Resolved, journal: &[Entry]) -> Option<Maximum> {
     let (entry, observed) = answering(journal)
         .filter(|(entry, _)| asked.is_none() || entry.asked_per_target_per_s == asked)
         .min_by(|a, b| off(a.1).total_cmp(&off(b.1)))?;
+    // Of a search, the loads around it show what the system can do; a given load has only itself.
+    if resolved.spec.search.is_none() && observed.is_failing() {
+        return None;
+    }
     Some(Maximum {
         rate_per_s: best.sustained_per_s,
         offered_per_s: observed.offered_per_s,
@@ -452,6 +456,9 @@ fn found(search: &Search, slo: Option<&str>) -> String {
         (None, Some(capacity), _) => {
             format!("capacity {} with {}", rate(capacity.rate_per_s), capacity.slo)
         }
+        (None, ..) if search.fixed && 0 < search.trials => {
+            "no sound throughput: requests failed, or no trial was valid".to_owned()
+        }
         (None, None, Some(slo)) if 0 < search.trials => format!("no load met {slo}"),
         (None, ..) => "nothing was measured".to_owned(),
     }
@@ -498,14 +505,21 @@ fn together(equal: &[&Search]) -> String {
         .interval
         .map(|(low, high)| format!(", 95 % interval {} … {}/s", grouped(low), grouped(high)));
     let interval = interval.unwrap_or_default();
+    // A given load has no capacity.
+    let is_given = equal[0].fixed;
+    let throughput = if is_given { "sustained" } else { "maximum throughput" };
+    let capacity = repeated.capacity_per_s.filter(|_| !is_given);
     let parts = [
-        shown("maximum throughput", repeated.maximum_throughput_per_s),
-        shown("capacity", repeated.capacity_per_s).map(|text| text + &with + &interval),
+        shown(throughput, repeated.maximum_throughput_per_s),
+        shown("capacity", capacity).map(|text| text + &with + &interval),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     let failed = equal.iter().find(|search| search.verdict == Verdict::NoAnswer);
     let why = failed.map(|search| format!("no answer: {}", first_line(&search.stopped_by)));
     match parts.is_empty() {
+        true if is_given && 0 < equal.iter().map(|search| search.trials).sum::<u32>() => {
+            why.unwrap_or_else(|| "requests failed, so nothing was sustained".to_owned())
+        }
         true => why.unwrap_or_else(|| "nothing was measured yet".to_owned()),
         false => parts.into_iter().chain(why).collect::<Vec<_>>().join("; "),
     }
@@ -586,7 +600,12 @@ pub fn table(answer: &Answer) -> String {
     let rate = |per_s: f64| format!("{}/s", grouped(per_s));
     let mut text = String::new();
     let mut line = |name: &str, value: String| text += &format!("{name:<21} {value}\n");
-    if let Some(maximum) = &answer.maximum_throughput {
+    // Of a given load, the summary has the figures.
+    let is_given = answer.searches.iter().all(|search| search.fixed) && !answer.searches.is_empty();
+    if is_given && answer.searches.len() == 1 {
+        line("answer", first_line(&answer.summary).to_owned());
+    }
+    if let Some(maximum) = answer.maximum_throughput.as_ref().filter(|_| !is_given) {
         let above = answering(&answer.trials)
             .filter(|(_, o)| maximum.offered_per_s < o.offered_per_s)
             .count();
@@ -605,7 +624,7 @@ pub fn table(answer: &Answer) -> String {
             ),
         );
     }
-    if let Some(capacity) = &answer.capacity {
+    if let Some(capacity) = answer.capacity.as_ref().filter(|_| !is_given) {
         line(
             "capacity",
             format!(

@@ -8,7 +8,7 @@ use measure::{Instant, Nanos, Quantile};
 use results::components::{Components, Monitored};
 use results::doctor::{self, Check, Standing, State};
 use results::evidence::{self, Evidence, Fitness, Question};
-use results::journal::{Observed, Status};
+use results::journal::{Observed, Status, is_failing};
 use results::load::{Pacing, SLO_MISSED};
 use results::slo::{self, Judged as JudgedSlo, Slo, Verdict};
 use results::{Load, Times};
@@ -24,9 +24,6 @@ use crate::trial::{Checked, Observation};
 
 #[cfg(test)]
 mod tests;
-
-/// The share of failed requests above which a system fell short, however fast it failed them.
-const FAILING: f64 = 0.03;
 
 /// The judgement of an observation.
 #[derive(Clone, Debug, PartialEq)]
@@ -165,7 +162,7 @@ fn observed(observation: &Observation, components: &Components, slo_met: Option<
     let failures = counts.intended.saturating_sub(counts.ok);
     let saturated = load.saturated == Some(true);
     // An error is a response too, and completes: a system that responds with errors fell short.
-    let failing = FAILING * (counts.intended as f64) < failures as f64;
+    let failing = is_failing(failures as f64 / counts.intended.max(1) as f64);
     let shortfall = match (saturated || failing, rates.asked.is_none() || slo_met == Some(false)) {
         (true, _) => Shortfall::Saturated,
         (false, true) => Shortfall::Slow,

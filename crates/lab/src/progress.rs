@@ -281,6 +281,8 @@ pub enum Mark {
     /// The machine slowed the trial down, and it still met its SLO.
     Slowed,
     Missed,
+    /// So many requests failed that it is no working system.
+    Failing,
     Saturated,
     Invalid,
     Aborted,
@@ -293,6 +295,7 @@ impl Mark {
             (Status::Aborted, _) => Mark::Aborted,
             (_, Some(observed)) if observed.saturated => Mark::Saturated,
             (_, Some(observed)) if observed.slo_met == Some(false) => Mark::Missed,
+            (_, Some(observed)) if observed.is_failing() => Mark::Failing,
             (Status::Bounded, _) => Mark::Slowed,
             (Status::Valid, _) => Mark::Ok,
         }
@@ -303,6 +306,7 @@ impl Mark {
             Mark::Ok => "ok",
             Mark::Slowed => "ok, slowed",
             Mark::Missed => "slo missed",
+            Mark::Failing => "failing",
             Mark::Saturated => "saturated",
             Mark::Invalid => "invalid",
             Mark::Aborted => "aborted",

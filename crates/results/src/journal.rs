@@ -262,7 +262,15 @@ pub struct Observed {
     pub limit: Option<Limit>,
 }
 
+/// The share of failed requests above which a system fell short, however fast it failed them.
+const FAILING: f64 = 0.03;
+
 impl Observed {
+    /// Returns true if so many requests failed that the completed rate is not one of a working system.
+    pub fn is_failing(&self) -> bool {
+        is_failing(self.failed_share())
+    }
+
     /// Returns the share of the requests that failed.
     pub fn failed_share(&self) -> f64 {
         self.failures as f64 / self.requests.max(1) as f64
@@ -296,6 +304,11 @@ impl Observed {
             ..Observed::nothing()
         }
     }
+}
+
+/// Returns true for a share of failures with which a system fell short.
+pub fn is_failing(failed_share: f64) -> bool {
+    FAILING < failed_share
 }
 
 fn is_zero(count: &u32) -> bool {

@@ -6,6 +6,7 @@ use measure::scaling::{self, Conclusion, Estimate as Known, Identified, Reason};
 use measure::{Random, estimate};
 use serde::{Deserialize, Serialize};
 
+use crate::journal::is_failing;
 use crate::metric::Metric;
 
 #[cfg(test)]
@@ -116,10 +117,6 @@ pub struct Measured {
     pub failed_shares: Vec<f64>,
 }
 
-/// The most failures of a level that takes part in a law. Above, it is the figure of a system that is
-/// overloaded or broken, not of one at its capacity.
-const MOST_FAILED: f64 = 0.01;
-
 /// Returns the levels with their intervals, and the law that they follow. A level without values has no
 /// part in the law.
 pub fn of(mut measured: Vec<Measured>, seed: u64) -> (Vec<Level>, Law) {
@@ -173,7 +170,7 @@ fn unknown(why: String) -> Law {
 /// Returns why levels with failures show no law; `None` if there are none.
 fn failing(levels: &[Level]) -> Option<String> {
     let failing = levels.iter().filter_map(|level| Some((level.n, level.failed_share?)));
-    let failing: Vec<(f64, f64)> = failing.filter(|(_, share)| MOST_FAILED < *share).collect();
+    let failing: Vec<(f64, f64)> = failing.filter(|(_, share)| is_failing(*share)).collect();
     let &(n, share) = failing.iter().max_by(|one, other| one.1.total_cmp(&other.1))?;
     let above = levels
         .iter()

@@ -496,7 +496,7 @@ impl Cell {
         match self.mark {
             Mark::Ok => ('✓', Tone::Good),
             Mark::Slowed => ('≈', Tone::Good),
-            Mark::Missed => ('✗', Tone::Middling),
+            Mark::Missed | Mark::Failing => ('✗', Tone::Middling),
             Mark::Saturated => ('▲', Tone::Middling),
             Mark::Invalid => ('!', Tone::Bad),
             Mark::Aborted => ('†', Tone::Bad),

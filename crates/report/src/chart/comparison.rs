@@ -41,9 +41,8 @@ pub(crate) fn figure(run: &Run) -> Option<Figure> {
         groups.into_iter().filter(|(_, effects)| !effects.is_empty()).unzip();
     groups.first()?;
     let summary = summary(comparison, groups.iter().map(|effects| left_out(effects)).sum());
-    let scale = scale(comparison, groups.iter().flatten());
     let plots: Vec<Plot> =
-        groups.iter().map(|effects| draw(comparison, effects, scale, &summary)).collect();
+        groups.iter().map(|effects| draw(comparison, effects, &summary)).collect();
     let panel = |(title, plot): (&str, &Plot)| Panel {
         title: title.to_owned(),
         svg: plot.svg(),
@@ -126,22 +125,26 @@ fn symbol(verdict: Verdict) -> &'static str {
     }
 }
 
-/// A scale around 1 for all effects with their intervals, and the margin.
-fn scale<'a>(comparison: &Comparison, effects: impl Iterator<Item = &'a Effect<'a>>) -> Scale {
-    let ends = effects.flat_map(|effect| {
+/// A scale for these effects with their intervals, 1, and the margin. Far percentiles are less certain: on
+/// the scale of the metrics that decide, they would hide them.
+fn scale(comparison: &Comparison, effects: &[&Effect]) -> Scale {
+    let ends = effects.iter().flat_map(|effect| {
         let (low, high) = effect.interval.unzip();
         [effect.effect, low, high]
     });
     let margin = 1.0 + comparison.margin;
     let ends = ends.flatten().chain([margin, 1.0 / margin]);
-    let farthest = ends.map(|ratio| (ratio - 1.0).abs()).fold(0.01, f64::max) * 1.15;
-    Scale::Linear { from: (1.0 - farthest).max(0.0), to: 1.0 + farthest }
+    let (low, high) = ends
+        .fold((0.99, 1.01_f64), |(low, high), ratio| (f64::min(low, ratio), f64::max(high, ratio)));
+    let room = 0.15 * (high - low);
+    Scale::Linear { from: (low - room).max(0.0), to: high + room }
 }
 
-fn draw(comparison: &Comparison, effects: &[Effect], scale: Scale, summary: &str) -> Plot {
+fn draw(comparison: &Comparison, effects: &[Effect], summary: &str) -> Plot {
     let effects: Vec<&Effect> = effects.iter().take(MOST_DRAWN).collect();
     let margin = 1.0 + comparison.margin;
     let x = Axis { scale: Scale::Places { count: effects.len() }, label: "", tick: tick_number };
+    let scale = scale(comparison, &effects);
     let y = Axis { scale, label: "figure of the second over that of the first", tick: tick_number };
     let mut plot = Plot::new(summary, 340.0, x, y);
     let names: Vec<String> = effects.iter().map(|effect| effect.name()).collect();

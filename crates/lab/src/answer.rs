@@ -397,8 +397,7 @@ fn answering(journal: &[Entry]) -> impl Iterator<Item = (&Entry, &Observed)> {
 fn concluded(comparison: Option<&Comparison>, reproduced: &[Reproduced]) -> Option<String> {
     let compared = comparison.map(|Comparison { a, b, verdict, metrics, .. }| {
         let metric = |compared: &Compared| {
-            let prefix = [&compared.of.cell, &compared.of.search].into_iter().flatten();
-            let prefix: String = prefix.map(|part| format!("{part}: ")).collect();
+            let prefix = compared.of.prefix();
             let change = compared.effect.map(|effect| format!(" {}", comparison::change(effect)));
             let verdict = compared.verdict.word();
             format!("{prefix}{}{} ({verdict})", compared.metric, change.unwrap_or_default())
@@ -601,7 +600,7 @@ pub fn table(answer: &Answer) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: String| text += &format!("{name:<21} {value}\n");
     // Of a given load, the summary has the figures.
-    let is_given = answer.searches.iter().all(|search| search.fixed) && !answer.searches.is_empty();
+    let is_given = answer.is_given();
     if is_given && answer.searches.len() == 1 {
         line("answer", first_line(&answer.summary).to_owned());
     }
@@ -648,10 +647,8 @@ pub fn table(answer: &Answer) -> String {
         line(&title(equal[0]), together(equal));
     }
     for compared in answer.comparison.iter().flat_map(|comparison| &comparison.metrics) {
-        let of = [&compared.of.cell, &compared.of.search];
-        let of: Vec<&str> = of.into_iter().flatten().map(String::as_str).collect();
-        let of = if of.is_empty() { String::new() } else { format!("{}: ", of.join(" · ")) };
-        line("comparison", format!("{of}{}", comparison::in_words(compared)));
+        let words = comparison::in_words(compared);
+        line("comparison", format!("{}{words}", compared.of.prefix()));
     }
     for law in &answer.scaling {
         line("scaling", scaling::in_words(law));

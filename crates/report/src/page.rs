@@ -87,17 +87,20 @@ fn verdict(run: &Run, out: &mut String) -> std::fmt::Result {
     let (class, word) = word(run);
     writeln!(out, "<section class=\"verdict {class}\">\n<h2>{word}</h2>")?;
     writeln!(out, "<p class=\"sentence\">{}</p>", escape(&sentence(run)))?;
-    if run.fixed {
+    match (run.fixed, run.has_several()) {
         // The loads were given: no maximum and no capacity is known.
-    } else if run.has_several() {
-        let definition = levels::definition(run);
-        writeln!(out, "<p class=\"definition\">{}</p>", escape(&definition))?;
-        writeln!(out, "{}", levels::table(run).html())?;
-    } else {
-        out.push_str("<div class=\"figures\">\n");
-        maximum(run, out)?;
-        capacity(run, out)?;
-        out.push_str("</div>\n");
+        (true, _) => {}
+        (false, true) => {
+            let definition = levels::definition(run);
+            writeln!(out, "<p class=\"definition\">{}</p>", escape(&definition))?;
+            writeln!(out, "{}", levels::table(run).html())?;
+        }
+        (false, false) => {
+            out.push_str("<div class=\"figures\">\n");
+            maximum(run, out)?;
+            capacity(run, out)?;
+            out.push_str("</div>\n");
+        }
     }
     badges::write(&badges::of(run), out)?;
     out.push_str("<dl>\n");

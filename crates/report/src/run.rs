@@ -84,8 +84,7 @@ impl Run {
         };
         let doctor = noted(directory.doctor(), &mut problems).flatten();
         let spec = fs::read_to_string(directory.path().join("spec.yaml")).unwrap_or_default();
-        let searches = answer.iter().flat_map(|answer| &answer.searches);
-        let fixed = searches.clone().next().is_some() && searches.clone().all(|one| one.fixed);
+        let fixed = answer.as_ref().is_some_and(Answer::is_given);
         let searched = answer.as_ref().filter(|_| !fixed);
         let maximum = searched.and_then(|answer| answer.maximum_throughput.clone());
         let capacity = searched.and_then(|answer| answer.capacity.clone());
@@ -126,7 +125,8 @@ impl Run {
             trial
         };
         let trials: Vec<Trial> = journal.into_iter().map(&mut read).collect();
-        let searches = || cells.iter().flat_map(|cell| &cell.searches).flat_map(|s| &s.strands);
+        let searched = cells.iter().filter(|_| !fixed);
+        let searches = || searched.clone().flat_map(|cell| &cell.searches).flat_map(|s| &s.strands);
         let found = |quantity: Quantity, only: Option<u32>| {
             let each = searches().filter_map(|search| Some(quantity.of(search)?.trial));
             each.chain(only).collect::<BTreeSet<u32>>()
@@ -166,11 +166,11 @@ impl Run {
     }
 
     pub(crate) fn is_maximum(&self, trial: &Trial) -> bool {
-        !self.fixed && self.maxima.contains(&trial.entry.trial)
+        self.maxima.contains(&trial.entry.trial)
     }
 
     pub(crate) fn is_capacity(&self, trial: &Trial) -> bool {
-        !self.fixed && self.capacities.contains(&trial.entry.trial)
+        self.capacities.contains(&trial.entry.trial)
     }
 
     /// The trials whose distributions are drawn, each once, with the reasons for its choice.

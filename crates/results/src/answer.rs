@@ -59,6 +59,13 @@ pub struct Answer {
     pub report: Option<String>,
 }
 
+impl Answer {
+    /// Returns true if no load was searched: the given ones show no maximum and no capacity of the system.
+    pub fn is_given(&self) -> bool {
+        !self.searches.is_empty() && self.searches.iter().all(|search| search.fixed)
+    }
+}
+
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {

@@ -92,6 +92,15 @@ pub struct Of {
     pub search: Option<String>,
 }
 
+impl Of {
+    /// Returns the part in words, as a prefix: `replicas=2 · half: `, or nothing if there is only one.
+    pub fn prefix(&self) -> String {
+        let parts: Vec<&str> =
+            [&self.cell, &self.search].into_iter().flatten().map(String::as_str).collect();
+        if parts.is_empty() { String::new() } else { format!("{}: ", parts.join(" · ")) }
+    }
+}
+
 /// A percentile of both arms.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Shift {

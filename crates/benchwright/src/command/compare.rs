@@ -7,7 +7,7 @@ use lab::experiment::Past;
 use measure::Share;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use results::Comparison;
-use results::comparison::{Compared, Difference, Of, Shift, Verdict};
+use results::comparison::{Compared, Difference, Shift, Verdict};
 
 use super::run::failed;
 use crate::cli::Compare;
@@ -93,13 +93,6 @@ fn value(value: &Option<String>) -> String {
     value.as_deref().map_or("–".to_owned(), |value| value.replace(char::is_control, " "))
 }
 
-/// Returns the part of the experiment in words, as a prefix.
-fn prefix(of: &Of) -> String {
-    let parts: Vec<&str> =
-        [&of.cell, &of.search].into_iter().flatten().map(String::as_str).collect();
-    if parts.is_empty() { String::new() } else { format!("{}: ", parts.join(" · ")) }
-}
-
 fn text(comparison: &Comparison) -> String {
     let mut text = String::new();
     let caveats = Caveats::of(comparison);
@@ -115,7 +108,7 @@ fn text(comparison: &Comparison) -> String {
     let _ =
         writeln!(text, "{b} compared with {a}: {}  (margin {})", verdict.word(), Share(*margin));
     for compared in &comparison.metrics {
-        let _ = writeln!(text, "  {}{}", prefix(&compared.of), in_words(compared));
+        let _ = writeln!(text, "  {}{}", compared.of.prefix(), in_words(compared));
     }
     if !comparison.percentiles.is_empty() {
         text += "percentiles, to look at:\n";
@@ -125,7 +118,7 @@ fn text(comparison: &Comparison) -> String {
         let _ = writeln!(
             text,
             "  {}{:<6} {:>9}{}",
-            prefix(of),
+            of.prefix(),
             metric.name(),
             change(*effect),
             interval.unwrap_or_default()
@@ -166,7 +159,7 @@ fn markdown(comparison: &Comparison) -> String {
         let _ = writeln!(
             text,
             "| {}{metric} | {} {} | {} | {} | {} |{adjusted} {trials_a} + {trials_b} | {blocks} |",
-            cell(&prefix(of)),
+            cell(&of.prefix()),
             symbol(*verdict),
             verdict.word(),
             effect.map_or("–".to_owned(), change),
@@ -210,7 +203,7 @@ fn junit(comparison: &Comparison) -> Result<String, Failure> {
         let mut status = status;
         let words = in_words(compared);
         status.set_message(words.clone());
-        let name = format!("{}{}", prefix(&compared.of), compared.metric);
+        let name = format!("{}{}", compared.of.prefix(), compared.metric);
         let mut case = TestCase::new(name, status);
         case.set_classname("benchwright.compare");
         case.set_system_out(format!("{words}{caveats}"));

@@ -65,17 +65,19 @@ fn judged_in(load: Load, resolved: &Resolved) -> Judged {
         deaths: Vec::new(),
         events: Vec::new(),
     };
-    judge(
-        &Observation {
-            driven,
-            not_idle: None,
-            monitored: Vec::new(),
-            warmed_up: None,
-            moved: Vec::new(),
-            checked: None,
-        },
-        resolved,
-    )
+    judge(&observation(driven), resolved)
+}
+
+/// A trial in which nothing happened beside its load.
+fn observation(driven: Driven) -> Observation {
+    Observation {
+        driven,
+        not_idle: None,
+        monitored: Vec::new(),
+        warmed_up: None,
+        moved: Vec::new(),
+        checked: None,
+    }
 }
 
 /// A load that a gate refuses.
@@ -238,17 +240,7 @@ fn the_generators_verdict_and_a_moved_process_make_a_trial_invalid() {
         events: Vec::new(),
     };
     let moved = vec!["hotel was allowed CPU 0 before the load and CPU 1 after it".to_owned()];
-    let judgement = judge(
-        &Observation {
-            driven,
-            not_idle: None,
-            monitored: Vec::new(),
-            warmed_up: None,
-            moved,
-            checked: None,
-        },
-        &read(""),
-    );
+    let judgement = judge(&Observation { moved, ..observation(driven) }, &read(""));
     assert_eq!(judgement.status, Status::Invalid);
     assert!(judgement.reasons[0].starts_with("the placement changed: hotel"));
     assert_eq!(judged(load(0, 0, 0), "").status, Status::Invalid);
@@ -284,17 +276,7 @@ fn the_checks_around_a_load_warn_or_make_it_invalid_as_the_spec_wants() {
         let mut resolved = read("");
         resolved.spec.doctor.level = serde_json::from_str(&format!("{level:?}")).unwrap();
         let checked = Some(Checked { before: Some(before), after });
-        let judged = judge(
-            &Observation {
-                driven,
-                not_idle: None,
-                monitored: Vec::new(),
-                warmed_up: None,
-                moved: Vec::new(),
-                checked,
-            },
-            &resolved,
-        );
+        let judged = judge(&Observation { checked, ..observation(driven) }, &resolved);
         (judged.status, judged.reasons.len(), judged.warnings)
     };
     let old = || found("nodes", Severity::Warning, "6.1");
@@ -337,15 +319,7 @@ fn a_system_that_fell_short_has_a_limit_and_one_that_followed_its_load_has_none(
             events: Vec::new(),
             gauged: Vec::new(),
         };
-        let observation = Observation {
-            driven,
-            not_idle: None,
-            monitored: Vec::new(),
-            warmed_up: None,
-            moved: Vec::new(),
-            checked: None,
-        };
-        let observed = judge(&observation, &read(slo)).observed.unwrap();
+        let observed = judge(&observation(driven), &read(slo)).observed.unwrap();
         assert_eq!(observed.cpu["hotel"], 0.98);
         assert_eq!(observed.limit.is_some(), observed.limited_by.is_some());
         observed.limited_by

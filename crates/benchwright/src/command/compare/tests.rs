@@ -1,7 +1,7 @@
 use expect_test::expect;
 use measure::comparison::Block;
 use results::Metric;
-use results::comparison::Question;
+use results::comparison::{Of, Question};
 
 use super::*;
 

@@ -336,9 +336,13 @@ fn a_load_that_was_given_shows_no_maximum_and_no_capacity() {
     let page = page(&fixture);
     let words = words(&page);
     assert!(words.contains("RSD of p99 3.0 %, target 1 % missed"), "{words}");
-    for sign in ["Maximum throughput", "Capacity under the SLO"] {
+    let searched =
+        ["Maximum throughput", "Capacity under the SLO", "The search was", "No load met"];
+    for sign in searched {
         assert!(!words.contains(sign), "{sign}");
     }
+    assert!(words.contains("The load was given, so it shows no maximum."), "{words}");
+    assert!(words.contains(" trials met the SLO with its limit of 100 ms."), "{words}");
     assert!(!page.contains("<div class=\"figures\">"));
 }
 

@@ -140,10 +140,12 @@ fn above<'a>(run: &Run, points: &[Point<'a>]) -> Vec<Point<'a>> {
 
 fn summary(run: &Run, points: &[Point]) -> String {
     let Some(maximum) = &run.maximum else {
-        return match points.iter().any(|point| point.trial.answers()) {
-            true => "The search was for the capacity, not for the maximum.".to_owned(),
-            false => "No valid trial shows a maximum yet.".to_owned(),
+        let why = match points.iter().any(|point| point.trial.answers()) {
+            true if run.fixed => "The load was given, so it shows no maximum.",
+            true => "The search was for the capacity, not for the maximum.",
+            false => "No valid trial shows a maximum yet.",
         };
+        return why.to_owned();
     };
     let above = above(run, points);
     let mut text = format!(

@@ -10,7 +10,7 @@ use super::{Figure, Key, Layout, Panel, Point, curve, points, thinning};
 use crate::plot::{Axis, Dash, Mark, Place, Plot, Scale, Style};
 use crate::run::Run;
 use crate::table::{Cell, Row, Table, trials};
-use crate::text::{rate, tick_number, tick_time, time};
+use crate::text::{count, rate, tick_number, tick_time, time};
 
 const MET: Style = Style { series: 0, colour: 1, dash: Dash::Solid, mark: Mark::Disc };
 const MISSED: Style = Style { series: 0, colour: 1, dash: Dash::None, mark: Mark::Ring };
@@ -250,6 +250,7 @@ fn summary(run: &Run, points: &[Point]) -> String {
             Some(capacity) => {
                 format!(" It stays within {limit} up to {} offered.", rate(capacity.rate_per_s))
             }
+            None if run.fixed => met(points, limit),
             None => format!(" No load met the SLO with its limit of {limit}."),
         };
     }
@@ -257,6 +258,14 @@ fn summary(run: &Run, points: &[Point]) -> String {
         text += " The shaded band lies between the bounds of the capacity.";
     }
     text
+}
+
+/// Returns the number of trials of a given load that met the SLO, as a sentence.
+fn met(points: &[Point], limit: Nanos) -> String {
+    let verdicts = points.iter().filter(|point| point.trial.valid());
+    let verdicts: Vec<bool> = verdicts.filter_map(|point| point.observed.slo_met).collect();
+    let met = verdicts.iter().filter(|met| **met).count();
+    format!(" {met} of {} met the SLO with its limit of {limit}.", count(verdicts.len(), "trial"))
 }
 
 fn table(points: &[Point], plot: &Plot) -> Table {

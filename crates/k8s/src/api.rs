@@ -107,7 +107,7 @@ impl Error {
 }
 
 /// The kinds of objects that we use: API version, kind, plural, and whether they are in a namespace.
-const KINDS: [(&str, &str, &str, bool); 10] = [
+const KINDS: [(&str, &str, &str, bool); 11] = [
     ("v1", "Namespace", "namespaces", false),
     ("v1", "Node", "nodes", false),
     ("v1", "ConfigMap", "configmaps", true),
@@ -117,6 +117,7 @@ const KINDS: [(&str, &str, &str, bool); 10] = [
     ("apps/v1", "StatefulSet", "statefulsets", true),
     ("apps/v1", "Deployment", "deployments", true),
     ("batch/v1", "Job", "jobs", true),
+    ("discovery.k8s.io/v1", "EndpointSlice", "endpointslices", true),
     ("coordination.k8s.io/v1", "Lease", "leases", true),
 ];
 

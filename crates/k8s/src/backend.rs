@@ -55,6 +55,10 @@ const MOST_LINES: u32 = 10_000;
 const RELEASES: &str = "releases";
 /// Stands before the path of a URL that the API server passes on to a pod.
 const THROUGH_API: &str = "http://api-server";
+/// The reason why a request cannot pass the API server.
+const TAKEN: &str = "the API server of a cluster, through which the runner asks, takes the header \
+                     field Authorization for itself; leave this request out in the profile of the \
+                     cluster";
 /// The pods of one run.
 pub struct Kubernetes {
     host: Host,
@@ -75,6 +79,8 @@ pub struct Kubernetes {
     /// The answers to the last checks that the next ones are compared with, if nothing was deployed
     /// since.
     before: Option<Before>,
+    /// The number of ready endpoints of each service of a release, by `namespace/service`.
+    endpoints: BTreeMap<String, u32>,
     /// The number of loads and programs so far, which names their objects.
     count: u32,
 }
@@ -117,6 +123,7 @@ impl Kubernetes {
             generator: Generator::default(),
             has_loaded: Cell::new(false),
             before: None,
+            endpoints: BTreeMap::new(),
             count: 0,
         }
     }
@@ -255,14 +262,31 @@ impl Kubernetes {
         api.delete(&api::one(kind, &run.namespace, name)).map_err(Error::into_stop)
     }
 
+    /// Returns the state of a service; a release is ready once requests also reach all of its pods.
+    fn readiness(&mut self, service: &Service) -> Result<Readiness, Stop> {
+        if let Some(why) = self.unscaled(service)? {
+            return Ok(Readiness::Waiting(why));
+        }
+        let pods = self.pods(service)?;
+        match (missing(service, &pods), &service.chart) {
+            (Readiness::Ready, Some(chart)) => match self.complete(chart, &pods)? {
+                Ok(numbers) => {
+                    self.endpoints.extend(numbers);
+                    Ok(Readiness::Ready)
+                }
+                Err(why) => Ok(Readiness::Waiting(why)),
+            },
+            (readiness, _) => Ok(readiness),
+        }
+    }
+
     /// Waits until services have exactly their replicas, all ready.
     fn until_ready(&mut self, services: &[Service]) -> Result<(), Stop> {
         let begun = host::now();
         for service in services {
             loop {
                 self.host.check_interrupt()?;
-                let pods = self.pods(service)?;
-                let missing = match missing(service, &pods) {
+                let missing = match self.readiness(service)? {
                     Readiness::Ready => break,
                     Readiness::Waiting(why) => why,
                     Readiness::Dead { pod, why } => {
@@ -323,7 +347,10 @@ impl Kubernetes {
 
     /// Returns the addresses of a service's replicas. Pods find each other by name, and the runner
     /// reaches them through the API server, which it can reach in any case.
-    fn addresses(&self, service: &Service) -> Vec<Address> {
+    fn addresses(&self, service: &Service) -> Result<Vec<Address>, Stop> {
+        if let Some(chart) = &service.chart {
+            return self.addresses_of_chart(chart);
+        }
         let run = &self.connected().run;
         let port = objects::port(service);
         let address = |number: u32| {
@@ -336,7 +363,7 @@ impl Kubernetes {
                 of_runner: format!("{THROUGH_API}{path}:{port}/proxy"),
             }
         };
-        (1..=service.replicas).map(address).collect()
+        Ok((1..=service.replicas).map(address).collect())
     }
 
     /// Waits until a service has no pod that holds, but no longer than a minute.
@@ -357,6 +384,7 @@ impl Kubernetes {
     fn remove_services(&mut self) -> Result<(), Stop> {
         self.write_logs();
         self.became_ready.clear();
+        self.endpoints.clear();
         self.before = None;
         let services = std::mem::take(&mut self.started);
         for (name, service) in &services {
@@ -700,11 +728,7 @@ impl Backend for Kubernetes {
             }
         }
         self.until_ready(wave)?;
-        let addresses = |service: &Service| match &service.chart {
-            None => Ok(self.addresses(service)),
-            Some(chart) => self.addresses_of_chart(chart),
-        };
-        wave.iter().map(addresses).collect()
+        wave.iter().map(|service| self.addresses(service)).collect()
     }
 
     fn restart(&mut self, services: &[String]) -> Result<(), Stop> {
@@ -729,16 +753,17 @@ impl Backend for Kubernetes {
     fn scale(&mut self, name: &str, replicas: u32) -> Result<Vec<Address>, Stop> {
         self.before = None;
         let service = Service { replicas, ..self.started[name].clone() };
-        if service.chart.is_some() {
-            let why = format!("`{name}` is a chart: its values say how many replicas it has");
-            return Err(Stop::no_answer(why));
-        }
         let Connected { run, roles, .. } = self.connected();
-        let nodes = roles.get(service.role).map(Vec::as_slice).unwrap_or_default();
-        self.apply(&objects::service(run, &service, nodes))?;
+        match &service.chart {
+            None => {
+                let nodes = roles.get(service.role).map(Vec::as_slice).unwrap_or_default();
+                self.apply(&objects::service(run, &service, nodes))?;
+            }
+            Some(chart) => self.scale_deployment(chart, replicas)?,
+        }
         self.started.insert(name.to_owned(), service.clone());
         self.until_ready(std::slice::from_ref(&service))?;
-        Ok(self.addresses(&service))
+        self.addresses(&service)
     }
 
     fn execute(&mut self, program: &Program) -> Result<Executed, String> {
@@ -775,6 +800,9 @@ impl Backend for Kubernetes {
             request = request.header("Content-Type", body.content_type());
         }
         for (name, value) in &exchange.send.headers {
+            if name.eq_ignore_ascii_case("authorization") {
+                return Err(TAKEN.to_owned());
+            }
             request = request.header(name, value);
         }
         let body = exchange.send.body.as_ref().map(ToString::to_string).unwrap_or_default();

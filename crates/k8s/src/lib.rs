@@ -9,6 +9,7 @@ pub mod api;
 pub mod backend;
 mod clock;
 pub mod doctor;
+mod endpoints;
 mod events;
 mod helm;
 pub mod lease;

@@ -25,7 +25,7 @@ fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
     object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Returns the name of a pod.
+/// Returns the name of a pod, or of any object.
 pub fn name(pod: &Value) -> &str {
     text(pod, "/metadata/name")
 }
@@ -158,7 +158,7 @@ pub fn containers(pod: &Value) -> &[Value] {
     containers.map(Vec::as_slice).unwrap_or_default()
 }
 
-/// Returns the namespace of a pod.
+/// Returns the namespace of a pod, or of any object.
 pub fn namespace(pod: &Value) -> &str {
     text(pod, "/metadata/namespace")
 }

@@ -203,6 +203,8 @@ pub struct Chart {
     pub set: BTreeMap<String, serde_json::Value>,
     /// The name of its Service.
     pub service: String,
+    /// The Deployment that `scale` changes.
+    pub deployment: Option<String>,
     pub via: Via,
 }
 

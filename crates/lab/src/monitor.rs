@@ -34,10 +34,18 @@ pub fn ask(
     moment: Option<Moment>,
     backend: &mut dyn Backend,
 ) -> Vec<Monitored> {
+    let length = Nanos(end.0.saturating_sub(begin.0));
     let ask = |Monitor::Prometheus(prometheus): &Monitor| {
         let Prometheus { name, query, every, .. } = prometheus;
         let found = match moment {
-            Some(moment) => series(prometheus, moment.of(begin), moment.of(end), backend),
+            Some(moment) => {
+                let (begin, end) = (moment.of(begin), moment.of(end));
+                // The window of an earlier value would begin before the measurement.
+                let window = prometheus.windows().filter(|window| *window <= length).max();
+                let first = begin + window.unwrap_or_default().as_secs_f64();
+                let reply = values(prometheus, resolved, (first, end.max(first)), backend);
+                reply.and_then(|reply| read(&reply, begin))
+            }
             None => Err("there is no date here".to_owned()),
         };
         let (series, mut problems) = match found {
@@ -48,8 +56,9 @@ pub fn ask(
             Err(problem) => (Vec::new(), vec![problem]),
         };
         if problems.is_empty() {
-            let length = Nanos(end.0.saturating_sub(begin.0));
-            problems.extend(windows(prometheus, length, scrape_interval(prometheus, backend)));
+            let mut scraped = || scrape_interval(prometheus, resolved, backend);
+            let scraped = prometheus.windows().next().and_then(|_| scraped());
+            problems.extend(windows(prometheus, length, scraped));
         }
         Monitored {
             name: name.to_string(),
@@ -69,25 +78,29 @@ impl Moment {
     }
 }
 
-/// Returns the series of the query between two dates.
-fn series(
+/// Asks the server for the values of the query from the first date to the last.
+fn values(
     prometheus: &Prometheus,
-    begin: f64,
-    end: f64,
+    resolved: &Resolved,
+    (first, last): (f64, f64),
     backend: &mut dyn Backend,
-) -> Result<Vec<MonitoredSeries>, String> {
+) -> Result<Reply, String> {
     let mut exchange = Exchange::get("/api/v1/query_range");
     exchange.method = Method::Post;
     let fields = [
         ("query", prometheus.query.clone()),
-        ("start", format!("{begin:.3}")),
-        ("end", format!("{end:.3}")),
+        ("start", format!("{first:.3}")),
+        ("end", format!("{last:.3}")),
         ("step", format!("{}", prometheus.every.as_secs_f64())),
     ];
     let fields = fields.map(|(name, text)| (name.to_owned(), text));
     exchange.send.body = Some(Body::Form(fields.into_iter().collect()));
-    let reply = backend.consult(prometheus.url.trim_end_matches('/'), &exchange)?;
-    read(&reply, begin)
+    backend.consult(&url(prometheus, resolved), &exchange)
+}
+
+/// Returns the address of the server without the slash at its end.
+fn url(prometheus: &Prometheus, resolved: &Resolved) -> String {
+    resolved.text(&prometheus.url, 1).trim_end_matches('/').to_owned()
 }
 
 /// The part of Prometheus' answer that is read.
@@ -149,10 +162,13 @@ fn read(reply: &Reply, begin: f64) -> Result<Vec<MonitoredSeries>, String> {
 }
 
 /// Returns the longest interval at which the server scrapes a target; `None` if it does not say.
-fn scrape_interval(prometheus: &Prometheus, backend: &mut dyn Backend) -> Option<Nanos> {
-    prometheus.windows().next()?;
+pub fn scrape_interval(
+    prometheus: &Prometheus,
+    resolved: &Resolved,
+    backend: &mut dyn Backend,
+) -> Option<Nanos> {
     let exchange = Exchange::get("/api/v1/targets?state=active");
-    let reply = backend.consult(prometheus.url.trim_end_matches('/'), &exchange).ok()?;
+    let reply = backend.consult(&url(prometheus, resolved), &exchange).ok()?;
     let targets = answer(&reply).ok()?.active_targets;
     targets.iter().filter_map(|target| duration(&target.scrape_interval)).max()
 }

@@ -51,6 +51,12 @@ pub enum Event<'a> {
         took: Nanos,
         smoke_tests: usize,
     },
+    /// A system that was deployed has another number of replicas.
+    Scaled {
+        what: String,
+        took: Nanos,
+        smoke_tests: usize,
+    },
     /// The system has the data of the experiment, and passed the checks of it.
     Initialised {
         took: Nanos,
@@ -132,11 +138,10 @@ impl fmt::Display for Event<'_> {
             Event::Notice(text) => write!(f, "! {text}"),
             Event::Stage { name } => write!(f, "{name}"),
             Event::Deployed { what, took, smoke_tests } => {
-                write!(f, "deploy   {what} ready in {:.1} s", took.as_secs_f64())?;
-                match smoke_tests {
-                    0 => Ok(()),
-                    n => write!(f, " · smoke test: {n} of {n} requests gave the expected response"),
-                }
+                write!(f, "deploy   {}", Readied { what, took: *took, smoke_tests: *smoke_tests })
+            }
+            Event::Scaled { what, took, smoke_tests } => {
+                write!(f, "scale    {}", Readied { what, took: *took, smoke_tests: *smoke_tests })
             }
             Event::Initialised { took, is_kept, checks } => {
                 let done = if *is_kept { "kept, verified" } else { "loaded" };
@@ -176,6 +181,24 @@ impl fmt::Display for Event<'_> {
             }
             Event::Stands { near, .. } => f.write_str(near.as_deref().unwrap_or_default()),
             Event::Finished { text } => f.write_str(text),
+        }
+    }
+}
+
+/// A system that became ready.
+struct Readied<'a> {
+    what: &'a str,
+    took: Nanos,
+    smoke_tests: usize,
+}
+
+impl fmt::Display for Readied<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Readied { what, took, smoke_tests } = self;
+        write!(f, "{what} ready in {:.1} s", took.as_secs_f64())?;
+        match smoke_tests {
+            0 => Ok(()),
+            n => write!(f, " · smoke test: {n} of {n} requests gave the expected response"),
         }
     }
 }

@@ -17,6 +17,7 @@ pub use action::{Action, Check, Initialise, OncePer, Run, Wait};
 pub(crate) use compare::Arms;
 pub use compare::{Compare, Reproducibility, Target};
 pub use connections::{Connections, PerRate, Tls, TlsVersion};
+pub(crate) use deploy::REPLICAS;
 pub use deploy::Stage;
 pub use doctor::Doctor;
 pub use exchange::{Body, Exchange, Method, Sent, Statuses};
@@ -41,7 +42,7 @@ pub use sut::{
     Step, Sut, Via,
 };
 pub use texts::Addresses;
-pub(crate) use texts::{FOLDER, PORT};
+pub(crate) use texts::{FOLDER, PORT, replicas_in};
 pub use workload::Workload;
 
 mod roles;
@@ -158,7 +159,7 @@ impl Resolved {
 
     /// Returns a text of a component, which may contain the addresses of components that it needs.
     pub fn text_with(&self, text: &str, instance: u32, addresses: &Addresses) -> String {
-        texts::substitute(text, &self.spec.vars, instance, addresses)
+        texts::substitute(text, &self.spec, instance, addresses)
             .expect("every variable was looked up when the spec was read")
     }
 

@@ -11,12 +11,13 @@ use crate::backend::{self, Address, Backend, Chart, Foreign, Limits, Service, St
 use crate::http;
 use crate::progress::{Event, Progress};
 use crate::spec::{
-    Action, Addresses, BackendKind, Component, Exchange, Files, Initialise, OncePer, Ready,
-    Resolved, Stage, Sut,
+    Action, Addresses, BackendKind, Component, Exchange, Files, Initialise, OncePer, REPLICAS,
+    Ready, Resolved, Stage, Sut,
 };
 use actions::{At, List};
 
 mod actions;
+mod scale;
 
 #[cfg(test)]
 mod tests;
@@ -64,7 +65,7 @@ impl System {
     }
 
     /// Goes to the place of the next trial, and returns that of the last. A different system is
-    /// stopped: the next deployment starts the right one.
+    /// stopped, unless it can be scaled: the next deployment starts the right one.
     pub fn enter(
         &mut self,
         place: Place,
@@ -74,9 +75,11 @@ impl System {
     ) -> Result<Option<Place>, Stop> {
         let last = self.place.replace(place);
         if last.is_some_and(|last| last.system != place.system) {
-            self.teardown(backend, progress);
-            backend.stop();
-            self.forget();
+            if self.scaled(resolved).is_none() {
+                self.teardown(backend, progress);
+                backend.stop();
+                self.forget();
+            }
             // Another system is somewhere else.
             self.doctor = None;
         }
@@ -115,7 +118,8 @@ impl System {
         *self = self.succeeded_by(System::default());
     }
 
-    /// Deploys the system, unless it is deployed: components ready, every smoke test passed.
+    /// Deploys the system, unless it is deployed: components ready, every smoke test passed. One that
+    /// is deployed gets the replicas that this spec wants.
     pub fn deploy(
         &mut self,
         resolved: &Resolved,
@@ -123,7 +127,7 @@ impl System {
         progress: &mut dyn Progress,
     ) -> Result<(), Stop> {
         if !self.urls.is_empty() {
-            return Ok(());
+            return self.scale(resolved, backend, progress);
         }
         let begun = backend.now();
         let system = start(resolved, backend, progress)?;
@@ -255,13 +259,19 @@ impl System {
             let error = "the system could not be initialised";
             List { actions: steps, error }.perform(resolved, &self.started, backend)?;
         }
-        let checks: Vec<Action> = expect.iter().cloned().map(Action::from).collect();
-        let error = "the initialised system is not as expected";
-        List { actions: &checks, error }.perform(resolved, &self.started, backend)?;
+        self.verify(resolved, backend)?;
         self.loaded.insert(self.cell());
         self.has_fresh_data = true;
         let took = backend.now() - begun;
-        Ok(Some(Event::Initialised { took, is_kept: !is_due, checks: checks.len() }))
+        Ok(Some(Event::Initialised { took, is_kept: !is_due, checks: expect.len() }))
+    }
+
+    /// Checks that the system has the data of the experiment.
+    fn verify(&self, resolved: &Resolved, backend: &mut dyn Backend) -> Result<(), Stop> {
+        let expect = resolved.spec.sut.initialise.iter().flat_map(|initialise| &initialise.expect);
+        let checks: Vec<Action> = expect.cloned().map(Action::from).collect();
+        let error = "the initialised system is not as expected";
+        List { actions: &checks, error }.perform(resolved, &self.started, backend)
     }
 }
 
@@ -432,13 +442,14 @@ fn service(
         let replicas = resolved.spec.sut.replicas_of(component);
         let mut set: BTreeMap<String, serde_json::Value> =
             helm.set.iter().map(|(path, written)| (path.clone(), value(written))).collect();
-        set.entry("replicaCount".to_owned()).or_insert_with(|| replicas.into());
+        set.entry(REPLICAS.to_owned()).or_insert_with(|| replicas.into());
         Chart {
             folder: resolved.path(&helm.chart),
             release: or(&helm.release, component.name()),
             namespace: helm.namespace.as_ref().map(text),
             set,
             service: text(&helm.service),
+            deployment: helm.deployment.as_ref().map(text),
             via: helm.via,
         }
     });

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::proxy;
 use crate::kit::arguments::{Common, length};
@@ -16,10 +16,15 @@ use crate::kit::rpc::Addresses;
 /// --deadline is the longest time for a response (504).
 ///
 /// Beside what it passes on, it serves
-///   GET /balancer/ready     200 once all replicas are ready, and 503 before
+///   GET /balancer/ready     200 once all replicas are ready, and 503 before; with ?replicas=N once
+///                           they are exactly N
 ///   GET /balancer/metrics   counters in Prometheus' text format
 ///
 /// With --statistics FILE, changes of readiness are appended to FILE.events, a line of JSON each.
+///
+/// In a cluster, --readiness listed and the name of a headless Service make it an ingress: the
+/// kubelets probe the replicas, and the name has the addresses of the ready ones. It notices a change
+/// once the cluster's name servers do: they keep an answer for 5 s by default.
 ///
 /// Try it:
 ///   benchwright-apps balancer --listen 127.0.0.1:8080 --backends 127.0.0.1:8081,127.0.0.1:8082
@@ -31,6 +36,10 @@ pub struct Command {
     #[arg(long, value_name = "ADDRESSES")]
     pub backends: Addresses,
 
+    /// The way to know that a replica is ready.
+    #[arg(long, value_enum, default_value_t = Rule::Probed)]
+    pub readiness: Rule,
+
     #[command(flatten)]
     pub probes: Probes,
 
@@ -38,7 +47,17 @@ pub struct Command {
     pub common: Common,
 }
 
-/// The rules for readiness. The names are Kubernetes' own, and so are the defaults.
+/// The way to know that a replica is ready.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Rule {
+    /// By the probes of this process.
+    Probed,
+    /// All that are listed are ready, and nothing is probed: whoever keeps the list does that. A list
+    /// that cannot be read, or a name without an address, has no replica.
+    Listed,
+}
+
+/// The rules for readiness by probes. The names are Kubernetes' own, and so are the defaults.
 #[derive(Args, Clone, Debug)]
 pub struct Probes {
     /// The path of a probe: a GET that must be answered with a status from 200 to 399. A redirect

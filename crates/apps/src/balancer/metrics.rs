@@ -65,16 +65,25 @@ impl Metrics {
         self.passed_over.add(1);
     }
 
-    /// Counts a probe, and notes the readiness after it.
-    pub fn probed(&self, address: &str, succeeded: bool, is_ready: bool) {
+    /// Counts a probe.
+    pub fn probed(&self, address: &str, succeeded: bool) {
+        self.of(address, |replica| replica.failed_probes += u64::from(!succeeded));
+    }
+
+    /// Notes the readiness of a replica.
+    pub fn stands(&self, address: &str, is_ready: bool) {
+        self.of(address, |replica| {
+            replica.changes += u64::from(replica.is_ready != is_ready);
+            replica.is_ready = is_ready;
+        });
+    }
+
+    fn of(&self, address: &str, change: impl FnOnce(&mut OfReplica)) {
         let mut replicas = lock(&self.replicas);
         if MOST_SHOWN <= replicas.len() && !replicas.contains_key(address) {
             return;
         }
-        let replica = replicas.entry(address.to_owned()).or_default();
-        replica.failed_probes += u64::from(!succeeded);
-        replica.changes += u64::from(replica.is_ready != is_ready);
-        replica.is_ready = is_ready;
+        change(replicas.entry(address.to_owned()).or_default());
     }
 }
 

@@ -39,7 +39,8 @@ pub async fn follow(
         let result = probe(&backend.address, &probes.probe_path, probes.probe_timeout).await;
         let changed = readiness.probed(result.is_ok(), thresholds);
         backend.set_ready(readiness.is_ready());
-        metrics.probed(&backend.address, result.is_ok(), readiness.is_ready());
+        metrics.probed(&backend.address, result.is_ok());
+        metrics.stands(&backend.address, readiness.is_ready());
         if changed {
             let failures = thresholds.failures;
             let state = result.err().map(|why| {

@@ -16,7 +16,7 @@ use tokio::time;
 
 use super::Process;
 use super::backend::{Backend, Failure};
-use super::command::Command;
+use super::command::{Command, Rule};
 use super::events::Events;
 use super::metrics::{Metrics, Outcome};
 use super::probe;
@@ -75,7 +75,7 @@ pub fn run(command: Command) -> anyhow::Result<()> {
             metrics: Arc::clone(&process.metrics),
             events,
         });
-        replicas.replace(&addresses.look().await?);
+        replicas.replace(&replicas.understood(addresses.look().await)?);
         if addresses.may_change() {
             tokio::spawn(follow(Arc::clone(&replicas), addresses));
         }
@@ -88,17 +88,29 @@ pub fn run(command: Command) -> anyhow::Result<()> {
     })
 }
 
-/// Reads a list that may change. A list that cannot be read at the moment changes nothing.
+/// Reads a list that may change. If replicas are probed, a list that cannot be read at the moment
+/// changes nothing.
 async fn follow(replicas: Arc<Replicas>, addresses: Addresses) {
     loop {
         time::sleep(BETWEEN_LOOKS).await;
-        if let Ok(found) = addresses.look().await {
+        if let Ok(found) = replicas.understood(addresses.look().await) {
             replicas.replace(&found);
         }
     }
 }
 
 impl Replicas {
+    /// Returns the addresses that a look at the list means.
+    fn understood(
+        &self,
+        look: anyhow::Result<BTreeSet<String>>,
+    ) -> anyhow::Result<BTreeSet<String>> {
+        match self.command.readiness {
+            Rule::Probed => look,
+            Rule::Listed => Ok(look.unwrap_or_default()),
+        }
+    }
+
     /// Keeps the replicas that are still listed, adds new ones and drops the others.
     fn replace(&self, addresses: &BTreeSet<String>) {
         let mut list = lock(&self.list);
@@ -106,21 +118,39 @@ impl Replicas {
         let new: Vec<_> = addresses.iter().filter(is_new).map(|one| self.begin(one)).collect();
         let (kept, gone): (Vec<_>, Vec<_>) =
             list.iter().cloned().partition(|one| addresses.contains(&one.address));
-        gone.iter().for_each(|one| one.leave());
+        for one in gone {
+            one.leave();
+            if self.command.readiness == Rule::Listed {
+                self.metrics.stands(&one.address, false);
+                self.events.note(&one.address, Some("not ready: it is not listed any more"));
+            }
+        }
         *list = kept.into_iter().chain(new).collect();
     }
 
-    /// Begins to probe a replica, which is not ready before its first probe.
+    /// Begins with a replica. One that is probed is not ready before its first probe.
     fn begin(&self, address: &str) -> Arc<Backend> {
         let backend = Arc::new(Backend::new(address));
         let (metrics, events) = (Arc::clone(&self.metrics), Arc::clone(&self.events));
-        let probes = self.command.probes.clone();
-        tokio::spawn(probe::follow(Arc::clone(&backend), probes, metrics, events));
+        match self.command.readiness {
+            Rule::Probed => {
+                let probes = self.command.probes.clone();
+                tokio::spawn(probe::follow(Arc::clone(&backend), probes, metrics, events));
+            }
+            Rule::Listed => {
+                backend.set_ready(true);
+                metrics.stands(address, true);
+                events.note(address, None);
+            }
+        }
         backend
     }
 
-    fn are_ready(&self) -> bool {
-        lock(&self.list).iter().all(|one| one.is_ready())
+    /// Returns true if all replicas are ready, and as many as are wanted, if a number is.
+    fn are_ready(&self, wanted: Option<usize>) -> bool {
+        let list = lock(&self.list);
+        let are_wanted = wanted.is_none_or(|wanted| list.len() == wanted);
+        !list.is_empty() && are_wanted && list.iter().all(|one| one.is_ready())
     }
 
     /// Returns the ready replicas, beginning with the one whose turn it is.
@@ -138,12 +168,7 @@ impl Replicas {
 impl Site for Balancer {
     async fn answer(&self, request: Request<Bytes>) -> Response<Full<Bytes>> {
         match request.uri().path() {
-            READY => {
-                return match self.replicas.are_ready() {
-                    true => text(StatusCode::OK, "ok\n"),
-                    false => text(StatusCode::SERVICE_UNAVAILABLE, "a replica is not ready\n"),
-                };
-            }
+            READY => return self.readiness(request.uri().query()),
             METRICS => return text(StatusCode::OK, self.metrics.text()),
             _ => {}
         }
@@ -163,6 +188,21 @@ impl Site for Balancer {
 }
 
 impl Balancer {
+    fn readiness(&self, query: Option<&str>) -> Response<Full<Bytes>> {
+        let given = query.map(|query| query.strip_prefix("replicas=").map(str::parse));
+        let wanted = match given {
+            None => None,
+            Some(Some(Ok(number))) => Some(number),
+            Some(_) => {
+                return text(StatusCode::BAD_REQUEST, "write for example ?replicas=2\n");
+            }
+        };
+        match self.replicas.are_ready(wanted) {
+            true => text(StatusCode::OK, "ok\n"),
+            false => text(StatusCode::SERVICE_UNAVAILABLE, "the replicas are not ready\n"),
+        }
+    }
+
     /// Passes a request to the next ready replica. One that cannot be connected is passed over.
     async fn pass(&self, request: Request<Bytes>) -> (Outcome, Response<Full<Bytes>>) {
         let Some(mut request) = passed_on(request) else {

@@ -129,6 +129,42 @@ fn none_ready_is_503_at_once_until_one_is_ready_again() {
 }
 
 #[test]
+fn what_is_listed_is_ready_and_what_is_not_gets_nothing() {
+    // A probe of these would never be answered well: nobody makes one.
+    let never = ["--readiness", "listed", "--probe-path", "/none"];
+    let mut replicas = replicas(2);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("list");
+    let write = |text: &str| {
+        let new = folder.path().join("new");
+        std::fs::write(&new, text).unwrap();
+        std::fs::rename(new, &file).unwrap();
+    };
+    // A list that is not there yet has nobody.
+    let balancer = balancer(&format!("@{}", file.display()), &never);
+    assert_eq!(balancer.get("/whoami"), (503, "no replica is ready\n".into()));
+    let code = |path: &str| balancer.get(path).0;
+    assert_eq!(code("/balancer/ready"), 503);
+    write(&list(&replicas));
+    wait_for("both are listed", LONG, || code("/balancer/ready?replicas=2") == 200);
+    assert_eq!(code("/balancer/ready?replicas=1"), 503);
+    assert_eq!(code("/balancer/ready?replicas=one"), 400);
+    assert_eq!(code("/whoami"), 401);
+    let gone = replicas.remove(1);
+    write(&list(&replicas));
+    wait_for("one is listed", LONG, || code("/balancer/ready?replicas=1") == 200);
+    let before = refused(&gone);
+    (0..10).for_each(|_| assert_eq!(code("/whoami"), 401));
+    assert_eq!(refused(&gone), before);
+    std::fs::remove_file(&file).unwrap();
+    wait_for("nobody is listed", LONG, || code("/whoami") == 503);
+    let (_, metrics) = balancer.get("/balancer/metrics");
+    let of_gone = |name: &str| value(&metrics, &format!("{name}{{replica=\"{}\"}}", gone.address));
+    let (ready, changes) = ("balancer_replica_ready", "balancer_readiness_changes_total");
+    assert_eq!((of_gone(ready), of_gone(changes)), (0, 2), "{metrics}");
+}
+
+#[test]
 fn a_replica_whose_probes_wait_behind_logins_is_not_ready() {
     let one = Instance::of(
         "users",

@@ -159,6 +159,7 @@ impl Experiment {
             Event::Began { .. }
             | Event::Notice(_)
             | Event::Deployed { .. }
+            | Event::Scaled { .. }
             | Event::Initialised { .. }
             | Event::Finished { .. } => {}
         }

@@ -1,15 +1,15 @@
 //! Services that are releases of charts.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lab::backend::{Address, Chart, Service, Stop};
 use lab::spec::Via;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Connected, Kubernetes, RELEASES, THROUGH_API, remains};
 use crate::api::{self, Error};
 use crate::objects::{self, Run};
-use crate::{nodes, pods};
+use crate::{endpoints, nodes, pods};
 
 impl Kubernetes {
     pub(super) fn namespace_of<'a>(&'a self, chart: &'a Chart) -> &'a str {
@@ -50,6 +50,54 @@ impl Kubernetes {
         api.apply(&objects::namespace(&run)).map_err(Error::into_stop)?;
         made_namespaces.insert(name.to_owned());
         Ok(())
+    }
+
+    /// Wants another number of pods of a release's Deployment.
+    pub(super) fn scale_deployment(&self, chart: &Chart, replicas: u32) -> Result<(), Stop> {
+        let Some(path) = self.deployment_of(chart) else {
+            let release = &chart.release;
+            let why = format!("the release `{release}` cannot be scaled: name its `deployment`");
+            return Err(Stop::no_answer(why));
+        };
+        let wanted = json!({"spec": {"replicas": replicas}});
+        let scaled = self.connected().api.patch(&format!("{path}/scale"), &wanted);
+        scaled.map(drop).map_err(Error::into_stop)
+    }
+
+    fn deployment_of(&self, chart: &Chart) -> Option<String> {
+        let name = chart.deployment.as_ref()?;
+        Some(api::one("Deployment", self.namespace_of(chart), name))
+    }
+
+    /// Returns what a release's Deployment lacks; `None` if it has its replicas, or if none is named.
+    pub(super) fn unscaled(&self, service: &Service) -> Result<Option<String>, Stop> {
+        let Some(chart) = &service.chart else { return Ok(None) };
+        let Some(path) = self.deployment_of(chart) else { return Ok(None) };
+        match self.connected().api.get(&path).map_err(Error::into_stop)? {
+            Some(found) => Ok(lacks(&found, service.replicas)),
+            None => {
+                let namespace = self.namespace_of(chart);
+                let release = &chart.release;
+                let name = chart.deployment.as_deref().unwrap_or_default();
+                Err(Stop::no_answer(format!(
+                    "the release `{release}` has no Deployment `{name}` in {namespace}"
+                )))
+            }
+        }
+    }
+
+    /// Returns the number of endpoints of each service of a release, whose pods are all ready; or
+    /// which service has not all of them yet.
+    pub(super) fn complete(
+        &self,
+        chart: &Chart,
+        pods: &[Value],
+    ) -> Result<Result<BTreeMap<String, u32>, String>, Stop> {
+        let namespace = Some(self.namespace_of(chart));
+        let list = |kind: &str| {
+            self.connected().api.list(&api::all(kind, namespace), "").map_err(Error::into_stop)
+        };
+        Ok(endpoints::complete(&list("Service")?, &list("EndpointSlice")?, pods))
     }
 
     /// Returns the addresses of a release: those of its Service, from the three points of view.
@@ -102,4 +150,22 @@ impl Kubernetes {
         };
         Ok(of_generators.into_iter().map(address).collect())
     }
+}
+
+/// Returns what a Deployment lacks until it has this number of pods, all of them ready and up to date.
+pub(super) fn lacks(deployment: &Value, replicas: u32) -> Option<String> {
+    let number = |pointer: &str| deployment.pointer(pointer).and_then(Value::as_u64).unwrap_or(0);
+    let name = pods::name(deployment);
+    if number("/status/observedGeneration") < number("/metadata/generation") {
+        return Some(format!("the cluster has not seen the change of {name} yet"));
+    }
+    let wanted = u64::from(replicas);
+    let asked = number("/spec/replicas");
+    if asked != wanted {
+        return Some(format!("{name} was given {asked} replicas by somebody else, not {wanted}"));
+    }
+    let of_status = ["replicas", "updatedReplicas", "availableReplicas"];
+    let other =
+        of_status.into_iter().find(|field| number(&format!("/status/{field}")) != wanted)?;
+    Some(format!("{name} has {} {other}, not {wanted}", number(&format!("/status/{other}"))))
 }

@@ -4,14 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use lab::backend::{Happened, Stop};
 use lab::doctor::found::Terms;
-use lab::spec::Resolved;
+use lab::monitor;
+use lab::spec::{Monitor, Resolved};
 use measure::{Instant, Nanos};
 use serde_json::Value;
 
 use super::{Connected, Kubernetes, cluster_of};
 use crate::api;
 use crate::clock::Clock;
-use crate::doctor::{self, Answers, Wanted};
+use crate::doctor::{self, Answers, Missing, Prometheus, Wanted};
 use crate::events::{self, Clocks};
 use crate::nodes::Known;
 
@@ -26,6 +27,7 @@ impl Kubernetes {
         since: Option<u64>,
     ) -> Result<(Answers, Wanted), Stop> {
         self.connect(resolved)?;
+        let prometheus = self.prometheus(resolved);
         let Connected { api, run, roles, .. } = self.connected();
         let roles: BTreeMap<String, Vec<String>> =
             roles.iter().map(|(role, nodes)| ((*role).to_owned(), nodes.clone())).collect();
@@ -37,10 +39,13 @@ impl Kubernetes {
         });
         let namespaces: BTreeSet<String> = of_instances.chain([run.namespace.clone()]).collect();
         let before = self.before.clone();
-        let answers = Answers { before, ..doctor::read::read(api, &roles, &namespaces) };
+        let read = doctor::read::read(api, &roles, &namespaces);
+        let answers = Answers { before, prometheus, ..read };
         let ours = self.started.values().filter(|service| service.chart.is_none());
         let endpoints =
             ours.map(|service| (format!("{}/{}", run.namespace, service.name), service.replicas));
+        let of_charts = self.endpoints.iter().map(|(name, number)| (name.clone(), *number));
+        let endpoints = endpoints.chain(of_charts);
         let cluster = cluster_of(resolved);
         let wanted = Wanted {
             roles,
@@ -55,6 +60,21 @@ impl Kubernetes {
             ..Wanted::default()
         };
         Ok((answers, wanted))
+    }
+
+    /// Returns the settings of the first rate that the spec asks a Prometheus for.
+    fn prometheus(&mut self, resolved: &Resolved) -> Option<Prometheus> {
+        let with_window = |Monitor::Prometheus(asked): &'_ Monitor| {
+            Some((asked.clone(), asked.windows().next()?))
+        };
+        let (asked, rate_window) = resolved.spec.monitor.iter().find_map(with_window)?;
+        let scraped = monitor::scrape_interval(&asked, resolved, self);
+        let silent = || Missing::Failed(format!("{} does not say it", asked.url));
+        Some(Prometheus {
+            rate_window,
+            scrape_interval: scraped.ok_or_else(silent),
+            measure: *resolved.spec.phases.measure.time,
+        })
     }
 
     /// Returns what happened to our pods and nodes between two times. Events that may not be read

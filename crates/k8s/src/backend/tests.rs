@@ -66,3 +66,28 @@ fn a_process_of_another_machine_is_never_called_dead() {
     assert!(!is_dead(&format!("{boot}/{}", RunId::next())));
     assert!(is_dead(&format!("{boot}/{}-1", std::process::id())));
 }
+
+#[test]
+fn a_deployment_has_its_replicas_once_the_cluster_has_seen_and_made_them() {
+    let of = |generation: u32, asked: u32, there: u32, available: u32| {
+        let deployment = json!({
+            "metadata": {"name": "users", "generation": 4},
+            "spec": {"replicas": asked},
+            "status": {
+                "observedGeneration": generation,
+                "replicas": there,
+                "updatedReplicas": there,
+                "availableReplicas": available,
+            },
+        });
+        charts::lacks(&deployment, 2).unwrap_or_default()
+    };
+    assert_eq!(of(4, 2, 2, 2), "");
+    assert_eq!(of(3, 2, 2, 2), "the cluster has not seen the change of users yet");
+    assert_eq!(of(4, 2, 3, 3), "users has 3 replicas, not 2");
+    assert_eq!(of(4, 2, 2, 1), "users has 1 availableReplicas, not 2");
+    assert_eq!(of(4, 5, 5, 5), "users was given 5 replicas by somebody else, not 2");
+    // A field without pods is absent.
+    let none = json!({"metadata": {"name": "users"}, "spec": {"replicas": 2}, "status": {}});
+    assert_eq!(charts::lacks(&none, 2).unwrap(), "users has 0 replicas, not 2");
+}

@@ -21,7 +21,7 @@ pub(super) fn prometheus(seen: &Seen<'_>) -> Found {
     let mut found =
         Found::new("a rate window of at least 4 scrapes, and not above the measurement", source);
     let Some(prometheus) = &seen.answers.prometheus else {
-        return found.with("the spec does not use Prometheus");
+        return found.with("the spec asks no Prometheus for a rate");
     };
     let (window, measure) = (prometheus.rate_window, prometheus.measure);
     if measure < window {

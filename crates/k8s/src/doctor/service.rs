@@ -1,13 +1,14 @@
 //! The checks of how requests reach the pods: services, their endpoints, and kube-proxy.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use results::doctor::Severity::{Error, Warning};
 use serde_json::Value;
 
 use super::Proxy;
 use super::found::{Found, OfCluster};
-use super::seen::{Seen, list, name_of, namespace_of};
+use super::seen::{Seen, name_of, namespace_of};
+use crate::endpoints::{SERVICE, ready};
 use crate::paths;
 
 /// The network's plugins, by the beginning of the names of their pods.
@@ -118,9 +119,6 @@ fn plugins(pods: &[Value]) -> String {
     found.map(|(_, plugin)| *plugin).collect::<Vec<_>>().join(", ")
 }
 
-/// The ready pods of services, by `namespace/service`: their names with their addresses.
-type Ready<'a> = BTreeMap<String, BTreeSet<(&'a str, &'a str)>>;
-
 /// Check 13: each service has exactly the ready endpoints that are wanted, and has had them before.
 pub(super) fn endpoints(seen: &Seen<'_>) -> Found {
     let mut found = Found::new(
@@ -162,32 +160,4 @@ pub(super) fn endpoints(seen: &Seen<'_>) -> Found {
         }
     }
     found.with(format!("{} services have all their endpoints", seen.wanted.endpoints.len()))
-}
-
-/// The label of an EndpointSlice with the name of its service.
-const SERVICE: &str = "kubernetes.io/service-name";
-
-fn ready(slices: &[Value]) -> Ready<'_> {
-    let mut ready = Ready::new();
-    for slice in slices {
-        let Some(service) = slice["metadata"]["labels"][SERVICE].as_str() else { continue };
-        let key = format!("{}/{service}", namespace_of(slice));
-        let of_service = ready.entry(key).or_default();
-        for endpoint in list(slice, "/endpoints").iter().filter(|endpoint| is_ready(endpoint)) {
-            for address in list(endpoint, "/addresses").iter().filter_map(Value::as_str) {
-                let pod = endpoint["targetRef"]["name"].as_str().unwrap_or(address);
-                of_service.insert((pod, address));
-            }
-        }
-    }
-    ready
-}
-
-/// Returns true if an endpoint takes requests. `ready` alone is true for all of a service that
-/// publishes addresses which are not ready.
-fn is_ready(endpoint: &Value) -> bool {
-    let conditions = &endpoint["conditions"];
-    let serves = conditions["serving"].as_bool().or_else(|| conditions["ready"].as_bool());
-    // An unknown condition means that it is ready.
-    serves.unwrap_or(true) && conditions["terminating"] != true
 }

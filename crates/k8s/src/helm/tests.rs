@@ -19,6 +19,7 @@ fn values_are_given_as_on_a_command_line() {
         namespace: None,
         set,
         service: "frontend-test-hotelres".to_owned(),
+        deployment: None,
         via: Via::NodePort,
     };
     let within = Nanos::from_millis(90_500);

@@ -9,6 +9,8 @@ use super::{Action, BackendKind, Component, Port, Resolved, Step, texts};
 #[cfg(test)]
 mod tests;
 
+/// The value of a chart with the number of replicas.
+pub(crate) const REPLICAS: &str = "replicaCount";
 /// The most components that one machine can run.
 const MOST_COMPONENTS: u64 = 1_000;
 
@@ -202,7 +204,13 @@ fn check_ports(resolved: &Resolved) -> Result<(), SpecError> {
     for component in sut.components() {
         let name = component.name();
         let named = || source.find("name:", name);
-        if component.chart().is_some() {
+        if let Some(chart) = component.chart() {
+            if chart.deployment.is_some() && chart.set.contains_key(REPLICAS) {
+                let message = format!("`{REPLICAS}` and `deployment` of `{name}` contradict");
+                let label = "remove it: `replicas` says how many pods the Deployment has";
+                let place = source.find(REPLICAS, REPLICAS);
+                return Err(source.error(message, place, label));
+            }
             if resolved.spec.where_.backend == BackendKind::Local {
                 let message = format!("`{name}` is a chart, which needs a cluster");
                 return Err(source.error(message, named(), "choose backend: kubernetes"));

@@ -300,9 +300,12 @@ impl Checked<'_> {
         let values = Values { url: "", length: Nanos::ZERO, rate: None, connections: 1 };
         let vars = &resolved.spec.vars;
         for word in &self.command.0 {
-            let Err(name) =
-                texts::substitute(&with(word, &values), vars, 1, &texts::Addresses::new())
-            else {
+            let Err(name) = texts::substitute(
+                &with(word, &values),
+                &resolved.spec,
+                1,
+                &texts::Addresses::new(),
+            ) else {
                 continue;
             };
             let of_load = PLACEHOLDERS.iter().map(|known| known[2..known.len() - 1].to_owned());

@@ -24,7 +24,7 @@ pub enum Monitor {
 pub struct Prometheus {
     /// The name of the figure in results and report.
     pub name: Name,
-    /// The address of the server, without a path of the API.
+    /// The address of the server, without a path of the API; it may contain `${vars.x}`.
     pub url: String,
     /// A query in PromQL.
     pub query: String,
@@ -81,7 +81,7 @@ pub(super) fn check(resolved: &Resolved) -> Result<(), SpecError> {
             return Err(source.error(message, source.find("name:", name), "give it another name"));
         }
         names.push(name);
-        if !url.starts_with("http://") {
+        if !resolved.text(url, 1).starts_with("http://") {
             let label = "write the server's address, for example http://127.0.0.1:9090";
             let place = source.find("url:", url);
             return Err(source.error(

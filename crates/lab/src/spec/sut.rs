@@ -374,6 +374,10 @@ pub struct Helm {
     /// The way from the generator to the Service.
     #[serde(default)]
     pub via: Via,
+    /// The Deployment of the release whose pods are the `replicas`. A level that changes nothing but
+    /// their number scales it; without this field the release is installed anew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deployment: Option<String>,
     /// The chart's value `replicaCount`, unless it is in `set`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replicas: Option<AtLeastOne>,
@@ -392,7 +396,8 @@ impl Helm {
             serde_json::Value::String(text) => Some(text),
             _ => None,
         });
-        self.release.iter().chain(&self.namespace).chain([&self.service]).chain(values)
+        let names = self.release.iter().chain(&self.namespace).chain(&self.deployment);
+        names.chain([&self.service]).chain(values)
     }
 }
 

@@ -1,16 +1,17 @@
-//! Replacement of `${vars.x}`, `${instance}` and `${addresses.step}` in texts, and nothing more. The
-//! backend replaces what only it knows: `${port}` and `${folder}` of a replica.
+//! Replacement of `${vars.x}`, `${instance}`, `${replicas.step}` and `${addresses.step}` in texts, and
+//! nothing more. The backend replaces what only it knows: `${port}` and `${folder}` of a replica.
 
 use std::collections::BTreeMap;
 
 use super::read::did_you_mean;
 use super::source::SpecError;
-use super::{Action, Component, Exchange, Load, Resolved, Step};
+use super::{Action, Component, Exchange, Load, Monitor, Prometheus, Resolved, Spec, Step};
 
 /// The addresses of the replicas of each step, by its name: `127.0.0.1:7001,127.0.0.1:7002`.
 pub type Addresses = BTreeMap<String, String>;
 
 const OF_STEP: &str = "addresses.";
+const NUMBER_OF: &str = "replicas.";
 
 /// The port of a replica, which the backend replaces.
 pub(crate) const PORT: &str = "${port}";
@@ -21,10 +22,14 @@ pub(crate) const FOLDER: &str = "${folder}";
 /// unknown one.
 pub(super) fn substitute(
     text: &str,
-    vars: &BTreeMap<String, String>,
+    Spec { vars, sut, .. }: &Spec,
     instance: u32,
     addresses: &Addresses,
 ) -> Result<String, String> {
+    let number_of = |step: &str| {
+        let component = sut.components().find(|component| component.name() == step)?;
+        Some(sut.replicas_of(component).to_string())
+    };
     let mut result = String::new();
     let mut rest = text;
     while let Some((before, behind)) = rest.split_once("${") {
@@ -34,8 +39,9 @@ pub(super) fn substitute(
         };
         let constant = name.strip_prefix("vars.").and_then(|name| vars.get(name));
         let address = name.strip_prefix(OF_STEP).and_then(|step| addresses.get(step));
-        result += &match (name, constant.or(address)) {
-            (_, Some(value)) => value.clone(),
+        let replicas = || name.strip_prefix(NUMBER_OF).and_then(number_of);
+        result += &match (name, constant.or(address).cloned().or_else(replicas)) {
+            (_, Some(value)) => value,
             ("instance", None) => instance.to_string(),
             ("port", None) => PORT.to_owned(),
             ("folder", None) => FOLDER.to_owned(),
@@ -48,10 +54,17 @@ pub(super) fn substitute(
 
 /// Returns the steps whose addresses this text uses.
 pub(super) fn addresses_in(text: &str) -> impl Iterator<Item = &str> {
-    text.split("${").skip(1).filter_map(|behind| {
-        let (name, _) = behind.split_once('}')?;
-        name.strip_prefix(OF_STEP)
-    })
+    names(text).filter_map(|name| name.strip_prefix(OF_STEP))
+}
+
+/// Returns the steps whose number of replicas this text uses, as itself or by their addresses.
+pub(crate) fn replicas_in(text: &str) -> impl Iterator<Item = &str> {
+    names(text).filter_map(|name| name.strip_prefix(OF_STEP).or(name.strip_prefix(NUMBER_OF)))
+}
+
+/// Returns the names of the variables in a text.
+fn names(text: &str) -> impl Iterator<Item = &str> {
+    text.split("${").skip(1).filter_map(|behind| Some(behind.split_once('}')?.0))
 }
 
 /// Checks that every text of the spec uses known variables only, that addresses are used only in the
@@ -95,7 +108,7 @@ fn check_all<'a>(
             };
             return Err(resolved.source.error(message, resolved.source.find(text, foreign), label));
         }
-        let Err(name) = substitute(text, vars, 1, addresses) else { continue };
+        let Err(name) = substitute(text, &resolved.spec, 1, addresses) else { continue };
         let written = format!("${{{name}");
         let place = resolved.source.find(&written, &written);
         if name.starts_with(OF_STEP) && addresses.is_empty() {
@@ -107,6 +120,10 @@ fn check_all<'a>(
         known.push("instance".to_owned());
         if name.starts_with(OF_STEP) {
             known = addresses.keys().map(|step| format!("{OF_STEP}{step}")).collect();
+        }
+        if name.starts_with(NUMBER_OF) {
+            let components = resolved.spec.sut.components();
+            known = components.map(|one| format!("{NUMBER_OF}{}", one.name())).collect();
         }
         let message = format!("unknown variable `{name}`{}", did_you_mean(&name, &known));
         let label = format!("variables here: {}", known.join(", "));
@@ -131,6 +148,8 @@ fn others(resolved: &Resolved) -> impl Iterator<Item = &str> {
     let words =
         words.chain(&spec.workload.args).chain(&spec.workload.get).chain(&spec.workload.path);
     let words = words.chain(of_all_targets(resolved));
+    let monitors = spec.monitor.iter().map(|Monitor::Prometheus(Prometheus { url, .. })| url);
+    let words = words.chain(monitors);
     let smoke = spec.sut.smoke.iter().flat_map(Exchange::texts);
     smoke.chain(ready).chain(words.map(String::as_str))
 }

@@ -171,6 +171,7 @@ pub fn of_trial(answer: &Answer, number: u32) -> Result<Vec<Sentence>, Error> {
             "load",
             format!("{} offered, {} completed", rate(offered), rate(completed)),
         ));
+        sentences.extend(observed.little.map(|little| sentence("little", little.in_words())));
         if observed.saturated {
             let text = "saturated: the completed rate no longer followed the offered one";
             sentences.push(sentence("saturation", text.to_owned()));

@@ -88,6 +88,7 @@ fn a_trial_is_explained_by_its_objectives_and_what_limited_it() {
         purpose: 4,000/s asked, repetition 1: a new load
         validity: valid: the generator was punctual and lost nothing, and its machine was undisturbed
         load: 4,047/s offered, 1,913/s completed
+        little: 3,181 in progress, and 4,047/s × 664 ms account for 2,687: 15.5 % apart
         saturation: saturated: the completed rate no longer followed the offered one
         limit: servers, CPU 2.00 of 2
         slo: p99 ≤ 30 ms is missed: 4,643 of 4,643 requests over (100 %, allowed 1 %), 4,173 of them failed

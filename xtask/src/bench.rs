@@ -51,7 +51,7 @@ cargo xtask bench NAME
                                          5k/s and 10k/s; evenness of arrivals
   hotel [--attempts 3]                   CPU per request of the hotel application's processes and
                                          stores, in five deployments
-  users [--attempts 3]                   CPU per login of the users service, at bcrypt's costs 4 and 10
+  users [--attempts 3] [--note FILE]     CPU per login of the users service, at bcrypt's costs 4 and 10
   hostile                                p99 under attacks on the hotel application, at most 2 ×
   kill [--runs 20] [--simulated 200]     killed runs can be continued, and leave nothing behind
   lab [--trials 40]                      time of an append to a long journal, of a trial without
@@ -93,7 +93,7 @@ enum Bench {
     Load(Extent),
     Timers { attempts: usize, note: Option<PathBuf> },
     Hotel { attempts: Option<usize> },
-    Users { attempts: usize },
+    Users { attempts: usize, note: Option<PathBuf> },
     Hostile,
     Kill { runs: usize, simulated: usize },
     Lab { trials: usize },
@@ -178,7 +178,7 @@ impl Bench {
             Bench::Timers { attempts, note } => timers::run(machine, *attempts, note.as_deref()),
             Bench::Hotel { attempts: Some(attempts) } => hotel::run(machine, *attempts),
             Bench::Hotel { attempts: None } => hotel::run_quick(machine),
-            Bench::Users { attempts } => users::run(machine, *attempts),
+            Bench::Users { attempts, note } => users::run(machine, *attempts, note.as_deref()),
             Bench::Hostile => Ok(hostile::run()),
             Bench::Kill { runs, simulated } => kill::run(machine, *runs, *simulated),
             Bench::Lab { trials } => lab::run(machine, *trials),
@@ -236,7 +236,9 @@ fn read(words: &[&str]) -> Option<Vec<Bench>> {
         "hotel" if known(&["--attempts"]) => {
             Bench::Hotel { attempts: Some(count("--attempts", 3)?) }
         }
-        "users" if known(&["--attempts"]) => Bench::Users { attempts: count("--attempts", 3)? },
+        "users" if known(&["--attempts", "--note"]) => {
+            Bench::Users { attempts: count("--attempts", 3)?, note: note() }
+        }
         "hostile" if known(&[]) => Bench::Hostile,
         "kill" if known(&["--runs", "--simulated"]) => {
             Bench::Kill { runs: count("--runs", 20)?, simulated: count("--simulated", 200)? }

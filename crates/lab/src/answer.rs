@@ -405,10 +405,10 @@ fn concluded(comparison: Option<&Comparison>, reproduced: &[Reproduced]) -> Opti
         let metrics: Vec<String> = metrics.iter().map(metric).collect();
         format!("{b} compared with {a}: {}; {}", verdict.word(), metrics.join(", "))
     });
-    let targets = reproduced.iter().flat_map(|Reproduced { cell, metrics, .. }| {
-        metrics.iter().filter_map(move |of| {
+    let targets = reproduced.iter().flat_map(|reproduced| {
+        reproduced.metrics.iter().filter_map(move |of| {
             let target = of.target.as_ref()?;
-            let cell = cell.as_ref().map(|cell| format!("{cell}: ")).unwrap_or_default();
+            let of_what = reproduced.of_what();
             let percent = |share: f64| format!("{:.1} %", 100.0 * share);
             let rsd = of.figures.rsd.map(percent)?;
             let interval = of
@@ -416,7 +416,7 @@ fn concluded(comparison: Option<&Comparison>, reproduced: &[Reproduced]) -> Opti
                 .rsd_interval
                 .map(|(low, high)| format!(" ({} … {})", percent(low), percent(high)));
             Some(format!(
-                "{cell}RSD of {} {rsd}{}, target {} {}",
+                "{of_what}RSD of {} {rsd}{}, target {} {}",
                 of.metric,
                 interval.unwrap_or_default(),
                 Share(target.rsd),
@@ -556,8 +556,7 @@ const MOST_SPREADS: usize = 8;
 /// Returns the spreads that a reader looks for: of the p99, of a search's result, and of what has a
 /// target.
 fn spread_in_words(reproduced: &Reproduced) -> Vec<String> {
-    let of = reproduced.label();
-    let of = if of.is_empty() { String::new() } else { format!("{of}: ") };
+    let of = reproduced.of_what();
     let shown = |of: &&OfMetric| {
         of.target.is_some() || of.metric == Metric::P99 || of.metric.is_of_search()
     };

@@ -78,7 +78,7 @@ pub fn of_run(answer: &Answer) -> Vec<Sentence> {
             };
             let text = format!(
                 "{}the RSD of {} is {} … {} with {} trials, the target {}: {rule}",
-                of_what(reproduced),
+                reproduced.of_what(),
                 of.metric,
                 percent(low),
                 percent(high),
@@ -112,7 +112,7 @@ fn of_others(trials: &[Entry]) -> Vec<Sentence> {
 
 /// Returns the trend of equal trials, if chance hardly gives it, and the trials that lie apart.
 fn apart(reproduced: &Reproduced, of: &OfMetric) -> Vec<Sentence> {
-    let (of_what, metric, figures) = (of_what(reproduced), of.metric, &of.figures);
+    let (of_what, metric, figures) = (reproduced.of_what(), of.metric, &of.figures);
     let trend = figures.trend.filter(|trend| trend.is_significant());
     let trend = trend.zip(figures.slope_in_words()).map(|(trend, slope)| {
         let Trend { s, of, p } = trend;
@@ -127,12 +127,6 @@ fn apart(reproduced: &Reproduced, of: &OfMetric) -> Vec<Sentence> {
         sentence("outlier", format!("{of_what}{metric} {value} lies apart, and counts; {apart}"))
     });
     trend.into_iter().chain(outliers).collect()
-}
-
-/// Returns the label of equal trials before a colon; nothing if they need none.
-fn of_what(reproduced: &Reproduced) -> String {
-    let label = reproduced.label();
-    if label.is_empty() { label } else { label + ": " }
 }
 
 /// Explains one attempted trial.
@@ -177,6 +171,7 @@ pub fn of_trial(answer: &Answer, number: u32) -> Result<Vec<Sentence>, Error> {
             "load",
             format!("{} offered, {} completed", rate(offered), rate(completed)),
         ));
+        sentences.extend(observed.little.map(|little| sentence("little", little.in_words())));
         if observed.saturated {
             let text = "saturated: the completed rate no longer followed the offered one";
             sentences.push(sentence("saturation", text.to_owned()));

@@ -6,12 +6,13 @@
 
 use std::collections::BTreeMap;
 
+use measure::quantity::counted;
 use measure::{Instant, Nanos};
-use results::Load;
 use results::load::{
     Clock, Counts, DISTURBED, LATE, LOST, Pacing, Part, Rates, Target, Unknown, Validity,
 };
 use results::printed::{Percentile, Printed, Since};
+use results::{Load, little};
 
 use crate::backend::{Drive, ForeignLoad};
 use crate::spec::Parse;
@@ -38,6 +39,8 @@ struct Figures {
     length: Option<Nanos>,
     /// The answered requests per second, as printed.
     per_s: Option<f64>,
+    /// The connections of a closed loop that never rests; absent if it prints no number, or if it rests.
+    connections: Option<u64>,
     /// Absent if it prints no times.
     times: Option<Printed>,
     findings: Vec<String>,
@@ -63,10 +66,13 @@ pub fn document(
     }?;
     let total = total(&figures, made, figures.length.unwrap_or(drive.measure))?;
     let url = drive.targets.first().cloned().unwrap_or_default();
+    let mut findings = figures.findings;
+    let measured_s = figures.length.unwrap_or(drive.measure).as_secs_f64();
+    findings.extend(missing(&total, measured_s));
     let mut warnings = figures.warnings;
     warnings.extend(behind(&total, &tool));
     let arrivals = || format!("{tool}'s own");
-    Ok(Load {
+    let mut load = Load {
         foreign: Some(tool.clone()),
         arguments: made.command.clone(),
         seed: drive.seed,
@@ -81,7 +87,7 @@ pub fn document(
             measurement_end_ns: ended.0,
             end_ns: ended.0,
         }),
-        measured_s: figures.length.unwrap_or(drive.measure).as_secs_f64(),
+        measured_s,
         targets: vec![Target { url, part: total.clone() }],
         total,
         validity: Validity {
@@ -90,10 +96,26 @@ pub fn document(
             gates: Vec::new(),
             unknown: unknown(&tool),
         },
-        findings: figures.findings,
+        findings,
         warnings,
         ..Load::empty(&tool)
-    })
+    };
+    load.warnings.extend(little::warning(&load));
+    Ok(load)
+}
+
+/// Describes the answers that are missing in the printed times.
+fn missing(total: &Part, measured_s: f64) -> Option<String> {
+    let printed = total.printed.as_ref().filter(|printed| 0 < printed.missing)?;
+    let answers = if printed.missing == 1 { "answer" } else { "answers" };
+    let each = little::mean_of_missing(total, measured_s)
+        .map(|mean| format!(": about {mean} each, by Little's law"));
+    Some(format!(
+        "{} {answers} took longer than {} and are missing in these percentiles{}",
+        counted(printed.missing),
+        Nanos(printed.timeout_ns?).in_words(),
+        each.unwrap_or_default()
+    ))
 }
 
 /// Returns the gates that nobody can judge: only our generator measures what they need.
@@ -111,7 +133,8 @@ fn unknown(tool: &str) -> Vec<Unknown> {
 }
 
 fn total(figures: &Figures, made: &ForeignLoad, length: Nanos) -> Result<Part, String> {
-    let Figures { answered, refused, unanswered, statuses, per_s, times, .. } = figures;
+    let Figures { answered, refused, unanswered, statuses, per_s, connections, times, .. } =
+        figures;
     let seconds = length.as_secs_f64();
     if length == Nanos::ZERO {
         return Err("it measured for no time".to_owned());
@@ -144,6 +167,10 @@ fn total(figures: &Figures, made: &ForeignLoad, length: Nanos) -> Result<Part, S
             sustained: Some(completed.min(offered)),
             goodput: ok.saturating_sub(over) as f64 / seconds,
         },
+        // In an open loop some connections wait for an answer, and after an error one does not.
+        in_progress: connections
+            .filter(|_| made.rate.is_none() && intended == *answered)
+            .map(|number| number as f64),
         outcomes,
         statuses: statuses.clone(),
         printed: times.clone(),

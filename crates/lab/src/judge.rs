@@ -4,14 +4,16 @@
 use std::collections::BTreeMap;
 
 use measure::estimate;
+use measure::quantity::grouped;
 use measure::{Instant, Nanos, Quantile};
 use results::components::{Components, Monitored};
 use results::doctor::{self, Check, Standing, State};
 use results::evidence::{self, Evidence, Fitness, Question};
-use results::journal::{Observed, Status, is_failing};
+use results::journal::{Observed, Status};
+use results::little::Means;
 use results::load::{Pacing, SLO_MISSED};
 use results::slo::{self, Judged as JudgedSlo, Slo, Verdict};
-use results::{Load, Times};
+use results::{Little, Load, Times};
 
 use crate::backend::Consumed;
 use crate::doctor::STEAL;
@@ -77,7 +79,8 @@ pub fn judge(observation: &Observation, resolved: &Resolved) -> Judged {
         Evidence::Nothing => Status::Invalid,
     };
     reasons.extend(unfit);
-    let findings = load.findings.iter().cloned().chain(decided).collect();
+    let refused = refusing(load, &observed);
+    let findings = load.findings.iter().cloned().chain(refused).chain(decided).collect();
     let slo = outcome.map(|outcome| outcome.objectives).unwrap_or_default();
     let mut warnings = load.warnings.clone();
     let unknown = load.validity.unknown.iter();
@@ -159,17 +162,7 @@ fn observed(observation: &Observation, components: &Components, slo_met: Option<
     let counts = &load.total.counts;
     let (begin, end) = window(load, &observation.driven.consumed);
     let cpu = used(&observation.driven.consumed, begin, end);
-    let failures = counts.intended.saturating_sub(counts.ok);
-    let saturated = load.saturated == Some(true);
-    // An error is a response too, and completes: a system that responds with errors fell short.
-    let failing = is_failing(failures as f64 / counts.intended.max(1) as f64);
-    let shortfall = match (saturated || failing, rates.asked.is_none() || slo_met == Some(false)) {
-        (true, _) => Shortfall::Saturated,
-        (false, true) => Shortfall::Slow,
-        (false, false) => Shortfall::None,
-    };
-    let limit = limits::first(components, shortfall);
-    Observed {
+    let observed = Observed {
         generator: load.foreign.clone(),
         offered_per_s: rates.offered,
         completed_per_s: rates.completed,
@@ -178,7 +171,7 @@ fn observed(observation: &Observation, components: &Components, slo_met: Option<
         ended_after_ns: (load.ended.as_deref() == Some(SLO_MISSED))
             .then(|| Nanos::from_secs_f64(load.measured_s).0),
         requests: counts.intended,
-        failures,
+        failures: counts.intended.saturating_sub(counts.ok),
         p50_ns: quantile(|times| times.p50_ns, Quantile::P50),
         p90_ns: quantile(|times| times.p90_ns, Quantile::P90),
         p99_ns: quantile(|times| times.p99_ns, Quantile::P99),
@@ -188,17 +181,56 @@ fn observed(observation: &Observation, components: &Components, slo_met: Option<
             .or_else(|| printed.and_then(|printed| printed.max_ns)),
         lateness_p99_ns: load.total.lateness.as_ref().map(|times| times.p99_ns),
         hiccup_p99_ns: load.generator.hiccup.as_ref().map(|times| times.p99_ns),
+        little: Little::of(load),
         slo_met,
-        saturated,
+        saturated: load.saturated == Some(true),
         bytes_per_answer: (0 < counts.completed_inside && 0 < counts.bytes_received)
             .then(|| counts.bytes_received as f64 / counts.completed_inside as f64),
         cpu_unknown: (observation.driven.consumed.len() - cpu.len()) as u32,
         cpu,
         monitored: components.monitors.iter().flat_map(Monitored::means).collect(),
         work_ns: speed::over_all(&components.speed),
+        limited_by: None,
+        limit: None,
+    };
+    // An error is a response too, and completes: a system that responds with errors fell short.
+    let fell_short = observed.saturated || observed.is_failing();
+    let shortfall = match (fell_short, rates.asked.is_none() || slo_met == Some(false)) {
+        (true, _) => Shortfall::Saturated,
+        (false, true) => Shortfall::Slow,
+        (false, false) => Shortfall::None,
+    };
+    let limit = limits::first(components, shortfall);
+    Observed {
         limited_by: limit.as_ref().map(|found| found.words.clone()),
         limit: limit.map(|found| found.limit),
+        ..observed
     }
+}
+
+/// Describes a closed loop in which so many requests failed that its rate is that of the failures: it sends
+/// the next request after any answer, and a refusal is fast.
+fn refusing(load: &Load, observed: &Observed) -> Option<String> {
+    let Pacing::Closed { .. } = load.pacing else { return None };
+    let share = Some(observed.failed_share()).filter(|_| observed.is_failing())?;
+    let total = &load.total;
+    let succeeded_per_s = total.counts.ok as f64 / load.measured_s;
+    let means = match (Means::of(total), total.in_progress) {
+        (Some(Means { succeeded, failed }), _) => {
+            format!(", after {failed} on average, and a success took {succeeded}")
+        }
+        (None, Some(number)) if 0.0 < succeeded_per_s => {
+            let most = Nanos::from_secs_f64(number / succeeded_per_s);
+            format!(", and a success took {most} at most, by Little's law")
+        }
+        (None, _) => String::new(),
+    };
+    Some(format!(
+        "{:.1} % of the requests failed{means}: a closed loop offers what is answered, so its {}/s are the \
+         rate of the failures and no capacity, and a level without them would look superlinear beside it",
+        100.0 * share,
+        grouped(observed.completed_per_s)
+    ))
 }
 
 /// Returns a warning if too few requests lie beyond the highest quantile that decides.

@@ -16,7 +16,7 @@ use crate::estimate::{logs, mean};
 mod tests;
 
 /// An efficiency above this is more than what the first level promises.
-pub const SUPERLINEAR: f64 = 1.05;
+const SUPERLINEAR: f64 = 1.05;
 /// The confidence of every interval here.
 pub const CONFIDENCE: f64 = 0.95;
 /// The law is not evaluated beyond this many times the largest level.
@@ -52,7 +52,7 @@ pub struct Efficiency {
 
 impl Efficiency {
     /// Returns true if a level does more than the first one promises, and scatter does not explain it.
-    pub fn is_superlinear(&self) -> bool {
+    fn is_superlinear(&self) -> bool {
         SUPERLINEAR < self.value && self.interval.is_none_or(|(low, _)| 1.0 < low)
     }
 }
@@ -74,6 +74,15 @@ pub fn efficiencies(levels: &[Level]) -> Option<Vec<Efficiency>> {
         Some(Efficiency { value: per_unit(level)? / of_first, interval })
     };
     levels.iter().enumerate().map(efficiency).collect()
+}
+
+/// Returns the number of units and the efficiency of the most superlinear level: the one that does most
+/// beyond what the first level promises, with an efficiency above 1.05 that scatter does not explain. The
+/// levels are in ascending order. `None` if there is none, or if no efficiency is known.
+pub fn superlinear(levels: &[Level]) -> Option<(f64, f64)> {
+    let efficiencies = efficiencies(levels)?;
+    let each = levels.iter().zip(efficiencies).filter(|(_, one)| one.is_superlinear());
+    each.map(|(level, one)| (level.n, one.value)).max_by(|a, b| a.1.total_cmp(&b.1))
 }
 
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -186,16 +195,11 @@ pub enum Conclusion {
 pub fn conclude(levels: &[Level], random: &mut Random) -> Conclusion {
     let values = levels.iter().map(|level| level.values.len()).sum();
     let too_few = Conclusion::NotIdentifiable(Reason::TooFew { levels: levels.len(), values });
-    let (Some(points), Some(efficiencies)) = (points(levels), efficiencies(levels)) else {
-        return too_few;
-    };
-    let highest = levels.iter().zip(&efficiencies).filter(|(_, one)| one.is_superlinear());
-    let highest = highest.max_by(|a, b| a.1.value.total_cmp(&b.1.value));
+    let Some(points) = points(levels) else { return too_few };
     let fits = fits(&points);
     let (Some(full), Some(best)) = (fits.last(), chosen(&fits)) else { return too_few };
     let not_identifiable = Conclusion::NotIdentifiable;
-    if let Some((level, efficiency)) = highest {
-        let (n, efficiency) = (level.n, efficiency.value);
+    if let Some((n, efficiency)) = superlinear(levels) {
         return not_identifiable(Reason::Superlinear { n, efficiency });
     }
     if let Some((n, by)) = missed(&points, best) {

@@ -11,7 +11,9 @@ use results::environment::Node;
 use results::journal::{Entry, Observed, Purpose, Status};
 use results::load::{Counts, Gate, Interval, Load, Pacing, Part, Rates, Target, Validity};
 use results::manifest::{Manifest, State};
-use results::{Components, Directory, Environment, Times, answer, components, manifest, slo};
+use results::{
+    Components, Directory, Environment, Little, Times, answer, components, manifest, slo,
+};
 use tempfile::TempDir;
 
 mod levels;
@@ -341,6 +343,7 @@ fn observed(load: &Load, trial: u32, limit_per_s: f64) -> Observed {
         max_ns: Some(times.max_ns),
         lateness_p99_ns: Some(48_000 + u64::from(trial) * 1_100),
         hiccup_p99_ns: Some(71_000 + u64::from(trial) * 900),
+        little: Little::of(load),
         slo_met: Some(times.p99_ns <= 100_000_000),
         saturated: limit_per_s < total.rates_per_s.offered,
         bytes_per_answer: Some(433.5),
@@ -380,6 +383,9 @@ fn measured_at(limit_per_s: f64, seed: u64, offered: f64) -> Load {
         seconds[((progress * SECONDS as f64) as usize).min(SECONDS - 1)].record(waited);
     }
     let all = (completed * SECONDS as f64) as u64;
+    // A part of what was in progress began before.
+    let mean_s = response.mean().unwrap_or_default().as_secs_f64();
+    let in_progress = Some(1.02 * offered * mean_s);
     let part = Part {
         counts: Counts {
             intended: requests,
@@ -398,6 +404,7 @@ fn measured_at(limit_per_s: f64, seed: u64, offered: f64) -> Load {
             sustained: Some(completed.min(offered)),
             goodput: completed,
         },
+        in_progress,
         outcomes: BTreeMap::from([("ok".into(), all)]),
         statuses: BTreeMap::from([("200".into(), all)]),
         response_time: Times::of(&response),

@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use measure::Quantile;
-use results::Load;
 use results::load::{Generator, Pacing};
 use results::printed::{Printed, Since};
+use results::{Little, Load};
 
 use crate::page;
 use crate::table::Table;
@@ -211,6 +211,7 @@ fn said(load: &Load) -> Vec<(&'static str, String)> {
             format!("{} of {}", integer(counts.failed), count(counts.intended as usize, "request")),
         ),
     ];
+    said.extend(Little::of(load).map(|little| ("Little’s law", little.in_words())));
     if let Some(tls) = &load.total.tls {
         let handshakes = count(tls.handshakes as usize, "handshake");
         let resumed = share(tls.resumed_share, 1.0);

@@ -110,6 +110,22 @@ fn trials_that_do_not_count_are_kept_with_their_reason() {
 }
 
 #[test]
+fn a_trial_shows_the_residual_of_littles_law_or_that_it_is_unknown() {
+    let mut fixture = Fixture::new(|_| {});
+    fixture.push(1_000.0, |_| {});
+    fixture.push(1_000.0, |entry| entry.observed.as_mut().unwrap().little = None);
+    let page = page(&fixture);
+    let table = page.split("<h2>Trials</h2>").nth(1).unwrap();
+    let rows: Vec<Vec<String>> = levels::rows(table)
+        .lines()
+        .map(|row| row.split(" | ").map(str::to_owned).collect())
+        .collect();
+    let [_, columns, known, unknown] = &rows[..] else { panic!("{rows:#?}") };
+    let at = columns.iter().position(|name| name == "|L − λW|").unwrap();
+    assert_eq!((&*known[at], &*unknown[at]), ("2 %", "–"));
+}
+
+#[test]
 fn every_figure_has_a_summary_and_a_table() {
     let page = page(&Fixture::sweep());
     let figures: Vec<&str> = page.split("<figure ").skip(1).collect();

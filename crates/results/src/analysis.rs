@@ -5,10 +5,8 @@
 use std::collections::BTreeMap;
 
 use measure::estimate::{self, Support};
-use measure::scaling::SUPERLINEAR;
 use measure::spread::{self, Percentile};
-use measure::trend;
-use measure::{Quantile, comparison};
+use measure::{Quantile, comparison, scaling as growth, trend};
 use serde::{Deserialize, Serialize};
 
 use crate::scaling;
@@ -239,8 +237,16 @@ pub fn analyse(trials: &Trials, requests: Option<u64>, margin: f64) -> Analysis 
     let metrics =
         (0..trials.metrics.len()).map(|index| metric(trials, &levels, index, requests, margin));
     let metrics: Vec<Metric> = metrics.collect();
-    let mut warnings: Vec<Warning> =
-        metrics.iter().flat_map(|metric| of_metric(metric, requests)).collect();
+    let mut warnings: Vec<Warning> = Vec::new();
+    for (index, metric) in metrics.iter().enumerate() {
+        warnings.extend(of_metric(metric, requests));
+        warnings.extend(superlinear(trials, &levels, index).map(|(level, efficiency)| Warning {
+            code: Code::Superlinear,
+            metric: Some(metric.metric.clone()),
+            level: Some(level.to_owned()),
+            text: format!("{} at {level}: {}", metric.metric, scaling::superlinear(efficiency)),
+        }));
+    }
     if metrics.first().is_some_and(|m| m.pairs.iter().any(|pair| !pair.interleaved)) {
         warnings.push(Warning {
             code: Code::NotInterleaved,
@@ -276,14 +282,12 @@ fn metric(
     requests: Option<u64>,
     margin: f64,
 ) -> Metric {
-    let values_of = |rows: &[usize], metric: usize| -> Vec<f64> {
-        rows.iter().map(|&row| trials.rows[row].values[metric]).collect()
-    };
-    let values: Vec<Vec<f64>> = levels.iter().map(|(_, rows)| values_of(rows, index)).collect();
+    let values: Vec<Vec<f64>> =
+        levels.iter().map(|(_, rows)| values_of(trials, rows, index)).collect();
     let lower = lower_percentile(&trials.metrics, index);
     let level = |((name, rows), values): (&(String, Vec<usize>), &Vec<f64>)| {
         let floor = requests.zip(lower).and_then(|(requests, lower)| {
-            let lower_values = values_of(rows, lower);
+            let lower_values = values_of(trials, rows, lower);
             let percentile = |metric: usize, values: &[f64]| {
                 let level = quantile(&trials.metrics[metric])?.level();
                 Some(Percentile { level, value: estimate::median(values)? })
@@ -306,6 +310,11 @@ fn metric(
         trend_stratified: trend_of(&slices),
         pairs: pairs.map(pair).collect(),
     }
+}
+
+/// Returns the values of a metric in the trials of these rows.
+fn values_of(trials: &Trials, rows: &[usize], metric: usize) -> Vec<f64> {
+    rows.iter().map(|&row| trials.rows[row].values[metric]).collect()
 }
 
 fn of_level(name: &str, numbers: &[usize], values: &[f64], floor: Option<f64>) -> Level {
@@ -452,29 +461,25 @@ fn of_metric(metric: &Metric, requests: Option<u64>) -> Vec<Warning> {
             ),
         ));
     }
-    warnings.extend(superlinear(metric).map(|(level, efficiency)| {
-        warning(
-            Code::Superlinear,
-            Some(level),
-            format!("{name} at {}: {}", level.level, scaling::superlinear(efficiency)),
-        )
-    }));
     warnings
 }
 
-/// Returns the level with the highest efficiency, if that is too high: a rate by the level, if levels
-/// are numbers.
-fn superlinear(metric: &Metric) -> Option<(&Level, f64)> {
-    if quantile(&metric.metric).is_some() {
+/// Returns the most superlinear level with its efficiency: of a rate by the level, if levels are numbers.
+fn superlinear<'a>(
+    trials: &Trials,
+    levels: &'a [(String, Vec<usize>)],
+    index: usize,
+) -> Option<(&'a str, f64)> {
+    if quantile(&trials.metrics[index]).is_some() {
         return None;
     }
-    let per_unit = |level: &Level| {
-        let units = level.level.parse::<f64>().ok().filter(|units| 0.0 < *units)?;
-        Some(level.figures.mean / units)
+    let units = |name: &str| name.parse().ok().filter(|n: &f64| n.is_finite());
+    let level = |(name, rows): &(String, Vec<usize>)| {
+        Some(growth::Level { n: units(name)?, values: values_of(trials, rows, index) })
     };
-    let each: Option<Vec<f64>> = metric.levels.iter().map(per_unit).collect();
-    let each = each.filter(|each| each.first().is_some_and(|first| 0.0 < *first))?;
-    let efficiencies = metric.levels.iter().zip(each.iter().map(|one| one / each[0]));
-    let (level, highest) = efficiencies.max_by(|a, b| a.1.total_cmp(&b.1))?;
-    (SUPERLINEAR < highest).then_some((level, highest))
+    let mut known: Vec<growth::Level> = levels.iter().map(level).collect::<Option<_>>()?;
+    known.sort_by(|a, b| a.n.total_cmp(&b.n));
+    let (n, efficiency) = growth::superlinear(&known)?;
+    let (name, _) = levels.iter().find(|(name, _)| units(name) == Some(n))?;
+    Some((name, efficiency))
 }

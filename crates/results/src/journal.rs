@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::little::Little;
 use crate::slo;
 
 /// One attempted trial.
@@ -233,6 +234,9 @@ pub struct Observed {
     pub lateness_p99_ns: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hiccup_p99_ns: Option<u64>,
+    /// The figures of Little's law; absent if the requests in progress or their times are unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub little: Option<Little>,
     /// True if every SLO of the spec was met; absent if it states none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slo_met: Option<bool>,

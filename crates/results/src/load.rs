@@ -215,6 +215,10 @@ pub struct Clock {
 pub struct Part {
     pub counts: Counts,
     pub rates_per_s: Rates,
+    /// The mean number of requests in progress during the measurement, each from its intended start to
+    /// its end; in the closed loop of another generator, its connections. Absent if it is unknown.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub in_progress: Option<f64>,
     /// Requests by outcome: `ok`, `status`, `timeout`, `connect`, `reset`, `malformed`, `dropped`,
     /// `unfinished`, …; kinds that did not occur are absent.
     pub outcomes: BTreeMap<String, u64>,

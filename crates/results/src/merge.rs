@@ -289,6 +289,7 @@ fn add_part(whole: &mut Part, part: Part) -> Result<(), String> {
         sustained: one.sustained.zip(other.sustained).map(|(one, other)| one + other),
         goodput: one.goodput + other.goodput,
     };
+    whole.in_progress = whole.in_progress.zip(part.in_progress).map(|(one, other)| one + other);
     let lacks =
         |part: &Part| part.response_time.is_some() && part.response_time_less_lateness.is_none();
     let unknown = lacks(whole) || lacks(&part);

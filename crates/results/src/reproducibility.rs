@@ -97,6 +97,12 @@ impl Reproduced {
         let parts = [&self.cell, &self.search, &load];
         parts.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join(" · ")
     }
+
+    /// Returns the label before a colon; nothing if it is empty.
+    pub fn of_what(&self) -> String {
+        let label = self.label();
+        if label.is_empty() { label } else { label + ": " }
+    }
 }
 
 /// Returns the spread of equal trials and of equal searches, if there are at least three. Only valid

@@ -143,7 +143,7 @@ pub fn of(mut measured: Vec<Measured>, seed: u64) -> (Vec<Level>, Law) {
         }
     };
     let levels: Vec<Level> = measured.into_iter().map(level).collect();
-    let law = failing(&levels).map(unknown).unwrap_or_else(|| law(&known, seed));
+    let law = failing(&levels, &known).map(unknown).unwrap_or_else(|| law(&known, seed));
     (levels, law)
 }
 
@@ -168,16 +168,13 @@ fn unknown(why: String) -> Law {
 }
 
 /// Returns why levels with failures show no law; `None` if there are none.
-fn failing(levels: &[Level]) -> Option<String> {
+fn failing(levels: &[Level], known: &[scaling::Level]) -> Option<String> {
     let failing = levels.iter().filter_map(|level| Some((level.n, level.failed_share?)));
     let failing: Vec<(f64, f64)> = failing.filter(|(_, share)| is_failing(*share)).collect();
     let &(n, share) = failing.iter().max_by(|one, other| one.1.total_cmp(&other.1))?;
-    let above = levels
-        .iter()
-        .any(|level| level.efficiency.is_some_and(|value| scaling::SUPERLINEAR < value));
-    let step = match above {
-        true => "; a level without them then looks superlinear, and is none",
-        false => "",
+    let step = match scaling::superlinear(known) {
+        Some(_) => "; a level without them then looks superlinear, and is none",
+        None => "",
     };
     Some(format!(
         "at {n} {:.1} % of the outcomes were failures, so its throughput is that of an overloaded system \

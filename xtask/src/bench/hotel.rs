@@ -8,11 +8,10 @@
 use measure::Nanos;
 
 use super::load::Load;
-use super::machine::{Machine, Others, Side};
+use super::machine::{Cpu, Machine, Others, Side};
 use super::summary::Summary;
 use crate::{repository, tools};
 use application::Application;
-pub(super) use application::Cpu;
 
 mod application;
 mod stores;

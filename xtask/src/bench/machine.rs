@@ -198,27 +198,65 @@ impl Others {
 /// sides.
 pub(super) const MOST_OF_OTHERS: f64 = 0.04;
 
-/// The CPU time of a process, and of its children that were waited for.
+/// CPU time of a process so far, and of all that it started.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Cpu {
+pub(super) struct Cpu {
+    /// Exact, from the scheduler.
+    pub(super) all: Nanos,
+    /// From clock ticks of 10 ms: precise enough for shares.
+    pub(super) user: Nanos,
+    pub(super) kernel: Nanos,
+}
+
+impl Cpu {
+    pub(super) fn add(&mut self, other: Cpu) {
+        self.all += other.all;
+        self.user += other.user;
+        self.kernel += other.kernel;
+    }
+
+    /// Returns the CPU time of a process and of all that it started, including ended ones.
+    pub(super) fn of(pid: u32) -> Option<Cpu> {
+        let process = Path::new("/proc").join(pid.to_string());
+        let stat = fs::read_to_string(process.join("stat")).ok()?;
+        let [user, kernel, user_of_ended, kernel_of_ended] = ticks(&stat)?;
+        let ended = user_of_ended + kernel_of_ended;
+        let (mut exact, mut started) = (ended, Vec::new());
+        for thread in fs::read_dir(process.join("task")).ok()?.flatten() {
+            let read = |name| fs::read_to_string(thread.path().join(name)).unwrap_or_default();
+            let first = |text: &str| text.split_whitespace().next()?.parse().ok().map(Nanos);
+            exact += first(&read("schedstat")).unwrap_or_default();
+            let children = read("children");
+            started.extend(children.split_whitespace().filter_map(|pid| pid.parse::<u32>().ok()));
+        }
+        let mut cpu =
+            Cpu { all: exact, user: user + user_of_ended, kernel: kernel + kernel_of_ended };
+        started.into_iter().filter_map(Cpu::of).for_each(|child| cpu.add(child));
+        Some(cpu)
+    }
+}
+
+/// The CPU time of a process in clock ticks, and of its children that were waited for.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Ticks {
     own: Nanos,
     children: Nanos,
 }
 
-impl Cpu {
+impl Ticks {
     fn sum(self) -> Nanos {
         self.own + self.children
     }
 
-    fn read(stat: &str) -> Option<Cpu> {
+    fn read(stat: &str) -> Option<Ticks> {
         let [user, kernel, user_of_children, kernel_of_children] = ticks(stat)?;
-        Some(Cpu { own: user + kernel, children: user_of_children + kernel_of_children })
+        Some(Ticks { own: user + kernel, children: user_of_children + kernel_of_children })
     }
 }
 
 /// Reads the CPU time of a process in user mode and in the kernel, and of its children that were
 /// waited for: the 14th to 17th field of its stat, in hundredths of a second, after its name.
-pub(super) fn ticks(stat: &str) -> Option<[Nanos; 4]> {
+fn ticks(stat: &str) -> Option<[Nanos; 4]> {
     let (_, behind_name) = stat.rsplit_once(')')?;
     let fields = behind_name.split_whitespace().skip(11).take(4);
     let ticks = fields.map_while(|field| Some(Nanos::from_millis(10 * field.parse::<u64>().ok()?)));
@@ -233,9 +271,9 @@ pub(super) fn ready(process: &mut Process) -> Option<(Lines<BufReader<ChildStdou
     Some((lines, url))
 }
 
-fn own_cpu() -> Cpu {
+fn own_cpu() -> Ticks {
     let stat = fs::read_to_string("/proc/self/stat").expect("Linux has the stat of this process");
-    Cpu::read(&stat).expect("the kernel writes numbers")
+    Ticks::read(&stat).expect("the kernel writes numbers")
 }
 
 /// Returns the CPU time of all processes; an ended process counts for the one that waited for it.
@@ -245,7 +283,7 @@ fn cpu_of_all() -> Nanos {
         entry.file_name().to_str()?.parse::<u32>().ok()?;
         fs::read_to_string(entry.path().join("stat")).ok()
     });
-    stats.filter_map(|stat| Cpu::read(&stat)).map(Cpu::sum).sum()
+    stats.filter_map(|stat| Ticks::read(&stat)).map(Ticks::sum).sum()
 }
 
 #[expect(clippy::disallowed_methods, reason = "a bench measures real time")]

@@ -1,11 +1,13 @@
 //! The cost of a login of the users service: CPU time of its process per completed login, in a closed
 //! loop with one hashing thread. Nearly all of it is bcrypt, and each step of its cost doubles it.
 
+use std::path::Path;
 use std::process::Stdio;
 
-use super::hotel::Cpu;
+use super::goal::{Finding, Goal};
 use super::load::Load;
-use super::machine::{self, Machine, Others, Process, Side};
+use super::machine::{self, Cpu, Machine, Others, Process, Side};
+use super::note;
 use super::summary::Summary;
 use crate::repository;
 
@@ -14,35 +16,55 @@ mod tests;
 
 /// The costs of bcrypt: that of the experiment's default and that of guide 4.
 const COSTS: [u32; 2] = [4, 10];
-/// The guide's figure at cost 10: a JVM with 1 CPU for each replica.
-const GUIDE: &str = "guide 4, cost 10, on its own machine: about 15 logins per CPU-second";
+/// The cost of guide 4, and its figure: a JVM with 1 CPU for each replica.
+const OF_GUIDE: u32 = 10;
+const GUIDE: &str = "Guide 4, cost 10, on its own machine: about 15 logins per CPU-second.";
 const USER: &str = r#"{"username": "manuandru", "password": "12341234"}"#;
 
 /// Measures each cost in turn; returns true if every load was made.
-pub(super) fn run(machine: &Machine, attempts: usize) -> Result<bool, String> {
+pub(super) fn run(
+    machine: &Machine,
+    attempts: usize,
+    to_note: Option<&Path>,
+) -> Result<bool, String> {
     let mut costs = vec![Vec::new(); COSTS.len()];
+    let mut most_of_others: f64 = 0.0;
     for attempt in 1..=attempts {
-        for (cost, seconds) in COSTS.iter().zip(&mut costs) {
-            let (login_s, noise) = measure(machine, *cost)?;
-            println!("{attempt:>3}  cost {cost}: {}; {noise}", in_words(login_s));
-            seconds.push(login_s);
+        for (cost, each) in COSTS.iter().zip(&mut costs) {
+            let (login_s, others) = measure(machine, *cost)?;
+            println!(
+                "{attempt:>3}  cost {cost}: {:.3} ms of CPU per login; {others:.2} CPUs used by others",
+                1e3 * login_s
+            );
+            most_of_others = most_of_others.max(others);
+            each.push(login_s);
         }
     }
-    println!("\nCPU per login, median of {attempts}");
-    for (cost, seconds) in COSTS.iter().zip(&costs) {
-        println!("cost {cost}: {}", in_words(Summary::of(seconds).median));
+    println!();
+    let findings: Vec<Finding> =
+        COSTS.iter().zip(costs).map(|(cost, each)| finding(*cost, &each)).collect();
+    findings.iter().for_each(|finding| println!("{finding}; {}", finding.beside));
+    if let Some(path) = to_note {
+        let noise = format!("At most {most_of_others:.2} CPUs were used by others.");
+        let heading = "Logins per CPU-second, one hashing thread, closed loop of 4 connections";
+        note::add(path, "The cost of a login", heading, &findings, &[GUIDE.to_owned(), noise])?;
     }
-    println!("{GUIDE}");
     Ok(true)
 }
 
-/// Returns for example `58.3 ms of CPU per login, 17.2 logins per CPU-second`.
-fn in_words(login_s: f64) -> String {
-    format!("{:.3} ms of CPU per login, {:.1} logins per CPU-second", login_s * 1e3, 1.0 / login_s)
+/// Returns the rate of a cost, beside its time and the guide's rate.
+fn finding(cost: u32, logins_s: &[f64]) -> Finding {
+    let guide = if cost == OF_GUIDE { " (guide 4: about 15)" } else { "" };
+    Finding {
+        what: format!("bcrypt cost {cost}, logins per CPU-second{guide}"),
+        figures: logins_s.iter().map(|seconds| 1.0 / seconds).collect(),
+        beside: format!("{:.3} ms each", 1e3 * Summary::of(logins_s).median),
+        goal: Goal::None,
+    }
 }
 
-/// Returns the CPU time of a login in seconds, and the noise beside it.
-fn measure(machine: &Machine, cost: u32) -> Result<(f64, String), String> {
+/// Returns the CPU time of a login in seconds, and the CPUs that others used beside it.
+fn measure(machine: &Machine, cost: u32) -> Result<(f64, f64), String> {
     let program = machine.benchwright.with_file_name("benchwright-apps");
     let mut command = machine.command(Side::Server, program);
     command.args(["users", "--hashing-threads", "1", "--cost", &cost.to_string()]);
@@ -68,9 +90,7 @@ fn measure(machine: &Machine, cost: u32) -> Result<(f64, String), String> {
     let others = (others.share() - used / others.seconds()).max(0.0);
     // A login that fails is cheaper. A disturbed load has the same cost.
     match login.exit {
-        Some(0 | 3) if 0 < login.completed => {
-            Ok((used / login.completed as f64, format!("{others:.2} CPUs used by others")))
-        }
+        Some(0 | 3) if 0 < login.completed => Ok((used / login.completed as f64, others)),
         exit => Err(format!("of {} logins some failed (exit {exit:?})", login.completed)),
     }
 }

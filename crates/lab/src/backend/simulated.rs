@@ -12,7 +12,7 @@ use measure::estimate::{Enough, LEAST_CURTAILED};
 use measure::pace::{Distribution as Law, UnitProcess, Walk};
 use measure::{Balance, Histogram, Instant, Nanos, Quantile, Random};
 use results::load::{Counts, Generator, Interval, Pacing, Part, Rates, SLO_MISSED, Target};
-use results::{Environment, Slo, Times, slo};
+use results::{Environment, Slo, Times, little, slo};
 
 use super::{
     Address, Backend, Consumed, Drive, Driven, Executed, Quantiles, Reply, Service, Stop, Tick,
@@ -156,7 +156,8 @@ impl Backend for Simulated {
         let end = Instant::default() + drive.warm_up + drive.measure;
         parts.iter_mut().for_each(|(_, requests)| requests.retain(|r| r.intended < end));
         let ended = curtailed.filter(|_| drive.interval.is_none()).map(|_| SLO_MISSED.to_owned());
-        let load = results::Load { ended, ..document(drive, self.arrivals, asked, &parts) };
+        let mut load = results::Load { ended, ..document(drive, self.arrivals, asked, &parts) };
+        load.warnings.extend(little::warning(&load));
         let times = load.total.response_time.as_ref();
         let times = times.map_or_else(Quantiles::default, |times| Quantiles {
             p50_ns: Some(times.p50_ns),
@@ -388,6 +389,8 @@ fn document(
 /// The figures of one target, or of all.
 struct Counted {
     counts: Counts,
+    /// The sum of the times in which a request was in progress during the measurement.
+    in_progress: Nanos,
     balance: Balance,
     response_time: Histogram,
     failed_response_time: Histogram,
@@ -414,6 +417,7 @@ impl Counted {
         }
         Counted {
             counts: Counts::default(),
+            in_progress: Nanos::ZERO,
             balance: Balance::new(Instant::default() + drive.warm_up),
             response_time: Histogram::new(),
             failed_response_time: Histogram::new(),
@@ -429,6 +433,7 @@ impl Counted {
         let mut counted = Counted::new(drive);
         for &Request { intended, begun, done } in requests {
             counted.balance.arrived(intended);
+            counted.in_progress += done.min(end).saturating_since(intended.max(begin));
             if done < end {
                 counted.balance.answered(done);
             }
@@ -472,6 +477,7 @@ impl Counted {
         self.counts.ok += part.counts.ok;
         self.counts.unfinished += part.counts.unfinished;
         self.counts.failed += part.counts.failed;
+        self.in_progress += part.in_progress;
         self.balance.add(part.balance.clone());
         self.response_time.add(&part.response_time);
         self.failed_response_time.add(&part.failed_response_time);
@@ -495,6 +501,7 @@ impl Counted {
                 sustained: Some(self.counts.completed.min(self.counts.intended) as f64 / seconds),
                 goodput: self.counts.completed as f64 / seconds,
             },
+            in_progress: Some(self.in_progress.as_secs_f64() / seconds),
             outcomes: outcomes
                 .into_iter()
                 .filter(|&(_, count)| 0 < count)

@@ -60,7 +60,7 @@ reproducibility: {{target: {{metric: p50, rsd: 1%}}}}
         QUEUE.replace("model: open", "model: open, rate: 600/s")
     ));
     expect![[r#"
-        verdict: 1.1ms compared with 1ms: worse; p50 +12.9 % (worse), p99 +6.8 % (undecided); time=1.1ms: RSD of p50 3.7 % (2.3 % … 9.1 %), target 1 % missed; time=1ms: RSD of p50 2.5 % (1.5 % … 6.0 %), target 1 % missed (2 searches ended)
+        verdict: 1.1ms compared with 1ms: worse; p50 +12.9 % (worse), p99 +6.8 % (undecided); time=1.1ms · 600/s: RSD of p50 3.7 % (2.3 % … 9.1 %), target 1 % missed; time=1ms · 600/s: RSD of p50 2.5 % (1.5 % … 6.0 %), target 1 % missed (2 searches ended)
         capacity: time=1ms: 579/s is the highest load with p99 ≤ 30 ms: 6 of 6 trials met it (trial 3: p99 ≤ 30 ms is met: 0 of 2,897 requests over (0 %, allowed 1 %); trial 4: p99 ≤ 30 ms is met: 0 of 3,081 requests over (0 %, allowed 1 %); trial 5: p99 ≤ 30 ms is met: 0 of 2,940 requests over (0 %, allowed 1 %); and 3 more)
         maximum throughput: time=1ms: 589/s sustained of 589/s offered in trial 9; no higher load was tried, so the true maximum may be higher
         end: time=1ms: the load was measured, after 6 trials
@@ -88,6 +88,7 @@ fn a_trial_is_explained_by_its_objectives_and_what_limited_it() {
         purpose: 4,000/s asked, repetition 1: a new load
         validity: valid: the generator was punctual and lost nothing, and its machine was undisturbed
         load: 4,047/s offered, 1,913/s completed
+        little: 3,181 in progress, and 4,047/s × 664 ms account for 2,687: 15.5 % apart
         saturation: saturated: the completed rate no longer followed the offered one
         limit: servers, CPU 2.00 of 2
         slo: p99 ≤ 30 ms is missed: 4,643 of 4,643 requests over (100 %, allowed 1 %), 4,173 of them failed

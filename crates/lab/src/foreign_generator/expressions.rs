@@ -37,6 +37,7 @@ pub(super) fn read(text: &str, expressions: &Expressions) -> Result<Figures, Str
         statuses: BTreeMap::new(),
         length: length.transpose()?,
         per_s: None,
+        connections: None,
         times: (!times.is_empty()).then_some(Printed { percentiles, ..printed }),
         findings: Vec::new(),
         warnings: Vec::new(),

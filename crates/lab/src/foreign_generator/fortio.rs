@@ -13,6 +13,11 @@ use super::{Figures, ascending, closed_loop, no_times, percentile};
 struct Document {
     #[serde(rename = "ActualQPS")]
     actual_qps: f64,
+    /// `max` for a closed loop that never rests.
+    #[serde(rename = "RequestedQPS", default)]
+    requested_qps: Option<String>,
+    #[serde(default)]
+    num_threads: Option<u64>,
     /// In nanoseconds.
     actual_duration: f64,
     duration_histogram: Durations,
@@ -45,7 +50,14 @@ pub(super) fn read(text: &str, is_open: bool) -> Result<Figures, String> {
     let document: Document = serde_json::from_str(json).map_err(|error| {
         format!("its JSON cannot be read: {error}; fortio is run with `-json -`")
     })?;
-    let Document { actual_qps, actual_duration, duration_histogram, ret_codes } = document;
+    let Document {
+        actual_qps,
+        requested_qps,
+        num_threads,
+        actual_duration,
+        duration_histogram,
+        ret_codes,
+    } = document;
     let is_status = |code: &str| code.parse::<u32>().is_ok_and(|code| 100 <= code);
     let (statuses, others): (BTreeMap<String, u64>, BTreeMap<String, u64>) =
         ret_codes.into_iter().partition(|(code, _)| is_status(code));
@@ -73,6 +85,7 @@ pub(super) fn read(text: &str, is_open: bool) -> Result<Figures, String> {
         length: Some(Nanos(actual_duration.max(0.0) as u64)),
         // It counts the requests without an answer as well.
         per_s: (unanswered == 0).then_some(actual_qps),
+        connections: num_threads.filter(|_| requested_qps.as_deref() == Some("max")),
         times: Some(times),
         findings: Vec::new(),
         warnings: vec![if is_open { open.to_owned() } else { closed_loop("fortio") }],

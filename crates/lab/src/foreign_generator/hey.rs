@@ -32,6 +32,7 @@ pub(super) fn read(text: &str) -> Result<Figures, String> {
         statuses,
         length: Some(length),
         per_s: None,
+        connections: None,
         times: Some(times),
         findings: Vec::new(),
         warnings: vec![closed_loop("hey")],

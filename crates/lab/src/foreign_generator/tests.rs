@@ -176,6 +176,55 @@ fn answers_beyond_the_timeout_of_wrk_are_counted_as_missing() {
     );
 }
 
+/// The first run of guide 4 at one replica: its published figures in wrk's layout.
+const WRK_GUIDE_4: &str = "\
+Running 1m test @ http://localhost:10000/auth/login
+  10 threads and 150 connections
+  Thread Stats   Avg      Stdev     Max   +/- Stdev
+    Latency    13.50ms   70.11ms   1.99s    98.70%
+    Req/Sec   292.10    110.35   630.00     71.20%
+  174606 requests in 1.00m, 54.33MB read
+  Socket errors: connect 0, read 0, write 0, timeout 562
+  Non-2xx or 3xx responses: 174000
+Requests/sec:   2906.81
+Transfer/sec:      0.90MB
+";
+
+#[test]
+fn the_connections_of_wrk_show_what_its_times_leave_out() {
+    let made = made(Parse::Wrk, &["wrk", "-t10", "-c150", "-d60s"], None);
+    shows(
+        &made,
+        WRK_GUIDE_4,
+        expect![[r#"
+        60.0679 s: Closed { think_ns: 0 } {"ok": 606, "status": 174000} {}
+        Rates { asked: None, offered: 2906.8100000139684, completed: 2906.81, sustained: Some(2906.81), goodput: 0.0 }
+        {"since":"sent","count":174044,"missing":562,"timeout_ns":2000000000,"mean_ns":13500000,"max_ns":1990000000,"percentiles":[]}
+        562 answers took longer than 2 s and are missing in these percentiles: about 11.9 s each, by Little's law
+        wrk is a closed loop: it sends less while answers are slow; for the requests that it did not send, its percentiles hold estimates (coordinated omission)
+        Little's law: 150 in progress, and 2,907/s × 13.5 ms account for 39.2: 73.8 % apart; the times of wrk leave out the rest, and a request took 51.6 ms on average
+    "#]],
+    );
+    let odd = WRK_GUIDE_4.replace("150 connections", "157 connections");
+    assert_eq!(read(&made, &odd).unwrap().total.in_progress, Some(150.0), "15 of each thread");
+    let lost = WRK_GUIDE_4.replace("read 0", "read 1");
+    assert_eq!(read(&made, &lost).unwrap().total.in_progress, None, "one had no answer");
+    for unknown in ["10 threads", "0 threads and 150 connections", "x threads and 1 connections"] {
+        let text = WRK_GUIDE_4.replace("10 threads and 150 connections", unknown);
+        assert_eq!(read(&made, &text).unwrap().total.in_progress, None, "{unknown}");
+    }
+}
+
+#[test]
+fn fortio_never_rests_if_it_was_asked_for_the_most() {
+    let rests = made(Parse::Fortio, &["fortio", "load"], None);
+    let answered = FORTIO.replace(", \"-1\": 1", "");
+    let connections = |text: &str| read(&rests, text).unwrap().total.in_progress;
+    assert_eq!(connections(&answered), None);
+    let most = answered.replace("\"800\"", "\"max\"");
+    assert_eq!(connections(&most), Some(8.0));
+}
+
 #[test]
 fn the_timeout_of_wrk_is_that_of_its_command_or_two_seconds() {
     let missing = WRK_OVERLOADED;

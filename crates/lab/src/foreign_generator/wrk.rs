@@ -24,22 +24,9 @@ pub(super) fn closed(text: &str, command: &[String]) -> Result<Figures, String> 
         timeout_ns: Some(timeout.0),
         ..times(text, Since::Sent, answered - missing)
     };
-    let missing = (0 < late).then(|| {
-        let answers = if late == 1 { "answer" } else { "answers" };
-        format!(
-            "{} {answers} took longer than {} and are missing in these percentiles",
-            counted(late),
-            timeout.in_words()
-        )
-    });
     let warning = "wrk is a closed loop: it sends less while answers are slow; for the requests \
                    that it did not send, its percentiles hold estimates (coordinated omission)";
-    Ok(Figures {
-        times: Some(times),
-        findings: missing.into_iter().collect(),
-        warnings: vec![warning.to_owned()],
-        ..figures
-    })
+    Ok(Figures { times: Some(times), warnings: vec![warning.to_owned()], ..figures })
 }
 
 /// Reads wrk2's text. It counts an answer that is late at each look, so its timeouts are not a
@@ -103,10 +90,19 @@ fn common(text: &str) -> Result<Figures, String> {
         statuses: BTreeMap::new(),
         length: Some(length),
         per_s,
+        connections: connections(text),
         times: None,
         findings: Vec::new(),
         warnings: Vec::new(),
     })
+}
+
+/// Returns the connections of `10 threads and 150 connections`: each thread opens as many as the others.
+fn connections(text: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.trim().strip_suffix(" connections"))?;
+    let (threads, connections) = line.split_once(" threads and ")?;
+    let (threads, connections): (u64, u64) = (threads.parse().ok()?, connections.parse().ok()?);
+    Some(connections.checked_div(threads)? * threads).filter(|number| 0 < *number)
 }
 
 /// Returns the first word after a label.

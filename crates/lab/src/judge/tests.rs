@@ -116,6 +116,50 @@ fn bytes_are_divided_by_the_answers_that_they_belong_to() {
     assert_eq!(bytes(load(1_000, 0, 0)), None);
 }
 
+/// A closed loop of 150 connections for 5 s: 40 logins of 15 s and 70,000 refusals of 2 ms.
+fn refusing_loop() -> Load {
+    let (mut all, mut failed) = (Histogram::new(), Histogram::new());
+    all.record_n(Nanos::from_secs(15), 40);
+    all.record_n(Nanos::from_millis(2), 70_000);
+    failed.record_n(Nanos::from_millis(2), 70_000);
+    let mut load = load(0, 0, 0);
+    load.pacing = Pacing::Closed { think_ns: 0 };
+    load.total.counts =
+        Counts { intended: 70_040, completed: 70_040, ok: 40, failed: 70_000, ..Counts::default() };
+    load.total.rates_per_s = Rates { completed: 14_008.0, ..Rates::default() };
+    load.total.response_time = Times::of(&all);
+    load.total.failed_response_time = Times::of(&failed);
+    load.total.in_progress = Some(148.0);
+    load
+}
+
+#[test]
+fn a_closed_loop_that_is_refused_says_that_its_rate_is_that_of_the_refusals() {
+    let ours = judged(refusing_loop(), "");
+    assert_eq!(
+        ours.findings,
+        [
+            "99.9 % of the requests failed, after 2.00 ms on average, and a success took 15.0 s: a closed \
+          loop offers what is answered, so its 14,008/s are the rate of the failures and no capacity, and \
+          a level without them would look superlinear beside it"
+        ]
+    );
+    assert_eq!(ours.observed.unwrap().little.unwrap().per_s, 14_008.0);
+    let mut foreign = refusing_loop();
+    (foreign.total.response_time, foreign.total.failed_response_time) = (None, None);
+    let text = "99.9 % of the requests failed, and a success took 18.5 s at most, by Little's law: a closed";
+    let found = judged(foreign.clone(), "").findings.concat();
+    assert!(found.starts_with(text), "{found}");
+    foreign.total.in_progress = None;
+    let found = judged(foreign, "").findings.concat();
+    assert!(found.starts_with("99.9 % of the requests failed: a closed loop offers"), "{found}");
+    let open = Load { pacing: Pacing::Open { arrivals: "poisson".to_owned() }, ..refusing_loop() };
+    assert_eq!(judged(open, "").findings, [""; 0], "its rate is asked for");
+    let mut rarely = refusing_loop();
+    (rarely.total.counts.ok, rarely.total.counts.failed) = (70_000, 40);
+    assert_eq!(judged(rarely, "").findings, [""; 0]);
+}
+
 #[test]
 fn failures_count_as_over_the_limit_and_on_their_own() {
     let refused = load(14_700, 0, 300);

@@ -25,22 +25,32 @@ pub(super) fn apply(
             return Err(unknown_profile(source, &written, name));
         };
         let at = source.find(&format!("{name}:"), name);
-        spec = patched(&spec, patch.clone()).map_err(|(path, Described { message, label })| {
+        spec = patched(&spec, &[patch]).map_err(|(path, Described { message, label })| {
             let message = format!("profile `{name}`, {path}: {message}");
             source.error(message, at, &label)
         })?;
     }
+    let mut patches = Vec::new();
     for setting in set {
-        let failed = |message: String, label: &str| {
-            source.error(format!("--set {setting}: {message}"), None, label)
-        };
-        let patch =
-            patch_of(setting).map_err(|message| failed(message, "write --set path=value"))?;
-        spec = patched(&spec, patch).map_err(|(path, Described { message, label })| {
-            failed(if path == "." { message } else { format!("{path}: {message}") }, &label)
-        })?;
+        patches.push(patch_of(setting).map_err(|message| {
+            let message = format!("--set {setting}: {message}");
+            source.error(message, None, "write --set path=value")
+        })?);
     }
-    Ok(spec)
+    let patches: Vec<&Value> = patches.iter().collect();
+    patched(&spec, &patches).map_err(|(path, Described { message, label })| {
+        // Alone, the one that is wrong fails as well; others fail only together.
+        let is_it = |at: &usize| {
+            patched(&spec, &[patches[*at]]).is_err_and(|(_, alone)| alone.message == message)
+        };
+        let settings = match (0..set.len()).find(is_it) {
+            Some(at) => &set[at..=at],
+            None => set,
+        };
+        let settings: Vec<String> = settings.iter().map(|one| format!("--set {one}")).collect();
+        let path = if path == "." { String::new() } else { format!("{path}: ") };
+        source.error(format!("{}: {path}{message}", settings.join(" ")), None, &label)
+    })
 }
 
 fn unknown_profile(source: &Source, written: &Spec, name: &str) -> SpecError {
@@ -53,24 +63,26 @@ fn unknown_profile(source: &Source, written: &Spec, name: &str) -> SpecError {
     source.error(message, source.find("profiles:", "profiles"), &label)
 }
 
-fn patched(spec: &Spec, patch: Value) -> Result<Spec, (String, Described)> {
+/// Returns the spec after all patches. Only the result is checked: a change may need several.
+fn patched(spec: &Spec, patches: &[&Value]) -> Result<Spec, (String, Described)> {
     let mut document = serde_json::to_value(spec).expect("a spec is plain data");
-    change(&mut document, patch);
+    change(&mut document, patches);
     retyped(&document)
 }
 
 /// The fields of a load that belong to one model of load.
 const OF_A_MODEL: [&str; 6] = ["arrivals", "rate", "shape", "speed", "think", "trace"];
 
-/// Changes a spec by a patch. A patch that chooses the other model of load drops the fields that
-/// belong to the model before, which may be there only as defaults.
-pub(super) fn change(document: &mut Value, patch: Value) {
+/// Changes a spec by patches, one after the other. If they choose the other model of load, the fields that
+/// belong to the model before are dropped first: they may be there only as defaults.
+pub(super) fn change(document: &mut Value, patches: &[&Value]) {
     let model = |spec: &Value| spec.pointer("/load/model").cloned();
-    let changes = model(&patch).is_some_and(|chosen| model(document) != Some(chosen));
+    let chosen = patches.iter().rev().find_map(|patch| model(patch));
+    let changes = chosen.is_some_and(|chosen| model(document) != Some(chosen));
     if let Some(load) = document.get_mut("load").and_then(Value::as_object_mut) {
         load.retain(|field, _| !changes || !OF_A_MODEL.contains(&&**field));
     }
-    merge(document, patch);
+    patches.iter().for_each(|patch| merge(document, (*patch).clone()));
 }
 
 /// Reads a patched document. JSON is YAML: the same reader types every word as it did the first

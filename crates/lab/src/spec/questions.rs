@@ -235,15 +235,13 @@ pub fn questions(resolved: &Resolved) -> Result<(Vec<Cell>, Vec<Question>), Spec
     let mut questions = Vec::new();
     for (number, (cell, patches)) in cells.iter().enumerate() {
         let mut of_cell = document.clone();
-        for patch in patches {
-            patch::change(&mut of_cell, (*patch).clone());
-        }
+        patch::change(&mut of_cell, patches);
         let named = searches.iter().map(|(name, search)| (Some(name), Some(search)));
         let none = searches.is_empty().then_some((None, None));
         for (name, search) in named.chain(none) {
             let mut document = of_cell.clone();
             if let (Some(name), Some(search)) = (name, search) {
-                patch::change(&mut document, of_search(resolved, name, search)?);
+                patch::change(&mut document, &[&of_search(resolved, name, search)?]);
             }
             let what: Vec<String> =
                 cell.name().into_iter().chain(name.map(ToString::to_string)).collect();

@@ -681,6 +681,28 @@ fn settings_apply_after_the_profile_and_words_stay_words() {
 }
 
 #[test]
+fn settings_are_checked_together() {
+    let search = "search: {start: 500/s, step: 100/s, stop: [{rule: slo_violated}]}\nslo: [{metric: p99, max: 9ms}]\n";
+    let text = spec(search).replace(", rate: 500/s", "");
+    let strategy = |set: &[&str]| match read(&text, None, set) {
+        Ok(resolved) => resolved.spec.search.unwrap().sweep().is_some().to_string(),
+        Err(error) => error.to_string().lines().next().unwrap_or_default().to_owned(),
+    };
+    let [adaptive, step, stop] =
+        ["search.strategy=adaptive", "search.step=25%", "search.stop=null"];
+    let result = "search.result=capacity";
+    assert_eq!(strategy(&[adaptive, step, stop, result]), "false");
+    assert_eq!(strategy(&[result, stop, step, adaptive]), "false", "in any order");
+    expect!["--set search.strategy=adaptive: search: `stop` belongs to `strategy: sweep`; this one ends at its `precision`"].assert_eq(&strategy(&[adaptive, step]));
+    // None of them fails like this alone.
+    expect!["--set search.strategy=adaptive --set search.stop=null --set search.result=capacity: search: the first step is a share; write for example step: 25%"].assert_eq(&strategy(&[adaptive, stop, result]));
+    let closed = ["load.think=10ms", "load.model=closed", "search=null"];
+    let resolved = read(&text, None, &closed).unwrap();
+    assert_eq!(resolved.spec.load.model, Model::Closed);
+    assert!(resolved.spec.load.think.is_some(), "the model before it is not dropped after it");
+}
+
+#[test]
 fn a_search_has_only_the_fields_of_its_strategy() {
     let wrong = |search: &str| {
         let text = spec(&format!("search: {search}\n")).replace(", rate: 500/s", "");

@@ -31,6 +31,9 @@ pub struct Part {
     pub completed_inside: u64,
     /// The part of `completed_inside` that was ok, and within the limit if the load has an SLO.
     pub good_inside: u64,
+    /// The sum of the times inside the window in which a request was in progress, from its intended start
+    /// to its end, whenever it was intended.
+    pub in_progress: Nanos,
     pub response: Histogram,
     /// The response times of failed requests; they are also in `response`.
     pub failed_response: Histogram,
@@ -127,6 +130,7 @@ impl Part {
         }
         self.completed_inside += other.completed_inside;
         self.good_inside += other.good_inside;
+        self.in_progress += other.in_progress;
         add_each(&mut self.outcomes, &other.outcomes);
         add_each(&mut self.statuses.0, &other.statuses.0);
         for (into, from) in [

@@ -208,6 +208,7 @@ impl Observer for Recorder {
         let response = completion.response_time();
         let answered = outcome.is_answer();
         let good = outcome == Outcome::Ok && self.slo.is_none_or(|slo| response <= slo);
+        let Window { start: begin, end } = self.window;
         let (counts, inside) = (self.window.contains(intended), self.window.contains(done));
         self.go_on_to(done);
         if answered {
@@ -217,6 +218,7 @@ impl Observer for Recorder {
             }
         }
         let part = self.part(of);
+        part.in_progress += done.min(end).saturating_since(intended.max(begin));
         if inside {
             part.completed_inside += u64::from(answered);
             part.good_inside += u64::from(good);

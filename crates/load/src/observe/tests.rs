@@ -41,6 +41,24 @@ fn only_what_was_intended_in_the_window_counts_and_only_what_ends_in_it_is_a_rat
     assert_eq!(part.response.count(), 2);
 }
 
+#[test]
+fn a_request_is_in_progress_for_its_time_in_the_window_however_it_ends() {
+    let mut recorder = recorder();
+    for (intended, done, outcome) in [
+        (500, 900, Outcome::Ok),
+        (900, 1_100, Outcome::Ok),
+        (1_500, 1_600, Outcome::Status),
+        (1_700, 2_000, Outcome::Connect),
+        (2_900, 3_500, Outcome::Unfinished),
+        (3_000, 3_200, Outcome::Ok),
+    ] {
+        recorder.intended(OF, MS(intended));
+        recorder.completed(&completion(intended, done, outcome));
+    }
+    let part = &recorder.finish(MS(4_000)).parts[0];
+    assert_eq!(part.in_progress, Nanos::from_millis(100 + 100 + 300 + 100));
+}
+
 /// Requests of 5 ms, one each 10 ms from 0 to 4 s, and what the recorder keeps of them.
 fn recorded(window: Window) -> Recorded {
     let mut recorder = Recorder::new(1, Nanos::SECOND, None);

@@ -4,7 +4,7 @@ use std::fs;
 use measure::quantity::grouped;
 use results::load::{Connections, Group, Pacing, Segment, Target};
 use results::slo;
-use results::{Load, Times};
+use results::{Little, Load, Times};
 
 use super::render;
 use crate::fixture;
@@ -115,6 +115,7 @@ fn every_figure_of_the_document_is_in_the_page() {
     }
     let rates = &total.rates_per_s;
     [rates.offered, rates.completed, rates.goodput].iter().for_each(|rate| has(&grouped(*rate)));
+    has(&Little::of(&load).unwrap().in_words());
     for text in [
         "4,321",
         "8,765",

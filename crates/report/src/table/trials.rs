@@ -74,11 +74,12 @@ impl InPlan {
 const CAPTION: &str = "Every attempt, in order. “Asked” is the rate asked of each target; all other \
     rates are sums over the targets, per second. Response times count from the intended start. A \
     quantile in grey has fewer than ten samples beyond it and is unreliable. “Machine” is the \
-    speed of the system’s CPUs in the trial, relative to the median of the run.";
+    speed of the system’s CPUs in the trial, relative to the median of the run. “|L − λW|” is the residual \
+    of Little’s law, as a share of L: near zero if the response times account for all requests in progress.";
 
 fn columns(places: &[&str], cpus: &[String]) -> Vec<String> {
     let before = ["asked", "offered", "completed", "goodput", "failures"];
-    let times = ["p50", "p90", "p99", "p99.9", "max", "lateness p99", "hiccup p99"];
+    let times = ["p50", "p90", "p99", "p99.9", "max", "|L − λW|", "lateness p99", "hiccup p99"];
     let after = ["machine", "bytes per answer", "status"];
     ["trial"]
         .into_iter()
@@ -92,7 +93,7 @@ fn columns(places: &[&str], cpus: &[String]) -> Vec<String> {
 }
 
 fn groups(first: usize, cpus: usize) -> Vec<(String, usize)> {
-    [("", first), ("rate per second", 4), ("", 1), ("response time", 5), ("generator", 2)]
+    [("", first), ("rate per second", 4), ("", 1), ("response time", 6), ("generator", 2)]
         .into_iter()
         .chain((0 < cpus).then_some(("CPUs used", cpus)))
         .chain([("", 3)])
@@ -122,7 +123,10 @@ fn row(run: &Run, trial: &Trial, in_plan: &InPlan, services: &[&str], others: bo
     ]);
     let time =
         |of: fn(&Observed) -> Option<u64>| Cell::maybe(observed.and_then(of).map(text::time));
-    cells.extend([time(|o| o.max_ns), time(|o| o.lateness_p99_ns), time(|o| o.hiccup_p99_ns)]);
+    let residual =
+        observed.and_then(|o| o.little).map(|little| text::share(little.residual(), 1.0));
+    cells.extend([time(|o| o.max_ns), Cell::maybe(residual)]);
+    cells.extend([time(|o| o.lateness_p99_ns), time(|o| o.hiccup_p99_ns)]);
     let cpu = observed.map(|observed| cpu_by_service(run, observed)).unwrap_or_default();
     let in_words = |cpu: f64| format!("{cpu:.2}");
     cells.extend(services.iter().map(|name| Cell::maybe(cpu.get(name).copied().map(in_words))));

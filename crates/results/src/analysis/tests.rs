@@ -114,6 +114,32 @@ fn the_trials_of_guide_4_rise_inside_the_levels_and_are_superlinear() {
     assert_eq!(codes.iter().filter(|code| **code == Code::TooFewTrials).count(), 6);
 }
 
+/// The rule is that of a scaling law: by the first level in number, with the scatter of the trials.
+#[test]
+fn a_superlinear_level_is_that_of_a_scaling_law_in_any_order_of_the_trials() {
+    let superlinear = |rows: &[(&str, f64)]| {
+        let rows = rows.iter().zip(1..).map(|((level, value), trial)| Row {
+            trial,
+            level: (*level).to_owned(),
+            values: vec![*value],
+        });
+        let (by, metrics) = ("replicas".to_owned(), vec!["logins".to_owned()]);
+        let trials = Trials { by, metrics, rows: rows.collect() };
+        let warnings = analyse(&trials, None, 0.03).warnings;
+        warnings.into_iter().find(|one| one.code == Code::Superlinear).map(|one| one.text)
+    };
+    let text = "logins at 4: 1.20 times as much as the first level promises: superlinear";
+    let found = superlinear(&[("4", 480.0), ("1", 100.0), ("2", 210.0)]).unwrap();
+    assert!(found.starts_with(text), "{found}");
+    let even = [("4", 400.0), ("1", 101.0), ("2", 200.0), ("4", 396.0), ("1", 99.0), ("2", 202.0)];
+    assert_eq!(superlinear(&even), None);
+    let scattered =
+        [("1", 80.0), ("1", 100.0), ("1", 120.0), ("2", 180.0), ("2", 220.0), ("2", 250.0)];
+    assert_eq!(superlinear(&scattered), None, "chance explains 1.08");
+    assert_eq!(superlinear(&[("few", 1.0), ("many", 9.0)]), None, "no numbers");
+    assert_eq!(superlinear(&[("1", 0.0), ("2", 9.0)]), None, "nothing at the first level");
+}
+
 #[test]
 fn levels_that_alternate_are_interleaved_and_equal_ones_equivalent() {
     let rows = [

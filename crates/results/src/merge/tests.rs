@@ -54,6 +54,18 @@ fn the_order_does_not_matter_for_figures() {
 }
 
 #[test]
+fn requests_in_progress_add_up_unless_those_of_one_are_unknown() {
+    let with = |name: &str, in_progress| {
+        let (name, mut load) = load(name, &[1_000; 100]);
+        load.total.in_progress = in_progress;
+        (name, load)
+    };
+    let whole = |one, other| merge(&[with("a", one), with("b", other)]).unwrap().total.in_progress;
+    assert_eq!(whole(Some(1.5), Some(2.0)), Some(3.5));
+    assert_eq!(whole(Some(1.5), None), None);
+}
+
+#[test]
 fn a_target_that_one_of_them_saturated_is_saturated() {
     let of_both = |one, other| {
         let part = |name, seed, saturated| {

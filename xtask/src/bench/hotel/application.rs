@@ -1,15 +1,11 @@
 //! The hotel application as deployed for the bench, and the CPU time of its parts.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::Path;
 use std::process::Stdio;
-
-use measure::Nanos;
 
 use super::Deployment;
 use super::stores::{Memcached, Postgres};
-use crate::bench::machine::{self, Machine, Process, Side};
+use crate::bench::machine::{self, Cpu, Machine, Process, Side};
 
 /// The services, in the order of their start: a service is after those that it calls.
 const SERVICES: [Service; 10] = [
@@ -62,16 +58,6 @@ pub(super) struct Application {
     pub(super) frontends: Vec<Vec<String>>,
     memcached: Option<Memcached>,
     postgres: Option<Postgres>,
-}
-
-/// CPU time of one process so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(in crate::bench) struct Cpu {
-    /// Exact, from the scheduler.
-    pub(in crate::bench) all: Nanos,
-    /// From clock ticks of 10 ms: precise enough for shares.
-    pub(super) user: Nanos,
-    pub(super) kernel: Nanos,
 }
 
 impl Application {
@@ -147,33 +133,5 @@ impl Application {
             cpu.entry(name).or_default().add(used);
         }
         Ok(cpu)
-    }
-}
-
-impl Cpu {
-    fn add(&mut self, other: Cpu) {
-        self.all += other.all;
-        self.user += other.user;
-        self.kernel += other.kernel;
-    }
-
-    /// Returns the CPU time of a process and of all that it started, including ended ones.
-    pub(in crate::bench) fn of(pid: u32) -> Option<Cpu> {
-        let process = Path::new("/proc").join(pid.to_string());
-        let stat = fs::read_to_string(process.join("stat")).ok()?;
-        let [user, kernel, user_of_ended, kernel_of_ended] = machine::ticks(&stat)?;
-        let ended = user_of_ended + kernel_of_ended;
-        let (mut exact, mut started) = (ended, Vec::new());
-        for thread in fs::read_dir(process.join("task")).ok()?.flatten() {
-            let read = |name| fs::read_to_string(thread.path().join(name)).unwrap_or_default();
-            let first = |text: &str| text.split_whitespace().next()?.parse().ok().map(Nanos);
-            exact += first(&read("schedstat")).unwrap_or_default();
-            let children = read("children");
-            started.extend(children.split_whitespace().filter_map(|pid| pid.parse::<u32>().ok()));
-        }
-        let mut cpu =
-            Cpu { all: exact, user: user + user_of_ended, kernel: kernel + kernel_of_ended };
-        started.into_iter().filter_map(Cpu::of).for_each(|child| cpu.add(child));
-        Some(cpu)
     }
 }

@@ -13,8 +13,8 @@ fn cpus_are_read_as_the_kernel_lists_them() {
 fn cpu_time_is_after_a_name_that_may_contain_anything() {
     let stat = "7 (a ) (b) S 1 7 7 0 -1 4194304 100 200 0 0 5 6 70 80 20 0 1 0 300 1000 20";
     let (own, children) = (Nanos::from_millis(110), Nanos::from_millis(1500));
-    assert_eq!(Cpu::read(stat), Some(Cpu { own, children }));
-    assert_eq!(Cpu::read("7 (short) S 1"), None);
+    assert_eq!(Ticks::read(stat), Some(Ticks { own, children }));
+    assert_eq!(Ticks::read("7 (short) S 1"), None);
 }
 
 #[test]
@@ -23,4 +23,30 @@ fn our_own_cpu_time_is_not_that_of_others() {
     let all = cpu_of_all();
     assert!(own_cpu().sum() <= all, "we are one of all");
     assert!(0.0 <= others.share());
+}
+
+#[test]
+fn ticks_are_after_the_name_of_the_process() {
+    let stat = "7 (a) b (c) S 1 7 7 0 -1 0 9 0 0 0 123 45 6 7 20 0 1 0";
+    let [user, kernel, ..] = ticks(stat).unwrap();
+    assert_eq!([user, kernel], [Nanos::from_millis(1230), Nanos::from_millis(450)]);
+    assert_eq!(ticks("7 (a) S 1"), None);
+}
+
+#[test]
+fn the_cpu_time_of_a_process_includes_its_children() {
+    // The shell waits for the first loop; the second one still runs.
+    let script = "i=0; f() { while [ $i -lt 300000 ]; do i=$((i+1)); done; }; (f); \
+                  echo; (f) & wait";
+    let mut command = Command::new("sh");
+    command.args(["-c", script]).stdout(Stdio::piped());
+    let mut process = Process::start(&mut command).unwrap();
+    let _ = BufReader::new(process.0.stdout.take().unwrap()).lines().next();
+    let of_ended = Cpu::of(process.0.id()).unwrap().all;
+    assert!(Nanos::from_millis(20) < of_ended, "{of_ended}");
+    let begun = now();
+    while Cpu::of(process.0.id()).unwrap().all < of_ended + of_ended / 2 {
+        assert!(since(begun) < Nanos::from_secs(20));
+        sleep(Nanos::from_millis(10));
+    }
 }

@@ -11,7 +11,7 @@ use load::validity::{self, Judgement};
 use measure::pace::{Portion, Segment};
 use measure::{Histogram, Nanos};
 use results::load as document;
-use results::{Load, Times};
+use results::{Load, Times, little};
 
 use super::target::Target;
 use super::{Context, live};
@@ -33,7 +33,7 @@ pub(crate) fn of(
         _ => asked.map(|rate| rate / count),
     };
     let all = part(&total, asked, length);
-    Load {
+    let mut load = Load {
         schema: document::SCHEMA.to_owned(),
         version: format!("benchwright {}", env!("CARGO_PKG_VERSION")),
         arguments: context.arguments.clone(),
@@ -89,7 +89,9 @@ pub(crate) fn of(
         slo: results::slo::judge(context.slo, &all),
         total: all,
         wrk: None,
-    }
+    };
+    load.warnings.extend(little::warning(&load));
+    load
 }
 
 fn ended(measurement: &Measurement) -> Option<String> {
@@ -168,6 +170,7 @@ fn part(part: &Part, asked: Option<f64>, length: Nanos) -> document::Part {
             sustained: Some(rate(part.sustained_inside())),
             goodput: rate(part.good_inside),
         },
+        in_progress: (0.0 < seconds).then(|| part.in_progress.as_secs_f64() / seconds),
         outcomes: outcomes(&part.outcomes),
         statuses: part
             .statuses

@@ -4,6 +4,7 @@ use std::path::Path;
 use expect_test::expect;
 use measure::Rate;
 use measure::pace::Think;
+use results::little::Little;
 
 use super::*;
 
@@ -50,13 +51,18 @@ fn the_queue_obeys_the_theory() {
     for (distribution, variation) in [("constant", 0.0), ("exponential", 1.0)] {
         for load_factor in [0.5, 0.8] {
             let model = format!("service_time: 1ms, distribution: {distribution}");
-            let mean = mean_ms(&load(&model, &drive(Some(load_factor * 1_000.0), 1, 1)));
+            let load = load(&model, &drive(Some(load_factor * 1_000.0), 1, 1));
+            let mean = mean_ms(&load);
             let waiting = load_factor / (1.0 - load_factor) * (1.0 + variation) / 2.0;
             let theory = 1.0 + waiting;
             assert!(
                 (mean / theory - 1.0).abs() < 0.05,
                 "{distribution} {load_factor}: {mean} {theory}"
             );
+            let little = Little::of(&load).unwrap();
+            let in_progress = load_factor * theory;
+            assert!((little.in_progress / in_progress - 1.0).abs() < 0.05, "{little:?}");
+            assert!(little.residual() < 0.01, "{}", little.in_words());
         }
     }
 }
@@ -67,6 +73,9 @@ fn a_closed_loop_is_paced_by_its_responses() {
     let load = load("service_time: 1ms, servers: 8", &drive(None, 1, 1));
     assert!((load.total.rates_per_s.completed - 500.0).abs() < 1.0, "{:?}", load.total.rates_per_s);
     assert_eq!(load.total.rates_per_s.asked, None);
+    // A connection thinks for 15 of 16 ms, and has no request in progress then.
+    let little = Little::of(&load).unwrap();
+    assert!((little.in_progress - 0.5).abs() < 0.01 && little.residual() < 0.01, "{little:?}");
 }
 
 #[test]

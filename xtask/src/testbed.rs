@@ -28,7 +28,7 @@ cargo xtask testbed TASK
   env            prints the shell lines for kubectl and helm: eval \"$(cargo xtask testbed env)\"
   kc [WORDS]     calls the cluster's own program: status, kill, freeze, ...
   check [--long | --short] [NAME...]
-                 checks what needs a cluster, all or some: see `testbed check list`; --short are
+                 checks what needs a cluster, all or some; `check list` names them; --short are
                  those that find faults in a quarter of an hour
 
 It needs root, Linux, Python 3.11 and Go. The first build takes ten minutes and a gigabyte in
@@ -62,7 +62,7 @@ pub(crate) fn run(words: &[&str]) -> Option<bool> {
         ["down"] => down(),
         ["image"] => load_image(RELEASE),
         ["check", "list"] => checks::list(),
-        ["check", names @ ..] => checks::run(names),
+        ["check", words @ ..] if checks::are_known(words) => checks::run(words),
         ["env"] => kc(&["env"]),
         ["kc", words @ ..] => kc(words),
         _ => return None,
@@ -82,15 +82,41 @@ pub(crate) fn check_short() -> Result<(), String> {
 const RELEASE: &str = "release";
 const TESTS: &str = "tests";
 
+/// Takes the cluster down at the end, also if printing to a closed pipe panics.
+struct Standing {
+    stays: bool,
+}
+
+impl Standing {
+    /// Begins with a cluster that stays if it is there already.
+    fn now() -> Standing {
+        Standing { stays: Cluster::running().is_ok() }
+    }
+
+    fn end(mut self) -> Result<(), String> {
+        match std::mem::replace(&mut self.stays, true) {
+            true => Ok(()),
+            false => down(),
+        }
+    }
+}
+
+impl Drop for Standing {
+    fn drop(&mut self) {
+        if !self.stays {
+            // The reason for the early end is shown; whether this fails, `kc` itself says.
+            let _ = down();
+        }
+    }
+}
+
 /// Runs an experiment on a new cluster.
 fn experiment(spec: &str, options: &[&str]) -> Result<(), String> {
-    let keeps = options.contains(&"--keep");
+    let standing = Standing { stays: options.contains(&"--keep") };
     let options: Vec<&str> = options.iter().copied().filter(|word| *word != "--keep").collect();
     up(RELEASE)?;
     let ran = Cluster::running().and_then(|cluster| on_cluster(&cluster, spec, &options));
-    if !keeps {
-        down()?;
-    }
+    standing.end()?;
     ran
 }
 

@@ -31,7 +31,7 @@ use crate::load::{self, Made, Surroundings};
 use crate::nodes::{self, Known};
 use crate::objects::{self, RUN, Run, SERVICE};
 use crate::pods::{self, State};
-use crate::watch::{Figures, Watch, Watched};
+use crate::watch::{self, Figures, Watch, Watched};
 
 mod charts;
 mod checks;
@@ -174,6 +174,7 @@ impl Kubernetes {
             let consumed = Consumed {
                 step: service.component.clone(),
                 role: format!("{} on {node}", service.role),
+                read_every: watch::READ_EVERY,
                 clock_error: known.and_then(|known| known.clock).unwrap_or_default().error,
                 of_role: known.map_or(0.0, |known| known.cpus),
                 cpu_limit: pods::cpu_limit(pod),

@@ -1,6 +1,6 @@
 //! The resources that the system's pods use while a load is made, as their kubelets count them.
 //!
-//! A kubelet reads the control groups of its pods every 10 to 15 s, whoever asks, and says when it
+//! A kubelet reads the control groups of its pods every 10 to 17 s, whoever asks, and says when it
 //! read each figure. So a long load has several figures, and a short one may have none: then nothing
 //! is known of it, which is not the same as zero.
 
@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use lab::backend::Samples;
-use measure::Instant;
+use measure::{Instant, Nanos};
 
 use crate::api::Api;
 use crate::clock::Clock;
@@ -24,6 +24,9 @@ mod tests;
 const PAUSE: Duration = Duration::from_secs(2);
 /// The shortest pause: kubelets have nothing new more often.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// The longest time from one reading of a pod by its kubelet to the next.
+pub(crate) const READ_EVERY: Nanos = Nanos::from_secs(20);
 
 /// A pod, by namespace and name.
 pub(crate) type Pod = (String, String);

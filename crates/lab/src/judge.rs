@@ -161,7 +161,7 @@ fn observed(observation: &Observation, components: &Components, slo_met: Option<
     let rates = &load.total.rates_per_s;
     let counts = &load.total.counts;
     let (begin, end) = window(load, &observation.driven.consumed);
-    let cpu = used(&observation.driven.consumed, begin, end);
+    let cpu = used(&observation.driven.consumed, (begin, end));
     let observed = Observed {
         generator: load.foreign.clone(),
         offered_per_s: rates.offered,
@@ -252,15 +252,13 @@ fn thin_tail(load: &Load, resolved: &Resolved) -> Option<String> {
     })
 }
 
-/// Returns the CPUs used by each component between two points of the clock.
+/// Returns the CPUs used by each component in the measurement.
 fn used(
     consumed: &BTreeMap<String, Consumed>,
-    begin: Instant,
-    end: Instant,
+    measurement: (Instant, Instant),
 ) -> BTreeMap<String, f64> {
-    let between = |(name, consumed): (&String, &Consumed)| {
-        let cpu = seconds::cpu_between(&consumed.cpu, begin, end)?;
-        Some((name.clone(), seconds::rounded(cpu)))
+    let known = |(name, consumed): (&String, &Consumed)| {
+        Some((name.clone(), seconds::rounded(consumed.cpu_in(measurement)?)))
     };
-    consumed.iter().filter_map(between).collect()
+    consumed.iter().filter_map(known).collect()
 }

@@ -9,7 +9,7 @@ use measure::Nanos;
 use results::{Directory, Load};
 
 use super::cluster::{Cluster, differences};
-use super::{TESTS, down, up};
+use super::{Standing, TESTS, up};
 use crate::programs::Build;
 use crate::{image, journal};
 
@@ -17,6 +17,7 @@ mod doctor;
 mod failures;
 mod kill;
 pub(super) mod rights;
+mod users;
 
 /// The cluster of a check, and the programs that its image was made of.
 pub(super) struct Bed {
@@ -36,7 +37,7 @@ struct Check {
     run: fn(&Bed) -> Result<String, String>,
 }
 
-const CHECKS: [Check; 10] = [
+const CHECKS: [Check; 11] = [
     Check { name: "contract", shows: "the backend does what every backend must do", run: contract },
     Check { name: "charts", shows: "helm and the API server accept our charts", run: charts },
     Check { name: "guide", shows: "guide 1's own command lines work", run: guide },
@@ -44,6 +45,11 @@ const CHECKS: [Check; 10] = [
     Check { name: "parts", shows: "three generators make one load", run: parts },
     Check { name: "overhead", shows: "what a trial takes beside its phases", run: overhead },
     Check { name: "hotel", shows: "guide 1 ends with an answer and leaves nothing", run: hotel },
+    Check {
+        name: "users",
+        shows: "guide 4: levels are scaled by the API, and two counts of CPU agree",
+        run: users::run,
+    },
     Check {
         name: "failures",
         shows: "each failure of the cluster has its outcome",
@@ -58,7 +64,9 @@ const CHECKS: [Check; 10] = [
 ];
 
 /// The checks that find faults soon, and on a machine that is disturbed.
-const SHORT: [&str; 6] = ["contract", "charts", "guide", "doctor", "parts", "rights"];
+const SHORT: [&str; 7] = ["contract", "charts", "guide", "doctor", "parts", "users", "rights"];
+/// The words that are no names.
+const WORDS: [&str; 2] = ["--long", "--short"];
 
 /// Prints the checks.
 pub(super) fn list() -> Result<(), String> {
@@ -66,19 +74,21 @@ pub(super) fn list() -> Result<(), String> {
     Ok(())
 }
 
+/// Returns true if each of the words is the name of a check, or an option.
+pub(super) fn are_known(words: &[&str]) -> bool {
+    let is_name = |word: &str| CHECKS.iter().any(|check| check.name == word);
+    words.iter().all(|word| WORDS.contains(word) || is_name(word))
+}
+
 /// Runs the checks of these names, or all; `--long` among them makes them long, and `--short` stands
 /// for the names of the short ones.
 pub(super) fn run(words: &[&str]) -> Result<(), String> {
     let is_long = words.contains(&"--long");
-    let mut names: Vec<&str> =
-        words.iter().copied().filter(|word| !word.starts_with("--")).collect();
+    let mut names: Vec<&str> = words.iter().copied().filter(|word| !WORDS.contains(word)).collect();
     if words.contains(&"--short") {
         names.extend(SHORT);
     }
-    if let Some(unknown) = names.iter().find(|name| CHECKS.iter().all(|one| one.name != **name)) {
-        return Err(format!("there is no check `{unknown}`; see `cargo xtask testbed check list`"));
-    }
-    let stood = Cluster::running().is_ok();
+    let standing = Standing::now();
     up(TESTS)?;
     let folder = std::env::temp_dir().join(format!("xtask-testbed-{}", std::process::id()));
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -102,9 +112,7 @@ pub(super) fn run(words: &[&str]) -> Result<(), String> {
     if failed.is_empty() {
         let _ = fs::remove_dir_all(&bed.folder);
     }
-    if !stood {
-        down()?;
-    }
+    standing.end()?;
     match failed.as_slice() {
         [] => Ok(()),
         failed => Err(format!("{}; results: {}", failed.join(", "), bed.folder.display())),
@@ -181,17 +189,28 @@ fn contract(bed: &Bed) -> Result<String, String> {
 }
 
 const CHART: &str = "deploy/charts/hotel";
+const USERS: &str = "deploy/charts/users";
 
-/// Every value that adds objects.
-const ALL_VALUES: &str =
-    "memcached.enabled=true,persistentVolume.enabled=true,postgres.address=db:5432,replicaCount=3";
+/// The charts with every value that adds or changes objects.
+const CHARTS: [(&str, &str); 4] = [
+    (CHART, ""),
+    (
+        CHART,
+        "memcached.enabled=true,persistentVolume.enabled=true,postgres.address=db:5432,replicaCount=3",
+    ),
+    (USERS, ""),
+    (
+        USERS,
+        "health=own,overload=refuse,balancer.service.type=NodePort,balancer.service.nodePort=30400",
+    ),
+];
 
 fn charts(bed: &Bed) -> Result<String, String> {
     let helm = |words: &[&str]| bed.cluster.output(bed.cluster.command("helm").args(words));
-    helm(&["lint", "--strict", CHART])?;
     let mut objects = 0;
-    for set in ["", ALL_VALUES] {
-        let text = helm(&["template", "test", CHART, "--namespace", "default", "--set", set])?;
+    for (chart, set) in CHARTS {
+        helm(&["lint", "--strict", chart, "--set", set])?;
+        let text = helm(&["template", "test", chart, "--namespace", "default", "--set", set])?;
         let file = bed.file("chart.yaml", &text)?;
         let dry = ["apply", "--dry-run=server", "--namespace", "default", "--filename", &file];
         objects += bed.cluster.kubectl(&dry)?.lines().count();

@@ -45,7 +45,8 @@ fn the_cluster_says_where_its_configuration_and_programs_are() {
 
 #[test]
 fn an_unknown_task_is_refused() {
-    for words in [&[][..], &["start"], &["run"], &["run", "--keep"]] {
+    let wrong = [&["check", "--help"][..], &["check", "charts", "none"], &["check", "--longer"]];
+    for words in [&[][..], &["start"], &["run"], &["run", "--keep"]].into_iter().chain(wrong) {
         assert_eq!(run(words), None, "{words:?}");
     }
 }

@@ -5,7 +5,11 @@ use std::collections::BTreeMap;
 
 use measure::{Instant, Nanos};
 
+use crate::seconds;
 use crate::statistics::Reading;
+
+#[cfg(test)]
+mod tests;
 
 /// A figure at points of the backend's clock, in time order.
 pub type Samples = Vec<(Instant, u64)>;
@@ -18,6 +22,9 @@ pub struct Consumed {
     pub role: String,
     /// The error of the times of its samples: zero on the machine whose clock is the backend's.
     pub clock_error: Nanos,
+    /// The longest time between two readings that come by themselves; zero where a load begins and
+    /// ends with one.
+    pub read_every: Nanos,
     /// The CPUs of its role.
     pub of_role: f64,
     /// Its own CPU limit, if one is enforced.
@@ -46,6 +53,17 @@ impl Consumed {
     /// The most CPUs that it may use.
     pub fn most(&self) -> f64 {
         self.cpu_limit.map_or(self.of_role, |limit| limit.min(self.of_role))
+    }
+
+    /// Returns the CPUs that it used in a measurement: in all of it, or between its first and its last
+    /// reading, where readings come by themselves. `None` if these are less than a half of it.
+    pub fn cpu_in(&self, (begin, end): (Instant, Instant)) -> Option<f64> {
+        let (&(first, _), &(last, _)) = (self.cpu.first()?, self.cpu.last()?);
+        let missed = |from: Instant, to: Instant| from < to && to - from < self.read_every;
+        let from = if missed(begin, first) { first } else { begin };
+        let to = if missed(last, end) { last } else { end };
+        let is_enough = from < to && (end - begin) / 2 <= to - from;
+        if is_enough { seconds::cpu_between(&self.cpu, from, to) } else { None }
     }
 }
 

@@ -11,6 +11,7 @@ mod bench;
 mod book;
 mod ci;
 mod fuzz;
+mod grafana;
 mod image;
 mod journal;
 mod peers;
@@ -34,6 +35,7 @@ cargo xtask TASK
   bench   measurements against the promised bounds; `cargo xtask bench` lists them
   peers   installs the load generators that `bench load` compares with ours (needs Go)
   fuzz    searches for input that breaks a parser: `build`, or `run --seconds N [TARGET]`
+  grafana makes the dashboard in deploy/grafana with Grafana's own SDK (needs Go)
   image   builds the container image of both programs as an archive, without a daemon
   testbed a real Kubernetes cluster on this machine, and experiments on it
   sim     simulates the error rates of the method: `sim method`
@@ -50,6 +52,7 @@ fn main() -> ExitCode {
         ["tidy"] => ended(tidy::run()),
         ["bench", ref words @ ..] => task(bench::run(words), bench::USAGE),
         ["peers"] => ended(peers::install()),
+        ["grafana"] => ended(grafana::run()),
         ["fuzz", ref words @ ..] => task(fuzz::run(words), fuzz::USAGE),
         ["image", ref words @ ..] => {
             task(image::Options::read(words).map(|options| image::run(&options)), image::USAGE)

@@ -1,13 +1,14 @@
-//! The tools that the tests need from the distribution, PyPI and npm, installed if possible.
+//! The tools that the tests need from the distribution, PyPI, npm and Go's proxy, installed if
+//! possible.
 //!
 //! Only missing tools are installed: packages of the distribution only as root (never by asking for
-//! a password), those of Python and Node into the target folder.
+//! a password), those of Python, Node and Go into the target folder.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::repository;
+use crate::{grafana, repository};
 
 mod node;
 mod python;
@@ -55,13 +56,17 @@ pub(crate) fn install() -> bool {
     if !node::is_there() {
         node::install();
     }
+    if !grafana::is_there() {
+        grafana::install();
+    }
     let missing = missing();
     if missing.is_empty() {
         println!("all present: {}", PACKAGES.map(|package| package.name).join(", "));
     } else {
         println!("missing: {0}; install with: apt-get install {0}", missing.join(" "));
     }
-    (missing.is_empty() && python::is_there() && node::is_there()) || !repository::in_ci()
+    let of_others = python::is_there() && node::is_there() && grafana::is_there();
+    (missing.is_empty() && of_others) || !repository::in_ci()
 }
 
 /// Installs the missing ones of the named packages, if possible.

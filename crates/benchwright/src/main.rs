@@ -5,6 +5,7 @@
 
 mod cli;
 mod command;
+mod needed;
 mod output;
 mod pin;
 mod progress;

@@ -14,7 +14,7 @@ use std::time::Duration;
 use http::Request;
 use lab::Host;
 use lab::backend::{
-    Address, Backend, Consumed, Drive, Driven, Executed, Reply, Service, Stop, Ticking,
+    Address, Backend, Consumed, Drive, Driven, Executed, Machine, Reply, Service, Stop, Ticking,
 };
 use lab::calm::Calm;
 use lab::host::{self, RunId};
@@ -886,8 +886,8 @@ impl Backend for Kubernetes {
         }
         let Made { load, parts } = load?;
         let consumed = self.consumed(&pods, &figures);
-        let gauged = Vec::new();
-        Ok(Driven { load, parts, consumed, deaths: Vec::new(), events, gauged })
+        let (gauged, machine) = (Vec::new(), Machine::default());
+        Ok(Driven { load, parts, consumed, deaths: Vec::new(), events, gauged, machine })
     }
 
     fn stop(&mut self) {

@@ -15,8 +15,10 @@ use crate::spec::{Exchange, Files, Parse, Pattern, Port, Resolved, Run, SpecErro
 use crate::speed::Gauged;
 
 pub use consumed::{Consumed, Samples, Thread};
+pub use machine::{CpuTimes, Machine, Shared};
 
 mod consumed;
+mod machine;
 
 pub mod contract;
 pub mod dry_run;
@@ -412,6 +414,8 @@ pub struct Driven {
     pub deaths: Vec<Death>,
     /// The speed of each CPU of the system under test, where it is measured.
     pub gauged: Vec<Gauged>,
+    /// The counters of the machine; empty if the place does not tell them.
+    pub machine: Machine,
     /// Other events of the system and its machines meanwhile, as far as the place tells them.
     pub events: Vec<Happened>,
 }

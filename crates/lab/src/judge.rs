@@ -60,9 +60,7 @@ pub fn judge(observation: &Observation, resolved: &Resolved) -> Judged {
     if load.total.counts.intended == 0 {
         unfit.push("nothing was sent in the measurement".to_owned());
     }
-    let mut components =
-        seconds::of(load, &observation.driven.consumed, &observation.driven.gauged);
-    components.events = seconds::events(&observation.driven);
+    let mut components = seconds::of(&observation.driven);
     components.monitors = observation.monitored.clone();
     let outcome = slo::judge(&resolved.slos(), &load.total);
     let observed = observed(observation, &components, outcome.as_ref().map(|outcome| outcome.met));

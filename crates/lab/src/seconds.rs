@@ -11,8 +11,10 @@ use results::components::{Component, Components, Event, SCHEMA, Series};
 
 use crate::backend::{Consumed, Driven, Happened, Samples};
 use crate::queued;
-use crate::speed::{self, Gauged};
+use crate::speed;
 use crate::statistics::Reading;
+
+mod machine;
 
 #[cfg(test)]
 mod tests;
@@ -23,8 +25,9 @@ const LEAST_WATCHED: f64 = 0.5;
 /// A rest at the end that is shorter than this belongs to the second before.
 const SLIVER: Nanos = Nanos::from_millis(100);
 
-/// Returns the figures of the components in each second of the measurement.
-pub fn of(load: &Load, consumed: &BTreeMap<String, Consumed>, gauged: &[Gauged]) -> Components {
+/// Returns the figures of the components and of the machine in each second of the measurement.
+pub fn of(driven: &Driven) -> Components {
+    let Driven { load, consumed, gauged, machine, .. } = driven;
     let (begin, end) = window(load, consumed);
     let mut seconds = Vec::new();
     let mut from = begin;
@@ -47,7 +50,8 @@ pub fn of(load: &Load, consumed: &BTreeMap<String, Consumed>, gauged: &[Gauged])
         outstanding: outstanding(load, &seconds),
         components: all,
         speed: gauged.iter().map(|one| (one.cpu, speed::by_second(one, &seconds))).collect(),
-        events: Vec::new(),
+        machine: machine::of(machine, consumed, &seconds),
+        events: events(driven),
         monitors: Vec::new(),
     };
     queued::work_out(&mut components, seconds.len());
@@ -55,7 +59,7 @@ pub fn of(load: &Load, consumed: &BTreeMap<String, Consumed>, gauged: &[Gauged])
 }
 
 /// Returns the events of the place and the deaths of components that touch the measurement.
-pub fn events(driven: &Driven) -> Vec<Event> {
+fn events(driven: &Driven) -> Vec<Event> {
     let (begin, end) = window(&driven.load, &driven.consumed);
     let deaths = driven.deaths.iter().map(|death| Happened {
         from: death.at,

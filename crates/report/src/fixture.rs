@@ -120,6 +120,7 @@ impl Fixture {
             outstanding: vec![Some(130); SECONDS],
             components,
             speed: BTreeMap::from([(0, speed())]),
+            machine: Some(machine()),
             events: vec![components::Event {
                 from_s: 1.0,
                 to_s: 2.0,
@@ -284,6 +285,21 @@ fn environment() -> Environment {
         roles: BTreeMap::from([("sut".into(), "0".into()), ("load".into(), "1".into())]),
         placement: BTreeMap::from([("hotel".into(), "0".into())]),
         ..Environment::default()
+    }
+}
+
+/// A neighbour that takes a part of a CPU in the fourth second.
+fn machine() -> components::Machine {
+    let role = |stolen: [f64; SECONDS], foreign: [f64; SECONDS]| components::Disturbance {
+        stolen: stolen.map(Some).to_vec(),
+        foreign: foreign.map(Some).to_vec(),
+    };
+    components::Machine {
+        pressure: [0.31, 0.3, 0.33, 0.62, 0.3].map(Some).to_vec(),
+        roles: BTreeMap::from([
+            ("load".into(), role([0.0; SECONDS], [0.01, 0.0, 0.02, 0.0, 0.01])),
+            ("sut".into(), role([0.0, 0.0, 0.01, 0.18, 0.0], [0.0; SECONDS])),
+        ]),
     }
 }
 

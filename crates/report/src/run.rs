@@ -16,6 +16,7 @@ use results::{Components, Directory, Doctor, Environment, Load, Times, slo};
 use levels::{Cell, Quantity, Shown};
 
 pub(crate) mod levels;
+pub(crate) mod machine;
 pub(crate) mod services;
 pub(crate) mod speed;
 

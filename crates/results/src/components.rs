@@ -27,6 +27,9 @@ pub struct Components {
     /// The speed of each CPU of the system under test, by its number; absent if it was not measured.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub speed: BTreeMap<u32, Speed>,
+    /// The disturbance of the machine; absent if it was not watched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<Machine>,
     /// The events of the place in the measurement, such as the death of a replica, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<Event>,
@@ -85,6 +88,28 @@ pub struct Speed {
     pub cpu_share: f64,
     /// The median time of each piece of work in nanoseconds, by its name.
     pub work_ns: BTreeMap<String, Series<f64>>,
+}
+
+/// The disturbance of the machine on which the components and the generator ran.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct Machine {
+    /// The share of the interval in which something on the machine, ours or not, waited for a CPU.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pressure: Series<f64>,
+    /// The roles with CPUs of their own; `machine` is all of them on all CPUs, if they share some.
+    pub roles: BTreeMap<String, Disturbance>,
+}
+
+/// The CPU time that others took from a role.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct Disturbance {
+    /// The share of the interval that the hypervisor took of the CPU of which it took most.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stolen: Series<f64>,
+    /// The share of the role's CPUs that other processes of this machine used. The kernel counts it in
+    /// ticks: below a tenth it may be chance.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub foreign: Series<f64>,
 }
 
 /// A value for each interval of the measurement.

@@ -9,16 +9,20 @@ use std::sync::atomic::AtomicU64;
 use std::thread::JoinHandle;
 
 use lab::backend::{Quantiles, Tick};
+use lab::experiment::Outlined;
 use lab::progress::{Event, Progress};
+use load::Outcome;
 use measure::Rate;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::{Registry, Unit};
-use results::journal::Status;
+use results::Entry;
+use results::journal::Purpose;
 use tiny_http::{Header, Method, Response, Server};
 
+use crate::needed::{self, Needed, Strand};
 use crate::output::{self, Failure};
 
 #[cfg(test)]
@@ -37,8 +41,10 @@ pub(super) struct Metrics {
     serving: Option<JoinHandle<()>>,
 }
 
-#[derive(Clone, Default)]
+#[derive(Default)]
 struct Figures {
+    /// What goes on: one series, of value 1, whose labels say it.
+    now: Family<Labels, Gauge>,
     trial: Gauge,
     asked: Number,
     offered: Number,
@@ -51,6 +57,16 @@ struct Figures {
     failed: Family<Labels, Counter>,
     /// The attempts that ended, by status.
     trials: Family<Labels, Counter>,
+    /// The trials of the plan, by part.
+    plan: Family<Labels, Gauge>,
+    /// The searches of the plan, by state.
+    searches: Family<Labels, Gauge>,
+    needed: Number,
+    experiment: String,
+    strands: Vec<Strand>,
+    /// The level and the search of the trial that runs.
+    current: Labels,
+    stage: String,
 }
 
 impl Metrics {
@@ -62,8 +78,7 @@ impl Metrics {
         let server = Arc::new(server);
         let listening = server.server_addr();
         output::error(&format!("metrics  http://{listening}/metrics"));
-        let figures = Figures::default();
-        figures.forget();
+        let figures = Figures::new();
         let registry = figures.registry();
         let shared = Arc::clone(&server);
         let serving = std::thread::spawn(move || serve(&shared, &registry));
@@ -109,8 +124,22 @@ impl Progress for Metrics {
 }
 
 impl Figures {
+    fn new() -> Figures {
+        let figures = Figures::default();
+        figures.forget();
+        figures.needed.set(f64::NAN);
+        // A counter that begins with its first failure would hide that one from rates.
+        for outcome in Outcome::ALL.into_iter().filter(|outcome| *outcome != Outcome::Ok) {
+            figures.failed.get_or_create(&label("outcome", outcome.name())).inc_by(0);
+        }
+        figures
+    }
+
     fn registry(&self) -> Registry {
         let mut all = Registry::with_prefix("benchwright");
+        let help =
+            "1 for what goes on: the experiment, its stage, and the level and search of the trial";
+        all.register("now", help, self.now.clone());
         all.register("trial", "The number of the trial that runs", self.trial.clone());
         let per_s = Unit::Other("requests_per_second".to_owned());
         let rate = |all: &mut Registry, name: &str, help: &str, of: &Number| {
@@ -129,28 +158,89 @@ impl Figures {
         all.register_with_unit("response_time", help, Unit::Seconds, self.response.clone());
         all.register("failed_requests", "The failed requests by outcome", self.failed.clone());
         all.register("trials", "The attempted trials that ended, by status", self.trials.clone());
+        let help = "The trials of the plan: done, usually still needed, and possible beyond that";
+        all.register("plan_trials", help, self.plan.clone());
+        all.register("plan_searches", "The searches of the plan by state", self.searches.clone());
+        let help = "The usual time of the trials that are still needed";
+        all.register_with_unit("needed", help, Unit::Seconds, self.needed.clone());
         all
     }
 
-    fn take(&self, event: &Event<'_>) {
+    fn take(&mut self, event: &Event<'_>) {
         match event {
-            Event::Planned { journal, .. } => {
-                journal.iter().for_each(|entry| self.ended(entry.status));
+            Event::Planned { outline, journal } => {
+                self.experiment.clone_from(&outline.name);
+                self.strands = outline.strands.iter().cloned().map(Strand::new).collect();
+                journal.iter().for_each(|entry| self.ended(entry));
+                self.stand();
+                self.go_to("prepare");
             }
-            Event::Begins { trial, .. } => {
+            Event::Begins { trial, strand } => {
+                // A probe has no end of its own.
+                self.forget();
                 self.trial.set(i64::from(trial.number));
+                let strand = self.strands.get(*strand);
+                self.current = strand.map(|strand| current(&strand.outlined)).unwrap_or_default();
+                self.stage.clear();
+                self.go_to("prepare");
             }
+            Event::Stage { name } => self.go_to(name),
             Event::Measuring { drive, .. } => {
                 let each = drive.rate.map_or(f64::NAN, Rate::as_per_second);
                 self.asked.set(each * drive.targets.len() as f64);
+                self.go_to("open connections");
             }
-            Event::Tick { tick, .. } => self.tick(tick),
+            Event::Tick { tick, .. } => {
+                self.tick(tick);
+                self.go_to(&tick.phase);
+            }
+            Event::Probed { .. } => self.rest(),
             Event::Ended { entry, .. } => {
-                self.ended(entry.status);
-                self.forget();
+                self.ended(entry);
+                self.rest();
+            }
+            Event::Stands { strand, ending, .. } => {
+                if let Some(strand) = self.strands.get_mut(*strand) {
+                    strand.ending.clone_from(ending);
+                }
+                self.stand();
             }
             _ => {}
         }
+    }
+
+    /// Shows a stage, if it is another one.
+    fn go_to(&mut self, stage: &str) {
+        if self.stage == stage {
+            return;
+        }
+        stage.clone_into(&mut self.stage);
+        self.now.clear();
+        let mut labels = label("experiment", &self.experiment);
+        labels.extend(label("stage", stage));
+        labels.extend(self.current.iter().cloned());
+        self.now.get_or_create(&labels).set(1);
+    }
+
+    /// Shows that no trial runs.
+    fn rest(&mut self) {
+        self.forget();
+        self.current.clear();
+        self.go_to("between trials");
+    }
+
+    /// Shows how far the plan is.
+    fn stand(&self) {
+        let Needed { trials, time, most, .. } = needed::needed(self.strands.iter());
+        let done = self.strands.iter().map(Strand::done).sum();
+        for (part, count) in [("done", done), ("needed", trials), ("possible", most - trials)] {
+            self.plan.get_or_create(&label("part", part)).set(count as i64);
+        }
+        let open = self.strands.iter().filter(|strand| strand.ending.is_none()).count();
+        for (state, count) in [("open", open), ("ended", self.strands.len() - open)] {
+            self.searches.get_or_create(&label("state", state)).set(count as i64);
+        }
+        self.needed.set(time.as_secs_f64());
     }
 
     fn tick(&self, tick: &Tick) {
@@ -161,16 +251,21 @@ impl Figures {
         self.lateness.set(seconds(tick.lateness_p99_ns));
         let Quantiles { p50_ns, p99_ns, p999_ns } = tick.last;
         for (quantile, ns) in [("0.5", p50_ns), ("0.99", p99_ns), ("0.999", p999_ns)] {
-            let labels = vec![("quantile", quantile.to_owned())];
-            self.response.get_or_create(&labels).set(seconds(ns));
+            self.response.get_or_create(&label("quantile", quantile)).set(seconds(ns));
         }
         for (outcome, count) in &tick.errors {
-            self.failed.get_or_create(&vec![("outcome", outcome.clone())]).inc_by(*count);
+            self.failed.get_or_create(&label("outcome", outcome)).inc_by(*count);
         }
     }
 
-    fn ended(&self, status: Status) {
-        self.trials.get_or_create(&vec![("status", status.name().to_owned())]).inc();
+    fn ended(&mut self, entry: &Entry) {
+        if entry.purpose == Purpose::Probe {
+            return;
+        }
+        self.trials.get_or_create(&label("status", entry.status.name())).inc();
+        if let Some(strand) = self.strands.get_mut(needed::strand_of(entry)) {
+            strand.end(entry);
+        }
     }
 
     /// Forgets the figures of a load that ended.
@@ -183,4 +278,14 @@ impl Figures {
         }
         self.response.clear();
     }
+}
+
+fn label(name: &'static str, value: &str) -> Labels {
+    vec![(name, value.to_owned())]
+}
+
+/// Returns the level and the search of a strand, as far as its plan has several.
+fn current(outlined: &Outlined) -> Labels {
+    let named = [("level", &outlined.level), ("search", &outlined.search)];
+    named.into_iter().filter_map(|(name, value)| Some((name, value.clone()?))).collect()
 }

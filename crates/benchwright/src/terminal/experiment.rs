@@ -19,6 +19,7 @@ use results::journal::Purpose;
 use super::View;
 use super::figures::Figures;
 use super::look::{Common, Tone, clock};
+use crate::needed::{self, Needed, Strand};
 
 /// The most lines that are kept to be printed at the end.
 const MOST_LINES: usize = 10_000;
@@ -57,11 +58,10 @@ pub(crate) struct Experiment {
 
 /// One strand with its trials.
 struct Row {
-    outlined: Outlined,
+    strand: Strand,
     /// As many as the budget allows, at most.
     cells: Vec<Cell>,
     near: Option<String>,
-    ending: Option<Ending>,
 }
 
 /// One trial that ended.
@@ -148,7 +148,7 @@ impl Experiment {
             Event::Ended { entry, .. } => self.end_current(entry, now),
             Event::Stands { strand, near, ending } => {
                 if let Some(row) = self.rows.get_mut(*strand) {
-                    (row.near, row.ending) = (near.clone(), ending.clone());
+                    (row.near, row.strand.ending) = (near.clone(), ending.clone());
                 }
             }
             // A probe ends with it.
@@ -188,8 +188,8 @@ impl Experiment {
     }
 
     fn end(&mut self, entry: &Entry) {
-        let strand = entry.strand.map_or(0, |number| number as usize - 1);
-        let Some(row) = self.rows.get_mut(strand) else { return };
+        let Some(row) = self.rows.get_mut(needed::strand_of(entry)) else { return };
+        row.strand.end(entry);
         row.cells.push(Cell {
             number: entry.trial,
             mark: Mark::of(entry),
@@ -212,20 +212,14 @@ impl Experiment {
     /// Returns the trials that the plan still needs in words: the usual number with its time, and the
     /// most.
     fn needed(&self) -> String {
-        let open = self.rows.iter().filter(|row| row.ending.is_none());
-        let sum = |of: fn(&Row) -> u64| -> (u64, Nanos) {
-            let each = open.clone().map(|row| (of(row), row.outlined.trial * of(row)));
-            each.fold((0, Nanos::ZERO), |(n, time), (more, longer)| (n + more, time + longer))
-        };
-        let is_known = open.clone().all(|row| row.outlined.usual.is_some());
-        let (usual, time) = sum(if is_known { Row::usual } else { Row::fewest });
-        let (most, longest) = sum(Row::most);
-        match (usual, most) {
+        let Needed { trials, time, is_usual, most, longest } =
+            needed::needed(self.rows.iter().map(|row| &row.strand));
+        match (trials, most) {
             (_, 0) => "no trial needed any more".to_owned(),
             (1, 1) => format!("1 trial still needed, {longest}"),
-            _ if usual == most => format!("{most} trials still needed, {longest}"),
-            _ if is_known => format!("about {usual} trials still needed, {time}; at most {most}"),
-            _ => format!("{usual} to {most} trials still needed, {time} to {longest}"),
+            _ if trials == most => format!("{most} trials still needed, {longest}"),
+            _ if is_usual => format!("about {trials} trials still needed, {time}; at most {most}"),
+            _ => format!("{trials} to {most} trials still needed, {time} to {longest}"),
         }
     }
 
@@ -263,19 +257,19 @@ impl Experiment {
         let current = self.strand();
         // The current strand is always visible.
         let skipped = (current + 1).saturating_sub(height);
-        let widest = self.rows.iter().map(|row| row.outlined.label.chars().count()).max();
+        let widest = self.rows.iter().map(|row| row.strand.outlined.label.chars().count()).max();
         let label = widest.unwrap_or(0).min(usize::from(area.width) / 2);
         let cells = usize::from(area.width).saturating_sub(label + 14);
         let rows = self.rows.iter().enumerate().skip(skipped).take(height);
         for ((number, row), y) in rows.zip(area.y..) {
             let common = &self.common;
-            let (sign, tone) = match &row.ending {
-                _ if number == current && row.ending.is_none() => ("▸", Tone::Strong),
+            let (sign, tone) = match &row.strand.ending {
+                _ if number == current && row.strand.ending.is_none() => ("▸", Tone::Strong),
                 None => (" ", Tone::Plain),
                 Some(Ending::NoAnswer(_)) => ("✗", Tone::Bad),
                 Some(_) => ("✓", Tone::Good),
             };
-            let name: String = row.outlined.label.chars().take(label).collect();
+            let name: String = row.strand.outlined.label.chars().take(label).collect();
             let mut line = Line::from(common.span_of(format!("{sign} {name:<label$} "), tone));
             let is_running = self.current.as_ref().is_some_and(|c| c.strand == number);
             line.extend(row.trials(cells, is_running, common));
@@ -308,7 +302,7 @@ impl Experiment {
     /// Returns what the current strand has shown so far.
     fn verdict(&self) -> Option<(String, Tone)> {
         let row = self.rows.get(self.strand())?;
-        match (&row.ending, &row.near) {
+        match (&row.strand.ending, &row.near) {
             (Some(Ending::Answered(why)), _) => Some((format!("ended: {why}"), Tone::Good)),
             (Some(Ending::NoAnswer(why)), _) => Some((format!("no answer: {why}"), Tone::Bad)),
             (_, Some(near)) => Some((near.clone(), Tone::Strong)),
@@ -343,7 +337,7 @@ impl Experiment {
 
     fn live(&self, frame: &mut Frame<'_>, area: Rect) {
         let label = |current: &Current| {
-            let label = self.rows.get(current.strand).map_or("", |row| &row.outlined.label);
+            let label = self.rows.get(current.strand).map_or("", |row| &row.strand.outlined.label);
             let load = load_of(current.asked, current.is_probe);
             let of = if label.is_empty() { String::new() } else { format!(" · {label}") };
             format!(" trial {} · {load}{of} ", current.number)
@@ -433,28 +427,7 @@ impl View for Experiment {
 
 impl Row {
     fn new(outlined: Outlined) -> Row {
-        Row { outlined, cells: Vec::new(), near: None, ending: None }
-    }
-
-    /// Returns the number of trials that the plan counts.
-    fn done(&self) -> u64 {
-        let counts = |cell: &&Cell| !cell.is_probe && cell.mark != Mark::Invalid;
-        self.cells.iter().filter(counts).count() as u64
-    }
-
-    /// Returns the fewest trials that an open strand still needs.
-    fn fewest(&self) -> u64 {
-        self.outlined.fewest.saturating_sub(self.done()).max(1).min(self.most())
-    }
-
-    /// Returns the number of trials that an open strand usually still needs.
-    fn usual(&self) -> u64 {
-        let usual = self.outlined.usual.unwrap_or_default().saturating_sub(self.done());
-        usual.max(self.fewest()).min(self.most())
-    }
-
-    fn most(&self) -> u64 {
-        self.outlined.most.saturating_sub(self.done())
+        Row { strand: Strand::new(outlined), cells: Vec::new(), near: None }
     }
 
     /// Returns a symbol for each trial: those that ended, the running one, and those that are needed
@@ -470,8 +443,9 @@ impl Row {
         if 0 < before && !spans.is_empty() {
             spans[0] = common.span_of("…", Tone::Faint);
         }
-        if self.ending.is_none() {
-            let needed = self.fewest() as usize - usize::from(is_running && 0 < self.fewest());
+        if self.strand.ending.is_none() {
+            let fewest = self.strand.fewest() as usize;
+            let needed = fewest - usize::from(is_running && 0 < fewest);
             let room = width.saturating_sub(spans.len());
             spans.push(common.span_of("·".repeat(needed.min(room)), Tone::Faint));
         }

@@ -123,6 +123,7 @@ fn outline(labels: &[&str]) -> Outline {
         most: 30,
         usual: Some(12),
         trial: Nanos::from_secs(8),
+        ..Outlined::default()
     };
     let strands = labels.iter().map(strand).collect();
     Outline { name: "hotel".to_owned(), seed: 8_271, strands, sut: vec![0], load: vec![1] }

@@ -9,6 +9,7 @@ mod tls_peer;
 
 mod answers;
 mod arrivals;
+mod dashboard;
 mod doctor;
 mod editor;
 mod errors;
@@ -26,6 +27,7 @@ mod originals;
 mod page;
 mod parts;
 mod programs;
+mod prometheus;
 mod reach;
 mod replicas;
 mod requests;

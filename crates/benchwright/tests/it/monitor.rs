@@ -1,43 +1,7 @@
 //! A real Prometheus, asked for the time of a measurement.
 
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
-
-use crate::support::{
-    PATIENT, Scratch, Server, free_port, get, machine, run_patiently, signal, tool, until,
-};
-
-/// A Prometheus that watches one server and itself; ended with the test.
-struct Prometheus {
-    child: Child,
-    url: String,
-}
-
-impl Prometheus {
-    fn start(folder: &Path) -> Prometheus {
-        let port = free_port();
-        let url = format!("http://127.0.0.1:{port}");
-        let config = format!(
-            "global: {{scrape_interval: 1s}}\nscrape_configs:\n\
-             - {{job_name: itself, static_configs: [{{targets: [\"127.0.0.1:{port}\"]}}]}}\n"
-        );
-        let file = folder.join("prometheus.yml");
-        std::fs::write(&file, config).unwrap();
-        let mut command = Command::new("prometheus");
-        command.arg("--config.file").arg(file);
-        command.arg("--storage.tsdb.path").arg(folder.join("tsdb"));
-        command.arg("--web.listen-address").arg(format!("127.0.0.1:{port}"));
-        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        Prometheus { child, url }
-    }
-}
-
-impl Drop for Prometheus {
-    fn drop(&mut self) {
-        signal(self.child.id(), "TERM");
-        let _ = self.child.wait();
-    }
-}
+use crate::prometheus::Prometheus;
+use crate::support::{PATIENT, Scratch, Server, machine, run_patiently, tool, until};
 
 #[test]
 fn a_prometheus_is_asked_for_the_time_of_each_measurement() {
@@ -46,14 +10,16 @@ fn a_prometheus_is_asked_for_the_time_of_each_measurement() {
     }
     let _machine = machine();
     let scratch = Scratch::new();
-    let prometheus = Prometheus::start(scratch.path());
+    let prometheus = Prometheus::start(scratch.path(), |address| {
+        format!(
+            "global: {{scrape_interval: 1s}}\nscrape_configs:\n\
+             - {{job_name: itself, static_configs: [{{targets: [\"{address}\"]}}]}}\n"
+        )
+    });
     let server = Server::reference(&["--delay", "50ms"]);
-    let address = prometheus.url.trim_start_matches("http://").to_owned();
-    until("Prometheus listens", || std::net::TcpStream::connect(&address).is_ok());
     // A rate needs two scrapes.
     until("it has scraped itself", || {
-        get(&prometheus.url, "/api/v1/query?query=rate(process_cpu_seconds_total[4s])")
-            .contains(r#""value":"#)
+        !prometheus.values("rate(process_cpu_seconds_total[4s])").is_empty()
     });
     let query = |name: &str, query: &str| {
         let url = &prometheus.url;

@@ -6,7 +6,8 @@ use measure::{Instant, Nanos};
 use results::Environment;
 
 use super::{
-    Address, Backend, Drive, Driven, Executed, Limits, Reply, Service, Stop, Ticking, replicas,
+    Address, Backend, Drive, Driven, Executed, Limits, Machine, Reply, Service, Stop, Ticking,
+    replicas,
 };
 use crate::calm::Calm;
 use crate::spec::{Exchange, Literal, MemoryLimit, Resolved, Run};
@@ -137,6 +138,7 @@ impl Backend for DryRun {
             parts: Vec::new(),
             consumed: BTreeMap::new(),
             gauged: Vec::new(),
+            machine: Machine::default(),
             deaths: Vec::new(),
             events: Vec::new(),
         })

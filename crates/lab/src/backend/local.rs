@@ -43,6 +43,7 @@ mod events;
 mod execute;
 mod leaders;
 mod lock;
+mod machine;
 mod output;
 mod ports;
 mod process;

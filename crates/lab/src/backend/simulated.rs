@@ -15,8 +15,8 @@ use results::load::{Counts, Generator, Interval, Pacing, Part, Rates, SLO_MISSED
 use results::{Environment, Slo, Times, little, slo};
 
 use super::{
-    Address, Backend, Consumed, Drive, Driven, Executed, Quantiles, Reply, Service, Stop, Tick,
-    Ticking, replicas,
+    Address, Backend, Consumed, Drive, Driven, Executed, Machine, Quantiles, Reply, Service, Stop,
+    Tick, Ticking, replicas,
 };
 use crate::calm::Calm;
 use crate::generator;
@@ -201,6 +201,7 @@ impl Backend for Simulated {
             deaths: Vec::new(),
             events: Vec::new(),
             gauged,
+            machine: Machine::default(),
         })
     }
 

@@ -74,14 +74,24 @@ struct Times {
 }
 
 fn times(look: &Look, cpu: u32) -> Option<Times> {
-    let name = format!("cpu{cpu}");
-    let stat = look.files.text("proc/stat")?;
-    let line = stat.lines().find_map(|line| line.strip_prefix(&name)?.strip_prefix(' '))?;
-    // The times of guests are in the first two already.
-    let figures: Vec<u64> =
-        line.split_ascii_whitespace().take(8).map_while(|word| word.parse().ok()).collect();
-    let idle = figures.get(3)? + figures.get(4)?;
-    Some(Times { all: figures.iter().sum(), idle, stolen: *figures.get(7)? })
+    let (_, ticks) = ticks(look.files.text("proc/stat")?).find(|(number, _)| *number == cpu)?;
+    let [_, _, _, idle, waiting, _, _, stolen] = ticks;
+    Some(Times { all: ticks.iter().sum(), idle: idle + waiting, stolen })
+}
+
+/// Returns the ticks of each CPU in `/proc/stat`: in user mode, nice, in the kernel, idle, idle while
+/// something waits for a disk, in interrupts, in soft ones, and stolen. Those of guests are in the first
+/// two already.
+pub(crate) fn ticks(stat: &str) -> impl Iterator<Item = (u32, [u64; 8])> {
+    stat.lines().filter_map(|line| {
+        let (cpu, figures) = line.strip_prefix("cpu")?.split_once(' ')?;
+        let mut words = figures.split_ascii_whitespace();
+        let mut ticks = [0; 8];
+        for tick in &mut ticks {
+            *tick = words.next()?.parse().ok()?;
+        }
+        Some((cpu.parse().ok()?, ticks))
+    })
 }
 
 /// Check 12: the host does not give our CPUs to others.

@@ -159,6 +159,10 @@ pub struct Outline {
 pub struct Outlined {
     /// Empty in a plan of one strand.
     pub label: String,
+    /// Its levels, if there are factors: `replicas=2`.
+    pub level: Option<String>,
+    /// The name of its search, if there are several.
+    pub search: Option<String>,
     /// The fewest and the most trials that it can have.
     pub fewest: u64,
     pub most: u64,
@@ -179,7 +183,8 @@ pub(super) fn outline(resolved: &Resolved, plan: &Plan) -> Outline {
         let usual = usual[plan.strands[strand].question];
         let trial = usual.map_or_else(|| trial_length(resolved), Usual::of_each) + between;
         let usual = usual.map(|usual| usual.trials);
-        Outlined { label: plan.label(strand), fewest, most, usual, trial }
+        let (level, search) = (plan.cell_name(strand), plan.question(strand).search.clone());
+        Outlined { label: plan.label(strand), level, search, fewest, most, usual, trial }
     };
     let roles = || plan.questions.iter().map(|question| &question.resolved.spec.where_.roles);
     let cpus = |role: fn(&Roles) -> &Option<Role>| {

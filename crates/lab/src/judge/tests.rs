@@ -6,7 +6,7 @@ use results::load::{Counts, DISTURBED, Gate, LATE, Pacing, Part, Rates, Validity
 use results::{Doctor, Times};
 
 use super::*;
-use crate::backend::Driven;
+use crate::backend::{Driven, Machine};
 use crate::spec;
 use crate::trial::Checked;
 
@@ -62,6 +62,7 @@ fn judged_in(load: Load, resolved: &Resolved) -> Judged {
         parts: Vec::new(),
         consumed: BTreeMap::new(),
         gauged: Vec::new(),
+        machine: Machine::default(),
         deaths: Vec::new(),
         events: Vec::new(),
     };
@@ -280,6 +281,7 @@ fn the_generators_verdict_and_a_moved_process_make_a_trial_invalid() {
         parts: Vec::new(),
         consumed: BTreeMap::new(),
         gauged: Vec::new(),
+        machine: Machine::default(),
         deaths: Vec::new(),
         events: Vec::new(),
     };
@@ -314,6 +316,7 @@ fn the_checks_around_a_load_warn_or_make_it_invalid_as_the_spec_wants() {
             parts: Vec::new(),
             consumed: BTreeMap::new(),
             gauged: Vec::new(),
+            machine: Machine::default(),
             deaths: Vec::new(),
             events: Vec::new(),
         };
@@ -362,6 +365,7 @@ fn a_system_that_fell_short_has_a_limit_and_one_that_followed_its_load_has_none(
             deaths: Vec::new(),
             events: Vec::new(),
             gauged: Vec::new(),
+            machine: Machine::default(),
         };
         let observed = judge(&observation(driven), &read(slo)).observed.unwrap();
         assert_eq!(observed.cpu["hotel"], 0.98);

@@ -40,6 +40,7 @@ fn found(
         outstanding: outstanding.map_or(Vec::new(), all),
         components: components.iter().map(|(n, c)| ((*n).to_owned(), c.clone())).collect(),
         speed: BTreeMap::new(),
+        machine: None,
         events: Vec::new(),
         monitors: Vec::new(),
     };

@@ -20,6 +20,7 @@ fn queued(components: &[(&str, Component)], outstanding: u64) -> Vec<(String, Op
         outstanding: vec![Some(outstanding)],
         components: components.iter().map(|(n, c)| ((*n).to_owned(), c.clone())).collect(),
         speed: BTreeMap::new(),
+        machine: None,
         events: Vec::new(),
         monitors: Vec::new(),
     };

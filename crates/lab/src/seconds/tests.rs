@@ -1,5 +1,5 @@
 use super::*;
-use crate::backend::{Death, Thread};
+use crate::backend::{Death, Machine, Thread};
 
 const S: u64 = 1_000_000_000;
 
@@ -94,6 +94,7 @@ fn events_are_those_that_touch_the_measurement_in_their_order() {
         parts: Vec::new(),
         consumed: BTreeMap::new(),
         gauged: Vec::new(),
+        machine: Machine::default(),
         deaths: vec![death],
         events: vec![
             happened(14.5, 15.5, "at the end"),

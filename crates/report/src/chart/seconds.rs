@@ -1,5 +1,5 @@
-//! A trial second by second: rates, response times, the services' CPU and queued requests, and the
-//! generator's own punctuality.
+//! A trial second by second: rates, response times, the services' CPU and queued requests, the
+//! disturbance of the machine, and the generator's own punctuality.
 
 use measure::quantity::grouped;
 use results::Components;
@@ -9,7 +9,7 @@ use results::load::{Interval, Load};
 use super::{Figure, Layout, Panel, heat};
 use crate::plot::{Axis, Place, Plot, Scale, look};
 use crate::run::services::{self, Service};
-use crate::run::{Run, Trial, speed};
+use crate::run::{Run, Trial, machine, speed};
 use crate::table::{Cell, MOST_ROWS, Row, Table};
 use crate::text::{integer, rate, tick_number, tick_time, time};
 
@@ -21,6 +21,9 @@ const MOST_EVENTS: usize = 3;
 
 /// The most segments whose beginnings are drawn.
 const MOST_SEGMENTS: usize = 12;
+
+/// The least end of an axis of shares: below it, what is drawn is chance.
+const LEAST_SHARE: f64 = 0.1;
 
 /// A line's value in an interval, if it was measured.
 type Value = dyn Fn(&Interval) -> Option<f64>;
@@ -76,7 +79,7 @@ fn of_one_search(run: &Run) -> Vec<Chosen<'_>> {
 
 fn figure(run: &Run, id: &str, role: &str, trial: &Trial) -> Option<Figure> {
     let load = trial.load.as_ref()?;
-    let services = Services::of(trial);
+    let (services, shares) = (Services::of(trial), Shares::of(trial));
     let events: Vec<Event> = trial.components.iter().flat_map(|c| events(run, c)).collect();
     let panel = |series, label, kind, lines| panel(load, &events, series, label, kind, lines);
     let panels = vec![
@@ -84,6 +87,7 @@ fn figure(run: &Run, id: &str, role: &str, trial: &Trial) -> Option<Figure> {
         panel(4, "response time", Kind::Time, times()),
         panel(8, "CPUs used", Kind::Number, services.lines(|service| &service.cpu)),
         panel(16, "requests queued", Kind::Number, services.lines(|service| &service.held)),
+        panel(28, "share of the time", Kind::Share, shares.lines()),
         panel(24, "generator", Kind::Time, generator()),
     ];
     let mut summary = rates_in_words(load);
@@ -92,16 +96,19 @@ fn figure(run: &Run, id: &str, role: &str, trial: &Trial) -> Option<Figure> {
         summary += &format!("; limited by {limit}");
     }
     summary += &events_in_words(&events);
-    let mut figure = drawn(load, &services, panels, summary + ".")?;
+    let mut figure = drawn(load, &services, &shares, panels, summary + ".")?;
     figure.id = format!("seconds-{id}");
     figure.title = format!("{role}: trial {} by the second", trial.entry.trial);
     Some(figure)
 }
 
-/// The events of the place, and the times in which the machine was slow.
+/// The events of the place, and the times in which the machine was slow or disturbed, or a limit
+/// stopped a service.
 fn events(run: &Run, components: &Components) -> Vec<Event> {
     let mut events = components.events.clone();
     events.extend(speed::slow(components, &run.usual));
+    events.extend(machine::disturbed(components));
+    events.extend(machine::throttled(components));
     events.sort_by(|one, other| one.from_s.total_cmp(&other.from_s));
     events
 }
@@ -116,7 +123,8 @@ pub(crate) fn of_load(load: &Load) -> Option<Figure> {
         panel(16, "share of a shard’s time", Kind::Number, shares()),
         panel(24, "generator’s own delay", Kind::Time, generator()),
     ];
-    let figure = drawn(load, &Services::none(), panels, rates_in_words(load) + ".")?;
+    let figure =
+        drawn(load, &Services::none(), &Shares::none(), panels, rates_in_words(load) + ".")?;
     Some(Figure { layout: Layout::Wide, ..figure })
 }
 
@@ -124,11 +132,12 @@ pub(crate) fn of_load(load: &Load) -> Option<Figure> {
 fn drawn(
     load: &Load,
     services: &Services,
+    shares: &Shares,
     panels: Vec<Option<(Plot, Panel)>>,
     summary: String,
 ) -> Option<Figure> {
     let panels: Vec<(Plot, Panel)> = panels.into_iter().flatten().collect();
-    let table = table(load, services, &panels.first()?.0);
+    let table = table(load, services, shares, &panels.first()?.0);
     Some(Figure {
         id: "seconds".to_owned(),
         title: "By the second".to_owned(),
@@ -145,6 +154,7 @@ enum Kind {
     Rate,
     Time,
     Number,
+    Share,
 }
 
 /// Draws the lines that have values; `None` without any values.
@@ -167,6 +177,7 @@ fn panel(
     let scale = match kind {
         Kind::Time => Scale::log_around(all()),
         Kind::Rate | Kind::Number => Scale::from_zero(all()),
+        Kind::Share => Scale::from_zero(all().chain([LEAST_SHARE])),
     };
     let tick = if kind == Kind::Time { tick_time } else { tick_number };
     let names: Vec<String> = drawn.iter().map(|(_, name, _)| name.clone()).collect();
@@ -282,6 +293,49 @@ impl Services {
     }
 }
 
+/// The worst shares of each second in which the machine or a limit held something up.
+struct Shares {
+    interval_s: f64,
+    worst: machine::Worst,
+}
+
+impl Shares {
+    fn of(trial: &Trial) -> Shares {
+        let Some(components) = &trial.components else { return Shares::none() };
+        let worst = machine::Worst::of(components);
+        Shares { interval_s: components.interval_s.max(1e-3), worst }
+    }
+
+    fn none() -> Shares {
+        Shares { interval_s: 1.0, worst: machine::Worst::default() }
+    }
+
+    fn lines(&self) -> Vec<Line> {
+        let of = |series: &Series<f64>| {
+            let (series, interval_s) = (series.clone(), self.interval_s);
+            move |i: &Interval| at(&series, i.t_s / interval_s)
+        };
+        let machine::Worst { stolen, foreign, pressure, throttled } = &self.worst;
+        // The generator watches what is taken from itself, wherever it runs.
+        let worst = |one: Option<f64>, other: Option<f64>| {
+            [one, other].into_iter().flatten().reduce(f64::max)
+        };
+        let (stolen, throttled) = (of(stolen), of(throttled));
+        vec![
+            line("stolen", move |i| worst(stolen(i), i.steal)),
+            line("used by others", of(foreign)),
+            line("something waits for a CPU", of(pressure)),
+            line("throttled", move |i| worst(throttled(i), i.throttled)),
+        ]
+    }
+
+    /// The lines with at least one value in a load.
+    fn measured(&self, load: &Load) -> Vec<Line> {
+        let has = |line: &Line| load.series.iter().any(|interval| (line.of)(interval).is_some());
+        self.lines().into_iter().filter(has).collect()
+    }
+}
+
 /// The value at this many intervals' lengths into the measurement.
 fn at(series: &Series<f64>, interval: f64) -> Option<f64> {
     series.get((interval + 1e-6) as usize).copied().flatten()
@@ -314,7 +368,8 @@ fn events_in_words(events: &[Event]) -> String {
     text
 }
 
-fn table(load: &Load, services: &Services, plot: &Plot) -> Table {
+fn table(load: &Load, services: &Services, shares: &Shares, plot: &Plot) -> Table {
+    let shares = shares.measured(load);
     let before = ["second", "offered /s", "completed /s", "failed /s", "p50", "p99", "max"];
     let after = ["lateness p99", "hiccup", "busy", "outstanding", "backlog"];
     let columns = before
@@ -322,6 +377,7 @@ fn table(load: &Load, services: &Services, plot: &Plot) -> Table {
         .map(str::to_owned)
         .chain(services.measured(|s| &s.cpu).into_iter().map(|s| format!("CPU {}", s.name)))
         .chain(services.measured(|s| &s.held).into_iter().map(|s| format!("queued {}", s.name)))
+        .chain(shares.iter().map(|line| line.name.clone()))
         .chain(after.map(str::to_owned));
     let every = load.series.len().div_ceil(MOST_ROWS).max(1);
     let caption = match every {
@@ -330,13 +386,13 @@ fn table(load: &Load, services: &Services, plot: &Plot) -> Table {
     };
     let mut table = Table::new(&caption, columns);
     for interval in load.series.iter().step_by(every) {
-        let cells = cells(interval, services);
+        let cells = cells(interval, services, &shares);
         table.push(Row::new(cells).at(plot.x(middle(interval))));
     }
     table
 }
 
-fn cells(interval: &Interval, services: &Services) -> Vec<Cell> {
+fn cells(interval: &Interval, services: &Services, shares: &[Line]) -> Vec<Cell> {
     let ns = |ns: Option<u64>| Cell::maybe(ns.map(time));
     let per_s = |n: u64| {
         Cell::maybe((0.0 < interval.length_s).then(|| grouped(n as f64 / interval.length_s)))
@@ -355,6 +411,8 @@ fn cells(interval: &Interval, services: &Services) -> Vec<Cell> {
     let held = |s: &&Service| Cell::maybe(value(&s.held).map(|n| format!("{n:.1}")));
     cells.extend(services.measured(|service| &service.cpu).iter().map(cpu));
     cells.extend(services.measured(|service| &service.held).iter().map(held));
+    let share = |line: &Line| Cell::maybe((line.of)(interval).map(|s| crate::text::share(s, 1.0)));
+    cells.extend(shares.iter().map(share));
     cells.push(ns(interval.lateness_p99_ns));
     cells.push(ns(interval.hiccup_max_ns));
     cells.push(Cell::maybe(interval.busy.map(|share| format!("{:.0} %", 100.0 * share))));

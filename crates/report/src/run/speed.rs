@@ -4,6 +4,8 @@ use results::Components;
 use results::components::Event;
 use results::speed::{SLOW, Usual};
 
+use super::machine::stretches;
+
 #[cfg(test)]
 mod tests;
 
@@ -22,20 +24,13 @@ pub(crate) fn slow(components: &Components, usual: &Usual) -> Vec<Event> {
         usual.speed(times)
     };
     let speeds: Vec<Option<f64>> = (0..intervals).map(speed_in).collect();
-    let is_slow = |speed: &Option<f64>| speed.is_some_and(|speed| speed < SLOW);
-    let mut begin = 0;
-    let mut events = Vec::new();
-    for run in speeds.chunk_by(|one, next| is_slow(one) == is_slow(next)) {
-        let end = begin + run.len();
-        if is_slow(&run[0]) {
-            let slowest = run.iter().flatten().copied().fold(1.0, f64::min);
-            events.push(Event {
-                from_s: begin as f64 * components.interval_s,
-                to_s: end as f64 * components.interval_s,
-                text: format!("the machine ran at {:.0} % of its usual speed", 100.0 * slowest),
-            });
-        }
-        begin = end;
-    }
-    events
+    stretches(
+        &speeds,
+        components.interval_s,
+        |speed| speed < SLOW,
+        |speeds| {
+            let slowest = speeds.fold(1.0, f64::min);
+            format!("the machine ran at {:.0} % of its usual speed", 100.0 * slowest)
+        },
+    )
 }

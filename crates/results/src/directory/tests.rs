@@ -210,6 +210,7 @@ fn components_are_read_as_written_and_of_another_schema_refused() {
         outstanding: vec![Some(4), None],
         components: BTreeMap::from([("hotel".into(), hotel)]),
         speed: BTreeMap::new(),
+        machine: None,
         events: Vec::new(),
         monitors: Vec::new(),
     };

@@ -2,6 +2,11 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use expect_test::expect;
+use lab::answer::Ending;
+use lab::experiment::{Outline, WAIT};
+use lab::trial::Trial;
+use measure::Nanos;
+use results::journal::Status;
 
 use super::*;
 
@@ -9,15 +14,15 @@ fn text(figures: &Figures) -> String {
     let mut text = String::new();
     encode(&mut text, &figures.registry()).unwrap();
     // The help and the types are in the code; labels have no order.
-    let mut lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+    let is_shown = |line: &&str| !line.starts_with('#') && !line.ends_with("\"} 0");
+    let mut lines: Vec<&str> = text.lines().filter(is_shown).collect();
     lines.sort_unstable();
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
 #[test]
 fn an_interval_is_shown_and_forgotten_with_its_load() {
-    let figures = Figures::default();
-    figures.forget();
+    let mut figures = Figures::new();
     figures.trial.set(7);
     figures.tick(&Tick {
         phase: "measurement".to_owned(),
@@ -34,6 +39,7 @@ fn an_interval_is_shown_and_forgotten_with_its_load() {
         benchwright_completed_requests_per_second 400.0
         benchwright_failed_requests_total{outcome="timeout"} 2
         benchwright_lateness_p99_seconds 0.00002
+        benchwright_needed_seconds NaN
         benchwright_offered_requests_per_second 410.5
         benchwright_outstanding_requests 3.0
         benchwright_response_time_seconds{quantile="0.5"} 0.0015
@@ -42,19 +48,116 @@ fn an_interval_is_shown_and_forgotten_with_its_load() {
         benchwright_trial 7
     "#]]
     .assert_eq(&text(&figures));
-    figures.ended(Status::Valid);
+    figures.ended(&entry(1, 7, Status::Valid));
     figures.forget();
     expect![[r#"
         benchwright_asked_requests_per_second NaN
         benchwright_completed_requests_per_second NaN
         benchwright_failed_requests_total{outcome="timeout"} 2
         benchwright_lateness_p99_seconds NaN
+        benchwright_needed_seconds NaN
         benchwright_offered_requests_per_second NaN
         benchwright_outstanding_requests NaN
         benchwright_trial 0
         benchwright_trials_total{status="valid"} 1
     "#]]
     .assert_eq(&text(&figures));
+}
+
+fn entry(strand: u32, trial: u32, status: Status) -> Entry {
+    let text = format!(
+        r#"{{"trial": {trial}, "key": "", "purpose": "trial", "strand": {strand},
+            "asked_per_s": 5, "asked_per_target_per_s": 5, "repetition": 1, "attempt": 1,
+            "seed": 7, "status": "{}", "reasons": [], "observed": null, "findings": [],
+            "warnings": [], "files": {{}}}}"#,
+        status.name()
+    );
+    serde_json::from_str(&text).unwrap()
+}
+
+#[test]
+fn what_goes_on_and_how_far_the_plan_is_are_shown() {
+    let mut figures = Figures::new();
+    let strand = |replicas: u32| Outlined {
+        level: Some(format!("replicas={replicas}")),
+        search: Some("capacity".to_owned()),
+        fewest: 5,
+        usual: Some(12),
+        most: 30,
+        trial: Nanos::from_secs(8),
+        ..Outlined::default()
+    };
+    let (name, strands) = ("users".to_owned(), vec![strand(1), strand(2)]);
+    let outline = Outline { name, strands, ..Outline::default() };
+    // An earlier run of this plan made a trial.
+    let journal = [entry(2, 1, Status::Valid)];
+    figures.take(&Event::Planned { outline, journal: &journal });
+    let plan = |figures: &Figures| -> String {
+        let text = text(figures);
+        let of_plan = |line: &&str| !line.contains("NaN") && !line.contains("trial 0");
+        text.lines().filter(of_plan).map(|line| format!("{line}\n")).collect()
+    };
+    expect![[r#"
+        benchwright_needed_seconds 184.0
+        benchwright_now{experiment="users",stage="prepare"} 1
+        benchwright_plan_searches{state="open"} 2
+        benchwright_plan_trials{part="done"} 1
+        benchwright_plan_trials{part="needed"} 23
+        benchwright_plan_trials{part="possible"} 36
+        benchwright_trials_total{status="valid"} 1
+    "#]]
+    .assert_eq(&plan(&figures));
+
+    let (repetition, attempt, seed, place) = (1, 1, 7, Default::default());
+    let (number, purpose, asked) = (2, Purpose::Trial, Rate::per_second(5.0));
+    let trial = Trial { number, purpose, asked, repetition, attempt, seed, place };
+    figures.take(&Event::Begins { trial: &trial, strand: 1 });
+    let now = |figures: &Figures| -> String {
+        let text = text(figures);
+        text.lines().find(|line| line.contains("_now")).unwrap().to_owned()
+    };
+    let of_trial = |stage| {
+        format!(
+            "benchwright_now{{experiment=\"users\",stage=\"{stage}\",level=\"replicas=2\",\
+             search=\"capacity\"}} 1"
+        )
+    };
+    assert_eq!(now(&figures), of_trial("prepare"));
+    figures.take(&Event::Stage { name: "deploy" });
+    assert_eq!(now(&figures), of_trial("deploy"));
+    let tick = Tick { phase: "warm_up".to_owned(), ..Tick::default() };
+    figures.take(&Event::Tick { trial: &trial, tick });
+    assert_eq!(now(&figures), of_trial("warm_up"));
+
+    let ended = entry(2, 2, Status::Valid);
+    let (label, without_rate, speed, again) = (String::new(), "closed", None, None);
+    figures.take(&Event::Ended { entry: &ended, label, without_rate, speed, again });
+    let ending = Some(Ending::Answered("enough".to_owned()));
+    figures.take(&Event::Stands { strand: 1, near: None, ending });
+    figures.take(&Event::Stage { name: WAIT });
+    expect![[r#"
+        benchwright_needed_seconds 96.0
+        benchwright_now{experiment="users",stage="wait for a calm machine"} 1
+        benchwright_plan_searches{state="ended"} 1
+        benchwright_plan_searches{state="open"} 1
+        benchwright_plan_trials{part="done"} 2
+        benchwright_plan_trials{part="needed"} 12
+        benchwright_plan_trials{part="possible"} 18
+        benchwright_trials_total{status="valid"} 2
+    "#]]
+    .assert_eq(&plan(&figures));
+}
+
+#[test]
+fn a_failure_is_counted_from_zero() {
+    let page = |figures: &Figures| {
+        let mut text = String::new();
+        encode(&mut text, &figures.registry()).unwrap();
+        text
+    };
+    let text = page(&Figures::new());
+    assert!(text.contains("benchwright_failed_requests_total{outcome=\"timeout\"} 0\n"), "{text}");
+    assert!(!text.contains("outcome=\"ok\""), "{text}");
 }
 
 fn ask(address: SocketAddr, request: &str) -> String {

@@ -20,8 +20,10 @@ use super::output::Output;
 use super::process::Process;
 use super::speed::Gauging;
 use super::watch::{Source, Watching};
-use super::{Local, died, events, in_background, lives, process};
-use crate::backend::{Consumed, Death, Drive, Driven, Happened, Limits, Stop, Tick, Ticking};
+use super::{Local, died, events, in_background, lives, machine, process};
+use crate::backend::{
+    Consumed, Death, Drive, Driven, Happened, Limits, Machine, Stop, Tick, Ticking,
+};
 use crate::host;
 use crate::speed::Gauged;
 
@@ -51,6 +53,7 @@ pub(super) fn drive(
     let mut generator =
         Generator::start(local, command, MOST_DOCUMENT_BYTES).map_err(Stop::NoAnswer)?;
     let mut watch = Watch::begin(local);
+    watch.watching.generator(&generator.group, generator.process.id());
     let phases = [drive.opening, drive.warm_up, drive.measure, drive.drain];
     let longest = phases.into_iter().sum::<Nanos>() + GRACE;
     let ended = match watch.until_ended(local, &mut generator, longest, tick) {
@@ -151,14 +154,17 @@ struct Watched {
     consumed: BTreeMap<String, Consumed>,
     deaths: Vec<Death>,
     gauged: Vec<Gauged>,
+    machine: Machine,
     events: Vec<Happened>,
 }
 
 impl Watch {
     fn begin(local: &Local) -> Watch {
+        let sources: Vec<Source> = local.running.iter().map(|r| r.source.clone()).collect();
+        let roles = machine::shares(&local.roles, !sources.is_empty());
         Watch {
             _guard: local.roles.get("load").map(process::AffinityGuard::new),
-            watching: Watching::begin(local.running.iter().map(|r| r.source.clone()).collect()),
+            watching: Watching::begin(sources, roles),
             // A system without CPUs of its own may be anywhere: the speed of an idle CPU is not its
             // speed.
             gauging: local.roles.get("sut").map(Gauging::begin),
@@ -198,9 +204,9 @@ impl Watch {
 
     fn end(self, local: &Local) -> Watched {
         let Watch { watching, gauging, deaths, .. } = self;
-        let consumed = watching.end();
+        let (consumed, machine) = watching.end();
         let gauged = gauging.map(Gauging::end).unwrap_or_default();
-        Watched { consumed, deaths, gauged, events: written(local) }
+        Watched { consumed, deaths, gauged, machine, events: written(local) }
     }
 }
 
@@ -240,7 +246,7 @@ fn document(
     watched: Watched,
     tick: &mut Ticking<'_>,
 ) -> Result<Driven, Stop> {
-    let Watched { consumed, deaths, gauged, events } = watched;
+    let Watched { consumed, deaths, gauged, machine, events } = watched;
     generator.take_last_lines(tick);
     let bytes = generator.document.recv_timeout(super::LAST_WORDS).unwrap_or_default();
     let is_expected = |code| matches!(code, 0 | 1 | 3) || code == 130 && generator.is_ending;
@@ -249,7 +255,8 @@ fn document(
         Some(code) if is_expected(code) && !bytes.trim_ascii().is_empty() => {
             match Load::read(&bytes) {
                 Ok(load) => {
-                    Ok(Driven { load, parts: Vec::new(), consumed, deaths, gauged, events })
+                    let parts = Vec::new();
+                    Ok(Driven { load, parts, consumed, deaths, gauged, machine, events })
                 }
                 Err(why) => Err(Stop::no_answer(format!("the generator: {why}"))),
             }

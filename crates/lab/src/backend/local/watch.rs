@@ -2,7 +2,7 @@
 //! self-reported statistics. No request is sent to a component: it would take time from its work.
 //!
 //! CPU time is read eight times a second, so that the use within any second can be computed; the
-//! rest once a second. A separate thread does it, with lower priority, on the same CPUs as the
+//! rest once a second, with the counters of the machine (`machine`). A separate thread does it, with lower priority, on the same CPUs as the
 //! thread that starts it; paths and buffers are kept.
 
 use std::collections::BTreeMap;
@@ -16,9 +16,9 @@ use measure::{Instant, Nanos};
 use nix::unistd::{SysconfVar, sysconf};
 
 use super::confine::Group;
-use super::process;
 use super::sockets::Sockets;
-use crate::backend::Consumed;
+use super::{machine, process};
+use crate::backend::{Consumed, Machine, Shared};
 use crate::host;
 use crate::statistics::Reading;
 
@@ -54,38 +54,66 @@ pub(super) struct Source {
     pub(super) statistics: Option<PathBuf>,
 }
 
+/// The observations of a watch: of each component by its name, and of the machine.
+type Seen = (BTreeMap<String, Consumed>, Machine);
+
 /// A running watch. Dropped, it ends by itself.
 pub(super) struct Watching {
-    stop: Sender<()>,
-    thread: JoinHandle<BTreeMap<String, Consumed>>,
+    news: Sender<News>,
+    thread: JoinHandle<Seen>,
+}
+
+/// Something that the watch cannot see by itself.
+enum News {
+    GeneratorBegan(Instant, Group, u32),
+    /// With the CPU time that it used in all, if it is known.
+    GeneratorEnded(Instant, Option<u64>),
 }
 
 impl Watching {
-    pub(super) fn begin(sources: Vec<Source>) -> Watching {
-        let (stop, stopped) = mpsc::channel();
+    pub(super) fn begin(sources: Vec<Source>, roles: BTreeMap<String, Shared>) -> Watching {
+        let (news, heard) = mpsc::channel();
         let thread = std::thread::spawn(move || {
             process::lower_priority();
-            let mut watch = Watch::of(sources);
+            let mut watch = Watch::of(sources, roles);
             loop {
                 watch.look();
-                if stopped.recv_timeout(OFTEN.into()) != Err(RecvTimeoutError::Timeout) {
-                    return watch.end();
+                match heard.recv_timeout(OFTEN.into()) {
+                    Ok(news) => watch.hear(news),
+                    Err(RecvTimeoutError::Timeout) => {}
+                    Err(RecvTimeoutError::Disconnected) => return watch.end(),
                 }
             }
         });
-        Watching { stop, thread }
+        Watching { news, thread }
+    }
+
+    /// Watches a generator that has just begun.
+    pub(super) fn generator(&self, group: &Group, pid: u32) {
+        self.tell(News::GeneratorBegan(host::now(), group.clone(), pid));
+    }
+
+    /// Takes the use of a generator that has ended, before its group is removed.
+    pub(super) fn end_generator(&self, group: &Group, pid: u32) {
+        self.tell(News::GeneratorEnded(host::now(), group.usage_ns(pid)));
+    }
+
+    fn tell(&self, news: News) {
+        // A thread that has ended panicked, which `end` passes on.
+        let _ = self.news.send(news);
     }
 
     /// Ends the watch and returns what was seen up to this moment.
-    pub(super) fn end(self) -> BTreeMap<String, Consumed> {
-        // It ends when it receives this.
-        let _ = self.stop.send(());
+    pub(super) fn end(self) -> Seen {
+        // It ends when nothing can tell it more.
+        drop(self.news);
         self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 }
 
 struct Watch {
     watched: Vec<Watched>,
+    machine: machine::Reader,
     sockets: Sockets,
     text: Text,
     /// The time of the next close look.
@@ -107,10 +135,18 @@ struct Memory {
 }
 
 impl Watch {
-    fn of(sources: Vec<Source>) -> Watch {
+    fn of(sources: Vec<Source>, roles: BTreeMap<String, Shared>) -> Watch {
         let mut text = Text::default();
         let watched = sources.into_iter().map(|source| Watched::new(source, &mut text)).collect();
-        Watch { watched, sockets: Sockets::default(), text, next: Instant::default() }
+        let (machine, sockets) = (machine::Reader::new(roles), Sockets::default());
+        Watch { watched, machine, sockets, text, next: Instant::default() }
+    }
+
+    fn hear(&mut self, news: News) {
+        match news {
+            News::GeneratorBegan(at, group, pid) => self.machine.begin(at, group, pid),
+            News::GeneratorEnded(at, used) => self.machine.end_generator(at, used),
+        }
     }
 
     /// Reads the values that are due.
@@ -126,6 +162,8 @@ impl Watch {
     }
 
     fn look_closely(&mut self) {
+        // First: the components' CPU time was read just before.
+        self.machine.look();
         self.sockets.look(self.watched.iter().filter_map(|watched| watched.source.port));
         for watched in &mut self.watched {
             watched.look_closely(&self.sockets, &mut self.text);
@@ -133,11 +171,11 @@ impl Watch {
     }
 
     /// Reads everything once more: the measurement may have ended since the last close look.
-    fn end(mut self) -> BTreeMap<String, Consumed> {
+    fn end(mut self) -> Seen {
         self.next = Instant::default();
         self.look();
         let seen = |watched: Watched| (watched.source.name, watched.consumed);
-        self.watched.into_iter().map(seen).collect()
+        (self.watched.into_iter().map(seen).collect(), self.machine.end())
     }
 }
 

@@ -13,6 +13,7 @@ fn components(cpus: &[(&str, &str, f64)]) -> Components {
         outstanding: Vec::new(),
         components: cpus.iter().map(|(n, s, c)| ((*n).to_owned(), component(s, *c))).collect(),
         speed: BTreeMap::new(),
+        machine: None,
         events: Vec::new(),
         monitors: Vec::new(),
     }

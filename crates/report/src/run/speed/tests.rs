@@ -18,6 +18,7 @@ fn components(sweep: &[Option<f64>]) -> Components {
         outstanding: Vec::new(),
         components: BTreeMap::new(),
         speed: BTreeMap::from([(0, Speed { cpu_share: 0.001, work_ns })]),
+        machine: None,
         events: Vec::new(),
         monitors: Vec::new(),
     }

@@ -28,12 +28,12 @@ pub(super) fn drive(local: &mut Local, drive: &Drive, made: &ForeignLoad) -> Res
     let started = host::now();
     let output = run(local, &made.command, drive.measure + drive.drain, &mut watch)?;
     let ended = host::now();
-    let Watched { consumed, deaths, gauged, events } = watch.end(local);
+    let Watched { consumed, deaths, gauged, machine, events } = watch.end(local);
     let load = foreign_generator::document(drive, made, &output, (begin, started, ended));
     let load = load.map_err(|why| Stop::Disturbed {
         cause: format!("the output of {} cannot be read: {why}{}", program(made), last(&output)),
     })?;
-    Ok(Driven { load, parts: Vec::new(), consumed, deaths, gauged, events })
+    Ok(Driven { load, parts: Vec::new(), consumed, deaths, gauged, machine, events })
 }
 
 /// Runs the generator to its end; returns what it printed on stdout.
@@ -50,6 +50,8 @@ fn run(
     local.in_folder_of_spec(&mut command);
     let mut generator =
         Generator::start(local, command, MOST_OUTPUT_BYTES).map_err(Stop::NoAnswer)?;
+    let (group, pid) = (generator.group.clone(), generator.process.id());
+    watch.watching.generator(&group, pid);
     let tick = &mut |_| ControlFlow::Continue(());
     let ended = watch.until_ended(local, &mut generator, longest + GRACE, tick);
     let ended = ended.and_then(|status| {
@@ -69,6 +71,7 @@ fn run(
             }
         }
     });
+    watch.watching.end_generator(&group, pid);
     generator.end();
     ended
 }

@@ -71,9 +71,9 @@ fn the_reported_figures_match_the_kernels_counters() {
     let source = &stage.sources[0];
     let kernel = || source.group.usage_ns(source.pid).unwrap();
     let (begun, before) = (host::now(), kernel());
-    let watching = Watching::begin(stage.sources.clone());
+    let watching = Watching::begin(stage.sources.clone(), BTreeMap::new());
     rest(Duration::from_millis(1_500));
-    let consumed = watching.end();
+    let (consumed, _) = watching.end();
     let (length, kernel) = ((host::now() - begun).0, kernel() - before);
 
     let busy = &consumed["busy-1.2"];
@@ -109,7 +109,7 @@ fn watching_34_processes_and_2000_sockets_costs_little() {
     let sockets: Vec<(TcpStream, TcpStream)> = (0..1_000)
         .map(|_| (TcpStream::connect(("127.0.0.1", port)).unwrap(), listener.accept().unwrap().0))
         .collect();
-    let mut watch = Watch::of(stage.sources.clone());
+    let mut watch = Watch::of(stage.sources.clone(), BTreeMap::new());
     watch.look();
     let cpu = || {
         let stat = fs::read_to_string("/proc/thread-self/schedstat").unwrap();

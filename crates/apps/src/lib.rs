@@ -11,6 +11,7 @@ pub mod kit;
 
 pub mod balancer;
 pub mod hotel;
+pub mod social;
 pub mod users;
 
 // The help of each is the doc comment of its command; one here would replace that of the program.
@@ -18,6 +19,8 @@ pub mod users;
 pub enum Application {
     #[command(subcommand)]
     Hotel(hotel::command::Command),
+    #[command(subcommand)]
+    Social(social::command::Command),
     Users(users::command::Command),
     Balancer(balancer::command::Command),
 }
@@ -27,6 +30,7 @@ impl Application {
     pub fn run(self) -> anyhow::Result<()> {
         match self {
             Application::Hotel(command) => command.run(),
+            Application::Social(command) => command.run(),
             Application::Users(command) => command.run(),
             Application::Balancer(command) => command.run(),
         }

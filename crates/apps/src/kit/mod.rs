@@ -23,5 +23,7 @@ pub mod health;
 pub mod metrics;
 pub mod statistics;
 
+pub mod exit;
+
 pub(crate) mod lock;
 pub(crate) mod timeout;

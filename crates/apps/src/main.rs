@@ -6,6 +6,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use apps::Application;
+use apps::kit::exit::Exit;
 use clap::Parser;
 
 /// A cheaper allocator than the system's: messages are many small allocations.
@@ -29,7 +30,7 @@ fn main() -> ExitCode {
         Err(error) => {
             // Standard error may be closed; then the error cannot be reported.
             let _ = writeln!(std::io::stderr(), "error: {error:#}");
-            ExitCode::from(3)
+            ExitCode::from(Exit::code_of(&error))
         }
     }
 }

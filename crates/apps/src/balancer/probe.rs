@@ -10,11 +10,12 @@ use hyper::header::{CONNECTION, HOST, HeaderValue, LOCATION};
 use hyper::{Request, Response, StatusCode, Uri, body};
 use tokio::time::{self, Instant, MissedTickBehavior};
 
-use super::backend::{self, Backend};
+use super::backend::Backend;
 use super::command::Probes;
 use super::events::Events;
 use super::metrics::Metrics;
 use super::readiness::{Readiness, Thresholds};
+use crate::kit::client;
 
 #[cfg(test)]
 mod tests;
@@ -72,7 +73,7 @@ async fn probe(address: &str, path: &str, timeout: Duration) -> Result<(), Strin
 
 async fn get(address: &str, path: &str) -> Result<Response<body::Incoming>, String> {
     let wrong = |why: String| format!("it cannot be asked: {why}");
-    let mut link = backend::connect(address).await.map_err(wrong)?;
+    let mut link = client::connect(address).await.map_err(wrong)?;
     let request = Request::get(path).header(HOST, address).header(CONNECTION, "close");
     let request = request.body(Full::<Bytes>::default());
     let request = request.map_err(|error| wrong(error.to_string()))?;

@@ -15,11 +15,12 @@ use hyper::{Method, Request, Response, StatusCode, Uri};
 use tokio::time;
 
 use super::Process;
-use super::backend::{Backend, Failure};
+use super::backend::Backend;
 use super::command::{Command, Rule};
 use super::events::Events;
 use super::metrics::{Metrics, Outcome};
 use super::probe;
+use crate::kit::client::Failure;
 use crate::kit::lock::lock;
 use crate::kit::metrics::Metrics as _;
 use crate::kit::process;
@@ -217,10 +218,10 @@ impl Balancer {
         let until = time::Instant::now() + self.deadline;
         let mut last = String::new();
         for backend in ready {
-            match time::timeout_at(until, backend.ask(request)).await {
+            match time::timeout_at(until, backend.client.ask(request)).await {
                 Ok(Ok(mut response)) => {
                     remove_of_connection(response.headers_mut());
-                    return (Outcome::Passed, response);
+                    return (Outcome::Passed, response.map(Full::new));
                 }
                 Ok(Err(Failure::Unsent(unsent, why))) => {
                     self.metrics.passed_over();

@@ -6,6 +6,7 @@ pub mod process;
 pub mod arguments;
 pub mod services;
 
+pub mod client;
 pub mod page;
 pub mod query;
 pub mod serve;
@@ -24,6 +25,8 @@ pub mod jwt;
 pub mod health;
 pub mod metrics;
 pub mod statistics;
+
+pub mod exit;
 
 pub(crate) mod lock;
 pub(crate) mod timeout;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::{Start, all_in_one, front};
+use super::{Start, all_in_one, front, init};
 use crate::kit::arguments::Common;
 use crate::kit::rpc::Addresses;
 use crate::kit::store::Durability;
@@ -54,6 +54,7 @@ pub enum Command {
     /// HTTP requests in, calls of the services, HTTP responses out; with /healthz, /metrics,
     /// /counts, /snapshot and /reset.
     Front(front::Arguments),
+    Init(init::Command),
     #[command(flatten)]
     Service(Start),
 }
@@ -119,6 +120,7 @@ impl Command {
         match self {
             Command::AllInOne(arguments) => all_in_one::run(arguments),
             Command::Front(arguments) => front::run(arguments),
+            Command::Init(command) => command.run(),
             Command::Service(start) => start.run(),
         }
     }

@@ -33,6 +33,7 @@ pub mod url_shorten;
 pub mod user;
 pub mod user_mention;
 
+pub mod init;
 pub mod store;
 
 pub mod api;

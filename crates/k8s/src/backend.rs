@@ -466,7 +466,9 @@ impl Kubernetes {
             let found = now
                 .iter()
                 .find(|(service, one)| service.name == pod.service && pods::name(one) == pod.name);
-            if let Some(why) = changed(pod, found.map(|(_, pod)| pod)) {
+            if let Some(why) =
+                pods::changed(pod.uid.as_deref(), pod.restarts, found.map(|(_, pod)| pod))
+            {
                 let service = &self.started[&pod.service];
                 let component = replica_of(service, &pod.name);
                 let last_lines = self.last_lines(service, &pod.name);
@@ -486,20 +488,6 @@ impl Kubernetes {
             }
         }
         Ok(())
-    }
-}
-
-/// Returns the reason why a pod is not what it was when it became ready.
-fn changed(before: &Pod, now: Option<&Value>) -> Option<String> {
-    let Some(now) = now else { return Some("was removed".to_owned()) };
-    if pods::uid(now) != before.uid {
-        return Some("was replaced by another pod".to_owned());
-    }
-    match pods::state(now) {
-        State::Died(why) if pods::restarts(now) != before.restarts || !is_running(now) => Some(why),
-        State::Succeeded => Some("ended with 0".to_owned()),
-        _ if pods::is_ending(now) => Some("is being removed".to_owned()),
-        _ => None,
     }
 }
 
@@ -536,10 +524,6 @@ fn missing(service: &Service, pods: &[Value]) -> Readiness {
     }
     let first = first.map(|first| format!("; {first}")).unwrap_or_default();
     Readiness::Waiting(format!("{ready} of {wanted} pods are ready{first}"))
-}
-
-fn is_running(pod: &Value) -> bool {
-    pod.pointer("/status/phase").and_then(Value::as_str) == Some("Running")
 }
 
 /// Returns the lab's name of a replica from that of its pod.

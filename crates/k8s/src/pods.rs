@@ -177,3 +177,22 @@ fn limit(pod: &Value, resource: &str, read: fn(&Value) -> Option<u64>) -> Option
     let containers = containers(pod).iter();
     containers.map(|container| read(&container["resources"]["limits"][resource])).sum()
 }
+
+pub fn is_running(pod: &Value) -> bool {
+    pod.pointer("/status/phase").and_then(Value::as_str) == Some("Running")
+}
+
+/// Returns the reason why a pod is not what it was when it became ready, with this identity and this
+/// number of restarts.
+pub fn changed(before: Option<&str>, restarts: u64, now: Option<&Value>) -> Option<String> {
+    let Some(now) = now else { return Some("was removed".to_owned()) };
+    if uid(now).as_deref() != before {
+        return Some("was replaced by another pod".to_owned());
+    }
+    match state(now) {
+        State::Died(why) if self::restarts(now) != restarts || !is_running(now) => Some(why),
+        State::Succeeded => Some("ended with 0".to_owned()),
+        _ if is_ending(now) => Some("is being removed".to_owned()),
+        _ => None,
+    }
+}

@@ -41,7 +41,7 @@ fn maker(test: &str) -> Option<PathBuf> {
 /// Has a dashboard checked by the SDK.
 fn checked(maker: &Path, dashboard: &str) -> Ran {
     let scratch = Scratch::new();
-    scratch.file("dashboard.json", dashboard.to_owned());
+    scratch.file("dashboard.json", dashboard);
     let script = "exec \"$0\" check < \"$1\"";
     let file = scratch.path().join("dashboard.json");
     run_while(Command::new("sh").args(["-c", script]).arg(maker).arg(file), |_| {})

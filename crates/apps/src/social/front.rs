@@ -117,7 +117,7 @@ pub fn run(to: Arguments) -> anyhow::Result<()> {
     })
 }
 
-/// What a form wants to do to an edge.
+/// The change to an edge that a form asks for.
 #[derive(Clone, Copy)]
 enum Wish {
     Follow,

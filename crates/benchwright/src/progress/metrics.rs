@@ -43,7 +43,7 @@ pub(super) struct Metrics {
 
 #[derive(Default)]
 struct Figures {
-    /// What goes on: one series, of value 1, whose labels say it.
+    /// The stage that the run is in: one series, of value 1, whose labels say it.
     now: Family<Labels, Gauge>,
     trial: Gauge,
     asked: Number,

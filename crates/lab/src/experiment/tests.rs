@@ -776,9 +776,9 @@ fn shipped_specs_plan() {
             4  replicas=4 · capacity  9 to 25 trials, 62 s to 2 min 46 s, seed 5473442904728945
         first, to find the first load:
           start    store: benchwright app users store --listen 127.0.0.1:0 · ready within 30 s
-          start    users: BENCHWRIGHT_USERS_SECRET=placeholder for benchmarks, of 32 bytes or more benchwright app users --cost 4 --hashing-threads 1 --queue 64 --store store --listen 127.0.0.1:0 · at most 0.15 CPUs · ready within 30 s
+          start    users: BENCHWRIGHT_USERS_SECRET=placeholder for benchmarks, of 32 bytes or more benchwright app users --cost 4 --hashing-threads 1 --overload refuse --queue 64 --store store --listen 127.0.0.1:0 · at most 0.15 CPUs · ready within 30 s
           start    balancer: benchwright app balancer --backends users --probe-every 1s --probe-timeout 1s --listen 127.0.0.1:0 · ready within 30 s
-          ask      GET http://balancer/balancer/ready → 200
+          ask      GET http://balancer/balancer/ready?replicas=1 → 200
           ask      POST http://balancer/auth/register {"username":"manuandru","password":"12341234"} → 200, `{"username":"manuandru"}`
           ask      POST http://balancer/auth/register {"username":"manuandru","password":"12341234"} → 409, `{"username":"manuandru"}`
           ask      GET http://balancer/health/readiness → 200 or 307

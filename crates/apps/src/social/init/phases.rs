@@ -29,9 +29,9 @@ const MOST_ROUNDS: usize = 10;
 /// The things of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// What there shall be, and in the end is.
+    /// The number that shall be there at the end.
     pub wanted: u64,
-    /// What was there at the beginning.
+    /// The number that was there at the beginning.
     pub found: u64,
 }
 

@@ -64,7 +64,7 @@ const CHECKS: [Check; 11] = [
 ];
 
 /// The checks that find faults soon, and on a machine that is disturbed.
-const SHORT: [&str; 7] = ["contract", "charts", "guide", "doctor", "parts", "users", "rights"];
+const SHORT: [&str; 6] = ["contract", "charts", "guide", "doctor", "parts", "rights"];
 /// The words that are no names.
 const WORDS: [&str; 2] = ["--long", "--short"];
 

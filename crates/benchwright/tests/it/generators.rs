@@ -84,6 +84,7 @@ fn answers_beyond_the_timeout_of_wrk_are_missing_and_no_percentile_is_made_of_no
     let finding =
         format!("{answered} answers took longer than 1 s and are missing in these percentiles");
     let findings = entry["findings"].as_array().unwrap();
-    assert!(findings.contains(&Value::from(finding)), "{findings:?}");
+    let is_it = |one: &Value| one.as_str().is_some_and(|one| one.starts_with(&finding));
+    assert!(findings.iter().any(is_it), "{findings:?}");
     assert_eq!(scratch.remains(), [""; 0]);
 }

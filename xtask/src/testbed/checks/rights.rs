@@ -103,6 +103,21 @@ fn runs(bed: &Bed, token: &str) -> Result<(), String> {
         "--out",
         &out("rights-hotel"),
     ])?;
+    // Levels that are scaled.
+    call(&[
+        "run",
+        "experiments/users.yaml",
+        "--profile",
+        "cluster",
+        "--profile",
+        "ci",
+        "--set",
+        "searches=null",
+        "--set",
+        "load.rate=20/s",
+        "--out",
+        &out("rights-users"),
+    ])?;
     call(&["clean", "--cluster"])
 }
 

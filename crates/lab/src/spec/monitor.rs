@@ -18,6 +18,18 @@ pub enum Monitor {
     Prometheus(Prometheus),
 }
 
+/// Returns what is read in every run under a name that therefore is not a choice; `None` for other
+/// names.
+pub(super) fn always_read(name: &str) -> Option<&'static str> {
+    match name {
+        "cgroup" => Some("CPU time, throttling and memory of each component"),
+        "node" => Some("steal, pressure and the use by others of the CPUs, and their speed"),
+        "process" => Some("threads, sockets and open files of each component"),
+        "kubelet" => Some("what kubelets count of each pod, on a cluster"),
+        _ => None,
+    }
+}
+
 /// A query that a Prometheus answers for the time of a measurement.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]

@@ -3,6 +3,7 @@
 use serde::de::DeserializeOwned;
 use serde_saphyr::{Error, MessageFormatter, UserMessageFormatter};
 
+use super::monitor;
 use super::source::{Place, Source, SpecError};
 
 /// The largest spec: a spec is written by hand, so a larger file is something else.
@@ -81,6 +82,15 @@ fn describe(error: &Error) -> Described {
             message: format!("unknown field `{field}`{}", did_you_mean(field, expected)),
             label: format!("fields here: {}", expected.join(", ")),
         },
+        Error::SerdeUnknownVariant { variant, expected, .. }
+            if *expected == ["prometheus"]
+                && let Some(read) = monitor::always_read(variant) =>
+        {
+            Described {
+                message: format!("`{variant}` is always read, so it is not written"),
+                label: format!("remove it: every trial has {read}"),
+            }
+        }
         Error::SerdeUnknownVariant { variant, expected, .. } => Described {
             message: format!("unknown choice `{variant}`{}", did_you_mean(variant, expected)),
             label: format!("choices here: {}", expected.join(", ")),

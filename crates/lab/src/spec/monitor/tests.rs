@@ -45,6 +45,10 @@ fn a_wrong_monitor_is_an_error_with_its_place() {
         (one.replace("rate(x[1m])", " "), "the query is empty"),
         (one.replace("cpu,", "cpu, every: 100ms,"), "too near to each other"),
         (one.replace("prometheus", "prom"), "prom"),
+        ("  - cgroup\n".to_owned(), "`cgroup` is always read, so it is not written"),
+        (format!("{one}  - node\n"), "every trial has steal, pressure and the use by others"),
+        ("  - process: {}\n".to_owned(), "remove it: every trial has threads, sockets"),
+        ("  - kubelet\n".to_owned(), "what kubelets count of each pod, on a cluster"),
     ] {
         let message = error(&monitor).unwrap_err();
         assert!(message.contains(expected) && message.contains("my.yaml:"), "{message}");

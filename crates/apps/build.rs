@@ -32,6 +32,8 @@ fn compile(application: &Path, out: &Path) -> Result<(), Error> {
         .out_dir(out)
         .include_file("mod.rs")
         .service_generator(Box::new(Stubs))
+        // Bytes are shared with the message that they came in.
+        .bytes(["."])
         // A frontend may answer with any message as JSON.
         .type_attribute(".", "#[derive(serde::Serialize)]")
         .compile_fds(described)
@@ -53,13 +55,11 @@ struct Stubs;
 impl ServiceGenerator for Stubs {
     fn generate(&mut self, service: Service, out: &mut String) {
         let name = &service.name;
+        let path = format!("/{}.{}/", service.package, service.proto_name);
         let (mut declared, mut asked, mut answered) = (String::new(), String::new(), String::new());
         for method in &service.methods {
             assert!(!method.client_streaming && !method.server_streaming, "calls are unary");
-            let (method, path) = (
-                method,
-                format!("/{}.{}/{}", service.package, service.proto_name, method.proto_name),
-            );
+            let path = format!("{path}{}", method.proto_name);
             let signature = format!(
                 "async fn {}(&self, request: tonic::Request<{}>)
                      -> ::core::result::Result<tonic::Response<{}>, tonic::Status>",
@@ -89,6 +89,9 @@ impl ServiceGenerator for Stubs {
 
             #[tonic::async_trait]
             impl {name} for crate::kit::rpc::Remote {{ {asked} }}
+
+            /// The beginning of the path of every call.
+            pub const PATH: &str = {path:?};
 
             /// The service as its server calls it: with the path of the call and its message.
             pub fn answering(service: ::std::sync::Arc<dyn {name}>) -> crate::kit::rpc::Answering {{

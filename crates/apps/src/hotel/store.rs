@@ -39,6 +39,10 @@ use crate::kit::services::Service as _;
 use crate::kit::store::{self, Durability};
 use crate::kit::writer::Writer;
 
+/// The most bytes of the database that are kept in memory: the data is about 2 MB, and a long run adds
+/// about 20 MB.
+const CACHE_BYTES: usize = 64 << 20;
+
 /// Hotel → latitude, longitude.
 const PLACES: TableDefinition<&str, (f64, f64)> = TableDefinition::new("places");
 /// Hotel → [`api::rate::RatePlan`], encoded.
@@ -100,7 +104,7 @@ pub fn run(arguments: StoreArguments) -> anyhow::Result<()> {
 impl Embedded {
     /// Opens the store in a folder; a new one gets the seeded data.
     pub fn open(folder: &Path, durability: Durability) -> anyhow::Result<Self> {
-        store::opened(folder, "hotel.redb", durability, Self::over)
+        store::opened(folder, "hotel.redb", durability, CACHE_BYTES, Self::over)
     }
 
     pub(super) fn over(database: Database) -> anyhow::Result<Self> {

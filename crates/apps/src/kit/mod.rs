@@ -19,6 +19,9 @@ pub mod postgres;
 pub mod store;
 pub mod writer;
 
+pub mod hashing;
+pub mod jwt;
+
 pub mod health;
 pub mod metrics;
 pub mod statistics;

@@ -39,15 +39,23 @@ pub type Answered = Pin<Box<dyn Future<Output = Result<Bytes, Status>> + Send>>;
 #[derive(Clone)]
 pub struct Remote(pub Peers);
 
+/// Returns several services as one. Each answers the calls whose path begins with the text beside it.
+pub fn together<const N: usize>(services: [(&'static str, Answering); N]) -> Answering {
+    Arc::new(move |path, message| {
+        let called = services.iter().find(|(beginning, _)| path.starts_with(beginning));
+        called.map_or_else(|| unknown(path), |(_, service)| service(path, message))
+    })
+}
+
 /// Returns the reply to a call of an unknown method.
 pub fn unknown(path: &str) -> Answered {
     let status = Status::unimplemented(format!("unknown method {path}"));
     Box::pin(std::future::ready(Err(status)))
 }
 
-/// The longest message: the longest of an application has about 50 KB. Requests have their own
-/// bound.
-pub const LARGEST_MESSAGE: usize = 256 << 10;
+/// The longest message: the longest of an application is a page of a timeline. Requests have their
+/// own bound.
+pub const LARGEST_MESSAGE: usize = 1 << 20;
 
 /// Returns true if the peer answers a ping in this time.
 async fn is_alive(pings: &mut PingPong, within: Duration) -> bool {

@@ -17,14 +17,13 @@ pub enum Durability {
     PowerLoss,
 }
 
-/// The size of the cache of a database: the hotel's data is about 2 MB, and a long run adds about 20 MB.
-const CACHE_BYTES: usize = 64 << 20;
-
 /// Opens the database `name` in a folder, creates both if they are missing, and makes a store over it.
+/// At most `cache_bytes` of it are kept in memory.
 pub fn opened<T>(
     folder: &Path,
     name: &str,
     durability: Durability,
+    cache_bytes: usize,
     over: impl FnOnce(Database) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
     fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))?;
@@ -32,7 +31,7 @@ pub fn opened<T>(
     let place = || format!("opening the store {}", path.display());
     let file = StoreFile::open(&path, durability).with_context(place)?;
     let mut builder = Database::builder();
-    let database = builder.set_cache_size(CACHE_BYTES).create_with_backend(file);
+    let database = builder.set_cache_size(cache_bytes).create_with_backend(file);
     let database = database.map_err(anyhow::Error::new).with_context(place)?;
     over(database).with_context(place)
 }

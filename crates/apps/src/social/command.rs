@@ -1,19 +1,127 @@
-//! The command line of the application.
+//! The command line of the application: its subcommands, and the arguments that several services
+//! have.
 
-use clap::Subcommand;
+use std::path::PathBuf;
 
-use super::init;
+use clap::{Args, Subcommand};
 
-/// Social network.
+use super::{Start, all_in_one, front, init};
+use crate::kit::arguments::Common;
+use crate::kit::rpc::Addresses;
+use crate::kit::store::Durability;
+
+/// Social network: users who follow each other, posts with mentions and links, and timelines.
+///
+/// Its HTTP interface is DeathStarBench's: workloads and initialisers for it run unmodified.
+///
+/// Each service is a process that answers gRPC calls, and /healthz and /metrics over HTTP/1.1
+/// on the same port; the front answers HTTP/1.1. ADDRESSES are those of all replicas of a
+/// service, HOST:PORT,HOST:PORT, which are called in turn; or @FILE, a list that may be
+/// replaced at any time. A host name means all of its addresses.
+///
+/// Start a store first, then each service after those that it names, then the front:
+///   benchwright-apps social store         --listen 127.0.0.1:7000
+///   benchwright-apps social post-storage  --listen 127.0.0.1:7001 --store 127.0.0.1:7000
+///   benchwright-apps social user          --listen 127.0.0.1:7002 --store 127.0.0.1:7000
+///   benchwright-apps social social-graph  --listen 127.0.0.1:7003 --store 127.0.0.1:7000 \
+///     --user 127.0.0.1:7002
+///   benchwright-apps social home-timeline --listen 127.0.0.1:7004 --store 127.0.0.1:7000 \
+///     --post-storage 127.0.0.1:7001 --social-graph 127.0.0.1:7003
+///   …
 #[derive(Subcommand)]
+#[command(verbatim_doc_comment)]
 pub enum Command {
+    /// All services of the social network in one process: for a first look, not for figures about
+    /// microservices.
+    ///
+    /// Try it:
+    ///   benchwright-apps social all-in-one --listen 127.0.0.1:8080
+    ///   u=http://127.0.0.1:8080/wrk2-api
+    ///   curl -d 'first_name=A&last_name=N&username=ann&password=secret&user_id=1' $u/user/register
+    ///   curl -d 'first_name=B&last_name=O&username=bob&password=secret&user_id=2' $u/user/register
+    ///   curl -d 'user_name=bob&followee_name=ann' $u/user/follow
+    ///   curl -d 'username=ann&user_id=1&text=hello @bob&post_type=0' $u/post/compose
+    ///   curl "$u/home-timeline/read?user_id=2&start=0&stop=10"
+    ///
+    /// In addition to the API of the application it serves
+    ///   GET  /healthz    200 `ok` while it can serve
+    ///   GET  /metrics    counters in Prometheus' text format
+    ///   GET  /counts     the number of users, follows, posts, URLs and timeline entries
+    ///   POST /snapshot   notes the present state, instead of what was noted before
+    ///   POST /reset      back to the noted state, or to the empty one; returns the counts
+    #[command(verbatim_doc_comment)]
+    AllInOne(all_in_one::Arguments),
+    /// HTTP requests in, calls of the services, HTTP responses out; with /healthz, /metrics,
+    /// /counts, /snapshot and /reset.
+    Front(front::Arguments),
     Init(init::Command),
+    #[command(flatten)]
+    Service(Start),
+}
+
+/// The arguments of a service that keeps something.
+#[derive(Args)]
+pub struct Stored {
+    /// The store's process.
+    #[arg(long, value_name = "ADDRESSES")]
+    pub store: Addresses,
+
+    #[command(flatten)]
+    pub common: Common,
+}
+
+#[derive(Args)]
+pub struct StoreProcess {
+    #[command(flatten)]
+    pub arguments: StoreArguments,
+
+    #[command(flatten)]
+    pub common: Common,
+}
+
+#[derive(Args)]
+pub struct StoreArguments {
+    /// Keeps the data in this folder, and continues with the data that is there.
+    /// Without it a new folder in the temporary directory is used and removed at the end.
+    #[arg(long, value_name = "FOLDER")]
+    pub data: Option<PathBuf>,
+
+    /// Waits for the disk before a write is acknowledged, so that it survives a loss of power.
+    /// Without it a write survives the death of the process (even by kill -9), but not that of the
+    /// machine.
+    #[arg(long)]
+    fsync: bool,
+
+    /// The most posts of one timeline: its newest. The original drops none; its workloads read the
+    /// newest 110.
+    #[arg(long, value_name = "N", default_value_t = 10_000,
+          value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_timeline: u32,
+
+    /// The most posts of all timelines together, in memory; further posts are refused. One takes
+    /// 16 to 32 bytes.
+    #[arg(long, value_name = "N", default_value_t = 64_000_000)]
+    pub max_entries: u32,
+
+    /// The largest file of the data, in MiB; at this size nothing new is written.
+    #[arg(long, value_name = "N", default_value_t = 16_384)]
+    pub max_megabytes: u32,
+}
+
+impl StoreArguments {
+    pub fn durability(&self) -> Durability {
+        if self.fsync { Durability::PowerLoss } else { Durability::Kill }
+    }
 }
 
 impl Command {
+    /// Runs until a signal ends it.
     pub fn run(self) -> anyhow::Result<()> {
         match self {
-            Command::Init(command) => command.run(),
+            Command::AllInOne(arguments) => all_in_one::run(arguments),
+            Command::Front(arguments) => front::run(arguments),
+            Command::Init(arguments) => arguments.run(),
+            Command::Service(start) => start.run(),
         }
     }
 }

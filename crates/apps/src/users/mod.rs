@@ -13,7 +13,6 @@ pub mod command;
 pub mod site;
 
 pub mod account;
-pub mod hashing;
 pub mod health;
 pub mod tokens;
 

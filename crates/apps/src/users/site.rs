@@ -20,7 +20,6 @@ use super::account::{
 };
 use super::api::{self, Changes, Found, Named, User};
 use super::command::{Arguments, Kept};
-use super::hashing::{Place, Pool};
 use super::health::{self, Probe};
 use super::metrics::{Endpoint, Login, Metrics};
 use super::postgres::Postgres;
@@ -28,6 +27,7 @@ use super::store::{self, Embedded};
 use super::tokens::{self, Tokens};
 use super::{Process, Service};
 use crate::kit::folder::Folder;
+use crate::kit::hashing::{Place, Pool};
 use crate::kit::health::Health;
 use crate::kit::metrics::Metrics as _;
 use crate::kit::process;

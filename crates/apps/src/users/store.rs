@@ -20,6 +20,9 @@ use crate::kit::services::Service as _;
 use crate::kit::store::{self, Durability};
 use crate::kit::writer::Writer;
 
+/// The most bytes of the database that are kept in memory: about 200,000 users.
+const CACHE_BYTES: usize = 64 << 20;
+
 /// Name → [`User`], encoded.
 const USERS: TableDefinition<&str, &[u8]> = TableDefinition::new("users");
 
@@ -69,7 +72,7 @@ pub fn durability(fsync: bool) -> Durability {
 impl Embedded {
     /// Opens the store in a folder, and creates it if it is missing.
     pub fn open(folder: &Path, durability: Durability) -> anyhow::Result<Self> {
-        store::opened(folder, "users.redb", durability, Self::over)
+        store::opened(folder, "users.redb", durability, CACHE_BYTES, Self::over)
     }
 
     pub(super) fn over(database: Database) -> anyhow::Result<Self> {

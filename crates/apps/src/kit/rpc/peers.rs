@@ -28,8 +28,9 @@ use crate::kit::lock::lock;
 use crate::kit::statistics::Statistics;
 use crate::kit::timeout::{self, Pause};
 
-/// The most bytes of the unread replies of one connection.
-const CONNECTION_WINDOW: u32 = 1 << 20;
+/// The most bytes of the unread replies of one connection. The `h2` library announces room only
+/// when half of it is free, so a message may have at most half of it.
+const CONNECTION_WINDOW: u32 = 2 << 20;
 
 /// The longest time for an answer to a ping; after it the replica is treated as dead. It is longer
 /// than the delay of a living replica on a busy machine.

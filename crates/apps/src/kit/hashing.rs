@@ -8,7 +8,7 @@ use std::thread;
 use anyhow::Context;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
-use crate::kit::lock::lock;
+use super::lock::lock;
 
 #[cfg(test)]
 mod tests;

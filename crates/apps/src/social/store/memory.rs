@@ -1,0 +1,84 @@
+//! The timelines in memory: sorted sets of posts, one of each kind for each user.
+//!
+//! Each keeps its newest posts up to a length, and all of them together have a bound.
+
+use std::collections::{HashMap, VecDeque};
+
+use crate::social::api::stored::timelines::{Addition, Kind};
+
+#[cfg(test)]
+mod tests;
+
+/// A post in a timeline: its time in milliseconds since 1970, and its number.
+type Entry = (i64, i64);
+
+/// The bounds of the timelines.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bounds {
+    /// The most posts of one timeline; older ones are dropped.
+    pub(super) length: usize,
+    /// The most posts of all timelines together; further ones are refused.
+    pub(super) entries: usize,
+}
+
+pub(super) struct Timelines {
+    of_kind: [HashMap<i64, VecDeque<Entry>>; 2],
+    entries: [usize; 2],
+    bounds: Bounds,
+}
+
+impl Timelines {
+    pub(super) fn new(bounds: Bounds) -> Self {
+        Timelines { of_kind: Default::default(), entries: [0; 2], bounds }
+    }
+
+    /// Returns true if there is room for this many more posts.
+    pub(super) fn has_room(&self, more: usize) -> bool {
+        self.entries.iter().sum::<usize>() + more <= self.bounds.entries
+    }
+
+    /// Adds a post to the timelines of users, unless they have it.
+    pub(super) fn add(&mut self, addition: &Addition) {
+        let entry = (addition.timestamp, addition.post_id);
+        let kind = addition.kind() as usize;
+        for user in &addition.user_ids {
+            let timeline = self.of_kind[kind].entry(*user).or_default();
+            // Nearly always it is the newest.
+            let place = match timeline.back() {
+                Some(newest) if entry <= *newest => timeline.binary_search(&entry),
+                _ => Err(timeline.len()),
+            };
+            let Err(place) = place else { continue };
+            let is_full = timeline.len() == self.bounds.length;
+            match (is_full, place) {
+                // It is older than all that are kept.
+                (true, 0) => {}
+                (true, place) => {
+                    timeline.pop_front();
+                    timeline.insert(place - 1, entry);
+                }
+                (false, place) => {
+                    timeline.insert(place, entry);
+                    self.entries[kind] += 1;
+                }
+            }
+        }
+    }
+
+    /// Returns the posts at these places, newest first.
+    pub(super) fn range(&self, kind: Kind, user: i64, start: u64, stop: u64) -> Vec<i64> {
+        let Some(timeline) = self.of_kind[kind as usize].get(&user) else { return Vec::new() };
+        let place = |place: u64| {
+            timeline.len()
+                - usize::try_from(place).map_or(timeline.len(), |at| at.min(timeline.len()))
+        };
+        let (first, end) = (place(stop), place(start));
+        let found = timeline.range(first.min(end)..end).rev();
+        found.map(|(_, post)| *post).collect()
+    }
+
+    /// Returns the number of posts in all timelines of a kind.
+    pub(super) fn entries(&self, kind: Kind) -> usize {
+        self.entries[kind as usize]
+    }
+}

@@ -117,7 +117,7 @@ pub fn run(to: Arguments) -> anyhow::Result<()> {
     })
 }
 
-/// What a form wants to do to an edge.
+/// The wish of a form about an edge.
 #[derive(Clone, Copy)]
 enum Wish {
     Follow,

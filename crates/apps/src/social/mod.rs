@@ -55,7 +55,7 @@ kit::services::services! {
     HomeTimeline(home_timeline::Arguments) in home_timeline,
     /// User timelines: the posts of a user.
     UserTimeline(user_timeline::Arguments) in user_timeline,
-    /// Who follows whom.
+    /// The graph of those who follow each other.
     SocialGraph(social_graph::Arguments) in social_graph,
     /// Posts by their numbers.
     PostStorage(Stored) in post_storage,

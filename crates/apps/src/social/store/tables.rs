@@ -29,7 +29,7 @@ const URLS: TableDefinition<&str, &str> = TableDefinition::new("urls");
 const POSTS: TableDefinition<i64, &[u8]> = TableDefinition::new("posts");
 /// The additions to timelines in the order of their arrival, encoded.
 const ADDITIONS: TableDefinition<u64, &[u8]> = TableDefinition::new("additions");
-/// What is drawn once for all processes of an instance; it survives a reset.
+/// The values that are drawn once for all processes of an instance; they survive a reset.
 const SETTINGS: TableDefinition<&str, &[u8]> = TableDefinition::new("settings");
 const SECRET: &str = "secret";
 

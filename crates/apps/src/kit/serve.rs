@@ -15,7 +15,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use bytes::BytesMut;
 use http_body_util::{BodyExt, Full};
-use hyper::body::{Body, Bytes, Incoming};
+use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 use hyper::header::{CONNECTION, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -25,7 +25,7 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::{Notify, Semaphore, SemaphorePermit, watch};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, SemaphorePermit, watch};
 use tokio::task;
 use tokio::time::{self, Instant};
 
@@ -41,6 +41,10 @@ const FRAMES_IN_TURN: usize = 8;
 /// The most connections that wait to be accepted. Beyond them a connection is not refused: its
 /// peer's kernel tries again a second later. The kernel allows no more than this anyway.
 const BACKLOG: u32 = 4096;
+
+/// The most bytes of a response that the server takes at once. The responses of more than one piece
+/// have a bound together; others are bounded by the number of connections.
+const PIECE: usize = 16 << 10;
 
 /// The head of a request.
 pub type Head = hyper::http::request::Parts;
@@ -78,9 +82,13 @@ pub struct Limits {
     /// The most bytes of all bodies that are kept at the same time; further ones are refused with
     /// 503, and counted.
     pub kept_bytes: usize,
+    /// The most bytes of all large responses that are not yet written, because their peers do not read
+    /// them; further ones are replaced by 503, and counted.
+    pub unsent_bytes: usize,
     /// The interval between looks at a request that has begun to arrive. If the same request is
     /// still unfinished at the next look, the connection is closed: so it has between one and two
-    /// intervals. A look costs nothing per request, unlike a timer for each.
+    /// intervals. A look costs nothing per request, unlike a timer for each. The same holds for a
+    /// response of which nothing could be written.
     pub look: Duration,
     /// The longest time for requests in flight at the end.
     pub ending: Duration,
@@ -95,6 +103,7 @@ impl Default for Limits {
             head_bytes: 64 << 10,
             body_bytes: 1 << 20,
             kept_bytes: 64 << 20,
+            unsent_bytes: 256 << 20,
             look: Duration::from_secs(15),
             ending: Duration::from_secs(1),
             delay: None,
@@ -140,9 +149,13 @@ pub async fn until(
     statistics: Arc<Statistics>,
     site: Arc<impl Site>,
 ) {
-    let bodies = Semaphore::new(limits.kept_bytes);
-    let open =
-        Arc::new(Open { count: AtomicUsize::new(0), left: Notify::new(), bodies, statistics });
+    let open = Arc::new(Open {
+        count: AtomicUsize::new(0),
+        left: Notify::new(),
+        bodies: Semaphore::new(limits.kept_bytes),
+        responses: Arc::new(Semaphore::new(limits.unsent_bytes)),
+        statistics,
+    });
     let (end, ended) = watch::channel(());
     tokio::select! {
         () = ending => {}
@@ -212,18 +225,19 @@ async fn serve(
         .serve_connection(TokioIo::new(watched), service);
     let mut connection = pin!(connection);
     let mut look = pin!(time::sleep(limits.look));
-    let mut seen = None;
+    let (mut seen, mut seen_blocked) = (None, None);
     let mut is_ending = false;
     loop {
         tokio::select! {
             biased;
             _ = connection.as_mut() => return,
             () = look.as_mut() => {
-                let unfinished = arrival.unfinished();
-                if unfinished.is_some() && unfinished == seen {
+                let (unfinished, blocked) = (arrival.unfinished(), arrival.blocked());
+                let is_stuck = unfinished.is_some() && unfinished == seen;
+                if is_stuck || blocked.is_some() && blocked == seen_blocked {
                     return;
                 }
-                seen = unfinished;
+                (seen, seen_blocked) = (unfinished, blocked);
                 look.as_mut().reset(Instant::now() + limits.look);
             }
             _ = ended.changed(), if !is_ending => {
@@ -240,7 +254,7 @@ async fn answer(
     arrival: &Arrival,
     open: &Open,
     site: &impl Site,
-) -> Result<Response<Full<Bytes>>, Infallible> {
+) -> Result<Response<Pieces>, Infallible> {
     let _in_hand = open.statistics.serve();
     let (head, body) = request.into_parts();
     let kept = if body.is_end_stream() {
@@ -254,7 +268,8 @@ async fn answer(
     Ok(match kept {
         // The room is taken until the answer is there.
         Ok(Kept { bytes, room: _room }) => {
-            site.answer(Request::from_parts(head, bytes.freeze())).await
+            let response = site.answer(Request::from_parts(head, bytes.freeze())).await;
+            bounded(response, open).await
         }
         Err(Refused::TooLarge) => refusal(StatusCode::PAYLOAD_TOO_LARGE, "body too large\n"),
         Err(Refused::NoRoom) => {
@@ -262,6 +277,55 @@ async fn answer(
             refusal(StatusCode::SERVICE_UNAVAILABLE, "too many bodies at once\n")
         }
     })
+}
+
+/// Returns a response in pieces, if there is room until its peer has read it.
+async fn bounded(response: Response<Full<Bytes>>, open: &Open) -> Response<Pieces> {
+    let (head, mut body) = response.into_parts();
+    // It has one frame, or none if it is empty.
+    let data = body.frame().await.and_then(Result::ok).and_then(|frame| frame.into_data().ok());
+    let rest = data.unwrap_or_default();
+    let mut room = None;
+    if PIECE < rest.len() {
+        let length = u32::try_from(rest.len()).ok();
+        let taken = length.map(|length| Arc::clone(&open.responses).try_acquire_many_owned(length));
+        let Some(Ok(taken)) = taken else {
+            open.statistics.refuse();
+            return refusal(StatusCode::SERVICE_UNAVAILABLE, "too many responses at once\n");
+        };
+        room = Some(taken);
+    }
+    Response::from_parts(head, Pieces { rest, _room: room })
+}
+
+/// A body that the server takes piece by piece, as its peer reads: taken as a whole, a large one
+/// would stay in the server's buffer, and leave a large buffer to its connection.
+struct Pieces {
+    rest: Bytes,
+    /// The room of a body of more than one piece until it is taken.
+    _room: Option<OwnedSemaphorePermit>,
+}
+
+impl Body for Pieces {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let length = self.rest.len().min(PIECE);
+        let piece = self.rest.split_to(length);
+        Poll::Ready((!piece.is_empty()).then(|| Ok(Frame::data(piece))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.rest.len() as u64)
+    }
 }
 
 /// Blocks the only thread for a while, as slow work would.
@@ -327,18 +391,21 @@ impl<'a> Kept<'a> {
 }
 
 /// Returns the response to a request that was not read to its end.
-fn refusal(code: StatusCode, text: &'static str) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(Bytes::from_static(text.as_bytes())));
+fn refusal(code: StatusCode, text: &'static str) -> Response<Pieces> {
+    let rest = Bytes::from_static(text.as_bytes());
+    let mut response = Response::new(Pieces { rest, _room: None });
     *response.status_mut() = code;
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     response
 }
 
-/// The arrival of a connection's requests.
+/// The arrival of a connection's requests, and the departure of its responses.
 #[derive(Default)]
 struct Arrival {
     finished: AtomicU64,
     has_begun: AtomicBool,
+    written: AtomicU64,
+    is_blocked: AtomicBool,
 }
 
 impl Arrival {
@@ -352,6 +419,21 @@ impl Arrival {
         self.has_begun.store(false, Ordering::Relaxed);
     }
 
+    /// Notes the outcome of an attempt to write.
+    fn wrote(&self, wrote: &Poll<io::Result<usize>>) {
+        if let Poll::Ready(Ok(length)) = wrote {
+            let written = self.written.load(Ordering::Relaxed) + *length as u64;
+            self.written.store(written, Ordering::Relaxed);
+        }
+        self.is_blocked.store(wrote.is_pending(), Ordering::Relaxed);
+    }
+
+    /// Returns the bytes written so far if the peer has to read before more can be written.
+    fn blocked(&self) -> Option<u64> {
+        let is_blocked = self.is_blocked.load(Ordering::Relaxed);
+        is_blocked.then(|| self.written.load(Ordering::Relaxed))
+    }
+
     /// Returns the number of the request that has arrived only in part.
     fn unfinished(&self) -> Option<u64> {
         let number = self.finished.load(Ordering::Relaxed);
@@ -359,7 +441,7 @@ impl Arrival {
     }
 }
 
-/// A stream that records the arrival of bytes.
+/// A stream that records the arrival and the departure of bytes.
 struct Watched {
     stream: TcpStream,
     arrival: Arc<Arrival>,
@@ -386,7 +468,9 @@ impl AsyncWrite for Watched {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
+        let wrote = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.arrival.wrote(&wrote);
+        wrote
     }
 
     fn poll_write_vectored(
@@ -394,7 +478,9 @@ impl AsyncWrite for Watched {
         context: &mut Context<'_>,
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(context, parts)
+        let wrote = Pin::new(&mut self.stream).poll_write_vectored(context, parts);
+        self.arrival.wrote(&wrote);
+        wrote
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -416,6 +502,8 @@ struct Open {
     left: Notify,
     /// A permit for each byte of the bodies that may still be kept.
     bodies: Semaphore,
+    /// A permit for each byte of the large responses that may still be unsent.
+    responses: Arc<Semaphore>,
     statistics: Arc<Statistics>,
 }
 

@@ -120,7 +120,7 @@ impl Command {
         match self {
             Command::AllInOne(arguments) => all_in_one::run(arguments),
             Command::Front(arguments) => front::run(arguments),
-            Command::Init(command) => command.run(),
+            Command::Init(arguments) => arguments.run(),
             Command::Service(start) => start.run(),
         }
     }

@@ -25,7 +25,7 @@ use super::api::user_timeline::UserTimeline;
 use super::called::Called;
 use super::metrics::{Endpoint, Metrics};
 use super::unique_id::now as since_1970;
-use super::{Process, random, rendering};
+use super::{Process, pages, random, rendering};
 use crate::kit::arguments::Common;
 use crate::kit::health::Health;
 use crate::kit::metrics::Metrics as _;
@@ -213,7 +213,10 @@ impl Front {
                 (Endpoint::Admin, counts(self.store.snapshot(Request::new(Nothing {})).await))
             }
             "/reset" => (Endpoint::Admin, counts(self.store.reset(Request::new(Nothing {})).await)),
-            _ => (Endpoint::Unknown, Err(Refusal::not_found())),
+            _ => match pages::answer(path) {
+                Some(page) => (Endpoint::Page, Ok(page)),
+                None => (Endpoint::Unknown, Err(Refusal::not_found())),
+            },
         }
     }
 

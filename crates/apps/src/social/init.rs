@@ -84,6 +84,12 @@ pub struct Command {
     #[arg(long, value_enum, default_value_t = Choice::Each)]
     posts: Choice,
 
+    /// The most posts that the application keeps in a timeline, its own --max-timeline. The original
+    /// keeps all.
+    #[arg(long, value_name = "N", default_value_t = 10_000,
+          value_parser = clap::value_parser!(u32).range(1..))]
+    max_timeline: u32,
+
     /// Decides a generated graph, the numbers of posts and their texts.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -142,6 +148,10 @@ impl Command {
             let why = format!("--compose {} is too large: more than {MOST_POSTS}", self.compose);
             return Err(Exit::question(anyhow::anyhow!(why)).into());
         }
+        if self.max_timeline < self.compose {
+            let why = "--compose must not exceed --max-timeline, or the oldest posts are dropped";
+            return Err(Exit::question(anyhow::anyhow!(why)).into());
+        }
         let runtime = Builder::new_current_thread().enable_all().build().context("starting")?;
         let document = runtime.block_on(LocalSet::new().run_until(async {
             let servers = Server::replicas(&self.address).await?;
@@ -184,7 +194,7 @@ impl Command {
         ended("follows");
         let posts = run.posts(users.found == 0).await?;
         ended("posts");
-        let home_timeline_posts = run.homes().await?;
+        let home_timeline_posts = run.homes(self.max_timeline.into()).await?;
         ended("home timelines");
         let all = Phase::of("all", run.workers.requests(), began.elapsed());
         Ok(Document {

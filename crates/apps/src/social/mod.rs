@@ -19,6 +19,8 @@ use command::{StoreProcess, Stored};
 pub mod all_in_one;
 pub mod command;
 pub mod front;
+pub mod init;
+pub mod pages;
 
 pub mod compose_post;
 pub mod home_timeline;
@@ -33,7 +35,6 @@ pub mod url_shorten;
 pub mod user;
 pub mod user_mention;
 
-pub mod init;
 pub mod store;
 
 pub mod api;

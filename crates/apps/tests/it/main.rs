@@ -5,6 +5,7 @@ mod failures;
 mod foreign;
 mod hostile;
 mod hotel;
+mod social;
 mod stores;
 mod users;
 
@@ -12,5 +13,6 @@ mod application;
 mod attacks;
 mod grpc;
 mod instance;
+mod network;
 mod services;
 mod tools;

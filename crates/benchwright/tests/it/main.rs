@@ -33,5 +33,6 @@ mod replicas;
 mod requests;
 mod results;
 mod scripts;
+mod social;
 mod terminal;
 mod tls;

@@ -50,6 +50,9 @@ const LONGEST_ARRIVAL: Duration = Duration::from_secs(5);
 /// The longest time for a caller to read a response; after it the response is dropped.
 const LONGEST_TAKING: Duration = Duration::from_secs(5);
 
+/// The most bytes of all responses that wait because their callers do not read.
+const UNREAD: usize = 192 << 20;
+
 /// The most bytes of a frame. The `h2` library copies frames of less than 1 KiB into one buffer,
 /// and writes a longer one by itself, with one more system call each.
 const LARGEST_COPIED: usize = 1023;
@@ -79,8 +82,8 @@ pub struct Calls {
     statistics: Arc<Statistics>,
     /// Further calls are refused while this many are in progress.
     most: usize,
-    /// Permits to wait for callers that do not read their responses; without one a response is
-    /// dropped.
+    /// A permit for each byte of the responses that wait because their callers do not read; without
+    /// them a response is dropped.
     unread: Arc<Semaphore>,
     /// For tests: every call blocks the thread for this time.
     delay: Option<Duration>,
@@ -94,7 +97,7 @@ impl Calls {
         delay: Option<Duration>,
         ended: impl Fn(Code, Duration) + Send + Sync + 'static,
     ) -> Self {
-        let unread = Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS)));
+        let unread = Arc::new(Semaphore::new(UNREAD));
         Calls { answering, ended: Arc::new(ended), statistics, most, unread, delay }
     }
 }
@@ -265,19 +268,23 @@ async fn send(respond: &mut SendResponse<Bytes>, message: Bytes, unread: &Semaph
     Code::Ok
 }
 
-/// Sends bytes as the peer reads them. It waits only for a limited number of peers that read
-/// nothing, and only for a limited time.
+/// Sends bytes as the peer reads them. If the peer does not read, it waits with a limited number of
+/// bytes, and only for a limited time.
 async fn send_data(
     stream: &mut SendStream<Bytes>,
     mut data: Bytes,
     unread: &Semaphore,
 ) -> Option<()> {
     let mut until = None;
+    let mut room = None;
     while !data.is_empty() {
         stream.reserve_capacity(data.len());
         let capacity = match stream.capacity() {
             0 => {
-                let _place = unread.try_acquire().ok()?;
+                if room.is_none() {
+                    let length = u32::try_from(data.len()).ok()?;
+                    room = Some(unread.try_acquire_many(length).ok()?);
+                }
                 let until = *until.get_or_insert_with(|| Instant::now() + LONGEST_TAKING);
                 let taken = poll_fn(|context| stream.poll_capacity(context));
                 time::timeout_at(until, taken).await.ok()??.ok()?

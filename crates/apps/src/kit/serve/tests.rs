@@ -7,18 +7,22 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::oneshot;
 
 /// A site that responds after a while, so that an end can come in between. It keeps the bodies that
-/// are put, and returns them.
+/// are put, and returns them; a GET of `/large` gets more than a peer's kernel takes.
 #[derive(Default)]
 struct Slow {
     refused: AtomicU32,
 }
 
 const WHILE: Duration = Duration::from_millis(100);
+const LARGE: usize = 32 << 20;
 const LOOK: Duration = Duration::from_millis(150);
 
 impl Site for Slow {
     async fn answer(&self, request: Request<Bytes>) -> Response<Full<Bytes>> {
         time::sleep(WHILE).await;
+        if request.uri().path() == "/large" {
+            return Response::new(Full::new(vec![b'x'; LARGE].into()));
+        }
         let body = request.into_body();
         Response::new(Full::new(if body.is_empty() { Bytes::from_static(b"done") } else { body }))
     }
@@ -41,8 +45,14 @@ fn visit<F: Future<Output = ()>>(
         let listener = listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let address = listener.local_addr().unwrap();
         let (body_bytes, kept_bytes) = (16, 8);
-        let limits =
-            Limits { connections: 2, look: LOOK, body_bytes, kept_bytes, ..Limits::default() };
+        let limits = Limits {
+            connections: 2,
+            look: LOOK,
+            body_bytes,
+            kept_bytes,
+            unsent_bytes: LARGE,
+            ..Limits::default()
+        };
         let (end, ending) = oneshot::channel();
         let ending = async move {
             if ending.await.is_err() {
@@ -161,5 +171,28 @@ fn one_connection_too_many_is_closed_and_reported() {
         let mut third = TcpStream::connect(address).await.unwrap();
         assert_eq!(rest_of(&mut third).await, "");
         assert_eq!(site.refused.load(Ordering::Relaxed), 1);
+    });
+}
+
+const GET_LARGE: &[u8] = b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n";
+
+#[test]
+fn large_responses_that_nobody_reads_are_bounded_and_their_connections_closed() {
+    visit(|address, _end, _| async move {
+        let mut lazy = TcpStream::connect(address).await.unwrap();
+        lazy.write_all(GET_LARGE).await.unwrap();
+        time::sleep(2 * WHILE).await;
+        let mut refused = TcpStream::connect(address).await.unwrap();
+        refused.write_all(GET_LARGE).await.unwrap();
+        let answer = rest_of(&mut refused).await;
+        assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
+        assert!(answer.ends_with("too many responses at once\n"), "{answer}");
+        time::sleep(3 * LOOK).await;
+        let part = rest_of(&mut lazy).await.len();
+        assert!(part < LARGE, "it was closed in the middle: {part} bytes");
+        let mut reader = TcpStream::connect(address).await.unwrap();
+        let last = b"GET /large HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+        reader.write_all(last).await.unwrap();
+        assert!(LARGE < rest_of(&mut reader).await.len(), "there is room again");
     });
 }

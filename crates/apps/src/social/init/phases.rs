@@ -235,9 +235,11 @@ impl Run {
         Ok(missing)
     }
 
-    /// Checks the length of each home timeline, and returns the sum.
-    pub async fn homes(self: &Rc<Self>) -> Result<u64, Exit> {
-        let lengths = Rc::new(home_lengths(&self.graph, &self.posts));
+    /// Checks the length of each home timeline, of which the application keeps the newest posts.
+    /// Returns the sum.
+    pub async fn homes(self: &Rc<Self>, most: u64) -> Result<u64, Exit> {
+        let mut lengths = home_lengths(&self.graph, &self.posts);
+        lengths.iter_mut().for_each(|length| *length = most.min(*length));
         let sum = lengths.iter().sum();
         let users = (0..self.graph.users()).collect();
         let check = async move |server: &Server, user: u32| {

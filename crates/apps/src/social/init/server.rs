@@ -275,29 +275,7 @@ fn numbers(users: impl Iterator<Item = String>) -> Result<Vec<u32>, Refused> {
 
 /// Returns a form, percent-encoded.
 fn form(fields: &[(&str, &str)]) -> String {
-    const HEX: &[u8; 16] = b"0123456789ABCDEF";
-    let length = fields.iter().map(|(name, value)| name.len() + value.len() + 2).sum::<usize>();
-    let mut form = String::with_capacity(length + length / 4);
-    for (name, value) in fields {
-        if !form.is_empty() {
-            form.push('&');
-        }
-        form.push_str(name);
-        form.push('=');
-        for byte in value.bytes() {
-            match byte {
-                b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                    form.push(char::from(byte));
-                }
-                b' ' => form.push('+'),
-                _ => {
-                    let digit = |half: u8| char::from(HEX[usize::from(half)]);
-                    form.extend(['%', digit(byte >> 4), digit(byte & 15)]);
-                }
-            }
-        }
-    }
-    form
+    form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish()
 }
 
 #[cfg(test)]

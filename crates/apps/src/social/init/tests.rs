@@ -201,10 +201,8 @@ fn wrong_arguments_send_nothing() {
     let served = Served::start(Fake::default());
     for (arguments, part) in [
         (&["--graph", "no-such-file"][..], "reading the graph no-such-file"),
-        (
-            &["--graph", "generated:900x2000", "--compose", "100000"],
-            "--compose 100000 is too large",
-        ),
+        (&["--compose", "11", "--max-timeline", "10"], "--compose must not exceed --max-timeline"),
+        (&["--compose", "100000", "--max-timeline", "100000"], "--compose 100000 is too large"),
     ] {
         let error = command(&served, arguments).run().unwrap_err();
         assert_eq!(Exit::code_of(&error), 2);

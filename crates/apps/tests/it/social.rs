@@ -2,10 +2,13 @@
 //! kill, and hostile input.
 
 use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::thread;
 use std::time::Duration;
 
-use crate::instance::{Instance, now};
+use serde_json::Value;
+
+use crate::instance::{Instance, now, sleep};
 use crate::network::{Answer, Network, ask};
 use crate::services::wait_for;
 
@@ -542,6 +545,53 @@ fn a_service_that_is_gone_gives_errors_and_its_return_is_noticed() {
     let is_up = || network.front().get("/healthz").0 == 200;
     wait_for("it is called again", Duration::from_secs(10), is_up);
     network.must("post/compose", form);
+}
+
+/// Sends a post without waiting for its response.
+fn begin_post(network: &Network, text: &str) -> TcpStream {
+    let form = format!("username=username_0&user_id=0&text={text}&post_type=0");
+    let mut stream = network.front().connect();
+    let head = "POST /wrk2-api/post/compose HTTP/1.1\r\nHost: x\r\n";
+    write!(stream, "{head}Content-Length: {}\r\n\r\n{form}", form.len()).unwrap();
+    stream
+}
+
+/// Waits until all posts are in both timelines: user 1 follows user 0, who composes them.
+fn wait_for_both_timelines(network: &Network, least: u64) {
+    let are_in_both = || {
+        let counts: Value = serde_json::from_str(&network.front().get("/counts").1).unwrap();
+        let posts = &counts["posts"];
+        Some(least) <= posts.as_u64()
+            && *posts == counts["user_timeline_entries"]
+            && *posts == counts["home_timeline_entries"]
+    };
+    wait_for("posts are in both timelines", Duration::from_secs(10), are_in_both);
+}
+
+#[test]
+fn a_post_whose_author_goes_away_is_in_both_timelines() {
+    let slow: (_, &[_]) = ("user-timeline", &["--delay", "300ms"]);
+    let network = Network::of_services(1, &[slow]);
+    network.register(2);
+    network.must("user/follow", "user_id=1&followee_id=0");
+    let gone = begin_post(&network, "x");
+    let is_stored = || network.front().get("/counts").1.contains("\"posts\":1,");
+    wait_for("it is stored", Duration::from_secs(10), is_stored);
+    drop(gone);
+    wait_for_both_timelines(&network, 1);
+}
+
+#[test]
+fn posts_whose_authors_go_away_at_any_moment_are_in_both_timelines_or_in_none() {
+    let network = Network::in_one(&[]);
+    network.register(2);
+    network.must("user/follow", "user_id=1&followee_id=0");
+    for post in 0..200_u64 {
+        let gone = begin_post(&network, &format!("post {post}"));
+        sleep(Duration::from_micros(post % 20 * 250));
+        drop(gone);
+    }
+    wait_for_both_timelines(&network, 50);
 }
 
 #[test]

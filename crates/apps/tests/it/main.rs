@@ -5,12 +5,15 @@ mod failures;
 mod foreign;
 mod hostile;
 mod hotel;
+mod initialiser;
+mod pages;
 mod social;
 mod stores;
 mod users;
 
 mod application;
 mod attacks;
+mod browser;
 mod grpc;
 mod instance;
 mod network;

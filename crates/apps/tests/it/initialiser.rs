@@ -1,0 +1,165 @@
+//! The initialiser of the social network: over a running application, killed, stopped, and beside
+//! the original's script.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::foreign::python;
+use crate::instance::{Instance, now, sleep};
+use crate::tools::skip;
+
+/// A graph that is initialised in a second or two.
+const SMALL: [&str; 4] = ["--graph", "generated:80x1200", "--compose", "20"];
+
+fn application() -> Instance {
+    // The passwords of these users protect nothing.
+    Instance::of("social", &["all-in-one", "--password-hash", "salted-sha256"])
+}
+
+fn command(address: &str, more: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_benchwright-apps"));
+    command.args(["social", "init", "--json", "--address", address]).args(more);
+    command
+}
+
+fn run(social: &Instance, more: &[&str]) -> Output {
+    command(&social.address.to_string(), more).output().unwrap()
+}
+
+/// Returns the result of a run that must succeed.
+fn document(social: &Instance, more: &[&str]) -> Value {
+    let output = run(social, more);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn start(social: &Instance) -> Child {
+    let mut command = command(&social.address.to_string(), &SMALL);
+    command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+}
+
+fn counts(social: &Instance) -> Value {
+    serde_json::from_str(&social.get("/counts").1).unwrap()
+}
+
+#[test]
+fn the_application_holds_exactly_what_the_result_says() {
+    let social = application();
+    let first = document(&social, &SMALL);
+    let made = json!([
+        {"verified": 80, "found": 0}, {"verified": 1200, "found": 0}, {"verified": 1600, "found": 0}
+    ]);
+    assert_eq!(json!([first["users"], first["follows"], first["posts"]]), made);
+    let held = counts(&social);
+    let sizes =
+        json!([held["users"], held["follows"], held["posts"], held["user_timeline_entries"]]);
+    assert_eq!(sizes, json!([80, 1200, 1600, 1600]));
+    assert_eq!(held["home_timeline_entries"], first["home_timeline_posts"]);
+
+    let again = document(&social, &SMALL);
+    let found =
+        json!([again["users"]["found"], again["follows"]["found"], again["posts"]["found"]]);
+    assert_eq!((found, counts(&social)), (json!([80, 1200, 1600]), held));
+}
+
+#[test]
+fn killed_ten_times_it_makes_the_same_graph_and_no_post_twice() {
+    let whole = application();
+    let began = now();
+    document(&whole, &SMALL);
+    let takes = began.elapsed();
+
+    let social = application();
+    let mut random = std::process::id().wrapping_mul(0x9e37_79b1) | 1;
+    for _ in 0..10 {
+        let mut child = start(&social);
+        random = random.wrapping_mul(0x2c1b_3c6d).rotate_left(11).wrapping_add(0x297a_2d39);
+        sleep(takes.mul_f64(f64::from(random) / f64::from(u32::MAX)));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    document(&social, &SMALL);
+    // The URLs of posts that were killed before they were stored may remain.
+    for what in ["users", "follows", "posts", "user_timeline_entries", "home_timeline_entries"] {
+        assert_eq!(counts(&social)[what], counts(&whole)[what], "{what}");
+    }
+}
+
+#[test]
+fn the_exit_code_says_how_it_ended() {
+    let social = application();
+    let code = |more: &[&str]| run(&social, more).status.code();
+    assert_eq!(code(&["--graph", "no-such-file"]), Some(2));
+    assert_eq!(code(&["--graph", "generated:3x1"]), Some(2));
+    let nobody = command("127.0.0.1:9", &SMALL).output().unwrap();
+    assert_eq!(nobody.status.code(), Some(3));
+
+    let mut child = start(&social);
+    while counts(&social)["users"] == 0 {
+        sleep(Duration::from_millis(1));
+    }
+    let id = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    document(&social, &SMALL);
+
+    let form = "username=username_3&user_id=3&text=of a trial&post_type=0";
+    let length = form.len();
+    social.exchange(format!(
+        "POST /wrk2-api/post/compose HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\
+         Content-Length: {length}\r\n\r\n{form}"
+    ));
+    let other = run(&social, &SMALL);
+    let why = String::from_utf8(other.stderr).unwrap();
+    assert_eq!(other.status.code(), Some(1));
+    assert!(why.contains("username_3 has a post that is not of this initialisation"), "{why}");
+}
+
+/// The folder of the originals' scripts.
+fn peers(test: &str) -> Option<PathBuf> {
+    let folder = std::env::var_os("BENCHWRIGHT_PEERS").map(PathBuf::from);
+    if folder.is_none() {
+        skip(test, "BENCHWRIGHT_PEERS, the folder of the originals' scripts");
+    }
+    Some(folder?.join("deathstarbench/socialNetwork"))
+}
+
+#[test]
+fn the_originals_graph_is_read() {
+    let Some(peers) = peers("the_originals_graph_is_read") else { return };
+    let graph = peers.join("datasets/social-graph/socfb-Reed98");
+    let social = application();
+    let made = document(&social, &["--graph", graph.to_str().unwrap()]);
+    assert_eq!(made["users"]["verified"], 962);
+    assert_eq!(made["follows"]["verified"], 37_624);
+}
+
+#[test]
+fn the_originals_script_runs_unmodified() {
+    const TEST: &str = "the_originals_script_runs_unmodified";
+    let (Some(peers), Some(python)) = (peers(TEST), python(TEST)) else { return };
+    // It reads its graphs from below its folder: this one is a small one under a known name.
+    let folder = tempfile::tempdir().unwrap();
+    let graph = folder.path().join("datasets/social-graph/socfb-Reed98");
+    fs::create_dir_all(&graph).unwrap();
+    fs::write(graph.join("socfb-Reed98.nodes"), "12\n").unwrap();
+    let edges: String = (1..12).map(|user| format!("{user} {}\n", user / 2)).collect();
+    fs::write(graph.join("socfb-Reed98.edges"), edges).unwrap();
+    let social = application();
+    let port = social.address.port().to_string();
+    let script = peers.join("scripts/init_social_graph.py");
+    let mut command = Command::new(python);
+    command.arg(script).args(["--compose", "--port", &port]).current_dir(folder.path());
+    let output = command.output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && !said.contains("Failed"), "{said}");
+    let succeeded = said.lines().filter_map(|line| line.strip_prefix("Succeeded: "));
+    let succeeded: Vec<u64> = succeeded.map(|count| count.parse().unwrap()).collect();
+    let held = counts(&social);
+    assert_eq!(json!(succeeded), json!([held["users"], held["follows"], held["posts"]]));
+    assert_eq!(succeeded[..2], [12, 22]);
+}

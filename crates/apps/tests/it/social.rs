@@ -570,14 +570,22 @@ fn wait_for_both_timelines(network: &Network, least: u64) {
 
 #[test]
 fn a_post_whose_author_goes_away_is_in_both_timelines() {
-    let slow: (_, &[_]) = ("user-timeline", &["--delay", "300ms"]);
-    let network = Network::of_services(1, &[slow]);
+    let network = Network::of_services(
+        1,
+        &[("user-timeline", &["--delay", "1s"]), ("compose-post", &["--max-calls", "1"])],
+    );
     network.register(2);
     network.must("user/follow", "user_id=1&followee_id=0");
     let gone = begin_post(&network, "x");
     let is_stored = || network.front().get("/counts").1.contains("\"posts\":1,");
     wait_for("it is stored", Duration::from_secs(10), is_stored);
     drop(gone);
+    let form = "username=username_0&user_id=0&text=y&post_type=0";
+    let is_bounded = || {
+        let answer = ask(network.front(), "POST", COMPOSE, "", form);
+        answer.body.contains("too many posts at once")
+    };
+    wait_for("its delivery still counts", Duration::from_secs(10), is_bounded);
     wait_for_both_timelines(&network, 1);
 }
 

@@ -3,7 +3,7 @@
 //! an order sees those decided before it.
 
 use std::iter;
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
 use std::thread::{self, JoinHandle};
 
 use tokio::sync::oneshot;
@@ -11,13 +11,20 @@ use tonic::Status;
 
 use super::health::Needed;
 
+#[cfg(test)]
+mod tests;
+
 /// The most orders that share one commit, so that none waits long for the others.
 const LARGEST_BATCH: usize = 256;
+
+/// The most orders that wait. Each call in progress has at most one, and a process has at most so
+/// many by default; but the orders of callers that went away wait as well.
+const LONGEST_QUEUE: usize = 16_384;
 
 /// A writing thread. It ends with this value, or when a commit fails: after a failed write the state
 /// of a database is unknown until it is opened again.
 pub struct Writer<Order, Decided> {
-    orders: Option<Sender<Queued<Order, Decided>>>,
+    orders: Option<SyncSender<Queued<Order, Decided>>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -28,7 +35,7 @@ impl<Order: Send + 'static, Decided: Send + 'static> Writer<Order, Decided> {
     pub fn start(
         commit: impl Fn(&[Order]) -> Result<Vec<Decided>, redb::Error> + Send + 'static,
     ) -> anyhow::Result<Self> {
-        let (orders, waiting) = mpsc::channel();
+        let (orders, waiting) = mpsc::sync_channel(LONGEST_QUEUE);
         let thread = thread::Builder::new().name("store".into());
         let thread = thread.spawn(move || write(&waiting, commit))?;
         Ok(Writer { orders: Some(orders), thread: Some(thread) })
@@ -37,12 +44,13 @@ impl<Order: Send + 'static, Decided: Send + 'static> Writer<Order, Decided> {
     /// Returns the outcome of an order once it is durable.
     pub async fn decided(&self, order: Order) -> Result<Decided, Status> {
         let (answer, answered) = oneshot::channel();
-        // The queue is bounded by the calls in progress, each of which has at most one order.
-        let sent = self.orders.as_ref().map(|orders| orders.send((order, answer)));
-        match (sent, answered.await) {
-            (Some(Ok(())), Ok(decided)) => decided,
-            _ => Err(Status::unavailable(STOPPED)),
-        }
+        let stopped = || Status::unavailable(STOPPED);
+        let orders = self.orders.as_ref().ok_or_else(stopped)?;
+        orders.try_send((order, answer)).map_err(|error| match error {
+            TrySendError::Full(_) => Status::resource_exhausted("too many writes at once"),
+            TrySendError::Disconnected(_) => stopped(),
+        })?;
+        answered.await.unwrap_or_else(|_| Err(stopped()))
     }
 }
 

@@ -246,7 +246,7 @@ const TABLE: [Row; 76] = [
         "/wrk2-api/user-timeline/read?user_id=1&start=0&stop=9223372036854775807",
         500,
         TEXT,
-        "Get user-timeline failure: at most 100 posts at once, not 9223372036854775807\n",
+        "Get user-timeline failure: at most 100 posts at once, not N\n",
     ),
     get(
         "/wrk2-api/home-timeline/read?user_id=1&start=0&stop=9223372036854775808",

@@ -188,6 +188,8 @@ fn observed(observation: &Observation, components: &Components, slo_met: Option<
         cpu,
         monitored: components.monitors.iter().flat_map(Monitored::means).collect(),
         work_ns: speed::over_all(&components.speed),
+        foreign_most: components.machine.as_ref().and_then(|m| m.most(|role| &role.foreign)),
+        stolen_most: components.machine.as_ref().and_then(|m| m.most(|role| &role.stolen)),
         limited_by: None,
         limit: None,
     };

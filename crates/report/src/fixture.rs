@@ -368,6 +368,8 @@ fn observed(load: &Load, trial: u32, limit_per_s: f64) -> Observed {
         // The machine was a quarter slower in the fourth trial.
         monitored: monitors(0.5).iter().flat_map(components::Monitored::means).collect(),
         work_ns: BTreeMap::from([("sweep".into(), if trial == 4 { 3_500.0 } else { 2_800.0 })]),
+        foreign_most: None,
+        stolen_most: None,
         limited_by: None,
         limit: None,
     }

@@ -145,6 +145,10 @@ pub enum What {
     Finding,
     /// The machine was slow.
     MachineSpeed,
+    /// In some second other processes used more of the CPUs.
+    ForeignLoad,
+    /// In some second the hypervisor took more of a CPU.
+    Steal,
     /// This trial waited for a calm machine, and most others did not.
     Wait,
 }

@@ -257,6 +257,14 @@ pub struct Observed {
     /// test, by its name: the longer it takes, the slower the machine. Empty if none was timed.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub work_ns: BTreeMap<String, f64>,
+    /// The largest share of the CPUs of a role that other processes used in a second; absent if the
+    /// machine was not watched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub foreign_most: Option<f64>,
+    /// The largest share of a CPU that the hypervisor took in a second; absent if the machine was not
+    /// watched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stolen_most: Option<f64>,
     /// The first saturated resource, in words with its figures; absent if the system followed its
     /// load.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -59,6 +59,7 @@ reproducibility: {{target: {{metric: p50, rsd: 1%}}}}
 ",
         QUEUE.replace("model: open", "model: open, rate: 600/s")
     ));
+    assert_eq!(past.answer().verdict, results::answer::Verdict::No);
     expect![[r#"
         verdict: 1.1ms compared with 1ms: worse; p50 +12.9 % (worse), p99 +6.8 % (undecided); time=1.1ms · 600/s: RSD of p50 3.7 % (2.3 % … 9.1 %), target 1 % missed; time=1ms · 600/s: RSD of p50 2.5 % (1.5 % … 6.0 %), target 1 % missed (2 searches ended)
         capacity: time=1ms: 579/s is the highest load with p99 ≤ 30 ms: 6 of 6 trials met it (trial 3: p99 ≤ 30 ms is met: 0 of 2,897 requests over (0 %, allowed 1 %); trial 4: p99 ≤ 30 ms is met: 0 of 3,081 requests over (0 %, allowed 1 %); trial 5: p99 ≤ 30 ms is met: 0 of 2,940 requests over (0 %, allowed 1 %); and 3 more)

@@ -52,6 +52,14 @@ impl Instance {
         self.child.id()
     }
 
+    /// Returns the most bytes that were ever resident in its memory.
+    pub(crate) fn most_resident(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        let kib: u64 = line.trim().strip_suffix(" kB").unwrap().parse().unwrap();
+        1024 * kib
+    }
+
     pub(crate) fn temporary_folder(&self) -> PathBuf {
         self.temporary.join(format!("benchwright-hotel-{}", self.id()))
     }

@@ -4,6 +4,7 @@ mod balancer;
 mod failures;
 mod foreign;
 mod hostile;
+mod hostile_users;
 mod hotel;
 mod social;
 mod stores;

@@ -36,3 +36,4 @@ mod scripts;
 mod social;
 mod terminal;
 mod tls;
+mod users;

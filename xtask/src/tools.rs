@@ -30,11 +30,12 @@ enum Proof {
     Versioned(&'static str, &'static str),
 }
 
-const PACKAGES: [Package; 13] = [
+const PACKAGES: [Package; 14] = [
     Package { name: "wrk", proof: Proof::Program("wrk") },
     Package { name: "nginx-light", proof: Proof::Program("nginx") },
     Package { name: "lua-socket", proof: Proof::File("/usr/share/lua/5.1/socket.lua") },
     Package { name: "chromium", proof: Proof::Program("chromium") },
+    Package { name: "chromium-driver", proof: Proof::Program("chromedriver") },
     Package { name: "jq", proof: Proof::Program("jq") },
     Package { name: "memcached", proof: Proof::Program("memcached") },
     Package { name: "redis-server", proof: Proof::Program("redis-server") },

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use clap::Args;
 
 use super::command::StoreArguments;
-use super::compose_post::ComposePost;
+use super::compose_post::{ComposePost, Deliveries};
 use super::front::{self, Front};
 use super::home_timeline::HomeTimeline;
 use super::media::Media;
@@ -89,6 +89,7 @@ async fn assemble(
         post_storage,
         user_timeline: Arc::clone(&user_timeline),
         home_timeline: Arc::clone(&home_timeline),
+        deliveries: Deliveries::of(process),
         metrics: metrics(),
     };
     Ok(Front {

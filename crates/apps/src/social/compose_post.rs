@@ -1,8 +1,12 @@
 //! The compose-post service: makes a post of its parts and delivers it to the timelines.
+//!
+//! A delivery that has begun goes on if its caller goes away: otherwise a post could be in its
+//! author's timeline and never in those of the followers.
 
 use std::sync::Arc;
 
 use clap::Args;
+use tokio::sync::Semaphore;
 use tonic::{Request, Response, Status, async_trait};
 
 use super::api::common::{Account, Nothing};
@@ -22,6 +26,7 @@ use super::{Process, Service};
 use crate::kit::arguments::Common;
 use crate::kit::process;
 use crate::kit::rpc::Addresses;
+use crate::kit::statistics::Statistics;
 
 #[derive(Args)]
 pub struct Arguments {
@@ -58,7 +63,15 @@ pub struct ComposePost {
     pub post_storage: Arc<dyn PostStorage>,
     pub user_timeline: Arc<dyn UserTimeline>,
     pub home_timeline: Arc<dyn HomeTimeline>,
+    pub deliveries: Deliveries,
     pub metrics: Arc<Metrics>,
+}
+
+/// The posts that are being delivered. They are as many as a process may have calls, with those
+/// whose callers have gone away.
+pub struct Deliveries {
+    room: Arc<Semaphore>,
+    statistics: Arc<Statistics>,
 }
 
 /// Runs a process of the service until a signal ends it.
@@ -73,6 +86,7 @@ pub fn run(to: Arguments) -> anyhow::Result<()> {
             post_storage: called.to("post-storage", &to.post_storage).await?,
             user_timeline: called.to("user-timeline", &to.user_timeline).await?,
             home_timeline: called.to("home-timeline", &to.home_timeline).await?,
+            deliveries: Deliveries::of(process),
             metrics: Arc::clone(&process.metrics),
         };
         Ok(process.page(Service::ComposePost, api::answering(Arc::new(service)), called.health()))
@@ -109,10 +123,39 @@ impl api::ComposePost for ComposePost {
             timestamp,
             post_type,
         };
-        self.post_storage.store(Request::new(post)).await?;
-        let entry = UserTimelineEntry { post_id, user_id, timestamp };
-        self.user_timeline.write(Request::new(entry)).await?;
-        let entry = HomeTimelineEntry { post_id, user_id, timestamp, mentioned_ids };
-        self.home_timeline.write(Request::new(entry)).await
+        let (post_storage, user_timeline) =
+            (Arc::clone(&self.post_storage), Arc::clone(&self.user_timeline));
+        let home_timeline = Arc::clone(&self.home_timeline);
+        let delivery = async move {
+            post_storage.store(Request::new(post)).await?;
+            let entry = UserTimelineEntry { post_id, user_id, timestamp };
+            user_timeline.write(Request::new(entry)).await?;
+            let entry = HomeTimelineEntry { post_id, user_id, timestamp, mentioned_ids };
+            home_timeline.write(Request::new(entry)).await
+        };
+        self.deliveries.finish(delivery).await
+    }
+}
+
+impl Deliveries {
+    pub fn of(process: &Process) -> Self {
+        let room = Arc::new(Semaphore::new(process.arguments.max_calls as usize));
+        Deliveries { room, statistics: Arc::clone(&process.statistics) }
+    }
+
+    /// Runs a delivery to its end, even if nobody awaits this any more.
+    async fn finish(
+        &self,
+        delivery: impl Future<Output = Result<Response<Nothing>, Status>> + Send + 'static,
+    ) -> Result<Response<Nothing>, Status> {
+        let Ok(place) = Arc::clone(&self.room).try_acquire_owned() else {
+            self.statistics.refuse();
+            return Err(Status::resource_exhausted("too many posts at once: see --max-calls"));
+        };
+        let task = tokio::spawn(async move {
+            let _place = place;
+            delivery.await
+        });
+        task.await.unwrap_or_else(|error| Err(Status::internal(error.to_string())))
     }
 }

@@ -35,8 +35,8 @@ use crate::kit::serve::{Head, Site};
 use answer::{Answer, Refusal};
 use form::Form;
 
-mod answer;
-mod form;
+pub mod answer;
+pub mod form;
 
 /// The path of the workloads and the initialiser, and that of the pages.
 const WORKLOADS: &str = "/wrk2-api/";
@@ -438,7 +438,7 @@ fn is_answer(code: Code) -> bool {
 }
 
 /// Returns the value of a cookie.
-fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+pub fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let cookies = headers.get_all(COOKIE).iter().filter_map(|header| header.to_str().ok());
     let mut pairs =
         cookies.flat_map(|header| header.split(';')).filter_map(|pair| pair.split_once('='));

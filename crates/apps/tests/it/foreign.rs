@@ -42,10 +42,10 @@ fn foreign_tools_get_the_same_answers_from_foreign_stores() {
 
 /// Returns the Python of the tests, which is beside the scratch folder of cargo in the target
 /// folder.
-fn python(test: &str) -> Option<PathBuf> {
+pub(crate) fn python(test: &str) -> Option<PathBuf> {
     let python = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("python/bin/python");
     if !python.is_file() {
-        skip(test, "grpcio in the target folder, where `cargo xtask ci` installs it");
+        skip(test, "the Python in the target folder, where `cargo xtask ci` installs it");
         return None;
     }
     Some(python)

@@ -37,7 +37,7 @@ pub(crate) fn free_port() -> u16 {
         .expect("the iterator never ends")
 }
 
-fn wait_until_it_listens(port: u16) {
+pub(crate) fn wait_until_it_listens(port: u16) {
     let began = now();
     while TcpStream::connect(("127.0.0.1", port)).is_err() {
         assert!(began.elapsed() < Duration::from_secs(20), "nothing listens on port {port}");

@@ -21,11 +21,11 @@ const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// The lifetime of the cookie; the session in it ends earlier.
 const COOKIE: Duration = Duration::from_secs(24 * 3600);
 
-pub(super) type Answer = Response<Full<Bytes>>;
+pub type Answer = Response<Full<Bytes>>;
 
 /// A line of text with a status, instead of the requested response.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Refusal {
+pub struct Refusal {
     code: StatusCode,
     text: String,
 }
@@ -35,40 +35,40 @@ impl Refusal {
         Refusal { code, text: text.into() }
     }
 
-    pub(super) fn incomplete() -> Self {
+    pub fn incomplete() -> Self {
         Refusal::new(StatusCode::BAD_REQUEST, "Incomplete arguments")
     }
 
     /// Adds the line that the original's login has after this one.
-    pub(super) fn with_address(self, address: IpAddr) -> Self {
+    pub fn with_address(self, address: IpAddr) -> Self {
         Refusal { text: format!("{}\n{address}", self.text), ..self }
     }
 
-    pub(super) fn invalid(name: &str, expected: &str) -> Self {
+    pub fn invalid(name: &str, expected: &str) -> Self {
         Refusal::new(
             StatusCode::BAD_REQUEST,
             format!("Invalid arguments: {name} is not {expected}"),
         )
     }
 
-    pub(super) fn unauthorized(why: &Status) -> Self {
+    pub fn unauthorized(why: &Status) -> Self {
         Refusal::new(StatusCode::UNAUTHORIZED, why.message())
     }
 
-    pub(super) fn unhealthy(why: String) -> Self {
+    pub fn unhealthy(why: String) -> Self {
         Refusal::new(StatusCode::SERVICE_UNAVAILABLE, why)
     }
 
-    pub(super) fn wrong_method() -> Self {
+    pub fn wrong_method() -> Self {
         Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "use POST")
     }
 
-    pub(super) fn not_found() -> Self {
+    pub fn not_found() -> Self {
         Refusal::new(StatusCode::NOT_FOUND, "404 Not Found")
     }
 
     /// A failed call, after the words of its endpoint.
-    pub(super) fn failed(words: &str, status: &Status) -> Self {
+    pub fn failed(words: &str, status: &Status) -> Self {
         let text = format!("{words}: {}", status.message());
         Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, text)
     }
@@ -84,26 +84,26 @@ impl From<Refusal> for Answer {
     }
 }
 
-pub(super) fn text(text: &'static str) -> Answer {
+pub fn text(text: &'static str) -> Answer {
     of_type(TEXT, text)
 }
 
-pub(super) fn json(body: impl Into<Bytes>) -> Answer {
+pub fn json(body: impl Into<Bytes>) -> Answer {
     of_type(JSON, body)
 }
 
-pub(super) fn metrics(text: String) -> Answer {
+pub fn metrics(text: String) -> Answer {
     of_type(PROMETHEUS, text)
 }
 
-pub(super) fn of_type(content_type: &'static str, body: impl Into<Bytes>) -> Answer {
+pub fn of_type(content_type: &'static str, body: impl Into<Bytes>) -> Answer {
     let mut answer = Response::new(Full::new(body.into()));
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     answer
 }
 
 /// Answers OPTIONS: pages of other origins may ask, though without the cookie.
-pub(super) fn preflight() -> Answer {
+pub fn preflight() -> Answer {
     const HEADERS: [(HeaderName, &str); 4] = [
         (ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
         (ACCESS_CONTROL_ALLOW_METHODS, "GET, POST, OPTIONS"),
@@ -119,12 +119,12 @@ pub(super) fn preflight() -> Answer {
 }
 
 /// Lets pages of other origins read an answer.
-pub(super) fn for_all_origins(mut answer: Answer) -> Answer {
+pub fn for_all_origins(mut answer: Answer) -> Answer {
     answer.headers_mut().insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
     answer
 }
 
-pub(super) fn redirect(to: &str) -> Answer {
+pub fn redirect(to: &str) -> Answer {
     let mut answer = Response::new(Full::default());
     *answer.status_mut() = StatusCode::FOUND;
     let location = HeaderValue::from_str(to).expect("parts from users are encoded");
@@ -134,7 +134,7 @@ pub(super) fn redirect(to: &str) -> Answer {
 
 /// Leads a user who has just logged in to the main page, with the session as a cookie that no script
 /// can read and that other sites cannot send.
-pub(super) fn logged_in(username: &str, token: &str, now: Duration) -> Answer {
+pub fn logged_in(username: &str, token: &str, now: Duration) -> Answer {
     let username: String = form_urlencoded::byte_serialize(username.as_bytes()).collect();
     let mut answer = redirect(&format!("../../main.html?username={username}"));
     let end = httpdate::fmt_http_date(UNIX_EPOCH + now + COOKIE);

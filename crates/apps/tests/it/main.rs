@@ -7,6 +7,7 @@ mod hostile;
 mod hotel;
 mod social;
 mod stores;
+mod timelines;
 mod users;
 
 mod application;

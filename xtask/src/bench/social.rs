@@ -200,7 +200,7 @@ impl std::fmt::Display for Deployment {
             }
         }
         if let Deployment::Redis { .. } = self {
-            write!(f, ", on its disk within a second")?;
+            write!(f, ", on its disk within two seconds")?;
         }
         write!(f, "; a process for each service, all on one CPU; ")?;
         write!(f, "a post survives kill -9 but not a power failure")

@@ -10,7 +10,7 @@ fn a_deployment_names_the_places_of_its_data_and_what_a_post_survives() {
     );
     assert_eq!(
         replicated,
-        "timelines in Redis, read from 2 replicas, on its disk within a second; a process for each \
+        "timelines in Redis, read from 2 replicas, on its disk within two seconds; a process for each \
          service, all on one CPU; a post survives kill -9 but not a power failure"
     );
 }

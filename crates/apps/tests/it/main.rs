@@ -11,6 +11,7 @@ mod initialiser;
 mod pages;
 mod social;
 mod stores;
+mod timelines;
 mod users;
 
 mod application;

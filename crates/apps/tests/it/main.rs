@@ -1,6 +1,7 @@
 //! Tests of the built binary over loopback, as its users call it.
 
 mod balancer;
+mod channel;
 mod failures;
 mod foreign;
 mod hostile;
@@ -15,4 +16,5 @@ mod grpc;
 mod instance;
 mod network;
 mod services;
+mod sink;
 mod tools;

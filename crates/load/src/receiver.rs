@@ -46,6 +46,8 @@ pub struct Receiver {
     connections: Vec<Connection>,
     refusal: Option<Refusal>,
     answers: Answers,
+    /// The answers that wait while an event lends its bytes; a buffer that is reused.
+    waiting: Vec<(Answer, After)>,
 }
 
 /// The responses, as they are sent.
@@ -59,7 +61,6 @@ struct Answers {
 struct Connection {
     decoder: RequestDecoder,
     arriving: Arriving,
-    open: bool,
 }
 
 /// The parts of a request that name its event.
@@ -101,7 +102,8 @@ impl Receiver {
             _ => Vec::new(),
         };
         let answers = Answers { accepted: answer(202), wrong: answer(400), refused };
-        Ok(Receiver { io, address, connections: Vec::new(), refusal, answers })
+        let (connections, waiting) = (Vec::new(), Vec::new());
+        Ok(Receiver { io, address, connections, refusal, answers, waiting })
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -125,17 +127,16 @@ impl Receiver {
     }
 
     fn read(&mut self, now: Instant, notes: &mut impl Notes) {
-        // The event borrows the interface, which also sends: so what is to be sent waits here.
-        let mut answers = Vec::new();
+        let mut answers = std::mem::take(&mut self.waiting);
         loop {
             let (id, ends) = match self.io.next_event() {
-                None => return,
+                None => break,
                 Some(Event::Accepted(id)) => {
                     let index = id.0 as usize;
                     if self.connections.len() <= index {
                         self.connections.resize_with(index + 1, Connection::default);
                     }
-                    self.connections[index] = Connection { open: true, ..Connection::default() };
+                    self.connections[index] = Connection::default();
                     continue;
                 }
                 Some(Event::Closed(id, _)) => {
@@ -153,6 +154,7 @@ impl Receiver {
             };
             self.answer(id, &answers, ends);
         }
+        self.waiting = answers;
     }
 
     fn answer(&mut self, id: ConnectionId, answers: &[(Answer, After)], ends: bool) {

@@ -405,6 +405,42 @@ fn a_channel_continues_with_the_events_of_its_log_once() {
     assert_eq!(metric(&third, "channel_recovered_events_total"), 0);
 }
 
+/// The events of Knative's own sender, of the version of the guide and of the last one.
+#[test]
+fn the_events_of_knatives_sender_pass_unmodified() {
+    let sink = Sink::taking();
+    let channel = channel(&sink, &["--ordered"]);
+    let types = [
+        "warmup.perf-test",
+        "measure.perf-test",
+        "measure.perf-test",
+        "gc.perf-test",
+        "end.perf-test",
+    ];
+    let mut expected = Vec::new();
+    for (version, kinds) in [("0.2", types), ("1.0", types)] {
+        for (number, kind) in kinds.into_iter().enumerate() {
+            let id = format!("{version}-00000000deadbeef00000000deadbee{number}");
+            let request = event(&id)
+                .replace("Specversion: 1.0", &format!("Specversion: {version}"))
+                .replace("Type: t\r", &format!("Type: {kind}\r"))
+                .replace("Source: test", "Source: channel-perf-send")
+                .replace("text/plain", "application/json")
+                .replace("hello", "\"xxx\"");
+            assert_eq!(exchange(&channel, &request).0, 202);
+            expected
+                .push(format!("{version} {id} channel-perf-send {kind} application/json \"xxx\""));
+        }
+    }
+    let shown = |got: Got| {
+        let names = ["ce-specversion", "ce-id", "ce-source", "ce-type", "content-type"];
+        let values = names.map(|name| got.field(name).unwrap_or("-").to_owned());
+        format!("{} {}", values.join(" "), got.body)
+    };
+    let got: Vec<String> = sink.wait(expected.len()).into_iter().map(shown).collect();
+    assert_eq!(got, expected);
+}
+
 #[test]
 fn hostile_events_are_refused_and_the_channel_lives() {
     let sink = Sink::taking();

@@ -12,6 +12,7 @@ use comparison::Extent;
 use machine::Machine;
 
 mod calibration;
+mod channel;
 mod compare;
 mod comparison;
 mod hostile;
@@ -58,6 +59,8 @@ cargo xtask bench NAME
   social [--attempts 3] [--note FILE]    CPU per home-timeline read of the social network's processes,
                                          with the embedded store and with Redis; requests per second
                                          of its initialiser
+  channel [--attempts 3] [--note FILE]   CPU per event of the channel, acknowledged from memory and
+                                         from the disk
   hostile                                p99 under attacks on the hotel application, at most 2 ×
   kill [--runs 20] [--simulated 200]     killed runs can be continued, and leave nothing behind
   lab [--trials 40]                      time of an append to a long journal, of a trial without
@@ -101,6 +104,7 @@ enum Bench {
     Hotel { attempts: Option<usize> },
     Users { attempts: usize, note: Option<PathBuf> },
     Social { attempts: usize, note: Option<PathBuf> },
+    Channel { attempts: usize, note: Option<PathBuf> },
     Hostile,
     Kill { runs: usize, simulated: usize },
     Lab { trials: usize },
@@ -167,6 +171,7 @@ impl Bench {
             Bench::Hotel { .. } => "hotel",
             Bench::Users { .. } => "users",
             Bench::Social { .. } => "social",
+            Bench::Channel { .. } => "channel",
             Bench::Hostile => "hostile",
             Bench::Kill { .. } => "kill",
             Bench::Lab { .. } => "lab",
@@ -188,6 +193,7 @@ impl Bench {
             Bench::Hotel { attempts: None } => hotel::run_quick(machine),
             Bench::Users { attempts, note } => users::run(machine, *attempts, note.as_deref()),
             Bench::Social { attempts, note } => social::run(machine, *attempts, note.as_deref()),
+            Bench::Channel { attempts, note } => channel::run(machine, *attempts, note.as_deref()),
             Bench::Hostile => Ok(hostile::run()),
             Bench::Kill { runs, simulated } => kill::run(machine, *runs, *simulated),
             Bench::Lab { trials } => lab::run(machine, *trials),
@@ -250,6 +256,9 @@ fn read(words: &[&str]) -> Option<Vec<Bench>> {
         }
         "social" if known(&["--attempts", "--note"]) => {
             Bench::Social { attempts: count("--attempts", 3)?, note: note() }
+        }
+        "channel" if known(&["--attempts", "--note"]) => {
+            Bench::Channel { attempts: count("--attempts", 3)?, note: note() }
         }
         "hostile" if known(&[]) => Bench::Hostile,
         "kill" if known(&["--runs", "--simulated"]) => {

@@ -36,13 +36,22 @@ impl<Order: Send + 'static, Decided: Send + 'static> Writer<Order, Decided> {
 
     /// Returns the outcome of an order once it is durable.
     pub async fn decided(&self, order: Order) -> Result<Decided, Status> {
+        let unavailable = || Err(Status::unavailable(STOPPED));
+        let Some(answered) = self.send(order) else { return unavailable() };
+        answered.await.unwrap_or_else(|_| unavailable())
+    }
+
+    /// Queues an order whose outcome nobody waits for; false if the thread has ended.
+    pub fn queue(&self, order: Order) -> bool {
+        self.send(order).is_some()
+    }
+
+    /// The queue is bounded by the callers: each call in progress has at most one order, and each
+    /// order that nobody waits for has a place in the caller's own bound.
+    fn send(&self, order: Order) -> Option<oneshot::Receiver<Result<Decided, Status>>> {
         let (answer, answered) = oneshot::channel();
-        // The queue is bounded by the calls in progress, each of which has at most one order.
-        let sent = self.orders.as_ref().map(|orders| orders.send((order, answer)));
-        match (sent, answered.await) {
-            (Some(Ok(())), Ok(decided)) => decided,
-            _ => Err(Status::unavailable(STOPPED)),
-        }
+        self.orders.as_ref()?.send((order, answer)).ok()?;
+        Some(answered)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Tests of the built binary over loopback, as its users call it.
 
 mod balancer;
+mod channel;
 mod failures;
 mod foreign;
 mod hostile;
@@ -22,4 +23,5 @@ mod instance;
 mod network;
 mod raw;
 mod services;
+mod sink;
 mod tools;

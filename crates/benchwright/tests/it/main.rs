@@ -13,6 +13,7 @@ mod dashboard;
 mod doctor;
 mod editor;
 mod errors;
+mod events;
 mod experiment;
 mod foreign;
 mod format;

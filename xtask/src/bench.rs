@@ -12,6 +12,7 @@ use comparison::Extent;
 use machine::Machine;
 
 mod calibration;
+mod channel;
 mod compare;
 mod comparison;
 mod hostile;
@@ -19,15 +20,18 @@ mod hotel;
 mod kill;
 mod lab;
 mod self_test;
+mod social;
 mod starved;
 mod timers;
 mod users;
 
+mod foreign;
 pub(crate) mod goal;
 mod json;
 mod load;
 pub(crate) mod machine;
 mod note;
+mod parts;
 mod scratch;
 mod search;
 mod summary;
@@ -52,6 +56,11 @@ cargo xtask bench NAME
   hotel [--attempts 3]                   CPU per request of the hotel application's processes and
                                          stores, in five deployments
   users [--attempts 3] [--note FILE]     CPU per login of the users service, at bcrypt's costs 4 and 10
+  social [--attempts 3] [--note FILE]    CPU per home-timeline read of the social network's processes,
+                                         with the embedded store and with Redis; requests per second
+                                         of its initialiser
+  channel [--attempts 3] [--note FILE]   CPU per event of the channel, acknowledged from memory and
+                                         from the disk
   hostile                                p99 under attacks on the hotel application, at most 2 ×
   kill [--runs 20] [--simulated 200]     killed runs can be continued, and leave nothing behind
   lab [--trials 40]                      time of an append to a long journal, of a trial without
@@ -94,6 +103,8 @@ enum Bench {
     Timers { attempts: usize, note: Option<PathBuf> },
     Hotel { attempts: Option<usize> },
     Users { attempts: usize, note: Option<PathBuf> },
+    Social { attempts: usize, note: Option<PathBuf> },
+    Channel { attempts: usize, note: Option<PathBuf> },
     Hostile,
     Kill { runs: usize, simulated: usize },
     Lab { trials: usize },
@@ -159,6 +170,8 @@ impl Bench {
             Bench::Timers { .. } => "timers",
             Bench::Hotel { .. } => "hotel",
             Bench::Users { .. } => "users",
+            Bench::Social { .. } => "social",
+            Bench::Channel { .. } => "channel",
             Bench::Hostile => "hostile",
             Bench::Kill { .. } => "kill",
             Bench::Lab { .. } => "lab",
@@ -179,6 +192,8 @@ impl Bench {
             Bench::Hotel { attempts: Some(attempts) } => hotel::run(machine, *attempts),
             Bench::Hotel { attempts: None } => hotel::run_quick(machine),
             Bench::Users { attempts, note } => users::run(machine, *attempts, note.as_deref()),
+            Bench::Social { attempts, note } => social::run(machine, *attempts, note.as_deref()),
+            Bench::Channel { attempts, note } => channel::run(machine, *attempts, note.as_deref()),
             Bench::Hostile => Ok(hostile::run()),
             Bench::Kill { runs, simulated } => kill::run(machine, *runs, *simulated),
             Bench::Lab { trials } => lab::run(machine, *trials),
@@ -238,6 +253,12 @@ fn read(words: &[&str]) -> Option<Vec<Bench>> {
         }
         "users" if known(&["--attempts", "--note"]) => {
             Bench::Users { attempts: count("--attempts", 3)?, note: note() }
+        }
+        "social" if known(&["--attempts", "--note"]) => {
+            Bench::Social { attempts: count("--attempts", 3)?, note: note() }
+        }
+        "channel" if known(&["--attempts", "--note"]) => {
+            Bench::Channel { attempts: count("--attempts", 3)?, note: note() }
         }
         "hostile" if known(&[]) => Bench::Hostile,
         "kill" if known(&["--runs", "--simulated"]) => {

@@ -10,6 +10,7 @@ use clap::Subcommand;
 pub mod kit;
 
 pub mod balancer;
+pub mod channel;
 pub mod hotel;
 pub mod social;
 pub mod users;
@@ -23,6 +24,7 @@ pub enum Application {
     Social(social::command::Command),
     Users(users::command::Command),
     Balancer(balancer::command::Command),
+    Channel(channel::command::Command),
 }
 
 impl Application {
@@ -33,6 +35,7 @@ impl Application {
             Application::Social(command) => command.run(),
             Application::Users(command) => command.run(),
             Application::Balancer(command) => command.run(),
+            Application::Channel(command) => command.run(),
         }
     }
 }

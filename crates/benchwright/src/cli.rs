@@ -12,6 +12,7 @@ use measure::{Bytes, Nanos, Rate, Share};
 use net::Timer;
 use results::{Metric, Slo};
 
+use crate::command::load::events::FirstArrivals;
 use crate::pin::Pin;
 
 #[cfg(test)]
@@ -530,6 +531,31 @@ pub(crate) struct Load {
     /// json:/pointer=V'
     #[arg(long, value_name = "RULES", conflicts_with = "script", help_heading = "What")]
     pub(crate) check: Option<String>,
+    /// Send CloudEvents 1.0, each with the number of its request as id: binary, with attributes as
+    /// header fields, or structured, as JSON documents
+    #[arg(long, value_enum, value_name = "binary|structured", help_heading = "What")]
+    #[arg(conflicts_with_all = ["script", "mix", "body", "body_file", "check", "closed"])]
+    pub(crate) events: Option<EventMode>,
+    /// The type of the events
+    #[arg(long, value_name = "TYPE", default_value = "benchwright.event", requires = "events")]
+    #[arg(help_heading = "What")]
+    pub(crate) event_type: String,
+    /// Bytes of the data of each event
+    #[arg(long, value_name = "SIZE", default_value = "100B", requires = "events")]
+    #[arg(help_heading = "What")]
+    pub(crate) event_size: Bytes,
+    /// Receive the events here, as a subscriber of the channel, and report their delivery: delivery
+    /// times, and how many were lost, came twice or were overtaken
+    #[arg(long, value_name = "ADDRESS:PORT", requires = "events", help_heading = "What")]
+    pub(crate) receive: Option<SocketAddr>,
+    /// Longest time to wait for events that have not arrived when the load has ended
+    #[arg(long, value_name = "TIME", default_value = "5s", requires = "receive")]
+    #[arg(help_heading = "What")]
+    pub(crate) receive_within: Nanos,
+    /// Refuse the first arrivals of each event, to test the channel: 503:2 answers two with 503,
+    /// close:1 closes the connection of the first, hang:1 never answers it
+    #[arg(long, value_name = "HOW:N", requires = "receive", help_heading = "What")]
+    pub(crate) receive_refuse: Option<FirstArrivals>,
     /// A Lua script that makes the requests, with wrk's interface; its arguments follow `--`
     #[arg(long, value_name = "FILE", help_heading = "What")]
     pub(crate) script: Option<PathBuf>,
@@ -673,6 +699,13 @@ impl TlsVersion {
             TlsVersion::V1_3 => load::driver::tls::Version::V1_3,
         }
     }
+}
+
+/// The form of events in HTTP.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum EventMode {
+    Binary,
+    Structured,
 }
 
 /// The time at which a load begins.

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, mpsc};
 use ::measure::pace::{Distribution, Portion, Shape, Think};
 use ::measure::{Instant, Nanos, Rate};
 use load::driver::http1::{Http1, HttpWorkload, Static};
+use load::events::{Events, Mode, Template};
 use load::measure;
 use load::measurement::{Plan, Pool};
 use load::network::Network;
@@ -265,6 +266,22 @@ fn checking_an_answer_allocates_nothing() {
         let rules = "status=2xx body~x bytes>=1 header:Content-Type=text/plain";
         Box::new(Checked::new(fixed(), Arc::new(Checks::parse(rules).unwrap())))
     });
+}
+
+#[test]
+fn an_event_allocates_nothing() {
+    for mode in [Mode::Binary, Mode::Structured] {
+        check(|| {
+            Box::new(Events::new(&Template {
+                mode,
+                source: "/benchwright/1",
+                kind: "benchwright.event",
+                size: 100,
+                target: "/",
+                fields: &[("Host", "localhost")],
+            }))
+        });
+    }
 }
 
 #[test]

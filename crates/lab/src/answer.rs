@@ -45,7 +45,8 @@ pub fn of(plan: &Plan, turns: &Turns<'_>, ending: &Ending) -> Answer {
         let found =
             concluded(None, &reproducibility).unwrap_or_else(|| found(&search, slo.as_deref()));
         let is_some = search.maximum_throughput.is_some() || search.capacity.is_some();
-        let (verdict, stopped_by) = (search.verdict, search.stopped_by.clone());
+        let verdict = with_targets(search.verdict, &reproducibility);
+        let stopped_by = search.stopped_by.clone();
         let summary = in_a_sentence(verdict, &stopped_by, &found, is_some);
         return Answer {
             reproducibility,
@@ -78,6 +79,7 @@ pub fn of(plan: &Plan, turns: &Turns<'_>, ending: &Ending) -> Answer {
         .filter(|search| matches!(search.verdict, Verdict::Answered | Verdict::No))
         .count();
     let reproducibility = reproduced(plan, &journal, &searches);
+    let verdict = with_targets(verdict, &reproducibility);
     let comparison = comparison::of(plan, &journal, &searches);
     let found = concluded(comparison.as_ref(), &reproducibility).unwrap_or_else(|| {
         let are = if searches.iter().all(|search| search.fixed) { "loads" } else { "searches" };
@@ -93,6 +95,20 @@ pub fn of(plan: &Plan, turns: &Turns<'_>, ending: &Ending) -> Answer {
         searches,
         ..answer(plan, verdict, summary, stopped_by, journal)
     }
+}
+
+/// Returns the verdict with that on the spread: a target that was missed is an answer, and the answer is
+/// no. One that is undecided needs more trials, and refuses nothing.
+fn with_targets(verdict: Verdict, reproduced: &[Reproduced]) -> Verdict {
+    match verdict {
+        Verdict::Answered if targets_missed(reproduced) => Verdict::No,
+        verdict => verdict,
+    }
+}
+
+fn targets_missed(reproduced: &[Reproduced]) -> bool {
+    let mut targets = reproduced.iter().flat_map(|of| &of.metrics).filter_map(|of| of.target);
+    targets.any(|target| target.verdict == reproducibility::Verdict::Missed)
 }
 
 fn reproduced(plan: &Plan, journal: &[Entry], searches: &[Search]) -> Vec<Reproduced> {
@@ -527,6 +543,7 @@ fn together(equal: &[&Search]) -> String {
 fn no_in_words(answer: &Answer) -> String {
     let failed = answer.searches.iter().filter(|search| search.verdict == Verdict::No).count();
     match answer.searches.len() {
+        _ if failed == 0 => "the target of the spread was missed".to_owned(),
         0 | 1 => "no load met the SLO".to_owned(),
         all => format!("no load met the SLO in {failed} of {all} searches"),
     }

@@ -212,6 +212,9 @@ fn purpose(entry: &Entry) -> String {
 }
 
 fn of_search(search: &Search, trials: &[&Entry]) -> Vec<Sentence> {
+    if search.fixed {
+        return of_given(search, trials);
+    }
     let mut sentences = Vec::new();
     if let Some(capacity) = &search.capacity {
         let met = at(trials, capacity.rate_per_s, capacity.trial);
@@ -249,6 +252,20 @@ fn of_search(search: &Search, trials: &[&Entry]) -> Vec<Sentence> {
     sentences
         .push(sentence("end", format!("{}, after {} trials", search.stopped_by, search.trials)));
     sentences
+}
+
+/// Explains a load that was given: it was not searched, so it shows no capacity and no maximum.
+fn of_given(search: &Search, trials: &[&Entry]) -> Vec<Sentence> {
+    let answering = trials.iter().filter(|entry| entry.status.answers()).copied();
+    let judged: Vec<&Entry> = answering.filter(|entry| !entry.slo.is_empty()).collect();
+    let slo = (!judged.is_empty()).then(|| sentence("slo", counted(&judged)));
+    let sustained = search.maximum_throughput.as_ref().map(|maximum| {
+        let (rate, offered) = (grouped(maximum.rate_per_s), grouped(maximum.offered_per_s));
+        let text = format!("at most {rate}/s of {offered}/s offered, in trial {}", maximum.trial);
+        sentence("sustained", text)
+    });
+    let end = format!("{}, after {} trials", search.stopped_by, search.trials);
+    slo.into_iter().chain(sustained).chain([sentence("end", end)]).collect()
 }
 
 fn of_maximum(maximum: &Maximum, trials: &[&Entry]) -> String {

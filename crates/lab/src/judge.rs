@@ -9,7 +9,7 @@ use measure::{Instant, Nanos, Quantile};
 use results::components::{Components, Monitored};
 use results::doctor::{self, Check, Standing, State};
 use results::evidence::{self, Evidence, Fitness, Question};
-use results::journal::{Observed, Status};
+use results::journal::{Delivery, Observed, Status};
 use results::little::Means;
 use results::load::{Pacing, SLO_MISSED};
 use results::slo::{self, Judged as JudgedSlo, Slo, Verdict};
@@ -179,6 +179,7 @@ fn observed(observation: &Observation, components: &Components, slo_met: Option<
             .or_else(|| printed.and_then(|printed| printed.max_ns)),
         lateness_p99_ns: load.total.lateness.as_ref().map(|times| times.p99_ns),
         hiccup_p99_ns: load.generator.hiccup.as_ref().map(|times| times.p99_ns),
+        delivery: load.events.as_ref().map(Delivery::of),
         little: Little::of(load),
         slo_met,
         saturated: load.saturated == Some(true),
@@ -188,6 +189,8 @@ fn observed(observation: &Observation, components: &Components, slo_met: Option<
         cpu,
         monitored: components.monitors.iter().flat_map(Monitored::means).collect(),
         work_ns: speed::over_all(&components.speed),
+        foreign_most: components.machine.as_ref().and_then(|m| m.most(|role| &role.foreign)),
+        stolen_most: components.machine.as_ref().and_then(|m| m.most(|role| &role.stolen)),
         limited_by: None,
         limit: None,
     };

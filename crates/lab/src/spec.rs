@@ -20,6 +20,7 @@ pub use connections::{Connections, PerRate, Tls, TlsVersion};
 pub(crate) use deploy::REPLICAS;
 pub use deploy::Stage;
 pub use doctor::Doctor;
+pub use events::{EventMode, Events};
 pub use exchange::{Body, Exchange, Method, Sent, Statuses};
 pub use files::File;
 pub use foreign::{Files, Pattern, Port};
@@ -55,6 +56,7 @@ pub(crate) mod foreign_generator;
 mod sut;
 
 mod connections;
+mod events;
 mod files;
 mod load;
 mod monitor;
@@ -201,6 +203,7 @@ impl Resolved {
         texts::check(self)?;
         deploy::check(self)?;
         load::check(self)?;
+        events::check(self)?;
         monitor::check(self)?;
         foreign_generator::check(self)?;
         let Spec { where_, sut, simulated, search, load, repeat, .. } = &self.spec;

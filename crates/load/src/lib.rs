@@ -6,6 +6,7 @@
 
 mod curtail;
 pub mod driver;
+pub mod events;
 mod hiccup;
 mod idle;
 pub mod measurement;
@@ -13,6 +14,7 @@ pub mod network;
 pub mod observe;
 mod outstanding;
 pub mod pacing;
+pub mod receiver;
 pub mod reference;
 pub mod shard;
 pub mod source;

@@ -17,6 +17,7 @@ pub mod series;
 pub mod spread;
 pub mod steady;
 pub mod time;
+pub mod timer;
 pub mod trend;
 
 pub use balance::Balance;

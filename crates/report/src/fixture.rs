@@ -359,6 +359,7 @@ fn observed(load: &Load, trial: u32, limit_per_s: f64) -> Observed {
         max_ns: Some(times.max_ns),
         lateness_p99_ns: Some(48_000 + u64::from(trial) * 1_100),
         hiccup_p99_ns: Some(71_000 + u64::from(trial) * 900),
+        delivery: None,
         little: Little::of(load),
         slo_met: Some(times.p99_ns <= 100_000_000),
         saturated: limit_per_s < total.rates_per_s.offered,
@@ -368,6 +369,8 @@ fn observed(load: &Load, trial: u32, limit_per_s: f64) -> Observed {
         // The machine was a quarter slower in the fourth trial.
         monitored: monitors(0.5).iter().flat_map(components::Monitored::means).collect(),
         work_ns: BTreeMap::from([("sweep".into(), if trial == 4 { 3_500.0 } else { 2_800.0 })]),
+        foreign_most: None,
+        stolen_most: None,
         limited_by: None,
         limit: None,
     }

@@ -91,7 +91,7 @@ impl Run {
         let capacity = searched.and_then(|answer| answer.capacity.clone());
         let limit = slo::limit_of(&manifest.slo, Quantile::P99);
         let cells = levels::cells(answer.as_ref(), &journal);
-        let representatives = levels::representatives(&cells, fixed);
+        let representatives = levels::representatives(&cells, fixed, &journal);
         let shown = levels::shown(&representatives);
         let marked: BTreeSet<u32> = match cells.is_empty() {
             true => marked(&journal, maximum.as_ref(), capacity.as_ref()),

@@ -360,6 +360,7 @@ fn a_load_that_was_given_shows_no_maximum_and_no_capacity() {
     assert!(words.contains("The load was given, so it shows no maximum."), "{words}");
     assert!(words.contains(" trials met the SLO with its limit of 100 ms."), "{words}");
     assert!(!page.contains("<div class=\"figures\">"));
+    assert!(words.contains("Given load: trial 2 by the second"), "{words}");
 }
 
 #[test]

@@ -145,6 +145,10 @@ pub enum What {
     Finding,
     /// The machine was slow.
     MachineSpeed,
+    /// In some second other processes used more of the CPUs.
+    ForeignLoad,
+    /// In some second the hypervisor took more of a CPU.
+    Steal,
     /// This trial waited for a calm machine, and most others did not.
     Wait,
 }
@@ -379,16 +383,23 @@ pub fn alternate(a: &[usize], b: &[usize]) -> bool {
     a.0 < b.1 && b.0 < a.1
 }
 
-/// Reads the name of a percentile: `p99.9`, `P99.9`.
+/// Divides the name of a percentile into the times that it is of, and its level: `delivery_p99`.
+fn parts(metric: &str) -> (&str, &str) {
+    metric.rsplit_once('_').unwrap_or(("", metric))
+}
+
+/// Reads the name of a percentile: `p99.9`, `P99.9`, `delivery_p99`.
 fn quantile(metric: &str) -> Option<Quantile> {
-    let percent = metric.strip_prefix(['p', 'P'])?.parse::<f64>().ok()?;
+    let percent = parts(metric).1.strip_prefix(['p', 'P'])?.parse::<f64>().ok()?;
     Quantile::new(percent / 100.0).filter(|quantile| quantile.level() < 1.0)
 }
 
-/// Returns the highest percentile below this one that was measured too.
+/// Returns the highest percentile of the same times below this one that was measured too.
 fn lower_percentile(metrics: &[String], index: usize) -> Option<usize> {
     let own = quantile(&metrics[index])?.level();
-    let lower = metrics.iter().enumerate().filter_map(|(at, metric)| Some((at, quantile(metric)?)));
+    let same = |metric: &String| parts(metric).0 == parts(&metrics[index]).0;
+    let lower = metrics.iter().enumerate().filter(|(_, metric)| same(metric));
+    let lower = lower.filter_map(|(at, metric)| Some((at, quantile(metric)?)));
     let below = lower.filter(|(_, quantile)| (0.9..own).contains(&quantile.level()));
     Some(below.max_by(|a, b| a.1.level().total_cmp(&b.1.level()))?.0)
 }

@@ -71,7 +71,7 @@ impl Answer {
 pub enum Verdict {
     /// The question was answered: exit 0.
     Answered,
-    /// The answer is no, since an SLO was never met: exit 1.
+    /// The answer is no, since an SLO was never met, or the target of a spread was missed: exit 1.
     No,
     /// A trustworthy answer was not found: exit 3.
     NoAnswer,

@@ -100,6 +100,14 @@ pub struct Machine {
     pub roles: BTreeMap<String, Disturbance>,
 }
 
+impl Machine {
+    /// Returns the largest share of all roles and intervals.
+    pub fn most(&self, of: fn(&Disturbance) -> &Series<f64>) -> Option<f64> {
+        let shares = self.roles.values().flat_map(of).copied().flatten();
+        shares.max_by(f64::total_cmp)
+    }
+}
+
 /// The CPU time that others took from a role.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Disturbance {

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::events::Events;
 use crate::little::Little;
 use crate::slo;
+use crate::times::Times;
 
 /// One attempted trial.
 ///
@@ -234,6 +236,9 @@ pub struct Observed {
     pub lateness_p99_ns: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hiccup_p99_ns: Option<u64>,
+    /// The delivery of the events; absent if no receiver noted them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delivery: Option<Delivery>,
     /// The figures of Little's law; absent if the requests in progress or their times are unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub little: Option<Little>,
@@ -257,6 +262,14 @@ pub struct Observed {
     /// test, by its name: the longer it takes, the slower the machine. Empty if none was timed.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub work_ns: BTreeMap<String, f64>,
+    /// The largest share of the CPUs of a role that other processes used in a second; absent if the
+    /// machine was not watched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub foreign_most: Option<f64>,
+    /// The largest share of a CPU that the hypervisor took in a second; absent if the machine was not
+    /// watched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stolen_most: Option<f64>,
     /// The first saturated resource, in words with its figures; absent if the system followed its
     /// load.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -317,6 +330,41 @@ pub fn is_failing(failed_share: f64) -> bool {
 
 fn is_zero(count: &u32) -> bool {
     *count == 0
+}
+
+/// The delivery of a trial's events, from the intended start of each.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct Delivery {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p50_ns: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p90_ns: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99_ns: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p999_ns: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p9999_ns: Option<u64>,
+    pub lost: u64,
+    pub duplicated: u64,
+    pub reordered: u64,
+}
+
+impl Delivery {
+    /// Returns the figures of a load's events.
+    pub fn of(events: &Events) -> Delivery {
+        let time = |of: fn(&Times) -> u64| events.delivery_time.as_ref().map(of);
+        Delivery {
+            p50_ns: time(|times| times.p50_ns),
+            p90_ns: time(|times| times.p90_ns),
+            p99_ns: time(|times| times.p99_ns),
+            p999_ns: time(|times| times.p999_ns),
+            p9999_ns: time(|times| times.p9999_ns),
+            lost: events.lost,
+            duplicated: events.duplicated,
+            reordered: events.reordered,
+        }
+    }
 }
 
 /// The resource that was saturated first in a trial.

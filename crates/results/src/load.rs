@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use measure::{Histogram, Quantile};
 use serde::{Deserialize, Serialize};
 
+use crate::events::Events;
 use crate::printed::{Printed, Since};
 use crate::slo;
 use crate::times::{self, Times};
@@ -52,6 +53,9 @@ pub struct Load {
     #[serde(flatten)]
     pub total: Part,
     pub targets: Vec<Target>,
+    /// The delivery of the events that the requests carried, if a receiver noted them.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub events: Option<Events>,
     /// The figures by label of the requests, if they have labels.
     #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
     pub labels: BTreeMap<String, Group>,
@@ -112,6 +116,7 @@ impl Load {
             measured_s: 0.0,
             total: Part::default(),
             targets: Vec::new(),
+            events: None,
             labels: BTreeMap::new(),
             segments: Vec::new(),
             series: Vec::new(),

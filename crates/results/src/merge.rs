@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use measure::Histogram;
 use measure::pace::Portion;
 
+use crate::events::Events;
 use crate::load::{
     Clock, Connections, Counts, Generator, Group, Interval, Load, Pacing, Part, Rates, Segment,
     Target, Tls,
@@ -231,6 +232,10 @@ fn add(whole: &mut Load, part: Load) -> Result<(), String> {
             None => whole.targets.push(Target { url, part }),
         }
     }
+    whole.events = match (whole.events.take(), part.events) {
+        (Some(one), Some(other)) => Some(both_events(one, other)?),
+        (one, other) => one.or(other),
+    };
     for (label, group) in part.labels {
         match whole.labels.get_mut(&label) {
             Some(of_whole) => add_group(of_whole, group)?,
@@ -313,6 +318,30 @@ fn add_part(whole: &mut Part, part: Part) -> Result<(), String> {
         (one, other) => one.or(other),
     };
     add_times(&mut whole.first_byte_time, part.first_byte_time)
+}
+
+/// Adds the events of two loads, each with a receiver of its own.
+fn both_events(one: Events, other: Events) -> Result<Events, String> {
+    let mut whole = Events {
+        source: format!("{} {}", one.source, other.source),
+        sent: one.sent + other.sent,
+        accepted: one.accepted + other.accepted,
+        refused: one.refused + other.refused,
+        delivered: one.delivered + other.delivered,
+        lost: one.lost + other.lost,
+        duplicated: one.duplicated + other.duplicated,
+        duplicates: one.duplicates + other.duplicates,
+        reordered: one.reordered + other.reordered,
+        delivered_though_refused: one.delivered_though_refused + other.delivered_though_refused,
+        unknown: one.unknown + other.unknown,
+        unnoted: one.unnoted + other.unnoted,
+        ..one
+    };
+    add_times(&mut whole.publish_time, other.publish_time)?;
+    add_times(&mut whole.publish_time_since_sent, other.publish_time_since_sent)?;
+    add_times(&mut whole.delivery_time, other.delivery_time)?;
+    add_times(&mut whole.delivery_time_since_sent, other.delivery_time_since_sent)?;
+    Ok(whole)
 }
 
 fn both(one: Tls, other: Tls) -> Tls {

@@ -8,7 +8,7 @@ use measure::quantity::grouped;
 use measure::{Nanos, Quantile};
 use serde::{Deserialize, Serialize};
 
-use crate::journal::Observed;
+use crate::journal::{Delivery, Observed};
 
 /// A figure of a trial, or of a search.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
@@ -22,20 +22,43 @@ pub enum Metric {
     P90,
     P99,
     P999,
+    /// Percentiles of the delivery time of events.
+    DeliveryP50,
+    DeliveryP90,
+    DeliveryP99,
+    DeliveryP999,
+    DeliveryP9999,
+    /// The events that were accepted and did not arrive.
+    Lost,
+    /// The events that arrived more than once.
+    Duplicated,
     /// The highest load that met the SLO, which a search finds.
     Capacity,
     /// The highest rate that the system sustained, which a sweep finds.
     MaximumThroughput,
 }
 
+enum Unit {
+    Time,
+    Rate,
+    Events,
+}
+
 impl Metric {
-    pub const ALL: [Metric; 8] = [
+    pub const ALL: [Metric; 15] = [
         Metric::Completed,
         Metric::Goodput,
         Metric::P50,
         Metric::P90,
         Metric::P99,
         Metric::P999,
+        Metric::DeliveryP50,
+        Metric::DeliveryP90,
+        Metric::DeliveryP99,
+        Metric::DeliveryP999,
+        Metric::DeliveryP9999,
+        Metric::Lost,
+        Metric::Duplicated,
         Metric::Capacity,
         Metric::MaximumThroughput,
     ];
@@ -50,6 +73,13 @@ impl Metric {
             Metric::P90 => "p90",
             Metric::P99 => "p99",
             Metric::P999 => "p99.9",
+            Metric::DeliveryP50 => "delivery_p50",
+            Metric::DeliveryP90 => "delivery_p90",
+            Metric::DeliveryP99 => "delivery_p99",
+            Metric::DeliveryP999 => "delivery_p99.9",
+            Metric::DeliveryP9999 => "delivery_p99.99",
+            Metric::Lost => "lost",
+            Metric::Duplicated => "duplicated",
             Metric::Capacity => "capacity",
             Metric::MaximumThroughput => "maximum_throughput",
         }
@@ -60,6 +90,30 @@ impl Metric {
         matches!(self, Metric::Capacity | Metric::MaximumThroughput)
     }
 
+    /// Returns true if only a load with a receiver of its events has this figure.
+    pub fn is_of_delivery(self) -> bool {
+        match self {
+            Metric::DeliveryP50 | Metric::DeliveryP90 | Metric::DeliveryP99 => true,
+            Metric::DeliveryP999 | Metric::DeliveryP9999 => true,
+            Metric::Lost | Metric::Duplicated => true,
+            Metric::Completed | Metric::Goodput => false,
+            Metric::P50 | Metric::P90 | Metric::P99 | Metric::P999 => false,
+            Metric::Capacity | Metric::MaximumThroughput => false,
+        }
+    }
+
+    /// Returns the unit in which a figure is counted.
+    fn unit(self) -> Unit {
+        match self {
+            Metric::P50 | Metric::P90 | Metric::P99 | Metric::P999 => Unit::Time,
+            Metric::DeliveryP50 | Metric::DeliveryP90 | Metric::DeliveryP99 => Unit::Time,
+            Metric::DeliveryP999 | Metric::DeliveryP9999 => Unit::Time,
+            Metric::Lost | Metric::Duplicated => Unit::Events,
+            Metric::Completed | Metric::Goodput => Unit::Rate,
+            Metric::Capacity | Metric::MaximumThroughput => Unit::Rate,
+        }
+    }
+
     /// Returns the level of a percentile of the response time.
     pub fn quantile(self) -> Option<Quantile> {
         match self {
@@ -67,21 +121,22 @@ impl Metric {
             Metric::P90 => Some(Quantile::P90),
             Metric::P99 => Some(Quantile::P99),
             Metric::P999 => Some(Quantile::P999),
-            Metric::Completed | Metric::Goodput => None,
-            Metric::Capacity | Metric::MaximumThroughput => None,
+            _ => None,
         }
     }
 
     pub fn better(self) -> Better {
-        match self.quantile() {
-            Some(_) => Better::Lower,
-            None => Better::Higher,
+        match self.unit() {
+            Unit::Time | Unit::Events => Better::Lower,
+            Unit::Rate => Better::Higher,
         }
     }
 
-    /// Returns the figure of a trial: nanoseconds, or a rate per second.
+    /// Returns the figure of a trial: nanoseconds, a rate per second, or a number of events.
     pub fn of(self, observed: &Observed) -> Option<f64> {
         let time = |ns: Option<u64>| ns.map(|ns| ns as f64);
+        let delivery = observed.delivery.as_ref();
+        let delivered = |of: fn(&Delivery) -> Option<u64>| time(delivery.and_then(of));
         match self {
             Metric::Completed => Some(observed.completed_per_s),
             Metric::Goodput => Some(observed.goodput_per_s),
@@ -89,15 +144,23 @@ impl Metric {
             Metric::P90 => time(observed.p90_ns),
             Metric::P99 => time(observed.p99_ns),
             Metric::P999 => time(observed.p999_ns),
+            Metric::DeliveryP50 => delivered(|delivery| delivery.p50_ns),
+            Metric::DeliveryP90 => delivered(|delivery| delivery.p90_ns),
+            Metric::DeliveryP99 => delivered(|delivery| delivery.p99_ns),
+            Metric::DeliveryP999 => delivered(|delivery| delivery.p999_ns),
+            Metric::DeliveryP9999 => delivered(|delivery| delivery.p9999_ns),
+            Metric::Lost => delivered(|delivery| Some(delivery.lost)),
+            Metric::Duplicated => delivered(|delivery| Some(delivery.duplicated)),
             Metric::Capacity | Metric::MaximumThroughput => None,
         }
     }
 
     /// Writes a figure with its unit.
     pub fn written(self, value: f64) -> String {
-        match self.quantile() {
-            Some(_) => Nanos(value.round() as u64).to_string(),
-            None => format!("{}/s", grouped(value)),
+        match self.unit() {
+            Unit::Time => Nanos(value.round() as u64).to_string(),
+            Unit::Rate => format!("{}/s", grouped(value)),
+            Unit::Events => grouped(value),
         }
     }
 }

@@ -3,11 +3,12 @@
 
 use std::collections::BTreeMap;
 
+use measure::estimate;
 use serde::{Deserialize, Serialize};
 
 use crate::analysis::{self, Difference, Figures, Row, Trials, Warning, What};
 use crate::answer::Search;
-use crate::journal::{Entry, Purpose, Status};
+use crate::journal::{Entry, Observed, Purpose, Status};
 use crate::metric::Metric;
 use crate::speed::{SLOW, Usual};
 
@@ -18,6 +19,13 @@ pub const SCHEMA: &str = "benchwright.reproducibility/1";
 
 /// The fewest trials whose spread is shown.
 const FEWEST: usize = 3;
+
+/// The least share of the CPUs that others use in a second, and the least share that the hypervisor
+/// takes, that is a difference: the kernel counts both in ticks of 10 ms.
+const FOREIGN: f64 = 0.1;
+const STOLEN: f64 = 0.02;
+/// It is one only if it is so many times the usual one, the median of the other trials.
+const UNUSUAL: f64 = 2.0;
 
 /// Equal trials: of one search, in one combination of levels, at one load; or equal searches.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -247,6 +255,20 @@ fn differences(trial: usize, members: &[Member<'_>], usual: &Usual) -> Option<Ve
     }
     if let Some(speed) = usual.speed_in(own).filter(|speed| *speed < SLOW) {
         differs(What::MachineSpeed, format!("machine speed {speed:.2}"));
+    }
+    let most_of = |of: fn(&Observed) -> Option<f64>, bound: f64| {
+        let shares = others.iter().filter_map(|entry| of(entry.observed.as_ref()?));
+        let usual = estimate::median(&shares.collect::<Vec<f64>>()).unwrap_or(0.0);
+        let own = of(own.observed.as_ref()?)?;
+        (bound <= own && UNUSUAL * usual <= own).then(|| {
+            format!("up to {:.0} % of a second (usually {:.0} %)", 100.0 * own, 100.0 * usual)
+        })
+    };
+    if let Some(figures) = most_of(|observed| observed.foreign_most, FOREIGN) {
+        differs(What::ForeignLoad, format!("other processes used the CPUs for {figures}"));
+    }
+    if let Some(figures) = most_of(|observed| observed.stolen_most, STOLEN) {
+        differs(What::Steal, format!("the hypervisor took a CPU for {figures}"));
     }
     if let Some(waited) = &own.waited
         && !most(&|entry| entry.waited.is_some())

@@ -5,10 +5,9 @@
 //! Everything except the generator runs on the server's CPU. Deployments take turns, so that a slow
 //! hour of the machine affects all of them.
 
-use measure::Nanos;
-
 use super::load::Load;
-use super::machine::{Cpu, Machine, Others, Side};
+use super::machine::{Machine, Side};
+use super::parts;
 use super::summary::Summary;
 use crate::{repository, tools};
 use application::Application;
@@ -161,45 +160,8 @@ fn measure(
     application: &Application,
     pacing: &[&str],
 ) -> Result<(Load, f64), String> {
-    let others = Others::watch();
-    let before = application.cpu()?;
-    let load = load(machine, application, &[pacing, &["--duration", DURATION]].concat())?;
-    let after = application.cpu()?;
-    // The measured processes still run, so `others` includes them; subtract them.
-    let mut noise = load.noise.clone();
-    let ours: Nanos =
-        after.iter().map(|(name, cpu)| cpu.all.saturating_sub(before[name].all)).sum();
-    noise.others_share = (others.share() - ours.as_secs_f64() / others.seconds()).max(0.0);
-    let requests = load.completed as f64;
-    let cost = |of: fn(&Cpu) -> Nanos, name: &str| {
-        of(&after[name]).saturating_sub(of(&before[name])).as_secs_f64() * 1e6 / requests
-    };
-    let sum = |of: fn(&Cpu) -> Nanos| -> f64 { after.keys().map(|name| cost(of, name)).sum() };
-    let all = sum(|cpu| cpu.all);
-    println!(
-        "     {:.0}/s, p50 {}, p99 {}; {noise}",
-        load.completed_per_s, load.response[0], load.response[2]
-    );
-    for name in after.keys() {
-        println!(
-            "     {}",
-            row(
-                name,
-                cost(|cpu| cpu.all, name),
-                cost(|cpu| cpu.user, name),
-                cost(|cpu| cpu.kernel, name)
-            )
-        );
-    }
-    println!("     {}", row("all", all, sum(|cpu| cpu.user), sum(|cpu| cpu.kernel)));
-    Ok((load, all))
-}
-
-/// Returns for example `frontend         39.3 µs  (user 24.6, kernel 14.7)`.
-fn row(name: &str, all: f64, user: f64, kernel: f64) -> String {
-    let ticks = (user + kernel).max(f64::MIN_POSITIVE);
-    let (user, kernel) = (all * user / ticks, all * kernel / ticks);
-    format!("{name:<15} {all:>6.1} µs  (user {user:.1}, kernel {kernel:.1})")
+    let words = [pacing, &["--duration", DURATION]].concat();
+    parts::measure(|| application.cpu(), || load(machine, application, &words))
 }
 
 fn load(machine: &Machine, application: &Application, pacing: &[&str]) -> Result<Load, String> {

@@ -190,9 +190,10 @@ fn contract(bed: &Bed) -> Result<String, String> {
 
 const CHART: &str = "deploy/charts/hotel";
 const USERS: &str = "deploy/charts/users";
+const SOCIAL: &str = "deploy/charts/social";
 
 /// The charts with every value that adds or changes objects.
-const CHARTS: [(&str, &str); 4] = [
+const CHARTS: [(&str, &str); 6] = [
     (CHART, ""),
     (
         CHART,
@@ -202,6 +203,12 @@ const CHARTS: [(&str, &str); 4] = [
     (
         USERS,
         "health=own,overload=refuse,balancer.service.type=NodePort,balancer.service.nodePort=30400",
+    ),
+    (SOCIAL, ""),
+    (
+        SOCIAL,
+        "redis.enabled=true,redis.replicas=2,global.replicas=2,home-timeline.replicas=3,\
+         persistentVolume.enabled=true",
     ),
 ];
 

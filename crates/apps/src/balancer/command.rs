@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use super::proxy;
-use crate::kit::arguments::{Common, length};
+use crate::kit::arguments::{Common, positive};
 use crate::kit::rpc::Addresses;
 
 /// HTTP/1.1 balancer: each request goes to the next ready replica.
@@ -87,14 +87,6 @@ fn path(text: &str) -> Result<String, String> {
     is_path
         .then(|| text.to_owned())
         .ok_or_else(|| format!("`{text}` is not a valid path; write for example /health/readiness"))
-}
-
-/// Parses a length of time that is not zero.
-fn positive(text: &str) -> Result<Duration, String> {
-    match length(text)? {
-        Duration::ZERO => Err("it must be longer than zero".to_owned()),
-        length => Ok(length),
-    }
 }
 
 impl Command {

@@ -12,7 +12,6 @@ pub mod probe;
 pub mod proxy;
 pub mod readiness;
 
-pub mod events;
 pub mod metrics;
 
 /// A process of this application.

@@ -12,10 +12,10 @@ use tokio::time::{self, Instant, MissedTickBehavior};
 
 use super::backend::Backend;
 use super::command::Probes;
-use super::events::Events;
 use super::metrics::Metrics;
 use super::readiness::{Readiness, Thresholds};
 use crate::kit::client;
+use crate::kit::events::Events;
 
 #[cfg(test)]
 mod tests;

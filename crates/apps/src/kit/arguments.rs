@@ -63,3 +63,11 @@ pub fn length(text: &str) -> Result<Duration, String> {
         _ => Err(wrong()),
     }
 }
+
+/// Parses a length of time that is not zero.
+pub fn positive(text: &str) -> Result<Duration, String> {
+    match length(text)? {
+        Duration::ZERO => Err("it must be longer than zero".to_owned()),
+        length => Ok(length),
+    }
+}

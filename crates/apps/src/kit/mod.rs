@@ -16,12 +16,14 @@ pub mod rpc;
 pub mod folder;
 pub mod memcached;
 pub mod postgres;
+pub mod redis;
 pub mod store;
 pub mod writer;
 
 pub mod hashing;
 pub mod jwt;
 
+pub mod events;
 pub mod health;
 pub mod metrics;
 pub mod statistics;

@@ -42,8 +42,9 @@ const FRAMES_IN_TURN: usize = 8;
 /// peer's kernel tries again a second later. The kernel allows no more than this anyway.
 const BACKLOG: u32 = 4096;
 
-/// The most bytes of a response that the server takes at once. The responses of more than one piece
-/// have a bound together; others are bounded by the number of connections.
+/// The most bytes of a response that the server takes at once. What bodies and responses have beyond one
+/// piece has a bound together; the rest is bounded by the number of connections. So large ones cannot
+/// keep out small ones.
 const PIECE: usize = 16 << 10;
 
 /// The head of a request.
@@ -79,8 +80,8 @@ pub struct Limits {
     pub head_bytes: usize,
     /// The most bytes of a body; a longer one is refused with 413.
     pub body_bytes: usize,
-    /// The most bytes of all bodies that are kept at the same time; further ones are refused with
-    /// 503, and counted.
+    /// The most bytes beyond one piece of all bodies that are kept at the same time; bodies with further
+    /// ones are refused with 503, and counted.
     pub kept_bytes: usize,
     /// The most bytes of all large responses that are not yet written, because their peers do not read
     /// them; further ones are replaced by 503, and counted.
@@ -379,8 +380,10 @@ async fn read_body(
 
 impl<'a> Kept<'a> {
     fn add(&mut self, data: &[u8], room: &'a Semaphore) -> Result<(), Refused> {
-        let length = u32::try_from(data.len()).map_err(|_| Refused::TooLarge)?;
-        let more = room.try_acquire_many(length).map_err(|_| Refused::NoRoom)?;
+        let before = self.bytes.len();
+        let more = (before + data.len()).max(PIECE) - before.max(PIECE);
+        let more = u32::try_from(more).map_err(|_| Refused::TooLarge)?;
+        let more = room.try_acquire_many(more).map_err(|_| Refused::NoRoom)?;
         match &mut self.room {
             Some(taken) => taken.merge(more),
             none => *none = Some(more),

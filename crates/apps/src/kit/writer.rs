@@ -3,10 +3,11 @@
 //! an order sees those decided before it.
 
 use std::iter;
-use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, JoinHandle};
 
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tonic::Status;
 
 use super::health::Needed;
@@ -17,40 +18,59 @@ mod tests;
 /// The most orders that share one commit, so that none waits long for the others.
 const LARGEST_BATCH: usize = 256;
 
-/// The most orders that wait. Each call in progress has at most one, and a process has at most so
-/// many by default; but the orders of callers that went away wait as well.
+/// The most orders of calls that wait. Each call in progress has at most one, and a process has at
+/// most so many by default; but the orders of callers that went away wait as well.
 const LONGEST_QUEUE: usize = 16_384;
 
 /// A writing thread. It ends with this value, or when a commit fails: after a failed write the state
 /// of a database is unknown until it is opened again.
 pub struct Writer<Order, Decided> {
-    orders: Option<SyncSender<Queued<Order, Decided>>>,
+    orders: Option<Sender<Queued<Order, Decided>>>,
+    /// A permit for each order of a call that may still wait.
+    room: Arc<Semaphore>,
     thread: Option<JoinHandle<()>>,
 }
 
-type Queued<Order, Decided> = (Order, oneshot::Sender<Result<Decided, Status>>);
+/// An order, its answer, and its place in the queue.
+type Queued<Order, Decided> =
+    (Order, oneshot::Sender<Result<Decided, Status>>, Option<OwnedSemaphorePermit>);
 
 impl<Order: Send + 'static, Decided: Send + 'static> Writer<Order, Decided> {
     /// Starts the thread; `commit` decides a batch in order, one outcome for each order.
     pub fn start(
         commit: impl Fn(&[Order]) -> Result<Vec<Decided>, redb::Error> + Send + 'static,
     ) -> anyhow::Result<Self> {
-        let (orders, waiting) = mpsc::sync_channel(LONGEST_QUEUE);
+        let (orders, waiting) = mpsc::channel();
         let thread = thread::Builder::new().name("store".into());
         let thread = thread.spawn(move || write(&waiting, commit))?;
-        Ok(Writer { orders: Some(orders), thread: Some(thread) })
+        let room = Arc::new(Semaphore::new(LONGEST_QUEUE));
+        Ok(Writer { orders: Some(orders), room, thread: Some(thread) })
     }
 
     /// Returns the outcome of an order once it is durable.
     pub async fn decided(&self, order: Order) -> Result<Decided, Status> {
+        let unavailable = || Err(Status::unavailable(STOPPED));
+        let Ok(place) = Arc::clone(&self.room).try_acquire_owned() else {
+            return Err(Status::resource_exhausted("too many writes at once"));
+        };
+        let Some(answered) = self.send(order, Some(place)) else { return unavailable() };
+        answered.await.unwrap_or_else(|_| unavailable())
+    }
+
+    /// Queues an order whose outcome nobody waits for; false if the thread has ended. Such orders
+    /// have places in the caller's own bound.
+    pub fn queue(&self, order: Order) -> bool {
+        self.send(order, None).is_some()
+    }
+
+    fn send(
+        &self,
+        order: Order,
+        place: Option<OwnedSemaphorePermit>,
+    ) -> Option<oneshot::Receiver<Result<Decided, Status>>> {
         let (answer, answered) = oneshot::channel();
-        let stopped = || Status::unavailable(STOPPED);
-        let orders = self.orders.as_ref().ok_or_else(stopped)?;
-        orders.try_send((order, answer)).map_err(|error| match error {
-            TrySendError::Full(_) => Status::resource_exhausted("too many writes at once"),
-            TrySendError::Disconnected(_) => stopped(),
-        })?;
-        answered.await.unwrap_or_else(|_| Err(stopped()))
+        self.orders.as_ref()?.send((order, answer, place)).ok()?;
+        Some(answered)
     }
 }
 
@@ -80,7 +100,8 @@ fn write<Order, Decided>(
 ) {
     while let Ok(first) = waiting.recv() {
         let others = waiting.try_iter().take(LARGEST_BATCH - 1);
-        let (orders, answers): (Vec<Order>, Vec<_>) = iter::once(first).chain(others).unzip();
+        let taken = iter::once(first).chain(others).map(|(order, answer, _)| (order, answer));
+        let (orders, answers): (Vec<Order>, Vec<_>) = taken.unzip();
         let decided = commit(&orders);
         let failure = decided.as_ref().err().map(|error| Status::unavailable(error.to_string()));
         let mut decided = decided.into_iter().flatten();

@@ -2,11 +2,13 @@
 //! have.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
 use super::{Start, all_in_one, front, init};
-use crate::kit::arguments::Common;
+use crate::kit::arguments::{Common, length};
+use crate::kit::redis::Server;
 use crate::kit::rpc::Addresses;
 use crate::kit::store::Durability;
 
@@ -28,6 +30,9 @@ use crate::kit::store::Durability;
 ///   benchwright-apps social home-timeline --listen 127.0.0.1:7004 --store 127.0.0.1:7000 \
 ///     --post-storage 127.0.0.1:7001 --social-graph 127.0.0.1:7003
 ///   …
+///
+/// Timelines can be in Redis: give home-timeline, user-timeline and the front --redis HOST:PORT, and
+/// perhaps --redis-replicas HOST:PORT,HOST:PORT, which answer the reads.
 #[derive(Subcommand)]
 #[command(verbatim_doc_comment)]
 pub enum Command {
@@ -68,6 +73,37 @@ pub struct Stored {
 
     #[command(flatten)]
     pub common: Common,
+}
+
+/// The arguments of a service that keeps timelines: in the store, or in Redis.
+#[derive(Args)]
+pub struct StoredTimelines {
+    /// The store's process, if it keeps the timelines.
+    #[arg(long, value_name = "ADDRESSES", required_unless_present = "redis",
+          conflicts_with_all = ["redis", "redis_replicas"])]
+    pub store: Option<Addresses>,
+
+    #[command(flatten)]
+    pub redis: RedisArguments,
+
+    #[command(flatten)]
+    pub common: Common,
+}
+
+#[derive(Args, Clone)]
+pub struct RedisArguments {
+    /// Timelines are in this Redis, which answers all writes, instead of the store.
+    #[arg(long, value_name = "HOST:PORT")]
+    pub redis: Option<Server>,
+
+    /// Reads go to these replicas of it, in turn. They follow it later, so a read may lack what was
+    /// just written. Configure them with replica-serve-stale-data no.
+    #[arg(long, value_name = "HOST:PORT,HOST:PORT", requires = "redis", value_delimiter = ',')]
+    pub redis_replicas: Vec<Server>,
+
+    /// The longest time for an answer of Redis; a read is then repeated at another replica.
+    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = length)]
+    pub redis_timeout: Duration,
 }
 
 #[derive(Args)]

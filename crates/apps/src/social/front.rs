@@ -23,7 +23,10 @@ use super::api::stored::state::{CountsReply, State};
 use super::api::user::{Credentials, Registration, Session, User};
 use super::api::user_timeline::UserTimeline;
 use super::called::Called;
+use super::command::RedisArguments;
 use super::metrics::{Endpoint, Metrics};
+use super::redis::Redis;
+use super::redis::state::Both;
 use super::unique_id::now as since_1970;
 use super::{Process, pages, random, rendering};
 use crate::kit::arguments::Common;
@@ -67,6 +70,9 @@ pub struct Arguments {
     store: Addresses,
 
     #[command(flatten)]
+    redis: RedisArguments,
+
+    #[command(flatten)]
     quirks: Quirks,
 
     #[command(flatten)]
@@ -102,16 +108,23 @@ pub fn run(to: Arguments) -> anyhow::Result<()> {
     let address = to.common.listen.ip();
     process::run(to.common, async |process: &Process| {
         let mut called = Called::by(process);
+        let store = called.to("store", &to.store).await?;
+        let redis = Redis::connect(&to.redis, process).await?;
+        let of_redis = redis.clone().map_or_else(Health::default, |it| Health::of_part(it));
+        let store: Arc<dyn State> = match redis {
+            Some(redis) => Arc::new(Both { store, redis }),
+            None => store,
+        };
         Ok(Front {
             user: called.to("user", &to.user).await?,
             social_graph: called.to("social-graph", &to.social_graph).await?,
             compose_post: called.to("compose-post", &to.compose_post).await?,
             user_timeline: called.to("user-timeline", &to.user_timeline).await?,
             home_timeline: called.to("home-timeline", &to.home_timeline).await?,
-            store: called.to("store", &to.store).await?,
+            store,
             quirks: to.quirks,
             address,
-            health: called.health(),
+            health: called.health().and(of_redis),
             metrics: Arc::clone(&process.metrics),
         })
     })

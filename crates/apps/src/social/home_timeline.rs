@@ -12,7 +12,7 @@ use super::api::post_storage::PostStorage;
 use super::api::social_graph::{SocialGraph, UserId};
 use super::api::stored::timelines::{Addition, Kind, Timelines};
 use super::called::Called;
-use super::command::Stored;
+use super::command::StoredTimelines;
 use super::metrics::Metrics;
 use super::{Process, Service, timeline};
 use crate::kit::process;
@@ -30,7 +30,7 @@ pub struct Arguments {
     social_graph: Addresses,
 
     #[command(flatten)]
-    stored: Stored,
+    stored: StoredTimelines,
 }
 
 pub struct HomeTimeline {
@@ -42,14 +42,16 @@ pub struct HomeTimeline {
 
 /// Runs a process of the service until a signal ends it.
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let Arguments { post_storage, social_graph, stored: Stored { store, common } } = arguments;
-    process::run(common, async |process: &Process| {
+    let Arguments { post_storage, social_graph, stored } = arguments;
+    process::run(stored.common.clone(), async |process: &Process| {
         let mut called = Called::by(process);
-        let store = called.to("store", &store).await?;
+        let kept = timeline::kept(&stored, &mut called, process).await?;
+        kept.watch(process)?;
         let posts = called.to("post-storage", &post_storage).await?;
         let graph = called.to("social-graph", &social_graph).await?;
-        let service = HomeTimeline::new(store, posts, graph, Arc::clone(&process.metrics));
-        Ok(process.page(Service::HomeTimeline, api::answering(Arc::new(service)), called.health()))
+        let service = HomeTimeline::new(kept.timelines, posts, graph, Arc::clone(&process.metrics));
+        let health = called.health().and(kept.health);
+        Ok(process.page(Service::HomeTimeline, api::answering(Arc::new(service)), health))
     })
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use tonic::{Code, Status};
 
 use super::Service;
+use super::redis::lag::Lags;
 use crate::kit::metrics::{self, Basic, Counter, Requests, write_family, write_requests};
 use crate::kit::services::Service as _;
 
@@ -74,6 +75,8 @@ pub struct Metrics {
     home_pages: [Counter; PAGES.len()],
     user_pages: [Counter; PAGES.len()],
     logins: [Counter; LOGINS.len()],
+    /// Those of the replicas of Redis, if timelines are there.
+    pub lags: Lags,
 }
 
 impl Metrics {
@@ -117,5 +120,6 @@ impl metrics::Metrics for Metrics {
         write_family(out, "social_home_pages_total", "posts", &PAGES, &self.home_pages);
         write_family(out, "social_user_pages_total", "posts", &PAGES, &self.user_pages);
         write_family(out, "social_logins_total", "outcome", &LOGINS, &self.logins);
+        self.lags.write(out);
     }
 }

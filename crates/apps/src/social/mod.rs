@@ -4,7 +4,7 @@
 //! One module per service. Each service runs in its own process ([`Process`]), or all run in one
 //! ([`all_in_one`]). Calls go down this list only: the front calls services, compose-post calls
 //! those that make and deliver a post, and services call the store. What a service keeps is behind
-//! the traits of [`api::stored`].
+//! the traits of [`api::stored`]; timelines may be in Redis ([`redis`]).
 //!
 //! Deliberate differences from the original: names are indexed; an edge needs no document, so a
 //! registration does not call social-graph, and following is one atomic step; a timeline keeps its
@@ -35,6 +35,7 @@ pub mod url_shorten;
 pub mod user;
 pub mod user_mention;
 
+pub mod redis;
 pub mod store;
 
 pub mod api;

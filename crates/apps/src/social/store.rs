@@ -162,6 +162,7 @@ impl Shared {
                 Order::Change(_) => self.make(orders, &mut decided)?,
                 Order::Snapshot => {
                     tables::take_snapshot(self.database.begin_write()?)?;
+                    lock(&self.timelines).note();
                     decided.push(Decided::Made);
                 }
                 Order::Reset => {
@@ -218,11 +219,15 @@ impl Shared {
     fn reset(&self) -> Result<(), redb::Error> {
         tables::reset(self.database.begin_write()?)?;
         let view = View::of(&self.database.begin_read()?)?;
-        let timelines = repeated(&view, self.bounds)?;
+        if !lock(&self.timelines).undo() {
+            let mut timelines = repeated(&view, self.bounds)?;
+            timelines.note();
+            // The old ones are freed only after readers can go on.
+            let before = mem::replace(&mut *lock(&self.timelines), timelines);
+            drop(before);
+        }
+        // No timeline has a post that is not there any more.
         *lock(&self.view) = Arc::new(view);
-        // The old ones are freed only after readers can go on.
-        let before = mem::replace(&mut *lock(&self.timelines), timelines);
-        drop(before);
         Ok(())
     }
 

@@ -10,7 +10,7 @@ use super::api::post_storage::PostStorage;
 use super::api::stored::timelines::{Addition, Kind, Timelines};
 use super::api::user_timeline::{self as api, UserTimelineEntry};
 use super::called::Called;
-use super::command::Stored;
+use super::command::StoredTimelines;
 use super::metrics::Metrics;
 use super::{Process, Service, timeline};
 use crate::kit::process;
@@ -22,7 +22,7 @@ pub struct Arguments {
     post_storage: Addresses,
 
     #[command(flatten)]
-    stored: Stored,
+    stored: StoredTimelines,
 }
 
 pub struct UserTimeline {
@@ -33,13 +33,13 @@ pub struct UserTimeline {
 
 /// Runs a process of the service until a signal ends it.
 pub fn run(Arguments { post_storage, stored }: Arguments) -> anyhow::Result<()> {
-    let Stored { store, common } = stored;
-    process::run(common, async |process: &Process| {
+    process::run(stored.common.clone(), async |process: &Process| {
         let mut called = Called::by(process);
-        let store = called.to("store", &store).await?;
+        let kept = timeline::kept(&stored, &mut called, process).await?;
         let posts = called.to("post-storage", &post_storage).await?;
-        let service = UserTimeline::new(store, posts, Arc::clone(&process.metrics));
-        Ok(process.page(Service::UserTimeline, api::answering(Arc::new(service)), called.health()))
+        let service = UserTimeline::new(kept.timelines, posts, Arc::clone(&process.metrics));
+        let health = called.health().and(kept.health);
+        Ok(process.page(Service::UserTimeline, api::answering(Arc::new(service)), health))
     })
 }
 

@@ -1,15 +1,18 @@
 //! Tests of the built binary over loopback, as its users call it.
 
 mod balancer;
+mod channel;
 mod failures;
 mod foreign;
 mod hostile;
 mod hostile_social;
+mod hostile_users;
 mod hotel;
 mod initialiser;
 mod pages;
 mod social;
 mod stores;
+mod timelines;
 mod users;
 
 mod application;
@@ -20,4 +23,5 @@ mod instance;
 mod network;
 mod raw;
 mod services;
+mod sink;
 mod tools;

@@ -50,15 +50,21 @@ impl Network {
         let mut network = Network { services: BTreeMap::new(), folder };
         network.start_store();
         for (name, called) in SERVICES {
-            let called: Vec<_> =
-                called.iter().map(|one| (format!("--{one}"), network.addresses(one))).collect();
+            let own = || options.iter().filter(|(of, _)| *of == name).flat_map(|(_, own)| *own);
+            // Timelines are in one of the two.
+            let is_other =
+                |one: &str| one == "store" && name != "front" && own().any(|o| *o == "--redis");
+            let called: Vec<_> = called
+                .iter()
+                .filter(|one| !is_other(one))
+                .map(|one| (format!("--{one}"), network.addresses(one)))
+                .collect();
             let mut arguments = vec![name];
             arguments.extend(called.iter().flat_map(|(one, at)| [one.as_str(), at.as_str()]));
             if name == "user" {
                 arguments.extend(CHEAP);
             }
-            let own = options.iter().filter(|(of, _)| *of == name);
-            arguments.extend(own.flat_map(|(_, options)| options.iter().copied()));
+            arguments.extend(own());
             let started = (0..replicas).map(|_| Instance::of("social", &arguments)).collect();
             network.services.insert(name, started);
         }

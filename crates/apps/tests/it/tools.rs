@@ -2,7 +2,7 @@
 //! its process id; and the note that a test makes when it needs a program that is missing.
 
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
@@ -76,6 +76,17 @@ fn is_root() -> bool {
     fs::metadata("/proc/self").unwrap().uid() == 0
 }
 
+/// Returns a program of the distribution. If it is not installed, notes that the test was skipped.
+fn program(test: &str, name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).map(|folder| folder.join(name));
+    let program = found.into_iter().find(|program| program.is_file());
+    if program.is_none() {
+        skip(test, name);
+    }
+    program
+}
+
 /// A memcached of the distribution.
 pub(crate) struct Memcached {
     child: Child,
@@ -85,12 +96,7 @@ pub(crate) struct Memcached {
 impl Memcached {
     /// Starts it. If it is not installed, notes that the test was skipped.
     pub(crate) fn start(test: &str) -> Option<Memcached> {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let found = std::env::split_paths(&path).map(|folder| folder.join("memcached"));
-        let Some(program) = found.into_iter().find(|program| program.is_file()) else {
-            skip(test, "memcached");
-            return None;
-        };
+        let program = program(test, "memcached")?;
         let port = free_port();
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig", "TERM", "--"]).arg(program);
@@ -106,12 +112,8 @@ impl Memcached {
     }
 
     /// Stops it with SIGSTOP: its connections stay open, and it does not respond.
-    /// Stops all threads: one that runs on another CPU stops a moment after the signal.
     pub(crate) fn freeze(&self) {
-        signal(&self.child, "-STOP");
-        while !is_stopped(self.child.id()) {
-            sleep(Duration::from_millis(1));
-        }
+        freeze(&self.child);
     }
 
     pub(crate) fn thaw(&self) {
@@ -119,8 +121,98 @@ impl Memcached {
     }
 }
 
+/// Stops all threads of a process: one that runs on another CPU stops a moment after the signal.
+fn freeze(child: &Child) {
+    signal(child, "-STOP");
+    while !is_stopped(child.id()) {
+        sleep(Duration::from_millis(1));
+    }
+}
+
 impl Drop for Memcached {
     fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A Redis of the distribution that writes each change to its disk before it acknowledges it.
+pub(crate) struct Redis {
+    child: Child,
+    program: PathBuf,
+    port: u16,
+    primary: Option<u16>,
+    folder: TempDir,
+}
+
+impl Redis {
+    /// Starts it. If it is not installed, notes that the test was skipped.
+    pub(crate) fn start(test: &str) -> Option<Redis> {
+        Some(Self::of(program(test, "redis-server")?, None))
+    }
+
+    /// Starts a replica of it, which answers nothing while it has no primary.
+    pub(crate) fn replica(&self) -> Redis {
+        Self::of(self.program.clone(), Some(self.port))
+    }
+
+    fn of(program: PathBuf, primary: Option<u16>) -> Redis {
+        let (port, folder) = (free_port(), tempfile::tempdir().unwrap());
+        let child = Self::spawn(&program, port, primary, folder.path());
+        Redis { child, program, port, primary, folder }
+    }
+
+    fn spawn(program: &Path, port: u16, primary: Option<u16>, folder: &Path) -> Child {
+        let mut command = Command::new("setpriv");
+        command.args(["--pdeathsig", "TERM", "--"]).arg(program);
+        command.args(["--bind", "127.0.0.1", "--port", &port.to_string(), "--dir"]).arg(folder);
+        command.args(["--save", "", "--appendonly", "yes", "--appendfsync", "always"]);
+        if let Some(primary) = primary {
+            command.args(["--replicaof", &format!("127.0.0.1 {primary}")]);
+            command.args(["--replica-serve-stale-data", "no"]);
+        } else {
+            command.args(["--repl-diskless-sync-delay", "0"]);
+        }
+        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        wait_until_it_listens(port);
+        child
+    }
+
+    pub(crate) fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    /// Sends a command of words without blanks, and returns the first line of its answer.
+    pub(crate) fn tell(&self, command: &str) -> String {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        stream.write_all(format!("{command}\r\n").as_bytes()).unwrap();
+        let mut line = String::new();
+        BufReader::new(stream).read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
+    }
+
+    pub(crate) fn freeze(&self) {
+        freeze(&self.child);
+    }
+
+    pub(crate) fn thaw(&self) {
+        signal(&self.child, "-CONT");
+    }
+
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Starts it again after a kill, with its data and at its address.
+    pub(crate) fn resume(&mut self) {
+        self.child = Self::spawn(&self.program, self.port, self.primary, self.folder.path());
+    }
+}
+
+impl Drop for Redis {
+    fn drop(&mut self) {
+        // A frozen process is killed as well.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -111,6 +111,11 @@ fn all_that_a_spec_can_say_is_understood() {
         resolved("get: /, body_file: body.bin", "model: open, shape: '1/s 2s, ->5/s 3s'"),
         resolved("get: /", "model: open, trace: starts.txt, speed: 2.5"),
         resolved(
+            "path: /in, events: {mode: structured, type: x.y, size: 2KiB, receive: '127.0.0.1:9', \
+             within: 2s, refuse: '503:2'}",
+            "model: open, rate: 5/s",
+        ),
+        resolved(
             "script: w.lua, args: [-x, y]",
             "model: closed, think: 'exp:1ms', script_threads: 4",
         ),
@@ -169,6 +174,7 @@ fn a_spec_has_the_same_choices() {
     let [auto, epoll, uring] = spec::Io::ALL;
     assert_eq!(choices("io"), words(&[&auto, &epoll, &uring]));
     assert_eq!(choices("tls"), spec::TlsVersion::ALL.map(spec::TlsVersion::name));
+    assert_eq!(choices("events"), spec::EventMode::ALL.map(|mode| mode.to_string()));
     for timer in spec::Timer::ALL {
         timer.to_string().parse::<Timer>().unwrap();
     }

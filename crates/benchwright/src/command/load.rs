@@ -4,6 +4,7 @@
 mod csv;
 pub(crate) mod document;
 pub(crate) mod done;
+pub(crate) mod events;
 mod hlog;
 mod live;
 mod outputs;
@@ -33,6 +34,7 @@ use results::evidence::{self, Evidence, Question};
 use results::slo::{self, Slo};
 use script::{Compatibility, ScriptSet};
 
+use self::events::{Receiving, Wanted};
 use self::live::Watching;
 pub(crate) use self::outputs::Outputs;
 use self::target::{Finding, Target};
@@ -61,7 +63,11 @@ pub(crate) fn load(arguments: &Load) -> Result<Exit, Failure> {
     ports::provide(&mut targets, of_each, "--connections")?;
     let securing = Securing::of(arguments, &targets).map_err(question)?;
     let mut plan = plan(arguments, &targets)?;
-    let workload = Workload::new(requested(arguments)?)?;
+    let events = Wanted::of(arguments, targets.len())?;
+    let workload = match &events {
+        Some(wanted) => Workload::events(wanted, headers(arguments)?),
+        None => Workload::new(requested(arguments)?)?,
+    };
     if arguments.dry_run {
         workload.check(&targets)?;
         return Ok(Exit::Answered);
@@ -78,7 +84,9 @@ pub(crate) fn load(arguments: &Load) -> Result<Exit, Failure> {
     let mut outputs = Outputs::of(arguments, labels.clone()).map_err(question)?;
     let stop = crate::interrupted();
 
-    let samplers = outputs.samplers(plan.cpus.len());
+    let receiving = Receiving::begin(arguments, events.as_ref(), &plan)?;
+    let ledgers = Receiving::ledgers(receiving.as_ref(), plan.cpus.len());
+    let watchers = outputs.samplers(plan.cpus.len()).into_iter().zip(ledgers).collect();
     let watching = Watching {
         how: arguments.progress,
         // With a pipe that says when to begin, keys have no place to come from.
@@ -87,16 +95,20 @@ pub(crate) fn load(arguments: &Load) -> Result<Exit, Failure> {
         interrupted: &stop,
     };
     let measured = live::watch(watching, &plan, |live| match arguments.start {
-        Start::Now => load::measure(&plan, drivers, samplers, Some(live), &stop),
+        Start::Now => load::measure(&plan, drivers, watchers, Some(live), &stop),
         Start::Stdin => {
             let lines = start::Lines::read();
             let begin = || lines.await_start(&stop);
-            load::measurement::measure_from(&plan, drivers, samplers, Some(live), &stop, &begin)
+            load::measurement::measure_from(&plan, drivers, watchers, Some(live), &stop, &begin)
         }
     });
     let measured = measured.map_err(|failure| explain(&failure, &targets, &stop))?;
     let measurement = measured.measurement;
-    let lost = outputs.finish(measured.watchers)?;
+    let (samplers, ledgers): (Vec<_>, Vec<_>) = measured.watchers.into_iter().unzip();
+    let lost = outputs.finish(samplers)?;
+    let delivery = receiving.map(|receiving| {
+        receiving.finish(ledgers.into_iter().flatten().collect(), measurement.window)
+    });
 
     let maximum_of_a_shard = super::self_test::known_maximum();
     let besides = Besides { samples_lost: lost, maximum_of_a_shard };
@@ -108,7 +120,12 @@ pub(crate) fn load(arguments: &Load) -> Result<Exit, Failure> {
         labels: &labels,
         compatibility: None,
     };
-    let document = document::of(&context, &plan, &targets, &measurement, &judgement);
+    let mut document = document::of(&context, &plan, &targets, &measurement, &judgement);
+    if let Some(delivery) = delivery {
+        document.findings.extend(events::findings(&delivery));
+        document.warnings.extend(events::warning(&delivery));
+        document.events = Some(delivery);
+    }
     outputs.write(&document, &measurement)?;
     if !outputs.is_json() {
         output::result(&text::of(&document))?;
@@ -165,7 +182,6 @@ pub(crate) struct Context<'a> {
 }
 
 fn requested(arguments: &Load) -> Result<Requested<'_>, Failure> {
-    let headers = arguments.header.iter().map(|field| workload::header(field));
     let body = match (&arguments.body, &arguments.body_file) {
         (Some(text), _) => Some(text.clone().into_bytes()),
         (None, Some(path)) => {
@@ -177,7 +193,7 @@ fn requested(arguments: &Load) -> Result<Requested<'_>, Failure> {
     let script = arguments.script.as_deref();
     Ok(Requested {
         method: &arguments.method,
-        headers: headers.collect::<anyhow::Result<_>>().map_err(question)?,
+        headers: headers(arguments)?,
         body,
         script: script.map(|path| (path, &arguments.script_arguments[..])),
         mix: arguments.mix.as_deref().map(|path| (path, arguments.data.as_deref())),
@@ -186,6 +202,11 @@ fn requested(arguments: &Load) -> Result<Requested<'_>, Failure> {
         seed: arguments.seed,
         is_final: true,
     })
+}
+
+fn headers(arguments: &Load) -> Result<Vec<(String, String)>, Failure> {
+    let headers = arguments.header.iter().map(|field| workload::header(field));
+    headers.collect::<anyhow::Result<_>>().map_err(question)
 }
 
 pub(super) fn question(error: anyhow::Error) -> Failure {

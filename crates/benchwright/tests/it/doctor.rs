@@ -2,10 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
-use crate::support::{Scratch, benchwright, run, until};
+use nix::fcntl::OFlag;
+use nix::sys::stat::Mode;
+
+use crate::support::{Scratch, benchwright, machine, run, soon, until};
 
 const GOVERNOR: &str = "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor";
 
@@ -86,6 +92,69 @@ fn a_fix_lasts_until_the_end_of_its_command_or_a_restore_after_a_kill() {
     assert_eq!(of(&["--restore"]).status().unwrap().code(), Some(0));
     assert_eq!(content(root), found);
     assert!(!root.join("run/benchwright").exists());
+}
+
+#[test]
+fn a_fix_that_is_killed_between_its_settings_is_put_right_by_a_restore() {
+    const BLOCKED: &str = "sys/kernel/mm/ksm/run";
+    const AFTER_IT: &str = "proc/sys/net/core/somaxconn";
+    let scratch = Scratch::new();
+    let root = scratch.path();
+    record(root);
+    let put = |path: &str, text: &str| {
+        let path = root.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    put(AFTER_IT, "128\n");
+    let found = content(root);
+    // This setting is a pipe: it is read once, and nobody reads what is written to it.
+    let pipe = root.join(BLOCKED);
+    fs::create_dir_all(pipe.parent().unwrap()).unwrap();
+    nix::unistd::mkfifo(&pipe, Mode::S_IRUSR | Mode::S_IWUSR).unwrap();
+    let of = |argument: &str| {
+        let mut command = Command::new(benchwright());
+        command.args(["doctor", "--root", root.to_str().unwrap(), argument]);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    };
+    let mut doctor = of("--fix").spawn().unwrap();
+    until("it reads the pipe", || {
+        // A pipe that nobody reads cannot be opened so.
+        let mut options = fs::OpenOptions::new();
+        options.write(true).custom_flags(OFlag::O_NONBLOCK.bits());
+        options.open(&pipe).and_then(|mut open| open.write_all(b"1\n")).is_ok()
+    });
+    let state = root.join("run/benchwright/doctor.json");
+    let is_blocked = || fs::read_to_string(&state).is_ok_and(|text| text.contains(BLOCKED));
+    until("it changes the pipe", is_blocked);
+    doctor.kill().unwrap();
+    doctor.wait().unwrap();
+    assert_eq!(content(root)[GOVERNOR], "performance");
+    assert_eq!(
+        fs::read_to_string(root.join(AFTER_IT)).unwrap(),
+        "128\n",
+        "it did not come to this"
+    );
+    fs::remove_file(&pipe).unwrap();
+    put(BLOCKED, "1\n");
+    assert_eq!(of("--restore").status().unwrap().code(), Some(0));
+    assert_eq!(content(root), found);
+    assert_eq!(fs::read_to_string(root.join(BLOCKED)).unwrap(), "1\n");
+    assert!(!root.join("run/benchwright").exists());
+}
+
+#[test]
+fn this_machine_is_judged_within_three_seconds_and_the_second_of_its_spins() {
+    let _machine = machine();
+    let spins = Duration::from_secs(1);
+    soon(Duration::from_secs(3) + spins, || {
+        let ran = run(&["doctor", "--json"]);
+        // An error that a check finds is an answer.
+        assert!([0, 1].contains(&ran.code), "{ran:#?}");
+        assert_eq!(ran.json()["checks"].as_array().unwrap().len(), 27);
+        ran.took
+    });
 }
 
 #[test]

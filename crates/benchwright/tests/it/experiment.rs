@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::support::{
     PATIENT, Scratch, check_answer, experiments, journal, machine, run_patiently, run_while,
-    signal, sleep, until, until_it_listens_to_ctrl_c,
+    signal, sleep, tool, until, until_it_listens_to_ctrl_c,
 };
 
 fn hotel(scratch: &Scratch) -> Command {
@@ -58,6 +58,59 @@ fn the_hotel_experiment_finds_its_maximum() {
     assert!(placement.values().any(|cpus| cpus == "0"), "read back: {placement:?}");
     check_results(&scratch.path().join("out"));
     assert_eq!(scratch.remains(), [""; 0]);
+}
+
+/// Runs the experiment of the social network with a few users; returns its journal.
+fn social(scratch: &Scratch, profiles: &str) -> Vec<Value> {
+    let mut command = scratch.benchwright();
+    command.arg("run").arg(experiments().join("social.yaml")).args(["--profile", profiles]);
+    command.args(["--out", "out", "--json"]).args(PATIENT);
+    let out = scratch.path().join("out");
+    if let Ok(ran) = run_patiently(&mut command, &out) {
+        assert_eq!(ran.json()["verdict"], "answered");
+    }
+    check_results(&out);
+    assert_eq!(scratch.remains(), [""; 0]);
+    journal(&out)
+}
+
+#[test]
+fn the_social_experiment_has_a_tenth_of_a_connection_for_each_request_per_second() {
+    let _machine = machine();
+    let scratch = Scratch::new();
+    let entries = social(&scratch, "ci");
+    let out = scratch.path().join("out");
+    for entry in entries.iter().filter(|entry| entry["observed"].is_object()) {
+        let trial = &entry["trial"];
+        let load = std::fs::read(out.join(format!("trials/{trial}/load.json"))).unwrap();
+        let load: Value = serde_json::from_slice(&load).unwrap();
+        let connections = load["connections"]["asked"].as_f64().unwrap();
+        assert_eq!(Some(10.0 * connections), entry["asked_per_s"].as_f64(), "trial {trial}");
+    }
+}
+
+#[test]
+fn the_social_experiment_has_redis_with_and_without_replicas_as_levels() {
+    const TEST: &str = "the_social_experiment_has_redis_with_and_without_replicas_as_levels";
+    if !tool(TEST, "redis-server") {
+        return;
+    }
+    let _machine = machine();
+    let scratch = Scratch::new();
+    let entries = social(&scratch, "redis+ci");
+    let of_level = |level: &str| {
+        let cell = Value::from(format!("redis_replicas={level}"));
+        entries.iter().filter(move |entry| entry["cell"] == cell)
+    };
+    let has_replicas = |entry: &Value| {
+        let cpu = entry["observed"]["cpu"].as_object();
+        cpu.map(|cpu| cpu.keys().any(|name| name.starts_with("redis-replica")))
+    };
+    for (level, expected) in [("0", false), ("2", true)] {
+        assert!(0 < of_level(level).count());
+        let mut seen = of_level(level).filter_map(has_replicas);
+        assert!(seen.all(|has| has == expected), "{level}");
+    }
 }
 
 #[test]

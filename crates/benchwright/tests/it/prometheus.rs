@@ -14,7 +14,7 @@ pub(crate) struct Prometheus {
 }
 
 impl Prometheus {
-    /// Starts one with its files in a folder, and waits until it listens. `config` gets its address.
+    /// Starts one with its files in a folder, and waits until it is ready. `config` gets its address.
     pub(crate) fn start(folder: &Path, config: impl FnOnce(&str) -> String) -> Prometheus {
         let address = format!("127.0.0.1:{}", free_port());
         let file = folder.join("prometheus.yml");
@@ -25,7 +25,11 @@ impl Prometheus {
         command.arg("--web.listen-address").arg(&address);
         let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let prometheus = Prometheus { child, url: format!("http://{address}") };
-        until("Prometheus listens", || std::net::TcpStream::connect(&address).is_ok());
+        // It listens before it answers queries.
+        until("Prometheus is ready", || {
+            std::net::TcpStream::connect(&address).is_ok()
+                && get(&prometheus.url, "/-/ready").contains("is Ready")
+        });
         prometheus
     }
 

@@ -75,6 +75,14 @@ pub(crate) fn run(arguments: &[&str]) -> Ran {
     run_while(Command::new(benchwright()).args(arguments), |_| {})
 }
 
+/// Returns the command of a program on CPU 0: generators take the last ones, and a server that the
+/// kernel wakes on the CPU of its generator makes it late.
+fn on_first_cpu(program: &Path) -> Command {
+    let mut command = Command::new("taskset");
+    command.args(["--cpu-list", "0"]).arg(program);
+    command
+}
+
 /// A server that was started by a test; it ends with the test.
 pub(crate) struct Server {
     child: Child,
@@ -93,11 +101,11 @@ impl Server {
     }
 
     pub(crate) fn reference(arguments: &[&str]) -> Server {
-        Server::start(Command::new(benchwright()).arg("reference").args(arguments))
+        Server::start(on_first_cpu(&benchwright()).arg("reference").args(arguments))
     }
 
     pub(crate) fn hotel() -> Server {
-        Server::start(Command::new(apps()).args(["hotel", "all-in-one"]))
+        Server::start(on_first_cpu(&apps()).args(["hotel", "all-in-one"]))
     }
 
     pub(crate) fn pid(&self) -> u32 {

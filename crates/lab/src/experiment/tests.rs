@@ -822,6 +822,77 @@ fn shipped_specs_plan() {
             6  replicas=10  3 trials, 5 min 30 s, seed 7115760829152175
         the "#]].assert_eq(&fixed("users.yaml", "guide"));
     expect![[r#"
+        social-max-rps · local · roles: sut = CPU 0, load = CPU 1 · at most 40 trials, 4 min 20 s
+        system    store + post-storage + user + social-graph + home-timeline + user-timeline + url-shorten + user-mention + text + media + unique-id + compose-post + front ×1
+        load      0.1 connections for each request/s (at least 2), 2 script threads, Poisson arrivals, social-home.lua
+        search    adaptive from 4,000/s: outward by × 1.25 and more until it is enclosed, then bisected to 2 %; one pass or the first to 2 decides; the bounds need 2 passes or 4 failures
+        trial     reset → warm up 1 s → measure 5 s → drain ≤ 500 ms
+        seed      1544485760978585903
+        time      6.5 s per trial; 10 to 40 trials: 65 s to 4 min 20 s; usually 22 in 107 s; up to 2 min 30 s more if the machine is disturbed
+        the first trial:
+          start    store: benchwright app social store --max-timeline 10000 --listen 127.0.0.1:0 · ready within 30 s
+          start    media: benchwright app social media --listen 127.0.0.1:0 · ready within 30 s
+          start    unique-id: benchwright app social unique-id --listen 127.0.0.1:0 · ready within 30 s
+          start    post-storage: benchwright app social post-storage --store store --listen 127.0.0.1:0 · ready within 30 s
+          start    user: benchwright app social user --store store --password-hash salted-sha256 --listen 127.0.0.1:0 · ready within 30 s
+          start    url-shorten: benchwright app social url-shorten --store store --listen 127.0.0.1:0 · ready within 30 s
+          start    user-mention: benchwright app social user-mention --store store --listen 127.0.0.1:0 · ready within 30 s
+          start    social-graph: benchwright app social social-graph --store store --user user --listen 127.0.0.1:0 · ready within 30 s
+          start    user-timeline: benchwright app social user-timeline --store store --post-storage post-storage --listen 127.0.0.1:0 · ready within 30 s
+          start    text: benchwright app social text --url-shorten url-shorten --user-mention user-mention --listen 127.0.0.1:0 · ready within 30 s
+          start    home-timeline: benchwright app social home-timeline --store store --post-storage post-storage --social-graph social-graph --listen 127.0.0.1:0 · ready within 30 s
+          start    compose-post: benchwright app social compose-post --text text --user user --media media --unique-id unique-id --post-storage post-storage --user-timeline user-timeline --home-timeline home-timeline --listen 127.0.0.1:0 · ready within 30 s
+          start    front: benchwright app social front --user user --social-graph social-graph --compose-post compose-post --user-timeline user-timeline --home-timeline home-timeline --store store --listen 127.0.0.1:0 · ready within 30 s
+          ask      GET http://front/healthz → 200
+          run      benchwright app social init --address front --graph generated:962x37624 --compose 110 --max-timeline 10000 → `105820 verified` in its output
+          ask      POST http://front/snapshot → 200
+          ask      GET http://front/counts → 200, `"follows":37624,` in it
+          ask      GET http://front/counts → 200, `"posts":105820,` in it
+          ask      GET http://front/healthz → 200, `ok` in it
+          ask      GET http://front/wrk2-api/home-timeline/read?user_id=1&start=0&stop=10 → 200, `"post_id":"` in it
+          ask      GET http://front/wrk2-api/home-timeline/read?user_id=1&start=10&stop=10 → 200, `{}`
+          ask      GET http://front/wrk2-api/home-timeline/read?user_id=962&start=0&stop=10 → 200, `{}`
+          ask      GET http://front/wrk2-api/home-timeline/read?user_id=1&start=0 → 400, `Incomplete arguments` in it
+          ask      GET http://front/wrk2-api/user-timeline/read?user_id=1&start=0&stop=10 → 200, `"username":"username_1"` in it
+          ask      GET http://front/metrics → 200, `social_home_pages_total` in it
+          ask      POST http://front/reset → 200, `"posts":105820,` in it
+          drive    benchwright load http://front --rate 4000/s --arrivals poisson --connections 400 --warm-up 1s --duration 5s --drain 500ms --timeout 10s --seed 4065315651470207 --slo p99<=100ms,failures<=0.1% --until-missed --progress lines --json --script experiments/social-home.lua --script-threads 2 -- 962
+          stop     everything
+    "#]].assert_eq(&plan("social.yaml", None));
+    expect![[r#"
+        social-max-rps · profile ci · local · roles: sut = CPU 0, load = CPU 1 · at most 3 trials, 2.4 s
+        system    store + post-storage + user + social-graph + home-timeline + user-timeline + url-shorten + user-mention + text + media + unique-id + compose-post + front ×1
+        load      0.1 connections for each request/s (at least 2), 2 script threads, Poisson arrivals, social-home.lua
+        search    sweep from 50.0/s to 200/s, step 100 %: 50.0/s, 100/s, 200/s
+        trial     reset → warm up 200 ms → measure 400 ms → drain ≤ 200 ms
+        seed      1544485760978585903
+        time      0.8 s per trial; 3 trials: 2.4 s; usually 3.3 s; up to 2 min 0 s more if the machine is disturbed
+        the "#]].assert_eq(&fixed("social.yaml", "ci"));
+    expect![[r#"
+        social-max-rps · profile guide_rule · local · roles: sut = CPU 0, load = CPU 1 · at most 40 trials, 4 min 20 s
+        system    store + post-storage + user + social-graph + home-timeline + user-timeline + url-shorten + user-mention + text + media + unique-id + compose-post + front ×1
+        load      0.1 connections for each request/s (at least 2), 2 script threads, Poisson arrivals, social-home.lua
+        search    sweep from 2,000/s, step 250/s; stop: the SLO was missed
+        trial     reset → warm up 1 s → measure 5 s → drain ≤ 500 ms
+        seed      1544485760978585903
+        time      6.5 s per trial; 1 to 40 trials: 6.5 s to 4 min 20 s; up to 2 min 30 s more if the machine is disturbed
+        the "#]].assert_eq(&fixed("social.yaml", "guide_rule"));
+    expect![[r#"
+        social-max-rps · profile redis · local · roles: sut = CPU 0, load = CPU 1 · 2 searches · at most 80 trials, 8 min 40 s
+        factor    redis_replicas: 0, 2
+        system    redis + store + post-storage + user + social-graph + home-timeline + user-timeline + url-shorten + user-mention + text + media + unique-id + compose-post + front ×1
+        load      0.1 connections for each request/s (at least 2), 2 script threads, Poisson arrivals, social-home.lua
+        search    adaptive from 4,000/s: outward by × 1.25 and more until it is enclosed, then bisected to 2 %; one pass or the "#]].assert_eq(&fixed("social.yaml", "redis"));
+    expect![[r#"
+        social-max-rps · profile guide · local · roles: sut = CPU 0, load = CPU 1 · at most 30 trials, 35 min 30 s
+        system    (18 replicas of post-storage, home-timeline + 6 replicas of redis-replica + 3 replicas of front + 1 of redis, store, user, social-graph, user-timeline, url-shorten, user-mention, text, media, unique-id, compose-post): 56 processes
+        load      0.1 connections for each request/s (at least 100), 100 script threads, constant arrivals, social-home.lua
+        search    sweep from 71,000/s to 100,000/s, step 1,000/s: 71,000/s, 72,000/s, … 100,000/s; stop: the SLO was missed
+        trial     reset → warm up 10 s → measure 60 s → drain ≤ 1 s
+        seed      1544485760978585903
+        time      71 s per trial; 1 to 30 trials: 71 s to 35 min 30 s; usually 15 in 17 min 28 s; up to 20 min 0 s more if the machine is disturbed
+        the "#]].assert_eq(&fixed("social.yaml", "guide"));
+    expect![[r#"
         simulated · simulated · at most 30 trials, 3 min 34 s
         system    a simulated queue
         load      64 connections, Poisson arrivals, GET /

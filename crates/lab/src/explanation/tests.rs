@@ -59,13 +59,14 @@ reproducibility: {{target: {{metric: p50, rsd: 1%}}}}
 ",
         QUEUE.replace("model: open", "model: open, rate: 600/s")
     ));
+    assert_eq!(past.answer().verdict, results::answer::Verdict::No);
     expect![[r#"
         verdict: 1.1ms compared with 1ms: worse; p50 +12.9 % (worse), p99 +6.8 % (undecided); time=1.1ms · 600/s: RSD of p50 3.7 % (2.3 % … 9.1 %), target 1 % missed; time=1ms · 600/s: RSD of p50 2.5 % (1.5 % … 6.0 %), target 1 % missed (2 searches ended)
-        capacity: time=1ms: 579/s is the highest load with p99 ≤ 30 ms: 6 of 6 trials met it (trial 3: p99 ≤ 30 ms is met: 0 of 2,897 requests over (0 %, allowed 1 %); trial 4: p99 ≤ 30 ms is met: 0 of 3,081 requests over (0 %, allowed 1 %); trial 5: p99 ≤ 30 ms is met: 0 of 2,940 requests over (0 %, allowed 1 %); and 3 more)
-        maximum throughput: time=1ms: 589/s sustained of 589/s offered in trial 9; no higher load was tried, so the true maximum may be higher
+        slo: time=1ms: 6 of 6 trials met it (trial 3: p99 ≤ 30 ms is met: 0 of 2,897 requests over (0 %, allowed 1 %); trial 4: p99 ≤ 30 ms is met: 0 of 3,081 requests over (0 %, allowed 1 %); trial 5: p99 ≤ 30 ms is met: 0 of 2,940 requests over (0 %, allowed 1 %); and 3 more)
+        sustained: time=1ms: at most 589/s of 589/s offered, in trial 9
         end: time=1ms: the load was measured, after 6 trials
-        capacity: time=1.1ms: 620/s is the highest load with p99 ≤ 30 ms: 6 of 6 trials met it (trial 1: p99 ≤ 30 ms is met: 0 of 3,099 requests over (0 %, allowed 1 %); trial 2: p99 ≤ 30 ms is met: 0 of 3,063 requests over (0 %, allowed 1 %); trial 7: p99 ≤ 30 ms is met: 0 of 3,069 requests over (0 %, allowed 1 %); and 3 more)
-        maximum throughput: time=1.1ms: 611/s sustained of 610/s offered in trial 8; no higher load was tried, so the true maximum may be higher
+        slo: time=1.1ms: 6 of 6 trials met it (trial 1: p99 ≤ 30 ms is met: 0 of 3,099 requests over (0 %, allowed 1 %); trial 2: p99 ≤ 30 ms is met: 0 of 3,063 requests over (0 %, allowed 1 %); trial 7: p99 ≤ 30 ms is met: 0 of 3,069 requests over (0 %, allowed 1 %); and 3 more)
+        sustained: time=1.1ms: at most 611/s of 610/s offered, in trial 8
         end: time=1.1ms: the load was measured, after 6 trials
         validity: 12 of 12 trials valid
         comparison: p50 worse: +12.9 % (+6.2 … +18.9 %), p = 0.0093; median 789 µs → 889 µs; 6 and 6 trials in 3 blocks. Rule: the interval excludes 0 % and the change is beyond the margin (3 %)

@@ -5,7 +5,7 @@ use measure::Rate;
 use results::slo;
 
 use super::Wanted;
-use crate::spec::{Literal, Load, Resolved, Tls, Workload};
+use crate::spec::{Events, Literal, Load, Resolved, Tls, Workload};
 
 /// An option of `benchwright load`; an argument without a name is named by its value: `URL`.
 pub struct Known {
@@ -166,6 +166,23 @@ pub const OPTIONS: &[Known] = &[
     spec("--mix", "workload.mix", |asked| asked.file(asked.workload().mix.as_ref())),
     spec("--data", "workload.data", |asked| asked.file(asked.workload().data.as_ref())),
     spec("--check", "workload.check", |asked| asked.text(asked.workload().check.as_ref())),
+    spec("--events", "workload.events", |asked| value(asked.events().map(|events| events.mode))),
+    spec("--event-type", "workload.events.type", |asked| {
+        value(asked.events().and_then(|events| events.kind.as_ref()))
+    }),
+    spec("--event-size", "workload.events.size", |asked| {
+        let size = asked.events().and_then(|events| events.size);
+        value(size.map(|size| format!("{}B", size.0.0)))
+    }),
+    spec("--receive", "workload.events.receive", |asked| {
+        asked.text(asked.events().and_then(|events| events.receive.as_ref()))
+    }),
+    spec("--receive-within", "workload.events.within", |asked| {
+        value(asked.events().and_then(|events| events.within).map(|within| within.written()))
+    }),
+    spec("--receive-refuse", "workload.events.refuse", |asked| {
+        value(asked.events().and_then(|events| events.refuse.as_ref()))
+    }),
     spec("--script", "workload.script", |asked| asked.file(asked.workload().script.as_ref())),
     spec("--script-threads", "load.script_threads", |asked| {
         let threads = asked.load().script_threads.filter(|_| asked.workload().script.is_some());
@@ -237,6 +254,10 @@ impl<'a> Asked<'a> {
 
     fn workload(&self) -> &'a Workload {
         &self.resolved.spec.workload
+    }
+
+    fn events(&self) -> Option<&'a Events> {
+        self.workload().events.as_ref()
     }
 
     fn tls(&self) -> Option<&'a Tls> {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Command, Parse, Texts, foreign_generator};
+use super::{Command, Events, Parse, Texts, foreign_generator};
 
 #[cfg(test)]
 mod tests;
@@ -51,6 +51,9 @@ pub struct Workload {
     /// A file with the body of a single request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body_file: Option<String>,
+    /// Events in place of other requests; they need an open loop.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub events: Option<Events>,
     /// The command of another load generator, which makes the load in place of ours. `${url}`,
     /// `${duration}`, `${duration_s}`, `${rate}` and `${connections}` are replaced in each trial.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -74,6 +77,7 @@ impl Default for Workload {
             headers: BTreeMap::new(),
             body: None,
             body_file: None,
+            events: None,
             exec: None,
             parse: None,
         }
@@ -90,8 +94,9 @@ impl Workload {
     pub(super) fn common_texts(&self) -> impl Iterator<Item = &String> {
         let files = [&self.mix, &self.data, &self.body_file];
         let texts = [&self.check, &self.method, &self.body];
+        let receive = self.events.as_ref().and_then(|events| events.receive.as_ref());
         let fields = self.headers.values().flat_map(|values| &values.0);
-        files.into_iter().chain(texts).flatten().chain(fields)
+        files.into_iter().chain(texts).flatten().chain(receive).chain(fields)
     }
 }
 
@@ -111,6 +116,7 @@ struct WrittenWorkload {
     headers: BTreeMap<String, Texts>,
     body: Option<String>,
     body_file: Option<String>,
+    events: Option<Events>,
     exec: Option<Command>,
     parse: Option<Parse>,
 }
@@ -136,6 +142,7 @@ impl TryFrom<WrittenWorkload> for Workload {
             headers,
             body,
             body_file,
+            events,
             exec,
             parse,
         } = written;
@@ -151,6 +158,7 @@ impl TryFrom<WrittenWorkload> for Workload {
             headers,
             body,
             body_file,
+            events,
             exec,
             parse,
         })
@@ -160,13 +168,25 @@ impl TryFrom<WrittenWorkload> for Workload {
 /// Returns the first contradiction between the fields.
 fn wrong(written: &WrittenWorkload) -> Option<&'static str> {
     let WrittenWorkload { script, args, get, path, mix, data, check, method, .. } = written;
-    let WrittenWorkload { headers, body, body_file, exec, parse, .. } = written;
+    let WrittenWorkload { headers, body, body_file, events, exec, parse, .. } = written;
     let of_a_request = method.is_some() || body.is_some() || body_file.is_some();
     if exec.is_some() || parse.is_some() {
         let of_ours = script.is_some() || mix.is_some() || get.is_some() || of_a_request;
         let of_parts = !args.is_empty() || data.is_some() || check.is_some() || !headers.is_empty();
-        let has_others = of_ours || of_parts;
+        let has_others = of_ours || of_parts || events.is_some();
         return foreign_generator::wrong(exec.is_some(), parse.is_some(), has_others);
+    }
+    if let Some(events) = events {
+        if script.is_some() || mix.is_some() || get.is_some() || of_a_request || check.is_some() {
+            return Some(
+                "`events` are the requests of a workload; beside them only `path` and `headers` are \
+                 possible (a patch removes by `get: null`)",
+            );
+        }
+        if events.receive.is_none() && (events.within.is_some() || events.refuse.is_some()) {
+            return Some("`within` and `refuse` are of a receiver; add `receive: ADDRESS:PORT`");
+        }
+        return None;
     }
     match (script, mix, get) {
         (Some(_), _, Some(_)) => {
@@ -193,7 +213,7 @@ fn wrong(written: &WrittenWorkload) -> Option<&'static str> {
         (None, None, None) if path.is_none() => {
             return Some(
                 "a workload is `script: file.lua`, `mix: file.jsonl`, `get: /path`, a `method` with \
-                 its `path`, or `exec: [wrk, …]` with `parse: wrk`",
+                 its `path`, `events: {…}`, or `exec: [wrk, …]` with `parse: wrk`",
             );
         }
         _ => {}

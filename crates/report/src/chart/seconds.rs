@@ -40,8 +40,8 @@ struct Line {
 /// A trial that is shown in full, with an id and its role.
 type Chosen<'a> = (String, &'a str, &'a Trial);
 
-/// The trials of the maximum and of the capacity, or if there are several searches those that show
-/// the levels: side by side, or the only one over both columns.
+/// The trials of the maximum and of the capacity, or that of a given load, or if there are several
+/// searches those that show the levels: side by side, or the only one over both columns.
 pub(crate) fn figures(run: &Run) -> Vec<Figure> {
     let chosen = match run.has_several() {
         false => of_one_search(run),
@@ -66,6 +66,10 @@ pub(crate) fn figures(run: &Run) -> Vec<Figure> {
 }
 
 fn of_one_search(run: &Run) -> Vec<Chosen<'_>> {
+    if run.fixed {
+        let chosen = run.chosen().into_iter();
+        return chosen.map(|(id, trial)| (id, "Given load", trial)).collect();
+    }
     let maximum = run.maximum.as_ref().and_then(|maximum| run.trial(maximum.trial));
     let capacity = run.capacity.as_ref().and_then(|capacity| run.trial(capacity.trial));
     let same = maximum.map(|t| t.entry.trial) == capacity.map(|t| t.entry.trial);

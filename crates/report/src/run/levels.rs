@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use results::answer::{Answer, Search, Verdict};
 use results::journal::Entry;
 
+use super::answering;
+
 #[cfg(test)]
 mod tests;
 
@@ -101,16 +103,22 @@ fn unknown(strand: u32, entry: &Entry) -> Search {
 }
 
 /// Returns the trial that represents each cell: that of the median capacity of its first search,
-/// or, if that found none, of its median maximum throughput.
-pub(crate) fn representatives(cells: &[Cell], fixed: bool) -> Vec<Shown> {
+/// or, if that found none, of its median maximum throughput. A given load that failed has neither, and
+/// is represented by its first trial.
+pub(crate) fn representatives(cells: &[Cell], fixed: bool, journal: &[Entry]) -> Vec<Shown> {
     let of_cell = |cell: &Cell| {
         let first = cell.searches.first()?;
-        let quantities = [Quantity::Capacity, Quantity::Maximum];
-        let (quantity, found) = quantities.into_iter().find_map(|q| Some((q, first.found(q)?)))?;
-        let quantity = (!fixed).then(|| quantity.name());
+        let found = [Quantity::Capacity, Quantity::Maximum]
+            .into_iter()
+            .find_map(|quantity| Some((quantity, first.found(quantity)?.middle().trial)));
+        let (quantity, trial) = match found {
+            Some((quantity, trial)) => ((!fixed).then(|| quantity.name()), trial),
+            None if fixed => (None, first.trial(journal)?),
+            None => return None,
+        };
         let parts = cell.name.as_deref().into_iter().chain(quantity);
         let name = parts.collect::<Vec<_>>().join(", ");
-        Some(Shown { name, trial: found.middle().trial })
+        Some(Shown { name, trial })
     };
     cells.iter().filter_map(of_cell).collect()
 }
@@ -155,6 +163,12 @@ impl Cell {
 }
 
 impl Repeated {
+    /// Returns the first trial of the strands that is evidence about the system.
+    fn trial(&self, journal: &[Entry]) -> Option<u32> {
+        let is_ours = |entry: &Entry| self.strands.iter().any(|s| Some(s.strand) == entry.strand);
+        answering(journal).find(|(entry, _)| is_ours(entry)).map(|(entry, _)| entry.trial)
+    }
+
     /// Returns what the strands found; `None` if none found it.
     pub(crate) fn found(&self, quantity: Quantity) -> Option<Found> {
         let mut values: Vec<Value> =

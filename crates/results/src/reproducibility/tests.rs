@@ -114,6 +114,32 @@ fn what_most_others_have_too_is_not_a_difference() {
 }
 
 #[test]
+fn an_outlier_names_a_second_in_which_others_used_the_machine() {
+    let disturb = |entry: &mut Entry, foreign, stolen| {
+        let observed = entry.observed.as_mut().unwrap();
+        (observed.foreign_most, observed.stolen_most) = (Some(foreign), Some(stolen));
+    };
+    let outlier_with = |usual: (f64, f64), own: (f64, f64)| {
+        let outlier = an_outlier_among(
+            |other| {
+                *other = entry(other.trial, 100.0, 10.0 + 0.01 * f64::from(other.trial % 3));
+                disturb(other, usual.0, usual.1);
+            },
+            |apart| {
+                *apart = entry(11, 100.0, 15.0);
+                disturb(apart, own.0, own.1);
+            },
+        );
+        outlier.in_words()
+    };
+    expect!["trial 11: other processes used the CPUs for up to 62 % of a second (usually 3 %); the hypervisor took a CPU for up to 4 % of a second (usually 0 %)"]
+        .assert_eq(&outlier_with((0.03, 0.0), (0.62, 0.04)));
+    let nothing = "trial 11: no recorded difference from the others";
+    assert_eq!(outlier_with((0.03, 0.0), (0.09, 0.01)), nothing, "below the bounds");
+    assert_eq!(outlier_with((0.4, 0.03), (0.62, 0.04)), nothing, "not twice the usual share");
+}
+
+#[test]
 fn a_fingerprint_differs_only_from_one_that_most_others_have() {
     let outlier = an_outlier_among(
         |other| other.fingerprint = Some(format!("{}", other.trial % 2)),

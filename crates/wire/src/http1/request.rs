@@ -76,6 +76,16 @@ impl RequestDecoder {
         &mut self,
         bytes: &mut &'a [u8],
     ) -> Result<Option<RequestEvent<'a>>, Malformed> {
+        self.next_with(bytes, |_, _| {})
+    }
+
+    /// As [`RequestDecoder::next`]; `field` gets the name and the value of each field of a head, in
+    /// their order, before the head is returned.
+    pub fn next_with<'a>(
+        &mut self,
+        bytes: &mut &'a [u8],
+        field: impl FnMut(&str, &[u8]),
+    ) -> Result<Option<RequestEvent<'a>>, Malformed> {
         if let Some(after) = self.open {
             if let Some(piece) = self.body.next(bytes)? {
                 return Ok(Some(RequestEvent::Body(piece)));
@@ -90,14 +100,14 @@ impl RequestDecoder {
             return Ok(None);
         }
         let Some(block) = self.block.take(bytes)? else { return Ok(None) };
-        let (request, body) = parse(block)?;
+        let (request, body) = parse(block, field)?;
         self.body = body;
         self.open = Some(request.after);
         Ok(Some(RequestEvent::Head(request)))
     }
 }
 
-fn parse(block: &[u8]) -> Result<(Request, Body), Malformed> {
+fn parse(block: &[u8], mut field: impl FnMut(&str, &[u8])) -> Result<(Request, Body), Malformed> {
     // Initialising all fields that a head may have would take longer than filling the used ones.
     let mut fields = [const { MaybeUninit::uninit() }; MOST_FIELDS];
     let mut head = httparse::Request::new(&mut []);
@@ -115,6 +125,7 @@ fn parse(block: &[u8]) -> Result<(Request, Body), Malformed> {
         (Coding::None, None | Some(0)) => Body::Done,
         (Coding::None, Some(length)) => Body::Counted(length),
     };
+    head.headers.iter().for_each(|header| field(header.name, header.value));
     let persistent = head.version == Some(1) || framing.keep_alive;
     let after = if framing.close || !persistent { After::Close } else { After::KeepAlive };
     let method = head.method.unwrap_or_default().to_owned();

@@ -1,11 +1,11 @@
 //! The hotel application as deployed for the bench, and the CPU time of its parts.
 
 use std::collections::BTreeMap;
-use std::process::Stdio;
 
 use super::Deployment;
 use super::stores::{Memcached, Postgres};
-use crate::bench::machine::{self, Cpu, Machine, Process, Side};
+use crate::bench::machine::{Cpu, Machine};
+use crate::bench::parts::Parts;
 
 /// The services, in the order of their start: a service is after those that it calls.
 const SERVICES: [Service; 10] = [
@@ -53,7 +53,7 @@ impl Service {
 
 /// A running application. Its services end before the stores that they use.
 pub(super) struct Application {
-    services: Vec<(&'static str, Process)>,
+    services: Parts,
     /// The addresses of the frontends of each instance.
     pub(super) frontends: Vec<Vec<String>>,
     memcached: Option<Memcached>,
@@ -66,8 +66,12 @@ impl Application {
         let instances = deployed.instances;
         let postgres =
             deployed.has_postgres.then(|| Postgres::start(machine, instances)).transpose()?;
-        let mut application =
-            Application { services: Vec::new(), frontends: Vec::new(), memcached, postgres };
+        let mut application = Application {
+            services: Parts::of("hotel"),
+            frontends: Vec::new(),
+            memcached,
+            postgres,
+        };
         for instance in 1..=instances {
             application.start_instance(machine, instance, deployed.replicas)?;
         }
@@ -82,7 +86,7 @@ impl Application {
     ) -> Result<(), String> {
         let store = match &self.postgres {
             Some(postgres) => postgres.url(instance),
-            None => self.start_service(machine, "store", &[])?,
+            None => self.services.start(machine, "store", &[])?,
         };
         let mut addresses = BTreeMap::from([("store", vec![store])]);
         for Service { name, calls, has_cache } in &SERVICES {
@@ -94,41 +98,23 @@ impl Application {
                 arguments.extend(["--cache".to_owned(), memcached.url(instance)]);
             }
             let started: Result<Vec<_>, _> =
-                (0..replicas).map(|_| self.start_service(machine, name, &arguments)).collect();
+                (0..replicas).map(|_| self.services.start(machine, name, &arguments)).collect();
             addresses.insert(name, started?);
         }
         self.frontends.extend(addresses.remove("frontend"));
         Ok(())
     }
 
-    /// Returns the address of the service.
-    fn start_service(
-        &mut self,
-        machine: &Machine,
-        name: &'static str,
-        arguments: &[String],
-    ) -> Result<String, String> {
-        let program = machine.benchwright.with_file_name("benchwright-apps");
-        let mut command = machine.command(Side::Server, program);
-        command.args(["hotel", name]).args(arguments).stdout(Stdio::piped());
-        let mut process = Process::start(&mut command)?;
-        let ready = machine::ready(&mut process);
-        let (_, url) = ready.ok_or_else(|| format!("{name} did not become ready"))?;
-        self.services.push((name, process));
-        Ok(url.trim_start_matches("http://").to_owned())
-    }
-
     pub(super) fn processes(&self) -> usize {
-        self.services.len()
+        self.services.processes()
     }
 
     /// Returns the CPU time of each service with all its replicas, and of each foreign store.
     pub(super) fn cpu(&self) -> Result<BTreeMap<&'static str, Cpu>, String> {
-        let mut cpu: BTreeMap<&str, Cpu> = BTreeMap::new();
+        let mut cpu = self.services.cpu()?;
         let memcached = self.memcached.as_ref().map(|it| ("memcached", &it.process));
         let postgres = self.postgres.as_ref().map(|it| ("postgresql", &it.process));
-        let services = self.services.iter().map(|(name, process)| (*name, process));
-        for (name, process) in services.chain(memcached).chain(postgres) {
+        for (name, process) in memcached.into_iter().chain(postgres) {
             let used = Cpu::of(process.0.id()).ok_or_else(|| format!("{name} has died"))?;
             cpu.entry(name).or_default().add(used);
         }

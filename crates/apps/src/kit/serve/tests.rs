@@ -44,7 +44,7 @@ fn visit<F: Future<Output = ()>>(
     runtime.block_on(async {
         let listener = listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let address = listener.local_addr().unwrap();
-        let (body_bytes, kept_bytes) = (16, 8);
+        let (body_bytes, kept_bytes) = (PIECE + 16, 8);
         let limits = Limits {
             connections: 2,
             look: LOOK,
@@ -121,16 +121,30 @@ async fn sent(address: SocketAddr, method: &str, body: &str) -> (String, String)
 #[test]
 fn a_body_is_kept_where_it_is_wanted_and_within_bounds() {
     visit(|address, _end, _| async move {
+        let beyond_a_piece = |bytes: usize| "1".repeat(PIECE + bytes);
         let kept = |body: &str| ("200".to_owned(), body.to_owned());
         // The room of the first is free when the second comes.
-        assert_eq!(sent(address, "PUT", "12345678").await, kept("12345678"));
-        assert_eq!(sent(address, "PUT", "abc").await, kept("abc"));
-        assert_eq!(sent(address, "POST", "1234567890").await, kept("done"));
+        for body in [beyond_a_piece(8), beyond_a_piece(7), "abc".to_owned()] {
+            assert_eq!(sent(address, "PUT", &body).await, kept(&body));
+        }
+        assert_eq!(sent(address, "POST", &beyond_a_piece(10)).await, kept("done"));
         let no_room = ("503".to_owned(), "too many bodies at once\n".to_owned());
-        assert_eq!(sent(address, "PUT", "1234567890").await, no_room);
+        assert_eq!(sent(address, "PUT", &beyond_a_piece(10)).await, no_room);
         let too_large = ("413".to_owned(), "body too large\n".to_owned());
-        assert_eq!(sent(address, "POST", "12345678901234567").await, too_large);
+        assert_eq!(sent(address, "POST", &beyond_a_piece(17)).await, too_large);
     });
+}
+
+#[test]
+fn bodies_of_one_piece_are_kept_when_large_ones_have_all_the_room() {
+    let room = Semaphore::new(8);
+    let mut large = Kept::default();
+    assert!(large.add(&[b'1'; PIECE + 8], &room).is_ok());
+    let mut small = Kept::default();
+    assert!(small.add(&[b'1'; PIECE - 1], &room).is_ok() && small.add(b"1", &room).is_ok());
+    assert!(small.add(b"1", &room).is_err(), "its second piece");
+    drop(large);
+    assert!(small.add(b"1", &room).is_ok());
 }
 
 #[test]
@@ -174,25 +188,25 @@ fn one_connection_too_many_is_closed_and_reported() {
     });
 }
 
-const GET_LARGE: &[u8] = b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n";
+const GET_LARGE: &[u8] = b"GET /large HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
 
 #[test]
 fn large_responses_that_nobody_reads_are_bounded_and_their_connections_closed() {
     visit(|address, _end, _| async move {
         let mut lazy = TcpStream::connect(address).await.unwrap();
         lazy.write_all(GET_LARGE).await.unwrap();
-        time::sleep(2 * WHILE).await;
+        // The other is answered after it, and before it is closed.
+        time::sleep(WHILE / 2).await;
         let mut refused = TcpStream::connect(address).await.unwrap();
         refused.write_all(GET_LARGE).await.unwrap();
         let answer = rest_of(&mut refused).await;
-        assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
+        assert!(answer.starts_with("HTTP/1.1 503 "), "{answer:.99}");
         assert!(answer.ends_with("too many responses at once\n"), "{answer}");
         time::sleep(3 * LOOK).await;
         let part = rest_of(&mut lazy).await.len();
         assert!(part < LARGE, "it was closed in the middle: {part} bytes");
         let mut reader = TcpStream::connect(address).await.unwrap();
-        let last = b"GET /large HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
-        reader.write_all(last).await.unwrap();
+        reader.write_all(GET_LARGE).await.unwrap();
         assert!(LARGE < rest_of(&mut reader).await.len(), "there is room again");
     });
 }

@@ -1,6 +1,7 @@
 //! The timelines in memory: sorted sets of posts, one of each kind for each user.
 //!
-//! Each keeps its newest posts up to a length, and all of them together have a bound.
+//! Each keeps its newest posts up to a length, and all of them together have a bound. What changed
+//! since a noted state can be undone: to repeat all additions takes seconds when there are millions.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -25,11 +26,24 @@ pub(super) struct Timelines {
     of_kind: [HashMap<i64, VecDeque<Entry>>; 2],
     entries: [usize; 2],
     bounds: Bounds,
+    /// The changes since the noted state; `None` if there is none, or if they are too many.
+    changes: Option<Vec<Change>>,
+}
+
+/// The most changes that are kept; one takes 56 bytes.
+const MOST_CHANGES: usize = 1_000_000;
+
+/// A post that came to a timeline, and the oldest one if that was dropped for it.
+struct Change {
+    kind: usize,
+    user: i64,
+    added: Entry,
+    dropped: Option<Entry>,
 }
 
 impl Timelines {
     pub(super) fn new(bounds: Bounds) -> Self {
-        Timelines { of_kind: Default::default(), entries: [0; 2], bounds }
+        Timelines { of_kind: Default::default(), entries: [0; 2], bounds, changes: None }
     }
 
     /// Returns true if there is room for this many more posts.
@@ -50,19 +64,48 @@ impl Timelines {
             };
             let Err(place) = place else { continue };
             let is_full = timeline.len() == self.bounds.length;
-            match (is_full, place) {
+            let dropped = match (is_full, place) {
                 // It is older than all that are kept.
-                (true, 0) => {}
+                (true, 0) => continue,
                 (true, place) => {
-                    timeline.pop_front();
+                    let dropped = timeline.pop_front();
                     timeline.insert(place - 1, entry);
+                    dropped
                 }
                 (false, place) => {
                     timeline.insert(place, entry);
                     self.entries[kind] += 1;
+                    None
                 }
+            };
+            if let Some(changes) = &mut self.changes {
+                changes.push(Change { kind, user: *user, added: entry, dropped });
             }
         }
+        if self.changes.as_ref().is_some_and(|changes| MOST_CHANGES < changes.len()) {
+            self.changes = None;
+        }
+    }
+
+    /// Notes the present state.
+    pub(super) fn note(&mut self) {
+        self.changes = Some(Vec::new());
+    }
+
+    /// Returns to the noted state, if what changed since is known.
+    pub(super) fn undo(&mut self) -> bool {
+        let Some(mut changes) = self.changes.take() else { return false };
+        while let Some(Change { kind, user, added, dropped }) = changes.pop() {
+            let timeline = self.of_kind[kind].get_mut(&user).expect("a post came to it");
+            let place = timeline.binary_search(&added).expect("it was added, and nothing since");
+            timeline.remove(place);
+            match dropped {
+                Some(oldest) => timeline.push_front(oldest),
+                None => self.entries[kind] -= 1,
+            }
+        }
+        self.changes = Some(changes);
+        true
     }
 
     /// Returns the posts at these places, newest first.

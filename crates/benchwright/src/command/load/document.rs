@@ -65,6 +65,7 @@ pub(crate) fn of(
                 part: part(figures, asked_of_each, length),
             })
             .collect(),
+        events: None,
         labels: by_label(context.labels, measurement),
         segments: segments(plan, measurement),
         series: series(measurement),

@@ -31,6 +31,7 @@ fn write(load: &Load, text: &mut String) -> std::fmt::Result {
         Bytes(counts.bytes_received),
     )?;
     failed(load, text)?;
+    events(load, text)?;
     times(load, text)?;
     tls(load, text)?;
     if 1 < load.targets.len() {
@@ -73,6 +74,21 @@ fn failed(load: &Load, text: &mut String) -> std::fmt::Result {
     )
 }
 
+/// Writes the fate of the events: `events: 15,000 accepted · 15,000 delivered · 0 lost · …`.
+fn events(load: &Load, text: &mut String) -> std::fmt::Result {
+    let Some(events) = &load.events else { return Ok(()) };
+    let counts = [
+        (events.accepted, "accepted"),
+        (events.refused, "refused"),
+        (events.delivered, "delivered"),
+        (events.lost, "lost"),
+        (events.duplicated, "duplicated"),
+        (events.reordered, "reordered"),
+    ];
+    let counts = counts.map(|(count, what)| format!("{} {what}", counted(count)));
+    writeln!(text, "events: {}", counts.join(" · "))
+}
+
 const COLUMNS: [(&str, Quantile); 5] = [
     ("p50", Quantile::P50),
     ("p90", Quantile::P90),
@@ -91,6 +107,9 @@ fn times(load: &Load, text: &mut String) -> std::fmt::Result {
     let bounds = if load.ended.as_deref() == Some("overloaded") { "; lower bounds" } else { "" };
     let total = &load.total;
     let less_lateness = total.response_time_less_lateness.as_ref();
+    let events = load.events.as_ref();
+    let (publish, delivery) =
+        events.map_or((&None, &None), |events| (&events.publish_time, &events.delivery_time));
     let rows: Vec<_> = [
         (
             "response",
@@ -101,6 +120,8 @@ fn times(load: &Load, text: &mut String) -> std::fmt::Result {
         ),
         ("service", &total.service_time, None, "counted from the sending", bounds),
         ("lateness", &total.lateness, None, "the generator's own part", ""),
+        ("publish", publish, None, "from the intended start to acceptance", ""),
+        ("delivery", delivery, None, "from the intended start to the first arrival", ""),
     ]
     .into_iter()
     .filter_map(|(name, times, less, note, bounds)| {

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use load::driver::http1::{Http1, HttpWorkload, Static};
+use load::events::{Events, Template};
 use load::measurement::Plan;
 use measure::pace::Portion;
 use mix::{Checked, Checks, Data, MOST_DATA_BYTES, Mix, Mixed};
@@ -17,6 +18,7 @@ use script::{
     Compatibility, Defaults, Network, Nowhere, Program, ScriptSet, Seed, Stage, Stream, System,
 };
 
+use super::events::Wanted;
 use super::target::Target;
 use crate::output::Failure;
 
@@ -54,6 +56,7 @@ pub(crate) enum Workload {
     Static { defaults: Defaults, checks: Option<Arc<Checks>> },
     Script { program: Program, compatibility: Compatibility, seed: Seed, defaults: Defaults },
     Mix { file: MixFile, seed: u64, headers: Vec<(String, String)> },
+    Events { wanted: Wanted, headers: Vec<(String, String)> },
 }
 
 /// A mix as it was read; `Host` differs between targets.
@@ -65,6 +68,10 @@ pub(crate) struct MixFile {
 }
 
 impl Workload {
+    pub(crate) fn events(wanted: &Wanted, headers: Vec<(String, String)>) -> Workload {
+        Workload::Events { wanted: wanted.clone(), headers }
+    }
+
     pub(crate) fn new(requested: Requested<'_>) -> Result<Workload, Failure> {
         let Requested { method, headers, body, script, mix, check, compatibility, seed, is_final } =
             requested;
@@ -109,7 +116,7 @@ impl Workload {
             Workload::Mix { file, headers, .. } => targets.iter().try_for_each(|target| {
                 file.mix(&with_host(headers, target)).map(drop).map_err(Failure::question)
             }),
-            Workload::Static { .. } => Ok(()),
+            Workload::Static { .. } | Workload::Events { .. } => Ok(()),
         }
     }
 
@@ -117,7 +124,9 @@ impl Workload {
     pub(crate) fn labels(&self) -> Vec<String> {
         match self {
             Workload::Mix { file, .. } => file.labels.clone(),
-            Workload::Static { .. } | Workload::Script { .. } => Vec::new(),
+            Workload::Static { .. } | Workload::Script { .. } | Workload::Events { .. } => {
+                Vec::new()
+            }
         }
     }
 
@@ -148,6 +157,9 @@ impl Workload {
                     Some(checks) => Box::new(Checked::new(request, Arc::clone(checks))),
                     None => Box::new(request),
                 }
+            })),
+            Workload::Events { wanted, headers } => Ok(each(plan, |target, _| {
+                Box::new(events(wanted, headers, (target, &targets[target])))
             })),
         }
     }
@@ -231,6 +243,24 @@ fn request(Defaults { method, headers, body }: &Defaults, target: &Target) -> St
     let fields: Vec<(&str, &str)> =
         fields.iter().map(|(name, value)| (&**name, &**value)).collect();
     Static::new(method, &target.path, &fields, body.as_deref().unwrap_or_default())
+}
+
+fn events(
+    wanted: &Wanted,
+    headers: &[(String, String)],
+    (place, target): (usize, &Target),
+) -> Events {
+    let fields = with_host(headers, target);
+    let fields: Vec<(&str, &str)> =
+        fields.iter().map(|(name, value)| (&**name, &**value)).collect();
+    Events::new(&Template {
+        mode: wanted.mode,
+        source: &wanted.sources[place],
+        kind: &wanted.kind,
+        size: wanted.size,
+        target: &target.path,
+        fields: &fields,
+    })
 }
 
 impl MixFile {

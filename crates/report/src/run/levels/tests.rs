@@ -64,10 +64,33 @@ fn a_level_is_represented_by_the_median_capacity_of_its_first_search() {
         cell("a=2", vec![second]),
         cell("a=3", vec![repeated(&[None])]),
     ];
-    let shown: Vec<(String, u32)> =
-        representatives(&cells, false).into_iter().map(|shown| (shown.name, shown.trial)).collect();
+    let shown: Vec<(String, u32)> = representatives(&cells, false, &[])
+        .into_iter()
+        .map(|shown| (shown.name, shown.trial))
+        .collect();
     let expected = [("a=1, capacity", 21), ("a=2, maximum throughput", 10)];
     assert_eq!(shown, expected.map(|(name, trial)| (name.to_owned(), trial)));
+}
+
+#[test]
+fn a_given_load_that_failed_is_represented_by_its_first_trial_with_an_answer() {
+    let entry = |trial: u32, strand: u32, status: &str| -> Entry {
+        let document = serde_json::json!({
+            "trial": trial, "key": "k", "purpose": "trial", "strand": strand, "repetition": 1,
+            "attempt": 1, "seed": 1, "status": status, "reasons": [], "findings": [],
+            "warnings": [], "files": {},
+            "observed": {
+                "offered_per_s": 9.0, "completed_per_s": 9.0, "sustained_per_s": 9.0,
+                "goodput_per_s": 0.1, "requests": 90, "failures": 89, "saturated": false, "cpu": {},
+            },
+        });
+        serde_json::from_value(document).unwrap()
+    };
+    let journal = [entry(1, 9, "valid"), entry(2, 1, "invalid"), entry(3, 2, "valid")];
+    let cells = [Cell { name: Some("a=1".into()), searches: vec![repeated(&[None, None])] }];
+    let shown = Shown { name: "a=1".into(), trial: 3 };
+    assert_eq!(representatives(&cells, true, &journal), [shown]);
+    assert_eq!(representatives(&cells, false, &journal), [], "a search that found nothing");
 }
 
 #[test]

@@ -67,3 +67,47 @@ fn a_full_timeline_keeps_its_newest_posts() {
     assert_eq!(timelines.entries(Kind::Home), 4);
     assert!(timelines.has_room(2) && !timelines.has_room(3));
 }
+
+/// Returns all timelines of a few users, and the numbers of posts.
+fn all(timelines: &Timelines) -> (Vec<Vec<i64>>, [usize; 2]) {
+    let kinds = [Kind::Home, Kind::User];
+    let of = |kind| (0..5).map(move |user| timelines.range(kind, user, 0, 99));
+    (kinds.into_iter().flat_map(of).collect(), kinds.map(|kind| timelines.entries(kind)))
+}
+
+#[test]
+fn what_came_after_the_noted_state_is_undone_as_often_as_wanted() {
+    let mut randomness = 1_u64;
+    let mut draw = |below: u64| {
+        randomness = randomness.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        ((randomness >> 33) % below) as i64
+    };
+    // Many are there already, are older than all, or push the oldest out.
+    let mut more = |timelines: &mut Timelines| {
+        let (kind, post_id) = (draw(2) as i32, draw(12));
+        let user_ids = vec![draw(5), draw(5)];
+        timelines.add(&Addition { kind, post_id, timestamp: 7 * post_id % 12, user_ids });
+    };
+    let mut timelines = Timelines::new(Bounds { length: 4, entries: 99 });
+    assert!(!timelines.undo(), "nothing was noted");
+    for _ in 0..20 {
+        more(&mut timelines);
+        timelines.note();
+        let noted = all(&timelines);
+        for changes in [0, 1, 3, 40] {
+            (0..changes).for_each(|_| more(&mut timelines));
+            assert!(timelines.undo());
+            assert_eq!(all(&timelines), noted);
+        }
+    }
+}
+
+#[test]
+fn too_many_changes_are_not_kept() {
+    let mut timelines = Timelines::new(Bounds { length: 4, entries: 2 * MOST_CHANGES });
+    timelines.note();
+    let users: Vec<i64> = (0..=MOST_CHANGES as i64).collect();
+    add(&mut timelines, 1, 10, &users);
+    assert!(!timelines.undo());
+    assert_eq!(timelines.entries(Kind::Home), MOST_CHANGES + 1);
+}

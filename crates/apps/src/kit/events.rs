@@ -1,7 +1,7 @@
-//! The changes of readiness as a file, so that whoever measures can see them on the time axis:
-//! a line of JSON for each, `{"at_ns":…,"of":"replica 127.0.0.1:8081","state":"not ready: …"}`.
-//! `state` lasts until the next line of the same replica; null is the normal one. `at_ns` is of
-//! CLOCK_MONOTONIC.
+//! The unusual states of others that a process notices, as a file, so that whoever measures can see
+//! them on the time axis: a line of JSON for each change,
+//! `{"at_ns":…,"of":"replica 127.0.0.1:8081","state":"not ready: …"}`. `state` lasts until the next
+//! line of the same replica; null is the normal one. `at_ns` is of CLOCK_MONOTONIC.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -10,8 +10,8 @@ use std::sync::Mutex;
 
 use anyhow::Context;
 
-use crate::kit::lock::lock;
-use crate::kit::statistics;
+use super::lock::lock;
+use super::statistics;
 
 /// The most lines of a process; the rest is only counted in the metrics.
 const MOST_LINES: u32 = 10_000;
@@ -36,7 +36,7 @@ impl Events {
         Ok(Events(Mutex::new(Some(Open { file, lines: 0 }))))
     }
 
-    /// Notes the state of a replica from now on; `None` is ready.
+    /// Notes the state of a replica from now on; `None` is the normal one.
     pub fn note(&self, address: &str, state: Option<&str>) {
         let mut open = lock(&self.0);
         let Some(open) = open.as_mut().filter(|open| open.lines < MOST_LINES) else { return };
@@ -46,7 +46,7 @@ impl Events {
             "of": format!("replica {address}"),
             "state": state,
         });
-        // A full disk must not end the balancer.
+        // A full disk must not end the process.
         let _ = open.file.write_all(format!("{line}\n").as_bytes());
     }
 }

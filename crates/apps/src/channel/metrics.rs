@@ -1,0 +1,125 @@
+//! The metrics of the application beside those that every process has.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::kit::metrics::{self, Basic, Counter, line, write_family};
+use crate::kit::services;
+
+/// The application has no services that call each other.
+#[derive(Clone, Copy, Debug)]
+pub enum Service {}
+
+impl services::Service for Service {
+    const APPLICATION: &'static str = "channel";
+    const NAMES: &'static [&'static str] = &[];
+
+    fn place(self) -> usize {
+        match self {}
+    }
+}
+
+/// The outcome of a request with an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Accepted {
+    Accepted,
+    /// It is not an event.
+    Invalid,
+    /// The queue is full.
+    Full,
+    /// The log cannot be written.
+    NotLogged,
+    /// A subscriber did not take it, before it was acknowledged.
+    NotDelivered,
+}
+
+const ACCEPTED: [&str; 5] = ["accepted", "invalid", "full", "not_logged", "not_delivered"];
+
+/// The end of the delivery of an event to a subscriber.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delivered {
+    Taken,
+    DeadLetter,
+    Dropped,
+}
+
+const DELIVERED: [&str; 3] = ["taken", "dead_letter", "dropped"];
+
+/// The end of a reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reply {
+    Passed,
+    DeadLetter,
+    Dropped,
+    /// It is not an event.
+    Invalid,
+}
+
+const REPLIES: [&str; 4] = ["passed", "dead_letter", "dropped", "invalid"];
+
+#[derive(Default)]
+pub struct Metrics {
+    basic: Basic<Service>,
+    accepted: [Counter; ACCEPTED.len()],
+    attempts: Counter,
+    delivered: [Counter; DELIVERED.len()],
+    replies: [Counter; REPLIES.len()],
+    pending: AtomicUsize,
+    recovered: Counter,
+    torn: Counter,
+}
+
+impl Metrics {
+    pub fn accepted(&self, outcome: Accepted) {
+        self.accepted[outcome as usize].add(1);
+    }
+
+    /// Counts an attempt to send an event to a subscriber, the reply URL or the dead letter sink.
+    pub fn attempted(&self) {
+        self.attempts.add(1);
+    }
+
+    pub fn delivered(&self, outcome: Delivered) {
+        self.delivered[outcome as usize].add(1);
+    }
+
+    pub fn replied(&self, outcome: Reply) {
+        self.replies[outcome as usize].add(1);
+    }
+
+    /// Notes the events that the log had not delivered at the start, and the bytes that were cut off
+    /// its end.
+    pub fn recovered(&self, events: usize, torn: usize) {
+        self.recovered.add(events as u64);
+        self.torn.add(torn as u64);
+    }
+
+    /// Notes the number of events that are not yet delivered to all subscribers.
+    pub fn pending(&self, events: usize) {
+        self.pending.store(events, Ordering::Relaxed);
+    }
+}
+
+impl metrics::Metrics for Metrics {
+    type Service = Service;
+
+    fn basic(&self) -> &Basic<Service> {
+        &self.basic
+    }
+
+    fn write_own(&self, out: &mut String) {
+        write_family(out, "channel_events_total", "outcome", &ACCEPTED, &self.accepted);
+        for (name, counter) in [
+            ("channel_attempts_total", &self.attempts),
+            ("channel_recovered_events_total", &self.recovered),
+            ("channel_torn_bytes_total", &self.torn),
+        ] {
+            line(out, format_args!("# TYPE {name} counter"));
+            line(out, format_args!("{name} {}", counter.get()));
+        }
+        write_family(out, "channel_deliveries_total", "outcome", &DELIVERED, &self.delivered);
+        write_family(out, "channel_replies_total", "outcome", &REPLIES, &self.replies);
+        line(out, format_args!("# TYPE channel_pending gauge"));
+        let pending = self.pending.load(Ordering::Relaxed);
+        line(out, format_args!("channel_pending {pending}"));
+    }
+}

@@ -1,0 +1,99 @@
+//! How far the replicas are behind, as their primary knows it: each tells it once a second up to
+//! where it has followed. A replica that is behind, or that cannot be asked, is an event.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use redis::cmd;
+use tokio::time;
+
+use super::Redis;
+use crate::kit::events::Events;
+use crate::kit::lock::lock;
+use crate::kit::metrics::line;
+use crate::social::metrics::Metrics;
+
+#[cfg(test)]
+mod tests;
+
+const EVERY: Duration = Duration::from_millis(500);
+
+/// The least lag that is an event: a replica that follows has 0 or 1.
+const NOTABLE_S: u64 = 3;
+
+/// A replica, as its primary knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Lag {
+    /// The whole seconds since it told how far it is.
+    seconds: u64,
+    /// The bytes of changes that it does not have yet, as far as it told.
+    bytes: u64,
+}
+
+/// The lags of all replicas by their addresses; none while the primary cannot be asked.
+#[derive(Debug, Default)]
+pub struct Lags(Mutex<BTreeMap<String, Lag>>);
+
+impl Lags {
+    pub fn write(&self, out: &mut String) {
+        let lags = lock(&self.0);
+        for (name, of) in [
+            ("social_redis_replica_lag_seconds", (|lag| lag.seconds) as fn(&Lag) -> u64),
+            ("social_redis_replica_behind_bytes", |lag| lag.bytes),
+        ] {
+            line(out, format_args!("# TYPE {name} gauge"));
+            for (replica, lag) in &*lags {
+                line(out, format_args!("{name}{{replica=\"{replica}\"}} {}", of(lag)));
+            }
+        }
+    }
+}
+
+/// Asks the primary again and again, without end.
+pub async fn watch(redis: Arc<Redis>, metrics: Arc<Metrics>, events: Events) {
+    let mut noted: BTreeMap<String, String> = BTreeMap::new();
+    loop {
+        let told: Result<String, _> = redis.primary.ask(cmd("INFO").arg("replication")).await;
+        let found = told.map(|told| replicas(&told)).unwrap_or_default();
+        let mut states: BTreeMap<String, String> = BTreeMap::new();
+        for (replica, lag) in found.iter().filter(|(_, lag)| NOTABLE_S <= lag.seconds) {
+            let bytes = lag.bytes;
+            let state = format!("lags: silent for {NOTABLE_S} s, at least {bytes} bytes behind");
+            states.insert(replica.clone(), state);
+        }
+        for link in redis.links() {
+            if let Some(why) = link.lost() {
+                states.insert(link.address().to_owned(), why);
+            }
+        }
+        *lock(&metrics.lags.0) = found;
+        for address in noted.keys().filter(|address| !states.contains_key(*address)) {
+            events.note(address, None);
+        }
+        for (address, state) in &states {
+            if !noted.contains_key(address) {
+                events.note(address, Some(state));
+            }
+        }
+        noted = states;
+        time::sleep(EVERY).await;
+    }
+}
+
+/// Reads the replicas in what Redis tells about its replication.
+fn replicas(told: &str) -> BTreeMap<String, Lag> {
+    let number = |text: &str| text.trim().parse::<u64>().ok();
+    let offset = told.lines().find_map(|line| number(line.strip_prefix("master_repl_offset:")?));
+    let replica = |line: &str| {
+        let (name, fields) = line.strip_prefix("slave")?.split_once(':')?;
+        name.parse::<u32>().ok()?;
+        let fields: BTreeMap<&str, &str> =
+            fields.trim().split(',').filter_map(|field| field.split_once('=')).collect();
+        let field = |name| fields.get(name).and_then(|text| number(text));
+        let bytes = offset?.saturating_sub(field("offset")?);
+        let address = format!("{}:{}", fields.get("ip")?, fields.get("port")?);
+        Some((address, Lag { seconds: field("lag")?, bytes }))
+    };
+    told.lines().filter_map(replica).collect()
+}

@@ -1,0 +1,482 @@
+//! The event channel: the data plane of Knative's channels row by row, its log through torn files
+//! and kills, its pathologies, and hostile events.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{Read, Write};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use crate::instance::{Instance, now, sleep};
+use crate::services::wait_for;
+use crate::sink::{Got, Sink, status, taken};
+
+const LONG: Duration = Duration::from_secs(20);
+
+fn channel(subscriber: &Sink, arguments: &[&str]) -> Instance {
+    Instance::of("channel", &[&["--subscriber", &subscriber.url()], arguments].concat())
+}
+
+/// Returns a request with an event in binary mode.
+fn event(id: &str) -> String {
+    format!(
+        "POST / HTTP/1.1\r\nHost: x\r\nCe-Specversion: 1.0\r\nCe-Id: {id}\r\nCe-Source: test\r\n\
+         Ce-Type: t\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n\r\nhello"
+    )
+}
+
+/// Sends an event on a new connection; returns the status of the response.
+fn send(channel: &Instance, id: &str) -> u16 {
+    exchange(channel, &event(id)).0
+}
+
+/// Returns the status, the fields and the body of the response to a request.
+fn exchange(channel: &Instance, request: &str) -> (u16, String, String) {
+    let answer = channel.exchange(request.replacen("\r\n", "\r\nConnection: close\r\n", 1));
+    let (head, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
+    (head[9..12].parse().unwrap(), head.to_lowercase(), body.to_owned())
+}
+
+fn metric(channel: &Instance, name: &str) -> u64 {
+    let (_, text) = channel.get("/metrics");
+    let value = text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
+    value.unwrap_or_else(|| panic!("no {name} in {text}"))
+}
+
+/// Returns the milliseconds of each request after the first.
+fn times(got: &[Got]) -> Vec<u128> {
+    got.iter().map(|one| (one.at - got[0].at).as_millis()).collect()
+}
+
+#[test]
+fn binary_and_structured_events_are_delivered_in_binary_mode() {
+    let sink = Sink::taking();
+    let channel = channel(&sink, &[]);
+    let accepted = exchange(&channel, &event("1"));
+    assert_eq!((accepted.0, &*accepted.2), (202, ""));
+    let structured = r#"{"specversion":"1.0","id":"2","source":"test","type":"t","data":{"a":1}}"#;
+    let length = structured.len();
+    let request = format!(
+        "POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/cloudevents+json\r\n\
+         Content-Length: {length}\r\n\r\n{structured}"
+    );
+    sink.wait(1);
+    assert_eq!(exchange(&channel, &request).0, 202);
+    let got = sink.wait(2);
+    let shown = |got: &Got| {
+        let names = ["ce-specversion", "ce-id", "ce-source", "ce-type", "content-type", "prefer"];
+        let values = names.map(|name| got.field(name).unwrap_or("-").to_owned());
+        format!("{} {} {}", got.path, values.join(" "), got.body)
+    };
+    assert_eq!(shown(&got[0]), "/in 1.0 1 test t text/plain reply hello");
+    assert_eq!(shown(&got[1]), "/in 1.0 2 test t application/json reply {\"a\":1}");
+    assert_eq!(metric(&channel, "channel_deliveries_total{outcome=\"taken\"}"), 2);
+    assert_eq!(channel.terminate(), Some(0));
+}
+
+#[test]
+fn other_requests_are_answered_as_the_specification_says() {
+    let sink = Sink::taking();
+    let channel = channel(&sink, &[]);
+    let ask = |request: &str| exchange(&channel, request);
+    let (code, head, body) = ask("OPTIONS / HTTP/1.1\r\nHost: x\r\n\r\n");
+    assert_eq!((code, &*body), (200, ""));
+    for field in ["allow: post, options", "webhook-allowed-origin: *", "webhook-allowed-rate: *"] {
+        assert!(head.contains(field), "{head}");
+    }
+    let (code, head, _) = ask("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    assert!(code == 405 && head.contains("allow: post, options"), "{head}");
+    let (code, _, why) = ask("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n");
+    assert_eq!((code, &*why), (400, "ce-specversion is missing: a CloudEvent needs it\n"));
+    assert_eq!(ask(&event("1").replace("Ce-Source", "X-Source")).0, 400);
+    assert_eq!(ask(&event("1").replace("POST /", "POST /unknown")).0, 404);
+    assert_eq!(channel.get("/healthz"), (200, "ok".to_owned()));
+    assert_eq!(sink.got().len(), 0);
+}
+
+#[test]
+fn acknowledged_after_delivery_a_failure_without_policy_is_500_and_one_attempt() {
+    for code in [400, 404, 429, 500, 503] {
+        let sink = Sink::start(move |_, _| status(code));
+        let channel = channel(&sink, &["--acknowledge", "delivered"]);
+        assert_eq!(send(&channel, "1"), 500);
+        assert_eq!(sink.got().len(), 1);
+        assert_eq!(metric(&channel, "channel_deliveries_total{outcome=\"dropped\"}"), 1);
+    }
+}
+
+#[test]
+fn retries_back_off_and_end_with_a_dead_letter() {
+    let sink = Sink::start(|_, _| Some("503 Full\r\n\r\nno room".to_owned()));
+    let dead = Sink::taking();
+    let arguments = ["--acknowledge", "delivered", "--retry", "3", "--dead-letter", &dead.url()];
+    let channel = channel(&sink, &arguments);
+    assert_eq!(send(&channel, "1"), 202);
+    let got = sink.got();
+    let times = times(&got);
+    assert_eq!(times.len(), 4, "{times:?}");
+    for (time, expected) in times.iter().zip([0, 200, 600, 1400]) {
+        assert!((expected..expected + 150).contains(time), "{times:?}");
+    }
+    let letter = &dead.got()[0];
+    assert_eq!((letter.field("ce-id"), &*letter.body), (Some("1"), "hello"));
+    assert_eq!(letter.field("ce-knativeerrordest"), Some(&*sink.url()));
+    assert_eq!(letter.field("ce-knativeerrorcode"), Some("503"));
+    // The base64 of the response's body.
+    assert_eq!(letter.field("ce-knativeerrordata"), Some("bm8gcm9vbQ=="));
+    assert_eq!(letter.field("prefer"), None);
+}
+
+#[test]
+fn a_final_failure_is_a_dead_letter_at_once() {
+    let sink = Sink::start(|_, _| status(400));
+    let dead = Sink::taking();
+    let arguments = ["--acknowledge", "delivered", "--retry", "3", "--dead-letter", &dead.url()];
+    let channel = channel(&sink, &arguments);
+    assert_eq!(send(&channel, "1"), 202);
+    assert_eq!((sink.got().len(), dead.got().len()), (1, 1));
+}
+
+#[test]
+fn an_event_that_fails_twice_arrives_three_times() {
+    let sink = Sink::start(|number, _| if number < 2 { status(503) } else { taken() });
+    let arguments = [
+        "--acknowledge",
+        "delivered",
+        "--retry",
+        "3",
+        "--backoff-delay",
+        "10ms",
+        "--backoff",
+        "linear",
+    ];
+    let channel = channel(&sink, &arguments);
+    assert_eq!(send(&channel, "1"), 202);
+    assert_eq!(sink.ids(), ["1", "1", "1"]);
+    assert_eq!(metric(&channel, "channel_attempts_total"), 3);
+    assert_eq!(metric(&channel, "channel_deliveries_total{outcome=\"taken\"}"), 1);
+}
+
+#[test]
+fn a_subscriber_that_hangs_up_or_hangs_is_tried_again() {
+    let sink = Sink::start(|number, _| match number {
+        0 => None,
+        1 => {
+            sleep(Duration::from_millis(600));
+            taken()
+        }
+        _ => taken(),
+    });
+    let arguments = [
+        "--acknowledge",
+        "delivered",
+        "--retry",
+        "5",
+        "--backoff-delay",
+        "1ms",
+        "--deadline",
+        "300ms",
+    ];
+    let channel = channel(&sink, &arguments);
+    assert_eq!(send(&channel, "1"), 202);
+    assert_eq!(sink.ids(), ["1", "1", "1"]);
+}
+
+#[test]
+fn retry_after_delays_a_repetition() {
+    let sink = Sink::start(|number, _| match number {
+        0 => Some("429 Slow\r\nRetry-After: 1\r\n\r\n".to_owned()),
+        _ => taken(),
+    });
+    let arguments = [
+        "--acknowledge",
+        "delivered",
+        "--retry",
+        "1",
+        "--backoff-delay",
+        "1ms",
+        "--retry-after-max",
+        "5s",
+    ];
+    let channel = channel(&sink, &arguments);
+    assert_eq!(send(&channel, "1"), 202);
+    let times = times(&sink.got());
+    assert!((1000..1500).contains(&times[1]), "{times:?}");
+}
+
+#[test]
+fn a_reply_is_passed_on_if_its_status_is_200() {
+    const REPLY: &str =
+        "Ce-Specversion: 1.0\r\nCe-Id: r\r\nCe-Source: sub\r\nCe-Type: t\r\n\r\nanswer";
+    let sink = Sink::start(|number, _| {
+        let code = if number == 0 { "200 OK" } else { "202 Accepted" };
+        Some(format!("{code}\r\n{REPLY}"))
+    });
+    let replies = Sink::taking();
+    let channel = channel(&sink, &["--acknowledge", "delivered", "--reply", &replies.url()]);
+    assert_eq!((send(&channel, "1"), send(&channel, "2")), (202, 202));
+    let got = replies.got();
+    assert_eq!(got.len(), 1, "a reply with 202 is not processed");
+    assert_eq!((got[0].field("ce-id"), &*got[0].body), (Some("r"), "answer"));
+}
+
+#[test]
+fn every_subscriber_gets_every_event_and_one_that_fails_does_not_delay_others() {
+    let (good, bad) = (Sink::taking(), Sink::start(|_, _| status(503)));
+    let channel = channel(&good, &["--subscriber", &bad.url(), "--retry", "2"]);
+    for id in ["1", "2", "3"] {
+        assert_eq!(send(&channel, id), 202);
+    }
+    good.wait(3);
+    assert_eq!(bad.wait(9).len(), 9);
+    let twice = ["channel", "--subscriber", &good.url(), "--subscriber", &good.url()];
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_benchwright-apps"));
+    let refused = command.args(twice).output().unwrap();
+    let error = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(error.contains("is a subscriber twice; give another URL"), "{error}");
+}
+
+#[test]
+fn an_ordered_subscriber_gets_events_in_order_through_failures() {
+    let sink = Sink::start(|number, _| if number % 3 == 0 { status(503) } else { taken() });
+    let channel = channel(&sink, &["--ordered", "--retry", "3", "--backoff-delay", "1ms"]);
+    let mut stream = channel.connect();
+    let count = 100;
+    for id in 0..count {
+        stream.write_all(event(&id.to_string()).as_bytes()).unwrap();
+    }
+    wait_for("all are delivered", LONG, || {
+        metric(&channel, "channel_deliveries_total{outcome=\"taken\"}") == count
+    });
+    let mut ids: Vec<u64> = sink.ids().iter().map(|id| id.parse().unwrap()).collect();
+    ids.dedup();
+    assert_eq!(ids, (0..count).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_full_queue_refuses_events_until_there_is_room() {
+    let is_open = std::sync::Arc::new(AtomicBool::new(false));
+    let open = std::sync::Arc::clone(&is_open);
+    let sink = Sink::start(move |_, _| {
+        while !open.load(Ordering::Relaxed) {
+            sleep(Duration::from_millis(1));
+        }
+        taken()
+    });
+    let channel = channel(&sink, &["--queue", "3"]);
+    let codes: Vec<u16> = (0..5).map(|id| send(&channel, &id.to_string())).collect();
+    assert_eq!(codes, [202, 202, 202, 503, 503]);
+    assert_eq!(metric(&channel, "channel_pending"), 3);
+    is_open.store(true, Ordering::Relaxed);
+    wait_for("there is room", LONG, || metric(&channel, "channel_pending") == 0);
+    assert_eq!(send(&channel, "5"), 202);
+}
+
+#[test]
+fn a_shared_poll_delivers_at_its_ends_only_and_a_linger_after_its_time() {
+    let sink = Sink::taking();
+    let polled = channel(&sink, &["--shared-poll", "250ms"]);
+    for id in 0..40 {
+        assert_eq!(send(&polled, &id.to_string()), 202);
+        sleep(Duration::from_millis(20));
+    }
+    let got = sink.wait(40);
+    // Deliveries of one end of the poll come together, and the ends are a period apart.
+    let mut ends: Vec<u128> = times(&got);
+    ends.sort_unstable();
+    ends.dedup_by_key(|time| (*time + 60) / 250);
+    assert!((3..6).contains(&ends.len()), "{ends:?}");
+    for pair in ends.windows(2) {
+        assert!((150..350).contains(&(pair[1] - pair[0])), "{ends:?}");
+    }
+
+    let sink = Sink::taking();
+    let lingering = channel(&sink, &["--linger", "200ms"]);
+    let began = now();
+    for id in ["1", "2", "3"] {
+        assert_eq!(send(&lingering, id), 202);
+    }
+    let got = sink.wait(3);
+    assert!(Duration::from_millis(200) <= got[0].at - began);
+    assert!(times(&got)[2] < 150, "they go on together: {:?}", times(&got));
+}
+
+/// Sends events one after the other until the channel dies; returns the number of acknowledged ones.
+fn send_until_it_dies(channel: &Instance, from: usize, acknowledged: &AtomicUsize) {
+    let mut stream = channel.connect();
+    let mut buffer = [0; 1024];
+    for id in from.. {
+        let is_sent = stream.write_all(event(&id.to_string()).as_bytes()).is_ok();
+        match stream.read(&mut buffer) {
+            Ok(length) if is_sent && buffer[..length].starts_with(b"HTTP/1.1 202") => {
+                acknowledged.store(id + 1, Ordering::Relaxed);
+            }
+            _ => return,
+        }
+    }
+}
+
+/// The kills of one test: few by default, and as many as this variable says.
+fn kills() -> usize {
+    let chosen = std::env::var("BENCHWRIGHT_KILLS").ok();
+    chosen.map_or(4, |text| text.parse().expect("BENCHWRIGHT_KILLS is a number"))
+}
+
+#[test]
+fn no_acknowledged_event_is_lost_when_a_durable_channel_is_killed() {
+    let folder = TempDir::new().unwrap();
+    let data = folder.path().to_str().unwrap().to_owned();
+    // Every third delivery fails, so that some are always on their way.
+    let sink = Sink::start(|number, _| if number % 3 == 0 { status(503) } else { taken() });
+    let arguments = [
+        "--acknowledge",
+        "durable",
+        "--data",
+        &data,
+        "--retry",
+        "50",
+        "--backoff-delay",
+        "5ms",
+        "--backoff",
+        "linear",
+    ];
+    let acknowledged = AtomicUsize::new(0);
+    let mut recovered = 0;
+    let kills = kills();
+    for kill in 0..kills {
+        let running = channel(&sink, &arguments);
+        recovered += metric(&running, "channel_recovered_events_total");
+        let from = acknowledged.load(Ordering::Relaxed) + kill * 1_000_000;
+        thread::scope(|scope| {
+            let sender = scope.spawn(|| send_until_it_dies(&running, from, &acknowledged));
+            sleep(Duration::from_millis(40 + 17 * (kill as u64 % 7)));
+            let id = running.id().to_string();
+            std::process::Command::new("kill").args(["-9", &id]).status().unwrap();
+            sender.join().unwrap();
+        });
+        running.kill();
+        let until = acknowledged.load(Ordering::Relaxed);
+        assert!(from < until, "events were acknowledged before the kill");
+        // The one that was not acknowledged may be delivered, too.
+        let last = channel(&sink, &arguments);
+        wait_for("all are delivered", LONG, || metric(&last, "channel_pending") == 0);
+        recovered += metric(&last, "channel_recovered_events_total");
+        last.kill();
+        let ids: BTreeSet<usize> = sink.ids().iter().map(|id| id.parse().unwrap()).collect();
+        let lost: Vec<usize> = (from..until).filter(|id| !ids.contains(id)).collect();
+        assert_eq!(lost, [0; 0], "acknowledged and lost, in kill {kill}");
+    }
+    assert!(0 < recovered, "some events were not delivered before their kill");
+}
+
+#[test]
+fn a_channel_continues_with_the_events_of_its_log_once() {
+    let folder = TempDir::new().unwrap();
+    let data = folder.path().to_str().unwrap();
+    let is_up = std::sync::Arc::new(AtomicBool::new(false));
+    let up = std::sync::Arc::clone(&is_up);
+    let sink =
+        Sink::start(move |_, _| if up.load(Ordering::Relaxed) { taken() } else { status(503) });
+    let arguments =
+        ["--data", data, "--retry", "100", "--backoff-delay", "20ms", "--backoff", "linear"];
+    let first = channel(&sink, &arguments);
+    for id in 0..20 {
+        assert_eq!(send(&first, &id.to_string()), 202);
+    }
+    let other = ["channel", "--data", data];
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_benchwright-apps"));
+    let refused = command.args(other).output().unwrap();
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("is used by another process"));
+    assert_eq!(first.terminate(), Some(0));
+    is_up.store(true, Ordering::Relaxed);
+    let before = sink.got().len();
+    let second = channel(&sink, &arguments);
+    assert_eq!(metric(&second, "channel_recovered_events_total"), 20);
+    wait_for("all are delivered", LONG, || metric(&second, "channel_pending") == 0);
+    let mut counts = BTreeMap::<String, usize>::new();
+    for id in &sink.ids()[before..] {
+        *counts.entry(id.clone()).or_default() += 1;
+    }
+    assert!(counts.len() == 20 && counts.values().all(|count| *count == 1), "{counts:?}");
+    assert_eq!(second.terminate(), Some(0));
+    let third = channel(&sink, &arguments);
+    assert_eq!(metric(&third, "channel_recovered_events_total"), 0);
+}
+
+/// The events of Knative's own sender, of the version of the guide and of the last one.
+#[test]
+fn the_events_of_knatives_sender_pass_unmodified() {
+    let sink = Sink::taking();
+    let channel = channel(&sink, &["--ordered"]);
+    let types = [
+        "warmup.perf-test",
+        "measure.perf-test",
+        "measure.perf-test",
+        "gc.perf-test",
+        "end.perf-test",
+    ];
+    let mut expected = Vec::new();
+    for (version, kinds) in [("0.2", types), ("1.0", types)] {
+        for (number, kind) in kinds.into_iter().enumerate() {
+            let id = format!("{version}-00000000deadbeef00000000deadbee{number}");
+            let request = event(&id)
+                .replace("Specversion: 1.0", &format!("Specversion: {version}"))
+                .replace("Type: t\r", &format!("Type: {kind}\r"))
+                .replace("Source: test", "Source: channel-perf-send")
+                .replace("text/plain", "application/json")
+                .replace("hello", "\"xxx\"");
+            assert_eq!(exchange(&channel, &request).0, 202);
+            expected
+                .push(format!("{version} {id} channel-perf-send {kind} application/json \"xxx\""));
+        }
+    }
+    let shown = |got: Got| {
+        let names = ["ce-specversion", "ce-id", "ce-source", "ce-type", "content-type"];
+        let values = names.map(|name| got.field(name).unwrap_or("-").to_owned());
+        format!("{} {}", values.join(" "), got.body)
+    };
+    let got: Vec<String> = sink.wait(expected.len()).into_iter().map(shown).collect();
+    assert_eq!(got, expected);
+}
+
+#[test]
+fn hostile_events_are_refused_and_the_channel_lives() {
+    let sink = Sink::taking();
+    let channel = channel(&sink, &[]);
+    let with = |fields: &str| event("1").replacen("\r\n", &format!("\r\n{fields}"), 1);
+    let many = |count: usize| (0..count).map(|n| format!("Ce-X{n}: 1\r\n")).collect::<String>();
+    let binary = String::from_utf8_lossy(&[0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3]).into_owned();
+    for (what, request, codes) in [
+        ("65 attributes", with(&many(65)), &[400][..]),
+        ("a flood of fields", with(&many(20_000)), &[400, 431]),
+        ("a field of 1 MB", with(&format!("Ce-X: {}\r\n", "x".repeat(1 << 20))), &[431]),
+        ("an id twice", with("Ce-Id: 2\r\n"), &[400]),
+        ("a length and chunks", with("Transfer-Encoding: chunked\r\n"), &[400, 413]),
+        ("two lengths", with("Content-Length: 4\r\n"), &[400]),
+        ("a folded field", with("Ce-X: a\r\n b\r\n"), &[400]),
+        ("a wrong type", with("").replace("text/plain", "application/cloudevents+json"), &[400]),
+        ("a batch", with("").replace("text/plain", "application/cloudevents-batch+json"), &[415]),
+        ("1 GiB of data", with("").replace("Length: 5", "Length: 1073741824"), &[413]),
+        ("binary junk", format!("{binary}\r\n\r\n"), &[400]),
+    ] {
+        let mut stream = channel.connect();
+        let request = request.replacen("\r\n", "\r\nConnection: close\r\n", 1);
+        let _ = stream.write_all(request.as_bytes());
+        if what.starts_with("1 GiB") {
+            let piece = vec![b'x'; 1 << 16];
+            while stream.write_all(&piece).is_ok() {}
+        }
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        let answer = String::from_utf8_lossy(&answer);
+        let code = answer.get(9..12).and_then(|code| code.parse::<u16>().ok());
+        // A peer that is cut off while it still sends may lose the response.
+        let is_cut = code.is_none() && what.starts_with(['1', 'a']) && request.len() > 1000;
+        assert!(is_cut || codes.contains(&code.unwrap_or(0)), "{what}: {answer:.300}");
+    }
+    assert_eq!(send(&channel, "good"), 202);
+    sink.wait(1);
+    assert_eq!(sink.ids(), ["good"]);
+}

@@ -1,0 +1,204 @@
+//! One-way events: what their senders and their receivers noted, joined to publish and delivery
+//! times, and to the events that were lost, doubled or overtaken.
+//!
+//! Senders and receivers note without looking at each other; [`join`] compares their notes
+//! afterwards. An event costs 32 bytes at its sender, and 24 for each arrival, and the join sorts
+//! them in place. No map hides a duplicate.
+
+use measure::{Histogram, Instant, Nanos};
+use serde::{Deserialize, Serialize};
+
+use crate::Times;
+
+#[cfg(test)]
+mod tests;
+
+/// An event, as its sender notes it once its request has ended.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Sent {
+    /// The number of the event, and in the highest bit true if it was accepted.
+    tagged: u64,
+    pub intended: Instant,
+    pub sent: Instant,
+    /// The time at which it was accepted, or its request failed.
+    pub ended: Instant,
+}
+
+const IS_ACCEPTED: u64 = 1 << 63;
+
+impl Sent {
+    pub fn new(
+        number: u64,
+        is_accepted: bool,
+        (intended, sent, ended): (Instant, Instant, Instant),
+    ) -> Sent {
+        let tag = if is_accepted { IS_ACCEPTED } else { 0 };
+        Sent { tagged: number & !IS_ACCEPTED | tag, intended, sent, ended }
+    }
+
+    pub fn number(&self) -> u64 {
+        self.tagged & !IS_ACCEPTED
+    }
+
+    pub fn is_accepted(&self) -> bool {
+        self.tagged & IS_ACCEPTED != 0
+    }
+}
+
+/// The arrival of an event, as a receiver notes it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Received {
+    pub number: u64,
+    pub at: Instant,
+    /// Its place among the arrivals of its receiver.
+    pub order: u32,
+    /// The place of its sender in the list of all senders, or [`Received::UNKNOWN`].
+    pub sender: u16,
+}
+
+impl Received {
+    /// The sender of an event that is none of ours.
+    pub const UNKNOWN: u16 = u16::MAX;
+
+    fn moment(&self) -> (Instant, u32) {
+        (self.at, self.order)
+    }
+}
+
+const _: () = assert!(size_of::<Sent>() + size_of::<Received>() <= 64, "an event has 64 bytes");
+
+/// The events of a load with a receiver. Times and counts are those of the events with an intended
+/// time in the measurement, whenever they arrived.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct Events {
+    /// The `source` of the events.
+    pub source: String,
+    /// The events that were sent.
+    pub sent: u64,
+    /// The events that were accepted: answered with 2xx.
+    pub accepted: u64,
+    /// The events that were sent, but not accepted. Together with `accepted`, `sent`.
+    pub refused: u64,
+    /// The events that arrived at least once, accepted or not.
+    pub delivered: u64,
+    /// The accepted events that did not arrive before the receiver stopped waiting.
+    pub lost: u64,
+    /// The events that arrived more than once.
+    pub duplicated: u64,
+    /// The arrivals after the first of each event.
+    pub duplicates: u64,
+    /// The events that arrived for the first time after a later event of their sender.
+    pub reordered: u64,
+    /// The events that arrived though they were refused.
+    pub delivered_though_refused: u64,
+    /// The arrivals, at any time, of events that no sender sent.
+    pub unknown: u64,
+    /// The sent events and the arrivals, at any time, that found no memory: with any, the other
+    /// counts are too small.
+    pub unnoted: u64,
+    /// The times from the intended start of a request until its event was accepted.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub publish_time: Option<Times>,
+    /// The same from sending on.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub publish_time_since_sent: Option<Times>,
+    /// The times from the intended start of a request until the first arrival of its event. A lost
+    /// event has none: it is counted by `lost`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub delivery_time: Option<Times>,
+    /// The same from sending on.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub delivery_time_since_sent: Option<Times>,
+}
+
+/// Joins the notes of all senders, by their places in the list, with those of all receivers.
+/// `counts` says which events belong to the measurement, by their intended times. The notes are
+/// sorted in place.
+pub fn join(
+    senders: &mut [Vec<Sent>],
+    received: &mut [Received],
+    counts: impl Fn(Instant) -> bool,
+) -> Events {
+    received.sort_unstable_by_key(|one| (one.sender, one.number, one.moment()));
+    let mut joined = Joined::default();
+    let mut rest = &received[..];
+    for (place, sender) in senders.iter_mut().enumerate() {
+        sender.sort_unstable_by_key(Sent::number);
+        let (of_sender, others) =
+            rest.split_at(rest.partition_point(|one| usize::from(one.sender) <= place));
+        rest = others;
+        joined.add_sender(sender, of_sender, &counts);
+    }
+    joined.events.unknown += rest.len() as u64;
+    let Joined { mut events, publish, publish_since_sent, delivery, delivery_since_sent } = joined;
+    events.publish_time = Times::of(&publish);
+    events.publish_time_since_sent = Times::of(&publish_since_sent);
+    events.delivery_time = Times::of(&delivery);
+    events.delivery_time_since_sent = Times::of(&delivery_since_sent);
+    events
+}
+
+#[derive(Default)]
+struct Joined {
+    events: Events,
+    publish: Histogram,
+    publish_since_sent: Histogram,
+    delivery: Histogram,
+    delivery_since_sent: Histogram,
+}
+
+impl Joined {
+    /// Walks over the events of a sender and over their arrivals, both by number, from the last to
+    /// the first: so the earliest arrival of all later events is known at each.
+    fn add_sender(
+        &mut self,
+        sent: &[Sent],
+        mut received: &[Received],
+        counts: &impl Fn(Instant) -> bool,
+    ) {
+        let mut earliest_of_later: Option<(Instant, u32)> = None;
+        for one in sent.iter().rev() {
+            // Arrivals with a higher number are of events that were not sent.
+            let above = received.partition_point(|arrival| arrival.number <= one.number());
+            let arrivals = received.partition_point(|arrival| arrival.number < one.number());
+            self.events.unknown += (received.len() - above) as u64;
+            let arrived = &received[arrivals..above];
+            received = &received[..arrivals];
+            let first = arrived.first().map(Received::moment);
+            if counts(one.intended) {
+                let is_overtaken =
+                    first.zip(earliest_of_later).is_some_and(|(first, later)| later < first);
+                self.add(one, arrived, is_overtaken);
+            }
+            earliest_of_later = match (first, earliest_of_later) {
+                (Some(first), Some(later)) => Some(first.min(later)),
+                (first, later) => first.or(later),
+            };
+        }
+        self.events.unknown += received.len() as u64;
+    }
+
+    fn add(&mut self, sent: &Sent, arrived: &[Received], is_overtaken: bool) {
+        let events = &mut self.events;
+        let is_accepted = sent.is_accepted();
+        let since = |from: Instant, to: Instant| -> Nanos { to.saturating_since(from) };
+        events.sent += 1;
+        events.accepted += u64::from(is_accepted);
+        events.refused += u64::from(!is_accepted);
+        if is_accepted {
+            self.publish.record(since(sent.intended, sent.ended));
+            self.publish_since_sent.record(since(sent.sent, sent.ended));
+        }
+        let Some(first) = arrived.first() else {
+            events.lost += u64::from(is_accepted);
+            return;
+        };
+        events.delivered += 1;
+        events.delivered_though_refused += u64::from(!is_accepted);
+        events.duplicated += u64::from(1 < arrived.len());
+        events.duplicates += arrived.len() as u64 - 1;
+        events.reordered += u64::from(is_overtaken);
+        self.delivery.record(since(sent.intended, first.at));
+        self.delivery_since_sent.record(since(sent.sent, first.at));
+    }
+}

@@ -1,0 +1,176 @@
+use std::collections::BTreeMap;
+
+use measure::Random;
+
+use super::*;
+
+const MS: u64 = 1_000_000;
+
+fn sent(number: u64, is_accepted: bool, intended_ms: u64) -> Sent {
+    let at = |ms: u64| Instant(ms * MS);
+    Sent::new(number, is_accepted, (at(intended_ms), at(intended_ms + 1), at(intended_ms + 3)))
+}
+
+fn received(sender: u16, number: u64, at_ms: u64, order: u32) -> Received {
+    Received { number, at: Instant(at_ms * MS), order, sender }
+}
+
+#[test]
+fn each_fate_of_an_event_is_counted() {
+    let mut senders = [vec![
+        sent(0, true, 0),
+        sent(1, true, 10),
+        sent(2, false, 20),
+        sent(3, false, 30),
+        sent(4, true, 40),
+        sent(5, true, 50),
+        // After the measurement.
+        sent(6, true, 2000),
+    ]];
+    let mut arrivals = [
+        received(0, 0, 5, 0),
+        // 2 was refused, and 1 is overtaken by it.
+        received(0, 2, 25, 1),
+        received(0, 1, 26, 2),
+        received(0, 1, 27, 3),
+        received(0, 1, 28, 4),
+        received(0, 5, 60, 5),
+        received(0, 5, 61, 6),
+        received(0, 6, 2010, 7),
+        received(0, 6, 2011, 8),
+        // Nobody sent these.
+        received(0, 7, 70, 9),
+        received(Received::UNKNOWN, 0, 71, 10),
+    ];
+    let events = join(&mut senders, &mut arrivals, |at| at < Instant(1000 * MS));
+    let expected = Events {
+        sent: 6,
+        accepted: 4,
+        refused: 2,
+        delivered: 4,
+        lost: 1,
+        duplicated: 2,
+        duplicates: 3,
+        reordered: 1,
+        delivered_though_refused: 1,
+        unknown: 2,
+        ..Events::default()
+    };
+    let times = |times: &Option<Times>| {
+        let times = times.as_ref().unwrap();
+        // To within the precision of a histogram.
+        (times.count, (times.min_ns + MS / 2) / MS, (times.max_ns + MS / 2) / MS)
+    };
+    assert_eq!(times(&events.publish_time), (4, 3, 3));
+    assert_eq!(times(&events.publish_time_since_sent), (4, 2, 2));
+    // The first arrival counts: a later one does not lengthen the delivery.
+    assert_eq!(times(&events.delivery_time), (4, 5, 16));
+    assert_eq!(times(&events.delivery_time_since_sent), (4, 4, 15));
+    let without_times = Events {
+        publish_time: None,
+        publish_time_since_sent: None,
+        delivery_time: None,
+        delivery_time_since_sent: None,
+        ..events
+    };
+    assert_eq!(without_times, expected);
+}
+
+#[test]
+fn nothing_sent_and_nothing_received_is_nothing() {
+    assert_eq!(join(&mut [], &mut [], |_| true), Events::default());
+    let only = join(&mut [vec![]], &mut [received(0, 3, 1, 0)], |_| true);
+    assert_eq!((only.unknown, only.delivered, only.delivery_time), (1, 0, None));
+}
+
+/// What [`join`] says, computed with maps, event by event.
+fn expected(senders: &[Vec<Sent>], received: &[Received], end: Instant) -> Events {
+    let mut arrivals: BTreeMap<(u16, u64), Vec<(Instant, u32)>> = BTreeMap::new();
+    for one in received {
+        arrivals.entry((one.sender, one.number)).or_default().push((one.at, one.order));
+    }
+    let mut events = Events::default();
+    for (sender, all) in senders.iter().enumerate() {
+        for one in all {
+            let key = (sender as u16, one.number());
+            if end <= one.intended {
+                continue;
+            }
+            events.sent += 1;
+            events.accepted += u64::from(one.is_accepted());
+            events.refused += u64::from(!one.is_accepted());
+            let Some(arrived) = arrivals.get(&key) else {
+                events.lost += u64::from(one.is_accepted());
+                continue;
+            };
+            let first = arrived.iter().min().unwrap();
+            let is_overtaken =
+                all.iter().filter(|other| one.number() < other.number()).any(|other| {
+                    let later = arrivals.get(&(sender as u16, other.number()));
+                    later.is_some_and(|later| later.iter().min().unwrap() < first)
+                });
+            events.delivered += 1;
+            events.reordered += u64::from(is_overtaken);
+            events.duplicated += u64::from(1 < arrived.len());
+            events.duplicates += arrived.len() as u64 - 1;
+            events.delivered_though_refused += u64::from(!one.is_accepted());
+        }
+    }
+    let is_ours = |one: &&Received| {
+        let sender = senders.get(usize::from(one.sender));
+        sender.is_some_and(|all| all.iter().any(|sent| sent.number() == one.number))
+    };
+    events.unknown = received.iter().filter(|one| !is_ours(one)).count() as u64;
+    events
+}
+
+#[test]
+fn any_injected_faults_are_counted_exactly() {
+    for seed in 0..100 {
+        let mut random = Random::new(seed);
+        let mut senders: Vec<Vec<Sent>> = Vec::new();
+        let mut arrivals = Vec::new();
+        for sender in 0..1 + random.below(3) as u16 {
+            let count = random.below(60);
+            let mut all = Vec::new();
+            for number in 0..count {
+                // Some numbers are another shard's.
+                if random.below(10) == 0 {
+                    continue;
+                }
+                let intended = number * 2;
+                all.push(sent(number, random.below(5) != 0, intended));
+                let copies = [0, 1, 1, 1, 1, 1, 2, 5][random.below(8) as usize];
+                for _ in 0..copies {
+                    let at = intended + 1 + random.below(12);
+                    arrivals.push(received(sender, number, at, arrivals.len() as u32));
+                }
+            }
+            // Shards note their own events, so their order is any.
+            for at in (1..all.len()).rev() {
+                all.swap(at, random.below(at as u64 + 1) as usize);
+            }
+            senders.push(all);
+        }
+        for _ in 0..random.below(4) {
+            let sender = [7, Received::UNKNOWN][random.below(2) as usize];
+            arrivals.push(received(sender, random.below(60), 5, arrivals.len() as u32));
+        }
+        let end = Instant(random.below(140) * MS);
+        let wanted = expected(&senders, &arrivals, end);
+        let events = join(&mut senders, &mut arrivals, |at| at < end);
+        let delivered = events.delivery_time.as_ref().map_or(0, |times| times.count);
+        let published = events.publish_time.as_ref().map_or(0, |times| times.count);
+        assert_eq!((delivered, published), (events.delivered, events.accepted), "seed {seed}");
+        let found = Events {
+            publish_time: None,
+            publish_time_since_sent: None,
+            delivery_time: None,
+            delivery_time_since_sent: None,
+            ..events
+        };
+        assert_eq!(found, wanted, "seed {seed}");
+        assert_eq!(found.sent, found.accepted + found.refused);
+        assert_eq!(found.accepted + found.delivered_though_refused, found.delivered + found.lost);
+    }
+}

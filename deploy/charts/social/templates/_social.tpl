@@ -1,0 +1,121 @@
+{{- /*
+The services of the application: all that services.yaml needs to know about each.
+
+`calls` are the services that a service calls; it gets their addresses as options of the same name.
+`timelines` are kept by the store, or by Redis. A `single` service never has more than one pod.
+*/ -}}
+{{- define "social.services" -}}
+store:         {port: 7000, single: true, data: /data}
+unique-id:     {port: 9090}
+media:         {port: 9090}
+url-shorten:   {port: 9090, calls: [store]}
+user-mention:  {port: 9090, calls: [store]}
+post-storage:  {port: 9090, calls: [store]}
+user:          {port: 9090, calls: [store], hashes: true}
+text:          {port: 9090, calls: [url-shorten, user-mention]}
+social-graph:  {port: 9090, calls: [store, user]}
+user-timeline: {port: 9090, calls: [post-storage], timelines: true}
+home-timeline: {port: 9090, calls: [post-storage, social-graph], timelines: true}
+compose-post:
+  port: 9090
+  calls: [text, user, media, unique-id, post-storage, user-timeline, home-timeline]
+front:
+  port: 8080
+  calls: [store, user, social-graph, compose-post, user-timeline, home-timeline]
+  timelines: true
+{{- if .Values.redis.enabled }}
+redis-master:   {port: 6379, redis: true, single: true, data: /data}
+{{- if .Values.redis.replicas }}
+redis-replicas: {port: 6379, redis: true, data: /data}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* The values of one service: its own `replicas` win over `global.replicas`, and these over
+`replicaCount`. Arguments: root, name, service (its entry in the table). */ -}}
+{{- define "social.settings" -}}
+{{- $values := .root.Values }}
+{{- $own := get $values .name | default dict }}
+{{- $global := $values.global | default dict }}
+{{- $replicas := $global.replicas | default $values.replicaCount }}
+{{- if hasKey $own "replicas" }}
+{{- $replicas = $own.replicas }}
+{{- end }}
+{{- $layers := list $values }}
+{{- if .service.redis }}
+{{- /* Its data ends with its pod, as in the guide. */}}
+{{- $layers = append $layers (dict "image" $values.redis.image "persistentVolume" (dict "enabled" false)) }}
+{{- $replicas = $values.redis.replicas }}
+{{- end }}
+{{- $layers = append $layers (dict "replicaCount" $replicas) }}
+{{- include "service.settings" (append $layers $own) }}
+{{- end }}
+
+{{- /* The command line of one of our own services. Arguments: root, name, service, settings. */ -}}
+{{- define "social.command" -}}
+{{- $root := .root }}
+{{- $services := include "social.services" .root | fromYaml -}}
+- /benchwright-apps
+- social
+- {{ .name }}
+- --listen
+- "0.0.0.0:{{ int .service.port }}"
+- --start-within
+- 600s
+{{- with .service.data }}
+- --data
+- {{ . }}
+- --max-timeline
+- {{ int $root.Values.longestTimeline | quote }}
+{{- end }}
+{{- range .service.calls }}
+- --{{ . }}
+- {{ include "social.address" (dict "root" $root "name" . "service" (get $services .)) }}
+{{- end }}
+{{- if .service.hashes }}
+- --password-hash
+- {{ .root.Values.passwordHash }}
+{{- end }}
+{{- if and .service.timelines .root.Values.redis.enabled }}
+- --redis
+- {{ include "social.address" (dict "root" $root "name" "redis-master" "service" (get $services "redis-master")) }}
+{{- if .root.Values.redis.replicas }}
+- --redis-replicas
+- {{ include "social.address" (dict "root" $root "name" "redis-replicas" "service" (get $services "redis-replicas")) }}
+{{- end }}
+{{- else if and .service.timelines (ne .name "front") }}
+- --store
+- {{ include "social.address" (dict "root" $root "name" "store" "service" (get $services "store")) }}
+{{- end }}
+{{- end }}
+
+{{- /* The command line of a Redis. A replica without its primary answers nothing: what it has may be
+nothing at all. Arguments: as above. */ -}}
+{{- define "social.redis" -}}
+- redis-server
+- --port
+- {{ int .service.port | quote }}
+- --dir
+- {{ .service.data }}
+- --save
+- ""
+- --maxmemory
+- {{ .root.Values.redis.maxmemory | quote }}
+- --maxmemory-policy
+- noeviction
+{{- if .service.single }}
+- --repl-diskless-sync-delay
+- "0"
+{{- else }}
+- --replica-serve-stale-data
+- "no"
+- --replicaof
+- {{ include "service.fullname" (dict "root" .root "name" "redis-master") }}
+- "6379"
+{{- end }}
+{{- end }}
+
+{{- /* The address of all replicas of a service. Arguments: root, name, service. */ -}}
+{{- define "social.address" -}}
+{{- include "service.fullname" . }}:{{ int .service.port }}
+{{- end }}

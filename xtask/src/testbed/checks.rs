@@ -207,8 +207,8 @@ const CHARTS: [(&str, &str); 6] = [
     (SOCIAL, ""),
     (
         SOCIAL,
-        "redis.enabled=true,redis.replicas=2,global.replicas=2,home-timeline.replicas=3,\
-         persistentVolume.enabled=true",
+        "redis.enabled=true,redis.replicas=2,memcached.enabled=true,global.replicas=2,\
+         home-timeline.replicas=3,persistentVolume.enabled=true",
     ),
 ];
 

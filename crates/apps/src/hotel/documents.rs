@@ -17,11 +17,11 @@ use super::api::rate::RatePlan;
 use super::api::review::ReviewReply;
 use super::api::store::Hotels;
 use super::command::Cache;
-use super::metrics::{Lookup, Metrics};
+use super::metrics::Metrics;
 use super::postgres::Use;
 use super::source::{Source, loaded};
 use crate::kit::health::Health;
-use crate::kit::memcached::Memcached;
+use crate::kit::memcached::{Lookup, Memcached};
 
 /// One document for each hotel that has one.
 pub enum Documents<T> {

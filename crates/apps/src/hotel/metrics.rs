@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::Service;
+use crate::kit::memcached::{LOOKUPS, Lookup};
 use crate::kit::metrics::{self, Basic, Counter, Requests, write_family, write_requests};
 use crate::kit::services::Service as _;
 
@@ -35,17 +36,6 @@ pub enum Reserving {
 }
 
 const RESERVINGS: [&str; 4] = ["made", "full", "login_failed", "error"];
-
-/// The outcome of a cache lookup for a document.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lookup {
-    Hit,
-    Miss,
-    /// The cache did not respond, or not in time: treated as a miss.
-    Error,
-}
-
-const LOOKUPS: [&str; 3] = ["hit", "miss", "error"];
 
 /// All status codes that the frontend sends.
 const CODES: [u16; 6] = [200, 400, 404, 405, 500, 503];

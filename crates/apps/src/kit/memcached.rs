@@ -69,6 +69,17 @@ impl FromStr for Servers {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failed;
 
+/// The outcome of a cache lookup for a document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lookup {
+    Hit,
+    Miss,
+    /// The cache did not respond, or not in time: treated as a miss.
+    Error,
+}
+
+pub const LOOKUPS: [&str; 3] = ["hit", "miss", "error"];
+
 /// The value of one key, if it has one.
 pub type Answer = Result<Option<Vec<u8>>, Failed>;
 

@@ -8,6 +8,7 @@ use clap::{Args, Subcommand};
 
 use super::{Start, all_in_one, front, init};
 use crate::kit::arguments::{Common, length};
+use crate::kit::memcached::Servers;
 use crate::kit::redis::Server;
 use crate::kit::rpc::Addresses;
 use crate::kit::store::Durability;
@@ -73,6 +74,21 @@ pub struct Stored {
 
     #[command(flatten)]
     pub common: Common,
+}
+
+/// The cache of posts.
+#[derive(Args, Clone)]
+pub struct PostCache {
+    /// Caches posts in these memcached servers, without expiry:
+    /// memcached://127.0.0.1:11211,127.0.0.1:11212 or memcached://127.0.0.1:11211/first (keys begin
+    /// with `first:`). Without it each read asks the store.
+    #[arg(long = "cache", value_name = "URL")]
+    pub servers: Option<Servers>,
+
+    /// The longest time for the cache; after it the store is asked, as after a miss.
+    #[arg(long = "cache-timeout", value_name = "DURATION", default_value = "2s",
+          value_parser = length)]
+    pub timeout: Duration,
 }
 
 /// The arguments of a service that keeps timelines: in the store, or in Redis.

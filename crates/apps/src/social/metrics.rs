@@ -6,6 +6,7 @@ use tonic::{Code, Status};
 
 use super::Service;
 use super::redis::lag::Lags;
+use crate::kit::memcached::{LOOKUPS, Lookup};
 use crate::kit::metrics::{self, Basic, Counter, Requests, write_family, write_requests};
 use crate::kit::services::Service as _;
 
@@ -75,6 +76,7 @@ pub struct Metrics {
     home_pages: [Counter; PAGES.len()],
     user_pages: [Counter; PAGES.len()],
     logins: [Counter; LOGINS.len()],
+    lookups: [Counter; LOOKUPS.len()],
     /// Those of the replicas of Redis, if timelines are there.
     pub lags: Lags,
 }
@@ -103,6 +105,10 @@ impl Metrics {
         pages[kind].add(1);
     }
 
+    pub fn looked_up(&self, outcome: Lookup) {
+        self.lookups[outcome as usize].add(1);
+    }
+
     pub fn logged_in(&self, outcome: Login) {
         self.logins[outcome as usize].add(1);
     }
@@ -120,6 +126,7 @@ impl metrics::Metrics for Metrics {
         write_family(out, "social_home_pages_total", "posts", &PAGES, &self.home_pages);
         write_family(out, "social_user_pages_total", "posts", &PAGES, &self.user_pages);
         write_family(out, "social_logins_total", "outcome", &LOGINS, &self.logins);
+        write_family(out, "social_cache_lookups_total", "outcome", &LOOKUPS, &self.lookups);
         self.lags.write(out);
     }
 }

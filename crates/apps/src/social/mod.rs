@@ -35,6 +35,7 @@ pub mod url_shorten;
 pub mod user;
 pub mod user_mention;
 
+pub mod cached_posts;
 pub mod redis;
 pub mod store;
 
@@ -59,7 +60,7 @@ kit::services::services! {
     /// The follows of all users.
     SocialGraph(social_graph::Arguments) in social_graph,
     /// Posts by their numbers.
-    PostStorage(Stored) in post_storage,
+    PostStorage(post_storage::Arguments) in post_storage,
     /// Users, their passwords and sessions.
     User(user::Arguments) in user,
     /// The mentions and the URLs in a text.

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use bytes::{BufMut, Bytes, BytesMut};
+use clap::Args;
 use tonic::{Request, Response, Status, async_trait};
 
 use super::api::common::{Ids, Nothing, Page};
@@ -12,10 +13,19 @@ use super::api::post_storage as api;
 use super::api::stored::posts::{PostDocument, Posts};
 use super::bounds::LARGEST_POST;
 use super::called::Called;
-use super::command::Stored;
+use super::command::{PostCache, Stored};
 use super::metrics::Metrics;
-use super::{Process, Service, rendering};
+use super::{Process, Service, cached_posts, rendering};
 use crate::kit::process;
+
+#[derive(Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    cache: PostCache,
+
+    #[command(flatten)]
+    stored: Stored,
+}
 
 pub struct PostStorage {
     store: Arc<dyn Posts>,
@@ -23,10 +33,12 @@ pub struct PostStorage {
 }
 
 /// Runs a process of the service until a signal ends it.
-pub fn run(Stored { store, common }: Stored) -> anyhow::Result<()> {
+pub fn run(Arguments { cache, stored }: Arguments) -> anyhow::Result<()> {
+    let Stored { store, common } = stored;
     process::run(common, async |process: &Process| {
         let mut called = Called::by(process);
         let store = called.to("store", &store).await?;
+        let store = cached_posts::behind(&cache, store, process);
         let service = Arc::new(PostStorage::new(store, Arc::clone(&process.metrics)));
         Ok(process.page(Service::PostStorage, api::answering(service), called.health()))
     })

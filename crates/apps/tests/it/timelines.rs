@@ -1,5 +1,5 @@
 //! The social network with its timelines in Redis: answers as with the store, replicas that lag, and
-//! a primary that dies.
+//! a primary that dies; and with a cache of its posts.
 
 use std::fs;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::instance::sleep;
 use crate::network::{Network, ask};
 use crate::services::wait_for;
-use crate::tools::Redis;
+use crate::tools::{Memcached, Redis};
 
 const HOME: &str = "/wrk2-api/home-timeline/read?user_id=1&start=0&stop=100";
 const LONG: Duration = Duration::from_secs(30);
@@ -192,4 +192,38 @@ fn a_service_has_its_timelines_in_one_place_only() {
         let (code, text) = refused(&[&posts, arguments].concat());
         assert!(code.is_some_and(|code| code != 0) && text.contains(why), "{code:?} {text}");
     }
+}
+
+#[test]
+fn posts_come_from_their_cache_and_a_frozen_one_costs_only_misses() {
+    const TEST: &str = "posts_come_from_their_cache_and_a_frozen_one_costs_only_misses";
+    let Some(cache) = Memcached::start(TEST) else { return };
+    let url = format!("memcached://{}/first", cache.address());
+    let options = ["--cache", &url, "--cache-timeout", "300ms"];
+    let network = Network::of_services(1, &[("post-storage", &options)]);
+    network.register(2);
+    network.must("user/follow", "user_id=1&followee_id=0");
+    let lookups = |outcome: &str| {
+        let (_, metrics) = network.services["post-storage"][0].get("/metrics");
+        let name = format!("social_cache_lookups_total{{outcome=\"{outcome}\"}} ");
+        let count = metrics.lines().find_map(|line| line.strip_prefix(&name));
+        count.unwrap().parse::<u64>().unwrap()
+    };
+    for number in 0..20 {
+        assert!(compose(&network, &format!("post {number}")));
+    }
+    for _ in 0..3 {
+        assert!(is_page(&network.front().get(HOME).1, &texts(0..20)));
+    }
+    assert_eq!(["hit", "miss", "error"].map(lookups), [40, 20, 0]);
+    cache.freeze();
+    assert!(compose(&network, "post 20"));
+    assert!(is_page(&network.front().get(HOME).1, &texts(0..21)));
+    assert!(21 <= lookups("error"));
+    cache.thaw();
+    let hits = || {
+        assert!(is_page(&network.front().get(HOME).1, &texts(0..21)));
+        lookups("hit") > 40 + 20
+    };
+    wait_for("it is used again", LONG, hits);
 }

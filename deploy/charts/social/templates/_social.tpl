@@ -2,7 +2,7 @@
 The services of the application: all that services.yaml needs to know about each.
 
 `calls` are the services that a service calls; it gets their addresses as options of the same name.
-`timelines` are kept by the store, or by Redis. A `single` service never has more than one pod.
+`timelines` are kept by the store, or by Redis; a `cached` service may use memcached. A `single` service never has more than one pod.
 */ -}}
 {{- define "social.services" -}}
 store:         {port: 7000, single: true, data: /data}
@@ -10,7 +10,7 @@ unique-id:     {port: 9090}
 media:         {port: 9090}
 url-shorten:   {port: 9090, calls: [store]}
 user-mention:  {port: 9090, calls: [store]}
-post-storage:  {port: 9090, calls: [store]}
+post-storage:  {port: 9090, calls: [store], cached: true}
 user:          {port: 9090, calls: [store], hashes: true}
 text:          {port: 9090, calls: [url-shorten, user-mention]}
 social-graph:  {port: 9090, calls: [store, user]}
@@ -23,10 +23,13 @@ front:
   port: 8080
   calls: [store, user, social-graph, compose-post, user-timeline, home-timeline]
   timelines: true
+{{- if .Values.memcached.enabled }}
+memcached:     {port: 11211, foreign: memcached, single: true}
+{{- end }}
 {{- if .Values.redis.enabled }}
-redis-master:   {port: 6379, redis: true, single: true, data: /data}
+redis-master:   {port: 6379, foreign: redis, single: true, data: /data}
 {{- if .Values.redis.replicas }}
-redis-replicas: {port: 6379, redis: true, data: /data}
+redis-replicas: {port: 6379, foreign: redis, data: /data}
 {{- end }}
 {{- end }}
 {{- end }}
@@ -42,10 +45,11 @@ redis-replicas: {port: 6379, redis: true, data: /data}
 {{- $replicas = $own.replicas }}
 {{- end }}
 {{- $layers := list $values }}
-{{- if .service.redis }}
+{{- with .service.foreign }}
 {{- /* Its data ends with its pod, as in the guide. */}}
-{{- $layers = append $layers (dict "image" $values.redis.image "persistentVolume" (dict "enabled" false)) }}
-{{- $replicas = $values.redis.replicas }}
+{{- $foreign := get $values . }}
+{{- $layers = append $layers (dict "image" $foreign.image "persistentVolume" (dict "enabled" false)) }}
+{{- $replicas = $foreign.replicas | default 0 }}
 {{- end }}
 {{- $layers = append $layers (dict "replicaCount" $replicas) }}
 {{- include "service.settings" (append $layers $own) }}
@@ -75,6 +79,10 @@ redis-replicas: {port: 6379, redis: true, data: /data}
 {{- if .service.hashes }}
 - --password-hash
 - {{ .root.Values.passwordHash }}
+{{- end }}
+{{- if and .service.cached .root.Values.memcached.enabled }}
+- --cache
+- memcached://{{ include "social.address" (dict "root" $root "name" "memcached" "service" (get $services "memcached")) }}
 {{- end }}
 {{- if and .service.timelines .root.Values.redis.enabled }}
 - --redis

@@ -2,6 +2,7 @@
 //! where it has followed. A replica that is behind, or that cannot be asked, is an event.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -38,6 +39,9 @@ pub struct Lags(Mutex<BTreeMap<String, Lag>>);
 impl Lags {
     pub fn write(&self, out: &mut String) {
         let lags = lock(&self.0);
+        if lags.is_empty() {
+            return;
+        }
         for (name, of) in [
             ("social_redis_replica_lag_seconds", (|lag| lag.seconds) as fn(&Lag) -> u64),
             ("social_redis_replica_behind_bytes", |lag| lag.bytes),
@@ -55,30 +59,43 @@ pub async fn watch(redis: Arc<Redis>, metrics: Arc<Metrics>, events: Events) {
     let mut noted: BTreeMap<String, String> = BTreeMap::new();
     loop {
         let told: Result<String, _> = redis.primary.ask(cmd("INFO").arg("replication")).await;
-        let found = told.map(|told| replicas(&told)).unwrap_or_default();
+        let found = told.map(|told| replicas(&told)).ok();
         let mut states: BTreeMap<String, String> = BTreeMap::new();
-        for (replica, lag) in found.iter().filter(|(_, lag)| NOTABLE_S <= lag.seconds) {
-            let bytes = lag.bytes;
-            let state = format!("lags: silent for {NOTABLE_S} s, at least {bytes} bytes behind");
-            states.insert(replica.clone(), state);
+        for (address, lag) in found.iter().flatten() {
+            states.extend(lag.unusual().map(|state| (address.clone(), state)));
         }
         for link in redis.links() {
-            if let Some(why) = link.lost() {
-                states.insert(link.address().to_owned(), why);
-            }
+            let is_replica = !Arc::ptr_eq(link, &redis.primary);
+            let listed = found.as_ref().filter(|_| is_replica);
+            let why = link.lost().or_else(|| left(link.address(), listed?));
+            states.extend(why.map(|why| (link.address().to_owned(), why)));
         }
-        *lock(&metrics.lags.0) = found;
+        *lock(&metrics.lags.0) = found.unwrap_or_default();
         for address in noted.keys().filter(|address| !states.contains_key(*address)) {
             events.note(address, None);
         }
-        for (address, state) in &states {
-            if !noted.contains_key(address) {
-                events.note(address, Some(state));
-            }
+        for (address, state) in states.iter().filter(|(address, _)| !noted.contains_key(*address)) {
+            events.note(address, Some(state));
         }
         noted = states;
         time::sleep(EVERY).await;
     }
+}
+
+impl Lag {
+    /// Returns the state of a replica that is behind.
+    fn unusual(&self) -> Option<String> {
+        let Lag { seconds, bytes } = self;
+        let is_notable = NOTABLE_S <= *seconds;
+        is_notable.then(|| format!("lags: silent for {seconds} s, at least {bytes} bytes behind"))
+    }
+}
+
+/// Returns the state of a replica that its primary does not list any more. A name may be that of any
+/// replica.
+fn left(address: &str, listed: &BTreeMap<String, Lag>) -> Option<String> {
+    let is_missing = address.parse::<SocketAddr>().is_ok() && !listed.contains_key(address);
+    is_missing.then(|| "does not follow its primary".to_owned())
 }
 
 /// Reads the replicas in what Redis tells about its replication.

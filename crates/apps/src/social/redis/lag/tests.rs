@@ -18,6 +18,17 @@ fn a_primary_without_replicas_has_no_lag() {
 }
 
 #[test]
+fn a_replica_that_is_silent_or_not_listed_is_in_an_unusual_state() {
+    let listed = replicas(TOLD);
+    let unusual = |port| listed[&format!("127.0.0.1:{port}")].unusual();
+    assert_eq!(unusual(7001), None);
+    assert_eq!(unusual(7002).unwrap(), "lags: silent for 7 s, at least 3042 bytes behind");
+    assert_eq!(left("127.0.0.1:7001", &listed), None);
+    assert_eq!(left("127.0.0.1:7003", &listed).unwrap(), "does not follow its primary");
+    assert_eq!(left("redis-replicas:6379", &listed), None);
+}
+
+#[test]
 fn lags_are_gauges_with_the_address_of_the_replica() {
     let lags = Lags(Mutex::new(replicas(TOLD)));
     let mut out = String::new();

@@ -321,7 +321,8 @@ pub(crate) struct Compare {
     /// The results directory of the version that is judged
     pub(crate) b: Option<PathBuf>,
     /// The metrics that decide: completed, goodput, p50, p90, p99, p99.9, capacity,
-    /// maximum_throughput [default: those of the spec, or what its question asks for]
+    /// maximum_throughput; of events delivery_p50, delivery_p90, delivery_p99, delivery_p99.9,
+    /// delivery_p99.99, lost, duplicated [default: those of the spec, or what its question asks for]
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub(crate) metrics: Vec<Metric>,
     /// The difference that matters [default: that of the spec, or 3%]
@@ -347,7 +348,9 @@ pub(crate) struct Compare {
 pub(crate) struct Reproducibility {
     /// A results directory
     pub(crate) directory: PathBuf,
-    /// Only these metrics: completed, goodput, p50, p90, p99, p99.9, capacity, maximum_throughput
+    /// Only these metrics: completed, goodput, p50, p90, p99, p99.9, capacity, maximum_throughput; of
+    /// events delivery_p50, delivery_p90, delivery_p99, delivery_p99.9, delivery_p99.99, lost,
+    /// duplicated
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub(crate) metrics: Vec<Metric>,
     /// Print a JSON document

@@ -161,7 +161,10 @@ fn a_channel_that_waits_for_a_timer_is_found_out() {
     let document =
         send(&channel.url, &receiver, &["--events", "binary", "--duration", "6s"]).json();
     let findings = document["findings"].to_string();
-    assert!(findings.contains("the delivery times are flat to 250 ms: a timer"), "{findings}");
+    // A disturbed machine delays some of the deliveries at the end of a poll.
+    let period = findings.split("the delivery times are flat to ").nth(1).expect(&findings);
+    let period: u32 = period.split_once(" ms: a timer").expect(&findings).0.parse().unwrap();
+    assert!((220..=280).contains(&period), "{findings}");
     let p50 = document["events"]["delivery_time"]["p50_ns"].as_u64().unwrap() / 1_000_000;
     assert!((100..160).contains(&p50), "{p50} ms");
     let publish = document["events"]["publish_time"]["p50_ns"].as_u64().unwrap();

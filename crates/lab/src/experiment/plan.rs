@@ -213,16 +213,17 @@ fn limits(resolved: &Resolved) -> String {
 
 fn load(resolved: &Resolved) -> String {
     let spec = &resolved.spec;
-    let Workload { script, mix, exec, .. } = &spec.workload;
+    let Workload { script, mix, exec, events, .. } = &spec.workload;
     let command = exec.as_ref().map(|command| command.0.join(" "));
     let what = match (script, mix, spec.workload.path()) {
         _ if command.is_some() => command.unwrap_or_default(),
+        (.., path) if events.is_some() => format!("events to {}", path.unwrap_or("/")),
         (Some(script), ..) => script.clone(),
         (None, Some(mix), _) => mix.clone(),
         (None, None, Some(path)) => {
             format!("{} {path}", spec.workload.method.as_deref().unwrap_or("GET"))
         }
-        (None, None, None) => unreachable!("a workload is one of the four"),
+        (None, None, None) => unreachable!("a workload is one of the kinds"),
     };
     let instances = match super::targets(resolved) {
         1 => String::new(),

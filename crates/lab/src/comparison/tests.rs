@@ -221,7 +221,7 @@ fn a_comparison_that_cannot_be_made_is_an_error_of_the_spec() {
         `version` has no level `older`
         a level is compared with itself
         no question here is compared by `capacity`
-        `p98` is not a metric; write one of completed, goodput, p50, p90, p99, p99.9, capacity, maximum_throughput
+        `p98` is not a metric; write one of completed, goodput, p50, p90, p99, p99.9, delivery_p50, delivery_p90, delivery_p99, delivery_p99.9, delivery_p99.99, lost, duplicated, capacity, maximum_throughput
         the margin is zero
         `capacity` is not a figure of a trial
     "#]].assert_eq(&(found.join("\n") + "\n"));

@@ -53,6 +53,7 @@ fn observed() -> Observed {
         max_ns: None,
         lateness_p99_ns: None,
         hiccup_p99_ns: None,
+        delivery: None,
         little: None,
         slo_met: Some(true),
         saturated: false,

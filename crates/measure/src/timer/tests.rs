@@ -28,9 +28,10 @@ fn an_even_distribution_with_a_constant_is_a_timer() {
         0..3 => 250.0 + 250.0 * random.unit(),
         _ => 250.0 * random.unit(),
     };
-    assert_eq!(period(15_000, late), Some(250.0));
+    let late = of(15_000, late).unwrap().period.as_millis_f64();
+    assert!((250.0..265.0).contains(&late), "{late}");
     let constant = of(15_000, |random| 18.0 + 250.0 * random.unit()).unwrap().constant;
-    assert!((17.0..19.0).contains(&constant.as_millis_f64()), "{constant}");
+    assert!((15.0..21.0).contains(&constant.as_millis_f64()), "{constant}");
 }
 
 #[test]

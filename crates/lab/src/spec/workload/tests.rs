@@ -15,6 +15,9 @@ fn all_fields_are_written_as_they_are_read() {
         &format!("get: '/?q=${{instance}}', body_file: {file}"),
         &format!("mix: {file}, data: {file}, headers: {{Cookie: a=b}}"),
         &format!("script: {file}, path: /x, method: POST, body: x, args: [a]"),
+        "path: /in, events: {mode: structured, type: a.b, size: 2KiB, receive: '127.0.0.1:9', \
+         within: 2s, refuse: '503:2'}",
+        "events: {}",
     ] {
         let text = spec("").replace("get: /", workload);
         let resolved = read(&text, None, &[]).unwrap();
@@ -49,7 +52,7 @@ fn a_workload_is_one_of_its_kinds() {
     refuses(
         "method: POST",
         expect![[r#"
-            a workload is `script: file.lua`, `mix: file.jsonl`, `get: /path`, a `method` with its `path`, or `exec: [wrk, …]` with `parse: wrk`
+            a workload is `script: file.lua`, `mix: file.jsonl`, `get: /path`, a `method` with its `path`, `events: {…}`, or `exec: [wrk, …]` with `parse: wrk`
              --> my.yaml:4:11
               |
             4 | workload: {method: POST}
@@ -260,4 +263,28 @@ fn a_workload_can_be_replaced_by_a_patch() {
     expect![[r#"
         --set workload.method=PUT: workload: `get` is a path with the method GET, `get: /` by default; for another method write `method` and `path` (a patch removes by `get: null`)
          --> my.yaml"#]].assert_eq(&error.to_string());
+}
+
+#[test]
+fn events_are_the_only_requests_and_their_refusal_needs_a_receiver() {
+    refuses(
+        "events: {}, get: /",
+        expect![[r#"
+        `events` are the requests of a workload; beside them only `path` and `headers` are possible (a patch removes by `get: null`)
+         --> my.yaml:4:11
+          |
+        4 | workload: {events: {}, get: /}
+          |           ^
+    "#]],
+    );
+    refuses(
+        "path: /, events: {refuse: '503:2'}",
+        expect![[r#"
+        `within` and `refuse` are of a receiver; add `receive: ADDRESS:PORT`
+         --> my.yaml:4:11
+          |
+        4 | workload: {path: /, events: {refuse: '503:2'}}
+          |           ^
+    "#]],
+    );
 }

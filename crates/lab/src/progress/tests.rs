@@ -62,7 +62,6 @@ fn observed() -> Observed {
         cpu_unknown: 0,
         monitored: BTreeMap::new(),
         work_ns: BTreeMap::new(),
-        delivery: None,
         foreign_most: None,
         stolen_most: None,
         limited_by: None,

@@ -885,7 +885,7 @@ fn shipped_specs_plan() {
         search    adaptive from 4,000/s: outward by × 1.25 and more until it is enclosed, then bisected to 2 %; one pass or the "#]].assert_eq(&fixed("social.yaml", "redis"));
     expect![[r#"
         social-max-rps · profile guide · local · roles: sut = CPU 0, load = CPU 1 · at most 30 trials, 35 min 30 s
-        system    (18 replicas of post-storage, home-timeline + 6 replicas of redis-replica + 3 replicas of front + 1 of redis, store, user, social-graph, user-timeline, url-shorten, user-mention, text, media, unique-id, compose-post): 56 processes
+        system    (18 replicas of post-storage, home-timeline + 6 replicas of redis-replica + 3 replicas of memcached, front + 1 of redis, store, user, social-graph, user-timeline, url-shorten, user-mention, text, media, unique-id, compose-post): 59 processes
         load      0.1 connections for each request/s (at least 100), 100 script threads, constant arrivals, social-home.lua
         search    sweep from 71,000/s to 100,000/s, step 1,000/s: 71,000/s, 72,000/s, … 100,000/s; stop: the SLO was missed
         trial     reset → warm up 10 s → measure 60 s → drain ≤ 1 s

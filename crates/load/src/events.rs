@@ -50,7 +50,7 @@ enum Number {
     Length,
 }
 
-/// What stands for a number while a request is cut into pieces; it occurs in no field.
+/// The mark that stands for a number while a request is cut into pieces; it occurs in no field.
 const CUT: &str = "\u{1}";
 
 impl Events {

@@ -1,4 +1,4 @@
-//! What the services of both kinds of timelines share: where timelines are kept, and how a page of one
+//! The common part of the services of both kinds of timelines: where timelines are kept, and how a page of one
 //! is read.
 
 use std::sync::Arc;

@@ -23,6 +23,8 @@ fn network() -> Server {
         for other in (0..USERS).filter(|other| *other != user) {
             post(&server, "user/follow", &format!("user_id={user}&followee_id={other}"));
         }
+    }
+    for user in 0..USERS {
         for number in 0..POSTS {
             let text =
                 format!("post {number} @username_{} http://{}", (user + 1) % USERS, "x".repeat(64));

@@ -34,10 +34,12 @@ fn an_even_distribution_with_a_constant_is_a_timer() {
     assert!((15.0..21.0).contains(&constant.as_millis_f64()), "{constant}");
 }
 
+type Draw = fn(&mut Random) -> f64;
+
 #[test]
 fn other_distributions_are_not_timers() {
     for count in [1_000, 3_000, 15_000, 200_000] {
-        let distributions: [(&str, fn(&mut Random) -> f64); 9] = [
+        let distributions: [(&str, Draw); 9] = [
             ("exponential", |random| random.exponential(100.0)),
             ("lognormal", |random| (random.normal() * 0.5).exp() * 10.0),
             ("narrow lognormal", |random| (random.normal() * 0.1).exp() * 100.0),

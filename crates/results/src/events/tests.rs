@@ -83,7 +83,7 @@ fn nothing_sent_and_nothing_received_is_nothing() {
     assert_eq!((only.unknown, only.delivered, only.delivery_time), (1, 0, None));
 }
 
-/// What [`join`] says, computed with maps, event by event.
+/// Returns the result of [`join`], computed with maps, event by event.
 fn expected(senders: &[Vec<Sent>], received: &[Received], end: Instant) -> Events {
     let mut arrivals: BTreeMap<(u16, u64), Vec<(Instant, u32)>> = BTreeMap::new();
     for one in received {

@@ -107,7 +107,7 @@ const CLOSED: &str = "load={model: closed, rate: null, arrivals: null}";
 const TRACE: &str = "load={rate: null, arrivals: null, trace: Cargo.toml}";
 const MIX: &str = "workload={get: null, mix: Cargo.toml}";
 const SCRIPT: &str = "workload={get: null, script: Cargo.toml}";
-const RECEIVED: &str = "workload.events={receive: '127.0.0.1:9'}";
+const RECEIVED: &str = "workload={get: null, events: {receive: '127.0.0.1:9'}}";
 
 /// The setting of each field, in the order of the options.
 const REACHING: &[Reaching] = &[
@@ -160,9 +160,13 @@ const REACHING: &[Reaching] = &[
     ("workload.mix", &[MIX], "--mix FOLDER/Cargo.toml"),
     ("workload.data", &[MIX, "workload.data=Cargo.toml"], "--data FOLDER/Cargo.toml"),
     ("workload.check", &["workload.check=status=2xx body~ok"], "--check status=2xx body~ok"),
-    ("workload.events", &["workload.events={mode: structured}"], "--events structured"),
-    ("workload.events.type", &["workload.events={type: a.b}"], "--event-type a.b"),
-    ("workload.events.size", &["workload.events={size: 2KiB}"], "--event-size 2048B"),
+    (
+        "workload.events",
+        &["workload={get: null, events: {mode: structured}}"],
+        "--events structured",
+    ),
+    ("workload.events.type", &["workload={get: null, events: {type: a.b}}"], "--event-type a.b"),
+    ("workload.events.size", &["workload={get: null, events: {size: 2KiB}}"], "--event-size 2048B"),
     ("workload.events.receive", &[RECEIVED], "--receive 127.0.0.1:9"),
     ("workload.events.within", &[RECEIVED, "workload.events.within=2s"], "--receive-within 2s"),
     (

@@ -14,6 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use action::{Action, Check, Initialise, OncePer, Run, Wait};
+pub use change::{Change, Config, Part, Scale};
 pub(crate) use compare::Arms;
 pub use compare::{Compare, Reproducibility, Target};
 pub use connections::{Connections, PerRate, Tls, TlsVersion};
@@ -49,6 +50,7 @@ pub use workload::Workload;
 mod roles;
 
 mod action;
+mod change;
 mod deploy;
 mod exchange;
 mod foreign;

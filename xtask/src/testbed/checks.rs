@@ -17,6 +17,7 @@ mod doctor;
 mod failures;
 mod kill;
 pub(super) mod rights;
+mod social;
 mod users;
 
 /// The cluster of a check, and the programs that its image was made of.
@@ -37,7 +38,7 @@ struct Check {
     run: fn(&Bed) -> Result<String, String>,
 }
 
-const CHECKS: [Check; 11] = [
+const CHECKS: [Check; 12] = [
     Check { name: "contract", shows: "the backend does what every backend must do", run: contract },
     Check { name: "charts", shows: "helm and the API server accept our charts", run: charts },
     Check { name: "guide", shows: "guide 1's own command lines work", run: guide },
@@ -49,6 +50,11 @@ const CHECKS: [Check; 11] = [
         name: "users",
         shows: "guide 4: levels are scaled by the API, and two counts of CPU agree",
         run: users::run,
+    },
+    Check {
+        name: "social",
+        shows: "guide 2: its steps from one file; what is changed is undone",
+        run: social::run,
     },
     Check {
         name: "failures",
@@ -191,9 +197,10 @@ fn contract(bed: &Bed) -> Result<String, String> {
 const CHART: &str = "deploy/charts/hotel";
 const USERS: &str = "deploy/charts/users";
 const SOCIAL: &str = "deploy/charts/social";
+const REDIS: &str = "deploy/charts/redis";
 
 /// The charts with every value that adds or changes objects.
-const CHARTS: [(&str, &str); 6] = [
+const CHARTS: [(&str, &str); 8] = [
     (CHART, ""),
     (
         CHART,
@@ -207,9 +214,11 @@ const CHARTS: [(&str, &str); 6] = [
     (SOCIAL, ""),
     (
         SOCIAL,
-        "redis.enabled=true,redis.replicas=2,memcached.enabled=true,global.replicas=2,\
-         home-timeline.replicas=3,persistentVolume.enabled=true",
+        "redis.master=redis-master:6379,redis.replicas=redis-replicas:6379,memcached.enabled=true,\
+         global.replicas=2,home-timeline.replicas=3,persistentVolume.enabled=true",
     ),
+    (REDIS, ""),
+    (REDIS, "replica.replicaCount=6,master.persistence.enabled=false,auth.enabled=false"),
 ];
 
 fn charts(bed: &Bed) -> Result<String, String> {

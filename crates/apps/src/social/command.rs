@@ -94,9 +94,8 @@ pub struct PostCache {
 /// The arguments of a service that keeps timelines: in the store, or in Redis.
 #[derive(Args)]
 pub struct StoredTimelines {
-    /// The store's process, if it keeps the timelines.
-    #[arg(long, value_name = "ADDRESSES", required_unless_present = "redis",
-          conflicts_with_all = ["redis", "redis_replicas"])]
+    /// The store's process. It keeps the timelines, unless a Redis does.
+    #[arg(long, value_name = "ADDRESSES", required_unless_present = "redis")]
     pub store: Option<Addresses>,
 
     #[command(flatten)]
@@ -109,12 +108,18 @@ pub struct StoredTimelines {
 #[derive(Args, Clone)]
 pub struct RedisArguments {
     /// Timelines are in this Redis, which answers all writes, instead of the store.
-    #[arg(long, value_name = "HOST:PORT")]
+    #[arg(long, value_name = "HOST:PORT", env = "BENCHWRIGHT_SOCIAL_REDIS")]
     pub redis: Option<Server>,
 
     /// Reads go to these replicas of it, in turn. They follow it later, so a read may lack what was
     /// just written. Configure them with replica-serve-stale-data no.
-    #[arg(long, value_name = "HOST:PORT,HOST:PORT", requires = "redis", value_delimiter = ',')]
+    #[arg(
+        long,
+        value_name = "HOST:PORT,HOST:PORT",
+        requires = "redis",
+        value_delimiter = ',',
+        env = "BENCHWRIGHT_SOCIAL_REDIS_REPLICAS"
+    )]
     pub redis_replicas: Vec<Server>,
 
     /// The longest time for an answer of Redis; a read is then repeated at another replica.

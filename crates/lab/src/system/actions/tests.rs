@@ -237,3 +237,24 @@ fn restarted_components_keep_their_addresses() {
     "#]],
     );
 }
+
+#[test]
+fn objects_of_a_cluster_are_changed_in_their_turn() {
+    let text = "
+name: shop
+where: {backend: simulated}
+vars: {name: home}
+sut:
+  deploy:
+    - helm: {name: redis, chart: redis, namespace: \"shop-${instance}\", service: redis}
+    - helm: {name: web, chart: web, namespace: \"shop-${instance}\", service: web}
+    - config: {map: \"${vars.name}\", namespace: \"shop-${instance}\", key: redis, value: \"${addresses.redis}\", restart: \"${vars.name}\"}
+  initialise:
+    steps: [http: {post: /load}, scale: {namespace: \"shop-${instance}\", deployments: {home: 2}}]
+reset: {between: never}
+workload: {get: /}
+load: {model: open, rate: 100/s}
+simulated: {service_time: 1ms}
+";
+    check(text, expect![[r#""#]]);
+}

@@ -5,11 +5,10 @@ use std::collections::BTreeMap;
 use std::process::Stdio;
 
 use results::Directory;
-use results::components::{self, Components};
 use results::journal::Purpose;
 use serde_json::Value;
 
-use super::{Bed, now, pause, since};
+use super::{Bed, components_of, now, pause, since};
 
 /// A small graph and one load, which find a fault soon.
 pub(super) const SHORT: [&str; 12] = [

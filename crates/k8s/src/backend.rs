@@ -37,6 +37,7 @@ use crate::watch::{self, Figures, Watch, Watched};
 mod changes;
 mod charts;
 mod checks;
+mod programs;
 mod remains;
 
 #[cfg(test)]
@@ -108,7 +109,7 @@ struct Connected {
     made_namespaces: BTreeSet<String>,
     /// The releases of this run, as `NAMESPACE/RELEASE`.
     releases: BTreeSet<String>,
-    /// What brings back what stood there before this run changed it.
+    /// The patches that bring back what this run changed.
     undo: Vec<Patch>,
     roles: BTreeMap<&'static str, Vec<String>>,
     /// The nodes of the roles, by name.
@@ -412,39 +413,6 @@ impl Kubernetes {
             }
         }
         services.values().try_for_each(|service| self.until_gone(service, |_| true))
-    }
-
-    /// Runs a program of our image in a pod; returns the pod, its end in words, and true if it ended
-    /// with 0.
-    fn until_ended(
-        &self,
-        name: &str,
-        command: &[String],
-        environment: &BTreeMap<String, String>,
-        within: Nanos,
-    ) -> Result<(Value, String, bool), String> {
-        let Connected { api, run, .. } = self.connected();
-        let object = objects::program(run, name, command, environment);
-        let path = api::one("Pod", &run.namespace, name);
-        let deadline = host::now() + within;
-        api.apply(&object).map_err(|error| error.to_string())?;
-        loop {
-            if self.host.is_interrupted() {
-                return Err("interrupted".to_owned());
-            }
-            let pod = api.get(&path).map_err(|error| error.to_string())?;
-            let pod = pod.ok_or("its pod is gone")?;
-            match pods::state(&pod) {
-                State::Succeeded => return Ok((pod, "ended with 0".to_owned(), true)),
-                State::Died(why) => return Ok((pod, why, false)),
-                State::Ready | State::Waiting(_) if host::now() < deadline => {}
-                State::Waiting(why) => {
-                    return Err(format!("did not end in {}: {why}", within.in_words()));
-                }
-                State::Ready => return Err(format!("did not end in {}", within.in_words())),
-            }
-            host::rest(POLL_EVERY);
-        }
     }
 
     /// Keeps what the pods printed.

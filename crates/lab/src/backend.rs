@@ -129,7 +129,9 @@ pub trait Backend {
     /// Changes an object of the place, and waits until all services are ready again. What stood there
     /// comes back with `stop`, and at the latest when the next run here begins. `Err` in words if it
     /// cannot be changed so.
-    fn change(&mut self, change: &Change) -> Result<Result<(), String>, Stop>;
+    fn change(&mut self, _change: &Change) -> Result<Result<(), String>, Stop> {
+        Ok(Err("only a cluster has such objects".to_owned()))
+    }
 
     /// Runs a program to its end, beside the system. `Err` in words if it did not come to its own
     /// end, or if the run was interrupted.

@@ -334,7 +334,8 @@ fn a_load_is_a_generator_on_each_node_that_waits_for_its_start() {
                 "labels": {
                   "app.kubernetes.io/managed-by": "benchwright",
                   "benchwright.dev/run": "0123456789",
-                  "benchwright.dev/service": "load-0123456789-1"
+                  "benchwright.dev/service": "load-0123456789-1",
+                  "benchwright.dev/load": "true"
                 }
               },
               "spec": {

@@ -25,7 +25,7 @@ use super::{
 use crate::calm::Calm;
 use crate::doctor::Wanted;
 use crate::host::{self, RunId};
-use crate::spec::{self, Change, Cpus, Exchange, Literal, Port, Resolved, Run, Written};
+use crate::spec::{self, Cpus, Exchange, Literal, Port, Resolved, Run, Written};
 use crate::{Host, generator, http};
 use confine::{Confinement, Group};
 use lock::Lock;
@@ -501,10 +501,6 @@ impl Backend for Local {
             Address::of_all(&format!("http://127.0.0.1:{port}"))
         };
         Ok(self.replicas_of(service).iter().map(url).collect())
-    }
-
-    fn change(&mut self, _change: &Change) -> Result<Result<(), String>, Stop> {
-        Ok(Err("only a cluster has such objects".to_owned()))
     }
 
     fn execute(&mut self, run: &Run) -> Result<Executed, String> {

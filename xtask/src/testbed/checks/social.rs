@@ -49,11 +49,7 @@ pub(super) fn run(bed: &Bed) -> Result<String, String> {
     let mut trials = 0;
     for entry in answers {
         trials += 1;
-        let path = out.join(format!("trials/{}/{}", entry.trial, components::FILE));
-        let text =
-            std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
-        let read: Components =
-            serde_json::from_str(&text).map_err(|e| format!("{}: {e}", path.display()))?;
+        let read = components_of(&out, entry.trial)?;
         for (deployment, wanted) in SCALED {
             let pods = read.components.keys().filter(|name| name.contains(deployment)).count();
             if pods != wanted {
@@ -88,7 +84,7 @@ pub(super) fn run(bed: &Bed) -> Result<String, String> {
 }
 
 const NAMESPACE: &str = "somebody-else";
-/// What somebody else has: a service that reads a ConfigMap.
+/// The objects of somebody else: a service that reads a ConfigMap.
 const FOREIGN: &str = r#"
 apiVersion: v1
 kind: Namespace
@@ -123,7 +119,7 @@ const CHANGES: &str = "sut.initialise={steps: [\
     config: {map: settings, namespace: somebody-else, key: added, value: new}, \
     scale: {namespace: somebody-else, deployments: {service: 2}}]}";
 
-/// Changes what somebody else has, in a run to its end and in one that is killed.
+/// Changes these objects, in a run to its end and in one that is killed.
 fn foreign(bed: &Bed) -> Result<String, String> {
     let image = concat!("local/benchwright:", env!("CARGO_PKG_VERSION"));
     let file = bed.file("foreign.yaml", &FOREIGN.replace("IMAGE", image))?;
@@ -172,7 +168,7 @@ fn same(
     }
 }
 
-/// Returns what a change could leave behind.
+/// Returns the parts of these objects that a change could leave behind.
 fn state(bed: &Bed) -> Result<BTreeMap<String, Value>, String> {
     let read = |kind: &str, name: &str| {
         let words = ["get", kind, name, "--namespace", NAMESPACE, "--output=json"];

@@ -33,6 +33,7 @@ fn stages(resolved: &Resolved) -> Vec<String> {
         Stage::Action(Action::Run(run)) => run.command.0.join(" "),
         Stage::Action(Action::Wait(wait)) => format!("{wait:?}"),
         Stage::Action(Action::Restart(components)) => components.0.join(" "),
+        Stage::Action(change) => change.change().unwrap().to_string(),
     };
     resolved.stages().into_iter().map(stage).collect()
 }
@@ -194,5 +195,12 @@ fn only_what_is_deployed_has_replicas() {
 fn objects_of_a_cluster_are_changed_only_there() {
     let error =
         read(&steps(&[("front", "")]), "reset: {steps: [config: {map: home, key: a, value: b}]}\n");
-    expect![[r#""#]].assert_eq(&format!("{}\n", error.unwrap_err()));
+    expect![[r#"
+        `config:` changes an object of a cluster
+         --> my.yaml:7:31
+          |
+        7 | reset: {steps: [config: {map: home, key: a, value: b}]}
+          |                               ^^^^ choose backend: kubernetes
+    "#]]
+    .assert_eq(&format!("{}\n", error.unwrap_err()));
 }

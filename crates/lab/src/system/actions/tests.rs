@@ -256,5 +256,17 @@ workload: {get: /}
 load: {model: open, rate: 100/s}
 simulated: {service_time: 1ms}
 ";
-    check(text, expect![[r#""#]]);
+    check(
+        text,
+        expect![[r#"
+        install  redis: helm redis ./redis -n shop-1 --set replicaCount=1 · ready within 30 s
+        install  web: helm web ./web -n shop-1 --set replicaCount=1 · ready within 30 s
+        change   edit -n shop-1 configmap home: redis = redis, then restart home
+        ask      POST http://web/load → 200
+        change   scale -n shop-1 home to 2
+        drive
+        drive
+        stop     everything
+    "#]],
+    );
 }

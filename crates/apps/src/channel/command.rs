@@ -105,6 +105,14 @@ pub struct Delivery {
           value_parser = clap::value_parser!(u32).range(1..))]
     pub in_flight: u32,
 
+    /// The most events that one connection gets before the response to the first of them. More than
+    /// 1 needs a subscriber that reads pipelined requests, and answers in their order: it costs both
+    /// less CPU, but an event waits for the responses to those before it. --deadline is the time for
+    /// all of them.
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "ordered",
+          value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub pipeline: u32,
+
     /// The most events that are not yet delivered to all subscribers.
     #[arg(long, value_name = "N", default_value_t = 65_536,
           value_parser = clap::value_parser!(u32).range(1..))]

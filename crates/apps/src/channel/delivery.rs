@@ -5,21 +5,18 @@ use std::time::{Duration, SystemTime};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use hyper::body::Bytes;
-use hyper::header::{HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
+use hyper::header::{HeaderMap, RETRY_AFTER};
 use hyper::{Response, StatusCode};
 use tokio::time;
 
 use super::command::{Backoff, Delivery};
+use super::connection::MOST_QUOTED;
 use super::event::{self, Event};
 use super::metrics::Metrics;
-use super::target::{Target, Url};
-use crate::kit::client;
+use super::target::{Attempt, Target, Url};
 
 #[cfg(test)]
 mod tests;
-
-/// The most bytes of a response that a dead letter quotes, before they become base64.
-const MOST_QUOTED: usize = 1024;
 
 /// The rules for the attempts of a delivery.
 #[derive(Clone, Debug)]
@@ -28,8 +25,6 @@ pub struct Policy {
     pub backoff: Backoff,
     pub delay: Duration,
     pub retry_after_max: Option<Duration>,
-    /// The longest time for a response.
-    pub timeout: Duration,
 }
 
 /// The last failure of a delivery.
@@ -41,13 +36,12 @@ pub struct Failure {
 }
 
 impl Policy {
-    pub fn new(delivery: &Delivery, timeout: Duration) -> Self {
+    pub fn new(delivery: &Delivery) -> Self {
         Policy {
             retry: delivery.retry,
             backoff: delivery.backoff,
             delay: delivery.backoff_delay,
             retry_after_max: delivery.retry_after_max,
-            timeout,
         }
     }
 
@@ -64,40 +58,31 @@ impl Policy {
         }
     }
 
-    /// Brings an event to a URL; returns the response that took it.
+    /// Brings an event to a URL after its first attempt, and returns the response that took it.
     pub async fn deliver(
         &self,
         event: &Event,
         target: &Target,
-        prefers_reply: bool,
+        first: Attempt,
         metrics: &Metrics,
     ) -> Result<Response<Bytes>, Failure> {
+        let mut attempt = first;
         for repetition in 1.. {
-            let mut request = event.request(target);
-            if prefers_reply {
-                let reply = HeaderValue::from_static("reply");
-                request.headers_mut().insert(HeaderName::from_static("prefer"), reply);
-            }
-            metrics.attempted();
-            let answer = time::timeout(self.timeout, target.client.ask(request)).await;
-            let none = |why: String| Failure { code: 500, data: why.into() };
-            let (failure, may_repeat, retry_after) = match answer {
-                Ok(Ok(response)) if response.status().is_success() => return Ok(response),
-                Ok(Ok(response)) => {
+            let (failure, may_repeat, retry_after) = match attempt {
+                Ok(response) if response.status().is_success() => return Ok(response),
+                Ok(response) => {
                     let status = response.status();
                     let retry_after = retry_after(status, response.headers(), calendar());
                     let failure = Failure { code: status.as_u16(), data: response.into_body() };
                     (failure, is_temporary(status), retry_after)
                 }
-                Ok(Err(client::Failure::Unsent(_, why) | client::Failure::Broken(why))) => {
-                    (none(why), true, None)
-                }
-                Err(_) => (none(format!("no response within {:?}", self.timeout)), true, None),
+                Err(why) => (Failure { code: 500, data: why.into() }, true, None),
             };
             if !may_repeat || self.retry < repetition {
                 return Err(failure);
             }
             time::sleep(self.pause(repetition, retry_after)).await;
+            attempt = target.attempt_one(event, metrics).await;
         }
         unreachable!("the last attempt returns")
     }
@@ -108,18 +93,16 @@ impl Failure {
     pub fn dead_letter(&self, event: &Event, destination: &Url) -> Event {
         let quoted = &self.data[..self.data.len().min(MOST_QUOTED)];
         event.with([
-            ("ce-knativeerrordest", destination.to_string()),
-            ("ce-knativeerrorcode", self.code.to_string()),
-            ("ce-knativeerrordata", BASE64_STANDARD.encode(quoted)),
+            ("Ce-Knativeerrordest", destination.to_string()),
+            ("Ce-Knativeerrorcode", self.code.to_string()),
+            ("Ce-Knativeerrordata", BASE64_STANDARD.encode(quoted)),
         ])
     }
 }
 
-/// Returns the event with which a subscriber replies. Only a response 200 has one.
-pub fn reply(response: Response<Bytes>) -> Option<Result<Event, event::Refused>> {
-    let (head, body) = response.into_parts();
-    let is_reply = head.status == StatusCode::OK && event::is_claimed(&head.headers);
-    is_reply.then(|| Event::read(&head.headers, body))
+/// Returns true if a subscriber replies with an event. Only a response 200 does.
+pub fn has_reply(response: &Response<Bytes>) -> bool {
+    response.status() == StatusCode::OK && event::is_claimed(response.headers())
 }
 
 fn is_temporary(status: StatusCode) -> bool {

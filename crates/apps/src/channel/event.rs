@@ -1,21 +1,19 @@
 //! A CloudEvent and its forms: in HTTP its attributes are header fields (binary mode) or members of
-//! a JSON document (structured mode), and in the log it is a few bytes. Attributes are kept as they
-//! stand in header fields, so binary events pass through unchanged.
+//! a JSON document (structured mode). It is checked once, when it arrives, and kept as the lines of a
+//! head and the data: so binary events pass through unchanged, and a delivery only copies bytes.
 
 use std::borrow::Cow;
-use std::fmt::{self, Write};
+use std::fmt::{self, Write as _};
+use std::io::Write as _;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use bytes::{Buf, BufMut, Bytes};
-use http_body_util::Full;
-use hyper::header::{CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue};
-use hyper::{Method, Request, StatusCode};
+use hyper::StatusCode;
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde::Deserializer;
 use serde::de::{MapAccess, Visitor};
 use serde_json::value::RawValue;
-
-use super::target::Target;
 
 #[cfg(test)]
 mod tests;
@@ -31,17 +29,19 @@ const VERSIONS: [&str; 3] = ["1.0", "0.3", "0.2"];
 /// The most attributes of an event.
 const MOST_ATTRIBUTES: usize = 64;
 
-/// The most bytes of all names and values of attributes: a subscriber gets them as header fields.
-const MOST_ATTRIBUTE_BYTES: usize = 60 << 10;
+/// The most bytes of all lines with attributes: a subscriber gets them in the head of a request.
+const MOST_FIELD_BYTES: usize = 60 << 10;
+
+/// The bytes that are enough for the lines of most events.
+const USUAL_FIELD_BYTES: usize = 256;
 
 const STRUCTURED: &str = "application/cloudevents+json";
 const ANY_FORMAT: &str = "application/cloudevents";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// The names begin with `ce-`.
-    attributes: Vec<(HeaderName, HeaderValue)>,
-    content_type: Option<HeaderValue>,
+    /// The attributes and the type of the data as the lines of a head, each with its end.
+    fields: Bytes,
     data: Bytes,
 }
 
@@ -60,7 +60,7 @@ impl Refused {
 
 /// Returns true if a message claims to be an event.
 pub fn is_claimed(headers: &HeaderMap) -> bool {
-    format_of(headers).is_some_and(|format| format.starts_with(ANY_FORMAT))
+    format_of(headers).is_some_and(is_any_format)
         || REQUIRED.iter().any(|name| headers.contains_key(*name))
 }
 
@@ -68,8 +68,8 @@ impl Event {
     /// Reads an event from the head and the body of a request or a response.
     pub fn read(headers: &HeaderMap, body: Bytes) -> Result<Self, Refused> {
         match format_of(headers) {
-            Some(format) if format == STRUCTURED => structured(&body),
-            Some(format) if format.starts_with(ANY_FORMAT) => Err(Refused {
+            Some(format) if format.eq_ignore_ascii_case(STRUCTURED) => structured(&body),
+            Some(format) if is_any_format(format) => Err(Refused {
                 status: StatusCode::UNSUPPORTED_MEDIA_TYPE,
                 why: "send one event, in binary mode or as application/cloudevents+json".into(),
             }),
@@ -77,103 +77,76 @@ impl Event {
         }
     }
 
-    /// Returns the request that brings the event to a URL, in binary mode.
-    pub fn request(&self, target: &Target) -> Request<Full<Bytes>> {
-        let mut request = Request::new(Full::new(self.data.clone()));
-        *request.method_mut() = Method::POST;
-        *request.uri_mut() = target.path().clone();
-        let headers = request.headers_mut();
-        headers.reserve(self.attributes.len() + 4);
-        headers.insert(HOST, target.host().clone());
-        for (name, value) in &self.attributes {
-            headers.insert(name.clone(), value.clone());
-        }
-        if let Some(content_type) = &self.content_type {
-            headers.insert(CONTENT_TYPE, content_type.clone());
-        }
-        request
+    /// Appends the request that brings the event to a URL, in binary mode. `head` is the request's
+    /// line and the fields that are not of the event.
+    pub fn write_request(&self, head: &[u8], out: &mut Vec<u8>) {
+        out.extend_from_slice(head);
+        out.extend_from_slice(&self.fields);
+        write!(out, "Content-Length: {}\r\n\r\n", self.data.len()).expect("a vector takes all");
+        out.extend_from_slice(&self.data);
     }
 
-    /// Returns the event with other values of some attributes.
-    pub fn with(&self, attributes: [(&'static str, String); 3]) -> Self {
-        let mut event = self.clone();
-        for (name, value) in attributes {
-            let name = HeaderName::from_static(name);
-            let value = header_value(&value);
-            event.attributes.retain(|(other, _)| *other != name);
-            event.attributes.push((name, value));
+    /// Returns the event with other values of some attributes, which are named as in a head.
+    pub fn with(&self, attributes: [(&str, String); 3]) -> Self {
+        let is_of = |line: &[u8], name: &str| {
+            line.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.starts_with(b":"))
+        };
+        let is_kept = |line: &&[u8]| !attributes.iter().any(|(name, _)| is_of(line, name));
+        let lines = self.fields.split_inclusive(|byte| *byte == b'\n');
+        let mut fields = lines.filter(is_kept).collect::<Vec<_>>().concat();
+        for (name, value) in &attributes {
+            let value = field_value(value);
+            write!(fields, "{name}: {value}\r\n").expect("a vector takes all");
         }
-        event
+        Event { fields: fields.into(), data: self.data.clone() }
     }
 
     /// Returns about the bytes that it takes in memory.
     pub fn size(&self) -> usize {
-        let attributes = self.attributes.iter();
-        let attributes = attributes.map(|(name, value)| name.as_str().len() + value.len() + 96);
-        attributes.sum::<usize>() + self.data.len() + 256
+        self.fields.len() + self.data.len() + 256
     }
 
     /// Appends the event as the log has it.
     pub fn encode(&self, out: &mut Vec<u8>) {
-        let put = |out: &mut Vec<u8>, bytes: &[u8]| {
-            out.put_u16(bytes.len().try_into().expect("attributes are shorter"));
-            out.put_slice(bytes);
-        };
-        out.put_u8(self.attributes.len().try_into().expect("there are fewer attributes"));
-        for (name, value) in &self.attributes {
-            put(out, name.as_str().as_bytes());
-            put(out, value.as_bytes());
-        }
-        out.put_u8(self.content_type.is_some().into());
-        if let Some(content_type) = &self.content_type {
-            put(out, content_type.as_bytes());
-        }
+        out.put_u32(self.fields.len().try_into().expect("fields have a bound"));
+        out.put_slice(&self.fields);
         out.put_slice(&self.data);
     }
 
     /// Reads what [`Event::encode`] wrote; `None` for anything else.
     pub fn decode(mut bytes: Bytes) -> Option<Self> {
-        fn text(bytes: &mut Bytes) -> Option<Bytes> {
-            let length = bytes.try_get_u16().ok()?.into();
-            (length <= bytes.len()).then(|| bytes.split_to(length))
-        }
-        let count = bytes.try_get_u8().ok()?;
-        let mut attributes = Vec::with_capacity(count.into());
-        for _ in 0..count {
-            let name = HeaderName::from_bytes(&text(&mut bytes)?).ok()?;
-            attributes.push((name, HeaderValue::from_maybe_shared(text(&mut bytes)?).ok()?));
-        }
-        let content_type = match bytes.try_get_u8().ok()? {
-            0 => None,
-            _ => Some(HeaderValue::from_maybe_shared(text(&mut bytes)?).ok()?),
-        };
-        Some(Event { attributes, content_type, data: bytes })
+        let length = bytes.try_get_u32().ok()? as usize;
+        let fields = (length <= bytes.len()).then(|| bytes.split_to(length))?;
+        Some(Event { fields, data: bytes })
     }
 }
 
-/// Returns the media type of a message in lower case, without parameters.
-fn format_of(headers: &HeaderMap) -> Option<String> {
+/// Returns the media type of a message without its parameters.
+fn format_of(headers: &HeaderMap) -> Option<&str> {
     let value = headers.get(CONTENT_TYPE)?.to_str().ok()?;
-    let media_type = value.split(';').next().unwrap_or_default().trim();
-    Some(media_type.to_ascii_lowercase())
+    Some(value.split(';').next().unwrap_or_default().trim())
+}
+
+fn is_any_format(media_type: &str) -> bool {
+    let begin = media_type.get(..ANY_FORMAT.len());
+    begin.is_some_and(|begin| begin.eq_ignore_ascii_case(ANY_FORMAT))
 }
 
 fn binary(headers: &HeaderMap, data: Bytes) -> Result<Event, Refused> {
-    let mut attributes: Vec<(HeaderName, HeaderValue)> = Vec::with_capacity(8);
+    let mut fields = Fields::new();
+    let mut last = None;
     for (name, value) in headers {
         let Some(attribute) = name.as_str().strip_prefix(PREFIX) else { continue };
-        check_name(attribute)?;
-        if value.to_str().is_err() {
+        let Ok(value) = value.to_str() else {
             return Err(Refused::bad(format!("{name} has other than ASCII: percent-encode it")));
-        }
+        };
         // Fields of the same name follow each other.
-        if attributes.last().is_some_and(|(last, _)| last == name) {
-            return Err(Refused::bad(format!("{name} occurs twice")));
+        if last.replace(name) == Some(name) {
+            return Err(twice(name.as_str()));
         }
-        attributes.push((name.clone(), value.clone()));
+        fields.add(attribute, value)?;
     }
-    let content_type = headers.get(CONTENT_TYPE).cloned();
-    checked(Event { attributes, content_type, data })
+    fields.checked(headers.get(CONTENT_TYPE), data)
 }
 
 fn structured(body: &[u8]) -> Result<Event, Refused> {
@@ -181,7 +154,7 @@ fn structured(body: &[u8]) -> Result<Event, Refused> {
     let mut reader = serde_json::Deserializer::from_slice(body);
     let members = reader.deserialize_map(Members).map_err(wrong)?;
     reader.end().map_err(wrong)?;
-    let mut attributes: Vec<(HeaderName, HeaderValue)> = Vec::with_capacity(members.len());
+    let (mut fields, mut names) = (Fields::new(), Vec::new());
     let (mut content_type, mut data, mut binary) = (None, None, None);
     for (name, value) in members {
         match (&*name, value.get()) {
@@ -190,14 +163,11 @@ fn structured(body: &[u8]) -> Result<Event, Refused> {
             ("data_base64", _) => set(&mut binary, value, &name)?,
             ("datacontenttype", json) => set(&mut content_type, plain(&name, json)?, &name)?,
             (_, json) => {
-                check_name(&name)?;
-                let field = HeaderName::try_from(format!("{PREFIX}{name}"));
-                let field = field.expect("the name has letters and digits only");
-                let value = header_value(&plain(&name, json)?);
-                if attributes.iter().any(|(other, _)| *other == field) {
+                fields.add(&name, &field_value(&plain(&name, json)?))?;
+                if names.contains(&name) {
                     return Err(twice(&name));
                 }
-                attributes.push((field, value));
+                names.push(name);
             }
         }
     }
@@ -219,33 +189,71 @@ fn structured(body: &[u8]) -> Result<Event, Refused> {
             Err(_) => return Err(Refused::bad("data that is not JSON must be a string")),
         },
     };
-    let content_type = content_type.map(|text| {
-        HeaderValue::try_from(text).map_err(|_| Refused::bad("datacontenttype is not a media type"))
-    });
-    checked(Event { attributes, content_type: content_type.transpose()?, data })
+    let wrong = |_| Refused::bad("datacontenttype is not a media type");
+    let content_type = content_type.map(HeaderValue::try_from).transpose().map_err(wrong)?;
+    fields.checked(content_type.as_ref(), data)
 }
 
-/// Returns an event whose attributes are complete and within bounds.
-fn checked(event: Event) -> Result<Event, Refused> {
-    let value = |name: &str| {
-        let found = event.attributes.iter().find(|(other, _)| other == name);
-        found.map(|(_, value)| value.as_bytes()).filter(|value| !value.is_empty())
-    };
-    for name in REQUIRED {
-        if value(name).is_none() {
-            return Err(Refused::bad(format!("{name} is missing: a CloudEvent needs it")));
+/// The lines of a head while they are collected.
+struct Fields {
+    lines: Vec<u8>,
+    attributes: usize,
+    /// Those of [`REQUIRED`] that have a value.
+    are_there: [bool; REQUIRED.len()],
+    is_known_version: bool,
+}
+
+impl Fields {
+    fn new() -> Self {
+        Fields {
+            lines: Vec::with_capacity(USUAL_FIELD_BYTES),
+            attributes: 0,
+            are_there: [false; REQUIRED.len()],
+            is_known_version: false,
         }
     }
-    if !VERSIONS.iter().any(|version| value("ce-specversion") == Some(version.as_bytes())) {
-        return Err(Refused::bad("this version of CloudEvents is unknown; send 1.0"));
+
+    /// Adds an attribute, whose value is printable ASCII, as `Ce-Name: value`.
+    fn add(&mut self, attribute: &str, value: &str) -> Result<(), Refused> {
+        check_name(attribute)?;
+        let is_same = |required: &&str| required.strip_prefix(PREFIX) == Some(attribute);
+        if let Some(place) = REQUIRED.iter().position(|required| is_same(&required)) {
+            self.are_there[place] = !value.is_empty();
+            self.is_known_version |= place == 0 && VERSIONS.contains(&value);
+        }
+        self.attributes += 1;
+        let begin = self.lines.len() + PREFIX.len();
+        for part in ["Ce-", attribute, ": ", value, "\r\n"] {
+            self.lines.extend_from_slice(part.as_bytes());
+        }
+        self.lines[begin].make_ascii_uppercase();
+        self.check_bounds()
     }
-    let lengths = event.attributes.iter().map(|(name, value)| name.as_str().len() + value.len());
-    let content_type = event.content_type.as_ref().map_or(0, HeaderValue::len);
-    let length = lengths.sum::<usize>() + content_type;
-    if MOST_ATTRIBUTES < event.attributes.len() || MOST_ATTRIBUTE_BYTES < length {
-        return Err(Refused::bad("there are too many attributes: at most 64, and 60 KiB"));
+
+    fn check_bounds(&self) -> Result<(), Refused> {
+        match MOST_ATTRIBUTES < self.attributes || MOST_FIELD_BYTES < self.lines.len() {
+            true => Err(Refused::bad("there are too many attributes: at most 64, and 60 KiB")),
+            false => Ok(()),
+        }
     }
-    Ok(event)
+
+    /// Returns an event whose attributes are complete.
+    fn checked(mut self, content: Option<&HeaderValue>, data: Bytes) -> Result<Event, Refused> {
+        if let Some(place) = self.are_there.iter().position(|is_there| !is_there) {
+            let name = REQUIRED[place];
+            return Err(Refused::bad(format!("{name} is missing: a CloudEvent needs it")));
+        }
+        if !self.is_known_version {
+            return Err(Refused::bad("this version of CloudEvents is unknown; send 1.0"));
+        }
+        if let Some(content_type) = content {
+            for part in [&b"Content-Type: "[..], content_type.as_bytes(), b"\r\n"] {
+                self.lines.extend_from_slice(part);
+            }
+        }
+        self.check_bounds()?;
+        Ok(Event { fields: self.lines.into(), data })
+    }
 }
 
 /// Attributes have lower-case letters and digits; those of header fields are lower case already.
@@ -289,7 +297,7 @@ fn is_json(media_type: &str) -> bool {
 
 /// Returns the text as the value of a header field (section 3.1.3.2 of the HTTP binding): spaces,
 /// quotes, percent signs and all that is not printable ASCII are percent-encoded.
-fn header_value(text: &str) -> HeaderValue {
+fn field_value(text: &str) -> String {
     let mut value = String::with_capacity(text.len());
     for byte in text.bytes() {
         match byte {
@@ -298,7 +306,7 @@ fn header_value(text: &str) -> HeaderValue {
             _ => write!(value, "%{byte:02X}").expect("a string takes any text"),
         }
     }
-    HeaderValue::try_from(value).expect("it is printable ASCII")
+    value
 }
 
 /// The members of a JSON object in their order, so that a repeated one is seen.

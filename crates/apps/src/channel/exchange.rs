@@ -9,7 +9,7 @@ use tokio::time::{self, Instant};
 use super::command::Acknowledge;
 use super::event::Event;
 use super::gate::Gate;
-use super::log::{Log, Recovered};
+use super::log::{Log, Recovered, Written};
 use super::metrics::Accepted;
 use super::pending::{Pending, Room};
 use super::subscription::Subscription;
@@ -40,39 +40,37 @@ impl Channel {
         }
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let pending = Arc::new(self.room.take(number, event, self.subscriptions.len()));
-        match (self.acknowledge, &self.log) {
-            (Acknowledge::Durable, Some(_)) => {
-                // A task of its own: the connection may close while the disk is awaited.
-                let channel = Arc::clone(self);
-                let logged = tokio::spawn(async move { channel.log_and_push(pending).await });
-                logged.await.unwrap_or(Accepted::NotLogged)
-            }
-            (Acknowledge::Durable, None) => unreachable!("a durable channel has a log"),
-            (Acknowledge::Enqueued, log) => {
-                log.iter().for_each(|log| log.queue(&pending));
-                self.push(pending);
-                Accepted::Accepted
-            }
-            (Acknowledge::Delivered, log) => {
-                log.iter().for_each(|log| log.queue(&pending));
-                let delivered = pending.delivered();
-                self.push(pending);
-                match delivered.await {
-                    Ok(true) => Accepted::Accepted,
-                    _ => Accepted::NotDelivered,
-                }
-            }
+        let acknowledgement = match self.acknowledge {
+            Acknowledge::Enqueued => None,
+            Acknowledge::Durable => Some(pending.acknowledgement()),
+            Acknowledge::Delivered if self.subscriptions.is_empty() => None,
+            Acknowledge::Delivered => Some(pending.acknowledgement()),
+        };
+        if let Some(log) = &self.log {
+            log.accepted(Arc::clone(&pending));
+        }
+        match self.acknowledge {
+            // It goes on once it is written.
+            Acknowledge::Durable => drop(pending),
+            Acknowledge::Enqueued | Acknowledge::Delivered => self.push(pending),
+        }
+        match acknowledgement {
+            None => Accepted::Accepted,
+            Some(acknowledgement) => match (acknowledgement.await, self.acknowledge) {
+                (Ok(true), _) => Accepted::Accepted,
+                (_, Acknowledge::Durable) => Accepted::NotLogged,
+                _ => Accepted::NotDelivered,
+            },
         }
     }
 
-    async fn log_and_push(self: Arc<Self>, pending: Arc<Pending>) -> Accepted {
-        let log = self.log.as_ref().expect("a durable channel has a log");
-        match log.written(&pending).await {
-            true => {
+    /// Acknowledges events that are on the disk, and sends them on.
+    pub async fn pass_on(self: Arc<Self>, mut written: Written) {
+        while let Some(events) = written.recv().await {
+            for pending in events {
+                pending.acknowledge(true);
                 self.push(pending);
-                Accepted::Accepted
             }
-            false => Accepted::NotLogged,
         }
     }
 

@@ -1,42 +1,35 @@
 //! The log: a folder of files to which events are appended, and the ends of their deliveries.
 //!
 //! A thread writes whatever was queued while it wrote before, in one piece, and with one fsync if
-//! the log is durable. A file is removed once all events of it and of those before it are
-//! delivered. After a crash the last file may end in the middle of a record: that part was never
-//! acknowledged, and is cut off. Damage anywhere else is an error.
+//! the log is durable; only then it hands these events over. A file is removed once all events of it
+//! and of those before it are delivered. After a crash the last file may end in the middle of a
+//! record: that part was never acknowledged, and is cut off. Damage anywhere else is an error.
 //!
-//! A file is [`MAGIC`] and records: the length and the CRC-32 of a body, and the body. A body is
-//! [`ACCEPTED`], a number, the number of subscribers, their identities and the event; or [`DONE`],
-//! the number, and the identity of one subscriber. Integers are big-endian.
+//! A file is a magic number and records: the length and the CRC-32 of a body, and the body. A body
+//! is the number of an accepted event, the number of subscribers, their identities and the event; or
+//! the number of an event, and the identity of one subscriber that is done with it. Integers are
+//! big-endian.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex};
+use std::fs::{self, File};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread::{self, JoinHandle};
+use std::{io, iter};
 
-use anyhow::{Context, bail, ensure};
-use bytes::{Buf, BufMut, Bytes};
+use anyhow::{Context, ensure};
+use tokio::sync::mpsc as handing;
 
 use super::event::Event;
 use super::pending::Pending;
 use crate::kit::health::Needed;
-use crate::kit::lock::lock;
-use crate::kit::writer::Writer;
+
+use files::Files;
+
+mod files;
 
 #[cfg(test)]
 mod tests;
-
-const MAGIC: &[u8; 8] = b"BWEVENT1";
-const ACCEPTED: u8 = 1;
-const DONE: u8 = 2;
-
-/// The bytes of a record before its body.
-const HEAD: usize = 8;
-
-/// The most bytes of a body: an event has at most 1 MiB of data, and its attributes.
-const LARGEST_BODY: usize = 2 << 20;
 
 /// The bytes after which a file is followed by another one.
 pub const FILE_BYTES: u64 = 64 << 20;
@@ -44,11 +37,19 @@ pub const FILE_BYTES: u64 = 64 << 20;
 /// The file whose lock shows that a process uses the folder.
 const LOCK: &str = "lock";
 
+/// The most entries that are written at once, so that none waits long for the others.
+const LARGEST_BATCH: usize = 4096;
+
 pub struct Log {
-    writer: Writer<Entry, ()>,
+    /// What the thread is to write. All entries have places in the room of pending events.
+    entries: Option<Sender<Entry>>,
+    thread: Option<JoinHandle<()>>,
     /// Locked while the log is open.
     _lock: File,
 }
+
+/// Events that are on the disk, in the order of their arrival.
+pub type Written = handing::UnboundedReceiver<Vec<Arc<Pending>>>;
 
 /// An order to the writing thread. It holds the place of the event in the room of all.
 enum Entry {
@@ -94,8 +95,9 @@ pub fn identity(url: &str) -> u32 {
 }
 
 impl Log {
-    /// Opens the log in a folder, which is created if it is missing.
-    pub fn open(folder: &Path, settings: Settings) -> anyhow::Result<(Self, Contents)> {
+    /// Opens the log in a folder, which is created if it is missing. What is written later is
+    /// handed over, if the log is durable.
+    pub fn open(folder: &Path, settings: Settings) -> anyhow::Result<(Self, Contents, Written)> {
         let place = || format!("opening the log in {}", folder.display());
         fs::create_dir_all(folder).with_context(place)?;
         let lock = File::create(folder.join(LOCK)).with_context(place)?;
@@ -104,260 +106,77 @@ impl Log {
             "{} is used by another process; give each channel its own folder with --data",
             folder.display()
         );
-        let (contents, mut list) = read(folder, &settings.subscribers).with_context(place)?;
-        let number = list.back().map_or(0, |last| last.number + 1);
-        let file = create(folder, number, settings.syncs).with_context(place)?;
-        list.push_back(Part { number, left: 0 });
-        let mut files =
-            Files { folder: folder.to_owned(), settings, file, written: 0, list, buffer: vec![] };
-        files.remove_done().with_context(place)?;
-        let files = Mutex::new(files);
-        let commit = move |entries: &[Entry]| {
-            lock_and_append(&files, entries)?;
-            Ok(vec![(); entries.len()])
+        let syncs = settings.syncs;
+        let (mut files, contents) = Files::open(folder, settings).with_context(place)?;
+        let (entries, queued) = mpsc::channel();
+        let (hand_over, written) = handing::unbounded_channel();
+        let write = move || {
+            // The channel sees that this thread has ended.
+            let _ = write(&mut files, &queued, |events| {
+                if syncs {
+                    // At the end nobody takes them any more.
+                    let _ = hand_over.send(events);
+                }
+            });
         };
-        Ok((Log { writer: Writer::start(commit)?, _lock: lock }, contents))
-    }
-
-    /// Appends an event; true once it is written, and on the disk if the log is durable.
-    pub async fn written(&self, pending: &Arc<Pending>) -> bool {
-        self.writer.decided(Entry::Accepted(Arc::clone(pending))).await.is_ok()
+        let thread = thread::Builder::new().name("log".into()).spawn(write)?;
+        let log = Log { entries: Some(entries), thread: Some(thread), _lock: lock };
+        Ok((log, contents, written))
     }
 
     /// Queues an event. If the log cannot be written, it is seen as stopped soon after.
-    pub fn queue(&self, pending: &Arc<Pending>) {
-        self.writer.queue(Entry::Accepted(Arc::clone(pending)));
+    pub fn accepted(&self, pending: Arc<Pending>) {
+        self.queue(Entry::Accepted(pending));
     }
 
     /// Queues the end of a delivery. If it is lost, the event is delivered again after a restart.
     pub fn done(&self, pending: Arc<Pending>, subscriber: u32) {
-        self.writer.queue(Entry::Done(pending, subscriber));
+        self.queue(Entry::Done(pending, subscriber));
+    }
+
+    fn queue(&self, entry: Entry) {
+        // After the end of the thread the entry is dropped, and with it the sender of its event.
+        let _ = self.entries.as_ref().map(|entries| entries.send(entry));
     }
 
     pub fn has_stopped(&self) -> bool {
-        self.writer.unhealthy().is_some()
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 }
 
+/// A log that could not be written once is never written again: its state is unknown until it is
+/// opened the next time.
 impl Needed for Log {
     fn unhealthy(&self) -> Option<String> {
-        self.writer.unhealthy()
+        self.has_stopped().then(|| "the log has stopped writing".to_owned())
     }
 }
 
-fn lock_and_append(files: &Mutex<Files>, entries: &[Entry]) -> Result<(), io::Error> {
-    lock(files).append(entries)
-}
-
-/// The files of a log, in the order of their numbers.
-struct Files {
-    folder: PathBuf,
-    settings: Settings,
-    /// The last one.
-    file: File,
-    written: u64,
-    list: VecDeque<Part>,
-    buffer: Vec<u8>,
-}
-
-struct Part {
-    number: u64,
-    /// The deliveries of its events that are not done.
-    left: usize,
-}
-
-impl Files {
-    fn append(&mut self, entries: &[Entry]) -> io::Result<()> {
-        self.buffer.clear();
-        let mut has_events = false;
-        for entry in entries {
-            match entry {
-                Entry::Accepted(pending) => {
-                    has_events = true;
-                    let last = self.list.back_mut().expect("there is always a last file");
-                    last.left += self.settings.subscribers.len();
-                    pending.file.store(last.number, Ordering::Relaxed);
-                    let subscribers = &self.settings.subscribers;
-                    record(&mut self.buffer, |out| accepted(out, pending, subscribers));
-                }
-                Entry::Done(pending, subscriber) => {
-                    let number = pending.file.load(Ordering::Relaxed);
-                    let part = self.list.iter_mut().find(|part| part.number == number);
-                    part.expect("a file stays until its events are delivered").left -= 1;
-                    record(&mut self.buffer, |out| {
-                        out.put_u8(DONE);
-                        out.put_u64(pending.number);
-                        out.put_u32(*subscriber);
-                    });
-                }
-            }
-        }
-        self.file.write_all(&self.buffer)?;
-        if has_events && self.settings.syncs {
-            self.file.sync_data()?;
-        }
-        self.written += self.buffer.len() as u64;
-        // One large batch must not keep its memory.
-        self.buffer.shrink_to(1 << 20);
-        if self.settings.file_bytes <= self.written {
-            let number = self.list.back().map_or(0, |last| last.number + 1);
-            self.file = create(&self.folder, number, self.settings.syncs)?;
-            self.list.push_back(Part { number, left: 0 });
-            self.written = 0;
-            self.remove_done()?;
-        }
-        Ok(())
-    }
-
-    /// Removes the oldest files of which everything is delivered.
-    fn remove_done(&mut self) -> io::Result<()> {
-        while 1 < self.list.len() && self.list[0].left == 0 {
-            let part = self.list.pop_front().expect("there are two");
-            fs::remove_file(path(&self.folder, part.number))?;
-        }
-        Ok(())
-    }
-}
-
-fn path(folder: &Path, number: u64) -> PathBuf {
-    folder.join(format!("{number:012}.log"))
-}
-
-/// Creates the file of this number; if it `syncs`, it is there after a loss of power, too.
-fn create(folder: &Path, number: u64, syncs: bool) -> io::Result<File> {
-    let path = path(folder, number);
-    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
-    file.write_all(MAGIC)?;
-    if syncs {
-        file.sync_all()?;
-        File::open(folder)?.sync_all()?;
-    }
-    Ok(file)
-}
-
-/// Appends a record with the body that `write` makes.
-fn record(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
-    let start = out.len();
-    out.put_bytes(0, HEAD);
-    write(out);
-    let (head, body) = out[start..].split_at_mut(HEAD);
-    let length: u32 = body.len().try_into().expect("an event is shorter");
-    head[..4].copy_from_slice(&length.to_be_bytes());
-    head[4..].copy_from_slice(&crc32fast::hash(body).to_be_bytes());
-}
-
-fn accepted(out: &mut Vec<u8>, pending: &Pending, subscribers: &[u32]) {
-    out.put_u8(ACCEPTED);
-    out.put_u64(pending.number);
-    out.put_u8(subscribers.len().try_into().expect("the command line has a bound"));
-    subscribers.iter().for_each(|subscriber| out.put_u32(*subscriber));
-    pending.event.encode(out);
-}
-
-/// Reads a log. Subscribers that are not there any more get nothing.
-fn read(folder: &Path, subscribers: &[u32]) -> anyhow::Result<(Contents, VecDeque<Part>)> {
-    let mut numbers = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        let name = entry?.file_name();
-        let number = name.to_str().and_then(|name| name.strip_suffix(".log")?.parse().ok());
-        numbers.extend::<Option<u64>>(number);
-    }
-    numbers.sort_unstable();
-    let mut events = BTreeMap::new();
-    let mut contents = Contents::default();
-    for number in &numbers {
-        let path = path(folder, *number);
-        let bytes = Bytes::from(fs::read(&path)?);
-        let good = read_file(&bytes, *number, subscribers, &mut events, &mut contents.next);
-        if good == bytes.len() {
-            continue;
-        }
-        if numbers.last() != Some(number) {
-            bail!(
-                "{} is damaged at byte {good}, and it is not the end of the log; restore the \
-                 folder, or move it away to begin without its events",
-                path.display()
-            );
-        }
-        contents.torn = bytes.len() - good;
-        let mut file = OpenOptions::new().write(true).open(&path)?;
-        file.set_len(good as u64)?;
-        if good == 0 {
-            file.write_all(MAGIC)?;
-        }
-        file.sync_all()?;
-    }
-    let mut list: VecDeque<_> =
-        numbers.iter().map(|number| Part { number: *number, left: 0 }).collect();
-    for event in events.values() {
-        let event: &Recovered = event;
-        let part = list.iter_mut().find(|part| part.number == event.file);
-        part.expect("its file was read").left += event.left.len();
-    }
-    contents.recovered = events.into_values().filter(|event| !event.left.is_empty()).collect();
-    Ok((contents, list))
-}
-
-/// Reads the records of a file, and returns the length of its good beginning.
-fn read_file(
-    bytes: &Bytes,
-    file: u64,
-    subscribers: &[u32],
-    events: &mut BTreeMap<u64, Recovered>,
-    next: &mut u64,
-) -> usize {
-    if !bytes.starts_with(MAGIC) {
-        return 0;
-    }
-    let mut rest = bytes.slice(MAGIC.len()..);
-    loop {
-        let good = bytes.len() - rest.len();
-        let Some(body) = body(&mut rest) else { return good };
-        match entry(body, file) {
-            Some(Read::Accepted(mut event)) => {
-                *next = (*next).max(event.number + 1);
-                event.left.retain(|one| subscribers.contains(one));
-                events.insert(event.number, event);
-            }
-            // Its event may have been in a file that was removed.
-            Some(Read::Done(number, subscriber)) => {
-                if let Some(event) = events.get_mut(&number) {
-                    event.left.retain(|one| *one != subscriber);
-                }
-            }
-            None => return good,
+impl Drop for Log {
+    fn drop(&mut self) {
+        self.entries = None;
+        if let Some(thread) = self.thread.take() {
+            // Its panic was reported, and seen as the end of writing.
+            let _ = thread.join();
         }
     }
 }
 
-/// Takes the body of the next record, if it is whole.
-fn body(rest: &mut Bytes) -> Option<Bytes> {
-    let mut head = rest.get(..HEAD)?;
-    let (length, sum) = (head.get_u32() as usize, head.get_u32());
-    if LARGEST_BODY < length || rest.len() < HEAD + length {
-        return None;
+/// Writes what is queued, until nothing will be any more or it cannot be written.
+fn write(
+    files: &mut Files,
+    queued: &Receiver<Entry>,
+    hand_over: impl Fn(Vec<Arc<Pending>>),
+) -> io::Result<()> {
+    while let Ok(first) = queued.recv() {
+        let others = queued.try_iter().take(LARGEST_BATCH - 1);
+        let batch: Vec<Entry> = iter::once(first).chain(others).collect();
+        files.append(&batch)?;
+        let events = batch.into_iter().filter_map(|entry| match entry {
+            Entry::Accepted(pending) => Some(pending),
+            Entry::Done(..) => None,
+        });
+        hand_over(events.collect());
     }
-    let body = rest.slice(HEAD..HEAD + length);
-    (crc32fast::hash(&body) == sum).then(|| {
-        rest.advance(HEAD + length);
-        body
-    })
-}
-
-enum Read {
-    Accepted(Recovered),
-    Done(u64, u32),
-}
-
-fn entry(mut body: Bytes, file: u64) -> Option<Read> {
-    match body.try_get_u8().ok()? {
-        ACCEPTED => {
-            let number = body.try_get_u64().ok()?;
-            let count = body.try_get_u8().ok()?;
-            let left = (0..count).map(|_| body.try_get_u32().ok()).collect::<Option<_>>()?;
-            Some(Read::Accepted(Recovered { number, event: Event::decode(body)?, left, file }))
-        }
-        DONE => Some(Read::Done(body.try_get_u64().ok()?, body.try_get_u32().ok()?)),
-        _ => None,
-    }
+    Ok(())
 }

@@ -73,9 +73,9 @@ impl Metrics {
         self.accepted[outcome as usize].add(1);
     }
 
-    /// Counts an attempt to send an event to a subscriber, the reply URL or the dead letter sink.
-    pub fn attempted(&self) {
-        self.attempts.add(1);
+    /// Counts attempts to send an event to a subscriber, the reply URL or the dead letter sink.
+    pub fn attempted(&self, events: usize) {
+        self.attempts.add(events as u64);
     }
 
     pub fn delivered(&self, outcome: Delivered) {

@@ -9,15 +9,20 @@
 
 pub mod command;
 
-pub mod delivery;
-pub mod event;
 pub mod exchange;
 pub mod gate;
-pub mod log;
 pub mod pending;
 pub mod site;
+
+pub mod event;
+
 pub mod subscription;
+
+pub mod connection;
+pub mod delivery;
 pub mod target;
+
+pub mod log;
 
 pub mod metrics;
 

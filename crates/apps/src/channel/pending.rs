@@ -25,7 +25,7 @@ pub struct Pending {
     /// The subscribers that are not done.
     left: AtomicUsize,
     has_failed: AtomicBool,
-    /// Gets true if all deliveries succeeded.
+    /// Gets true if the event is accepted.
     waiter: Mutex<Option<oneshot::Sender<bool>>>,
     /// The file of the log that has it. Only the log's thread uses it.
     pub file: AtomicU64,
@@ -66,26 +66,28 @@ impl Room {
 }
 
 impl Pending {
-    /// Returns what becomes true once all subscribers are done with success.
-    pub fn delivered(&self) -> oneshot::Receiver<bool> {
-        let (waiter, delivered) = oneshot::channel();
-        match self.left.load(Ordering::Relaxed) {
-            0 => drop(waiter.send(true)),
-            _ => *lock(&self.waiter) = Some(waiter),
-        }
-        delivered
+    /// Returns the answer to the event's sender. It is an error if the event cannot be logged.
+    pub fn acknowledgement(&self) -> oneshot::Receiver<bool> {
+        let (waiter, acknowledgement) = oneshot::channel();
+        *lock(&self.waiter) = Some(waiter);
+        acknowledgement
     }
 
-    /// Notes that one subscriber is done.
+    /// Answers the event's sender, if it waits.
+    pub fn acknowledge(&self, is_accepted: bool) {
+        if let Some(waiter) = lock(&self.waiter).take() {
+            // The sender may be gone.
+            let _ = waiter.send(is_accepted);
+        }
+    }
+
+    /// Notes that one subscriber is done. The last one answers a sender that still waits.
     pub fn done(&self, succeeded: bool) {
         if !succeeded {
             self.has_failed.store(true, Ordering::Relaxed);
         }
-        if self.left.fetch_sub(1, Ordering::AcqRel) == 1
-            && let Some(waiter) = lock(&self.waiter).take()
-        {
-            // The sender of the event may be gone.
-            let _ = waiter.send(!self.has_failed.load(Ordering::Relaxed));
+        if self.left.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.acknowledge(!self.has_failed.load(Ordering::Relaxed));
         }
     }
 }

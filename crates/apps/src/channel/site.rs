@@ -19,7 +19,7 @@ use super::log::{self, Contents, FILE_BYTES, Log, Settings};
 use super::metrics::{Accepted, Metrics, Service};
 use super::pending::Room;
 use super::subscription::{Queue, Subscription};
-use super::target::Target;
+use super::target::{Target, Url};
 use crate::kit::answer::of_type;
 use crate::kit::folder::Folder;
 use crate::kit::health::Health;
@@ -49,14 +49,14 @@ pub fn run(command: Command) -> anyhow::Result<()> {
     };
     process::run(command.common.clone(), async |process: &Process| {
         let mut health = Health::default();
-        let (mut log, mut contents) = (None, Contents::default());
+        let (mut log, mut contents, mut durable) = (None, Contents::default(), None);
         if let Some(folder) = &folder {
             let subscribers = subscribers.clone();
             let settings = Settings { subscribers, syncs: is_durable, file_bytes: FILE_BYTES };
-            let (opened, found) = Log::open(folder.path(), settings)?;
+            let (opened, found, written) = Log::open(folder.path(), settings)?;
             let opened = Arc::new(opened);
             health = Health::of_part(Arc::clone(&opened) as _);
-            (log, contents) = (Some(opened), found);
+            (log, contents, durable) = (Some(opened), found, Some(written));
         }
         let metrics = Arc::clone(&process.metrics);
         metrics.recovered(contents.recovered.len(), contents.torn);
@@ -71,6 +71,9 @@ pub fn run(command: Command) -> anyhow::Result<()> {
             began: Instant::now(),
         });
         channel.resume(contents.recovered);
+        if let Some(written) = durable {
+            tokio::spawn(Arc::clone(&channel).pass_on(written));
+        }
         Ok(Served { channel, health, metrics })
     })
 }
@@ -103,14 +106,16 @@ fn subscriptions(
 ) -> Vec<Arc<Subscription>> {
     let delivery = &command.delivery;
     let in_flight = if delivery.ordered { 1 } else { delivery.in_flight as usize };
+    let target = |url: &Url, fields: &str| Target::new(url, fields, command.common.deadline);
     let pairs = command.subscribers.iter().zip(identities);
     let subscriptions = pairs.map(|(url, id)| Subscription {
         id: *id,
-        subscriber: Target::new(url),
-        reply: delivery.reply.as_ref().map(Target::new),
-        dead_letter: delivery.dead_letter.as_ref().map(Target::new),
-        policy: Policy::new(delivery, command.common.deadline),
+        subscriber: target(url, "Prefer: reply\r\n"),
+        reply: delivery.reply.as_ref().map(|url| target(url, "")),
+        dead_letter: delivery.dead_letter.as_ref().map(|url| target(url, "")),
+        policy: Policy::new(delivery),
         in_flight,
+        pipeline: delivery.pipeline as usize,
         queue: Mutex::<Queue>::default(),
         log: log.cloned(),
         metrics: Arc::clone(metrics),

@@ -1,13 +1,9 @@
-//! The event channel: the data plane of Knative's channels row by row, its log through torn files
-//! and kills, its pathologies, and hostile events.
+//! The event channel: the data plane of Knative's channels row by row, and its pathologies.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io::{Read, Write};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-
-use tempfile::TempDir;
 
 use crate::instance::{Instance, now, sleep};
 use crate::services::wait_for;
@@ -15,12 +11,12 @@ use crate::sink::{Got, Sink, status, taken};
 
 const LONG: Duration = Duration::from_secs(20);
 
-fn channel(subscriber: &Sink, arguments: &[&str]) -> Instance {
+pub(crate) fn channel(subscriber: &Sink, arguments: &[&str]) -> Instance {
     Instance::of("channel", &[&["--subscriber", &subscriber.url()], arguments].concat())
 }
 
 /// Returns a request with an event in binary mode.
-fn event(id: &str) -> String {
+pub(crate) fn event(id: &str) -> String {
     format!(
         "POST / HTTP/1.1\r\nHost: x\r\nCe-Specversion: 1.0\r\nCe-Id: {id}\r\nCe-Source: test\r\n\
          Ce-Type: t\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n\r\nhello"
@@ -28,7 +24,7 @@ fn event(id: &str) -> String {
 }
 
 /// Sends an event on a new connection; returns the status of the response.
-fn send(channel: &Instance, id: &str) -> u16 {
+pub(crate) fn send(channel: &Instance, id: &str) -> u16 {
     exchange(channel, &event(id)).0
 }
 
@@ -39,7 +35,7 @@ fn exchange(channel: &Instance, request: &str) -> (u16, String, String) {
     (head[9..12].parse().unwrap(), head.to_lowercase(), body.to_owned())
 }
 
-fn metric(channel: &Instance, name: &str) -> u64 {
+pub(crate) fn metric(channel: &Instance, name: &str) -> u64 {
     let (_, text) = channel.get("/metrics");
     let value = text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
     value.unwrap_or_else(|| panic!("no {name} in {text}"))
@@ -94,6 +90,34 @@ fn other_requests_are_answered_as_the_specification_says() {
     assert_eq!(ask(&event("1").replace("POST /", "POST /unknown")).0, 404);
     assert_eq!(channel.get("/healthz"), (200, "ok".to_owned()));
     assert_eq!(sink.got().len(), 0);
+}
+
+#[test]
+fn the_acknowledgement_comes_when_it_was_asked_for() {
+    let is_open = std::sync::Arc::new(AtomicBool::new(false));
+    let open = std::sync::Arc::clone(&is_open);
+    let sink = Sink::start(move |_, _| {
+        while !open.load(Ordering::Relaxed) {
+            sleep(Duration::from_millis(1));
+        }
+        taken()
+    });
+    for early in ["enqueued", "durable"] {
+        let channel = channel(&sink, &["--acknowledge", early]);
+        assert_eq!(send(&channel, early), 202, "the subscriber has not answered");
+    }
+    let late = channel(&sink, &["--acknowledge", "delivered"]);
+    let mut stream = late.connect();
+    stream.write_all(event("late").as_bytes()).unwrap();
+    let before = sink.wait(3).len();
+    stream.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+    let mut answer = [0; 12];
+    assert!(stream.read(&mut answer).is_err(), "it is acknowledged before it is delivered");
+    is_open.store(true, Ordering::Relaxed);
+    stream.set_read_timeout(Some(LONG)).unwrap();
+    stream.read_exact(&mut answer).unwrap();
+    assert_eq!((&answer, before), (b"HTTP/1.1 202", 3));
+    assert_eq!(send(&Instance::of("channel", &["--acknowledge", "delivered"]), "1"), 202);
 }
 
 #[test]
@@ -223,6 +247,85 @@ fn a_reply_is_passed_on_if_its_status_is_200() {
 }
 
 #[test]
+fn a_reply_that_nobody_wants_or_that_is_no_event_is_counted() {
+    let sink = Sink::start(|number, _| {
+        let fields = if number == 0 { "Ce-Source: s\r\nCe-Type: t\r\n" } else { "" };
+        Some(format!("200 OK\r\nCe-Specversion: 1.0\r\nCe-Id: r\r\n{fields}\r\nanswer"))
+    });
+    let channel = channel(&sink, &["--acknowledge", "delivered"]);
+    assert_eq!((send(&channel, "1"), send(&channel, "2")), (202, 202));
+    for outcome in ["dropped", "invalid"] {
+        let name = format!("channel_replies_total{{outcome=\"{outcome}\"}}");
+        assert_eq!(metric(&channel, &name), 1, "{outcome}");
+    }
+    assert_eq!(metric(&channel, "channel_deliveries_total{outcome=\"taken\"}"), 2);
+}
+
+#[test]
+fn a_reply_that_its_destination_refuses_is_a_dead_letter() {
+    let sink = Sink::start(|_, _| {
+        let fields = "Ce-Specversion: 1.0\r\nCe-Id: r\r\nCe-Source: s\r\nCe-Type: t";
+        Some(format!("200 OK\r\n{fields}\r\n\r\nanswer"))
+    });
+    let (refusing, dead) = (Sink::start(|_, _| status(400)), Sink::taking());
+    let more = ["--reply", &refusing.url(), "--dead-letter", &dead.url()];
+    let channel = channel(&sink, &[&["--acknowledge", "delivered"], &more[..]].concat());
+    assert_eq!(send(&channel, "1"), 202);
+    let letter = &dead.got()[0];
+    let field = |name| letter.field(name).unwrap_or("-").to_owned();
+    assert_eq!((field("ce-id"), field("ce-knativeerrordest")), ("r".to_owned(), refusing.url()));
+}
+
+#[test]
+fn pipelined_events_are_sent_together_and_each_has_its_own_end() {
+    let is_open = std::sync::Arc::new(AtomicBool::new(false));
+    let open = std::sync::Arc::clone(&is_open);
+    // The first delays those that come meanwhile; of the others every third fails once.
+    let sink = Sink::start(move |number, got| {
+        while !open.load(Ordering::Relaxed) {
+            sleep(Duration::from_millis(1));
+        }
+        let id: u32 = got.field("ce-id").unwrap().parse().unwrap();
+        let fails = id % 3 == 0 && number < 40;
+        if fails { status(503) } else { taken() }
+    });
+    let arguments = ["--pipeline", "16", "--in-flight", "16", "--retry", "2"];
+    let channel = channel(&sink, &[&arguments[..], &["--backoff-delay", "1ms"]].concat());
+    let count = 33;
+    let mut stream = channel.connect();
+    for id in 0..count {
+        stream.write_all(event(&id.to_string()).as_bytes()).unwrap();
+    }
+    wait_for("all are accepted", LONG, || metric(&channel, "channel_pending") == count);
+    is_open.store(true, Ordering::Relaxed);
+    wait_for("all are done", LONG, || metric(&channel, "channel_pending") == 0);
+    assert_eq!(metric(&channel, "channel_deliveries_total{outcome=\"taken\"}"), count);
+    let ids: BTreeSet<String> = sink.ids().into_iter().collect();
+    assert_eq!(ids.len() as u64, count);
+    assert!(count < sink.got().len() as u64, "some were repeated");
+}
+
+#[test]
+fn a_pipelined_connection_that_ends_loses_nothing_behind_it() {
+    // Every fifth response is the last of its connection, and every seventh is missing.
+    let sink = Sink::start(|number, _| match number {
+        number if number % 7 == 6 => None,
+        number if number % 5 == 4 => Some("202 Accepted\r\nConnection: close\r\n\r\n".to_owned()),
+        _ => taken(),
+    });
+    let arguments = ["--pipeline", "16", "--retry", "9", "--backoff-delay", "1ms"];
+    let channel = channel(&sink, &[&arguments[..], &["--acknowledge", "enqueued"]].concat());
+    let mut stream = channel.connect();
+    for id in 0..200 {
+        stream.write_all(event(&id.to_string()).as_bytes()).unwrap();
+    }
+    let taken = "channel_deliveries_total{outcome=\"taken\"}";
+    wait_for("all are delivered", LONG, || metric(&channel, taken) == 200);
+    let ids: BTreeSet<String> = sink.ids().into_iter().collect();
+    assert_eq!(ids.len(), 200);
+}
+
+#[test]
 fn every_subscriber_gets_every_event_and_one_that_fails_does_not_delay_others() {
     let (good, bad) = (Sink::taking(), Sink::start(|_, _| status(503)));
     let channel = channel(&good, &["--subscriber", &bad.url(), "--retry", "2"]);
@@ -303,108 +406,6 @@ fn a_shared_poll_delivers_at_its_ends_only_and_a_linger_after_its_time() {
     assert!(times(&got)[2] < 150, "they go on together: {:?}", times(&got));
 }
 
-/// Sends events one after the other until the channel dies; returns the number of acknowledged ones.
-fn send_until_it_dies(channel: &Instance, from: usize, acknowledged: &AtomicUsize) {
-    let mut stream = channel.connect();
-    let mut buffer = [0; 1024];
-    for id in from.. {
-        let is_sent = stream.write_all(event(&id.to_string()).as_bytes()).is_ok();
-        match stream.read(&mut buffer) {
-            Ok(length) if is_sent && buffer[..length].starts_with(b"HTTP/1.1 202") => {
-                acknowledged.store(id + 1, Ordering::Relaxed);
-            }
-            _ => return,
-        }
-    }
-}
-
-/// The kills of one test: few by default, and as many as this variable says.
-fn kills() -> usize {
-    let chosen = std::env::var("BENCHWRIGHT_KILLS").ok();
-    chosen.map_or(4, |text| text.parse().expect("BENCHWRIGHT_KILLS is a number"))
-}
-
-#[test]
-fn no_acknowledged_event_is_lost_when_a_durable_channel_is_killed() {
-    let folder = TempDir::new().unwrap();
-    let data = folder.path().to_str().unwrap().to_owned();
-    // Every third delivery fails, so that some are always on their way.
-    let sink = Sink::start(|number, _| if number % 3 == 0 { status(503) } else { taken() });
-    let arguments = [
-        "--acknowledge",
-        "durable",
-        "--data",
-        &data,
-        "--retry",
-        "50",
-        "--backoff-delay",
-        "5ms",
-        "--backoff",
-        "linear",
-    ];
-    let acknowledged = AtomicUsize::new(0);
-    let mut recovered = 0;
-    let kills = kills();
-    for kill in 0..kills {
-        let running = channel(&sink, &arguments);
-        recovered += metric(&running, "channel_recovered_events_total");
-        let from = acknowledged.load(Ordering::Relaxed) + kill * 1_000_000;
-        thread::scope(|scope| {
-            let sender = scope.spawn(|| send_until_it_dies(&running, from, &acknowledged));
-            sleep(Duration::from_millis(40 + 17 * (kill as u64 % 7)));
-            let id = running.id().to_string();
-            std::process::Command::new("kill").args(["-9", &id]).status().unwrap();
-            sender.join().unwrap();
-        });
-        running.kill();
-        let until = acknowledged.load(Ordering::Relaxed);
-        assert!(from < until, "events were acknowledged before the kill");
-        // The one that was not acknowledged may be delivered, too.
-        let last = channel(&sink, &arguments);
-        wait_for("all are delivered", LONG, || metric(&last, "channel_pending") == 0);
-        recovered += metric(&last, "channel_recovered_events_total");
-        last.kill();
-        let ids: BTreeSet<usize> = sink.ids().iter().map(|id| id.parse().unwrap()).collect();
-        let lost: Vec<usize> = (from..until).filter(|id| !ids.contains(id)).collect();
-        assert_eq!(lost, [0; 0], "acknowledged and lost, in kill {kill}");
-    }
-    assert!(0 < recovered, "some events were not delivered before their kill");
-}
-
-#[test]
-fn a_channel_continues_with_the_events_of_its_log_once() {
-    let folder = TempDir::new().unwrap();
-    let data = folder.path().to_str().unwrap();
-    let is_up = std::sync::Arc::new(AtomicBool::new(false));
-    let up = std::sync::Arc::clone(&is_up);
-    let sink =
-        Sink::start(move |_, _| if up.load(Ordering::Relaxed) { taken() } else { status(503) });
-    let arguments =
-        ["--data", data, "--retry", "100", "--backoff-delay", "20ms", "--backoff", "linear"];
-    let first = channel(&sink, &arguments);
-    for id in 0..20 {
-        assert_eq!(send(&first, &id.to_string()), 202);
-    }
-    let other = ["channel", "--data", data];
-    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_benchwright-apps"));
-    let refused = command.args(other).output().unwrap();
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("is used by another process"));
-    assert_eq!(first.terminate(), Some(0));
-    is_up.store(true, Ordering::Relaxed);
-    let before = sink.got().len();
-    let second = channel(&sink, &arguments);
-    assert_eq!(metric(&second, "channel_recovered_events_total"), 20);
-    wait_for("all are delivered", LONG, || metric(&second, "channel_pending") == 0);
-    let mut counts = BTreeMap::<String, usize>::new();
-    for id in &sink.ids()[before..] {
-        *counts.entry(id.clone()).or_default() += 1;
-    }
-    assert!(counts.len() == 20 && counts.values().all(|count| *count == 1), "{counts:?}");
-    assert_eq!(second.terminate(), Some(0));
-    let third = channel(&sink, &arguments);
-    assert_eq!(metric(&third, "channel_recovered_events_total"), 0);
-}
-
 /// The events of Knative's own sender, of the version of the guide and of the last one.
 #[test]
 fn the_events_of_knatives_sender_pass_unmodified() {
@@ -439,44 +440,4 @@ fn the_events_of_knatives_sender_pass_unmodified() {
     };
     let got: Vec<String> = sink.wait(expected.len()).into_iter().map(shown).collect();
     assert_eq!(got, expected);
-}
-
-#[test]
-fn hostile_events_are_refused_and_the_channel_lives() {
-    let sink = Sink::taking();
-    let channel = channel(&sink, &[]);
-    let with = |fields: &str| event("1").replacen("\r\n", &format!("\r\n{fields}"), 1);
-    let many = |count: usize| (0..count).map(|n| format!("Ce-X{n}: 1\r\n")).collect::<String>();
-    let binary = String::from_utf8_lossy(&[0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3]).into_owned();
-    for (what, request, codes) in [
-        ("65 attributes", with(&many(65)), &[400][..]),
-        ("a flood of fields", with(&many(20_000)), &[400, 431]),
-        ("a field of 1 MB", with(&format!("Ce-X: {}\r\n", "x".repeat(1 << 20))), &[431]),
-        ("an id twice", with("Ce-Id: 2\r\n"), &[400]),
-        ("a length and chunks", with("Transfer-Encoding: chunked\r\n"), &[400, 413]),
-        ("two lengths", with("Content-Length: 4\r\n"), &[400]),
-        ("a folded field", with("Ce-X: a\r\n b\r\n"), &[400]),
-        ("a wrong type", with("").replace("text/plain", "application/cloudevents+json"), &[400]),
-        ("a batch", with("").replace("text/plain", "application/cloudevents-batch+json"), &[415]),
-        ("1 GiB of data", with("").replace("Length: 5", "Length: 1073741824"), &[413]),
-        ("binary junk", format!("{binary}\r\n\r\n"), &[400]),
-    ] {
-        let mut stream = channel.connect();
-        let request = request.replacen("\r\n", "\r\nConnection: close\r\n", 1);
-        let _ = stream.write_all(request.as_bytes());
-        if what.starts_with("1 GiB") {
-            let piece = vec![b'x'; 1 << 16];
-            while stream.write_all(&piece).is_ok() {}
-        }
-        let mut answer = Vec::new();
-        let _ = stream.read_to_end(&mut answer);
-        let answer = String::from_utf8_lossy(&answer);
-        let code = answer.get(9..12).and_then(|code| code.parse::<u16>().ok());
-        // A peer that is cut off while it still sends may lose the response.
-        let is_cut = code.is_none() && what.starts_with(['1', 'a']) && request.len() > 1000;
-        assert!(is_cut || codes.contains(&code.unwrap_or(0)), "{what}: {answer:.300}");
-    }
-    assert_eq!(send(&channel, "good"), 202);
-    sink.wait(1);
-    assert_eq!(sink.ids(), ["good"]);
 }

@@ -2,9 +2,11 @@
 
 mod balancer;
 mod channel;
+mod channel_log;
 mod failures;
 mod foreign;
 mod hostile;
+mod hostile_channel;
 mod hostile_social;
 mod hostile_users;
 mod hotel;

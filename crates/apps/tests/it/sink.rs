@@ -24,6 +24,10 @@ impl Got {
         let pairs = self.fields.iter().filter_map(|line| line.split_once(": "));
         pairs.filter(|(other, _)| *other == name).map(|(_, value)| value).next()
     }
+
+    pub(crate) fn id(&self) -> &str {
+        self.field("ce-id").expect("it is an event")
+    }
 }
 
 /// The response to a request: what follows `HTTP/1.1 `, without the length; `None` hangs up.
@@ -65,6 +69,11 @@ impl Sink {
         self.got.lock().unwrap().clone()
     }
 
+    /// Returns what it got since the last time, and forgets it.
+    pub(crate) fn take(&self) -> Vec<Got> {
+        std::mem::take(&mut self.got.lock().unwrap())
+    }
+
     /// Waits until it got so many requests, and returns them.
     pub(crate) fn wait(&self, count: usize) -> Vec<Got> {
         let long = Duration::from_secs(20);
@@ -74,7 +83,7 @@ impl Sink {
 
     /// Returns the ids of the events that it got.
     pub(crate) fn ids(&self) -> Vec<String> {
-        self.got().iter().map(|got| got.field("ce-id").unwrap().to_owned()).collect()
+        self.got().iter().map(|got| got.id().to_owned()).collect()
     }
 }
 

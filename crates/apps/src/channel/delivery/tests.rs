@@ -3,7 +3,7 @@ use super::*;
 const MS: Duration = Duration::from_millis(1);
 
 fn policy(backoff: Backoff, retry_after_max: Option<Duration>) -> Policy {
-    Policy { retry: 3, backoff, delay: 200 * MS, retry_after_max, timeout: 1000 * MS }
+    Policy { retry: 3, backoff, delay: 200 * MS, retry_after_max }
 }
 
 #[test]
@@ -30,7 +30,7 @@ fn retry_after_is_seconds_or_a_date_and_only_of_429_and_503() {
     let now = httpdate::parse_http_date("Sun, 06 Nov 1994 08:49:37 GMT").unwrap();
     let read = |code: u16, text: &'static str| {
         let mut headers = HeaderMap::new();
-        headers.insert(RETRY_AFTER, HeaderValue::from_static(text));
+        headers.insert(RETRY_AFTER, hyper::header::HeaderValue::from_static(text));
         retry_after(StatusCode::from_u16(code).unwrap(), &headers, now)
     };
     assert_eq!(read(503, "2"), Some(2000 * MS));

@@ -11,7 +11,7 @@ use std::time::Duration;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::prctl::set_pdeathsig;
-use nix::sys::signal::{Signal, kill, killpg};
+use nix::sys::signal::{SigHandler, Signal, kill, killpg, signal};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::{Pid, getpid, getppid};
 
@@ -91,6 +91,12 @@ pub(crate) fn spawn(
     let parent = getpid();
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let prepare = move || {
+        // A script starts its background jobs with SIGINT ignored, and a program that is started so
+        // stays so: a load could not be ended early.
+        for told_to_end in [Signal::SIGINT, Signal::SIGTERM] {
+            // SAFETY: the default action runs no code of ours.
+            unsafe { signal(told_to_end, SigHandler::SigDfl) }?;
+        }
         set_pdeathsig(Signal::SIGKILL)?;
         if getppid() != parent {
             // We died before the line above took effect.

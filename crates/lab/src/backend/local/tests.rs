@@ -12,8 +12,8 @@ use results::journal::Status;
 
 use super::*;
 use crate::Error;
-use crate::backend::for_tests;
 use crate::backend::simulated::Simulated;
+use crate::backend::{Tick, for_tests};
 use crate::experiment::{self, Ended};
 use crate::progress::{Event, Progress, Silent};
 
@@ -610,11 +610,15 @@ fn the_cpu_time_of_all_components_is_counted() {
     panic!("a busy process used {:?} in a minute", local.cpu_time());
 }
 
-/// The generator prints its ticks and goes on until it is told to end, as it does at Ctrl-C.
+/// The generator prints its ticks and goes on until it is told to end, as it does at Ctrl-C. Only
+/// after its second tick it can be told.
 #[test]
 fn a_load_that_its_ticks_end_is_interrupted_and_still_gives_its_document() {
-    let stage =
-        Stage::new(r#"trap 'cat "$here/document"; exit 130' INT; while true; do sleep 0.05; done"#);
+    let stage = Stage::new(
+        r#"trap 'cat "$here/document"; exit 130' INT
+        echo '{"phase":"measurement","elapsed_s":2.0,"completed_per_s":500.0,"failed":0}' >&2
+        while true; do sleep 0.05; done"#,
+    );
     let resolved = stage.read(&Stage::text(SERVER));
     let mut local = Local::new(stage.host.clone());
     local.accept(&resolved).unwrap();
@@ -632,7 +636,11 @@ fn a_load_that_its_ticks_end_is_interrupted_and_still_gives_its_document() {
         arguments: vec!["load".to_owned()],
         foreign: None,
     };
-    let ended = local.drive(&drive, &mut |_| ControlFlow::Break(())).unwrap();
+    let mut end_second = |tick: Tick| match tick.elapsed_s < 2.0 {
+        true => ControlFlow::Continue(()),
+        false => ControlFlow::Break(()),
+    };
+    let ended = local.drive(&drive, &mut end_second).unwrap();
     assert_eq!(ended.load.measured_s, 1.0);
     local.stop();
     stage.assert_nothing_left();

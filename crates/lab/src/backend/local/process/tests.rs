@@ -40,6 +40,24 @@ fn a_process_that_ended_keeps_its_number_until_it_is_reaped() {
     assert_ne!(state(pid).as_deref(), Some("Z"));
 }
 
+/// A runner in the background of a script ignores Ctrl-C; its load can be interrupted all the same.
+#[test]
+fn a_process_can_be_interrupted_though_we_ignore_it() {
+    // SAFETY: no handler of ours is called.
+    let before = unsafe { signal(Signal::SIGINT, SigHandler::SigIgn) }.unwrap();
+    let mut process = start("trap 'exit 7' INT; echo trapped; while :; do sleep 0.01; done");
+    // SAFETY: as above; the tests have no handler.
+    unsafe { signal(Signal::SIGINT, before) }.unwrap();
+    let (stdout, _) = process.take_output();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(stdout), &mut String::new()).unwrap();
+    process.signal(Signal::SIGINT);
+    process.await_end(std::time::Duration::from_secs(20));
+    let ended = process.ended().unwrap();
+    process.signal(Signal::SIGKILL);
+    assert_eq!(ended.and_then(|status| status.code()), Some(7));
+    process.reap();
+}
+
 #[test]
 fn what_a_dead_process_left_in_its_group_can_be_signalled() {
     let mut process = start("sleep 60 & echo $!; exit 0");

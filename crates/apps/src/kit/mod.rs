@@ -17,6 +17,7 @@ pub mod folder;
 pub mod memcached;
 pub mod postgres;
 pub mod redis;
+pub mod source;
 pub mod store;
 pub mod writer;
 

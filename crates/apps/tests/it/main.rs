@@ -2,6 +2,7 @@
 
 mod balancer;
 mod channel;
+mod documents;
 mod failures;
 mod foreign;
 mod hostile;

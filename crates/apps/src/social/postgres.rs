@@ -95,10 +95,7 @@ impl Postgres {
     }
 
     /// Runs statements with the deadline; their time counts as waiting for others.
-    async fn within<T>(
-        &self,
-        asked: impl Future<Output = Result<T, Status>>,
-    ) -> Result<T, Status> {
+    async fn within<T>(&self, asked: impl Future<Output = Result<T, Status>>) -> Result<T, Status> {
         let asked = pin!(asked);
         timeout::within(self.deadline, "PostgreSQL", &self.statistics, asked).await
     }
@@ -183,7 +180,8 @@ impl Users for Postgres {
     }
 
     async fn known(&self, request: Request<Names>) -> Result<Response<KnownReply>, Status> {
-        let names: Vec<_> = request.get_ref().usernames.iter().map(|name| name.as_bytes()).collect();
+        let names: Vec<_> =
+            request.get_ref().usernames.iter().map(|name| name.as_bytes()).collect();
         let rows = self.read(|all| &all.known, &[&names]).await?;
         let account = |row: &Row| {
             user(row).map(|user| Account { user_id: user.user_id, username: user.username })

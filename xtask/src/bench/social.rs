@@ -197,7 +197,7 @@ fn load(machine: &Machine, network: &Network, words: &[&str]) -> Result<Load, St
     command.args(["--shards", "1"]).args(words);
     command.arg("--script").arg(repository::root().join("experiments/social-home.lua"));
     // An answer without posts is cheaper, and so is an error.
-    let load = Load::run(command.args(["--slo", "failures<=0%", "--"]).arg(USERS))?;
+    let load = Load::run_script(command.args(["--slo", "failures<=0%"]), &[USERS])?;
     match load.exit {
         Some(0 | 3) if 0 < load.completed => Ok(load),
         exit => Err(format!("of {} reads some failed (exit {exit:?})", load.completed)),

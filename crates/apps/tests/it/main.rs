@@ -3,6 +3,7 @@
 mod balancer;
 mod channel;
 mod channel_log;
+mod documents;
 mod failures;
 mod foreign;
 mod hostile;

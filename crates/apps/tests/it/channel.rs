@@ -102,9 +102,9 @@ fn the_acknowledgement_comes_when_it_was_asked_for() {
         }
         taken()
     });
-    for early in ["enqueued", "durable"] {
-        let channel = channel(&sink, &["--acknowledge", early]);
-        assert_eq!(send(&channel, early), 202, "the subscriber has not answered");
+    let early = ["enqueued", "durable"].map(|early| channel(&sink, &["--acknowledge", early]));
+    for channel in &early {
+        assert_eq!(send(channel, "early"), 202, "the subscriber has not answered");
     }
     let late = channel(&sink, &["--acknowledge", "delivered"]);
     let mut stream = late.connect();
@@ -289,7 +289,7 @@ fn pipelined_events_are_sent_together_and_each_has_its_own_end() {
         let fails = id % 3 == 0 && number < 40;
         if fails { status(503) } else { taken() }
     });
-    let arguments = ["--pipeline", "16", "--in-flight", "16", "--retry", "2"];
+    let arguments = ["--pipeline", "16", "--in-flight", "16", "--retry", "50"];
     let channel = channel(&sink, &[&arguments[..], &["--backoff-delay", "1ms"]].concat());
     let count = 33;
     let mut stream = channel.connect();

@@ -21,7 +21,7 @@ const LONG: Duration = Duration::from_secs(20);
 const SENDERS: usize = 8;
 
 /// Sends events one after the other until the channel dies; returns the acknowledged ones.
-fn send_until_it_dies(channel: &Instance, sender: usize) -> Vec<String> {
+fn send_until_it_dies(channel: &Instance, sender: usize, has_begun: &AtomicBool) -> Vec<String> {
     let mut stream = channel.connect();
     let mut buffer = [0; 1024];
     let mut acknowledged = Vec::new();
@@ -31,6 +31,7 @@ fn send_until_it_dies(channel: &Instance, sender: usize) -> Vec<String> {
         match stream.read(&mut buffer) {
             Ok(length) if is_sent && buffer[..length].starts_with(b"HTTP/1.1 202") => {
                 acknowledged.push(id);
+                has_begun.store(true, Ordering::Relaxed);
             }
             _ => break,
         }
@@ -59,17 +60,19 @@ fn no_acknowledged_event_is_lost_when_a_durable_channel_is_killed() {
         let rules = ["--backoff-delay", "5ms", "--backoff", "linear"];
         let arguments = [&arguments[..], &rules].concat();
         let running = channel(&sink, &arguments);
+        let has_begun = AtomicBool::new(false);
         let of_kill: Vec<String> = thread::scope(|scope| {
-            let running = &running;
-            let send = |sender| scope.spawn(move || send_until_it_dies(running, sender));
+            let (running, begun) = (&running, &has_begun);
+            let send = |sender| scope.spawn(move || send_until_it_dies(running, sender, begun));
             let senders: Vec<_> = (0..SENDERS).map(send).collect();
-            sleep(Duration::from_millis(20 + 37 * kill as u64 % 150));
+            wait_for("an event is acknowledged", LONG, || begun.load(Ordering::Relaxed));
+            // Each kill comes at another moment.
+            sleep(Duration::from_millis(37 * kill as u64 % 150));
             let id = running.id().to_string();
             std::process::Command::new("kill").args(["-9", &id]).status().unwrap();
             senders.into_iter().flat_map(|sender| sender.join().unwrap()).collect()
         });
         running.kill();
-        assert!(!of_kill.is_empty(), "nothing was acknowledged before kill {kill}");
         let (mut last, whole) = (last_file(folder.path()), kill % 40);
         last.1.extend_from_slice(&[0, 0, 0, 99, 1, 2, 3, 4].repeat(5)[..whole]);
         std::fs::write(&last.0, &last.1).unwrap();

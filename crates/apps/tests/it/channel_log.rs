@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -122,10 +121,7 @@ fn of_a_log_that_is_cut_or_damaged_exactly_the_whole_beginning_is_delivered() {
     let count = 30;
     let folder = TempDir::new().unwrap();
     let data = folder.path().to_str().unwrap();
-    let is_up = Arc::new(AtomicBool::new(false));
-    let up = Arc::clone(&is_up);
-    let sink =
-        Sink::start(move |_, _| if up.load(Ordering::Relaxed) { taken() } else { status(503) });
+    let (sink, switch) = Sink::refusing();
     let keeping = ["--data", data, "--retry", "100", "--backoff-delay", "10s"];
     let first = channel(&sink, &[&keeping[..], &["--acknowledge", "durable"]].concat());
     for id in 0..count {
@@ -134,7 +130,7 @@ fn of_a_log_that_is_cut_or_damaged_exactly_the_whole_beginning_is_delivered() {
     sink.wait(count);
     first.kill();
     sink.take();
-    is_up.store(true, Ordering::Relaxed);
+    switch.turn_on();
     let (file, whole) = last_file(folder.path());
     let ends = ends(&whole);
     assert_eq!((ends.len(), ends.last()), (count, Some(&whole.len())));
@@ -160,10 +156,7 @@ fn of_a_log_that_is_cut_or_damaged_exactly_the_whole_beginning_is_delivered() {
 fn a_channel_continues_with_the_events_of_its_log_once() {
     let folder = TempDir::new().unwrap();
     let data = folder.path().to_str().unwrap();
-    let is_up = Arc::new(AtomicBool::new(false));
-    let up = Arc::clone(&is_up);
-    let sink =
-        Sink::start(move |_, _| if up.load(Ordering::Relaxed) { taken() } else { status(503) });
+    let (sink, switch) = Sink::refusing();
     let arguments =
         ["--data", data, "--retry", "100", "--backoff-delay", "20ms", "--backoff", "linear"];
     let first = channel(&sink, &arguments);
@@ -175,7 +168,7 @@ fn a_channel_continues_with_the_events_of_its_log_once() {
     let refused = command.args(other).output().unwrap();
     assert!(String::from_utf8_lossy(&refused.stderr).contains("is used by another process"));
     assert_eq!(first.terminate(), Some(0));
-    is_up.store(true, Ordering::Relaxed);
+    switch.turn_on();
     let before = sink.got().len();
     let second = channel(&sink, &arguments);
     assert_eq!(metric(&second, "channel_recovered_events_total"), 20);

@@ -73,7 +73,7 @@ impl Event {
                 status: StatusCode::UNSUPPORTED_MEDIA_TYPE,
                 why: "send one event, in binary mode or as application/cloudevents+json".into(),
             }),
-            _ => binary(headers, body),
+            _ => binary(headers, &body),
         }
     }
 
@@ -132,7 +132,7 @@ fn is_any_format(media_type: &str) -> bool {
     begin.is_some_and(|begin| begin.eq_ignore_ascii_case(ANY_FORMAT))
 }
 
-fn binary(headers: &HeaderMap, data: Bytes) -> Result<Event, Refused> {
+fn binary(headers: &HeaderMap, data: &[u8]) -> Result<Event, Refused> {
     let mut fields = Fields::new();
     let mut last = None;
     for (name, value) in headers {
@@ -146,7 +146,8 @@ fn binary(headers: &HeaderMap, data: Bytes) -> Result<Event, Refused> {
         }
         fields.add(attribute, value)?;
     }
-    fields.checked(headers.get(CONTENT_TYPE), data)
+    // The buffer in which the data arrived may be twice as large, and an event may stay for long.
+    fields.checked(headers.get(CONTENT_TYPE), Bytes::copy_from_slice(data))
 }
 
 fn structured(body: &[u8]) -> Result<Event, Refused> {

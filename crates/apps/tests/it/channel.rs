@@ -2,12 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::instance::{Instance, now, sleep};
 use crate::services::wait_for;
-use crate::sink::{Got, Sink, status, taken};
+use crate::sink::{Got, Sink, Switch, status, taken};
 
 const LONG: Duration = Duration::from_secs(20);
 
@@ -94,17 +93,10 @@ fn other_requests_are_answered_as_the_specification_says() {
 
 #[test]
 fn the_acknowledgement_comes_when_it_was_asked_for() {
-    let is_open = std::sync::Arc::new(AtomicBool::new(false));
-    let open = std::sync::Arc::clone(&is_open);
-    let sink = Sink::start(move |_, _| {
-        while !open.load(Ordering::Relaxed) {
-            sleep(Duration::from_millis(1));
-        }
-        taken()
-    });
-    for early in ["enqueued", "durable"] {
-        let channel = channel(&sink, &["--acknowledge", early]);
-        assert_eq!(send(&channel, early), 202, "the subscriber has not answered");
+    let (sink, switch) = Sink::holding();
+    let early = ["enqueued", "durable"].map(|early| channel(&sink, &["--acknowledge", early]));
+    for channel in &early {
+        assert_eq!(send(channel, "early"), 202, "the subscriber has not answered");
     }
     let late = channel(&sink, &["--acknowledge", "delivered"]);
     let mut stream = late.connect();
@@ -113,7 +105,7 @@ fn the_acknowledgement_comes_when_it_was_asked_for() {
     stream.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
     let mut answer = [0; 12];
     assert!(stream.read(&mut answer).is_err(), "it is acknowledged before it is delivered");
-    is_open.store(true, Ordering::Relaxed);
+    switch.turn_on();
     stream.set_read_timeout(Some(LONG)).unwrap();
     stream.read_exact(&mut answer).unwrap();
     assert_eq!((&answer, before), (b"HTTP/1.1 202", 3));
@@ -278,18 +270,16 @@ fn a_reply_that_its_destination_refuses_is_a_dead_letter() {
 
 #[test]
 fn pipelined_events_are_sent_together_and_each_has_its_own_end() {
-    let is_open = std::sync::Arc::new(AtomicBool::new(false));
-    let open = std::sync::Arc::clone(&is_open);
+    let switch = Switch::default();
+    let opened = switch.clone();
     // The first delays those that come meanwhile; of the others every third fails once.
     let sink = Sink::start(move |number, got| {
-        while !open.load(Ordering::Relaxed) {
-            sleep(Duration::from_millis(1));
-        }
+        opened.wait();
         let id: u32 = got.field("ce-id").unwrap().parse().unwrap();
         let fails = id % 3 == 0 && number < 40;
         if fails { status(503) } else { taken() }
     });
-    let arguments = ["--pipeline", "16", "--in-flight", "16", "--retry", "2"];
+    let arguments = ["--pipeline", "16", "--in-flight", "16", "--retry", "50"];
     let channel = channel(&sink, &[&arguments[..], &["--backoff-delay", "1ms"]].concat());
     let count = 33;
     let mut stream = channel.connect();
@@ -297,7 +287,7 @@ fn pipelined_events_are_sent_together_and_each_has_its_own_end() {
         stream.write_all(event(&id.to_string()).as_bytes()).unwrap();
     }
     wait_for("all are accepted", LONG, || metric(&channel, "channel_pending") == count);
-    is_open.store(true, Ordering::Relaxed);
+    switch.turn_on();
     wait_for("all are done", LONG, || metric(&channel, "channel_pending") == 0);
     assert_eq!(metric(&channel, "channel_deliveries_total{outcome=\"taken\"}"), count);
     let ids: BTreeSet<String> = sink.ids().into_iter().collect();
@@ -360,19 +350,12 @@ fn an_ordered_subscriber_gets_events_in_order_through_failures() {
 
 #[test]
 fn a_full_queue_refuses_events_until_there_is_room() {
-    let is_open = std::sync::Arc::new(AtomicBool::new(false));
-    let open = std::sync::Arc::clone(&is_open);
-    let sink = Sink::start(move |_, _| {
-        while !open.load(Ordering::Relaxed) {
-            sleep(Duration::from_millis(1));
-        }
-        taken()
-    });
+    let (sink, switch) = Sink::holding();
     let channel = channel(&sink, &["--queue", "3"]);
     let codes: Vec<u16> = (0..5).map(|id| send(&channel, &id.to_string())).collect();
     assert_eq!(codes, [202, 202, 202, 503, 503]);
     assert_eq!(metric(&channel, "channel_pending"), 3);
-    is_open.store(true, Ordering::Relaxed);
+    switch.turn_on();
     wait_for("there is room", LONG, || metric(&channel, "channel_pending") == 0);
     assert_eq!(send(&channel, "5"), 202);
 }

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -21,7 +20,7 @@ const LONG: Duration = Duration::from_secs(20);
 const SENDERS: usize = 8;
 
 /// Sends events one after the other until the channel dies; returns the acknowledged ones.
-fn send_until_it_dies(channel: &Instance, sender: usize) -> Vec<String> {
+fn send_until_it_dies(channel: &Instance, sender: usize, has_begun: &AtomicBool) -> Vec<String> {
     let mut stream = channel.connect();
     let mut buffer = [0; 1024];
     let mut acknowledged = Vec::new();
@@ -31,6 +30,7 @@ fn send_until_it_dies(channel: &Instance, sender: usize) -> Vec<String> {
         match stream.read(&mut buffer) {
             Ok(length) if is_sent && buffer[..length].starts_with(b"HTTP/1.1 202") => {
                 acknowledged.push(id);
+                has_begun.store(true, Ordering::Relaxed);
             }
             _ => break,
         }
@@ -59,17 +59,19 @@ fn no_acknowledged_event_is_lost_when_a_durable_channel_is_killed() {
         let rules = ["--backoff-delay", "5ms", "--backoff", "linear"];
         let arguments = [&arguments[..], &rules].concat();
         let running = channel(&sink, &arguments);
+        let has_begun = AtomicBool::new(false);
         let of_kill: Vec<String> = thread::scope(|scope| {
-            let running = &running;
-            let send = |sender| scope.spawn(move || send_until_it_dies(running, sender));
+            let (running, begun) = (&running, &has_begun);
+            let send = |sender| scope.spawn(move || send_until_it_dies(running, sender, begun));
             let senders: Vec<_> = (0..SENDERS).map(send).collect();
-            sleep(Duration::from_millis(20 + 37 * kill as u64 % 150));
+            wait_for("an event is acknowledged", LONG, || begun.load(Ordering::Relaxed));
+            // Each kill comes at another moment.
+            sleep(Duration::from_millis(37 * kill as u64 % 150));
             let id = running.id().to_string();
             std::process::Command::new("kill").args(["-9", &id]).status().unwrap();
             senders.into_iter().flat_map(|sender| sender.join().unwrap()).collect()
         });
         running.kill();
-        assert!(!of_kill.is_empty(), "nothing was acknowledged before kill {kill}");
         let (mut last, whole) = (last_file(folder.path()), kill % 40);
         last.1.extend_from_slice(&[0, 0, 0, 99, 1, 2, 3, 4].repeat(5)[..whole]);
         std::fs::write(&last.0, &last.1).unwrap();
@@ -119,10 +121,7 @@ fn of_a_log_that_is_cut_or_damaged_exactly_the_whole_beginning_is_delivered() {
     let count = 30;
     let folder = TempDir::new().unwrap();
     let data = folder.path().to_str().unwrap();
-    let is_up = Arc::new(AtomicBool::new(false));
-    let up = Arc::clone(&is_up);
-    let sink =
-        Sink::start(move |_, _| if up.load(Ordering::Relaxed) { taken() } else { status(503) });
+    let (sink, switch) = Sink::refusing();
     let keeping = ["--data", data, "--retry", "100", "--backoff-delay", "10s"];
     let first = channel(&sink, &[&keeping[..], &["--acknowledge", "durable"]].concat());
     for id in 0..count {
@@ -131,7 +130,7 @@ fn of_a_log_that_is_cut_or_damaged_exactly_the_whole_beginning_is_delivered() {
     sink.wait(count);
     first.kill();
     sink.take();
-    is_up.store(true, Ordering::Relaxed);
+    switch.turn_on();
     let (file, whole) = last_file(folder.path());
     let ends = ends(&whole);
     assert_eq!((ends.len(), ends.last()), (count, Some(&whole.len())));
@@ -157,10 +156,7 @@ fn of_a_log_that_is_cut_or_damaged_exactly_the_whole_beginning_is_delivered() {
 fn a_channel_continues_with_the_events_of_its_log_once() {
     let folder = TempDir::new().unwrap();
     let data = folder.path().to_str().unwrap();
-    let is_up = Arc::new(AtomicBool::new(false));
-    let up = Arc::clone(&is_up);
-    let sink =
-        Sink::start(move |_, _| if up.load(Ordering::Relaxed) { taken() } else { status(503) });
+    let (sink, switch) = Sink::refusing();
     let arguments =
         ["--data", data, "--retry", "100", "--backoff-delay", "20ms", "--backoff", "linear"];
     let first = channel(&sink, &arguments);
@@ -172,7 +168,7 @@ fn a_channel_continues_with_the_events_of_its_log_once() {
     let refused = command.args(other).output().unwrap();
     assert!(String::from_utf8_lossy(&refused.stderr).contains("is used by another process"));
     assert_eq!(first.terminate(), Some(0));
-    is_up.store(true, Ordering::Relaxed);
+    switch.turn_on();
     let before = sink.got().len();
     let second = channel(&sink, &arguments);
     assert_eq!(metric(&second, "channel_recovered_events_total"), 20);

@@ -2,11 +2,12 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::instance::now;
+use crate::instance::{now, sleep};
 use crate::services::wait_for;
 
 /// A request that arrived.
@@ -61,6 +62,24 @@ impl Sink {
         Sink::start(|_, _| taken())
     }
 
+    /// Starts a server that answers nothing until the switch is on, and then takes everything.
+    pub(crate) fn holding() -> (Self, Switch) {
+        let switch = Switch::default();
+        let opened = switch.clone();
+        let answer = move |_: usize, _: &Got| {
+            opened.wait();
+            taken()
+        };
+        (Sink::start(answer), switch)
+    }
+
+    /// Starts a server that refuses everything until the switch is on, and then takes everything.
+    pub(crate) fn refusing() -> (Self, Switch) {
+        let switch = Switch::default();
+        let opened = switch.clone();
+        (Sink::start(move |_, _| if opened.is_on() { taken() } else { status(503) }), switch)
+    }
+
     pub(crate) fn url(&self) -> String {
         format!("http://{}/in", self.address)
     }
@@ -84,6 +103,26 @@ impl Sink {
     /// Returns the ids of the events that it got.
     pub(crate) fn ids(&self) -> Vec<String> {
         self.got().iter().map(|got| got.id().to_owned()).collect()
+    }
+}
+
+/// Changes what a server does.
+#[derive(Clone, Default)]
+pub(crate) struct Switch(Arc<AtomicBool>);
+
+impl Switch {
+    pub(crate) fn turn_on(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_on(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn wait(&self) {
+        while !self.is_on() {
+            sleep(Duration::from_millis(1));
+        }
     }
 }
 

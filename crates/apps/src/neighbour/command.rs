@@ -11,8 +11,8 @@ use crate::kit::arguments::{Common, positive};
 ///
 /// Time is divided into spells. In each the neighbour uses another share of a CPU, evenly
 /// distributed from 0 to twice --cpu, in bursts at random times. Both follow the clock of the machine
-/// and --seed, so a restart does not begin the noise anew. Confine it as any other component: it
-/// uses the CPUs that it may use, and no quota is exceeded.
+/// and --seed, so a restart does not begin the noise anew. The process is confined like any other: to
+/// its CPUs, and to its quota.
 ///
 /// It serves
 ///   GET  /healthz   200

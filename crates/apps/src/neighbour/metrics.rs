@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::kit::metrics::{self, Basic, Counter, line};
+use crate::kit::metrics::{self, Basic, Counter, write_one};
 use crate::kit::services;
 
 /// The application has no services that call each other.
@@ -41,10 +41,8 @@ impl metrics::Metrics for Metrics {
     }
 
     fn write_own(&self, out: &mut String) {
-        line(out, format_args!("# TYPE neighbour_bursts_total counter"));
-        line(out, format_args!("neighbour_bursts_total {}", self.bursts.get()));
+        write_one(out, ("neighbour_bursts_total", "counter"), self.bursts.get());
         let seconds = self.microseconds.get() as f64 / 1e6;
-        line(out, format_args!("# TYPE neighbour_burst_seconds_total counter"));
-        line(out, format_args!("neighbour_burst_seconds_total {seconds}"));
+        write_one(out, ("neighbour_burst_seconds_total", "counter"), seconds);
     }
 }

@@ -7,7 +7,6 @@ use std::thread;
 use anyhow::Context;
 use http_body_util::Full;
 use hyper::body::Bytes;
-use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Request, Response, StatusCode};
 use nix::time::{ClockId, clock_gettime};
 use tokio::time::Instant;
@@ -16,6 +15,7 @@ use super::Process;
 use super::bursts::Noise;
 use super::command::Command;
 use super::metrics::Metrics;
+use crate::kit::answer::{PROMETHEUS, of_type};
 use crate::kit::metrics::Metrics as _;
 use crate::kit::process;
 use crate::kit::serve::Site;
@@ -63,21 +63,16 @@ fn make(noise: Noise, ended: &mpsc::Receiver<()>, metrics: &Metrics) {
 impl Site for Served {
     async fn answer(&self, request: Request<Bytes>) -> Response<Full<Bytes>> {
         match request.uri().path() {
-            "/healthz" => text(StatusCode::OK, "ok".to_owned()),
-            "/metrics" => text(StatusCode::OK, self.metrics.text()),
-            _ => text(StatusCode::NOT_FOUND, "404: here are /healthz and /metrics\n".to_owned()),
+            "/healthz" => of_type(StatusCode::OK, PROMETHEUS, "ok"),
+            "/metrics" => of_type(StatusCode::OK, PROMETHEUS, self.metrics.text()),
+            _ => {
+                let hint = "404: here are /healthz and /metrics\n";
+                of_type(StatusCode::NOT_FOUND, PROMETHEUS, hint)
+            }
         }
     }
 
     fn refused_connection(&self) {
         self.metrics.basic().refused_connection();
     }
-}
-
-fn text(code: StatusCode, body: String) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(body.into()));
-    *response.status_mut() = code;
-    let plain = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
-    response.headers_mut().insert(CONTENT_TYPE, plain);
-    response
 }

@@ -153,9 +153,12 @@ impl Event {
 
 /// Returns the media type of a message in lower case, without parameters.
 fn format_of(headers: &HeaderMap) -> Option<String> {
-    let value = headers.get(CONTENT_TYPE)?.to_str().ok()?;
-    let media_type = value.split(';').next().unwrap_or_default().trim();
-    Some(media_type.to_ascii_lowercase())
+    Some(media_type(headers.get(CONTENT_TYPE)?.to_str().ok()?))
+}
+
+/// Returns a media type in lower case, without parameters.
+fn media_type(value: &str) -> String {
+    value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
 fn binary(headers: &HeaderMap, data: Bytes) -> Result<Event, Refused> {
@@ -200,6 +203,10 @@ fn structured(body: &[u8]) -> Result<Event, Refused> {
                 attributes.push((field, value));
             }
         }
+    }
+    // In binary mode it would be the mark of a structured event.
+    if content_type.as_deref().is_some_and(|text| media_type(text).starts_with(ANY_FORMAT)) {
+        return Err(Refused::bad("datacontenttype says that the data is an event, not its data"));
     }
     let is_json = content_type.as_deref().is_none_or(is_json);
     let data = match (data, binary) {
@@ -281,9 +288,8 @@ fn plain(name: &str, json: &str) -> Result<String, Refused> {
     }
 }
 
-fn is_json(media_type: &str) -> bool {
-    let media_type = media_type.split(';').next().unwrap_or_default().trim();
-    let media_type = media_type.to_ascii_lowercase();
+fn is_json(value: &str) -> bool {
+    let media_type = media_type(value);
     media_type.ends_with("/json") || media_type.ends_with("+json")
 }
 

@@ -7,7 +7,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver as Blocked, RecvTimeoutError, sync_channel};
-use std::time::Duration;
 
 use load::receiver::Receiver;
 use measure::Nanos;
@@ -26,7 +25,7 @@ mod notebook;
 const MOST_BLOCKS: usize = 256;
 
 /// The interval at which the end is decided.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
+const BETWEEN_LOOKS: Nanos = Nanos::from_millis(20);
 
 /// The interval of the live line.
 const BETWEEN_LINES: Nanos = Nanos::from_millis(500);
@@ -99,7 +98,7 @@ fn follow(
     let begun = clock::now();
     let mut line = begun;
     loop {
-        match blocks.recv_timeout(BETWEEN_LOOKS) {
+        match blocks.recv_timeout(BETWEEN_LOOKS.into()) {
             Ok(blocks) => {
                 if let Some(file) = file {
                     file.append(&blocks.bytes)?;
@@ -108,7 +107,7 @@ fn follow(
             Err(RecvTimeoutError::Timeout) => {}
             // There is no file.
             Err(RecvTimeoutError::Disconnected) => {
-                clock::sleep_until(clock::now() + Nanos::from_millis(20))
+                clock::sleep_until(clock::now() + BETWEEN_LOOKS);
             }
         }
         let now = clock::now();

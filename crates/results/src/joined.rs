@@ -65,7 +65,7 @@ pub struct File {
     /// Those that found no room in it; absent if the program was killed.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub unnoted: Option<u64>,
-    /// The bytes at its end that are no whole block.
+    /// The bytes at its end that do not make a whole block.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub torn_bytes: u64,
 }

@@ -63,7 +63,7 @@ pub enum Side {
     Receiver,
 }
 
-/// What a sender knows of all of its events.
+/// The properties of all events of a sender.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Sender {
     /// The sources of its events.
@@ -133,7 +133,7 @@ pub struct End {
 /// The schema of a [`Reception`].
 pub const SCHEMA_OF_RECEPTION: &str = "benchwright.receive/1";
 
-/// What a receiver prints at its end.
+/// The counts of a receiver, which it prints at its end.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Reception {
     pub schema: String,
@@ -271,18 +271,18 @@ pub enum Note<'a> {
     },
 }
 
-/// What follows the last note of a file.
+/// The end of a file, after its last note.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Rest {
     /// The last block; absent if the program was killed.
     pub end: Option<End>,
-    /// The bytes that are no whole block.
+    /// The bytes that do not make a whole block.
     pub torn: u64,
 }
 
 /// Reads all whole blocks after the header, in their order.
 ///
-/// What follows a block that is cut or damaged is not read. A whole block with a wrong content, or an
+/// Reading stops at a block that is cut or damaged. A whole block with a wrong content, or an
 /// error of `take`, is an error.
 pub fn read(
     input: &mut impl Read,

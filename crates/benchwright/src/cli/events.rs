@@ -12,14 +12,14 @@ use measure::Nanos;
                         benchwright app channel --listen 127.0.0.1:8080 --subscriber http://127.0.0.1:18080 &\n  \
                         benchwright load http://127.0.0.1:8080/ --events binary --rate 500/s --notes s.notes\n  \
                         wait %1; benchwright join s.notes r.notes\n\n\
-                        It takes CloudEvents by POST at any path, in binary and structured mode, and answers 202; what is \
-                        no event is answered 400. GET /clock tells its clock, for `load --compare-clock`.\n\n\
+                        It takes CloudEvents by POST at any path, in binary and structured mode, and answers 202, or \
+                        400 if it is not an event. GET /clock tells its clock, for `load --compare-clock`.\n\n\
                         The first line on stdout is `ready` with the URL, the rest what was received. It ends \
                         with Ctrl-C or SIGTERM, with --expect and with --until-quiet. Exit codes: 0 done, 1 quiet with \
                         fewer arrivals than expected, 130 interrupted with fewer than expected.\n\n\
                         Notes are written in blocks at least every 500 ms, so a killed receiver leaves readable ones. Memory \
                         is bounded: 16 MiB of notes that wait for the disk, 64 MiB of structured events that are \
-                        arriving, 4,096 sources, 16,384 connections. What finds no room is counted (`unnoted`, `wrong`).")]
+                        arriving, 4,096 sources, 16,384 connections with a head of 64 KiB each. What finds no room is counted (`unnoted`, `wrong`).")]
 pub(crate) struct Receive {
     /// The address to receive at; port 0 takes a free one
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0")]

@@ -14,7 +14,7 @@ const MOST_DOCUMENTS: usize = 64 << 20;
 /// The largest buffer that a connection keeps for its next event.
 const MOST_KEPT: usize = 4096;
 
-/// What all connections of a receiver share.
+/// The answers and the room that all connections of a receiver share.
 pub struct Desk {
     refusal: Option<Refusal>,
     /// The name of the clock as JSON.

@@ -17,7 +17,7 @@ mod tests;
 /// An event, as its sender notes it once its request has ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Sent {
-    /// The number of the event, and in the highest bit true if it was accepted.
+    /// The number of the event, and in the highest byte the outcome of its request.
     tagged: u64,
     pub intended: Instant,
     pub sent: Instant,
@@ -25,24 +25,55 @@ pub struct Sent {
     pub ended: Instant,
 }
 
-const IS_ACCEPTED: u64 = 1 << 63;
+const OUTCOME_SHIFT: u32 = 56;
 
 impl Sent {
+    /// The outcome of an event that was accepted; all others are names of its sender's.
+    pub const ACCEPTED: u8 = 0;
+
+    pub const MOST_NUMBER: u64 = (1 << OUTCOME_SHIFT) - 1;
+
     pub fn new(
         number: u64,
-        is_accepted: bool,
+        outcome: u8,
         (intended, sent, ended): (Instant, Instant, Instant),
     ) -> Sent {
-        let tag = if is_accepted { IS_ACCEPTED } else { 0 };
-        Sent { tagged: number & !IS_ACCEPTED | tag, intended, sent, ended }
+        let tagged = u64::from(outcome) << OUTCOME_SHIFT | number & Sent::MOST_NUMBER;
+        Sent { tagged, intended, sent, ended }
     }
 
     pub fn number(&self) -> u64 {
-        self.tagged & !IS_ACCEPTED
+        self.tagged & Sent::MOST_NUMBER
+    }
+
+    pub fn outcome(&self) -> u8 {
+        (self.tagged >> OUTCOME_SHIFT) as u8
     }
 
     pub fn is_accepted(&self) -> bool {
-        self.tagged & IS_ACCEPTED != 0
+        self.outcome() == Sent::ACCEPTED
+    }
+
+    /// Returns the event by another clock: `by` changes its times.
+    pub fn by(self, by: impl Fn(Instant) -> Instant) -> Sent {
+        let Sent { tagged, intended, sent, ended } = self;
+        Sent { tagged, intended: by(intended), sent: by(sent), ended: by(ended) }
+    }
+
+    /// Returns the event as a file of notes has it.
+    pub fn to_bytes(self) -> [u8; 32] {
+        let mut bytes = [0; 32];
+        let words = [self.tagged, self.intended.0, self.sent.0, self.ended.0];
+        for (place, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(words) {
+            *place = word.to_le_bytes();
+        }
+        bytes
+    }
+
+    pub fn from_bytes(bytes: &[u8; 32]) -> Sent {
+        let word = |at: usize| u64::from_le_bytes(bytes.as_chunks::<8>().0[at]);
+        let (intended, sent, ended) = (Instant(word(1)), Instant(word(2)), Instant(word(3)));
+        Sent { tagged: word(0), intended, sent, ended }
     }
 }
 
@@ -131,14 +162,23 @@ impl Events {
     }
 }
 
+/// The result of a join.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Join {
+    pub events: Events,
+    /// The most by which an event arrived before it was sent: one clock shows no such event, and two
+    /// show none by more than they may be apart.
+    pub early: Nanos,
+}
+
 /// Joins the notes of all senders, by their places in the list, with those of all receivers.
-/// `counts` says which events belong to the measurement, by their intended times. The notes are
-/// sorted in place.
+/// `counts` says which events of a sender belong to the measurement, by their intended times. The
+/// notes are sorted in place.
 pub fn join(
     senders: &mut [Vec<Sent>],
     received: &mut [Received],
-    counts: impl Fn(Instant) -> bool,
-) -> Events {
+    counts: impl Fn(usize, Instant) -> bool,
+) -> Join {
     received.sort_unstable_by_key(|one| (one.sender, one.number, one.moment()));
     let mut joined = Joined::default();
     let mut rest = &received[..];
@@ -147,22 +187,24 @@ pub fn join(
         let (of_sender, others) =
             rest.split_at(rest.partition_point(|one| usize::from(one.sender) <= place));
         rest = others;
+        let counts = |intended| counts(place, intended);
         joined.add_sender(sender, of_sender, &counts);
         joined.add_lower_bounds(sender, of_sender, &counts);
     }
     joined.events.unknown += rest.len() as u64;
-    let Joined { mut events, publish, publish_since_sent, delivery, .. } = joined;
+    let Joined { mut events, early, publish, publish_since_sent, delivery, .. } = joined;
     events.publish_time = Times::of(&publish);
     events.publish_time_since_sent = Times::of(&publish_since_sent);
     events.delivery_time = Times::of(&delivery);
     events.delivery_time_since_sent = Times::of(&joined.delivery_since_sent);
     events.delivery_time_at_least = Times::of(&joined.delivery_at_least);
-    events
+    Join { events, early }
 }
 
 #[derive(Default)]
 struct Joined {
     events: Events,
+    early: Nanos,
     publish: Histogram,
     publish_since_sent: Histogram,
     delivery: Histogram,
@@ -247,6 +289,7 @@ impl Joined {
         events.duplicated += u64::from(1 < arrived.len());
         events.duplicates += arrived.len() as u64 - 1;
         events.reordered += u64::from(is_overtaken);
+        self.early = self.early.max(since(first.at, sent.sent));
         self.delivery.record(since(sent.intended, first.at));
         self.delivery_since_sent.record(since(sent.sent, first.at));
     }

@@ -174,6 +174,10 @@ pub fn join(senders: Vec<OfSender>, receivers: Vec<OfReceiver>) -> Result<Joined
                 error => ByClocks::of(&times.take()?.histogram()?, error).into(),
             },
         );
+    if error != Some(Nanos::ZERO) {
+        // A bound of a time that two clocks do not support is none.
+        events.delivery_time_at_least = None;
+    }
     Ok(Joined {
         schema: SCHEMA.to_owned(),
         senders: of_senders,

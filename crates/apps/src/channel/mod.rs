@@ -9,6 +9,7 @@
 
 pub mod command;
 
+pub mod broker;
 pub mod delivery;
 pub mod event;
 pub mod exchange;

@@ -63,7 +63,8 @@ impl Subscription {
         }
     }
 
-    async fn deliver(&self, event: &Event) -> Delivered {
+    /// Brings an event to the subscriber, and what follows from that to its place.
+    pub async fn deliver(&self, event: &Event) -> Delivered {
         match self.policy.deliver(event, &self.subscriber, true, &self.metrics).await {
             Ok(response) => {
                 match (delivery::reply(response), &self.reply) {

@@ -13,14 +13,14 @@ use crate::instance::{Instance, now, sleep};
 use crate::services::wait_for;
 use crate::sink::{Got, Sink, status, taken};
 
-const LONG: Duration = Duration::from_secs(20);
+pub(crate) const LONG: Duration = Duration::from_secs(20);
 
-fn channel(subscriber: &Sink, arguments: &[&str]) -> Instance {
+pub(crate) fn channel(subscriber: &Sink, arguments: &[&str]) -> Instance {
     Instance::of("channel", &[&["--subscriber", &subscriber.url()], arguments].concat())
 }
 
 /// Returns a request with an event in binary mode.
-fn event(id: &str) -> String {
+pub(crate) fn event(id: &str) -> String {
     format!(
         "POST / HTTP/1.1\r\nHost: x\r\nCe-Specversion: 1.0\r\nCe-Id: {id}\r\nCe-Source: test\r\n\
          Ce-Type: t\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n\r\nhello"
@@ -28,18 +28,18 @@ fn event(id: &str) -> String {
 }
 
 /// Sends an event on a new connection; returns the status of the response.
-fn send(channel: &Instance, id: &str) -> u16 {
+pub(crate) fn send(channel: &Instance, id: &str) -> u16 {
     exchange(channel, &event(id)).0
 }
 
 /// Returns the status, the fields and the body of the response to a request.
-fn exchange(channel: &Instance, request: &str) -> (u16, String, String) {
+pub(crate) fn exchange(channel: &Instance, request: &str) -> (u16, String, String) {
     let answer = channel.exchange(request.replacen("\r\n", "\r\nConnection: close\r\n", 1));
     let (head, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
     (head[9..12].parse().unwrap(), head.to_lowercase(), body.to_owned())
 }
 
-fn metric(channel: &Instance, name: &str) -> u64 {
+pub(crate) fn metric(channel: &Instance, name: &str) -> u64 {
     let (_, text) = channel.get("/metrics");
     let value = text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
     value.unwrap_or_else(|| panic!("no {name} in {text}"))
@@ -304,7 +304,7 @@ fn a_shared_poll_delivers_at_its_ends_only_and_a_linger_after_its_time() {
 }
 
 /// Sends events one after the other until the channel dies; returns the number of acknowledged ones.
-fn send_until_it_dies(channel: &Instance, from: usize, acknowledged: &AtomicUsize) {
+pub(crate) fn send_until_it_dies(channel: &Instance, from: usize, acknowledged: &AtomicUsize) {
     let mut stream = channel.connect();
     let mut buffer = [0; 1024];
     for id in from.. {
@@ -319,7 +319,7 @@ fn send_until_it_dies(channel: &Instance, from: usize, acknowledged: &AtomicUsiz
 }
 
 /// The kills of one test: few by default, and as many as this variable says.
-fn kills() -> usize {
+pub(crate) fn kills() -> usize {
     let chosen = std::env::var("BENCHWRIGHT_KILLS").ok();
     chosen.map_or(4, |text| text.parse().expect("BENCHWRIGHT_KILLS is a number"))
 }

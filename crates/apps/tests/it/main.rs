@@ -1,6 +1,7 @@
 //! Tests of the built binary over loopback, as its users call it.
 
 mod balancer;
+mod brokers;
 mod channel;
 mod channel_log;
 mod documents;
@@ -21,6 +22,7 @@ mod users;
 
 mod application;
 mod attacks;
+mod broker;
 mod browser;
 mod grpc;
 mod instance;

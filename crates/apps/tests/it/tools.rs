@@ -45,7 +45,7 @@ pub(crate) fn wait_until_it_listens(port: u16) {
     }
 }
 
-fn signal(child: &Child, name: &str) {
+pub(crate) fn signal(child: &Child, name: &str) {
     let id = child.id().to_string();
     assert!(Command::new("kill").args([name, &id]).status().unwrap().success());
 }
@@ -77,7 +77,7 @@ fn is_root() -> bool {
 }
 
 /// Returns a program of the distribution. If it is not installed, notes that the test was skipped.
-fn program(test: &str, name: &str) -> Option<PathBuf> {
+pub(crate) fn program(test: &str, name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path).map(|folder| folder.join(name));
     let program = found.into_iter().find(|program| program.is_file());
@@ -122,7 +122,7 @@ impl Memcached {
 }
 
 /// Stops all threads of a process: one that runs on another CPU stops a moment after the signal.
-fn freeze(child: &Child) {
+pub(crate) fn freeze(child: &Child) {
     signal(child, "-STOP");
     while !is_stopped(child.id()) {
         sleep(Duration::from_millis(1));

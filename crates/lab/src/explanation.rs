@@ -212,9 +212,17 @@ fn purpose(entry: &Entry) -> String {
 }
 
 fn of_search(search: &Search, trials: &[&Entry]) -> Vec<Sentence> {
-    if search.fixed {
-        return of_given(search, trials);
-    }
+    let mut sentences = match search.fixed {
+        true => of_given(search, trials),
+        false => of_searched(search, trials),
+    };
+    let end = format!("{}, after {} trials", search.stopped_by, search.trials);
+    sentences.push(sentence("end", end));
+    sentences
+}
+
+/// Explains what was searched.
+fn of_searched(search: &Search, trials: &[&Entry]) -> Vec<Sentence> {
     let mut sentences = Vec::new();
     if let Some(capacity) = &search.capacity {
         let met = at(trials, capacity.rate_per_s, capacity.trial);
@@ -250,8 +258,6 @@ fn of_search(search: &Search, trials: &[&Entry]) -> Vec<Sentence> {
         sentences.push(sentence("maximum throughput", of_maximum(maximum, trials)));
     }
     sentences
-        .push(sentence("end", format!("{}, after {} trials", search.stopped_by, search.trials)));
-    sentences
 }
 
 /// Explains a load that was given: it was not searched, so it shows no capacity and no maximum.
@@ -264,8 +270,7 @@ fn of_given(search: &Search, trials: &[&Entry]) -> Vec<Sentence> {
         let text = format!("at most {rate}/s of {offered}/s offered, in trial {}", maximum.trial);
         sentence("sustained", text)
     });
-    let end = format!("{}, after {} trials", search.stopped_by, search.trials);
-    slo.into_iter().chain(sustained).chain([sentence("end", end)]).collect()
+    slo.into_iter().chain(sustained).collect()
 }
 
 fn of_maximum(maximum: &Maximum, trials: &[&Entry]) -> String {

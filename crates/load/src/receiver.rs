@@ -110,18 +110,12 @@ impl Receiver {
         self.address
     }
 
-    /// Receives until `stop`, and returns the notes. `turn` is called with them again and again.
-    pub fn serve<N: Notes>(
-        mut self,
-        mut notes: N,
-        stop: &AtomicBool,
-        mut turn: impl FnMut(&N),
-    ) -> N {
+    /// Receives until `stop`, and returns the notes.
+    pub fn serve<N: Notes>(mut self, mut notes: N, stop: &AtomicBool) -> N {
         while !stop.load(Ordering::Relaxed) {
             let now = self.io.now();
             let now = self.io.wait(now + LONGEST_WAIT);
             self.read(now, &mut notes);
-            turn(&notes);
         }
         notes
     }

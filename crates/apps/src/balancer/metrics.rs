@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use crate::kit::lock::lock;
-use crate::kit::metrics::{self, Basic, Counter, Times, line, write_family};
+use crate::kit::metrics::{self, Basic, Counter, Times, line, write_each, write_family, write_one};
 use crate::kit::services;
 
 /// The application has no services that call each other.
@@ -100,14 +100,11 @@ impl metrics::Metrics for Metrics {
         let name = "balancer_request_duration_seconds";
         line(out, format_args!("# TYPE {name} histogram"));
         self.times.write(out, name, "path=\"any\"");
-        line(out, format_args!("# TYPE balancer_passed_over_total counter"));
-        line(out, format_args!("balancer_passed_over_total {}", self.passed_over.get()));
+        write_one(out, ("balancer_passed_over_total", "counter"), self.passed_over.get());
         let replicas = lock(&self.replicas).clone();
         let mut family = |name: &str, kind: &str, of: fn(&OfReplica) -> u64| {
-            line(out, format_args!("# TYPE {name} {kind}"));
-            for (address, replica) in &replicas {
-                line(out, format_args!("{name}{{replica=\"{address}\"}} {}", of(replica)));
-            }
+            let figures = replicas.iter().map(|(address, replica)| (address, of(replica)));
+            write_each(out, (name, kind), "replica", figures);
         };
         family("balancer_replica_ready", "gauge", |replica| u64::from(replica.is_ready));
         family("balancer_readiness_changes_total", "counter", |replica| replica.changes);

@@ -7,10 +7,7 @@ use std::time::{Duration, Instant};
 
 use http_body_util::Full;
 use hyper::body::Bytes;
-use hyper::header::{
-    CONNECTION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, TE, TRAILER, TRANSFER_ENCODING,
-    UPGRADE,
-};
+use hyper::header::{CONNECTION, HeaderMap, HeaderName, TE, TRAILER, TRANSFER_ENCODING, UPGRADE};
 use hyper::{Method, Request, Response, StatusCode, Uri};
 use tokio::time;
 
@@ -19,6 +16,7 @@ use super::backend::Backend;
 use super::command::{Command, Rule};
 use super::metrics::{Metrics, Outcome};
 use super::probe;
+use crate::kit::answer::{PROMETHEUS, of_type};
 use crate::kit::client::Failure;
 use crate::kit::events::Events;
 use crate::kit::lock::lock;
@@ -266,11 +264,7 @@ fn remove_of_connection(headers: &mut HeaderMap) {
 }
 
 fn text(code: StatusCode, body: impl Into<Bytes>) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(body.into()));
-    *response.status_mut() = code;
-    let plain = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
-    response.headers_mut().insert(CONTENT_TYPE, plain);
-    response
+    of_type(code, PROMETHEUS, body)
 }
 
 #[expect(clippy::disallowed_methods, reason = "a server measures its own real time")]

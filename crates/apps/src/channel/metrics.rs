@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::kit::metrics::{self, Basic, Counter, line, write_family};
+use crate::kit::metrics::{self, Basic, Counter, write_family, write_one};
 use crate::kit::services;
 
 /// The application has no services that call each other.
@@ -130,13 +130,10 @@ impl metrics::Metrics for Metrics {
             ("channel_unpublished_events_total", &self.unpublished),
             ("channel_unreadable_records_total", &self.unreadable),
         ] {
-            line(out, format_args!("# TYPE {name} counter"));
-            line(out, format_args!("{name} {}", counter.get()));
+            write_one(out, (name, "counter"), counter.get());
         }
         write_family(out, "channel_deliveries_total", "outcome", &DELIVERED, &self.delivered);
         write_family(out, "channel_replies_total", "outcome", &REPLIES, &self.replies);
-        line(out, format_args!("# TYPE channel_pending gauge"));
-        let pending = self.pending.load(Ordering::Relaxed);
-        line(out, format_args!("channel_pending {pending}"));
+        write_one(out, ("channel_pending", "gauge"), self.pending.load(Ordering::Relaxed));
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use anyhow::ensure;
 use http_body_util::Full;
 use hyper::body::Bytes;
-use hyper::header::{ALLOW, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
+use hyper::header::{ALLOW, HeaderName, HeaderValue, RETRY_AFTER};
 use hyper::{Method, Request, Response, StatusCode};
 use tokio::time::Instant;
 
@@ -22,6 +22,7 @@ use super::metrics::{Accepted, Metrics, Service};
 use super::pending::Room;
 use super::subscription::{Queue, Subscription};
 use super::target::Target;
+use crate::kit::answer::of_type;
 use crate::kit::folder::Folder;
 use crate::kit::health::Health;
 use crate::kit::metrics::Metrics as _;
@@ -245,9 +246,5 @@ fn unavailable(why: impl Into<Bytes>) -> Answer {
 }
 
 fn text(code: StatusCode, body: impl Into<Bytes>) -> Answer {
-    let mut response = Response::new(Full::new(body.into()));
-    *response.status_mut() = code;
-    let plain = HeaderValue::from_static("text/plain; charset=utf-8");
-    response.headers_mut().insert(CONTENT_TYPE, plain);
-    response
+    of_type(code, "text/plain; charset=utf-8", body)
 }

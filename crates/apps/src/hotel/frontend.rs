@@ -9,9 +9,7 @@ use std::time::Instant;
 use clap::Args;
 use http_body_util::Full;
 use hyper::body::Bytes;
-use hyper::header::{
-    ACCESS_CONTROL_ALLOW_ORIGIN, CONTENT_TYPE, HeaderValue, X_CONTENT_TYPE_OPTIONS,
-};
+use hyper::header::{ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue, X_CONTENT_TYPE_OPTIONS};
 use hyper::{Method, Response, StatusCode, Uri};
 use serde::Serialize;
 use tonic::{Request, Status};
@@ -29,6 +27,7 @@ use super::postgres::Use;
 use super::recommendation::Require;
 use super::source::Source;
 use super::{Process, stay};
+use crate::kit::answer::of_type;
 use crate::kit::arguments::Common;
 use crate::kit::health::Health;
 use crate::kit::metrics::Metrics as _;
@@ -472,10 +471,8 @@ fn feature(hotel: &Hotel) -> Feature<'_> {
 
 /// Adds the headers that the original sends; the server adds the date and the length.
 fn response(endpoint: Endpoint, answer: Answer) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(answer.body));
-    *response.status_mut() = answer.code;
+    let mut response = of_type(answer.code, answer.content_type, answer.body);
     let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(answer.content_type));
     if !matches!(endpoint, Endpoint::Page | Endpoint::Unknown) {
         headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
     }

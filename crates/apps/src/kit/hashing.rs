@@ -74,6 +74,20 @@ impl Place {
     }
 }
 
+/// The outcome of a login, which compares a hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Login {
+    Made,
+    /// The user is unknown, or the password is wrong.
+    Rejected,
+    /// The queue was full.
+    Refused,
+    Failed,
+}
+
+/// The names of the outcomes in metrics.
+pub const LOGINS: [&str; 4] = ["ok", "rejected", "refused", "error"];
+
 fn work(queue: &Mutex<Receiver<Job>>) {
     loop {
         let next = lock(queue).recv();

@@ -75,12 +75,10 @@ impl<S: Service> Basic<S> {
         let calls = format!("{application}_service_calls_total");
         write_family(out, &calls, "service", S::NAMES, &self.calls);
         self.write_answered(out);
-        let refused = self.refused_connections.get();
-        line(out, format_args!("# TYPE {application}_refused_connections_total counter"));
-        line(out, format_args!("{application}_refused_connections_total {refused}"));
+        let refused = format!("{application}_refused_connections_total");
+        write_one(out, (&refused, "counter"), self.refused_connections.get());
         if let Some(seconds) = cpu_seconds() {
-            line(out, format_args!("# TYPE process_cpu_seconds_total counter"));
-            line(out, format_args!("process_cpu_seconds_total {seconds}"));
+            write_one(out, ("process_cpu_seconds_total", "counter"), seconds);
         }
     }
 
@@ -235,11 +233,27 @@ pub fn write_family(
     values: &[&str],
     counters: &[Counter],
 ) {
-    line(out, format_args!("# TYPE {name} counter"));
-    for (value, counter) in values.iter().zip(counters) {
-        let count = counter.get();
-        line(out, format_args!("{name}{{{label}=\"{value}\"}} {count}"));
+    let counts = counters.iter().map(Counter::get);
+    write_each(out, (name, "counter"), label, values.iter().zip(counts));
+}
+
+/// Writes a metric with its type, by the value of one label.
+pub fn write_each(
+    out: &mut String,
+    (name, kind): (&str, &str),
+    label: &str,
+    figures: impl Iterator<Item = (impl fmt::Display, u64)>,
+) {
+    line(out, format_args!("# TYPE {name} {kind}"));
+    for (value, figure) in figures {
+        line(out, format_args!("{name}{{{label}=\"{value}\"}} {figure}"));
     }
+}
+
+/// Writes a metric without labels, with its type.
+pub fn write_one(out: &mut String, (name, kind): (&str, &str), figure: impl fmt::Display) {
+    line(out, format_args!("# TYPE {name} {kind}"));
+    line(out, format_args!("{name} {figure}"));
 }
 
 pub fn line(out: &mut String, text: fmt::Arguments<'_>) {

@@ -6,6 +6,7 @@ pub mod process;
 pub mod arguments;
 pub mod services;
 
+pub mod answer;
 pub mod client;
 pub mod page;
 pub mod query;

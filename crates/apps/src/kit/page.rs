@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use http_body_util::Full;
 use hyper::body::Bytes;
-use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Request, Response, StatusCode};
 
+use super::answer::{PROMETHEUS, of_type};
 use super::health::Health;
 use super::metrics::Metrics;
 use super::rpc::Calls;
@@ -23,13 +23,13 @@ impl<M: Metrics> Site for Page<M> {
     async fn answer(&self, request: Request<Bytes>) -> Response<Full<Bytes>> {
         match request.uri().path() {
             "/healthz" => match self.health.unhealthy() {
-                None => text(StatusCode::OK, "ok".to_owned()),
+                None => text(StatusCode::OK, "ok"),
                 Some(why) => text(StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n")),
             },
             "/metrics" => text(StatusCode::OK, self.metrics.text()),
             _ => {
                 let hint = "404: here are /healthz and /metrics; calls are gRPC over HTTP/2\n";
-                text(StatusCode::NOT_FOUND, hint.to_owned())
+                text(StatusCode::NOT_FOUND, hint)
             }
         }
     }
@@ -43,10 +43,6 @@ impl<M: Metrics> Site for Page<M> {
     }
 }
 
-fn text(code: StatusCode, body: String) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(body.into()));
-    *response.status_mut() = code;
-    let plain = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
-    response.headers_mut().insert(CONTENT_TYPE, plain);
-    response
+fn text(code: StatusCode, body: impl Into<Bytes>) -> Response<Full<Bytes>> {
+    of_type(code, PROMETHEUS, body)
 }

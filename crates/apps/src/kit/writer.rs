@@ -57,10 +57,10 @@ impl<Order: Send + 'static, Decided: Send + 'static> Writer<Order, Decided> {
         answered.await.unwrap_or_else(|_| unavailable())
     }
 
-    /// Queues an order whose outcome nobody waits for; false if the thread has ended. Such orders
-    /// have places in the caller's own bound.
-    pub fn queue(&self, order: Order) -> bool {
-        self.send(order, None).is_some()
+    /// Queues an order whose outcome nobody waits for. Such orders have places in the caller's own
+    /// bound. If the thread has ended, the order is lost, and this is unhealthy.
+    pub fn queue(&self, order: Order) {
+        let _ = self.send(order, None);
     }
 
     fn send(

@@ -12,7 +12,7 @@ use clap::Args;
 use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper::header::COOKIE;
-use hyper::{HeaderMap, Method, Response};
+use hyper::{HeaderMap, Method, Response, StatusCode};
 use tonic::{Code, Request, Status};
 
 use super::api::common::{Account, Nothing, Page, PageRequest};
@@ -29,6 +29,7 @@ use super::redis::Redis;
 use super::redis::state::Both;
 use super::unique_id::now as since_1970;
 use super::{Process, pages, random, rendering};
+use crate::kit::answer::of_type;
 use crate::kit::arguments::Common;
 use crate::kit::health::Health;
 use crate::kit::metrics::Metrics as _;
@@ -418,7 +419,7 @@ impl Front {
 
     fn healthy(&self) -> Result<Answer, Refusal> {
         match self.health.unhealthy() {
-            None => Ok(answer::of_type("text/plain; charset=utf-8", "ok")),
+            None => Ok(of_type(StatusCode::OK, "text/plain; charset=utf-8", "ok")),
             Some(why) => Err(Refusal::unhealthy(why)),
         }
     }

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use tonic::{Code, Status};
-
 use super::Service;
 use super::redis::lag::Lags;
+use crate::kit::hashing::{LOGINS, Login};
 use crate::kit::memcached::{LOOKUPS, Lookup};
 use crate::kit::metrics::{self, Basic, Counter, Requests, write_family, write_requests};
 use crate::kit::services::Service as _;
@@ -38,30 +37,6 @@ const ENDPOINTS: [&str; 9] = [
     "admin",
     "unknown",
 ];
-
-/// The outcome of a login.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Login {
-    Made,
-    /// The user is unknown, or the password is wrong.
-    Rejected,
-    /// The queue for hashing was full.
-    Refused,
-    Failed,
-}
-
-const LOGINS: [&str; 4] = ["ok", "rejected", "refused", "error"];
-
-impl Login {
-    pub fn of<T>(outcome: &Result<T, Status>) -> Self {
-        match outcome.as_ref().map_err(Status::code) {
-            Ok(_) => Login::Made,
-            Err(Code::NotFound | Code::Unauthenticated) => Login::Rejected,
-            Err(Code::ResourceExhausted) => Login::Refused,
-            Err(_) => Login::Failed,
-        }
-    }
-}
 
 /// All status codes that the front sends.
 const CODES: [u16; 9] = [200, 204, 302, 400, 401, 404, 405, 500, 503];

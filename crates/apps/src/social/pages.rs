@@ -3,12 +3,14 @@
 //! only into text nodes.
 
 use http_body_util::Full;
-use hyper::Response;
 use hyper::body::Bytes;
 use hyper::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue, REFERRER_POLICY,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, HeaderValue, REFERRER_POLICY,
     X_CONTENT_TYPE_OPTIONS,
 };
+use hyper::{Response, StatusCode};
+
+use crate::kit::answer::of_type;
 
 #[cfg(test)]
 mod tests;
@@ -43,11 +45,9 @@ pub fn answer(path: &str) -> Option<Response<Full<Bytes>>> {
         (REFERRER_POLICY, "no-referrer"),
         (CACHE_CONTROL, "no-cache"),
     ];
-    let mut answer = Response::new(Full::new(Bytes::from_static(text.as_bytes())));
-    let headers = answer.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    let mut answer = of_type(StatusCode::OK, content_type, text);
     for (name, value) in FIELDS {
-        headers.insert(name, HeaderValue::from_static(value));
+        answer.headers_mut().insert(name, HeaderValue::from_static(value));
     }
     Some(answer)
 }

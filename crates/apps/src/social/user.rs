@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread;
 
 use clap::Args;
-use tonic::{Request, Response, Status, async_trait};
+use tonic::{Code, Request, Response, Status, async_trait};
 
 use super::api::common::{Account, Nothing};
 use super::api::stored::users::{self as stored, Secret as Kept, Users};
@@ -13,11 +13,11 @@ use super::api::user::{self as api, Credentials, Named, Registration, Session};
 use super::bounds::{LONGEST_NAME, LONGEST_PASSWORD};
 use super::called::Called;
 use super::command::Stored;
-use super::metrics::{Login, Metrics};
+use super::metrics::Metrics;
 use super::passwords::{self, Hashing};
 use super::unique_id::{Machine, Numbers, now};
 use super::{Process, Service, session};
-use crate::kit::hashing::Pool;
+use crate::kit::hashing::{Login, Pool};
 use crate::kit::jwt::{self, Secret};
 use crate::kit::process;
 use crate::kit::statistics::Statistics;
@@ -164,7 +164,7 @@ impl api::User for User {
     async fn login(&self, request: Request<Credentials>) -> Result<Response<Session>, Status> {
         self.metrics.called(Service::User);
         let outcome = self.logged_in(request.into_inner()).await;
-        self.metrics.logged_in(Login::of(&outcome));
+        self.metrics.logged_in(login(&outcome));
         outcome.map(Response::new)
     }
 
@@ -185,6 +185,16 @@ impl api::User for User {
         self.metrics.called(Service::User);
         let user = self.find(request.into_inner().username).await?;
         Ok(Response::new(Account { user_id: user.user_id, username: user.username }))
+    }
+}
+
+/// Returns the outcome that metrics count.
+fn login<T>(outcome: &Result<T, Status>) -> Login {
+    match outcome.as_ref().map_err(Status::code) {
+        Ok(_) => Login::Made,
+        Err(Code::NotFound | Code::Unauthenticated) => Login::Rejected,
+        Err(Code::ResourceExhausted) => Login::Refused,
+        Err(_) => Login::Failed,
     }
 }
 

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use http_body_util::Full;
 use hyper::body::Bytes;
-use hyper::header::{CONTENT_TYPE, HOST, HeaderMap, HeaderValue, LOCATION};
+use hyper::header::{HOST, HeaderMap, HeaderValue, LOCATION};
 use hyper::{Request, Response, StatusCode};
 
 use super::command::Arguments;
 use super::metrics::Metrics;
+use crate::kit::answer::of_type;
 use crate::kit::health::Health;
 use crate::kit::metrics::Metrics as _;
 use crate::kit::serve::{self, Limits, Site};
@@ -50,11 +51,7 @@ impl Probe {
             true => (StatusCode::OK, "{\"status\":\"UP\"}"),
             false => (StatusCode::SERVICE_UNAVAILABLE, "{\"status\":\"DOWN\"}"),
         };
-        let mut response = Response::new(Full::new(Bytes::from_static(body.as_bytes())));
-        *response.status_mut() = code;
-        let json = HeaderValue::from_static("application/json");
-        response.headers_mut().insert(CONTENT_TYPE, json);
-        response
+        of_type(code, "application/json", body)
     }
 
     /// Sends a probe of the service's port to the port of its own, at the host that it asked.

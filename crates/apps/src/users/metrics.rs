@@ -4,8 +4,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use super::Service;
+use crate::kit::hashing::{LOGINS, Login};
 use crate::kit::metrics::{
-    self, Basic, Counter, Requests, Times, line, write_family, write_requests,
+    self, Basic, Counter, Requests, Times, line, write_family, write_one, write_requests,
 };
 use crate::kit::services::Service as _;
 
@@ -24,19 +25,6 @@ pub enum Endpoint {
 
 const ENDPOINTS: [&str; 8] =
     ["register", "login", "refresh", "user", "profile", "health", "metrics", "unknown"];
-
-/// The outcome of a login.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Login {
-    Made,
-    /// The user is unknown, or the password is wrong.
-    Rejected,
-    /// The queue for hashing was full.
-    Refused,
-    Failed,
-}
-
-const LOGINS: [&str; 4] = ["ok", "rejected", "refused", "error"];
 
 /// All status codes that the service sends.
 const CODES: [u16; 11] = [200, 307, 400, 401, 403, 404, 405, 409, 500, 503, 504];
@@ -89,8 +77,6 @@ impl metrics::Metrics for Metrics {
         let name = "users_hashing_duration_seconds";
         line(out, format_args!("# TYPE {name} histogram"));
         self.hashing.write(out, name, "algorithm=\"bcrypt\"");
-        line(out, format_args!("# TYPE users_hashing_queue gauge"));
-        let queued = self.queued.load(Ordering::Relaxed);
-        line(out, format_args!("users_hashing_queue {queued}"));
+        write_one(out, ("users_hashing_queue", "gauge"), self.queued.load(Ordering::Relaxed));
     }
 }

@@ -9,7 +9,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use anyhow::ensure;
 use http_body_util::Full;
 use hyper::body::Bytes;
-use hyper::header::{ALLOW, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
+use hyper::header::{ALLOW, AUTHORIZATION, HeaderMap, HeaderValue, RETRY_AFTER};
 use hyper::{Method, Response, StatusCode};
 use serde::Serialize;
 use serde_json::json;
@@ -21,13 +21,14 @@ use super::account::{
 use super::api::{self, Changes, Found, Named, User};
 use super::command::{Arguments, Kept};
 use super::health::{self, Probe};
-use super::metrics::{Endpoint, Login, Metrics};
+use super::metrics::{Endpoint, Metrics};
 use super::postgres::Postgres;
 use super::store::{self, Embedded};
 use super::tokens::{self, Tokens};
 use super::{Process, Service};
+use crate::kit::answer::{PROMETHEUS, of_type};
 use crate::kit::folder::Folder;
-use crate::kit::hashing::{Place, Pool};
+use crate::kit::hashing::{Login, Place, Pool};
 use crate::kit::health::Health;
 use crate::kit::metrics::Metrics as _;
 use crate::kit::process;
@@ -312,10 +313,7 @@ impl Users {
 
     fn metrics(&self) -> Answer {
         self.metrics.queued(self.hashing.taken());
-        let mut answer = Response::new(Full::new(self.metrics.text().into()));
-        let text = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
-        answer.headers_mut().insert(CONTENT_TYPE, text);
-        answer
+        of_type(StatusCode::OK, PROMETHEUS, self.metrics.text())
     }
 
     /// Returns the bearer of the request's token.
@@ -392,10 +390,7 @@ fn decoded(part: &str) -> String {
 
 fn json_of(code: StatusCode, document: &impl Serialize) -> Answer {
     let body = serde_json::to_vec(document).expect("documents have string keys only");
-    let mut answer = Response::new(Full::new(body.into()));
-    *answer.status_mut() = code;
-    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    answer
+    of_type(code, "application/json", body)
 }
 
 fn message(code: StatusCode, text: &str) -> Refused {

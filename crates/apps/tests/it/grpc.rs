@@ -29,6 +29,15 @@ pub(crate) struct Answer {
     pub(crate) body: Bytes,
 }
 
+/// Returns a message with its prefix.
+pub(crate) fn framed(is_compressed: u8, length: u32, body: &[u8]) -> Bytes {
+    let mut bytes = BytesMut::new();
+    bytes.put_u8(is_compressed);
+    bytes.put_u32(length);
+    bytes.extend_from_slice(body);
+    bytes.freeze()
+}
+
 impl Grpc {
     pub(crate) fn connect(address: SocketAddr) -> Grpc {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
@@ -58,11 +67,8 @@ impl Grpc {
         message: &impl Message,
         timeout: Option<Duration>,
     ) -> ResponseFuture {
-        let mut framed = BytesMut::new();
-        framed.put_u8(0);
-        framed.put_u32(message.encoded_len() as u32);
-        message.encode(&mut framed).unwrap();
-        self.send(path, framed.freeze(), timeout)
+        let body = message.encode_to_vec();
+        self.send(path, framed(0, body.len() as u32, &body), timeout)
     }
 
     /// Does the same with bytes that need not be a message.

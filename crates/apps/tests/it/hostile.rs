@@ -13,12 +13,12 @@ use std::thread;
 use std::time::Duration;
 
 use apps::hotel::api::geo::{NearbyReply, NearbyRequest};
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{Bytes, BytesMut};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use prost::Message;
 
 use crate::attacks::{Attack, FLOODS_OF_CALLS, Field, ON_CALLS, ON_HTTP};
-use crate::grpc::Grpc;
+use crate::grpc::{Grpc, framed};
 use crate::instance::{now, sleep};
 use crate::services::{Caller, FOUND, Plan, Process, SEARCH};
 
@@ -212,15 +212,6 @@ fn median(times: &[Duration]) -> Duration {
     let mut times = times.to_vec();
     times.sort();
     times[times.len() / 2]
-}
-
-/// Returns a message with its prefix.
-fn framed(is_compressed: u8, length: u32, body: &[u8]) -> Bytes {
-    let mut bytes = BytesMut::new();
-    bytes.put_u8(is_compressed);
-    bytes.put_u32(length);
-    bytes.extend_from_slice(body);
-    bytes.freeze()
 }
 
 #[test]

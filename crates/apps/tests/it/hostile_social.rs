@@ -2,22 +2,20 @@
 //! services: whatever is sent, it is refused, a well-behaved person can still write, and the most
 //! memory that a process ever had is bounded.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
 use apps::kit::jwt::Secret;
 use apps::social::api::common::Account;
 use apps::social::session;
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::Bytes;
 
-use crate::grpc::Grpc;
+use crate::grpc::{Grpc, framed};
 use crate::instance::now;
 use crate::network::{Network, ask};
-use crate::raw::{connect, head, pour};
+use crate::raw::{LONG, connect, head, is_refused, pour};
 use crate::services::{Caller, wait_for};
-
-const LONG: Duration = Duration::from_secs(20);
 
 const ROUTES: [&str; 22] = [
     "/wrk2-api/user/register",
@@ -279,15 +277,6 @@ fn bodies_that_come_slowly_take_their_connections_and_bounded_memory() {
             stream
         })
         .collect();
-    let is_refused = |stream: &TcpStream| {
-        stream.set_nonblocking(true).unwrap();
-        let mut answer = [0; 12];
-        match stream.peek(&mut answer) {
-            Ok(length) => answer[..length] == *b"HTTP/1.1 503",
-            // What it had not read yet took the response with it.
-            Err(error) => error.kind() == ErrorKind::ConnectionReset,
-        }
-    };
     let are_refused = || slow.iter().any(is_refused);
     wait_for("bodies beyond those that are kept are refused", LONG, are_refused);
     assert_eq!(front.get("/healthz").0, 200);
@@ -362,15 +351,6 @@ fn paths(definition: &'static str) -> Vec<String> {
     let (package, service) = (find("package "), find("service "));
     let methods = definition.lines().filter_map(|line| word(line, "rpc "));
     methods.map(|method| format!("/{package}.{service}/{method}")).collect()
-}
-
-/// Returns a message with its prefix.
-fn framed(is_compressed: u8, length: u32, body: &[u8]) -> Bytes {
-    let mut bytes = BytesMut::new();
-    bytes.put_u8(is_compressed);
-    bytes.put_u32(length);
-    bytes.extend_from_slice(body);
-    bytes.freeze()
 }
 
 /// Returns messages that can be decoded, with the same value in each of the first eight fields: the

@@ -2,7 +2,7 @@
 //! balancer: whatever is sent, it is refused, a well-behaved login still works, and the most memory
 //! that a process ever had is bounded.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use apps::users::tokens::Tokens;
 use serde_json::{Value, json};
 
 use crate::instance::{Instance, now};
+use crate::raw::{LONG, connect, head, is_refused, pour};
 use crate::services::wait_for;
 
 const SECRET: &str = "placeholder for benchmarks, of 32 bytes or more";
 const HOUR: Duration = Duration::from_secs(3600);
-const LONG: Duration = Duration::from_secs(20);
 
 const ROUTES: [(&str, &str); 11] = [
     ("POST", "/auth/register"),
@@ -87,11 +87,6 @@ fn ann() -> Value {
     json!({"username": "ann", "password": "12341234"})
 }
 
-fn head(method: &str, path: &str, fields: &str) -> Vec<u8> {
-    format!("{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:1\r\nConnection: close\r\n{fields}\r\n")
-        .into()
-}
-
 fn with_body(method: &str, path: &str, fields: &str, body: &[u8]) -> Vec<u8> {
     let fields = format!("{fields}Content-Length: {}\r\n", body.len());
     [head(method, path, &fields), body.to_vec()].concat()
@@ -101,36 +96,9 @@ fn post(address: SocketAddr, path: &str, fields: &str, document: &Value) -> Stri
     talk(address, &with_body("POST", path, fields, document.to_string().as_bytes()))
 }
 
-fn connect(address: SocketAddr) -> TcpStream {
-    let stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(LONG)).unwrap();
-    stream.set_write_timeout(Some(LONG)).unwrap();
-    stream
-}
-
 /// Sends bytes and returns the response.
 fn talk(address: SocketAddr, bytes: &[u8]) -> String {
     pour(address, bytes, &[], 0).1
-}
-
-/// Sends a head, and then the same bytes again and again until the other side closes; returns the bytes
-/// sent and the response. A side that neither reads nor closes is an error.
-fn pour(address: SocketAddr, head: &[u8], again: &[u8], most: usize) -> (usize, String) {
-    let mut stream = connect(address);
-    let mut sent = 0;
-    let mut written = stream.write_all(head);
-    while written.is_ok() && sent < most {
-        written = stream.write_all(again);
-        sent += again.len();
-    }
-    let is_stuck = |error: &std::io::Error| {
-        matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
-    };
-    assert!(!written.is_err_and(|error| is_stuck(&error)), "nobody reads after {sent} bytes");
-    let mut answer = Vec::new();
-    let read = stream.read_to_end(&mut answer);
-    assert!(!read.is_err_and(|error| is_stuck(&error)), "no response after {sent} bytes");
-    (sent, String::from_utf8_lossy(&answer).into_owned())
 }
 
 #[test]
@@ -169,15 +137,6 @@ fn bodies_that_come_slowly_take_their_connections_and_bounded_memory() {
             stream
         })
         .collect();
-    let is_refused = |stream: &TcpStream| {
-        stream.set_nonblocking(true).unwrap();
-        let mut answer = [0; 12];
-        match stream.peek(&mut answer) {
-            Ok(length) => answer[..length] == *b"HTTP/1.1 503",
-            // What it had not read yet took the response with it.
-            Err(error) => error.kind() == ErrorKind::ConnectionReset,
-        }
-    };
     for address in [system.service.address, system.balancer.address] {
         let of_address = |stream: &&TcpStream| stream.peer_addr().is_ok_and(|peer| peer == address);
         let are_refused = || slow.iter().filter(of_address).any(is_refused);

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 /// The longest time for the other side to read, or to answer.
-const LONG: Duration = Duration::from_secs(20);
+pub(crate) const LONG: Duration = Duration::from_secs(20);
 
 pub(crate) fn head(method: &str, path: &str, fields: &str) -> Vec<u8> {
     format!("{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:1\r\nConnection: close\r\n{fields}\r\n")
@@ -37,4 +37,15 @@ pub(crate) fn pour(address: SocketAddr, head: &[u8], again: &[u8], most: usize) 
     let read = stream.read_to_end(&mut answer);
     assert!(!read.is_err_and(|error| is_stuck(&error)), "no response after {sent} bytes");
     (sent, String::from_utf8_lossy(&answer).into_owned())
+}
+
+/// Returns true if a request that is not complete was answered with 503.
+pub(crate) fn is_refused(stream: &TcpStream) -> bool {
+    stream.set_nonblocking(true).unwrap();
+    let mut answer = [0; 12];
+    match stream.peek(&mut answer) {
+        Ok(length) => answer[..length] == *b"HTTP/1.1 503",
+        // What it had not read yet took the response with it.
+        Err(error) => error.kind() == ErrorKind::ConnectionReset,
+    }
 }

@@ -32,7 +32,7 @@ fn exchange(refusal: Option<Refusal>, bytes: &[u8], piece: usize) -> (String, Ve
     let address = receiver.address();
     let (seen, stop) = (Seen::default(), AtomicBool::new(false));
     let answer = thread::scope(|scope| {
-        scope.spawn(|| receiver.serve(&seen, &stop, |_| ()));
+        scope.spawn(|| receiver.serve(&seen, &stop));
         let mut stream = TcpStream::connect(address).unwrap();
         stream.set_nodelay(true).unwrap();
         stream.set_read_timeout(Some(Duration::from_millis(300))).unwrap();

@@ -7,16 +7,16 @@ use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-    ACCESS_CONTROL_MAX_AGE, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION, SET_COOKIE,
-    X_CONTENT_TYPE_OPTIONS,
+    ACCESS_CONTROL_MAX_AGE, HeaderName, HeaderValue, LOCATION, SET_COOKIE, X_CONTENT_TYPE_OPTIONS,
 };
 use hyper::{Response, StatusCode};
 use tonic::Status;
 
+use crate::kit::answer::{PROMETHEUS, of_type};
+
 /// The type of texts, as nginx sends a file without a name.
 const TEXT: &str = "application/octet-stream";
 const JSON: &str = "application/json; charset=utf-8";
-const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// The lifetime of the cookie; the session in it ends earlier.
 const COOKIE: Duration = Duration::from_secs(24 * 3600);
@@ -76,8 +76,7 @@ impl Refusal {
 
 impl From<Refusal> for Answer {
     fn from(Refusal { code, text }: Refusal) -> Self {
-        let mut answer = of_type(TEXT, text + "\n");
-        *answer.status_mut() = code;
+        let mut answer = of_type(code, TEXT, text + "\n");
         // The text may repeat what a user wrote; no browser shall guess that it is a page.
         answer.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         answer
@@ -85,21 +84,15 @@ impl From<Refusal> for Answer {
 }
 
 pub fn text(text: &'static str) -> Answer {
-    of_type(TEXT, text)
+    of_type(StatusCode::OK, TEXT, text)
 }
 
 pub fn json(body: impl Into<Bytes>) -> Answer {
-    of_type(JSON, body)
+    of_type(StatusCode::OK, JSON, body)
 }
 
 pub fn metrics(text: String) -> Answer {
-    of_type(PROMETHEUS, text)
-}
-
-pub fn of_type(content_type: &'static str, body: impl Into<Bytes>) -> Answer {
-    let mut answer = Response::new(Full::new(body.into()));
-    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-    answer
+    of_type(StatusCode::OK, PROMETHEUS, text)
 }
 
 /// Answers OPTIONS: pages of other origins may ask, though without the cookie.

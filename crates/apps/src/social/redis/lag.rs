@@ -12,7 +12,7 @@ use tokio::time;
 use super::Redis;
 use crate::kit::events::Events;
 use crate::kit::lock::lock;
-use crate::kit::metrics::line;
+use crate::kit::metrics::write_each;
 use crate::social::metrics::Metrics;
 
 #[cfg(test)]
@@ -46,10 +46,8 @@ impl Lags {
             ("social_redis_replica_lag_seconds", (|lag| lag.seconds) as fn(&Lag) -> u64),
             ("social_redis_replica_behind_bytes", |lag| lag.bytes),
         ] {
-            line(out, format_args!("# TYPE {name} gauge"));
-            for (replica, lag) in &*lags {
-                line(out, format_args!("{name}{{replica=\"{replica}\"}} {}", of(lag)));
-            }
+            let figures = lags.iter().map(|(replica, lag)| (replica, of(lag)));
+            write_each(out, (name, "gauge"), "replica", figures);
         }
     }
 }

@@ -111,7 +111,7 @@ impl Receiving {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let thread = std::thread::Builder::new().name("receiver".to_owned());
-        let serve = move || receiver.serve(notes, &stopped, |_| ());
+        let serve = move || receiver.serve(notes, &stopped);
         let thread = thread
             .spawn(serve)
             .map_err(|error| Failure::no_answer(format!("the receiver has no thread: {error}")))?;

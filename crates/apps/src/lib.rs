@@ -25,7 +25,7 @@ pub enum Application {
     Social(social::command::Command),
     Users(users::command::Command),
     Balancer(balancer::command::Command),
-    Channel(channel::command::Command),
+    Channel(Box<channel::command::Command>),
     Neighbour(neighbour::command::Command),
 }
 

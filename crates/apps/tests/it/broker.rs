@@ -46,7 +46,8 @@ impl Broker {
             format.args(["kafka.tools.StorageTool", "format", "--standalone"]);
             format.args(["-t", "MkU3OEVBNTcwNTJENDM2Qk", "-c"]);
             let format = format.arg(folder.path().join("server.properties"));
-            assert!(format.stdout(Stdio::null()).status().unwrap().success());
+            let format = format.stdout(Stdio::null()).stderr(Stdio::null());
+            assert!(format.status().unwrap().success());
         }
         let child = spawn(kind, &programs, port, folder.path());
         Some(Broker { kind, programs, child, port, folder })

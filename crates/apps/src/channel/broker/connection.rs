@@ -89,7 +89,7 @@ pub(super) enum Settler {
 pub(super) enum Keeper {
     Redis(redis::Keeper),
     Nats(nats::Keeper),
-    Kafka(kafka::Keeper),
+    Kafka(Box<kafka::Keeper>),
 }
 
 /// Knows when the connection breaks, if the client says that.

@@ -100,7 +100,7 @@ pub(super) async fn connect(settings: &Settings, groups: &[Group]) -> Result<Con
     }
     Ok(Connection {
         producer: connection::Producer::Kafka(producer),
-        keeper: connection::Keeper::Kafka(keeper),
+        keeper: connection::Keeper::Kafka(Box::new(keeper)),
         consumers,
         link: Link::Silent,
     })

@@ -19,6 +19,7 @@ mod hostile;
 mod hotel;
 mod kill;
 mod lab;
+mod receive;
 mod self_test;
 mod social;
 mod starved;
@@ -61,6 +62,7 @@ cargo xtask bench NAME
                                          of its initialiser
   channel [--attempts 3] [--note FILE]   CPU per event of the channel, acknowledged from memory and
                                          from the disk
+  receive [--attempts 3] [--note FILE]   CPU per event of `benchwright receive`, none lost
   hostile                                p99 under attacks on the hotel application, at most 2 ×
   kill [--runs 20] [--simulated 200]     killed runs can be continued, and leave nothing behind
   lab [--trials 40]                      time of an append to a long journal, of a trial without
@@ -105,6 +107,7 @@ enum Bench {
     Users { attempts: usize, note: Option<PathBuf> },
     Social { attempts: usize, note: Option<PathBuf> },
     Channel { attempts: usize, note: Option<PathBuf> },
+    Receive { attempts: usize, note: Option<PathBuf> },
     Hostile,
     Kill { runs: usize, simulated: usize },
     Lab { trials: usize },
@@ -172,6 +175,7 @@ impl Bench {
             Bench::Users { .. } => "users",
             Bench::Social { .. } => "social",
             Bench::Channel { .. } => "channel",
+            Bench::Receive { .. } => "receive",
             Bench::Hostile => "hostile",
             Bench::Kill { .. } => "kill",
             Bench::Lab { .. } => "lab",
@@ -194,6 +198,7 @@ impl Bench {
             Bench::Users { attempts, note } => users::run(machine, *attempts, note.as_deref()),
             Bench::Social { attempts, note } => social::run(machine, *attempts, note.as_deref()),
             Bench::Channel { attempts, note } => channel::run(machine, *attempts, note.as_deref()),
+            Bench::Receive { attempts, note } => receive::run(machine, *attempts, note.as_deref()),
             Bench::Hostile => Ok(hostile::run()),
             Bench::Kill { runs, simulated } => kill::run(machine, *runs, *simulated),
             Bench::Lab { trials } => lab::run(machine, *trials),
@@ -259,6 +264,9 @@ fn read(words: &[&str]) -> Option<Vec<Bench>> {
         }
         "channel" if known(&["--attempts", "--note"]) => {
             Bench::Channel { attempts: count("--attempts", 3)?, note: note() }
+        }
+        "receive" if known(&["--attempts", "--note"]) => {
+            Bench::Receive { attempts: count("--attempts", 3)?, note: note() }
         }
         "hostile" if known(&[]) => Bench::Hostile,
         "kill" if known(&["--runs", "--simulated"]) => {

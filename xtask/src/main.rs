@@ -9,6 +9,7 @@
 
 mod bench;
 mod book;
+mod brokers;
 mod ci;
 mod fuzz;
 mod grafana;
@@ -34,6 +35,8 @@ cargo xtask TASK
   tidy    layers against manifests, shipped specs, documents, sources
   bench   measurements against the promised bounds; `cargo xtask bench` lists them
   peers   installs the load generators that `bench load` compares with ours (needs Go)
+  brokers installs the brokers of experiments/channel.yaml: Redis, NATS (needs Go) and Kafka (needs
+          Maven and Java 17)
   fuzz    searches for input that breaks a parser: `build`, or `run --seconds N [TARGET]`
   grafana makes the dashboard in deploy/grafana with Grafana's own SDK (needs Go)
   image   builds the container image of both programs as an archive, without a daemon
@@ -52,6 +55,7 @@ fn main() -> ExitCode {
         ["tidy"] => ended(tidy::run()),
         ["bench", ref words @ ..] => task(bench::run(words), bench::USAGE),
         ["peers"] => ended(peers::install()),
+        ["brokers"] => ended(brokers::run()),
         ["grafana"] => ended(grafana::run()),
         ["fuzz", ref words @ ..] => task(fuzz::run(words), fuzz::USAGE),
         ["image", ref words @ ..] => {

@@ -1,14 +1,14 @@
-//! The tools that the tests need from the distribution, PyPI, npm and Go's proxy, installed if
-//! possible.
+//! The tools that the tests need from the distribution, PyPI, npm, Go's proxy and Maven's, installed
+//! if possible.
 //!
 //! Only missing tools are installed: packages of the distribution only as root (never by asking for
-//! a password), those of Python, Node and Go into the target folder.
+//! a password), those of Python, Node, Go and Java into the target folder.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::{grafana, repository};
+use crate::{brokers, grafana, repository};
 
 mod node;
 mod python;
@@ -30,7 +30,7 @@ enum Proof {
     Versioned(&'static str, &'static str),
 }
 
-const PACKAGES: [Package; 14] = [
+const PACKAGES: [Package; 15] = [
     Package { name: "wrk", proof: Proof::Program("wrk") },
     Package { name: "nginx-light", proof: Proof::Program("nginx") },
     Package { name: "lua-socket", proof: Proof::File("/usr/share/lua/5.1/socket.lua") },
@@ -39,6 +39,8 @@ const PACKAGES: [Package; 14] = [
     Package { name: "jq", proof: Proof::Program("jq") },
     Package { name: "memcached", proof: Proof::Program("memcached") },
     Package { name: "redis-server", proof: Proof::Program("redis-server") },
+    // With a Java runtime.
+    Package { name: "maven", proof: Proof::Program("mvn") },
     Package { name: "postgresql", proof: Proof::Versioned("/usr/lib/postgresql", "bin/postgres") },
     Package { name: "prometheus", proof: Proof::Program("prometheus") },
     Package { name: "tmux", proof: Proof::Program("tmux") },
@@ -60,13 +62,17 @@ pub(crate) fn install() -> bool {
     if !grafana::is_there() {
         grafana::install();
     }
+    if !brokers::is_there() {
+        brokers::install();
+    }
     let missing = missing();
     if missing.is_empty() {
         println!("all present: {}", PACKAGES.map(|package| package.name).join(", "));
     } else {
         println!("missing: {0}; install with: apt-get install {0}", missing.join(" "));
     }
-    let of_others = python::is_there() && node::is_there() && grafana::is_there();
+    let others = [python::is_there(), node::is_there(), grafana::is_there(), brokers::is_there()];
+    let of_others = !others.contains(&false);
     (missing.is_empty() && of_others) || !repository::in_ci()
 }
 

@@ -15,6 +15,9 @@ use results::{Metric, Slo};
 use crate::command::load::events::FirstArrivals;
 use crate::pin::Pin;
 
+pub(crate) use self::events::{Join, Receive};
+
+mod events;
 #[cfg(test)]
 mod tests;
 
@@ -23,6 +26,7 @@ benchwright measures networked services, reproducibly.
 
   benchwright run experiments/hello.yaml      an experiment: deploy, load, judge, report
   benchwright load http://127.0.0.1:8080/ --rate 1k/s
+  benchwright receive                         the events of a channel; `join` compares both sides
   benchwright doctor                          is this machine fit to measure?
   benchwright app hotel all-in-one            a reference application to measure
 
@@ -55,6 +59,10 @@ pub(crate) enum Command {
     Load(Box<Load>),
     /// Merge the documents of several loads into one, with the quantiles of all requests
     Merge(Merge),
+    /// Receive events as a subscriber of a channel, and note each arrival
+    Receive(Receive),
+    /// Join the notes of senders and receivers of events: delivery times, losses, duplicates
+    Join(Join),
     /// Say why a run, or one of its trials, has its verdict
     Explain(Explain),
     /// Say what to change in an experiment so that it decides sooner or more surely
@@ -425,13 +433,19 @@ pub(crate) struct Load {
     /// Open loop: the rate at which requests start, for example 5k/s, 30/m
     #[arg(long, value_name = "RATE", help_heading = "How much")]
     pub(crate) rate: Option<Rate>,
-    /// Open loop at a rate that changes: holds, ramps (->), spikes and sines, one after the other:
-    /// '1k/s 30s, ->5k/s 60s, spike 20k/s 2s, sine 2k/s..8k/s 1h 24h'
+    /// Open loop at a rate that changes: holds, ramps (->), spikes, sines and rests, one after the
+    /// other: '1k/s 30s, ->5k/s 60s, spike 20k/s 2s, sine 2k/s..8k/s 1h 24h, rest 8s, 1k/s 30s'
     #[arg(long, value_name = "SHAPE", conflicts_with = "rate", help_heading = "How much")]
     pub(crate) shape: Option<Shape>,
+    /// Open loop: a list of paces as Knative's performance image has it, requests per second and
+    /// seconds: 100,200:20,400:60. Between two paces are 8 s without requests, and a warm-up is at
+    /// 100/s with 5 s without requests after it
+    #[arg(long, value_name = "LIST", value_parser = Shape::of_paces, help_heading = "How much")]
+    #[arg(conflicts_with_all = ["rate", "shape"])]
+    pub(crate) pace: Option<Shape>,
     /// Open loop: start requests at the times in a file; a line is seconds, optionally a tab and a
     /// label
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["rate", "shape", "closed"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["rate", "shape", "pace", "closed"])]
     #[arg(help_heading = "How much")]
     pub(crate) trace: Option<PathBuf>,
     /// Play the trace faster by this factor
@@ -439,7 +453,7 @@ pub(crate) struct Load {
     #[arg(help_heading = "How much")]
     pub(crate) speed: f64,
     /// Closed loop: each connection sends its next request after each response
-    #[arg(long, conflicts_with_all = ["rate", "shape"], help_heading = "How much")]
+    #[arg(long, conflicts_with_all = ["rate", "shape", "pace"], help_heading = "How much")]
     pub(crate) closed: bool,
     /// Closed loop: think time between a response and the next request, fixed or with a mean
     /// (exp:10ms)
@@ -559,6 +573,13 @@ pub(crate) struct Load {
     /// close:1 closes the connection of the first, hang:1 never answers it
     #[arg(long, value_name = "HOW:N", requires = "receive", help_heading = "What")]
     pub(crate) receive_refuse: Option<FirstArrivals>,
+    /// Write the notes of each event: its times and its outcome, for `benchwright join`
+    #[arg(long, value_name = "FILE", requires = "events", help_heading = "What")]
+    pub(crate) notes: Option<PathBuf>,
+    /// Compare the clock of a `benchwright receive` on another host with the own one, before and
+    /// after the load; may be repeated
+    #[arg(long, value_name = "ADDRESS:PORT", requires = "notes", help_heading = "What")]
+    pub(crate) compare_clock: Vec<String>,
     /// A Lua script that makes the requests, with wrk's interface; its arguments follow `--`
     #[arg(long, value_name = "FILE", help_heading = "What")]
     pub(crate) script: Option<PathBuf>,
@@ -716,6 +737,10 @@ pub(crate) enum EventMode {
 pub(crate) enum Start {
     Now,
     Stdin,
+}
+
+fn count_u64(text: &str) -> Result<u64, String> {
+    count(text).map(|count| count as u64)
 }
 
 /// Reads `1000`, `100k`, `1M`.

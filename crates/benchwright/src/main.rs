@@ -58,6 +58,8 @@ fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Command::Report(arguments) => command::report::report(&arguments),
         Command::Load(arguments) => command::load::load(&arguments),
         Command::Merge(arguments) => command::merge::merge(&arguments),
+        Command::Receive(arguments) => command::receive::receive(&arguments),
+        Command::Join(arguments) => command::join::join(&arguments),
         Command::Rerun(arguments) => command::run::rerun(&arguments),
         Command::Explain(arguments) => command::explain::explain(&arguments),
         Command::Advise(arguments) => command::explain::advise(&arguments),

@@ -18,12 +18,13 @@ use lab::backend::{
 };
 use lab::calm::Calm;
 use lab::host::{self, RunId};
-use lab::spec::{Cluster, Exchange, Generator, Method, Resolved, Run as Program};
+use lab::spec::{Change, Cluster, Exchange, Generator, Method, Resolved, Run as Program};
 use measure::{Instant, Nanos};
 use results::Environment;
 use serde_json::{Value, json};
 
 use crate::api::{self, Api, Error};
+use crate::changes::Patch;
 use crate::doctor::{self, Before};
 use crate::helm::Helm;
 use crate::lease;
@@ -33,8 +34,10 @@ use crate::objects::{self, RUN, Run, SERVICE};
 use crate::pods::{self, State};
 use crate::watch::{self, Figures, Watch, Watched};
 
+mod changes;
 mod charts;
 mod checks;
+mod programs;
 mod remains;
 
 #[cfg(test)]
@@ -72,6 +75,8 @@ pub struct Kubernetes {
     logs: Option<PathBuf>,
     /// The files of the load, by the path that its arguments name.
     files: BTreeMap<String, String>,
+    /// The port at which the generator receives events, if it does.
+    receiver: Option<u16>,
     /// The resources of each generator.
     generator: Generator,
     /// True after generators have accepted a load.
@@ -104,6 +109,8 @@ struct Connected {
     made_namespaces: BTreeSet<String>,
     /// The releases of this run, as `NAMESPACE/RELEASE`.
     releases: BTreeSet<String>,
+    /// The patches that bring back what this run changed.
+    undo: Vec<Patch>,
     roles: BTreeMap<&'static str, Vec<String>>,
     /// The nodes of the roles, by name.
     nodes: BTreeMap<String, Known>,
@@ -120,6 +127,7 @@ impl Kubernetes {
             became_ready: Vec::new(),
             logs: None,
             files: BTreeMap::new(),
+            receiver: None,
             generator: Generator::default(),
             has_loaded: Cell::new(false),
             before: None,
@@ -218,6 +226,7 @@ impl Kubernetes {
             run,
             made_namespaces: BTreeSet::new(),
             releases: BTreeSet::new(),
+            undo: Vec::new(),
             roles,
             nodes: BTreeMap::new(),
             _lease: None,
@@ -387,6 +396,7 @@ impl Kubernetes {
         self.became_ready.clear();
         self.endpoints.clear();
         self.before = None;
+        self.undo()?;
         let services = std::mem::take(&mut self.started);
         for (name, service) in &services {
             match &service.chart {
@@ -403,39 +413,6 @@ impl Kubernetes {
             }
         }
         services.values().try_for_each(|service| self.until_gone(service, |_| true))
-    }
-
-    /// Runs a program of our image in a pod; returns the pod, its end in words, and true if it ended
-    /// with 0.
-    fn until_ended(
-        &self,
-        name: &str,
-        command: &[String],
-        environment: &BTreeMap<String, String>,
-        within: Nanos,
-    ) -> Result<(Value, String, bool), String> {
-        let Connected { api, run, .. } = self.connected();
-        let object = objects::program(run, name, command, environment);
-        let path = api::one("Pod", &run.namespace, name);
-        let deadline = host::now() + within;
-        api.apply(&object).map_err(|error| error.to_string())?;
-        loop {
-            if self.host.is_interrupted() {
-                return Err("interrupted".to_owned());
-            }
-            let pod = api.get(&path).map_err(|error| error.to_string())?;
-            let pod = pod.ok_or("its pod is gone")?;
-            match pods::state(&pod) {
-                State::Succeeded => return Ok((pod, "ended with 0".to_owned(), true)),
-                State::Died(why) => return Ok((pod, why, false)),
-                State::Ready | State::Waiting(_) if host::now() < deadline => {}
-                State::Waiting(why) => {
-                    return Err(format!("did not end in {}: {why}", within.in_words()));
-                }
-                State::Ready => return Err(format!("did not end in {}", within.in_words())),
-            }
-            host::rest(POLL_EVERY);
-        }
     }
 
     /// Keeps what the pods printed.
@@ -594,7 +571,15 @@ impl Backend for Kubernetes {
             }
         }
         self.files = load::read_files(resolved).map_err(Stop::Question)?;
-        self.connect(resolved)
+        self.receiver = load::receiver(resolved).map_err(Stop::Question)?;
+        self.connect(resolved)?;
+        match (self.receiver, self.connected().roles["load"].len()) {
+            (Some(_), 2..) => Err(Stop::Question(anyhow::anyhow!(
+                "several generators cannot receive events: each would get those of all\n  let \
+                 where.roles.load.nodes select one node"
+            ))),
+            _ => Ok(()),
+        }
     }
 
     fn lock(&mut self) -> Result<(), Stop> {
@@ -647,6 +632,9 @@ impl Backend for Kubernetes {
             let spec = json!({"data": {objects::SPEC: resolved.to_yaml()}});
             let path = api::one("ConfigMap", &run.namespace, owner);
             api.patch(&path, &spec).map_err(Error::into_stop)?;
+        }
+        if let Some(port) = self.receiver {
+            api.apply(&objects::receiver(run, port)).map_err(Error::into_stop)?;
         }
         let used: BTreeSet<&String> = roles.values().flatten().collect();
         let boot = host::boot();
@@ -749,6 +737,10 @@ impl Backend for Kubernetes {
         self.started.insert(name.to_owned(), service.clone());
         self.until_ready(std::slice::from_ref(&service))?;
         self.addresses(&service)
+    }
+
+    fn change(&mut self, change: &Change) -> Result<Result<(), String>, Stop> {
+        self.make(change)
     }
 
     fn execute(&mut self, program: &Program) -> Result<Executed, String> {

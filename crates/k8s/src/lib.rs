@@ -7,6 +7,7 @@
 
 pub mod api;
 pub mod backend;
+mod changes;
 mod clock;
 pub mod doctor;
 mod endpoints;

@@ -68,6 +68,23 @@ pub(crate) fn read_files(resolved: &Resolved) -> anyhow::Result<BTreeMap<String,
     Ok(files)
 }
 
+/// Returns the port at which the generator receives events, if it does.
+pub(crate) fn receiver(resolved: &Resolved) -> anyhow::Result<Option<u16>> {
+    let events = resolved.spec.workload.events.as_ref();
+    let Some(address) = events.and_then(|events| events.receive.as_ref()) else {
+        return Ok(None);
+    };
+    let address = resolved.text(address, 1);
+    let (host, port) = address.rsplit_once(':').unwrap_or_default();
+    ensure!(
+        !host.starts_with("127."),
+        "the generator would receive events at {address}, where no other pod reaches it\n  write \
+         0.0.0.0:{port}, and give the channel the subscriber http://{}.NAMESPACE.svc:{port}/",
+        objects::RECEIVER
+    );
+    port.parse().map(Some).map_err(|_| anyhow!("`{address}` has no port; write 0.0.0.0:18080"))
+}
+
 /// The surroundings that a load needs.
 pub(crate) struct Surroundings<'a> {
     pub(crate) api: &'a Api,

@@ -19,6 +19,10 @@ mod tests;
 pub const RUN: &str = "benchwright.dev/run";
 /// The label with the name of the service, on its pods.
 pub const SERVICE: &str = "benchwright.dev/service";
+/// The label on the pods of all generators.
+pub const LOAD: &str = "benchwright.dev/load";
+/// The name under which a channel finds the receiver of events in the generator.
+pub const RECEIVER: &str = "benchwright-receiver";
 /// The field of the owner object with the resolved spec.
 pub const SPEC: &str = "spec.yaml";
 /// The name of our fields in server-side apply.
@@ -349,7 +353,7 @@ pub fn generators(run: &Run, generators: &Generators) -> Vec<Value> {
             "activeDeadlineSeconds": seconds,
             "ttlSecondsAfterFinished": 600,
             "template": {
-                "metadata": {"labels": run.labels(&of_load)},
+                "metadata": {"labels": run.labels(&[of_load[0], (LOAD, "true")])},
                 "spec": {
                     "restartPolicy": "Never",
                     "automountServiceAccountToken": false,
@@ -373,6 +377,23 @@ pub fn generators(run: &Run, generators: &Generators) -> Vec<Value> {
         },
     }));
     objects
+}
+
+/// Returns the Service through which a channel reaches the receiver of events, which is in the
+/// generator of each load. It stays while generators come and go, so that its address is known before
+/// the first of them.
+pub fn receiver(run: &Run, port: u16) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": run.metadata(RECEIVER, &[]),
+        "spec": {
+            // A generator has no probe, and its first events may come at once.
+            "publishNotReadyAddresses": true,
+            "selector": {RUN: run.id, LOAD: "true"},
+            "ports": [{"name": CONTAINER, "port": port}],
+        },
+    })
 }
 
 /// Adds that no two pods of the load share a node.

@@ -42,6 +42,8 @@ pub fn objects_of(resolved: &Resolved) -> Result<String, Stop> {
             Some(chart) => charts.push(chart),
         }
     }
+    let receiver = load::receiver(resolved).map_err(Stop::Question)?;
+    add(&receiver.iter().map(|port| objects::receiver(&run, *port)).collect::<Vec<_>>());
     let files = load::read_files(resolved).map_err(Stop::Question)?;
     for drive in first.drives() {
         let nodes = nodes("load");

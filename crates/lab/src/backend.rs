@@ -11,7 +11,7 @@ use measure::{Instant, Nanos, Rate};
 use results::{Doctor, Environment};
 
 use crate::calm::Calm;
-use crate::spec::{Exchange, Files, Parse, Pattern, Port, Resolved, Run, SpecError, Via};
+use crate::spec::{Change, Exchange, Files, Parse, Pattern, Port, Resolved, Run, SpecError, Via};
 use crate::speed::Gauged;
 
 pub use consumed::{Consumed, Samples, Thread};
@@ -125,6 +125,13 @@ pub trait Backend {
     /// Changes the number of replicas of a service that was started, and waits until they are ready;
     /// returns the addresses of all of them. The first ones stay as they are.
     fn scale(&mut self, service: &str, replicas: u32) -> Result<Vec<Address>, Stop>;
+
+    /// Changes an object of the place, and waits until all services are ready again. What stood there
+    /// comes back with `stop`, and at the latest when the next run here begins. `Err` in words if it
+    /// cannot be changed so.
+    fn change(&mut self, _change: &Change) -> Result<Result<(), String>, Stop> {
+        Ok(Err("only a cluster has such objects".to_owned()))
+    }
 
     /// Runs a program to its end, beside the system. `Err` in words if it did not come to its own
     /// end, or if the run was interrupted.

@@ -7,7 +7,7 @@ use measure::{Instant, Nanos};
 use results::components::{Monitored, MonitoredSeries};
 use serde::Deserialize;
 
-use crate::backend::{Backend, Reply};
+use crate::backend::{Backend, Reply, Stop};
 use crate::spec::{Body, Exchange, Method, Monitor, Prometheus, Resolved, duration};
 
 #[cfg(test)]
@@ -17,6 +17,10 @@ mod tests;
 const MOST_SERIES: usize = 50;
 /// The fewest scrapes in a window from which a rate can be trusted.
 const LEAST_SCRAPES: u64 = 4;
+/// The interval at which cAdvisor reads what containers use, at most, and the beginning of the names of
+/// its metrics: a value is so old when it is scraped.
+const READ_EVERY: Nanos = Nanos::from_secs(15);
+const OF_CONTAINERS: &str = "container_";
 
 /// A moment on both clocks.
 #[derive(Clone, Copy, Debug)]
@@ -33,10 +37,22 @@ pub fn ask(
     (begin, end): (Instant, Instant),
     moment: Option<Moment>,
     backend: &mut dyn Backend,
-) -> Vec<Monitored> {
+) -> Result<Vec<Monitored>, Stop> {
     let length = Nanos(end.0.saturating_sub(begin.0));
-    let ask = |Monitor::Prometheus(prometheus): &Monitor| {
-        let Prometheus { name, query, every, .. } = prometheus;
+    let all = resolved.spec.monitor.iter().map(|Monitor::Prometheus(prometheus)| prometheus);
+    let scraped = all.map(|prometheus| {
+        let interval = moment.and_then(|_| scrape_interval(prometheus, resolved, backend));
+        (prometheus, interval)
+    });
+    let all: Vec<(&Prometheus, Option<Nanos>)> = scraped.collect();
+    if moment.is_some() {
+        let late = all.iter().map(|(prometheus, scraped)| late(prometheus, *scraped)).max();
+        let known_at = end + late.unwrap_or_default();
+        let left = Nanos(known_at.0.saturating_sub(backend.now().0));
+        backend.pause(left)?;
+    }
+    let ask = |(prometheus, scraped): &(&Prometheus, Option<Nanos>)| {
+        let Prometheus { name, query, every, .. } = *prometheus;
         let found = match moment {
             Some(moment) => {
                 let (begin, end) = (moment.of(begin), moment.of(end));
@@ -56,9 +72,7 @@ pub fn ask(
             Err(problem) => (Vec::new(), vec![problem]),
         };
         if problems.is_empty() {
-            let mut scraped = || scrape_interval(prometheus, resolved, backend);
-            let scraped = prometheus.windows().next().and_then(|_| scraped());
-            problems.extend(windows(prometheus, length, scraped));
+            problems.extend(windows(prometheus, length, *scraped));
         }
         Monitored {
             name: name.to_string(),
@@ -68,7 +82,19 @@ pub fn ask(
             problems,
         }
     };
-    resolved.spec.monitor.iter().map(ask).collect()
+    Ok(all.iter().map(ask).collect())
+}
+
+/// Returns the time until a server has the last values of a measurement. Without them the rate at its
+/// end was up to 16 % too low. A query without a window shows what it shows at once.
+fn late(prometheus: &Prometheus, scraped: Option<Nanos>) -> Nanos {
+    let Some(scraped) = scraped.filter(|_| prometheus.windows().next().is_some()) else {
+        return Nanos::ZERO;
+    };
+    match prometheus.query.contains(OF_CONTAINERS) {
+        true => scraped + READ_EVERY,
+        false => scraped,
+    }
 }
 
 impl Moment {

@@ -10,10 +10,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use results::Metric;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use action::{Action, Check, Initialise, OncePer, Run, Wait};
+pub use change::{Change, Config, Part, Scale};
 pub(crate) use compare::Arms;
 pub use compare::{Compare, Reproducibility, Target};
 pub use connections::{Connections, PerRate, Tls, TlsVersion};
@@ -49,6 +51,7 @@ pub use workload::Workload;
 mod roles;
 
 mod action;
+mod change;
 mod deploy;
 mod exchange;
 mod foreign;
@@ -133,6 +136,16 @@ pub struct Resolved {
     pub profile: Option<String>,
     /// The settings `path=value`, as given.
     pub set: Vec<String>,
+}
+
+impl Spec {
+    /// Returns the metrics that decide something, each with the key that names it.
+    pub(crate) fn declared(&self) -> Vec<(Metric, &'static str)> {
+        let compared = self.compare.iter().flat_map(|compare| &compare.metrics);
+        let wanted = self.reproducibility.iter().map(|wanted| (wanted.target.metric, "target:"));
+        let until = self.repeat.until.iter().map(|until| (until.metric, "until:"));
+        compared.map(|metric| (*metric, "metrics:")).chain(wanted).chain(until).collect()
+    }
 }
 
 impl Resolved {

@@ -103,7 +103,7 @@ pub fn run(
     })?;
 
     let measured = seconds::window(&driven.load, &driven.consumed);
-    let monitored = monitor::ask(resolved, measured, moment, backend);
+    let monitored = monitor::ask(resolved, measured, moment, backend)?;
     for finding in findings(&driven) {
         progress.event(&Event::Notice(finding));
     }

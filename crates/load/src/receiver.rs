@@ -1,13 +1,15 @@
 //! A receiver of events: it takes CloudEvents over HTTP, in binary or structured mode, and hands each
-//! arrival to whoever notes it. It runs on `net`, in one thread, by the clock that the sender uses.
+//! arrival to whoever notes it. It runs on `net`, in one thread, and tells its clock to who asks.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ::measure::{Instant, Nanos};
-use net::{ConnectionId, Epoll, Event, Io, Timer};
-use wire::http1::{After, Malformed, RequestDecoder, RequestEvent, encode_response};
+use net::{ConnectionId, Epoll, Event, Io, Timer, clock};
 
+pub use self::connection::{Connection, Desk, Next};
+
+mod connection;
 #[cfg(test)]
 mod tests;
 
@@ -19,6 +21,12 @@ pub trait Notes {
     /// Reads the source and the id of an event in structured mode, and notes it; `None` if the
     /// document is not an event.
     fn note_structured(&mut self, document: &[u8], at: Instant) -> Option<u64>;
+
+    /// Counts a request that is not an event, or a connection that is refused or ended.
+    fn wrong(&mut self) {}
+
+    /// Is called after each turn of the receiver's loop, so several times in each second.
+    fn turned(&mut self, _now: Instant) {}
 }
 
 /// The treatment of the first arrivals of each event, to test a channel.
@@ -39,71 +47,48 @@ pub enum How {
     Hang,
 }
 
+/// The path at which a receiver tells its clock.
+pub const CLOCK_PATH: &str = "/clock";
+
 /// The receiver in its listening state.
 pub struct Receiver {
     io: Epoll,
     address: SocketAddr,
-    connections: Vec<Connection>,
-    refusal: Option<Refusal>,
-    answers: Answers,
-    /// The answers that wait while an event lends its bytes; a buffer that is reused.
-    waiting: Vec<(Answer, After)>,
+    places: Vec<Place>,
+    open: usize,
+    desk: Desk,
+    /// The answers to one piece of bytes; a buffer that is reused.
+    answers: Vec<u8>,
 }
 
-/// The responses, as they are sent.
-struct Answers {
-    accepted: Vec<u8>,
-    wrong: Vec<u8>,
-    refused: Vec<u8>,
-}
-
+/// A connection, open or not.
 #[derive(Default)]
-struct Connection {
-    decoder: RequestDecoder,
-    arriving: Arriving,
-}
-
-/// The parts of a request that name its event.
-#[derive(Default)]
-struct Arriving {
-    id: Vec<u8>,
-    source: Vec<u8>,
-    is_structured: bool,
-    document: Vec<u8>,
-}
-
-/// The answer to a request.
-enum Answer {
-    Accepted,
-    Wrong,
-    Refused(How),
+struct Place {
+    connection: Connection,
+    /// The bytes of answers since the peer had read all of them.
+    unread: usize,
 }
 
 /// The longest single wait, and so the longest time until `stop` is noticed.
 const LONGEST_WAIT: Nanos = Nanos::from_millis(20);
 
-/// The longest document of a structured event, in bytes.
-const MOST_DOCUMENT: usize = 1 << 20;
+/// The most open connections; further ones are closed at once.
+pub const MOST_CONNECTIONS: usize = 16_384;
 
-/// The largest buffer that a connection keeps for its next event.
-const MOST_KEPT: usize = 4096;
+/// The most answers that a peer may leave unread, in bytes: then its connection is closed.
+const MOST_UNREAD: usize = 1 << 20;
 
 impl Receiver {
-    pub fn listen(address: SocketAddr, refusal: Option<Refusal>) -> std::io::Result<Receiver> {
+    /// Listens on `address`. `clock` is the name of the clock that is told.
+    pub fn listen(
+        address: SocketAddr,
+        clock: Option<&str>,
+        refusal: Option<Refusal>,
+    ) -> std::io::Result<Receiver> {
         let mut io = Epoll::new(Timer::Sleep)?;
         let address = io.listen(address)?;
-        let answer = |status: u16| {
-            let mut answer = Vec::new();
-            encode_response(status, &[], &[], &mut answer);
-            answer
-        };
-        let refused = match refusal {
-            Some(Refusal { how: How::Status(status), .. }) => answer(status),
-            _ => Vec::new(),
-        };
-        let answers = Answers { accepted: answer(202), wrong: answer(400), refused };
-        let (connections, waiting) = (Vec::new(), Vec::new());
-        Ok(Receiver { io, address, connections, refusal, answers, waiting })
+        let desk = Desk::new(clock, refusal);
+        Ok(Receiver { io, address, places: Vec::new(), open: 0, desk, answers: Vec::new() })
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -115,128 +100,72 @@ impl Receiver {
         while !stop.load(Ordering::Relaxed) {
             let now = self.io.now();
             let now = self.io.wait(now + LONGEST_WAIT);
-            self.read(now, &mut notes);
+            self.read(&mut notes);
+            notes.turned(now);
         }
         notes
     }
 
-    fn read(&mut self, now: Instant, notes: &mut impl Notes) {
-        let mut answers = std::mem::take(&mut self.waiting);
+    fn read(&mut self, notes: &mut impl Notes) {
         loop {
-            let (id, ends) = match self.io.next_event() {
-                None => break,
+            let (id, next) = match self.io.next_event() {
+                None => return,
                 Some(Event::Accepted(id)) => {
-                    let index = id.0 as usize;
-                    if self.connections.len() <= index {
-                        self.connections.resize_with(index + 1, Connection::default);
-                    }
-                    self.connections[index] = Connection::default();
+                    self.accept(id, notes);
                     continue;
                 }
                 Some(Event::Closed(id, _)) => {
-                    self.connections[id.0 as usize] = Connection::default();
+                    self.forget(id);
                     continue;
                 }
                 Some(Event::Connected(_)) => unreachable!("a server does not connect"),
                 Some(Event::Received(id, bytes)) => {
-                    let connection = &mut self.connections[id.0 as usize];
-                    answers.clear();
-                    let refusal = self.refusal;
-                    let read = connection.take(bytes, now, notes, refusal, &mut answers);
-                    (id, read.is_err())
+                    // After reading: an event must not seem to arrive before it was sent.
+                    let now = clock::now();
+                    self.answers.clear();
+                    let connection = &mut self.places[id.0 as usize].connection;
+                    (id, connection.take(bytes, now, notes, &mut self.desk, &mut self.answers))
                 }
             };
-            self.answer(id, &answers, ends);
-        }
-        self.waiting = answers;
-    }
-
-    fn answer(&mut self, id: ConnectionId, answers: &[(Answer, After)], ends: bool) {
-        let mut closes = ends;
-        for (answer, after) in answers {
-            match answer {
-                Answer::Accepted => self.io.send(id, &self.answers.accepted),
-                Answer::Wrong => self.io.send(id, &self.answers.wrong),
-                Answer::Refused(How::Status(_)) => self.io.send(id, &self.answers.refused),
-                // Later responses on the connection cannot overtake this one, so it has none.
-                Answer::Refused(How::Hang) => break,
-                Answer::Refused(How::Close) => {
-                    closes = true;
-                    break;
-                }
+            if self.answer(id) && next == Next::Open {
+                continue;
             }
-            closes |= *after == After::Close;
-        }
-        if closes {
-            self.connections[id.0 as usize] = Connection::default();
+            if next != Next::Closed {
+                notes.wrong();
+            }
+            self.forget(id);
             self.io.close(id);
         }
     }
-}
 
-impl Connection {
-    /// Notes each event that is completed by these bytes.
-    fn take(
-        &mut self,
-        bytes: &[u8],
-        now: Instant,
-        notes: &mut impl Notes,
-        refusal: Option<Refusal>,
-        answers: &mut Vec<(Answer, After)>,
-    ) -> Result<(), Malformed> {
-        let mut bytes = bytes;
-        let Connection { decoder, arriving, .. } = self;
-        while let Some(event) =
-            decoder.next_with(&mut bytes, |name, value| arriving.field(name, value))?
-        {
-            match event {
-                RequestEvent::Head(_) => {}
-                RequestEvent::Body(piece) => arriving.body(piece),
-                RequestEvent::End(after) => {
-                    answers.push((arriving.end(now, notes, refusal), after));
-                }
-            }
+    fn accept(&mut self, id: ConnectionId, notes: &mut impl Notes) {
+        if self.open == MOST_CONNECTIONS {
+            notes.wrong();
+            self.io.close(id);
+            return;
         }
-        Ok(())
-    }
-}
-
-impl Arriving {
-    fn field(&mut self, name: &str, value: &[u8]) {
-        if name.eq_ignore_ascii_case("ce-id") {
-            self.id.extend_from_slice(value);
-        } else if name.eq_ignore_ascii_case("ce-source") {
-            self.source.extend_from_slice(value);
-        } else if name.eq_ignore_ascii_case("content-type") {
-            let structured = b"application/cloudevents+json";
-            let begin = value.get(..structured.len());
-            self.is_structured = begin.is_some_and(|begin| begin.eq_ignore_ascii_case(structured));
+        let index = id.0 as usize;
+        if self.places.len() <= index {
+            self.places.resize_with(index + 1, Place::default);
         }
+        self.places[index] = Place::default();
+        self.open += 1;
     }
 
-    fn body(&mut self, piece: &[u8]) {
-        if self.is_structured && self.document.len() <= MOST_DOCUMENT {
-            self.document.extend_from_slice(piece);
+    /// Sends the answers; returns false if the peer does not read them.
+    fn answer(&mut self, id: ConnectionId) -> bool {
+        if self.answers.is_empty() {
+            return true;
         }
+        self.io.send(id, &self.answers);
+        let unread = &mut self.places[id.0 as usize].unread;
+        *unread = if self.io.is_flushed(id) { 0 } else { *unread + self.answers.len() };
+        *unread <= MOST_UNREAD
     }
 
-    /// Notes the event of a complete request.
-    fn end(&mut self, now: Instant, notes: &mut impl Notes, refusal: Option<Refusal>) -> Answer {
-        let before = match self.is_structured {
-            true if MOST_DOCUMENT < self.document.len() => None,
-            true => notes.note_structured(&self.document, now),
-            false if self.id.is_empty() || self.source.is_empty() => None,
-            false => Some(notes.note(&self.source, &self.id, now)),
-        };
-        self.is_structured = false;
-        for buffer in [&mut self.id, &mut self.source, &mut self.document] {
-            buffer.clear();
-            buffer.shrink_to(MOST_KEPT);
-        }
-        match (before, refusal) {
-            (None, _) => Answer::Wrong,
-            (Some(before), Some(Refusal { how, times })) if before < times => Answer::Refused(how),
-            (Some(_), _) => Answer::Accepted,
-        }
+    fn forget(&mut self, id: ConnectionId) {
+        let place = std::mem::take(&mut self.places[id.0 as usize]);
+        place.connection.end(&mut self.desk);
+        self.open -= 1;
     }
 }

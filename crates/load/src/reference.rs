@@ -193,15 +193,17 @@ impl Desk {
         loop {
             let before = bytes;
             let event = connection.decoder.next(&mut bytes)?;
+            let arriving = &mut connection.arriving;
             if self.log.record.as_ref().is_some_and(|record| record.with_bytes) {
-                connection.keep(&before[..before.len() - bytes.len()]);
+                arriving.keep(&before[..before.len() - bytes.len()]);
             }
             let Some(event) = event else { return Ok(()) };
             match event {
                 RequestEvent::Head(head) => {
-                    self.log.arrived(arrived, &head.target);
-                    connection.arriving.at = arrived;
-                    connection.arriving.target = head.target;
+                    self.log.arrived(arrived, head.target);
+                    arriving.at = arrived;
+                    arriving.target.clear();
+                    arriving.target.push_str(head.target);
                 }
                 RequestEvent::Body(_) => {}
                 RequestEvent::End(after) => self.queue(connection, id, arrived, after),
@@ -235,11 +237,11 @@ impl Desk {
     }
 }
 
-impl Connection {
+impl Seen {
     /// Keeps a part of a request. A request longer than the recording limit is cut here, and not
     /// recorded in the end.
     fn keep(&mut self, part: &[u8]) {
-        let kept = &mut self.arriving.bytes;
+        let kept = &mut self.bytes;
         let room = (Record::MOST_BYTES_OF_ONE + 1).saturating_sub(kept.len());
         kept.extend_from_slice(&part[..part.len().min(room)]);
     }

@@ -8,6 +8,7 @@ pub mod capacity;
 pub mod comparison;
 pub mod estimate;
 pub mod histogram;
+pub mod offset;
 pub mod pace;
 pub mod quantity;
 pub mod random;
@@ -22,6 +23,7 @@ pub mod trend;
 
 pub use balance::Balance;
 pub use histogram::{Histogram, Quantile};
+pub use offset::Offset;
 pub use quantity::{Bytes, Rate, Share};
 pub use random::Random;
 pub use time::{Instant, Nanos};

@@ -2,6 +2,7 @@
 //! time, the think time of users, and the division between generators. Each is parsed from its text; nothing here reads a clock.
 
 mod distribution;
+mod list;
 mod portion;
 mod shape;
 mod think;

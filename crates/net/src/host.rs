@@ -27,6 +27,25 @@ pub fn boot_id() -> Option<String> {
     Some(id.trim().to_owned())
 }
 
+/// The name of the clock that [`crate::clock::now`] reads: processes that find the same name read the
+/// same clock.
+pub fn clock_name() -> Option<String> {
+    // Old kernels have no time namespaces, and no such file.
+    let offsets = fs::read_to_string("/proc/self/timens_offsets").unwrap_or_default();
+    Some(named_clock(&boot_id()?, &offsets))
+}
+
+/// Adds to a boot id what a time namespace adds to its CLOCK_MONOTONIC, in seconds and nanoseconds.
+fn named_clock(boot_id: &str, offsets: &str) -> String {
+    let mut words = offsets.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    match words.find(|words| words.first() == Some(&"monotonic")).as_deref() {
+        Some([_, seconds, nanoseconds]) if (*seconds, *nanoseconds) != ("0", "0") => {
+            format!("{boot_id}+{seconds}s+{nanoseconds}ns")
+        }
+        _ => boot_id.to_owned(),
+    }
+}
+
 /// Parses a line of names and the line of figures below it, in the same order.
 fn read_segments(snmp: &str) -> Option<Segments> {
     let mut lines = snmp.lines().filter_map(|line| line.strip_prefix("Tcp:"));

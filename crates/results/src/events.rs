@@ -5,7 +5,8 @@
 //! afterwards. An event costs 32 bytes at its sender, and 24 for each arrival, and the join sorts
 //! them in place. No map hides a duplicate.
 
-use measure::{Histogram, Instant, Nanos};
+use measure::timer::Timer;
+use measure::{Histogram, Instant, Nanos, Quantile};
 use serde::{Deserialize, Serialize};
 
 use crate::Times;
@@ -16,7 +17,7 @@ mod tests;
 /// An event, as its sender notes it once its request has ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Sent {
-    /// The number of the event, and in the highest bit true if it was accepted.
+    /// The number of the event, and in the highest byte the outcome of its request.
     tagged: u64,
     pub intended: Instant,
     pub sent: Instant,
@@ -24,24 +25,55 @@ pub struct Sent {
     pub ended: Instant,
 }
 
-const IS_ACCEPTED: u64 = 1 << 63;
+const OUTCOME_SHIFT: u32 = 56;
 
 impl Sent {
+    /// The outcome of an event that was accepted; all others are names of its sender's.
+    pub const ACCEPTED: u8 = 0;
+
+    pub const MOST_NUMBER: u64 = (1 << OUTCOME_SHIFT) - 1;
+
     pub fn new(
         number: u64,
-        is_accepted: bool,
+        outcome: u8,
         (intended, sent, ended): (Instant, Instant, Instant),
     ) -> Sent {
-        let tag = if is_accepted { IS_ACCEPTED } else { 0 };
-        Sent { tagged: number & !IS_ACCEPTED | tag, intended, sent, ended }
+        let tagged = u64::from(outcome) << OUTCOME_SHIFT | number & Sent::MOST_NUMBER;
+        Sent { tagged, intended, sent, ended }
     }
 
     pub fn number(&self) -> u64 {
-        self.tagged & !IS_ACCEPTED
+        self.tagged & Sent::MOST_NUMBER
+    }
+
+    pub fn outcome(&self) -> u8 {
+        (self.tagged >> OUTCOME_SHIFT) as u8
     }
 
     pub fn is_accepted(&self) -> bool {
-        self.tagged & IS_ACCEPTED != 0
+        self.outcome() == Sent::ACCEPTED
+    }
+
+    /// Returns the event by another clock: `by` changes its times.
+    pub fn by(self, by: impl Fn(Instant) -> Instant) -> Sent {
+        let Sent { tagged, intended, sent, ended } = self;
+        Sent { tagged, intended: by(intended), sent: by(sent), ended: by(ended) }
+    }
+
+    /// Returns the event as a file of notes has it.
+    pub fn to_bytes(self) -> [u8; 32] {
+        let mut bytes = [0; 32];
+        let words = [self.tagged, self.intended.0, self.sent.0, self.ended.0];
+        for (place, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(words) {
+            *place = word.to_le_bytes();
+        }
+        bytes
+    }
+
+    pub fn from_bytes(bytes: &[u8; 32]) -> Sent {
+        let word = |at: usize| u64::from_le_bytes(bytes.as_chunks::<8>().0[at]);
+        let (intended, sent, ended) = (Instant(word(1)), Instant(word(2)), Instant(word(3)));
+        Sent { tagged: word(0), intended, sent, ended }
     }
 }
 
@@ -109,16 +141,44 @@ pub struct Events {
     /// The same from sending on.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub delivery_time_since_sent: Option<Times>,
+    /// Lower bounds of the delivery times if every event had been sent at its intended time; the
+    /// upper ones are `delivery_time`. An event that is sent late may also delay those behind it, so
+    /// each is forgiven the longest lateness since the channel was last empty, not its own alone.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub delivery_time_at_least: Option<Times>,
+}
+
+impl Events {
+    /// Returns the timer that the delivery waits for, if its times show one.
+    pub fn timer(&self) -> Option<Timer> {
+        Timer::of(&self.delivery_time.as_ref()?.histogram()?)
+    }
+
+    /// Returns the bounds between which the channel's own delivery time of a level lies; `None` if
+    /// nothing was delivered.
+    pub fn delivery_bounds(&self, level: Quantile) -> Option<(Nanos, Nanos)> {
+        let at = |times: &Option<Times>| times.as_ref()?.histogram()?.quantile(level);
+        Some((at(&self.delivery_time_at_least)?, at(&self.delivery_time)?))
+    }
+}
+
+/// The result of a join.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Join {
+    pub events: Events,
+    /// The most by which an event arrived before it was sent: one clock shows no such event, and two
+    /// show none by more than they may be apart.
+    pub early: Nanos,
 }
 
 /// Joins the notes of all senders, by their places in the list, with those of all receivers.
-/// `counts` says which events belong to the measurement, by their intended times. The notes are
-/// sorted in place.
+/// `counts` says which events of a sender belong to the measurement, by their intended times. The
+/// notes are sorted in place.
 pub fn join(
     senders: &mut [Vec<Sent>],
     received: &mut [Received],
-    counts: impl Fn(Instant) -> bool,
-) -> Events {
+    counts: impl Fn(usize, Instant) -> bool,
+) -> Join {
     received.sort_unstable_by_key(|one| (one.sender, one.number, one.moment()));
     let mut joined = Joined::default();
     let mut rest = &received[..];
@@ -127,24 +187,29 @@ pub fn join(
         let (of_sender, others) =
             rest.split_at(rest.partition_point(|one| usize::from(one.sender) <= place));
         rest = others;
+        let counts = |intended| counts(place, intended);
         joined.add_sender(sender, of_sender, &counts);
+        joined.add_lower_bounds(sender, of_sender, &counts);
     }
     joined.events.unknown += rest.len() as u64;
-    let Joined { mut events, publish, publish_since_sent, delivery, delivery_since_sent } = joined;
+    let Joined { mut events, early, publish, publish_since_sent, delivery, .. } = joined;
     events.publish_time = Times::of(&publish);
     events.publish_time_since_sent = Times::of(&publish_since_sent);
     events.delivery_time = Times::of(&delivery);
-    events.delivery_time_since_sent = Times::of(&delivery_since_sent);
-    events
+    events.delivery_time_since_sent = Times::of(&joined.delivery_since_sent);
+    events.delivery_time_at_least = Times::of(&joined.delivery_at_least);
+    Join { events, early }
 }
 
 #[derive(Default)]
 struct Joined {
     events: Events,
+    early: Nanos,
     publish: Histogram,
     publish_since_sent: Histogram,
     delivery: Histogram,
     delivery_since_sent: Histogram,
+    delivery_at_least: Histogram,
 }
 
 impl Joined {
@@ -178,6 +243,32 @@ impl Joined {
         self.events.unknown += received.len() as u64;
     }
 
+    /// Walks over the events of a sender from the first to the last. If all events since the channel
+    /// was last empty were sent as late as the latest of them, each would arrive that much later than
+    /// if all were punctual. None was sent later than that, so none arrived later: an arrival less the
+    /// longest lateness is not after that of the punctual event.
+    fn add_lower_bounds(
+        &mut self,
+        sent: &[Sent],
+        mut received: &[Received],
+        counts: &impl Fn(Instant) -> bool,
+    ) {
+        let (mut busy_until, mut latest) = (Instant::default(), Nanos::ZERO);
+        for one in sent {
+            received = &received[received.partition_point(|a| a.number < one.number())..];
+            let first = received.first().filter(|arrival| arrival.number == one.number());
+            if busy_until <= one.intended {
+                latest = Nanos::ZERO;
+            }
+            latest = latest.max(one.sent.saturating_since(one.intended));
+            busy_until = busy_until.max(first.map_or(one.ended, |first| first.at.max(one.ended)));
+            if let Some(first) = first.filter(|_| counts(one.intended)) {
+                let delivery = first.at.saturating_since(one.intended);
+                self.delivery_at_least.record(delivery.saturating_sub(latest));
+            }
+        }
+    }
+
     fn add(&mut self, sent: &Sent, arrived: &[Received], is_overtaken: bool) {
         let events = &mut self.events;
         let is_accepted = sent.is_accepted();
@@ -198,6 +289,7 @@ impl Joined {
         events.duplicated += u64::from(1 < arrived.len());
         events.duplicates += arrived.len() as u64 - 1;
         events.reordered += u64::from(is_overtaken);
+        self.early = self.early.max(since(first.at, sent.sent));
         self.delivery.record(since(sent.intended, first.at));
         self.delivery_since_sent.record(since(sent.sent, first.at));
     }

@@ -40,7 +40,16 @@ pub(super) struct Noise {
 impl Load {
     /// Runs a load to its end; `command` has everything but `--json`.
     pub(super) fn run(command: &mut Command) -> Result<Load, String> {
-        let output = command.arg("--json").args(["--progress", "never"]).output();
+        Load::run_script(command, &[])
+    }
+
+    /// Does the same; `arguments` are those of the load's script, which end the command line.
+    pub(super) fn run_script(command: &mut Command, arguments: &[&str]) -> Result<Load, String> {
+        command.args(["--json", "--progress", "never"]);
+        if !arguments.is_empty() {
+            command.arg("--").args(arguments);
+        }
+        let output = command.output();
         let Output { status, stdout, stderr } =
             output.map_err(|e| format!("starting {}: {e}", command.get_program().display()))?;
         let document = Value::read(&String::from_utf8_lossy(&stdout));

@@ -29,6 +29,8 @@ pub(crate) struct Machine {
 pub(crate) enum Side {
     Server,
     Client,
+    /// Both CPUs, for what is measured together with its client.
+    Both,
 }
 
 impl Machine {
@@ -58,16 +60,19 @@ impl Machine {
         Ok(Machine { benchwright, server, client })
     }
 
-    /// Returns a command that runs on one side's CPU.
+    /// Returns a command that runs on the CPU of its side.
     pub(crate) fn command(&self, side: Side, program: impl AsRef<Path>) -> Command {
-        let cpu = match side {
-            Side::Server => self.server,
-            Side::Client => self.client,
-        };
         let program = program.as_ref();
-        let Some(cpu) = cpu else { return Command::new(program) };
+        let Some((server, client)) = self.server.zip(self.client) else {
+            return Command::new(program);
+        };
+        let cpus = match side {
+            Side::Server => server.to_string(),
+            Side::Client => client.to_string(),
+            Side::Both => format!("{server},{client}"),
+        };
         let mut command = Command::new("taskset");
-        command.args(["--cpu-list", &cpu.to_string()]).arg(program);
+        command.args(["--cpu-list", &cpus]).arg(program);
         command
     }
 }

@@ -12,9 +12,10 @@ use super::machine::{self, Cpu, Machine, Others, Process, Side};
 #[cfg(test)]
 mod tests;
 
-/// The processes of an application by the names of its parts, all on the server's CPU.
+/// The processes of an application by the names of its parts.
 pub(super) struct Parts {
     application: &'static str,
+    side: Side,
     /// Those that started last end first.
     processes: Vec<(&'static str, Process)>,
 }
@@ -26,8 +27,18 @@ impl Drop for Parts {
 }
 
 impl Parts {
+    /// Returns an application without parts yet; they will be on the server's CPU.
     pub(super) fn of(application: &'static str) -> Parts {
-        Parts { application, processes: Vec::new() }
+        Parts::on(Side::Server, application)
+    }
+
+    /// Does the same for other CPUs.
+    pub(super) fn on(side: Side, application: &'static str) -> Parts {
+        Parts { application, side, processes: Vec::new() }
+    }
+
+    pub(super) fn side(&self) -> Side {
+        self.side
     }
 
     /// Starts a service of the application, and returns its address.
@@ -38,7 +49,7 @@ impl Parts {
         arguments: &[String],
     ) -> Result<String, String> {
         let program = machine.benchwright.with_file_name("benchwright-apps");
-        let mut command = machine.command(Side::Server, program);
+        let mut command = machine.command(self.side, program);
         command.args([self.application, name]).args(arguments).stdout(Stdio::piped());
         let mut process = Process::start(&mut command)?;
         let ready = machine::ready(&mut process);

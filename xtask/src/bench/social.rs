@@ -71,26 +71,36 @@ pub(super) fn run(
         "CPU per home-timeline read of all processes, release profile; {USERS} users, {POSTS} posts \
          of each"
     );
-    let mut rates = Vec::new();
+    let (mut in_one, mut of_services) = (Vec::new(), Vec::new());
     let mut costs = DEPLOYMENTS.map(|_| Costs::default());
     for attempt in 1..=attempts {
-        println!("\n{attempt:>3}  all services in one process");
-        let mut one = Parts::of("social");
+        println!(
+            "\n{attempt:>3}  all services in one process, which shares two CPUs with the initialiser"
+        );
+        let mut one = Parts::on(Side::Both, "social");
         let front = one.start(machine, "all-in-one", &network::cheap())?;
-        rates.push(initialise(machine, &front)?);
+        in_one.push(initialise(machine, Side::Both, &front)?);
         drop(one);
+        println!("\n{attempt:>3}  a process for each service, on the same two CPUs");
+        let network = Network::start(machine, Side::Both, Deployment::Embedded)?;
+        of_services.push(initialise(machine, Side::Both, &network.front)?);
+        drop(network);
         for (deployed, costs) in DEPLOYMENTS.iter().zip(&mut costs) {
             println!("\n{attempt:>3}  {deployed}");
             measure(machine, *deployed, costs)?;
         }
     }
     println!();
-    let mut findings = vec![Finding {
-        what: "initialiser, requests/s, all services in one process on one CPU".to_owned(),
-        figures: rates,
+    let of_initialiser = |services: &str, figures, goal| Finding {
+        what: format!("initialiser, requests/s, two CPUs together with {services}"),
+        figures,
         beside: "the original's script: about 200".to_owned(),
-        goal: OF_INITIALISER,
-    }];
+        goal,
+    };
+    let mut findings = vec![
+        of_initialiser("all services in one process", in_one, OF_INITIALISER),
+        of_initialiser("a process for each service", of_services, Goal::None),
+    ];
     let of_deployments = DEPLOYMENTS.iter().zip(&costs);
     findings.extend(of_deployments.flat_map(|(deployed, costs)| costs.findings(*deployed)));
     findings.iter().for_each(|finding| println!("{finding}; {}", finding.beside));
@@ -133,14 +143,19 @@ impl Costs {
         [
             finding("read, saturated, µs", &self.saturated, rate, OF_A_READ),
             finding("read, at half of that rate, µs", &self.at_half, of_original, OF_A_READ),
-            finding("initialiser, requests/s", &self.initialised, "one CPU".to_owned(), Goal::None),
+            finding(
+                "initialiser, requests/s",
+                &self.initialised,
+                "its own CPU".to_owned(),
+                Goal::None,
+            ),
         ]
     }
 }
 
 fn measure(machine: &Machine, deployed: Deployment, costs: &mut Costs) -> Result<(), String> {
-    let network = Network::start(machine, deployed)?;
-    costs.initialised.push(initialise(machine, &network.front)?);
+    let network = Network::start(machine, Side::Server, deployed)?;
+    costs.initialised.push(initialise(machine, Side::Client, &network.front)?);
     load(machine, &network, &["--closed", "--connections", "32", "--duration", WARM_UP])?;
     println!("     {} processes; saturated (closed loop)", network.parts.processes());
     let connections = CONNECTIONS.to_string();
@@ -160,9 +175,9 @@ fn measure(machine: &Machine, deployed: Deployment, costs: &mut Costs) -> Result
 }
 
 /// Registers the users with their follows and posts; returns the requests per second.
-fn initialise(machine: &Machine, front: &str) -> Result<f64, String> {
+fn initialise(machine: &Machine, side: Side, front: &str) -> Result<f64, String> {
     let program = machine.benchwright.with_file_name("benchwright-apps");
-    let mut command = machine.command(Side::Client, program);
+    let mut command = machine.command(side, program);
     command.args(["social", "init", "--address", front, "--compose", POSTS, "--json"]);
     // Redis does not cut timelines at a length; none of these is as long as the store's bound then.
     command.args(["--max-timeline", network::LONGEST_TIMELINE]);
@@ -182,7 +197,7 @@ fn load(machine: &Machine, network: &Network, words: &[&str]) -> Result<Load, St
     command.args(["--shards", "1"]).args(words);
     command.arg("--script").arg(repository::root().join("experiments/social-home.lua"));
     // An answer without posts is cheaper, and so is an error.
-    let load = Load::run(command.args(["--slo", "failures<=0%", "--"]).arg(USERS))?;
+    let load = Load::run_script(command.args(["--slo", "failures<=0%"]), &[USERS])?;
     match load.exit {
         Some(0 | 3) if 0 < load.completed => Ok(load),
         exit => Err(format!("of {} reads some failed (exit {exit:?})", load.completed)),

@@ -6,17 +6,21 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use measure::Nanos;
+use results::components::{self, Components};
 use results::{Directory, Load};
+use serde_json::Value;
 
 use super::cluster::{Cluster, differences};
 use super::{Standing, TESTS, up};
 use crate::programs::Build;
 use crate::{image, journal};
 
+mod channel;
 mod doctor;
 mod failures;
 mod kill;
 pub(super) mod rights;
+mod social;
 mod users;
 
 /// The cluster of a check, and the programs that its image was made of.
@@ -37,7 +41,7 @@ struct Check {
     run: fn(&Bed) -> Result<String, String>,
 }
 
-const CHECKS: [Check; 11] = [
+const CHECKS: [Check; 13] = [
     Check { name: "contract", shows: "the backend does what every backend must do", run: contract },
     Check { name: "charts", shows: "helm and the API server accept our charts", run: charts },
     Check { name: "guide", shows: "guide 1's own command lines work", run: guide },
@@ -49,6 +53,16 @@ const CHECKS: [Check; 11] = [
         name: "users",
         shows: "guide 4: levels are scaled by the API, and two counts of CPU agree",
         run: users::run,
+    },
+    Check {
+        name: "social",
+        shows: "guide 2: its steps from one file; what is changed is undone",
+        run: social::run,
+    },
+    Check {
+        name: "channel",
+        shows: "guide 3: four stages from one file, with CPUs of their own at the last",
+        run: channel::run,
     },
     Check {
         name: "failures",
@@ -177,6 +191,25 @@ impl Bed {
     }
 }
 
+/// Returns what a trial wrote about its components, by the names of their pods.
+fn components_of(out: &Path, trial: u32) -> Result<Components, String> {
+    let document = document(&out.join(format!("trials/{trial}/{}", components::FILE)))?;
+    serde_json::from_value(document).map_err(|error| format!("trial {trial}: {error}"))
+}
+
+/// Returns a check that a run made after the load of a trial.
+fn check_of(out: &Path, trial: u32, id: &str) -> Result<Value, String> {
+    let doctor = document(&out.join(format!("trials/{trial}/doctor.json")))?;
+    let mut checks = doctor["checks"].as_array().into_iter().flatten();
+    let check = checks.find(|check| check["id"] == id);
+    check.cloned().ok_or_else(|| format!("trial {trial} has no check {id}"))
+}
+
+fn document(path: &Path) -> Result<Value, String> {
+    let bytes = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    serde_json::from_slice(&bytes).map_err(|error| format!("{}: {error}", path.display()))
+}
+
 fn contract(bed: &Bed) -> Result<String, String> {
     // The build of the tests, in which continuous integration has it already.
     if !Build::Tests.make() {
@@ -191,9 +224,10 @@ fn contract(bed: &Bed) -> Result<String, String> {
 const CHART: &str = "deploy/charts/hotel";
 const USERS: &str = "deploy/charts/users";
 const SOCIAL: &str = "deploy/charts/social";
+const REDIS: &str = "deploy/charts/redis";
 
 /// The charts with every value that adds or changes objects.
-const CHARTS: [(&str, &str); 6] = [
+const CHARTS: [(&str, &str); 8] = [
     (CHART, ""),
     (
         CHART,
@@ -207,9 +241,11 @@ const CHARTS: [(&str, &str); 6] = [
     (SOCIAL, ""),
     (
         SOCIAL,
-        "redis.enabled=true,redis.replicas=2,memcached.enabled=true,global.replicas=2,\
-         home-timeline.replicas=3,persistentVolume.enabled=true",
+        "redis.master=redis-master:6379,redis.replicas=redis-replicas:6379,memcached.enabled=true,\
+         global.replicas=2,home-timeline.replicas=3,persistentVolume.enabled=true",
     ),
+    (REDIS, ""),
+    (REDIS, "replica.replicaCount=6,master.persistence.enabled=false,auth.enabled=false"),
 ];
 
 fn charts(bed: &Bed) -> Result<String, String> {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
+use super::broker::address::Address;
 use super::gate::Gate;
 use super::site;
 use super::target::Url;
@@ -45,6 +46,16 @@ pub struct Command {
     #[arg(long, value_name = "FOLDER")]
     pub data: Option<PathBuf>,
 
+    /// Keeps the events in a broker instead of a log of its own: redis://HOST:PORT (streams),
+    /// nats://HOST:PORT (JetStream) or kafka://HOST:PORT, with /NAME for the name of the stream or
+    /// topic [default name: benchwright-channel]. One channel uses a name at a time. Each subscriber
+    /// is a consumer, and an event is acknowledged to the broker when its delivery has ended. A
+    /// subscriber that is new there gets the events from then on. While the broker cannot be used,
+    /// events are refused with 503.
+    #[arg(long, value_name = "URL", conflicts_with_all = ["data", "linger"],
+          requires = "subscribers")]
+    pub broker: Option<Address>,
+
     #[command(flatten)]
     pub delivery: Delivery,
 
@@ -58,9 +69,12 @@ pub struct Command {
 /// The moment at which an event is acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Acknowledge {
-    /// Once it is in the queue: a crash loses it, unless the log has it.
+    /// Once it is in the queue: a crash loses it, unless the log has it. With --broker it is in the
+    /// queue of the next request to the broker; what a broken connection loses there is counted.
     Enqueued,
-    /// Once the disk has it (fsync). Events that arrive meanwhile share the next write.
+    /// Once the disk has it (fsync). Events that arrive meanwhile share the next write. With --broker,
+    /// once the broker has confirmed it: Kafka with acks=all, JetStream in its file store, Redis in
+    /// its stream and in the file that its appendfsync decides.
     Durable,
     /// Once every subscriber or the dead letter sink has taken it; 500 if one did not.
     Delivered,
@@ -138,7 +152,7 @@ pub struct Gates {
 
     /// Lets events go on only when a long poll of this length ends, as if producer and consumer
     /// shared one connection to a broker that answers in order. Delivery times are then evenly
-    /// distributed over this length.
+    /// distributed over this length. With Kafka and Redis as --broker they really share one.
     #[arg(long, value_name = "DURATION", value_parser = positive)]
     pub shared_poll: Option<Duration>,
 }

@@ -123,8 +123,12 @@ impl Event {
 
 /// Returns the media type of a message without its parameters.
 fn format_of(headers: &HeaderMap) -> Option<&str> {
-    let value = headers.get(CONTENT_TYPE)?.to_str().ok()?;
-    Some(value.split(';').next().unwrap_or_default().trim())
+    Some(media_type(headers.get(CONTENT_TYPE)?.to_str().ok()?))
+}
+
+/// Returns a media type without its parameters.
+fn media_type(value: &str) -> &str {
+    value.split(';').next().unwrap_or_default().trim()
 }
 
 fn is_any_format(media_type: &str) -> bool {
@@ -171,6 +175,10 @@ fn structured(body: &[u8]) -> Result<Event, Refused> {
                 names.push(name);
             }
         }
+    }
+    // In binary mode it would be the mark of a structured event.
+    if content_type.as_deref().is_some_and(|text| is_any_format(media_type(text))) {
+        return Err(Refused::bad("datacontenttype says that the data is an event, not its data"));
     }
     let is_json = content_type.as_deref().is_none_or(is_json);
     let data = match (data, binary) {
@@ -290,9 +298,8 @@ fn plain(name: &str, json: &str) -> Result<String, Refused> {
     }
 }
 
-fn is_json(media_type: &str) -> bool {
-    let media_type = media_type.split(';').next().unwrap_or_default().trim();
-    let media_type = media_type.to_ascii_lowercase();
+fn is_json(value: &str) -> bool {
+    let media_type = media_type(value).to_ascii_lowercase();
     media_type.ends_with("/json") || media_type.ends_with("+json")
 }
 

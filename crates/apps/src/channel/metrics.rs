@@ -30,9 +30,12 @@ pub enum Accepted {
     NotLogged,
     /// A subscriber did not take it, before it was acknowledged.
     NotDelivered,
+    /// The broker has not confirmed it.
+    NotPublished,
 }
 
-const ACCEPTED: [&str; 5] = ["accepted", "invalid", "full", "not_logged", "not_delivered"];
+const ACCEPTED: [&str; 6] =
+    ["accepted", "invalid", "full", "not_logged", "not_delivered", "not_published"];
 
 /// The end of the delivery of an event to a subscriber.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +69,8 @@ pub struct Metrics {
     pending: AtomicUsize,
     recovered: Counter,
     torn: Counter,
+    unpublished: Counter,
+    unreadable: Counter,
 }
 
 impl Metrics {
@@ -86,7 +91,17 @@ impl Metrics {
         self.replies[outcome as usize].add(1);
     }
 
-    /// Notes the events that the log had not delivered at the start, and the bytes that were cut off
+    /// Counts an event that was acknowledged, and that the broker did not get.
+    pub fn unpublished(&self) {
+        self.unpublished.add(1);
+    }
+
+    /// Counts a record of the broker that is not an event of a channel.
+    pub fn unreadable(&self) {
+        self.unreadable.add(1);
+    }
+
+    /// Notes the events that an earlier process had not delivered, and the bytes that were cut off
     /// its end.
     pub fn recovered(&self, events: usize, torn: usize) {
         self.recovered.add(events as u64);
@@ -112,6 +127,8 @@ impl metrics::Metrics for Metrics {
             ("channel_attempts_total", &self.attempts),
             ("channel_recovered_events_total", &self.recovered),
             ("channel_torn_bytes_total", &self.torn),
+            ("channel_unpublished_events_total", &self.unpublished),
+            ("channel_unreadable_records_total", &self.unreadable),
         ] {
             write_one(out, (name, "counter"), counter.get());
         }

@@ -9,6 +9,7 @@
 
 pub mod command;
 
+pub mod broker;
 pub mod exchange;
 pub mod gate;
 pub mod pending;

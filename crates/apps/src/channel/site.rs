@@ -11,6 +11,8 @@ use hyper::{Method, Request, Response, StatusCode};
 use tokio::time::Instant;
 
 use super::Process;
+use super::broker::address::{Address, Kind};
+use super::broker::exchange::{Exchange, Parameters};
 use super::command::{Acknowledge, Command};
 use super::delivery::Policy;
 use super::event::Event;
@@ -33,14 +35,51 @@ const MOST_SUBSCRIBERS: usize = 16;
 const METHODS: &str = "POST, OPTIONS";
 
 struct Served {
-    channel: Arc<Channel>,
+    way: Way,
     health: Health,
     metrics: Arc<Metrics>,
+}
+
+/// The way of accepted events to the subscribers.
+enum Way {
+    /// Through the memory of this process, and perhaps its log.
+    Embedded(Arc<Channel>),
+    Broker(Arc<Exchange>),
 }
 
 /// Runs a process of the channel until a signal ends it.
 pub fn run(command: Command) -> anyhow::Result<()> {
     let subscribers = identities(&command)?;
+    match command.broker.clone() {
+        Some(broker) => run_with(&command, &subscribers, broker),
+        None => run_embedded(&command, &subscribers),
+    }
+}
+
+/// Runs a channel whose events are kept by a broker.
+fn run_with(command: &Command, subscribers: &[u32], address: Address) -> anyhow::Result<()> {
+    ensure!(
+        command.gates.shared_poll.is_none() || address.kind != Kind::Nats,
+        "a long poll does not delay what is published to NATS on the same connection; use \
+         --shared-poll with redis:// or kafka://"
+    );
+    process::run(command.common.clone(), async |process: &Process| {
+        let metrics = Arc::clone(&process.metrics);
+        let parameters = Parameters {
+            address,
+            answers_within: command.common.deadline,
+            shared_poll: command.gates.shared_poll,
+            acknowledge: command.acknowledge,
+            queue: command.delivery.queue as usize,
+            subscriptions: subscriptions(command, subscribers, None, &metrics),
+        };
+        let exchange = Exchange::start(parameters, command.common.start_within).await?;
+        let health = Health::of_part(Arc::clone(&exchange) as _);
+        Ok(Served { way: Way::Broker(exchange), health, metrics })
+    })
+}
+
+fn run_embedded(command: &Command, subscribers: &[u32]) -> anyhow::Result<()> {
     let is_durable = command.acknowledge == Acknowledge::Durable;
     // It is removed when nothing writes into it any more.
     let folder = match is_durable || command.data.is_some() {
@@ -51,7 +90,7 @@ pub fn run(command: Command) -> anyhow::Result<()> {
         let mut health = Health::default();
         let (mut log, mut contents, mut durable) = (None, Contents::default(), None);
         if let Some(folder) = &folder {
-            let subscribers = subscribers.clone();
+            let subscribers = subscribers.to_vec();
             let settings = Settings { subscribers, syncs: is_durable, file_bytes: FILE_BYTES };
             let (opened, found, written) = Log::open(folder.path(), settings)?;
             let opened = Arc::new(opened);
@@ -61,7 +100,7 @@ pub fn run(command: Command) -> anyhow::Result<()> {
         let metrics = Arc::clone(&process.metrics);
         metrics.recovered(contents.recovered.len(), contents.torn);
         let channel = Arc::new(Channel {
-            subscriptions: subscriptions(&command, &subscribers, log.as_ref(), &metrics),
+            subscriptions: subscriptions(command, subscribers, log.as_ref(), &metrics),
             log,
             acknowledge: command.acknowledge,
             gate: command.gates.gate(),
@@ -74,7 +113,7 @@ pub fn run(command: Command) -> anyhow::Result<()> {
         if let Some(written) = durable {
             tokio::spawn(Arc::clone(&channel).pass_on(written));
         }
-        Ok(Served { channel, health, metrics })
+        Ok(Served { way: Way::Embedded(channel), health, metrics })
     })
 }
 
@@ -140,7 +179,10 @@ impl Site for Served {
                 Some(why) => text(StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n")),
             },
             ("/metrics", _) => {
-                self.metrics.pending(self.channel.room.events());
+                self.metrics.pending(match &self.way {
+                    Way::Embedded(channel) => channel.room.events(),
+                    Way::Broker(exchange) => exchange.pending(),
+                });
                 text(StatusCode::OK, self.metrics.text())
             }
             _ => text(StatusCode::NOT_FOUND, "404: the channel is /; see also /metrics\n"),
@@ -166,7 +208,10 @@ impl Served {
                 return text(refused.status, format!("{}\n", refused.why));
             }
         };
-        let outcome = self.channel.accept(event).await;
+        let outcome = match &self.way {
+            Way::Embedded(channel) => channel.accept(event).await,
+            Way::Broker(exchange) => exchange.accept(event, &self.metrics).await,
+        };
         self.metrics.accepted(outcome);
         match outcome {
             Accepted::Accepted => {
@@ -176,6 +221,10 @@ impl Served {
             }
             Accepted::Full => unavailable("too many events are not yet delivered\n"),
             Accepted::NotLogged => unavailable("the log cannot be written\n"),
+            Accepted::NotPublished => unavailable(match &self.way {
+                Way::Embedded(_) => unreachable!("it has no broker"),
+                Way::Broker(exchange) => format!("{}\n", exchange.trouble()),
+            }),
             Accepted::NotDelivered => {
                 text(StatusCode::INTERNAL_SERVER_ERROR, "a subscriber did not take the event\n")
             }
@@ -195,7 +244,7 @@ fn options() -> Answer {
     answer
 }
 
-fn unavailable(why: &'static str) -> Answer {
+fn unavailable(why: impl Into<Bytes>) -> Answer {
     let mut refused = text(StatusCode::SERVICE_UNAVAILABLE, why);
     refused.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
     refused

@@ -13,7 +13,7 @@ use super::command::Stateless;
 use super::geo::Places;
 use super::metrics::Metrics;
 use super::postgres::Use;
-use super::source::loaded;
+use super::source::{self, loaded};
 use super::{Process, Service};
 use crate::kit::process;
 
@@ -29,7 +29,7 @@ pub struct Attractions {
 /// Runs a process of the service until a signal ends it.
 pub fn run(Stateless { store, common }: Stateless) -> anyhow::Result<()> {
     process::run(common, async |process: &Process| {
-        let (store, health) = store.connect(process, Use::Reads).await?;
+        let (store, health) = source::connect(&store, process, Use::Reads).await?;
         let attractions = Attractions::load(&*store, Arc::clone(&process.metrics)).await?;
         let answering = api::attractions::answering(Arc::new(attractions));
         Ok(process.page(Service::Attractions, answering, health))

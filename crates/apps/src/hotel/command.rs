@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
-use super::source::Source;
 use super::{Start, all_in_one, frontend};
 use crate::kit::arguments::{Common, length};
 use crate::kit::memcached::Servers;
+use crate::kit::source::Source;
 use crate::kit::store::Durability;
 
 /// Hotel reservation: searches, recommendations, logins and reservations over 80 hotels.

@@ -19,9 +19,10 @@ use super::api::store::Hotels;
 use super::command::Cache;
 use super::metrics::Metrics;
 use super::postgres::Use;
-use super::source::{Source, loaded};
+use super::source::{self, loaded};
 use crate::kit::health::Health;
 use crate::kit::memcached::{Lookup, Memcached};
+use crate::kit::source::Source;
 
 /// One document for each hotel that has one.
 pub enum Documents<T> {
@@ -56,7 +57,7 @@ impl<T: Document> Documents<T> {
         store: &Source,
         cache: &Cache,
     ) -> anyhow::Result<(Self, Health)> {
-        let (store, health) = store.connect(process, Use::Reads).await?;
+        let (store, health) = source::connect(store, process, Use::Reads).await?;
         let documents = match &cache.servers {
             None => loaded(Documents::in_memory(&*store).await)?,
             Some(servers) => {

@@ -25,8 +25,7 @@ use super::api::{attractions, review};
 use super::metrics::{Endpoint, Metrics, Reserving};
 use super::postgres::Use;
 use super::recommendation::Require;
-use super::source::Source;
-use super::{Process, stay};
+use super::{Process, source, stay};
 use crate::kit::answer::of_type;
 use crate::kit::arguments::Common;
 use crate::kit::health::Health;
@@ -35,6 +34,7 @@ use crate::kit::process;
 use crate::kit::query::{Query, number};
 use crate::kit::rpc::{Addresses, Remote};
 use crate::kit::serve::Site;
+use crate::kit::source::Source;
 
 const TEXT: &str = "text/plain; charset=utf-8";
 const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -150,7 +150,7 @@ impl Frontend {
         let recommendation = called("recommendation", &to.recommendation).await?;
         let user = called("user", &to.user).await?;
         let reservation = called("reservation", &to.reservation).await?;
-        let (store, of_store) = to.store.connect(process, Use::Reads).await?;
+        let (store, of_store) = source::connect(&to.store, process, Use::Reads).await?;
         let review: Option<Arc<dyn api::review::Review>> = match &to.review {
             Some(addresses) => Some(called("review", addresses).await?),
             None => None,

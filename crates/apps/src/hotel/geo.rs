@@ -10,7 +10,7 @@ use super::api::store::{Nothing, Place, Store};
 use super::command::Stateless;
 use super::metrics::Metrics;
 use super::postgres::Use;
-use super::source::loaded;
+use super::source::{self, loaded};
 use super::{Process, Service};
 use crate::kit::process;
 
@@ -55,7 +55,7 @@ pub struct Geo {
 /// Runs a process of the service until a signal ends it.
 pub fn run(Stateless { store, common }: Stateless) -> anyhow::Result<()> {
     process::run(common, async |process: &Process| {
-        let (store, health) = store.connect(process, Use::Reads).await?;
+        let (store, health) = source::connect(&store, process, Use::Reads).await?;
         let geo = Geo::load(&*store, Arc::clone(&process.metrics)).await?;
         Ok(process.page(Service::Geo, api::geo::answering(Arc::new(geo)), health))
     })

@@ -14,7 +14,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use prost::Message;
-use tokio::sync::Semaphore;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Row, Statement};
 use tonic::{Request, Response, Status, async_trait};
@@ -27,7 +26,7 @@ use super::api::store::{
 };
 use super::stay::LONGEST_STAY;
 use crate::kit::health::Needed;
-use crate::kit::postgres::{self, Connected, Database, Links, unavailable};
+use crate::kit::postgres::{self, Administration, Connected, Database, Links, unavailable};
 use crate::kit::statistics::Statistics;
 use crate::kit::timeout;
 
@@ -52,11 +51,9 @@ impl Use {
 
 /// The database of one instance.
 pub struct Postgres {
-    database: Database,
     /// The first is for reads, the others are for bookings.
     links: Links<Statements>,
-    /// A permit, so that these run one at a time.
-    administration: Semaphore,
+    administration: Administration,
     deadline: Duration,
     statistics: Arc<Statistics>,
 }
@@ -72,9 +69,8 @@ impl Postgres {
     ) -> anyhow::Result<Self> {
         database.prepare(within, seed::prepare).await?;
         Ok(Postgres {
-            database: database.clone(),
             links: Links::connect(database, purpose.connections(), within).await?,
-            administration: Semaphore::new(1),
+            administration: Administration::of(database),
             deadline,
             statistics,
         })
@@ -121,20 +117,6 @@ impl Postgres {
         let decoded = rows.iter().map(|row| T::decode(row.get::<_, &[u8]>(0)));
         let wrong = |error| Status::unavailable(format!("a document in PostgreSQL: {error}"));
         decoded.collect::<Result<_, _>>().map_err(wrong)
-    }
-
-    /// Opens a connection for an operation of several statements.
-    async fn administer<T>(
-        &self,
-        work: impl AsyncFnOnce(&mut Client) -> Result<T, Error>,
-    ) -> Result<Response<T>, Status> {
-        self.within(async {
-            let turn = self.administration.acquire().await;
-            let _turn = turn.map_err(|error| Status::internal(error.to_string()))?;
-            let mut client = self.database.open().await.map_err(unavailable)?;
-            work(&mut client).await.map_err(unavailable)
-        })
-        .await
     }
 }
 
@@ -252,12 +234,12 @@ impl api::store::Store for Postgres {
 
     /// Counts and digests everything, as of one moment.
     async fn counts(&self, _: Request<Nothing>) -> Result<Response<CountsReply>, Status> {
-        self.administer(seed::count).await
+        self.within(self.administration.run(seed::count)).await
     }
 
     /// Returns to the seeded data in one transaction.
     async fn reset(&self, _: Request<Nothing>) -> Result<Response<CountsReply>, Status> {
-        self.administer(seed::reset).await
+        self.within(self.administration.run(seed::reset)).await
     }
 }
 

@@ -11,7 +11,7 @@ use super::command::Stateless;
 use super::geo::Point;
 use super::metrics::Metrics;
 use super::postgres::Use;
-use super::source::loaded;
+use super::source::{self, loaded};
 use super::{Process, Service};
 use crate::kit::process;
 
@@ -48,7 +48,7 @@ pub struct Recommendation {
 /// Runs a process of the service until a signal ends it.
 pub fn run(Stateless { store, common }: Stateless) -> anyhow::Result<()> {
     process::run(common, async |process: &Process| {
-        let (store, health) = store.connect(process, Use::Reads).await?;
+        let (store, health) = source::connect(&store, process, Use::Reads).await?;
         let recommendation = Recommendation::load(&*store, Arc::clone(&process.metrics)).await?;
         let answering = api::recommendation::answering(Arc::new(recommendation));
         Ok(process.page(Service::Recommendation, answering, health))

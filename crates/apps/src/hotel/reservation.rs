@@ -11,7 +11,7 @@ use super::api::store::{Booking, HasRoomsRequest};
 use super::command::Stateless;
 use super::metrics::Metrics;
 use super::postgres::Use;
-use super::{Process, Service, stay};
+use super::{Process, Service, source, stay};
 use crate::kit::process;
 
 pub struct Reservation {
@@ -22,7 +22,7 @@ pub struct Reservation {
 /// Runs a process of the service until a signal ends it.
 pub fn run(Stateless { store, common }: Stateless) -> anyhow::Result<()> {
     process::run(common, async |process: &Process| {
-        let (store, health) = store.connect(process, Use::Books).await?;
+        let (store, health) = source::connect(&store, process, Use::Books).await?;
         let reservation = Reservation::new(store, Arc::clone(&process.metrics));
         let answering = api::reservation::answering(Arc::new(reservation));
         Ok(process.page(Service::Reservation, answering, health))

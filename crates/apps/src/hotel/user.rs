@@ -11,7 +11,7 @@ use super::command::Stateless;
 use super::data::hex_digest;
 use super::metrics::Metrics;
 use super::postgres::Use;
-use super::{Process, Service};
+use super::{Process, Service, source};
 use crate::kit::process;
 
 pub struct User {
@@ -22,7 +22,7 @@ pub struct User {
 /// Runs a process of the service until a signal ends it.
 pub fn run(Stateless { store, common }: Stateless) -> anyhow::Result<()> {
     process::run(common, async |process: &Process| {
-        let (store, health) = store.connect(process, Use::Reads).await?;
+        let (store, health) = source::connect(&store, process, Use::Reads).await?;
         let user = User::new(store, Arc::clone(&process.metrics));
         Ok(process.page(Service::User, api::user::answering(Arc::new(user)), health))
     })

@@ -18,6 +18,7 @@ pub mod folder;
 pub mod memcached;
 pub mod postgres;
 pub mod redis;
+pub mod source;
 pub mod store;
 pub mod writer;
 

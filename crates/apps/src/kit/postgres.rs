@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Config, Error, NoTls};
@@ -73,6 +74,28 @@ impl Database {
             }
             pause.rest().await;
         }
+    }
+}
+
+/// Operations of several statements: each has a short-lived connection, and they run one at a time.
+pub struct Administration {
+    database: Database,
+    turn: Semaphore,
+}
+
+impl Administration {
+    pub fn of(database: &Database) -> Self {
+        Administration { database: database.clone(), turn: Semaphore::new(1) }
+    }
+
+    pub async fn run<T>(
+        &self,
+        work: impl AsyncFnOnce(&mut Client) -> Result<T, Error>,
+    ) -> Result<T, Status> {
+        let turn = self.turn.acquire().await;
+        let _turn = turn.map_err(|error| Status::internal(error.to_string()))?;
+        let mut client = self.database.open().await.map_err(unavailable)?;
+        work(&mut client).await.map_err(unavailable)
     }
 }
 

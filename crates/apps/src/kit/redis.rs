@@ -3,7 +3,7 @@
 //! answers again, its callers get errors at once.
 
 use std::str::FromStr;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use anyhow::bail;
@@ -23,6 +23,13 @@ use super::timeout::Pause;
 /// The address of a server, as written on a command line. A name is looked up for each connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Server(String);
+
+impl Server {
+    /// Takes HOST:PORT.
+    pub fn at(address: String) -> Self {
+        Server(address)
+    }
+}
 
 impl FromStr for Server {
     type Err = anyhow::Error;
@@ -109,10 +116,22 @@ impl Link {
     }
 }
 
+/// Returns one connection of its own, which is not replaced when it breaks. An answer that takes longer
+/// than `timeout` is an error.
+pub async fn connect(
+    Server(address): &Server,
+    timeout: Duration,
+) -> Result<MultiplexedConnection, String> {
+    let (connection, driver) = open(address, timeout).await?;
+    // It ends with the connection.
+    tokio::spawn(driver);
+    Ok(connection)
+}
+
 async fn stay_connected(link: Arc<Link>) {
-    let (info, mut pause) = (RedisConnectionInfo::default(), Pause::first());
+    let mut pause = Pause::first();
     loop {
-        let opened = time::timeout(link.timeout, open(&link, &info)).await;
+        let opened = time::timeout(link.timeout, open(&link.address, link.timeout)).await;
         let ended = match opened {
             Ok(Ok((connection, driver))) => {
                 pause = Pause::first();
@@ -133,14 +152,17 @@ async fn stay_connected(link: Arc<Link>) {
 }
 
 /// Opens a connection to a server that answers. The future that comes with it moves its bytes.
-async fn open<'a>(
-    link: &Link,
-    info: &'a RedisConnectionInfo,
-) -> Result<(MultiplexedConnection, impl Future<Output = ()> + Send + use<'a>), String> {
-    let stream = TcpStream::connect(&link.address).await.map_err(|error| error.to_string())?;
+async fn open(
+    address: &str,
+    timeout: Duration,
+) -> Result<(MultiplexedConnection, impl Future<Output = ()> + Send + use<>), String> {
+    /// The first database, without a password.
+    static INFO: LazyLock<RedisConnectionInfo> = LazyLock::new(RedisConnectionInfo::default);
+
+    let stream = TcpStream::connect(address).await.map_err(|error| error.to_string())?;
     stream.set_nodelay(true).map_err(|error| error.to_string())?;
-    let config = AsyncConnectionConfig::new().set_response_timeout(Some(link.timeout));
-    let opened = MultiplexedConnection::new_with_config(info, stream, config).await;
+    let config = AsyncConnectionConfig::new().set_response_timeout(Some(timeout));
+    let opened = MultiplexedConnection::new_with_config(&INFO, stream, config).await;
     let (mut connection, driver) = opened.map_err(|error| error.to_string())?;
     let mut driver = Box::pin(driver);
     // A server that loads its data, or a replica that has lost its primary, refuses this.

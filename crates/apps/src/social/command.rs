@@ -11,6 +11,7 @@ use crate::kit::arguments::{Common, length};
 use crate::kit::memcached::Servers;
 use crate::kit::redis::Server;
 use crate::kit::rpc::Addresses;
+use crate::kit::source::Source;
 use crate::kit::store::Durability;
 
 /// Social network: users who follow each other, posts with mentions and links, and timelines.
@@ -31,6 +32,12 @@ use crate::kit::store::Durability;
 ///   benchwright-apps social home-timeline --listen 127.0.0.1:7004 --store 127.0.0.1:7000 \
 ///     --post-storage 127.0.0.1:7001 --social-graph 127.0.0.1:7003
 ///   …
+///
+/// Documents (users, follows, URLs and posts) can be in PostgreSQL: give --store the URL of a database
+/// everywhere except to home-timeline and user-timeline, which keep theirs in the store's process or in
+/// Redis; and the front --timelines with the store's process, or --redis:
+///   benchwright-apps social post-storage  --listen 127.0.0.1:7001 \
+///     --store postgres://social@127.0.0.1:5432/social
 ///
 /// Timelines can be in Redis: give home-timeline, user-timeline and the front --redis HOST:PORT, and
 /// perhaps --redis-replicas HOST:PORT,HOST:PORT, which answer the reads.
@@ -65,15 +72,32 @@ pub enum Command {
     Service(Start),
 }
 
-/// The arguments of a service that keeps something.
+/// The arguments of a service that keeps documents.
 #[derive(Args)]
 pub struct Stored {
-    /// The store's process.
-    #[arg(long, value_name = "ADDRESSES")]
-    pub store: Addresses,
+    #[command(flatten)]
+    pub documents: DocumentsArguments,
 
     #[command(flatten)]
     pub common: Common,
+}
+
+#[derive(Args)]
+pub struct DocumentsArguments {
+    /// The store of documents: ADDRESSES of its process, or postgres://USER@HOST:PORT/DATABASE,
+    /// where the first process creates the tables (schema `social`).
+    ///
+    /// A process keeps one connection to PostgreSQL for reads, and three for writes if it writes (user,
+    /// social-graph, url-shorten and post-storage): 18 for a replica of every service, and one more
+    /// while it starts, or while the front counts, notes or resets. PostgreSQL allows 100 unless its
+    /// max_connections is raised.
+    #[arg(long, value_name = "ADDRESSES|URL")]
+    pub store: Source,
+
+    /// The largest size of all documents in PostgreSQL with their indexes, in MiB, looked at once a
+    /// second; at this size nothing new is written [default: 16384]
+    #[arg(long, value_name = "N")]
+    pub max_megabytes: Option<u32>,
 }
 
 /// The cache of posts.
@@ -94,9 +118,8 @@ pub struct PostCache {
 /// The arguments of a service that keeps timelines: in the store, or in Redis.
 #[derive(Args)]
 pub struct StoredTimelines {
-    /// The store's process, if it keeps the timelines.
-    #[arg(long, value_name = "ADDRESSES", required_unless_present = "redis",
-          conflicts_with_all = ["redis", "redis_replicas"])]
+    /// The store's process. It keeps the timelines, unless a Redis does.
+    #[arg(long, value_name = "ADDRESSES", required_unless_present = "redis")]
     pub store: Option<Addresses>,
 
     #[command(flatten)]
@@ -109,12 +132,18 @@ pub struct StoredTimelines {
 #[derive(Args, Clone)]
 pub struct RedisArguments {
     /// Timelines are in this Redis, which answers all writes, instead of the store.
-    #[arg(long, value_name = "HOST:PORT")]
+    #[arg(long, value_name = "HOST:PORT", env = "BENCHWRIGHT_SOCIAL_REDIS")]
     pub redis: Option<Server>,
 
     /// Reads go to these replicas of it, in turn. They follow it later, so a read may lack what was
     /// just written. Configure them with replica-serve-stale-data no.
-    #[arg(long, value_name = "HOST:PORT,HOST:PORT", requires = "redis", value_delimiter = ',')]
+    #[arg(
+        long,
+        value_name = "HOST:PORT,HOST:PORT",
+        requires = "redis",
+        value_delimiter = ',',
+        env = "BENCHWRIGHT_SOCIAL_REDIS_REPLICAS"
+    )]
     pub redis_replicas: Vec<Server>,
 
     /// The longest time for an answer of Redis; a read is then repeated at another replica.

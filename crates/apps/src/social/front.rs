@@ -8,6 +8,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
+use anyhow::bail;
 use clap::Args;
 use http_body_util::Full;
 use hyper::body::Bytes;
@@ -23,10 +24,11 @@ use super::api::stored::state::{CountsReply, State};
 use super::api::user::{Credentials, Registration, Session, User};
 use super::api::user_timeline::UserTimeline;
 use super::called::Called;
-use super::command::RedisArguments;
+use super::command::{DocumentsArguments, RedisArguments};
 use super::metrics::{Endpoint, Metrics};
+use super::postgres::Use;
 use super::redis::Redis;
-use super::redis::state::Both;
+use super::state::Both;
 use super::unique_id::now as since_1970;
 use super::{Process, pages, random, rendering};
 use crate::kit::answer::of_type;
@@ -36,6 +38,7 @@ use crate::kit::metrics::Metrics as _;
 use crate::kit::process;
 use crate::kit::rpc::Addresses;
 use crate::kit::serve::{Head, Site};
+use crate::kit::source::Source;
 use answer::{Answer, Refusal};
 use form::Form;
 
@@ -66,9 +69,13 @@ pub struct Arguments {
     #[arg(long, value_name = "ADDRESSES")]
     home_timeline: Addresses,
 
-    /// The store's process, for /counts, /snapshot and /reset.
-    #[arg(long, value_name = "ADDRESSES")]
-    store: Addresses,
+    // It uses the stores only for /counts, /snapshot and /reset.
+    #[command(flatten)]
+    documents: DocumentsArguments,
+
+    /// The store's process that keeps the timelines, if it is not that of --store.
+    #[arg(long, value_name = "ADDRESSES", conflicts_with = "redis")]
+    timelines: Option<Addresses>,
 
     #[command(flatten)]
     redis: RedisArguments,
@@ -107,15 +114,9 @@ pub struct Front {
 /// Runs a process of the front until a signal ends it.
 pub fn run(to: Arguments) -> anyhow::Result<()> {
     let address = to.common.listen.ip();
-    process::run(to.common, async |process: &Process| {
+    process::run(to.common.clone(), async |process: &Process| {
         let mut called = Called::by(process);
-        let store = called.to("store", &to.store).await?;
-        let redis = Redis::connect(&to.redis, process).await?;
-        let of_redis = redis.clone().map_or_else(Health::default, |it| Health::of_part(it));
-        let store: Arc<dyn State> = match redis {
-            Some(redis) => Arc::new(Both { store, redis }),
-            None => store,
-        };
+        let store = state_of_all(&to, &mut called, process).await?;
         Ok(Front {
             user: called.to("user", &to.user).await?,
             social_graph: called.to("social-graph", &to.social_graph).await?,
@@ -125,10 +126,33 @@ pub fn run(to: Arguments) -> anyhow::Result<()> {
             store,
             quirks: to.quirks,
             address,
-            health: called.health().and(of_redis),
+            health: called.health(),
             metrics: Arc::clone(&process.metrics),
         })
     })
+}
+
+/// Connects to all that documents and timelines are kept in.
+async fn state_of_all(
+    to: &Arguments,
+    called: &mut Called<'_>,
+    process: &Process,
+) -> anyhow::Result<Arc<dyn State>> {
+    let documents = called.documents(&to.documents, Use::Reads).await?;
+    let timelines: Arc<dyn State> = match (&to.timelines, &to.documents.store) {
+        (Some(addresses), _) => called.to("store", addresses).await?,
+        (None, store) => match (Redis::connect(&to.redis, process).await?, store) {
+            (Some(redis), _) => {
+                called.needs(Health::of_part(Arc::clone(&redis) as _));
+                redis
+            }
+            (None, Source::Process(_)) => return Ok(documents),
+            (None, Source::Postgres(_)) => {
+                bail!("timelines are not in PostgreSQL: add --timelines or --redis")
+            }
+        },
+    };
+    Ok(Arc::new(Both { documents, timelines }))
 }
 
 /// The change to an edge that a form asks for.

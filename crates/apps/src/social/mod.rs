@@ -4,7 +4,8 @@
 //! One module per service. Each service runs in its own process ([`Process`]), or all run in one
 //! ([`all_in_one`]). Calls go down this list only: the front calls services, compose-post calls
 //! those that make and deliver a post, and services call the store. What a service keeps is behind
-//! the traits of [`api::stored`]; timelines may be in Redis ([`redis`]).
+//! the traits of [`api::stored`]; timelines may be in Redis ([`redis`]), and everything else in
+//! PostgreSQL ([`postgres`]).
 //!
 //! Deliberate differences from the original: names are indexed; an edge needs no document, so a
 //! registration does not call social-graph, and following is one atomic step; a timeline keeps its
@@ -36,6 +37,7 @@ pub mod user;
 pub mod user_mention;
 
 pub mod cached_posts;
+pub mod postgres;
 pub mod redis;
 pub mod store;
 
@@ -47,6 +49,7 @@ pub mod passwords;
 pub mod random;
 pub mod rendering;
 pub mod session;
+pub mod state;
 pub mod timeline;
 
 kit::services::services! {

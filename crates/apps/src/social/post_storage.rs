@@ -15,6 +15,7 @@ use super::bounds::LARGEST_POST;
 use super::called::Called;
 use super::command::{PostCache, Stored};
 use super::metrics::Metrics;
+use super::postgres::Use;
 use super::{Process, Service, cached_posts, rendering};
 use crate::kit::process;
 
@@ -34,10 +35,10 @@ pub struct PostStorage {
 
 /// Runs a process of the service until a signal ends it.
 pub fn run(Arguments { cache, stored }: Arguments) -> anyhow::Result<()> {
-    let Stored { store, common } = stored;
+    let Stored { documents, common } = stored;
     process::run(common, async |process: &Process| {
         let mut called = Called::by(process);
-        let store = called.to("store", &store).await?;
+        let store = called.documents(&documents, Use::Writes).await?;
         let store = cached_posts::behind(&cache, store, process);
         let service = Arc::new(PostStorage::new(store, Arc::clone(&process.metrics)));
         Ok(process.page(Service::PostStorage, api::answering(service), called.health()))

@@ -13,6 +13,7 @@ use super::api::user::{Named, User};
 use super::called::Called;
 use super::command::Stored;
 use super::metrics::Metrics;
+use super::postgres::Use;
 use super::{Process, Service};
 use crate::kit::process;
 use crate::kit::rpc::Addresses;
@@ -34,10 +35,10 @@ pub struct SocialGraph {
 
 /// Runs a process of the service until a signal ends it.
 pub fn run(Arguments { user, stored }: Arguments) -> anyhow::Result<()> {
-    let Stored { store, common } = stored;
+    let Stored { documents, common } = stored;
     process::run(common, async |process: &Process| {
         let mut called = Called::by(process);
-        let store = called.to("store", &store).await?;
+        let store = called.documents(&documents, Use::Writes).await?;
         let user = called.to("user", &user).await?;
         let service = SocialGraph::new(store, user, Arc::clone(&process.metrics));
         Ok(process.page(Service::SocialGraph, api::answering(Arc::new(service)), called.health()))

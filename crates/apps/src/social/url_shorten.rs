@@ -10,6 +10,7 @@ use super::api::url_shorten::{self as api, UrlsReply, UrlsRequest};
 use super::called::Called;
 use super::command::Stored;
 use super::metrics::Metrics;
+use super::postgres::Use;
 use super::{Process, Service, random};
 use crate::kit::process;
 
@@ -22,10 +23,10 @@ pub struct UrlShorten {
 }
 
 /// Runs a process of the service until a signal ends it.
-pub fn run(Stored { store, common }: Stored) -> anyhow::Result<()> {
+pub fn run(Stored { documents, common }: Stored) -> anyhow::Result<()> {
     process::run(common, async |process: &Process| {
         let mut called = Called::by(process);
-        let store = called.to("store", &store).await?;
+        let store = called.documents(&documents, Use::Writes).await?;
         let service = Arc::new(UrlShorten::new(store, Arc::clone(&process.metrics)));
         Ok(process.page(Service::UrlShorten, api::answering(service), called.health()))
     })

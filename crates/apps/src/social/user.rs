@@ -15,6 +15,7 @@ use super::called::Called;
 use super::command::Stored;
 use super::metrics::Metrics;
 use super::passwords::{self, Hashing};
+use super::postgres::Use;
 use super::unique_id::{Machine, Numbers, now};
 use super::{Process, Service, session};
 use crate::kit::hashing::{Login, Pool};
@@ -65,10 +66,10 @@ pub struct User {
 
 /// Runs a process of the service until a signal ends it.
 pub fn run(Arguments { security, machine, stored }: Arguments) -> anyhow::Result<()> {
-    let Stored { store, common } = stored;
+    let Stored { documents, common } = stored;
     process::run(common, async |process: &Process| {
         let mut called = Called::by(process);
-        let store = called.to("store", &store).await?;
+        let store = called.documents(&documents, Use::Writes).await?;
         let service = User::start(process, store, &security, machine).await?;
         Ok(process.page(Service::User, api::answering(Arc::new(service)), called.health()))
     })

@@ -9,6 +9,7 @@ use super::api::user_mention::{self as api, MentionsReply, MentionsRequest};
 use super::called::Called;
 use super::command::Stored;
 use super::metrics::Metrics;
+use super::postgres::Use;
 use super::{Process, Service};
 use crate::kit::process;
 
@@ -18,10 +19,10 @@ pub struct UserMention {
 }
 
 /// Runs a process of the service until a signal ends it.
-pub fn run(Stored { store, common }: Stored) -> anyhow::Result<()> {
+pub fn run(Stored { documents, common }: Stored) -> anyhow::Result<()> {
     process::run(common, async |process: &Process| {
         let mut called = Called::by(process);
-        let store = called.to("store", &store).await?;
+        let store = called.documents(&documents, Use::Reads).await?;
         let service = Arc::new(UserMention::new(store, Arc::clone(&process.metrics)));
         Ok(process.page(Service::UserMention, api::answering(service), called.health()))
     })

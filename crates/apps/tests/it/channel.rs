@@ -8,7 +8,7 @@ use crate::instance::{Instance, now, sleep};
 use crate::services::wait_for;
 use crate::sink::{Got, Sink, Switch, status, taken};
 
-const LONG: Duration = Duration::from_secs(20);
+pub(crate) const LONG: Duration = Duration::from_secs(20);
 
 pub(crate) fn channel(subscriber: &Sink, arguments: &[&str]) -> Instance {
     Instance::of("channel", &[&["--subscriber", &subscriber.url()], arguments].concat())
@@ -28,7 +28,7 @@ pub(crate) fn send(channel: &Instance, id: &str) -> u16 {
 }
 
 /// Returns the status, the fields and the body of the response to a request.
-fn exchange(channel: &Instance, request: &str) -> (u16, String, String) {
+pub(crate) fn exchange(channel: &Instance, request: &str) -> (u16, String, String) {
     let answer = channel.exchange(request.replacen("\r\n", "\r\nConnection: close\r\n", 1));
     let (head, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
     (head[9..12].parse().unwrap(), head.to_lowercase(), body.to_owned())

@@ -9,18 +9,20 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use crate::channel::{channel, event, metric, send};
+use crate::channel::{LONG, channel, event, metric, send};
 use crate::instance::{Instance, sleep};
 use crate::services::wait_for;
 use crate::sink::{Sink, status, taken};
-
-const LONG: Duration = Duration::from_secs(20);
 
 /// The senders of one test, so that several events share a write.
 const SENDERS: usize = 8;
 
 /// Sends events one after the other until the channel dies; returns the acknowledged ones.
-fn send_until_it_dies(channel: &Instance, sender: usize, has_begun: &AtomicBool) -> Vec<String> {
+pub(crate) fn send_until_it_dies(
+    channel: &Instance,
+    sender: usize,
+    has_begun: &AtomicBool,
+) -> Vec<String> {
     let mut stream = channel.connect();
     let mut buffer = [0; 1024];
     let mut acknowledged = Vec::new();
@@ -39,7 +41,7 @@ fn send_until_it_dies(channel: &Instance, sender: usize, has_begun: &AtomicBool)
 }
 
 /// The kills of one test: few by default, and as many as this variable says.
-fn kills() -> usize {
+pub(crate) fn kills() -> usize {
     let chosen = std::env::var("BENCHWRIGHT_KILLS").ok();
     chosen.map_or(4, |text| text.parse().expect("BENCHWRIGHT_KILLS is a number"))
 }

@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 
 use crate::foreign::python;
 use crate::instance::{Instance, now, sleep};
-use crate::network::ask;
+use crate::network::{Network, ask};
 use crate::services::Caller;
-use crate::tools::skip;
+use crate::tools::{Postgres, skip};
 
 /// A graph that is initialised in a second or two.
 const SMALL: [&str; 4] = ["--graph", "generated:60x800", "--compose", "10"];
@@ -76,20 +76,39 @@ fn killed_ten_times_it_makes_the_same_graph_and_no_post_twice() {
     // One that continues another waits a second for posts that may be on their way.
     let takes = began.elapsed() + Duration::from_secs(1);
 
-    let social = application();
+    is_continued_after_kills(&application(), 10, takes, &counts(&whole));
+}
+
+/// Checks that an initialisation that is killed at random moments of the time that it takes ends with
+/// these counts.
+fn is_continued_after_kills(social: &Instance, kills: usize, takes: Duration, whole: &Value) {
     let mut random = std::process::id().wrapping_mul(0x9e37_79b1) | 1;
-    for _ in 0..10 {
-        let mut child = start(&social);
+    for _ in 0..kills {
+        let mut child = start(social);
         random = random.wrapping_mul(0x2c1b_3c6d).rotate_left(11).wrapping_add(0x297a_2d39);
         sleep(takes.mul_f64(f64::from(random) / f64::from(u32::MAX)));
         child.kill().unwrap();
         child.wait().unwrap();
     }
-    document(&social, &SMALL);
+    document(social, &SMALL);
     // The URLs of posts that were killed before they were stored may remain.
     for what in ["users", "follows", "posts", "user_timeline_entries", "home_timeline_entries"] {
-        assert_eq!(counts(&social)[what], counts(&whole)[what], "{what}");
+        assert_eq!(counts(social)[what], whole[what], "{what}");
     }
+}
+
+#[test]
+fn killed_with_documents_in_postgresql_it_makes_the_same_graph() {
+    const TEST: &str = "killed_with_documents_in_postgresql_it_makes_the_same_graph";
+    let Some(database) = Postgres::start(TEST) else { return };
+    let network = Network::with_documents(Some(&database.url()), 1, &[]);
+    let social = network.front();
+    let began = now();
+    document(social, &SMALL);
+    let takes = began.elapsed() + Duration::from_secs(1);
+    let whole = counts(social);
+    assert_eq!(social.ask("POST", "/reset").0, 200);
+    is_continued_after_kills(social, 4, takes, &whole);
 }
 
 #[test]

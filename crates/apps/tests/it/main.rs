@@ -1,8 +1,10 @@
 //! Tests of the built binary over loopback, as its users call it.
 
 mod balancer;
+mod brokers;
 mod channel;
 mod channel_log;
+mod documents;
 mod failures;
 mod foreign;
 mod hostile;
@@ -11,6 +13,7 @@ mod hostile_social;
 mod hostile_users;
 mod hotel;
 mod initialiser;
+mod neighbour;
 mod pages;
 mod social;
 mod stores;
@@ -19,6 +22,7 @@ mod users;
 
 mod application;
 mod attacks;
+mod broker;
 mod browser;
 mod grpc;
 mod instance;

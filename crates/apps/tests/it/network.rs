@@ -46,21 +46,38 @@ impl Network {
 
     /// Starts each service in processes of its own, with its options.
     pub(crate) fn of_services(replicas: usize, options: &[(&str, &[&str])]) -> Self {
+        Self::with_documents(None, replicas, options)
+    }
+
+    /// Does the same; documents are in the database with this URL, or else in the store.
+    pub(crate) fn with_documents(
+        url: Option<&str>,
+        replicas: usize,
+        options: &[(&str, &[&str])],
+    ) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut network = Network { services: BTreeMap::new(), folder };
         network.start_store();
         for (name, called) in SERVICES {
             let own = || options.iter().filter(|(of, _)| *of == name).flat_map(|(_, own)| *own);
-            // Timelines are in one of the two.
-            let is_other =
-                |one: &str| one == "store" && name != "front" && own().any(|o| *o == "--redis");
-            let called: Vec<_> = called
-                .iter()
-                .filter(|one| !is_other(one))
-                .map(|one| (format!("--{one}"), network.addresses(one)))
-                .collect();
+            let keeps_timelines = name.ends_with("-timeline");
+            let is_in_redis = own().any(|option| *option == "--redis");
+            let mut named = Vec::new();
+            for one in called {
+                let addresses = network.addresses(one);
+                match (*one, url) {
+                    ("store", _) if keeps_timelines && is_in_redis => {}
+                    ("store", Some(url)) if !keeps_timelines => {
+                        named.push(("--store".to_owned(), url.to_owned()));
+                        if name == "front" && !is_in_redis {
+                            named.push(("--timelines".to_owned(), addresses));
+                        }
+                    }
+                    (one, _) => named.push((format!("--{one}"), addresses)),
+                }
+            }
             let mut arguments = vec![name];
-            arguments.extend(called.iter().flat_map(|(one, at)| [one.as_str(), at.as_str()]));
+            arguments.extend(named.iter().flat_map(|(one, at)| [one.as_str(), at.as_str()]));
             if name == "user" {
                 arguments.extend(CHEAP);
             }

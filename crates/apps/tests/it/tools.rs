@@ -45,7 +45,7 @@ pub(crate) fn wait_until_it_listens(port: u16) {
     }
 }
 
-fn signal(child: &Child, name: &str) {
+pub(crate) fn signal(child: &Child, name: &str) {
     let id = child.id().to_string();
     assert!(Command::new("kill").args([name, &id]).status().unwrap().success());
 }
@@ -77,7 +77,7 @@ fn is_root() -> bool {
 }
 
 /// Returns a program of the distribution. If it is not installed, notes that the test was skipped.
-fn program(test: &str, name: &str) -> Option<PathBuf> {
+pub(crate) fn program(test: &str, name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path).map(|folder| folder.join(name));
     let program = found.into_iter().find(|program| program.is_file());
@@ -122,7 +122,7 @@ impl Memcached {
 }
 
 /// Stops all threads of a process: one that runs on another CPU stops a moment after the signal.
-fn freeze(child: &Child) {
+pub(crate) fn freeze(child: &Child) {
     signal(child, "-STOP");
     while !is_stopped(child.id()) {
         sleep(Duration::from_millis(1));
@@ -258,14 +258,37 @@ impl Postgres {
         format!("postgres://hotel@127.0.0.1:{}/postgres", self.port)
     }
 
-    /// Starts it, for the first time or again.
+    /// Starts it, for the first time or again. While processes of a killed one still end, it refuses to
+    /// start.
     pub(crate) fn resume(&mut self) {
         let folder = self.folder.path();
-        let mut command = unprivileged(&self.programs.join("postgres"), USER);
-        command.arg("-D").arg(folder.join("data")).arg("-k").arg(folder);
-        command.args(["-h", "127.0.0.1", "-p", &self.port.to_string(), "-B", "16MB"]);
-        self.server = Some(command.current_dir(folder).spawn().unwrap());
-        wait_until_it_listens(self.port);
+        let began = now();
+        while TcpStream::connect(("127.0.0.1", self.port)).is_err() {
+            assert!(began.elapsed() < Duration::from_secs(20), "PostgreSQL does not start");
+            let is_running =
+                self.server.as_mut().is_some_and(|one| one.try_wait().unwrap().is_none());
+            if !is_running {
+                let mut command = unprivileged(&self.programs.join("postgres"), USER);
+                command.arg("-D").arg(folder.join("data")).arg("-k").arg(folder);
+                command.args(["-h", "127.0.0.1", "-p", &self.port.to_string(), "-B", "16MB"]);
+                self.server = Some(command.current_dir(folder).spawn().unwrap());
+            }
+            sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Kills it with SIGKILL.
+    pub(crate) fn kill(&mut self) {
+        let mut server = self.server.take().unwrap();
+        server.kill().unwrap();
+        server.wait().unwrap();
+    }
+
+    /// Runs a statement.
+    pub(crate) fn run(&self, statement: &str) {
+        let mut command = unprivileged(&self.programs.join("psql"), USER);
+        command.arg(self.url()).args(["-v", "ON_ERROR_STOP=1", "-c", statement]);
+        assert!(command.status().unwrap().success(), "{statement}");
     }
 
     /// Ends it without waiting for its clients (a fast shutdown).

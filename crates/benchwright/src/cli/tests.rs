@@ -54,6 +54,9 @@ fn the_short_list_has_a_reason_for_each_option() {
         --start: the backend starts the generators of a load together
         --requests: a trial measures for a time, phases.measure.time: the budget is planned in time, and the use of resources is compared over it
         --connect-to: the runner's own requests (ready, smoke, reset) go to sut.endpoint too, so it is the place; another name is said by workload.headers (Host) and load.tls.sni
+        --pace: load.shape says the same, with its rests
+        --notes: workload.events.receive joins the notes of both sides in each trial; files for `benchwright join` are of programs that a person starts
+        --compare-clock: it is part of --notes
         --csv: load.json of each trial has the same series
         --hlog: each trial keeps its histograms: response_time.hlog, service_time.hlog
         --samples: a row for each request has no bound, and a results directory keeps all its trials

@@ -26,15 +26,15 @@ use load::network::{Network, Work};
 use load::pacing::{Offered, Pacing, Sharing, Trace};
 use load::shard::{Limits, Overdue, Unopened};
 use load::validity::{self, Besides};
-use measure::Nanos;
 use measure::estimate::Enough;
 use measure::pace::Shape;
+use measure::{Nanos, Quantile};
 use net::{Closed, process};
 use results::evidence::{self, Evidence, Question};
 use results::slo::{self, Slo};
 use script::{Compatibility, ScriptSet};
 
-use self::events::{Receiving, Wanted};
+use self::events::{Gathered, Noting, Receiving, Wanted};
 use self::live::Watching;
 pub(crate) use self::outputs::Outputs;
 use self::target::{Finding, Target};
@@ -84,8 +84,10 @@ pub(crate) fn load(arguments: &Load) -> Result<Exit, Failure> {
     let mut outputs = Outputs::of(arguments, labels.clone()).map_err(question)?;
     let stop = crate::interrupted();
 
+    let noting = Noting::begin(arguments, events.as_ref())?;
     let receiving = Receiving::begin(arguments, events.as_ref(), &plan)?;
-    let ledgers = Receiving::ledgers(receiving.as_ref(), plan.cpus.len());
+    let is_noted = noting.is_some() || receiving.is_some();
+    let ledgers = events::ledgers(is_noted, events.as_ref(), &plan);
     let watchers = outputs.samplers(plan.cpus.len()).into_iter().zip(ledgers).collect();
     let watching = Watching {
         how: arguments.progress,
@@ -106,12 +108,13 @@ pub(crate) fn load(arguments: &Load) -> Result<Exit, Failure> {
     let measurement = measured.measurement;
     let (samplers, ledgers): (Vec<_>, Vec<_>) = measured.watchers.into_iter().unzip();
     let lost = outputs.finish(samplers)?;
-    let delivery = receiving.map(|receiving| {
-        receiving.finish(ledgers.into_iter().flatten().collect(), measurement.window)
-    });
+    let sent = Gathered::of(ledgers.into_iter().flatten());
+    let noted = noting.map(|noting| noting.finish(&sent, measurement.window)).transpose()?;
+    let delivery = receiving.map(|receiving| receiving.finish(sent, measurement.window));
 
     let maximum_of_a_shard = super::self_test::known_maximum();
-    let besides = Besides { samples_lost: lost, maximum_of_a_shard };
+    let delivery_p99 = delivery.as_ref().and_then(|events| events.delivery_bounds(Quantile::P99));
+    let besides = Besides { samples_lost: lost, maximum_of_a_shard, delivery_p99 };
     let judgement = validity::judge(&plan, &measurement, besides);
     let context = Context {
         arguments: std::env::args().skip(1).collect(),
@@ -121,6 +124,7 @@ pub(crate) fn load(arguments: &Load) -> Result<Exit, Failure> {
         compatibility: None,
     };
     let mut document = document::of(&context, &plan, &targets, &measurement, &judgement);
+    document.warnings.extend(noted.into_iter().flatten());
     if let Some(delivery) = delivery {
         document.findings.extend(events::findings(&delivery));
         document.warnings.extend(events::warning(&delivery));
@@ -241,7 +245,8 @@ fn plan(arguments: &Load, targets: &[Target]) -> Result<Plan, Failure> {
              use more --connections or fewer --script-threads"
         )));
     }
-    let length = length(&pacing, arguments.warm_up);
+    let warm_up = warm_up(arguments);
+    let length = length(&pacing, warm_up);
     let measure = match (arguments.duration, length, arguments.requests) {
         (Some(duration), _, _) => positive(duration, "--duration")?,
         (None, Some(length), _) => length,
@@ -262,7 +267,7 @@ fn plan(arguments: &Load, targets: &[Target]) -> Result<Plan, Failure> {
         pools: pools(targets, each, of_each),
         pacing,
         requests: arguments.requests,
-        warm_up: arguments.warm_up,
+        warm_up,
         measure,
         drain: arguments.drain.unwrap_or(arguments.timeout),
         limits: Limits {
@@ -287,13 +292,21 @@ fn plan(arguments: &Load, targets: &[Target]) -> Result<Plan, Failure> {
     })
 }
 
+/// Returns the time before the measurement; a list of paces has a rest at its end.
+fn warm_up(arguments: &Load) -> Nanos {
+    let rest = arguments.pace.as_ref().map_or(Nanos::ZERO, Shape::rest_after_warm_up);
+    if arguments.warm_up == Nanos::ZERO { Nanos::ZERO } else { arguments.warm_up + rest }
+}
+
 /// Returns the numbers of requests over a limit that end the load early.
 fn enough(arguments: &Load, pacing: &Pacing, targets: usize, measure: Nanos) -> Vec<Enough> {
     let (true, Pacing::Open { load, sharing }) = (arguments.until_missed, pacing) else {
         return Vec::new();
     };
     let loads = if *sharing == Sharing::Each { targets as f64 } else { 1.0 };
-    let rate = loads * load.mean_rate(arguments.warm_up, arguments.warm_up + measure);
+    let warm_up = warm_up(arguments);
+    let load = load.after_warm_up(warm_up);
+    let rate = loads * load.mean_rate(warm_up, warm_up + measure);
     slo::enough(&arguments.slo, rate * measure.as_secs_f64())
 }
 
@@ -344,7 +357,8 @@ pub(super) fn pools(targets: &[Target], connections: usize, of_each: usize) -> V
 
 fn pacing(arguments: &Load) -> Result<Pacing, Failure> {
     let sharing = if arguments.per_target { Sharing::Each } else { Sharing::InTurn };
-    let shape = arguments.shape.clone().or(arguments.rate.map(Shape::constant));
+    let shape = arguments.shape.clone().or(arguments.pace.clone());
+    let shape = shape.or(arguments.rate.map(Shape::constant));
     match (shape, &arguments.trace) {
         (Some(shape), _) => {
             let distribution = arguments.arrivals;

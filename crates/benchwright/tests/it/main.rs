@@ -30,6 +30,7 @@ mod parts;
 mod programs;
 mod prometheus;
 mod reach;
+mod receive;
 mod replicas;
 mod requests;
 mod results;

@@ -121,6 +121,13 @@ impl Server {
         text
     }
 
+    /// Waits until the server ends by itself; returns its exit code and what it printed last.
+    pub(crate) fn ended(mut self) -> (i32, String) {
+        let mut text = String::new();
+        self.stdout.read_to_string(&mut text).unwrap();
+        (self.child.wait().unwrap().code().unwrap_or(-1), text)
+    }
+
     /// Returns the value of one series at `/metrics`, or 0.
     pub(crate) fn metric(&self, series: &str) -> f64 {
         let page = get(&self.url, "/metrics");

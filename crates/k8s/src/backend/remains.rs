@@ -6,8 +6,9 @@ use lab::backend::Stop;
 use lab::host;
 use serde_json::Value;
 
-use super::{Kubernetes, POLL_EVERY, RELEASES, is_dead};
+use super::{Kubernetes, POLL_EVERY, RELEASES, changes, is_dead};
 use crate::api::{self, Api, Error};
+use crate::changes::Patch;
 use crate::helm::Helm;
 use crate::lease;
 use crate::objects::RUN;
@@ -91,6 +92,7 @@ pub(crate) fn remove(
             if alive.contains(of) || is_own {
                 continue;
             }
+            changes::undo(api, &Patch::all(&object))?;
             for release in releases(&object) {
                 let (namespace, release) = release;
                 helm.uninstall(release, namespace).map_err(Error::Helm)?;

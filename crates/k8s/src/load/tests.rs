@@ -66,3 +66,20 @@ fn the_start_is_as_far_ahead_as_the_way_to_the_generators_is_long() {
         [ms(100), ms(120), ms(900), ms(2_000)]
     );
 }
+
+#[test]
+fn events_are_received_where_other_pods_reach_it() {
+    let resolved = |receive: &str| {
+        let text = format!(
+            "name: c\nsut: {{deploy: [app: {{name: channel, run: channel}}]}}\n\
+             workload: {{path: /, events: {{receive: '{receive}'}}}}\n\
+             load: {{model: open, rate: 1/s}}\n\
+             where: {{backend: kubernetes, cluster: {{image: i}}}}\n"
+        );
+        spec::from_bytes("c.yaml", text.as_bytes(), Path::new("."), None, &[]).unwrap()
+    };
+    assert_eq!(receiver(&resolved("0.0.0.0:18080")).unwrap(), Some(18_080));
+    let why = receiver(&resolved("127.0.0.1:18080")).unwrap_err().to_string();
+    assert!(why.contains("0.0.0.0:18080") && why.contains("benchwright-receiver."), "{why}");
+    assert!(receiver(&resolved("0.0.0.0")).unwrap_err().to_string().contains("has no port"));
+}

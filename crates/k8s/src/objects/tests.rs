@@ -334,7 +334,8 @@ fn a_load_is_a_generator_on_each_node_that_waits_for_its_start() {
                 "labels": {
                   "app.kubernetes.io/managed-by": "benchwright",
                   "benchwright.dev/run": "0123456789",
-                  "benchwright.dev/service": "load-0123456789-1"
+                  "benchwright.dev/service": "load-0123456789-1",
+                  "benchwright.dev/load": "true"
                 }
               },
               "spec": {
@@ -458,6 +459,7 @@ fn everything_has_the_label_and_the_owner_of_its_run() {
     };
     let mut objects = service(&run(), &geo(), &[]);
     objects.extend(generators(&run(), &load));
+    objects.push(receiver(&run(), 18_080));
     objects.push(program(&run(), "p", &["benchwright".to_owned()], &BTreeMap::new()));
     for object in &objects {
         assert_eq!(object["metadata"]["labels"][RUN], "0123456789", "{object}");
@@ -479,4 +481,23 @@ fn names_that_the_api_refuses_are_found_before() {
     for name in ["Geo", "1geo", "geo.1", "geo_1", "geo-", "", &"a".repeat(51)] {
         assert!(wrong_name(name).unwrap().contains("write up to 50 of a-z"), "{name}");
     }
+}
+
+#[test]
+fn the_receiver_is_the_generator_of_whichever_load() {
+    let load = Generators {
+        name: "load-1".to_owned(),
+        nodes: vec!["w1".to_owned()],
+        arguments: Vec::new(),
+        files: Vec::new(),
+        longest: Nanos::SECOND,
+        limits: Limits::default(),
+    };
+    let job = generators(&run(), &load).pop().unwrap();
+    let labels = &job["spec"]["template"]["metadata"]["labels"];
+    let service = receiver(&run(), 18_080);
+    for (name, value) in service["spec"]["selector"].as_object().unwrap() {
+        assert_eq!(&labels[name], value, "{name}");
+    }
+    assert_eq!(service["spec"]["ports"][0]["port"], 18_080);
 }

@@ -10,7 +10,7 @@ use super::{
     replicas,
 };
 use crate::calm::Calm;
-use crate::spec::{Exchange, Literal, MemoryLimit, Resolved, Run};
+use crate::spec::{Change, Exchange, Literal, MemoryLimit, Resolved, Run};
 
 /// A record of the steps; each step succeeds.
 #[derive(Debug, Default)]
@@ -85,6 +85,11 @@ impl Backend for DryRun {
     fn scale(&mut self, service: &str, replicas: u32) -> Result<Vec<Address>, Stop> {
         self.tell(format!("scale    {service} to {replicas}"));
         Ok(named(service, replicas))
+    }
+
+    fn change(&mut self, change: &Change) -> Result<Result<(), String>, Stop> {
+        self.tell(format!("change   {change}"));
+        Ok(Ok(()))
     }
 
     fn execute(&mut self, run: &Run) -> Result<Executed, String> {

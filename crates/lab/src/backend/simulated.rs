@@ -20,7 +20,9 @@ use super::{
 };
 use crate::calm::Calm;
 use crate::generator;
-use crate::spec::{self, Arrivals, Connections, Distribution, Exchange, Resolved, Run, Shape};
+use crate::spec::{
+    self, Arrivals, Change, Connections, Distribution, Exchange, Resolved, Run, Shape,
+};
 
 #[cfg(test)]
 mod tests;
@@ -118,6 +120,10 @@ impl Backend for Simulated {
 
     fn scale(&mut self, service: &str, replicas: u32) -> Result<Vec<Address>, Stop> {
         Ok(simulated(service, replicas))
+    }
+
+    fn change(&mut self, _change: &Change) -> Result<Result<(), String>, Stop> {
+        Ok(Ok(()))
     }
 
     fn execute(&mut self, run: &Run) -> Result<Executed, String> {

@@ -328,6 +328,7 @@ fn reset(resolved: &Resolved) -> Nanos {
             names.0.iter().map(each).sum::<Nanos>() * instances
         }
         Action::Wait(Wait::Time(_)) => rest(action),
+        Action::Config(_) | Action::Scale(_) => START_ON_A_CLUSTER * instances,
         Action::Http(_) | Action::Run(_) | Action::Wait(Wait::Until { .. }) => ACTION * instances,
     };
     match steps.is_empty() {

@@ -206,6 +206,13 @@ pub const OPTIONS: &[Known] = &[
         "the runner's own requests (ready, smoke, reset) go to sut.endpoint too, so it is the \
          place; another name is said by workload.headers (Host) and load.tls.sni",
     ),
+    nothing("--pace", "load.shape says the same, with its rests"),
+    nothing(
+        "--notes",
+        "workload.events.receive joins the notes of both sides in each trial; files for \
+         `benchwright join` are of programs that a person starts",
+    ),
+    nothing("--compare-clock", "it is part of --notes"),
     nothing("--csv", "load.json of each trial has the same series"),
     nothing("--hlog", "each trial keeps its histograms: response_time.hlog, service_time.hlog"),
     nothing(

@@ -54,7 +54,7 @@ fn a_monitor_without_an_answer_has_a_problem_and_no_values() {
     let mut backend = DryRun::default();
     let problems = |moment, backend: &mut DryRun| {
         let end = Instant(5_000_000_000);
-        let found = ask(&resolved(), (Instant::default(), end), moment, backend);
+        let found = ask(&resolved(), (Instant::default(), end), moment, backend).unwrap();
         assert_eq!(found[0].series, []);
         found[0].problems.join("; ")
     };
@@ -82,4 +82,18 @@ fn a_window_fits_the_measurement_and_the_scrapes() {
     assert_eq!(check(60, None), [""; 0]);
     assert!(check(30, Some(15))[0].contains("of 60 s is longer than the measurement of 30 s"));
     assert!(check(60, Some(30))[0].contains("has fewer than 4 scrapes, which are 30 s apart"));
+}
+
+#[test]
+fn a_rate_is_asked_once_its_last_values_are_scraped() {
+    let resolved = resolved();
+    let Monitor::Prometheus(of_program) = &resolved.spec.monitor[0];
+    let query = "sum(rate(container_cpu_usage_seconds_total[1m]))".to_owned();
+    let of_containers = Prometheus { query, ..of_program.clone() };
+    let at_once = Prometheus { query: "up".to_owned(), ..of_program.clone() };
+    let scraped = Some(Nanos::from_secs(5));
+    assert_eq!(late(of_program, scraped), Nanos::from_secs(5));
+    assert_eq!(late(&of_containers, scraped), Nanos::from_secs(20));
+    assert_eq!(late(&at_once, scraped), Nanos::ZERO);
+    assert_eq!(late(&of_containers, None), Nanos::ZERO);
 }

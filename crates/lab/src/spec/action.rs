@@ -7,7 +7,7 @@ use measure::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Command, Exchange, Texts, Written};
+use super::{Change, Command, Config, Exchange, Scale, Texts, Written};
 
 #[cfg(test)]
 mod tests;
@@ -27,6 +27,8 @@ pub enum Action {
     Wait(Wait),
     /// Components to restart, all replicas; they keep their addresses and folders.
     Restart(Texts),
+    Config(Config),
+    Scale(Scale),
 }
 
 /// A question with its expected answer.
@@ -171,8 +173,8 @@ impl Action {
     pub(super) fn exchange(&self) -> Option<&Exchange> {
         match self {
             Action::Http(exchange) => Some(exchange),
-            Action::Run(_) | Action::Wait(Wait::Time(_)) | Action::Restart(_) => None,
             Action::Wait(Wait::Until { check, .. }) => check.exchange(),
+            _ => None,
         }
     }
 
@@ -180,8 +182,8 @@ impl Action {
     pub fn run(&self) -> Option<&Run> {
         match self {
             Action::Run(run) => Some(run),
-            Action::Http(_) | Action::Wait(Wait::Time(_)) | Action::Restart(_) => None,
             Action::Wait(Wait::Until { check, .. }) => check.run(),
+            _ => None,
         }
     }
 
@@ -189,7 +191,25 @@ impl Action {
     pub fn restarted(&self) -> &[String] {
         match self {
             Action::Restart(components) => &components.0,
-            Action::Http(_) | Action::Run(_) | Action::Wait(_) => &[],
+            _ => &[],
+        }
+    }
+
+    /// Returns the texts of a change that may contain variables and addresses.
+    pub(super) fn changed_texts(&self) -> Vec<&str> {
+        match self {
+            Action::Config(config) => config.texts(),
+            Action::Scale(scale) => scale.texts(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Returns the change of a cluster's objects that it is.
+    pub fn change(&self) -> Option<Change> {
+        match self {
+            Action::Config(config) => Some(Change::Config(config.clone())),
+            Action::Scale(scale) => Some(Change::Scale(scale.clone())),
+            _ => None,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::read::did_you_mean;
 use super::source::{Place, SpecError};
-use super::{Action, BackendKind, Component, Port, Resolved, Step, texts};
+use super::{Action, BackendKind, Change, Component, Port, Resolved, Step, texts};
 
 #[cfg(test)]
 mod tests;
@@ -89,6 +89,7 @@ pub(super) fn check(resolved: &Resolved) -> Result<(), SpecError> {
         return Err(source.error(message, place, "remove one of these needs"));
     }
     check_order(resolved)?;
+    check_changes(resolved)?;
     check_components(resolved)?;
     check_ports(resolved)
 }
@@ -157,6 +158,24 @@ fn check_order(resolved: &Resolved) -> Result<(), SpecError> {
     Ok(())
 }
 
+/// Checks that objects of a cluster are changed only on one.
+fn check_changes(resolved: &Resolved) -> Result<(), SpecError> {
+    let backend = resolved.spec.where_.backend;
+    if matches!(backend, BackendKind::Kubernetes | BackendKind::Simulated) {
+        return Ok(());
+    }
+    let Some(change) = texts::actions(resolved).find_map(|action| action.change()) else {
+        return Ok(());
+    };
+    let (kind, name) = match &change {
+        Change::Config(config) => ("config:", config.map.as_str()),
+        Change::Scale(_) => ("scale:", "scale:"),
+    };
+    let place = resolved.source.find(name, name).or_else(|| resolved.source.find(kind, kind));
+    let message = format!("`{kind}` changes an object of a cluster");
+    Err(resolved.source.error(message, place, "choose backend: kubernetes"))
+}
+
 /// Returns the components that an action uses, each with its place in the text.
 fn used<'a>(
     resolved: &'a Resolved,
@@ -169,9 +188,9 @@ fn used<'a>(
         None => endpoint.map(|name| (name, source.find("http:", &exchange.target))),
     });
     let texts = action.run().into_iter().flat_map(|run| run.texts());
-    let addresses = texts.flat_map(texts::addresses_in).map(|name| {
+    let addresses = texts.chain(action.changed_texts()).flat_map(texts::addresses_in).map(|name| {
         let written = format!("${{addresses.{name}}}");
-        (name, source.find("run:", &written))
+        (name, source.find(&written, &written))
     });
     let restarted = action.restarted().iter().map(|name| (&**name, source.find("restart:", name)));
     asked.into_iter().chain(addresses).chain(restarted).collect()

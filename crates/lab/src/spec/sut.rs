@@ -11,8 +11,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::foreign::{Files, Pattern, Port};
 use super::literal::one;
 use super::{
-    Action, AtLeastOne, Exchange, Initialise, Literal, Name, Run, Texts, Wait, Written, schema,
-    texts,
+    Action, AtLeastOne, Config, Exchange, Initialise, Literal, Name, Run, Scale, Texts, Wait,
+    Written, schema, texts,
 };
 
 /// The system under test.
@@ -146,6 +146,8 @@ enum WrittenStep {
     Wait(Wait),
     /// Components to restart, all replicas; they keep their addresses and folders.
     Restart(Texts),
+    Config(Config),
+    Scale(Scale),
 }
 
 impl From<WrittenStep> for Step {
@@ -158,6 +160,8 @@ impl From<WrittenStep> for Step {
             WrittenStep::Run(run) => Step::Action(Action::Run(run)),
             WrittenStep::Wait(wait) => Step::Action(Action::Wait(wait)),
             WrittenStep::Restart(components) => Step::Action(Action::Restart(components)),
+            WrittenStep::Config(config) => Step::Action(Action::Config(config)),
+            WrittenStep::Scale(scale) => Step::Action(Action::Scale(scale)),
         }
     }
 }
@@ -172,6 +176,8 @@ impl From<Step> for WrittenStep {
             Step::Action(Action::Run(run)) => WrittenStep::Run(run),
             Step::Action(Action::Wait(wait)) => WrittenStep::Wait(wait),
             Step::Action(Action::Restart(components)) => WrittenStep::Restart(components),
+            Step::Action(Action::Config(config)) => WrittenStep::Config(config),
+            Step::Action(Action::Scale(scale)) => WrittenStep::Scale(scale),
         }
     }
 }

@@ -68,7 +68,7 @@ fn names(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Checks that every text of the spec uses known variables only, that addresses are used only in the
-/// texts of components and in the commands of actions, and what belongs to a replica only in its
+/// texts of components, in commands and in changes, and what belongs to a replica only in its
 /// own.
 pub(super) fn check(resolved: &Resolved) -> Result<(), SpecError> {
     let sut = &resolved.spec.sut;
@@ -81,6 +81,7 @@ pub(super) fn check(resolved: &Resolved) -> Result<(), SpecError> {
     for action in actions(resolved) {
         let commands = action.run().into_iter().flat_map(|run| run.texts());
         check_all(resolved, commands, &addresses, &[])?;
+        check_all(resolved, action.changed_texts().into_iter(), &addresses, &[])?;
         let requests = action.exchange().into_iter().flat_map(Exchange::texts);
         check_all(resolved, requests, &Addresses::new(), &[])?;
     }
@@ -113,7 +114,8 @@ fn check_all<'a>(
         let place = resolved.source.find(&written, &written);
         if name.starts_with(OF_STEP) && addresses.is_empty() {
             let message = format!("`${{{name}}}` is not allowed here");
-            let label = "only components and the commands of actions may use addresses";
+            let label =
+                "only components, commands of actions and changes of a cluster may use addresses";
             return Err(resolved.source.error(message, place, label));
         }
         let mut known: Vec<String> = vars.keys().map(|name| format!("vars.{name}")).collect();

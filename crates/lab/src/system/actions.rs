@@ -5,7 +5,7 @@ use measure::Nanos;
 use super::{POLL_EVERY, Started, addresses, endpoint_name, failed, join, name_in, until_ready};
 use crate::backend::{Backend, Stop};
 use crate::progress::Silent;
-use crate::spec::{Action, BackendKind, Check, Exchange, Resolved, Run, Wait};
+use crate::spec::{Action, BackendKind, Change, Check, Exchange, Resolved, Run, Wait};
 
 #[cfg(test)]
 mod tests;
@@ -50,6 +50,8 @@ impl List<'_> {
             Action::Restart(components) => return restart(&components.0, at, backend),
             Action::Http(exchange) => ask(exchange, at, backend),
             Action::Run(run) => execute(run, at, backend),
+            Action::Config(config) => change(&Change::Config(config.clone()), at, backend)?,
+            Action::Scale(scale) => change(&Change::Scale(scale.clone()), at, backend)?,
             Action::Wait(Wait::Time(_)) => unreachable!("a rest is not taken in each instance"),
             Action::Wait(Wait::Until { check, timeout }) => {
                 return self.wait(check, *timeout, at, backend);
@@ -135,6 +137,19 @@ fn restart(components: &[String], at: &At<'_>, backend: &mut dyn Backend) -> Res
         }
     }
     Ok(())
+}
+
+/// Changes an object of the cluster; an error contains the change.
+fn change(
+    change: &Change,
+    at: &At<'_>,
+    backend: &mut dyn Backend,
+) -> Result<Result<(), String>, Stop> {
+    let At { resolved, started, instance } = *at;
+    let addresses = addresses(started, instance);
+    let change = change.with_texts(&|text| resolved.text_with(text, instance, &addresses));
+    let done = backend.change(&change)?;
+    Ok(done.map_err(|why| format!("{change}: {why}")))
 }
 
 /// Runs a program; an error contains its command, what was expected and what happened.

@@ -28,7 +28,7 @@ const LOOPBACK: &str = "127.0.0.1:0";
 
 /// Sends bytes in one connection, in pieces of this size; returns what comes back and what was noted.
 fn exchange(refusal: Option<Refusal>, bytes: &[u8], piece: usize) -> (String, Vec<String>) {
-    let receiver = Receiver::listen(LOOPBACK.parse().unwrap(), refusal).unwrap();
+    let receiver = Receiver::listen(LOOPBACK.parse().unwrap(), Some("a-b"), refusal).unwrap();
     let address = receiver.address();
     let (seen, stop) = (Seen::default(), AtomicBool::new(false));
     let answer = thread::scope(|scope| {
@@ -91,4 +91,91 @@ fn the_first_arrivals_of_each_event_are_refused() {
     assert_eq!((&*answers, seen.len()), ("", 1));
     let (answers, seen) = exchange(twice(How::Hang), event("1").as_bytes(), 10_000);
     assert_eq!((&*answers, seen.len()), ("", 1));
+}
+
+/// Takes bytes in pieces; returns the answers, the notes, and what becomes of the connection.
+fn take(desk: &mut Desk, bytes: &[u8], piece: usize) -> (String, Vec<String>, Next) {
+    let (mut connection, seen, mut answers) = (Connection::default(), Seen::default(), Vec::new());
+    let mut next = Next::Open;
+    for piece in bytes.chunks(piece) {
+        next = connection.take(piece, Instant(7), &mut &seen, desk, &mut answers);
+        if next != Next::Open {
+            break;
+        }
+    }
+    connection.end(desk);
+    (String::from_utf8(answers).unwrap(), seen.0.into_inner().unwrap(), next)
+}
+
+#[test]
+fn the_clock_is_told_to_who_asks() {
+    let question = b"GET /clock HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    let (answer, seen, next) = take(&mut Desk::new(Some("a-b"), None), question, 7);
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
+    assert_eq!(body, "{\"clock\":\"a-b\",\"now_ns\":7}\n");
+    assert_eq!((seen.len(), next), (0, Next::Closed));
+    let (answer, ..) = take(&mut Desk::new(None, None), question, 1000);
+    assert!(answer.ends_with("{\"clock\":null,\"now_ns\":7}\n"), "{answer}");
+}
+
+#[test]
+fn an_attribute_that_occurs_twice_is_no_event() {
+    let twice = event("1").replace("CE-Source", "ce-id: 2\r\nCE-Source");
+    let (answers, seen, next) = take(&mut Desk::new(None, None), twice.as_bytes(), 1000);
+    assert!(answers.starts_with("HTTP/1.1 400 "), "{answers}");
+    assert_eq!((seen.len(), next), (0, Next::Open));
+}
+
+#[test]
+fn nothing_overtakes_an_event_that_is_never_answered() {
+    let refusal = Some(Refusal { how: How::Hang, times: 1 });
+    let bytes = [event("1"), event("1"), event("2")].concat();
+    let (answers, seen, _) = take(&mut Desk::new(None, refusal), bytes.as_bytes(), 10);
+    assert_eq!((&*answers, seen.len()), ("", 3));
+}
+
+#[test]
+fn documents_have_a_bound_each_and_together() {
+    let begin = |length: usize| {
+        format!(
+            "POST / HTTP/1.1\r\nContent-Type: application/cloudevents+json\r\n\
+             Content-Length: {length}\r\n\r\n"
+        )
+    };
+    let mut desk = Desk::new(None, None);
+    let long = [begin(2 << 20).into_bytes(), vec![b'{'; 2 << 20]].concat();
+    let (answers, seen, _) = take(&mut desk, &long, 4096);
+    assert!(answers.starts_with("HTTP/1.1 400 ") && seen.is_empty(), "{answers}");
+    // Documents that never end.
+    let open = [begin(2 << 20).into_bytes(), vec![b'{'; 1 << 20]].concat();
+    let (seen, mut answers) = (Seen::default(), Vec::new());
+    let mut connections = Vec::new();
+    for _ in 0..64 {
+        let mut connection = Connection::default();
+        connection.take(&open, Instant(7), &mut &seen, &mut desk, &mut answers);
+        connections.push(connection);
+    }
+    let short = [begin(2), "{}".to_owned()].concat();
+    let (busy, ..) = take(&mut desk, short.as_bytes(), 1000);
+    assert!(busy.starts_with("HTTP/1.1 503 "), "{busy}");
+    connections.pop().unwrap().end(&mut desk);
+    let (again, seen, _) = take(&mut desk, short.as_bytes(), 1000);
+    assert!(again.starts_with("HTTP/1.1 202 ") && seen == ["structured {}"], "{again}");
+}
+
+#[test]
+fn a_peer_that_reads_no_answers_is_disconnected() {
+    let receiver = Receiver::listen(LOOPBACK.parse().unwrap(), None, None).unwrap();
+    let address = receiver.address();
+    let (seen, stop) = (Seen::default(), AtomicBool::new(false));
+    thread::scope(|scope| {
+        scope.spawn(|| receiver.serve(&seen, &stop));
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.set_write_timeout(Some(Duration::from_secs(30))).unwrap();
+        let wrong = "GET / HTTP/1.1\r\n\r\n".repeat(1000);
+        let ended = (0..10_000).any(|_| stream.write_all(wrong.as_bytes()).is_err());
+        stop.store(true, Ordering::Relaxed);
+        assert!(ended, "180 MB of questions were read, and their answers kept");
+    });
 }

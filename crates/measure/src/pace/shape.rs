@@ -14,10 +14,19 @@ use crate::{Nanos, Rate};
 #[cfg(test)]
 mod tests;
 
-/// A rate over time: holds, ramps, spikes and sines in sequence. Cheap to clone.
+/// A rate over time: holds, ramps, spikes, sines and rests in sequence. Cheap to clone.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shape {
     parts: Arc<[Part]>,
+    /// The warm-up, if it has not the rate of the first part.
+    pub(super) warm_up: Option<WarmUp>,
+}
+
+/// A warm-up at a rate of its own, with a rest at its end.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct WarmUp {
+    pub(super) rate: f64,
+    pub(super) rest: Nanos,
 }
 
 /// A part of a shape that gets separate results.
@@ -44,7 +53,7 @@ struct Part {
 
 /// A curve; rates are per second, times in seconds since the part's begin.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Curve {
+pub(super) enum Curve {
     Hold {
         rate: f64,
     },
@@ -59,10 +68,12 @@ enum Curve {
         high: f64,
         period: f64,
     },
+    /// No request at all.
+    Rest,
 }
 
 /// The longest shape, 104 days: a longer one could not be computed to the nanosecond.
-const LONGEST: Nanos = Nanos(1 << 53);
+pub(super) const LONGEST: Nanos = Nanos(1 << 53);
 /// The maximum requests per second, one per nanosecond: beyond it intended times could not differ.
 const FASTEST: f64 = 1e9;
 /// The precision in seconds of a sine's inverse: a quarter of the nanosecond it is rounded to.
@@ -79,17 +90,28 @@ impl Shape {
     }
 
     /// Returns a shape that holds the first rate for this long, and then continues with this shape.
+    /// A list of paces has another rate and a rest in this time.
     pub fn after_warm_up(&self, warm_up: Nanos) -> Shape {
         let first = &self.parts[0];
         if warm_up == Nanos::ZERO || first.length.is_none() {
             return self.clone();
         }
-        let hold = Curve::Hold { rate: first.curve.rate(0.0) };
+        let usual = WarmUp { rate: first.curve.rate(0.0), rest: Nanos::ZERO };
+        let WarmUp { rate, rest } = self.warm_up.unwrap_or(usual);
+        let rest = rest.min(warm_up);
+        let before = [(Curve::Hold { rate }, warm_up.saturating_sub(rest)), (Curve::Rest, rest)];
+        let before = before.into_iter().filter(|(_, length)| Nanos::ZERO < *length);
+        let before = before.map(|(curve, length)| ("warm-up".to_owned(), curve, Some(length)));
         let parts = self.parts.iter().map(|part| (part.name.clone(), part.curve, part.length));
-        Shape::of([("warm-up".to_owned(), hold, Some(warm_up))].into_iter().chain(parts))
+        Shape::of(before.chain(parts))
     }
 
-    fn of(parts: impl IntoIterator<Item = (String, Curve, Option<Nanos>)>) -> Shape {
+    /// Returns the rest at the end of the warm-up.
+    pub fn rest_after_warm_up(&self) -> Nanos {
+        self.warm_up.map_or(Nanos::ZERO, |warm_up| warm_up.rest)
+    }
+
+    pub(super) fn of(parts: impl IntoIterator<Item = (String, Curve, Option<Nanos>)>) -> Shape {
         let (mut begin, mut before) = (Nanos::ZERO, 0.0);
         let parts = parts.into_iter().map(|(name, curve, length)| {
             let count = length.map_or(f64::INFINITY, |length| curve.integral(length.as_secs_f64()));
@@ -97,7 +119,7 @@ impl Shape {
             (begin, before) = (begin + length.unwrap_or_default(), part.after);
             part
         });
-        Shape { parts: parts.collect() }
+        Shape { parts: parts.collect(), warm_up: None }
     }
 
     /// Returns the duration; `None` if it has no end. No request is intended after its end.
@@ -114,12 +136,11 @@ impl Shape {
         })
     }
 
-    /// Returns the rate at a time; where two parts meet, that of the later one. `None` after the
-    /// end.
+    /// Returns the rate at a time; where two parts meet, that of the later one. `None` in a rest and
+    /// after the end.
     pub fn rate_at(&self, time: Nanos) -> Option<Rate> {
         let part = self.part_at(time)?;
-        let rate = part.curve.rate(time.saturating_sub(part.begin).as_secs_f64());
-        Some(Rate::per_second(rate).expect("each part's rate is positive"))
+        Rate::per_second(part.curve.rate(time.saturating_sub(part.begin).as_secs_f64()))
     }
 
     /// Returns the number of requests until a time.
@@ -166,8 +187,8 @@ impl Part {
 }
 
 impl Curve {
-    /// Returns the rate at a time. Never zero, even where rounding between very different rates
-    /// would make it so.
+    /// Returns the rate at a time. Zero only in a rest, even where rounding between very different
+    /// rates would make it so.
     fn rate(self, time: f64) -> f64 {
         match self {
             Curve::Hold { rate } => rate,
@@ -178,6 +199,7 @@ impl Curve {
                 let above = (high - low) / 2.0 * (TAU * (time / period)).sin();
                 (low.midpoint(high) + above).max(low)
             }
+            Curve::Rest => 0.0,
         }
     }
 
@@ -186,6 +208,7 @@ impl Curve {
             Curve::Hold { rate } => rate,
             Curve::Ramp { from, to, .. } => from.max(to),
             Curve::Sine { high, .. } => high,
+            Curve::Rest => 0.0,
         }
     }
 
@@ -201,6 +224,7 @@ impl Curve {
                 let above = (high - low) / 2.0 * period / TAU * (1.0 - angle.cos());
                 low.midpoint(high) * time + above
             }
+            Curve::Rest => 0.0,
         }
     }
 
@@ -222,6 +246,7 @@ impl Curve {
                 let (count, begin) = (count - periods * in_period, periods * period);
                 begin + self.solve(count, (earliest - begin).clamp(0.0, period), period)
             }
+            Curve::Rest => unreachable!("no request is in a rest"),
         }
     }
 
@@ -278,9 +303,10 @@ impl Walk {
     }
 }
 
-/// Parses `1k/s 30s, ->5k/s 60s, 5k/s 60s, spike 20k/s 2s, sine 2k/s..8k/s 1h 24h`: a hold, a ramp
-/// from the rate reached so far, a hold, a spike, and a sine between two rates with its period. A
-/// spike is a hold with a name of its own: a ramp after it starts at its rate.
+/// Parses `1k/s 30s, ->5k/s 60s, 5k/s 60s, spike 20k/s 2s, sine 2k/s..8k/s 1h 24h, rest 8s, 1k/s 30s`:
+/// a hold, a ramp from the rate reached so far, a hold, a spike, a sine between two rates with its
+/// period, a rest without requests, and a hold. A spike is a hold with a name of its own: a ramp after
+/// it starts at its rate.
 impl FromStr for Shape {
     type Err = String;
 
@@ -295,7 +321,12 @@ impl FromStr for Shape {
             if LONGEST < whole {
                 return Err(wrong("the shape becomes longer than 104 days; shorten it".to_owned()));
             }
-            reached = Some(curve.rate(length.as_secs_f64()));
+            reached = Some(curve.rate(length.as_secs_f64())).filter(|rate| 0.0 < *rate);
+            if number == 1 && reached.is_none() {
+                return Err(wrong(
+                    "a shape begins with requests; put the rest behind them".to_owned(),
+                ));
+            }
             parts.push((name, curve, Some(length)));
         }
         Ok(Shape::of(parts))
@@ -314,6 +345,7 @@ fn part(words: &[&str], reached: Option<f64>) -> Result<(Curve, Nanos), String> 
     };
     match *words {
         ["->", to, length] => ramp(to, length),
+        ["rest", length] => Ok((Curve::Rest, positive(length)?)),
         ["sine", range, period, length] => Ok((sine(range, period)?, positive(length)?)),
         ["spike", rate_then, length] => {
             Ok((Curve::Hold { rate: rate(rate_then)? }, positive(length)?))
@@ -322,9 +354,11 @@ fn part(words: &[&str], reached: Option<f64>) -> Result<(Curve, Nanos), String> 
             Some(to) => ramp(to, length),
             None => Ok((Curve::Hold { rate: rate(rate_then)? }, positive(length)?)),
         },
-        _ => Err("write a hold `1k/s 30s`, a ramp `->5k/s 60s`, a spike `spike 20k/s 2s`, or a \
-                  sine with its period and length `sine 2k/s..8k/s 1h 24h`"
-            .to_owned()),
+        _ => Err(
+            "write a hold `1k/s 30s`, a ramp `->5k/s 60s`, a spike `spike 20k/s 2s`, a sine with \
+                  its period and length `sine 2k/s..8k/s 1h 24h`, or a rest `rest 8s`"
+                .to_owned(),
+        ),
     }
 }
 

@@ -17,3 +17,14 @@ fn ports_are_held_for_a_while() {
     assert!(waiting_ports().is_some());
     assert_eq!(read_range("32768\t60999\n"), Some(28_232));
 }
+
+#[test]
+fn a_time_namespace_has_a_clock_of_its_own() {
+    let usual = "monotonic           0         0\nboottime            0         0\n";
+    assert_eq!(named_clock("a-b", usual), "a-b");
+    assert_eq!(named_clock("a-b", ""), "a-b");
+    let moved = "monotonic       -7200         5\nboottime            0         0\n";
+    assert_eq!(named_clock("a-b", moved), "a-b+-7200s+5ns");
+    assert_eq!(clock_name(), clock_name());
+    assert!(clock_name().is_some_and(|name| name.starts_with(&boot_id().unwrap())));
+}

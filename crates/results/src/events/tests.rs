@@ -8,7 +8,8 @@ const MS: u64 = 1_000_000;
 
 fn sent(number: u64, is_accepted: bool, intended_ms: u64) -> Sent {
     let at = |ms: u64| Instant(ms * MS);
-    Sent::new(number, is_accepted, (at(intended_ms), at(intended_ms + 1), at(intended_ms + 3)))
+    let outcome = if is_accepted { Sent::ACCEPTED } else { 3 };
+    Sent::new(number, outcome, (at(intended_ms), at(intended_ms + 1), at(intended_ms + 3)))
 }
 
 fn received(sender: u16, number: u64, at_ms: u64, order: u32) -> Received {
@@ -42,7 +43,8 @@ fn each_fate_of_an_event_is_counted() {
         received(0, 7, 70, 9),
         received(Received::UNKNOWN, 0, 71, 10),
     ];
-    let events = join(&mut senders, &mut arrivals, |at| at < Instant(1000 * MS));
+    let Join { events, early } = join(&mut senders, &mut arrivals, |_, at| at < Instant(1000 * MS));
+    assert_eq!(early, Nanos::ZERO);
     let expected = Events {
         sent: 6,
         accepted: 4,
@@ -71,15 +73,44 @@ fn each_fate_of_an_event_is_counted() {
         publish_time_since_sent: None,
         delivery_time: None,
         delivery_time_since_sent: None,
+        delivery_time_at_least: None,
         ..events
     };
     assert_eq!(without_times, expected);
 }
 
+/// The channel delivers one event at a time, each within 2 ms.
+#[test]
+fn an_event_is_forgiven_the_longest_lateness_since_the_channel_was_empty() {
+    let late = |number: u64, intended_ms: u64, lateness_ms: u64| {
+        let at = |ms: u64| Instant(ms * MS);
+        let sent_ms = intended_ms + lateness_ms;
+        Sent::new(number, true, (at(intended_ms), at(sent_ms), at(sent_ms)))
+    };
+    let bounds = |events: &[(Sent, u64)]| {
+        let arrival = |(sent, at_ms): &(Sent, u64)| received(0, sent.number(), *at_ms, 0);
+        let mut arrivals: Vec<Received> = events.iter().map(arrival).collect();
+        let mut senders = [events.iter().map(|(sent, _)| *sent).collect()];
+        let events = join(&mut senders, &mut arrivals, |_| true);
+        let (low, high) = events.delivery_bounds(Quantile::P9999).unwrap();
+        let in_ms = |nanos: Nanos| (nanos.0 + MS / 2) / MS;
+        let mut mean = events.delivery_time_at_least.unwrap().mean_ns;
+        mean = (mean + MS / 2) / MS;
+        (in_ms(low), in_ms(high), mean)
+    };
+    // Punctual: both bounds are what was measured.
+    assert_eq!(bounds(&[(late(0, 0, 0), 2), (late(1, 10, 0), 12)]), (2, 2, 2));
+    // Its own lateness, and none of that of others when the channel was empty between them.
+    assert_eq!(bounds(&[(late(0, 0, 6), 8), (late(1, 10, 0), 12)]), (2, 8, 2));
+    // The second one was punctual, but waited behind the first: it took 4 ms, and without that
+    // lateness 2 ms. Its bound is zero.
+    assert_eq!(bounds(&[(late(0, 0, 6), 8), (late(1, 6, 0), 10)]), (2, 8, 1));
+}
+
 #[test]
 fn nothing_sent_and_nothing_received_is_nothing() {
-    assert_eq!(join(&mut [], &mut [], |_| true), Events::default());
-    let only = join(&mut [vec![]], &mut [received(0, 3, 1, 0)], |_| true);
+    assert_eq!(join(&mut [], &mut [], |_, _| true), Join::default());
+    let only = join(&mut [vec![]], &mut [received(0, 3, 1, 0)], |_, _| true).events;
     assert_eq!((only.unknown, only.delivered, only.delivery_time), (1, 0, None));
 }
 
@@ -158,7 +189,7 @@ fn any_injected_faults_are_counted_exactly() {
         }
         let end = Instant(random.below(140) * MS);
         let wanted = expected(&senders, &arrivals, end);
-        let events = join(&mut senders, &mut arrivals, |at| at < end);
+        let Join { events, .. } = join(&mut senders, &mut arrivals, |_, at| at < end);
         let delivered = events.delivery_time.as_ref().map_or(0, |times| times.count);
         let published = events.publish_time.as_ref().map_or(0, |times| times.count);
         assert_eq!((delivered, published), (events.delivered, events.accepted), "seed {seed}");
@@ -167,10 +198,30 @@ fn any_injected_faults_are_counted_exactly() {
             publish_time_since_sent: None,
             delivery_time: None,
             delivery_time_since_sent: None,
+            delivery_time_at_least: None,
             ..events
         };
         assert_eq!(found, wanted, "seed {seed}");
         assert_eq!(found.sent, found.accepted + found.refused);
         assert_eq!(found.accepted + found.delivered_though_refused, found.delivered + found.lost);
     }
+}
+
+#[test]
+fn senders_have_measurements_of_their_own() {
+    let mut senders = [vec![sent(0, true, 0)], vec![sent(0, true, 0), sent(1, true, 10)]];
+    let mut arrivals = [received(0, 0, 5, 0), received(1, 0, 5, 1), received(1, 1, 10, 2)];
+    let joined = join(&mut senders, &mut arrivals, |sender, at| sender == 0 || Instant(0) < at);
+    assert_eq!((joined.events.sent, joined.events.delivered), (2, 2));
+    // The last one arrived 1 ms before it was sent.
+    assert_eq!(joined.early, Nanos::from_millis(1));
+}
+
+#[test]
+fn an_event_survives_a_file() {
+    let sent = Sent::new(u64::MAX, 9, (Instant(1), Instant(2), Instant(u64::MAX)));
+    assert_eq!((sent.number(), sent.outcome()), (Sent::MOST_NUMBER, 9));
+    assert_eq!(Sent::from_bytes(&sent.to_bytes()), sent);
+    let later = sent.by(|at| at + Nanos(5));
+    assert_eq!((later.sent, later.number()), (Instant(7), sent.number()));
 }

@@ -37,16 +37,16 @@ pub(super) fn encode_fields(fields: &[(&str, &str)], wire: &mut Vec<u8>) {
 }
 
 /// The head of a request.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Request {
-    pub method: String,
-    pub target: String,
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Request<'a> {
+    pub method: &'a str,
+    pub target: &'a str,
     pub after: After,
 }
 
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum RequestEvent<'a> {
-    Head(Request),
+    Head(Request<'a>),
     Body(&'a [u8]),
     End(After),
 }
@@ -72,18 +72,18 @@ impl RequestDecoder {
     }
 
     /// Takes the next event off `bytes`; `None` when more bytes are needed.
-    pub fn next<'a>(
-        &mut self,
-        bytes: &mut &'a [u8],
+    pub fn next<'a, 'b: 'a>(
+        &'a mut self,
+        bytes: &mut &'b [u8],
     ) -> Result<Option<RequestEvent<'a>>, Malformed> {
         self.next_with(bytes, |_, _| {})
     }
 
     /// As [`RequestDecoder::next`]; `field` gets the name and the value of each field of a head, in
     /// their order, before the head is returned.
-    pub fn next_with<'a>(
-        &mut self,
-        bytes: &mut &'a [u8],
+    pub fn next_with<'a, 'b: 'a>(
+        &'a mut self,
+        bytes: &mut &'b [u8],
         field: impl FnMut(&str, &[u8]),
     ) -> Result<Option<RequestEvent<'a>>, Malformed> {
         if let Some(after) = self.open {
@@ -107,7 +107,10 @@ impl RequestDecoder {
     }
 }
 
-fn parse(block: &[u8], mut field: impl FnMut(&str, &[u8])) -> Result<(Request, Body), Malformed> {
+fn parse(
+    block: &[u8],
+    mut field: impl FnMut(&str, &[u8]),
+) -> Result<(Request<'_>, Body), Malformed> {
     // Initialising all fields that a head may have would take longer than filling the used ones.
     let mut fields = [const { MaybeUninit::uninit() }; MOST_FIELDS];
     let mut head = httparse::Request::new(&mut []);
@@ -128,7 +131,6 @@ fn parse(block: &[u8], mut field: impl FnMut(&str, &[u8])) -> Result<(Request, B
     head.headers.iter().for_each(|header| field(header.name, header.value));
     let persistent = head.version == Some(1) || framing.keep_alive;
     let after = if framing.close || !persistent { After::Close } else { After::KeepAlive };
-    let method = head.method.unwrap_or_default().to_owned();
-    let target = head.path.unwrap_or_default().to_owned();
+    let (method, target) = (head.method.unwrap_or_default(), head.path.unwrap_or_default());
     Ok((Request { method, target, after }, body))
 }

@@ -12,6 +12,8 @@ Every definition takes the same dictionary:
   single       true for a service that never has more than one pod
   command      the command line; without one the image's own
   environment  the environment variables, in addition to settings.environments
+  configuration  environment variables in a ConfigMap of the service's name, to be edited by hand: its
+               pods read them when they start; without it there is no ConfigMap
   health       the path of the health page; without one the port must only accept connections
   data         the folder for data, if it has any
 */ -}}
@@ -43,7 +45,11 @@ spec:
     metadata:
       labels:
         {{- merge (fromYaml $labels) ($settings.podLabels | default dict) | toYaml | nindent 8 }}
-      {{- with $settings.podAnnotations }}
+      {{- $annotations := $settings.podAnnotations | default dict }}
+      {{- if hasKey . "configuration" }}
+      {{- $annotations = merge (dict "checksum/configuration" (toJson .configuration | sha256sum)) $annotations }}
+      {{- end }}
+      {{- with $annotations }}
       annotations:
         {{- toYaml . | nindent 8 }}
       {{- end }}
@@ -76,6 +82,11 @@ spec:
           {{- with include "service.environment" . }}
           env:
             {{- . | nindent 12 }}
+          {{- end }}
+          {{- if hasKey . "configuration" }}
+          envFrom:
+            - configMapRef:
+                name: {{ $fullname }}
           {{- end }}
           ports:
             - name: {{ .protocol }}
@@ -151,6 +162,17 @@ spec:
       nodePort: {{ int . }}
       {{- end }}
       {{- end }}
+{{- if hasKey . "configuration" }}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: {{ $fullname }}
+  labels:
+    {{- $labels | nindent 4 }}
+data:
+  {{- toYaml .configuration | nindent 2 }}
+{{- end }}
 {{- if $isScaled }}
 ---
 apiVersion: autoscaling/v2

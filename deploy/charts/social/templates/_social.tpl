@@ -2,7 +2,8 @@
 The services of the application: all that services.yaml needs to know about each.
 
 `calls` are the services that a service calls; it gets their addresses as options of the same name.
-`timelines` are kept by the store, or by Redis; a `cached` service may use memcached. A `single` service never has more than one pod.
+`timelines` are kept by the store, or by a Redis that the ConfigMap of the service names; a `cached`
+service may use memcached. A `single` service never has more than one pod.
 */ -}}
 {{- define "social.services" -}}
 store:         {port: 7000, single: true, data: /data}
@@ -25,12 +26,6 @@ front:
   timelines: true
 {{- if .Values.memcached.enabled }}
 memcached:     {port: 11211, foreign: memcached, single: true}
-{{- end }}
-{{- if .Values.redis.enabled }}
-redis-master:   {port: 6379, foreign: redis, single: true, data: /data}
-{{- if .Values.redis.replicas }}
-redis-replicas: {port: 6379, foreign: redis, data: /data}
-{{- end }}
 {{- end }}
 {{- end }}
 
@@ -84,42 +79,19 @@ redis-replicas: {port: 6379, foreign: redis, data: /data}
 - --cache
 - memcached://{{ include "social.address" (dict "root" $root "name" "memcached" "service" (get $services "memcached")) }}
 {{- end }}
-{{- if and .service.timelines .root.Values.redis.enabled }}
-- --redis
-- {{ include "social.address" (dict "root" $root "name" "redis-master" "service" (get $services "redis-master")) }}
-{{- if .root.Values.redis.replicas }}
-- --redis-replicas
-- {{ include "social.address" (dict "root" $root "name" "redis-replicas" "service" (get $services "redis-replicas")) }}
-{{- end }}
-{{- else if and .service.timelines (ne .name "front") }}
+{{- if and .service.timelines (ne .name "front") }}
 - --store
 - {{ include "social.address" (dict "root" $root "name" "store" "service" (get $services "store")) }}
 {{- end }}
 {{- end }}
 
-{{- /* The command line of a Redis. A replica without its primary answers nothing: what it has may be
-nothing at all. Arguments: as above. */ -}}
-{{- define "social.redis" -}}
-- redis-server
-- --port
-- {{ int .service.port | quote }}
-- --dir
-- {{ .service.data }}
-- --save
-- ""
-- --maxmemory
-- {{ .root.Values.redis.maxmemory | quote }}
-- --maxmemory-policy
-- noeviction
-{{- if .service.single }}
-- --repl-diskless-sync-delay
-- "0"
-{{- else }}
-- --replica-serve-stale-data
-- "no"
-- --replicaof
-- {{ include "service.fullname" (dict "root" .root "name" "redis-master") }}
-- "6379"
+{{- /* The Redis of a service with timelines, as environment variables. Arguments: root. */ -}}
+{{- define "social.configuration" -}}
+{{- with .root.Values.redis.master }}
+BENCHWRIGHT_SOCIAL_REDIS: {{ . | quote }}
+{{- end }}
+{{- with .root.Values.redis.replicas }}
+BENCHWRIGHT_SOCIAL_REDIS_REPLICAS: {{ . | quote }}
 {{- end }}
 {{- end }}
 

@@ -48,9 +48,13 @@ pub(super) struct Network {
 }
 
 impl Network {
-    pub(super) fn start(machine: &Machine, deployed: Deployment) -> Result<Network, String> {
+    pub(super) fn start(
+        machine: &Machine,
+        side: Side,
+        deployed: Deployment,
+    ) -> Result<Network, String> {
         let folder = Scratch::make("social")?;
-        let mut parts = Parts::of("social");
+        let mut parts = Parts::on(side, "social");
         let redis = match deployed {
             Deployment::Embedded => None,
             Deployment::Redis { replicas } => {
@@ -96,14 +100,14 @@ fn start_redis(
     let durable =
         ["--appendonly", "yes", "--appendfsync", "everysec", "--auto-aof-rewrite-percentage", "0"];
     let durable = durable.map(str::to_owned);
-    let (primary, process) = redis(machine, folder, &durable)?;
+    let (primary, process) = redis(machine, parts.side(), folder, &durable)?;
     parts.add("redis", process);
     let mut arguments = vec!["--redis".to_owned(), format!("127.0.0.1:{primary}")];
     let mut addresses = Vec::new();
     for _ in 0..replicas {
         let follow = ["--replica-serve-stale-data", "no", "--replicaof"].map(str::to_owned);
         let follow = [&follow[..], &[format!("127.0.0.1 {primary}")]].concat();
-        let (port, process) = redis(machine, folder, &follow)?;
+        let (port, process) = redis(machine, parts.side(), folder, &follow)?;
         parts.add("redis-replica", process);
         addresses.push(format!("127.0.0.1:{port}"));
     }
@@ -113,12 +117,17 @@ fn start_redis(
     Ok(arguments)
 }
 
-fn redis(machine: &Machine, folder: &Scratch, words: &[String]) -> Result<(u16, Process), String> {
+fn redis(
+    machine: &Machine,
+    side: Side,
+    folder: &Scratch,
+    words: &[String],
+) -> Result<(u16, Process), String> {
     let port = free_port();
     let data = folder.path(&port.to_string());
     std::fs::create_dir_all(&data)
         .map_err(|error| format!("making {}: {error}", data.display()))?;
-    let mut command = machine.command(Side::Server, "redis-server");
+    let mut command = machine.command(side, "redis-server");
     command.args(["--bind", "127.0.0.1", "--port", &port.to_string(), "--save", ""]);
     command.args(["--repl-diskless-sync-delay", "0", "--dir"]).arg(data).args(words);
     let process = start(&mut command)?;

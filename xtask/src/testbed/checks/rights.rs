@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::{Bed, now, pause, since};
+use super::{Bed, now, pause, since, social};
 use crate::repository;
 use crate::testbed::kc;
 
@@ -118,6 +118,10 @@ fn runs(bed: &Bed, token: &str) -> Result<(), String> {
         "--out",
         &out("rights-users"),
     ])?;
+    // Objects that are changed.
+    let small: Vec<&str> = social::SHORT.iter().flat_map(|setting| ["--set", setting]).collect();
+    let run = ["run", "experiments/social.yaml", "--profile", "cluster", "--out"];
+    call(&[&run[..], &[&out("rights-social")], &small].concat())?;
     call(&["clean", "--cluster"])
 }
 

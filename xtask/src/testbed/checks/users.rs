@@ -5,11 +5,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use results::Directory;
-use results::components::{self, Components};
 use results::journal::{Entry, Purpose};
-use serde_json::Value;
 
-use super::Bed;
+use super::{Bed, check_of, components_of};
 use crate::testbed::kc;
 
 /// Two thirds of what the replicas of a level can do, with an SLO that a disturbed machine keeps: its
@@ -129,24 +127,15 @@ fn checked(bed: &Bed, levels: u32, settings: &[&str]) -> Result<String, String> 
 
 /// Returns the names of the pods that a trial saw.
 fn pods(out: &Path, trial: u32) -> Result<BTreeSet<String>, String> {
-    let path = out.join(format!("trials/{trial}/{}", components::FILE));
-    let text = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
-    let read: Components =
-        serde_json::from_str(&text).map_err(|e| format!("{}: {e}", path.display()))?;
-    Ok(read.components.into_keys().collect())
+    Ok(components_of(out, trial)?.components.into_keys().collect())
 }
 
 /// Checks that the EndpointSlices had exactly the wanted addresses after the load of a trial too.
 fn endpoints(out: &Path, trial: u32) -> Result<(), String> {
-    let path = out.join(format!("trials/{trial}/doctor.json"));
-    let text = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
-    let doctor: Value =
-        serde_json::from_str(&text).map_err(|e| format!("{}: {e}", path.display()))?;
-    let mut checks = doctor["checks"].as_array().into_iter().flatten();
-    let check = checks.find(|check| check["id"] == "cluster.endpoints");
-    match check {
-        Some(check) if check["state"] == "ok" => Ok(()),
-        other => Err(format!("trial {trial}: cluster.endpoints: {other:?}")),
+    let check = check_of(out, trial, "cluster.endpoints")?;
+    match check["state"] == "ok" {
+        true => Ok(()),
+        false => Err(format!("trial {trial}: cluster.endpoints: {check}")),
     }
 }
 

@@ -116,6 +116,13 @@ fn data_is_json_text_or_base64() {
         why(r#""datacontenttype": "text/plain", "data": 1"#),
         "data that is not JSON must be a string"
     );
+    // A subscriber would read the data as another event.
+    for format in ["application/cloudevents+json", " Application/CloudEvents-batch+JSON; a=b"] {
+        assert_eq!(
+            why(&format!(r#""datacontenttype": "{format}", "data": {{"id": "2"}}"#)),
+            "datacontenttype says that the data is an event, not its data"
+        );
+    }
 }
 
 #[test]

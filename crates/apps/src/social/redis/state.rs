@@ -1,7 +1,6 @@
-//! The state as a whole, for experiments, where the timelines are in Redis and everything else is in
-//! the store.
+//! The state of the timelines as a whole, for experiments.
 //!
-//! What is noted of the timelines is the time of their newest post: a reset removes those that are
+//! What is noted of them is the time of their newest post: a reset removes those that are
 //! newer, so they must have been composed with a later time. The return is acknowledged once all
 //! replicas have followed.
 
@@ -22,44 +21,33 @@ const TOGETHER: usize = 500;
 
 const KINDS: [Kind; 2] = [Kind::Home, Kind::User];
 
-/// The store with timelines in Redis.
-pub struct Both {
-    pub store: Arc<dyn State>,
-    pub redis: Arc<Redis>,
-}
-
 #[async_trait]
-impl State for Both {
-    async fn counts(&self, request: Request<Nothing>) -> Result<Response<CountsReply>, Status> {
-        let counts = self.store.counts(request).await?;
-        self.with_timelines(counts.into_inner()).await
+impl State for Redis {
+    async fn counts(&self, _: Request<Nothing>) -> Result<Response<CountsReply>, Status> {
+        self.counted().await
     }
 
-    async fn snapshot(&self, request: Request<Nothing>) -> Result<Response<CountsReply>, Status> {
-        let counts = self.store.snapshot(request).await?;
-        self.redis.note().await?;
-        self.with_timelines(counts.into_inner()).await
+    async fn snapshot(&self, _: Request<Nothing>) -> Result<Response<CountsReply>, Status> {
+        self.note().await?;
+        self.counted().await
     }
 
-    /// Returns to the noted state. Timelines first: none may have a post that is not there any more.
-    async fn reset(&self, request: Request<Nothing>) -> Result<Response<CountsReply>, Status> {
-        self.redis.reset().await?;
-        let counts = self.store.reset(request).await?;
-        self.with_timelines(counts.into_inner()).await
-    }
-}
-
-impl Both {
-    async fn with_timelines(&self, counts: CountsReply) -> Result<Response<CountsReply>, Status> {
-        Ok(Response::new(CountsReply {
-            home_timeline_entries: self.redis.entries(Kind::Home).await?,
-            user_timeline_entries: self.redis.entries(Kind::User).await?,
-            ..counts
-        }))
+    async fn reset(&self, _: Request<Nothing>) -> Result<Response<CountsReply>, Status> {
+        self.restore().await?;
+        self.counted().await
     }
 }
 
 impl Redis {
+    /// Counts the timelines; nothing else is here.
+    async fn counted(&self) -> Result<Response<CountsReply>, Status> {
+        Ok(Response::new(CountsReply {
+            home_timeline_entries: self.entries(Kind::Home).await?,
+            user_timeline_entries: self.entries(Kind::User).await?,
+            ..CountsReply::default()
+        }))
+    }
+
     /// Returns the number of posts in all timelines of a kind.
     async fn entries(&self, kind: Kind) -> Result<u64, Status> {
         let lengths: Vec<u64> =
@@ -80,7 +68,7 @@ impl Redis {
     }
 
     /// Returns to the noted state; to the empty one if none was noted.
-    async fn reset(&self) -> Result<(), Status> {
+    async fn restore(&self) -> Result<(), Status> {
         let noted: Option<f64> = self.primary.ask(cmd("GET").arg(NOTED)).await?;
         for kind in KINDS {
             let shorten = |key: &str| match noted {

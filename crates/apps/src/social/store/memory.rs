@@ -41,6 +41,22 @@ struct Change {
     dropped: Option<Entry>,
 }
 
+/// Posts that are delivered at the same time come in any order: an entry is nearly always among this
+/// many newest ones.
+const NEAR: usize = 64;
+
+/// Returns the place of an entry in a timeline, or as an error the place where it belongs.
+fn place(timeline: &VecDeque<Entry>, entry: Entry) -> Result<usize, usize> {
+    let newer = timeline.iter().rev().take(NEAR).take_while(|other| entry < **other).count();
+    if newer == NEAR {
+        return timeline.binary_search(&entry);
+    }
+    match (timeline.len() - newer).checked_sub(1) {
+        Some(place) if timeline[place] == entry => Ok(place),
+        before => Err(before.map_or(0, |place| place + 1)),
+    }
+}
+
 impl Timelines {
     pub(super) fn new(bounds: Bounds) -> Self {
         Timelines { of_kind: Default::default(), entries: [0; 2], bounds, changes: None }
@@ -57,12 +73,7 @@ impl Timelines {
         let kind = addition.kind() as usize;
         for user in &addition.user_ids {
             let timeline = self.of_kind[kind].entry(*user).or_default();
-            // Nearly always it is the newest.
-            let place = match timeline.back() {
-                Some(newest) if entry <= *newest => timeline.binary_search(&entry),
-                _ => Err(timeline.len()),
-            };
-            let Err(place) = place else { continue };
+            let Err(place) = place(timeline, entry) else { continue };
             let is_full = timeline.len() == self.bounds.length;
             let dropped = match (is_full, place) {
                 // It is older than all that are kept.

@@ -23,8 +23,9 @@ const NUMBERS: TableDefinition<i64, &str> = TableDefinition::new("numbers");
 const FOLLOWERS: TableDefinition<i64, Vec<i64>> = TableDefinition::new("followers");
 /// User → those whom the user follows, in order.
 pub(super) const FOLLOWEES: TableDefinition<i64, Vec<i64>> = TableDefinition::new("followees");
-/// Short URL → URL.
-const URLS: TableDefinition<&str, &str> = TableDefinition::new("urls");
+/// The short URLs in the order of their arrival, encoded: nothing looks one up, as in the original. With
+/// their random names as keys, they were half of the work of an initialisation.
+const URLS: TableDefinition<u64, &[u8]> = TableDefinition::new("urls");
 /// Post → the post as JSON.
 const POSTS: TableDefinition<i64, &[u8]> = TableDefinition::new("posts");
 /// The additions to timelines in the order of their arrival, encoded.
@@ -64,29 +65,30 @@ pub(super) struct Tables<'transaction> {
     numbers: Table<'transaction, i64, &'static str>,
     followers: Table<'transaction, i64, Vec<i64>>,
     followees: Table<'transaction, i64, Vec<i64>>,
-    urls: Table<'transaction, &'static str, &'static str>,
+    urls: Table<'transaction, u64, &'static [u8]>,
     posts: Table<'transaction, i64, &'static [u8]>,
     additions: Table<'transaction, u64, &'static [u8]>,
     settings: Table<'transaction, &'static str, &'static [u8]>,
-    /// The place of the next addition.
-    next: u64,
+    next_url: u64,
+    next_addition: u64,
 }
 
 impl<'transaction> Tables<'transaction> {
     /// Opens the tables; creates those that are missing.
     pub(super) fn open(transaction: &'transaction WriteTransaction) -> Result<Self, redb::Error> {
-        let additions = transaction.open_table(ADDITIONS)?;
-        let next = additions.last()?.map_or(0, |(place, _)| place.value() + 1);
+        let (urls, additions) = (transaction.open_table(URLS)?, transaction.open_table(ADDITIONS)?);
+        let (next_url, next_addition) = (next(&urls)?, next(&additions)?);
         Ok(Tables {
             users: transaction.open_table(USERS)?,
             numbers: transaction.open_table(NUMBERS)?,
             followers: transaction.open_table(FOLLOWERS)?,
             followees: transaction.open_table(FOLLOWEES)?,
-            urls: transaction.open_table(URLS)?,
+            urls,
             posts: transaction.open_table(POSTS)?,
             additions,
             settings: transaction.open_table(SETTINGS)?,
-            next,
+            next_url,
+            next_addition,
         })
     }
 
@@ -155,7 +157,8 @@ impl<'transaction> Tables<'transaction> {
 
     fn shorten(&mut self, documents: &UrlDocuments) -> Result<Decided, redb::Error> {
         for url in &documents.urls {
-            self.urls.insert(url.shortened_url.as_str(), url.expanded_url.as_str())?;
+            self.urls.insert(self.next_url, url.encode_to_vec().as_slice())?;
+            self.next_url += 1;
         }
         Ok(Decided::Made)
     }
@@ -169,10 +172,15 @@ impl<'transaction> Tables<'transaction> {
     }
 
     fn add(&mut self, addition: &Addition) -> Result<Decided, redb::Error> {
-        self.additions.insert(self.next, addition.encode_to_vec().as_slice())?;
-        self.next += 1;
+        self.additions.insert(self.next_addition, addition.encode_to_vec().as_slice())?;
+        self.next_addition += 1;
         Ok(Decided::Made)
     }
+}
+
+/// Returns the place after the last row.
+fn next(table: &impl ReadableTable<u64, &'static [u8]>) -> Result<u64, redb::Error> {
+    Ok(table.last()?.map_or(0, |(place, _)| place.value() + 1))
 }
 
 fn edges(table: &impl ReadableTable<i64, Vec<i64>>, user: i64) -> Result<Vec<i64>, redb::Error> {
@@ -184,7 +192,7 @@ pub(super) struct View {
     users: ReadOnlyTable<&'static str, &'static [u8]>,
     followers: ReadOnlyTable<i64, Vec<i64>>,
     followees: ReadOnlyTable<i64, Vec<i64>>,
-    urls: ReadOnlyTable<&'static str, &'static str>,
+    urls: ReadOnlyTable<u64, &'static [u8]>,
     posts: ReadOnlyTable<i64, &'static [u8]>,
     additions: ReadOnlyTable<u64, &'static [u8]>,
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use measure::estimate::{self, Support};
 use measure::quantity::{counted, grouped};
 use measure::{Bytes, Nanos, Quantile};
-use results::{Load, Times};
+use results::{Events, Load, Times};
 
 #[cfg(test)]
 mod tests;
@@ -74,9 +74,12 @@ fn failed(load: &Load, text: &mut String) -> std::fmt::Result {
     )
 }
 
-/// Writes the fate of the events: `events: 15,000 accepted · 15,000 delivered · 0 lost · …`.
 fn events(load: &Load, text: &mut String) -> std::fmt::Result {
-    let Some(events) = &load.events else { return Ok(()) };
+    load.events.as_ref().map_or(Ok(()), |events| fates(events, text))
+}
+
+/// Writes the fate of the events: `events: 15,000 accepted · 15,000 delivered · 0 lost · …`.
+pub(crate) fn fates(events: &Events, text: &mut String) -> std::fmt::Result {
     let counts = [
         (events.accepted, "accepted"),
         (events.refused, "refused"),
@@ -126,24 +129,49 @@ fn times(load: &Load, text: &mut String) -> std::fmt::Result {
     .into_iter()
     .filter_map(|(name, times, less, note, bounds)| {
         let times = times.as_ref()?;
-        let figures = COLUMNS.map(|(_, quantile)| between(less, times, quantile));
-        Some((name, figures, Nanos(times.max_ns).to_string(), note, bounds))
+        Some(Row {
+            name,
+            figures: COLUMNS.map(|(_, quantile)| between(less, times, quantile)),
+            max: Nanos(times.max_ns).to_string(),
+            note: format!("{note}{bounds}"),
+        })
     })
     .collect();
+    table(&rows, text)
+}
+
+/// A row of the table of times.
+pub(crate) struct Row {
+    pub(crate) name: &'static str,
+    /// By the columns.
+    pub(crate) figures: [String; COLUMNS.len()],
+    pub(crate) max: String,
+    pub(crate) note: String,
+}
+
+impl Row {
+    pub(crate) fn of(name: &'static str, times: &Times, note: &str) -> Row {
+        let figures = COLUMNS.map(|(_, quantile)| figure(times, quantile));
+        Row { name, figures, max: Nanos(times.max_ns).to_string(), note: note.to_owned() }
+    }
+}
+
+/// Writes a table of times, with an empty line before it.
+pub(crate) fn table(rows: &[Row], text: &mut String) -> std::fmt::Result {
     let width = |column: usize| {
-        rows.iter().map(|row| row.1[column].chars().count() + 2).fold(WIDTH, usize::max)
+        rows.iter().map(|row| row.figures[column].chars().count() + 2).fold(WIDTH, usize::max)
     };
     write!(text, "\n{:9}", "")?;
     for (column, (name, _)) in COLUMNS.iter().enumerate() {
         write!(text, "{name:>0$}", width(column))?;
     }
     writeln!(text, "{:>WIDTH$}", "max")?;
-    for (name, figures, max, note, bounds) in &rows {
+    for Row { name, figures, max, note } in rows {
         write!(text, "{name:9}")?;
         for (column, figure) in figures.iter().enumerate() {
             write!(text, "{figure:>0$}", width(column))?;
         }
-        writeln!(text, "{max:>WIDTH$}   {note}{bounds}")?;
+        writeln!(text, "{max:>WIDTH$}   {note}")?;
     }
     Ok(())
 }

@@ -33,6 +33,7 @@ fn stages(resolved: &Resolved) -> Vec<String> {
         Stage::Action(Action::Run(run)) => run.command.0.join(" "),
         Stage::Action(Action::Wait(wait)) => format!("{wait:?}"),
         Stage::Action(Action::Restart(components)) => components.0.join(" "),
+        Stage::Action(change) => change.change().unwrap().to_string(),
     };
     resolved.stages().into_iter().map(stage).collect()
 }
@@ -175,7 +176,7 @@ fn addresses_are_allowed_only_in_the_texts_of_components() {
          --> my.yaml:7:32
           |
         7 | reset: {steps: [http: {post: "/${addresses.front}"}]}
-          |                                ^^^^^^^^^^^^^^^^^ only components and the commands of actions may use addresses
+          |                                ^^^^^^^^^^^^^^^^^ only components, commands of actions and changes of a cluster may use addresses
     "#]].assert_eq(&format!("{}\n", error.unwrap_err()));
 }
 
@@ -188,4 +189,18 @@ fn only_what_is_deployed_has_replicas() {
     let error = read.map(|resolved| resolved.to_yaml()).unwrap_err().to_string();
     assert!(error.starts_with("only what is deployed has replicas"), "{error}");
     assert!(error.contains("my.yaml:3:"), "{error}");
+}
+
+#[test]
+fn objects_of_a_cluster_are_changed_only_there() {
+    let error =
+        read(&steps(&[("front", "")]), "reset: {steps: [config: {map: home, key: a, value: b}]}\n");
+    expect![[r#"
+        `config:` changes an object of a cluster
+         --> my.yaml:7:31
+          |
+        7 | reset: {steps: [config: {map: home, key: a, value: b}]}
+          |                               ^^^^ choose backend: kubernetes
+    "#]]
+    .assert_eq(&format!("{}\n", error.unwrap_err()));
 }

@@ -180,7 +180,7 @@ fn a_wrong_law_of_the_pace_shows_how_it_is_written() {
     refuses(
         "model: open, shape: '1k/s 30s, ->5k/s'",
         expect![[r#"
-        part 2 of the shape, `->5k/s`: write a hold `1k/s 30s`, a ramp `->5k/s 60s`, a spike `spike 20k/s 2s`, or a sine with its period and length `sine 2k/s..8k/s 1h 24h`
+        part 2 of the shape, `->5k/s`: write a hold `1k/s 30s`, a ramp `->5k/s 60s`, a spike `spike 20k/s 2s`, a sine with its period and length `sine 2k/s..8k/s 1h 24h`, or a rest `rest 8s`
          --> my.yaml:5:28
           |
         5 | load: {model: open, shape: '1k/s 30s, ->5k/s'}

@@ -237,3 +237,36 @@ fn restarted_components_keep_their_addresses() {
     "#]],
     );
 }
+
+#[test]
+fn objects_of_a_cluster_are_changed_in_their_turn() {
+    let text = "
+name: shop
+where: {backend: simulated}
+vars: {name: home}
+sut:
+  deploy:
+    - helm: {name: redis, chart: redis, namespace: \"shop-${instance}\", service: redis}
+    - helm: {name: web, chart: web, namespace: \"shop-${instance}\", service: web}
+    - config: {map: \"${vars.name}\", namespace: \"shop-${instance}\", key: redis, value: \"${addresses.redis}\", restart: \"${vars.name}\"}
+  initialise:
+    steps: [http: {post: /load}, scale: {namespace: \"shop-${instance}\", deployments: {home: 2}}]
+reset: {between: never}
+workload: {get: /}
+load: {model: open, rate: 100/s}
+simulated: {service_time: 1ms}
+";
+    check(
+        text,
+        expect![[r#"
+        install  redis: helm redis ./redis -n shop-1 --set replicaCount=1 · ready within 30 s
+        install  web: helm web ./web -n shop-1 --set replicaCount=1 · ready within 30 s
+        change   edit -n shop-1 configmap home: redis = redis, then restart home
+        ask      POST http://web/load → 200
+        change   scale -n shop-1 home to 2
+        drive
+        drive
+        stop     everything
+    "#]],
+    );
+}

@@ -196,9 +196,11 @@ impl Scenario {
 /// Counts the heads in the bytes from a connection. Bodies are not parsed: a connection with a body
 /// is never read beyond its head.
 fn heads(decoder: &mut RequestDecoder, bytes: &[u8]) -> u64 {
-    let mut bytes = bytes;
-    let events = std::iter::from_fn(|| decoder.next(&mut bytes).unwrap());
-    events.filter(|event| matches!(event, RequestEvent::Head(_))).count() as u64
+    let (mut bytes, mut count) = (bytes, 0);
+    while let Some(event) = decoder.next(&mut bytes).unwrap() {
+        count += u64::from(matches!(event, RequestEvent::Head(_)));
+    }
+    count
 }
 
 /// The server on virtual time.

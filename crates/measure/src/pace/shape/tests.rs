@@ -197,19 +197,19 @@ fn an_invalid_shape_is_refused_with_the_part_and_the_remedy() {
     wrong(
         "",
         expect![
-            "part 1 of the shape, ``: write a hold `1k/s 30s`, a ramp `->5k/s 60s`, a spike `spike 20k/s 2s`, or a sine with its period and length `sine 2k/s..8k/s 1h 24h`"
+            "part 1 of the shape, ``: write a hold `1k/s 30s`, a ramp `->5k/s 60s`, a spike `spike 20k/s 2s`, a sine with its period and length `sine 2k/s..8k/s 1h 24h`, or a rest `rest 8s`"
         ],
     );
     wrong(
         "1k/s 30s,",
         expect![
-            "part 2 of the shape, ``: write a hold `1k/s 30s`, a ramp `->5k/s 60s`, a spike `spike 20k/s 2s`, or a sine with its period and length `sine 2k/s..8k/s 1h 24h`"
+            "part 2 of the shape, ``: write a hold `1k/s 30s`, a ramp `->5k/s 60s`, a spike `spike 20k/s 2s`, a sine with its period and length `sine 2k/s..8k/s 1h 24h`, or a rest `rest 8s`"
         ],
     );
     wrong(
         "1k/s",
         expect![
-            "part 1 of the shape, `1k/s`: write a hold `1k/s 30s`, a ramp `->5k/s 60s`, a spike `spike 20k/s 2s`, or a sine with its period and length `sine 2k/s..8k/s 1h 24h`"
+            "part 1 of the shape, `1k/s`: write a hold `1k/s 30s`, a ramp `->5k/s 60s`, a spike `spike 20k/s 2s`, a sine with its period and length `sine 2k/s..8k/s 1h 24h`, or a rest `rest 8s`"
         ],
     );
     wrong(
@@ -261,7 +261,7 @@ fn an_invalid_shape_is_refused_with_the_part_and_the_remedy() {
     wrong(
         "sine 2k/s..8k/s 24h",
         expect![
-            "part 1 of the shape, `sine 2k/s..8k/s 24h`: write a hold `1k/s 30s`, a ramp `->5k/s 60s`, a spike `spike 20k/s 2s`, or a sine with its period and length `sine 2k/s..8k/s 1h 24h`"
+            "part 1 of the shape, `sine 2k/s..8k/s 24h`: write a hold `1k/s 30s`, a ramp `->5k/s 60s`, a spike `spike 20k/s 2s`, a sine with its period and length `sine 2k/s..8k/s 1h 24h`, or a rest `rest 8s`"
         ],
     );
     wrong(
@@ -304,4 +304,22 @@ fn spaces_do_not_matter() {
         shape("1k/s 30s, -> 5k/s 60s").rate_at(Nanos::from_secs(60)),
         shape("1k/s 30s, ->5k/s 60s").rate_at(Nanos::from_secs(60))
     );
+}
+
+#[test]
+fn no_request_is_in_a_rest() {
+    let shape = shape("10/s 1s, rest 8s, 20/s 1s");
+    let mut walk = Walk::new(shape.clone());
+    let times: Vec<f64> = (0..30).map(|u| walk.time(u.into()).unwrap().as_secs_f64()).collect();
+    assert_eq!(walk.time(30.0), None);
+    assert_eq!((times[9], times[10], times[11]), (0.9, 9.0, 9.05));
+    assert_eq!(shape.rate_at(seconds(1.0)), None);
+    assert_eq!(shape.mean_rate(seconds(1.0), seconds(9.0)), 0.0);
+    assert_eq!(shape.mean_rate(Nanos::ZERO, seconds(10.0)), 3.0);
+    let why = |text: &str| text.parse::<Shape>().unwrap_err();
+    assert!(
+        why("rest 8s, 1/s 1s").ends_with("a shape begins with requests; put the rest behind them")
+    );
+    assert!(why("1/s 1s, rest 1s, ->5/s 1s").contains("a ramp starts at the rate before it"));
+    assert!(why("1/s 1s, rest 0s").contains("is not a time above zero"));
 }

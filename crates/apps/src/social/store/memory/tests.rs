@@ -23,6 +23,16 @@ fn the_newest_post_is_first_whenever_it_was_added() {
 }
 
 #[test]
+fn posts_that_come_in_any_order_are_sorted_once() {
+    let mut timelines = Timelines::new(Bounds { length: 1000, entries: 1000 });
+    let times = (0..300).map(|number| number * 173 % 300);
+    for time in times.clone().chain(times) {
+        add(&mut timelines, time, time, &[1]);
+    }
+    assert_eq!(home(&timelines, 1, 0, 1000), (0..300).rev().collect::<Vec<_>>());
+}
+
+#[test]
 fn a_range_is_what_there_is_of_it() {
     let mut timelines = Timelines::new(BOUNDS);
     for post in 1..=4 {

@@ -12,6 +12,7 @@ pub mod kit;
 pub mod balancer;
 pub mod channel;
 pub mod hotel;
+pub mod neighbour;
 pub mod social;
 pub mod users;
 
@@ -25,6 +26,7 @@ pub enum Application {
     Users(users::command::Command),
     Balancer(balancer::command::Command),
     Channel(channel::command::Command),
+    Neighbour(neighbour::command::Command),
 }
 
 impl Application {
@@ -36,6 +38,7 @@ impl Application {
             Application::Users(command) => command.run(),
             Application::Balancer(command) => command.run(),
             Application::Channel(command) => command.run(),
+            Application::Neighbour(command) => command.run(),
         }
     }
 }

@@ -9,6 +9,7 @@ mod hostile_social;
 mod hostile_users;
 mod hotel;
 mod initialiser;
+mod neighbour;
 mod pages;
 mod social;
 mod stores;

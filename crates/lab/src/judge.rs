@@ -1,7 +1,7 @@
 //! Judges an observation. Validity judges the generator and the environment, never the system under
 //! test: saturation, failures and a backlog are findings.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use measure::estimate;
 use measure::quantity::grouped;
@@ -13,7 +13,7 @@ use results::journal::{Delivery, Observed, Status};
 use results::little::Means;
 use results::load::{Pacing, SLO_MISSED};
 use results::slo::{self, Judged as JudgedSlo, Slo, Verdict};
-use results::{Little, Load, Times};
+use results::{Little, Load, Metric, Times};
 
 use crate::backend::Consumed;
 use crate::doctor::STEAL;
@@ -57,6 +57,9 @@ pub fn judge(observation: &Observation, resolved: &Resolved) -> Judged {
     let found = found.unwrap_or_default();
     unfit.extend(found.refusals);
     unfit.extend(stolen(observation));
+    if load.validity.valid {
+        unfit.extend(uncertain(load, resolved));
+    }
     if load.total.counts.intended == 0 {
         unfit.push("nothing was sent in the measurement".to_owned());
     }
@@ -114,6 +117,36 @@ fn stolen(observation: &Observation) -> Option<String> {
     };
     checks.iter().find(is_bad).map(|steal| format!("machine disturbed: {}", steal.value))
 }
+
+/// Describes the declared percentiles of a load of events that its lateness leaves uncertain. Its generator
+/// judges the p99 of the delivery alone, since it does not know what the experiment asks for.
+fn uncertain(load: &Load, resolved: &Resolved) -> Vec<String> {
+    let Some(events) = &load.events else { return Vec::new() };
+    let at = |times: &Option<Times>, level| times.as_ref()?.histogram()?.quantile(level);
+    let describe = |metric: Metric| {
+        let level = metric.level()?;
+        let (low, high) = match metric.is_of_delivery() {
+            true => events.delivery_bounds(level)?,
+            false => (
+                at(&load.total.response_time_less_lateness, level)?,
+                at(&load.total.response_time, level)?,
+            ),
+        };
+        let width = high.saturating_sub(low);
+        ((low / 10).max(LATENESS_UNNOTICED) < width).then(|| {
+            format!(
+                "generator late: its lateness leaves the {metric} between {low} and {high}, more than a \
+                 tenth apart. Repeat it, or use a quieter machine."
+            )
+        })
+    };
+    let metrics: BTreeSet<Metric> =
+        resolved.spec.declared().into_iter().map(|(metric, _)| metric).collect();
+    metrics.into_iter().filter_map(describe).collect()
+}
+
+/// A lateness that no generator can tell from the machine's own: its bound is the same.
+const LATENESS_UNNOTICED: Nanos = Nanos::from_micros(100);
 
 /// Describes a system that was not steady before the measurement, or in it; only if the spec asks for
 /// a steady one.

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use results::Metric;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -133,6 +134,16 @@ pub struct Resolved {
     pub profile: Option<String>,
     /// The settings `path=value`, as given.
     pub set: Vec<String>,
+}
+
+impl Spec {
+    /// Returns the metrics that decide something, each with the key that names it.
+    pub(crate) fn declared(&self) -> Vec<(Metric, &'static str)> {
+        let compared = self.compare.iter().flat_map(|compare| &compare.metrics);
+        let wanted = self.reproducibility.iter().map(|wanted| (wanted.target.metric, "target:"));
+        let until = self.repeat.until.iter().map(|until| (until.metric, "until:"));
+        compared.map(|metric| (*metric, "metrics:")).chain(wanted).chain(until).collect()
+    }
 }
 
 impl Resolved {

@@ -63,6 +63,8 @@ pub struct Besides {
     pub samples_lost: u64,
     /// The maximum rate of one shard on this machine, as measured by the self-test.
     pub maximum_of_a_shard: Option<Rate>,
+    /// The bounds of the p99 of the channel's own delivery time, if a receiver noted the events.
+    pub delivery_p99: Option<(Nanos, Nanos)>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -89,9 +91,9 @@ pub fn judge(plan: &Plan, measurement: &Measurement, besides: Besides) -> Judgem
     measurement.parts.iter().for_each(|part| total.add(part));
     let mut judgement = Judgement {
         gates: vec![
-            late(plan, measurement, &total),
+            late(plan, measurement, &total, besides),
             lost(measurement, &total, besides.samples_lost),
-            disturbed(plan, measurement, &total),
+            disturbed(plan, measurement, &total, besides),
         ],
         ..Judgement::default()
     };
@@ -101,16 +103,31 @@ pub fn judge(plan: &Plan, measurement: &Measurement, besides: Besides) -> Judgem
 }
 
 /// The bounds of the target's own p99: the p99 of the response time less lateness, and that of the
-/// response time.
+/// response time; or those of the delivery of events.
 #[derive(Clone, Copy, Debug)]
 struct P99 {
     lower: Nanos,
     upper: Nanos,
+    is_of_delivery: bool,
 }
 
 impl P99 {
-    fn of(total: &Part) -> P99 {
-        P99 { lower: p99(&total.less_lateness), upper: p99(&total.response) }
+    fn of_response(total: &Part) -> P99 {
+        let (lower, upper) = (p99(&total.less_lateness), p99(&total.response));
+        P99 { lower, upper, is_of_delivery: false }
+    }
+
+    /// The p99 that the load is for. Events with a receiver are sent for the time of their delivery,
+    /// unless an SLO says something else: SLOs are of response times.
+    fn asked(plan: &Plan, total: &Part, besides: Besides) -> P99 {
+        match besides.delivery_p99.filter(|_| plan.slo.is_none()) {
+            Some((lower, upper)) => P99 { lower, upper, is_of_delivery: true },
+            None => P99::of_response(total),
+        }
+    }
+
+    fn name(self) -> &'static str {
+        if self.is_of_delivery { "delivery" } else { "response" }
     }
 
     fn width(self) -> Nanos {
@@ -125,29 +142,37 @@ impl P99 {
 
 /// Returns the maximum p99 of the generator's lateness. It derives from the lower bound: a response
 /// time increased by lateness must not excuse that lateness.
-fn lateness_bound(plan: &Plan, total: &Part) -> Nanos {
+fn lateness_bound(plan: &Plan, asked: P99) -> Nanos {
     let most = plan.slo.map_or(LATENESS_NEVER_ALLOWED, |slo| slo / 20);
-    let tenth = P99::of(total).lower / 10;
+    let tenth = asked.lower / 10;
     tenth.max(LATENESS_ALWAYS_ALLOWED).min(most.max(LATENESS_ALWAYS_ALLOWED))
 }
 
-fn late(plan: &Plan, measurement: &Measurement, total: &Part) -> Gate {
+/// Judges the lateness of the generator. A response time less its own lateness is a lower bound only as
+/// long as lateness is rare, since a punctual request may wait behind a late one; so the lateness
+/// itself has a bound, too. The lower bound of a delivery time already contains what late events did to
+/// those behind them: then the distance of the bounds alone decides.
+fn late(plan: &Plan, measurement: &Measurement, total: &Part, besides: Besides) -> Gate {
     let lateness = p99(&total.lateness);
     let Pacing::Open { .. } = plan.pacing else {
         let figure = format!("a closed loop cannot be late (lateness p99 {lateness})");
         return Gate { name: "late", figure, reason: None };
     };
-    let bound = lateness_bound(plan, total);
-    let interval = P99::of(total);
-    let P99 { lower, upper } = interval;
-    let figure = format!("lateness p99 {lateness}, bound {bound}; response p99 {lower} … {upper}");
+    let interval = P99::asked(plan, total, besides);
+    let bound = lateness_bound(plan, interval);
+    let P99 { lower, upper, is_of_delivery } = interval;
+    let name = interval.name();
+    let bounded = if is_of_delivery { String::new() } else { format!(", bound {bound}") };
+    let figure = format!("lateness p99 {lateness}{bounded}; {name} p99 {lower} … {upper}");
     // Both bounds are compared with an SLO, so the width of the interval does not matter to it.
     let is_uncertain =
         plan.slo.is_none() && interval.is_wide() && LATENESS_ALWAYS_ALLOWED < interval.width();
     let why = match () {
-        () if bound < lateness => Some(format!("lateness p99 {lateness}, bound {bound}")),
+        () if bound < lateness && !is_of_delivery => {
+            Some(format!("lateness p99 {lateness}, bound {bound}"))
+        }
         () if is_uncertain => Some(format!(
-            "its lateness leaves the response p99 between {lower} and {upper}, more than a tenth apart"
+            "its lateness leaves the {name} p99 between {lower} and {upper}, more than a tenth apart"
         )),
         () => None,
     };
@@ -213,13 +238,14 @@ pub fn paused_share(measurement: &Measurement) -> Option<f64> {
     (!hiccups.is_empty()).then(|| paused / hiccups.count() as f64)
 }
 
-fn disturbed(plan: &Plan, measurement: &Measurement, total: &Part) -> Gate {
+fn disturbed(plan: &Plan, measurement: &Measurement, total: &Part, besides: Besides) -> Gate {
     let machine = &measurement.machine;
     let taken = machine.steal_share.unwrap_or(0.0) + machine.throttled_share.unwrap_or(0.0);
     let (pauses, too_long) = match plan.pacing {
         Pacing::Open { .. } => {
             let hiccup = p99(&measurement.hiccups);
-            let bound = lateness_bound(plan, total).max(HICCUP_ALWAYS_ALLOWED);
+            let asked = P99::asked(plan, total, besides);
+            let bound = lateness_bound(plan, asked).max(HICCUP_ALWAYS_ALLOWED);
             let why = format!("a sleeping thread was woken late by {hiccup} (p99), bound {bound}");
             (format!("hiccups p99 {hiccup}, bound {bound}"), (bound <= hiccup).then_some(why))
         }
@@ -338,7 +364,7 @@ fn warn(
                     100.0 * machine.busy_share
                 ));
             }
-            let interval = P99::of(total);
+            let interval = P99::of_response(total);
             judgement.p99_at_most = interval.is_wide();
             if judgement.p99_at_most {
                 warn(format!(

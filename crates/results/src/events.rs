@@ -5,7 +5,8 @@
 //! afterwards. An event costs 32 bytes at its sender, and 24 for each arrival, and the join sorts
 //! them in place. No map hides a duplicate.
 
-use measure::{Histogram, Instant, Nanos};
+use measure::timer::Timer;
+use measure::{Histogram, Instant, Nanos, Quantile};
 use serde::{Deserialize, Serialize};
 
 use crate::Times;
@@ -109,6 +110,25 @@ pub struct Events {
     /// The same from sending on.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub delivery_time_since_sent: Option<Times>,
+    /// Lower bounds of the delivery times if every event had been sent at its intended time; the
+    /// upper ones are `delivery_time`. An event that is sent late may also delay those behind it, so
+    /// each is forgiven the longest lateness since the channel was last empty, not its own alone.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub delivery_time_at_least: Option<Times>,
+}
+
+impl Events {
+    /// Returns the timer that the delivery waits for, if its times show one.
+    pub fn timer(&self) -> Option<Timer> {
+        Timer::of(&self.delivery_time.as_ref()?.histogram()?)
+    }
+
+    /// Returns the bounds between which the channel's own delivery time of a level lies; `None` if
+    /// nothing was delivered.
+    pub fn delivery_bounds(&self, level: Quantile) -> Option<(Nanos, Nanos)> {
+        let at = |times: &Option<Times>| times.as_ref()?.histogram()?.quantile(level);
+        Some((at(&self.delivery_time_at_least)?, at(&self.delivery_time)?))
+    }
 }
 
 /// Joins the notes of all senders, by their places in the list, with those of all receivers.
@@ -128,13 +148,15 @@ pub fn join(
             rest.split_at(rest.partition_point(|one| usize::from(one.sender) <= place));
         rest = others;
         joined.add_sender(sender, of_sender, &counts);
+        joined.add_lower_bounds(sender, of_sender, &counts);
     }
     joined.events.unknown += rest.len() as u64;
-    let Joined { mut events, publish, publish_since_sent, delivery, delivery_since_sent } = joined;
+    let Joined { mut events, publish, publish_since_sent, delivery, .. } = joined;
     events.publish_time = Times::of(&publish);
     events.publish_time_since_sent = Times::of(&publish_since_sent);
     events.delivery_time = Times::of(&delivery);
-    events.delivery_time_since_sent = Times::of(&delivery_since_sent);
+    events.delivery_time_since_sent = Times::of(&joined.delivery_since_sent);
+    events.delivery_time_at_least = Times::of(&joined.delivery_at_least);
     events
 }
 
@@ -145,6 +167,7 @@ struct Joined {
     publish_since_sent: Histogram,
     delivery: Histogram,
     delivery_since_sent: Histogram,
+    delivery_at_least: Histogram,
 }
 
 impl Joined {
@@ -176,6 +199,32 @@ impl Joined {
             };
         }
         self.events.unknown += received.len() as u64;
+    }
+
+    /// Walks over the events of a sender from the first to the last. If all events since the channel
+    /// was last empty were sent as late as the latest of them, each would arrive that much later than
+    /// if all were punctual. None was sent later than that, so none arrived later: an arrival less the
+    /// longest lateness is not after that of the punctual event.
+    fn add_lower_bounds(
+        &mut self,
+        sent: &[Sent],
+        mut received: &[Received],
+        counts: &impl Fn(Instant) -> bool,
+    ) {
+        let (mut busy_until, mut latest) = (Instant::default(), Nanos::ZERO);
+        for one in sent {
+            received = &received[received.partition_point(|a| a.number < one.number())..];
+            let first = received.first().filter(|arrival| arrival.number == one.number());
+            if busy_until <= one.intended {
+                latest = Nanos::ZERO;
+            }
+            latest = latest.max(one.sent.saturating_since(one.intended));
+            busy_until = busy_until.max(first.map_or(one.ended, |first| first.at.max(one.ended)));
+            if let Some(first) = first.filter(|_| counts(one.intended)) {
+                let delivery = first.at.saturating_since(one.intended);
+                self.delivery_at_least.record(delivery.saturating_sub(latest));
+            }
+        }
     }
 
     fn add(&mut self, sent: &Sent, arrived: &[Received], is_overtaken: bool) {

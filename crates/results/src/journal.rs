@@ -348,6 +348,9 @@ pub struct Delivery {
     pub lost: u64,
     pub duplicated: u64,
     pub reordered: u64,
+    /// The period of the timer that the times show; absent if they show none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timer_ns: Option<u64>,
 }
 
 impl Delivery {
@@ -363,6 +366,7 @@ impl Delivery {
             lost: events.lost,
             duplicated: events.duplicated,
             reordered: events.reordered,
+            timer_ns: events.timer().map(|timer| timer.nominal().0),
         }
     }
 }

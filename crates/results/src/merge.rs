@@ -341,6 +341,7 @@ fn both_events(one: Events, other: Events) -> Result<Events, String> {
     add_times(&mut whole.publish_time_since_sent, other.publish_time_since_sent)?;
     add_times(&mut whole.delivery_time, other.delivery_time)?;
     add_times(&mut whole.delivery_time_since_sent, other.delivery_time_since_sent)?;
+    add_times(&mut whole.delivery_time_at_least, other.delivery_time_at_least)?;
     Ok(whole)
 }
 

@@ -62,6 +62,14 @@ impl Metric {
         Metric::Capacity,
         Metric::MaximumThroughput,
     ];
+    /// The percentiles of the delivery time, the lowest first.
+    pub const OF_DELIVERY: [Metric; 5] = [
+        Metric::DeliveryP50,
+        Metric::DeliveryP90,
+        Metric::DeliveryP99,
+        Metric::DeliveryP999,
+        Metric::DeliveryP9999,
+    ];
     /// The percentiles of the response time, the lowest first.
     pub const PERCENTILES: [Metric; 4] = [Metric::P50, Metric::P90, Metric::P99, Metric::P999];
 
@@ -122,6 +130,18 @@ impl Metric {
             Metric::P99 => Some(Quantile::P99),
             Metric::P999 => Some(Quantile::P999),
             _ => None,
+        }
+    }
+
+    /// Returns the level of a percentile of any time.
+    pub fn level(self) -> Option<Quantile> {
+        match self {
+            Metric::DeliveryP50 => Some(Quantile::P50),
+            Metric::DeliveryP90 => Some(Quantile::P90),
+            Metric::DeliveryP99 => Some(Quantile::P99),
+            Metric::DeliveryP999 => Some(Quantile::P999),
+            Metric::DeliveryP9999 => Some(Quantile::P9999),
+            _ => self.quantile(),
         }
     }
 

@@ -26,9 +26,9 @@ use load::network::{Network, Work};
 use load::pacing::{Offered, Pacing, Sharing, Trace};
 use load::shard::{Limits, Overdue, Unopened};
 use load::validity::{self, Besides};
-use measure::Nanos;
 use measure::estimate::Enough;
 use measure::pace::Shape;
+use measure::{Nanos, Quantile};
 use net::{Closed, process};
 use results::evidence::{self, Evidence, Question};
 use results::slo::{self, Slo};
@@ -111,7 +111,8 @@ pub(crate) fn load(arguments: &Load) -> Result<Exit, Failure> {
     });
 
     let maximum_of_a_shard = super::self_test::known_maximum();
-    let besides = Besides { samples_lost: lost, maximum_of_a_shard };
+    let delivery_p99 = delivery.as_ref().and_then(|events| events.delivery_bounds(Quantile::P99));
+    let besides = Besides { samples_lost: lost, maximum_of_a_shard, delivery_p99 };
     let judgement = validity::judge(&plan, &measurement, besides);
     let context = Context {
         arguments: std::env::args().skip(1).collect(),

@@ -137,7 +137,7 @@ fn run(command: &Command, arguments: &[String]) -> Result<Exit, Failure> {
     drop(measured.drivers);
 
     let maximum_of_a_shard = super::self_test::known_maximum();
-    let besides = Besides { samples_lost: lost, maximum_of_a_shard };
+    let besides = Besides { samples_lost: lost, maximum_of_a_shard, delivery_p99: None };
     let judgement = validity::judge(&plan, &measurement, besides);
     let context = Context {
         arguments: arguments.to_vec(),

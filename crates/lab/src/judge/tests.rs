@@ -2,6 +2,7 @@ use std::path::Path;
 
 use measure::{Histogram, Nanos};
 use results::doctor::{Check, Fingerprint, Severity};
+use results::events::Events;
 use results::load::{Counts, DISTURBED, Gate, LATE, Pacing, Part, Rates, Validity};
 use results::{Doctor, Times};
 
@@ -385,4 +386,38 @@ fn a_system_that_fell_short_has_a_limit_and_one_that_followed_its_load_has_none(
     closed.total.rates_per_s.asked = None;
     assert_eq!(limit(closed, ""), expected, "a closed loop is as fast as it can");
     assert_eq!(limit(load(15_000, 0, 0), P99), None);
+}
+
+/// The generator judges the p99 of the delivery alone; the rest is declared by the experiment.
+#[test]
+fn a_declared_percentile_of_events_must_be_certain() {
+    let resolved = |metric: &str| {
+        let text = format!(
+            "name: x\nsut: {{deploy: [{{app: {{name: c, run: channel}}}}]}}\n\
+             workload: {{path: /, events: {{receive: \"127.0.0.1:18080\"}}}}\n\
+             load: {{model: open, rate: 500/s}}\nphases: {{measure: {{time: 5s}}}}\n\
+             reproducibility: {{target: {{metric: {metric}, rsd: 3%}}}}\n"
+        );
+        spec::from_bytes("my.yaml", text.as_bytes(), Path::new("."), None, &[]).unwrap()
+    };
+    let times = |ms: u64, tail_ms: u64| {
+        let mut histogram = Histogram::new();
+        histogram.record_n(Nanos::from_millis(ms), 997);
+        histogram.record_n(Nanos::from_millis(tail_ms), 3);
+        Times::of(&histogram)
+    };
+    let delivered = Events {
+        delivery_time: times(10, 30),
+        delivery_time_at_least: times(10, 20),
+        ..Events::default()
+    };
+    let mut load = Load { events: Some(delivered), ..load(1_000, 0, 0) };
+    load.total.response_time = times(2, 2);
+    load.total.response_time_less_lateness = times(1, 1);
+    let reasons = |metric: &str| judged_in(load.clone(), &resolved(metric)).reasons;
+    assert_eq!(reasons("delivery_p99"), [""; 0], "the late ones lie beyond it");
+    let why = &reasons("delivery_p99.9")[0];
+    assert!(why.contains("leaves the delivery_p99.9 between 20.0 ms and 30.0 ms"), "{why}");
+    let why = &reasons("p99")[0];
+    assert!(why.contains("leaves the p99 between 1.00 ms and 2.00 ms"), "{why}");
 }

@@ -60,8 +60,7 @@ impl fmt::Display for EventMode {
 
 /// Checks that events have an open loop, and that figures of their delivery have a receiver.
 pub(super) fn check(resolved: &Resolved) -> Result<(), SpecError> {
-    let super::Spec { where_, workload, load, compare, reproducibility, repeat, .. } =
-        &resolved.spec;
+    let super::Spec { where_, workload, load, .. } = &resolved.spec;
     let error = |message: String, key: &str, name: &str, label: &str| {
         Err(resolved.source.error(message, resolved.source.find(key, name), label))
     };
@@ -69,11 +68,8 @@ pub(super) fn check(resolved: &Resolved) -> Result<(), SpecError> {
         let message = "events need an open loop: a closed one waits for the channel".to_owned();
         return error(message, "events:", "events", "write load: {model: open, rate: 500/s}");
     }
-    let compared = compare.iter().flat_map(|compare| &compare.metrics).map(|m| (*m, "metrics:"));
-    let wanted = reproducibility.iter().map(|wanted| (wanted.target.metric, "target:"));
-    let until = repeat.until.iter().map(|until| (until.metric, "until:"));
-    let of_delivery =
-        compared.chain(wanted).chain(until).find(|(metric, _)| metric.is_of_delivery());
+    let mut declared = resolved.spec.declared().into_iter();
+    let of_delivery = declared.find(|(metric, _)| metric.is_of_delivery());
     let Some((metric, key)) = of_delivery else { return Ok(()) };
     let has_receiver = workload.events.as_ref().is_some_and(|events| events.receive.is_some());
     let label = match where_.backend {

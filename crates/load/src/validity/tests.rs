@@ -123,6 +123,25 @@ fn a_p99_increased_by_lateness_is_refused_unless_an_slo_allows_it() {
     assert_eq!(failed_gates(&with_slo, &inflated(160)), ["late"]);
 }
 
+/// The load is for the delivery of its events: what is late in their acceptance does not matter.
+#[test]
+fn a_load_with_a_receiver_is_judged_by_the_p99_of_the_delivery() {
+    let failed = |plan: &Plan, lateness, low, high| {
+        let delivery_p99 = Some((Nanos::from_micros(low), Nanos::from_micros(high)));
+        let besides = Besides { delivery_p99, ..Besides::default() };
+        let judgement = judge(plan, &measurement(400, lateness, 100), besides);
+        judgement.gates[0].reason.clone()
+    };
+    assert_eq!(failed(&plan(), 160, 2_000, 2_190), None);
+    assert_eq!(failed(&plan(), 160, 300, 390), None, "100 µs cannot be told from the machine's");
+    let why = failed(&plan(), 50, 2_000, 2_210).unwrap();
+    assert!(why.contains("leaves the delivery p99 between 2.00 ms and 2.21 ms"), "{why}");
+    // An SLO is one of the response time.
+    let with_slo = Plan { slo: Some(Nanos::from_millis(1)), ..plan() };
+    let why = failed(&with_slo, 160, 2_000, 2_000).unwrap();
+    assert!(why.contains("lateness p99 160 µs, bound 100 µs"), "{why}");
+}
+
 #[test]
 fn an_slo_loosens_or_tightens_the_bound_to_a_twentieth_of_it() {
     let with_slo = |ms| Plan { slo: Some(Nanos::from_millis(ms)), ..plan() };

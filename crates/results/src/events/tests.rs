@@ -71,9 +71,38 @@ fn each_fate_of_an_event_is_counted() {
         publish_time_since_sent: None,
         delivery_time: None,
         delivery_time_since_sent: None,
+        delivery_time_at_least: None,
         ..events
     };
     assert_eq!(without_times, expected);
+}
+
+/// The channel delivers one event at a time, each within 2 ms.
+#[test]
+fn an_event_is_forgiven_the_longest_lateness_since_the_channel_was_empty() {
+    let late = |number: u64, intended_ms: u64, lateness_ms: u64| {
+        let at = |ms: u64| Instant(ms * MS);
+        let sent_ms = intended_ms + lateness_ms;
+        Sent::new(number, true, (at(intended_ms), at(sent_ms), at(sent_ms)))
+    };
+    let bounds = |events: &[(Sent, u64)]| {
+        let arrival = |(sent, at_ms): &(Sent, u64)| received(0, sent.number(), *at_ms, 0);
+        let mut arrivals: Vec<Received> = events.iter().map(arrival).collect();
+        let mut senders = [events.iter().map(|(sent, _)| *sent).collect()];
+        let events = join(&mut senders, &mut arrivals, |_| true);
+        let (low, high) = events.delivery_bounds(Quantile::P9999).unwrap();
+        let in_ms = |nanos: Nanos| (nanos.0 + MS / 2) / MS;
+        let mut mean = events.delivery_time_at_least.unwrap().mean_ns;
+        mean = (mean + MS / 2) / MS;
+        (in_ms(low), in_ms(high), mean)
+    };
+    // Punctual: both bounds are what was measured.
+    assert_eq!(bounds(&[(late(0, 0, 0), 2), (late(1, 10, 0), 12)]), (2, 2, 2));
+    // Its own lateness, and none of that of others when the channel was empty between them.
+    assert_eq!(bounds(&[(late(0, 0, 6), 8), (late(1, 10, 0), 12)]), (2, 8, 2));
+    // The second one was punctual, but waited behind the first: it took 4 ms, and without that
+    // lateness 2 ms. Its bound is zero.
+    assert_eq!(bounds(&[(late(0, 0, 6), 8), (late(1, 6, 0), 10)]), (2, 8, 1));
 }
 
 #[test]
@@ -167,6 +196,7 @@ fn any_injected_faults_are_counted_exactly() {
             publish_time_since_sent: None,
             delivery_time: None,
             delivery_time_since_sent: None,
+            delivery_time_at_least: None,
             ..events
         };
         assert_eq!(found, wanted, "seed {seed}");

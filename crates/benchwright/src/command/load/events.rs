@@ -13,7 +13,6 @@ use load::measurement::Plan;
 use load::observe::{Completion, Observer, Window};
 use load::pacing::Pacing;
 use load::receiver::{How, Notes, Receiver, Refusal};
-use measure::timer::Timer;
 use measure::{Bytes, Nanos};
 use net::clock;
 use results::events::{Events, Received, Sent, join};
@@ -330,7 +329,7 @@ pub(crate) fn findings(events: &Events) -> Vec<String> {
 /// Describes the timer that the delivery waits for, if its times show one.
 fn timer(events: &Events) -> Option<String> {
     let times = events.delivery_time.as_ref()?;
-    let timer = Timer::of(&times.histogram()?)?;
+    let timer = events.timer()?;
     Some(format!(
         "the delivery times are flat to {}: a timer. Their percentiles are those of the timer, however \
          well they repeat: the p50 is {}, and without the timer everything takes {}",

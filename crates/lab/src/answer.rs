@@ -1,11 +1,13 @@
 //! The answer of a run, from its journal: maximum throughput and capacity are separate results.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use measure::quantity::grouped;
 use measure::search::{Bracket, Seen};
 use measure::{Rate, Share, capacity as fit, estimate};
 use results::Answer;
+use results::analysis::conclusions::spreads_in_words;
+use results::analysis::{Analysis, Code};
 use results::answer::{
     Capacity, Estimate, Level, Maximum, Repeated, SCHEMA, Search, Spread, Verdict,
     validity_in_words,
@@ -42,8 +44,8 @@ pub fn of(plan: &Plan, turns: &Turns<'_>, ending: &Ending) -> Answer {
         add_intervals(std::slice::from_mut(&mut search));
         let slo = slo_in_words(plan.resolved(0));
         let reproducibility = reproduced(plan, &journal, std::slice::from_ref(&search));
-        let found =
-            concluded(None, &reproducibility).unwrap_or_else(|| found(&search, slo.as_deref()));
+        let found = concluded(None, &reproducibility, &[])
+            .unwrap_or_else(|| found(&search, slo.as_deref()));
         let is_some = search.maximum_throughput.is_some() || search.capacity.is_some();
         let verdict = with_targets(search.verdict, &reproducibility);
         let stopped_by = search.stopped_by.clone();
@@ -81,7 +83,9 @@ pub fn of(plan: &Plan, turns: &Turns<'_>, ending: &Ending) -> Answer {
     let reproducibility = reproduced(plan, &journal, &searches);
     let verdict = with_targets(verdict, &reproducibility);
     let comparison = comparison::of(plan, &journal, &searches);
-    let found = concluded(comparison.as_ref(), &reproducibility).unwrap_or_else(|| {
+    let between_levels = between_levels(plan, &journal);
+    let found = concluded(comparison.as_ref(), &reproducibility, &between_levels);
+    let found = found.unwrap_or_else(|| {
         let are = if searches.iter().all(|search| search.fixed) { "loads" } else { "searches" };
         format!("{ended} of {} {are} have an answer", searches.len())
     });
@@ -89,6 +93,7 @@ pub fn of(plan: &Plan, turns: &Turns<'_>, ending: &Ending) -> Answer {
     let levels = levels(plan, &searches);
     Answer {
         reproducibility,
+        between_levels,
         comparison,
         scaling: scaling::of(plan, &journal, &searches),
         levels,
@@ -120,6 +125,19 @@ fn reproduced(plan: &Plan, journal: &[Entry], searches: &[Search]) -> Vec<Reprod
     reproducibility::of(journal, searches, target)
 }
 
+/// Returns the levels side by side, if the spec asks for their spread.
+fn between_levels(plan: &Plan, journal: &[Entry]) -> Vec<Analysis> {
+    let spec = &plan.resolved(0).spec;
+    let margin = spec.compare.as_ref().map_or(MARGIN, |compare| compare.margin.0.0);
+    match spec.reproducibility.is_some() {
+        true => reproducibility::levels::of(journal, margin),
+        false => Vec::new(),
+    }
+}
+
+/// The difference that matters, if the spec states none.
+const MARGIN: f64 = 0.03;
+
 fn answer(
     plan: &Plan,
     verdict: Verdict,
@@ -139,6 +157,7 @@ fn answer(
         levels: Vec::new(),
         searches: Vec::new(),
         reproducibility: Vec::new(),
+        between_levels: Vec::new(),
         comparison: None,
         scaling: Vec::new(),
         trials,
@@ -410,7 +429,11 @@ fn answering(journal: &[Entry]) -> impl Iterator<Item = (&Entry, &Observed)> {
 }
 
 /// Returns what an experiment found that compares, or that asks for a spread; `None` for others.
-fn concluded(comparison: Option<&Comparison>, reproduced: &[Reproduced]) -> Option<String> {
+fn concluded(
+    comparison: Option<&Comparison>,
+    reproduced: &[Reproduced],
+    between_levels: &[Analysis],
+) -> Option<String> {
     let compared = comparison.map(|Comparison { a, b, verdict, metrics, .. }| {
         let metric = |compared: &Compared| {
             let prefix = compared.of.prefix();
@@ -440,7 +463,17 @@ fn concluded(comparison: Option<&Comparison>, reproduced: &[Reproduced]) -> Opti
             ))
         })
     });
-    let all: Vec<String> = compared.into_iter().chain(targets).collect();
+    let wanted: BTreeSet<Metric> = reproduced
+        .iter()
+        .flat_map(|reproduced| &reproduced.metrics)
+        .filter_map(|of| of.target.map(|_| of.metric))
+        .collect();
+    let spreads = between_levels.iter().flat_map(|analysis| {
+        let is_wanted = |name: &str| wanted.iter().any(|metric| metric.name() == name);
+        let metrics = analysis.metrics.iter().filter(move |metric| is_wanted(&metric.metric));
+        metrics.filter_map(spreads_in_words)
+    });
+    let all: Vec<String> = compared.into_iter().chain(spreads).chain(targets).collect();
     (!all.is_empty()).then(|| all.join("; "))
 }
 
@@ -529,8 +562,14 @@ fn together(equal: &[&Search]) -> String {
         shown("capacity", capacity).map(|text| text + &with + &interval),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
-    let failed = equal.iter().find(|search| search.verdict == Verdict::NoAnswer);
-    let why = failed.map(|search| format!("no answer: {}", first_line(&search.stopped_by)));
+    let why = equal.iter().find_map(|search| match search.verdict {
+        Verdict::NoAnswer => Some(format!("no answer: {}", first_line(&search.stopped_by))),
+        // Without all of its trials a given load has no figure yet, although they may all be valid.
+        Verdict::Interrupted | Verdict::Open if is_given => {
+            Some("not all of its trials were made".to_owned())
+        }
+        _ => None,
+    });
     match parts.is_empty() {
         true if is_given && 0 < equal.iter().map(|search| search.trials).sum::<u32>() => {
             why.unwrap_or_else(|| "requests failed, so nothing was sustained".to_owned())
@@ -577,7 +616,7 @@ fn spread_in_words(reproduced: &Reproduced) -> Vec<String> {
     let shown = |of: &&OfMetric| {
         of.target.is_some() || of.metric == Metric::P99 || of.metric.is_of_search()
     };
-    let words = |OfMetric { metric, figures, target }: &OfMetric| {
+    let words = |OfMetric { metric, figures, target, .. }: &OfMetric| {
         let percent = |share: f64| format!("{:.2} %", 100.0 * share);
         let (rsd, (low, high)) = (figures.rsd?, figures.rsd_interval?);
         let floor = figures.sampling_floor.map(|floor| format!(", floor {}", percent(floor)));
@@ -594,7 +633,9 @@ fn spread_in_words(reproduced: &Reproduced) -> Vec<String> {
             target.unwrap_or_default()
         ))
     };
-    reproduced.metrics.iter().filter(shown).filter_map(words).collect()
+    let timers = reproduced.warnings.iter().filter(|warning| warning.code == Code::Timer);
+    let timers = timers.map(|warning| format!("{of}{}", warning.text));
+    reproduced.metrics.iter().filter(shown).filter_map(words).chain(timers).collect()
 }
 
 /// Returns `95 % interval 5,546 … 6,080/s from all its trials; at the machine's usual speed 5,970/s
@@ -668,6 +709,11 @@ pub fn table(answer: &Answer) -> String {
     }
     for law in &answer.scaling {
         line("scaling", scaling::in_words(law));
+    }
+    for analysis in &answer.between_levels {
+        analysis.conclusions().into_iter().for_each(|text| line("between levels", text));
+        let warnings = analysis.warnings.iter();
+        warnings.for_each(|warning| line("", format!("! {}", warning.text)));
     }
     let spreads = || answer.reproducibility.iter().flat_map(spread_in_words);
     spreads().take(MOST_SPREADS).for_each(|text| line("reproducibility", text));

@@ -193,7 +193,9 @@ fn questions(
         let question = |metric: &Metric| pair.question(*metric, blocks);
         deciding.extend(metrics.iter().filter(is_measured).map(question));
         if pair.a.is_fixed() {
-            percentiles.extend(Metric::PERCENTILES.iter().map(question));
+            let of_delivery = metrics.iter().any(|metric| metric.is_of_delivery());
+            let all = if of_delivery { &Metric::OF_DELIVERY[..] } else { &Metric::PERCENTILES };
+            percentiles.extend(all.iter().map(question));
         }
     }
     (deciding, percentiles)

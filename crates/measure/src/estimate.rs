@@ -28,6 +28,11 @@ pub fn support(count: u64, quantile: Quantile) -> Support {
     }
 }
 
+/// Returns the fewest samples that support a quantile: ten lie beyond it.
+pub fn needed(quantile: Quantile) -> u64 {
+    (10.0 / (1.0 - quantile.level()) - 1e-6).ceil() as u64
+}
+
 /// Returns how many of `count` samples lie beyond the quantile.
 pub fn beyond(count: u64, quantile: Quantile) -> u64 {
     // The small term keeps 1 − 0.99 from losing the sample that decimal arithmetic would count.

@@ -5,14 +5,21 @@
 use std::collections::BTreeMap;
 
 use measure::estimate::{self, Support};
+use measure::quantity::grouped;
 use measure::spread::{self, Percentile};
 use measure::{Quantile, comparison, scaling as growth, trend};
 use serde::{Deserialize, Serialize};
 
 use crate::scaling;
 
+pub mod conclusions;
+
+#[cfg(test)]
+pub(crate) mod guides;
 #[cfg(test)]
 mod tests;
+
+use conclusions::SpreadVerdict;
 
 pub const SCHEMA: &str = "benchwright.analysis/1";
 
@@ -24,7 +31,7 @@ const FEWEST: usize = 5;
 /// Within this factor of its floor a spread comes from the number of requests.
 const NEAR_FLOOR: f64 = 1.5;
 
-/// Trials in the order in which they ran.
+/// Trials, those of each level in the order in which they ran.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Trials {
     /// The name of the column that has the level of each trial.
@@ -35,7 +42,7 @@ pub struct Trials {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// Its number, from 1.
+    /// Its number, from 1, in the order in which all ran.
     pub trial: usize,
     pub level: String,
     /// The value of each metric.
@@ -184,6 +191,9 @@ pub struct Pair {
     pub rsd_ratio_p: Option<f64>,
     /// The same by Brown and Forsythe's test, which assumes less and needs more trials.
     pub rsd_ratio_p_brown_forsythe: Option<f64>,
+    /// The judgement on the spreads; null if they were not tested.
+    #[serde(default)]
+    pub spread: Option<SpreadVerdict>,
     /// True if the trials of the two levels alternate. If not, a drift of the machine looks like a
     /// difference.
     pub interleaved: bool,
@@ -232,6 +242,10 @@ pub enum Code {
     Trend,
     Outlier,
     NotInterleaved,
+    /// Nothing shows the shape of the distribution.
+    ShapeUnknown,
+    /// The times are those of a timer.
+    Timer,
 }
 
 /// Analyses trials. `requests` is the number of requests of each trial, and `margin` the difference
@@ -251,6 +265,7 @@ pub fn analyse(trials: &Trials, requests: Option<u64>, margin: f64) -> Analysis 
             text: format!("{} at {level}: {}", metric.metric, scaling::superlinear(efficiency)),
         }));
     }
+    warnings.extend(shape_unknown(&trials.metrics));
     if metrics.first().is_some_and(|m| m.pairs.iter().any(|pair| !pair.interleaved)) {
         warnings.push(Warning {
             code: Code::NotInterleaved,
@@ -306,7 +321,10 @@ fn metric(
     let pairs = (0..levels.len()).flat_map(|a| (a + 1..levels.len()).map(move |b| (a, b)));
     let pair = |(a, b): (usize, usize)| {
         let ((name_a, rows_a), (name_b, rows_b)) = (&levels[a], &levels[b]);
-        of_pair([name_a, name_b], [&values[a], &values[b]], alternate(rows_a, rows_b), margin)
+        let numbers = |rows: &[usize]| rows.iter().map(|&row| trials.rows[row].trial).collect();
+        let (numbers_a, numbers_b): (Vec<usize>, Vec<usize>) = (numbers(rows_a), numbers(rows_b));
+        let alternate = alternate(&numbers_a, &numbers_b);
+        of_pair([name_a, name_b], [&values[a], &values[b]], alternate, margin)
     };
     Metric {
         metric: trials.metrics[index].clone(),
@@ -362,6 +380,7 @@ fn of_pair(names: [&String; 2], values: [&[f64]; 2], interleaved: bool, margin: 
         rsd_ratio: rsd(a).zip(rsd(b)).filter(|(a, _)| 0.0 < *a).map(|(a, b)| b / a),
         rsd_ratio_p: tested.map(|tested| tested.f),
         rsd_ratio_p_brown_forsythe: tested.map(|tested| tested.brown_forsythe),
+        spread: conclusions::judge(a, b),
         interleaved,
     }
 }
@@ -389,7 +408,7 @@ fn parts(metric: &str) -> (&str, &str) {
 }
 
 /// Reads the name of a percentile: `p99.9`, `P99.9`, `delivery_p99`.
-fn quantile(metric: &str) -> Option<Quantile> {
+pub(crate) fn quantile(metric: &str) -> Option<Quantile> {
     let percent = parts(metric).1.strip_prefix(['p', 'P'])?.parse::<f64>().ok()?;
     Quantile::new(percent / 100.0).filter(|quantile| quantile.level() < 1.0)
 }
@@ -402,6 +421,27 @@ fn lower_percentile(metrics: &[String], index: usize) -> Option<usize> {
     let lower = lower.filter_map(|(at, metric)| Some((at, quantile(metric)?)));
     let below = lower.filter(|(_, quantile)| (0.9..own).contains(&quantile.level()));
     Some(below.max_by(|a, b| a.1.level().total_cmp(&b.1.level()))?.0)
+}
+
+/// Returns a warning if there are high percentiles alone: those of a timer repeat superbly, and only the
+/// shape shows it.
+fn shape_unknown(metrics: &[String]) -> Option<Warning> {
+    let levels = metrics.iter().filter_map(|metric| Some((metric, quantile(metric)?.level())));
+    let levels: Vec<(&String, f64)> = levels.collect();
+    let (metric, _) = levels.first()?;
+    let text = || {
+        format!(
+            "no p50 is given beside {metric}: a high percentile that hardly differs from trial to trial may \
+             be that of a timer (flat times with a sharp edge), and say nothing of the system; look at \
+             the p50 and at the shape"
+        )
+    };
+    levels.iter().all(|(_, level)| 0.5 < *level).then(|| Warning {
+        code: Code::ShapeUnknown,
+        metric: Some((*metric).clone()),
+        level: None,
+        text: text(),
+    })
 }
 
 fn of_metric(metric: &Metric, requests: Option<u64>) -> Vec<Warning> {
@@ -420,7 +460,10 @@ fn of_metric(metric: &Metric, requests: Option<u64>) -> Vec<Warning> {
             Support::Unsupported => warnings.push(warning(
                 Code::UnsupportedQuantile,
                 None,
-                format!("{beyond}: it is unsupported, at least 10 are needed for an indication"),
+                format!(
+                    "{beyond}: it is unsupported, at least 10 are needed for an indication ({} requests)",
+                    grouped(estimate::needed(quantile) as f64)
+                ),
             )),
             Support::Indicative => warnings.push(warning(
                 Code::IndicativeQuantile,

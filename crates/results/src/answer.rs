@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use measure::quantity::grouped;
 use serde::{Deserialize, Serialize};
 
+use crate::analysis::Analysis;
 use crate::comparison::Comparison;
 use crate::journal::{Entry, Purpose, Status};
 use crate::reproducibility::Reproduced;
@@ -46,6 +47,10 @@ pub struct Answer {
     /// The spread of equal trials and of equal searches, as far as there are at least three.
     #[serde(default)]
     pub reproducibility: Vec<Reproduced>,
+    /// The equal trials of all levels side by side, one for each search and load, if the spec asks for
+    /// a spread.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub between_levels: Vec<Analysis>,
     /// The two arms that the spec compares.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,

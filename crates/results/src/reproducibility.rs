@@ -3,14 +3,18 @@
 
 use std::collections::BTreeMap;
 
-use measure::estimate;
+use measure::Nanos;
+use measure::estimate::{self, Support};
+use measure::quantity::grouped;
 use serde::{Deserialize, Serialize};
 
-use crate::analysis::{self, Difference, Figures, Row, Trials, Warning, What};
+use crate::analysis::{self, Code, Difference, Figures, Row, Trials, Warning, What};
 use crate::answer::Search;
 use crate::journal::{Entry, Observed, Purpose, Status};
 use crate::metric::Metric;
 use crate::speed::{SLOW, Usual};
+
+pub mod levels;
 
 #[cfg(test)]
 mod tests;
@@ -52,6 +56,42 @@ pub struct OfMetric {
     /// The judgement on the target of the spec, if it has one for this metric.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<Judged>,
+    /// What a trial needs for this percentile; absent if it has that. Without it the figures support
+    /// no conclusion.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub needs: Option<Needs>,
+}
+
+/// A trial that is long enough for a percentile: ten requests lie beyond it.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Needs {
+    pub requests: u64,
+    /// The length of such a trial at the load of these; absent without a rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_ns: Option<u64>,
+}
+
+impl Needs {
+    /// Returns what a percentile needs beyond trials of so many requests; `None` if they are enough.
+    fn of(metric: Metric, requests: Option<u64>, asked_per_s: Option<f64>) -> Option<Needs> {
+        let (level, requests) = (metric.level()?, requests?);
+        let is_unsupported = estimate::support(requests, level) == Support::Unsupported;
+        let requests = estimate::needed(level);
+        let time = |per_s: f64| Nanos::from_secs_f64(requests as f64 / per_s).0;
+        is_unsupported.then(|| Needs { requests, time_ns: asked_per_s.map(time) })
+    }
+
+    /// `needs 200 s at 500/s`
+    pub fn in_words(&self) -> String {
+        let requests = self.requests as f64;
+        match self.time_ns.map(Nanos) {
+            Some(time) => {
+                let rate = Metric::Completed.written(requests / time.as_secs_f64());
+                format!("needs {} at {rate}", time.in_words())
+            }
+            None => format!("needs {} requests", grouped(requests)),
+        }
+    }
 }
 
 /// The RSD that a spec wants.
@@ -117,15 +157,7 @@ impl Reproduced {
 /// trials count, and none that a search for a capacity asked for: such a search repeats a trial because
 /// of its result.
 pub fn of(journal: &[Entry], searches: &[Search], target: Option<Target>) -> Vec<Reproduced> {
-    let mut groups = Groups::default();
-    for entry in journal {
-        let is_counted =
-            entry.purpose == Purpose::Trial && entry.status == Status::Valid && entry.why.is_none();
-        let Some(observed) = entry.observed.as_ref().filter(|_| is_counted) else { continue };
-        let values = Metric::ALL.iter().filter_map(|metric| Some((*metric, metric.of(observed)?)));
-        let member = Member { trial: entry.trial, entry: Some(entry), values: values.collect() };
-        groups.add(&entry.cell, &entry.search, entry.asked_per_s, member);
-    }
+    let groups = Groups::of_trials(journal);
     let mut of_searches = Groups::default();
     for search in searches {
         let capacity = search.capacity.as_ref().map(|c| (Metric::Capacity, c.rate_per_s, c.trial));
@@ -158,10 +190,31 @@ struct Member<'a> {
     values: BTreeMap<Metric, f64>,
 }
 
+impl Member<'_> {
+    fn requests(&self) -> Option<u64> {
+        Some(self.entry?.observed.as_ref()?.requests)
+    }
+}
+
 #[derive(Default)]
 struct Groups<'a>(Vec<Group<'a>>);
 
 impl<'a> Groups<'a> {
+    fn of_trials(journal: &'a [Entry]) -> Groups<'a> {
+        let mut groups = Groups::default();
+        for entry in journal {
+            let is_counted = entry.purpose == Purpose::Trial
+                && entry.status == Status::Valid
+                && entry.why.is_none();
+            let Some(observed) = entry.observed.as_ref().filter(|_| is_counted) else { continue };
+            let values = Metric::ALL.iter().filter_map(|m| Some((*m, m.of(observed)?)));
+            let member =
+                Member { trial: entry.trial, entry: Some(entry), values: values.collect() };
+            groups.add(&entry.cell, &entry.search, entry.asked_per_s, member);
+        }
+        groups
+    }
+
     fn add(
         &mut self,
         cell: &Option<String>,
@@ -210,8 +263,7 @@ impl Group<'_> {
             metrics: metrics.iter().map(ToString::to_string).collect(),
             rows: members.iter().map(row).collect(),
         };
-        let requests_of = |member: &Member<'_>| Some(member.entry?.observed.as_ref()?.requests);
-        let requests = members.iter().filter_map(requests_of).min();
+        let requests = members.iter().filter_map(Member::requests).min();
         let analysis = analysis::analyse(&table, requests, 0.0);
         let figures = analysis.metrics.into_iter().map(|metric| {
             let level = metric.levels.into_iter().next();
@@ -223,11 +275,37 @@ impl Group<'_> {
             }
             let judged = target.filter(|target| target.metric == metric);
             let judged = judged.and_then(|target| Some(judge(target.rsd, figures.rsd_interval?)));
-            reproduced.metrics.push(OfMetric { metric, figures, target: judged });
+            let needs = Needs::of(metric, requests, reproduced.asked_per_s);
+            reproduced.metrics.push(OfMetric { metric, figures, target: judged, needs });
         }
         reproduced.warnings = analysis.warnings;
+        reproduced.warnings.extend(timer(&members));
         reproduced
     }
+}
+
+/// Returns a warning if most trials show that the delivery waits for a timer.
+fn timer(members: &[Member<'_>]) -> Option<Warning> {
+    let deliveries =
+        || members.iter().filter_map(|m| m.entry?.observed.as_ref()?.delivery.as_ref());
+    let periods: Vec<f64> = deliveries().filter_map(|d| Some(d.timer_ns? as f64)).collect();
+    let period = estimate::median(&periods).filter(|_| members.len() < 2 * periods.len())?;
+    let medians: Vec<f64> = deliveries().filter_map(|d| Some(d.p50_ns? as f64)).collect();
+    let written = |ns: f64| Metric::DeliveryP50.written(ns);
+    let p50 = estimate::median(&medians).map(|p50| format!(", and the p50 is {}", written(p50)));
+    Some(Warning {
+        code: Code::Timer,
+        metric: None,
+        level: None,
+        text: format!(
+            "the delivery times of {} of {} trials are flat to {}: a timer. Their high percentiles are \
+             its own, however well they repeat{}",
+            periods.len(),
+            members.len(),
+            Nanos(period as u64).in_words(),
+            p50.unwrap_or_default()
+        ),
+    })
 }
 
 /// Returns the differences of a trial from the others of its group; `None` for a search.

@@ -75,6 +75,9 @@ fn text(analysis: &Analysis) -> String {
     for metric in &analysis.metrics {
         of_metric(&mut text, &analysis.by, metric);
     }
+    for conclusion in analysis.conclusions() {
+        let _ = writeln!(text, "= {conclusion}");
+    }
     for warning in &analysis.warnings {
         let _ = writeln!(text, "! {}", warning.text);
     }
@@ -94,13 +97,13 @@ fn of_metric(text: &mut String, by: &str, metric: &Metric) {
         let _ = writeln!(text, "  trend inside the levels: S = {s} of {of}, p = {p}");
     }
     for pair in &metric.pairs {
-        let Pair { a, b, ratio, ratio_interval, verdict, rsd_ratio, rsd_ratio_p, .. } = pair;
+        let Pair { a, b, ratio, ratio_interval, verdict, rsd_ratio, spread, .. } = pair;
         let mut parts = Vec::new();
         if let (Some(ratio), Some((low, high)), Some(verdict)) = (ratio, ratio_interval, verdict) {
             parts.push(format!("× {ratio:.3} ({low:.3} … {high:.3}): {}", verdict.word()));
         }
-        if let (Some(rsd), Some(p)) = (rsd_ratio, rsd_ratio_p) {
-            parts.push(format!("RSD × {rsd:.2}, p = {}", probability(*p)));
+        if let (Some(rsd), Some(spread)) = (rsd_ratio, spread) {
+            parts.push(format!("RSD × {rsd:.2}, {}: {}", spread.p_in_words(), spread.word()));
         }
         if !parts.is_empty() {
             let _ = writeln!(text, "  {a} → {b}: {}", parts.join("; "));

@@ -410,6 +410,33 @@ fn levels_and_searches_are_answered_each_and_together() {
     assert!(blocks.iter().all(Option::is_none), "{blocks:?}");
 }
 
+/// Its trials are valid, and not all of them were made: nothing failed.
+#[test]
+fn a_given_load_that_was_interrupted_lacks_trials_and_no_requests_failed() {
+    let folder = tempfile::tempdir().unwrap();
+    let host = host();
+    let text = LEVELS
+        .split("searches:")
+        .next()
+        .unwrap()
+        .replace("{model: open}", "{model: open, rate: 400/s}");
+    let resolved = read(&format!("{text}repeat: {{trials: 3, order: interleaved}}\n"));
+    let mut transcript = Transcript { text: String::new(), interrupt: Some((host.clone(), 5)) };
+    let ended = run(&resolved, Some(folder.path().join("r")), &host, &mut transcript).unwrap();
+    let table = answer::table(&ended.answer);
+    let levels: String = table
+        .lines()
+        .filter(|line| line.starts_with("servers="))
+        .map(|l| format!("{l}\n"))
+        .collect();
+    expect![[r#"
+        servers=1             not all of its trials were made
+        servers=2             not all of its trials were made
+        servers=4             not all of its trials were made
+    "#]]
+    .assert_eq(&levels);
+}
+
 /// Covers every order: a run that is killed at any point and continued leaves the same files.
 #[test]
 fn many_strands_killed_at_any_byte_of_the_journal_resume_to_the_same_bytes() {

@@ -30,7 +30,7 @@ fn the_trend_has_its_slope_and_an_outlier_what_differed_in_it() {
         search: None,
         asked_per_s: Some(1_000.0),
         trials: (1..=8).collect(),
-        metrics: vec![OfMetric { metric: Metric::P99, figures, target: None }],
+        metrics: vec![OfMetric { metric: Metric::P99, figures, target: None, needs: None }],
         warnings: vec![
             warning(Code::Outlier, "p99 at 1,000/s: trial 5 lies apart"),
             warning(Code::Trend, "p99: the trials rise"),

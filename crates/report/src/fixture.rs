@@ -205,6 +205,7 @@ impl Fixture {
             levels: Vec::new(),
             searches: Vec::new(),
             reproducibility: Vec::new(),
+            between_levels: Vec::new(),
             comparison: None,
             scaling: Vec::new(),
             trials: self.entries.clone(),

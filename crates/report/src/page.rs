@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use results::Doctor;
+use results::analysis::Code;
 use results::answer::Verdict;
 use results::doctor::Check;
 use results::environment::Node;
@@ -12,7 +13,7 @@ use results::manifest::State;
 use crate::STYLE;
 use crate::chart;
 use crate::run::Run;
-use crate::table::{components, found, levels, raw, trials};
+use crate::table::{between, components, delivery, found, levels, raw, trials};
 use crate::text::{count, date, escape, list, rate, share, shell_word, time};
 
 mod badges;
@@ -48,7 +49,9 @@ fn write_body(run: &Run, out: &mut String) -> std::fmt::Result {
     header(run, out)?;
     out.push_str("<main>\n");
     verdict(run, out)?;
+    between::write(run, out)?;
     figures(run, out)?;
+    delivery::write(run, out)?;
     writeln!(out, "<section><h2>Trials</h2>{}</section>", trials::table(run).html())?;
     provenance(run, out)?;
     data(run, out)?;
@@ -207,6 +210,10 @@ fn so_far(run: &Run) -> &'static str {
 
 fn conclusions(run: &Run) -> Vec<(&'static str, String)> {
     let mut said = Vec::new();
+    for reproduced in run.answer.iter().flat_map(|answer| &answer.reproducibility) {
+        let timers = reproduced.warnings.iter().filter(|warning| warning.code == Code::Timer);
+        said.extend(timers.map(|timer| ("shape", reproduced.of_what() + &timer.text)));
+    }
     if let Some(answer) = run.answer.as_ref().filter(|_| !run.unfinished()) {
         // Each of several searches has its own limit.
         if !run.has_several() {

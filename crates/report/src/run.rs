@@ -8,7 +8,7 @@ use measure::estimate::quantile_interval;
 use measure::{Nanos, Quantile};
 use results::answer::{Answer, Capacity, Maximum, Verdict};
 use results::directory::Error;
-use results::journal::{Entry, Observed, Purpose, Status};
+use results::journal::{Delivery, Entry, Observed, Purpose, Status};
 use results::manifest::{Manifest, State};
 use results::speed::Usual;
 use results::{Components, Directory, Doctor, Environment, Load, Times, slo};
@@ -42,6 +42,8 @@ pub(crate) struct Run {
     pub(crate) services: BTreeMap<String, String>,
     /// True if no load was searched: the loads were given, and show no maximum and no capacity.
     pub(crate) fixed: bool,
+    /// True if the loads had a receiver of their events: then the run is about the times of delivery.
+    pub(crate) of_delivery: bool,
     /// The result of the only search; absent if there are several, and if the load was given.
     pub(crate) maximum: Option<Maximum>,
     pub(crate) capacity: Option<Capacity>,
@@ -62,7 +64,7 @@ pub(crate) struct Run {
 pub(crate) struct Trial {
     pub(crate) entry: Entry,
     /// The generator's document. Histograms and series are kept only for the marked trials, and the
-    /// histogram of the response times for those that are equal to one of them.
+    /// histogram of the times that they are about for those that are equal to one of them.
     pub(crate) load: Option<Load>,
     /// The components' measurements, only for the marked trials.
     pub(crate) components: Option<Components>,
@@ -110,7 +112,7 @@ impl Run {
                 _ if marked.contains(&number) => Kept::Everything,
                 Some(count) if *count < MOST_EQUAL => {
                     *count += 1;
-                    Kept::ResponseTimes
+                    Kept::Times
                 }
                 Some(_) | None => Kept::Figures,
             };
@@ -144,6 +146,7 @@ impl Run {
             limit,
             services,
             fixed,
+            of_delivery: trials.iter().any(|trial| trial.delivery().is_some()),
             maximum,
             capacity,
             cells,
@@ -238,7 +241,7 @@ impl Trial {
         let p99 = load.as_ref().and_then(|load| interval(load.total.response_time.as_ref()?));
         let components = match kept {
             Kept::Everything => noted(directory.components(&entry), notes).flatten(),
-            Kept::ResponseTimes | Kept::Figures => None,
+            Kept::Times | Kept::Figures => None,
         };
         if let Some(load) = &mut load {
             forget_bulk(load, kept);
@@ -270,15 +273,26 @@ impl Trial {
         slo::limit_of(self.entry.slo.iter().map(|judged| &judged.slo), Quantile::P99)
     }
 
-    /// The number of response times behind its quantiles.
+    /// The number of times behind its quantiles.
     pub(crate) fn samples(&self) -> u64 {
-        let times = self.load.as_ref().and_then(|load| load.total.response_time.as_ref());
+        let times = self.times();
         let requests = self.entry.observed.as_ref().map_or(0, |observed| observed.requests);
         times.map_or(requests, |times| times.count)
     }
 
-    pub(crate) fn response_time(&self) -> Option<&Times> {
-        self.load.as_ref()?.total.response_time.as_ref()
+    /// The times that the trial is about: those of the delivery of its events if a receiver noted
+    /// them, otherwise the response times.
+    pub(crate) fn times(&self) -> Option<&Times> {
+        let load = self.load.as_ref()?;
+        match &load.events {
+            Some(events) => events.delivery_time.as_ref(),
+            None => load.total.response_time.as_ref(),
+        }
+    }
+
+    /// The delivery of its events.
+    pub(crate) fn delivery(&self) -> Option<&Delivery> {
+        self.entry.observed.as_ref()?.delivery.as_ref()
     }
 }
 
@@ -347,8 +361,8 @@ fn interval(times: &Times) -> Option<(Nanos, Nanos)> {
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum Kept {
     Everything,
-    /// The figures, and the distribution of the response times.
-    ResponseTimes,
+    /// The figures, and the distribution of the times that the trial is about.
+    Times,
     Figures,
 }
 
@@ -371,12 +385,23 @@ fn forget_bulk(load: &mut Load, kept: Kept) {
     load.series = Vec::new();
     load.targets = Vec::new();
     let total = &mut load.total;
-    let response_time = match kept {
-        Kept::Figures => &mut total.response_time,
-        Kept::Everything | Kept::ResponseTimes => &mut None,
+    if let Some(events) = &mut load.events {
+        for times in [
+            &mut events.publish_time,
+            &mut events.publish_time_since_sent,
+            &mut events.delivery_time_since_sent,
+            &mut events.delivery_time_at_least,
+        ] {
+            times.iter_mut().for_each(|times| times.histogram = String::new());
+        }
+    }
+    let about = match &mut load.events {
+        Some(events) => &mut events.delivery_time,
+        None => &mut total.response_time,
     };
+    let about = if kept == Kept::Figures { about } else { &mut None };
     let times = [
-        response_time,
+        about,
         &mut total.service_time,
         &mut total.start_delay,
         &mut total.lateness,

@@ -4,7 +4,9 @@ use std::fmt::Write;
 
 use crate::text::escape;
 
+pub(crate) mod between;
 pub(crate) mod components;
+pub(crate) mod delivery;
 pub(crate) mod found;
 pub(crate) mod levels;
 pub(crate) mod places;
@@ -158,6 +160,10 @@ impl Cell {
     /// A number that may be missing: a dash if it was not measured, never a zero.
     pub(crate) fn maybe(text: Option<String>) -> Cell {
         Cell::number(text.unwrap_or_else(|| "–".to_owned()))
+    }
+
+    pub(crate) fn text(self, text: String) -> Cell {
+        Cell { text, ..self }
     }
 
     pub(crate) fn value(self, value: f64) -> Cell {

@@ -10,6 +10,7 @@ use crate::fixture::Fixture;
 use crate::text::time;
 
 mod comparison;
+mod delivery;
 mod foreign;
 mod heat;
 mod levels;

@@ -10,7 +10,7 @@ use super::{Figure, Layout, Panel};
 use crate::plot::{Anchor, Axis, Dash, Mark, Plot, Scale, Style, distinct, percent};
 use crate::run::{Run, Trial};
 use crate::table::{Cell, Row, Table, trials};
-use crate::text::{count, integer, list, rate, tick_time, time};
+use crate::text::{capitalised, count, integer, list, rate, tick_time, time};
 
 const LEVELS: [Quantile; 8] = [
     Quantile::P50,
@@ -59,9 +59,9 @@ impl Curve {
         histogram.map(|histogram| Curve { style, name, histogram, equal: Vec::new() })
     }
 
-    /// Adds the response times of the trials that are equal to the one that is drawn.
+    /// Adds the times of the trials that are equal to the one that is drawn.
     fn among_equal(self, run: &Run, trial: &Trial) -> Curve {
-        let equal = run.equal(trial).filter_map(|equal| equal.response_time()?.histogram());
+        let equal = run.equal(trial).filter_map(|equal| equal.times()?.histogram());
         let equal: Vec<Histogram> = equal.filter(|histogram| !histogram.is_empty()).collect();
         Curve { equal: if equal.len() < 2 { Vec::new() } else { equal }, ..self }
     }
@@ -82,22 +82,30 @@ pub(crate) fn figure(run: &Run) -> Option<Figure> {
     }
     let curves = curves(run);
     let summary = summary(&curves);
-    figure_of("response time", curves, run.limit, summary)
+    figure_of(label(run), curves, run.limit.filter(|_| !run.of_delivery), summary)
 }
 
-/// The response times of the trials that show the levels.
+/// The name of the times that the run is about. An SLO is one of response times.
+fn label(run: &Run) -> &'static str {
+    if run.of_delivery { OF_DELIVERY } else { "response time" }
+}
+
+const OF_DELIVERY: &str = "delivery time";
+
+/// The times of the trials that show the levels.
 fn of_levels(run: &Run) -> Option<Figure> {
     let curve = |(i, (name, trial)): (usize, (&str, &Trial))| {
         let offered = trial.entry.observed.as_ref().map_or(0.0, |o| o.offered_per_s);
         let name = format!("{name}, {} (trial {})", rate(offered), trial.entry.trial);
-        let curve = Curve::of(trial.response_time(), distinct(i, i), name)?;
+        let curve = Curve::of(trial.times(), distinct(i, i), name)?;
         Some(curve.among_equal(run, trial))
     };
     let curves: Vec<Curve> = (0..).zip(run.shown()).filter_map(curve).collect();
     // Each level may have an objective of its own.
     let limits: BTreeSet<Option<Nanos>> =
         run.shown().into_iter().map(|(_, trial)| trial.limit()).collect();
-    let limit = limits.first().copied().flatten().filter(|_| limits.len() == 1);
+    let limit = limits.first().copied().flatten();
+    let limit = limit.filter(|_| limits.len() == 1 && !run.of_delivery);
     let said = |curve: &Curve| {
         let quantile = |level| Some(time(curve.histogram.quantile(level)?.0));
         let (p50, p99) = (quantile(Quantile::P50)?, quantile(Quantile::P99)?);
@@ -108,7 +116,7 @@ fn of_levels(run: &Run) -> Option<Figure> {
     if curves.len() < run.cells.len() {
         summary += &format!(" {} of {} are shown.", curves.len(), count(run.cells.len(), "level"));
     }
-    figure_of("response time", curves, limit, summary)
+    figure_of(label(run), curves, limit, summary)
 }
 
 /// The curves in one plot, with the label of its y axis and the limit of their p99; `None` without
@@ -131,7 +139,7 @@ pub(crate) fn figure_of(
     let keys = curves.iter().map(|curve| (curve.style, curve.name.clone())).collect();
     Some(Figure {
         id: "percentiles".into(),
-        title: "Response time by percentile".into(),
+        title: format!("{} by percentile", capitalised(label)),
         table: table(&curves, &log),
         summary,
         panels: vec![Panel {
@@ -145,7 +153,7 @@ pub(crate) fn figure_of(
     })
 }
 
-/// The response times of each chosen trial, and at the maximum the service times, too.
+/// The times of each chosen trial, and at the maximum the service times, too.
 fn curves(run: &Run) -> Vec<Curve> {
     let mut curves: Vec<Curve> = Vec::new();
     for (i, (role, trial)) in run.chosen().into_iter().enumerate() {
@@ -153,7 +161,7 @@ fn curves(run: &Run) -> Vec<Curve> {
         let offered = trial.entry.observed.as_ref().map_or(0.0, |o| o.offered_per_s);
         let name = format!("{role}, {} (trial {})", rate(offered), trial.entry.trial);
         let style = Style { series: curves.len(), colour, dash: Dash::Solid, mark };
-        let curve = Curve::of(trial.response_time(), style, name);
+        let curve = Curve::of(trial.times(), style, name);
         curves.extend(curve.map(|curve| curve.among_equal(run, trial)));
         if run.is_maximum(trial) {
             let service = trial.load.as_ref().and_then(|load| load.total.service_time.as_ref());
@@ -175,7 +183,9 @@ fn draw(
 ) -> Plot {
     let samples = curves.iter().map(|curve| curve.histogram.count()).max().unwrap_or_default();
     let scale = Scale::Nines { samples: samples as f64 };
-    let x = Axis { scale, label: "percentile of requests, %", tick: percent };
+    let of_events = label == OF_DELIVERY;
+    let of = if of_events { "percentile of events, %" } else { "percentile of requests, %" };
+    let x = Axis { scale, label: of, tick: percent };
     let y = Axis { scale: y, label, tick: tick_time };
     let mut plot = Plot::new(summary, 380.0, x, y);
     if let Some(limit) = limit {

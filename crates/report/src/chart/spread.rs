@@ -16,6 +16,9 @@ use crate::text::{count, integer, tick_number};
 /// The metrics that are drawn; the table has all.
 const DRAWN: [Metric; 5] =
     [Metric::Completed, Metric::P50, Metric::P99, Metric::Capacity, Metric::MaximumThroughput];
+/// Those of events whose delivery was noted.
+const DRAWN_OF_DELIVERY: [Metric; 4] =
+    [Metric::DeliveryP50, Metric::DeliveryP99, Metric::DeliveryP999, Metric::DeliveryP9999];
 
 const FLOOR: Style = Style { series: 20, colour: 0, dash: Dash::Dashed, mark: Mark::None };
 
@@ -29,7 +32,9 @@ pub(crate) fn figure(run: &Run) -> Option<Figure> {
     let all = &run.answer.as_ref()?.reproducibility;
     let groups: Vec<&Reproduced> =
         spaced(all.len(), MOST_GROUPS).into_iter().map(|index| &all[index]).collect();
-    let metrics: Vec<Metric> = DRAWN.into_iter().filter(|m| is_measured(&groups, *m)).collect();
+    let drawn = if run.of_delivery { &DRAWN_OF_DELIVERY[..] } else { &DRAWN };
+    let metrics: Vec<Metric> =
+        drawn.iter().copied().filter(|metric| is_measured(&groups, *metric)).collect();
     metrics.first()?;
     let names: Vec<String> = groups.iter().map(|group| named(group)).collect();
     let labels = Labels::of(names.iter().map(String::as_str));
@@ -57,8 +62,9 @@ fn named(group: &Reproduced) -> String {
     }
 }
 
+/// Returns a metric of a group; none that its trials do not support.
 fn of(group: &Reproduced, metric: Metric) -> Option<&OfMetric> {
-    group.metrics.iter().find(|of| of.metric == metric)
+    group.metrics.iter().find(|of| of.metric == metric && of.needs.is_none())
 }
 
 fn is_measured(groups: &[&Reproduced], metric: Metric) -> bool {
@@ -183,6 +189,18 @@ fn table(groups: &[&Reproduced], names: &[String], labels: Labels, plot: &Plot) 
     let each = each.flat_map(|(index, group)| group.metrics.iter().map(move |of| (index, of)));
     for (index, of) in each.take(MOST_ROWS) {
         let figures = &of.figures;
+        if let Some(needs) = of.needs {
+            let cells = [
+                Cell::words(labels.in_table(index, &names[index])),
+                Cell::words(of.metric.name().replace('_', " ")),
+                Cell::number(integer(figures.n as u64)),
+                Cell::number("–").weak(Some(needs.in_words())),
+            ];
+            let rest = std::iter::repeat_with(|| Cell::number("–"));
+            let cells = cells.into_iter().chain(rest).take(columns.len()).collect();
+            table.push(Row::new(cells).at(plot.x(index as f64)));
+            continue;
+        }
         let outliers: Vec<String> = figures.outliers.iter().map(Outlier::in_words).collect();
         let (low, high) = figures.rsd_interval.unzip();
         let target = of.target.map(|target| {

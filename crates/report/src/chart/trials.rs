@@ -48,30 +48,39 @@ pub(crate) fn figure(run: &Run) -> Option<Figure> {
         spaced(all.len(), MOST_GROUPS).into_iter().map(|index| &all[index]).collect();
     let labels = Labels::of(groups.iter().map(|group| group.name.as_str()));
     let most = MOST_DOTS / groups.len();
-    let (p99, completed) = (Metric::P99, Metric::Completed);
-    let values = |of: Metric| groups.iter().flat_map(move |group| group.values(of));
-    let times = Scale::log_around(values(p99));
-    let y = [
-        (Axis { scale: times, label: "p99 response time", tick: tick_time }, p99),
-        (
-            Axis {
-                scale: Scale::from_zero(values(completed)),
-                label: "completed per second",
-                tick: tick_number,
-            },
-            completed,
-        ),
-    ];
-    let plots = y.map(|(axis, of)| draw(&groups, labels, axis, of, most));
+    let metrics = metrics(run);
+    let plots = metrics.map(|of| draw(&groups, labels, axis(&groups, of), of, most));
     Some(Figure {
         id: "trials".into(),
         title: "Equal trials in their order".into(),
         summary: summary(&all, &groups, labels, most),
-        keys: keys(&groups),
-        table: table(&groups, labels, &plots[0]),
+        keys: keys(&groups, &metrics),
+        table: table(&groups, labels, &metrics, &plots[0]),
         panels: plots.iter().map(|plot| Panel { svg: plot.svg(), ..Panel::default() }).collect(),
         layout: Layout::Wide,
     })
+}
+
+/// The two metrics that are drawn.
+fn metrics(run: &Run) -> [Metric; 2] {
+    match run.of_delivery {
+        true => [Metric::DeliveryP99, Metric::DeliveryP50],
+        false => [Metric::P99, Metric::Completed],
+    }
+}
+
+fn axis(groups: &[&Group], of: Metric) -> Axis {
+    let values = || groups.iter().flat_map(|group| group.values(of));
+    let (label, is_time) = match of {
+        Metric::DeliveryP99 => ("p99 delivery time", true),
+        Metric::DeliveryP50 => ("p50 delivery time", true),
+        Metric::P99 => ("p99 response time", true),
+        _ => ("completed per second", false),
+    };
+    match is_time {
+        true => Axis { scale: Scale::log_around(values()), label, tick: tick_time },
+        false => Axis { scale: Scale::from_zero(values()), label, tick: tick_number },
+    }
 }
 
 /// Returns the loads that were measured repeatedly, in the order of the levels, and of the loads in
@@ -189,10 +198,9 @@ fn draw(groups: &[&Group], labels: Labels, y: Axis, of: Metric, most: usize) -> 
     plot
 }
 
-fn keys(groups: &[&Group]) -> Vec<Key> {
+fn keys(groups: &[&Group], metrics: &[Metric]) -> Vec<Key> {
     let mut keys =
         vec![(VALID, "trial"), (MEDIAN, "median, with its 95 % interval from six trials on")];
-    let metrics = [Metric::P99, Metric::Completed];
     let has_outlier = |group: &&Group| {
         group.points.iter().any(|point| metrics.iter().any(|of| group.is_outlier(*of, point)))
     };
@@ -226,36 +234,45 @@ fn summary(all: &[Group], drawn: &[&Group], labels: Labels, most: usize) -> Stri
     text
 }
 
-fn table(groups: &[&Group], labels: Labels, plot: &Plot) -> Table {
+fn table(groups: &[&Group], labels: Labels, metrics: &[Metric], plot: &Plot) -> Table {
     let trials: usize = groups.iter().map(|group| group.points.len()).sum();
     let caption = match trials <= MOST_ROWS {
         true => String::new(),
         false => format!("Some of {}; the table of trials has all.", count(trials, "trial")),
     };
-    let columns = ["load", "trial", "p99", "median p99", "completed /s", "median completed /s", ""];
-    let mut table = Table::new(&caption, columns);
+    let name = |metric: &Metric| match metric.level() {
+        Some(_) => metric.name().replace('_', " "),
+        None => format!("{metric} /s"),
+    };
+    let of_metrics = metrics.iter().flat_map(|m| [name(m), format!("median {}", name(m))]);
+    let columns = ["load", "trial"].map(str::to_owned).into_iter().chain(of_metrics);
+    let mut table = Table::new(&caption, columns.chain([String::new()]));
     for (index, group) in groups.iter().enumerate() {
-        let p99 = median(&group.valid(Metric::P99));
-        let completed = median(&group.valid(Metric::Completed));
         let most = if trials <= MOST_ROWS { trials } else { MOST_ROWS / groups.len() };
+        let medians: Vec<Option<f64>> = metrics.iter().map(|m| median(&group.valid(*m))).collect();
         for trial in spaced(group.points.len(), most) {
             let point = group.points[trial];
             let Point { trial: of, observed } = point;
-            let metrics = [Metric::P99, Metric::Completed];
             let is_outlier = metrics.iter().any(|of| group.is_outlier(*of, &point));
-            let cells = vec![
+            let mut cells = vec![
                 Cell::words(labels.in_table(index, &group.name)),
                 Cell::number(of.entry.trial.to_string()),
-                trials::quantile(observed.p99_ns, of.samples(), Quantile::P99),
-                Cell::maybe(p99.map(|ns| time(ns as u64))),
-                Cell::number(grouped(observed.completed_per_s)),
-                Cell::maybe(completed.map(grouped)),
-                Cell::words(match of.valid() {
-                    true if is_outlier => "outlier",
-                    true => "",
-                    false => "not valid",
-                }),
             ];
+            for (metric, median) in metrics.iter().zip(&medians) {
+                let value = metric.of(observed);
+                cells.extend(match metric.level() {
+                    Some(level) => [
+                        trials::quantile(value.map(|ns| ns as u64), of.samples(), level),
+                        Cell::maybe(median.map(|ns| time(ns as u64))),
+                    ],
+                    None => [Cell::maybe(value.map(grouped)), Cell::maybe(median.map(grouped))],
+                });
+            }
+            cells.push(Cell::words(match of.valid() {
+                true if is_outlier => "outlier",
+                true => "",
+                false => "not valid",
+            }));
             table.push(Row::new(cells).at(plot.x(group.x(index, trial))));
         }
     }

@@ -7,16 +7,23 @@ use results::{Load, Times};
 use crate::chart::percentiles::{self, Curve};
 use crate::chart::{Figure, heat, seconds};
 use crate::plot::{Dash, Mark, Style};
-use crate::text::time;
+use crate::text::{capitalised, time};
 
 /// A kind of time in a load, with its look. Its name shows where the clock starts.
 type Kind = (&'static str, fn(&Load) -> Option<&Times>, usize, Dash, Mark);
 
-const KINDS: [Kind; 4] = [
+const KINDS: [Kind; 5] = [
     ("response time", |load| load.total.response_time.as_ref(), 1, Dash::Solid, Mark::Disc),
     ("service time", |load| load.total.service_time.as_ref(), 3, Dash::Dashed, Mark::Diamond),
     ("backlog delay", |load| load.total.backlog_delay.as_ref(), 4, Dash::Dotted, Mark::None),
     ("lateness", |load| load.total.lateness.as_ref(), 2, Dash::Mixed, Mark::Cross),
+    (
+        "delivery time",
+        |load| load.events.as_ref()?.delivery_time.as_ref(),
+        5,
+        Dash::Solid,
+        Mark::Square,
+    ),
 ];
 
 /// All figures for which there are data.
@@ -51,13 +58,9 @@ fn summary(curves: &[Curve]) -> String {
         Some(format!("{name} is {p50} at p50 and {p99} at p99"))
     };
     let said: Vec<String> =
-        ["response time", "service time"].into_iter().filter_map(said).collect();
+        ["response time", "service time", "delivery time"].into_iter().filter_map(said).collect();
     let text = said.join("; ");
-    let mut letters = text.chars();
-    match letters.next() {
-        Some(first) => format!("{}{}.", first.to_uppercase(), letters.as_str()),
-        None => String::new(),
-    }
+    if text.is_empty() { text } else { capitalised(&text) + "." }
 }
 
 /// Returns the limit of the p99, if the load has an objective on it.

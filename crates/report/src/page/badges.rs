@@ -69,6 +69,7 @@ pub(super) fn of(run: &Run) -> Vec<Badge> {
     badges.extend(gates(trials()));
     badges.extend(unknown(trials()));
     badges.extend(failures(trials()));
+    badges.extend(delivered(run));
     badges
 }
 
@@ -154,6 +155,26 @@ fn failures<'a>(trials: impl Iterator<Item = &'a Trial>) -> Option<Badge> {
             text: format!("{} {of} failed ({})", integer(n), listed(&failing)),
         },
     })
+}
+
+/// The fate of the events in the trials that are evidence about the system.
+fn delivered(run: &Run) -> Option<Badge> {
+    let answering = run.trials.iter().filter(|trial| !trial.probe() && trial.answers());
+    let (mut events, mut lost, mut twice, mut overtaken) = (0, 0, 0, 0);
+    for (trial, delivery) in answering.filter_map(|trial| Some((trial, trial.delivery()?))) {
+        events += trial.entry.observed.as_ref().map_or(0, |observed| observed.requests);
+        lost += delivery.lost;
+        twice += delivery.duplicated;
+        overtaken += delivery.reordered;
+    }
+    let number = |count: u64| if count == 0 { "none".to_owned() } else { integer(count) };
+    let kind = if lost + twice == 0 { Kind::Good } else { Kind::Notice };
+    let (lost, twice, overtaken) = (number(lost), number(twice), number(overtaken));
+    let events = count(events as usize, "event");
+    let text = format!(
+        "of {events} {lost} lost, {twice} delivered twice, {overtaken} overtaken by a later one"
+    );
+    run.of_delivery.then_some(Badge { kind, text })
 }
 
 /// `trial 8`, `trials 8, 9 and 4 more`

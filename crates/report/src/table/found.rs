@@ -1,9 +1,9 @@
 //! The figures at the loads of the answer, as medians of their equal trials.
 
-use measure::Quantile;
 use measure::estimate::median;
 use measure::quantity::grouped;
 use results::journal::Observed;
+use results::metric::Metric;
 
 use super::{Cell, Row, Table, trials};
 use crate::run::{Run, Trial};
@@ -12,12 +12,10 @@ use crate::text::{integer, rate};
 /// A figure of a trial.
 type Value = fn(&Observed) -> Option<f64>;
 
-const QUANTILES: [(Quantile, Value); 4] = [
-    (Quantile::P50, |o| o.p50_ns.map(|ns| ns as f64)),
-    (Quantile::P90, |o| o.p90_ns.map(|ns| ns as f64)),
-    (Quantile::P99, |o| o.p99_ns.map(|ns| ns as f64)),
-    (Quantile::P999, |o| o.p999_ns.map(|ns| ns as f64)),
-];
+/// The percentiles of the times that the run is about.
+fn percentiles(run: &Run) -> &'static [Metric] {
+    if run.of_delivery { &Metric::OF_DELIVERY } else { &Metric::PERCENTILES }
+}
 
 /// Returns a row for each load that represents the answer; `None` without any.
 pub(crate) fn table(run: &Run) -> Option<Table> {
@@ -27,9 +25,10 @@ pub(crate) fn table(run: &Run) -> Option<Table> {
     };
     chosen.first()?;
     let caption = "Medians of the equal valid trials. In grey: fewer than ten samples lie beyond the quantile.";
+    let percentiles = percentiles(run).iter();
     let columns = ["load", "asked", "trials", "offered /s", "completed /s", "failures"];
-    let quantiles = QUANTILES.map(|(quantile, _)| quantile.name());
-    let columns = columns.map(str::to_owned).into_iter().chain(quantiles);
+    let names = percentiles.map(|metric| metric.name().replace('_', " "));
+    let columns = columns.map(str::to_owned).into_iter().chain(names);
     let mut table = Table::new(caption, columns);
     for (name, trial) in chosen {
         table.push(row(run, &name, trial));
@@ -57,10 +56,10 @@ fn row(run: &Run, name: &str, trial: &Trial) -> Row {
         Cell::maybe(middle(|o| Some(o.failures as f64)).map(|n| integer(n as u64))),
     ];
     let samples = equal.iter().map(|trial| trial.samples()).min().unwrap_or_default();
-    cells.extend(
-        QUANTILES.map(|(quantile, of)| {
-            trials::quantile(middle(of).map(|ns| ns as u64), samples, quantile)
-        }),
-    );
+    cells.extend(percentiles(run).iter().filter_map(|metric| {
+        let values = equal.iter().filter_map(|trial| metric.of(trial.entry.observed.as_ref()?));
+        let value = median(&values.collect::<Vec<f64>>());
+        Some(trials::quantile(value.map(|ns| ns as u64), samples, metric.level()?))
+    }));
     Row::new(cells)
 }

@@ -23,7 +23,7 @@ fn page_of_equal() -> String {
         slope: Some(-0.0012),
         outliers: Vec::new(),
     };
-    let of = |metric, figures| OfMetric { metric, figures, target: None };
+    let of = |metric, figures| OfMetric { metric, figures, target: None, needs: None };
     let text = "machine speed 0.82".to_owned();
     let differed = Some(vec![Difference { what: What::MachineSpeed, text }]);
     let outliers = vec![Outlier { trial: 3, value: 2e6, p: 0.01, differed }];

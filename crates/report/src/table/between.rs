@@ -1,0 +1,84 @@
+//! The levels of an experiment side by side: the step that made a figure more reproducible.
+
+use std::fmt::Write;
+
+use results::analysis::conclusions::{Reproducibility, Test};
+use results::analysis::{Analysis, Metric, Pair, Verdict};
+
+use super::{Cell, Row, Table};
+use crate::run::Run;
+use crate::text::escape;
+
+/// Writes the conclusions and the tested pairs of each load; nothing without levels that were compared.
+pub(crate) fn write(run: &Run, out: &mut String) -> std::fmt::Result {
+    let analyses = run.answer.iter().flat_map(|answer| &answer.between_levels);
+    for analysis in analyses.filter(|analysis| !analysis.metrics.is_empty()) {
+        out.push_str("<section><h2>Between the levels</h2>\n<ul>\n");
+        for text in analysis.conclusions() {
+            writeln!(out, "<li>{}</li>", escape(&text.replace('_', " ")))?;
+        }
+        for warning in &analysis.warnings {
+            writeln!(out, "<li>! {}</li>", escape(&warning.text.replace('_', " ")))?;
+        }
+        writeln!(out, "</ul>\n{}</section>", table(analysis).html())?;
+    }
+    Ok(())
+}
+
+const CAPTION: &str = "Each pair by itself, at 5 %. The ratio is that of the geometric means, with the 95 % interval \
+    of Welch’s t test. The RSDs are tested by F, which assumes normal logarithms, and by Brown-Forsythe, which \
+    assumes less, needs more trials, and decides where a trial lies apart.";
+
+fn table(analysis: &Analysis) -> Table {
+    let columns = [
+        "metric",
+        "from",
+        "to",
+        "ratio",
+        "95 % from",
+        "to",
+        "level",
+        "RSD ×",
+        "p (F)",
+        "p (B.-F.)",
+        "spread",
+    ];
+    let mut table = Table::new(CAPTION, columns);
+    for metric in &analysis.metrics {
+        metric.pairs.iter().for_each(|pair| table.push(row(metric, pair)));
+    }
+    table
+}
+
+fn row(metric: &Metric, pair: &Pair) -> Row {
+    let ratio = |value: Option<f64>| Cell::maybe(value.map(|value| format!("{value:.3}")));
+    let p = |test: Test, value: Option<f64>| {
+        let decides = pair.spread.is_some_and(|spread| spread.decided_by == test);
+        let cell = Cell::maybe(value.map(|p| format!("{p:.4}")));
+        if decides { cell.detail(Some("decides".to_owned())) } else { cell }
+    };
+    let (low, high) = pair.ratio_interval.unzip();
+    Row::new(vec![
+        Cell::words(metric.metric.replace('_', " ")),
+        Cell::words(pair.a.clone()),
+        Cell::words(pair.b.clone()),
+        ratio(pair.ratio),
+        ratio(low),
+        ratio(high),
+        Cell::words(pair.verdict.map(Verdict::word).unwrap_or("–")),
+        Cell::maybe(pair.rsd_ratio.map(|ratio| format!("{ratio:.2}"))),
+        p(Test::F, pair.rsd_ratio_p),
+        p(Test::BrownForsythe, pair.rsd_ratio_p_brown_forsythe),
+        Cell::words(pair.spread.map_or_else(
+            || "–".to_owned(),
+            |spread| {
+                let symbol = match spread.verdict {
+                    Reproducibility::Better => "✓",
+                    Reproducibility::Worse => "✗",
+                    Reproducibility::Undecided => "?",
+                };
+                format!("{symbol} {}", spread.word())
+            },
+        )),
+    ])
+}

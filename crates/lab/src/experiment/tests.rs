@@ -429,7 +429,12 @@ fn a_given_load_that_was_interrupted_lacks_trials_and_no_requests_failed() {
         .filter(|line| line.starts_with("servers="))
         .map(|l| format!("{l}\n"))
         .collect();
-    expect![[r#""#]].assert_eq(&levels);
+    expect![[r#"
+        servers=1             not all of its trials were made
+        servers=2             not all of its trials were made
+        servers=4             not all of its trials were made
+    "#]]
+    .assert_eq(&levels);
 }
 
 /// Covers every order: a run that is killed at any point and continued leaves the same files.

@@ -61,7 +61,7 @@ reproducibility: {{target: {{metric: p50, rsd: 1%}}}}
     ));
     assert_eq!(past.answer().verdict, results::answer::Verdict::No);
     expect![[r#"
-        verdict: 1.1ms compared with 1ms: worse; p50 +12.9 % (worse), p99 +6.8 % (undecided); time=1.1ms · 600/s: RSD of p50 3.7 % (2.3 % … 9.1 %), target 1 % missed; time=1ms · 600/s: RSD of p50 2.5 % (1.5 % … 6.0 %), target 1 % missed (2 searches ended)
+        verdict: 1.1ms compared with 1ms: worse; p50 +12.9 % (worse), p99 +6.8 % (undecided); 1ms → 1.1ms: p50 no difference shown (RSD × 1.51, p = 0.3898); time=1.1ms · 600/s: RSD of p50 3.7 % (2.3 % … 9.1 %), target 1 % missed; time=1ms · 600/s: RSD of p50 2.5 % (1.5 % … 6.0 %), target 1 % missed (2 searches ended)
         slo: time=1ms: 6 of 6 trials met it (trial 3: p99 ≤ 30 ms is met: 0 of 2,897 requests over (0 %, allowed 1 %); trial 4: p99 ≤ 30 ms is met: 0 of 3,081 requests over (0 %, allowed 1 %); trial 5: p99 ≤ 30 ms is met: 0 of 2,940 requests over (0 %, allowed 1 %); and 3 more)
         sustained: time=1ms: at most 589/s of 589/s offered, in trial 9
         end: time=1ms: the load was measured, after 6 trials

@@ -19,21 +19,24 @@ fn the_table_and_its_warnings_are_printed() {
           1            3      616.667   1.51 %   0.78 % … 9.47 %   2.53 %        –   1.0000   +1.21 %
           2            3     1412.000   3.62 %  1.88 % … 22.73 %   5.09 %        –   0.3333   +3.57 %
           trend inside the levels: S = 4 of 6, p = 0.2778
-          1 → 2: × 2.289 (2.120 … 2.471): higher; RSD × 2.40, p = 0.3007
+          1 → 2: × 2.289 (2.120 … 2.471): higher; RSD × 2.40, p = 0.3007: no difference shown
 
         p99
           replicas     n         mean      RSD     95 % interval   Shamos    floor  trend p     slope
           1            3       21.000   4.76 %  2.48 % … 29.93 %   4.99 %        –   0.3333   +4.76 %
           2            3       23.000  13.04 %  6.79 % … 81.97 %  13.67 %        –   0.3333  +13.04 %
           trend inside the levels: S = 6 of 6, p = 0.0556
-          1 → 2: × 1.090 (0.818 … 1.452): undecided; RSD × 2.74, p = 0.2329
+          1 → 2: × 1.090 (0.818 … 1.452): undecided; RSD × 2.74, p = 0.2329: no difference shown
 
+        = logins: the RSD is 1.51 % (0.78 … 9.47 %) at 1, 3.62 % (1.88 … 22.73 %) at 2. No difference is shown: 1 → 2 (RSD × 2.40, p = 0.3007).
+        = p99: the RSD is 4.76 % (2.48 … 29.93 %) at 1, 13.04 % (6.79 … 81.97 %) at 2. No difference is shown: 1 → 2 (RSD × 2.74, p = 0.2329).
         ! logins at 1: 3 trials say little of their spread
         ! logins at 2: 3 trials say little of their spread
         ! logins at 2: 1.14 times as much as the first level promises: superlinear. Overload, warm-up or a cache; look at the failures
-        ! p99 of 600 requests rests on 6.0 beyond it: it is unsupported, at least 10 are needed for an indication
+        ! p99 of 600 requests rests on 6.0 beyond it: it is unsupported, at least 10 are needed for an indication (1,000 requests)
         ! p99 at 1: 3 trials say little of their spread
         ! p99 at 2: 3 trials say little of their spread
+        ! no p50 is given beside p99: a high percentile that hardly differs from trial to trial may be that of a timer (flat times with a sharp edge), and say nothing of the system; look at the p50 and at the shape
         ! the levels ran one after the other: a drift of the machine looks like a difference between them; run them in turn (repeat.order: interleaved)
     "#]].assert_eq(&text(&found));
 }

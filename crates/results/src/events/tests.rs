@@ -85,13 +85,13 @@ fn an_event_is_forgiven_the_longest_lateness_since_the_channel_was_empty() {
     let late = |number: u64, intended_ms: u64, lateness_ms: u64| {
         let at = |ms: u64| Instant(ms * MS);
         let sent_ms = intended_ms + lateness_ms;
-        Sent::new(number, true, (at(intended_ms), at(sent_ms), at(sent_ms)))
+        Sent::new(number, Sent::ACCEPTED, (at(intended_ms), at(sent_ms), at(sent_ms)))
     };
     let bounds = |events: &[(Sent, u64)]| {
         let arrival = |(sent, at_ms): &(Sent, u64)| received(0, sent.number(), *at_ms, 0);
         let mut arrivals: Vec<Received> = events.iter().map(arrival).collect();
         let mut senders = [events.iter().map(|(sent, _)| *sent).collect()];
-        let events = join(&mut senders, &mut arrivals, |_| true);
+        let events = join(&mut senders, &mut arrivals, |_, _| true).events;
         let (low, high) = events.delivery_bounds(Quantile::P9999).unwrap();
         let in_ms = |nanos: Nanos| (nanos.0 + MS / 2) / MS;
         let mut mean = events.delivery_time_at_least.unwrap().mean_ns;

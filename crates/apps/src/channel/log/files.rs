@@ -53,8 +53,8 @@ impl Files {
         Ok((files, contents))
     }
 
+    /// Appends a group of entries: in one piece, unless a file ends between them.
     pub(super) fn append(&mut self, entries: &[Entry]) -> io::Result<()> {
-        self.buffer.clear();
         let mut has_events = false;
         for entry in entries {
             match entry {
@@ -77,21 +77,29 @@ impl Files {
                     });
                 }
             }
+            if self.settings.file_bytes <= self.written + self.buffer.len() as u64 {
+                self.write(has_events)?;
+                has_events = false;
+                let number = self.list.back().map_or(0, |last| last.number + 1);
+                self.file = create(&self.folder, number, self.settings.syncs)?;
+                self.list.push_back(Part { number, left: 0 });
+                self.written = 0;
+                self.remove_done()?;
+            }
         }
+        self.write(has_events)
+    }
+
+    /// Writes the records that are in the buffer.
+    fn write(&mut self, has_events: bool) -> io::Result<()> {
         self.file.write_all(&self.buffer)?;
         if has_events && self.settings.syncs {
             self.file.sync_data()?;
         }
         self.written += self.buffer.len() as u64;
+        self.buffer.clear();
         // One large batch must not keep its memory.
         self.buffer.shrink_to(1 << 20);
-        if self.settings.file_bytes <= self.written {
-            let number = self.list.back().map_or(0, |last| last.number + 1);
-            self.file = create(&self.folder, number, self.settings.syncs)?;
-            self.list.push_back(Part { number, left: 0 });
-            self.written = 0;
-            self.remove_done()?;
-        }
         Ok(())
     }
 

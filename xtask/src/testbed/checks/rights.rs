@@ -119,9 +119,9 @@ fn runs(bed: &Bed, token: &str) -> Result<(), String> {
         &out("rights-users"),
     ])?;
     // Objects that are changed.
-    let small: Vec<&str> = social::SHORT.iter().flat_map(|setting| ["--set", setting]).collect();
-    let run = ["run", "experiments/social.yaml", "--profile", "cluster", "--out"];
-    call(&[&run[..], &[&out("rights-social")], &small].concat())?;
+    let out_of_social = out("rights-social");
+    let words = [&["run"], &social::words(false)?[..], &["--out", &out_of_social]].concat();
+    call(&words)?;
     call(&["clean", "--cluster"])
 }
 

@@ -9,9 +9,10 @@ use results::journal::Purpose;
 use serde_json::Value;
 
 use super::{Bed, components_of, now, pause, since};
+use crate::testbed::kc;
 
 /// A small graph and one load, which find a fault soon.
-pub(super) const SHORT: [&str; 12] = [
+const SHORT: [&str; 12] = [
     "vars.graph=generated:60x600",
     "vars.users=60",
     "vars.follows=600",
@@ -36,12 +37,19 @@ const SCALED: [(&str, usize); 4] = [
     ("redis-ha-replicas", 2),
 ];
 
+/// The Redis of the test bed: its nodes have no registry.
+const REDIS: [&str; 2] = ["vars.redis=local/redis", "vars.redis_tag=7"];
+
+/// Returns the words of the experiment, after bringing the image of its Redis to the nodes.
+pub(super) fn words(is_long: bool) -> Result<Vec<&'static str>, String> {
+    kc(&["image", "recipe", "redis"])?;
+    let settings = if is_long { &LONG[..] } else { &SHORT[..] };
+    let settings = settings.iter().chain(&REDIS).flat_map(|setting| ["--set", setting]);
+    Ok(["experiments/social.yaml", "--profile", "cluster"].into_iter().chain(settings).collect())
+}
+
 pub(super) fn run(bed: &Bed) -> Result<String, String> {
-    let settings = if bed.is_long { &LONG[..] } else { &SHORT[..] };
-    let settings = settings.iter().flat_map(|setting| ["--set", setting]);
-    let words: Vec<&str> =
-        ["experiments/social.yaml", "--profile", "cluster"].into_iter().chain(settings).collect();
-    let out = bed.run_anyhow("social", &words)?;
+    let out = bed.run_anyhow("social", &words(bed.is_long)?)?;
     let directory = Directory::open(&out).map_err(|error| error.to_string())?;
     let entries = directory.journal().map_err(|error| error.to_string())?;
     let answers =

@@ -12,7 +12,7 @@ use crate::pods;
 mod tests;
 
 /// The field of the owner object with the changes that are to be undone, the first one first.
-pub const UNDO: &str = "undo";
+pub(crate) const UNDO: &str = "undo";
 /// The annotation of a pod template that a rolling restart changes, as `kubectl rollout restart`
 /// changes one of its own.
 const RESTARTED: &str = "benchwright.dev/restarted-by";
@@ -21,14 +21,14 @@ const RELEASE: [&str; 2] = ["meta.helm.sh/release-namespace", "meta.helm.sh/rele
 
 /// A merge patch of one object.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Patch {
-    pub path: String,
-    pub patch: Value,
+pub(crate) struct Patch {
+    pub(crate) path: String,
+    pub(crate) patch: Value,
 }
 
 impl Patch {
     /// Returns the patches that an owner object lists.
-    pub fn all(owner: &Value) -> Vec<Patch> {
+    pub(crate) fn all(owner: &Value) -> Vec<Patch> {
         let list = owner["data"][UNDO].as_str().unwrap_or_default();
         let list: Vec<Value> = serde_json::from_str(list).unwrap_or_default();
         let read = |one: &Value| {
@@ -38,14 +38,14 @@ impl Patch {
     }
 
     /// Returns patches as an owner object lists them.
-    pub fn written(patches: &[Patch]) -> String {
+    pub(crate) fn written(patches: &[Patch]) -> String {
         let one = |Patch { path, patch }: &Patch| json!({"path": path, "patch": patch});
         Value::from_iter(patches.iter().map(one)).to_string()
     }
 }
 
 /// Returns the text after an edit, or why it cannot be edited so.
-pub fn edited(text: Option<&str>, part: &Part, value: &str) -> Result<String, String> {
+pub(crate) fn edited(text: Option<&str>, part: &Part, value: &str) -> Result<String, String> {
     let missing = || "the ConfigMap has no such key".to_owned();
     match part {
         Part::Whole => Ok(value.to_owned()),
@@ -82,28 +82,28 @@ pub fn edited(text: Option<&str>, part: &Part, value: &str) -> Result<String, St
 }
 
 /// Returns the patch of a ConfigMap that gives a key this text, or removes it.
-pub fn data(key: &str, text: Option<&str>) -> Value {
+pub(crate) fn data(key: &str, text: Option<&str>) -> Value {
     json!({"data": {key: text}})
 }
 
 /// Returns the patch of a Deployment that replaces all of its pods, one by one. `mark` is none that it
 /// had before.
-pub fn restart(mark: Option<&str>) -> Value {
+pub(crate) fn restart(mark: Option<&str>) -> Value {
     json!({"spec": {"template": {"metadata": {"annotations": {RESTARTED: mark}}}}})
 }
 
 /// Returns the mark of the last restart of a Deployment.
-pub fn mark(deployment: &Value) -> Option<&str> {
+pub(crate) fn mark(deployment: &Value) -> Option<&str> {
     deployment["spec"]["template"]["metadata"]["annotations"][RESTARTED].as_str()
 }
 
 /// Returns the number of pods that a Deployment or a scale of one is to have.
-pub fn replicas(deployment: &Value) -> u32 {
+pub(crate) fn replicas(deployment: &Value) -> u32 {
     deployment["spec"]["replicas"].as_u64().and_then(|number| number.try_into().ok()).unwrap_or(1)
 }
 
 /// Returns true if an object is part of one of these releases, `NAMESPACE/RELEASE`.
-pub fn is_of(object: &Value, releases: &BTreeSet<String>) -> bool {
+pub(crate) fn is_of(object: &Value, releases: &BTreeSet<String>) -> bool {
     let [namespace, release] =
         RELEASE.map(|name| object["metadata"]["annotations"][name].as_str().unwrap_or_default());
     let namespace = if namespace.is_empty() { pods::namespace(object) } else { namespace };

@@ -56,8 +56,8 @@ pub struct OfMetric {
     /// The judgement on the target of the spec, if it has one for this metric.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<Judged>,
-    /// What a trial needs for this percentile; absent if it has that. Without it the figures support
-    /// no conclusion.
+    /// The length that a trial needs for this percentile; absent if it has that. Without it the figures
+    /// support no conclusion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needs: Option<Needs>,
 }

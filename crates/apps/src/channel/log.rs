@@ -41,7 +41,7 @@ const LOCK: &str = "lock";
 const LARGEST_BATCH: usize = 4096;
 
 pub struct Log {
-    /// What the thread is to write. All entries have places in the room of pending events.
+    /// The entries to write. All have places in the room of pending events.
     entries: Option<Sender<Entry>>,
     thread: Option<JoinHandle<()>>,
     /// Locked while the log is open.

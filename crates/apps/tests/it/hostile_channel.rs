@@ -219,7 +219,7 @@ impl Peer {
     }
 }
 
-/// What hostile subscribers do, and the beginning of the reason in the dead letter.
+/// Hostile subscribers, and the beginning of the reason in the dead letter.
 fn subscribers() -> Vec<(&'static str, Peer, &'static str)> {
     const OK: &[u8] = b"HTTP/1.1 200 OK\r\n";
     const LONG_BODY: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 1073741824\r\n\r\n";

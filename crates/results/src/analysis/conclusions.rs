@@ -1,4 +1,4 @@
-//! What the spreads of several levels say together: which step made a figure more reproducible.
+//! The conclusions from the spreads of several levels: which step made a figure more reproducible.
 
 use measure::spread::{self, SpreadTest};
 use serde::{Deserialize, Serialize};

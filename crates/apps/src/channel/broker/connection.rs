@@ -44,7 +44,7 @@ pub(super) struct Arrival {
     pub(super) receipt: Receipt,
 }
 
-/// What acknowledges an event to the broker beside its position.
+/// The address that acknowledges an event to the broker, if its position is not enough.
 pub(super) type Receipt = Option<async_nats::Subject>;
 
 /// The reason why a broker did not do what it was asked.

@@ -53,7 +53,7 @@ pub struct Exchange {
     queue: usize,
     /// The reason why the broker cannot be used, if any.
     lost: Mutex<Option<String>>,
-    /// What it said when it last refused an event.
+    /// Its words when it last refused an event.
     refused: Mutex<String>,
 }
 

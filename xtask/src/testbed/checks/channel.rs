@@ -15,7 +15,7 @@ const SHORT: [&str; 5] = [
     "repeat={trials: 1, order: listed}",
     "compare=null",
     "reproducibility=null",
-    "budget={trials: 4, time: 5m, disturbance: 60s}",
+    "budget={trials: 4, invalid_attempts: 2, time: 5m, disturbance: 60s}",
 ];
 /// Trials of which a spread can be told.
 const LONG: [&str; 1] = ["repeat={trials: 3, order: listed}"];

@@ -226,7 +226,7 @@ impl Fields {
     fn add(&mut self, attribute: &str, value: &str) -> Result<(), Refused> {
         check_name(attribute)?;
         let is_same = |required: &&str| required.strip_prefix(PREFIX) == Some(attribute);
-        if let Some(place) = REQUIRED.iter().position(|required| is_same(required)) {
+        if let Some(place) = REQUIRED.iter().position(is_same) {
             self.are_there[place] = !value.is_empty();
             self.is_known_version |= place == 0 && VERSIONS.contains(&value);
         }

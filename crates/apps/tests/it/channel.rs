@@ -276,7 +276,7 @@ fn pipelined_events_are_sent_together_and_each_has_its_own_end() {
     let sink = Sink::start(move |number, got| {
         opened.wait();
         let id: u32 = got.field("ce-id").unwrap().parse().unwrap();
-        let fails = id % 3 == 0 && number < 40;
+        let fails = id.is_multiple_of(3) && number < 40;
         if fails { status(503) } else { taken() }
     });
     let arguments = ["--pipeline", "16", "--in-flight", "16", "--retry", "50"];

@@ -49,6 +49,7 @@ pub(crate) fn kills() -> usize {
 /// Kills a channel under load at many moments, and tears its log there: part of a record is behind
 /// its end, as if the kernel had died in the middle of a write.
 #[test]
+#[expect(clippy::print_stdout, reason = "the counts of many kills are a figure to keep")]
 fn no_acknowledged_event_is_lost_when_a_durable_channel_is_killed() {
     // Every third delivery fails, so that some are always on their way.
     let sink = Sink::start(|number, _| if number % 3 == 0 { status(503) } else { taken() });

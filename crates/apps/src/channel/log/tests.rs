@@ -82,6 +82,7 @@ fn an_event_stays_until_every_subscriber_has_it() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "the log's thread writes in real time")]
 fn files_are_removed_once_their_events_are_delivered() {
     let folder = TempDir::new().unwrap();
     let (log, _) = open(&folder, &[ANN]);

@@ -37,10 +37,26 @@ impl Patch {
         list.iter().filter_map(read).collect()
     }
 
+    /// Returns true if both replace the same values of the same object.
+    pub(crate) fn is_of_same(&self, other: &Patch) -> bool {
+        self.path == other.path && same_places(&self.patch, &other.patch)
+    }
+
     /// Returns patches as an owner object lists them.
     pub(crate) fn written(patches: &[Patch]) -> String {
         let one = |Patch { path, patch }: &Patch| json!({"path": path, "patch": patch});
         Value::from_iter(patches.iter().map(one)).to_string()
+    }
+}
+
+fn same_places(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Object(one), Value::Object(other)) => {
+            let is_in_other =
+                |(name, value)| other.get(name).is_some_and(|at| same_places(value, at));
+            one.len() == other.len() && one.iter().all(is_in_other)
+        }
+        _ => !one.is_object() && !other.is_object(),
     }
 }
 
@@ -90,6 +106,11 @@ pub(crate) fn data(key: &str, text: Option<&str>) -> Value {
 /// had before.
 pub(crate) fn restart(mark: Option<&str>) -> Value {
     json!({"spec": {"template": {"metadata": {"annotations": {RESTARTED: mark}}}}})
+}
+
+/// Returns the patch of a scale that asks for this number of pods.
+pub(crate) fn scale(replicas: u32) -> Value {
+    json!({"spec": {"replicas": replicas}})
 }
 
 /// Returns the mark of the last restart of a Deployment.

@@ -81,10 +81,9 @@ impl Kubernetes {
             let Some(found) = self.found(&path)? else {
                 return Ok(Err(format!("there is no Deployment `{name}` in {namespace}")));
             };
-            let wanted = |replicas: u32| json!({"spec": {"replicas": replicas}});
             let path = format!("{path}/scale");
-            let undo = Patch { path, patch: wanted(changes::replicas(&found)) };
-            self.patch(&found, undo, &wanted(*replicas))?;
+            let undo = Patch { path, patch: changes::scale(changes::replicas(&found)) };
+            self.patch(&found, undo, &changes::scale(*replicas))?;
             let run = self.connected().run.namespace.clone();
             for service in self.started.values_mut() {
                 let chart = service.chart.as_ref();
@@ -105,11 +104,12 @@ impl Kubernetes {
     }
 
     /// Patches an object, where `undo` says. What brings back what stood there is recorded first,
-    /// unless the object disappears with a release of this run.
+    /// unless the object disappears with a release of this run, or this run has changed it before.
     fn patch(&mut self, object: &Value, undo: Patch, patch: &Value) -> Result<(), Stop> {
         let path = undo.path.clone();
         let connected = self.connected.as_mut().expect("it is connected");
-        if !changes::is_of(object, &connected.releases) {
+        let is_recorded = connected.undo.iter().any(|earlier| earlier.is_of_same(&undo));
+        if !is_recorded && !changes::is_of(object, &connected.releases) {
             connected.undo.push(undo);
             record(connected)?;
         }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{Connected, Kubernetes, RELEASES, THROUGH_API, remains};
 use crate::api::{self, Error};
 use crate::objects::{self, Run};
-use crate::{endpoints, nodes, pods};
+use crate::{changes, endpoints, nodes, pods};
 
 impl Kubernetes {
     pub(super) fn namespace_of<'a>(&'a self, chart: &'a Chart) -> &'a str {
@@ -59,7 +59,7 @@ impl Kubernetes {
             let why = format!("the release `{release}` cannot be scaled: name its `deployment`");
             return Err(Stop::no_answer(why));
         };
-        let wanted = json!({"spec": {"replicas": replicas}});
+        let wanted = changes::scale(replicas);
         let scaled = self.connected().api.patch(&format!("{path}/scale"), &wanted);
         scaled.map(drop).map_err(Error::into_stop)
     }

@@ -67,3 +67,15 @@ fn what_a_release_removes_is_not_undone() {
     assert!(!is_of(&object("redis-ha", "social"), &releases));
     assert!(!is_of(&json!({"metadata": {"namespace": "social"}}), &releases));
 }
+
+#[test]
+fn a_change_that_is_made_again_is_of_the_same_values() {
+    let patch = |path: &str, patch: Value| Patch { path: path.to_owned(), patch };
+    let first = patch("/a", data("redis.addr", None));
+    assert!(first.is_of_same(&patch("/a", data("redis.addr", Some("two:6379")))));
+    assert!(!first.is_of_same(&patch("/b", data("redis.addr", None))));
+    assert!(!first.is_of_same(&patch("/a", data("redis.port", None))));
+    assert!(!first.is_of_same(&patch("/a", json!({"data": null}))));
+    assert!(patch("/a/scale", scale(1)).is_of_same(&patch("/a/scale", scale(6))));
+    assert!(!patch("/a", scale(1)).is_of_same(&patch("/a", restart(None))));
+}

@@ -310,7 +310,7 @@ pub struct App {
     /// The condition under which it is ready.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready: Option<Ready>,
-    /// The most CPU time that each replica may use.
+    /// The most CPU time that each replica may use, and its weight on a CPU that is contended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_limit: Option<CpuLimit>,
     /// The most memory that each replica may use.
@@ -346,7 +346,7 @@ pub struct Process {
     /// The condition under which it is ready.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready: Option<Ready>,
-    /// The most CPU time that each replica may use.
+    /// The most CPU time that each replica may use, and its weight on a CPU that is contended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_limit: Option<CpuLimit>,
     /// The most memory that each replica may use.

@@ -21,6 +21,11 @@ const PERIOD_US: f64 = 10_000.0;
 /// The shortest quota that kernels accept, in microseconds.
 const LEAST_QUOTA_US: f64 = 1_000.0;
 
+/// The weight of a component without a limit, and of one that is limited to one CPU: in the unit of
+/// version 2, and in that of version 1.
+const WEIGHT: f64 = 100.0;
+const SHARES: f64 = 1024.0;
+
 /// The controllers of version 1 in which a run has a group.
 const VERSION_1: [&str; 4] = ["cpu", "cpuacct", "cpuset", "memory"];
 
@@ -84,8 +89,10 @@ impl Confinement {
                 if let Some(cpus) = cpus.filter(|_| *cpuset) {
                     write(&folder, "cpuset.cpus", &cpus.to_string())?;
                 }
-                if let Some((quota, period)) = limits.cpu.map(quota) {
+                if let Some(limit) = limits.cpu {
+                    let (quota, period) = quota(limit);
                     write(&folder, "cpu.max", &format!("{quota} {period}"))?;
+                    write(&folder, "cpu.weight", &weight(limit, WEIGHT))?;
                 }
                 if let Some(bytes) = limits.memory.filter(|_| *memory) {
                     write(&folder, "memory.max", &bytes.to_string())?;
@@ -106,10 +113,12 @@ impl Confinement {
                 // Only a limited component needs a `cpu` group: where the kernel schedules real
                 // time by group, a new group may not run real-time threads, and the generator's
                 // hiccup meter is one.
-                if let Some((quota, period)) = limits.cpu.map(quota) {
+                if let Some(limit) = limits.cpu {
+                    let (quota, period) = quota(limit);
                     make(&cpu)?;
                     write(&cpu, "cpu.cfs_period_us", &period.to_string())?;
                     write(&cpu, "cpu.cfs_quota_us", &quota.to_string())?;
+                    write(&cpu, "cpu.shares", &weight(limit, SHARES))?;
                     folders.insert(0, cpu);
                 }
                 if let (Some(run), Some(bytes)) = (memory, limits.memory) {
@@ -406,6 +415,12 @@ fn parent_v1(root: &Path, own: &str, controller: &str) -> Option<PathBuf> {
 fn quota(limit: f64) -> (u64, u64) {
     let period = PERIOD_US.max(LEAST_QUOTA_US / limit).min(1e6);
     ((limit * period).round() as u64, period.round() as u64)
+}
+
+/// Returns the weight on a CPU that others want too: in proportion to the limit, as on Kubernetes,
+/// where a limit alone is the request as well. The bounds are those that both versions accept.
+fn weight(limit: f64, of_one_cpu: f64) -> String {
+    (limit * of_one_cpu).round().clamp(2.0, 10_000.0).to_string()
 }
 
 /// Returns the processes of a group and of the groups in it.

@@ -57,6 +57,7 @@ fn version_2_makes_a_group_for_each_component() {
             1 folders
             benchwright-7-9/cgroup.subtree_control = +cpu +cpuset +memory
             benchwright-7-9/hotel/cpu.max = 3000 10000
+            benchwright-7-9/hotel/cpu.weight = 30
             benchwright-7-9/hotel/cpuset.cpus = 0,2-3
             benchwright-7-9/hotel/memory.max = 67108864
             cgroup.controllers = cpuset cpu io memory
@@ -80,6 +81,7 @@ fn version_2_without_cpuset_keeps_limits_and_leaves_pinning_to_affinity() {
             1 folders
             benchwright-7-9/cgroup.subtree_control = +cpu +memory
             benchwright-7-9/hotel/cpu.max = 3000 10000
+            benchwright-7-9/hotel/cpu.weight = 30
             benchwright-7-9/hotel/memory.max = 67108864
             cgroup.controllers = cpu memory pids
             cgroup.subtree_control = cpu memory pids
@@ -109,6 +111,7 @@ fn version_2_takes_the_nearest_group_that_is_delegated() {
             cgroup.subtree_control = cpuset cpu
             user/benchwright-7-9/cgroup.subtree_control = +cpu +cpuset
             user/benchwright-7-9/hotel/cpu.max = 3000 10000
+            user/benchwright-7-9/hotel/cpu.weight = 30
             user/benchwright-7-9/hotel/cpuset.cpus = 0,2-3
             user/cgroup.controllers = cpuset cpu
             user/cgroup.subtree_control = cpuset cpu
@@ -215,6 +218,7 @@ fn version_1_makes_a_group_in_each_of_its_hierarchies() {
             cpu/cgroup.procs = 
             cpu/shell/benchwright-7-9/hotel/cpu.cfs_period_us = 10000
             cpu/shell/benchwright-7-9/hotel/cpu.cfs_quota_us = 3000
+            cpu/shell/benchwright-7-9/hotel/cpu.shares = 307
             cpu/shell/cgroup.procs = 
             cpuacct/cgroup.procs = 
             cpuset/benchwright-7-9/cpuset.cpus = 0-3
@@ -262,4 +266,16 @@ fn a_quota_has_a_short_period_and_is_never_below_a_millisecond() {
     assert_eq!(quota(2.0), (20_000, 10_000));
     assert_eq!(quota(0.05), (1_000, 20_000));
     assert_eq!(quota(0.01), (1_000, 100_000));
+}
+
+#[test]
+fn a_weight_grows_with_the_limit_and_one_cpu_has_the_usual_one() {
+    assert_eq!(
+        [0.001, 0.3, 1.0, 500.0].map(|limit| weight(limit, WEIGHT)),
+        ["2", "30", "100", "10000"]
+    );
+    assert_eq!(
+        [0.001, 0.3, 1.0, 500.0].map(|limit| weight(limit, SHARES)),
+        ["2", "307", "1024", "10000"]
+    );
 }

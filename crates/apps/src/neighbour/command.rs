@@ -40,6 +40,10 @@ pub struct Command {
           value_parser = clap::value_parser!(u32).range(1..=256))]
     pub threads: u32,
 
+    /// The CPU on which all noise is made; by default it is where the kernel puts it.
+    #[arg(long, value_name = "CPU")]
+    pub on_cpu: Option<usize>,
+
     /// The seed of the noise.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,

@@ -8,7 +8,9 @@ use anyhow::Context;
 use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper::{Request, Response, StatusCode};
+use nix::sched::{CpuSet, sched_setaffinity};
 use nix::time::{ClockId, clock_gettime};
+use nix::unistd::Pid;
 use tokio::time::Instant;
 
 use super::Process;
@@ -29,7 +31,10 @@ struct Served {
 /// Makes noise until a signal ends the process.
 pub fn run(command: Command) -> anyhow::Result<()> {
     process::run(command.common.clone(), async |process: &Process| {
-        let Command { cpu, burst, spell, threads, seed, .. } = command;
+        let Command { cpu, burst, spell, threads, on_cpu, seed, .. } = command;
+        if let Some(number) = on_cpu {
+            stay_on(number).with_context(|| format!("--on-cpu {number}"))?;
+        }
         let mut ends = Vec::new();
         for number in 0..u64::from(threads) {
             let noise = Noise { cpu, burst, spell, seed: seed.wrapping_add(number << 32) };
@@ -41,6 +46,13 @@ pub fn run(command: Command) -> anyhow::Result<()> {
         }
         Ok(Served { metrics: Arc::clone(&process.metrics), _ends: ends })
     })
+}
+
+/// Keeps this thread, and those that it starts from now on, on one CPU.
+fn stay_on(number: usize) -> nix::Result<()> {
+    let mut cpus = CpuSet::new();
+    cpus.set(number)?;
+    sched_setaffinity(Pid::from_raw(0), &cpus)
 }
 
 /// Makes bursts until nobody holds the other end of the channel.

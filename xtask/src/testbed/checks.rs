@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 
 use measure::Nanos;
 use results::components::{self, Components};
+use results::journal::{Entry, Purpose};
 use results::{Directory, Load};
 use serde_json::Value;
 
@@ -144,9 +145,11 @@ impl Bed {
         }
     }
 
-    /// Returns a command of our program.
+    /// Returns a command of our program, which is interrupted if the checks are killed: otherwise its
+    /// lease would refuse the next ones.
     fn benchwright(&self, words: &[&str]) -> Command {
-        let mut command = self.cluster.command(&self.benchwright.display().to_string());
+        let mut command = self.cluster.command("setpriv");
+        command.args(["--pdeathsig", "INT", "--"]).arg(&self.benchwright);
         command.args(words).stdin(Stdio::null());
         command
     }
@@ -387,14 +390,23 @@ const COUNTS: [(&str, Count); 3] = [
     ("recorded", |load| load.total.response_time.as_ref().map_or(0, |times| times.count)),
 ];
 
+/// Returns the journal of a run.
+fn entries(out: &Path) -> Result<Vec<Entry>, String> {
+    Directory::open(out).and_then(|folder| folder.journal()).map_err(|error| error.to_string())
+}
+
+/// Returns the trials of a run that are answers.
+fn answers(out: &Path) -> Result<Vec<Entry>, String> {
+    let is_answer = |entry: &Entry| entry.purpose == Purpose::Trial && entry.status.answers();
+    Ok(entries(out)?.into_iter().filter(is_answer).collect())
+}
+
 /// Returns the loads of all trials, by number.
 fn loads(out: &Path) -> Result<BTreeMap<u32, Load>, String> {
-    let directory = Directory::open(out).map_err(|error| error.to_string())?;
-    let entries = directory.journal().map_err(|error| error.to_string())?;
     let load = |number: u32| {
         read(&out.join(format!("trials/{number}/load.json"))).map(|load| (number, load))
     };
-    entries.iter().map(|entry| load(entry.trial)).collect()
+    entries(out)?.iter().map(|entry| load(entry.trial)).collect()
 }
 
 /// Returns the documents of a trial's generators by their nodes.

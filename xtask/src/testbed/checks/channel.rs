@@ -4,10 +4,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use results::Directory;
 use results::journal::{Entry, Purpose};
 
-use super::{Bed, check_of};
+use super::{Bed, check_of, entries};
 
 /// One short trial at each stage, which finds a fault soon.
 const SHORT: [&str; 5] = [
@@ -28,8 +27,7 @@ pub(super) fn run(bed: &Bed) -> Result<String, String> {
     let words: Vec<&str> =
         ["experiments/channel.yaml", "--profile", "cluster"].into_iter().chain(settings).collect();
     let out = bed.run_anyhow("channel", &words)?;
-    let directory = Directory::open(&out).map_err(|error| error.to_string())?;
-    let entries = directory.journal().map_err(|error| error.to_string())?;
+    let entries = entries(&out)?;
     let trials: Vec<&Entry> = entries
         .iter()
         .filter(|entry| entry.purpose == Purpose::Trial && entry.observed.is_some())

@@ -4,11 +4,9 @@
 use std::collections::BTreeMap;
 use std::process::Stdio;
 
-use results::Directory;
-use results::journal::Purpose;
 use serde_json::Value;
 
-use super::{Bed, components_of, now, pause, since};
+use super::{Bed, answers, components_of, now, pause, since};
 use crate::testbed::kc;
 
 /// A small graph and one load, which find a fault soon.
@@ -50,12 +48,8 @@ pub(super) fn words(is_long: bool) -> Result<Vec<&'static str>, String> {
 
 pub(super) fn run(bed: &Bed) -> Result<String, String> {
     let out = bed.run_anyhow("social", &words(bed.is_long)?)?;
-    let directory = Directory::open(&out).map_err(|error| error.to_string())?;
-    let entries = directory.journal().map_err(|error| error.to_string())?;
-    let answers =
-        entries.iter().filter(|entry| entry.purpose == Purpose::Trial && entry.status.answers());
     let mut trials = 0;
-    for entry in answers {
+    for entry in answers(&out)? {
         trials += 1;
         let read = components_of(&out, entry.trial)?;
         for (deployment, wanted) in SCALED {

@@ -4,10 +4,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use results::Directory;
-use results::journal::{Entry, Purpose};
+use results::journal::Entry;
 
-use super::{Bed, check_of, components_of};
+use super::{Bed, answers, check_of, components_of};
 use crate::testbed::kc;
 
 /// Two thirds of what the replicas of a level can do, with an SLO that a disturbed machine keeps: its
@@ -85,12 +84,7 @@ fn checked(bed: &Bed, levels: u32, settings: &[&str]) -> Result<String, String> 
     let words: Vec<&str> =
         ["experiments/users.yaml", "--profile", "cluster"].into_iter().chain(settings).collect();
     let out = bed.run_anyhow("users", &words)?;
-    let directory = Directory::open(&out).map_err(|error| error.to_string())?;
-    let entries = directory.journal().map_err(|error| error.to_string())?;
-    let answers: Vec<&Entry> = entries
-        .iter()
-        .filter(|entry| entry.purpose == Purpose::Trial && entry.status.answers())
-        .collect();
+    let answers = answers(&out)?;
     let seen: BTreeSet<&str> = answers.iter().filter_map(|entry| entry.cell.as_deref()).collect();
     if seen.len() != each.len() {
         return Err(format!("answers at {seen:?} of {} levels", each.len()));

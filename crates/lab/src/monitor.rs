@@ -86,7 +86,7 @@ pub fn ask(
 }
 
 /// Returns the time until a server has the last values of a measurement. Without them the rate at its
-/// end was up to 16 % too low. A query without a window shows what it shows at once.
+/// end is that of a shorter time. A query without a window shows what it shows at once.
 fn late(prometheus: &Prometheus, scraped: Option<Nanos>) -> Nanos {
     let Some(scraped) = scraped.filter(|_| prometheus.windows().next().is_some()) else {
         return Nanos::ZERO;

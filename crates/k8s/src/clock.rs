@@ -5,7 +5,7 @@
 //! was between the question and the answer. Asked when the next full second is as likely past as to
 //! come, each answer halves what is unknown, down to the time of a round trip.
 
-use measure::Nanos;
+use measure::{Nanos, Offset};
 
 use crate::api::Api;
 use crate::paths;
@@ -17,37 +17,10 @@ mod tests;
 const QUESTIONS: usize = 8;
 const SECOND: i128 = 1_000_000_000;
 
-/// The difference of a clock from the runner's.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Clock {
-    /// Its time less the runner's.
-    pub(crate) ahead_ns: i128,
-    /// The difference may be wrong by as much.
-    pub(crate) error: Nanos,
-}
-
-impl Clock {
-    /// Returns the clock by the quickest of several answers: `(sent, its time, received)`.
-    pub(crate) fn by(readings: &[(Nanos, Nanos, Nanos)]) -> Clock {
-        let took = |&(sent, _, received): &(Nanos, Nanos, Nanos)| received.saturating_sub(sent);
-        let Some(&(sent, its, received)) = readings.iter().min_by_key(|reading| took(reading))
-        else {
-            return Clock::default();
-        };
-        let middle = (i128::from(sent.0) + i128::from(received.0)) / 2;
-        Clock { ahead_ns: i128::from(its.0) - middle, error: received.saturating_sub(sent) / 2 }
-    }
-
-    /// Returns the runner's date, against its monotonic clock.
-    pub(crate) fn own_date() -> Clock {
-        let (date, now) = (lab::host::unix(), lab::host::now());
-        Clock { ahead_ns: i128::from(date.0) - i128::from(now.0), error: Nanos::ZERO }
-    }
-
-    /// Converts a time of its clock to the runner's.
-    pub(crate) fn converted(&self, its_ns: u64) -> u64 {
-        u64::try_from(i128::from(its_ns) - self.ahead_ns).unwrap_or(0)
-    }
+/// Returns the runner's date, against its monotonic clock.
+pub(crate) fn own_date() -> Offset {
+    let (date, now) = (lab::host::unix(), lab::host::now());
+    Offset { ahead_ns: date.0.cast_signed() - now.0.cast_signed(), error: Nanos::ZERO }
 }
 
 /// The bounds of a clock's time less the runner's, in nanoseconds.
@@ -80,15 +53,16 @@ impl Bounds {
         Nanos(u64::try_from((SECOND - past) % SECOND).unwrap_or(0))
     }
 
-    fn clock(&self) -> Clock {
+    fn clock(&self) -> Offset {
         let width = u64::try_from(self.most - self.least).unwrap_or(u64::MAX);
-        Clock { ahead_ns: self.middle(), error: Nanos(width / 2) }
+        let middle = self.middle().clamp(i64::MIN.into(), i64::MAX.into());
+        Offset { ahead_ns: middle as i64, error: Nanos(width / 2) }
     }
 }
 
 /// Returns the difference of a node's clock (seconds since 1970) from the runner's; `None` if its
 /// kubelet cannot be asked.
-pub(crate) fn of_node(api: &Api, node: &str, now: fn() -> u64) -> Option<Clock> {
+pub(crate) fn of_node(api: &Api, node: &str, now: fn() -> u64) -> Option<Offset> {
     let path = paths::healthz(node);
     let mut bounds: Option<Bounds> = None;
     for _ in 0..QUESTIONS {

@@ -4,10 +4,9 @@
 use std::collections::BTreeMap;
 
 use lab::backend::Happened;
-use measure::Instant;
+use measure::{Instant, Offset};
 use serde_json::Value;
 
-use crate::clock::Clock;
 use crate::lease;
 
 #[cfg(test)]
@@ -20,9 +19,9 @@ const MOST: usize = 100;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Clocks {
     /// Those of nodes, by name.
-    pub(crate) nodes: BTreeMap<String, Clock>,
+    pub(crate) nodes: BTreeMap<String, Offset>,
     /// That of everybody else: the runner's own date.
-    pub(crate) others: Clock,
+    pub(crate) others: Offset,
 }
 
 /// Returns the events between two times, except those of the generators' own pods and job, whose
@@ -48,7 +47,7 @@ pub(crate) fn during(
 fn happened(event: &Value, clocks: &Clocks) -> Option<Happened> {
     let second = lease::seconds_of(time_of(event)?)?;
     let clock = clocks.nodes.get(text(event, "/source/host")).unwrap_or(&clocks.others);
-    let at = |second: u64| clock.converted(second * 1_000_000_000);
+    let at = |second: u64| clock.own_time(Instant(second * 1_000_000_000));
     let what = format!(
         "{} {}: {}: {}",
         text(event, "/involvedObject/kind"),
@@ -56,8 +55,8 @@ fn happened(event: &Value, clocks: &Clocks) -> Option<Happened> {
         text(event, "/reason"),
         text(event, "/message")
     );
-    let from = Instant(at(second).saturating_sub(clock.error.0));
-    Some(Happened { from, to: Instant(at(second + 1)) + clock.error, what })
+    let from = Instant(at(second).0.saturating_sub(clock.error.0));
+    Some(Happened { from, to: at(second + 1) + clock.error, what })
 }
 
 /// Returns the last time of an event, as the API writes it.

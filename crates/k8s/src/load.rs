@@ -13,14 +13,14 @@ use std::time::Duration;
 use anyhow::{anyhow, ensure};
 use lab::backend::{Drive, Limits, Stop, Tick, Ticking};
 use lab::spec::{self, Resolved};
-use measure::Nanos;
+use measure::offset::Reading;
+use measure::{Instant, Nanos, Offset};
 use results::Load;
 use results::frames::Frames;
 use results::merge::merge;
 use serde_json::Value;
 
 use crate::api::{self, Api, Attached};
-use crate::clock::Clock;
 use crate::nodes;
 use crate::objects::{self, Generators, Run};
 use crate::pods::{self, State};
@@ -109,7 +109,7 @@ struct Generator {
     /// The lines that are neither progress nor parts of the document.
     messages: Vec<String>,
     tick: Tick,
-    clock: Clock,
+    clock: Offset,
 }
 
 /// A load that was made.
@@ -280,7 +280,7 @@ impl Running<'_> {
             document: None,
             messages: Vec::new(),
             tick: Tick::default(),
-            clock: Clock::default(),
+            clock: Offset::NONE,
         }
     }
 
@@ -297,17 +297,18 @@ impl Running<'_> {
                 attached.tell("clock");
                 let its = said(attached, "clock", "now_ns").ok_or_else(|| lost(generator))?;
                 let received = (self.around.now)();
-                readings.push((sent, Nanos(its), received));
+                let [asked, its, answered] = [sent.0, its, received.0].map(Instant);
+                readings.push(Reading { asked, its, answered });
                 longest = longest.max(received.saturating_sub(sent));
             }
-            generator.clock = Clock::by(&readings);
+            generator.clock = Offset::by(&readings).expect("there are several readings");
         }
         let line = format!("start in {}ms", ahead(longest).0 / 1_000_000);
         generators.iter().for_each(|(_, attached)| attached.tell(&line));
         let mut starts = Vec::new();
         for (generator, attached) in &*generators {
             let start = said(attached, "start", "start_ns").ok_or_else(|| lost(generator))?;
-            starts.push(generator.clock.converted(start));
+            starts.push(generator.clock.own_time(Instant(start)).0);
         }
         let (first, last) = (starts.iter().min(), starts.iter().max());
         let spread = last.zip(first).map_or(0, |(last, first)| last - first);
@@ -528,13 +529,14 @@ fn together<'a>(ticks: impl Iterator<Item = &'a Tick>) -> Tick {
 }
 
 /// Returns a document whose times are those of the runner's clock.
-fn on_clock(load: Load, clock: Clock, boot: Option<String>) -> Load {
+fn on_clock(load: Load, clock: Offset, boot: Option<String>) -> Load {
+    let own_time = |its| clock.own_time(Instant(its)).0;
     let converted = load.clock.map(|its| results::load::Clock {
         boot,
-        start_ns: clock.converted(its.start_ns),
-        measurement_start_ns: clock.converted(its.measurement_start_ns),
-        measurement_end_ns: clock.converted(its.measurement_end_ns),
-        end_ns: clock.converted(its.end_ns),
+        start_ns: own_time(its.start_ns),
+        measurement_start_ns: own_time(its.measurement_start_ns),
+        measurement_end_ns: own_time(its.measurement_end_ns),
+        end_ns: own_time(its.end_ns),
     });
     Load { clock: converted, ..load }
 }

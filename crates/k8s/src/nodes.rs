@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use http::Request;
 use lab::backend::Stop;
 use lab::spec::Resolved;
+use measure::Offset;
 use results::environment::Node;
 use serde_json::Value;
 
 use crate::api::{self, Api};
-use crate::clock::{self, Clock};
+use crate::clock;
 use crate::{paths, quantity};
 
 #[cfg(test)]
@@ -98,7 +99,7 @@ pub(crate) struct Known {
     configuration: Option<Value>,
     /// Its clock, in nanoseconds since 1970, against the runner's; `None` if its kubelet may not be
     /// asked.
-    pub(crate) clock: Option<Clock>,
+    pub(crate) clock: Option<Offset>,
     /// The CPUs that its pods may use together.
     pub(crate) cpus: f64,
 }
@@ -113,7 +114,7 @@ impl Known {
         let configuration = configuration.map(|mut answer| answer["kubeletconfig"].take());
         let is_own = boot.is_some() && info(node, "bootID").as_deref() == boot;
         let clock = match (is_own, &configuration) {
-            (true, _) => Some(Clock::own_date()),
+            (true, _) => Some(clock::own_date()),
             (false, Some(_)) => clock::of_node(api, name, || lab::host::now().0),
             (false, None) => None,
         };
@@ -135,10 +136,8 @@ impl Known {
             kubelet: info(&self.node, "kubeletVersion"),
             kubelet_configuration: self.configuration.clone(),
             container_runtime: info(&self.node, "containerRuntimeVersion"),
-            clock_ahead_ns: self.clock.and_then(|clock| {
-                // Against the runner's date, not its monotonic clock.
-                i64::try_from(clock.ahead_ns - Clock::own_date().ahead_ns).ok()
-            }),
+            // Against the runner's date, not its monotonic clock.
+            clock_ahead_ns: self.clock.map(|clock| clock.ahead_ns - clock::own_date().ahead_ns),
             clock_error_ns: self.clock.map(|clock| clock.error.0),
             ..Node::default()
         }

@@ -10,10 +10,9 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use lab::backend::Samples;
-use measure::{Instant, Nanos};
+use measure::{Instant, Nanos, Offset};
 
 use crate::api::Api;
-use crate::clock::Clock;
 use crate::metrics;
 use crate::paths;
 
@@ -50,7 +49,7 @@ pub(crate) type Figures = BTreeMap<Pod, Used>;
 pub(crate) struct Watched {
     pub(crate) node: String,
     /// Its clock, in nanoseconds since 1970, against the runner's.
-    pub(crate) clock: Clock,
+    pub(crate) clock: Offset,
     /// True if a pod on it has a CPU limit: only then is it asked what these limits stopped, which
     /// is a long answer.
     pub(crate) limits: bool,
@@ -125,7 +124,7 @@ fn add(figures: &mut Figures, more: Figures) {
 }
 
 /// Reads a kubelet's page `metrics/resource`, which has figures of whole pods.
-fn resources(page: &str, clock: &Clock) -> Figures {
+fn resources(page: &str, clock: &Offset) -> Figures {
     let mut figures = Figures::new();
     for (pod, sample) in of_pods(page, "pod_cpu_usage_seconds_total", clock) {
         figures.entry(pod).or_default().cpu.push(nanoseconds(sample));
@@ -137,7 +136,7 @@ fn resources(page: &str, clock: &Clock) -> Figures {
 }
 
 /// Reads a kubelet's page `metrics/cadvisor`, which has figures of containers.
-fn limited(page: &str, clock: &Clock) -> Figures {
+fn limited(page: &str, clock: &Offset) -> Figures {
     let mut figures = Figures::new();
     let sum = |samples: &mut Samples, (at, value): (Instant, u64)| match samples.last_mut() {
         // The containers of a pod are read one after the other.
@@ -157,11 +156,11 @@ fn limited(page: &str, clock: &Clock) -> Figures {
 fn of_pods<'a>(
     page: &'a str,
     metric: &'a str,
-    clock: &'a Clock,
+    clock: &'a Offset,
 ) -> impl Iterator<Item = (Pod, (Instant, f64))> {
     metrics::samples(page, metric).filter_map(move |sample| {
         let label = |name: &str| sample.label(name).map(str::to_owned);
-        let at = Instant(clock.converted(sample.at_ms? * 1_000_000));
+        let at = clock.own_time(Instant(sample.at_ms? * 1_000_000));
         Some(((label("namespace")?, label("pod")?), (at, sample.value)))
     })
 }

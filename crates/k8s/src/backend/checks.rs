@@ -6,12 +6,12 @@ use lab::backend::{Happened, Stop};
 use lab::doctor::found::Terms;
 use lab::monitor;
 use lab::spec::{Monitor, Resolved};
-use measure::{Instant, Nanos};
+use measure::{Instant, Nanos, Offset};
 use serde_json::Value;
 
 use super::{Connected, Kubernetes, cluster_of};
 use crate::api;
-use crate::clock::Clock;
+use crate::clock;
 use crate::doctor::{self, Answers, Missing, Prometheus, Wanted};
 use crate::events::{self, Clocks};
 use crate::nodes::Known;
@@ -98,7 +98,7 @@ impl Kubernetes {
         let clocks = Clocks {
             nodes: nodes.iter().filter_map(of_node).collect(),
             // Their dates are taken to be the runner's, give or take a second.
-            others: Clock { error: Nanos::SECOND, ..Clock::own_date() },
+            others: Offset { error: Nanos::SECOND, ..clock::own_date() },
         };
         events::during(&all, during, own, &clocks)
     }

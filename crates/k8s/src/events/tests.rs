@@ -1,4 +1,4 @@
-use measure::Nanos;
+use measure::{Nanos, Offset};
 use serde_json::json;
 
 use super::*;
@@ -19,9 +19,9 @@ fn event(object: &str, time: &str, host: &str) -> Value {
 
 /// The runner's clock is at 100 s at ten o'clock; the clock of w1 is 3 s ahead.
 fn clocks() -> Clocks {
-    let ahead_ns = i128::from(TEN * S) - i128::from(100 * S);
-    let w1 = Clock { ahead_ns: ahead_ns + i128::from(3 * S), error: Nanos::from_millis(5) };
-    let others = Clock { ahead_ns, error: Nanos::SECOND };
+    let ahead_ns = (TEN * S).cast_signed() - (100 * S).cast_signed();
+    let w1 = Offset { ahead_ns: ahead_ns + (3 * S).cast_signed(), error: Nanos::from_millis(5) };
+    let others = Offset { ahead_ns, error: Nanos::SECOND };
     Clocks { nodes: BTreeMap::from([("w1".to_owned(), w1)]), others }
 }
 

@@ -1,4 +1,4 @@
-use measure::Nanos;
+use measure::{Nanos, Offset};
 use serde_json::json;
 
 use super::*;
@@ -26,7 +26,7 @@ fn a_node_is_described_with_its_kubelet_and_its_clock() {
             },
         },
     });
-    let clock = Some(Clock { ahead_ns: 5, error: Nanos(7) });
+    let clock = Some(Offset { ahead_ns: 5, error: Nanos(7) });
     let known = Known { node, configuration: Some(json!({"podsPerCore": 0})), clock, cpus: 2.0 };
     let described = known.described();
     assert_eq!((described.cpus, described.memory_bytes), (2, Some(1 << 20)));

@@ -1,4 +1,4 @@
-use measure::Nanos;
+use measure::{Nanos, Offset};
 
 use super::*;
 
@@ -28,8 +28,8 @@ fn pod(name: &str) -> Pod {
 }
 
 /// The node's clock is ahead by 1,699,999,990 s, so its figures are of about ten seconds.
-fn clock() -> Clock {
-    Clock { ahead_ns: 1_699_999_990_000_000_000, error: Nanos::ZERO }
+fn clock() -> Offset {
+    Offset { ahead_ns: 1_699_999_990_000_000_000, error: Nanos::ZERO }
 }
 
 #[test]

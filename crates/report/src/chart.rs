@@ -68,7 +68,12 @@ pub(crate) fn figures(run: &Run) -> Vec<Figure> {
     let found = [comparison::figure(run), levels::figure(run), path::figure(run)];
     let found = found.into_iter().flatten().chain(scaling::figures(run));
     let curves = [completed::figure(run), p99::figure(run), percentiles::figure(run)];
-    let repeated = [trials::figure(run), spread::figure(run), monitors::figure(run)];
+    let repeated = [
+        trials::figure(run),
+        heat::of_trials::figure(run),
+        spread::figure(run),
+        monitors::figure(run),
+    ];
     let figures = found.chain(curves.into_iter().chain(repeated).flatten());
     figures.chain(seconds::figures(run)).collect()
 }

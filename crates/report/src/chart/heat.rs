@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use measure::Nanos;
+use measure::{Histogram, Nanos};
 use results::components::Event;
 use results::load::{Interval, Load};
 
@@ -12,6 +12,8 @@ use crate::plot::{Axis, Dash, HEAT_LEVELS, Mark, Place, Plot, Scale, Style};
 use crate::run::Trial;
 use crate::table::{Cell, Row, Table};
 use crate::text::{count, integer, tick_number, tick_time, time};
+
+pub(crate) mod of_trials;
 
 /// The rows of the map in an octave: in a row the longest time is a fifth above the shortest.
 const PER_OCTAVE: f64 = 4.0;
@@ -22,11 +24,21 @@ const MOST_COLUMNS: usize = 100;
 /// The most columns of the table, which has a column for an octave, or for several.
 const MOST_OCTAVES: i32 = 16;
 
-/// The response times that ended in some neighbouring intervals, by row.
+/// Times by row.
 struct Column {
-    from_s: f64,
-    to_s: f64,
+    /// Its place on the x axis.
+    from: f64,
+    to: f64,
+    /// The count that a cell shows as 1.
+    unit: f64,
     rows: BTreeMap<i32, u64>,
+}
+
+/// The lowest and the highest row of a map.
+#[derive(Clone, Copy)]
+struct Edges {
+    lowest: i32,
+    highest: i32,
 }
 
 /// Draws a trial; `None` if its document has no histograms of its intervals.
@@ -44,17 +56,23 @@ pub(crate) fn figure(id: &str, role: &str, trial: &Trial) -> Option<Figure> {
 /// Draws a load with its events; `None` likewise.
 pub(crate) fn of_load(load: &Load, events: &[Event]) -> Option<Figure> {
     let columns = columns(load)?;
-    let rows = || columns.iter().flat_map(|column| column.rows.keys().copied());
-    let (lowest, highest) = (rows().min()?, rows().max()?);
+    let range = edges(&columns)?;
     let levels = Levels::of(&columns)?;
-    let summary = summary(load, &columns, (lowest, highest), events);
-    let plot = draw(load, &columns, levels, (lowest, highest), events, &summary);
+    let summary = summary(load, &columns, range, events);
+    let plot = draw(load, &columns, levels, range, events, &summary);
+    let seconds = columns.iter().map(|column| (column, tick_number(column.from)));
     Some(Figure {
         id: "heat".into(),
         title: "Response times over time".into(),
-        panels: vec![Panel { svg: plot.svg(), keys: levels.keys(), ..Panel::default() }],
+        panels: vec![Panel { svg: plot.svg(), keys: levels.keys("/s"), ..Panel::default() }],
         keys: Vec::new(),
-        table: table(&columns, (lowest, highest), &plot),
+        table: table(
+            "The number of responses that ended in each column of the map, by response time.",
+            "second",
+            seconds,
+            range,
+            &plot,
+        ),
         summary,
         layout: Layout::Whole,
     })
@@ -68,13 +86,12 @@ fn columns(load: &Load) -> Option<Vec<Column>> {
     let together = series.len().div_ceil(MOST_COLUMNS).max(1);
     let column = |intervals: &[&Interval]| {
         let (first, last) = (intervals.first()?, intervals.last()?);
-        let mut rows = BTreeMap::new();
+        let mut all = Histogram::default();
         for interval in intervals {
-            for (time, count) in interval.response_times()?.buckets() {
-                *rows.entry(row(time)).or_default() += count;
-            }
+            all.add(&interval.response_times()?);
         }
-        Some(Column { from_s: first.t_s, to_s: last.t_s + last.length_s, rows })
+        let (from, to) = (first.t_s, last.t_s + last.length_s);
+        Some(Column::of(from, to, (to - from).max(1e-3), &all))
     };
     series.chunks(together).map(column).collect()
 }
@@ -89,34 +106,48 @@ fn edge(row: i32) -> f64 {
 }
 
 impl Column {
-    fn length_s(&self) -> f64 {
-        (self.to_s - self.from_s).max(1e-3)
+    fn of(from: f64, to: f64, unit: f64, times: &Histogram) -> Column {
+        let mut rows = BTreeMap::new();
+        for (time, count) in times.buckets() {
+            *rows.entry(row(time)).or_default() += count;
+        }
+        Column { from, to, unit, rows }
     }
 }
 
-/// The colours of the map: equal steps of the logarithm of the rate.
+impl Edges {
+    /// Returns the shortest and the longest time of the rows.
+    fn times(self) -> [f64; 2] {
+        [edge(self.lowest), edge(self.highest + 1)]
+    }
+}
+
+/// Returns the rows between which all times are; `None` if there are none.
+fn edges(columns: &[Column]) -> Option<Edges> {
+    let rows = || columns.iter().flat_map(|column| column.rows.keys().copied());
+    Some(Edges { lowest: rows().min()?, highest: rows().max()? })
+}
+
+/// The colours of the map: equal steps of the logarithm of what its cells show.
 #[derive(Clone, Copy)]
 struct Levels {
-    least_per_s: f64,
-    most_per_s: f64,
+    least: f64,
+    most: f64,
 }
 
 impl Levels {
     fn of(columns: &[Column]) -> Option<Levels> {
-        let rates = || {
-            let rates = |c: &Column| c.rows.values().map(|n| *n as f64 / c.length_s()).collect();
-            columns.iter().flat_map(rates as fn(&Column) -> Vec<f64>)
+        let shown = || {
+            let shown = |c: &Column| c.rows.values().map(|n| *n as f64 / c.unit).collect();
+            columns.iter().flat_map(shown as fn(&Column) -> Vec<f64>)
         };
-        Some(Levels {
-            least_per_s: rates().reduce(f64::min)?,
-            most_per_s: rates().reduce(f64::max)?,
-        })
+        Some(Levels { least: shown().reduce(f64::min)?, most: shown().reduce(f64::max)? })
     }
 
-    /// Returns the level of a rate, from 1.
-    fn level(self, per_s: f64) -> usize {
-        let of_all = (self.most_per_s / self.least_per_s).ln();
-        match (per_s / self.least_per_s).ln() / of_all {
+    /// Returns the level of a cell, from 1.
+    fn level(self, shown: f64) -> usize {
+        let of_all = (self.most / self.least).ln();
+        match (shown / self.least).ln() / of_all {
             share if share.is_finite() => {
                 1 + ((share * HEAT_LEVELS as f64) as usize).min(HEAT_LEVELS - 1)
             }
@@ -124,68 +155,79 @@ impl Levels {
         }
     }
 
-    /// Returns the least rate of a level.
+    /// Returns the least that cells of a level show.
     fn from(self, level: usize) -> f64 {
         let share = (level - 1) as f64 / HEAT_LEVELS as f64;
-        self.least_per_s * (self.most_per_s / self.least_per_s).powf(share)
+        self.least * (self.most / self.least).powf(share)
     }
 
-    fn keys(self) -> Vec<Key> {
+    fn keys(self, unit: &str) -> Vec<Key> {
         let key = |level| {
             let style =
                 Style { series: level, colour: 1, dash: Dash::None, mark: Mark::Cell(level) };
-            let from = tick_number((self.from(level) * 10.0).round() / 10.0);
+            let from = tick_number(rounded(self.from(level)));
             (
                 style,
-                if level == 1 { format!("from {from}/s in a cell") } else { format!("{from}/s") },
+                if level == 1 {
+                    format!("from {from}{unit} in a cell")
+                } else {
+                    format!("{from}{unit}")
+                },
             )
         };
         (1..=HEAT_LEVELS).map(key).collect()
     }
 }
 
+/// Rounds to tenths, and what is below one to hundredths.
+fn rounded(number: f64) -> f64 {
+    let parts = if number < 1.0 { 100.0 } else { 10.0 };
+    (number * parts).round() / parts
+}
+
 fn draw(
     load: &Load,
     columns: &[Column],
     levels: Levels,
-    (lowest, highest): (i32, i32),
+    range: Edges,
     events: &[Event],
     summary: &str,
 ) -> Plot {
-    let end = columns.last().map_or(0.0, |last| last.to_s).max(1e-3);
+    let end = columns.last().map_or(0.0, |last| last.to).max(1e-3);
     let x =
         Axis { scale: Scale::Linear { from: 0.0, to: end }, label: "seconds", tick: tick_number };
-    let scale = Scale::log_around([edge(lowest), edge(highest + 1)]);
-    let y = Axis { scale, label: "response time", tick: tick_time };
+    let y =
+        Axis { scale: Scale::log_around(range.times()), label: "response time", tick: tick_time };
     let mut plot = Plot::new(summary, 340.0, x, y);
-    let mut cells: Vec<Vec<[(f64, f64); 2]>> = vec![Vec::new(); HEAT_LEVELS];
-    for column in columns {
-        for (row, requests) in &column.rows {
-            let level = levels.level(*requests as f64 / column.length_s());
-            let corners = [(column.from_s, edge(*row)), (column.to_s, edge(row + 1))];
-            cells[level - 1].push(corners);
-        }
-    }
-    (1..).zip(&cells).for_each(|(level, cells)| plot.cells(level, cells));
+    cells(&mut plot, columns, levels);
     events.iter().for_each(|event| plot.strip(event.from_s, event.to_s, &event.text));
     load.segments.iter().skip(1).for_each(|s| plot.rule_x(s.begin_s, Place::Head, ""));
     plot
 }
 
-fn summary(
-    load: &Load,
-    columns: &[Column],
-    (lowest, highest): (i32, i32),
-    events: &[Event],
-) -> String {
+/// Draws the cells of the columns.
+fn cells(plot: &mut Plot, columns: &[Column], levels: Levels) {
+    let mut cells: Vec<Vec<[(f64, f64); 2]>> = vec![Vec::new(); HEAT_LEVELS];
+    for column in columns {
+        for (row, count) in &column.rows {
+            let level = levels.level(*count as f64 / column.unit);
+            let corners = [(column.from, edge(*row)), (column.to, edge(row + 1))];
+            cells[level - 1].push(corners);
+        }
+    }
+    (1..).zip(&cells).for_each(|(level, cells)| plot.cells(level, cells));
+}
+
+fn summary(load: &Load, columns: &[Column], range: Edges, events: &[Event]) -> String {
+    let [shortest, longest] = range.times();
     let requests: u64 = columns.iter().flat_map(|column| column.rows.values()).sum();
     let mut text = format!(
         "{} between {} and {}. A cell is {} wide and a quarter of an octave high; the stronger its \
          colour, the more requests ended in it, on a logarithmic scale.",
         count(requests as usize, "response"),
-        time(edge(lowest) as u64),
-        time(edge(highest + 1) as u64),
-        Nanos::from_secs_f64(columns[0].length_s()),
+        time(shortest as u64),
+        time(longest as u64),
+        Nanos::from_secs_f64(columns[0].to - columns[0].from),
     );
     if !events.is_empty() {
         text += &format!(" {} marked above the map.", count(events.len(), "event"));
@@ -196,26 +238,28 @@ fn summary(
     text
 }
 
-/// The responses of each column by octave.
-fn table(columns: &[Column], (lowest, highest): (i32, i32), plot: &Plot) -> Table {
+/// The times of each column by octave. Each has a name, of this kind.
+fn table<'a>(
+    caption: &str,
+    kind: &str,
+    columns: impl Iterator<Item = (&'a Column, String)>,
+    range: Edges,
+    plot: &Plot,
+) -> Table {
     let octave = |row: i32| row.div_euclid(PER_OCTAVE as i32);
-    let (first, last) = (octave(lowest), octave(highest));
+    let (first, last) = (octave(range.lowest), octave(range.highest));
     let together = (last - first) / MOST_OCTAVES + 1;
     let starts: Vec<i32> = (first..=last).step_by(together as usize).collect();
     let names = starts.iter().map(|octave| format!("from {}", time(1 << octave)));
-    let mut table = Table::new(
-        "The number of responses that ended in each column of the map, by response time.",
-        ["second".to_owned()].into_iter().chain(names),
-    );
-    for column in columns {
-        let mut cells = vec![Cell::number(tick_number(column.from_s))];
+    let mut table = Table::new(caption, [kind.to_owned()].into_iter().chain(names));
+    for (column, name) in columns {
+        let mut cells = vec![Cell::number(name)];
         cells.extend(starts.iter().map(|start| {
             let here = *start..start + together;
             let rows = column.rows.iter().filter(|(row, _)| here.contains(&octave(**row)));
-            Cell::number(integer(rows.map(|(_, requests)| requests).sum()))
+            Cell::number(integer(rows.map(|(_, count)| count).sum()))
         }));
-        let middle = (column.from_s + column.to_s) / 2.0;
-        table.push(Row::new(cells).at(plot.x(middle)));
+        table.push(Row::new(cells).at(plot.x((column.from + column.to) / 2.0)));
     }
     table
 }

@@ -67,6 +67,18 @@ fn a_report_on_events_is_about_their_delivery_and_has_a_table_for_each_stage() {
 }
 
 #[test]
+fn the_map_has_a_column_for_each_trial_those_of_a_stage_side_by_side() {
+    let page = report();
+    let heat = figure(&page, "heat-trials");
+    let rows = rows(heat);
+    let trials: Vec<&str> =
+        rows.lines().skip(1).filter_map(|row| Some(row.split_once(" | ")?.0)).collect();
+    assert_eq!(trials, ["1", "3", "5", "7", "2", "4", "6", "8"]);
+    assert!(heat.contains("The times of 8 valid trials of 2 levels, a column for each."), "{heat}");
+    assert!(heat.contains(" % in a cell"), "{heat}");
+}
+
+#[test]
 fn what_was_lost_and_what_came_twice_is_said_in_words() {
     let badge = "of 20,000 events none lost, 1 delivered twice, none overtaken by a later one";
     let words = words(&report());

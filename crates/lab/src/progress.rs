@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use measure::quantity::grouped;
+use measure::quantity::{counted, grouped};
 use measure::{Nanos, Rate};
 use results::Entry;
 use results::journal::{Purpose, Status};
@@ -274,7 +274,15 @@ impl fmt::Display for Line<'_> {
         }
         let Some(observed) = &entry.observed else { return Ok(()) };
         let time = |ns: Option<u64>| ns.map_or("–".to_owned(), |ns| Nanos(ns).to_string());
-        write!(f, "  p50 {:<8} p99 {:<8}", time(observed.p50_ns), time(observed.p99_ns))?;
+        // Events with a receiver are sent for the time of their delivery.
+        let (of, p50, p99) = match &observed.delivery {
+            Some(delivery) => ("delivery ", delivery.p50_ns, delivery.p99_ns),
+            None => ("", observed.p50_ns, observed.p99_ns),
+        };
+        write!(f, "  {of}p50 {:<8} p99 {:<8}", time(p50), time(p99))?;
+        if let Some(delivery) = observed.delivery.as_ref().filter(|of| 0 < of.lost) {
+            write!(f, "  {} lost", counted(delivery.lost))?;
+        }
         let completed = grouped(observed.completed_per_s);
         if entry.asked_per_target_per_s.is_none() {
             write!(f, "  {completed}/s completed")?;
@@ -283,7 +291,7 @@ impl fmt::Display for Line<'_> {
             write!(f, "  {completed} of {}/s completed", grouped(observed.offered_per_s))?;
         }
         if 0 < observed.failures && !observed.saturated {
-            write!(f, "  {} failed", grouped(observed.failures as f64))?;
+            write!(f, "  {} failed", counted(observed.failures))?;
         }
         match (&observed.limit, &observed.limited_by) {
             (Some(limit), _) => return write!(f, "  limited by: {limit}"),

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use expect_test::expect;
-use results::journal::{Limit, Observed};
+use results::journal::{Delivery, Limit, Observed};
 
 use super::*;
 use crate::backend::Quantiles;
@@ -88,8 +88,12 @@ fn a_finished_trial_is_one_line() {
     let missed = Observed { slo_met: Some(false), failures: 1_234, ..observed() };
     // The sum of the known components would look like that of the system.
     let unknown = Observed { cpu_unknown: 3, ..observed() };
+    let delivery =
+        Delivery { p50_ns: Some(90_000), p99_ns: Some(2_200_000), lost: 3, ..Delivery::default() };
+    let delivered = Observed { delivery: Some(delivery), ..observed() };
     let lines = [
         entry(Status::Valid, Some(observed()), &[]),
+        entry(Status::Valid, Some(delivered), &[]),
         entry(Status::Valid, Some(saturated), &[]),
         entry(Status::Valid, Some(missed), &[]),
         entry(Status::Valid, Some(unknown), &[]),
@@ -116,6 +120,7 @@ fn a_finished_trial_is_one_line() {
     expect![[r#"
         demo
          11   3,910/s   ok          p50 1.10 ms  p99 4.90 ms   cpu 0.61
+         11   3,910/s   ok          delivery p50 90.0 µs  p99 2.20 ms   3 lost  cpu 0.61
          11   3,910/s   saturated   p50 212 ms   p99 901 ms    3,702 of 3,905/s completed  limited by: hotel (CPU limit)
          11   3,910/s   slo missed  p50 1.10 ms  p99 4.90 ms   1,234 failed  cpu 0.61
          11   3,910/s   ok          p50 1.10 ms  p99 4.90 ms 

@@ -122,8 +122,8 @@ pub struct Delivery {
     /// The most events that one connection gets before the response to the first of them. More than
     /// 1 needs a subscriber that reads pipelined requests, and answers in their order: it costs both
     /// less CPU, but an event waits for the responses to those before it. --deadline is the time for
-    /// all of them.
-    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "ordered",
+    /// all of them. Events from a broker go one at a time.
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with_all = ["ordered", "broker"],
           value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub pipeline: u32,
 

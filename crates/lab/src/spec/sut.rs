@@ -458,10 +458,10 @@ impl TryFrom<f64> for CpuLimit {
     type Error = String;
     fn try_from(limit: f64) -> Result<CpuLimit, String> {
         // The kernel's shortest quota is a millisecond, its longest period a second.
-        match (0.01..=4096.0).contains(&limit) {
+        match (0.001..=4096.0).contains(&limit) {
             true => Ok(CpuLimit(limit)),
             false => Err(format!(
-                "`{limit}` is not a valid CPU limit; write CPUs from 0.01, for example 0.5"
+                "`{limit}` is not a valid CPU limit; write CPUs from 0.001, for example 0.5"
             )),
         }
     }

@@ -225,6 +225,21 @@ impl Run {
     fn measured(&self) -> impl Iterator<Item = (&Entry, &Observed)> {
         answering(self.trials.iter().map(|trial| &trial.entry))
     }
+
+    /// Returns the valid trials of each level, in the order of the answer's levels.
+    pub(crate) fn valid_by_level(&self) -> Vec<(Option<&str>, Vec<&Trial>)> {
+        let named = self.cells.iter().map(|cell| (cell.name.as_deref(), Vec::new()));
+        let mut levels: Vec<(Option<&str>, Vec<&Trial>)> = named.collect();
+        for trial in self.trials.iter().filter(|trial| trial.valid()) {
+            let level = trial.entry.cell.as_deref();
+            match levels.iter_mut().find(|(name, _)| *name == level) {
+                Some((_, trials)) => trials.push(trial),
+                None => levels.push((level, vec![trial])),
+            }
+        }
+        levels.retain(|(_, trials)| !trials.is_empty());
+        levels
+    }
 }
 
 impl Trial {

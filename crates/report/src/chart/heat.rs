@@ -86,12 +86,11 @@ fn columns(load: &Load) -> Option<Vec<Column>> {
     let together = series.len().div_ceil(MOST_COLUMNS).max(1);
     let column = |intervals: &[&Interval]| {
         let (first, last) = (intervals.first()?, intervals.last()?);
-        let mut all = Histogram::default();
-        for interval in intervals {
-            all.add(&interval.response_times()?);
-        }
+        let times: Option<Vec<Histogram>> =
+            intervals.iter().map(|interval| interval.response_times()).collect();
         let (from, to) = (first.t_s, last.t_s + last.length_s);
-        Some(Column::of(from, to, (to - from).max(1e-3), &all))
+        let times = times?;
+        Some(Column::of(from, to, (to - from).max(1e-3), times.iter().flat_map(Histogram::buckets)))
     };
     series.chunks(together).map(column).collect()
 }
@@ -106,9 +105,9 @@ fn edge(row: i32) -> f64 {
 }
 
 impl Column {
-    fn of(from: f64, to: f64, unit: f64, times: &Histogram) -> Column {
+    fn of(from: f64, to: f64, unit: f64, times: impl Iterator<Item = (Nanos, u64)>) -> Column {
         let mut rows = BTreeMap::new();
-        for (time, count) in times.buckets() {
+        for (time, count) in times {
             *rows.entry(row(time)).or_default() += count;
         }
         Column { from, to, unit, rows }

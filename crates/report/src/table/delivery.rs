@@ -18,18 +18,8 @@ pub(crate) fn write(run: &Run, out: &mut String) -> std::fmt::Result {
     if !run.of_delivery {
         return Ok(());
     }
-    let valid = || run.trials.iter().filter(|trial| trial.valid() && trial.delivery().is_some());
-    let mut levels: Vec<(Option<&str>, Vec<&Trial>)> = Vec::new();
-    for cell in &run.cells {
-        levels.push((cell.name.as_deref(), Vec::new()));
-    }
-    for trial in valid() {
-        let level = trial.entry.cell.as_deref();
-        match levels.iter_mut().find(|(name, _)| *name == level) {
-            Some((_, trials)) => trials.push(trial),
-            None => levels.push((level, vec![trial])),
-        }
-    }
+    let mut levels = run.valid_by_level();
+    levels.iter_mut().for_each(|(_, trials)| trials.retain(|trial| trial.delivery().is_some()));
     levels.retain(|(_, trials)| !trials.is_empty());
     if levels.is_empty() {
         return Ok(());

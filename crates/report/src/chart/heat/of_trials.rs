@@ -28,15 +28,16 @@ pub(crate) fn figure(run: &Run) -> Option<Figure> {
     if !run.of_delivery {
         return None;
     }
-    let all = levels(run);
+    let levels = run.valid_by_level().into_iter().map(|(name, trials)| Level::of(name, trials));
+    let all: Vec<Level> = levels.filter(|level| !level.trials.is_empty()).collect();
     let shown: Vec<&Level> =
         spaced(all.len(), MOST_LEVELS).into_iter().map(|index| &all[index]).collect();
     let columns: Vec<Column> =
         shown.iter().enumerate().flat_map(|(place, level)| level.columns(place)).collect();
     let range = edges(&columns)?;
     let colours = Levels::of(&columns)?;
-    let labels = Labels::of(shown.iter().map(|level| level.name.as_str()));
     let names: Vec<String> = shown.iter().map(|level| level.name.clone()).collect();
+    let labels = Labels::of(names.iter().map(String::as_str));
     let summary = format!(
         "The times of {} of {}, a column for each. A cell is a quarter of an octave high; the stronger \
          its colour, the larger its share of the trial's events, on a logarithmic scale.",
@@ -68,25 +69,14 @@ pub(crate) fn figure(run: &Run) -> Option<Figure> {
     })
 }
 
-/// Returns the levels with their valid trials, in the order of the answer.
-fn levels(run: &Run) -> Vec<Level<'_>> {
-    let mut levels: Vec<Level<'_>> = Vec::new();
-    for cell in &run.cells {
-        levels.push(Level { name: cell.name.clone().unwrap_or_default(), trials: Vec::new() });
+impl<'a> Level<'a> {
+    /// Keeps the trials that have times.
+    fn of(name: Option<&str>, trials: Vec<&'a Trial>) -> Level<'a> {
+        let timed = trials.into_iter().filter(|trial| !trial.probe());
+        let timed = timed.filter_map(|trial| Some((trial, trial.times()?.histogram()?)));
+        Level { name: name.unwrap_or_default().to_owned(), trials: timed.collect() }
     }
-    for trial in run.trials.iter().filter(|trial| trial.valid() && !trial.probe()) {
-        let Some(times) = trial.times().and_then(|times| times.histogram()) else { continue };
-        let name = trial.entry.cell.clone().unwrap_or_default();
-        match levels.iter_mut().find(|level| level.name == name) {
-            Some(level) => level.trials.push((trial, times)),
-            None => levels.push(Level { name, trials: vec![(trial, times)] }),
-        }
-    }
-    levels.retain(|level| !level.trials.is_empty());
-    levels
-}
 
-impl Level<'_> {
     /// Returns a column for each trial, side by side in the level's place.
     fn columns(&self, place: usize) -> impl Iterator<Item = Column> {
         let width = WIDTH / self.trials.len() as f64;
@@ -95,7 +85,7 @@ impl Level<'_> {
             let from = left + number as f64 * width;
             // Cells show percentages of the trial's events.
             let unit = times.count() as f64 / 100.0;
-            Column::of(from, from + width, unit, times)
+            Column::of(from, from + width, unit, times.buckets())
         })
     }
 }

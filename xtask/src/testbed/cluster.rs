@@ -1,7 +1,6 @@
 //! The cluster that runs, as its own programs see it.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
@@ -22,12 +21,11 @@ impl Cluster {
     pub(super) fn running() -> Result<Cluster, String> {
         let output = Command::new(super::program()).args(["env"]).output();
         let output = output.map_err(|error| format!("testbed/kc env: {error}"))?;
-        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
-        let cluster = Cluster::named(&printed).ok_or("testbed/kc env printed no KUBECONFIG")?;
-        match Path::new(&cluster.kubeconfig).exists() {
-            true => Ok(cluster),
-            false => Err("the cluster does not run".to_owned()),
+        if !output.status.success() {
+            return Err("the cluster does not run".to_owned());
         }
+        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+        Cluster::named(&printed).ok_or_else(|| "testbed/kc env printed no KUBECONFIG".to_owned())
     }
 
     /// Reads `export KUBECONFIG=FILE PATH=FOLDER:$PATH`.

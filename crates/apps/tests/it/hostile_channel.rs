@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::channel::{event, metric, send};
 use crate::instance::Instance;
-use crate::raw::{LONG, connect, is_refused, pour};
+use crate::raw::{LONG, Unfinished, connect, pour};
 use crate::services::wait_for;
 use crate::sink::Sink;
 
@@ -108,14 +108,9 @@ fn bodies_without_end_are_refused_and_slow_ones_keep_out_no_small_event() {
     assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 413"), "{answer}");
     // Bodies of which the last byte does not come, and heads of which the last line does not.
     let unfinished = with("").replace("Length: 5", "Length: 1048576") + &"x".repeat((1 << 20) - 6);
-    let slow = || {
-        let mut stream = connect(channel.address);
-        // A refused one may be closed meanwhile.
-        let _ = stream.write_all(unfinished.as_bytes());
-        stream
-    };
-    let slow: Vec<TcpStream> = (0..100).map(|_| slow()).collect();
-    let are_refused = || slow.iter().any(is_refused);
+    let slow = || Unfinished::send(channel.address, unfinished.as_bytes());
+    let slow: Vec<Unfinished> = (0..100).map(|_| slow()).collect();
+    let are_refused = || slow.iter().any(Unfinished::is_refused);
     wait_for("bodies beyond those that are kept are refused", LONG, are_refused);
     let heads: Vec<TcpStream> = (0..300)
         .map(|_| {

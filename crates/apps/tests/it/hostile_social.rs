@@ -14,7 +14,7 @@ use bytes::Bytes;
 use crate::grpc::{Grpc, framed};
 use crate::instance::now;
 use crate::network::{Network, ask};
-use crate::raw::{LONG, connect, head, is_refused, pour};
+use crate::raw::{LONG, Unfinished, connect, head, pour};
 use crate::services::{Caller, wait_for};
 
 const ROUTES: [&str; 22] = [
@@ -267,17 +267,11 @@ fn bodies_that_come_slowly_take_their_connections_and_bounded_memory() {
     let unfinished = (1 << 20) - 1;
     let fields = format!("Content-Length: {}\r\n", unfinished + 1);
     // Together they have more than may be kept: the rest is refused.
-    let slow: Vec<TcpStream> = (0..90)
-        .map(|at| {
-            let mut stream = connect(front.address);
-            let path = ROUTES[at % 15];
-            // A refused one may be closed meanwhile.
-            let _ =
-                stream.write_all(&[head("POST", path, &fields), vec![b'x'; unfinished]].concat());
-            stream
-        })
+    let slow: Vec<Unfinished> = (0..90)
+        .map(|at| [head("POST", ROUTES[at % 15], &fields), vec![b'x'; unfinished]].concat())
+        .map(|bytes| Unfinished::send(front.address, &bytes))
         .collect();
-    let are_refused = || slow.iter().any(is_refused);
+    let are_refused = || slow.iter().any(Unfinished::is_refused);
     wait_for("bodies beyond those that are kept are refused", LONG, are_refused);
     assert_eq!(front.get("/healthz").0, 200);
     drop(slow);

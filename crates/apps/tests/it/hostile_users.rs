@@ -2,15 +2,14 @@
 //! balancer: whatever is sent, it is refused, a well-behaved login still works, and the most memory
 //! that a process ever had is bounded.
 
-use std::io::Write;
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use apps::users::tokens::Tokens;
 use serde_json::{Value, json};
 
 use crate::instance::{Instance, now};
-use crate::raw::{LONG, connect, head, is_refused, pour};
+use crate::raw::{LONG, Unfinished, head, pour};
 use crate::services::wait_for;
 
 const SECRET: &str = "placeholder for benchmarks, of 32 bytes or more";
@@ -127,19 +126,16 @@ fn bodies_that_come_slowly_take_their_connections_and_bounded_memory() {
     let body = vec![b' '; unfinished];
     let fields = format!("Content-Length: {}\r\n", unfinished + 1);
     // Together they have more than may be kept: the rest is refused.
-    let slow: Vec<TcpStream> = (0..12)
+    let slow: Vec<(SocketAddr, Unfinished)> = (0..12)
         .flat_map(|_| system.routes())
         .map(|(address, method, path)| {
-            let mut stream = connect(address);
             let bytes = [head(method, path, &fields), body.clone()].concat();
-            // A refused one may be closed meanwhile.
-            let _ = stream.write_all(&bytes);
-            stream
+            // It is kept here, as a connection that was cut off does not know it any more.
+            (address, Unfinished::send(address, &bytes))
         })
         .collect();
     for address in [system.service.address, system.balancer.address] {
-        let of_address = |stream: &&TcpStream| stream.peer_addr().is_ok_and(|peer| peer == address);
-        let are_refused = || slow.iter().filter(of_address).any(is_refused);
+        let are_refused = || slow.iter().any(|(to, sent)| *to == address && sent.is_refused());
         wait_for("bodies beyond those that are kept are refused", LONG, are_refused);
     }
     system.check("slow bodies, which still come");

@@ -39,13 +39,33 @@ pub(crate) fn pour(address: SocketAddr, head: &[u8], again: &[u8], most: usize) 
     (sent, String::from_utf8_lossy(&answer).into_owned())
 }
 
-/// Returns true if a request that is not complete was answered with 503.
-pub(crate) fn is_refused(stream: &TcpStream) -> bool {
-    stream.set_nonblocking(true).unwrap();
-    let mut answer = [0; 12];
-    match stream.peek(&mut answer) {
-        Ok(length) => answer[..length] == *b"HTTP/1.1 503",
-        // What it had not read yet took the response with it.
-        Err(error) => error.kind() == ErrorKind::ConnectionReset,
+/// A request of which the last byte does not come.
+pub(crate) struct Unfinished {
+    stream: TcpStream,
+    /// The other side closed the connection before it had all that was sent.
+    was_closed: bool,
+}
+
+impl Unfinished {
+    pub(crate) fn send(address: SocketAddr, bytes: &[u8]) -> Unfinished {
+        let mut stream = connect(address);
+        let was_closed = stream.write_all(bytes).is_err_and(|error| {
+            // The kernel tells it once: whoever looks later sees only an end.
+            matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe)
+        });
+        Unfinished { stream, was_closed }
+    }
+
+    /// Returns true if it was answered with 503, or cut off.
+    pub(crate) fn is_refused(&self) -> bool {
+        self.stream.set_nonblocking(true).unwrap();
+        let mut answer = [0; 12];
+        let peeked = self.stream.peek(&mut answer);
+        self.was_closed
+            || match peeked {
+                Ok(length) => answer[..length] == *b"HTTP/1.1 503",
+                // What it had not read yet took the response with it.
+                Err(error) => error.kind() == ErrorKind::ConnectionReset,
+            }
     }
 }

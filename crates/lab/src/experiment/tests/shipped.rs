@@ -186,7 +186,7 @@ fn shipped_specs_plan() {
         time      7 s per trial; 7 to 30 trials: 53 s to 3 min 34 s; usually 23 in 2 min 37 s; up to 3 min 0 s more if the machine is disturbed
     "#]].assert_eq(&fixed("hotel-all-in-one.yaml", "guide_rule"));
     expect![[r#"
-        users-scaling · local · roles: sut = CPU 0, load = CPU 1 · 4 searches · at most 100 trials, 11 min 4 s
+        users-scaling · local · roles: sut = CPU 0, load = CPU 1 · 4 searches · at most 160 trials, 12 min 0 s
         factor    replicas: 1, 2, 3, 4
         system    store + users + balancer ×1 · users may use 0.15 CPUs
         load      64 connections, Poisson arrivals, users-login.lua
@@ -194,11 +194,11 @@ fn shipped_specs_plan() {
         trial     warm up 1 s → measure 5 s → drain ≤ 500 ms
         order     one trial of each search in turn; 4 combinations of levels × 1 = 4 searches
         seed      4257013263878551115
-        time      6.5 s per trial; 36 to 100 trials: 4 min 8 s to 11 min 4 s; usually 60 in 5 min 15 s; up to 90 s more if the machine is disturbed
-            1  replicas=1 · capacity  9 to 25 trials, 62 s to 2 min 46 s, seed 4220342946718270
-            2  replicas=2 · capacity  9 to 25 trials, 62 s to 2 min 46 s, seed 41831792671136
-            3  replicas=3 · capacity  9 to 25 trials, 62 s to 2 min 46 s, seed 4301301800403005
-            4  replicas=4 · capacity  9 to 25 trials, 62 s to 2 min 46 s, seed 5473442904728945
+        time      6.5 s per trial; 36 to 160 trials: 4 min 8 s to 12 min 0 s; usually 60 in 5 min 16 s; up to 90 s more if the machine is disturbed
+            1  replicas=1 · capacity  9 to 40 trials, 62 s to 4 min 24 s, seed 4220342946718270
+            2  replicas=2 · capacity  9 to 40 trials, 62 s to 4 min 24 s, seed 41831792671136
+            3  replicas=3 · capacity  9 to 40 trials, 62 s to 4 min 24 s, seed 4301301800403005
+            4  replicas=4 · capacity  9 to 40 trials, 62 s to 4 min 24 s, seed 5473442904728945
         first, to find the first load:
           start    store: benchwright app users store --listen 127.0.0.1:0 · ready within 30 s
           start    users: BENCHWRIGHT_USERS_SECRET=placeholder for benchmarks, of 32 bytes or more benchwright app users --cost 4 --hashing-threads 1 --overload refuse --queue 64 --store store --listen 127.0.0.1:0 · at most 0.15 CPUs · ready within 30 s

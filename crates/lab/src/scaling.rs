@@ -47,8 +47,13 @@ pub(crate) fn of(plan: &Plan, journal: &[Entry], searches: &[Search]) -> Vec<Sca
         for Group { cell, search, levels } in &groups {
             let measured = levels.iter().map(|&(n, question)| {
                 let values = values(plan, question, quantity, journal, searches);
+                let interval = match &values[..] {
+                    [only] => only.interval,
+                    _ => None,
+                };
                 Measured {
                     n,
+                    interval,
                     per_cpu_second: values.iter().map(|value| value.per_cpu_second).collect(),
                     failed_shares: values.iter().map(|value| value.failed_share).collect(),
                     values: values.into_iter().map(|value| value.per_s).collect(),
@@ -84,13 +89,20 @@ fn split(cell: &Cell, factor: &str) -> (Option<f64>, Option<String>) {
 /// A throughput, and the trial that it comes from.
 struct Value {
     per_s: f64,
+    /// Its 95 % interval, if it is that of a search.
+    interval: Option<(f64, f64)>,
     per_cpu_second: Option<f64>,
     failed_share: f64,
 }
 
 impl Value {
-    fn new(per_s: f64, of: &Observed) -> Value {
-        Value { per_s, per_cpu_second: per_cpu_second(of), failed_share: of.failed_share() }
+    fn new(per_s: f64, interval: Option<(f64, f64)>, of: &Observed) -> Value {
+        Value {
+            per_s,
+            interval,
+            per_cpu_second: per_cpu_second(of),
+            failed_share: of.failed_share(),
+        }
     }
 }
 
@@ -113,18 +125,20 @@ fn values(
         };
         let observed = journal.iter().filter(is_counted).filter_map(|e| e.observed.as_ref());
         let observed = observed.filter(|observed| 0.0 < observed.goodput_per_s);
-        return observed.map(|observed| Value::new(observed.goodput_per_s, observed)).collect();
+        return observed.map(|o| Value::new(o.goodput_per_s, None, o)).collect();
     }
     if question.resolved.spec.search.is_none() {
         return Vec::new();
     }
     let of_search = |search: &Search| {
-        let (value, trial) = match quantity {
-            Metric::Capacity => search.capacity.as_ref().map(|c| (c.rate_per_s, c.trial))?,
-            _ => search.maximum_throughput.as_ref().map(|m| (m.rate_per_s, m.trial))?,
+        let (value, interval, trial) = match quantity {
+            Metric::Capacity => {
+                search.capacity.as_ref().map(|c| (c.rate_per_s, search.interval, c.trial))?
+            }
+            _ => search.maximum_throughput.as_ref().map(|m| (m.rate_per_s, None, m.trial))?,
         };
         let entry = journal.iter().find(|entry| entry.trial == trial)?;
-        Some(Value::new(value, entry.observed.as_ref()?))
+        Some(Value::new(value, interval, entry.observed.as_ref()?))
     };
     searches.iter().filter(|search| is_own(search.strand)).filter_map(of_search).collect()
 }

@@ -39,14 +39,16 @@ pub struct Level {
     pub n: f64,
     /// At least one; all above zero.
     pub values: Vec<f64>,
+    /// The 95 % interval of a single value that has one: a capacity that was estimated from many trials.
+    pub interval: Option<(f64, f64)>,
 }
 
 /// The efficiency of a level: its throughput per unit over that of the first level.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Efficiency {
     pub value: f64,
-    /// Its 95 % interval by Welch's t test of the logarithms; absent at the first level, and with one
-    /// value.
+    /// Its 95 % interval: by Welch's t test of the logarithms, or of single values from their own intervals.
+    /// Absent at the first level, and if a level has a single value without an interval.
     pub interval: Option<(f64, f64)>,
 }
 
@@ -68,12 +70,28 @@ pub fn efficiencies(levels: &[Level]) -> Option<Vec<Efficiency>> {
     let of_first = per_unit(first)?;
     let efficiency = |(index, level): (usize, &Level)| {
         let found = welch(&first.values, &level.values, 1.0 - CONFIDENCE);
+        let found = found.map(|ratio| ratio.interval).or_else(|| ratio_of_singles(first, level));
         let units = level.n / first.n;
         let interval = found.filter(|_| 0 < index);
-        let interval = interval.map(|r| (r.interval.0 / units, r.interval.1 / units));
+        let interval = interval.map(|(low, high)| (low / units, high / units));
         Some(Efficiency { value: per_unit(level)? / of_first, interval })
     };
     levels.iter().enumerate().map(efficiency).collect()
+}
+
+/// Returns the interval of the ratio of two single values from their own intervals, by the method of
+/// variance estimates recovery (Zou & Donner, *Statistics in Medicine* 27, 2008): on each side the
+/// distances of the two ends that move the ratio there, as logarithms, add up in squares.
+fn ratio_of_singles(first: &Level, level: &Level) -> Option<(f64, f64)> {
+    let [of_first, of_level] = [first, level].map(|level| {
+        let ([value], (low, high)) = (&level.values[..], level.interval?) else { return None };
+        let away = |from: f64, to: f64| (to / from).ln().max(0.0);
+        Some((*value, away(low, *value), away(*value, high)))
+    });
+    let ((first, first_below, first_above), (value, below, above)) = (of_first?, of_level?);
+    let ratio = value / first;
+    let (below, above) = (below.hypot(first_above), above.hypot(first_below));
+    Some((ratio * (-below).exp(), ratio * above.exp()))
 }
 
 /// Returns the number of units and the efficiency of the most superlinear level: the one that does most

@@ -529,7 +529,8 @@ fn superlinear<'a>(
     }
     let units = |name: &str| name.parse().ok().filter(|n: &f64| n.is_finite());
     let level = |(name, rows): &(String, Vec<usize>)| {
-        Some(growth::Level { n: units(name)?, values: values_of(trials, rows, index) })
+        let values = values_of(trials, rows, index);
+        Some(growth::Level { n: units(name)?, values, interval: None })
     };
     let mut known: Vec<growth::Level> = levels.iter().map(level).collect::<Option<_>>()?;
     known.sort_by(|a, b| a.n.total_cmp(&b.n));

@@ -39,7 +39,7 @@ pub struct Level {
     pub values: Vec<f64>,
     /// Their geometric mean; null without values.
     pub mean: Option<f64>,
-    /// Its 95 % t interval; null below three values.
+    /// Its 95 % t interval; null below three values, unless the only one is a search with an interval.
     pub interval: Option<(f64, f64)>,
     /// The throughput per unit over that of the first level.
     pub efficiency: Option<f64>,
@@ -111,6 +111,8 @@ pub struct Point {
 pub struct Measured {
     pub n: f64,
     pub values: Vec<f64>,
+    /// The 95 % interval of a single value that has one.
+    pub interval: Option<(f64, f64)>,
     /// The requests per second of CPU time of each trial; `None` if it is not known of one.
     pub per_cpu_second: Option<Vec<f64>>,
     /// The failures over all outcomes of each trial.
@@ -124,7 +126,11 @@ pub fn of(mut measured: Vec<Measured>, seed: u64) -> (Vec<Level>, Law) {
     let known: Vec<scaling::Level> = measured
         .iter()
         .filter(|level| !level.values.is_empty())
-        .map(|level| scaling::Level { n: level.n, values: level.values.clone() })
+        .map(|level| scaling::Level {
+            n: level.n,
+            values: level.values.clone(),
+            interval: level.interval,
+        })
         .collect();
     let mut efficiencies = scaling::efficiencies(&known).unwrap_or_default().into_iter();
     let mean = |values: &[f64]| Some(estimate::mean(&estimate::logs(values)?).exp());
@@ -134,7 +140,7 @@ pub fn of(mut measured: Vec<Measured>, seed: u64) -> (Vec<Level>, Law) {
         Level {
             n: level.n,
             mean: mean(&level.values).filter(|_| !level.values.is_empty()),
-            interval: estimate::interval(&level.values, scaling::CONFIDENCE),
+            interval: estimate::interval(&level.values, scaling::CONFIDENCE).or(level.interval),
             efficiency: efficiency.map(|found| found.value),
             efficiency_interval: efficiency.and_then(|found| found.interval),
             per_cpu_second: per_cpu_second.and_then(|values| mean(&values)),

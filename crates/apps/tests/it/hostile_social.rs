@@ -3,7 +3,7 @@
 //! memory that a process ever had is bounded.
 
 use std::io::{Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::Shutdown;
 use std::time::Duration;
 
 use apps::kit::jwt::Secret;
@@ -14,7 +14,7 @@ use bytes::Bytes;
 use crate::grpc::{Grpc, framed};
 use crate::instance::now;
 use crate::network::{Network, ask};
-use crate::raw::{LONG, Unfinished, connect, head, pour};
+use crate::raw::{LONG, Unfinished, head, pour};
 use crate::services::{Caller, wait_for};
 
 const ROUTES: [&str; 22] = [

@@ -7,7 +7,8 @@ fn law(lambda: f64, sigma: f64, kappa: f64) -> Law {
 /// So many values at each level, with noise of this standard deviation of logarithms.
 fn levels(law: Law, ns: &[f64], each: usize, sd: f64, random: &mut Random) -> Vec<Level> {
     let mut value = |n: f64| law.at(n) * (sd * random.normal()).exp();
-    let level = |&n: &f64| Level { n, values: (0..each).map(|_| value(n)).collect() };
+    let level =
+        |&n: &f64| Level { n, values: (0..each).map(|_| value(n)).collect(), interval: None };
     ns.iter().map(level).collect()
 }
 
@@ -68,7 +69,7 @@ fn a_published_table_has_the_published_contention() {
         (64.0, 310.0),
     ];
     let levels: Vec<Level> =
-        table.iter().map(|&(n, value)| Level { n, values: vec![value] }).collect();
+        table.iter().map(|&(n, value)| Level { n, values: vec![value], interval: None }).collect();
     let found = identified(&levels);
     assert_eq!((found.form, found.peak), (Form::Amdahl, None));
     // Least squares of the logarithms weigh the low levels more.
@@ -186,16 +187,43 @@ fn a_table_of_an_overload_is_superlinear_and_has_no_law() {
         (6.0, [5182.0, 5374.0, 5401.0]),
         (10.0, [7822.0, 8274.0, 8357.0]),
     ];
-    let levels: Vec<Level> =
-        table.iter().map(|(n, values)| Level { n: *n, values: values.to_vec() }).collect();
+    let levels: Vec<Level> = table
+        .iter()
+        .map(|(n, values)| Level { n: *n, values: values.to_vec(), interval: None })
+        .collect();
     let Reason::Superlinear { n, efficiency } = reason(&levels) else { panic!() };
     assert_eq!((n, (efficiency * 100.0).round()), (6.0, 144.0));
 }
 
 #[test]
 fn chance_alone_is_not_superlinear() {
-    let level = |n: f64, values: [f64; 3]| Level { n, values: values.to_vec() };
+    let level = |n: f64, values: [f64; 3]| Level { n, values: values.to_vec(), interval: None };
     let scattered = [level(1.0, [80.0, 100.0, 120.0]), level(2.0, [180.0, 220.0, 250.0])];
     let efficiency = efficiencies(&scattered).unwrap()[1];
     assert!(SUPERLINEAR < efficiency.value && !efficiency.is_superlinear(), "{efficiency:?}");
+}
+
+/// Capacities of one search each, as a disturbed machine gave them: twice 125/s lies within the interval of
+/// the 271/s.
+#[test]
+fn the_intervals_of_single_values_make_that_of_the_efficiency() {
+    let level = |n: f64, value: f64, interval| Level { n, values: vec![value], interval };
+    let wide = |n: f64, value: f64, low: f64, high: f64| level(n, value, Some((low, high)));
+    let levels = [
+        wide(1.0, 125.0, 100.0, 132.0),
+        wide(2.0, 271.0, 242.0, 295.0),
+        wide(3.0, 397.0, 353.0, 427.0),
+        wide(4.0, 528.0, 508.0, 624.0),
+    ];
+    let (low, high) = efficiencies(&levels).unwrap()[1].interval.unwrap();
+    // ln 1.084 less and more the roots of 0.1132² + 0.0545² and 0.0849² + 0.2231².
+    assert!((low - 0.956).abs() < 1e-3 && (high - 1.376).abs() < 1e-3, "{low} … {high}");
+    assert_eq!(superlinear(&levels), None);
+    let narrow = [wide(1.0, 125.0, 124.0, 126.0), wide(2.0, 271.0, 268.0, 274.0)];
+    let is_shown = |levels: &[Level]| superlinear(levels).is_some_and(|(n, _)| n == 2.0);
+    assert!(is_shown(&narrow));
+    // Without an interval of one of them nothing tells chance from more than was promised.
+    let unknown = [level(1.0, 125.0, None), wide(2.0, 271.0, 268.0, 274.0)];
+    assert_eq!(efficiencies(&unknown).unwrap()[1].interval, None);
+    assert!(is_shown(&unknown));
 }

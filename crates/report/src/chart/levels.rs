@@ -1,4 +1,5 @@
-//! All levels in one plot: a dot for what each search found, and a line through the medians.
+//! All levels in one plot: a dot for what each search found, a line through the medians, and a bar for
+//! the interval of a capacity.
 
 use measure::quantity::grouped;
 use results::answer::Search;
@@ -95,15 +96,24 @@ impl Series {
     fn median(&self, cell: &Level) -> Option<f64> {
         Some(self.of(cell)?.found(self.quantity)?.median().0)
     }
+
+    /// Returns the interval of the capacity of a level: of its only search, or of all its equal ones.
+    fn interval(&self, cell: &Level) -> Option<(f64, f64)> {
+        let equal = self.of(cell).filter(|_| self.quantity == Quantity::Capacity)?;
+        equal.strands.first()?.interval
+    }
 }
 
 fn draw(run: &Run, all: &[Series], names: usize, labels: Labels, summary: &str) -> Plot {
     let levels = run.cells.len();
     let values = strands(run).flat_map(|s| Quantity::ALL.map(|q| q.of(s.search()))).flatten();
+    let intervals = all.iter().flat_map(|s| run.cells.iter().filter_map(|cell| s.interval(cell)));
     let label = if levels == 1 { "" } else { "level" };
     let x = Axis { scale: Scale::Places { count: levels }, label, tick: tick_number };
     let y = Axis {
-        scale: Scale::from_zero(values.map(|value| value.per_s)),
+        scale: Scale::from_zero(
+            values.map(|value| value.per_s).chain(intervals.map(|(_, high)| high)),
+        ),
         label: "per second",
         tick: tick_number,
     };
@@ -115,6 +125,11 @@ fn draw(run: &Run, all: &[Series], names: usize, labels: Labels, summary: &str) 
     for series in all {
         let among = (series.position, names);
         draw_medians(&mut plot, run, series, among);
+        for (level, cell) in run.cells.iter().enumerate() {
+            if let Some((low, high)) = series.interval(cell) {
+                plot.bar(series.style, place(level, among, 0.5), low, high);
+            }
+        }
         for strand in dots.iter().filter(|strand| strand.equal.name == series.name) {
             let Some(value) = series.quantity.of(strand.search()) else { continue };
             let (cell, found) = (strand.cell.title(), rate(value.per_s));
@@ -215,6 +230,9 @@ fn summary(run: &Run, series: &[Series], labels: Labels) -> String {
     let mut parts: Vec<String> =
         series.iter().take(2 * MOST_SUMMED_UP).filter_map(|series| in_words(run, series)).collect();
     parts.push("Each dot is one search; a line connects the medians.".to_owned());
+    if series.iter().any(|series| run.cells.iter().any(|cell| series.interval(cell).is_some())) {
+        parts.push("A bar is the 95 % interval of a capacity.".to_owned());
+    }
     if labels == Labels::Numbers {
         parts.push("Levels are numbered in the order of the plan; the table names them.".into());
     }
@@ -251,7 +269,11 @@ fn table(
 ) -> Table {
     let shown = shown(run, MOST_ROWS);
     let caption = part_in_words(run, shown.len()).unwrap_or_default();
-    let results = ["maximum throughput /s", "at /s", "trial", "capacity /s", "trial", "stopped by"];
+    let of_maximum = ["maximum throughput /s", "at /s", "trial"];
+    let of_capacity = ["capacity /s", "trial"];
+    let has_interval = shown.iter().any(|strand| strand.search().interval.is_some());
+    let interval = has_interval.then_some(["95 % from", "to"]).into_iter().flatten();
+    let results = of_maximum.into_iter().chain(of_capacity).chain(interval).chain(["stopped by"]);
     let mut table = Table::new(&caption, places.names().chain(results));
     for strand in &shown {
         let search = strand.search();
@@ -267,8 +289,12 @@ fn table(
             trial(maximum.as_ref().map(|maximum| maximum.trial)),
             number(capacity.as_ref().map(|capacity| capacity.rate_per_s)),
             trial(capacity.as_ref().map(|capacity| capacity.trial)),
-            Cell::words(search.stopped_by.lines().next().unwrap_or_default()),
         ]);
+        if has_interval {
+            let (low, high) = search.interval.unzip();
+            cells.extend([number(low), number(high)]);
+        }
+        cells.push(Cell::words(search.stopped_by.lines().next().unwrap_or_default()));
         let position = names.iter().position(|name| *name == search.name).unwrap_or(0);
         table.push(Row::new(cells).at(plot.x(strand.x((position, names.len())))));
     }

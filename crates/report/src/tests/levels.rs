@@ -125,6 +125,32 @@ fn the_overview_has_a_dot_and_a_row_for_each_search() {
 }
 
 #[test]
+fn the_interval_of_a_capacity_is_a_bar_and_has_columns() {
+    let bars = |page: &str| figure(page, "levels").matches("<path class=\"bar ").count();
+    let fixture = levels();
+    assert_eq!(bars(&page(&fixture)), 0);
+    let mut answer = fixture.answer_of_levels(Verdict::Answered);
+    // Equal searches have theirs together, so it is one bar.
+    answer
+        .searches
+        .iter_mut()
+        .filter(|search| search.name.as_deref() == Some("capacity"))
+        .for_each(|search| {
+            search.interval = search.capacity.as_ref().map(|c| (0.9 * c.rate_per_s, 1e5))
+        });
+    fixture.directory.write_answer(&answer).unwrap();
+    let page = page(&fixture);
+    assert_eq!(bars(&page), 3);
+    let overview = figure(&page, "levels");
+    assert!(overview.contains("A bar is the 95 % interval of a capacity."));
+    assert!(overview.contains(">100,000</text>"), "the axis has room for the bar");
+    let first: Vec<String> = rows(overview).lines().take(2).map(str::to_owned).collect();
+    expect![[r#"
+        level | search | maximum throughput /s | at /s | trial | capacity /s | trial | 95 % from | to | stopped by | 
+        servers=1 | capacity · 1 | 299 | 313 | 55 | 292 | 46 | 263 | 100,000 | slo_violated: the load above missed the SLO"#]].assert_eq(&first.join("\n"));
+}
+
+#[test]
 fn no_panel_and_no_curve_mixes_levels() {
     let fixture = levels();
     let page = page(&fixture);

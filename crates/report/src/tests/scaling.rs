@@ -11,6 +11,7 @@ fn scaling(values: &[(f64, [f64; 3])]) -> Scaling {
     let level = |(n, values): &(f64, [f64; 3])| Measured {
         n: *n,
         values: values.to_vec(),
+        interval: None,
         per_cpu_second: Some(vec![15.0 - n]),
         failed_shares: vec![0.0; 3],
     };

@@ -190,15 +190,15 @@ fn shipped_specs_plan() {
         factor    replicas: 1, 2, 3, 4
         system    store + users + balancer ×1 · users may use 0.15 CPUs
         load      64 connections, Poisson arrivals, users-login.lua
-        search    capacity: adaptive from 70 % of what a closed loop completes in a short probe: outward by × 1.25 and more until it is enclosed, then bisected to 4 %; one pass or the first to 2 decides; the bounds need 2 passes or 4 failures
+        search    capacity: adaptive from 70 % of what a closed loop completes in a short probe: outward by × 1.25 and more until it is enclosed, then bisected to 6 %; one pass or the first to 2 decides; the bounds need 2 passes or 4 failures
         trial     warm up 1 s → measure 5 s → drain ≤ 500 ms
         order     one trial of each search in turn; 4 combinations of levels × 1 = 4 searches
         seed      4257013263878551115
-        time      6.5 s per trial; 36 to 160 trials: 4 min 8 s to 12 min 0 s; usually 60 in 5 min 16 s; up to 90 s more if the machine is disturbed
-            1  replicas=1 · capacity  9 to 40 trials, 62 s to 4 min 24 s, seed 4220342946718270
-            2  replicas=2 · capacity  9 to 40 trials, 62 s to 4 min 24 s, seed 41831792671136
-            3  replicas=3 · capacity  9 to 40 trials, 62 s to 4 min 24 s, seed 4301301800403005
-            4  replicas=4 · capacity  9 to 40 trials, 62 s to 4 min 24 s, seed 5473442904728945
+        time      6.5 s per trial; 32 to 160 trials: 3 min 42 s to 12 min 0 s; usually 52 in 4 min 25 s; up to 90 s more if the machine is disturbed
+            1  replicas=1 · capacity  8 to 40 trials, 56 s to 4 min 24 s, seed 4220342946718270
+            2  replicas=2 · capacity  8 to 40 trials, 56 s to 4 min 24 s, seed 41831792671136
+            3  replicas=3 · capacity  8 to 40 trials, 56 s to 4 min 24 s, seed 4301301800403005
+            4  replicas=4 · capacity  8 to 40 trials, 56 s to 4 min 24 s, seed 5473442904728945
         first, to find the first load:
           start    store: benchwright app users store --listen 127.0.0.1:0 · ready within 30 s
           start    users: BENCHWRIGHT_USERS_SECRET=placeholder for benchmarks, of 32 bytes or more benchwright app users --cost 4 --hashing-threads 1 --overload refuse --queue 64 --store store --listen 127.0.0.1:0 · at most 0.15 CPUs · ready within 30 s

@@ -16,8 +16,8 @@ const SHORT: [&str; 5] = [
     "reproducibility=null",
     "budget={trials: 4, invalid_attempts: 2, time: 5m, disturbance: 60s}",
 ];
-/// Trials of which a spread can be told.
-const LONG: [&str; 1] = ["repeat={trials: 3, order: listed}"];
+/// As many trials as the guide made, of which a spread can be told.
+const LONG: [&str; 1] = ["repeat={trials: 5, order: listed}"];
 
 const STAGES: [&str; 4] = ["none", "pinned", "reset", "guaranteed"];
 

@@ -108,8 +108,8 @@ fn bodies_without_end_are_refused_and_slow_ones_keep_out_no_small_event() {
     assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 413"), "{answer}");
     // Bodies of which the last byte does not come, and heads of which the last line does not.
     let unfinished = with("").replace("Length: 5", "Length: 1048576") + &"x".repeat((1 << 20) - 6);
-    let slow = || Unfinished::send(channel.address, unfinished.as_bytes());
-    let slow: Vec<Unfinished> = (0..100).map(|_| slow()).collect();
+    let slow: Vec<Unfinished> =
+        (0..100).map(|_| Unfinished::send(channel.address, unfinished.as_bytes())).collect();
     let are_refused = || slow.iter().any(Unfinished::is_refused);
     wait_for("bodies beyond those that are kept are refused", LONG, are_refused);
     let heads: Vec<TcpStream> = (0..300)

@@ -58,14 +58,15 @@ impl Unfinished {
 
     /// Returns true if it was answered with 503, or cut off.
     pub(crate) fn is_refused(&self) -> bool {
+        if self.was_closed {
+            return true;
+        }
         self.stream.set_nonblocking(true).unwrap();
         let mut answer = [0; 12];
-        let peeked = self.stream.peek(&mut answer);
-        self.was_closed
-            || match peeked {
-                Ok(length) => answer[..length] == *b"HTTP/1.1 503",
-                // What it had not read yet took the response with it.
-                Err(error) => error.kind() == ErrorKind::ConnectionReset,
-            }
+        match self.stream.peek(&mut answer) {
+            Ok(length) => answer[..length] == *b"HTTP/1.1 503",
+            // What it had not read yet took the response with it.
+            Err(error) => error.kind() == ErrorKind::ConnectionReset,
+        }
     }
 }

@@ -452,8 +452,12 @@ const PHASES_S: f64 = 3.0;
 
 fn hotel(bed: &Bed) -> Result<String, String> {
     let ci = ["experiments/hotel.yaml", "--profile", "cluster", "--profile", "ci"];
-    let out = bed.run("hotel", &ci)?;
-    let directory = Directory::open(&out).map_err(|error| error.to_string())?;
+    summary(&bed.run("hotel", &ci)?)
+}
+
+/// Returns the answer of a run in words.
+fn summary(out: &Path) -> Result<String, String> {
+    let directory = Directory::open(out).map_err(|error| error.to_string())?;
     let answer = directory.answer().map_err(|error| error.to_string())?;
     Ok(answer.map(|answer| answer.summary).unwrap_or_default())
 }

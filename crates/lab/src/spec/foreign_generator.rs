@@ -249,7 +249,7 @@ pub(super) fn wrong(has_exec: bool, has_parse: bool, has_others: bool) -> Option
         (true, true, false) => None,
         (true, true, true) => Some(
             "the generator of `exec` sends its own requests; remove script, args, mix, data, get, \
-             check, method, headers, body and body_file (a patch removes by `get: null`)",
+             check, method, headers, body and body_file",
         ),
         (true, false, _) => Some(
             "`exec` needs the reader of its output; add parse: wrk, wrk2, fortio, hey, or \

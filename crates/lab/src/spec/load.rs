@@ -370,8 +370,7 @@ impl TryFrom<WrittenLoad> for Load {
             return Err("`rate` and `shape` both set the rate; remove one of them");
         }
         if trace.is_some() && (rate.is_some() || shape.is_some() || arrivals.is_some()) {
-            return Err("a trace lists every start; remove rate, shape and arrivals (a patch \
-                        removes by `arrivals: null`)");
+            return Err("a trace lists every start; remove rate, shape and arrivals");
         }
         match (speed, &trace) {
             (Some(_), None) => return Err("`speed` is that of a trace; add `trace: file`"),

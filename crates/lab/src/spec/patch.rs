@@ -70,17 +70,111 @@ fn patched(spec: &Spec, patches: &[&Value]) -> Result<Spec, (String, Described)>
     retyped(&document)
 }
 
-/// The fields of a load that belong to one model of load.
-const OF_A_MODEL: [&str; 6] = ["arrivals", "rate", "shape", "speed", "think", "trace"];
+/// A choice in a spec, and the fields that a patch drops if it chooses otherwise. They may be there only as
+/// defaults, which the author of the patch never wrote and so does not remove.
+struct Choice {
+    /// The field that is the choice, or whose presence is.
+    by: &'static str,
+    /// Returns true if the choice is another one, from the value before and the value of the patch.
+    is_other: fn(Option<&Value>, &Value) -> bool,
+    /// The mapping that has the fields.
+    of: &'static str,
+    /// The fields that the other choice does not have, or that mean something else in it.
+    drops: &'static str,
+}
 
-/// Changes a spec by patches, one after the other. If they choose the other model of load, the fields that
-/// belong to the model before are dropped first: they may be there only as defaults.
+const fn choice(
+    by: &'static str,
+    is_other: fn(Option<&Value>, &Value) -> bool,
+    of: &'static str,
+    drops: &'static str,
+) -> Choice {
+    Choice { by, is_other, of, drops }
+}
+
+const CHOICES: [Choice; 20] = [
+    choice("/load/model", differs, "/load", "arrivals rate shape speed think trace"),
+    choice("/load/rate", appears, "/load", "shape speed trace"),
+    choice("/load/shape", appears, "/load", "rate speed trace"),
+    choice("/load/trace", appears, "/load", "arrivals rate shape"),
+    choice("/search/strategy", is_or_was_sweep, "/search", "confirm precision result step stop"),
+    choice("/search/strategy", differs, "/search", "confirm"),
+    choice("/search/range", appears, "/search", "start"),
+    choice("/search/start", appears, "/search", "range"),
+    choice("/where/backend", is_or_was_cluster, "/where/roles/sut", "cpus nodes"),
+    choice("/where/backend", is_or_was_cluster, "/where/roles/load", "cpus nodes"),
+    choice("/where/backend", is_or_was_external, "/sut", "deploy endpoint replicas"),
+    choice("/workload/script", appears, "/workload", "check data events exec get mix parse"),
+    choice(
+        "/workload/mix",
+        appears,
+        "/workload",
+        "args body body_file check events exec get method parse path script",
+    ),
+    choice(
+        "/workload/get",
+        appears,
+        "/workload",
+        "args body body_file data events exec method mix parse path script",
+    ),
+    choice("/workload/path", appears, "/workload", "data get mix"),
+    choice("/workload/method", appears, "/workload", "data get mix"),
+    choice("/workload/body", appears, "/workload", "body_file"),
+    choice("/workload/body_file", appears, "/workload", "body"),
+    choice(
+        "/workload/events",
+        appears,
+        "/workload",
+        "args body body_file check data exec get method mix parse script",
+    ),
+    choice(
+        "/workload/exec",
+        appears,
+        "/workload",
+        "args body body_file check data events get headers method mix script",
+    ),
+];
+
+fn appears(before: Option<&Value>, _: &Value) -> bool {
+    before.is_none()
+}
+
+fn differs(before: Option<&Value>, after: &Value) -> bool {
+    before.is_some_and(|before| before != after)
+}
+
+fn is_or_was_sweep(before: Option<&Value>, after: &Value) -> bool {
+    differs(before, after) && [before, Some(after)].contains(&Some(&"sweep".into()))
+}
+
+fn is_or_was_cluster(before: Option<&Value>, after: &Value) -> bool {
+    differs(before, after) && [before, Some(after)].contains(&Some(&"kubernetes".into()))
+}
+
+fn is_or_was_external(before: Option<&Value>, after: &Value) -> bool {
+    differs(before, after) && [before, Some(after)].contains(&Some(&"external".into()))
+}
+
+/// Changes a spec by patches, one after the other. If they choose otherwise, the fields of the choice before
+/// are dropped first; what the patches themselves contain stays.
 pub(super) fn change(document: &mut Value, patches: &[&Value]) {
-    let model = |spec: &Value| spec.pointer("/load/model").cloned();
-    let chosen = patches.iter().rev().find_map(|patch| model(patch));
-    let changes = chosen.is_some_and(|chosen| model(document) != Some(chosen));
-    if let Some(load) = document.get_mut("load").and_then(Value::as_object_mut) {
-        load.retain(|field, _| !changes || !OF_A_MODEL.contains(&&**field));
+    let chosen = |by| patches.iter().rev().find_map(|patch| patch.pointer(by));
+    let is_other = |choice: &&Choice| {
+        let after = chosen(choice.by).filter(|after| !after.is_null());
+        after.is_some_and(|after| (choice.is_other)(document.pointer(choice.by), after))
+    };
+    let others: Vec<&Choice> = CHOICES.iter().filter(is_other).collect();
+    for Choice { by, of, drops, .. } in others {
+        let Some(fields) = document.pointer_mut(of).and_then(Value::as_object_mut) else {
+            continue;
+        };
+        for dropped in drops.split(' ') {
+            let value = fields.shift_remove(dropped);
+            // A GET is a request of a path, whose method another one replaces.
+            if let Some(path) = value.filter(|_| (*by, dropped) == ("/workload/method", "get")) {
+                fields.insert("path".to_owned(), path);
+            }
+        }
     }
     patches.iter().for_each(|patch| merge(document, (*patch).clone()));
 }

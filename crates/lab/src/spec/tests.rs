@@ -102,12 +102,8 @@ fn a_minimal_spec_needs_only_an_address_and_a_load() {
     assert_eq!(*longer.warm_up.fixed, Nanos::from_secs(5));
     assert_eq!(longer.measure, phases.measure);
 
-    let error = read(text, None, &["workload.script=mine.lua"]).unwrap_err();
-    expect![[r#"
-        --set workload.script=mine.lua: workload: a workload is either a script or one GET, which is `get: /` by default; remove one of them (a patch removes by `get: null`)
-         --> my.yaml"#]].assert_eq(&error.to_string());
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
-    let script = format!("workload={{get: null, script: {file}}}");
+    let script = format!("workload.script={file}");
     assert_eq!(read(text, None, &[&script]).unwrap().spec.workload.script.as_deref(), Some(file));
 }
 
@@ -688,18 +684,91 @@ fn settings_are_checked_together() {
         Ok(resolved) => resolved.spec.search.unwrap().sweep().is_some().to_string(),
         Err(error) => error.to_string().lines().next().unwrap_or_default().to_owned(),
     };
-    let [adaptive, step, stop] =
-        ["search.strategy=adaptive", "search.step=25%", "search.stop=null"];
-    let result = "search.result=capacity";
-    assert_eq!(strategy(&[adaptive, step, stop, result]), "false");
-    assert_eq!(strategy(&[result, stop, step, adaptive]), "false", "in any order");
-    expect!["--set search.strategy=adaptive: search: `stop` belongs to `strategy: sweep`; this one ends at its `precision`"].assert_eq(&strategy(&[adaptive, step]));
+    let [adaptive, step] = ["search.strategy=adaptive", "search.step=25%"];
+    assert_eq!(strategy(&[adaptive, step]), "false");
+    assert_eq!(strategy(&[step, adaptive]), "false", "in any order");
     // None of them fails like this alone.
-    expect!["--set search.strategy=adaptive --set search.stop=null --set search.result=capacity: search: the first step is a share; write for example step: 25%"].assert_eq(&strategy(&[adaptive, stop, result]));
+    let [range, seed] = ["search.range=[5/s, 9/s]", "seed=7"];
+    expect!["--set search.strategy=adaptive --set search.range=[5/s, 9/s] --set search.step=25% --set seed=7: search: a range is bisected: remove `step`, or write `start` instead of `range`"].assert_eq(&strategy(&[adaptive, range, step, seed]));
     let closed = ["load.think=10ms", "load.model=closed", "search=null"];
     let resolved = read(&text, None, &closed).unwrap();
     assert_eq!(resolved.spec.load.model, Model::Closed);
     assert!(resolved.spec.load.think.is_some(), "the model before it is not dropped after it");
+}
+
+const WRK: &str =
+    "exec: [wrk, -c, '${connections}', -d, '${duration}', --latency, '${url}'], parse: wrk";
+
+#[test]
+fn a_patch_that_chooses_otherwise_drops_what_belongs_to_the_choice_before() {
+    let slo = "slo: [{metric: p99, max: 9ms}]\n";
+    let searching =
+        |search: &str| spec(&format!("search: {search}\n{slo}")).replace(", rate: 500/s", "");
+    let sweep = searching("{range: [500/s, 900/s], step: 5%, stop: [{rule: slo_violated}]}");
+    let adaptive = searching("{range: [500/s, 900/s], precision: 1%, confirm: 3}");
+    let from_start = searching("{strategy: adaptive, start: 500/s, step: 25%}");
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+    let external = "where: {backend: external}\nsut: {endpoint: \"http://a:1\"}";
+    let plain = spec("").replace("where: {backend: simulated}", external);
+    let workload = |workload: &str| plain.replace("get: /", workload);
+    let load = |load: &str| plain.replace("rate: 500/s", load);
+    let closed = |of: &str| workload(of).replace("model: open, rate: 500/s", "model: closed");
+    let local = spec("").replace("backend: simulated", "backend: local, roles: {sut: {cpus: 0}}")
+        + "sut: {deploy: [process: {name: x, command: [x]}], replicas: 2}\n";
+    let from_file = |set: &str| set.replace("FILE", file);
+    let mut all = String::new();
+    for (text, set) in [
+        (&sweep, "search={strategy: adaptive, range: [100/s, 2000/s]}"),
+        (&sweep, "search.strategy=bisect"),
+        (&sweep, "search.start=300/s"),
+        (&adaptive, "search={strategy: sweep, step: 5%}"),
+        (&adaptive, "search.strategy=bisect"),
+        (&adaptive, "search.strategy=mlr"),
+        (&adaptive, "search.start={probe: 0.6}"),
+        (&from_start, "search={strategy: sweep, range: [500/s, 900/s], step: 10/s}"),
+        (&from_start, "search={strategy: bisect, range: [500/s, 900/s], step: null}"),
+        (&plain, "load={model: closed, think: 1ms}"),
+        (&plain, "load.shape=1k/s 5s"),
+        (&plain, "load={trace: FILE, speed: 2}"),
+        (&load("shape: 1k/s 5s"), "load.rate=5/s"),
+        (&load(&from_file("trace: FILE, speed: 2")), "load.rate=5/s"),
+        (&load(&from_file("trace: FILE")), "load.shape=1k/s 5s"),
+        (&plain, "workload.script=FILE"),
+        (&plain, "workload={mix: FILE, data: FILE}"),
+        (&plain, "workload.path=/x"),
+        (&plain, "workload={method: POST, body: x}"),
+        (&plain, "workload.body=x"),
+        (&plain, "workload.events={size: 2KiB}"),
+        (&workload(&from_file("script: FILE, args: [a], path: /x")), "workload.get=/"),
+        (&workload(&from_file("script: FILE, args: [a]")), "workload={mix: FILE, args: []}"),
+        (&workload(&from_file("mix: FILE, data: FILE")), "workload.script=FILE"),
+        (&workload(&from_file("mix: FILE, data: FILE")), "workload={method: PUT, path: /}"),
+        (&workload("method: PUT, path: /, body: x"), "workload.get=/"),
+        (&workload("method: PUT, path: /, body: x"), "workload.body_file=FILE"),
+        (&workload("events: {}"), "workload.get=/"),
+        (&closed("get: /, check: body~x"), &format!("workload={{{WRK}}}")),
+        (&closed(WRK), "workload.get=/"),
+        (&local, "where={backend: external}"),
+    ] {
+        let set = [&*from_file(set), "sut.endpoint=\"http://a:1\""];
+        let set = &set[..if text == &local { 2 } else { 1 }];
+        // A resolved spec states every default, and is changed in the same way.
+        let resolved = read(text, None, &[]).unwrap().to_yaml();
+        let read = [text, &resolved].map(|text| read(text, None, set));
+        let refused =
+            read.into_iter().filter_map(Result::err).map(|error| format!("{set:?}: {error}\n"));
+        all.extend(refused);
+    }
+    expect![""].assert_eq(&all);
+
+    // What both choices have stays, and so does what the patch itself says.
+    let search = |text: &str, set: &[&str]| read(text, None, set).unwrap().spec.search.unwrap();
+    let Strategy::Bracket(bracket) = search(&adaptive, &["search.strategy=mlr"]).strategy else {
+        panic!("it bisects");
+    };
+    assert_eq!(bracket.precision, Share(0.01));
+    let posted = read(&workload("get: /x"), None, &["workload.method=POST"]).unwrap().spec.workload;
+    assert_eq!((posted.get, posted.path.as_deref()), (None, Some("/x")));
 }
 
 #[test]

@@ -180,7 +180,7 @@ fn wrong(written: &WrittenWorkload) -> Option<&'static str> {
         if script.is_some() || mix.is_some() || get.is_some() || of_a_request || check.is_some() {
             return Some(
                 "`events` are the requests of a workload; beside them only `path` and `headers` are \
-                 possible (a patch removes by `get: null`)",
+                 possible",
             );
         }
         if events.receive.is_none() && (events.within.is_some() || events.refuse.is_some()) {
@@ -190,24 +190,17 @@ fn wrong(written: &WrittenWorkload) -> Option<&'static str> {
     }
     match (script, mix, get) {
         (Some(_), _, Some(_)) => {
-            return Some(
-                "a workload is either a script or one GET, which is `get: /` by default; remove \
-                 one of them (a patch removes by `get: null`)",
-            );
+            return Some("a workload is either a script or one GET; remove one of them");
         }
         (None, Some(_), Some(_)) => {
-            return Some(
-                "a workload is either a mix or one GET, which is `get: /` by default; remove one \
-                 of them (a patch removes by `get: null`)",
-            );
+            return Some("a workload is either a mix or one GET; remove one of them");
         }
         (Some(_), Some(_), None) => {
             return Some("a workload is either a script or a mix; remove one of them");
         }
         (None, None, Some(_)) if path.is_some() || method.is_some() => {
             return Some(
-                "`get` is a path with the method GET, `get: /` by default; for another method \
-                 write `method` and `path` (a patch removes by `get: null`)",
+                "`get` is a path with the method GET; for another method write `method` and `path`",
             );
         }
         (None, None, None) if path.is_none() => {

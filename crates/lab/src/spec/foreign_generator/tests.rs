@@ -136,12 +136,12 @@ fn a_command_is_told_all_that_it_needs() {
         "model: closed",
         "",
         expect![[r#"
-        the generator of `exec` sends its own requests; remove script, args, mix, data, get, check, method, headers, body and body_file (a patch removes by `get: null`)
-         --> my.yaml:4:11
-          |
-        4 | workload: {exec: [wrk, -c, '${connections}', -d, '${duration}', --latency, '${url}'], parse: wrk, get: /}
-          |           ^
-    "#]],
+            the generator of `exec` sends its own requests; remove script, args, mix, data, get, check, method, headers, body and body_file
+             --> my.yaml:4:11
+              |
+            4 | workload: {exec: [wrk, -c, '${connections}', -d, '${duration}', --latency, '${url}'], parse: wrk, get: /}
+              |           ^
+        "#]],
     );
 }
 

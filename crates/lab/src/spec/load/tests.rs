@@ -106,22 +106,22 @@ fn a_load_has_one_thing_that_decides_when_requests_start() {
     refuses(
         "model: open, rate: 500/s, trace: Cargo.toml",
         expect![[r#"
-        a trace lists every start; remove rate, shape and arrivals (a patch removes by `arrivals: null`)
-         --> my.yaml:5:7
-          |
-        5 | load: {model: open, rate: 500/s, trace: Cargo.toml}
-          |       ^
-    "#]],
+            a trace lists every start; remove rate, shape and arrivals
+             --> my.yaml:5:7
+              |
+            5 | load: {model: open, rate: 500/s, trace: Cargo.toml}
+              |       ^
+        "#]],
     );
     refuses(
         "model: open, arrivals: constant, trace: Cargo.toml",
         expect![[r#"
-        a trace lists every start; remove rate, shape and arrivals (a patch removes by `arrivals: null`)
-         --> my.yaml:5:7
-          |
-        5 | load: {model: open, arrivals: constant, trace: Cargo.toml}
-          |       ^
-    "#]],
+            a trace lists every start; remove rate, shape and arrivals
+             --> my.yaml:5:7
+              |
+            5 | load: {model: open, arrivals: constant, trace: Cargo.toml}
+              |       ^
+        "#]],
     );
     refuses(
         "model: open, rate: 500/s, speed: 2",

@@ -382,6 +382,7 @@ impl Run<'_> {
                 progress.event(&Event::Probed {
                     label,
                     completed_per_s: observed.succeeded_per_s(),
+                    is_lower_bound: observed.generator_bound,
                     first,
                     targets: targets(resolved),
                     strategy: search::in_words(search),

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use measure::quantity::counted;
 use measure::{Instant, Nanos};
 use results::load::{
-    Clock, Counts, DISTURBED, LATE, LOST, Pacing, Part, Rates, Target, Unknown, Validity,
+    BUSY, Clock, Counts, DISTURBED, LATE, LOST, Pacing, Part, Rates, Target, Unknown, Validity,
 };
 use results::printed::{Percentile, Printed, Since};
 use results::{Load, little};
@@ -94,7 +94,7 @@ pub fn document(
             valid: true,
             reasons: Vec::new(),
             gates: Vec::new(),
-            unknown: unknown(&tool),
+            unknown: unknown(&tool, made.rate.is_none()),
         },
         findings,
         warnings,
@@ -119,17 +119,23 @@ fn missing(total: &Part, measured_s: f64) -> Option<String> {
 }
 
 /// Returns the gates that nobody can judge: only our generator measures what they need.
-fn unknown(tool: &str) -> Vec<Unknown> {
-    [
+fn unknown(tool: &str, is_closed: bool) -> Vec<Unknown> {
+    let mut gates = vec![
         (LATE, format!("{tool} does not measure how late it sends requests")),
         (LOST, format!("{tool} does not count requests that it could not send")),
         (
             DISTURBED,
-            format!("{tool} does not measure pauses of its threads; only the doctor's check of steal counts"),
+            format!(
+                "{tool} does not measure pauses of its threads; only the doctor's check of steal counts"
+            ),
         ),
-    ]
-    .map(|(name, why)| Unknown { name: name.to_owned(), why })
-    .to_vec()
+    ];
+    if is_closed {
+        let why =
+            format!("{tool} does not measure how busy it is: it may be the bottleneck itself");
+        gates.push((BUSY, why));
+    }
+    gates.into_iter().map(|(name, why)| Unknown { name: name.to_owned(), why }).collect()
 }
 
 fn total(figures: &Figures, made: &ForeignLoad, length: Nanos) -> Result<Part, String> {

@@ -9,7 +9,7 @@ use measure::{Instant, Nanos, Quantile};
 use results::components::{Components, Monitored};
 use results::doctor::{self, Check, Standing, State};
 use results::evidence::{self, Evidence, Fitness, Question};
-use results::journal::{Delivery, Observed, Status};
+use results::journal::{Delivery, Observed, Purpose, Status};
 use results::little::Means;
 use results::load::{Pacing, SLO_MISSED};
 use results::slo::{self, Judged as JudgedSlo, Slo, Verdict};
@@ -67,7 +67,7 @@ pub fn judge(observation: &Observation, resolved: &Resolved) -> Judged {
     components.monitors = observation.monitored.clone();
     let outcome = slo::judge(&resolved.slos(), &load.total);
     let observed = observed(observation, &components, outcome.as_ref().map(|outcome| outcome.met));
-    let question = question(&load.pacing, resolved);
+    let question = question(observation.purpose, &load.pacing, resolved);
     let (evidence, decided) = evidence::of_load(load, outcome.as_ref(), question);
     // A slow machine slows the system, too, but no gate sees it.
     let verdict = outcome.as_ref().map(|outcome| outcome.at_bounds(&load.total));
@@ -163,15 +163,18 @@ fn unsteady(observation: &Observation, resolved: &Resolved) -> Vec<String> {
     before.into_iter().chain(within).collect()
 }
 
-/// Returns the use that the experiment makes of a trial. Equal trials are there for their figures: one
+/// Returns the use that the experiment makes of a trial. A probe only shows where to begin. Equal trials are there for their figures: one
 /// that only bounds them would be missing in their average or in their block. So are a closed loop, which
 /// offers what the system takes, and a load without an SLO.
-fn question(pacing: &Pacing, resolved: &Resolved) -> Question {
+fn question(purpose: Purpose, pacing: &Pacing, resolved: &Resolved) -> Question {
     let spec = &resolved.spec;
     let repeat = &spec.repeat;
     let are_repeated = 1 < repeat.trials.0.max(repeat.searches.0) || repeat.until.is_some();
     let are_compared = spec.compare.is_some() || spec.reproducibility.is_some();
     let is_without_question = are_repeated || are_compared || spec.slo.is_empty();
+    if purpose == Purpose::Probe {
+        return Question::LowerBound;
+    }
     match (pacing, spec.search.as_ref().map(|search| &search.strategy)) {
         (Pacing::Closed { .. }, _) => Question::Figures,
         (Pacing::Open { .. }, Some(Strategy::Bracket(_))) => Question::Verdict,
@@ -216,6 +219,7 @@ fn observed(observation: &Observation, components: &Components, slo_met: Option<
         little: Little::of(load),
         slo_met,
         saturated: load.saturated == Some(true),
+        generator_bound: load.generator.generator_bound == Some(true),
         bytes_per_answer: (0 < counts.completed_inside && 0 < counts.bytes_received)
             .then(|| counts.bytes_received as f64 / counts.completed_inside as f64),
         cpu_unknown: (observation.driven.consumed.len() - cpu.len()) as u32,

@@ -69,6 +69,8 @@ pub enum Event<'a> {
         /// The strand, if there are several.
         label: String,
         completed_per_s: f64,
+        /// True if the generator limited it: the system can complete more.
+        is_lower_bound: bool,
         /// The rate of each target, with the number of targets.
         first: Rate,
         targets: u32,
@@ -151,9 +153,10 @@ impl fmt::Display for Event<'_> {
                     n => write!(f, " · {n} of {n} checks passed"),
                 }
             }
-            Event::Probed { label, completed_per_s, first, targets, strategy } => {
+            Event::Probed { label, completed_per_s, is_lower_bound, first, targets, strategy } => {
+                let about = if *is_lower_bound { "at least" } else { "about" };
                 let rate = grouped(*completed_per_s);
-                write!(f, "probe    about {rate}/s closed loop → first load ")?;
+                write!(f, "probe    {about} {rate}/s closed loop → first load ")?;
                 if 1 < *targets {
                     write!(f, "{targets} × ")?;
                 }

@@ -44,6 +44,7 @@ pub struct Trial {
 /// The observations of a trial; `judge` judges them.
 #[derive(Debug)]
 pub struct Observation {
+    pub purpose: Purpose,
     pub driven: Driven,
     /// Why the system may not have been idle before the load.
     pub not_idle: Option<String>,
@@ -112,7 +113,8 @@ pub fn run(
         let before = system.doctor.replace(after.clone());
         Checked { before, after }
     });
-    Ok(Observation { driven, not_idle, warmed_up, monitored, moved, checked })
+    let purpose = trial.purpose;
+    Ok(Observation { purpose, driven, not_idle, warmed_up, monitored, moved, checked })
 }
 
 /// Checks the place as strictly as the spec wants it; `None` if it wants no checks.

@@ -1,6 +1,6 @@
 //! The gates that decide whether a load is valid.
 //!
-//! Three gates check that the generator itself was not the bottleneck and that its machine was not
+//! The gates check that the generator itself was not the bottleneck and that its machine was not
 //! disturbed. The target's behaviour (saturation, failures, a full backlog) is a finding, and a
 //! load with findings is valid.
 
@@ -31,7 +31,11 @@ const TICK: Nanos = Nanos::from_millis(10);
 /// The share of a closed loop's time that pauses may take. Its completed rate is too low by this
 /// share, and a target that completes this much less than the offered load is not yet saturated.
 const PAUSES_ALLOWED: f64 = 0.03;
+/// The share of time that a shard may work. Beyond it an open loop gets a warning, since its lateness has
+/// a gate of its own; the rate of a closed loop is that of the generator.
 const BUSY: f64 = 0.7;
+/// The share of time in which others may run on a generator's core without being named as the reason.
+const OTHERS_UNNOTICED: f64 = 0.02;
 /// The share of its maximum that a generator may use before its results become doubtful.
 const SURE: f64 = 0.5;
 const RETRANSMITS_UNNOTICED: f64 = 0.001;
@@ -44,7 +48,7 @@ pub struct Judgement {
     pub gates: Vec<Gate>,
     pub findings: Vec<String>,
     pub warnings: Vec<String>,
-    /// True for a closed loop that the generator limited: it does not show the target's capacity.
+    /// True for a closed loop that the generator limited (the gate `busy`): the target can complete more.
     pub generator_bound: Option<bool>,
     /// True if the target did not keep up with an open loop ([`Balance::is_saturated`]); `None` for
     /// a closed loop, and if it is unknown.
@@ -97,6 +101,11 @@ pub fn judge(plan: &Plan, measurement: &Measurement, besides: Besides) -> Judgem
         ],
         ..Judgement::default()
     };
+    if let Pacing::Closed { .. } = plan.pacing {
+        let busy = busy(plan, measurement, &total);
+        judgement.generator_bound = Some(busy.reason.is_some());
+        judgement.gates.push(busy);
+    }
     find(plan, measurement, &total, &mut judgement);
     warn(plan, measurement, &total, besides, &mut judgement);
     judgement
@@ -180,12 +189,12 @@ fn late(plan: &Plan, measurement: &Measurement, total: &Part, besides: Besides) 
         format!(
             "generator late: {why}. {}",
             match measurement.machine.run_queue_wait_share {
-                Some(share) if 0.02 < share => format!(
+                Some(share) if OTHERS_UNNOTICED < share => format!(
                     "Its core ran something else {:.0} % of the time. Free the core or lower the \
                      rate.",
                     100.0 * share
                 ),
-                _ if 0.7 < measurement.machine.busy_share => format!(
+                _ if BUSY < measurement.machine.busy_share => format!(
                     "It was busy {:.0} % of the time. Give it more cores or lower the rate.",
                     100.0 * measurement.machine.busy_share
                 ),
@@ -197,6 +206,36 @@ fn late(plan: &Plan, measurement: &Measurement, total: &Part, besides: Besides) 
         )
     });
     Gate { name: "late", figure, reason }
+}
+
+/// Judges the work of a generator whose next requests wait for it. A closed loop cannot be late: a
+/// generator that is slow itself only sends fewer requests, and the rate looks like that of the target.
+fn busy(plan: &Plan, measurement: &Measurement, total: &Part) -> Gate {
+    let machine = &measurement.machine;
+    let percent = |share: f64| format!("{:.0} %", 100.0 * share);
+    let (worked, bound) = (percent(machine.busy_share), percent(BUSY));
+    let figure = format!("the busiest shard worked {worked} of the time, bound {bound}");
+    let reason = (BUSY <= machine.busy_share).then(|| {
+        let completed = total.completed_inside as f64 / measurement.window.length().as_secs_f64();
+        let remedy = match machine.run_queue_wait_share {
+            Some(share) if OTHERS_UNNOTICED < share => format!(
+                "Its core ran something else {} of the time: free the core, or give it another one \
+                 with --pin",
+                percent(share)
+            ),
+            _ if plan.connections() <= plan.cpus.len() => {
+                "Use more --connections, so that more --shards share the work".to_owned()
+            }
+            _ => "Give it more cores: --shards and --pin, or several processes with --part"
+                .to_owned(),
+        };
+        format!(
+            "the generator was the bottleneck: {figure}, so the target can complete {}/s or more. \
+             {remedy}; in an experiment, where.roles.load.cpus.",
+            grouped(completed)
+        )
+    });
+    Gate { name: "busy", figure, reason }
 }
 
 fn lost(measurement: &Measurement, total: &Part, samples: u64) -> Gate {
@@ -355,7 +394,7 @@ fn warn(
     let machine = &measurement.machine;
     let mut warn = |warning: String| judgement.warnings.push(warning);
     match plan.pacing {
-        Pacing::Closed { .. } => judgement.generator_bound = Some(BUSY <= machine.busy_share),
+        Pacing::Closed { .. } => {}
         Pacing::Open { .. } => {
             if BUSY <= machine.busy_share {
                 warn(format!(

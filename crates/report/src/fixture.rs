@@ -363,6 +363,7 @@ fn observed(load: &Load, trial: u32, limit_per_s: f64) -> Observed {
         delivery: None,
         little: Little::of(load),
         slo_met: Some(times.p99_ns <= 100_000_000),
+        generator_bound: false,
         saturated: limit_per_s < total.rates_per_s.offered,
         bytes_per_answer: Some(433.5),
         cpu: BTreeMap::from([("hotel".into(), share), ("generator".into(), 0.31)]),

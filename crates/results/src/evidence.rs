@@ -13,10 +13,13 @@
 //!   runs on the generator's CPU, slows the system under test as well; then no miss is evidence.
 //! - A completed rate is a lower bound: it is evidence only if the system kept up with its load. A
 //!   plateau may be that of the generator.
+//! - A closed loop that its generator limited completed less than the system can: its rate is a lower
+//!   bound, which is enough for a probe. Its response times contain the generator's own work, so an SLO
+//!   stays missed only if failures miss it.
 //! - The figures of a slowed trial are bounds; they are in no average and no comparison.
 
 use crate::Load;
-use crate::load::{Generator, LATE};
+use crate::load::{BUSY, Generator, LATE};
 use crate::slo::Outcome;
 
 #[cfg(test)]
@@ -33,6 +36,8 @@ pub enum Fitness {
     Valid,
     /// The generator's own work made it late, and nothing else was slowed.
     LateByItself,
+    /// The generator was so busy that it limited a closed loop, and nothing else was slowed.
+    Busy,
     /// The machine was disturbed, or something unknown made the generator late: the system under test
     /// may have been slowed, too.
     Slowed,
@@ -57,6 +62,8 @@ pub enum Question {
     Verdict,
     /// The verdict, if there is an SLO, and the completed rate, as in a sweep.
     VerdictAndRate,
+    /// A lower bound of the completed rate, as in a probe.
+    LowerBound,
     /// The figures themselves.
     Figures,
 }
@@ -83,13 +90,16 @@ pub fn of(
         (Fitness::Valid, _) => return Evidence::Whole,
         (Fitness::Lost, _) | (_, Some(AtBounds::Between)) => false,
         (Fitness::Slowed, Some(AtBounds::Missed)) => false,
-        (Fitness::LateByItself, Some(AtBounds::Missed)) => true,
-        (Fitness::LateByItself | Fitness::Slowed, Some(AtBounds::Met)) => true,
-        (Fitness::LateByItself | Fitness::Slowed, None) => question == Question::VerdictAndRate,
+        (Fitness::LateByItself | Fitness::Busy, Some(AtBounds::Missed)) => true,
+        (Fitness::LateByItself | Fitness::Slowed | Fitness::Busy, Some(AtBounds::Met)) => true,
+        (Fitness::LateByItself | Fitness::Slowed | Fitness::Busy, None) => {
+            question == Question::VerdictAndRate
+        }
     };
     let answers = match question {
         Question::Verdict => of_verdict,
         Question::VerdictAndRate => of_verdict && kept_up,
+        Question::LowerBound => fitness == Fitness::Busy,
         Question::Figures => false,
     };
     if answers { Evidence::Answer } else { Evidence::Nothing }
@@ -102,16 +112,30 @@ pub fn of_load(
     question: Question,
 ) -> (Evidence, Option<String>) {
     let fitness = Fitness::of(load);
-    let verdict = outcome.map(|outcome| outcome.at_bounds(&load.total));
+    let verdict = outcome.map(|outcome| match fitness {
+        Fitness::Busy => outcome.at_bounds_of_failures(&load.total),
+        Fitness::Valid | Fitness::LateByItself | Fitness::Slowed | Fitness::Lost => {
+            outcome.at_bounds(&load.total)
+        }
+    });
     let evidence = of(fitness, verdict, load.saturated == Some(false), question);
     let text = match (evidence, fitness, verdict) {
+        (Evidence::Answer, Fitness::Busy, _) if question == Question::LowerBound => {
+            Some("the rate is a lower bound: the system can complete more")
+        }
         (Evidence::Whole, ..) | (_, Fitness::Lost, _) | (_, _, None) => None,
+        (Evidence::Answer, Fitness::Busy, Some(AtBounds::Missed)) => {
+            Some("the failures decide: they miss the SLO, however busy the generator was")
+        }
         (Evidence::Answer, _, Some(AtBounds::Missed)) => Some(
             "the lower bound decides: the SLO is missed even without the generator's longest \
              lateness",
         ),
         (Evidence::Answer, ..) => {
             Some("the upper bound decides: the SLO is met although the trial was slowed")
+        }
+        (_, Fitness::Busy, Some(AtBounds::Between)) => {
+            Some("no bound decides: the SLO may be met without the generator's own work")
         }
         (_, Fitness::Slowed, Some(AtBounds::Missed | AtBounds::Between)) => {
             Some("no bound decides: what slowed the trial may be why the SLO was missed")
@@ -133,10 +157,12 @@ impl Fitness {
         if !validity.is_only_slowed() {
             return Fitness::Lost;
         }
-        let mut failed = validity.gates.iter().filter(|gate| !gate.passed);
-        match failed.all(|gate| gate.name == LATE) && is_own_work(&load.generator) {
-            true => Fitness::LateByItself,
-            false => Fitness::Slowed,
+        match () {
+            () if validity.is_refused_only_by(&[BUSY]) => Fitness::Busy,
+            () if validity.is_refused_only_by(&[LATE]) && is_own_work(&load.generator) => {
+                Fitness::LateByItself
+            }
+            () => Fitness::Slowed,
         }
     }
 }

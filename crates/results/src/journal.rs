@@ -247,6 +247,9 @@ pub struct Observed {
     pub slo_met: Option<bool>,
     /// The completed rate no longer followed the offered load.
     pub saturated: bool,
+    /// True if the generator limited this closed loop: the system can complete more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub generator_bound: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes_per_answer: Option<f64>,
     /// CPUs used by each component during the measurement (1.0 is one CPU), by name.

@@ -507,11 +507,16 @@ pub struct Validity {
 }
 
 impl Validity {
-    /// True if the failed gates can only have made the target look worse: the generator was late,
-    /// or its machine was disturbed, and nothing was lost.
+    /// True if the failed gates can only have made the target look worse: the generator was late or
+    /// busy, or its machine was disturbed, and nothing was lost.
     pub fn is_only_slowed(&self) -> bool {
+        self.is_refused_only_by(&[LATE, DISTURBED, BUSY])
+    }
+
+    /// True if a gate failed, and all that did are of these.
+    pub fn is_refused_only_by(&self, gates: &[&str]) -> bool {
         let mut failed = self.gates.iter().filter(|gate| !gate.passed).peekable();
-        failed.peek().is_some() && failed.all(|gate| gate.name == LATE || gate.name == DISTURBED)
+        failed.peek().is_some() && failed.all(|gate| gates.contains(&gate.name.as_str()))
     }
 }
 
@@ -524,10 +529,12 @@ pub const LATE: &str = "late";
 pub const DISTURBED: &str = "disturbed";
 /// The gate for a generator that lost requests or had no means to send them.
 pub const LOST: &str = "lost";
+/// The gate for a generator that was so busy that it limited a closed loop; an open loop has none.
+pub const BUSY: &str = "busy";
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Gate {
-    /// `late`, `lost` or `disturbed`.
+    /// `late`, `lost`, `disturbed` or, in a closed loop, `busy`.
     pub name: String,
     pub passed: bool,
     /// The figure and its bound in words: `lateness p99 12 µs, bound 100 µs`.

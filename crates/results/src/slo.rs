@@ -96,10 +96,21 @@ pub fn judge(slos: &[Slo], part: &Part) -> Option<Outcome> {
 impl Outcome {
     /// Returns the verdict at both bounds of the response time.
     pub fn at_bounds(&self, part: &Part) -> AtBounds {
-        let missed = |judged: &Judged| judged.slo.is_missed_without_lateness(part);
+        self.bounded(|judged| judged.slo.is_missed_without_lateness(part))
+    }
+
+    /// Returns the verdict if a missed limit of a response time says nothing, and only failures do.
+    pub fn at_bounds_of_failures(&self, part: &Part) -> AtBounds {
+        self.bounded(|judged| {
+            matches!(judged.slo, Slo::Failures { .. })
+                && judged.slo.is_missed_without_lateness(part)
+        })
+    }
+
+    fn bounded(&self, is_missed: impl Fn(&Judged) -> bool) -> AtBounds {
         match self.met {
             true => AtBounds::Met,
-            false if self.objectives.iter().any(missed) => AtBounds::Missed,
+            false if self.objectives.iter().any(is_missed) => AtBounds::Missed,
             false => AtBounds::Between,
         }
     }

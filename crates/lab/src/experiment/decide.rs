@@ -19,6 +19,10 @@ mod tests;
 /// The most repetitions of an aborted trial.
 const MOST_REPEATS_OF_ABORTED: u32 = 2;
 
+/// The most times that the generator may limit a trial: if its own work filled its time twice, it will
+/// do so again.
+const MOST_GENERATOR_BOUND: usize = 2;
+
 /// The most probes if none of them is valid. A disturbance only slows a probe down, so the fastest
 /// is the best estimate.
 const MOST_PROBES: usize = 3;
@@ -288,7 +292,7 @@ fn unfinished(resolved: &Resolved, journal: &[Entry]) -> Option<Rate> {
 fn probe(resolved: &Resolved, journal: &[Entry], spent: &Spent) -> Result<Rate, Decision> {
     let probes = || journal.iter().filter(|entry| entry.purpose == Purpose::Probe);
     let measured = probes().filter(|entry| entry.observed.is_some()).count();
-    let is_known = probes().any(|entry| entry.status == Status::Valid);
+    let is_known = probes().any(|entry| entry.status.answers());
     if !is_known && measured < MOST_PROBES {
         match attempt(resolved, journal, spent, Purpose::Probe, None) {
             // The probes that were measured are used, although none is valid.
@@ -351,6 +355,10 @@ fn attempt(
     };
     if MOST_REPEATS_OF_ABORTED < aborted {
         return no_answer(format!("a trial was aborted {aborted} times: {}", last_reason()));
+    }
+    let is_bound = |entry: &&&Entry| entry.observed.as_ref().is_some_and(|o| o.generator_bound);
+    if MOST_GENERATOR_BOUND <= failed.iter().filter(is_bound).count() {
+        return no_answer(last_reason());
     }
     if budget.invalid_attempts < invalid {
         let times = match invalid {

@@ -3,7 +3,7 @@ use std::path::Path;
 use measure::{Histogram, Nanos};
 use results::doctor::{Check, Fingerprint, Severity};
 use results::events::Events;
-use results::load::{Counts, DISTURBED, Gate, LATE, Pacing, Part, Rates, Validity};
+use results::load::{BUSY, Counts, DISTURBED, Gate, LATE, Pacing, Part, Rates, Validity};
 use results::{Doctor, Times};
 
 use super::*;
@@ -58,7 +58,11 @@ fn judged(load: Load, slo: &str) -> Judged {
 }
 
 fn judged_in(load: Load, resolved: &Resolved) -> Judged {
-    let driven = Driven {
+    judge(&observation(driven(load)), resolved)
+}
+
+fn driven(load: Load) -> Driven {
+    Driven {
         load,
         parts: Vec::new(),
         consumed: BTreeMap::new(),
@@ -66,13 +70,13 @@ fn judged_in(load: Load, resolved: &Resolved) -> Judged {
         machine: Machine::default(),
         deaths: Vec::new(),
         events: Vec::new(),
-    };
-    judge(&observation(driven), resolved)
+    }
 }
 
 /// A trial in which nothing happened beside its load.
 fn observation(driven: Driven) -> Observation {
     Observation {
+        purpose: Purpose::Trial,
         driven,
         not_idle: None,
         monitored: Vec::new(),
@@ -420,4 +424,25 @@ fn a_declared_percentile_of_events_must_be_certain() {
     assert!(why.contains("leaves the delivery_p99.9 between 20.0 ms and 30.0 ms"), "{why}");
     let why = &reasons("p99")[0];
     assert!(why.contains("leaves the p99 between 1.00 ms and 2.00 ms"), "{why}");
+}
+
+/// A generator that is busy itself limits a closed loop: the rate is a lower bound of the system's, which
+/// shows a search where to begin, and nothing else.
+#[test]
+fn a_closed_loop_that_its_generator_limited_is_refused_and_a_probe_only_begins_with_it() {
+    let mut busy = refused(load(1_000, 0, 0), BUSY);
+    busy.pacing = Pacing::Closed { think_ns: 0 };
+    busy.generator.generator_bound = Some(true);
+    for (purpose, gate, expected) in [
+        (Purpose::Trial, BUSY, Status::Invalid),
+        (Purpose::Probe, BUSY, Status::Bounded),
+        (Purpose::Probe, DISTURBED, Status::Invalid),
+    ] {
+        let driven = driven(refused(busy.clone(), gate));
+        let judged = judge(&Observation { purpose, ..observation(driven) }, &read(""));
+        assert_eq!(judged.status, expected, "{purpose:?} {gate}");
+        assert!(judged.observed.unwrap().generator_bound);
+        let is_said = judged.findings.iter().any(|finding| finding.contains("is a lower bound"));
+        assert_eq!(is_said, expected == Status::Bounded, "{:?}", judged.findings);
+    }
 }

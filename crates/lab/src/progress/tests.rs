@@ -56,6 +56,7 @@ fn observed() -> Observed {
         delivery: None,
         little: None,
         slo_met: Some(true),
+        generator_bound: false,
         saturated: false,
         bytes_per_answer: None,
         cpu: BTreeMap::from([("hotel".to_owned(), 0.61)]),
@@ -161,9 +162,10 @@ fn live_figures_are_one_line() {
 fn each_event_before_the_trials_is_one_line() {
     let first = Rate::per_second(2_340.0).unwrap();
     let strategy = "step 5 %".to_owned();
-    let probed = |targets| {
+    let probed = |targets, is_lower_bound| {
         let (label, strategy) = (String::new(), strategy.clone());
-        Event::Probed { label, completed_per_s: 3_900.4, first, targets, strategy }
+        let completed_per_s = 3_900.4;
+        Event::Probed { label, completed_per_s, is_lower_bound, first, targets, strategy }
     };
     let events = [
         Event::Notice("virtual machine".to_owned()),
@@ -172,15 +174,15 @@ fn each_event_before_the_trials_is_one_line() {
             took: Nanos::from_millis(412),
             smoke_tests: 9,
         },
-        probed(1),
-        probed(2),
+        probed(1, false),
+        probed(2, true),
     ];
     let text: String = events.iter().map(|event| format!("{event}\n")).collect();
     expect![[r#"
         ! virtual machine
         deploy   hotel ×1 ready in 0.4 s · smoke test: 9 of 9 requests gave the expected response
         probe    about 3,900/s closed loop → first load 2,340/s, step 5 %
-        probe    about 3,900/s closed loop → first load 2 × 2,340/s, step 5 %
+        probe    at least 3,900/s closed loop → first load 2 × 2,340/s, step 5 %
     "#]]
     .assert_eq(&text);
 }

@@ -276,10 +276,35 @@ fn doubts_about_the_results_are_warnings() {
 }
 
 #[test]
-fn a_closed_loop_on_a_busy_generator_is_bound_by_it() {
-    let closed = Plan { pacing: Pacing::Closed { think: Think::NONE }, ..plan() };
-    let mut busy = measurement(1_000, 5_000, 100);
-    busy.machine.busy_share = 0.9;
-    let judgement = judge(&closed, &busy, Besides::default());
-    assert_eq!((judgement.is_valid(), judgement.generator_bound), (true, Some(true)));
+fn a_closed_loop_that_its_generator_limited_is_refused_with_the_reason() {
+    let judged = |busy, others, connections| {
+        let pools = vec![Pool { endpoints: Vec::new(), connections }];
+        let closed = Plan {
+            pacing: Pacing::Closed { think: Think::NONE },
+            pools,
+            cpus: vec![None],
+            ..plan()
+        };
+        let mut measured = measurement(1_000, 5_000, 100);
+        measured.machine.busy_share = busy;
+        measured.machine.run_queue_wait_share = Some(others);
+        judge(&closed, &measured, Besides::default())
+    };
+    let fast = judged(0.69, 0.0, 8);
+    assert_eq!((fast.reasons(), fast.generator_bound), (Vec::new(), Some(false)));
+    for (others, connections, remedy) in
+        [(0.01, 8, "--shards"), (0.01, 1, "more --connections"), (0.3, 8, "something else 30 %")]
+    {
+        let slow = judged(0.7, others, connections);
+        assert_eq!(slow.generator_bound, Some(true));
+        let [reason] = &slow.reasons()[..] else { panic!("{:?}", slow.reasons()) };
+        let begin = "the generator was the bottleneck: the busiest shard worked 70 % of the time, bound \
+                     70 %, so the target can complete 1/s or more. ";
+        assert!(reason.starts_with(begin) && reason.contains(remedy), "{reason}");
+    }
+    // An open loop shows by its lateness that it is slow.
+    let mut open = measurement(1_000, 10, 100);
+    open.machine.busy_share = 0.9;
+    let open = judge(&plan(), &open, Besides::default());
+    assert!(open.is_valid() && open.generator_bound.is_none(), "{:?}", open.reasons());
 }

@@ -2,7 +2,7 @@ use measure::{Histogram, Nanos};
 
 use super::*;
 use crate::Times;
-use crate::load::{DISTURBED, Gate, Part, Validity};
+use crate::load::{Counts, DISTURBED, Gate, LOST, Part, Validity};
 use crate::slo;
 
 /// Checks every case of a trial that is not valid.
@@ -10,7 +10,7 @@ use crate::slo;
 fn a_slowed_trial_is_evidence_where_both_bounds_agree() {
     use AtBounds::{Between, Met, Missed};
     use Evidence::{Answer, Nothing};
-    use Fitness::{LateByItself, Slowed};
+    use Fitness::{Busy, LateByItself, Slowed};
     // The verdict; then for each question whether the system kept up or not.
     for (fitness, verdict, [enclosing, enclosing_plateau], [sweep, sweep_plateau]) in [
         (LateByItself, Some(Met), [Answer, Answer], [Answer, Nothing]),
@@ -21,12 +21,19 @@ fn a_slowed_trial_is_evidence_where_both_bounds_agree() {
         (Slowed, Some(Missed), [Nothing, Nothing], [Nothing, Nothing]),
         (Slowed, Some(Between), [Nothing, Nothing], [Nothing, Nothing]),
         (Slowed, None, [Nothing, Nothing], [Answer, Nothing]),
+        (Busy, Some(Met), [Answer, Answer], [Answer, Nothing]),
+        (Busy, Some(Missed), [Answer, Answer], [Answer, Nothing]),
+        (Busy, Some(Between), [Nothing, Nothing], [Nothing, Nothing]),
+        (Busy, None, [Nothing, Nothing], [Answer, Nothing]),
     ] {
         let found = |question| [true, false].map(|kept_up| of(fitness, verdict, kept_up, question));
         let case = format!("{fitness:?}, {verdict:?}");
         assert_eq!(found(Question::Verdict), [enclosing, enclosing_plateau], "{case}");
         assert_eq!(found(Question::VerdictAndRate), [sweep, sweep_plateau], "{case}");
         assert_eq!(found(Question::Figures), [Nothing, Nothing], "{case}");
+        // A disturbed probe is made again; a busy generator would only be busy again.
+        let probe = if fitness == Busy { Answer } else { Nothing };
+        assert_eq!(found(Question::LowerBound), [probe, probe], "{case}");
     }
 }
 
@@ -70,7 +77,11 @@ fn a_generator_is_late_by_itself_only_if_its_work_filled_cpus_of_its_own() {
         (&[LATE], None, Some(0.0), Fitness::Slowed),
         (&[LATE, DISTURBED], Some(0.9), Some(0.0), Fitness::Slowed),
         (&[DISTURBED], Some(0.9), Some(0.0), Fitness::Slowed),
-        (&[LATE, "lost"], Some(0.9), Some(0.0), Fitness::Lost),
+        (&[LATE, LOST], Some(0.9), Some(0.0), Fitness::Lost),
+        (&[BUSY], Some(0.9), Some(0.0), Fitness::Busy),
+        (&[BUSY], Some(0.9), Some(0.3), Fitness::Busy),
+        (&[BUSY, DISTURBED], Some(0.9), Some(0.0), Fitness::Slowed),
+        (&[BUSY, LOST], Some(0.9), Some(0.0), Fitness::Lost),
         (&[], Some(0.9), Some(0.0), Fitness::Lost),
     ] {
         assert_eq!(Fitness::of(&refused(gates, busy, others)), expected, "{gates:?} {busy:?}");
@@ -85,7 +96,7 @@ fn late(slow_ms: u64, longest_ms: u64) -> Load {
         of.iter().for_each(|(ms, count)| histogram.record_n(Nanos::from_millis(*ms), *count));
         Times::of(&histogram)
     };
-    let counts = crate::load::Counts { intended: 1_000, ok: 1_000, ..Default::default() };
+    let counts = Counts { intended: 1_000, ok: 1_000, ..Default::default() };
     let total = Part {
         counts,
         response_time: times(&[(1, 700), (slow_ms, 300)]),
@@ -120,4 +131,26 @@ fn a_miss_that_a_burst_of_late_requests_may_have_caused_is_no_evidence() {
     let (_, evidence, text) = judged(&shared);
     assert_eq!(evidence, Evidence::Nothing);
     assert!(text.starts_with("no bound decides: what slowed the trial"), "{text}");
+}
+
+/// A response time contains the work of the generator; a failure does not.
+#[test]
+fn a_busy_generator_excuses_slow_responses_but_no_failures() {
+    let judged = |slos: &str, failed: u64| {
+        let mut busy = late(100, 0);
+        busy.validity = refused(&[BUSY], None, None).validity;
+        busy.total.counts = Counts { intended: 1_000, ok: 1_000 - failed, ..Counts::default() };
+        let outcome = slo::judge(&slo::read(slos).unwrap(), &busy.total).unwrap();
+        let (evidence, text) = of_load(&busy, Some(&outcome), Question::Verdict);
+        (outcome.met, evidence, text.unwrap_or_default())
+    };
+    for (slos, failed, met, expected, words) in [
+        ("p99<=200ms", 0, true, Evidence::Answer, "the upper bound decides"),
+        ("p99<=50ms", 0, false, Evidence::Nothing, "no bound decides: the SLO may be met without"),
+        ("p99<=200ms,failures<=1%", 500, false, Evidence::Answer, "the failures decide"),
+    ] {
+        let (is_met, evidence, text) = judged(slos, failed);
+        assert_eq!((is_met, evidence), (met, expected), "{slos}");
+        assert!(text.starts_with(words), "{slos}: {text}");
+    }
 }

@@ -111,6 +111,27 @@ fn a_trial_that_is_not_valid_is_repeated_once_the_machine_is_calm() {
     );
 }
 
+/// A generator whose own work fills its time would only fill it again.
+#[test]
+fn a_closed_loop_that_its_generator_limits_is_repeated_once_and_a_probe_not_at_all() {
+    let bound = |attempt: &Attempt, status| {
+        let mut entry = entry(attempt, status, 1_000.0);
+        entry.observed.as_mut().unwrap().generator_bound = true;
+        entry.reasons = vec!["the generator was the bottleneck: busy".to_owned()];
+        entry
+    };
+    let search = sweep("invalid_attempts: 8");
+    let probe = bound(&next(&search, &[]), Status::Bounded);
+    assert_eq!(next(&search, &[probe]).asked, Rate::per_second(600.0));
+
+    let mut closed = sweep("invalid_attempts: 8");
+    closed.spec.search = None;
+    closed.spec.load.rate = None;
+    let mut journal = vec![bound(&next(&closed, &[]), Status::Invalid)];
+    journal.push(bound(&next(&closed, &journal), Status::Invalid));
+    assert_eq!(why(&closed, &journal), "the generator was the bottleneck: busy");
+}
+
 /// A run that had more disturbances than expected, but fewer trials, ends as early as planned.
 #[test]
 fn time_that_trials_do_not_need_is_there_for_disturbances() {

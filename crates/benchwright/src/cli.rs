@@ -49,7 +49,7 @@ pub(crate) enum Command {
     Run(Run),
     /// Print what `run` would do, and how long it would take
     Plan(Plan),
-    /// Continue a run that was interrupted or killed
+    /// Continue a run that was interrupted, killed, or ended without an answer
     Resume(Resume),
     /// Run the experiment of a results directory once more, into a new one
     Rerun(Rerun),
@@ -232,6 +232,9 @@ pub(crate) struct Clean {
 pub(crate) struct Resume {
     /// The results directory of the run
     pub(crate) directory: PathBuf,
+    /// Change the budget of the run, and nothing else: --set budget.trials=60
+    #[arg(long, value_name = "PATH=VALUE")]
+    pub(crate) set: Vec<String>,
     /// Print the answer as one JSON document
     #[arg(long)]
     pub(crate) json: bool,

@@ -26,7 +26,7 @@ pub fn of(past: &Past, answer: &Answer) -> Vec<Advice> {
     let spec = &past.resolved.spec;
     let rules = [
         not_pinned(spec),
-        disturbed(answer),
+        disturbed(answer, &past.name),
         too_few_requests(spec, answer),
         of_warnings(spec, answer),
         of_comparison(spec, answer),
@@ -56,17 +56,22 @@ fn not_pinned(spec: &Spec) -> Vec<Advice> {
     vec![advice(Code::NotPinned, text, Some(change))]
 }
 
-fn disturbed(answer: &Answer) -> Vec<Advice> {
-    let mut invalid = answer.trials.iter().filter(|entry| entry.status == Status::Invalid);
-    let (count, of) = (invalid.clone().count(), answer.trials.len());
+fn disturbed(answer: &Answer, directory: &str) -> Vec<Advice> {
+    let trials = answer.trials.iter().filter(|entry| entry.purpose == Purpose::Trial);
+    let mut invalid = trials.clone().filter(|entry| entry.status == Status::Invalid);
+    let (count, of) = (invalid.clone().count(), trials.count());
     if (count as f64) <= TOO_MANY_INVALID * of as f64 {
         return Vec::new();
     }
     let last = invalid.next_back().and_then(|entry| entry.reasons.first());
-    let last = last.map(|reason| format!(", the last by: {reason}")).unwrap_or_default();
+    let last = last.map(|reason| format!(", the last by: {}", reason.trim_end_matches('.')));
+    let last = last.unwrap_or_default();
     let text = format!(
-        "{count} of {of} trials were not valid{last}. Use a quieter machine, or give the generator a CPU of \
-         its own"
+        "{count} of {of} trials were not valid{last}. {}",
+        match answer.go_on(directory) {
+            Some(command) => format!("Go on once the machine is quiet: {command}"),
+            None => "Run it on a quieter machine, or once this one is quiet".to_owned(),
+        }
     );
     vec![advice(Code::Disturbed, text, None)]
 }

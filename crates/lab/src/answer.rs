@@ -160,6 +160,7 @@ fn answer(
         between_levels: Vec::new(),
         comparison: None,
         scaling: Vec::new(),
+        resume: None,
         trials,
         report: None,
     }

@@ -38,6 +38,8 @@ mod tests;
 pub const SUT: &str = "sut";
 /// The check of the time that the hypervisor took.
 pub const STEAL: &str = "local.steal";
+/// The check of what other processes used of the CPUs of the roles.
+pub const FOREIGN: &str = "local.foreign";
 
 /// The experiment's demands on the machine.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -96,7 +98,7 @@ const TABLE: [Row<Check>; 27] = [
     row("local.swap", "swap", Error, memory::swap),
     row(STEAL, "steal", Error, disturbance::steal),
     row("local.pressure", "CPU pressure", Error, disturbance::pressure),
-    row("local.foreign", "foreign load", Error, disturbance::foreign),
+    row(FOREIGN, "foreign load", Error, disturbance::foreign),
     row("local.spin", "spin probe", Error, disturbance::spin),
     row("local.clock", "clock source", Warning, platform::clock),
     row("local.virtual", "virtualized", Warning, platform::virtualized),

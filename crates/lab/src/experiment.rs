@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use measure::search::Bracket;
 use measure::{Nanos, Rate};
+use results::answer::Verdict;
 use results::directory::{Files, Writer};
 use results::doctor::{self, Doctor};
 use results::journal::{Bounds, Entry, Purpose, Status, Waited};
@@ -98,16 +99,19 @@ pub fn rerun(
     run(&Past::read(dir)?.resolved, out, host, backends, progress)
 }
 
-/// Continues an earlier run with the spec that it resolved.
+/// Continues an earlier run with the spec that it resolved; `set` may change its budget. If the run had
+/// ended without an answer, its allowances for trials that give none begin again.
 pub fn resume(
     dir: &Path,
+    set: &[String],
     host: &Host,
     backends: Backends<'_>,
     progress: &mut dyn Progress,
 ) -> Result<Ended, Error> {
     let directory = Directory::open(dir).map_err(|error| Error::Question(error.into()))?;
     let earlier = directory.manifest().map_err(|error| Error::Question(error.into()))?;
-    let resolved = provenance::resolved_of(&directory, &earlier)?;
+    only_budget(set)?;
+    let resolved = provenance::resolved_of(&directory, &earlier, set)?;
     let plan = Plan::of(&resolved).map_err(|error| Error::Question(error.into()))?;
     let mut backend = backends(plan.resolved(0));
     take_over(&plan, &mut *backend, progress)?;
@@ -115,13 +119,55 @@ pub fn resume(
     provenance::same_question(&earlier, &manifest)?;
     backend.prepare(plan.resolved(0)).map_err(|stop| refused(stop, &mut *backend))?;
     let doctor = preflight(&plan, &mut *backend, progress)?;
-    directory.remove_answer()?;
-    let manifest = Manifest { state: State::Open, ..earlier };
+    let mut resumed_after = earlier.resumed_after.clone();
+    let kept = directory.answer().map_err(|error| Error::Question(error.into()))?;
+    if kept.is_some_and(|kept| kept.verdict == Verdict::NoAnswer) {
+        let journal = directory.journal().map_err(|error| Error::Question(error.into()))?;
+        resumed_after.extend(journal.last().map(|entry| entry.trial));
+        resumed_after.dedup();
+    }
+    if !set.is_empty() {
+        directory.write_spec(&resolved.to_yaml())?;
+    }
+    let set = resolved.set.clone();
+    let manifest = Manifest { state: State::Open, set, resumed_after, ..earlier };
     directory.write_manifest(&manifest)?;
+    // Last, so that a run that is killed before has its allowances when it is resumed again.
+    directory.remove_answer()?;
     let caveats = caveats(&plan, &mut *backend);
     let resolved = &resolved;
     let run = Run { plan: &plan, resolved, host, directory, manifest, caveats, doctor };
     run.go(&mut *backend, progress)
+}
+
+/// Refuses to change in a run what would make its trials measure something else.
+fn only_budget(set: &[String]) -> Result<(), Error> {
+    match set.iter().find(|set| !set.starts_with("budget.")) {
+        None => Ok(()),
+        Some(other) => Err(Error::Question(anyhow::anyhow!(
+            "--set {other}: the trials of this run would not measure the same; resume changes only its \
+             budget, for example --set budget.trials=60: start a new run for anything else"
+        ))),
+    }
+}
+
+/// Returns the words behind `benchwright resume DIRECTORY` with which a run without an answer makes further
+/// trials: none if its allowances need only begin again, otherwise a larger budget.
+fn go_on(resolved: &Resolved, journal: &[Entry]) -> Option<Vec<String>> {
+    let last = journal.last()?.trial;
+    let budget = &resolved.spec.budget;
+    let trials = format!("budget.trials={}", u64::from(budget.trials.0) * 2);
+    let time = budget.time.map(|time| format!("budget.time={}", (*time * 2).written()));
+    let both = [Some(trials.clone()), time.clone()].into_iter().flatten().collect();
+    let larger = [Vec::new(), vec![trials], time.into_iter().collect(), both];
+    let yaml = resolved.to_yaml();
+    let set = larger.into_iter().find(|set| {
+        let read =
+            crate::spec::from_bytes("spec.yaml", yaml.as_bytes(), &resolved.folder, None, set);
+        let plan = read.ok().and_then(|resolved| Plan::of(&resolved).ok());
+        plan.is_some_and(|plan| Turns::resumed(&plan, journal.to_vec(), last).next_turn().is_some())
+    })?;
+    Some(set.into_iter().flat_map(|set| ["--set".to_owned(), set]).collect())
 }
 
 /// Checks that the experiment can run here, locks the place, and removes what killed runs left.
@@ -203,7 +249,8 @@ impl Run<'_> {
         }
         let outline = plan::outline(self.resolved, self.plan);
         progress.event(&Event::Planned { outline, journal: &journal });
-        let mut turns = Turns::new(self.plan, journal);
+        let resumed_after = provenance::resumed_after(&self.manifest);
+        let mut turns = Turns::resumed(self.plan, journal, resumed_after);
         for strand in 0..self.plan.strands.len() {
             if !turns.of(strand).is_empty() {
                 progress.event(&self.standing(&turns, strand));
@@ -296,6 +343,7 @@ impl Run<'_> {
             slo: judged.slo,
             findings,
             warnings: [&caveats[..], &judged.warnings].concat(),
+            disturbed: judged.disturbed,
             fingerprint: observation.checked.as_ref().map(fingerprint),
             warmed_up_ns: observation.warmed_up.map(|warmed_up| warmed_up.length.0),
             ..self.entry(strand, trial)
@@ -349,6 +397,7 @@ impl Run<'_> {
             slo: Vec::new(),
             findings: Vec::new(),
             warnings: Vec::new(),
+            disturbed: Vec::new(),
             fingerprint: None,
             files: Default::default(),
         }
@@ -445,6 +494,11 @@ impl Run<'_> {
             }
         };
         let answer = answer::of(self.plan, turns, &ending);
+        let resume = match ending {
+            Ending::NoAnswer(_) => go_on(self.resolved, &answer.trials),
+            Ending::Answered(_) | Ending::Interrupted | Ending::Open => None,
+        };
+        let answer = Answer { resume, ..answer };
         self.directory.write_answer(&answer)?;
         self.manifest.state = match ending {
             Ending::Interrupted => State::Interrupted,

@@ -152,6 +152,10 @@ pub fn of_trial(answer: &Answer, number: u32) -> Result<Vec<Sentence>, Error> {
     });
     let status = match entry.status {
         Status::Valid if of_foreign.is_some() => of_foreign.as_deref().unwrap_or_default(),
+        Status::Valid if entry.is_valid_but_disturbed() => {
+            "valid, but disturbed: the generator was punctual and lost nothing, and others used the CPUs of \
+             the system"
+        }
         Status::Valid => {
             "valid: the generator was punctual and lost nothing, and its machine was undisturbed"
         }
@@ -164,6 +168,7 @@ pub fn of_trial(answer: &Answer, number: u32) -> Result<Vec<Sentence>, Error> {
     };
     sentences.push(sentence("validity", status.to_owned()));
     sentences.extend(entry.reasons.iter().map(|reason| sentence("reason", reason.clone())));
+    sentences.extend(entry.disturbed.iter().map(|what| sentence("disturbed", what.clone())));
     if let Some(observed) = &entry.observed {
         let rate = |rate: f64| format!("{}/s", grouped(rate));
         let (offered, completed) = (observed.offered_per_s, observed.completed_per_s);

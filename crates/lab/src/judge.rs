@@ -11,12 +11,12 @@ use results::doctor::{self, Check, Standing, State};
 use results::evidence::{self, Evidence, Fitness, Question};
 use results::journal::{Delivery, Observed, Purpose, Status};
 use results::little::Means;
-use results::load::{Pacing, SLO_MISSED};
+use results::load::{DISTURBED, Pacing, SLO_MISSED};
 use results::slo::{self, Judged as JudgedSlo, Slo, Verdict};
 use results::{Little, Load, Metric, Times};
 
 use crate::backend::Consumed;
-use crate::doctor::STEAL;
+use crate::doctor::{FOREIGN, STEAL};
 use crate::limits::{self, Shortfall};
 use crate::seconds::{self, window};
 use crate::spec::{Resolved, Strategy};
@@ -39,6 +39,8 @@ pub struct Judged {
     pub slo: Vec<JudgedSlo>,
     pub findings: Vec<String>,
     pub warnings: Vec<String>,
+    /// The disturbances of the machine, whether or not the trial is valid.
+    pub disturbed: Vec<String>,
     /// The use of resources by component and second; it gives the limit and is kept.
     pub components: Components,
 }
@@ -103,19 +105,36 @@ pub fn judge(observation: &Observation, resolved: &Resolved) -> Judged {
         slo,
         findings,
         warnings,
+        disturbed: disturbances(observation),
         components,
     }
+}
+
+/// Returns what disturbed the machine while a trial measured, as its generator and the checks after the
+/// load saw it. Only the first makes the trial less than valid: the generator knows when it was disturbed,
+/// and the checks do not know if the system was.
+fn disturbances(observation: &Observation) -> Vec<String> {
+    let gates = observation.driven.load.validity.gates.iter();
+    let of_generator = gates.filter(|gate| gate.name == DISTURBED && !gate.passed);
+    let of_generator = of_generator.map(|gate| format!("the generator: {}", gate.figure));
+    let found =
+        [STEAL, FOREIGN].into_iter().filter_map(|id| Some(bad(observation, id)?.value.clone()));
+    of_generator.chain(found).collect()
+}
+
+/// Returns a check after the load, if it is bad and the spec does not allow that.
+fn bad<'a>(observation: &'a Observation, id: &str) -> Option<&'a Check> {
+    let is_bad = |check: &&Check| {
+        check.id == id && check.state == State::Bad && check.standing != Standing::Waived
+    };
+    observation.checked.as_ref()?.after.checks.iter().find(is_bad)
 }
 
 /// Describes a machine that disturbed the load of another generator. Such a generator does not watch
 /// its machine, but the doctor has measured the steal on the CPUs of the roles meanwhile.
 fn stolen(observation: &Observation) -> Option<String> {
     observation.driven.load.foreign.as_ref()?;
-    let checks = &observation.checked.as_ref()?.after.checks;
-    let is_bad = |check: &&Check| {
-        check.id == STEAL && check.state == State::Bad && check.standing != Standing::Waived
-    };
-    checks.iter().find(is_bad).map(|steal| format!("machine disturbed: {}", steal.value))
+    bad(observation, STEAL).map(|steal| format!("machine disturbed: {}", steal.value))
 }
 
 /// Describes the declared percentiles of a load of events that its lateness leaves uncertain. Its generator

@@ -275,6 +275,17 @@ impl fmt::Display for Line<'_> {
         if !entry.status.answers() {
             return write!(f, "  {}", entry.reasons.first().map_or("", String::as_str));
         }
+        self.figures(f)?;
+        match entry.is_valid_but_disturbed() {
+            true => write!(f, "  disturbed: {}", entry.disturbed.join("; ")),
+            false => Ok(()),
+        }
+    }
+}
+
+impl Line<'_> {
+    fn figures(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Line { entry, .. } = self;
         let Some(observed) = &entry.observed else { return Ok(()) };
         let time = |ns: Option<u64>| ns.map_or("–".to_owned(), |ns| Nanos(ns).to_string());
         // Events with a receiver are sent for the time of their delivery.

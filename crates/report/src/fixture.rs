@@ -208,6 +208,7 @@ impl Fixture {
             between_levels: Vec::new(),
             comparison: None,
             scaling: Vec::new(),
+            resume: None,
             trials: self.entries.clone(),
             report: None,
         }
@@ -259,6 +260,7 @@ fn manifest() -> Manifest {
         spec_folder: "experiments".into(),
         started_unix_s: Some(1_795_254_120),
         state: State::Open,
+        resumed_after: Vec::new(),
         binaries: BTreeMap::from([
             ("benchwright".to_owned(), results::directory::digest(b"one")),
             ("benchwright-apps".to_owned(), results::directory::digest(b"two")),
@@ -335,6 +337,7 @@ fn entry(trial: u32, asked: f64) -> Entry {
         slo: Vec::new(),
         findings: Vec::new(),
         warnings: Vec::new(),
+        disturbed: Vec::new(),
         fingerprint: None,
         files: BTreeMap::new(),
     }

@@ -146,7 +146,8 @@ fn completed(load: &Load, out: &mut String) -> std::fmt::Result {
     let rates = &load.total.rates_per_s;
     write!(
         out,
-        "<div class=\"figure\"><h3>Completed rate</h3><p class=\"big\">{} <span>completed</span></p>",
+        "<div class=\"figure\"><h3>Completed rate</h3><p class=\"big\">{}{} <span>completed</span></p>",
+        if load.generator.generator_bound == Some(true) { "<span>at least</span> " } else { "" },
         rate(rates.completed)
     )?;
     match &load.pacing {

@@ -337,9 +337,10 @@ fn commands(run: &Run) -> String {
     let spec = shell_word(&run.path.join("spec.yaml").display().to_string());
     let again = Path::new(&run.manifest.spec_folder).join("again.yaml");
     let again = shell_word(&again.display().to_string());
+    let go_on = run.answer.as_ref().and_then(|answer| answer.go_on(&folder));
     let resume = match run.unfinished() || run.manifest.state == State::Interrupted {
         true => format!("benchwright resume {folder}\n"),
-        false => String::new(),
+        false => go_on.map_or(String::new(), |command| format!("{command}\n")),
     };
     format!("cp {spec} {again}\nbenchwright run {again}\n{resume}benchwright report {folder}")
 }

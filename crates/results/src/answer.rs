@@ -38,6 +38,10 @@ pub struct Answer {
     pub limited_by: Option<String>,
     /// The stop rule that ended the search, or the reason why it ended without one.
     pub stopped_by: String,
+    /// The words that follow `benchwright resume DIRECTORY` so that a run without an answer goes on, mostly
+    /// none. Absent if it has an answer, and if no further trial would bring one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resume: Option<Vec<String>>,
     /// Every combination of levels, in the order of the plan; absent without factors.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub levels: Vec<Level>,
@@ -65,6 +69,12 @@ pub struct Answer {
 }
 
 impl Answer {
+    /// Returns the command with which a run in this directory goes on, if it has no answer and can find one.
+    pub fn go_on(&self, directory: &str) -> Option<String> {
+        let words = self.resume.as_ref()?.iter().map(|word| format!(" {word}"));
+        Some(format!("benchwright resume {directory}{}", words.collect::<String>()))
+    }
+
     /// Returns true if no load was searched: the given ones show no maximum and no capacity of the system.
     pub fn is_given(&self) -> bool {
         !self.searches.is_empty() && self.searches.iter().all(|search| search.fixed)
@@ -223,25 +233,28 @@ impl Capacity {
 /// The most trials that are listed by their numbers.
 const MOST_LISTED: usize = 12;
 
-/// Returns how many trials were valid, with the numbers of the others: `15 of 18 trials valid; slowed,
-/// but usable: 9; not valid: 12, 13`.
+/// Returns how many trials were valid, with the numbers of the others: `15 of 18 trials valid; valid, but
+/// disturbed: 3; slowed, but usable: 9; not valid: 12, 13`.
 pub fn validity_in_words<'a>(journal: impl Iterator<Item = &'a Entry> + Clone) -> String {
     let trials = journal.filter(|entry| entry.purpose == Purpose::Trial);
-    let of = |status: Status| trials.clone().filter(move |entry| entry.status == status);
-    let valid = of(Status::Valid).count();
+    let valid = trials.clone().filter(|entry| entry.status == Status::Valid).count();
     let mut text = format!("{valid} of {} trials valid", trials.clone().count());
-    for (status, what) in [
-        (Status::Bounded, "slowed, but usable"),
-        (Status::Invalid, "not valid"),
-        (Status::Aborted, "aborted"),
-    ] {
-        let numbers: Vec<String> =
-            of(status).take(MOST_LISTED).map(|entry| entry.trial.to_string()).collect();
+    type Is = fn(&Entry) -> bool;
+    let others: [(Is, &str); 4] = [
+        (Entry::is_valid_but_disturbed, "valid, but disturbed"),
+        (|entry| entry.status == Status::Bounded, "slowed, but usable"),
+        (|entry| entry.status == Status::Invalid, "not valid"),
+        (|entry| entry.status == Status::Aborted, "aborted"),
+    ];
+    for (is, what) in others {
+        let all: Vec<String> =
+            trials.clone().filter(|entry| is(entry)).map(|entry| entry.trial.to_string()).collect();
+        let numbers = &all[..all.len().min(MOST_LISTED)];
         if numbers.is_empty() {
             continue;
         }
         text += &format!("; {what}: {}", numbers.join(", "));
-        let further = of(status).count() - numbers.len();
+        let further = all.len() - numbers.len();
         if 0 < further {
             text += &format!(" and {further} more");
         }

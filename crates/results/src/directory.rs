@@ -87,7 +87,7 @@ impl Directory {
             .and_then(|()| write_synced(&marker, b""))
             .and_then(|()| make_folder(&path.join("trials")));
         begun.map_err(|e| directory.error("", &e.to_string()))?;
-        directory.write("spec.yaml", spec.as_bytes())?;
+        directory.write_spec(spec)?;
         directory.write_environment(environment)?;
         directory.write_manifest(manifest)?;
         Ok(directory)
@@ -126,6 +126,11 @@ impl Directory {
 
     pub fn write_manifest(&self, manifest: &Manifest) -> Result<(), Error> {
         self.write_json("manifest.json", manifest)
+    }
+
+    /// Writes the spec again, if its budget changed.
+    pub fn write_spec(&self, spec: &str) -> Result<(), Error> {
+        self.write("spec.yaml", spec.as_bytes())
     }
 
     pub fn environment(&self) -> Result<Environment, Error> {

@@ -70,6 +70,11 @@ pub struct Entry {
     pub slo: Vec<slo::Judged>,
     pub findings: Vec<String>,
     pub warnings: Vec<String>,
+    /// The disturbances of the machine while it measured, in words, as its generator and the checks after
+    /// the load saw them: the one judgement that every word about a trial follows. A valid trial may have
+    /// some, if its generator had none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disturbed: Vec<String>,
     /// The hash of what the checks of the machines found after the load, if there were any: it is
     /// the same for two trials in the same environment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -106,6 +111,7 @@ impl Entry {
             slo: Vec::new(),
             findings: Vec::new(),
             warnings: Vec::new(),
+            disturbed: Vec::new(),
             fingerprint: None,
             files: BTreeMap::new(),
         }
@@ -184,6 +190,13 @@ pub enum Status {
     Invalid,
     /// The trial did not end: the system under test died in it.
     Aborted,
+}
+
+impl Entry {
+    /// Returns true if the trial is valid, although something disturbed the machine.
+    pub fn is_valid_but_disturbed(&self) -> bool {
+        self.status == Status::Valid && !self.disturbed.is_empty()
+    }
 }
 
 impl Status {

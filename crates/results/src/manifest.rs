@@ -41,6 +41,10 @@ pub struct Manifest {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started_unix_s: Option<u64>,
     pub state: State,
+    /// The last trial before each time that the run went on although it had ended without an answer: the
+    /// allowances for trials that gave no answer count from there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resumed_after: Vec<u32>,
     /// Digests of the programs that were measured and that measured, by name.
     pub binaries: BTreeMap<String, String>,
 }

@@ -101,10 +101,7 @@ impl Outcome {
 
     /// Returns the verdict if a missed limit of a response time says nothing, and only failures do.
     pub fn at_bounds_of_failures(&self, part: &Part) -> AtBounds {
-        self.bounded(|judged| {
-            matches!(judged.slo, Slo::Failures { .. })
-                && judged.slo.is_missed_without_lateness(part)
-        })
+        self.bounded(|judged| judged.slo.is_missed_by_failures(part))
     }
 
     fn bounded(&self, is_missed: impl Fn(&Judged) -> bool) -> AtBounds {
@@ -254,18 +251,19 @@ impl Slo {
     /// Returns true if the objective is missed although every request is forgiven the longest lateness
     /// of the load: then no lateness is the cause.
     fn is_missed_without_lateness(&self, part: &Part) -> bool {
-        let over = match *self {
-            Slo::Failures { .. } => {
-                let failed = part.counts.intended.saturating_sub(part.counts.ok);
-                let late = MAY_BE_LATE.iter().filter_map(|name| part.outcomes.get(*name));
-                failed.saturating_sub(late.sum())
-            }
-            Slo::ResponseTime { max, .. } => {
-                let longest = part.lateness.as_ref().map_or(0, |times| times.max_ns);
-                let times = part.response_time.as_ref().and_then(crate::Times::histogram);
-                times.map_or(0, |times| times.count_above(Nanos(max.0.saturating_add(longest))))
-            }
-        };
+        let Slo::ResponseTime { max, .. } = *self else { return self.is_missed_by_failures(part) };
+        let longest = part.lateness.as_ref().map_or(0, |times| times.max_ns);
+        let times = part.response_time.as_ref().and_then(crate::Times::histogram);
+        let over = times.map_or(0, |times| times.count_above(Nanos(max.0.saturating_add(longest))));
+        tail(part.counts.intended, over, self.allowed()) == Tail::Fail
+    }
+
+    /// Returns true if failures that no lateness causes are enough to miss the objective: every one of them
+    /// is over.
+    fn is_missed_by_failures(&self, part: &Part) -> bool {
+        let failed = part.counts.intended.saturating_sub(part.counts.ok);
+        let late = MAY_BE_LATE.iter().filter_map(|name| part.outcomes.get(*name));
+        let over = failed.saturating_sub(late.sum());
         tail(part.counts.intended, over, self.allowed()) == Tail::Fail
     }
 

@@ -7,7 +7,9 @@ use lab::experiment::Past;
 use measure::Share;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use results::Comparison;
+use results::answer::validity_in_words;
 use results::comparison::{Compared, Difference, Shift, Verdict};
+use results::journal::{Entry, Purpose, Status};
 
 use super::run::failed;
 use crate::cli::Compare;
@@ -23,19 +25,22 @@ pub(crate) fn compare(arguments: &Compare) -> Result<Exit, Failure> {
     let Compare { a, b, metrics, margin, json, markdown, junit } = arguments;
     let margin = margin.map(|margin| margin.0);
     let past = Past::read(a).map_err(failed)?;
-    let found = match b {
+    let other = b.as_ref().map(|b| Past::read(b).map_err(failed)).transpose()?;
+    let found = match &other {
         None => comparison::of_one(&past, metrics, margin),
-        Some(b) => {
-            let other = Past::read(b).map_err(failed)?;
+        Some(other) => {
             // The version that is judged brings the rule.
             let own = other.resolved.spec.compare.as_ref().or(past.resolved.spec.compare.as_ref());
             let usual = own.map(|own| own.metrics.clone()).unwrap_or_default();
             let metrics = if metrics.is_empty() { &usual } else { metrics };
             let margin = margin.or(own.map(|own| own.margin.0.0)).unwrap_or(MARGIN);
-            comparison::of_two(&past, &other, metrics, margin)
+            comparison::of_two(&past, other, metrics, margin)
         }
     };
     let found = found.map_err(failed)?;
+    for past in [Some(&past), other.as_ref()].into_iter().flatten() {
+        not_all_valid(past).iter().for_each(|words| output::error(words));
+    }
     output::result(&match () {
         () if *json => output::json(&found),
         () if *markdown => self::markdown(&found),
@@ -47,6 +52,15 @@ pub(crate) fn compare(arguments: &Compare) -> Result<Exit, Failure> {
         Verdict::Worse => Exit::No,
         Verdict::Undecided => Exit::NoAnswer,
     })
+}
+
+/// Returns the trials of a run that were not valid, or disturbed, in the words of every other command; `None`
+/// if there were none.
+fn not_all_valid(past: &Past) -> Option<String> {
+    let trials = || past.journal.iter().filter(|entry| entry.purpose == Purpose::Trial);
+    let is_whole = |entry: &Entry| entry.status == Status::Valid && entry.disturbed.is_empty();
+    (!trials().all(is_whole))
+        .then(|| format!("! {}: {}", past.name, validity_in_words(past.journal.iter())))
 }
 
 /// The facts that a reader has to know before the figures: differences of the environments, and the order.

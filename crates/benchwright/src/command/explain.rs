@@ -12,11 +12,14 @@ use crate::output::{self, Exit, Failure};
 
 pub(crate) fn explain(arguments: &Explain) -> Result<Exit, Failure> {
     let Explain { directory, trial, json } = arguments;
-    let answer = Past::read(directory).map_err(failed)?.answer();
-    let sentences = match trial {
+    let past = Past::read(directory).map_err(failed)?;
+    let answer = past.answer();
+    let mut sentences = match trial {
         Some(number) => explanation::of_trial(&answer, *number).map_err(failed)?,
         None => explanation::of_run(&answer),
     };
+    let go_on = answer.go_on(&past.name).filter(|_| trial.is_none());
+    sentences.extend(go_on.map(|text| Sentence { about: "go on".to_owned(), text }));
     let schema = EXPLANATION.to_owned();
     let explanation = Explanation { schema, trial: *trial, sentences };
     let width = explanation.sentences.iter().map(|sentence| sentence.about.len()).max();

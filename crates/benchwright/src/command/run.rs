@@ -39,7 +39,7 @@ pub(crate) fn plan(arguments: &Plan) -> Result<Exit, Failure> {
 
 pub(crate) fn resume(arguments: &Resume) -> Result<Exit, Failure> {
     let ended = watched(&arguments.watched, |host, backends, progress| {
-        experiment::resume(&arguments.directory, host, backends, progress)
+        experiment::resume(&arguments.directory, &arguments.set, host, backends, progress)
     })?;
     conclude(ended, arguments.json)
 }
@@ -131,6 +131,8 @@ fn conclude(ended: Result<Ended, lab::Error>, json: bool) -> Result<Exit, Failur
         Verdict::No => Exit::No,
         Verdict::NoAnswer => {
             output::error(&format!("error: {}", answer.summary));
+            let go_on = answer.go_on(&shown(&ended.directory));
+            go_on.iter().for_each(|command| output::error(&format!("go on    {command}")));
             Exit::NoAnswer
         }
         Verdict::Interrupted => {

@@ -40,12 +40,12 @@ fn one_script_is_measured_by_our_generator_and_by_wrk() {
     let document = load(&out, wrk);
     assert_eq!(document["foreign"], "wrk");
     assert_eq!(document["validity"]["gates"], Value::Array(Vec::new()), "none is passed");
-    assert_eq!(document["validity"]["unknown"].as_array().unwrap().len(), 3);
+    assert_eq!(document["validity"]["unknown"].as_array().unwrap().len(), 4);
     assert_eq!(document["printed"]["percentiles"].as_array().unwrap().len(), 4);
     assert_eq!(document["response_time"], Value::Null);
     assert!(load(&out, ours)["response_time"].is_object());
     let report = std::fs::read_to_string(out.join("report.html")).unwrap();
-    assert!(report.contains("unknown with wrk: late, lost, disturbed"), "the badge");
+    assert!(report.contains("unknown with wrk: late, lost, disturbed, busy"), "the badge");
     assert_eq!(scratch.remains(), [""; 0]);
 }
 

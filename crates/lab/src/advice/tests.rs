@@ -75,3 +75,29 @@ fn requests_that_are_too_few_to_decide_are_to_be_measured_longer() {
     assert_eq!(found[0].code, Code::TooFewRequests, "{found:?}");
     assert_eq!(found[0].change.as_deref(), Some("phases.measure.time=1s"));
 }
+
+/// A CPU of its own is the advice of another rule, and only where there is none.
+#[test]
+fn a_run_that_was_disturbed_is_advised_to_go_on_with_the_counts_of_all_other_words() {
+    let past = ran(QUEUE);
+    let mut answer = past.answer();
+    let disturbed = |trial, purpose| results::Entry {
+        trial,
+        purpose,
+        status: Status::Invalid,
+        reasons: vec!["machine disturbed: pauses. Repeat it.".to_owned()],
+        ..answer.trials[0].clone()
+    };
+    answer.trials = vec![disturbed(1, Purpose::Probe), disturbed(2, Purpose::Trial)];
+    answer.resume = Some(Vec::new());
+    let text = |answer: &Answer| {
+        let found = of(&past, answer).into_iter().find(|advice| advice.code == Code::Disturbed);
+        found.expect("advice").text
+    };
+    let begin = "1 of 1 trials were not valid, the last by: machine disturbed: pauses. Repeat it. ";
+    let command = format!("Go on once the machine is quiet: benchwright resume {}", past.name);
+    assert_eq!(text(&answer), format!("{begin}{command}"));
+    answer.resume = None;
+    let elsewhere = "Run it on a quieter machine, or once this one is quiet";
+    assert_eq!(text(&answer), format!("{begin}{elsewhere}"));
+}

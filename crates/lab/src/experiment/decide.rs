@@ -65,22 +65,32 @@ pub(super) struct Spent {
     time: Nanos,
     /// The time lost to disturbances: invalid trials, and waiting for a calm machine.
     lost: Nanos,
+    /// The last trial before the run went on although it had ended without an answer: what was lost until
+    /// then is not counted.
+    resumed_after: u32,
 }
 
 impl Spent {
     /// Nothing is spent yet of the budget of so many strands.
-    pub(super) fn of(strands: u64) -> Spent {
-        Spent { strands, time: Nanos::ZERO, lost: Nanos::ZERO }
+    pub(super) fn of(strands: u64, resumed_after: u32) -> Spent {
+        Spent { strands, time: Nanos::ZERO, lost: Nanos::ZERO, resumed_after }
+    }
+
+    /// Returns true if a trial that gave no answer is counted.
+    fn counts(&self, entry: &Entry) -> bool {
+        self.resumed_after < entry.trial
     }
 
     pub(super) fn add(&mut self, resolved: &Resolved, entry: &Entry) {
         let length = trial::length(resolved, entry);
+        let waited = entry.waited.as_ref().map_or(0, |waited| waited.waited_ns);
+        let lost = if self.counts(entry) { Nanos(waited) } else { Nanos::ZERO };
+        self.lost += lost;
         match entry.status {
-            Status::Invalid => self.lost += length,
+            Status::Invalid if self.counts(entry) => self.lost += length,
+            Status::Invalid => {}
             Status::Valid | Status::Bounded | Status::Aborted => self.time += length,
         }
-        let waited = entry.waited.as_ref().map_or(0, |waited| waited.waited_ns);
-        self.lost += Nanos(waited);
     }
 }
 
@@ -347,7 +357,10 @@ fn attempt(
     let repetition = answered + 1;
     let failed: Vec<&Entry> =
         journal.iter().filter(here).filter(|entry| entry.repetition == repetition).collect();
-    let count = |status| failed.iter().filter(|entry| entry.status == status).count() as u32;
+    let count = |status| {
+        let counted = failed.iter().filter(|entry| spent.counts(entry));
+        counted.filter(|entry| entry.status == status).count() as u32
+    };
     let (aborted, invalid) = (count(Status::Aborted), count(Status::Invalid));
     let last_reason = || {
         let reasons = failed.last().map(|entry| entry.reasons.join("\n  "));
@@ -401,7 +414,7 @@ fn attempt(
         let last = disturbed.next().map_or(String::new(), |entry| entry.reasons.join("\n  "));
         return no_answer(format!("disturbances used up the {allowed} that {of}: {last}"));
     }
-    let longest = (FIRST_WAIT * u64::from(invalid)).min(LONGEST_WAIT);
+    let longest = (FIRST_WAIT * u64::from(invalid.max(1))).min(LONGEST_WAIT);
     let await_calm = repeats_invalid.then(|| left.saturating_sub(next).min(longest));
     let attempt = failed.len() as u32 + 1;
     Decision::Run(Attempt {

@@ -36,7 +36,7 @@ impl Past {
         let question = |error: results::directory::Error| Error::Question(error.into());
         let directory = Directory::open(path).map_err(question)?;
         let manifest = directory.manifest().map_err(question)?;
-        let resolved = provenance::resolved_of(&directory, &manifest)?;
+        let resolved = provenance::resolved_of(&directory, &manifest, &[])?;
         let plan = Plan::of(&resolved).map_err(|error| Error::Question(error.into()))?;
         let journal = directory.journal().map_err(question)?;
         plan.check(&journal).map_err(Error::Question)?;
@@ -55,7 +55,8 @@ impl Past {
     /// Returns the answer: as it was kept, and otherwise that of the trials so far. The spreads and the
     /// comparison always follow from the trials, since earlier versions of the tool kept none.
     pub fn answer(&self) -> Answer {
-        let turns = Turns::new(&self.plan, self.journal.clone());
+        let resumed_after = provenance::resumed_after(&self.manifest);
+        let turns = Turns::resumed(&self.plan, self.journal.clone(), resumed_after);
         let so_far = answer::of(&self.plan, &turns, &Ending::Open);
         match &self.kept {
             Some(kept) => Answer {

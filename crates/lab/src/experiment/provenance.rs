@@ -8,7 +8,7 @@ use results::manifest::{Manifest, State, VERSION};
 
 use super::Plan;
 use crate::backend::{Backend, Stop};
-use crate::spec::{Question, Resolved};
+use crate::spec::{Budget, Question, Resolved, Spec};
 use crate::{Error, Host};
 
 /// Returns the manifest of a run that begins now.
@@ -19,7 +19,9 @@ pub(super) fn manifest(
 ) -> Result<Manifest, Error> {
     let binaries = digests(resolved, plan, backend).map_err(Error::from)?;
     let tool = format!("benchwright {}", host.version);
-    let question = serde_json::json!([resolved.spec, resolved.seed(), binaries, tool, VERSION]);
+    // The budget decides how long it looks for the answer, and not what it measures.
+    let spec = Spec { budget: Budget::default(), ..resolved.spec.clone() };
+    let question = serde_json::json!([spec, resolved.seed(), binaries, tool, VERSION]);
     let folder = std::path::absolute(&resolved.folder).unwrap_or_else(|_| resolved.folder.clone());
     Ok(Manifest {
         schema: "benchwright.results".to_owned(),
@@ -36,6 +38,7 @@ pub(super) fn manifest(
         spec_folder: folder.display().to_string(),
         started_unix_s: backend.date(),
         state: State::Open,
+        resumed_after: Vec::new(),
         binaries,
     })
 }
@@ -67,8 +70,17 @@ fn digests(
     Ok(all)
 }
 
-/// Reads the spec that an earlier run resolved.
-pub(super) fn resolved_of(directory: &Directory, manifest: &Manifest) -> Result<Resolved, Error> {
+/// Returns the last trial before a run went on although it had ended without an answer; 0 if it never did.
+pub(super) fn resumed_after(manifest: &Manifest) -> u32 {
+    manifest.resumed_after.last().copied().unwrap_or(0)
+}
+
+/// Reads the spec that an earlier run resolved, with these settings applied.
+pub(super) fn resolved_of(
+    directory: &Directory,
+    manifest: &Manifest,
+    set: &[String],
+) -> Result<Resolved, Error> {
     let path = directory.path().join("spec.yaml");
     let question = |error: anyhow::Error| Error::Question(error);
     let bytes = std::fs::read(&path).map_err(|error| {
@@ -76,9 +88,10 @@ pub(super) fn resolved_of(directory: &Directory, manifest: &Manifest) -> Result<
     })?;
     let folder = Path::new(&manifest.spec_folder);
     let name = path.display().to_string();
-    let read = crate::spec::from_bytes(&name, &bytes, folder, None, &[]);
+    let read = crate::spec::from_bytes(&name, &bytes, folder, None, set);
     let resolved = read.map_err(|error| question(error.into()))?;
-    Ok(Resolved { profile: manifest.profile.clone(), set: manifest.set.clone(), ..resolved })
+    let set = [&manifest.set[..], set].concat();
+    Ok(Resolved { profile: manifest.profile.clone(), set, ..resolved })
 }
 
 /// Fails unless both runs measure the same: trials of different programs or tools are never mixed.

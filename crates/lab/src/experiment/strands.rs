@@ -188,6 +188,12 @@ pub struct Turns<'a> {
 impl<'a> Turns<'a> {
     /// Reads the journal of an earlier run, whose trials are all of this plan ([`Plan::check`]).
     pub fn new(plan: &'a Plan, journal: Vec<Entry>) -> Turns<'a> {
+        Turns::resumed(plan, journal, 0)
+    }
+
+    /// Reads the journal of a run that went on, although it had ended without an answer after this trial:
+    /// the allowances for trials that give no answer count from there.
+    pub fn resumed(plan: &'a Plan, journal: Vec<Entry>, after: u32) -> Turns<'a> {
         let count = plan.strands.len();
         let rank = |strand: usize| match plan.order {
             Order::Shuffled => Random::part(plan.seed_of(strand), 1).next_u64(),
@@ -200,7 +206,7 @@ impl<'a> Turns<'a> {
             turns: vec![0; count],
             endings: vec![None; count],
             ranks: (0..count).map(rank).collect(),
-            spent: Spent::of(count as u64),
+            spent: Spent::of(count as u64, after),
         };
         journal.into_iter().for_each(|entry| turns.push(entry));
         turns

@@ -78,7 +78,7 @@ fn run(
 }
 
 fn resume(dir: &Path, host: &Host, progress: &mut dyn Progress) -> Result<Ended, Error> {
-    super::resume(dir, host, &for_tests(host), progress)
+    super::resume(dir, &[], host, &for_tests(host), progress)
 }
 
 fn check_run(text: &str, expected: Expect) -> Answer {
@@ -608,4 +608,77 @@ fn the_plan_names_what_decides_the_load() {
         load      5,000/s, 32 connections, bursts:10 arrivals, GET /
         load      1,000 connections, closed loop, GET /
     "#]].assert_eq(&lines.concat());
+}
+
+/// Writes the directory of a run whose only trial was disturbed in every attempt that is allowed.
+fn disturbed(resolved: &Resolved, path: &Path) {
+    let quiet = path.with_extension("quiet");
+    run(resolved, Some(quiet.clone()), &host(), &mut Silent).unwrap();
+    let quiet = Directory::open(&quiet).unwrap();
+    let (manifest, environment) = (quiet.manifest().unwrap(), quiet.environment().unwrap());
+    let manifest = Manifest { state: State::Open, ..manifest };
+    let directory = Directory::create(path, &manifest, &resolved.to_yaml(), &environment).unwrap();
+    let [entry] = &quiet.journal().unwrap()[..] else { panic!("one trial") };
+    let (_, mut writer) = directory.write_journal().unwrap();
+    for attempt in 1..=resolved.spec.budget.invalid_attempts + 1 {
+        let reasons = vec!["machine disturbed: pauses".to_owned()];
+        let status = Status::Invalid;
+        let entry = Entry { trial: attempt, attempt, status, reasons, ..entry.clone() };
+        writer.append(entry, &Files::new()).unwrap();
+    }
+}
+
+/// The words of the refusal lead to a command, and the command to an answer.
+#[test]
+fn a_run_that_was_refused_for_disturbances_goes_on_with_new_allowances() {
+    let text = SWEEP.replace("open}", "open, rate: 100/s}");
+    let text = text.lines().filter(|line| !line.starts_with("search:")).collect::<Vec<_>>();
+    let resolved = read(&(text.join("\n") + "\nbudget: {invalid_attempts: 2}\n"));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run");
+    disturbed(&resolved, &path);
+    // A run that was killed has the allowances that it had.
+    let ended = resume(&path, &host(), &mut Silent).unwrap();
+    assert_eq!(ended.answer.stopped_by, "a trial was not valid 3 times: machine disturbed: pauses");
+    assert_eq!((ended.answer.trials.len(), ended.answer.verdict), (3, Verdict::NoAnswer));
+    assert_eq!(ended.answer.go_on("results/x").unwrap(), "benchwright resume results/x");
+    // One that has ended without an answer begins with new ones.
+    let ended = resume(&path, &host(), &mut Silent).unwrap();
+    assert_eq!((ended.answer.trials.len(), ended.answer.verdict), (4, Verdict::Answered));
+    assert_eq!(ended.answer.trials[3].attempt, 4);
+    assert_eq!(ended.answer.go_on("results/x"), None);
+    assert_eq!(
+        Past::read(&path).unwrap().answer(),
+        Directory::open(&path).unwrap().answer().unwrap().unwrap()
+    );
+}
+
+#[test]
+fn a_run_whose_budget_was_too_small_goes_on_with_a_larger_one_and_with_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run");
+    let small = read(&format!("{SWEEP}budget: {{trials: 3}}\n"));
+    let ended = run(&small, Some(path.clone()), &host(), &mut Silent).unwrap();
+    let go_on = "benchwright resume r --set budget.trials=6";
+    assert_eq!(ended.answer.go_on("r").unwrap(), go_on);
+    // The same budget ends it again at once.
+    let again = resume(&path, &host(), &mut Silent).unwrap();
+    assert_eq!(again.answer, ended.answer);
+
+    let host = host();
+    let set =
+        |set: &str| super::resume(&path, &[set.to_owned()], &host, &for_tests(&host), &mut Silent);
+    let error = set("phases.measure.time=1s").unwrap_err().to_string();
+    assert!(
+        error.starts_with("--set phases.measure.time=1s: ") && error.contains("new run"),
+        "{error}"
+    );
+    let ended = set("budget.trials=60").unwrap();
+    assert_eq!(ended.answer.verdict, Verdict::Answered);
+    assert_eq!(Directory::open(&path).unwrap().manifest().unwrap().set, ["budget.trials=60"]);
+    // Nothing differs from a run that had this budget from the beginning.
+    let large = folder.path().join("large");
+    let resolved = read(&format!("{SWEEP}budget: {{trials: 60}}\n"));
+    run(&resolved, Some(large.clone()), &host, &mut Silent).unwrap();
+    assert_eq!(contents(&path), contents(&large));
 }

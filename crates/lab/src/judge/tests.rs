@@ -313,6 +313,25 @@ fn found(check: &str, severity: Severity, kernel: &str) -> Doctor {
     Doctor::new(vec![check], Fingerprint::new(values, None))
 }
 
+/// A generator with CPUs of its own does not see what others use of those of the system.
+#[test]
+fn what_the_checks_and_the_generator_saw_is_one_judgement() {
+    let judged = |load: Load, check: &str| {
+        let after = found(check, Severity::Error, "6.1");
+        let checked = Some(Checked { before: None, after });
+        let driven = driven(load);
+        judge(&Observation { checked, ..observation(driven) }, &read(""))
+    };
+    let foreign = judged(load(10, 0, 0), "local.foreign");
+    assert_eq!(
+        (foreign.status, &foreign.disturbed[..]),
+        (Status::Valid, &["as it should not be".to_owned()][..])
+    );
+    assert_eq!(judged(load(10, 0, 0), "local.governor").disturbed, [""; 0]);
+    let both = judged(refused(load(10, 0, 0), DISTURBED), "local.steal");
+    assert_eq!((both.status, both.disturbed.len()), (Status::Invalid, 2), "{:?}", both.disturbed);
+}
+
 #[test]
 fn the_checks_around_a_load_warn_or_make_it_invalid_as_the_spec_wants() {
     let judged = |level: &str, before: Doctor, after: Doctor| {

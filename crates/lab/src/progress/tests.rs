@@ -31,6 +31,7 @@ fn entry(status: Status, observed: Option<Observed>, reasons: &[&str]) -> Entry 
         slo: Vec::new(),
         findings: Vec::new(),
         warnings: Vec::new(),
+        disturbed: Vec::new(),
         fingerprint: None,
         files: BTreeMap::new(),
     }

@@ -299,7 +299,7 @@ fn a_closed_loop_that_its_generator_limited_is_refused_with_the_reason() {
         assert_eq!(slow.generator_bound, Some(true));
         let [reason] = &slow.reasons()[..] else { panic!("{:?}", slow.reasons()) };
         let begin = "the generator was the bottleneck: the busiest shard worked 70 % of the time, bound \
-                     70 %, so the target can complete 1/s or more. ";
+                     70 %, so the target can complete 1.00/s or more. ";
         assert!(reason.starts_with(begin) && reason.contains(remedy), "{reason}");
     }
     // An open loop shows by its lateness that it is slow.

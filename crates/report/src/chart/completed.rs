@@ -91,9 +91,9 @@ fn draw(run: &Run, points: &[Point], summary: &str) -> Plot {
     }
     plot.line(COMPLETED, &curve(points, |o| o.offered_per_s, |o| Some(o.completed_per_s)));
     draw_trials(&mut plot, points, COMPLETED);
-    for (number, point) in (1..).zip(above(run, points).iter().take(MOST_LABELS)) {
+    for point in above(run, points).iter().take(MOST_LABELS) {
         let at = (point.observed.offered_per_s, point.observed.completed_per_s);
-        plot.label(at, (0.0, 17.0), Anchor::Middle, &number.to_string());
+        plot.label(at, (0.0, 17.0), Anchor::Middle, &point.trial.entry.trial.to_string());
     }
     plot
 }
@@ -159,7 +159,7 @@ fn summary(run: &Run, points: &[Point]) -> String {
     if let (Some(least), Some(most)) = (completed().reduce(f64::min), completed().reduce(f64::max))
     {
         text += &format!(
-            " {} above it, numbered in the plot, completed {} to {}.",
+            " {} above it, with the numbers of their trials, completed {} to {}.",
             count(above.len(), "load"),
             grouped(least),
             rate(most),

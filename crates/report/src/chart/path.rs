@@ -219,6 +219,21 @@ impl Part<'_> {
         is_far.then_some(Scale::Linear { from, to })
     }
 
+    fn axis(&self) -> &'static str {
+        match &self.strands[..] {
+            [_] => "trial",
+            _ => "place in each search, from 1",
+        }
+    }
+
+    /// Returns the number below a place: that of its trial, or its own if several searches share it.
+    fn place(&self, index: usize) -> u32 {
+        match &self.strands[..] {
+            [only] => only.trials[index].entry.trial,
+            _ => index as u32 + 1,
+        }
+    }
+
     fn longest(&self) -> usize {
         self.strands.iter().map(|strand| strand.trials.len()).max().unwrap_or(0)
     }
@@ -300,7 +315,7 @@ fn draw(part: &Part, scale: Scale, is_named: bool, most: usize) -> Plot {
     let longest = part.longest();
     let x = Axis {
         scale: Scale::Places { count: longest + ANSWER },
-        label: "trial of the search",
+        label: part.axis(),
         tick: tick_number,
     };
     let y = Axis { scale, label: "offered per second", tick: tick_number };
@@ -308,7 +323,7 @@ fn draw(part: &Part, scale: Scale, is_named: bool, most: usize) -> Plot {
     // The last numbers would touch the name of the answer.
     let last = longest - longest / 12;
     for number in labels::numbers(longest).filter(|number| *number < last.max(2)) {
-        plot.place(number as f64 - 1.0, &number.to_string());
+        plot.place(number as f64 - 1.0, &part.place(number - 1).to_string());
     }
     let answer = longest as f64 + (ANSWER as f64 - 1.0) / 2.0;
     plot.place(answer, "answer");

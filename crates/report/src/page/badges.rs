@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use results::answer::validity_in_words;
-use results::load::Load;
+use results::load::{DISTURBED, Load};
 
 use crate::run::{Run, Trial};
 use crate::text::{count, escape, integer, time};
@@ -58,9 +58,9 @@ pub(super) fn of(run: &Run) -> Vec<Badge> {
     if trials().next().is_none() {
         return Vec::new();
     }
-    let valid = trials().filter(|trial| trial.valid()).count();
-    let kind = match trials().count() {
-        all if valid == all => Kind::Good,
+    let is_whole = |trial: &Trial| trial.valid() && trial.entry.disturbed.is_empty();
+    let kind = match () {
+        () if trials().all(is_whole) => Kind::Good,
         _ if !trials().any(Trial::answers) => Kind::Bad,
         _ => Kind::Notice,
     };
@@ -85,7 +85,9 @@ fn gates<'a>(trials: impl Iterator<Item = &'a Trial>) -> Vec<Badge> {
             }
             let (all, failed) = judged.entry(&gate.name).or_default();
             *all += 1;
-            failed.extend((!gate.passed).then_some(trial.entry.trial));
+            // The generator's gate sees only its own part of the machine.
+            let is_disturbed = gate.name == DISTURBED && !trial.entry.disturbed.is_empty();
+            failed.extend((!gate.passed || is_disturbed).then_some(trial.entry.trial));
         }
         if let Some(observed) = trial.entry.observed.as_ref().filter(|_| trial.valid()) {
             lateness = lateness.max(observed.lateness_p99_ns);

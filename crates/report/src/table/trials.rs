@@ -153,6 +153,7 @@ pub(crate) fn quantile(ns: Option<u64>, samples: u64, level: Quantile) -> Cell {
 fn status(trial: &Trial) -> &'static str {
     match (trial.probe(), trial.entry.status) {
         (true, Status::Valid) => "○ probe",
+        (_, Status::Valid) if trial.entry.is_valid_but_disturbed() => "! valid, but disturbed",
         (_, Status::Valid) => "✓ valid",
         (_, Status::Bounded) => "≈ slowed, answered",
         (_, Status::Invalid) => "✗ invalid",
@@ -180,6 +181,7 @@ fn notes(run: &Run, trial: &Trial) -> Vec<String> {
     [
         if marks.is_empty() { Vec::new() } else { vec![marks] },
         named("why", &entry.reasons),
+        named("disturbed", &entry.disturbed),
         named("finding", &entry.findings),
         named("SLO", &entry.slo.iter().map(|judged| judged.text.clone()).collect::<Vec<_>>()),
         named("limited by", limit.as_slice()),

@@ -100,6 +100,44 @@ fn the_bounds_are_a_band_in_the_plot_of_the_p99() {
     assert!(p99.contains("</svg>median of a load</li>"));
 }
 
+/// Returns the labels below the places of a plot.
+fn places(panel: &str) -> Vec<&str> {
+    let texts = panel.split("class=\"place mid\"").skip(1);
+    texts.map(|rest| rest.split('>').nth(1).unwrap().split('<').next().unwrap()).collect()
+}
+
+/// A probe is trial 1, so the first trial of the search is trial 2 everywhere.
+#[test]
+fn a_trial_has_the_number_of_the_journal_below_its_mark_too() {
+    let mut fixture = Fixture::new(|manifest| manifest.state = State::Finished);
+    fixture.push(3_900.0, |entry| entry.purpose = results::journal::Purpose::Probe);
+    fixture.search(|_| {});
+    fixture.directory.write_answer(&fixture.answer_of_searches(&[3_500.0])).unwrap();
+    let page = page(&fixture);
+    let all = panels(figure(&page, "path"))[0].1;
+    assert_eq!(titled(all), (2..=9).collect());
+    assert_eq!(places(all), ["2", "3", "4", "5", "6", "7", "8", "answer"]);
+    // Those of several searches share their places.
+    let page = super::page(&three());
+    let all = panels(figure(&page, "path"))[0].1;
+    assert!(all.contains("place in each search, from 1"), "{all}");
+    assert_eq!(places(all).first(), Some(&"1"));
+}
+
+#[test]
+fn a_load_above_the_maximum_has_the_number_of_its_trial() {
+    let page = page(&Fixture::sweep());
+    let completed = figure(&page, "completed");
+    let notes = completed.split("class=\"note mid\"").skip(1);
+    let notes = notes.map(|rest| rest.split('>').nth(1).unwrap().split('<').next().unwrap());
+    let numbers: Vec<u32> = notes.filter_map(|note| note.parse().ok()).collect();
+    assert!(
+        !numbers.is_empty() && numbers.iter().all(|n| titled(completed).contains(n)),
+        "{numbers:?}"
+    );
+    assert!(numbers.iter().all(|number| 12 < *number), "those after the maximum's: {numbers:?}");
+}
+
 #[test]
 fn a_sweep_has_no_path() {
     assert!(!page(&Fixture::sweep()).contains("id=\"path\""));

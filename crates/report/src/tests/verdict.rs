@@ -1,6 +1,7 @@
 use expect_test::expect;
 use results::Load;
 use results::journal::Status;
+use results::load::DISTURBED;
 
 use super::levels::rows;
 use super::*;
@@ -46,6 +47,33 @@ fn a_gate_that_failed_and_requests_that_failed_are_named_with_their_trials() {
         ‘’ ! 14 of 10,000 requests failed (trials 1, 3)
     "#]]
     .assert_eq(&badges(&page(&fixture)));
+}
+
+/// Others used the CPUs of the system: the gate of the generator, which has CPUs of its own, does not see it.
+#[test]
+fn a_valid_trial_that_was_disturbed_is_called_so_by_every_badge_and_table() {
+    let mut fixture = Fixture::new(|_| {});
+    for number in 1..=3 {
+        fixture.push(1_000.0, |entry| {
+            if number == 2 {
+                entry.disturbed = vec!["pid 9 cc used 89.5 % of CPU 0".to_owned()];
+            }
+        });
+        let path = fixture.directory.trial_path(number).join("load.json");
+        let mut load: Load = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        load.validity.gates[0].name = DISTURBED.to_owned();
+        fs::write(&path, serde_json::to_vec(&load).unwrap()).unwrap();
+    }
+    let page = page(&fixture);
+    expect![[r#"
+        ‘’ ! 3 of 3 trials valid; valid, but disturbed: 2
+        ‘’ ! disturbed: 1 of 3 trials (trial 2); in valid ones hiccups p99 at most 73.7 µs
+        ‘good’ ✓ no failures of 15,000 requests
+    "#]]
+    .assert_eq(&badges(&page));
+    let words = words(&page);
+    assert!(words.contains("! valid, but disturbed"), "{words}");
+    assert!(words.contains("disturbed: pid 9 cc used 89.5 % of CPU 0"), "{words}");
 }
 
 #[test]

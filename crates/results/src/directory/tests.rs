@@ -21,6 +21,7 @@ fn manifest() -> Manifest {
         spec_folder: ".".into(),
         started_unix_s: None,
         state: State::Open,
+        resumed_after: Vec::new(),
         binaries: BTreeMap::new(),
     }
 }

@@ -148,6 +148,8 @@ fn a_busy_generator_excuses_slow_responses_but_no_failures() {
         ("p99<=200ms", 0, true, Evidence::Answer, "the upper bound decides"),
         ("p99<=50ms", 0, false, Evidence::Nothing, "no bound decides: the SLO may be met without"),
         ("p99<=200ms,failures<=1%", 500, false, Evidence::Answer, "the failures decide"),
+        // A failed request is over the limit of a response time, too.
+        ("p99<=200ms", 500, false, Evidence::Answer, "the failures decide"),
     ] {
         let (is_met, evidence, text) = judged(slos, failed);
         assert_eq!((is_met, evidence), (met, expected), "{slos}");

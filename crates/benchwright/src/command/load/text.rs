@@ -24,8 +24,9 @@ fn write(load: &Load, text: &mut String) -> std::fmt::Result {
     }
     writeln!(
         text,
-        "offered {}/s · completed {}/s · {} requests · {}",
+        "offered {}/s · completed {}{}/s · {} requests · {}",
         grouped(rates.offered),
+        if load.generator.generator_bound == Some(true) { "at least " } else { "" },
         grouped(rates.completed),
         counted(counts.intended),
         Bytes(counts.bytes_received),

@@ -246,7 +246,8 @@ fn a_run_is_not_continued_with_another_image() {
     demo.run(&mut Notices::default()).unwrap();
     demo.script.borrow_mut().image = "sha256:2";
     let host = Host::new("benchwright".into(), "0.0.0");
-    let resumed = experiment::resume(&demo.out(), &host, &demo.backends(), &mut Notices::default());
+    let resumed =
+        experiment::resume(&demo.out(), &[], &host, &demo.backends(), &mut Notices::default());
     let why = resumed.unwrap_err().to_string();
     assert!(why.contains("changed since it began: image"), "{why}");
 }

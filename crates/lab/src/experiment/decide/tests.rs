@@ -56,6 +56,7 @@ fn entry(attempt: &Attempt, status: Status, completed: f64) -> Entry {
         slo: Vec::new(),
         findings: Vec::new(),
         warnings: Vec::new(),
+        disturbed: Vec::new(),
         fingerprint: None,
         files: Default::default(),
     }
@@ -63,7 +64,7 @@ fn entry(attempt: &Attempt, status: Status, completed: f64) -> Entry {
 
 /// Decides for a plan of one strand.
 fn decide(resolved: &Resolved, journal: &[Entry]) -> Decision {
-    let mut spent = Spent::of(1);
+    let mut spent = Spent::of(1, 0);
     journal.iter().for_each(|entry| spent.add(resolved, entry));
     super::next(resolved, journal, None, &spent)
 }

@@ -179,3 +179,12 @@ fn trials_with_too_few_requests_for_a_verdict_are_judged_together() {
         panic!("{trials:#?}")
     };
 }
+
+/// More trials would not bring an answer: there is nothing to go on with.
+#[test]
+fn a_search_that_reached_the_end_of_its_range_does_not_go_on() {
+    let text = queue("{range: [100/s, 300/s]}", "");
+    let folder = tempfile::tempdir().unwrap();
+    let ended = run(&read(&text), Some(folder.path().join("r")), &host(), &mut Silent).unwrap();
+    assert_eq!((ended.answer.verdict, ended.answer.resume), (Verdict::NoAnswer, None));
+}

@@ -826,7 +826,8 @@ impl Backend for Kubernetes {
             let waited = if is_first { Nanos::ZERO } else { host::now() - begun };
             is_first = false;
             if why.is_none() || within <= waited || self.host.wishes.ends_wait() {
-                return Ok(Calm { is_calm: why.is_none(), waited, worst: None, lost: why });
+                let (is_calm, quiet) = (why.is_none(), Nanos::ZERO);
+                return Ok(Calm { is_calm, waited, quiet, worst: None, lost: why });
             }
             host::rest(LOOK_AGAIN);
         }

@@ -3,7 +3,8 @@
 //!
 //! An idle virtual CPU shows no steal: time can be stolen only from a CPU with work to do. So a
 //! thread on each CPU spins for a short time and measures how long it did not run. The machine is
-//! calm when for two seconds no CPU lost as much as would make a trial *disturbed*.
+//! calm when for a while no CPU lost as much as would make a trial *disturbed*: two seconds, and more
+//! before each further repetition, since a machine that was calm for so long disturbed the trial again.
 //!
 //! Steal counts as lost on every CPU. A gap counts only where the system under test does not run:
 //! an idle system of forty processes takes 7 % of such spins by its own timers (measured with the
@@ -17,8 +18,10 @@ use measure::{Instant, Nanos};
 #[cfg(test)]
 mod tests;
 
-/// The time without disturbance after which a machine is called calm.
+/// The shortest time without disturbance after which a machine is called calm.
 pub const CALM_FOR: Nanos = Nanos::from_secs(2);
+/// The part of the longest wait for which the machine has to be calm.
+const PART_OF_WAIT: u64 = 10;
 /// The share of a CPU that may be lost: the bound of the generator's gate *disturbed*.
 pub const LOSS_ALLOWED: f64 = 0.01;
 /// Shorter gaps are interrupts and the kernel's own work, which every load has.
@@ -28,8 +31,14 @@ pub const SPIN: Nanos = Nanos::from_millis(20);
 /// The interval between spins on a CPU. In two seconds they cover every phase of a quota's period
 /// (100 ms).
 pub const EVERY: Nanos = Nanos::from_millis(93);
-/// The least time of spinning that proves anything: about half of what fits into the two seconds.
-const SPUN_ENOUGH: Nanos = Nanos::from_millis(200);
+/// The least part of the time in which a thread spins, if it proves anything: about half of what fits in.
+const SPUN_ENOUGH: u64 = 10;
+
+/// Returns the time without disturbance after which a machine is called calm, if the wait for it may
+/// take so long: the wait grows with each repetition of a trial.
+pub fn quiet(within: Nanos) -> Nanos {
+    Nanos(within.0 / PART_OF_WAIT).max(CALM_FOR)
+}
 
 /// A CPU that is watched.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -58,30 +67,33 @@ pub struct Spin {
 pub struct Calm {
     pub is_calm: bool,
     pub waited: Nanos,
-    /// The CPU that lost the most in the last two seconds of the wait. Absent if no CPU is watched.
+    /// The time without disturbance that was asked for; zero if the place judges its calm in another way.
+    pub quiet: Nanos,
+    /// The CPU that lost the most in the last such time of the wait. Absent if no CPU is watched.
     pub worst: Option<Loss>,
     /// A machine that is lost, in words: `the node w2 does not answer`.
     pub lost: Option<String>,
 }
 
-/// The losses of one CPU in the last two seconds.
+/// The losses of one CPU in the time that has to be calm.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Loss {
     pub cpu: u32,
     /// The share of the spins in which something else ran. Absent if that may have been the system
     /// under test.
     pub gaps: Option<f64>,
-    /// The share of the two seconds that the kernel counted as stolen.
+    /// The share of that time that the kernel counted as stolen.
     pub stolen: f64,
     pub longest_gap: Nanos,
 }
 
-/// The result in words: `calm after 2.10 s`; if not calm, with the CPU that lost the most.
+/// The result in words: `calm for 2.00 s, after 2.10 s`; if not calm, with the CPU that lost the most.
 impl fmt::Display for Calm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let waited = self.waited;
         match (self.is_calm, &self.lost, self.worst) {
-            (true, ..) => write!(f, "calm after {waited}"),
+            (true, ..) if self.quiet == Nanos::ZERO => write!(f, "calm after {waited}"),
+            (true, ..) => write!(f, "calm for {}, after {waited}", self.quiet),
             (false, Some(lost), _) => write!(f, "not calm after {waited}: {lost}"),
             (false, None, Some(loss)) => write!(f, "not calm after {waited}: {loss}"),
             (false, None, None) => write!(f, "not calm after {waited}"),
@@ -112,10 +124,12 @@ impl Loss {
     }
 }
 
-/// The spins of the last two seconds on each CPU that is watched.
+/// The last spins on each CPU that is watched.
 #[derive(Clone, Debug)]
 pub struct Watch {
     now: Instant,
+    /// The time that has to be calm, from which spins are kept.
+    quiet: Nanos,
     cpus: BTreeMap<u32, Spins>,
 }
 
@@ -124,15 +138,15 @@ struct Spins {
     watched: Watched,
     /// The beginning of the first spin of all.
     first: Option<Instant>,
-    /// The spins that ended in the last two seconds.
+    /// The spins that ended in the time that has to be calm.
     recent: VecDeque<Spin>,
 }
 
 impl Watch {
-    pub fn of(watched: impl IntoIterator<Item = Watched>) -> Watch {
+    pub fn of(watched: impl IntoIterator<Item = Watched>, quiet: Nanos) -> Watch {
         let spins = |watched| Spins { watched, first: None, recent: VecDeque::new() };
         let cpus = watched.into_iter().map(|watched| (watched.cpu, spins(watched))).collect();
-        Watch { now: Instant::default(), cpus }
+        Watch { now: Instant::default(), quiet, cpus }
     }
 
     /// Records a spin on one of the CPUs. The spins of one CPU must come in time order.
@@ -142,22 +156,22 @@ impl Watch {
         spins.recent.push_back(spin);
         self.now = self.now.max(spin.ended);
         for spins in self.cpus.values_mut() {
-            spins.recent.retain(|spin| self.now < spin.ended + CALM_FOR);
+            spins.recent.retain(|spin| self.now < spin.ended + self.quiet);
         }
     }
 
-    /// Returns true if every CPU was undisturbed for two seconds. A CPU with hardly any spins was
+    /// Returns true if every CPU was undisturbed for that time. A CPU with hardly any spins was
     /// disturbed: its thread did not run.
     pub fn is_calm(&self) -> bool {
         self.cpus.values().all(|spins| {
-            let long_enough = spins.first.is_some_and(|first| first + CALM_FOR <= self.now);
-            long_enough && spins.spun_enough() && spins.loss().is_allowed()
+            let long_enough = spins.first.is_some_and(|first| first + self.quiet <= self.now);
+            long_enough && spins.spun_enough(self.quiet) && spins.loss(self.quiet).is_allowed()
         })
     }
 
     /// Returns the loss of the CPU that lost the most.
     pub fn worst(&self) -> Option<Loss> {
-        let losses = self.cpus.values().map(Spins::loss);
+        let losses = self.cpus.values().map(|spins| spins.loss(self.quiet));
         losses.max_by(|a, b| a.share().total_cmp(&b.share()))
     }
 }
@@ -169,11 +183,11 @@ impl Spins {
 
     /// Returns false if the thread hardly ran: the CPU was busy with something else. Where the
     /// system runs it may have been the system, so there the spins do not count.
-    fn spun_enough(&self) -> bool {
-        self.watched.runs_system || SPUN_ENOUGH <= self.spun()
+    fn spun_enough(&self, quiet: Nanos) -> bool {
+        self.watched.runs_system || Nanos(quiet.0 / SPUN_ENOUGH) <= self.spun()
     }
 
-    fn loss(&self) -> Loss {
+    fn loss(&self, quiet: Nanos) -> Loss {
         let lost: Nanos = self.recent.iter().map(|spin| spin.lost).sum();
         let stolen: Nanos = self.recent.iter().map(|spin| spin.stolen).sum();
         let spun = self.spun();
@@ -184,7 +198,7 @@ impl Spins {
         Loss {
             cpu: self.watched.cpu,
             gaps: (!self.watched.runs_system).then_some(gaps),
-            stolen: stolen.as_secs_f64() / CALM_FOR.as_secs_f64(),
+            stolen: stolen.as_secs_f64() / quiet.as_secs_f64(),
             longest_gap: self.recent.iter().map(|spin| spin.longest_gap).max().unwrap_or_default(),
         }
     }

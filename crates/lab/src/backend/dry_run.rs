@@ -124,7 +124,7 @@ impl Backend for DryRun {
 
     fn await_calm(&mut self, within: Nanos) -> Result<Calm, Stop> {
         self.tell(format!("watch    until the machine is calm, {} at most", within.in_words()));
-        Ok(Calm { is_calm: true, waited: Nanos::ZERO, worst: None, lost: None })
+        Ok(Calm { is_calm: true, waited: Nanos::ZERO, quiet: Nanos::ZERO, worst: None, lost: None })
     }
 
     fn drive(&mut self, drive: &Drive, _tick: &mut Ticking<'_>) -> Result<Driven, Stop> {

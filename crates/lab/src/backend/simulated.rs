@@ -145,7 +145,7 @@ impl Backend for Simulated {
 
     /// Returns at once: nothing disturbs virtual time.
     fn await_calm(&mut self, _within: Nanos) -> Result<Calm, Stop> {
-        Ok(Calm { is_calm: true, waited: Nanos::ZERO, worst: None, lost: None })
+        Ok(Calm { is_calm: true, waited: Nanos::ZERO, quiet: Nanos::ZERO, worst: None, lost: None })
     }
 
     fn drive(&mut self, drive: &Drive, tick: &mut Ticking<'_>) -> Result<Driven, Stop> {

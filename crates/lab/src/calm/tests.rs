@@ -21,7 +21,7 @@ fn calm_of(
     until: Nanos,
     mut spin: impl FnMut(u32, Nanos) -> Option<Spin>,
 ) -> Option<Nanos> {
-    let mut watch = Watch::of(watched.iter().copied());
+    let mut watch = Watch::of(watched.iter().copied(), CALM_FOR);
     let mut at = Nanos::ZERO;
     while at < until {
         for &Watched { cpu, .. } in watched {
@@ -127,7 +127,7 @@ fn gaps_where_the_system_runs_do_not_count_and_steal_does() {
     let stolen = Nanos::from_millis(1);
     let calm = calm_of(&watched, LONG, |cpu, at| Some(Spin { stolen, ..gaps(cpu, at) }));
     assert_eq!(calm, None);
-    let mut watch = Watch::of(watched);
+    let mut watch = Watch::of(watched, CALM_FOR);
     watch.add(Spin { stolen: Nanos::from_millis(60), ..gaps(0, Nanos::ZERO) });
     watch.add(gaps(1, Nanos::ZERO));
     assert_eq!(watch.worst().unwrap().to_string(), "CPU 0 lost 3.0 % to steal, bound 1 %");
@@ -145,14 +145,41 @@ fn short_random_gaps_below_the_bound_do_not_delay_it() {
 
 #[test]
 fn the_worst_cpu_is_shown_with_its_figures() {
-    let mut watch = Watch::of(loads(2));
+    let mut watch = Watch::of(loads(2), CALM_FOR);
     watch.add(spin(0, Nanos::ZERO, Nanos::ZERO));
     let stolen = Nanos::from_millis(60);
     watch.add(Spin { stolen, ..spin(1, Nanos::ZERO, Nanos::from_millis(4)) });
-    let calm = Calm { is_calm: watch.is_calm(), waited: LONG, worst: watch.worst(), lost: None };
+    let calm = Calm {
+        is_calm: watch.is_calm(),
+        waited: LONG,
+        quiet: CALM_FOR,
+        worst: watch.worst(),
+        lost: None,
+    };
     let text = "not calm after 60.0 s: CPU 1 lost 20.0 % to gaps (up to 4.00 ms) and 3.0 % to \
                 steal, bound 1 %";
     assert_eq!(calm.to_string(), text);
-    let calm = Calm { is_calm: true, waited: CALM_FOR, worst: None, lost: None };
-    assert_eq!(calm.to_string(), "calm after 2.00 s");
+    let calm = Calm { is_calm: true, waited: CALM_FOR, quiet: CALM_FOR, worst: None, lost: None };
+    assert_eq!(calm.to_string(), "calm for 2.00 s, after 2.00 s");
+}
+
+/// A neighbour that pauses for three seconds between its bursts would disturb a trial again.
+#[test]
+fn a_machine_that_disturbed_a_trial_again_has_to_be_calm_for_longer() {
+    assert_eq!(quiet(Nanos::from_secs(5)), CALM_FOR);
+    let [first, second] = [20, 40].map(|within| quiet(Nanos::from_secs(within)));
+    assert_eq!((first, second), (CALM_FOR, CALM_FOR * 2));
+    let bursts = |at: Nanos| {
+        let is_burst = at.0 % Nanos::from_secs(4).0 < Nanos::SECOND.0;
+        spin(0, at, if is_burst { Nanos::from_millis(5) } else { Nanos::ZERO })
+    };
+    for (quiet, is_calm) in [(first, true), (second, false)] {
+        let mut watch = Watch::of(loads(1), quiet);
+        let mut at = Nanos::ZERO;
+        while at < LONG && !watch.is_calm() {
+            watch.add(bursts(at));
+            at += EVERY;
+        }
+        assert_eq!(watch.is_calm(), is_calm, "{quiet}");
+    }
 }

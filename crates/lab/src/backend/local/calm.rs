@@ -23,7 +23,8 @@ mod tests;
 pub(super) fn wait(local: &Local, within: Nanos) -> Result<Calm, Stop> {
     let watched = watched(local);
     let begun = host::now();
-    let mut watch = Watch::of(watched.iter().copied());
+    let quiet = calm::quiet(within);
+    let mut watch = Watch::of(watched.iter().copied(), quiet);
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
         let (sender, spins) = mpsc::channel();
@@ -46,7 +47,8 @@ pub(super) fn wait(local: &Local, within: Nanos) -> Result<Calm, Stop> {
             }
         };
         over.store(true, Ordering::Relaxed);
-        Ok(Calm { is_calm: watch.is_calm(), waited: waited?, worst: watch.worst(), lost: None })
+        let (is_calm, worst) = (watch.is_calm(), watch.worst());
+        Ok(Calm { is_calm, waited: waited?, quiet, worst, lost: None })
     })
 }
 

@@ -425,12 +425,13 @@ impl Run<'_> {
         let (strand, entry) = turns.last().expect("an entry was appended");
         let resolved = self.plan.resolved(strand);
         let label = self.plan.label(strand);
-        if let (Purpose::Probe, Some(observed)) = (entry.purpose, &entry.observed) {
+        let probed = entry.observed.as_ref().and_then(|observed| observed.succeeded_per_s);
+        if let (Purpose::Probe, Some(completed_per_s)) = (entry.purpose, probed) {
             if let Some(Attempt { asked: Some(first), .. }) = turns.attempt(strand) {
                 let search = resolved.spec.search.as_ref().expect("only a search has a probe");
                 progress.event(&Event::Probed {
                     label,
-                    completed_per_s: observed.succeeded_per_s(),
+                    completed_per_s,
                     is_lower_bound: observed.generator_bound,
                     first,
                     targets: targets(resolved),

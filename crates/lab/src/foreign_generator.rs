@@ -163,7 +163,7 @@ fn total(figures: &Figures, made: &ForeignLoad, length: Nanos) -> Result<Part, S
             completed: *answered,
             completed_inside: *answered,
             ok,
-            failed: intended - ok,
+            failed: refused + unanswered.values().sum::<u64>(),
             ..Counts::default()
         },
         rates_per_s: Rates {
@@ -171,6 +171,7 @@ fn total(figures: &Figures, made: &ForeignLoad, length: Nanos) -> Result<Part, S
             offered,
             completed,
             sustained: Some(completed.min(offered)),
+            succeeded: Some(completed * ok as f64 / (*answered).max(1) as f64),
             goodput: ok.saturating_sub(over) as f64 / seconds,
         },
         // In an open loop some connections wait for an answer, and after an error one does not.

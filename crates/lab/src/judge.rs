@@ -221,10 +221,13 @@ fn observed(observation: &Observation, components: &Components, slo_met: Option<
         completed_per_s: rates.completed,
         sustained_per_s: rates.sustained.unwrap_or(rates.completed.min(rates.offered)),
         goodput_per_s: rates.goodput,
+        succeeded_per_s: rates.succeeded,
         ended_after_ns: (load.ended.as_deref() == Some(SLO_MISSED))
             .then(|| Nanos::from_secs_f64(load.measured_s).0),
         requests: counts.intended,
-        failures: counts.intended.saturating_sub(counts.ok),
+        failures: counts.failed,
+        // Another generator does not say it.
+        unfinished: load.foreign.is_none().then_some(counts.unfinished),
         p50_ns: quantile(|times| times.p50_ns, Quantile::P50),
         p90_ns: quantile(|times| times.p90_ns, Quantile::P90),
         p99_ns: quantile(|times| times.p99_ns, Quantile::P99),
@@ -271,13 +274,13 @@ fn refusing(load: &Load, observed: &Observed) -> Option<String> {
     let Pacing::Closed { .. } = load.pacing else { return None };
     let share = Some(observed.failed_share()).filter(|_| observed.is_failing())?;
     let total = &load.total;
-    let succeeded_per_s = total.counts.ok as f64 / load.measured_s;
-    let means = match (Means::of(total), total.in_progress) {
+    let successes = total.in_progress.zip(observed.succeeded_per_s);
+    let means = match (Means::of(total), successes) {
         (Some(Means { succeeded, failed }), _) => {
             format!(", after {failed} on average, and a success took {succeeded}")
         }
-        (None, Some(number)) if 0.0 < succeeded_per_s => {
-            let most = Nanos::from_secs_f64(number / succeeded_per_s);
+        (None, Some((number, per_s))) if 0.0 < per_s => {
+            let most = Nanos::from_secs_f64(number / per_s);
             format!(", and a success took {most} at most, by Little's law")
         }
         (None, _) => String::new(),

@@ -304,7 +304,7 @@ impl Line<'_> {
             // The load is the rate of each target; this is the sum over all targets.
             write!(f, "  {completed} of {}/s completed", grouped(observed.offered_per_s))?;
         }
-        if 0 < observed.failures && !observed.saturated {
+        if 0 < observed.failures {
             write!(f, "  {} failed", counted(observed.failures))?;
         }
         match (&observed.limit, &observed.limited_by) {

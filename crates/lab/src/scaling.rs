@@ -148,11 +148,12 @@ fn is_saturated(question: &Question) -> bool {
     question.resolved.spec.load.model == Model::Closed
 }
 
-/// Returns the requests without failure per second of CPU time; `None` if the use of a component is not known.
+/// Returns the successes in the measurement per second of CPU time in it; `None` if one of the two is not
+/// known.
 fn per_cpu_second(observed: &Observed) -> Option<f64> {
     let used = observed.cpu.values().sum::<f64>();
     let is_known = !observed.cpu.is_empty() && observed.cpu_unknown == 0 && 0.0 < used;
-    is_known.then(|| observed.succeeded_per_s() / used)
+    observed.succeeded_per_s.filter(|_| is_known).map(|per_s| per_s / used)
 }
 
 /// Returns the law in a line: `capacity over replicas: Amdahl's law, σ 0.05 (0.04 … 0.06); efficiency 0.87

@@ -81,6 +81,17 @@ impl Outcome {
     pub fn is_answer(self) -> bool {
         matches!(self, Outcome::Ok | Outcome::Status | Outcome::Check)
     }
+
+    /// True if the request ended badly. An unfinished one has not ended.
+    pub fn is_failure(self) -> bool {
+        !matches!(self, Outcome::Ok | Outcome::Unfinished)
+    }
+
+    /// Returns the number of requests that ended badly, of counts in the order of [`Outcome::ALL`].
+    pub fn failures(counts: &[u64; Outcome::ALL.len()]) -> u64 {
+        let counted = Outcome::ALL.iter().zip(counts);
+        counted.filter(|(outcome, _)| outcome.is_failure()).map(|(_, count)| count).sum()
+    }
 }
 
 /// A request that is handed to a driver.

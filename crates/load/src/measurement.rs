@@ -65,7 +65,7 @@ impl Measurement {
             (begin, self.series.interval().min(measured.saturating_sub(begin)), interval)
         });
         let drained = &self.drained;
-        let of_the_drain = (0 < drained.completed + drained.failed())
+        let of_the_drain = (!drained.is_empty())
             .then(|| (measured, self.end.saturating_since(self.window.end), drained));
         of_the_window.chain(of_the_drain)
     }

@@ -341,6 +341,18 @@ fn a_directory_of_version_1_still_has_its_page() {
     assert!(!words.contains("not shown"), "{words}");
 }
 
+/// Checks the page of one of version 2, whose failures contain the requests without a response.
+#[test]
+fn a_directory_of_version_2_still_has_its_page() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../results/tests/version2/overload");
+    let directory = Directory::open(std::path::Path::new(path)).unwrap();
+    let words = words(&render(&directory, None).unwrap());
+    for said in ["benchwright.results version 2", "1 of 1 trials valid"] {
+        assert!(words.contains(said), "{said}: {words}");
+    }
+    assert!(!words.contains("not shown"), "{words}");
+}
+
 #[test]
 fn a_load_that_was_given_shows_no_maximum_and_no_capacity() {
     let fixture = Fixture::sweep();

@@ -17,7 +17,7 @@ use crate::scaling::Scaling;
 #[cfg(test)]
 mod tests;
 
-pub const SCHEMA: &str = "benchwright.run/2";
+pub const SCHEMA: &str = "benchwright.run/3";
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Answer {

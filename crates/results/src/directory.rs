@@ -196,7 +196,8 @@ impl Directory {
 
     /// The generator's measurements in this trial, checked against the journal's digest.
     pub fn load(&self, entry: &Entry) -> Result<Load, Error> {
-        self.of_trial(entry, "load.json")
+        let (name, bytes) = self.file_of_trial(entry, "load.json")?;
+        Load::read(&bytes).map_err(|problem| self.error(&name, &problem))
     }
 
     /// The components' measurements in this trial, checked likewise; `None` if there were none.
@@ -204,8 +205,8 @@ impl Directory {
         if !self.trial_path(entry.trial).join(components::FILE).exists() {
             return Ok(None);
         }
-        let document: Value = self.of_trial(entry, components::FILE)?;
-        let name = format!("trials/{}/{}", entry.trial, components::FILE);
+        let (name, bytes) = self.file_of_trial(entry, components::FILE)?;
+        let document: Value = self.parse(&name, &bytes)?;
         if document["schema"] != components::SCHEMA {
             let problem =
                 format!("of schema {}; this tool reads {}", document["schema"], components::SCHEMA);
@@ -214,13 +215,14 @@ impl Directory {
         self.typed(&name, document).map(Some)
     }
 
-    fn of_trial<T: DeserializeOwned>(&self, entry: &Entry, file: &str) -> Result<T, Error> {
+    /// Returns a file in the folder of a trial, and its name in the directory.
+    fn file_of_trial(&self, entry: &Entry, file: &str) -> Result<(String, Vec<u8>), Error> {
         let name = format!("trials/{}/{file}", entry.trial);
         let bytes = self.read_bytes(&name)?;
         if entry.files.get(file).is_some_and(|expected| *expected != digest(&bytes)) {
             return Err(self.error(&name, "changed since it was measured (its digest differs)"));
         }
-        self.parse(&name, &bytes)
+        Ok((name, bytes))
     }
 
     /// Writes a file so that a reader sees the old or the new contents, never a part.

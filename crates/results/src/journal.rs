@@ -9,6 +9,9 @@ use crate::little::Little;
 use crate::slo;
 use crate::times::Times;
 
+#[cfg(test)]
+mod tests;
+
 /// One attempted trial.
 ///
 /// A search is a pure function of the entries before it, so they contain everything that it needs.
@@ -229,12 +232,21 @@ pub struct Observed {
     /// The completed rate, but at most the offered one: a backlog of the warm-up is not counted.
     pub sustained_per_s: f64,
     pub goodput_per_s: f64,
+    /// The successes inside the measurement, whatever their response times: a response that refuses a
+    /// request completes it, but is none. Absent up to version 2.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub succeeded_per_s: Option<f64>,
     /// The length of a measurement that ended early, since its SLO was missed whatever followed; absent
     /// if it had its whole time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_after_ns: Option<u64>,
     pub requests: u64,
+    /// The requests that ended badly.
     pub failures: u64,
+    /// The requests that had no response when the load ended. Absent if that is not known: of another
+    /// generator, and up to version 2, when `failures` contained them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unfinished: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p50_ns: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -299,20 +311,21 @@ pub struct Observed {
 const FAILING: f64 = 0.03;
 
 impl Observed {
-    /// Returns true if so many requests failed that the completed rate is not one of a working system.
+    /// Returns true if so many requests failed that the completed rate is not one of a working system,
+    /// or if none succeeded.
     pub fn is_failing(&self) -> bool {
-        is_failing(self.failed_share())
+        let ended = self.ended();
+        is_failing(self.failed_share()) || 0 < self.requests && ended == self.failures
     }
 
-    /// Returns the share of the requests that failed.
+    /// Returns the share of failures of the requests that ended.
     pub fn failed_share(&self) -> f64 {
-        self.failures as f64 / self.requests.max(1) as f64
+        self.failures as f64 / self.ended().max(1) as f64
     }
 
-    /// Returns the completed rate without failures, whatever the response times: a response that refuses
-    /// a request completes it, too.
-    pub fn succeeded_per_s(&self) -> f64 {
-        self.completed_per_s * (1.0 - self.failed_share())
+    /// Returns the number of requests that ended, well or not, as far as that is known.
+    fn ended(&self) -> u64 {
+        self.requests.saturating_sub(self.unfinished.unwrap_or_default())
     }
 }
 

@@ -15,8 +15,11 @@ mod tests;
 
 /// Version 2 (2026-11) judges each objective of `slo` separately, keeps the response times of
 /// failed requests and those without lateness, and states whether the target was saturated.
-pub const SCHEMA: &str = "benchwright.load/2";
-const SCHEMA_1: &str = "benchwright.load/1";
+/// Version 3 (2026-11) does not count unfinished requests as failed, and keeps the rate of those that
+/// succeeded.
+pub const SCHEMA: &str = "benchwright.load/3";
+/// The older versions, in which `failed` contains the unfinished requests.
+const OLDER: [&str; 2] = ["benchwright.load/1", "benchwright.load/2"];
 
 /// One load, from its first connection to the end of its drain.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -89,11 +92,30 @@ impl Load {
     /// Reads the document of a generator, of this version or an older one; the error states why it
     /// cannot be read.
     pub fn read(text: &[u8]) -> Result<Load, String> {
-        let load: Load = serde_json::from_slice(text)
+        let mut load: Load = serde_json::from_slice(text)
             .map_err(|error| format!("its document cannot be read: {error}"))?;
-        match [SCHEMA, SCHEMA_1].contains(&load.schema.as_str()) {
-            true => Ok(load),
-            false => Err(format!("its document is a `{}`, not a `{SCHEMA}`", load.schema)),
+        match &*load.schema {
+            SCHEMA => {}
+            older if OLDER.contains(&older) => load.take_unfinished_off_failed(),
+            other => return Err(format!("its document is a `{other}`, not a `{SCHEMA}`")),
+        }
+        Ok(load)
+    }
+
+    /// Converts the counts of an older version. Requests are unfinished once the load has ended, so in
+    /// the series they are in its last interval.
+    fn take_unfinished_off_failed(&mut self) {
+        let unfinished = self.total.counts.unfinished;
+        let last = self.series.last_mut().into_iter().map(|last| (&mut last.failed, unfinished));
+        let targets = self.targets.iter_mut().map(|target| &mut target.part.counts);
+        let parts = [&mut self.total.counts].into_iter().chain(targets);
+        let parts = parts.map(|counts| (&mut counts.failed, counts.unfinished));
+        let segments = self.segments.iter_mut().map(|segment| &mut segment.group);
+        let groups = self.labels.values_mut().chain(segments).map(|group| {
+            (&mut group.failed, group.outcomes.get(UNFINISHED).copied().unwrap_or_default())
+        });
+        for (failed, unfinished) in last.chain(parts).chain(groups) {
+            *failed = failed.saturating_sub(unfinished);
         }
     }
 
@@ -164,10 +186,14 @@ pub struct Latencies {
     pub max_us: u64,
 }
 
+/// The outcome of a request that had no response when the load ended.
+pub const UNFINISHED: &str = "unfinished";
+
 /// The figures of a part of the requests.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Group {
     pub completed: u64,
+    /// As in [`Counts`].
     pub failed: u64,
     pub outcomes: BTreeMap<String, u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -238,9 +264,12 @@ pub struct Part {
     /// are upper bounds of the target's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_time: Option<Times>,
-    /// The response times of the failed ones among them.
+    /// The response times of the failed ones among them; up to version 2 of the unfinished ones, too.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub failed_response_time: Option<Times>,
+    /// The times that the unfinished ones among them had waited: lower bounds of their response times.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub unfinished_response_time: Option<Times>,
     /// The response time of each of the same requests, minus its own lateness: its quantiles are
     /// lower bounds. An SLO that is met by `response_time` is met; one that is missed by these
     /// times is missed; between the two, this load does not decide.
@@ -282,8 +311,8 @@ pub struct Tls {
 }
 
 /// Counts over the measurement: every intended request has exactly one outcome. `intended` = `ok` +
-/// `failed`; `failed` counts every outcome but `ok`, so it contains `unfinished`, `dropped` and the
-/// wrong answers. `completed` counts the answered requests, well or not.
+/// `failed` + `unfinished`: a request that still had no response when the load ended did not fail; how it
+/// would have ended is not known. `completed` counts the answered requests, well or not.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Counts {
     pub intended: u64,
@@ -294,9 +323,9 @@ pub struct Counts {
     #[serde(default)]
     pub completed_inside: u64,
     pub ok: u64,
-    /// Requests that did not succeed, including `unfinished` and `dropped`.
+    /// Requests that ended badly: a wrong answer, none in time or a lost connection, or `dropped`.
     pub failed: u64,
-    /// The part of `failed` that was neither answered nor given up when the load ended.
+    /// Requests that were neither answered nor given up when the load ended.
     pub unfinished: u64,
     /// The part of `failed` that found the backlog full.
     pub dropped: u64,
@@ -318,7 +347,11 @@ pub struct Rates {
     /// sustained.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub sustained: Option<f64>,
-    /// The successful completions, within the SLO if there is one.
+    /// The successes that completed inside the measurement, whatever their response times; absent up to
+    /// version 2.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub succeeded: Option<f64>,
+    /// The part of them within the SLO, or all of them without one.
     pub goodput: f64,
 }
 
@@ -340,7 +373,7 @@ pub struct Interval {
     /// Requests that were answered in it, no matter when they were intended: divided by its length,
     /// the rate that `rates_per_s.completed` states for the whole measurement.
     pub completed: u64,
-    /// Failures, like the times, of requests that were intended in the measurement.
+    /// Failures as in [`Counts`], like the times, of requests that were intended in the measurement.
     pub failed: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p50_ns: Option<u64>,

@@ -12,7 +12,10 @@ use crate::slo::Slo;
 /// an attempt, the sustained rate, and the requested rate both in total and of each target (in
 /// version 1 `asked_per_s` was that of each target); the manifest keeps the question and the
 /// objectives.
-pub const VERSION: u32 = 2;
+///
+/// Version 3 (2026-11): unfinished requests are counted beside the failures of a trial, and not among
+/// them.
+pub const VERSION: u32 = 3;
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Manifest {

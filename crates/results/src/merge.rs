@@ -292,6 +292,7 @@ fn add_part(whole: &mut Part, part: Part) -> Result<(), String> {
         offered: one.offered + other.offered,
         completed: one.completed + other.completed,
         sustained: one.sustained.zip(other.sustained).map(|(one, other)| one + other),
+        succeeded: one.succeeded.zip(other.succeeded).map(|(one, other)| one + other),
         goodput: one.goodput + other.goodput,
     };
     whole.in_progress = whole.in_progress.zip(part.in_progress).map(|(one, other)| one + other);
@@ -303,6 +304,7 @@ fn add_part(whole: &mut Part, part: Part) -> Result<(), String> {
     add_counts(&mut whole.reasons, part.reasons);
     add_times(&mut whole.response_time, part.response_time)?;
     add_times(&mut whole.failed_response_time, part.failed_response_time)?;
+    add_times(&mut whole.unfinished_response_time, part.unfinished_response_time)?;
     add_times(&mut whole.response_time_less_lateness, part.response_time_less_lateness)?;
     if unknown {
         whole.response_time_less_lateness = None;

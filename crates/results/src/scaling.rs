@@ -44,10 +44,10 @@ pub struct Level {
     /// The throughput per unit over that of the first level.
     pub efficiency: Option<f64>,
     pub efficiency_interval: Option<(f64, f64)>,
-    /// The requests that were completed without failure per second of CPU time of all components
-    /// together; null if the use of a component is not known.
+    /// The successes inside the measurement per second of CPU time of all components together; null if the
+    /// use of a component is not known.
     pub per_cpu_second: Option<f64>,
-    /// The failures over all outcomes, the largest of the trials; null without values.
+    /// The failures over the requests that ended, the largest of the trials; null without values.
     #[serde(default)]
     pub failed_share: Option<f64>,
 }
@@ -115,7 +115,7 @@ pub struct Measured {
     pub interval: Option<(f64, f64)>,
     /// The requests per second of CPU time of each trial; `None` if it is not known of one.
     pub per_cpu_second: Option<Vec<f64>>,
-    /// The failures over all outcomes of each trial.
+    /// The failures of each trial over its requests that ended.
     pub failed_shares: Vec<f64>,
 }
 

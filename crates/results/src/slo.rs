@@ -4,6 +4,11 @@
 //! is either *within*, that is answered well and no later than the limit, or it is *over*: answered
 //! late, answered with an error, or never answered. The limit itself is within. An objective on p99
 //! is met if at most one request in a hundred is over.
+//!
+//! A request that had no response when the load ended is unfinished. It is over a limit that it waited
+//! longer than; below that, and for an objective on failures, it may be either: it counts at most, and
+//! not at least. So an objective is not met thanks to unfinished requests, and no verdict rests on them
+//! alone; a longer drain decides.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,7 +19,7 @@ use measure::{Nanos, Quantile, Share};
 use serde::{Deserialize, Serialize};
 
 use crate::evidence::AtBounds;
-use crate::load::Part;
+use crate::load::{Counts, Part, UNFINISHED};
 
 #[cfg(test)]
 mod tests;
@@ -47,9 +52,11 @@ struct Written {
 pub struct Judged {
     #[serde(flatten)]
     pub slo: Slo,
-    /// The requests over, at most: a response time includes the generator's own lateness.
+    /// The requests over, at most: a response time includes the generator's own lateness, and unfinished
+    /// requests are among them.
     pub over: u64,
-    /// The requests that are over even without their own lateness: a lower bound.
+    /// The requests that are over even without their own lateness, and without the unfinished ones that
+    /// may still have been answered in time: a lower bound.
     pub over_at_least: u64,
     /// The requests that were meant to start.
     pub of: u64,
@@ -114,7 +121,7 @@ impl Outcome {
 }
 
 /// The outcomes of failed requests that a punctual generator might have avoided.
-const MAY_BE_LATE: [&str; 3] = ["timeout", "unfinished", "dropped"];
+const MAY_BE_LATE: [&str; 2] = ["timeout", "dropped"];
 
 /// The judgement of several loads together.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -226,17 +233,16 @@ impl Slo {
     /// Judges one load. The exact binomial verdict decides if there are enough requests for one,
     /// otherwise the plain share does.
     pub fn judge(&self, part: &Part) -> Judged {
-        let of = part.counts.intended;
-        let failed = of.saturating_sub(part.counts.ok);
+        let (of, failed) = (part.counts.intended, part.counts.failed);
         let (over, over_at_least) = match *self {
-            Slo::Failures { .. } => (failed, failed),
+            Slo::Failures { .. } => (failed + part.counts.unfinished, failed),
             Slo::ResponseTime { max, .. } => over(part, max),
         };
         let (verdict, met) = self.decide(over, over_at_least, of);
         let is_printed = part.printed.is_some() && self.response_time().is_some();
         let mut text = match is_printed && 0 < of {
             true => self.sentence_of_printed(met, [over_at_least, over, of]),
-            false => self.sentence(met, [over, failed, of]),
+            false => self.sentence(met, over, part),
         };
         if verdict == Verdict::Undecided && 0 < of {
             text += &match self.between(part, [over_at_least, over, of]) {
@@ -261,9 +267,8 @@ impl Slo {
     /// Returns true if failures that no lateness causes are enough to miss the objective: every one of them
     /// is over.
     fn is_missed_by_failures(&self, part: &Part) -> bool {
-        let failed = part.counts.intended.saturating_sub(part.counts.ok);
         let late = MAY_BE_LATE.iter().filter_map(|name| part.outcomes.get(*name));
-        let over = failed.saturating_sub(late.sum());
+        let over = part.counts.failed.saturating_sub(late.sum());
         tail(part.counts.intended, over, self.allowed()) == Tail::Fail
     }
 
@@ -277,7 +282,8 @@ impl Slo {
         }
     }
 
-    fn sentence(&self, met: bool, [over, failed, of]: [u64; 3]) -> String {
+    fn sentence(&self, met: bool, over: u64, part: &Part) -> String {
+        let Counts { intended: of, failed, unfinished, .. } = part.counts;
         if of == 0 {
             return format!("{self} is missed: no request was measured");
         }
@@ -285,6 +291,7 @@ impl Slo {
         let word = if met { "is met" } else { "is missed" };
         let what = match self {
             Slo::ResponseTime { .. } => "over",
+            Slo::Failures { .. } if 0 < unfinished => "failed or unfinished",
             Slo::Failures { .. } => "failed",
         };
         let all = counted(of);
@@ -294,8 +301,12 @@ impl Slo {
             share(over as f64 / of as f64),
             share(self.allowed().0),
         );
+        let shown = |count: u64, word: &str| format!("{} of them {word}", counted(count));
         if matches!(self, Slo::ResponseTime { .. }) && 0 < failed {
-            text += &format!(", {} of them failed", counted(failed));
+            text += &format!(", {}", shown(failed, "failed"));
+        }
+        if 0 < unfinished {
+            text += &format!(", {}", shown(unfinished, UNFINISHED));
         }
         text
     }
@@ -322,11 +333,18 @@ impl Slo {
     /// Returns the bounds of the quantile, if the limit lies between them: `p99 31.0 ms … 52.0 ms, the
     /// limit lies between: …`.
     fn between(&self, part: &Part, [at_least, at_most, of]: [u64; 3]) -> Option<String> {
-        let Slo::ResponseTime { quantile, .. } = *self else { return None };
         let allowed = self.allowed().0 * of as f64 + 1e-9;
         if !(at_least as f64 <= allowed && allowed < at_most as f64) {
             return None;
         }
+        // Without the unfinished requests it is met, so they are what decides.
+        if at_most.saturating_sub(part.counts.unfinished) as f64 <= allowed {
+            return Some(
+                "the unfinished requests decide it: wait longer for them (phases.drain, --drain)"
+                    .to_owned(),
+            );
+        }
+        let Slo::ResponseTime { quantile, .. } = *self else { return None };
         let at = |times: &Option<crate::Times>| times.as_ref()?.histogram()?.quantile(quantile);
         let (lower, upper) = (at(&part.response_time_less_lateness)?, at(&part.response_time)?);
         Some(format!(
@@ -346,8 +364,7 @@ fn share_of(share: Share) -> Share {
 /// Counts the requests over a limit: at most, and at least.
 fn over(part: &Part, max: Nanos) -> (u64, u64) {
     if let Some(printed) = &part.printed {
-        let of = part.counts.intended;
-        let failed = of.saturating_sub(part.counts.ok);
+        let (of, failed) = (part.counts.intended, part.counts.failed);
         let (least, most) = printed.over(max);
         // A failed request is over, and its time may be among the slow ones or not.
         return ((failed + most).min(of), least.max(failed).min(of));
@@ -356,21 +373,26 @@ fn over(part: &Part, max: Nanos) -> (u64, u64) {
         let histogram = times.as_ref().and_then(crate::Times::histogram);
         histogram.map_or(0, |histogram| histogram.count() - histogram.count_above(max))
     };
-    let of = part.counts.intended;
+    let (of, failed) = (part.counts.intended, part.counts.failed);
     // Some failed requests took no longer than the limit, but are over nevertheless.
     let failed_within = within(&part.failed_response_time);
-    let failed = of.saturating_sub(part.counts.ok);
-    let at_most = of.saturating_sub(within(&part.response_time).saturating_sub(failed_within));
+    // Some unfinished ones had not waited that long, and may be over.
+    let unfinished_within = within(&part.unfinished_response_time);
+    let well_within =
+        within(&part.response_time).saturating_sub(failed_within + unfinished_within);
+    let at_most = of.saturating_sub(well_within);
     // Documents of version 1 do not tell how long failed requests took: each may have been quick.
     let count = |times: &Option<crate::Times>| times.as_ref().map_or(0, |times| times.count);
     let timed = count(&part.response_time).saturating_sub(part.counts.ok);
-    let unknown = timed.saturating_sub(count(&part.failed_response_time));
+    let unknown = timed.saturating_sub(
+        count(&part.failed_response_time) + count(&part.unfinished_response_time),
+    );
     let at_most = (at_most + unknown).min(of).max(failed);
     let at_least = match &part.response_time_less_lateness {
         // A request that failed, and is within the limit only without its lateness, counts as
         // successful: the count stays a lower bound.
         times @ Some(_) => of.saturating_sub(within(times).saturating_sub(failed_within)),
-        None => at_most,
+        None => at_most.saturating_sub(unfinished_within),
     };
     (at_most, at_least.max(failed).min(at_most))
 }

@@ -129,7 +129,7 @@ impl Figures {
         figures.forget();
         figures.needed.set(f64::NAN);
         // A counter that begins with its first failure would hide that one from rates.
-        for outcome in Outcome::ALL.into_iter().filter(|outcome| *outcome != Outcome::Ok) {
+        for outcome in Outcome::ALL.into_iter().filter(|outcome| outcome.is_failure()) {
             figures.failed.get_or_create(&label("outcome", outcome.name())).inc_by(0);
         }
         figures

@@ -163,7 +163,7 @@ def main(page, directory):
         return value
 
     manifest = document("manifest.json", "manifest.json")
-    assert manifest["version"] == 2, manifest["version"]
+    assert manifest["version"] == 3, manifest["version"]
     document("environment.json", "environment.json")
     answer = document("answer.json", "answer.json")
     trials = []

@@ -221,7 +221,7 @@ pub(crate) fn run_patiently(command: &mut Command, folder: &Path) -> Result<Ran,
 /// Returns the answer of a run.
 pub(crate) fn check_answer(ran: &Ran) -> Value {
     let answer = ran.json();
-    assert_eq!(answer["schema"], "benchwright.run/2", "{ran:#?}");
+    assert_eq!(answer["schema"], "benchwright.run/3", "{ran:#?}");
     answer
 }
 

@@ -11,7 +11,9 @@ use std::collections::{BTreeMap, BinaryHeap};
 use measure::estimate::{Enough, LEAST_CURTAILED};
 use measure::pace::{Distribution as Law, UnitProcess, Walk};
 use measure::{Balance, Histogram, Instant, Nanos, Quantile, Random};
-use results::load::{Counts, Generator, Interval, Pacing, Part, Rates, SLO_MISSED, Target};
+use results::load::{
+    Counts, Generator, Interval, Pacing, Part, Rates, SLO_MISSED, Target, UNFINISHED,
+};
 use results::{Environment, Slo, Times, little, slo};
 
 use super::{
@@ -52,6 +54,8 @@ pub struct Simulated {
     connections: u32,
     /// The objectives that end a load once they are missed; none if it runs for its whole time.
     slos: Vec<Slo>,
+    /// The longest response time that counts as goodput, if there is a limit.
+    limit: Option<Nanos>,
 }
 
 impl Simulated {
@@ -66,8 +70,9 @@ impl Simulated {
             Connections::PerRate(_) => 0,
         };
         let (now, shape) = (Instant::default(), load.shape.clone());
+        let limit = slo::tightest(&resolved.slos());
         let slos = if resolved.asks_only_for_verdicts() { resolved.slos() } else { Vec::new() };
-        Simulated { now, model, arrivals, shape, connections, slos }
+        Simulated { now, model, arrivals, shape, connections, slos, limit }
     }
 }
 
@@ -162,7 +167,8 @@ impl Backend for Simulated {
         let end = Instant::default() + drive.warm_up + drive.measure;
         parts.iter_mut().for_each(|(_, requests)| requests.retain(|r| r.intended < end));
         let ended = curtailed.filter(|_| drive.interval.is_none()).map(|_| SLO_MISSED.to_owned());
-        let mut load = results::Load { ended, ..document(drive, self.arrivals, asked, &parts) };
+        let document = self.document(drive, asked, &parts);
+        let mut load = results::Load { ended, ..document };
         load.warnings.extend(little::warning(&load));
         let times = load.total.response_time.as_ref();
         let times = times.map_or_else(Quantiles::default, |times| Quantiles {
@@ -315,6 +321,40 @@ impl Simulated {
             Distribution::Exponential => Nanos(random.exponential(mean.0 as f64).round() as u64),
         }
     }
+
+    fn document(
+        &self,
+        drive: &Drive,
+        asked: Option<f64>,
+        parts: &[(String, Vec<Request>)],
+    ) -> results::Load {
+        let counted = |requests: &Vec<Request>| Counted::of(drive, self.limit, requests);
+        let targets: Vec<(String, Counted)> =
+            parts.iter().map(|(url, requests)| (url.clone(), counted(requests))).collect();
+        let mut total = Counted::new(drive);
+        targets.iter().for_each(|(_, part)| total.add(part));
+        let series = total.series();
+        let part =
+            |counted: &Counted, targets: f64| counted.part(drive, asked.map(|r| r * targets));
+        results::Load {
+            arguments: drive.arguments.clone(),
+            seed: drive.seed,
+            pacing: match asked {
+                Some(_) => Pacing::Open { arrivals: self.arrivals.to_string() },
+                None => Pacing::Closed { think_ns: drive.think.mean().0 },
+            },
+            measured_s: drive.measure.as_secs_f64(),
+            total: part(&total, targets.len() as f64),
+            targets: targets
+                .iter()
+                .map(|(url, counted)| Target { url: url.clone(), part: part(counted, 1.0) })
+                .collect(),
+            series,
+            saturated: asked.and_then(|_| total.balance.is_saturated()),
+            generator: Generator { io: Some("simulated".to_owned()), ..Generator::default() },
+            ..results::Load::empty("simulated")
+        }
+    }
 }
 
 /// Returns the time within the measurement in which a server worked on the request.
@@ -361,46 +401,17 @@ fn ended_by(
     None
 }
 
-fn document(
-    drive: &Drive,
-    arrivals: Arrivals,
-    asked: Option<f64>,
-    parts: &[(String, Vec<Request>)],
-) -> results::Load {
-    let targets: Vec<(String, Counted)> =
-        parts.iter().map(|(url, requests)| (url.clone(), Counted::of(drive, requests))).collect();
-    let mut total = Counted::new(drive);
-    targets.iter().for_each(|(_, part)| total.add(part));
-    let series = total.series();
-    let part = |counted: &Counted, targets: f64| counted.part(drive, asked.map(|r| r * targets));
-    results::Load {
-        arguments: drive.arguments.clone(),
-        seed: drive.seed,
-        pacing: match asked {
-            Some(_) => Pacing::Open { arrivals: arrivals.to_string() },
-            None => Pacing::Closed { think_ns: drive.think.mean().0 },
-        },
-        measured_s: drive.measure.as_secs_f64(),
-        total: part(&total, targets.len() as f64),
-        targets: targets
-            .iter()
-            .map(|(url, counted)| Target { url: url.clone(), part: part(counted, 1.0) })
-            .collect(),
-        series,
-        saturated: asked.and_then(|_| total.balance.is_saturated()),
-        generator: Generator { io: Some("simulated".to_owned()), ..Generator::default() },
-        ..results::Load::empty("simulated")
-    }
-}
 
 /// The figures of one target, or of all.
 struct Counted {
     counts: Counts,
+    /// The part of `completed_inside` that took no longer than the limit, if there is one.
+    good_inside: u64,
     /// The sum of the times in which a request was in progress during the measurement.
     in_progress: Nanos,
     balance: Balance,
     response_time: Histogram,
-    failed_response_time: Histogram,
+    unfinished_response_time: Histogram,
     service_time: Histogram,
     seconds: Vec<Second>,
 }
@@ -424,16 +435,17 @@ impl Counted {
         }
         Counted {
             counts: Counts::default(),
+            good_inside: 0,
             in_progress: Nanos::ZERO,
             balance: Balance::new(Instant::default() + drive.warm_up),
             response_time: Histogram::new(),
-            failed_response_time: Histogram::new(),
+            unfinished_response_time: Histogram::new(),
             service_time: Histogram::new(),
             seconds,
         }
     }
 
-    fn of(drive: &Drive, requests: &[Request]) -> Counted {
+    fn of(drive: &Drive, limit: Option<Nanos>, requests: &[Request]) -> Counted {
         let begin = Instant::default() + drive.warm_up;
         let end = begin + drive.measure;
         let last = end + drive.drain;
@@ -445,7 +457,9 @@ impl Counted {
                 counted.balance.answered(done);
             }
             if begin <= done && done < end {
-                counted.counts.completed += 1;
+                counted.counts.completed_inside += 1;
+                let is_good = limit.is_none_or(|limit| done - intended <= limit);
+                counted.good_inside += u64::from(is_good);
                 counted.second(done - begin).completed += 1;
             }
             if intended < begin {
@@ -461,12 +475,12 @@ impl Counted {
             match done < last {
                 true => {
                     counted.counts.ok += 1;
+                    counted.counts.completed += 1;
                     counted.service_time.record(done - begun);
                 }
                 false => {
                     counted.counts.unfinished += 1;
-                    counted.counts.failed += 1;
-                    counted.failed_response_time.record(last - intended);
+                    counted.unfinished_response_time.record(last - intended);
                 }
             }
         }
@@ -481,13 +495,14 @@ impl Counted {
         self.counts.intended += part.counts.intended;
         self.counts.sent += part.counts.sent;
         self.counts.completed += part.counts.completed;
+        self.counts.completed_inside += part.counts.completed_inside;
+        self.good_inside += part.good_inside;
         self.counts.ok += part.counts.ok;
         self.counts.unfinished += part.counts.unfinished;
-        self.counts.failed += part.counts.failed;
         self.in_progress += part.in_progress;
         self.balance.add(part.balance.clone());
         self.response_time.add(&part.response_time);
-        self.failed_response_time.add(&part.failed_response_time);
+        self.unfinished_response_time.add(&part.unfinished_response_time);
         self.service_time.add(&part.service_time);
         for (second, other) in self.seconds.iter_mut().zip(&part.seconds) {
             second.offered += other.offered;
@@ -498,15 +513,18 @@ impl Counted {
 
     fn part(&self, drive: &Drive, asked: Option<f64>) -> Part {
         let seconds = drive.measure.as_secs_f64();
-        let outcomes = [("ok", self.counts.ok), ("unfinished", self.counts.unfinished)];
+        let rate = |count: u64| count as f64 / seconds;
+        let inside = self.counts.completed_inside;
+        let outcomes = [("ok", self.counts.ok), (UNFINISHED, self.counts.unfinished)];
         Part {
             counts: self.counts.clone(),
             rates_per_s: Rates {
                 asked,
-                offered: self.counts.intended as f64 / seconds,
-                completed: self.counts.completed as f64 / seconds,
-                sustained: Some(self.counts.completed.min(self.counts.intended) as f64 / seconds),
-                goodput: self.counts.completed as f64 / seconds,
+                offered: rate(self.counts.intended),
+                completed: rate(inside),
+                sustained: Some(rate(inside.min(self.counts.intended))),
+                succeeded: Some(rate(inside)),
+                goodput: rate(self.good_inside),
             },
             in_progress: Some(self.in_progress.as_secs_f64() / seconds),
             outcomes: outcomes
@@ -516,7 +534,7 @@ impl Counted {
                 .collect(),
             statuses: BTreeMap::from([("200".to_owned(), self.counts.ok)]),
             response_time: Times::of(&self.response_time),
-            failed_response_time: Times::of(&self.failed_response_time),
+            unfinished_response_time: Times::of(&self.unfinished_response_time),
             service_time: Times::of(&self.service_time),
             ..Part::default()
         }

@@ -326,7 +326,7 @@ fn probe(resolved: &Resolved, journal: &[Entry], spent: &Spent) -> Result<Rate, 
 /// Returns what the fastest probe completed on each target, without failures: a refusal is fast.
 fn fastest_probe(resolved: &Resolved, journal: &[Entry]) -> Option<Rate> {
     let probes = journal.iter().filter(|entry| entry.purpose == Purpose::Probe);
-    let completed = probes.filter_map(|entry| Some(entry.observed.as_ref()?.succeeded_per_s()));
+    let completed = probes.filter_map(|entry| entry.observed.as_ref()?.succeeded_per_s);
     Rate::per_second(completed.fold(0.0, f64::max) / f64::from(targets(resolved)))
 }
 

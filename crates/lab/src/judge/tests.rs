@@ -43,6 +43,7 @@ fn load(fast: u64, slow: u64, refused: u64) -> Load {
                 offered: intended as f64 / 5.0,
                 completed: completed as f64 / 5.0,
                 sustained: None,
+                succeeded: Some(ok as f64 / 5.0),
                 goodput: ok as f64 / 5.0,
             },
             outcomes: outcomes.into_iter().filter(|(_, n)| 0 < *n).collect(),
@@ -132,7 +133,8 @@ fn refusing_loop() -> Load {
     load.pacing = Pacing::Closed { think_ns: 0 };
     load.total.counts =
         Counts { intended: 70_040, completed: 70_040, ok: 40, failed: 70_000, ..Counts::default() };
-    load.total.rates_per_s = Rates { completed: 14_008.0, ..Rates::default() };
+    load.total.rates_per_s =
+        Rates { completed: 14_008.0, succeeded: Some(8.0), ..Rates::default() };
     load.total.response_time = Times::of(&all);
     load.total.failed_response_time = Times::of(&failed);
     load.total.in_progress = Some(148.0);
@@ -178,6 +180,19 @@ fn failures_count_as_over_the_limit_and_on_their_own() {
     let none_at_all = "{metric: failures, max: 0}";
     assert_eq!(judged(load(15_000, 0, 0), none_at_all).observed.unwrap().slo_met, Some(true));
     assert_eq!(judged(load(15_000, 0, 1), none_at_all).observed.unwrap().slo_met, Some(false));
+}
+
+/// Checks that requests that were cut off by the end of the load are no failures of the system.
+#[test]
+fn unfinished_requests_are_counted_apart_from_failures() {
+    let mut cut_off = load(9_000, 0, 100);
+    cut_off.total.counts.intended += 900;
+    cut_off.total.counts.unfinished = 900;
+    let observed = judged(cut_off, "").observed.unwrap();
+    let counts = (observed.requests, observed.failures, observed.unfinished);
+    assert_eq!(counts, (10_000, 100, Some(900)));
+    assert_eq!((observed.failed_share(), observed.succeeded_per_s), (100.0 / 9_100.0, Some(1_800.0)));
+    assert!(!observed.is_failing());
 }
 
 #[test]

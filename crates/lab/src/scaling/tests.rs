@@ -63,6 +63,24 @@ fn servers_that_share_nothing_scale_linearly() {
     .assert_eq(line);
 }
 
+/// A closed loop of 2,000 connections on up to four servers leaves most of its requests unfinished, and none
+/// of them fails: a server completes 1,000/s of its CPU time.
+#[test]
+fn overloaded_queues_complete_as_much_per_cpu_second_as_others() {
+    let answer = run(
+        &[(1, "1ms"), (2, "1ms"), (3, "1ms"), (4, "1ms")],
+        "load: {model: closed, connections: 2000}\nrepeat: {trials: 4}",
+    );
+    let scaling = only(&answer);
+    assert_eq!(scaling.law.form, Form::Linear, "{}", scaling.law.why);
+    for level in &scaling.levels {
+        let per_cpu = level.per_cpu_second.unwrap();
+        assert!((999.0 - 24.0..1_024.0).contains(&per_cpu), "{per_cpu} at {}", level.n);
+        assert_eq!(level.failed_share, Some(0.0));
+        assert!(answer.trials.iter().all(|trial| 0 < trial.observed.as_ref().unwrap().unfinished.unwrap()));
+    }
+}
+
 /// With 1 + σ(N − 1) times the service time, N servers complete what Amdahl's law says.
 #[test]
 fn the_shared_part_of_the_work_is_recovered() {

@@ -29,7 +29,9 @@ pub struct Part {
     pub statuses: Statuses,
     /// The number of answers that arrived inside the window, whatever their intended time.
     pub completed_inside: u64,
-    /// The part of `completed_inside` that was ok, and within the limit if the load has an SLO.
+    /// The part of `completed_inside` that was ok.
+    pub ok_inside: u64,
+    /// The part of `ok_inside` that was within the limit, or all of it if the load has no SLO.
     pub good_inside: u64,
     /// The sum of the times inside the window in which a request was in progress, from its intended start
     /// to its end, whenever it was intended.
@@ -37,6 +39,8 @@ pub struct Part {
     pub response: Histogram,
     /// The response times of failed requests; they are also in `response`.
     pub failed_response: Histogram,
+    /// The times that unfinished requests had waited; they are also in `response`.
+    pub unfinished_response: Histogram,
     /// The response time of each request less its own lateness.
     pub less_lateness: Histogram,
     pub service: Histogram,
@@ -107,9 +111,9 @@ impl Part {
         self.completed_inside.min(self.intended)
     }
 
-    /// Returns the number of requests with any outcome but `ok`, the unfinished and dropped ones included.
+    /// Returns the number of requests that ended badly.
     pub fn failed(&self) -> u64 {
-        self.outcomes.iter().sum::<u64>() - self.outcome(Outcome::Ok)
+        Outcome::failures(&self.outcomes)
     }
 
     pub fn add(&mut self, other: &Part) {
@@ -129,6 +133,7 @@ impl Part {
             *self.agreed.entry(agreed).or_default() += count;
         }
         self.completed_inside += other.completed_inside;
+        self.ok_inside += other.ok_inside;
         self.good_inside += other.good_inside;
         self.in_progress += other.in_progress;
         add_each(&mut self.outcomes, &other.outcomes);
@@ -136,6 +141,7 @@ impl Part {
         for (into, from) in [
             (&mut self.response, &other.response),
             (&mut self.failed_response, &other.failed_response),
+            (&mut self.unfinished_response, &other.unfinished_response),
             (&mut self.less_lateness, &other.less_lateness),
             (&mut self.service, &other.service),
             (&mut self.start_delay, &other.start_delay),
@@ -178,9 +184,14 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Returns the number of requests with any outcome but `ok`.
+    /// Returns the number of requests that ended badly.
     pub fn failed(&self) -> u64 {
-        self.outcomes.iter().sum::<u64>() - self.outcomes[Outcome::Ok as usize]
+        Outcome::failures(&self.outcomes)
+    }
+
+    /// Returns true if no request ended in it, or was found unfinished.
+    pub fn is_empty(&self) -> bool {
+        self.completed == 0 && self.outcomes.iter().all(|count| *count == 0)
     }
 }
 
@@ -228,8 +239,10 @@ impl Part {
             let lateness = start.map_or(Nanos::ZERO, |start| start.lateness(intended));
             self.response.record(response);
             self.less_lateness.record(response.saturating_sub(lateness));
-            if outcome != Outcome::Ok {
-                self.failed_response.record(response);
+            match outcome {
+                Outcome::Ok => {}
+                Outcome::Unfinished => self.unfinished_response.record(response),
+                _ => self.failed_response.record(response),
             }
         }
         let Some(start) = start else { return };

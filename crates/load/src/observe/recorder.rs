@@ -207,7 +207,8 @@ impl Observer for Recorder {
         let &Completion { of, intended, start, done, outcome, .. } = completion;
         let response = completion.response_time();
         let answered = outcome.is_answer();
-        let good = outcome == Outcome::Ok && self.slo.is_none_or(|slo| response <= slo);
+        let ok = outcome == Outcome::Ok;
+        let good = ok && self.slo.is_none_or(|slo| response <= slo);
         let Window { start: begin, end } = self.window;
         let (counts, inside) = (self.window.contains(intended), self.window.contains(done));
         self.go_on_to(done);
@@ -221,6 +222,7 @@ impl Observer for Recorder {
         part.in_progress += done.min(end).saturating_since(intended.max(begin));
         if inside {
             part.completed_inside += u64::from(answered);
+            part.ok_inside += u64::from(ok);
             part.good_inside += u64::from(good);
         }
         if !counts {

@@ -1,3 +1,5 @@
+use ::measure::Histogram;
+
 use super::*;
 
 const OF: Of = Of { pool: 0, target: 0 };
@@ -99,8 +101,24 @@ fn slow_answers_are_no_goodput() {
     let mut recorder = recorder().with_slo(Some(Nanos::from_millis(10)));
     recorder.completed(&completion(1_500, 1_505, Outcome::Ok));
     recorder.completed(&completion(1_500, 1_515, Outcome::Ok));
+    recorder.completed(&completion(1_500, 1_505, Outcome::Status));
     let part = &recorder.finish(MS(4_000)).parts[0];
-    assert_eq!((part.completed_inside, part.good_inside), (2, 1));
+    assert_eq!((part.completed_inside, part.ok_inside, part.good_inside), (3, 2, 1));
+}
+
+#[test]
+fn a_request_without_a_response_at_the_end_is_no_failure() {
+    let mut recorder = recorder();
+    for outcome in [Outcome::Ok, Outcome::Timeout, Outcome::Unfinished, Outcome::Unfinished] {
+        recorder.intended(OF, MS(1_500));
+        recorder.completed(&completion(1_500, 3_500, outcome));
+    }
+    let recorded = recorder.finish(MS(4_000));
+    let part = &recorded.parts[0];
+    assert_eq!((part.intended, part.failed(), part.outcome(Outcome::Unfinished)), (4, 1, 2));
+    let timed = [&part.response, &part.failed_response, &part.unfinished_response];
+    assert_eq!(timed.map(Histogram::count), [4, 1, 2]);
+    assert_eq!((recorded.drained.failed(), recorded.drained.is_empty()), (1, false));
 }
 
 #[test]

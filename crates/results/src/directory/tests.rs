@@ -226,6 +226,22 @@ fn components_are_read_as_written_and_of_another_schema_refused() {
     assert_eq!(directory.components(&kept).unwrap(), None);
 }
 
+/// Checks that requests without a response are no failures of a directory whose tool counted them as such.
+#[test]
+fn a_directory_of_version_2_is_read() {
+    let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/version2/overload"));
+    let directory = Directory::open(path).unwrap();
+    assert_eq!(directory.manifest().unwrap().version, 2);
+    let journal = directory.journal().unwrap();
+    let observed = journal[0].observed.as_ref().unwrap();
+    // The journal of version 2 does not have them apart.
+    assert_eq!((observed.requests, observed.failures, observed.unfinished), (420, 272, None));
+    assert_eq!(observed.succeeded_per_s, None);
+    let counts = directory.load(&journal[0]).unwrap().total.counts;
+    assert_eq!((counts.ok, counts.failed, counts.unfinished), (148, 0, 272));
+    assert_eq!(directory.answer().unwrap().unwrap().trials, journal);
+}
+
 /// Checks that results of version 1 are read as if they were of the current version.
 #[test]
 fn a_directory_of_version_1_is_read() {

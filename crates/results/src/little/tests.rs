@@ -17,6 +17,19 @@ fn ours(in_progress: f64, succeeded_ms: &[u64], failed_ms: &[u64]) -> Load {
     Load { measured_s: 10.0, total, ..Load::empty("benchwright") }
 }
 
+#[test]
+fn unfinished_requests_are_in_neither_mean() {
+    let mut load = ours(2.0, &[10; 30], &[20; 10]);
+    let mut waited = Histogram::new();
+    waited.record_n(Nanos::from_secs(1), 60);
+    let waited = Times::of(&waited).unwrap();
+    load.total.response_time = load.total.response_time.unwrap().merged(&waited);
+    load.total.unfinished_response_time = Some(waited);
+    let Means { succeeded, failed } = Means::of(&load.total).unwrap();
+    let near = |time: Nanos, ms: u64| time.0.abs_diff(Nanos::from_millis(ms).0) < 300_000;
+    assert!(near(succeeded, 10) && near(failed, 20), "{succeeded} {failed}");
+}
+
 /// A load of 60 s on 150 connections, as wrk prints it: of its answers some are missing in its times.
 fn wrk(answered: u64, missing: u64, mean_ms: Option<u64>) -> Load {
     let mut load = Load::empty("wrk");

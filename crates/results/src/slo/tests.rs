@@ -82,7 +82,7 @@ fn every_request_is_either_within_or_over() {
     assert_eq!(over(&load(0, 0, 0, 15_000)), 15_000, "nothing but refusals");
     // Slow errors are over once, although they failed and were late.
     let mut slow_errors = load(14_800, 200, 0, 0);
-    slow_errors.counts.ok -= 200;
+    (slow_errors.counts.ok, slow_errors.counts.failed) = (14_800, 200);
     slow_errors.failed_response_time = slow_errors.response_time.as_ref().map(|_| {
         let mut histogram = Histogram::new();
         histogram.record_n(Nanos::from_millis(200), 200);
@@ -123,6 +123,54 @@ fn lateness_makes_an_interval() {
     late.response_time_less_lateness = load(14_500, 500, 0, 0).response_time;
     assert_eq!(read_one("p99<=100ms").judge(&late).verdict, Verdict::Fail);
     assert_eq!(read_one("p90<=100ms").judge(&late).verdict, Verdict::Pass);
+}
+
+/// A load that ended while `unfinished` more requests had waited for `waited`.
+fn cut_off(part: Part, unfinished: u64, waited: Nanos) -> Part {
+    let mut histogram = Histogram::new();
+    histogram.record_n(waited, unfinished);
+    let waits = Times::of(&histogram).unwrap();
+    let all = part.response_time.as_ref().map_or_else(|| waits.clone(), |times| {
+        times.merged(&waits).unwrap()
+    });
+    let intended = part.counts.intended + unfinished;
+    Part {
+        counts: Counts { intended, unfinished, ..part.counts },
+        response_time: Some(all),
+        unfinished_response_time: Some(waits),
+        ..part
+    }
+}
+
+/// A request that is cut off by the end of the load has not failed, and has not succeeded.
+#[test]
+fn no_verdict_rests_on_unfinished_requests_alone() {
+    let judge = |text: &str, part: &Part| {
+        let judged = read_one(text).judge(part);
+        assert_eq!(judged.met, judge_all(text, part).met);
+        let bounds = (judged.over_at_least, judged.over);
+        format!("{:?} {} {bounds:?}: {}\n", judged.verdict, judged.met, judged.text)
+    };
+    let few = cut_off(load(14_990, 0, 10, 0), 400, Nanos::from_millis(30));
+    let half = cut_off(load(9_000, 0, 1_000, 0), 10_000, Nanos::from_millis(30));
+    let texts = [
+        judge("failures<=1%", &few),
+        judge("failures<=5%", &few),
+        judge("failures<=1%", &half),
+        // They waited for longer than the limit, so they are over it.
+        judge("p99<=10ms", &few),
+        // They waited for less, so they may be within it.
+        judge("p99<=100ms", &few),
+    ];
+    expect![[r#""#]].assert_eq(&texts.concat());
+    let slos = [read_one("failures<=1%"), read_one("p99<=100ms")];
+    assert_eq!(judge_all("failures<=1%", &few).at_bounds(&few), AtBounds::Between);
+    assert_eq!(judge_all("failures<=1%", &half).at_bounds(&half), AtBounds::Missed);
+    assert_eq!(super::judge(&slos, &few).unwrap().missed.len(), 2);
+}
+
+fn judge_all(text: &str, part: &Part) -> Outcome {
+    super::judge(&[read_one(text)], part).unwrap()
 }
 
 /// Version 1 did not record how long failed requests took.
@@ -176,7 +224,6 @@ fn failures_that_lateness_may_have_caused_are_no_miss_without_it() {
     for (outcome, expected) in [
         ("status", AtBounds::Missed),
         ("timeout", AtBounds::Between),
-        ("unfinished", AtBounds::Between),
         ("dropped", AtBounds::Between),
     ] {
         let outcomes = BTreeMap::from([("ok".to_owned(), 900), (outcome.to_owned(), 100)]);

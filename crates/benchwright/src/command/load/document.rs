@@ -123,12 +123,10 @@ fn segments(plan: &Plan, measurement: &Measurement) -> Vec<document::Segment> {
 }
 
 fn group(group: &Group) -> document::Group {
-    let of = |wanted: fn(Outcome) -> bool| {
-        Outcome::ALL.iter().filter(|o| wanted(**o)).map(|&o| group.outcomes[o as usize]).sum()
-    };
+    let answers = Outcome::ALL.iter().filter(|outcome| outcome.is_answer());
     document::Group {
-        completed: of(Outcome::is_answer),
-        failed: of(|outcome| outcome != Outcome::Ok),
+        completed: answers.map(|&outcome| group.outcomes[outcome as usize]).sum(),
+        failed: Outcome::failures(&group.outcomes),
         outcomes: outcomes(&group.outcomes),
         response_time: Times::of(&group.response),
         service_time: Times::of(&group.service),
@@ -169,6 +167,7 @@ fn part(part: &Part, asked: Option<f64>, length: Nanos) -> document::Part {
             offered: rate(part.intended),
             completed: rate(part.completed_inside),
             sustained: Some(rate(part.sustained_inside())),
+            succeeded: Some(rate(part.ok_inside)),
             goodput: rate(part.good_inside),
         },
         in_progress: (0.0 < seconds).then(|| part.in_progress.as_secs_f64() / seconds),
@@ -185,6 +184,7 @@ fn part(part: &Part, asked: Option<f64>, length: Nanos) -> document::Part {
             .collect(),
         response_time: Times::of(&part.response),
         failed_response_time: Times::of(&part.failed_response),
+        unfinished_response_time: Times::of(&part.unfinished_response),
         response_time_less_lateness: Times::of(&part.less_lateness),
         service_time: Times::of(&part.service),
         start_delay: Times::of(&part.start_delay),

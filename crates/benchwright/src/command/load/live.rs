@@ -121,7 +121,7 @@ fn tick(plan: &Plan, live: &Ended, whole: &mut Histogram) -> Tick {
     };
     interval.response.add_to(whole);
     let errors = Outcome::ALL.into_iter().zip(interval.outcomes);
-    let errors = errors.filter(|&(outcome, count)| outcome != Outcome::Ok && 0 < count);
+    let errors = errors.filter(|&(outcome, count)| outcome.is_failure() && 0 < count);
     Tick {
         phase: phase.to_owned(),
         elapsed_s: end.saturating_since(window.start).as_secs_f64(),

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use measure::estimate::{self, Support};
 use measure::quantity::{counted, grouped};
 use measure::{Bytes, Nanos, Quantile};
+use results::load::UNFINISHED;
 use results::{Events, Load, Times};
 
 #[cfg(test)]
@@ -57,13 +58,23 @@ fn write(load: &Load, text: &mut String) -> std::fmt::Result {
     }
 }
 
-/// Writes every outcome but `ok`: `failed 120 of 1,000 requests: 20 timeout, 100 unfinished`.
+/// Writes the requests that failed, by outcome, and those that did not end: `failed 20 of 1,000 requests:
+/// 20 timeout`, `unfinished 100 of 1,000 requests: no response when the load ended`.
 fn failed(load: &Load, text: &mut String) -> std::fmt::Result {
     let counts = &load.total.counts;
+    if 0 < counts.unfinished {
+        writeln!(
+            text,
+            "unfinished {} of {} requests: no response when the load ended",
+            counted(counts.unfinished),
+            counted(counts.intended),
+        )?;
+    }
     if counts.failed == 0 {
         return Ok(());
     }
-    let outcomes = load.total.outcomes.iter().filter(|(name, _)| *name != "ok");
+    let is_failure = |name: &str| name != "ok" && name != UNFINISHED;
+    let outcomes = load.total.outcomes.iter().filter(|(name, _)| is_failure(name));
     let parts: Vec<String> =
         outcomes.map(|(name, count)| format!("{} {name}", counted(*count))).collect();
     writeln!(

@@ -106,8 +106,26 @@ fn beyond_its_capacity_the_queue_leaves_requests_unfinished() {
     let counts = &load.total.counts;
     assert!((load.total.rates_per_s.completed - 1_000.0).abs() < 2.0);
     assert_eq!(counts.ok + counts.unfinished, counts.intended);
+    assert_eq!((counts.failed, counts.completed), (0, counts.ok));
+    assert!((counts.completed_inside as f64 / 200.0 - 1_000.0).abs() < 2.0);
     let longest = load.total.response_time.as_ref().unwrap().max_ns;
     assert!(Nanos::from_secs(99) < Nanos(longest), "{longest}");
+}
+
+#[test]
+fn only_answers_within_the_slo_are_goodput() {
+    let of = |slo: Option<&str>| {
+        let limit = slo.map(|limit| limit.parse().unwrap());
+        let mut backend = Simulated { limit, ..backend("service_time: 1ms") };
+        let driven = backend.drive(&drive(Some(2_000.0), 1, 1), &mut |_| ControlFlow::Continue(()));
+        driven.unwrap().load.total.rates_per_s
+    };
+    let all = of(None);
+    assert_eq!((all.goodput, all.succeeded), (all.completed, Some(all.completed)));
+    // Half a second of overload makes a line of half a second.
+    let within = of(Some("1500ms"));
+    assert!(within.goodput < 0.02 * all.goodput, "{within:?}");
+    assert_eq!(within.succeeded, all.succeeded);
 }
 
 /// Five bursts of a hundred requests a second: the last of each waits for the others.

@@ -189,8 +189,7 @@ impl Kubernetes {
                 memory_limit: pods::memory_limit(pod),
                 cpu: used.cpu,
                 memory: used.memory,
-                throttled: used.throttled,
-                throttled_periods: used.throttled_periods,
+                quotas: used.quotas.into_values().collect(),
                 ..Consumed::default()
             };
             (replica_of(service, name), consumed)
@@ -540,8 +539,8 @@ impl Backend for Kubernetes {
         host::now()
     }
 
-    fn date(&mut self) -> Option<u64> {
-        Some(host::unix_seconds())
+    fn date(&mut self) -> Option<Nanos> {
+        Some(host::unix())
     }
 
     fn pause(&mut self, length: Nanos) -> Result<(), Stop> {

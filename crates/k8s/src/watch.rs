@@ -9,7 +9,7 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use lab::backend::Samples;
+use lab::backend::{Quota, Samples};
 use measure::{Instant, Nanos, Offset};
 
 use crate::api::Api;
@@ -30,16 +30,16 @@ pub(crate) const READ_EVERY: Nanos = Nanos::from_secs(20);
 /// A pod, by namespace and name.
 pub(crate) type Pod = (String, String);
 
-/// The figures of a pod, the sums of its containers.
+/// The figures of a pod.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Used {
-    /// In nanoseconds.
+    /// In nanoseconds, of all its containers.
     pub(crate) cpu: Samples,
-    /// In bytes.
+    /// In bytes, of all its containers.
     pub(crate) memory: Samples,
-    /// The time that CPU limits stopped it, in nanoseconds.
-    pub(crate) throttled: Samples,
-    pub(crate) throttled_periods: Samples,
+    /// The counters of the CPU limit of each container. The control group of the pod as a whole, which
+    /// counts what stops its containers too, has no name; it is here only if no container is.
+    pub(crate) quotas: BTreeMap<String, Quota>,
 }
 
 pub(crate) type Figures = BTreeMap<Pod, Used>;
@@ -118,8 +118,12 @@ fn add(figures: &mut Figures, more: Figures) {
         let old = figures.entry(pod).or_default();
         append(&mut old.cpu, used.cpu);
         append(&mut old.memory, used.memory);
-        append(&mut old.throttled, used.throttled);
-        append(&mut old.throttled_periods, used.throttled_periods);
+        for (container, quota) in used.quotas {
+            let old = old.quotas.entry(container).or_default();
+            append(&mut old.time, quota.time);
+            append(&mut old.stopped, quota.stopped);
+            append(&mut old.periods, quota.periods);
+        }
     }
 }
 
@@ -138,19 +142,25 @@ fn resources(page: &str, clock: &Offset) -> Figures {
 /// Reads a kubelet's page `metrics/cadvisor`, which has figures of containers.
 fn limited(page: &str, clock: &Offset) -> Figures {
     let mut figures = Figures::new();
-    let sum = |samples: &mut Samples, (at, value): (Instant, u64)| match samples.last_mut() {
-        // The containers of a pod are read one after the other.
-        Some((last, sum)) => (*last, *sum) = (at.max(*last), *sum + value),
-        None => samples.push((at, value)),
+    let mut take = |metric, convert: Convert, of: fn(&mut Quota) -> &mut Samples| {
+        for (pod, container, sample) in of_containers(page, metric, clock) {
+            let quota = figures.entry(pod).or_default().quotas.entry(container).or_default();
+            of(quota).push(convert(sample));
+        }
     };
-    for (pod, sample) in of_pods(page, "container_cpu_cfs_throttled_seconds_total", clock) {
-        sum(&mut figures.entry(pod).or_default().throttled, nanoseconds(sample));
-    }
-    for (pod, sample) in of_pods(page, "container_cpu_cfs_throttled_periods_total", clock) {
-        sum(&mut figures.entry(pod).or_default().throttled_periods, whole(sample));
+    take("container_cpu_cfs_throttled_seconds_total", nanoseconds, |quota| &mut quota.time);
+    take("container_cpu_cfs_throttled_periods_total", whole, |quota| &mut quota.stopped);
+    take("container_cpu_cfs_periods_total", whole, |quota| &mut quota.periods);
+    for used in figures.values_mut().filter(|used| 1 < used.quotas.len()) {
+        used.quotas.remove(OF_POD);
     }
     figures
 }
+
+/// The name of a container that is none, but the control group of the whole pod.
+const OF_POD: &str = "";
+
+type Convert = fn((Instant, f64)) -> (Instant, u64);
 
 /// Returns a metric of all pods, at times on the runner's clock.
 fn of_pods<'a>(
@@ -158,10 +168,20 @@ fn of_pods<'a>(
     metric: &'a str,
     clock: &'a Offset,
 ) -> impl Iterator<Item = (Pod, (Instant, f64))> {
+    of_containers(page, metric, clock).map(|(pod, _, sample)| (pod, sample))
+}
+
+/// Returns a metric of all containers, and of pods as a whole, at times on the runner's clock.
+fn of_containers<'a>(
+    page: &'a str,
+    metric: &'a str,
+    clock: &'a Offset,
+) -> impl Iterator<Item = (Pod, String, (Instant, f64))> {
     metrics::samples(page, metric).filter_map(move |sample| {
         let label = |name: &str| sample.label(name).map(str::to_owned);
         let at = clock.own_time(Instant(sample.at_ms? * 1_000_000));
-        Some(((label("namespace")?, label("pod")?), (at, sample.value)))
+        let container = label("container").unwrap_or_default();
+        Some(((label("namespace")?, label("pod")?), container, (at, sample.value)))
     })
 }
 

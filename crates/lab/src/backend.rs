@@ -14,7 +14,7 @@ use crate::calm::Calm;
 use crate::spec::{Change, Exchange, Files, Parse, Pattern, Port, Resolved, Run, SpecError, Via};
 use crate::speed::Gauged;
 
-pub use consumed::{Consumed, Samples, Thread};
+pub use consumed::{Consumed, Quota, Samples, Thread};
 pub use machine::{CpuTimes, Machine, Shared};
 
 mod consumed;
@@ -53,8 +53,8 @@ pub trait Backend {
     /// Returns the current time of this backend: real or simulated.
     fn now(&mut self) -> Instant;
 
-    /// Returns the seconds since 1970; `None` on simulated time.
-    fn date(&mut self) -> Option<u64>;
+    /// Returns the time since 1970; `None` on simulated time.
+    fn date(&mut self) -> Option<Nanos>;
 
     fn pause(&mut self, length: Nanos) -> Result<(), Stop>;
 

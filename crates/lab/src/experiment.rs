@@ -425,9 +425,9 @@ impl Run<'_> {
         let (strand, entry) = turns.last().expect("an entry was appended");
         let resolved = self.plan.resolved(strand);
         let label = self.plan.label(strand);
-        let probed = entry.observed.as_ref().and_then(|observed| observed.succeeded_per_s);
-        if let (Purpose::Probe, Some(completed_per_s)) = (entry.purpose, probed) {
-            if let Some(Attempt { asked: Some(first), .. }) = turns.attempt(strand) {
+        if let (Purpose::Probe, Some(observed)) = (entry.purpose, &entry.observed) {
+            let next = turns.attempt(strand).zip(observed.succeeded_per_s);
+            if let Some((Attempt { asked: Some(first), .. }, completed_per_s)) = next {
                 let search = resolved.spec.search.as_ref().expect("only a search has a probe");
                 progress.event(&Event::Probed {
                     label,

@@ -29,7 +29,12 @@ pub fn unix() -> Nanos {
 
 /// Returns the seconds since 1970.
 pub fn unix_seconds() -> u64 {
-    unix().0 / 1_000_000_000
+    whole_seconds(unix())
+}
+
+/// Returns the whole seconds of a time since 1970: for what is dated in seconds, and never for a window.
+pub fn whole_seconds(date: Nanos) -> u64 {
+    date.0 / Nanos::SECOND.0
 }
 
 /// Returns the identity of this machine's boot.

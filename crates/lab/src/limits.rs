@@ -276,7 +276,8 @@ impl Queued<'_> {
         let requests: BTreeMap<&str, f64> =
             all().map(|(name, component)| (name.as_str(), queued_here(component))).collect();
         let known = requests.values().sum::<f64>();
-        let outstanding = if statistics { mean_count(&components.outstanding) } else { 0.0 };
+        let waited_for = mean(components.outstanding.iter().copied()).unwrap_or_default();
+        let outstanding = if statistics { waited_for } else { 0.0 };
         Queued { requests, all: known.max(outstanding), statistics }
     }
 }
@@ -322,10 +323,6 @@ fn at(series: &Series<f64>, second: usize) -> Option<f64> {
 
 fn count(series: &Series<u64>, second: usize) -> Option<f64> {
     series.get(second).copied().flatten().map(|n| n as f64)
-}
-
-fn mean_count(series: &Series<u64>) -> f64 {
-    mean(series.iter().map(|n| n.map(|n| n as f64))).unwrap_or_default()
 }
 
 /// Returns the mean, or zero if too little was watched: one second is not typical of a trial.

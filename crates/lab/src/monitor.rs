@@ -25,8 +25,8 @@ const OF_CONTAINERS: &str = "container_";
 /// A moment on both clocks.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
-    /// In seconds since 1970.
-    pub date: u64,
+    /// Since 1970.
+    pub date: Nanos,
     pub at: Instant,
 }
 
@@ -98,9 +98,10 @@ fn late(prometheus: &Prometheus, scraped: Option<Nanos>) -> Nanos {
 }
 
 impl Moment {
+    /// Returns the seconds since 1970 at a time.
     fn of(self, at: Instant) -> f64 {
         let (at, of) = (at.0 as f64 / 1e9, self.at.0 as f64 / 1e9);
-        self.date as f64 + (at - of)
+        self.date.as_secs_f64() + (at - of)
     }
 }
 

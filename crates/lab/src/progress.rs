@@ -287,7 +287,11 @@ impl Line<'_> {
     fn figures(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Line { entry, .. } = self;
         let Some(observed) = &entry.observed else { return Ok(()) };
-        let time = |ns: Option<u64>| ns.map_or("–".to_owned(), |ns| Nanos(ns).to_string());
+        let written = |ns: u64| match &observed.delivery {
+            Some(delivery) => delivery.written(ns),
+            None => Nanos(ns).to_string(),
+        };
+        let time = |ns: Option<u64>| ns.map_or("–".to_owned(), written);
         // Events with a receiver are sent for the time of their delivery.
         let (of, p50, p99) = match &observed.delivery {
             Some(delivery) => ("delivery ", delivery.p50_ns, delivery.p99_ns),

@@ -3,7 +3,7 @@
 //! A request that waits for another service is not queued where it waits. By Little's law over its
 //! statistics, a component has queued what is in it less what waits for others. But a component
 //! does not know of the requests that it has not read: they are in its sockets. Their total is
-//! known: what the generator and all callers wait for, less what is in any service. They are
+//! known: what the generator and all callers wait for on average, less what is in any service. They are
 //! assigned in proportion to unread bytes; if none are seen, to the components that
 //! report no statistics, in proportion to their connections.
 
@@ -45,7 +45,7 @@ fn between(components: &Components, second: usize) -> f64 {
         let values = components.components.values().map(of);
         values.filter_map(|series| series.get(second).copied().flatten()).sum()
     };
-    let generator = count(&components.outstanding, second);
+    let generator = components.outstanding.get(second).copied().flatten().unwrap_or_default();
     let callers = sum(|component| &component.in_others);
     (generator + callers - sum(|component| &component.in_service)).max(0.0)
 }

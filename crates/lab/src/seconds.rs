@@ -5,11 +5,12 @@
 
 use std::collections::BTreeMap;
 
+use measure::quota::stopped_share;
 use measure::{Instant, Nanos};
 use results::Load;
 use results::components::{Component, Components, Event, SCHEMA, Series};
 
-use crate::backend::{Consumed, Driven, Happened, Samples};
+use crate::backend::{Consumed, Driven, Happened, Quota, Samples};
 use crate::queued;
 use crate::speed;
 use crate::statistics::Reading;
@@ -91,13 +92,13 @@ pub fn window(load: &Load, consumed: &BTreeMap<String, Consumed>) -> (Instant, I
     }
 }
 
-/// Returns the requests that the generator waited for, in each second.
-fn outstanding(load: &Load, seconds: &[Second]) -> Series<u64> {
+/// Returns the requests that the generator waited for, on average in each second.
+fn outstanding(load: &Load, seconds: &[Second]) -> Series<f64> {
     let (length, begin) = (Nanos::SECOND.as_secs_f64(), seconds.first().map(|second| second.0));
     let each = |&(from, _): &Second| {
         let t_s = (from - begin?).as_secs_f64();
         let within = |t: f64| t_s - length / 2.0 <= t && t < t_s + length / 2.0;
-        load.series.iter().find(|interval| within(interval.t_s))?.outstanding
+        load.series.iter().find(|interval| within(interval.t_s))?.outstanding_mean.map(rounded)
     };
     absent_if_empty(seconds.iter().map(each).collect())
 }
@@ -127,8 +128,8 @@ fn component(consumed: &Consumed, seconds: &[Second]) -> Component {
         cpu: rates(&consumed.cpu, seconds),
         busiest_thread: busiest_thread(consumed, seconds),
         run_queue: run_queue(consumed, seconds),
-        throttled: rates(&consumed.throttled, seconds),
-        throttled_periods: counts(&consumed.throttled_periods, seconds),
+        throttled: throttled(&consumed.quotas, seconds),
+        throttled_periods: throttled_periods(&consumed.quotas, seconds),
         memory_bytes: levels(&consumed.memory, seconds),
         memory_failures: counts(&consumed.memory_failures, seconds),
         connections: levels(&connections, seconds),
@@ -160,6 +161,26 @@ fn run_queue(consumed: &Consumed, seconds: &[Second]) -> Series<f64> {
     absent_if_empty(seconds.iter().map(each).collect())
 }
 
+/// Returns the share of each second in which a CPU limit stopped a part of the component: that of the part
+/// that was stopped most.
+fn throttled(quotas: &[Quota], seconds: &[Second]) -> Series<f64> {
+    let share = |quota: &Quota, from, to| {
+        let periods = rate(&quota.stopped, from, to).zip(rate(&quota.periods, from, to));
+        Some(stopped_share(rate(&quota.time, from, to)?, periods))
+    };
+    let each = |&(from, to): &Second| {
+        let shares = quotas.iter().filter_map(|quota| share(quota, from, to));
+        shares.max_by(f64::total_cmp).map(rounded)
+    };
+    absent_if_empty(seconds.iter().map(each).collect())
+}
+
+/// Returns the number of periods in which a limit stopped the same part.
+fn throttled_periods(quotas: &[Quota], seconds: &[Second]) -> Series<u64> {
+    let each = |second: &Second| quotas.iter().filter_map(|q| count(&q.stopped, second)).max();
+    absent_if_empty(seconds.iter().map(each).collect())
+}
+
 /// Returns the growth per nanosecond in each second: for nanoseconds of CPU time these are CPUs.
 fn rates(samples: &Samples, seconds: &[Second]) -> Series<f64> {
     let each = |&(from, to): &Second| rate(samples, from, to).map(rounded);
@@ -168,10 +189,11 @@ fn rates(samples: &Samples, seconds: &[Second]) -> Series<f64> {
 
 /// Returns the growth in each second.
 fn counts(samples: &Samples, seconds: &[Second]) -> Series<u64> {
-    let each = |&(from, to): &Second| {
-        rate(samples, from, to).map(|rate| (rate * (to - from).0 as f64).round() as u64)
-    };
-    absent_if_empty(seconds.iter().map(each).collect())
+    absent_if_empty(seconds.iter().map(|second| count(samples, second)).collect())
+}
+
+fn count(samples: &Samples, &(from, to): &Second) -> Option<u64> {
+    rate(samples, from, to).map(|rate| (rate * (to - from).0 as f64).round() as u64)
 }
 
 /// Returns the last value in each second.

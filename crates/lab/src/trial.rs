@@ -14,6 +14,7 @@ use results::journal::{Entry, Purpose};
 
 use crate::backend::{Backend, Death, Drive, Driven, Stop};
 use crate::generator::{self, Wanted};
+use crate::host;
 use crate::monitor::{self, Moment};
 use crate::progress::{Event, Progress};
 use crate::seconds;
@@ -96,8 +97,8 @@ pub fn run(
         None => None,
     };
     progress.event(&Event::Measuring { trial, drive: &drive });
-    let since = backend.date();
-    let moment = since.map(|date| Moment { date, at: backend.now() });
+    let date = backend.date();
+    let moment = date.map(|date| Moment { date, at: backend.now() });
     let driven = backend.drive(&drive, &mut |tick| {
         progress.event(&Event::Tick { trial, tick });
         ControlFlow::Continue(())
@@ -109,6 +110,8 @@ pub fn run(
         progress.event(&Event::Notice(finding));
     }
     let moved = differences(&before, &backend.placement()?);
+    // What the checks look at is dated in whole seconds.
+    let since = date.map(host::whole_seconds);
     let checked = diagnose(resolved, since, backend)?.map(|after| {
         let before = system.doctor.replace(after.clone());
         Checked { before, after }

@@ -220,6 +220,7 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
 /// One turn of a shard's loop: its outstanding and waiting requests, and how it spent its time.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Turn {
+    /// Once it has sent what was due, before it waits for responses.
     pub outstanding: usize,
     pub backlog: usize,
     pub waited: Nanos,

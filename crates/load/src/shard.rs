@@ -213,10 +213,11 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
             let until = self.next_event_expected(source, end, drained).min(begun + LONGEST_WAIT);
             let until = self.prepare(until)?;
             let before = self.io.now();
+            let outstanding = self.outstanding.len();
             now = self.io.wait(until);
             self.complete(now)?;
             let turn = Turn {
-                outstanding: self.outstanding.len(),
+                outstanding,
                 backlog: self.pools.iter().map(|pool| pool.backlog.len()).sum(),
                 waited: now - before,
                 worked: before - begun,

@@ -279,7 +279,9 @@ pub fn paused_share(measurement: &Measurement) -> Option<f64> {
 
 fn disturbed(plan: &Plan, measurement: &Measurement, total: &Part, besides: Besides) -> Gate {
     let machine = &measurement.machine;
+    // Both are of the worst CPU or quota, so their sum may be above the time.
     let taken = machine.steal_share.unwrap_or(0.0) + machine.throttled_share.unwrap_or(0.0);
+    let taken = taken.min(1.0);
     let (pauses, too_long) = match plan.pacing {
         Pacing::Open { .. } => {
             let hiccup = p99(&measurement.hiccups);

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use ::measure::series::{Merge, Series};
 use ::measure::{Instant, Nanos};
 use net::host::{self, Segments};
-use net::process::Thread;
+use net::process::{Quota, Thread};
 use net::{clock, process};
 
 use crate::observe::Window;
@@ -45,9 +45,9 @@ impl Watched {
 pub struct Taken {
     /// The shard was runnable, but another thread ran.
     pub run_queue_wait: Option<f64>,
-    /// The hypervisor ran another guest on its CPUs.
+    /// The hypervisor ran another guest on the CPU of its CPUs that lost most.
     pub steal: Option<f64>,
-    /// A CPU quota kept the process from running.
+    /// The CPU quota that did it most kept the process from running.
     pub throttled: Option<f64>,
 }
 
@@ -187,8 +187,9 @@ struct Reading {
     at: Instant,
     /// The run queue wait of each shard.
     run_queue_wait: Vec<Option<Nanos>>,
+    /// The steal of each CPU of each shard.
     steal: Vec<Option<Nanos>>,
-    throttled: Option<Nanos>,
+    quotas: Vec<Quota>,
     segments: Option<Segments>,
     waiting_ports: Option<u64>,
 }
@@ -198,21 +199,23 @@ impl Reading {
         Reading {
             at,
             run_queue_wait: shards.iter().map(Watched::run_queue_wait).collect(),
-            steal: shards.iter().map(|shard| process::stolen(&shard.cpus)).collect(),
-            throttled: process::throttled(),
+            steal: shards.iter().flat_map(|shard| process::stolen(&shard.cpus)).collect(),
+            quotas: process::quotas(),
             segments: host::segments(),
             waiting_ports: host::waiting_ports(),
         }
     }
 
     fn taken_since(&self, last: &Reading) -> Taken {
-        let length = (self.at - last.at).as_secs_f64();
+        let length = self.at - last.at;
         let share = |now: Option<Nanos>, then: Option<Nanos>| {
-            if length == 0.0 {
+            if length == Nanos::ZERO {
                 return None;
             }
-            Some((now?.saturating_sub(then?).as_secs_f64() / length).min(1.0))
+            Some((now?.saturating_sub(then?).0 as f64 / length.0 as f64).min(1.0))
         };
+        let quotas = self.quotas.iter().zip(&last.quotas);
+        let stopped = quotas.map(|(now, then)| now.share_since(then, length));
         let most = |now: &[Option<Nanos>], then: &[Option<Nanos>]| {
             let shares = now.iter().zip(then).filter_map(|(now, then)| share(*now, *then));
             shares.reduce(f64::max)
@@ -220,7 +223,7 @@ impl Reading {
         Taken {
             run_queue_wait: most(&self.run_queue_wait, &last.run_queue_wait),
             steal: most(&self.steal, &last.steal),
-            throttled: share(self.throttled, last.throttled),
+            throttled: stopped.reduce(f64::max).filter(|_| length != Nanos::ZERO),
         }
     }
 }

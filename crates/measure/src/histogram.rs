@@ -91,6 +91,15 @@ impl Histogram {
         self.sum_ns += other.sum_ns;
     }
 
+    /// Takes off the values of `other`, which were recorded in this one, too; `None` if they were not.
+    pub fn less(&self, other: &Histogram) -> Option<Histogram> {
+        let mut rest = self.clone();
+        rest.hdr.subtract(&other.hdr).ok()?;
+        rest.clamped = self.clamped.checked_sub(other.clamped)?;
+        rest.sum_ns = self.sum_ns.saturating_sub(other.sum_ns);
+        Some(rest)
+    }
+
     pub fn clear(&mut self) {
         self.hdr.reset();
         self.clamped = 0;

@@ -11,6 +11,7 @@ pub mod histogram;
 pub mod offset;
 pub mod pace;
 pub mod quantity;
+pub mod quota;
 pub mod random;
 pub mod scaling;
 pub mod search;

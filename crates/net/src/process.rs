@@ -4,6 +4,10 @@ use std::path::Path;
 use std::{fs, io};
 
 use measure::Nanos;
+use measure::quota::stopped_share;
+
+#[cfg(test)]
+mod tests;
 
 /// A random number from the kernel, for a load that differs in each run.
 pub fn entropy() -> u64 {
@@ -89,28 +93,48 @@ pub(crate) fn run_queue_wait(schedstat: &str) -> Option<Nanos> {
     schedstat.split_whitespace().nth(1)?.parse().ok().map(Nanos)
 }
 
-/// The time that the hypervisor gave to others while one of these CPUs wanted to run.
-pub fn stolen(cpus: &[u32]) -> Option<Nanos> {
-    let text = fs::read_to_string("/proc/stat").ok()?;
-    let mut ticks = 0;
-    for line in text.lines() {
-        let mut fields = line.split_whitespace();
-        let cpu = fields.next().and_then(|name| name.strip_prefix("cpu")?.parse::<u32>().ok());
-        if cpu.is_some_and(|cpu| cpus.contains(&cpu)) {
-            ticks += fields.nth(7)?.parse::<u64>().ok()?;
-        }
-    }
+/// Returns the time that the hypervisor gave to others while a CPU wanted to run, of each of these CPUs.
+/// `None` for what the kernel does not count.
+pub fn stolen(cpus: &[u32]) -> Vec<Option<Nanos>> {
+    let text = fs::read_to_string("/proc/stat").unwrap_or_default();
+    cpus.iter().map(|&cpu| stolen_of(cpu, &text)).collect()
+}
+
+fn stolen_of(cpu: u32, stat: &str) -> Option<Nanos> {
+    let name = format!("cpu{cpu}");
+    let line = stat.lines().find(|line| line.split_whitespace().next() == Some(&name))?;
+    let ticks: u64 = line.split_whitespace().nth(8)?.parse().ok()?;
     Some(Nanos(ticks * 1_000_000_000 / ticks_per_second()))
 }
 
-/// The time that CPU quotas have kept this process from running: those of its own cgroup and of all
-/// parents. `None` if no cgroup reports it.
-pub fn throttled() -> Option<Nanos> {
-    let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
-    let mut total = None;
+/// The counters of the CPU quota of one cgroup.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Quota {
+    /// The time that it stopped the group, added up over CPUs.
+    pub time: Nanos,
+    /// The periods in which it stopped the group, and all of them.
+    pub stopped: u64,
+    pub periods: u64,
+}
+
+impl Quota {
+    /// Returns the share of a time in which it stopped the group, from earlier counters on.
+    pub fn share_since(&self, earlier: &Quota, length: Nanos) -> f64 {
+        let growth = |now: u64, then: u64| now.saturating_sub(then) as f64;
+        let time = growth(self.time.0, earlier.time.0) / length.0 as f64;
+        let stopped = growth(self.stopped, earlier.stopped);
+        stopped_share(time, Some((stopped, growth(self.periods, earlier.periods))))
+    }
+}
+
+/// Returns the CPU quotas that can keep this process from running: those of its own cgroup and of all
+/// parents, always in the same order.
+pub fn quotas() -> Vec<Quota> {
+    let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let mut found = Vec::new();
     for line in groups.lines() {
         let mut fields = line.splitn(3, ':').skip(1);
-        let (controllers, group) = (fields.next()?, fields.next()?);
+        let Some((controllers, group)) = fields.next().zip(fields.next()) else { continue };
         let roots: &[&str] = match controllers {
             "" => &["/sys/fs/cgroup", "/sys/fs/cgroup/unified"],
             _ if controllers.split(',').any(|name| name == "cpu") => {
@@ -118,35 +142,29 @@ pub fn throttled() -> Option<Nanos> {
             }
             _ => continue,
         };
-        if let Some(found) = roots.iter().find_map(|root| throttled_in(Path::new(root), group)) {
-            total = Some(total.unwrap_or(Nanos::ZERO) + found);
-        }
+        let in_roots = roots.iter().map(|root| quotas_in(Path::new(root), group));
+        found.extend(in_roots.into_iter().find(|found| !found.is_empty()).unwrap_or_default());
     }
-    total
+    found
 }
 
-/// The sum over a cgroup and all its parents.
-fn throttled_in(root: &Path, group: &str) -> Option<Nanos> {
+/// Returns those of a cgroup and of all its parents.
+fn quotas_in(root: &Path, group: &str) -> Vec<Quota> {
     let group = root.join(group.trim_start_matches('/'));
-    let found: Vec<Nanos> = group
-        .ancestors()
-        .take_while(|path| path.starts_with(root))
-        .filter_map(|path| throttled_time(&fs::read_to_string(path.join("cpu.stat")).ok()?))
-        .collect();
-    (!found.is_empty()).then(|| found.into_iter().sum())
+    let groups = group.ancestors().take_while(|path| path.starts_with(root));
+    groups.filter_map(|path| quota(&fs::read_to_string(path.join("cpu.stat")).ok()?)).collect()
 }
 
 /// Parses `cpu.stat`: version 1 counts nanoseconds, version 2 microseconds.
-fn throttled_time(stat: &str) -> Option<Nanos> {
-    stat.lines().find_map(|line| {
-        let (name, value) = line.split_once(' ')?;
-        let value = value.trim().parse().ok()?;
-        match name {
-            "throttled_time" => Some(Nanos(value)),
-            "throttled_usec" => Some(Nanos::from_micros(value)),
-            _ => None,
-        }
-    })
+fn quota(stat: &str) -> Option<Quota> {
+    let value = |of: &str| {
+        let (_, value) =
+            stat.lines().filter_map(|l| l.split_once(' ')).find(|(name, _)| *name == of)?;
+        value.trim().parse::<u64>().ok()
+    };
+    let time = value("throttled_time").map(Nanos);
+    let time = time.or_else(|| value("throttled_usec").map(Nanos::from_micros))?;
+    Some(Quota { time, stopped: value("nr_throttled")?, periods: value("nr_periods")? })
 }
 
 fn ticks_per_second() -> u64 {

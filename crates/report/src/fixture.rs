@@ -117,7 +117,7 @@ impl Fixture {
             schema: components::SCHEMA.into(),
             interval_s: 1.0,
             roles: BTreeMap::from([("sut".into(), 1.0)]),
-            outstanding: vec![Some(130); SECONDS],
+            outstanding: vec![Some(130.0); SECONDS],
             components,
             speed: BTreeMap::from([(0, speed())]),
             machine: Some(machine()),

@@ -8,7 +8,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub const SCHEMA: &str = "benchwright.components/1";
+/// Version 2 (2026-11) has the mean number of `outstanding` requests, not the highest, and a `throttled`
+/// share that is never a sum over CPUs or containers.
+pub const SCHEMA: &str = "benchwright.components/2";
+pub(crate) const SCHEMA_1: &str = "benchwright.components/1";
 
 /// The file's name in the folder of a trial.
 pub const FILE: &str = "components.json";
@@ -20,9 +23,9 @@ pub struct Components {
     pub interval_s: f64,
     /// The number of CPUs of each role, which its components share.
     pub roles: BTreeMap<String, f64>,
-    /// The requests that the generator waited for.
+    /// The requests that the generator waited for, on average; up to version 1 the highest number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub outstanding: Series<u64>,
+    pub outstanding: Series<f64>,
     pub components: BTreeMap<String, Component>,
     /// The speed of each CPU of the system under test, by its number; absent if it was not measured.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -149,7 +152,8 @@ pub struct Component {
     /// Runnable threads that waited for a CPU, on average.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub run_queue: Series<f64>,
-    /// The share of the interval in which its CPU limit stopped it.
+    /// The share of the interval in which its CPU limit stopped it, or the part of it (one container of a
+    /// pod) that a limit stopped most. Up to version 1 a sum over CPUs and containers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub throttled: Series<f64>,
     /// The number of the limit's periods in which that happened.

@@ -207,7 +207,10 @@ impl Directory {
         }
         let (name, bytes) = self.file_of_trial(entry, components::FILE)?;
         let document: Value = self.parse(&name, &bytes)?;
-        if document["schema"] != components::SCHEMA {
+        if ![components::SCHEMA, components::SCHEMA_1]
+            .map(Value::from)
+            .contains(&document["schema"])
+        {
             let problem =
                 format!("of schema {}; this tool reads {}", document["schema"], components::SCHEMA);
             return Err(self.error(&name, &problem));

@@ -390,6 +390,9 @@ pub struct Interval {
     pub response_histogram: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outstanding: Option<u64>,
+    /// The mean number of requests that waited for a response; `outstanding` is the highest.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub outstanding_mean: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backlog: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -256,7 +256,7 @@ fn add(whole: &mut Load, part: Load) -> Result<(), String> {
     }
     whole.series.sort_by(|one, other| one.t_s.total_cmp(&other.t_s));
     // Each part saw the target under its own offered load, so one saturated part is enough.
-    whole.saturated = whole.saturated.max(part.saturated);
+    whole.saturated = either(whole.saturated, part.saturated);
     add_generator(&mut whole.generator, part.generator)?;
     whole.validity.valid &= part.validity.valid;
     whole.validity.reasons.extend(part.validity.reasons);
@@ -344,6 +344,7 @@ fn both_events(one: Events, other: Events) -> Result<Events, String> {
     add_times(&mut whole.delivery_time, other.delivery_time)?;
     add_times(&mut whole.delivery_time_since_sent, other.delivery_time_since_sent)?;
     add_times(&mut whole.delivery_time_at_least, other.delivery_time_at_least)?;
+    add_times(&mut whole.lost_time_at_least, other.lost_time_at_least)?;
     Ok(whole)
 }
 
@@ -370,9 +371,11 @@ fn add_interval(whole: &mut Interval, interval: &Interval) {
     whole.sent += interval.sent;
     whole.completed += interval.completed;
     whole.failed += interval.failed;
+    whole.outstanding_mean =
+        whole.outstanding_mean.zip(interval.outstanding_mean).map(|(one, other)| one + other);
     add_interval_times(whole, interval);
     whole.busy = most(whole.busy, interval.busy);
-    whole.hiccup_max_ns = whole.hiccup_max_ns.max(interval.hiccup_max_ns);
+    whole.hiccup_max_ns = most(whole.hiccup_max_ns, interval.hiccup_max_ns);
     whole.run_queue_wait = most(whole.run_queue_wait, interval.run_queue_wait);
     whole.steal = most(whole.steal, interval.steal);
     whole.throttled = most(whole.throttled, interval.throttled);
@@ -406,13 +409,15 @@ fn add_generator(whole: &mut Generator, part: Generator) -> Result<(), String> {
     whole.cpus = Vec::new();
     whole.cpu_s = whole.cpu_s.zip(part.cpu_s).map(|(one, other)| one + other);
     whole.busy_share = most(whole.busy_share, part.busy_share);
-    whole.script_share = most(whole.script_share, part.script_share);
+    // Without a script there is no share, and no time was spent in one.
+    let scripted = [whole.script_share, part.script_share].into_iter().flatten();
+    whole.script_share = scripted.reduce(f64::max);
     add_times(&mut whole.wake_up_delay, part.wake_up_delay)?;
     whole.spin_share = most(whole.spin_share, part.spin_share);
     add_times(&mut whole.hiccup, part.hiccup)?;
     whole.paused_share = most(whole.paused_share, part.paused_share);
-    whole.hiccup_max_ns = whole.hiccup_max_ns.max(part.hiccup_max_ns);
-    whole.turn_max_ns = whole.turn_max_ns.max(part.turn_max_ns);
+    whole.hiccup_max_ns = most(whole.hiccup_max_ns, part.hiccup_max_ns);
+    whole.turn_max_ns = most(whole.turn_max_ns, part.turn_max_ns);
     whole.steal_share = most(whole.steal_share, part.steal_share);
     whole.throttled_share = most(whole.throttled_share, part.throttled_share);
     whole.run_queue_wait_share = most(whole.run_queue_wait_share, part.run_queue_wait_share);
@@ -422,7 +427,7 @@ fn add_generator(whole: &mut Generator, part: Generator) -> Result<(), String> {
     whole.segments_retransmitted = None;
     whole.free_ports = whole.free_ports.zip(part.free_ports).map(|(one, other)| one.min(other));
     whole.p99_at_most |= part.p99_at_most;
-    whole.generator_bound = whole.generator_bound.max(part.generator_bound);
+    whole.generator_bound = either(whole.generator_bound, part.generator_bound);
     Ok(())
 }
 
@@ -444,8 +449,18 @@ fn keep_if_same(whole: &mut Option<String>, part: Option<String>) {
     }
 }
 
-fn most(one: Option<f64>, other: Option<f64>) -> Option<f64> {
-    [one, other].into_iter().flatten().reduce(f64::max)
+/// Returns the larger of two figures; unknown if one of them is.
+fn most<T: PartialOrd>(one: Option<T>, other: Option<T>) -> Option<T> {
+    one.zip(other).map(|(one, other)| if one < other { other } else { one })
+}
+
+/// Returns true if one of them is true, false if both are false, and otherwise that it is unknown.
+fn either(one: Option<bool>, other: Option<bool>) -> Option<bool> {
+    match (one, other) {
+        (Some(true), _) | (_, Some(true)) => Some(true),
+        (Some(false), Some(false)) => Some(false),
+        _ => None,
+    }
 }
 
 /// The time from the first start to the last end; the measurement is the time that both share, if

@@ -17,10 +17,16 @@ pod_memory_working_set_bytes{namespace="demo",pod="web-0"} 1.048576e+06 17000000
 scrape_error 0
 "#;
 
+/// A pod with two containers, whose own control group counts both, and one that is known only as a whole.
 const LIMITED: &str = r#"
+container_cpu_cfs_periods_total{container="",id="/p",image="",name="",namespace="demo",pod="web-0"} 10 1700000000100
+container_cpu_cfs_periods_total{container="a",id="/x",image="i",name="n",namespace="demo",pod="web-0"} 10 1700000000300
+container_cpu_cfs_throttled_periods_total{container="",id="/p",image="",name="",namespace="demo",pod="web-0"} 7 1700000000100
+container_cpu_cfs_throttled_periods_total{container="a",id="/x",image="i",name="n",namespace="demo",pod="web-0"} 7 1700000000300
+container_cpu_cfs_throttled_seconds_total{container="",id="/p",image="",name="",namespace="demo",pod="web-0"} 0.75 1700000000100
 container_cpu_cfs_throttled_seconds_total{container="a",id="/x",image="i",name="n",namespace="demo",pod="web-0"} 0.5 1700000000300
 container_cpu_cfs_throttled_seconds_total{container="b",id="/y",image="i",name="m",namespace="demo",pod="web-0"} 0.25 1700000000200
-container_cpu_cfs_throttled_periods_total{container="a",id="/x",image="i",name="n",namespace="demo",pod="web-0"} 7 1700000000300
+container_cpu_cfs_throttled_seconds_total{container="",id="/q",image="",name="",namespace="demo",pod="web-1"} 0.125 1700000000100
 "#;
 
 fn pod(name: &str) -> Pod {
@@ -43,10 +49,18 @@ fn figures_of_pods_have_the_time_when_they_were_read_on_our_clock() {
 }
 
 #[test]
-fn limits_of_several_containers_are_those_of_the_pod() {
-    let web = &limited(LIMITED, &clock())[&pod("web-0")];
-    assert_eq!(web.throttled, [(Instant(10_300_000_000), 750_000_000)]);
-    assert_eq!(web.throttled_periods, [(Instant(10_300_000_000), 7)]);
+fn each_limit_of_a_pod_is_counted_once() {
+    let figures = limited(LIMITED, &clock());
+    let a = Quota {
+        time: vec![(Instant(10_300_000_000), 500_000_000)],
+        stopped: vec![(Instant(10_300_000_000), 7)],
+        periods: vec![(Instant(10_300_000_000), 10)],
+    };
+    let b = Quota { time: vec![(Instant(10_200_000_000), 250_000_000)], ..Quota::default() };
+    let expected = BTreeMap::from([("a".to_owned(), a), ("b".to_owned(), b)]);
+    assert_eq!(figures[&pod("web-0")].quotas, expected);
+    let whole = Quota { time: vec![(Instant(10_100_000_000), 125_000_000)], ..Quota::default() };
+    assert_eq!(figures[&pod("web-1")].quotas, BTreeMap::from([(String::new(), whole)]));
 }
 
 #[test]

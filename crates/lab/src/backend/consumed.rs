@@ -34,10 +34,8 @@ pub struct Consumed {
     /// CPU time, in nanoseconds.
     pub cpu: Samples,
     pub threads: BTreeMap<i32, Thread>,
-    /// The time that its CPU limit stopped it, in nanoseconds.
-    pub throttled: Samples,
-    /// The number of periods in which it was stopped.
-    pub throttled_periods: Samples,
+    /// The counters of each CPU limit that may stop a part of it.
+    pub quotas: Vec<Quota>,
     pub memory: Samples,
     pub memory_failures: Samples,
     /// On its listening port.
@@ -65,6 +63,17 @@ impl Consumed {
         let is_enough = from < to && (end - begin) / 2 <= to - from;
         if is_enough { seconds::cpu_between(&self.cpu, from, to) } else { None }
     }
+}
+
+/// The kernel's counters of a CPU limit that is enforced on one control group.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Quota {
+    /// The time that it stopped the group, in nanoseconds, added up over CPUs.
+    pub time: Samples,
+    /// The number of its periods in which it stopped the group.
+    pub stopped: Samples,
+    /// The number of all its periods.
+    pub periods: Samples,
 }
 
 /// The scheduler's counters of one thread, in nanoseconds.

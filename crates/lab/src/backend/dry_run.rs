@@ -67,7 +67,7 @@ impl Backend for DryRun {
         Ok(Environment::default())
     }
 
-    fn date(&mut self) -> Option<u64> {
+    fn date(&mut self) -> Option<Nanos> {
         None
     }
 

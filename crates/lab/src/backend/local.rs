@@ -416,8 +416,8 @@ impl Backend for Local {
         })
     }
 
-    fn date(&mut self) -> Option<u64> {
-        Some(host::unix_seconds())
+    fn date(&mut self) -> Option<Nanos> {
+        Some(host::unix())
     }
 
     fn lock(&mut self) -> Result<(), Stop> {

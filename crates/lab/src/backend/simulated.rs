@@ -81,7 +81,7 @@ impl Backend for Simulated {
         self.now
     }
 
-    fn date(&mut self) -> Option<u64> {
+    fn date(&mut self) -> Option<Nanos> {
         None
     }
 
@@ -400,7 +400,6 @@ fn ended_by(
     }
     None
 }
-
 
 /// The figures of one target, or of all.
 struct Counted {

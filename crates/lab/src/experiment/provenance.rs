@@ -8,6 +8,7 @@ use results::manifest::{Manifest, State, VERSION};
 
 use super::Plan;
 use crate::backend::{Backend, Stop};
+use crate::host::whole_seconds;
 use crate::spec::{Budget, Question, Resolved, Spec};
 use crate::{Error, Host};
 
@@ -36,7 +37,7 @@ pub(super) fn manifest(
         seed: resolved.seed(),
         key: results::directory::digest(question.to_string().as_bytes()),
         spec_folder: folder.display().to_string(),
-        started_unix_s: backend.date(),
+        started_unix_s: backend.date().map(whole_seconds),
         state: State::Open,
         resumed_after: Vec::new(),
         binaries,

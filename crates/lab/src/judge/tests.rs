@@ -191,7 +191,10 @@ fn unfinished_requests_are_counted_apart_from_failures() {
     let observed = judged(cut_off, "").observed.unwrap();
     let counts = (observed.requests, observed.failures, observed.unfinished);
     assert_eq!(counts, (10_000, 100, Some(900)));
-    assert_eq!((observed.failed_share(), observed.succeeded_per_s), (100.0 / 9_100.0, Some(1_800.0)));
+    assert_eq!(
+        (observed.failed_share(), observed.succeeded_per_s),
+        (100.0 / 9_100.0, Some(1_800.0))
+    );
     assert!(!observed.is_failing());
 }
 

@@ -37,7 +37,7 @@ fn found(
         schema: results::components::SCHEMA.into(),
         interval_s: 1.0,
         roles: BTreeMap::from([("sut".into(), 2.0)]),
-        outstanding: outstanding.map_or(Vec::new(), all),
+        outstanding: outstanding.map_or(Vec::new(), |number| all(number as f64)),
         components: components.iter().map(|(n, c)| ((*n).to_owned(), c.clone())).collect(),
         speed: BTreeMap::new(),
         machine: None,

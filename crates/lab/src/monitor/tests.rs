@@ -59,15 +59,15 @@ fn a_monitor_without_an_answer_has_a_problem_and_no_values() {
         found[0].problems.join("; ")
     };
     assert_eq!(problems(None, &mut backend), "there is no date here");
-    let moment = Moment { date: 1_000, at: Instant::default() };
+    let moment = Moment { date: Nanos::from_secs(1_000), at: Instant::default() };
     assert_eq!(problems(Some(moment), &mut backend), "no server can be reached from here");
 }
 
 #[test]
 fn a_moment_gives_the_date_of_any_time() {
-    let moment = Moment { date: 1_000, at: Instant(7_000_000_000) };
-    assert_eq!(moment.of(Instant(9_500_000_000)), 1_002.5);
-    assert_eq!(moment.of(Instant(6_000_000_000)), 999.0);
+    let moment = Moment { date: Nanos::from_millis(1_000_750), at: Instant(7_000_000_000) };
+    assert_eq!(moment.of(Instant(9_500_000_000)), 1_003.25);
+    assert_eq!(moment.of(Instant(6_000_000_000)), 999.75);
 }
 
 #[test]

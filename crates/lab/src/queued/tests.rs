@@ -12,7 +12,7 @@ fn reporting(in_service: f64, in_others: f64, unread: u64) -> Component {
     }
 }
 
-fn queued(components: &[(&str, Component)], outstanding: u64) -> Vec<(String, Option<f64>)> {
+fn queued(components: &[(&str, Component)], outstanding: f64) -> Vec<(String, Option<f64>)> {
     let mut components = Components {
         schema: results::components::SCHEMA.into(),
         interval_s: 1.0,
@@ -43,18 +43,18 @@ fn unread_requests_are_queued_where_unread_bytes_are() {
     ];
     // 256 + 502.5 are waited for, 504 are in a service.
     let expected = [("frontend", Some(0.25)), ("geo", Some(255.5)), ("search", Some(0.25))];
-    assert_eq!(queued(&system, 256), named(&expected));
+    assert_eq!(queued(&system, 256.0), named(&expected));
 }
 
 #[test]
 fn requests_that_wait_for_a_store_without_statistics_are_queued_there() {
     let store = Component { connections: vec![Some(8)], ..Component::default() };
     let system = [("postgres", store), ("user", reporting(60.0, 58.0, 0))];
-    assert_eq!(queued(&system, 60), named(&[("postgres", Some(58.0)), ("user", Some(2.0))]));
+    assert_eq!(queued(&system, 60.0), named(&[("postgres", Some(58.0)), ("user", Some(2.0))]));
 }
 
 #[test]
 fn without_statistics_it_is_not_known_where_requests_are_queued() {
     let unread = Component { unread_bytes: vec![Some(90)], ..Component::default() };
-    assert_eq!(queued(&[("a", unread)], 60), named(&[("a", None)]));
+    assert_eq!(queued(&[("a", unread)], 60.0), named(&[("a", None)]));
 }

@@ -77,7 +77,14 @@ fn overloaded_queues_complete_as_much_per_cpu_second_as_others() {
         let per_cpu = level.per_cpu_second.unwrap();
         assert!((999.0 - 24.0..1_024.0).contains(&per_cpu), "{per_cpu} at {}", level.n);
         assert_eq!(level.failed_share, Some(0.0));
-        assert!(answer.trials.iter().all(|trial| 0 < trial.observed.as_ref().unwrap().unfinished.unwrap()));
+        assert!(
+            answer.trials.iter().all(|trial| 0 < trial
+                .observed
+                .as_ref()
+                .unwrap()
+                .unfinished
+                .unwrap())
+        );
     }
 }
 

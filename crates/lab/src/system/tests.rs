@@ -25,7 +25,7 @@ impl Backend for Answers {
     fn prepare(&mut self, resolved: &Resolved) -> Result<results::Environment, Stop> {
         self.clock.prepare(resolved)
     }
-    fn date(&mut self) -> Option<u64> {
+    fn date(&mut self) -> Option<Nanos> {
         None
     }
     fn start(&mut self, wave: &[Service]) -> Result<Vec<Vec<Address>>, Stop> {

@@ -175,6 +175,8 @@ pub struct Interval {
     pub service: Sparse,
     pub lateness: Sparse,
     pub outstanding_max: u64,
+    /// The sum of the times in which a request was outstanding: over the interval's length, their mean number.
+    pub outstanding_time: Nanos,
     pub backlog_max: u64,
     pub waited: Nanos,
     pub worked: Nanos,
@@ -205,6 +207,7 @@ impl Merge for Interval {
         self.service.merge(other.service);
         self.lateness.merge(other.lateness);
         self.outstanding_max += other.outstanding_max;
+        self.outstanding_time += other.outstanding_time;
         self.backlog_max += other.backlog_max;
         self.waited += other.waited;
         self.worked += other.worked;

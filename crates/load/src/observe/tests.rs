@@ -96,6 +96,22 @@ fn the_last_interval_ends_with_the_window_and_answers_count_when_they_come() {
     assert_eq!((recorded.drained.intended, recorded.drained.failed()), (0, 1));
 }
 
+/// Ten requests wait for 900 ms, and none for 100 ms.
+#[test]
+fn an_interval_has_the_mean_number_of_outstanding_requests_and_the_highest() {
+    let mut recorder = recorder();
+    let turn = |outstanding, waited| Turn {
+        outstanding,
+        waited: Nanos::from_millis(waited),
+        ..Turn::default()
+    };
+    recorder.turn(MS(1_900), turn(10, 900));
+    recorder.turn(MS(2_000), turn(0, 100));
+    let recorded = recorder.finish(MS(4_000));
+    let (_, first) = recorded.series.iter().next().unwrap();
+    assert_eq!((first.outstanding_max, first.outstanding_time), (10, Nanos::from_secs(9)));
+}
+
 #[test]
 fn slow_answers_are_no_goodput() {
     let mut recorder = recorder().with_slo(Some(Nanos::from_millis(10)));

@@ -1,12 +1,17 @@
 use super::*;
 
+/// A quota that stops its group all of the time in periods of 100 ms.
+fn quota(ms: u64) -> Quota {
+    Quota { time: Nanos::from_millis(ms), stopped: ms / 100, periods: ms / 100 }
+}
+
 /// Returns the counters of one shard at a time; all values in milliseconds.
 fn reading(at: u64, waited: u64, stolen: u64, throttled: u64) -> Reading {
     Reading {
         at: Instant(at * 1_000_000),
         run_queue_wait: vec![Some(Nanos::from_millis(waited))],
         steal: vec![Some(Nanos::from_millis(stolen))],
-        throttled: Some(Nanos::from_millis(throttled)),
+        quotas: vec![quota(throttled)],
         ..Reading::default()
     }
 }
@@ -54,10 +59,30 @@ fn a_late_watch_makes_no_readings_without_length() {
     assert_eq!(watch.seen.whole.steal, None);
 }
 
+/// A shard that is not pinned may run on either of two CPUs, and its pod has a quota as its container has.
+#[test]
+fn the_share_is_that_of_the_worst_cpu_and_the_worst_quota_and_no_sum() {
+    let ms = |ms: u64| Some(Nanos::from_millis(ms));
+    let stopped = Quota { time: Nanos::from_millis(1_600), stopped: 8, periods: 10 };
+    let less = Quota { stopped: 7, ..stopped };
+    let first = Reading {
+        steal: vec![ms(0), ms(0)],
+        quotas: vec![Quota::default(); 2],
+        ..reading(5_000, 0, 0, 0)
+    };
+    let now = Reading {
+        steal: vec![ms(300), ms(200)],
+        quotas: vec![stopped, less],
+        ..reading(6_000, 0, 0, 0)
+    };
+    let taken = now.taken_since(&first);
+    assert_eq!((taken.steal, taken.throttled), (Some(0.3), Some(0.8)));
+}
+
 #[test]
 fn values_that_the_kernel_does_not_count_are_absent() {
     let mut watch = watch();
-    watch.add(Reading { throttled: None, ..reading(6_000, 900, 400, 300) });
+    watch.add(Reading { quotas: Vec::new(), ..reading(6_000, 900, 400, 300) });
     assert_eq!(watch.seen.whole.throttled, None);
     assert_eq!(watch.seen.whole.steal, Some(0.0));
 }

@@ -208,7 +208,7 @@ fn components_are_read_as_written_and_of_another_schema_refused() {
         schema: components::SCHEMA.into(),
         interval_s: 1.0,
         roles: BTreeMap::from([("sut".into(), 1.0)]),
-        outstanding: vec![Some(4), None],
+        outstanding: vec![Some(3.5), None],
         components: BTreeMap::from([("hotel".into(), hotel)]),
         speed: BTreeMap::new(),
         machine: None,
@@ -219,9 +219,10 @@ fn components_are_read_as_written_and_of_another_schema_refused() {
     let file = |text: &str| Files::from([(components::FILE.to_owned(), text.as_bytes().to_vec())]);
     let kept = append(&directory, Entry::aborted(1), &file(&text)).unwrap();
     assert_eq!(directory.components(&kept).unwrap(), Some(components));
-    let kept = append(&directory, Entry::aborted(2), &file(&text.replace("/1", "/2"))).unwrap();
+    let other = file(&text.replace("components/2", "components/3"));
+    let kept = append(&directory, Entry::aborted(2), &other).unwrap();
     let refused = directory.components(&kept).unwrap_err().to_string();
-    assert!(refused.ends_with("this tool reads benchwright.components/1"), "{refused}");
+    assert!(refused.ends_with("this tool reads benchwright.components/2"), "{refused}");
     let kept = append(&directory, Entry::aborted(3), &files()).unwrap();
     assert_eq!(directory.components(&kept).unwrap(), None);
 }

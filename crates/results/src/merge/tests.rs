@@ -66,6 +66,31 @@ fn requests_in_progress_add_up_unless_those_of_one_are_unknown() {
 }
 
 #[test]
+fn the_worst_of_all_is_unknown_if_that_of_one_is() {
+    let merged = |one: Generator, other: Generator| {
+        let with = |name: &str, generator| {
+            let (name, load) = load(name, &[name.len() as u64]);
+            (name, Load { generator, ..load })
+        };
+        merge(&[with("a", one), with("bb", other)]).unwrap().generator
+    };
+    let known = Generator {
+        steal_share: Some(0.02),
+        busy_share: Some(0.5),
+        script_share: Some(0.1),
+        turn_max_ns: Some(9),
+        generator_bound: Some(false),
+        ..Generator::default()
+    };
+    let both = merged(known.clone(), Generator { steal_share: Some(0.03), ..known.clone() });
+    assert_eq!((both.steal_share, both.turn_max_ns), (Some(0.03), Some(9)));
+    let one = merged(known, Generator::default());
+    let unknown = (one.steal_share, one.busy_share, one.turn_max_ns, one.generator_bound);
+    assert_eq!(unknown, (None, None, None, None));
+    assert_eq!(one.script_share, Some(0.1), "a load without a script spends no time in one");
+}
+
+#[test]
 fn a_target_that_one_of_them_saturated_is_saturated() {
     let of_both = |one, other| {
         let part = |name, seed, saturated| {
@@ -76,7 +101,9 @@ fn a_target_that_one_of_them_saturated_is_saturated() {
     };
     assert_eq!(of_both(Some(false), Some(true)), Some(true));
     assert_eq!(of_both(Some(false), Some(false)), Some(false));
-    assert_eq!(of_both(None, Some(false)), Some(false));
+    assert_eq!(of_both(None, Some(true)), Some(true));
+    assert_eq!(of_both(None, Some(false)), None, "the other one may be");
+    assert_eq!(of_both(Some(false), None), None);
     assert_eq!(of_both(None, None), None);
 }
 

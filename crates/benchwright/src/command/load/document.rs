@@ -232,6 +232,8 @@ fn entry(
     interval.response.add_to(&mut response);
     let mut lateness = Histogram::new();
     interval.lateness.add_to(&mut lateness);
+    let mean = (length != Nanos::ZERO)
+        .then(|| interval.outstanding_time.as_secs_f64() / length.as_secs_f64());
     let mut entry = document::Interval {
         t_s: begin.as_secs_f64(),
         length_s: length.as_secs_f64(),
@@ -240,6 +242,7 @@ fn entry(
         completed: interval.completed,
         failed: interval.failed(),
         outstanding: Some(interval.outstanding_max),
+        outstanding_mean: mean,
         backlog: Some(interval.backlog_max),
         busy: Some(interval.busy),
         hiccup_max_ns: hiccup.map(|time| time.0),

@@ -18,7 +18,7 @@ use nix::unistd::{SysconfVar, sysconf};
 use super::confine::Group;
 use super::sockets::Sockets;
 use super::{machine, process};
-use crate::backend::{Consumed, Machine, Shared};
+use crate::backend::{Consumed, Machine, Quota, Shared};
 use crate::host;
 use crate::statistics::Reading;
 
@@ -194,6 +194,7 @@ impl Watched {
             cpu_limit: source.cpu_limit,
             memory_limit,
             open_files_limit: text.of(&limits).and_then(open_files),
+            quotas: cpu_stat.iter().map(|_| Quota::default()).collect(),
             ..Consumed::default()
         };
         Watched { source, cpu_stat, memory, consumed }
@@ -202,8 +203,8 @@ impl Watched {
     fn look_closely(&mut self, sockets: &Sockets, text: &mut Text) {
         let Watched { source, cpu_stat, memory, consumed } = self;
         let now = host::now();
-        if let Some(path) = cpu_stat {
-            throttling(text, path, now, consumed);
+        for (path, quota) in cpu_stat.iter().zip(&mut consumed.quotas) {
+            throttling(text, path, now, quota);
         }
         let processes = source.group.processes(source.pid);
         threads(text, &processes, now, consumed);
@@ -240,12 +241,14 @@ fn in_group(group: &Group, file: &str) -> Option<PathBuf> {
     group.folders().iter().map(|folder| folder.join(file)).find(|path| path.exists())
 }
 
-/// Reads `throttled_usec` of version 2, or `throttled_time` in nanoseconds of version 1.
-fn throttling(text: &mut Text, path: &Path, now: Instant, consumed: &mut Consumed) {
+/// Reads the counters of a CPU limit: `throttled_usec` of version 2, or `throttled_time` in nanoseconds of
+/// version 1, and the periods.
+fn throttling(text: &mut Text, path: &Path, now: Instant, quota: &mut Quota) {
     let Some(stat) = text.of(path) else { return };
     let ns = field(stat, "throttled_time").or(field(stat, "throttled_usec").map(|us| us * 1_000));
-    consumed.throttled.extend(ns.map(|ns| (now, ns)));
-    consumed.throttled_periods.extend(field(stat, "nr_throttled").map(|n| (now, n)));
+    quota.time.extend(ns.map(|ns| (now, ns)));
+    quota.stopped.extend(field(stat, "nr_throttled").map(|n| (now, n)));
+    quota.periods.extend(field(stat, "nr_periods").map(|n| (now, n)));
 }
 
 /// Reads the scheduler's counters: time on a CPU, and time in the queue for one.

@@ -56,8 +56,8 @@ impl Backend for Cluster {
     fn now(&mut self) -> Instant {
         self.load.now()
     }
-    fn date(&mut self) -> Option<u64> {
-        Some(1_700_000_000)
+    fn date(&mut self) -> Option<Nanos> {
+        Some(Nanos::from_secs(1_700_000_000))
     }
     fn pause(&mut self, length: Nanos) -> Result<(), Stop> {
         self.load.pause(length)

@@ -30,6 +30,7 @@ fn entry(attempt: &Attempt, status: Status, completed: f64) -> Entry {
     let observed = serde_json::json!({
         "offered_per_s": offered, "completed_per_s": completed,
         "sustained_per_s": completed.min(offered), "goodput_per_s": completed,
+        "succeeded_per_s": completed,
         "requests": 1000, "failures": 0, "slo_met": true, "saturated": false, "cpu": {},
     });
     Entry {
@@ -261,6 +262,7 @@ fn a_probe_counts_only_what_did_not_fail() {
         let mut probe = entry(&next(&resolved, &[]), Status::Valid, 1_000.0);
         let observed = probe.observed.as_mut().unwrap();
         (observed.requests, observed.failures) = (1_000, failures);
+        observed.succeeded_per_s = Some((1_000 - failures) as f64);
         probe
     };
     assert_eq!(next(&resolved, &[with_failures(500)]).asked, Rate::per_second(300.0));

@@ -86,10 +86,12 @@ fn the_reported_figures_match_the_kernels_counters() {
     let of_thread = last(&thread.cpu) - thread.cpu[0].1;
     assert!(of_thread.abs_diff(reported) as f64 / (length as f64) < 0.03, "{of_thread} {reported}");
     assert!(0 < last(&busy.memory) && 0 < last(&consumed["idle"].memory));
-    assert_eq!(consumed["idle"].throttled, []);
+    assert_eq!(consumed["idle"].quotas, []);
     if stage.confinement.can_limit() {
-        assert!(0 < last(&busy.throttled_periods) - busy.throttled_periods[0].1);
-        let throttled = last(&busy.throttled) - busy.throttled[0].1;
+        let [quota] = &busy.quotas[..] else { panic!("{:?}", busy.quotas) };
+        let growth = |samples: &[(Instant, u64)]| last(samples) - samples[0].1;
+        assert!(0 < growth(&quota.stopped) && growth(&quota.stopped) <= growth(&quota.periods));
+        let throttled = growth(&quota.time);
         assert!((0.1..2.0).contains(&(throttled as f64 / length as f64)), "{throttled}");
     }
 }

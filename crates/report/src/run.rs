@@ -406,6 +406,7 @@ fn forget_bulk(load: &mut Load, kept: Kept) {
             &mut events.publish_time_since_sent,
             &mut events.delivery_time_since_sent,
             &mut events.delivery_time_at_least,
+            &mut events.lost_time_at_least,
         ] {
             times.iter_mut().for_each(|times| times.histogram = String::new());
         }

@@ -37,7 +37,8 @@ pub struct Compared {
     #[serde(flatten)]
     pub of: Of,
     pub verdict: Verdict,
-    /// The figure of B over that of A: 1.05 is five per cent more. Null if an arm has no figure.
+    /// The figure of B over that of A: 1.05 is five per cent more. Of numbers of events, each is one more
+    /// than was counted. Null if an arm has no figure.
     pub effect: Option<f64>,
     /// The ratios that the test does not refuse; it decides. Null with too few trials to refuse any.
     pub interval: Option<(f64, f64)>,
@@ -167,6 +168,14 @@ pub struct Question {
     pub interleaved: bool,
 }
 
+impl Question {
+    /// Returns the figures as those whose ratios are compared.
+    fn ratios(&self) -> Vec<Block> {
+        let all = |figures: &[f64]| figures.iter().map(|one| self.metric.for_ratio(*one)).collect();
+        self.blocks.iter().map(|block| Block { a: all(&block.a), b: all(&block.b) }).collect()
+    }
+}
+
 /// Compares two arms. `metrics` decide together: the probability that one of them is called different
 /// although none is, is at most 5 % (Holm, *Scandinavian Journal of Statistics* 6, 1979).
 pub fn compare(
@@ -177,14 +186,14 @@ pub fn compare(
     differences: &[Difference],
 ) -> Comparison {
     let p_values: Vec<Option<f64>> =
-        metrics.iter().map(|question| comparison::p_value(&question.blocks)).collect();
+        metrics.iter().map(|question| comparison::p_value(&question.ratios())).collect();
     let levels = significances(&p_values);
     let metrics = metrics.into_iter().zip(levels);
     let metrics: Vec<Compared> = metrics
         .map(|(question, significance)| judged(question, significance, margin, differences))
         .collect();
     let shift = |question: Question| {
-        let found = comparison::compare(&question.blocks, SIGNIFICANCE)?;
+        let found = comparison::compare(&question.ratios(), SIGNIFICANCE)?;
         let Question { metric, of, .. } = question;
         let interval = finite(found.interval);
         Some(Shift { metric, of, effect: found.ratio, interval, p: found.p })
@@ -206,16 +215,17 @@ fn judged(
     margin: f64,
     differences: &[Difference],
 ) -> Compared {
+    let ratios = question.ratios();
     let Question { metric, of, blocks, speeds, interleaved } = question;
-    let found = comparison::compare(&blocks, significance);
+    let found = comparison::compare(&ratios, significance);
     let better: Better = metric.better();
     let verdict =
         found.map_or(Verdict::Undecided, |found| Verdict::from(found.verdict(better, margin)));
     let more = match verdict {
-        Verdict::Undecided => comparison::more_blocks(&blocks, significance, margin),
+        Verdict::Undecided => comparison::more_blocks(&ratios, significance, margin),
         Verdict::Better | Verdict::Worse | Verdict::Equivalent => Some(0),
     };
-    let adjusted = comparison::adjusted(&blocks, &speeds, significance);
+    let adjusted = comparison::adjusted(&ratios, &speeds, significance);
     let adjusted = adjusted.map(|found| Adjusted {
         effect: found.comparison.ratio,
         interval: finite(found.comparison.interval),

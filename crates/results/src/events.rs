@@ -134,10 +134,14 @@ pub struct Events {
     /// The same from sending on.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub publish_time_since_sent: Option<Times>,
-    /// The times from the intended start of a request until the first arrival of its event. A lost
-    /// event has none: it is counted by `lost`.
+    /// The times from the intended start of a request until the first arrival of its event. A lost event
+    /// waited at least until the receivers stopped waiting, and counts with this time.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub delivery_time: Option<Times>,
+    /// The times of the lost events among them: a percentile of the shortest of these times or more is a
+    /// lower bound. Absent up to version 2 of the load's document, whose `delivery_time` leaves them out.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub lost_time_at_least: Option<Times>,
     /// The same from sending on.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub delivery_time_since_sent: Option<Times>,
@@ -151,7 +155,18 @@ pub struct Events {
 impl Events {
     /// Returns the timer that the delivery waits for, if its times show one.
     pub fn timer(&self) -> Option<Timer> {
-        Timer::of(&self.delivery_time.as_ref()?.histogram()?)
+        let all = self.delivery_time.as_ref()?.histogram()?;
+        match &self.lost_time_at_least {
+            // No timer delays what is lost.
+            Some(lost) => Timer::of(&all.less(&lost.histogram()?)?),
+            None => Timer::of(&all),
+        }
+    }
+
+    /// Returns the delivery time from which on a percentile is a lower bound: the shortest time that a lost
+    /// event had waited. `None` if none was lost, or if their times are not known.
+    pub fn at_least_from(&self) -> Option<Nanos> {
+        self.lost_time_at_least.as_ref().map(|times| Nanos(times.min_ns))
     }
 
     /// Returns the bounds between which the channel's own delivery time of a level lies; `None` if
@@ -171,16 +186,17 @@ pub struct Join {
     pub early: Nanos,
 }
 
-/// Joins the notes of all senders, by their places in the list, with those of all receivers.
-/// `counts` says which events of a sender belong to the measurement, by their intended times. The
-/// notes are sorted in place.
+/// Joins the notes of all senders, by their places in the list, with those of all receivers, which waited
+/// until a time. `counts` says which events of a sender belong to the measurement, by their intended times.
+/// The notes are sorted in place.
 pub fn join(
     senders: &mut [Vec<Sent>],
     received: &mut [Received],
+    until: Instant,
     counts: impl Fn(usize, Instant) -> bool,
 ) -> Join {
     received.sort_unstable_by_key(|one| (one.sender, one.number, one.moment()));
-    let mut joined = Joined::default();
+    let mut joined = Joined { until, ..Joined::default() };
     let mut rest = &received[..];
     for (place, sender) in senders.iter_mut().enumerate() {
         sender.sort_unstable_by_key(Sent::number);
@@ -196,6 +212,7 @@ pub fn join(
     events.publish_time = Times::of(&publish);
     events.publish_time_since_sent = Times::of(&publish_since_sent);
     events.delivery_time = Times::of(&delivery);
+    events.lost_time_at_least = Times::of(&joined.lost);
     events.delivery_time_since_sent = Times::of(&joined.delivery_since_sent);
     events.delivery_time_at_least = Times::of(&joined.delivery_at_least);
     Join { events, early }
@@ -203,6 +220,8 @@ pub fn join(
 
 #[derive(Default)]
 struct Joined {
+    /// The time until which the receivers waited.
+    until: Instant,
     events: Events,
     early: Nanos,
     publish: Histogram,
@@ -210,6 +229,7 @@ struct Joined {
     delivery: Histogram,
     delivery_since_sent: Histogram,
     delivery_at_least: Histogram,
+    lost: Histogram,
 }
 
 impl Joined {
@@ -262,8 +282,11 @@ impl Joined {
             }
             latest = latest.max(one.sent.saturating_since(one.intended));
             busy_until = busy_until.max(first.map_or(one.ended, |first| first.at.max(one.ended)));
-            if let Some(first) = first.filter(|_| counts(one.intended)) {
-                let delivery = first.at.saturating_since(one.intended);
+            // A refused event that did not arrive is not lost.
+            let waited = one.is_accepted().then_some(self.until);
+            let end = first.map(|first| first.at).or(waited);
+            if let Some(end) = end.filter(|_| counts(one.intended)) {
+                let delivery = end.saturating_since(one.intended);
                 self.delivery_at_least.record(delivery.saturating_sub(latest));
             }
         }
@@ -281,7 +304,13 @@ impl Joined {
             self.publish_since_sent.record(since(sent.sent, sent.ended));
         }
         let Some(first) = arrived.first() else {
-            events.lost += u64::from(is_accepted);
+            if is_accepted {
+                events.lost += 1;
+                let waited = since(sent.intended, self.until);
+                self.lost.record(waited);
+                self.delivery.record(waited);
+                self.delivery_since_sent.record(since(sent.sent, self.until));
+            }
             return;
         };
         events.delivered += 1;

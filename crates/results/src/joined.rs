@@ -104,6 +104,9 @@ pub struct ByClocks {
     pub p9999_ns: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub max_ns: Option<u64>,
+    /// The shortest time that a lost event had waited: a figure of so much or more is a lower bound.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub at_least_from_ns: Option<u64>,
     /// A sentence for the figures that are absent.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub refused: Option<String>,
@@ -112,7 +115,7 @@ pub struct ByClocks {
 impl ByClocks {
     /// Returns the figures of a distribution that are known well enough; `error` is absent if the
     /// clocks were not compared.
-    fn of(times: &Histogram, error: Option<Nanos>) -> ByClocks {
+    fn of(times: &Histogram, error: Option<Nanos>, lost_from: Option<Nanos>) -> ByClocks {
         let mut refused = Vec::new();
         let mut known = |name: &'static str, time: Option<Nanos>| {
             let time = time?;
@@ -142,7 +145,18 @@ impl ByClocks {
             }
         });
         let count = times.count();
-        ByClocks { count, p50_ns, p90_ns, p99_ns, p999_ns, p9999_ns, max_ns, refused }
+        let at_least_from_ns = lost_from.map(|from| from.0);
+        ByClocks {
+            count,
+            p50_ns,
+            p90_ns,
+            p99_ns,
+            p999_ns,
+            p9999_ns,
+            max_ns,
+            at_least_from_ns,
+            refused,
+        }
     }
 }
 
@@ -153,10 +167,11 @@ pub fn join(senders: Vec<OfSender>, receivers: Vec<OfReceiver>) -> Result<Joined
     let of_senders: Vec<File> = senders.iter().map(OfSender::file).collect();
     let of_receivers: Vec<File> = receivers.iter().map(OfReceiver::file).collect();
     let foreign: u64 = receivers.iter().map(|receiver| receiver.foreign).sum();
+    let until = until(&receivers, &places);
     let mut received = all_received(receivers, &places, &numbers);
     let AllSent { mut sent, windows, outcomes } = all_sent(senders, &places);
     let counts = |sender: usize, at| windows[sender].contains(&at);
-    let Join { mut events, early } = events::join(&mut sent, &mut received, counts);
+    let Join { mut events, early } = events::join(&mut sent, &mut received, until, counts);
     let sources: Vec<&str> =
         of_senders.iter().flat_map(|file| &file.sources).map(String::as_str).collect();
     events.source = sources.join(" ");
@@ -167,16 +182,18 @@ pub fn join(senders: Vec<OfSender>, receivers: Vec<OfReceiver>) -> Result<Joined
     let warnings = files().filter_map(missing).chain(early_warning(early, places.error));
     let warnings = warnings.chain(places.unknown_receivers()).collect();
     let error = places.error;
+    let lost_from = events.at_least_from();
     let [delivery_by_clocks, delivery_since_sent_by_clocks] =
         [&mut events.delivery_time, &mut events.delivery_time_since_sent].map(
             |times| match error {
                 Some(Nanos::ZERO) => None,
-                error => ByClocks::of(&times.take()?.histogram()?, error).into(),
+                error => ByClocks::of(&times.take()?.histogram()?, error, lost_from).into(),
             },
         );
     if error != Some(Nanos::ZERO) {
         // A bound of a time that two clocks do not support is none.
         events.delivery_time_at_least = None;
+        events.lost_time_at_least = None;
     }
     Ok(Joined {
         schema: SCHEMA.to_owned(),
@@ -192,6 +209,17 @@ pub fn join(senders: Vec<OfSender>, receivers: Vec<OfReceiver>) -> Result<Joined
         findings: Vec::new(),
         warnings,
     })
+}
+
+/// Returns the time until which all receivers waited, by the clock of the first sender: of one that was killed,
+/// its last arrival.
+fn until(receivers: &[OfReceiver], places: &Places) -> Instant {
+    let each = receivers.iter().zip(&places.receivers).map(|(receiver, clock)| {
+        let last = || receiver.received.iter().map(|one| one.at).max().unwrap_or_default();
+        let end = receiver.rest.end.and_then(|end| end.until_ns).map(Instant);
+        places.offset(*clock).own_time(end.unwrap_or_else(last))
+    });
+    each.min().unwrap_or_default()
 }
 
 /// Returns the arrivals at all receivers, by the numbers of the senders' sources and by the clock of

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use measure::Nanos;
 use serde::{Deserialize, Serialize};
 
 use crate::events::Events;
@@ -374,6 +375,10 @@ pub struct Delivery {
     pub p999_ns: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p9999_ns: Option<u64>,
+    /// The shortest time that a lost event had waited: a percentile of so much or more is a lower bound.
+    /// Up to version 2 lost events are not in the percentiles.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_least_from_ns: Option<u64>,
     pub lost: u64,
     pub duplicated: u64,
     pub reordered: u64,
@@ -383,6 +388,11 @@ pub struct Delivery {
 }
 
 impl Delivery {
+    /// Returns a figure with `≥` before it if it is a lower bound.
+    pub fn written(&self, ns: u64) -> String {
+        written(ns, self.at_least_from_ns)
+    }
+
     /// Returns the figures of a load's events.
     pub fn of(events: &Events) -> Delivery {
         let time = |of: fn(&Times) -> u64| events.delivery_time.as_ref().map(of);
@@ -392,12 +402,19 @@ impl Delivery {
             p99_ns: time(|times| times.p99_ns),
             p999_ns: time(|times| times.p999_ns),
             p9999_ns: time(|times| times.p9999_ns),
+            at_least_from_ns: events.at_least_from().map(|from| from.0),
             lost: events.lost,
             duplicated: events.duplicated,
             reordered: events.reordered,
             timer_ns: events.timer().map(|timer| timer.nominal().0),
         }
     }
+}
+
+/// Writes a delivery time, with `≥` before it if lost events make it a lower bound.
+pub fn written(ns: u64, at_least_from_ns: Option<u64>) -> String {
+    let is_at_least = at_least_from_ns.is_some_and(|from| from <= ns);
+    format!("{}{}", if is_at_least { "≥ " } else { "" }, Nanos(ns))
 }
 
 /// The resource that was saturated first in a trial.

@@ -138,12 +138,12 @@ impl Means {
     /// Returns the means of a part; `None` without a response time of each kind.
     pub fn of(part: &Part) -> Option<Means> {
         let (all, failed) = (part.response_time.as_ref()?, part.failed_response_time.as_ref()?);
-        let others = || [Some(failed), part.unfinished_response_time.as_ref()].into_iter().flatten();
+        let others =
+            || [Some(failed), part.unfinished_response_time.as_ref()].into_iter().flatten();
         let count: u64 = others().map(|times| times.count).sum();
         let succeeded = all.count.checked_sub(count).filter(|count| 0 < *count)?;
         let sum = |times: &Times| u128::from(times.mean_ns) * u128::from(times.count);
-        let of_succeeded =
-            sum(all).saturating_sub(others().map(sum).sum()) / u128::from(succeeded);
+        let of_succeeded = sum(all).saturating_sub(others().map(sum).sum()) / u128::from(succeeded);
         Some(Means { succeeded: Nanos(of_succeeded as u64), failed: Nanos(failed.mean_ns) })
     }
 }

@@ -38,6 +38,9 @@ pub enum Metric {
     MaximumThroughput,
 }
 
+/// The rate, per second, that stands for none in a ratio.
+const LEAST_RATE: f64 = 1e-3;
+
 enum Unit {
     Time,
     Rate,
@@ -172,6 +175,16 @@ impl Metric {
             Metric::Lost => delivered(|delivery| Some(delivery.lost)),
             Metric::Duplicated => delivered(|delivery| Some(delivery.duplicated)),
             Metric::Capacity | Metric::MaximumThroughput => None,
+        }
+    }
+
+    /// Returns a figure as one that has a ratio to any other, since zero has no logarithm: of events one more
+    /// than were counted, and of rates at least one in a thousand seconds.
+    pub fn for_ratio(self, value: f64) -> f64 {
+        match self.unit() {
+            Unit::Events => value + 1.0,
+            Unit::Rate => value.max(LEAST_RATE),
+            Unit::Time => value,
         }
     }
 

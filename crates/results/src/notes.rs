@@ -128,6 +128,9 @@ pub struct End {
     pub noted: u64,
     /// Those that found no room in it.
     pub unnoted: u64,
+    /// The time until which a receiver waited, by its clock; absent in the notes of a sender.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub until_ns: Option<u64>,
 }
 
 /// The schema of a [`Reception`].
@@ -251,7 +254,7 @@ pub fn write_sent(
         }
     }
     let noted = senders.iter().map(|sent| sent.len() as u64).sum();
-    out.write_all(&end(End { noted, unnoted }))?;
+    out.write_all(&end(End { noted, unnoted, until_ns: None }))?;
     out.flush()
 }
 

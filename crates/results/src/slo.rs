@@ -378,15 +378,13 @@ fn over(part: &Part, max: Nanos) -> (u64, u64) {
     let failed_within = within(&part.failed_response_time);
     // Some unfinished ones had not waited that long, and may be over.
     let unfinished_within = within(&part.unfinished_response_time);
-    let well_within =
-        within(&part.response_time).saturating_sub(failed_within + unfinished_within);
+    let well_within = within(&part.response_time).saturating_sub(failed_within + unfinished_within);
     let at_most = of.saturating_sub(well_within);
     // Documents of version 1 do not tell how long failed requests took: each may have been quick.
     let count = |times: &Option<crate::Times>| times.as_ref().map_or(0, |times| times.count);
     let timed = count(&part.response_time).saturating_sub(part.counts.ok);
-    let unknown = timed.saturating_sub(
-        count(&part.failed_response_time) + count(&part.unfinished_response_time),
-    );
+    let unknown = timed
+        .saturating_sub(count(&part.failed_response_time) + count(&part.unfinished_response_time));
     let at_most = (at_most + unknown).min(of).max(failed);
     let at_least = match &part.response_time_less_lateness {
         // A request that failed, and is within the limit only without its lateness, counts as

@@ -54,6 +54,7 @@ pub(crate) fn receive(arguments: &Receive) -> Result<Exit, Failure> {
     output::result(&format!("ready http://{address}\n"))?;
     let thread = spawn(move || receiver.serve(notebook, &end))?;
     let why = follow(arguments, &stop, &counts, &blocks, &mut file);
+    let until_ns = Some(clock::now().0);
     ended.store(true, Ordering::Relaxed);
     let notebook = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     output::clear();
@@ -63,7 +64,7 @@ pub(crate) fn receive(arguments: &Receive) -> Result<Exit, Failure> {
         for written in blocks.try_iter().chain([rest]) {
             file.append(&written.bytes)?;
         }
-        file.append(&notes::end(End { noted: totals.noted, unnoted: totals.unnoted }))?;
+        file.append(&notes::end(End { noted: totals.noted, unnoted: totals.unnoted, until_ns }))?;
     }
     let reception = Reception {
         schema: notes::SCHEMA_OF_RECEPTION.to_owned(),

@@ -40,8 +40,8 @@ pub(crate) fn write(run: &Run, out: &mut String) -> std::fmt::Result {
 
 fn table(trials: &[&Trial]) -> Table {
     let caption = match trials.len() <= MOST_ROWS {
-        true => "Milliseconds from the intended start to the first arrival. In grey: fewer than ten events \
-                 lie beyond.".to_owned(),
+        true => "Milliseconds from the intended start to the first arrival; a lost event counts with the \
+                 time that it was waited for. In grey: fewer than ten events lie beyond.".to_owned(),
         false => format!("Milliseconds; the first {MOST_ROWS} of {}.", count(trials.len(), "trial")),
     };
     let names = COLUMNS.iter().filter_map(|metric| Some(metric.level()?.name()));
@@ -53,7 +53,10 @@ fn table(trials: &[&Trial]) -> Table {
         for metric in COLUMNS {
             let (Some(level), Some(observed)) = (metric.level(), observed) else { continue };
             let ns = metric.of(observed);
-            let in_ms = |ns: f64| format!("{:.3}", ns / 1e6);
+            let from = trial.delivery().and_then(|delivery| delivery.at_least_from_ns);
+            let is_at_least = |ns: f64| from.is_some_and(|from| from as f64 <= ns);
+            let in_ms =
+                |ns: f64| format!("{}{:.3}", if is_at_least(ns) { "≥ " } else { "" }, ns / 1e6);
             let cell = trials::quantile(ns.map(|ns| ns as u64), trial.samples(), level);
             cells.push(match ns {
                 Some(ns) => cell.text(in_ms(ns)),

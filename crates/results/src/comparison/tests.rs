@@ -27,6 +27,24 @@ fn the_direction_of_a_metric_makes_a_difference_better_or_worse() {
     assert_eq!(verdict(Metric::P99, 1.0), Verdict::Equivalent);
 }
 
+/// None lost against a hundred, and nothing completed against a thousand per second.
+#[test]
+fn a_figure_of_zero_is_compared_like_any_other() {
+    let of = |metric, a: f64, b: f64| {
+        let block = Block { a: vec![a, a], b: vec![b, b] };
+        compared(vec![question(metric, vec![block; 5])]).metrics.remove(0)
+    };
+    let lossy = of(Metric::Lost, 0.0, 100.0);
+    assert_eq!(
+        (lossy.verdict, lossy.median_a, lossy.median_b),
+        (Verdict::Worse, Some(0.0), Some(100.0))
+    );
+    assert!((lossy.effect.unwrap() - 101.0).abs() < 1e-9, "{lossy:?}");
+    assert_eq!(of(Metric::Lost, 100.0, 0.0).verdict, Verdict::Better);
+    assert_eq!(of(Metric::Lost, 0.0, 0.0).verdict, Verdict::Equivalent);
+    assert_eq!(of(Metric::Goodput, 1_000.0, 0.0).verdict, Verdict::Worse);
+}
+
 #[test]
 fn too_few_trials_are_undecided_and_say_how_many_are_missing() {
     let of = |blocks| compared(vec![question(Metric::P99, blocks)]).metrics.remove(0);

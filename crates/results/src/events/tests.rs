@@ -5,6 +5,8 @@ use measure::Random;
 use super::*;
 
 const MS: u64 = 1_000_000;
+/// The time until which the receivers wait.
+const UNTIL: Instant = Instant(540 * MS);
 
 fn sent(number: u64, is_accepted: bool, intended_ms: u64) -> Sent {
     let at = |ms: u64| Instant(ms * MS);
@@ -43,7 +45,8 @@ fn each_fate_of_an_event_is_counted() {
         received(0, 7, 70, 9),
         received(Received::UNKNOWN, 0, 71, 10),
     ];
-    let Join { events, early } = join(&mut senders, &mut arrivals, |_, at| at < Instant(1000 * MS));
+    let Join { events, early } =
+        join(&mut senders, &mut arrivals, UNTIL, |_, at| at < Instant(1000 * MS));
     assert_eq!(early, Nanos::ZERO);
     let expected = Events {
         sent: 6,
@@ -66,17 +69,68 @@ fn each_fate_of_an_event_is_counted() {
     assert_eq!(times(&events.publish_time), (4, 3, 3));
     assert_eq!(times(&events.publish_time_since_sent), (4, 2, 2));
     // The first arrival counts: a later one does not lengthen the delivery.
-    assert_eq!(times(&events.delivery_time), (4, 5, 16));
-    assert_eq!(times(&events.delivery_time_since_sent), (4, 4, 15));
+    // 4 is lost: it waited from 40 ms to the end.
+    assert_eq!(times(&events.delivery_time), (5, 5, 500));
+    assert_eq!(times(&events.delivery_time_since_sent), (5, 4, 499));
+    assert_eq!(times(&events.lost_time_at_least), (1, 500, 500));
     let without_times = Events {
         publish_time: None,
         publish_time_since_sent: None,
         delivery_time: None,
         delivery_time_since_sent: None,
         delivery_time_at_least: None,
+        lost_time_at_least: None,
         ..events
     };
     assert_eq!(without_times, expected);
+}
+
+/// Of a thousand events in a second, each twentieth does not arrive; the others take 1 to 12.9 ms.
+#[test]
+fn lost_events_are_in_the_percentiles_with_the_time_that_they_were_waited_for() {
+    let events = |lost_every: u64| {
+        let mut sender = vec![(0..1_000).map(|number| sent(number, true, number)).collect()];
+        let arrived = (0..1_000).filter(|number| number % lost_every != lost_every - 1);
+        let mut arrivals: Vec<Received> =
+            arrived.map(|number| received(0, number, number + 1 + number % 12, 0)).collect();
+        // A second after the last event was sent.
+        join(&mut sender, &mut arrivals, Instant(2_000 * MS), |_, _| true).events
+    };
+    let lossy = events(20);
+    assert_eq!((lossy.lost, lossy.delivered), (50, 950));
+    let at = |level| {
+        let (low, high) = lossy.delivery_bounds(level).unwrap();
+        assert!(low <= high, "{low} {high}");
+        high
+    };
+    let from = lossy.at_least_from().unwrap();
+    assert!(from.0.abs_diff(1_001 * MS) < 2 * MS, "{from}");
+    assert!(at(Quantile::P90) < Nanos::from_millis(13));
+    assert!(from <= at(Quantile::P99) && at(Quantile::P99) <= Nanos::from_millis(2_001));
+    let delivery = crate::journal::Delivery::of(&lossy);
+    let written = |ns: Option<u64>| delivery.written(ns.unwrap());
+    assert!(written(delivery.p90_ns).ends_with("ms") && !written(delivery.p90_ns).contains('≥'));
+    assert!(written(delivery.p99_ns).starts_with("≥ 1."), "{}", written(delivery.p99_ns));
+    let whole = events(2_000);
+    assert_eq!((whole.lost, whole.at_least_from()), (0, None));
+    assert!(whole.delivery_bounds(Quantile::P99).unwrap().1 < Nanos::from_millis(13));
+}
+
+/// Deliveries on a grid of 100 ms show its timer also if some events are lost.
+#[test]
+fn a_timer_is_found_beside_lost_events() {
+    let mut sender: Vec<Sent> = (0..4_000).map(|number| sent(number, true, number)).collect();
+    let arrived = |number: &u64| number % 10 != 0;
+    let grid = |number: u64| (number / 100 + 1) * 100 + 2;
+    let mut arrivals: Vec<Received> =
+        (0..4_000).filter(arrived).map(|n| received(0, n, grid(n), 0)).collect();
+    let until = Instant(9_000 * MS);
+    let lossy = join(&mut [sender.clone()], &mut arrivals, until, |_, _| true).events;
+    sender.retain(|one| arrived(&one.number()));
+    let whole = join(&mut [sender], &mut arrivals, until, |_, _| true).events;
+    assert_eq!((lossy.lost, whole.lost), (400, 0));
+    assert!(whole.timer().is_some());
+    assert_eq!(lossy.timer(), whole.timer());
 }
 
 /// The channel delivers one event at a time, each within 2 ms.
@@ -91,7 +145,7 @@ fn an_event_is_forgiven_the_longest_lateness_since_the_channel_was_empty() {
         let arrival = |(sent, at_ms): &(Sent, u64)| received(0, sent.number(), *at_ms, 0);
         let mut arrivals: Vec<Received> = events.iter().map(arrival).collect();
         let mut senders = [events.iter().map(|(sent, _)| *sent).collect()];
-        let events = join(&mut senders, &mut arrivals, |_, _| true).events;
+        let events = join(&mut senders, &mut arrivals, UNTIL, |_, _| true).events;
         let (low, high) = events.delivery_bounds(Quantile::P9999).unwrap();
         let in_ms = |nanos: Nanos| (nanos.0 + MS / 2) / MS;
         let mut mean = events.delivery_time_at_least.unwrap().mean_ns;
@@ -109,8 +163,8 @@ fn an_event_is_forgiven_the_longest_lateness_since_the_channel_was_empty() {
 
 #[test]
 fn nothing_sent_and_nothing_received_is_nothing() {
-    assert_eq!(join(&mut [], &mut [], |_, _| true), Join::default());
-    let only = join(&mut [vec![]], &mut [received(0, 3, 1, 0)], |_, _| true).events;
+    assert_eq!(join(&mut [], &mut [], UNTIL, |_, _| true), Join::default());
+    let only = join(&mut [vec![]], &mut [received(0, 3, 1, 0)], UNTIL, |_, _| true).events;
     assert_eq!((only.unknown, only.delivered, only.delivery_time), (1, 0, None));
 }
 
@@ -189,16 +243,20 @@ fn any_injected_faults_are_counted_exactly() {
         }
         let end = Instant(random.below(140) * MS);
         let wanted = expected(&senders, &arrivals, end);
-        let Join { events, .. } = join(&mut senders, &mut arrivals, |_, at| at < end);
+        let Join { events, .. } = join(&mut senders, &mut arrivals, UNTIL, |_, at| at < end);
         let delivered = events.delivery_time.as_ref().map_or(0, |times| times.count);
         let published = events.publish_time.as_ref().map_or(0, |times| times.count);
-        assert_eq!((delivered, published), (events.delivered, events.accepted), "seed {seed}");
+        let lost = events.lost_time_at_least.as_ref().map_or(0, |times| times.count);
+        let of_lost = (delivered - lost, lost);
+        assert_eq!(of_lost, (events.delivered, events.lost), "seed {seed}");
+        assert_eq!(published, events.accepted, "seed {seed}");
         let found = Events {
             publish_time: None,
             publish_time_since_sent: None,
             delivery_time: None,
             delivery_time_since_sent: None,
             delivery_time_at_least: None,
+            lost_time_at_least: None,
             ..events
         };
         assert_eq!(found, wanted, "seed {seed}");
@@ -211,7 +269,8 @@ fn any_injected_faults_are_counted_exactly() {
 fn senders_have_measurements_of_their_own() {
     let mut senders = [vec![sent(0, true, 0)], vec![sent(0, true, 0), sent(1, true, 10)]];
     let mut arrivals = [received(0, 0, 5, 0), received(1, 0, 5, 1), received(1, 1, 10, 2)];
-    let joined = join(&mut senders, &mut arrivals, |sender, at| sender == 0 || Instant(0) < at);
+    let joined =
+        join(&mut senders, &mut arrivals, UNTIL, |sender, at| sender == 0 || Instant(0) < at);
     assert_eq!((joined.events.sent, joined.events.delivered), (2, 2));
     // The last one arrived 1 ms before it was sent.
     assert_eq!(joined.early, Nanos::from_millis(1));

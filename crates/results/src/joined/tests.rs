@@ -45,6 +45,9 @@ fn sender(name: &str, place: &Place, count: u64, outcome: impl Fn(u64) -> u8) ->
     }
 }
 
+/// The time until which receivers wait.
+const UNTIL: Instant = Instant(9_500 * MS);
+
 /// Returns the file of a receiver with these arrivals: source, id and time.
 fn receiver(clock: &str, ahead: u64, arrivals: &[(&str, &str, u64)], unnoted: u64) -> OfReceiver {
     let mut file = Header::new(Some(clock.to_owned()), Side::Receiver).line();
@@ -53,7 +56,8 @@ fn receiver(clock: &str, ahead: u64, arrivals: &[(&str, &str, u64)], unnoted: u6
         assert!(notes.note(source.as_bytes(), id.as_bytes(), Instant(us * 1000 + ahead)));
     }
     file.extend(notes.close().bytes);
-    file.extend(notes::end(End { noted: arrivals.len() as u64, unnoted }));
+    let until_ns = Some(UNTIL.0 + ahead);
+    file.extend(notes::end(End { noted: arrivals.len() as u64, unnoted, until_ns }));
     read_receiver(&file)
 }
 
@@ -98,6 +102,10 @@ fn several_senders_and_receivers_are_one_measurement() {
     );
     let delivery = events.delivery_time.as_ref().unwrap();
     assert_eq!((delivery.min_ns + 500) / 1000, 500);
+    // 4 of b was sent at 1,004 ms, 6 of a at 1,006 ms.
+    let lost = events.lost_time_at_least.as_ref().unwrap();
+    assert_eq!(lost.count, 2);
+    assert!(lost.min_ns.abs_diff(8_494 * MS) < 10 * MS, "{lost:?}");
     assert_eq!((joined.clock_error_ns, joined.complete), (Some(0), true));
     assert_eq!((joined.warnings, joined.delivery_by_clocks), (Vec::<String>::new(), None));
     assert_eq!(joined.receivers[0].sources, ["/a", "/x"]);

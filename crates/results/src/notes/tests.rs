@@ -52,7 +52,7 @@ fn of_receiver() -> Vec<u8> {
     assert!(arrivals.note(b"/c", b"", Instant(8)));
     file.extend(arrivals.close().bytes);
     assert_eq!(arrivals.close(), Blocks::default());
-    file.extend(end(End { noted: 4, unnoted: 1 }));
+    file.extend(end(End { noted: 4, unnoted: 1, until_ns: Some(9) }));
     file
 }
 
@@ -69,7 +69,7 @@ fn a_receivers_notes_are_in_the_order_of_arrival() {
         source /c
         2  at 8"#]]
     .assert_eq(&lines.join("\n"));
-    assert_eq!(rest, Rest { end: Some(End { noted: 4, unnoted: 1 }), torn: 0 });
+    assert_eq!(rest, Rest { end: Some(End { noted: 4, unnoted: 1, until_ns: Some(9) }), torn: 0 });
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn a_senders_notes_are_by_its_sources() {
     assert_eq!(lines.len(), many.len() + 1);
     assert_eq!(lines[many.len() - 1], format!("0 sent {} outcome 0", many.len() - 1));
     assert_eq!(lines[many.len()], "1 sent 7 outcome 1");
-    let end = End { noted: many.len() as u64 + 1, unnoted: 3 };
+    let end = End { noted: many.len() as u64 + 1, unnoted: 3, until_ns: None };
     assert_eq!(rest, Rest { end: Some(end), torn: 0 });
     let Side::Sender(sender) = header.side else { panic!("it is a sender's") };
     let offset = sender.compared[0].offset().unwrap();

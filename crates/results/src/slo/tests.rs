@@ -130,9 +130,10 @@ fn cut_off(part: Part, unfinished: u64, waited: Nanos) -> Part {
     let mut histogram = Histogram::new();
     histogram.record_n(waited, unfinished);
     let waits = Times::of(&histogram).unwrap();
-    let all = part.response_time.as_ref().map_or_else(|| waits.clone(), |times| {
-        times.merged(&waits).unwrap()
-    });
+    let all = part
+        .response_time
+        .as_ref()
+        .map_or_else(|| waits.clone(), |times| times.merged(&waits).unwrap());
     let intended = part.counts.intended + unfinished;
     Part {
         counts: Counts { intended, unfinished, ..part.counts },
@@ -162,7 +163,13 @@ fn no_verdict_rests_on_unfinished_requests_alone() {
         // They waited for less, so they may be within it.
         judge("p99<=100ms", &few),
     ];
-    expect![[r#""#]].assert_eq(&texts.concat());
+    expect![[r#"
+        Undecided false (10, 410): failures ≤ 1 % is missed: 410 of 15,400 requests failed or unfinished (2.662 %, allowed 1 %), 400 of them unfinished; the unfinished requests decide it: wait longer for them (phases.drain, --drain)
+        Pass true (10, 410): failures ≤ 5 % is met: 410 of 15,400 requests failed or unfinished (2.662 %, allowed 5 %), 400 of them unfinished
+        Fail false (1000, 11000): failures ≤ 1 % is missed: 11,000 of 20,000 requests failed or unfinished (55 %, allowed 1 %), 10,000 of them unfinished
+        Fail false (410, 410): p99 ≤ 10 ms is missed: 410 of 15,400 requests over (2.662 %, allowed 1 %), 10 of them failed, 400 of them unfinished
+        Undecided false (10, 410): p99 ≤ 100 ms is missed: 410 of 15,400 requests over (2.662 %, allowed 1 %), 10 of them failed, 400 of them unfinished; the unfinished requests decide it: wait longer for them (phases.drain, --drain)
+    "#]].assert_eq(&texts.concat());
     let slos = [read_one("failures<=1%"), read_one("p99<=100ms")];
     assert_eq!(judge_all("failures<=1%", &few).at_bounds(&few), AtBounds::Between);
     assert_eq!(judge_all("failures<=1%", &half).at_bounds(&half), AtBounds::Missed);

@@ -6,8 +6,9 @@ use measure::Nanos;
 use measure::quantity::counted;
 use results::Times;
 use results::joined::{ByClocks, Joined};
+use results::journal::written;
 
-use crate::command::load::text::{Row, fates, table};
+use crate::command::load::text::{Row, delivery, fates, table};
 
 #[cfg(test)]
 mod tests;
@@ -49,7 +50,10 @@ fn write(joined: &Joined, text: &mut String) -> std::fmt::Result {
     let events = &joined.events;
     add("publish", &events.publish_time, "from the intended start to acceptance");
     add("", &events.publish_time_since_sent, "the same from sending on");
-    add("delivery", &events.delivery_time, FROM_INTENDED);
+    rows.extend(delivery(events));
+    let mut add = |name, times: &Option<Times>, note| {
+        rows.extend(times.as_ref().map(|times| Row::of(name, times, note)));
+    };
     add("", &events.delivery_time_since_sent, "the same from sending on");
     let mut add = |name, times: &Option<ByClocks>, note| {
         rows.extend(times.as_ref().map(|times| by_clocks(name, times, note)));
@@ -82,8 +86,9 @@ fn write(joined: &Joined, text: &mut String) -> std::fmt::Result {
 }
 
 fn by_clocks(name: &'static str, times: &ByClocks, note: &str) -> Row {
-    let figure = |ns: Option<u64>| ns.map_or("–".to_owned(), |ns| Nanos(ns).to_string());
-    let ByClocks { p50_ns, p90_ns, p99_ns, p999_ns, p9999_ns, max_ns, .. } = *times;
+    let ByClocks { p50_ns, p90_ns, p99_ns, p999_ns, p9999_ns, max_ns, at_least_from_ns, .. } =
+        *times;
+    let figure = |ns: Option<u64>| ns.map_or("–".to_owned(), |ns| written(ns, at_least_from_ns));
     let figures = [p50_ns, p90_ns, p99_ns, p999_ns, p9999_ns].map(figure);
     Row { name, figures, max: figure(max_ns), note: note.to_owned() }
 }

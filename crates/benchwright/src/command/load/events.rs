@@ -106,7 +106,7 @@ pub(crate) fn findings(events: &Events) -> Vec<String> {
         (0 < count).then(|| format!("{} of {} events {what}", count, events.sent))
     };
     [
-        counted(events.lost, "were accepted and did not arrive"),
+        lost(events),
         counted(events.duplicated, "arrived more than once"),
         counted(events.delivered_though_refused, "arrived though they were refused"),
     ]
@@ -114,6 +114,23 @@ pub(crate) fn findings(events: &Events) -> Vec<String> {
     .flatten()
     .chain(timer(events))
     .collect()
+}
+
+/// Describes the lost events, and how they count.
+fn lost(events: &Events) -> Option<String> {
+    let counted = match events.at_least_from() {
+        Some(from) => format!(
+            "; in the delivery times they count with the time that they were waited for, {from} or more, and \
+             a percentile of that is a lower bound (≥)"
+        ),
+        None => String::new(),
+    };
+    (0 < events.lost).then(|| {
+        format!(
+            "{} of {} events were accepted and did not arrive{counted}",
+            events.lost, events.sent
+        )
+    })
 }
 
 /// Describes the timer that the delivery waits for, if its times show one.

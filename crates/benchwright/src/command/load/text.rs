@@ -123,8 +123,7 @@ fn times(load: &Load, text: &mut String) -> std::fmt::Result {
     let total = &load.total;
     let less_lateness = total.response_time_less_lateness.as_ref();
     let events = load.events.as_ref();
-    let (publish, delivery) =
-        events.map_or((&None, &None), |events| (&events.publish_time, &events.delivery_time));
+    let publish = events.map_or(&None, |events| &events.publish_time);
     let rows: Vec<_> = [
         (
             "response",
@@ -136,7 +135,6 @@ fn times(load: &Load, text: &mut String) -> std::fmt::Result {
         ("service", &total.service_time, None, "counted from the sending", bounds),
         ("lateness", &total.lateness, None, "the generator's own part", ""),
         ("publish", publish, None, "from the intended start to acceptance", ""),
-        ("delivery", delivery, None, "from the intended start to the first arrival", ""),
     ]
     .into_iter()
     .filter_map(|(name, times, less, note, bounds)| {
@@ -148,8 +146,16 @@ fn times(load: &Load, text: &mut String) -> std::fmt::Result {
             note: format!("{note}{bounds}"),
         })
     })
+    .chain(events.and_then(delivery))
     .collect();
     table(&rows, text)
+}
+
+/// Returns the row of the delivery times; `None` if there are none.
+pub(crate) fn delivery(events: &Events) -> Option<Row> {
+    let note = "from the intended start to the first arrival";
+    let row = Row::of("delivery", events.delivery_time.as_ref()?, note);
+    Some(row.at_least(events.delivery_time.as_ref()?, events.at_least_from()))
 }
 
 /// A row of the table of times.
@@ -165,6 +171,21 @@ impl Row {
     pub(crate) fn of(name: &'static str, times: &Times, note: &str) -> Row {
         let figures = COLUMNS.map(|(_, quantile)| figure(times, quantile));
         Row { name, figures, max: Nanos(times.max_ns).to_string(), note: note.to_owned() }
+    }
+
+    /// Marks the figures that are lower bounds, since events were lost: those from a time on.
+    fn at_least(mut self, times: &Times, from: Option<Nanos>) -> Row {
+        let is_at_least = |time: Nanos| from.is_some_and(|from| from <= time);
+        let histogram = times.histogram().unwrap_or_default();
+        for (figure, (_, level)) in self.figures.iter_mut().zip(COLUMNS) {
+            if histogram.quantile(level).is_some_and(is_at_least) {
+                *figure = format!("≥ {figure}");
+            }
+        }
+        if is_at_least(Nanos(times.max_ns)) {
+            self.max = format!("≥ {}", self.max);
+        }
+        self
     }
 }
 

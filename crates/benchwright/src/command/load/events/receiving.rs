@@ -68,11 +68,12 @@ impl Receiving {
         let Gathered { mut senders, unnoted } = sent;
         let sent = senders.iter().map(|sender| sender.len() as u64).sum();
         self.wait_for(sent);
+        let until = clock::now();
         self.stop.store(true, Ordering::Relaxed);
         let notes = self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let Notebook { mut received, unknown, unnoted: unheard, .. } = notes;
         let counts = |_, intended| window.contains(intended);
-        let mut events = join(&mut senders, &mut received, counts).events;
+        let mut events = join(&mut senders, &mut received, until, counts).events;
         events.source = self.sources.join(" ");
         events.unknown += unknown;
         events.unnoted = unnoted + unheard;

@@ -634,9 +634,10 @@ fn spread_in_words(reproduced: &Reproduced) -> Vec<String> {
             target.unwrap_or_default()
         ))
     };
-    let timers = reproduced.warnings.iter().filter(|warning| warning.code == Code::Timer);
-    let timers = timers.map(|warning| format!("{of}{}", warning.text));
-    reproduced.metrics.iter().filter(shown).filter_map(words).chain(timers).collect()
+    let is_shown = |code| matches!(code, Code::Timer | Code::LowerBound);
+    let warnings = reproduced.warnings.iter().filter(|warning| is_shown(warning.code));
+    let warnings = warnings.map(|warning| format!("{of}{}", warning.text));
+    reproduced.metrics.iter().filter(shown).filter_map(words).chain(warnings).collect()
 }
 
 /// Returns `95 % interval 5,546 … 6,080/s from all its trials; at the machine's usual speed 5,970/s

@@ -211,8 +211,12 @@ fn so_far(run: &Run) -> &'static str {
 fn conclusions(run: &Run) -> Vec<(&'static str, String)> {
     let mut said = Vec::new();
     for reproduced in run.answer.iter().flat_map(|answer| &answer.reproducibility) {
-        let timers = reproduced.warnings.iter().filter(|warning| warning.code == Code::Timer);
-        said.extend(timers.map(|timer| ("shape", reproduced.of_what() + &timer.text)));
+        let shown = reproduced.warnings.iter().filter_map(|warning| match warning.code {
+            Code::Timer => Some(("shape", warning)),
+            Code::LowerBound => Some(("spread", warning)),
+            _ => None,
+        });
+        said.extend(shown.map(|(name, warning)| (name, reproduced.of_what() + &warning.text)));
     }
     if let Some(answer) = run.answer.as_ref().filter(|_| !run.unfinished()) {
         // Each of several searches has its own limit.

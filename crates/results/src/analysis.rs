@@ -246,6 +246,8 @@ pub enum Code {
     ShapeUnknown,
     /// The times are those of a timer.
     Timer,
+    /// A figure is a lower bound, so nothing is known of its spread.
+    LowerBound,
 }
 
 /// Analyses trials. `requests` is the number of requests of each trial, and `margin` the difference

@@ -178,6 +178,15 @@ impl Metric {
         }
     }
 
+    /// Returns true if the figure of a trial is a lower bound: a percentile of the delivery that falls among
+    /// lost events.
+    pub fn is_lower_bound(self, observed: &Observed) -> bool {
+        let delivery = observed.delivery.as_ref().filter(|_| self.is_of_delivery());
+        let from = delivery.and_then(|delivery| delivery.at_least_from_ns);
+        let is_time = self.level().is_some();
+        from.zip(self.of(observed)).is_some_and(|(from, ns)| is_time && from as f64 <= ns)
+    }
+
     /// Returns a figure as one that has a ratio to any other, since zero has no logarithm: of events one more
     /// than were counted, and of rates at least one in a thousand seconds.
     pub fn for_ratio(self, value: f64) -> f64 {

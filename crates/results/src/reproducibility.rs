@@ -207,7 +207,8 @@ impl<'a> Groups<'a> {
                 && entry.status == Status::Valid
                 && entry.why.is_none();
             let Some(observed) = entry.observed.as_ref().filter(|_| is_counted) else { continue };
-            let values = Metric::ALL.iter().filter_map(|m| Some((*m, m.of(observed)?)));
+            let known = Metric::ALL.iter().filter(|metric| !metric.is_lower_bound(observed));
+            let values = known.filter_map(|metric| Some((*metric, metric.of(observed)?)));
             let member =
                 Member { trial: entry.trial, entry: Some(entry), values: values.collect() };
             groups.add(&entry.cell, &entry.search, entry.asked_per_s, member);
@@ -280,8 +281,34 @@ impl Group<'_> {
         }
         reproduced.warnings = analysis.warnings;
         reproduced.warnings.extend(timer(&members));
+        reproduced.warnings.extend(lower_bounds(&members));
         reproduced
     }
+}
+
+/// Returns a warning about percentiles that are lower bounds, since events were lost.
+fn lower_bounds(members: &[Member<'_>]) -> Option<Warning> {
+    let observed =
+        || members.iter().filter_map(|member| Some((member, member.entry?.observed.as_ref()?)));
+    let bounded = |metric: &Metric| observed().any(|(_, observed)| metric.is_lower_bound(observed));
+    let metrics: Vec<&str> =
+        Metric::OF_DELIVERY.into_iter().filter(bounded).map(Metric::name).collect();
+    let of_any = |observed| Metric::OF_DELIVERY.into_iter().any(|m| m.is_lower_bound(observed));
+    let trials: Vec<String> = observed()
+        .filter(|(_, observed)| of_any(observed))
+        .map(|(member, _)| member.trial.to_string())
+        .collect();
+    (!metrics.is_empty()).then(|| Warning {
+        code: Code::LowerBound,
+        metric: None,
+        level: None,
+        text: format!(
+            "no spread of {}: in trial {} events were lost, which makes them lower bounds; find out why events \
+             are lost, or wait longer for them (--receive-within, workload.events.within)",
+            metrics.join(", "),
+            trials.join(", ")
+        ),
+    })
 }
 
 /// Returns a warning if most trials show that the delivery waits for a timer.

@@ -1,7 +1,7 @@
 use expect_test::expect;
 
 use super::*;
-use crate::journal::{Observed, Waited, Why};
+use crate::journal::{Delivery, Observed, Waited, Why};
 
 fn entry(trial: u32, asked: f64, p99_ms: f64) -> Entry {
     Entry {
@@ -164,4 +164,31 @@ fn the_interval_of_the_rsd_decides_on_the_target() {
     assert_eq!(verdict(0.01), Verdict::Met);
     assert_eq!(verdict(0.006), Verdict::Undecided);
     assert_eq!(verdict(0.003), Verdict::Missed);
+}
+
+/// A percentile among lost events repeats as well as the wait for them does.
+#[test]
+fn a_percentile_that_is_a_lower_bound_has_no_spread() {
+    let with = |trial: u32, lost: u64| {
+        let mut entry = entry(trial, 100.0, 10.0);
+        entry.observed.as_mut().unwrap().delivery = Some(Delivery {
+            p50_ns: Some(5_000_000),
+            p99_ns: Some(if lost == 0 { 12_900_000 } else { 1_000_000_000 }),
+            at_least_from_ns: (0 < lost).then_some(1_000_000_000),
+            lost,
+            ..Delivery::default()
+        });
+        entry
+    };
+    let found = of(&[with(1, 0), with(2, 50), with(3, 0), with(4, 60)], &[], None);
+    let metrics: Vec<Metric> = found[0].metrics.iter().map(|of| of.metric).collect();
+    assert!(metrics.contains(&Metric::DeliveryP50) && !metrics.contains(&Metric::DeliveryP99));
+    let warning = found[0].warnings.iter().find(|warning| warning.code == Code::LowerBound);
+    let text = &warning.unwrap().text;
+    assert!(
+        text.starts_with("no spread of delivery_p99: in trial 2, 4 events were lost"),
+        "{text}"
+    );
+    let none = of(&[with(1, 0), with(2, 0), with(3, 0)], &[], None);
+    assert!(none[0].warnings.iter().all(|warning| warning.code != Code::LowerBound));
 }

@@ -105,6 +105,7 @@ fn an_interval_has_the_mean_number_of_outstanding_requests_and_the_highest() {
         waited: Nanos::from_millis(waited),
         ..Turn::default()
     };
+    recorder.turn(MS(1_000), Turn::default());
     recorder.turn(MS(1_900), turn(10, 900));
     recorder.turn(MS(2_000), turn(0, 100));
     let recorded = recorder.finish(MS(4_000));

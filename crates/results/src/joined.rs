@@ -22,7 +22,8 @@ mod files;
 #[cfg(test)]
 mod tests;
 
-pub const SCHEMA: &str = "benchwright.join/1";
+/// Version 2 (2026-11) has lost events in the delivery times.
+pub const SCHEMA: &str = "benchwright.join/2";
 
 /// The largest uncertainty of the clocks beside a time that is shown.
 const MOST_UNCERTAINTY: f64 = 0.05;

@@ -40,7 +40,7 @@ fn joined() -> Joined {
     };
     let outcomes = [("accepted", 990), ("status", 7), ("timeout", 3)];
     Joined {
-        schema: "benchwright.join/1".to_owned(),
+        schema: "benchwright.join/2".to_owned(),
         senders: vec![file("s.notes", 1000)],
         receivers: vec![file("r.notes", 500), file("q.notes", 500)],
         events,
@@ -73,6 +73,18 @@ fn a_join_fits_on_a_screen() {
     "#]].assert_eq(&of(&joined()));
 }
 
+/// A tenth of the events was lost, after a wait of 901 ms or more.
+#[test]
+fn a_percentile_among_lost_events_is_a_lower_bound() {
+    let mut joined = joined();
+    (joined.events.delivered, joined.events.lost) = (891, 100);
+    joined.events.lost_time_at_least = times(902..=1001);
+    let text = of(&joined);
+    let line = text.lines().find(|line| line.starts_with("delivery")).unwrap();
+    let figures = "501 ms      901 ms    ≥ 991 ms  ≥ (1.00 s)  ≥ (1.00 s)    ≥ 1.00 s";
+    assert!(line.contains(figures), "{line}");
+}
+
 #[test]
 fn what_two_clocks_do_not_support_is_a_dash_with_its_reason() {
     let mut joined = joined();
@@ -86,6 +98,7 @@ fn what_two_clocks_do_not_support_is_a_dash_with_its_reason() {
         p999_ns: None,
         p9999_ns: None,
         max_ns: None,
+        at_least_from_ns: None,
         refused: Some("no p90, p99: they are too short".to_owned()),
     });
     joined.complete = false;

@@ -426,8 +426,8 @@ impl Run<'_> {
         let resolved = self.plan.resolved(strand);
         let label = self.plan.label(strand);
         if let (Purpose::Probe, Some(observed)) = (entry.purpose, &entry.observed) {
-            let next = turns.attempt(strand).zip(observed.succeeded_per_s);
-            if let Some((Attempt { asked: Some(first), .. }, completed_per_s)) = next {
+            let chosen = turns.attempt(strand).zip(observed.succeeded_per_s);
+            if let Some((Attempt { asked: Some(first), .. }, completed_per_s)) = chosen {
                 let search = resolved.spec.search.as_ref().expect("only a search has a probe");
                 progress.event(&Event::Probed {
                     label,

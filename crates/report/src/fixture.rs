@@ -477,6 +477,7 @@ fn series(seconds: &[Histogram], completed: f64, random: &mut Random) -> Vec<Int
             max_ns: Some(times.max_ns),
             response_histogram: Some(times.histogram),
             outstanding: Some(12),
+            outstanding_mean: Some(9.5),
             backlog: Some(0),
             lateness_p99_ns: Some(40_000 + random.below(30_000)),
             lateness_histogram: None,

@@ -11,11 +11,11 @@ fn the_steal_of_each_cpu_is_its_own() {
 
 #[test]
 fn a_quota_is_read_in_both_versions_of_the_kernels_interface() {
-    let expected = Some(Quota { time: Nanos::from_millis(1_600), stopped: 8, periods: 10 });
+    let expected = Quota { time: Nanos::from_millis(1_600), stopped: 8, periods: 10 };
     let two = "usage_usec 5\nnr_periods 10\nnr_throttled 8\nthrottled_usec 1600000\nnr_bursts 0\n";
     let one = "nr_periods 10\nnr_throttled 8\nthrottled_time 1600000000\n";
-    assert_eq!((quota(two), quota(one)), (expected, expected));
+    assert_eq!((quota(two), quota(one)), (Some(expected), Some(expected)));
     assert_eq!(quota("usage_usec 5\n"), None);
-    let share = expected.unwrap().share_since(&Quota::default(), Nanos::SECOND);
+    let share = expected.share_since(&Quota::default(), Nanos::SECOND);
     assert_eq!(share, 0.8, "two CPUs for 0.8 s each");
 }

@@ -120,7 +120,7 @@ fn lost_events_are_in_the_percentiles_with_the_time_that_they_were_waited_for() 
 #[test]
 fn a_timer_is_found_beside_lost_events() {
     let mut sender: Vec<Sent> = (0..4_000).map(|number| sent(number, true, number)).collect();
-    let arrived = |number: &u64| number % 10 != 0;
+    let arrived = |number: &u64| !number.is_multiple_of(10);
     let grid = |number: u64| (number / 100 + 1) * 100 + 2;
     let mut arrivals: Vec<Received> =
         (0..4_000).filter(arrived).map(|n| received(0, n, grid(n), 0)).collect();

@@ -139,7 +139,8 @@ fn a_busy_generator_excuses_slow_responses_but_no_failures() {
     let judged = |slos: &str, failed: u64| {
         let mut busy = late(100, 0);
         busy.validity = refused(&[BUSY], None, None).validity;
-        busy.total.counts = Counts { intended: 1_000, ok: 1_000 - failed, ..Counts::default() };
+        busy.total.counts =
+            Counts { intended: 1_000, ok: 1_000 - failed, failed, ..Counts::default() };
         let outcome = slo::judge(&slo::read(slos).unwrap(), &busy.total).unwrap();
         let (evidence, text) = of_load(&busy, Some(&outcome), Question::Verdict);
         (outcome.met, evidence, text.unwrap_or_default())

@@ -19,7 +19,7 @@ use crate::backend::Consumed;
 use crate::doctor::{FOREIGN, STEAL};
 use crate::limits::{self, Shortfall};
 use crate::seconds::{self, window};
-use crate::spec::{Resolved, Strategy};
+use crate::spec::{Resolved, ResultKind, Strategy};
 use crate::speed;
 use crate::trial::warm_up::Signals;
 use crate::trial::{Checked, Observation};
@@ -194,9 +194,14 @@ fn question(purpose: Purpose, pacing: &Pacing, resolved: &Resolved) -> Question 
     if purpose == Purpose::Probe {
         return Question::LowerBound;
     }
+    let asks_capacity =
+        spec.search.as_ref().is_some_and(|search| search.result == ResultKind::Capacity);
     match (pacing, spec.search.as_ref().map(|search| &search.strategy)) {
         (Pacing::Closed { .. }, _) => Question::Figures,
-        (Pacing::Open { .. }, Some(Strategy::Bracket(_))) => Question::Verdict,
+        (Pacing::Open { .. }, Some(Strategy::Bracket(_))) => Question::Capacity,
+        (Pacing::Open { .. }, Some(Strategy::Sweep(_))) if asks_capacity => {
+            Question::CapacityAndRate
+        }
         (Pacing::Open { .. }, Some(Strategy::Sweep(_))) => Question::VerdictAndRate,
         (Pacing::Open { .. }, None) if is_without_question => Question::Figures,
         (Pacing::Open { .. }, None) => Question::VerdictAndRate,

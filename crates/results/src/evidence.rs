@@ -4,7 +4,10 @@
 //! Lateness and disturbance can only slow a system down. So a verdict that is the same at both
 //! bounds stands:
 //!
-//! - An SLO that was met although the trial was slowed is met.
+//! - An SLO that was met although the trial was slowed is met. This answers the question about one
+//!   load. It is no evidence in a search for a capacity, where the misses of such trials do not
+//!   count: near the capacity a trial meets its SLO or misses it by chance, so passes alone would
+//!   raise the answer.
 //! - An SLO that was missed stays missed only if nothing but the generator was slow, and only if it
 //!   is missed although every request is forgiven the *longest* lateness of the load. A request's
 //!   own lateness is not enough: a punctual request behind a burst of late ones waits for them. If
@@ -58,10 +61,15 @@ pub enum AtBounds {
 /// The use that is made of a trial.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Question {
-    /// The verdict on the SLO alone, as in a search that encloses the capacity.
+    /// The verdict on the SLO at one load.
     Verdict,
-    /// The verdict, if there is an SLO, and the completed rate, as in a sweep.
+    /// The verdict, if there is an SLO, and the completed rate, as in a sweep for the maximum
+    /// throughput.
     VerdictAndRate,
+    /// The verdicts at many loads, which together enclose the capacity.
+    Capacity,
+    /// The same and the completed rate, as in a sweep for the capacity.
+    CapacityAndRate,
     /// A lower bound of the completed rate, as in a probe.
     LowerBound,
     /// The figures themselves.
@@ -90,15 +98,15 @@ pub fn of(
         (Fitness::Valid, _) => return Evidence::Whole,
         (Fitness::Lost, _) | (_, Some(AtBounds::Between)) => false,
         (Fitness::Slowed, Some(AtBounds::Missed)) => false,
-        (Fitness::LateByItself | Fitness::Busy, Some(AtBounds::Missed)) => true,
-        (Fitness::LateByItself | Fitness::Slowed | Fitness::Busy, Some(AtBounds::Met)) => true,
+        (Fitness::LateByItself | Fitness::Busy, Some(AtBounds::Met | AtBounds::Missed)) => true,
+        (Fitness::Slowed, Some(AtBounds::Met)) => !question.asks_for_capacity(),
         (Fitness::LateByItself | Fitness::Slowed | Fitness::Busy, None) => {
             question == Question::VerdictAndRate
         }
     };
     let answers = match question {
-        Question::Verdict => of_verdict,
-        Question::VerdictAndRate => of_verdict && kept_up,
+        Question::Verdict | Question::Capacity => of_verdict,
+        Question::VerdictAndRate | Question::CapacityAndRate => of_verdict && kept_up,
         Question::LowerBound => fitness == Fitness::Busy,
         Question::Figures => false,
     };
@@ -140,12 +148,22 @@ pub fn of_load(
         (_, Fitness::Slowed, Some(AtBounds::Missed | AtBounds::Between)) => {
             Some("no bound decides: what slowed the trial may be why the SLO was missed")
         }
+        (_, Fitness::Slowed, Some(AtBounds::Met)) if question.asks_for_capacity() => {
+            Some("the SLO was met, but slowed trials count neither way in a search for a capacity")
+        }
         (_, Fitness::LateByItself, Some(AtBounds::Between)) => {
             Some("no bound decides: the SLO may be met without the generator's lateness")
         }
         (..) => None,
     };
     (evidence, text.map(str::to_owned))
+}
+
+impl Question {
+    /// Returns true if the answer is the load up to which the SLO is met.
+    fn asks_for_capacity(self) -> bool {
+        matches!(self, Question::Capacity | Question::CapacityAndRate)
+    }
 }
 
 impl Fitness {

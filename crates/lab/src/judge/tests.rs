@@ -209,6 +209,8 @@ fn the_system_under_test_never_makes_a_trial_invalid() {
 
 const ADAPTIVE: &str = "search: {strategy: adaptive, range: [5/s, 10/s]}";
 const SWEEP: &str = "search: {strategy: sweep, range: [5/s, 10/s], step: 1/s}";
+const SWEEP_FOR_CAPACITY: &str =
+    "search: {strategy: sweep, range: [5/s, 10/s], step: 1/s, result: capacity}";
 
 /// The rule is tested in `results::evidence`; this tests the question that each experiment asks.
 #[test]
@@ -229,11 +231,11 @@ fn a_slowed_trial_answers_where_being_slowed_cannot_change_the_answer() {
         (DISTURBED, plateau(), P99, SWEEP, Status::Invalid),
         (DISTURBED, plateau(), "", SWEEP, Status::Invalid),
         (DISTURBED, unknown(), P99, SWEEP, Status::Invalid),
-        // A search that encloses the capacity asks for the verdict only.
-        (DISTURBED, fast(), P99, ADAPTIVE, Status::Bounded),
-        (DISTURBED, plateau(), P99, ADAPTIVE, Status::Bounded),
-        (DISTURBED, unknown(), P99, ADAPTIVE, Status::Bounded),
+        // A search for a capacity would be told of the passes alone, and find too much.
+        (DISTURBED, fast(), P99, ADAPTIVE, Status::Invalid),
+        (LATE, fast(), P99, ADAPTIVE, Status::Invalid),
         (DISTURBED, slow(), P99, ADAPTIVE, Status::Invalid),
+        (DISTURBED, fast(), P99, SWEEP_FOR_CAPACITY, Status::Invalid),
         ("lost", fast(), P99, ADAPTIVE, Status::Invalid),
     ] {
         // The same of a slow machine, which no gate sees.
@@ -247,21 +249,26 @@ fn a_slowed_trial_answers_where_being_slowed_cannot_change_the_answer() {
 }
 
 #[test]
-fn a_miss_of_a_generator_that_is_late_by_itself_is_a_miss() {
-    let judged = |saturated, more: &str| {
-        let mut late = refused(Load { saturated, ..load(0, 15_000, 0) }, LATE);
+fn both_verdicts_of_a_generator_that_is_late_by_itself_count() {
+    let judged = |saturated, met, more: &str| {
+        let of = if met { load(15_000, 0, 0) } else { load(0, 15_000, 0) };
+        let mut late = refused(Load { saturated, ..of }, LATE);
         late.generator.busy_share = Some(0.95);
         late.generator.run_queue_wait_share = Some(0.0);
         let judged = judged_in(late, &read_with(P99, more));
-        assert_eq!(judged.observed.unwrap().slo_met, Some(false));
+        assert_eq!(judged.observed.unwrap().slo_met, Some(met));
         (judged.status, judged.findings.join("; "))
     };
-    let (status, finding) = judged(Some(true), ADAPTIVE);
-    assert_eq!(status, Status::Bounded);
-    assert!(finding.starts_with("the lower bound decides"), "{finding}");
-    assert_eq!(judged(Some(false), SWEEP).0, Status::Bounded);
-    // Its plateau may be the generator's.
-    assert_eq!(judged(Some(true), SWEEP).0, Status::Invalid);
+    for (met, words) in [(false, "the lower bound decides"), (true, "the upper bound decides")] {
+        let (status, finding) = judged(Some(true), met, ADAPTIVE);
+        assert_eq!(status, Status::Bounded);
+        assert!(finding.starts_with(words), "{finding}");
+        for sweep in [SWEEP, SWEEP_FOR_CAPACITY] {
+            assert_eq!(judged(Some(false), met, sweep).0, Status::Bounded);
+            // Its plateau may be the generator's.
+            assert_eq!(judged(Some(true), met, sweep).0, Status::Invalid);
+        }
+    }
 }
 
 #[test]

@@ -11,8 +11,8 @@ fn a_slowed_trial_is_evidence_where_both_bounds_agree() {
     use AtBounds::{Between, Met, Missed};
     use Evidence::{Answer, Nothing};
     use Fitness::{Busy, LateByItself, Slowed};
-    // The verdict; then for each question whether the system kept up or not.
-    for (fitness, verdict, [enclosing, enclosing_plateau], [sweep, sweep_plateau]) in [
+    // The verdict; then for one load, and for a sweep, whether the system kept up or not.
+    for (fitness, verdict, [one, one_plateau], [sweep, sweep_plateau]) in [
         (LateByItself, Some(Met), [Answer, Answer], [Answer, Nothing]),
         (LateByItself, Some(Missed), [Answer, Answer], [Answer, Nothing]),
         (LateByItself, Some(Between), [Nothing, Nothing], [Nothing, Nothing]),
@@ -28,7 +28,7 @@ fn a_slowed_trial_is_evidence_where_both_bounds_agree() {
     ] {
         let found = |question| [true, false].map(|kept_up| of(fitness, verdict, kept_up, question));
         let case = format!("{fitness:?}, {verdict:?}");
-        assert_eq!(found(Question::Verdict), [enclosing, enclosing_plateau], "{case}");
+        assert_eq!(found(Question::Verdict), [one, one_plateau], "{case}");
         assert_eq!(found(Question::VerdictAndRate), [sweep, sweep_plateau], "{case}");
         assert_eq!(found(Question::Figures), [Nothing, Nothing], "{case}");
         // A disturbed probe is made again; a busy generator would only be busy again.
@@ -37,9 +37,37 @@ fn a_slowed_trial_is_evidence_where_both_bounds_agree() {
     }
 }
 
+/// If it counted, a search would be told of the passes of slowed trials and not of their misses.
+#[test]
+fn a_slowed_trial_that_met_its_slo_is_no_evidence_of_a_capacity() {
+    use AtBounds::{Between, Met, Missed};
+    use Evidence::{Answer, Nothing};
+    use Fitness::{LateByItself, Slowed};
+    for (fitness, verdict, enclosing, [sweep, sweep_plateau]) in [
+        (LateByItself, Met, Answer, [Answer, Nothing]),
+        (LateByItself, Missed, Answer, [Answer, Nothing]),
+        (LateByItself, Between, Nothing, [Nothing, Nothing]),
+        (Slowed, Met, Nothing, [Nothing, Nothing]),
+        (Slowed, Missed, Nothing, [Nothing, Nothing]),
+        (Slowed, Between, Nothing, [Nothing, Nothing]),
+    ] {
+        let found =
+            |question| [true, false].map(|kept_up| of(fitness, Some(verdict), kept_up, question));
+        let case = format!("{fitness:?}, {verdict:?}");
+        assert_eq!(found(Question::Capacity), [enclosing, enclosing], "{case}");
+        assert_eq!(found(Question::CapacityAndRate), [sweep, sweep_plateau], "{case}");
+    }
+}
+
 #[test]
 fn a_valid_trial_is_whole_and_one_that_lost_requests_is_nothing() {
-    for question in [Question::Verdict, Question::VerdictAndRate, Question::Figures] {
+    for question in [
+        Question::Verdict,
+        Question::VerdictAndRate,
+        Question::Capacity,
+        Question::CapacityAndRate,
+        Question::Figures,
+    ] {
         for verdict in [None, Some(AtBounds::Met), Some(AtBounds::Missed), Some(AtBounds::Between)]
         {
             for kept_up in [true, false] {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use measure::quantity::grouped;
-use measure::search::{Bracket, Seen};
+use measure::search::Bracket;
 use measure::{Rate, Share, capacity as fit, estimate};
 use results::Answer;
 use results::analysis::conclusions::spreads_in_words;
@@ -13,7 +13,7 @@ use results::answer::{
     validity_in_words,
 };
 use results::comparison::{Compared, Comparison};
-use results::journal::{Entry, Observed, Purpose};
+use results::journal::{Entry, Observed, Purpose, Status};
 use results::reproducibility::OfMetric;
 use results::speed::Usual;
 use results::{Metric, Reproduced, reproducibility, slo};
@@ -224,20 +224,18 @@ fn strand(
 /// The probability with which an interval contains the capacity.
 const PROBABILITY: f64 = 0.95;
 
-/// Returns the capacity estimated from all trials of a search with two bounds, and the same at the usual
-/// speed of the machine, if it was measured in each of them.
+/// Returns the capacity estimated from all trials of a search, and the same at the usual speed of the
+/// machine, if it was measured in each of them.
 fn estimates(
     resolved: &Resolved,
     journal: &[Entry],
     usual: Option<&Usual>,
 ) -> (Option<Estimate>, Option<Estimate>) {
-    let (verdicts, _) = experiment::verdicts(journal);
-    let seen: Vec<Seen> = verdicts.iter().map(|verdict| verdict.seen).collect();
-    let speeds = verdicts.iter().map(|verdict| {
-        let of_trials = verdict.trials.iter().map(|entry| usual?.speed_in(entry));
-        Some(estimate::mean(&of_trials.collect::<Option<Vec<f64>>>()?))
-    });
-    let at_usual_speed = speeds
+    let trials =
+        || answering(journal).filter_map(|(entry, observed)| Some((entry, seen(entry, observed)?)));
+    let seen: Vec<fit::Trial> = trials().map(|(_, seen)| seen).collect();
+    let at_usual_speed = trials()
+        .map(|(entry, _)| usual?.speed_in(entry))
         .collect::<Option<Vec<f64>>>()
         .and_then(|speeds| fit::at_usual_speed(&seen, &speeds, PROBABILITY));
     let targets = f64::from(experiment::targets(resolved));
@@ -255,6 +253,22 @@ fn estimates(
         fit::estimate(&seen, PROBABILITY).map(|found| of_all(found, None)),
         at_usual_speed.map(|found| of_all(found, Some(found.slope))),
     )
+}
+
+/// Returns what a trial says of the capacity. The times of one that was slowed are upper bounds.
+fn seen(entry: &Entry, observed: &Observed) -> Option<fit::Trial> {
+    let excess = |judged: &slo::Judged| {
+        let limit = judged.slo.response_time()?;
+        Some(judged.reached_ns.map(|ns| (ns as f64 / limit.0 as f64).ln()))
+    };
+    let excesses: Option<Vec<f64>> = entry.slo.iter().filter_map(excess).collect();
+    let known = excesses.filter(|_| entry.status == Status::Valid);
+    Some(fit::Trial {
+        load: entry.asked_per_target_per_s.and_then(Rate::per_second)?,
+        passed: observed.slo_met?,
+        // All objectives have to be met.
+        excess: known.and_then(|excesses| excesses.into_iter().reduce(f64::max)),
+    })
 }
 
 /// Adds the interval of the capacity: over searches that were made at least three times, or from all

@@ -26,8 +26,8 @@ use crate::system::System;
 use crate::trial::{self, Checked, Observation, Trial};
 use crate::{Error, Host, judge};
 
+pub(crate) use decide::targets;
 pub use decide::{Attempt, Decision, bracket, points, seed_of};
-pub(crate) use decide::{targets, verdicts};
 pub use past::Past;
 pub use plan::{Outline, Outlined, first, plan};
 pub use strands::{Plan, Strand, Turn, Turns};

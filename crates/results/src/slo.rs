@@ -10,14 +10,16 @@
 //! not at least. So an objective is not met thanks to unfinished requests, and no verdict rests on them
 //! alone; a longer drain decides.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
 use measure::estimate::{self, Enough, Share as Tail};
 use measure::quantity::counted;
-use measure::{Nanos, Quantile, Share};
+use measure::{Histogram, Nanos, Quantile, Share};
 use serde::{Deserialize, Serialize};
 
+use crate::Times;
 use crate::evidence::AtBounds;
 use crate::load::{Counts, Part, UNFINISHED};
 
@@ -60,6 +62,11 @@ pub struct Judged {
     pub over_at_least: u64,
     /// The requests that were meant to start.
     pub of: u64,
+    /// The least limit that the load would have met, with its lateness, by the plain share: the quantile,
+    /// with failed requests as slower than all others. Absent if the objective limits no response time, or
+    /// more requests failed than it allows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reached_ns: Option<u64>,
     pub verdict: Verdict,
     /// The decision: the verdict, or if that is undecided the comparison of the plain share.
     pub met: bool,
@@ -251,7 +258,35 @@ impl Slo {
                 None => "; a close call: measure longer to decide it at 95 %".to_owned(),
             };
         }
-        Judged { slo: *self, over, over_at_least, of, verdict, met, text }
+        let reached_ns = self.reached(part).map(|time| time.0);
+        Judged { slo: *self, over, over_at_least, of, reached_ns, verdict, met, text }
+    }
+
+    /// Returns the least limit that the load would have met by the plain share.
+    fn reached(&self, part: &Part) -> Option<Nanos> {
+        self.response_time()?;
+        let of = Some(part.counts.intended).filter(|of| 0 < *of)?;
+        let wanted = of as f64 - self.most_over(of);
+        let histogram = |times: &Option<Times>| times.as_ref().and_then(Times::histogram);
+        // Failed requests are over, however fast they failed, and unfinished ones however short they waited.
+        let mut over: BTreeMap<Nanos, u64> = BTreeMap::new();
+        for times in [&part.failed_response_time, &part.unfinished_response_time] {
+            for (time, count) in histogram(times).iter().flat_map(Histogram::buckets) {
+                *over.entry(time).or_default() += count;
+            }
+        }
+        let mut answered = 0;
+        let all = histogram(&part.response_time)?;
+        let (time, _) = all.buckets().find(|(time, count)| {
+            answered += count - over.get(time).copied().unwrap_or_default();
+            wanted <= answered as f64
+        })?;
+        Some(time)
+    }
+
+    /// Returns the number of requests that may be over, with room for the error of the product.
+    fn most_over(&self, of: u64) -> f64 {
+        self.allowed().0 * of as f64 + 1e-9
     }
 
     /// Returns true if the objective is missed although every request is forgiven the longest lateness
@@ -278,7 +313,7 @@ impl Slo {
         match (tail(of, over, allowed), tail(of, over_at_least, allowed)) {
             (Tail::Pass, _) => (Verdict::Pass, true),
             (_, Tail::Fail) => (Verdict::Fail, false),
-            _ => (Verdict::Undecided, 0 < of && over as f64 <= allowed.0 * of as f64 + 1e-9),
+            _ => (Verdict::Undecided, 0 < of && over as f64 <= self.most_over(of)),
         }
     }
 
@@ -333,7 +368,7 @@ impl Slo {
     /// Returns the bounds of the quantile, if the limit lies between them: `p99 31.0 ms … 52.0 ms, the
     /// limit lies between: …`.
     fn between(&self, part: &Part, [at_least, at_most, of]: [u64; 3]) -> Option<String> {
-        let allowed = self.allowed().0 * of as f64 + 1e-9;
+        let allowed = self.most_over(of);
         if !(at_least as f64 <= allowed && allowed < at_most as f64) {
             return None;
         }

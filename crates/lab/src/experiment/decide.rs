@@ -139,8 +139,7 @@ pub(super) fn next(
             }
         }
         Strategy::Bracket(bracket) => {
-            let (verdicts, undecided) = verdicts(journal);
-            let seen: Vec<Seen> = verdicts.iter().map(|verdict| verdict.seen).collect();
+            let (seen, undecided) = verdicts(journal);
             let search = search::bisection(search, bracket, probed);
             let (load, why) = match (undecided, measure::search::next(&search, &seen)) {
                 (Some(load), _) => (load, Why::Extend),
@@ -185,15 +184,9 @@ fn ended(bracket: &Bracket, targets: u32) -> Ending {
 /// verdict.
 const MOST_EXTENDED: usize = 3;
 
-/// A verdict of a search, and the trials that it rests on.
-pub(crate) struct Verdict<'a> {
-    pub(crate) seen: Seen,
-    pub(crate) trials: Vec<&'a Entry>,
-}
-
 /// Returns the verdicts of the trials in their order, and the load whose last trial is undecided and
 /// has to be extended by another one, with which it is judged.
-pub(crate) fn verdicts(journal: &[Entry]) -> (Vec<Verdict<'_>>, Option<Rate>) {
+fn verdicts(journal: &[Entry]) -> (Vec<Seen>, Option<Rate>) {
     let mut verdicts = Vec::new();
     let mut open: Vec<&Entry> = Vec::new();
     for entry in trials(journal).filter(|entry| entry.status.answers()) {
@@ -202,8 +195,8 @@ pub(crate) fn verdicts(journal: &[Entry]) -> (Vec<Verdict<'_>>, Option<Rate>) {
         let objectives: Vec<&[slo::Judged]> = open.iter().map(|entry| &entry.slo[..]).collect();
         let judged = slo::pooled(&objectives);
         if judged.verdict != slo::Verdict::Undecided || MOST_EXTENDED <= open.len() {
-            let seen = Seen { load, passed: judged.met };
-            verdicts.push(Verdict { seen, trials: std::mem::take(&mut open) });
+            verdicts.push(Seen { load, passed: judged.met });
+            open.clear();
         }
     }
     let undecided = open.last().and_then(|entry| asked(entry));
@@ -218,7 +211,7 @@ pub fn bracket(resolved: &Resolved, journal: &[Entry]) -> Option<Bracket> {
         Start::At(_) => None,
         Start::Probe(_) => Some(fastest_probe(resolved, journal)?),
     };
-    let seen: Vec<Seen> = verdicts(journal).0.iter().map(|verdict| verdict.seen).collect();
+    let (seen, _) = verdicts(journal);
     Some(measure::search::bracket(&search::bisection(search, bracket, probed), &seen))
 }
 

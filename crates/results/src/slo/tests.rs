@@ -107,6 +107,24 @@ fn no_failure_at_all_can_be_required() {
     assert!(read_one("failures<=100%").judge(&load(0, 0, 0, 10)).met);
 }
 
+/// With failed requests slower than all others it is the quantile: with it as the limit the objective is
+/// met, with less it is missed.
+#[test]
+fn the_least_limit_that_a_load_would_have_met_is_its_quantile() {
+    let reached = |slo: &str, part: &Part| {
+        let judged = read_one(slo).judge(part);
+        judged.reached_ns.map(|ns| (ns as f64 / 1e6).round())
+    };
+    assert_eq!(reached("p99<=10ms", &load(14_850, 150, 0, 0)), Some(1.0));
+    assert_eq!(reached("p99<=10ms", &load(14_849, 151, 0, 0)), Some(200.0));
+    assert_eq!(reached("p99<=10ms", &load(14_800, 100, 100, 0)), Some(200.0));
+    assert_eq!(reached("p90<=10ms", &load(14_800, 100, 100, 0)), Some(1.0));
+    assert_eq!(reached("p99<=10ms", &load(14_000, 0, 1_000, 0)), None, "too many failed");
+    assert_eq!(reached("p99<=10ms", &load(14_000, 0, 0, 1_000)), None, "too many were not sent");
+    assert_eq!(reached("failures<=1%", &load(15_000, 0, 0, 0)), None);
+    assert_eq!(reached("p99<=10ms", &load(0, 0, 0, 0)), None);
+}
+
 /// Checks that requests over only because of the generator's lateness decide nothing against the
 /// target.
 #[test]
@@ -222,7 +240,16 @@ fn the_sentence_names_the_objective_the_decision_and_the_reason() {
 fn judged(slo: &str, over: u64, of: u64) -> Judged {
     let slo = slo.parse().unwrap();
     let (verdict, met) = Slo::decide(&slo, over, over, of);
-    Judged { slo, over, over_at_least: over, of, verdict, met, text: String::new() }
+    Judged {
+        slo,
+        over,
+        over_at_least: over,
+        of,
+        reached_ns: None,
+        verdict,
+        met,
+        text: String::new(),
+    }
 }
 
 #[test]

@@ -50,7 +50,7 @@ fn an_adaptive_search_from_a_probe_encloses_the_capacity() {
              20     900/s   slo missed  p50 6.83 ms  p99 23.9 ms   cpu 0.94
             ---
             capacity              887/s highest load with p99 ≤ 20 ms and failures ≤ 0.1 %; missed at 900/s
-                                  95 % interval 822 … 925/s from all its trials
+                                  95 % interval 857 … 925/s from all its trials
             validity              19 of 19 trials valid
             stopped by            the capacity lies between 887/s and 900/s, 1.5 % apart
         "#]],

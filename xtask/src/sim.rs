@@ -11,6 +11,7 @@ use crate::bench::goal::{Bounds, Goal};
 use noise::Noise;
 
 mod comparisons;
+mod estimates;
 mod noise;
 mod searches;
 mod slowed;
@@ -22,9 +23,9 @@ mod tests;
 pub(crate) const USAGE: &str = "\
 cargo xtask sim method [--quick | --seed N]
 
-Simulates comparisons and trends under six kinds of noise, and searches for the capacity of five
-kinds of systems, also on a machine that slows some trials, and prints how often each rule errs beside the rate that it promises. It takes
-minutes; --quick takes seconds, with wider bounds. --seed repeats one replication of each, as printed.
+Simulates comparisons and trends under six kinds of noise, and searches for the capacity of six
+kinds of systems, also on a machine that slows some trials, and prints how often each rule errs
+beside the rate that it promises. It takes minutes; --quick takes seconds, with wider bounds. --seed repeats one replication of each, as printed.
 ";
 
 /// The extent of a simulation.
@@ -36,10 +37,12 @@ struct Extent {
     replications: u64,
     /// Of each search.
     searches: u64,
+    /// Of each search whose trials are all used for an estimate.
+    estimates: u64,
 }
 
-const WHOLE: Extent = Extent { first: 0, replications: 20_000, searches: 3_000 };
-const QUICK: Extent = Extent { first: 0, replications: 1_000, searches: 500 };
+const WHOLE: Extent = Extent { first: 0, replications: 20_000, searches: 3_000, estimates: 500 };
+const QUICK: Extent = Extent { first: 0, replications: 1_000, searches: 500, estimates: 30 };
 
 /// The seeds that are printed of each line.
 const SHOWN_SEEDS: usize = 3;
@@ -71,7 +74,7 @@ pub(crate) fn run(words: &[&str]) -> Option<bool> {
         ["method"] => WHOLE,
         ["method", "--quick"] => QUICK,
         ["method", "--seed", seed] => {
-            Extent { first: seed.parse().ok()?, replications: 1, searches: 1 }
+            Extent { first: seed.parse().ok()?, replications: 1, searches: 1, estimates: 1 }
         }
         _ => return None,
     };
@@ -85,7 +88,14 @@ pub(crate) fn run(words: &[&str]) -> Option<bool> {
     for figure in &figures {
         println!("{figure}");
     }
-    Some(rates.iter().all(Rate::is_met) && figures.iter().all(Figure::is_met))
+    let rows = estimates::rows(extent);
+    for row in &rows {
+        row.figures.iter().for_each(|figure| println!("{figure}"));
+        println!("{}", row.coverage);
+    }
+    let rows_are_met =
+        rows.iter().all(|row| row.coverage.is_met() && row.figures.iter().all(Figure::is_met));
+    Some(rows_are_met && rates.iter().all(Rate::is_met) && figures.iter().all(Figure::is_met))
 }
 
 /// Simulates so many replications on all CPUs; returns their results in the order of their seeds, from

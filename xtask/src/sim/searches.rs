@@ -1,6 +1,6 @@
 //! The errors of searches for a capacity, on systems whose capacity is known.
 
-use measure::capacity::{self, Estimate};
+use measure::capacity::{self, Estimate, Trial};
 use measure::estimate::{mean, moments};
 use measure::search::{Bounds, Bracket, Search, Seen, Step, Strategy, next};
 use measure::{Random, Rate};
@@ -8,13 +8,14 @@ use measure::{Random, Rate};
 use super::{Bounds as Limits, Extent, Figure, Goal, SHOWN_SEEDS, each};
 
 /// The standard deviation of the logarithm of the capacity from trial to trial: on a machine of one's own,
-/// and on a shared one, where the measured speed of the machine explains one half of the variance.
-const CAPACITY_SD: f64 = 0.005;
+/// and on a shared one. The measured speed of the machine explains one half of the variance.
+pub(super) const CAPACITY_SD: f64 = 0.005;
 const SHARED_SD: f64 = 0.05;
 /// The standard deviation of the logarithm of the p99.
 const LATENCY_SD: f64 = 0.05;
-/// The share of the trials in which the machine stalls: they miss the SLO at any load.
+/// The share of the trials in which the machine stalls: they miss the SLO at any load, up to so many times.
 const HICCUPS: f64 = 0.03;
+const LONGEST_STALL: f64 = 6.0;
 /// The seconds of a trial with what is around it, and of one that is ended early since its p99 is more
 /// than twice the limit.
 const TRIAL_S: f64 = 60.0;
@@ -22,7 +23,7 @@ const ENDED_EARLY_S: f64 = 15.0;
 /// The share by which the bounds of an answer may differ.
 pub(super) const PRECISION: f64 = 0.02;
 /// The probability with which an interval contains the capacity.
-const INTERVAL: f64 = 0.95;
+pub(super) const INTERVAL: f64 = 0.95;
 /// The range that is searched. The capacities are uniform in it on a logarithmic scale, but for its
 /// edges: a search that ends there has no lower or no upper bound.
 pub(super) const RANGE: (f64, f64) = (71_000.0, 100_000.0);
@@ -40,10 +41,13 @@ pub(super) enum Shape {
     Power,
     /// Four fifths of the limit over a wide range, then a steep rise. The method was not tuned with it.
     Plateau,
+    /// Four exponential servers at seven eighths of their saturation. The method was not tuned with it.
+    Servers,
 }
 
 impl Shape {
-    const ALL: [Shape; 5] = [Shape::Queue, Shape::Cliff, Shape::Soft, Shape::Power, Shape::Plateau];
+    pub(super) const ALL: [Shape; 6] =
+        [Shape::Queue, Shape::Cliff, Shape::Soft, Shape::Power, Shape::Plateau, Shape::Servers];
 
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -52,6 +56,7 @@ impl Shape {
             Shape::Soft => "exponential",
             Shape::Power => "power (not tuned)",
             Shape::Plateau => "plateau (not tuned)",
+            Shape::Servers => "four servers (not tuned)",
         }
     }
 
@@ -66,16 +71,54 @@ impl Shape {
             Shape::Power => load.powi(10),
             Shape::Plateau if load <= 0.99 => 0.8 * (0.5 + 0.5 * load),
             Shape::Plateau => 0.8 + 20.0 * (load - 0.99),
+            Shape::Servers if 1.0 / UTILISATION <= load => 1e3,
+            Shape::Servers => p99_of_servers(UTILISATION * load) / p99_of_servers(UTILISATION),
         }
     }
+}
+
+/// The number of servers, and the share of their time in which they work at the capacity.
+const SERVERS: u32 = 4;
+const UTILISATION: f64 = 0.875;
+
+/// Returns the p99 of the response time of a queue of equal exponential servers, in service times, from
+/// its distribution.
+fn p99_of_servers(utilisation: f64) -> f64 {
+    let servers = f64::from(SERVERS);
+    let offered = utilisation * servers;
+    // Erlang's formula for the share of the requests that wait.
+    let (mut term, mut sum) = (1.0, 0.0);
+    for busy in 1..=SERVERS {
+        sum += term;
+        term *= offered / f64::from(busy);
+    }
+    let all_busy = term / (1.0 - utilisation);
+    let wait = all_busy / (sum + all_busy);
+    let faster = servers - 1.0 - offered;
+    let longer = |time: f64| {
+        let waited = match faster.abs() < 1e-9 {
+            true => time,
+            false => (1.0 - (-faster * time).exp()) / faster,
+        };
+        (-time).exp() * (1.0 + wait * waited)
+    };
+    let (mut low, mut high) = (0.0, 10.0 / (1.0 - utilisation));
+    for _ in 0..40 {
+        let middle = 0.5 * (low + high);
+        match 0.01 < longer(middle) {
+            true => low = middle,
+            false => high = middle,
+        }
+    }
+    low
 }
 
 /// A system with a capacity.
 pub(super) struct System {
     pub(super) shape: Shape,
     pub(super) capacity: f64,
-    /// True if it runs on a machine that it shares.
-    pub(super) is_shared: bool,
+    /// The standard deviation of the logarithm of the capacity from trial to trial.
+    pub(super) noise: f64,
 }
 
 /// A trial as it was drawn.
@@ -85,108 +128,121 @@ pub(super) struct Drawn {
     speed: f64,
     /// The load as a share of this trial's capacity.
     pub(super) of_capacity: f64,
-    /// The p99 over its limit.
+    /// The p99 over its limit, with the stall of the machine, if there was one.
     pub(super) p99: f64,
-    /// True if the machine stalls: the SLO is missed whatever the p99.
-    pub(super) stalls: bool,
 }
 
 impl System {
-    /// Returns true if a trial met the SLO, its length in seconds, and the speed of the machine.
-    fn trial(&self, load: f64, random: &mut Random) -> (bool, f64, f64) {
-        let Drawn { speed, p99, stalls, .. } = self.drawn(load, random);
-        let seconds = if 2.0 < p99 { ENDED_EARLY_S } else { TRIAL_S };
-        (p99 <= 1.0 && !stalls, seconds, speed)
+    /// Draws a system whose capacity lies in the range.
+    pub(super) fn draw(shape: Shape, noise: f64, random: &mut Random) -> System {
+        let (low, high) = (RANGE.0 * INSIDE, RANGE.1 / INSIDE);
+        System { shape, capacity: low * (high / low).powf(random.unit()), noise }
     }
 
     pub(super) fn drawn(&self, load: f64, random: &mut Random) -> Drawn {
-        let sd = if self.is_shared { SHARED_SD } else { CAPACITY_SD };
-        let mut part = || (0.5f64.sqrt() * sd * random.normal()).exp();
+        let mut part = || (0.5f64.sqrt() * self.noise * random.normal()).exp();
         let (speed, unexplained) = (part(), part());
         let of_capacity = load / (self.capacity * speed * unexplained);
-        let p99 = self.shape.p99(of_capacity) * (LATENCY_SD * random.normal()).exp();
-        Drawn { speed, of_capacity, p99, stalls: random.unit() < HICCUPS }
+        let mut p99 = self.shape.p99(of_capacity) * (LATENCY_SD * random.normal()).exp();
+        if random.unit() < HICCUPS {
+            p99 = p99.max(1.0) * (1.0 + (LONGEST_STALL - 1.0) * random.unit());
+        }
+        Drawn { speed, of_capacity, p99 }
+    }
+}
+
+impl Drawn {
+    pub(super) fn met(&self) -> bool {
+        self.p99 <= 1.0
+    }
+
+    fn seconds(&self) -> f64 {
+        if 2.0 < self.p99 { ENDED_EARLY_S } else { TRIAL_S }
     }
 }
 
 /// The end of a simulated search.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Found {
-    trials: f64,
+    /// The true capacity.
+    capacity: f64,
     seconds: f64,
     /// The capacity found over the true one, less one; −1 without an answer.
     error: f64,
-    /// The same of the estimates from all trials: without and with the speeds of the machine.
-    estimates: [Option<Estimated>; 2],
+    trials: Vec<Trial>,
+    /// The speed of the machine in each trial.
+    speeds: Vec<f64>,
 }
 
 /// An estimate beside the truth.
 #[derive(Clone, Copy, Debug)]
-struct Estimated {
-    error: f64,
+pub(super) struct Estimated {
+    pub(super) error: f64,
     /// True if the interval contains the true capacity.
-    contains: bool,
+    pub(super) contains: bool,
+    /// The share by which the interval's end lies above its beginning.
+    pub(super) width: f64,
 }
 
 impl Estimated {
-    fn of(estimate: Option<Estimate>, capacity: f64) -> Option<Estimated> {
+    pub(super) fn of(estimate: Option<Estimate>, capacity: f64) -> Option<Estimated> {
         let Estimate { per_s, interval: (low, high), .. } = estimate?;
         let contains = low <= capacity && capacity <= high;
-        Some(Estimated { error: per_s / capacity - 1.0, contains })
+        Some(Estimated { error: per_s / capacity - 1.0, contains, width: high / low - 1.0 })
     }
 }
 
 /// Simulates one search.
 fn search(system: &System, search: &Search, random: &mut Random) -> Found {
-    let (mut seen, mut speeds, mut seconds) = (Vec::new(), Vec::new(), 0.0);
+    let mut found = Found::of(system);
+    let mut seen = Vec::new();
     loop {
         match next(search, &seen) {
             Step::Try { load, .. } => {
-                let (passed, took, speed) = system.trial(load.as_per_second(), random);
-                seconds += took;
+                let passed = found.add(&system.drawn(load.as_per_second(), random), load);
                 seen.push(Seen { load, passed });
-                speeds.push(speed);
             }
             Step::Found(Bracket { lower, .. }) => {
-                let found = lower.map_or(0.0, Rate::as_per_second);
-                let (trials, error) = (seen.len() as f64, found / system.capacity - 1.0);
-                let estimates = match search.strategy {
-                    Strategy::Adaptive { .. } => [
-                        capacity::estimate(&seen, INTERVAL),
-                        // On a machine of one's own it would explain next to nothing.
-                        (system.is_shared)
-                            .then(|| capacity::at_usual_speed(&seen, &speeds, INTERVAL))
-                            .flatten(),
-                    ],
-                    Strategy::Bisect | Strategy::Mlr { .. } => [None, None],
-                };
-                let estimates = estimates.map(|found| Estimated::of(found, system.capacity));
-                return Found { trials, seconds, error, estimates };
+                found.error = lower.map_or(0.0, Rate::as_per_second) / system.capacity - 1.0;
+                return found;
             }
         }
     }
 }
 
+impl Found {
+    fn of(system: &System) -> Found {
+        let capacity = system.capacity;
+        Found { capacity, seconds: 0.0, error: -1.0, trials: Vec::new(), speeds: Vec::new() }
+    }
+
+    /// Adds a trial; returns true if it met the SLO.
+    fn add(&mut self, drawn: &Drawn, load: Rate) -> bool {
+        self.seconds += drawn.seconds();
+        let excess = Some(drawn.p99.ln());
+        self.trials.push(Trial { load, passed: drawn.met(), excess });
+        self.speeds.push(drawn.speed);
+        drawn.met()
+    }
+
+    fn count(&self) -> f64 {
+        self.trials.len() as f64
+    }
+}
+
 /// Simulates a sweep in steps of 1,000/s, up to the first load that misses the SLO twice.
 fn sweep(system: &System, random: &mut Random) -> Found {
-    let (mut trials, mut seconds) = (0.0, 0.0);
+    let mut found = Found::of(system);
     let mut best = 0.0;
     for load in (0..).map(|step| RANGE.0 + 1_000.0 * f64::from(step)) {
-        let mut misses = 0;
-        while misses < 2 {
-            let (met, took, _) = system.trial(load, random);
-            (trials, seconds) = (trials + 1.0, seconds + took);
-            if met {
-                break;
-            }
-            misses += 1;
-        }
-        if misses == 2 {
+        let rate = Rate::per_second(load).expect("loads are positive");
+        let met = (0..2).any(|_| found.add(&system.drawn(load, random), rate));
+        if !met {
             break;
         }
         best = load;
     }
-    Found { trials, seconds, error: best / system.capacity - 1.0, estimates: [None, None] }
+    Found { error: best / system.capacity - 1.0, ..found }
 }
 
 pub(super) const INSIDE: f64 = 1.03;
@@ -240,7 +296,7 @@ pub(super) fn figures(extent: Extent) -> Vec<Figure> {
 }
 
 fn of_shape(shape: Shape, extent: Extent) -> Vec<Figure> {
-    let found = |kind: Kind| simulated(kind, shape, false, extent);
+    let found = |kind: Kind| simulated(kind, shape, CAPACITY_SD, extent.first, extent.searches);
     let sweeps = median_of(&found(Kind::Sweep), |found| found.seconds);
     Kind::ALL
         .into_iter()
@@ -248,17 +304,13 @@ fn of_shape(shape: Shape, extent: Extent) -> Vec<Figure> {
         .collect()
 }
 
-fn simulated(kind: Kind, shape: Shape, is_shared: bool, extent: Extent) -> Vec<Found> {
-    each(extent.first, extent.searches, |random| {
-        let (low, high) = (RANGE.0 * INSIDE, RANGE.1 / INSIDE);
-        let capacity = low * (high / low).powf(random.unit());
-        kind.run(&System { shape, capacity, is_shared }, random)
-    })
+fn simulated(kind: Kind, shape: Shape, noise: f64, first: u64, searches: u64) -> Vec<Found> {
+    each(first, searches, |random| kind.run(&System::draw(shape, noise, random), random))
 }
 
 /// Returns the figures of adaptive searches on a shared machine.
 fn on_shared(shape: Shape, extent: Extent) -> Vec<Figure> {
-    let found = simulated(Kind::AdaptiveUnknown, shape, true, extent);
+    let found = simulated(Kind::AdaptiveUnknown, shape, SHARED_SD, extent.first, extent.estimates);
     let line = |what: &str, value: f64| Figure {
         what: format!("search, {}, shared machine: {what}", shape.name()),
         value,
@@ -267,36 +319,30 @@ fn on_shared(shape: Shape, extent: Extent) -> Vec<Figure> {
     };
     let logs: Vec<f64> = found.iter().map(|found| 100.0 * found.error.max(-0.9).ln_1p()).collect();
     let mut lines = vec![
-        line("trials, median", median_of(&found, |found| found.trials)),
+        line("trials, median", median_of(&found, Found::count)),
         line("SD of repeated searches in %", moments(&logs).map_or(0.0, |(_, sd)| sd)),
     ];
-    for (index, name) in ESTIMATES.iter().enumerate() {
+    type Estimates = fn(&Found) -> Option<Estimate>;
+    let estimates: [(&str, Estimates); 2] = [
+        ("estimate", |found| capacity::estimate(&found.trials, INTERVAL)),
+        ("estimate at the usual speed", |found| {
+            capacity::at_usual_speed(&found.trials, &found.speeds, INTERVAL)
+        }),
+    ];
+    for (name, estimate) in estimates {
+        let of = |found: &Found| Estimated::of(estimate(found), found.capacity);
+        let all: Vec<Option<Estimated>> = found.iter().map(of).collect();
+        let logs = all.iter().flatten().map(|one| 100.0 * one.error.ln_1p());
+        let logs: Vec<f64> = logs.collect();
+        // A search without an estimate has no interval either.
+        let contained = all.iter().flatten().filter(|one| one.contains).count() as f64;
         let line = |what: &str, value: f64| line(&format!("{name}: {what}"), value);
-        lines.extend(of_estimate(&found, index, line));
+        lines.extend([
+            line("SD in %", moments(&logs).map_or(0.0, |(_, sd)| sd)),
+            line("intervals that contain the capacity, %", 100.0 * contained / all.len() as f64),
+        ]);
     }
     lines
-}
-
-/// The estimates, as the lines name them.
-const ESTIMATES: [&str; 2] = ["estimate", "estimate at the usual speed"];
-
-/// Returns the figures of an estimate from all trials. Its interval must hold on every machine.
-fn of_estimate(found: &[Found], index: usize, line: impl Fn(&str, f64) -> Figure) -> [Figure; 3] {
-    let all: Vec<Estimated> = found.iter().filter_map(|found| found.estimates[index]).collect();
-    let mut errors: Vec<f64> = all.iter().map(|one| 100.0 * one.error.abs()).collect();
-    errors.sort_by(f64::total_cmp);
-    let p90 = errors.get(errors.len().saturating_sub(1) * 9 / 10).copied().unwrap_or(f64::NAN);
-    let logs: Vec<f64> = all.iter().map(|one| 100.0 * one.error.ln_1p()).collect();
-    // A search without an estimate has no interval either.
-    let contained = all.iter().filter(|one| one.contains).count() as f64 / found.len() as f64;
-    [
-        line("error in %, p90", p90),
-        line("SD in %", moments(&logs).map_or(0.0, |(_, sd)| sd)),
-        Figure {
-            goal: Goal::at_least(100.0 * INTERVAL, 100.0 * INTERVAL),
-            ..line("intervals that contain the capacity, %", 100.0 * contained)
-        },
-    ]
 }
 
 fn lines(shape: Shape, kind: Kind, first: u64, found: &[Found], sweep_s: f64) -> Vec<Figure> {
@@ -322,11 +368,9 @@ fn lines(shape: Shape, kind: Kind, first: u64, found: &[Found], sweep_s: f64) ->
     };
     let trials = if kind == Kind::Adaptive { 15.0 } else { 25.0 };
     let time = if shape == Shape::Cliff { 45.0 } else { 75.0 };
-    let of_estimates = |what: &str, value| line(&format!("estimate: {what}"), value, Goal::None);
-    let of_all = is_adaptive.then(|| of_estimate(found, 0, of_estimates));
-    let of_bounds = vec![
-        line("trials, median", median_of(found, |found| found.trials), goal(tuned, trials)),
-        line("trials, p90", quantile_of(found, 0.9, |found| found.trials), Goal::None),
+    vec![
+        line("trials, median", median_of(found, Found::count), goal(tuned, trials)),
+        line("trials, p90", quantile_of(found, 0.9, Found::count), Goal::None),
         line(
             "% of the sweep's time, median",
             100.0 * median_of(found, |found| found.seconds) / sweep_s,
@@ -351,8 +395,7 @@ fn lines(shape: Shape, kind: Kind, first: u64, found: &[Found], sweep_s: f64) ->
             moments(&logs).map_or(0.0, |(_, sd)| sd),
             goal(tuned, 0.7),
         ),
-    ];
-    of_bounds.into_iter().chain(of_all.into_iter().flatten()).collect()
+    ]
 }
 
 fn median_of(found: &[Found], value: impl Fn(&Found) -> f64) -> f64 {

@@ -1,12 +1,14 @@
 //! The errors of searches on a machine that slows some of the trials, by three rules: every trial counts;
-//! every slowed trial is repeated; only that is repeated which the slowing may have decided.
+//! every slowed trial is repeated; or the rule of `results::evidence`, which uses what a late
+//! generator cannot have decided.
 
+use measure::capacity::Trial;
 use measure::estimate::mean;
 use measure::search::{Bounds, Search, Seen, Step, Strategy, next};
 use measure::{Random, Rate};
 use results::evidence::{self, AtBounds, Evidence, Fitness, Question};
 
-use super::searches::{INSIDE, PRECISION, RANGE, Shape, System, quantile_of};
+use super::searches::{CAPACITY_SD, PRECISION, RANGE, Shape, System, quantile_of};
 use super::{Bounds as Limits, Extent, Figure, Goal, each};
 
 /// The mean of the logarithm by which a disturbance lowers the capacity, and of that by which it
@@ -25,19 +27,18 @@ const TOLERANCE: f64 = 0.25;
 const TOLERANCE_OFF: f64 = 1.5;
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Slowing {
+pub(super) enum Slowing {
     Disturbed,
     /// The generator's own work makes it late.
     Late,
-    /// The machine was disturbed, but nothing was slowed: passes of such trials count and misses do
-    /// not, which can only raise the answer.
+    /// The machine was called disturbed, but nothing was slowed.
     Harmless,
 }
 
 impl Slowing {
-    const ALL: [Slowing; 3] = [Slowing::Disturbed, Slowing::Late, Slowing::Harmless];
+    pub(super) const ALL: [Slowing; 3] = [Slowing::Disturbed, Slowing::Late, Slowing::Harmless];
 
-    fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Slowing::Disturbed => "disturbed",
             Slowing::Late => "late",
@@ -47,13 +48,13 @@ impl Slowing {
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Rule {
+pub(super) enum Rule {
     /// Every trial counts.
     Ignore,
     /// Every slowed trial is repeated.
     Repeat,
-    /// The rule of [`evidence::of`].
-    Bounds,
+    /// The rule of [`evidence::of`] for a capacity.
+    Evidence,
 }
 
 impl Rule {
@@ -61,37 +62,36 @@ impl Rule {
         match self {
             Rule::Ignore => "all count",
             Rule::Repeat => "slowed ones repeated",
-            Rule::Bounds => "by bounds",
+            Rule::Evidence => "by evidence",
         }
     }
 }
 
 /// A machine that slows this share of the trials.
 #[derive(Clone, Copy, Debug)]
-struct Machine {
-    slowing: Slowing,
-    share: f64,
-    rule: Rule,
+pub(super) struct Machine {
+    pub(super) slowing: Slowing,
+    pub(super) share: f64,
+    pub(super) rule: Rule,
 }
 
 impl Machine {
-    /// Returns true if the trial met the SLO; `None` if it has to be repeated.
+    /// Returns the trial; `None` if it has to be repeated.
     fn trial(
         self,
         system: &System,
-        load: f64,
+        load: Rate,
         question: Question,
         random: &mut Random,
-    ) -> Option<bool> {
+    ) -> Option<Trial> {
         let is_slowed = random.unit() < self.share;
         let is_disturbed = is_slowed && self.slowing == Slowing::Disturbed;
         let is_late = is_slowed && self.slowing == Slowing::Late;
         let lost = if is_disturbed { random.exponential(LOST_CAPACITY) } else { 0.0 };
         let raised = if is_disturbed { random.exponential(RAISED) } else { 0.0 };
         let late = if is_late { random.exponential(LATENESS) } else { 0.0 };
-        let drawn = system.drawn(load * lost.exp(), random);
-        // A stall misses without any sign.
-        let p99 = if drawn.stalls { f64::INFINITY } else { drawn.p99 * raised.exp() + late };
+        let drawn = system.drawn(load.as_per_second() * lost.exp(), random);
+        let p99 = drawn.p99 * raised.exp() + late;
         let met = p99 <= 1.0;
         let verdict = match met {
             true => AtBounds::Met,
@@ -104,61 +104,72 @@ impl Machine {
             (true, Slowing::Late) => Fitness::LateByItself,
         };
         let kept_up = drawn.of_capacity < KEEPS_UP;
-        let is_used = match self.rule {
-            Rule::Ignore => true,
-            Rule::Repeat => !is_slowed,
-            Rule::Bounds => {
-                evidence::of(fitness, Some(verdict), kept_up, question) != Evidence::Nothing
-            }
+        let evidence = match self.rule {
+            Rule::Ignore => Evidence::Whole,
+            Rule::Repeat if is_slowed => Evidence::Nothing,
+            Rule::Repeat => Evidence::Whole,
+            Rule::Evidence => evidence::of(fitness, Some(verdict), kept_up, question),
         };
-        is_used.then_some(met)
-    }
-
-    /// Returns the first verdict that counts, and the number of attempts.
-    fn verdict(
-        self,
-        system: &System,
-        load: f64,
-        question: Question,
-        random: &mut Random,
-    ) -> (bool, u32) {
-        let mut attempts = 1;
-        loop {
-            if let Some(met) = self.trial(system, load, question, random) {
-                return (met, attempts);
-            }
-            attempts += 1;
-        }
+        let excess = (evidence == Evidence::Whole).then(|| p99.ln());
+        (evidence != Evidence::Nothing).then_some(Trial { load, passed: met, excess })
     }
 }
 
 /// The end of a simulated search.
-#[derive(Clone, Copy, Debug)]
-struct Found {
+#[derive(Clone, Debug)]
+pub(super) struct Found {
     attempts: f64,
-    error: f64,
+    pub(super) error: f64,
+    /// The trials that count.
+    pub(super) trials: Vec<Trial>,
 }
 
-fn adaptive(system: &System, machine: Machine, random: &mut Random) -> Found {
-    let rate = |per_s| Rate::per_second(per_s).expect("loads are positive");
-    let search = Search {
-        bounds: Bounds::Range(rate(RANGE.0), rate(RANGE.1)),
-        strategy: Strategy::Adaptive { confirm: 2 },
-        precision: PRECISION,
-    };
-    let (mut seen, mut attempts) = (Vec::new(), 0);
+impl Found {
+    fn new() -> Found {
+        Found { attempts: 0.0, error: -1.0, trials: Vec::new() }
+    }
+
+    /// Repeats a trial until it counts; returns true if it met the SLO.
+    fn add(&mut self, mut attempt: impl FnMut() -> Option<Trial>) -> bool {
+        loop {
+            self.attempts += 1.0;
+            if let Some(trial) = attempt() {
+                self.trials.push(trial);
+                return trial.passed;
+            }
+        }
+    }
+}
+
+/// Simulates an adaptive search in the range of the capacities.
+pub(super) fn adaptive(system: &System, machine: Machine, random: &mut Random) -> Found {
+    let bounds = Bounds::Range(rate(RANGE.0), rate(RANGE.1));
+    adaptive_in(bounds, system, machine, random)
+}
+
+/// Simulates an adaptive search from far below the capacity.
+pub(super) fn adaptive_from_below(system: &System, machine: Machine, random: &mut Random) -> Found {
+    let bounds = Bounds::Unknown { start: rate(10_000.0), factor: 2.0 };
+    adaptive_in(bounds, system, machine, random)
+}
+
+fn rate(per_s: f64) -> Rate {
+    Rate::per_second(per_s).expect("loads are positive")
+}
+
+fn adaptive_in(bounds: Bounds, system: &System, machine: Machine, random: &mut Random) -> Found {
+    let strategy = Strategy::Adaptive { confirm: 2 };
+    let search = Search { bounds, strategy, precision: PRECISION };
+    let (mut seen, mut found) = (Vec::new(), Found::new());
     loop {
         match next(&search, &seen) {
             Step::Try { load, .. } => {
-                let per_s = load.as_per_second();
-                let (passed, made) = machine.verdict(system, per_s, Question::Verdict, random);
-                attempts += made;
+                let passed = found.add(|| machine.trial(system, load, Question::Capacity, random));
                 seen.push(Seen { load, passed });
             }
             Step::Found(bracket) => {
-                let found = bracket.lower.map_or(0.0, Rate::as_per_second);
-                let error = found / system.capacity - 1.0;
-                return Found { attempts: f64::from(attempts), error };
+                let lower = bracket.lower.map_or(0.0, Rate::as_per_second);
+                return Found { error: lower / system.capacity - 1.0, ..found };
             }
         }
     }
@@ -166,23 +177,16 @@ fn adaptive(system: &System, machine: Machine, random: &mut Random) -> Found {
 
 /// Simulates a sweep in steps of 1,000/s, up to the first load that misses the SLO twice.
 fn sweep(system: &System, machine: Machine, random: &mut Random) -> Found {
-    let (mut best, mut attempts) = (0.0, 0);
+    let (mut best, mut found) = (0.0, Found::new());
     for load in (0..).map(|step| RANGE.0 + 1_000.0 * f64::from(step)) {
-        let mut met = false;
-        for _ in 0..2 {
-            if !met {
-                let (passed, made) =
-                    machine.verdict(system, load, Question::VerdictAndRate, random);
-                met = passed;
-                attempts += made;
-            }
-        }
-        if !met {
+        let question = Question::CapacityAndRate;
+        let mut met = || found.add(|| machine.trial(system, rate(load), question, random));
+        if !met() && !met() {
             break;
         }
         best = load;
     }
-    Found { attempts: f64::from(attempts), error: best / system.capacity - 1.0 }
+    Found { error: best / system.capacity - 1.0, ..found }
 }
 
 type Kind = fn(&System, Machine, &mut Random) -> Found;
@@ -202,8 +206,8 @@ pub(super) fn figures(extent: Extent) -> Vec<Figure> {
                     let repeating = found(Rule::Repeat);
                     figures.extend(lines(&of, Rule::Ignore, &found(Rule::Ignore), None));
                     figures.extend(lines(&of, Rule::Repeat, &repeating, None));
-                    let bounds = found(Rule::Bounds);
-                    figures.extend(lines(&of, Rule::Bounds, &bounds, Some(&repeating)));
+                    let used = found(Rule::Evidence);
+                    figures.extend(lines(&of, Rule::Evidence, &used, Some(&repeating)));
                 }
             }
         }
@@ -213,14 +217,12 @@ pub(super) fn figures(extent: Extent) -> Vec<Figure> {
 
 fn found(shape: Shape, search: Kind, machine: Machine, extent: Extent) -> Vec<Found> {
     each(extent.first, extent.searches, |random| {
-        let (low, high) = (RANGE.0 * INSIDE, RANGE.1 / INSIDE);
-        let capacity = low * (high / low).powf(random.unit());
-        search(&System { shape, capacity, is_shared: false }, machine, random)
+        search(&System::draw(shape, CAPACITY_SD, random), machine, random)
     })
 }
 
 /// Returns the figures of one rule. The errors must not exceed those of the rule it is compared with, and
-/// it must need fewer attempts.
+/// it must not need more attempts.
 fn lines(of: &str, rule: Rule, found: &[Found], compared: Option<&[Found]>) -> Vec<Figure> {
     let attempts = quantile_of(found, 0.5, |found| found.attempts);
     let all = |found: &[Found]| found.iter().map(|found| found.attempts).sum::<f64>();
@@ -242,7 +244,7 @@ fn lines(of: &str, rule: Rule, found: &[Found], compared: Option<&[Found]>) -> V
     ];
     lines.extend(compared.map(|compared| {
         let percent = 100.0 * all(found) / all(compared);
-        line("% of the attempts if slowed ones are repeated", percent, Some(99.9))
+        line("% of the attempts if slowed ones are repeated", percent, Some(100.0))
     }));
     lines
 }

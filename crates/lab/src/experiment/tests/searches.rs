@@ -147,6 +147,25 @@ fn a_capacity_that_is_not_in_the_range_is_said_to_be_outside() {
     );
 }
 
+/// Theory: four exponential servers of 1 ms answer 99 of 100 requests within 10 ms up to 3,501/s.
+#[test]
+fn the_figures_of_the_trials_tell_how_surely_the_capacity_is_known() {
+    let four = "simulated: {service_time: 1ms, distribution: exponential, servers: 4}";
+    let text = queue("{start: {probe: 0.7}}", "")
+        .replace("simulated: {service_time: 1ms}", four)
+        .replace("max: 20ms", "max: 10ms");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("four");
+    let ended = run(&read(&text), Some(path), &host(), &mut Silent).unwrap();
+    let search = &ended.answer.searches[0];
+    let (low, high) = search.interval.unwrap();
+    assert!(low < 3_501.0 && 3_501.0 < high, "{low} … {high}");
+    // Its servers complete at most 4,000/s. Trials of 4 s differ by chance, so it is no narrower.
+    assert!(high < 4_000.0 && high / low < 1.08, "{low} … {high}");
+    let found = search.estimate.unwrap();
+    assert!(low < found.rate_per_s && found.rate_per_s < high, "{found:?}");
+}
+
 #[test]
 fn repeated_searches_have_an_interval_and_resume_to_the_same_bytes() {
     let repeated = "repeat: {searches: 3, order: interleaved}";

@@ -51,7 +51,7 @@ const COARSE: u32 = 40;
 const FINE: u32 = 80;
 /// The least probability of a trial, so that the product of a few of them is not zero.
 const LEAST: f64 = 1e-30;
-/// What is less likely than the best by more than this is left out (logarithm).
+/// The lead of the best over what is left out, since it is too unlikely (logarithm).
 const UNLIKELY: f64 = 9.0;
 
 /// A trial of a search.
@@ -99,7 +99,7 @@ struct Seen {
     figure: Figure,
 }
 
-/// What a trial tells beside its verdict.
+/// The part of a trial beside its verdict.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Figure {
     Unknown,
@@ -108,7 +108,7 @@ enum Figure {
     Far,
 }
 
-/// What is unknown beside the capacity.
+/// The unknown values beside the capacity.
 #[derive(Clone, Copy, Debug)]
 struct Unknown {
     noise: f64,

@@ -2,6 +2,7 @@
 
 mod block;
 mod body;
+mod check;
 mod request;
 mod response;
 #[cfg(test)]
@@ -9,6 +10,10 @@ mod tests;
 
 use std::fmt;
 
+pub use check::{
+    asks_to_close, bad_in_target, bad_in_value, check_field, check_fields, check_method,
+    check_name, check_request, check_target, says_close,
+};
 pub use request::{Request, RequestDecoder, RequestEvent, encode_request};
 pub use response::{
     Ended, Expect, Response, ResponseDecoder, ResponseEvent, encode_response, fields,

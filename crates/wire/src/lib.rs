@@ -6,3 +6,4 @@
 #![forbid(unsafe_code)]
 
 pub mod http1;
+pub mod url;

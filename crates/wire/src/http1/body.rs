@@ -191,7 +191,7 @@ impl Framing {
     }
 }
 
-fn tokens(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(super) fn tokens(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii).filter(|token| !token.is_empty())
 }
 

@@ -12,6 +12,19 @@ use super::{After, MOST_FIELDS, MOST_INTERIM, Malformed};
 pub enum Expect {
     Body,
     NoBody,
+    /// The answer to CONNECT: if it is a success, a tunnel follows in place of a body.
+    Tunnel,
+}
+
+impl Expect {
+    /// Returns what to expect after a request with this method.
+    pub fn of(method: &str) -> Expect {
+        match method {
+            "HEAD" => Expect::NoBody,
+            "CONNECT" => Expect::Tunnel,
+            _ => Expect::Body,
+        }
+    }
 }
 
 /// The head of a response. An interim response (1xx) consists of its head only: the next event is
@@ -24,7 +37,7 @@ pub struct Response {
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ResponseEvent<'a> {
-    /// The head, with the header block as it arrived.
+    /// The head, with the header block as it arrived; folded lines are joined with spaces.
     Head(Response, &'a [u8]),
     /// A piece of the body, without chunk framing.
     Body(&'a [u8]),
@@ -90,7 +103,7 @@ impl ResponseDecoder {
         if bytes.is_empty() {
             return Ok(None);
         }
-        let Some(block) = self.block.take(bytes)? else { return Ok(None) };
+        let Some(block) = self.block.take_unfolded(bytes)? else { return Ok(None) };
         let (response, body) = parse(block, expect)?;
         if response.status < 200 {
             self.interim += 1;
@@ -133,7 +146,12 @@ fn parse(block: &[u8], expect: Expect) -> Result<(Response, Body), Malformed> {
         return Err(Malformed::Upgrade);
     }
     let framing = Framing::of(head.headers)?;
-    let bodiless = expect == Expect::NoBody || status < 200 || status == 204 || status == 304;
+    // RFC 9110 §9.3.6: the bytes behind the head belong to the tunnel, whatever the head says.
+    let is_tunnel = expect == Expect::Tunnel && (200..300).contains(&status);
+    let bodiless = match expect {
+        Expect::NoBody => true,
+        Expect::Body | Expect::Tunnel => is_tunnel || status < 200 || matches!(status, 204 | 304),
+    };
     let body = match (framing.coding, framing.length) {
         _ if bodiless => Body::Done,
         (Coding::Chunked, _) => Body::Chunked(Chunk::FIRST),
@@ -144,7 +162,8 @@ fn parse(block: &[u8], expect: Expect) -> Result<(Response, Body), Malformed> {
     let persistent = head.version == Some(1) || framing.keep_alive;
     // Chunked with a length is used for request smuggling: later bytes cannot be trusted.
     let ambiguous = framing.coding == Coding::Chunked && framing.length.is_some();
-    let close = framing.close || !persistent || ambiguous || body == Body::UntilClose;
+    let ends = is_tunnel || body == Body::UntilClose;
+    let close = framing.close || !persistent || ambiguous || ends;
     let after = if close { After::Close } else { After::KeepAlive };
     Ok((Response { status, after }, body))
 }

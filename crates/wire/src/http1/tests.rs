@@ -1,5 +1,6 @@
 use super::*;
 
+mod checks;
 mod mutations;
 mod oracle;
 
@@ -102,6 +103,58 @@ fn a_header_block_is_handed_out_as_it_arrived_with_any_slicing() {
 fn an_answer_to_head_has_no_body() {
     let bytes = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nHTTP/1.1 200 OK\r\n\r\n";
     assert_eq!(check(bytes, Expect::NoBody), "200 [] KeepAlive; 200 [] KeepAlive; Between");
+}
+
+#[test]
+fn a_success_of_connect_has_no_body_and_ends_the_connection_for_requests() {
+    let tunnel = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
+    assert_eq!(check(tunnel, Expect::of("CONNECT")), "200 [] Close; Between");
+    let chunked = "HTTP/1.1 204 No\r\nTransfer-Encoding: chunked\r\n\r\n";
+    assert_eq!(check(chunked, Expect::of("CONNECT")), "204 [] Close; Between");
+    let refusal = "HTTP/1.1 405 No\r\nContent-Length: 2\r\n\r\nno";
+    assert_eq!(check(refusal, Expect::of("CONNECT")), "405 [no] KeepAlive; Between");
+}
+
+#[test]
+fn a_folded_line_is_read_as_if_its_end_was_spaces() {
+    for (bytes, decoded) in [
+        ("HTTP/1.1 200 OK\r\nContent-Length:\r\n 5\r\n\r\nhello", "200 [hello] KeepAlive; Between"),
+        ("HTTP/1.1 200 OK\nA: b\n\tc\n d\nContent-Length: 1\n\nx", "200 [x] KeepAlive; Between"),
+        (
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip,\r\n\t chunked\r\n\r\n0\r\n\r\n",
+            "200 [] KeepAlive; Between",
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nConnection: a,\r\n  close\r\nContent-Length: 0\r\n\r\n",
+            "200 [] Close; Between",
+        ),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n 2\r\n\r\n", "ContentLength"),
+        // Nothing may continue the first line.
+        ("HTTP/1.1 200 OK\r\n Content-Length: 0\r\n\r\n", "Head"),
+    ] {
+        assert_eq!(check(bytes, Expect::Body), decoded, "{bytes:?}");
+    }
+}
+
+#[test]
+fn the_value_of_a_folded_field_is_handed_out_in_one_line() {
+    let bytes = "HTTP/1.1 204 No\r\nA: b\r\n\t c\r\nD: e\r\n\r\n".as_bytes();
+    for cut in 0..bytes.len() {
+        let (a, b) = bytes.split_at(cut);
+        let mut decoder = ResponseDecoder::default();
+        let mut found = Vec::new();
+        for mut slice in [a, b] {
+            while let Some(event) = decoder.next(&mut slice, Expect::Body).unwrap() {
+                if let ResponseEvent::Head(_, block) = event {
+                    let shown = |value: &[u8]| String::from_utf8(value.to_vec()).unwrap();
+                    found
+                        .extend(fields(block).map(|(name, value)| (name.to_owned(), shown(value))));
+                }
+            }
+        }
+        let expected = [("A", "b  \t c"), ("D", "e")].map(|(n, v)| (n.to_owned(), v.to_owned()));
+        assert_eq!(found, expected, "cut at {cut}");
+    }
 }
 
 #[test]

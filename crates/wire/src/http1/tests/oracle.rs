@@ -37,7 +37,10 @@ fn reference(bytes: &[u8], kind: Kind) -> String {
         let Some(length) = head_length(rest) else { return text + &closed("Truncated") };
         let (block, behind) = rest.split_at(length);
         rest = behind;
-        let parsed = if kind == Kind::Request { request(block) } else { response(block, kind) };
+        let parsed = match kind {
+            Kind::Request => request(block),
+            Kind::Response | Kind::ResponseToHead => response(&unfolded(block), kind),
+        };
         let head = match parsed {
             Ok(head) => head,
             Err(malformed) => return text + &format!("{malformed:?}"),
@@ -65,6 +68,21 @@ fn reference(bytes: &[u8], kind: Kind) -> String {
         }
     }
     text + &closed("Between")
+}
+
+/// Joins lines that begin with white space to the ones above, except to the first.
+fn unfolded(block: &[u8]) -> Vec<u8> {
+    let (mut joined, mut fields) = (Vec::new(), 0);
+    for line in block.split_inclusive(|byte| *byte == b'\n') {
+        if 1 < fields && (line.starts_with(b" ") || line.starts_with(b"\t")) {
+            let end = if joined.ends_with(b"\r\n") { 2 } else { 1 };
+            joined.truncate(joined.len() - end);
+            joined.extend_from_slice(&b"  "[..end]);
+        }
+        joined.extend_from_slice(line);
+        fields += usize::from(0 < fields || !matches!(line, b"\n" | b"\r\n"));
+    }
+    joined
 }
 
 /// The length up to the end of the first empty line.
@@ -342,7 +360,9 @@ fn heads_are_taken_as_httparse_takes_them() {
         }
         let mut known = [httparse::EMPTY_HEADER; MOST_FIELDS];
         let mut theirs = httparse::Response::new(&mut known);
-        let their_result = theirs.parse(&bytes);
+        let end = head_length(&bytes).unwrap_or(bytes.len());
+        let joined = [&unfolded(&bytes[..end]), &bytes[end..]].concat();
+        let their_result = theirs.parse(&joined);
 
         let (a, b) = bytes.split_at(random.below(bytes.len() + 1));
         let mut decoder = ResponseDecoder::default();

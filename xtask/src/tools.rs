@@ -30,10 +30,11 @@ enum Proof {
     Versioned(&'static str, &'static str),
 }
 
-const PACKAGES: [Package; 15] = [
+const PACKAGES: [Package; 16] = [
     Package { name: "wrk", proof: Proof::Program("wrk") },
     Package { name: "nginx-light", proof: Proof::Program("nginx") },
     Package { name: "lua-socket", proof: Proof::File("/usr/share/lua/5.1/socket.lua") },
+    Package { name: "lua-cjson", proof: Proof::File("/usr/share/lua/5.1/cjson/util.lua") },
     Package { name: "chromium", proof: Proof::Program("chromium") },
     Package { name: "chromium-driver", proof: Proof::Program("chromedriver") },
     Package { name: "jq", proof: Proof::Program("jq") },

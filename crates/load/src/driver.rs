@@ -103,6 +103,8 @@ pub struct Asked {
     pub number: u64,
     /// The label that the arrival asks for, if any.
     pub label: Label,
+    /// True if the driver has reported it in [`Reports::again`]: the same request is sent again.
+    pub again: bool,
 }
 
 /// A request that a driver has finished.
@@ -128,6 +130,9 @@ pub struct Reports {
     /// Requests whose response has begun.
     pub begun: Vec<Token>,
     pub done: Vec<Done>,
+    /// Requests that the peer has not processed, by the rules of the protocol: they are sent again,
+    /// on another connection.
+    pub again: Vec<Token>,
     /// Bytes for the peer that belong to no request, such as a handshake's.
     pub wire: Vec<u8>,
 }
@@ -136,7 +141,12 @@ pub struct Reports {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Next {
     Continue,
+    /// It has carried its last request, and is closed by us.
     Close,
+    /// It takes no more requests, and is closed by us once it has none.
+    Retire,
+    /// The peer has ended it, without announcing so in a response.
+    Ended,
     /// The peer sent bytes that belong to no request: what follows cannot be matched to one.
     Unasked,
     /// It cannot carry requests yet: it is still being secured.
@@ -227,6 +237,8 @@ pub trait Driver {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Lost {
     By(Closed),
+    /// We closed it, as the last response asked: see [`Next::Close`].
+    ByUs,
     /// We closed it because this request took too long.
     TooLate(Token),
     /// The driver gave it up: see [`Next::Fail`].

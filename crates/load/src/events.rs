@@ -1,6 +1,6 @@
 //! Events: each request carries a CloudEvent 1.0, whose id is the number of the request.
 
-use wire::http1::{Expect, encode_request};
+use wire::http1::{Expect, asks_to_close, encode_request};
 
 use crate::driver::Fault;
 use crate::driver::http1::{Expected, HttpWorkload, Origin, Outgoing};
@@ -40,6 +40,7 @@ pub struct Events {
     numbers: &'static [Number],
     /// The bytes of a body without its id.
     body: usize,
+    expected: Expected,
 }
 
 /// A number in a request.
@@ -56,6 +57,7 @@ const CUT: &str = "\u{1}";
 impl Events {
     pub fn new(template: &Template<'_>) -> Events {
         let Template { mode, source, kind, size, target, fields } = *template;
+        let expected = Expected { body: Expect::Body, tag: 0, closes: asks_to_close(fields) };
         let mut fields = fields.to_vec();
         let data = format!("\"{}\"", "x".repeat(size.saturating_sub(2)));
         let (body, numbers): (String, &[Number]) = match mode {
@@ -83,7 +85,7 @@ impl Events {
         let pieces = request.split(|byte| [*byte] == *CUT.as_bytes()).map(<[u8]>::to_vec);
         let pieces: Vec<_> = pieces.collect();
         assert_eq!(pieces.len(), numbers.len() + 1, "no field has a control character");
-        Events { pieces, numbers, body: body.len() - CUT.len() }
+        Events { pieces, numbers, body: body.len() - CUT.len(), expected }
     }
 }
 
@@ -100,7 +102,7 @@ impl HttpWorkload for Events {
             });
         }
         request.wire.extend_from_slice(self.pieces.last().expect("there is one more piece"));
-        request.expected.push(Expected { body: Expect::Body, tag: 0 });
+        request.expected.push(self.expected);
         Ok(())
     }
 }

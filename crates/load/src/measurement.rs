@@ -2,6 +2,7 @@
 
 use ::measure::series::Series;
 use ::measure::{Balance, Histogram, Instant, Nanos};
+use net::Address;
 use net::host::Segments;
 
 use crate::driver::Fault;
@@ -45,7 +46,9 @@ pub struct Measurement {
     /// The end of the load, after its drain.
     pub end: Instant,
     pub ended: Ended,
-    /// True if it was interrupted: the window is shorter than asked.
+    /// True if it ended before all requests that were due could be counted.
+    pub is_behind: bool,
+    /// True if it was interrupted: the window or the drain is shorter than asked.
     pub partial: bool,
     pub connections_asked: u64,
     pub connections_reached: u64,
@@ -53,6 +56,8 @@ pub struct Measurement {
     pub opening: Nanos,
     /// The failures of connections before and during the load.
     pub connecting_failed: Failures,
+    /// The addresses that failed, of targets with several, with the number of attempts.
+    pub refused: Vec<(Address, u64)>,
     pub machine: Machine,
 }
 

@@ -85,6 +85,8 @@ pub trait Observer {
     /// A request is due.
     fn intended(&mut self, _of: Of, _intended: Instant) {}
     fn sent(&mut self, _of: Of, _intended: Instant, _sent: Instant, _bytes: usize) {}
+    /// A request is sent once more, because the target has not processed it.
+    fn sent_again(&mut self, _of: Of, _sent: Instant, _bytes: usize) {}
     fn received(&mut self, _of: Of, _now: Instant, _bytes: usize) {}
     fn completed(&mut self, _completion: &Completion) {}
     /// A request has taken longer than its timeout; its answer is still awaited.
@@ -123,6 +125,10 @@ impl<A: Observer> Observer for Option<A> {
 
     fn sent(&mut self, of: Of, intended: Instant, sent: Instant, bytes: usize) {
         self.iter_mut().for_each(|a| a.sent(of, intended, sent, bytes));
+    }
+
+    fn sent_again(&mut self, of: Of, sent: Instant, bytes: usize) {
+        self.iter_mut().for_each(|a| a.sent_again(of, sent, bytes));
     }
 
     fn received(&mut self, of: Of, now: Instant, bytes: usize) {
@@ -179,6 +185,11 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     fn sent(&mut self, of: Of, intended: Instant, sent: Instant, bytes: usize) {
         self.0.sent(of, intended, sent, bytes);
         self.1.sent(of, intended, sent, bytes);
+    }
+
+    fn sent_again(&mut self, of: Of, sent: Instant, bytes: usize) {
+        self.0.sent_again(of, sent, bytes);
+        self.1.sent_again(of, sent, bytes);
     }
 
     fn received(&mut self, of: Of, now: Instant, bytes: usize) {

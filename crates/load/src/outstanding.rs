@@ -16,6 +16,8 @@ pub(crate) struct Request {
     pub(crate) intended: Instant,
     pub(crate) number: u64,
     pub(crate) label: Label,
+    /// True if it was sent before, and the target has not processed it.
+    pub(crate) again: bool,
     /// The time since which its connection had room for it.
     pub(crate) room: Instant,
     /// The time at which its first byte was handed to the kernel, or the opening of a connection

@@ -30,6 +30,8 @@ mod tests;
 
 /// The longest single wait, and so the longest time until an interruption is noticed.
 const LONGEST_WAIT: Nanos = Nanos::from_millis(50);
+/// The maximum number of arrivals that one iteration admits, so that it ends whatever the rate is.
+const MOST_ADMITTED: usize = 1 << 16;
 
 /// The settings that a shard is given.
 #[derive(Clone, Copy, Debug)]
@@ -98,6 +100,8 @@ pub struct Shard<'a, I, D, O> {
     outstanding: Outstanding,
     connections: connections::Connections,
     has_dropped: bool,
+    /// True if more arrivals were due than the last iteration admitted.
+    is_behind: bool,
     /// The time spent in scripts since the last turn was reported.
     scripted: Nanos,
     /// The pool whose turn it is to prepare requests.
@@ -115,6 +119,14 @@ struct Waiting {
     intended: Instant,
     number: u64,
     label: crate::driver::Label,
+}
+
+/// The next request to send.
+#[derive(Clone, Copy, Debug)]
+struct Due {
+    waiting: Waiting,
+    /// The time at which it came back, if it was sent before: see [`Reports::again`].
+    returned: Option<Instant>,
 }
 
 impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
@@ -135,6 +147,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
             outstanding: Outstanding::new(),
             connections: connections::Connections::default(),
             has_dropped: false,
+            is_behind: false,
             scripted: Nanos::ZERO,
             preparing: 0,
             reports: Reports::default(),
@@ -170,6 +183,12 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         &mut self.observer
     }
 
+    /// True if the load ended before all arrivals that were due could be counted: their rate is
+    /// higher than any that this shard can make.
+    pub fn is_behind(&self) -> bool {
+        self.is_behind
+    }
+
     /// Returns the observer, and the drivers in the order of their pools, once the load is over.
     pub fn into_parts(self) -> (O, Vec<D>) {
         (self.observer, self.pools.into_iter().map(|pool| pool.driver).collect())
@@ -188,9 +207,9 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         let mut ended = Ended::AsPlanned;
         let mut now = self.io.now();
         loop {
-            if now < end {
+            if ended == Ended::AsPlanned && (now < end || self.is_behind) {
                 if let Some(early) = self.ends_early() {
-                    (ended, end, drained) = (early, now, now);
+                    (ended, end, drained) = (early, end.min(now), now);
                     if early == Ended::Missed {
                         drained = now + drain;
                         self.observer.cut(now);
@@ -198,11 +217,13 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
                 } else if self.is_idle() && self.is_exhausted(source) {
                     (end, drained) = (now, now);
                 }
+            } else if self.is_stopped() && now < drained {
+                (ended, drained) = (Ended::Halted, now);
             }
             let begun = now;
             // Even at the very end: a request that was intended before the end counts.
-            self.admit(now, source, end);
-            if drained <= now || (end <= now && self.is_idle()) {
+            self.is_behind = self.admit(now, source, end);
+            if drained <= now || (end <= now && self.is_idle() && !self.is_behind) {
                 break;
             }
             // First free capacity: requests that wait for it would otherwise wait until the next
@@ -218,7 +239,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
             self.complete(now)?;
             let turn = Turn {
                 outstanding,
-                backlog: self.pools.iter().map(|pool| pool.backlog.len()).sum(),
+                backlog: self.pools.iter().map(Pool::waiting).sum(),
                 waited: now - before,
                 worked: before - begun,
                 scripted: std::mem::take(&mut self.scripted),
@@ -271,18 +292,20 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         self.missed.is_some_and(|missed| missed.load(Ordering::Relaxed))
     }
 
-    /// Moves every request that is due into its pool's backlog, with its intended time. Nothing is
-    /// skipped or rescheduled.
-    fn admit(&mut self, now: Instant, source: &mut Source, end: Instant) {
+    /// Moves the requests that are due into their pools' backlogs, with their intended times. Nothing
+    /// is skipped or rescheduled. Returns true if there are more than one iteration admits.
+    fn admit(&mut self, now: Instant, source: &mut Source, end: Instant) -> bool {
         match source {
             Source::Open(streams) => {
-                while let Some(arrival) = streams.next_due(now, end) {
+                for _ in 0..MOST_ADMITTED {
+                    let Some(arrival) = streams.next_due(now, end) else { return false };
                     let Arrival { intended, pool, number, label, .. } = arrival;
                     let pool = streams.place(pool);
                     if !self.pools[pool].has_stopped() {
                         self.enqueue(pool, Waiting { intended, number, label }, now);
                     }
                 }
+                true
             }
             Source::Closed { .. } => {
                 for pool in 0..self.pools.len() {
@@ -290,6 +313,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
                         self.enqueue(pool, waiting, now);
                     }
                 }
+                false
             }
         }
     }
@@ -310,21 +334,24 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
     /// Starts waiting requests, oldest first, while their pool has a connection with room.
     fn dispatch(&mut self) -> Result<(), Fault> {
         for index in 0..self.pools.len() {
-            while let Some((waiting, slot)) = self.pools[index].take_next() {
-                self.start(index, slot, waiting)?;
+            while let Some((due, slot)) = self.pools[index].take_next() {
+                self.start(index, slot, due)?;
             }
         }
         Ok(())
     }
 
     /// Takes a request out of the backlog and sends it, or opens a connection for it first.
-    fn start(&mut self, index: usize, slot: Slot, waiting: Waiting) -> Result<(), Fault> {
+    fn start(&mut self, index: usize, slot: Slot, due: Due) -> Result<(), Fault> {
+        let Due { waiting, returned } = due;
         let Waiting { intended, number, label } = waiting;
+        let (pool, first_byte) = (index as u32, None);
         let place = self.pools[index].place(slot);
-        let (state, room) = (place.state, place.room);
-        let sent = self.io.now();
-        let pool = index as u32;
-        let request = Request { pool, slot, intended, number, label, room, sent, first_byte: None };
+        // Until it came back, a request that is sent again could not be sent on another connection.
+        let (state, room) = (place.state, place.room.max(returned.unwrap_or_default()));
+        let (sent, again) = (self.io.now(), returned.is_some());
+        let request =
+            Request { pool, slot, intended, number, label, again, room, sent, first_byte };
         let token = self.outstanding.insert(request);
         match state {
             State::Open { connection } => self.transmit(connection, token, sent),
@@ -352,7 +379,8 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         }
         let request = self.outstanding.get(token);
         let pool = &mut self.pools[request.pool as usize];
-        let asked = Asked { token, number: request.number, label: request.label };
+        let &mut Request { number, label, again, .. } = request;
+        let asked = Asked { token, number, label, again };
         self.wire.clear();
         if pool.driver.is_scripted() {
             let begun = self.io.now();
@@ -367,7 +395,12 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
             request.label = pool.driver.start(request.slot, asked, &mut self.wire)?;
         }
         self.io.send(connection, &self.wire);
-        self.observer.sent(pool.of, request.intended, request.sent, self.wire.len());
+        match again {
+            false => {
+                self.observer.sent(pool.of, request.intended, request.sent, self.wire.len());
+            }
+            true => self.observer.sent_again(pool.of, request.sent, self.wire.len()),
+        }
         let slot = request.slot;
         let place = pool.place(slot);
         let awaited = place.awaited.take();
@@ -441,7 +474,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         now: Instant,
     ) -> Result<(), Fault> {
         match next {
-            Next::Continue | Next::Close => {}
+            Next::Continue | Next::Close | Next::Retire | Next::Ended => {}
             Next::Unasked => self.connections.count_unasked(),
             Next::Pending => return Ok(()),
             Next::Ready(handshake) => return self.secured(index, slot, handshake, now),
@@ -455,9 +488,15 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         // A response that came before its request was completely written: the peer would take the
         // rest of the request for another one.
         let early = is_free && !self.io.is_flushed(connection);
-        if matches!(next, Next::Close | Next::Unasked) || early {
+        let how = match next {
+            Next::Ended => Some(Lost::By(Closed::ByPeer)),
+            Next::Close | Next::Unasked => Some(Lost::ByUs),
+            Next::Retire if is_free => Some(Lost::ByUs),
+            _ => early.then_some(Lost::ByUs),
+        };
+        if let Some(how) = how {
             self.io.close(connection);
-            return self.lose(index, slot, Lost::By(Closed::ByPeer), now);
+            return self.lose(index, slot, how, now);
         }
         if is_free && self.limits.keep_alive.is_some_and(|most| most <= pool.place(slot).carried) {
             return self.retire(connection, index, slot, now);
@@ -467,10 +506,18 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
     }
 
     /// Records the outcome of each finished request; in a closed loop, its user starts its think
-    /// time.
+    /// time. Requests that the target has not processed wait for another connection.
     fn settle(&mut self, now: Instant) -> Result<(), Fault> {
         for token in self.reports.begun.drain(..) {
             self.outstanding.get(token).first_byte.get_or_insert(now);
+        }
+        for token in self.reports.again.drain(..) {
+            let Request { pool, slot, intended, number, label, .. } =
+                self.outstanding.remove(token);
+            let pool = &mut self.pools[pool as usize];
+            pool.place(slot).outstanding -= 1;
+            let waiting = Waiting { intended, number, label };
+            pool.again.push_back(Due { waiting, returned: Some(now) });
         }
         while let Some(done) = self.reports.done.pop() {
             let request = self.outstanding.remove(done.token);
@@ -542,7 +589,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
             self.observer.completed(&completion(of, &request, done, now));
         }
         for pool in &mut self.pools {
-            for waiting in pool.backlog.drain(..) {
+            while let Some(waiting) = pool.pop() {
                 let completion = never_sent(pool.of, waiting, now, Outcome::Unfinished, "");
                 self.observer.completed(&completion);
             }
@@ -551,7 +598,7 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
 
     /// True if no request is outstanding or waiting.
     fn is_idle(&self) -> bool {
-        self.outstanding.len() == 0 && self.pools.iter().all(|pool| pool.backlog.is_empty())
+        self.outstanding.len() == 0 && self.pools.iter().all(|pool| pool.waiting() == 0)
     }
 
     /// True if a number of requests was set and all of them have been started.

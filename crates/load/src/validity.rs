@@ -13,7 +13,7 @@ use crate::driver::Outcome;
 use crate::measurement::{Measurement, Plan};
 use crate::observe::Part;
 use crate::pacing::Pacing;
-use crate::shard::Ended;
+use crate::shard::{Ended, Failures};
 
 #[cfg(test)]
 mod tests;
@@ -177,6 +177,9 @@ fn late(plan: &Plan, measurement: &Measurement, total: &Part, besides: Besides) 
     let is_uncertain =
         plan.slo.is_none() && interval.is_wide() && LATENESS_ALWAYS_ALLOWED < interval.width();
     let why = match () {
+        () if measurement.is_behind => {
+            Some("more requests were due than it could count, so some are missing".to_owned())
+        }
         () if bound < lateness && !is_of_delivery => {
             Some(format!("lateness p99 {lateness}, bound {bound}"))
         }
@@ -349,9 +352,10 @@ fn find(plan: &Plan, measurement: &Measurement, total: &Part, judgement: &mut Ju
     let (asked, reached) = (measurement.connections_asked, measurement.connections_reached);
     if reached < asked && 0 < measurement.connecting_failed.refused {
         judgement.findings.push(format!(
-            "the target accepted {} of {} connections, and refused the others",
+            "the target accepted {} of {} connections, and refused the others{}",
             counted(reached),
             counted(asked),
+            places(measurement),
         ));
     }
     let unasked = measurement.connecting_failed.unasked;
@@ -364,9 +368,21 @@ fn find(plan: &Plan, measurement: &Measurement, total: &Part, judgement: &mut Ju
     }
     let refused = measurement.connecting_failed.refused;
     if reached == asked && 0 < refused {
-        judgement
-            .findings
-            .push(format!("the target refused {} attempts to connect", counted(refused),));
+        judgement.findings.push(format!(
+            "the target refused {} attempts to connect{}",
+            counted(refused),
+            places(measurement),
+        ));
+    }
+    let Failures { unannounced, after_one, .. } = measurement.connecting_failed;
+    // Half of the responses: requests that were sent before the close arrived have none.
+    if 0 < after_one && unannounced < 2 * after_one && total.answers < 2 * after_one {
+        judgement.findings.push(format!(
+            "the target closes the connection after each response without announcing it ({} \
+             times): requests that are sent before the close arrives end as `reset`; use \
+             --keep-alive 1, or let the target answer with `Connection: close`",
+            counted(after_one),
+        ));
     }
     for outcome in Outcome::ALL {
         let count = total.outcome(outcome);
@@ -457,12 +473,28 @@ fn warn(
              spread them over several --source addresses, or raise --keep-alive"
         ));
     }
+    if 0 < total.sent_again {
+        warn(format!(
+            "{} requests were sent again, with their intended times: the target announced the close \
+             of their connection before their turn; fewer --pipeline, or --keep-alive with the \
+             target's own limit, avoids it",
+            counted(total.sent_again),
+        ));
+    }
     if total.response.clamped() > 0 {
         warn(format!(
             "{} response times were longer than an hour and count as one hour",
             total.response.clamped()
         ));
     }
+}
+
+/// Names the addresses that refused connections, if there are others: `: 127.0.0.1:81 (12 times)`
+fn places(measurement: &Measurement) -> String {
+    let places = measurement.refused.iter();
+    let places = places.map(|(address, count)| format!("{address} ({} times)", counted(*count)));
+    let places = places.collect::<Vec<_>>().join(", ");
+    if places.is_empty() { places } else { format!(": {places}") }
 }
 
 fn p99(histogram: &Histogram) -> Nanos {

@@ -204,10 +204,18 @@ fn parse_count(text: &str) -> Option<f64> {
     Some(number * scale)
 }
 
-/// Splits `1.5ms` into a non-negative number and its unit.
+/// Splits `1.5ms` or `1e-3s` into a non-negative number and its unit.
 pub(crate) fn split_unit(text: &str) -> Option<(f64, &str)> {
     let text = text.trim();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(end);
+    let (number, unit) = text.split_at(end + exponent_length(&text[end..]));
     Some((number.parse().ok()?, unit.trim()))
+}
+
+/// The length of an exponent such as `e-3` at the beginning of the text; no unit looks like one.
+fn exponent_length(text: &str) -> usize {
+    let Some(behind) = text.strip_prefix(['e', 'E']) else { return 0 };
+    let digits = behind.strip_prefix(['+', '-']).unwrap_or(behind);
+    let count = digits.bytes().take_while(u8::is_ascii_digit).count();
+    if count == 0 { 0 } else { text.len() - digits.len() + count }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use load::Label;
 use load::observe::MOST_LABELS;
 use measure::Random;
-use wire::http1::Expect;
+use wire::http1::{Expect, asks_to_close, check_fields, check_method, check_name, says_close};
 
 use crate::check::Checks;
 use crate::data::Data;
@@ -49,13 +49,16 @@ pub(crate) struct Entry {
     head: Template,
     body: Option<Template>,
     pub(crate) expect: Expect,
+    /// True if the request says that its connection ends with its response.
+    pub(crate) closes: bool,
     pub(crate) checks: Option<Checks>,
 }
 
 impl Mix {
     pub fn read(source: &Source<'_>) -> Result<Mix, Error> {
         let mut mix = Mix { entries: Vec::new(), sums: Vec::new(), data: source.data.clone() };
-        for (number, text) in (1..).zip(source.text.lines()) {
+        let text = source.text.strip_prefix('\u{feff}').unwrap_or(source.text);
+        for (number, text) in (1..).zip(text.lines()) {
             let line = Line { file: source.file, number, text };
             if text.trim().is_empty() || text.trim_start().starts_with('#') {
                 continue;
@@ -140,7 +143,7 @@ impl Entry {
         head.text(format!("{method} ").as_bytes());
         compile_target(&mut head, line, &target, data)?;
         head.text(b" HTTP/1.1\r\n");
-        compile_fields(&mut head, source, line, written)?;
+        let closes = compile_fields(&mut head, source, line, written)?;
         let body = match (written.body, written.body_file) {
             (None, None) if ["POST", "PUT", "PATCH"].contains(&method.as_str()) => {
                 Some(Template::default())
@@ -170,8 +173,8 @@ impl Entry {
             }
         };
         let body = finish(&mut head, body);
-        let expect = if method == "HEAD" { Expect::NoBody } else { Expect::Body };
-        Ok(Entry { label, head, body, expect, checks: checks(line, written)? })
+        let (expect, checks) = (Expect::of(&method), checks(line, written)?);
+        Ok(Entry { label, head, body, expect, closes, checks })
     }
 
     /// Appends the request. `body` is a reusable buffer.
@@ -208,10 +211,8 @@ fn end_head(length: usize, wire: &mut Vec<u8>) {
 fn method(line: Line<'_>, written: &Written<'_>) -> Result<String, Error> {
     let Some(raw) = written.method else { return Ok("GET".to_owned()) };
     let method = line.text_of("method", raw)?.text;
-    if is_token(&method) {
-        return Ok(method);
-    }
-    Err(line.error_at(raw, format!("{method:?} is not a valid method; write for example \"POST\"")))
+    check_method(&method).map_err(|why| line.error_at(raw, why))?;
+    Ok(method)
 }
 
 fn label(line: Line<'_>, label: Text<'_>) -> Result<String, Error> {
@@ -263,37 +264,42 @@ fn compile_target(
     Ok(())
 }
 
-/// Compiles the common header fields that this request does not set itself, then its own.
+/// Compiles the common header fields that this request does not set itself, then its own. Returns
+/// true if one of them ends the connection.
 fn compile_fields(
     head: &mut Template,
     source: &Source<'_>,
     line: Line<'_>,
     written: &Written<'_>,
-) -> Result<(), Error> {
+) -> Result<bool, Error> {
     let own = written.headers.map_or(Ok(Vec::new()), |raw| line.headers(raw))?;
     let is_own = |name: &str| own.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
+    let mut closes = false;
     for (name, value) in source.fields.iter().filter(|(name, _)| !is_own(name)) {
+        closes |= asks_to_close(&[(name, value)]);
         head.text(format!("{name}: {value}\r\n").as_bytes());
     }
     for (name, value) in &own {
-        let what = match name.to_ascii_lowercase().as_str() {
-            "content-length" | "transfer-encoding" => {
-                format!("`{name}` follows from the body; leave it out")
+        let refusal = |why| line.error_at(value.raw(), why);
+        check_name(name).map_err(refusal)?;
+        if name.eq_ignore_ascii_case("connection") {
+            if value.text.contains("{{") {
+                let why = "`Connection` is the same for all requests of a line; write another line";
+                return Err(refusal(why.to_owned()));
             }
-            _ if !is_token(name) => {
-                format!("{name:?} is not a valid header name; write for example \"X-Token\"")
-            }
-            _ => {
-                head.text(format!("{name}: ").as_bytes());
-                head.compile(&value.text, Place::Field, source.data.as_deref())
-                    .map_err(|wrong| line.error_in(value, wrong))?;
-                head.text(b"\r\n");
-                continue;
-            }
-        };
-        return Err(line.error_at(value.raw(), what));
+            closes |= says_close(value.text.as_bytes());
+        }
+        head.text(format!("{name}: ").as_bytes());
+        head.compile(&value.text, Place::Field, source.data.as_deref())
+            .map_err(|wrong| line.error_in(value, wrong))?;
+        head.text(b"\r\n");
+        check_fields([(&**name, &*value.text)].into_iter(), None).map_err(refusal)?;
     }
-    Ok(())
+    let common = source.fields.iter().filter(|(name, _)| !is_own(name));
+    let common = common.map(|(name, value)| (&**name, &**value));
+    let own = own.iter().map(|(name, value)| (&**name, &*value.text));
+    check_fields(common.chain(own), None).map_err(|why| line.error(0, why))?;
+    Ok(closes)
 }
 
 fn checks(line: Line<'_>, written: &Written<'_>) -> Result<Option<Checks>, Error> {
@@ -301,10 +307,4 @@ fn checks(line: Line<'_>, written: &Written<'_>) -> Result<Option<Checks>, Error
     let text = line.text_of("check", raw)?;
     let checks = Checks::parse(&text.text);
     checks.map(Some).map_err(|what| line.error_in(&text, Wrong { at: 0, what }))
-}
-
-/// True if the text is a token as in RFC 9110 §5.6.2.
-fn is_token(text: &str) -> bool {
-    let is_part = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
-    !text.is_empty() && text.bytes().all(is_part)
 }

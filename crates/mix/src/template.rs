@@ -4,6 +4,7 @@ use std::fmt;
 use std::io::Write;
 
 use measure::Random;
+use wire::http1::{bad_in_target, bad_in_value};
 
 use crate::data::Data;
 use crate::workload::Clock;
@@ -130,16 +131,14 @@ impl Template {
         place: Place,
     ) -> Result<(), Wrong> {
         let text = &whole[from..to];
-        let (at, remedy) = match place {
-            Place::Target => (
-                text.find(|c: char| !c.is_ascii_graphic() || c == '#'),
-                "write it percent-encoded, such as %20 for a space",
-            ),
-            Place::Field => (text.find(breaks_field), "leave it out"),
+        let (bad, remedy) = match place {
+            Place::Target => {
+                (bad_in_target(text), "write it percent-encoded, such as %20 for a space")
+            }
+            Place::Field => (bad_in_value(text), "leave it out"),
             Place::Body => (None, ""),
         };
-        if let Some(at) = at {
-            let c = text[at..].chars().next().expect("it was found");
+        if let Some((at, c)) = bad {
             let what = format!("{c:?} is not allowed here; {remedy}");
             return Err(Wrong { at: from + at, what });
         }
@@ -231,7 +230,7 @@ impl Segment {
             format!("the data has no column `{name}`; write one of {names}")
         })?;
         if place == Place::Field
-            && let Some(cell) = data.find(column, |text| text.contains(breaks_field))
+            && let Some(cell) = data.find(column, |text| bad_in_value(text).is_some())
         {
             return Err(format!(
                 "`{name}` has a line break or control character at {cell}, which is not allowed in \
@@ -284,10 +283,6 @@ impl<'a> Filling<'a> {
 fn range(low: &str, high: &str) -> Option<(i64, u64)> {
     let (low, high): (i64, i64) = (low.parse().ok()?, high.parse().ok()?);
     (low <= high).then(|| (low, high.abs_diff(low)))
-}
-
-fn breaks_field(c: char) -> bool {
-    c.is_ascii_control() && c != '\t'
 }
 
 fn print(out: &mut Vec<u8>, value: impl fmt::Display) {

@@ -71,7 +71,8 @@ impl HttpWorkload for Mixed {
         let index = self.mix.choose(of.label, &mut filling.random);
         let entry = &self.mix.entries()[index];
         entry.write(&mut filling, &mut self.body, request.wire);
-        request.expected.push(Expected { body: entry.expect, tag: index as u32 });
+        let (body, closes) = (entry.expect, entry.closes);
+        request.expected.push(Expected { body, tag: index as u32, closes });
         request.label = Label(index as u16);
         Ok(())
     }

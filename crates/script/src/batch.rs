@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use wire::http1::{Expect, MOST_FIELDS, RequestDecoder, RequestEvent};
+use wire::http1::{After, Expect, MOST_FIELDS, RequestDecoder, RequestEvent, says_close};
 
 #[cfg(test)]
 mod tests;
@@ -23,22 +23,38 @@ pub(crate) struct Wrong {
     column: usize,
 }
 
-/// Reports for each request in `text` whether its answer may have a body.
-pub(crate) fn inspect(text: &[u8], mut found: impl FnMut(Expect)) -> Result<(), Wrong> {
-    if !is_plain(text) {
-        return decode(text, found);
-    }
-    found(if text.starts_with(b"HEAD ") { Expect::NoBody } else { Expect::Body });
+/// Reports for each request in `text` the body that its answer may have, and what becomes of the
+/// connection after it.
+pub(crate) fn inspect(text: &[u8], mut found: impl FnMut(Expect, After)) -> Result<(), Wrong> {
+    let Some(after) = plain(text) else { return decode(text, found) };
+    let method = match text {
+        [b'H', b'E', b'A', b'D', b' ', ..] => "HEAD",
+        [b'C', b'O', b'N', b'N', b'E', b'C', b'T', b' ', ..] => "CONNECT",
+        _ => "GET",
+    };
+    found(Expect::of(method), after);
     Ok(())
 }
 
 /// Recognises the common case, one request without a body, by a pass over its lines: this runs for
 /// every request, and a decoder costs several times as much.
-fn is_plain(text: &[u8]) -> bool {
-    let Some(head) = text.strip_suffix(b"\r\n\r\n") else { return false };
+fn plain(text: &[u8]) -> Option<After> {
+    let head = text.strip_suffix(b"\r\n\r\n")?;
     let mut lines = head.split(|&byte| byte == b'\n');
-    lines.next().is_some_and(is_request_line) && lines.all(is_plain_field)
+    lines.next().filter(|line| is_request_line(line))?;
+    let mut after = After::KeepAlive;
+    for line in lines {
+        if !is_plain_field(line) {
+            return None;
+        }
+        if starts_with(line, CONNECTION) && says_close(&line[CONNECTION.len()..]) {
+            after = After::Close;
+        }
+    }
+    Some(after)
 }
+
+const CONNECTION: &[u8] = b"connection:";
 
 /// True for a method, a target and the version, with single spaces between them.
 fn is_request_line(line: &[u8]) -> bool {
@@ -62,7 +78,7 @@ fn starts_with(line: &[u8], name: &[u8]) -> bool {
     line.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name))
 }
 
-fn decode(text: &[u8], mut found: impl FnMut(Expect)) -> Result<(), Wrong> {
+fn decode(text: &[u8], mut found: impl FnMut(Expect, After)) -> Result<(), Wrong> {
     let mut decoder = RequestDecoder::default();
     let mut rest = text;
     let mut expect = Expect::Body;
@@ -71,12 +87,12 @@ fn decode(text: &[u8], mut found: impl FnMut(Expect)) -> Result<(), Wrong> {
     loop {
         match decoder.next(&mut rest) {
             Ok(Some(RequestEvent::Head(head))) => {
-                expect = if head.method == "HEAD" { Expect::NoBody } else { Expect::Body };
+                expect = Expect::of(head.method);
                 in_body = true;
             }
             Ok(Some(RequestEvent::Body(_))) => {}
-            Ok(Some(RequestEvent::End(_))) => {
-                found(expect);
+            Ok(Some(RequestEvent::End(after))) => {
+                found(expect, after);
                 begin = text.len() - rest.len();
                 in_body = false;
             }

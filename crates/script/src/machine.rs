@@ -358,6 +358,7 @@ fn host(
     };
     let host = lua.create_table()?;
     host.set("folder", lua.create_string(folder.as_os_str().as_bytes())?)?;
+    host.set("architecture", std::env::consts::ARCH)?;
     host.set("gettime", lua.create_function(|_, ()| Ok(wall_clock().as_secs_f64()))?)?;
     host.set("time_us", lua.create_function(|_, ()| Ok(wall_clock().as_micros() as f64))?)?;
     host.set("seed", seed_of_luajit(seed))?;

@@ -139,7 +139,7 @@ pub(crate) fn fetch(
     request: &[u8],
 ) -> Result<Fetched, String> {
     let mut expected = Vec::new();
-    batch::inspect(request, |expect| expected.push(expect))
+    batch::inspect(request, |expect, _| expected.push(expect))
         .map_err(|wrong| format!("the request {wrong}"))?;
     let [expect] = expected[..] else { return Err("one request at a time".to_owned()) };
     let mut stream = network.open(from).map_err(|error| reason(&error))?;

@@ -33,9 +33,24 @@ end
 -- Does nothing if the script has closed standard output.
 local function flush() pcall(stdout.flush, stdout) end
 
--- The module `socket`: two of LuaSocket's many fields are built in.
+-- Modules. The distributions' own LuaJIT, with which wrk is built, also looks where the modules of
+-- their packages are. If the user's LUA_PATH or LUA_CPATH leaves out the usual places, so do we.
 
+local function after(path, item, more)
+   local whole = ";" .. path .. ";"
+   local begins, ends = whole:find(";" .. item .. ";", 1, true)
+   if not begins then return path end
+   return (whole:sub(1, ends) .. more .. whole:sub(ends)):sub(2, -2)
+end
+
+package.path = after(package.path, "/usr/local/share/lua/5.1/?/init.lua",
+   "/usr/share/lua/5.1/?.lua;/usr/share/lua/5.1/?/init.lua")
+package.cpath = after(package.cpath, "/usr/local/lib/lua/5.1/?.so",
+   "/usr/lib/" .. host.architecture .. "-linux-gnu/lua/5.1/?.so"
+   .. ";/usr/lib64/lua/5.1/?.so;/usr/lib/lua/5.1/?.so")
 package.path = package.path .. ";" .. host.folder .. "/?.lua"
+
+-- The module `socket`: two of LuaSocket's many fields are built in.
 
 local luasocket, no_luasocket
 

@@ -12,7 +12,7 @@ use load::driver::http1::{Answer, Expected, HttpWorkload, Origin, Outgoing, Want
 use measure::Nanos;
 use measure::pace::Portion;
 use net::Address;
-use wire::http1::{Expect, fields};
+use wire::http1::{After, Expect, fields};
 
 use crate::ahead::{Ahead, Prepared};
 use crate::batch;
@@ -80,7 +80,7 @@ impl Script {
             None => Requests::Made,
             Some(wire) => {
                 let mut expected = Vec::new();
-                batch::inspect(&wire, |body| expected.push(Expected { body, tag: 0 }))
+                batch::inspect(&wire, |body, after| expected.push(expecting(body, 0, after)))
                     .map_err(|wrong| machine.tell("", &format!("the request {wrong}")))?;
                 Requests::Fixed { wire, expected }
             }
@@ -144,7 +144,7 @@ impl Script {
     ) -> Result<u32, Fault> {
         let (begin, before) = (wire.len(), expected.len());
         let tag = self.machine.next(connection, wire)?;
-        let found = |body: Expect| expected.push(Expected { body, tag });
+        let found = |body, after| expected.push(expecting(body, tag, after));
         if let Err(wrong) = batch::inspect(&wire[begin..], found) {
             wire.truncate(begin);
             expected.truncate(before);
@@ -171,6 +171,10 @@ impl Script {
     }
 }
 
+fn expecting(body: Expect, tag: u32, after: After) -> Expected {
+    Expected { body, tag, closes: after == After::Close }
+}
+
 impl HttpWorkload for Script {
     fn next(&mut self, of: Origin, outgoing: &mut Outgoing<'_>) -> Result<(), Fault> {
         if let Requests::Fixed { wire, expected } = &self.requests {
@@ -185,6 +189,11 @@ impl HttpWorkload for Script {
         let new = &outgoing.expected[before..];
         self.held += new.iter().filter(|expected| expected.tag != 0).count();
         Ok(())
+    }
+
+    /// `request` returns another request each time.
+    fn is_repeatable(&self) -> bool {
+        false
     }
 
     fn wanted(&mut self, _connection: u32, _tag: u32) -> Wanted {

@@ -2,12 +2,14 @@
 
 use ::measure::Nanos;
 use net::Closed;
-use wire::http1::{After, Ended, Expect, ResponseDecoder, ResponseEvent};
+use wire::http1::{After, Ended, Expect, ResponseDecoder, ResponseEvent, asks_to_close};
 
 use self::pending::{Pending, Queue, Slab};
+use self::repeats::Repeats;
 use super::{Asked, Done, Driver, Fault, Label, Lost, Next, Outcome, Reports, Slot};
 
 mod pending;
+mod repeats;
 #[cfg(test)]
 mod tests;
 
@@ -24,6 +26,11 @@ pub trait HttpWorkload {
 
     /// Processes the next piece of that response's body, if [`Wanted::Pieces`] or more is wanted.
     fn took(&mut self, _connection: u32, _tag: u32, _piece: &[u8]) {}
+
+    /// True if [`HttpWorkload::next`] makes the same request again for the same number.
+    fn is_repeatable(&self) -> bool {
+        true
+    }
 
     /// Processes a response, if any part of it is wanted, and returns the outcome of the request.
     fn answered(&mut self, answer: &Answer<'_>) -> Result<Outcome, Fault> {
@@ -81,6 +88,8 @@ pub struct Expected {
     pub body: Expect,
     /// A tag that is returned with the response.
     pub tag: u32,
+    /// True if the request says that the connection ends with its response.
+    pub closes: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
@@ -127,6 +136,10 @@ impl<W: HttpWorkload + ?Sized> HttpWorkload for Box<W> {
         (**self).took(connection, tag, piece);
     }
 
+    fn is_repeatable(&self) -> bool {
+        (**self).is_repeatable()
+    }
+
     fn answered(&mut self, answer: &Answer<'_>) -> Result<Outcome, Fault> {
         (**self).answered(answer)
     }
@@ -163,8 +176,8 @@ impl Static {
     pub fn new(method: &str, target: &str, fields: &[(&str, &str)], body: &[u8]) -> Static {
         let mut request = Vec::new();
         wire::http1::encode_request(method, target, fields, body, &mut request);
-        let body = if method == "HEAD" { Expect::NoBody } else { Expect::Body };
-        Static { request, expected: Expected { body, tag: 0 } }
+        let (body, closes) = (Expect::of(method), asks_to_close(fields));
+        Static { request, expected: Expected { body, tag: 0, closes } }
     }
 }
 
@@ -195,6 +208,7 @@ struct Common<W> {
     pending: Slab,
     /// The buffers that are not in use.
     buffers: Vec<Kept>,
+    repeats: Repeats,
 }
 
 #[derive(Debug, Default)]
@@ -204,6 +218,8 @@ struct State {
     pending: Queue,
     /// The number of requests, or groups, that they belong to.
     groups: usize,
+    /// True if a request says that the connection ends with its response: none may follow it.
+    closes: bool,
     /// The response that is being read.
     reading: Reading,
     /// The statistics of the group that is being answered.
@@ -218,6 +234,8 @@ struct Reading {
     wanted: Wanted,
     kept: Kept,
     length: u64,
+    /// True if the connection ends with this response: its request or its head says so.
+    closes: bool,
 }
 
 /// The parts of a response that are wanted.
@@ -240,10 +258,28 @@ struct Tally {
     failure: Option<(Outcome, u16)>,
 }
 
+impl Tally {
+    /// Returns the sum of the answers so far and later ones.
+    fn and(self, later: Tally) -> Tally {
+        Tally {
+            begun: later.begun,
+            answers: self.answers + later.answers,
+            bad: self.bad + later.bad,
+            bytes: self.bytes + later.bytes,
+            failure: self.failure.or(later.failure),
+        }
+    }
+}
+
 impl<W> Http1<W> {
     pub fn new(slots: usize, workload: W) -> Http1<W> {
         Http1 {
-            common: Common { workload, pending: Slab::with_room_for(slots), buffers: Vec::new() },
+            common: Common {
+                workload,
+                pending: Slab::with_room_for(slots),
+                buffers: Vec::new(),
+                repeats: Repeats::default(),
+            },
             pipeline: 1,
             most_body: u64::MAX,
             slots: (0..slots).map(|_| State::default()).collect(),
@@ -271,22 +307,34 @@ impl<W> Http1<W> {
 
 impl<W: HttpWorkload> Driver for Http1<W> {
     fn room(&self, slot: Slot) -> usize {
-        self.pipeline.saturating_sub(self.slots[slot.0 as usize].groups)
+        let state = &self.slots[slot.0 as usize];
+        if state.closes { 0 } else { self.pipeline.saturating_sub(state.groups) }
     }
 
     fn start(&mut self, slot: Slot, asked: Asked, wire: &mut Vec<u8>) -> Result<Label, Fault> {
-        let Asked { token, number, label } = asked;
+        let Asked { token, number, label, again } = asked;
         self.expected.clear();
+        let begin = wire.len();
         let mut request = Outgoing { wire, expected: &mut self.expected, label };
-        self.common.workload.next(Origin { number, label, connection: slot.0 }, &mut request)?;
-        let label = request.label;
+        let common = &mut self.common;
+        let is_kept = again && common.repeats.take(token, number, &mut request);
+        if !is_kept {
+            common.workload.next(Origin { number, label, connection: slot.0 }, &mut request)?;
+        }
+        let Outgoing { label, .. } = request;
         let state = &mut self.slots[slot.0 as usize];
         assert!(state.groups < self.pipeline, "a slot without room was given a request");
         let last = self.expected.len().checked_sub(1).expect("a request gets an answer");
         state.groups += 1;
+        // A close that is announced within a group, or before a request that its workload cannot
+        // make again, leaves bytes to send again.
+        let cannot_be_made = is_kept || 1 < self.pipeline && !common.workload.is_repeatable();
+        let sent =
+            (0 < last || cannot_be_made).then(|| common.repeats.keep(number, &wire[begin..]));
         for (position, &expected) in self.expected.iter().enumerate() {
-            let pending = Pending { token, expected, is_last: position == last };
-            self.common.pending.push(&mut state.pending, pending);
+            let pending = Pending { token, expected, is_last: position == last, sent };
+            common.pending.push(&mut state.pending, pending);
+            state.closes |= expected.closes;
         }
         Ok(label)
     }
@@ -306,8 +354,9 @@ impl<W: HttpWorkload> Driver for Http1<W> {
                 Ok(None) => return Ok(Next::Continue),
                 Ok(Some(ResponseEvent::Head(head, _))) if head.status < 200 => continue,
                 Ok(Some(ResponseEvent::Head(head, block))) => {
-                    let tag = pending.expected.tag;
+                    let Expected { tag, closes, .. } = pending.expected;
                     state.reading = self.common.begin((slot, tag), head.status, block);
+                    state.reading.closes = closes || head.after == After::Close;
                     continue;
                 }
                 Ok(Some(ResponseEvent::Body(piece))) => {
@@ -320,9 +369,11 @@ impl<W: HttpWorkload> Driver for Http1<W> {
                     }
                     "the body is longer than --max-body"
                 }
-                Ok(Some(ResponseEvent::End(after))) => {
+                Ok(Some(ResponseEvent::End(_))) => {
+                    let closes = state.reading.closes;
                     state.answered(slot, &mut self.common, reports)?;
-                    if after == After::Close {
+                    if closes {
+                        state.set_aside(&mut self.common, reports);
                         return Ok(Next::Close);
                     }
                     continue;
@@ -340,20 +391,26 @@ impl<W: HttpWorkload> Driver for Http1<W> {
     fn closed(&mut self, slot: Slot, lost: Lost, reports: &mut Reports) -> Result<(), Fault> {
         let state = &mut self.slots[slot.0 as usize];
         let ended = state.decoder.close();
+        let is_last = state.reading.closes;
         let first = self.common.pending.first(state.pending);
-        if lost == Lost::By(Closed::ByPeer) && ended == Ended::Complete && first.is_some() {
+        let is_complete = lost == Lost::By(Closed::ByPeer) && ended == Ended::Complete;
+        if is_complete && first.is_some() {
             state.answered(slot, &mut self.common, reports)?;
+            state.set_aside(&mut self.common, reports);
         }
         while let Some(pending) = self.common.pending.first(state.pending) {
             let (outcome, why) = match lost {
                 Lost::TooLate(token) if token == pending.token => (Outcome::Timeout, ""),
                 Lost::By(Closed::WhileWriting) => (Outcome::Write, ""),
                 Lost::For(outcome, why) => (outcome, why),
-                Lost::By(_) | Lost::TooLate(_) => (Outcome::Reset, ""),
+                Lost::By(_) | Lost::ByUs | Lost::TooLate(_) => (Outcome::Reset, ""),
             };
             state.fail(outcome, why, &mut self.common, reports)?;
+            if is_last {
+                state.set_aside(&mut self.common, reports);
+            }
         }
-        state.tally = Tally::default();
+        (state.tally, state.closes) = (Tally::default(), false);
         debug_assert_eq!(state.groups, 0, "the slot is as new");
         Ok(())
     }
@@ -383,9 +440,9 @@ impl State {
         common: &mut Common<W>,
         reports: &mut Reports,
     ) -> Result<(), Fault> {
-        let Pending { token, expected, is_last } =
+        let Pending { token, expected, is_last, sent } =
             common.pending.pop(&mut self.pending).expect("an answer is to a request");
-        let Reading { status, wanted, kept, length } = std::mem::take(&mut self.reading);
+        let Reading { status, wanted, kept, length, .. } = std::mem::take(&mut self.reading);
         let bad = outcome_of(status) != Outcome::Ok;
         let outcome = match wanted {
             Wanted::Nothing => outcome_of(status),
@@ -407,8 +464,9 @@ impl State {
             tally.failure.get_or_insert((outcome, status));
         }
         if is_last {
+            let tally = common.repeats.complete(token, sent, std::mem::take(tally));
             let (outcome, status) = tally.failure.unwrap_or((Outcome::Ok, status));
-            let Tally { answers, bad, bytes, .. } = std::mem::take(tally);
+            let Tally { answers, bad, bytes, .. } = tally;
             self.groups -= 1;
             reports.done.push(Done { token, outcome, status, answers, bad, bytes, why: "" });
         }
@@ -425,13 +483,15 @@ impl State {
     ) -> Result<(), Fault> {
         let Reading { status, kept, .. } = std::mem::take(&mut self.reading);
         common.give_back(kept);
-        let Tally { answers, bad, bytes, .. } = std::mem::take(&mut self.tally);
+        let tally = std::mem::take(&mut self.tally);
         self.groups -= 1;
         loop {
             let pending = common.pending.pop(&mut self.pending);
             let pending = pending.expect("a group ends with its last answer");
             common.workload.failed(outcome, pending.expected.tag)?;
             if pending.is_last {
+                let Pending { token, sent, .. } = pending;
+                let Tally { answers, bad, bytes, .. } = common.repeats.complete(token, sent, tally);
                 reports.done.push(Done {
                     token: pending.token,
                     outcome,
@@ -442,6 +502,24 @@ impl State {
                     why,
                 });
                 return Ok(());
+            }
+        }
+    }
+}
+
+impl State {
+    /// Reports the requests behind a response with which the connection ends: by rule, the peer has
+    /// not processed them (RFC 9112 §9.6).
+    fn set_aside<W>(&mut self, common: &mut Common<W>, reports: &mut Reports) {
+        let mut tally = std::mem::take(&mut self.tally);
+        let mut expected = Vec::new();
+        while let Some(pending) = common.pending.pop(&mut self.pending) {
+            expected.push(pending.expected);
+            if pending.is_last {
+                let (tally, expected) = (std::mem::take(&mut tally), std::mem::take(&mut expected));
+                common.repeats.set_aside(pending.token, pending.sent, expected, tally);
+                reports.again.push(pending.token);
+                self.groups -= 1;
             }
         }
     }
@@ -465,7 +543,7 @@ impl<W: HttpWorkload> Common<W> {
         }
         let mut kept = self.buffers.pop().unwrap_or_default();
         kept.head.extend_from_slice(head);
-        Reading { status, wanted, kept, length: 0 }
+        Reading { status, wanted, kept, ..Reading::default() }
     }
 
     /// Returns the buffers of a finished response to the shared ones.

@@ -19,8 +19,9 @@ use rustls::{ClientConfig, HandshakeKind, ProtocolVersion};
 
 use super::{Asked, Driver, Fault, Handshake, Label, Lost, Next, Outcome, Reports, Slot};
 
-pub use self::terms::{Identity, Terms, Tls, Trust, Version};
+pub use self::terms::{Identity, Pem, Terms, Tls, Trust, Version};
 
+mod given;
 mod reason;
 mod sessions;
 mod terms;
@@ -101,7 +102,8 @@ impl<D> Secured<D> {
 
 impl<D: Driver> Driver for Secured<D> {
     fn room(&self, slot: Slot) -> usize {
-        self.inner.room(slot)
+        let session = self.tls.as_ref().and_then(|pool| pool.slots[slot.0 as usize].as_ref());
+        if session.is_some_and(|session| session.is_worn()) { 0 } else { self.inner.room(slot) }
     }
 
     fn opened(&mut self, slot: Slot, wire: &mut Vec<u8>) -> Next {
@@ -220,8 +222,8 @@ impl Pool {
                 Ok(ConnectionState::TransmitTlsData(data)) => data.done(),
                 Ok(ConnectionState::PeerClosed) => {
                     session.has_ended = true;
-                    if next != Next::Unasked {
-                        next = Next::Close;
+                    if !matches!(next, Next::Unasked | Next::Close) {
+                        next = Next::Ended;
                     }
                 }
                 Ok(ConnectionState::WriteTraffic(_)) if session.stage == Stage::Securing => {
@@ -244,7 +246,7 @@ impl Pool {
         }
         session.partial.extend_from_slice(&arrived[done..]);
         if next == Next::Continue && session.is_worn() {
-            next = Next::Close;
+            next = Next::Retire;
         }
         Ok(next)
     }

@@ -1,7 +1,7 @@
 //! The merge of what the threads of a load recorded into one measurement.
 
 use ::measure::{Histogram, Instant, Nanos};
-use net::{Waited, host};
+use net::{Address, Endpoint, Waited, host};
 
 use super::{Machine, Measurement, Plan};
 use crate::hiccup::Hiccups;
@@ -14,9 +14,11 @@ pub(super) struct Ending {
     pub(super) recorded: Recorded,
     pub(super) end: Instant,
     pub(super) ended: Ended,
+    pub(super) is_behind: bool,
     pub(super) connections: (usize, usize),
     pub(super) opening: Nanos,
     pub(super) failures: Failures,
+    pub(super) refused: Vec<(Endpoint, u64)>,
     pub(super) receive_delay: Option<Histogram>,
     pub(super) waited: Waited,
     pub(super) cpu: Option<u32>,
@@ -41,6 +43,7 @@ pub(super) fn merge(
 ) -> Measurement {
     let end = shards.iter().map(|shard| shard.end).max().expect("a load has a shard");
     let ended = shards.iter().map(|shard| shard.ended).max().expect("a load has a shard");
+    let is_behind = shards.iter().any(|shard| shard.is_behind);
     let planned = plan.window(start);
     let share = |part: Nanos, whole: Nanos| match whole {
         Nanos::ZERO => 0.0,
@@ -53,6 +56,13 @@ pub(super) fn merge(
 
     let mut connecting_failed = Failures::default();
     shards.iter().for_each(|shard| connecting_failed.add(shard.failures));
+    let mut refused: Vec<(Address, u64)> = Vec::new();
+    for (Endpoint { address, .. }, count) in shards.iter().flat_map(|shard| &shard.refused) {
+        match refused.iter_mut().find(|(known, _)| known == address) {
+            Some((_, sum)) => *sum += count,
+            None => refused.push((address.clone(), *count)),
+        }
+    }
     let receive_delay = shards.iter().filter_map(|s| s.receive_delay.clone()).reduce(|a, b| {
         let mut sum = a;
         sum.add(&b);
@@ -79,11 +89,13 @@ pub(super) fn merge(
         window,
         end,
         ended,
-        partial: interrupted && window.end < planned.end,
+        is_behind,
+        partial: interrupted && (window.end < planned.end || ended == Ended::Halted),
         connections_asked: asked as u64,
         connections_reached: reached as u64,
         opening,
         connecting_failed,
+        refused,
         machine: Machine {
             cpus,
             cpu,

@@ -264,7 +264,8 @@ impl<'a> Hub<'a> {
             watched.waited = thread.run_queue_wait();
         }
         engine.observer().end(end);
-        let failures = engine.failures();
+        let refused = engine.refused();
+        let (failures, is_behind) = (engine.failures(), engine.is_behind());
         let receive_delay = engine.io().receive_delays().cloned();
         let waited = engine.io().waited().clone();
         let (((recorder, _), watcher), drivers) = engine.into_parts();
@@ -272,9 +273,11 @@ impl<'a> Hub<'a> {
             recorded: recorder.finish(end),
             end,
             ended,
+            is_behind,
             connections: (asked, reached),
             opening,
             failures,
+            refused,
             receive_delay,
             waited,
             cpu: plan.cpus[index as usize].and(cpus.first().copied()),

@@ -13,6 +13,8 @@ use crate::driver::Outcome;
 pub struct Part {
     pub intended: u64,
     pub sent: u64,
+    /// The number of times that a request was sent once more: see `Reports::again`.
+    pub sent_again: u64,
     pub bytes_sent: u64,
     pub bytes_received: u64,
     pub reconnects: u64,
@@ -119,6 +121,7 @@ impl Part {
     pub fn add(&mut self, other: &Part) {
         self.intended += other.intended;
         self.sent += other.sent;
+        self.sent_again += other.sent_again;
         self.bytes_sent += other.bytes_sent;
         self.bytes_received += other.bytes_received;
         self.reconnects += other.reconnects;

@@ -197,6 +197,13 @@ impl Observer for Recorder {
         }
     }
 
+    fn sent_again(&mut self, of: Of, sent: Instant, bytes: usize) {
+        if self.window.contains(sent) {
+            self.part(of).sent_again += 1;
+            self.part(of).bytes_sent += bytes as u64;
+        }
+    }
+
     fn received(&mut self, of: Of, now: Instant, bytes: usize) {
         if self.window.contains(now) {
             self.part(of).bytes_received += bytes as u64;

@@ -8,6 +8,7 @@ fn request(sent: u64) -> Request {
         intended: at,
         number: 0,
         label: Label::NONE,
+        again: false,
         room: at,
         sent: at,
         first_byte: None,

@@ -36,6 +36,8 @@ const _: () = assert!(size_of::<Line>() == 16, "the stated bound");
 const MOST_LINES: usize = 1 << 26;
 /// The maximum length of a line, with its end, so that labels take at most 64 MiB.
 const LONGEST_LINE: usize = 1024;
+/// The mark that some editors write at the beginning of a file in UTF-8.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 /// The latest time, some 146 years: later ones could overflow.
 const LONGEST: Nanos = Nanos(1 << 62);
 /// The maximum number of different labels.
@@ -108,7 +110,9 @@ impl Bounds {
             if read.map_err(|error| wrong(error.to_string()))? == 0 {
                 break;
             }
-            let Some((time, label)) = line(&text).map_err(wrong)? else { continue };
+            let mark = if number == 1 { BYTE_ORDER_MARK } else { &[] };
+            let text = text.strip_prefix(mark).unwrap_or(&text);
+            let Some((time, label)) = line(text).map_err(wrong)? else { continue };
             if time < before {
                 let why = "its time is before that of the line above; sort the file with `sort -n`";
                 return Err(wrong(why.to_owned()));
@@ -196,15 +200,27 @@ fn line(text: &[u8]) -> Result<Option<(Nanos, Option<&str>)>, String> {
     }
 }
 
-/// Decimal seconds, exactly; digits beyond the nanosecond are cut off.
+/// Decimal seconds such as `1.25` or `1e-3`, exactly; digits beyond the nanosecond are cut off.
 fn seconds(text: &str) -> Option<Nanos> {
-    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    if !digits(whole) || !digits(fraction) || (whole.is_empty() && fraction.is_empty()) {
+    let (number, exponent) = match text.split_once(['e', 'E']) {
+        Some((number, exponent)) => (number, exponent.parse::<i32>().ok()?),
+        None => (text, 0),
+    };
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let mut digits = whole.bytes().chain(fraction.bytes());
+    if (whole.is_empty() && fraction.is_empty()) || !digits.all(|digit| digit.is_ascii_digit()) {
         return None;
     }
-    let whole = if whole.is_empty() { 0 } else { whole.parse::<u64>().ok()? };
-    let nanos = fraction.bytes().chain([b'0'; 9]).take(9);
-    let nanos = nanos.fold(0, |nanos, digit| nanos * 10 + u64::from(digit - b'0'));
-    Some(Nanos(whole.checked_mul(1_000_000_000)?.checked_add(nanos)?))
+    // The place of the point behind the last digit of a nanosecond, counted from the first digit.
+    let point = i64::try_from(whole.len()).ok()? + i64::from(exponent) + 9;
+    let mut places = 0..point.max(0);
+    let digits = whole.bytes().chain(fraction.bytes());
+    let mut nanos = 0u64;
+    for (digit, _) in digits.zip(places.by_ref()) {
+        nanos = nanos.checked_mul(10)?.checked_add(u64::from(digit - b'0'))?;
+    }
+    match nanos {
+        0 => Some(Nanos(0)),
+        _ => places.try_fold(nanos, |nanos, _| nanos.checked_mul(10)).map(Nanos),
+    }
 }

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use ::measure::{Instant, Nanos};
-use net::{Closed, ConnectionId, Io};
+use net::{Closed, ConnectionId, Endpoint, Io};
 
 use super::pool::{Place, Pool, State};
 use super::{LONGEST_WAIT, Shard, completion, never_sent, unanswered};
@@ -55,6 +55,10 @@ pub struct Failures {
     pub exhausted: u64,
     /// Closed by us because the target sent bytes that belong to no request.
     pub unasked: u64,
+    /// Closed by the target after a response that did not announce it.
+    pub unannounced: u64,
+    /// Those of them that had one response.
+    pub after_one: u64,
 }
 
 /// The reason why a connection could not be opened.
@@ -70,7 +74,7 @@ impl Failures {
         match lost {
             Lost::By(Closed::Unreachable) => self.unreachable += 1,
             Lost::By(Closed::Exhausted) => self.exhausted += 1,
-            Lost::By(_) | Lost::For(..) => self.refused += 1,
+            Lost::By(_) | Lost::ByUs | Lost::For(..) => self.refused += 1,
             Lost::TooLate(_) => {}
         }
     }
@@ -80,6 +84,8 @@ impl Failures {
         self.unreachable += other.unreachable;
         self.exhausted += other.exhausted;
         self.unasked += other.unasked;
+        self.unannounced += other.unannounced;
+        self.after_one += other.after_one;
     }
 }
 
@@ -166,6 +172,13 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
     /// Returns the number of connection failures so far.
     pub fn failures(&self) -> Failures {
         self.connections.failures
+    }
+
+    /// Returns the endpoints that failed, with the number of attempts, of pools with several.
+    pub fn refused(&self) -> Vec<(Endpoint, u64)> {
+        let pools = self.pools.iter().filter(|pool| 1 < pool.endpoints.len());
+        let each = pools.flat_map(|pool| pool.endpoints.iter().cloned().zip(pool.refused.clone()));
+        each.filter(|(_, count)| 0 < *count).collect()
     }
 
     pub(super) fn places(&self) -> impl Iterator<Item = &Place> {
@@ -272,9 +285,9 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
         }
     }
 
-    /// Handles the loss of a slot's connection. One that served requests and was closed in order is
-    /// replaced at once. After one that served nothing, the next attempt waits longer, so that a
-    /// target is not asked in a tight loop, and goes to another endpoint.
+    /// Handles the loss of a slot's connection. One that served requests is replaced at once. After
+    /// one that served nothing, the next attempt waits longer, so that a target is not asked in a
+    /// tight loop, and goes to another endpoint.
     ///
     /// A failed attempt also fails the request for which it was made. Any other request waits as
     /// long as there is a slot that may serve it.
@@ -318,10 +331,16 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
                 let place = &mut pool.slots[slot.0 as usize];
                 let answered = self.reports.done.iter().any(|done| done.outcome.is_answer());
                 let served = place.outstanding < place.carried as usize || answered;
+                let answers = place.carried as usize - place.outstanding;
+                if let (Lost::By(_), true, false) = (lost, served, answered) {
+                    self.connections.failures.unannounced += 1;
+                    self.connections.failures.after_one += u64::from(answers == 1);
+                }
+                // A pause would become response time of the target.
                 place.pause = match lost {
-                    Lost::By(Closed::ByPeer) if served => Nanos::ZERO,
-                    Lost::By(_) | Lost::For(..) if !served => longer(place.pause),
-                    _ => FIRST_PAUSE,
+                    Lost::TooLate(_) if !served => FIRST_PAUSE,
+                    _ if served => Nanos::ZERO,
+                    _ => longer(place.pause),
                 };
                 let pause = place.pause;
                 if self.limits.keep_alive.is_some() && pause == Nanos::ZERO {
@@ -356,7 +375,7 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
         }
         for _ in 0..std::mem::take(&mut pool.failed) {
             let pool = &mut self.pools[index];
-            let Some(waiting) = pool.backlog.pop_front() else { return Ok(()) };
+            let Some(waiting) = pool.pop() else { return Ok(()) };
             let completion = never_sent(pool.of, waiting, now, Outcome::Connect, why);
             self.observer.completed(&completion);
             self.think(index, now)?;
@@ -391,7 +410,7 @@ impl<I: Io, D: Driver, O: Observer> Shard<'_, I, D, O> {
         self.reply(connection);
         self.io.close(connection);
         let pool = &mut self.pools[index];
-        pool.driver.closed(slot, Lost::By(Closed::ByPeer), &mut self.reports)?;
+        pool.driver.closed(slot, Lost::ByUs, &mut self.reports)?;
         pool.set(slot, State::Vacant);
         // Its capacity counts from now, however long it was in the queue.
         pool.idle.leave(slot);
@@ -450,10 +469,11 @@ fn unopened(state: State, lost: Lost) -> Option<Unopened> {
         (_, Lost::TooLate(_)) => None,
         (_, Lost::For(_, why)) => Some(Unopened::Unsecured(why)),
         (State::Securing { .. }, Lost::By(Closed::Unreachable)) => Some(Unopened::Unsecured(LATE)),
-        (State::Securing { .. }, Lost::By(_)) => {
+        (State::Securing { .. }, Lost::By(_) | Lost::ByUs) => {
             Some(Unopened::Unsecured("closed during the TLS handshake: does it speak TLS?"))
         }
         (_, Lost::By(how)) => Some(Unopened::By(how)),
+        (_, Lost::ByUs) => Some(Unopened::By(Closed::ByPeer)),
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use ::measure::{Instant, Nanos};
 use net::{ConnectionId, Endpoint};
 
-use super::{Unopened, Waiting};
+use super::{Due, Unopened, Waiting};
 use crate::driver::{Driver, Label, Slot, Token};
 use crate::idle::Idle;
 use crate::observe::Of;
@@ -15,6 +15,8 @@ pub(super) struct Pool<D> {
     pub(super) of: Of,
     pub(super) driver: D,
     pub(super) endpoints: Vec<Endpoint>,
+    /// The number of failed attempts to connect to each.
+    pub(super) refused: Vec<u64>,
     pub(super) slots: Vec<Place>,
     /// The number of slots that are not [`State::Lost`]: while there are any, waiting requests can
     /// be served.
@@ -28,6 +30,8 @@ pub(super) struct Pool<D> {
     pub(super) idle: Idle,
     /// Requests that are due but found no room, oldest first.
     pub(super) backlog: VecDeque<Waiting>,
+    /// Requests that were sent and came back unprocessed, oldest first; sent before the backlog.
+    pub(super) again: VecDeque<Due>,
     /// Closed loop: the times when the users in think time send their next requests.
     pub(super) thinking: BinaryHeap<Reverse<Instant>>,
     numbers: Numbers,
@@ -107,12 +111,14 @@ impl<D: Driver> Pool<D> {
             of,
             driver,
             slots: (0..slots).map(|slot| place(slot % endpoints.len())).collect(),
+            refused: vec![0; endpoints.len()],
             endpoints,
             usable: 0,
             failed: 0,
             failure: None,
             idle: Idle::new(slots),
             backlog: VecDeque::new(),
+            again: VecDeque::new(),
             thinking: BinaryHeap::new(),
             numbers,
             asked: 0,
@@ -142,12 +148,13 @@ impl<D: Driver> Pool<D> {
         &self.endpoints[self.slots[slot.0 as usize].endpoint]
     }
 
-    /// Moves the slot to another endpoint, if there is one: this one may be dead while the others
-    /// work.
+    /// Counts a failure to connect, and moves the slot to another endpoint, if there is one: this one
+    /// may be dead while the others work.
     pub(super) fn turn_elsewhere(&mut self, slot: Slot) {
         let others = self.endpoints.len();
-        let place = self.place(slot);
-        place.endpoint = (place.endpoint + 1) % others;
+        let refused = self.place(slot).endpoint;
+        self.refused[refused] += 1;
+        self.place(slot).endpoint = (refused + 1) % others;
     }
 
     pub(super) fn has_stopped(&self) -> bool {
@@ -188,17 +195,31 @@ impl<D: Driver> Pool<D> {
     }
 
     /// Takes the oldest waiting request and a connection for it, if there is one with room.
-    pub(super) fn take_next(&mut self) -> Option<(Waiting, Slot)> {
-        if self.backlog.is_empty() {
+    pub(super) fn take_next(&mut self) -> Option<(Due, Slot)> {
+        if self.waiting() == 0 {
             return None;
         }
         let slot = self.idle.first()?;
+        if let Some(due) = self.again.pop_front() {
+            return Some((due, slot));
+        }
         let waiting = self.backlog.pop_front()?;
         if self.backlog.is_empty() {
             // Restarts at the beginning, in memory that was just used, not behind it.
             self.backlog.clear();
         }
-        Some((waiting, slot))
+        Some((Due { waiting, returned: None }, slot))
+    }
+
+    /// The number of requests that wait for a connection.
+    pub(super) fn waiting(&self) -> usize {
+        self.again.len() + self.backlog.len()
+    }
+
+    /// Takes the oldest waiting request, which will not be sent.
+    pub(super) fn pop(&mut self) -> Option<Waiting> {
+        let returned = self.again.pop_front().map(|due| due.waiting);
+        returned.or_else(|| self.backlog.pop_front())
     }
 
     /// Queues a slot by the number of requests it carries, or removes it if it has no room.

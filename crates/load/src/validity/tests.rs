@@ -69,11 +69,13 @@ fn measurement(response: u64, lateness: u64, hiccup: u64) -> Measurement {
         window,
         end: window.end,
         ended: Ended::AsPlanned,
+        is_behind: false,
         partial: false,
         connections_asked: 1,
         connections_reached: 1,
         opening: Nanos::ZERO,
         connecting_failed: Failures::default(),
+        refused: Vec::new(),
         machine: Machine::default(),
     }
 }
@@ -215,6 +217,11 @@ fn connections_that_the_target_refuses_later_are_a_finding() {
     assert_eq!(findings(&refusing), Vec::<String>::new());
     refusing.connecting_failed.refused = 57;
     assert_eq!(findings(&refusing), ["the target refused 57 attempts to connect"]);
+    let address = |port| net::Address::Inet(([127, 0, 0, 1], port).into());
+    refusing.refused = vec![(address(81), 50), (address(82), 7)];
+    let named = "the target refused 57 attempts to connect: 127.0.0.1:81 (50 times), 127.0.0.1:82 \
+                 (7 times)";
+    assert_eq!(findings(&refusing), [named]);
 }
 
 #[test]
@@ -232,6 +239,41 @@ fn bytes_that_belong_to_no_request_are_a_finding() {
     assert!(judgement.is_valid());
     let findings = judgement.findings.join("; ");
     assert!(findings.contains("bytes that belong to no request, 1,200 times"), "{findings}");
+}
+
+#[test]
+fn a_target_that_closes_silently_after_each_response_is_a_finding() {
+    let finding = |after_one, unannounced| {
+        let mut silent = measurement(1_000, 10, 100);
+        silent.parts[0].answers = 1_000;
+        silent.connecting_failed.after_one = after_one;
+        silent.connecting_failed.unannounced = unannounced;
+        let judgement = judge(&plan(), &silent, Besides::default());
+        assert!(judgement.is_valid());
+        judgement.findings.join("; ")
+    };
+    let found = finding(1_000, 1_000);
+    assert!(found.contains("without announcing it (1,000 times)"), "{found}");
+    assert!(found.contains("--keep-alive 1"), "{found}");
+    // It keeps most connections: it closes those that idle, or a few that it dislikes.
+    assert_eq!((finding(10, 10), finding(10, 1_000)), (String::new(), String::new()));
+}
+
+#[test]
+fn a_rate_whose_requests_cannot_be_counted_is_late() {
+    let behind = Measurement { is_behind: true, ..measurement(1_000, 10, 100) };
+    let reasons = judge(&plan(), &behind, Besides::default()).reasons();
+    assert!(reasons[0].contains("more requests were due than it could count"), "{reasons:?}");
+}
+
+#[test]
+fn requests_that_were_sent_again_are_a_warning_with_the_remedy() {
+    let mut again = measurement(1_000, 10, 100);
+    again.parts[0].sent_again = 1_200;
+    let judgement = judge(&plan(), &again, Besides::default());
+    assert!(judgement.is_valid() && judgement.findings.is_empty());
+    let warnings = judgement.warnings.join("; ");
+    assert!(warnings.contains("1,200 requests were sent again"), "{warnings}");
 }
 
 #[test]

@@ -8,6 +8,8 @@ fn rate(text: &str) -> Result<f64, String> {
 fn rates_are_read_per_second_minute_and_hour() {
     assert_eq!(rate("500/s"), Ok(500.0));
     assert_eq!(rate("5k/s"), Ok(5_000.0));
+    assert_eq!(rate("5e3/s"), Ok(5_000.0));
+    assert_eq!(rate("2.5E-1k/s"), Ok(250.0));
     assert_eq!(rate("1.5M/s"), Ok(1_500_000.0));
     assert_eq!(rate("30/m"), Ok(0.5));
     assert_eq!(rate("0.1/s"), Ok(0.1));

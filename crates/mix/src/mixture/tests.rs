@@ -34,6 +34,41 @@ fn check(text: &str, expected: Expect) {
 }
 
 #[test]
+fn a_byte_order_mark_before_the_first_line_is_skipped() {
+    let mix = read("\u{feff}{\"target\":\"/\"}\n").unwrap();
+    assert_eq!(mix.labels().collect::<Vec<_>>(), ["GET /"]);
+}
+
+#[test]
+fn a_line_whose_requests_end_their_connection_says_so() {
+    for (headers, closes) in [
+        (r#"{}"#, false),
+        (r#"{"Connection":"close"}"#, true),
+        (r#"{"connection":"a, Close"}"#, true),
+        (r#"{"Connection":"keep-alive"}"#, false),
+    ] {
+        let mix = read(&format!(r#"{{"target":"/","headers":{headers}}}"#)).unwrap();
+        assert_eq!(mix.entries[0].closes, closes, "{headers}");
+    }
+}
+
+#[test]
+fn common_fields_are_checked_with_those_of_the_line() {
+    for (field, own) in [
+        ("Content-Length", ""),
+        ("transfer-encoding", ""),
+        ("Host", r#","headers":{"X":"1","Host":"a","host":"b"}"#),
+        ("A b", ""),
+    ] {
+        let fields = [(field.to_owned(), "5".to_owned())];
+        let text = format!(r#"{{"target":"/"{own}}}"#);
+        let (file, data, body_file) = ("m.jsonl", None, &|_: &str| Ok(Vec::new()));
+        let read = Mix::read(&Source { file, text: &text, data, fields: &fields, body_file });
+        assert!(read.is_err(), "{field} {own}");
+    }
+}
+
+#[test]
 fn lines_become_requests() {
     check(
         r##"# what users do
@@ -159,6 +194,7 @@ fn an_error_is_reported_with_its_place_and_the_remedy() {
         r#"{"target":"/","headers":{"A:":"x"}}"#,
         r#"{"target":"/","headers":{"A":"{{hex}}"}}"#,
         r#"{"target":"/","headers":{"content-length":"5"}}"#,
+        r#"{"target":"/","headers":{"Connection":"{{row.name}}"}}"#,
         r#"{"target":"/","body":{"a":1}}"#,
         r#"{"target":"/","body":"x{{int 2 1}}"}"#,
         r#"{"target":"/","body":"x","body_file":"there.bin"}"#,
@@ -194,13 +230,14 @@ fn an_error_is_reported_with_its_place_and_the_remedy() {
         m.jsonl:1:11: ' ' is not allowed here; write it percent-encoded, such as %20 for a space
         m.jsonl:1:13: `{{rand}}` is not a placeholder; write one of seq, int, uniform, zipf, hex, uuid, time_ms, connection, row.COLUMN
         m.jsonl:1:13: the data has no column `nam`; write one of id, name, path
-        m.jsonl:1:11: "GE T" is not a valid method; write for example "POST"
+        m.jsonl:1:11: `GE T` is not a valid method; write one word, such as PUT
         m.jsonl:1:10: a label is a text of one line; write for example "search"
         m.jsonl:1:25: `headers` is not an object; write it as {"Name":"value"}
         m.jsonl:1:30: `headers.A` is not a text; put it in quotes: "…"
-        m.jsonl:1:31: "A:" is not a valid header name; write for example "X-Token"
+        m.jsonl:1:31: `A:` is not a valid name of a header field; write for example X-Request-Id
         m.jsonl:1:31: `{{hex}}` is not valid; write {{hex N}}, N from 1 to 65536
-        m.jsonl:1:43: `content-length` follows from the body; leave it out
+        m.jsonl:1:43: `content-length` follows from the body, which is sent with its length; leave it out
+        m.jsonl:1:39: `Connection` is the same for all requests of a line; write another line
         m.jsonl:1:22: `body` is not a text; put it in quotes: "…"
         m.jsonl:1:24: `{{int 2 1}}` is not valid; write {{int A B}}, whole numbers with A not above B
         m.jsonl:1:38: there is a `body` too; write either `body` or `body_file`

@@ -127,7 +127,7 @@ fn bodies_that_are_searched_are_not_kept() {
     };
     let counted = allocation_counter::measure(|| {
         for slot in 0..CONNECTIONS {
-            let asked = Asked { token: Token(slot), number: 0, label: Label::NONE };
+            let asked = Asked { token: Token(slot), number: 0, label: Label::NONE, again: false };
             driver.start(Slot(slot), asked, &mut Vec::with_capacity(100)).unwrap();
             receive(&mut driver, slot, b"HTTP/1.1 200 OK\r\nContent-Length: 1048576\r\n\r\n");
         }
@@ -152,7 +152,7 @@ fn bodies_that_are_searched_are_not_kept() {
 /// Returns the outcome of one request whose response arrives in these slices.
 fn outcome(workload: impl HttpWorkload, label: Label, slices: &[&[u8]]) -> Outcome {
     let (mut driver, mut reports) = (Http1::new(1, workload), Reports::default());
-    let asked = Asked { token: Token(1), number: 0, label };
+    let asked = Asked { token: Token(1), number: 0, label, again: false };
     driver.start(Slot(0), asked, &mut Vec::new()).unwrap();
     for slice in slices {
         driver.receive(Slot(0), slice, &mut reports).unwrap();

@@ -123,7 +123,25 @@ fn check(text: &str, expected: Expect) {
             Err(wrong) => wrong.to_string(),
         }
     };
-    let one = told(|text, found| inspect(text, |expect| found.push(expect)));
+    let one = told(|text, found| inspect(text, |expect, _| found.push(expect)));
     expected.assert_eq(&one);
-    assert_eq!(one, told(|text, found| decode(text, |expect| found.push(expect))));
+    assert_eq!(one, told(|text, found| decode(text, |expect, _| found.push(expect))));
+}
+
+#[test]
+fn a_request_that_ends_its_connection_is_recognized_on_both_paths() {
+    for (fields, after) in [
+        ("", After::KeepAlive),
+        ("Connection: close\r\n", After::Close),
+        ("connection:keep-alive , CLOSE\r\n", After::Close),
+        ("Connection: keep-alive\r\n", After::KeepAlive),
+        ("X-Connection: close\r\n", After::KeepAlive),
+        ("Connection: closed\r\nA: close\r\n", After::KeepAlive),
+    ] {
+        let text = format!("GET / HTTP/1.1\r\n{fields}\r\n");
+        let mut found = Vec::new();
+        inspect(text.as_bytes(), |_, after| found.push(after)).unwrap();
+        decode(text.as_bytes(), |_, after| found.push(after)).unwrap();
+        assert_eq!(found, [after, after], "{fields:?}");
+    }
 }

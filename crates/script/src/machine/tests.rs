@@ -1,10 +1,11 @@
 use std::fs;
+use std::path::Path;
 
 use expect_test::expect;
 use load::Fault;
 
 use super::seed_of_luajit;
-use crate::support::{Setting, script};
+use crate::support::{Setting, script, skip};
 use crate::{Compatibility, Program};
 
 #[test]
@@ -55,6 +56,35 @@ fn other_fields_of_socket_are_those_of_a_luasocket_that_is_there() {
     fs::write(&path, format!("{alone}\n{ours}")).unwrap();
     let program = Program::load(&path, vec![]).unwrap();
     Setting::default().perform(&program).unwrap();
+}
+
+#[test]
+fn modules_are_looked_for_where_the_distributions_packages_put_them() {
+    script(
+        r#"
+            local function has(path, item) return (";" .. path .. ";"):find(";" .. item .. ";", 1, true) end
+            assert(has(package.path, "./?.lua") and has(package.cpath, "./?.so"))
+            assert(has(package.path, "/usr/share/lua/5.1/?.lua"))
+            assert(has(package.path, "/usr/share/lua/5.1/?/init.lua"))
+            local triplet = jit.arch == "x64" and "x86_64-linux-gnu" or "aarch64-linux-gnu"
+            assert(has(package.cpath, "/usr/lib/" .. triplet .. "/lua/5.1/?.so"), package.cpath)
+            assert(has(package.cpath, "/usr/local/lib/lua/5.1/loadall.so"))
+        "#,
+    );
+}
+
+#[test]
+fn a_module_of_the_distribution_that_is_written_in_c_is_loaded() {
+    if !Path::new("/usr/share/lua/5.1/cjson/util.lua").exists() {
+        return skip("a_module_of_the_distribution_that_is_written_in_c_is_loaded", "lua-cjson");
+    }
+    script(
+        r#"
+            local cjson = require "cjson"
+            assert(cjson.decode('{"a": [1, 2]}').a[2] == 2)
+            assert(type(require("cjson.util").serialise_value) == "function")
+        "#,
+    );
 }
 
 #[test]

@@ -331,7 +331,7 @@ fn requests_are_appended_and_one_that_is_refused_leaves_nothing() {
 fn the_answer_to_head_is_expected_without_a_body() {
     for source in ["wrk.method = 'HEAD'", "request = function() return wrk.format('HEAD') end"] {
         let (_, expected) = try_request(&mut script(source), 0).unwrap();
-        assert_eq!(expected, [Expected { body: Expect::NoBody, tag: 0 }]);
+        assert_eq!(expected, [Expected { body: Expect::NoBody, tag: 0, closes: false }]);
     }
 }
 

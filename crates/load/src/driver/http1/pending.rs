@@ -1,6 +1,7 @@
 //! The queues of expected responses, one for each connection, in one slab.
 
 use super::Expected;
+use super::repeats::Sent;
 use crate::driver::Token;
 
 #[cfg(test)]
@@ -15,6 +16,8 @@ pub(super) struct Pending {
     pub(super) expected: Expected,
     /// The group is complete with this response.
     pub(super) is_last: bool,
+    /// The bytes of the group, if it may have to be sent again as it is.
+    pub(super) sent: Option<Sent>,
 }
 
 /// The entries of all queues. Its memory is that of the largest number of responses ever expected

@@ -3,7 +3,7 @@ use crate::driver::Token;
 
 const SLOT: Slot = Slot(0);
 
-const ASKED: Asked = Asked { token: Token(7), number: 0, label: Label::NONE };
+const ASKED: Asked = Asked { token: Token(7), number: 0, label: Label::NONE, again: false };
 
 /// Sends one request, delivers the given slices of a response, and returns the outcome.
 fn check(slices: &[&str]) -> String {
@@ -191,7 +191,7 @@ impl HttpWorkload for Three {
     fn next(&mut self, of: Origin, request: &mut Outgoing<'_>) -> Result<(), Fault> {
         for (tag, body) in [(10, Expect::Body), (20, Expect::NoBody), (30, Expect::Body)] {
             request.wire.push(b'0' + of.number as u8);
-            request.expected.push(Expected { body, tag });
+            request.expected.push(Expected { body, tag, closes: false });
         }
         request.label = Label(3);
         Ok(())
@@ -309,5 +309,123 @@ fn interim_answers_without_end_are_malformed() {
         if count == most {
             assert_eq!(check(&single), outcome, "{count} bit by bit");
         }
+    }
+}
+
+/// A workload of numbered requests, of which a script would make different ones each time.
+struct Script {
+    made: u32,
+    at_once: u32,
+}
+
+impl HttpWorkload for Script {
+    fn next(&mut self, _of: Origin, request: &mut Outgoing<'_>) -> Result<(), Fault> {
+        for _ in 0..self.at_once {
+            self.made += 1;
+            let path = format!("/{}", self.made);
+            wire::http1::encode_request("GET", &path, &[], b"", request.wire);
+            request.expected.push(Expected { body: Expect::Body, tag: self.made, closes: false });
+        }
+        Ok(())
+    }
+
+    fn is_repeatable(&self) -> bool {
+        false
+    }
+}
+
+const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+const LAST: &str = "HTTP/1.1 503 No\r\nConnection: close\r\nContent-Length: 2\r\n\r\nno";
+
+/// Returns the paths of the requests in these bytes.
+fn paths(wire: &[u8]) -> Vec<String> {
+    let text = String::from_utf8(wire.to_vec()).unwrap();
+    let lines = text.lines().filter_map(|line| line.strip_prefix("GET /"));
+    lines.map(|line| line.trim_end_matches(" HTTP/1.1").to_owned()).collect()
+}
+
+#[test]
+fn requests_behind_an_announced_close_are_sent_again_as_they_were() {
+    for cut in 0..OK.len() + LAST.len() {
+        let mut driver = Http1::new(1, Script { made: 0, at_once: 1 }).with_pipeline(4);
+        let mut reports = Reports::default();
+        for number in 1..=4 {
+            let asked = Asked { token: Token(number), number: number.into(), ..ASKED };
+            driver.start(SLOT, asked, &mut Vec::new()).unwrap();
+        }
+        let bytes = [OK, LAST].concat().into_bytes();
+        let (a, b) = bytes.split_at(cut);
+        assert_eq!(driver.receive(SLOT, a, &mut reports), Ok(Next::Continue));
+        assert_eq!(driver.receive(SLOT, b, &mut reports), Ok(Next::Close));
+        driver.closed(SLOT, Lost::ByUs, &mut reports).unwrap();
+        let done: Vec<_> = reports.done.iter().map(|done| (done.token.0, done.outcome)).collect();
+        assert_eq!(done, [(1, Outcome::Ok), (2, Outcome::Status)], "cut at {cut}");
+        assert_eq!(reports.again, [Token(3), Token(4)], "cut at {cut}");
+        assert_eq!(driver.room(SLOT), 4);
+        let mut wire = Vec::new();
+        for number in [3, 5, 4] {
+            let again = number != 5;
+            let asked = Asked { token: Token(number), number: number.into(), again, ..ASKED };
+            driver.start(SLOT, asked, &mut wire).unwrap();
+        }
+        assert_eq!(paths(&wire), ["3", "5", "4"], "cut at {cut}");
+    }
+}
+
+#[test]
+fn the_rest_of_a_group_behind_an_announced_close_is_sent_again_and_the_group_is_done_once() {
+    let mut driver = Http1::new(1, Script { made: 0, at_once: 3 });
+    let mut reports = Reports::default();
+    driver.start(SLOT, ASKED, &mut Vec::new()).unwrap();
+    let last = [OK, LAST].concat();
+    assert_eq!(driver.receive(SLOT, last.as_bytes(), &mut reports), Ok(Next::Close));
+    driver.closed(SLOT, Lost::ByUs, &mut reports).unwrap();
+    assert_eq!((reports.done.as_slice(), reports.again.as_slice()), (&[][..], &[Token(7)][..]));
+    let mut wire = Vec::new();
+    let asked = Asked { token: Token(9), again: true, ..ASKED };
+    driver.start(SLOT, asked, &mut wire).unwrap();
+    assert_eq!(paths(&wire), ["3"]);
+    assert_eq!(driver.receive(SLOT, OK.as_bytes(), &mut reports), Ok(Next::Continue));
+    let done = Done {
+        token: Token(9),
+        outcome: Outcome::Status,
+        status: 503,
+        answers: 3,
+        bad: 1,
+        bytes: 6,
+        why: "",
+    };
+    assert_eq!(reports.done, [done]);
+}
+
+#[test]
+fn a_response_to_a_request_that_ends_the_connection_is_the_last_one_without_saying_so() {
+    let request = Static::new("GET", "/", &[("Connection", "close")], b"");
+    let mut driver = Http1::new(1, request).with_pipeline(4);
+    let mut reports = Reports::default();
+    driver.start(SLOT, ASKED, &mut Vec::new()).unwrap();
+    assert_eq!(driver.room(SLOT), 0, "nothing may follow");
+    assert_eq!(driver.receive(SLOT, OK.as_bytes(), &mut reports), Ok(Next::Close));
+    driver.closed(SLOT, Lost::ByUs, &mut reports).unwrap();
+    assert_eq!(reports.done[0].outcome, Outcome::Ok);
+    assert_eq!(driver.room(SLOT), 4, "the slot is as new");
+}
+
+#[test]
+fn a_last_response_that_is_cut_off_fails_alone() {
+    for (last, outcome) in [
+        ("HTTP/1.1 200 OK\r\n\r\nuntil the close", Outcome::Ok),
+        ("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 9\r\n\r\ncut", Outcome::Reset),
+    ] {
+        let mut driver = Http1::new(1, Static::new("GET", "/", &[], b"")).with_pipeline(2);
+        let mut reports = Reports::default();
+        for token in [1, 2] {
+            let asked = Asked { token: Token(token), ..ASKED };
+            driver.start(SLOT, asked, &mut Vec::new()).unwrap();
+        }
+        driver.receive(SLOT, last.as_bytes(), &mut reports).unwrap();
+        driver.closed(SLOT, Lost::By(Closed::ByPeer), &mut reports).unwrap();
+        let done: Vec<_> = reports.done.iter().map(|done| (done.token.0, done.outcome)).collect();
+        assert_eq!((done, reports.again), (vec![(1, outcome)], vec![Token(2)]), "{last}");
     }
 }

@@ -14,6 +14,7 @@ use rustls::sign::CertifiedKey;
 use rustls::time_provider::TimeProvider;
 use rustls::{DigitallySignedStruct, Error, RootCertStore, SignatureScheme, version};
 
+use super::given::Given;
 use super::sessions::Sessions;
 
 /// The requested configuration.
@@ -35,18 +36,26 @@ pub struct Terms {
 pub enum Trust {
     /// The issuers with these certificates (DER); unreadable ones are ignored.
     System(Vec<Vec<u8>>),
-    /// Only the issuers with the certificates in this PEM text.
-    Issuers(Vec<u8>),
+    /// Only the issuers with these certificates, and servers that show one of them.
+    Issuers(Pem),
     /// Nothing is verified.
     Anyone,
 }
 
-/// A certificate chain and its key, as PEM texts.
+/// A certificate chain and its key.
 #[derive(Clone)]
 pub struct Identity {
     /// Ours first, then those that lead to its issuer.
-    pub certificates: Vec<u8>,
-    pub key: Vec<u8>,
+    pub certificates: Pem,
+    pub key: Pem,
+}
+
+/// A PEM text.
+#[derive(Clone)]
+pub struct Pem {
+    /// Its origin, for error messages: `--ca ca.pem`.
+    pub name: String,
+    pub text: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -77,7 +86,10 @@ impl Tls {
             .expect("the provider has ciphers of both versions");
         let builder = match &terms.trust {
             Trust::System(certificates) => builder.with_root_certificates(system(certificates)?),
-            Trust::Issuers(pem) => builder.with_root_certificates(issuers(pem)?),
+            Trust::Issuers(pem) => {
+                let verifier = Given::read(pem, &provider)?;
+                builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier))
+            }
             Trust::Anyone => {
                 builder.dangerous().with_custom_certificate_verifier(Arc::new(Anyone { provider }))
             }
@@ -85,10 +97,15 @@ impl Tls {
         let mut config = match &terms.identity {
             None => builder.with_no_client_auth(),
             Some(identity) => {
-                let (certificates, key) = identity.read()?;
-                builder
-                    .with_client_auth_cert(certificates, key)
-                    .map_err(|error| format!("the key does not fit the certificate: {error}"))?
+                let Identity { certificates, key } = identity;
+                builder.with_client_auth_cert(certificates.certificates()?, key.key()?).map_err(
+                    |error| {
+                        let (key, certificates) = (&key.name, &certificates.name);
+                        format!(
+                            "{key}: the key does not fit the certificate, {certificates}: {error}"
+                        )
+                    },
+                )?
             }
         };
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
@@ -141,31 +158,31 @@ fn system(certificates: &[Vec<u8>]) -> Result<RootCertStore, String> {
     }
 }
 
-fn issuers(pem: &[u8]) -> Result<RootCertStore, String> {
-    let mut roots = RootCertStore::empty();
-    for certificate in certificates(pem)? {
-        roots
-            .add(certificate)
-            .map_err(|error| format!("is not an issuer's certificate: {error}"))?;
+impl Pem {
+    fn certificates(&self) -> Result<Vec<CertificateDer<'static>>, String> {
+        let Pem { name, text } = self;
+        let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text).collect();
+        let certificates =
+            certificates.map_err(|error| format!("{name}: is not PEM text: {error}"))?;
+        match certificates[..] {
+            [] => Err(format!(
+                "{name}: contains no certificate; it begins with -----BEGIN CERTIFICATE-----"
+            )),
+            _ => Ok(certificates),
+        }
     }
-    Ok(roots)
-}
 
-fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
-    let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
-    let certificates = certificates.map_err(|error| format!("is not PEM text: {error}"))?;
-    match certificates[..] {
-        [] => Err("contains no certificate (-----BEGIN CERTIFICATE-----)".to_owned()),
-        _ => Ok(certificates),
-    }
-}
-
-impl Identity {
-    fn read(&self) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), String> {
-        let certificates = certificates(&self.certificates)?;
-        let key = PrivateKeyDer::from_pem_slice(&self.key)
-            .map_err(|_| "contains no private key (-----BEGIN PRIVATE KEY-----)".to_owned())?;
-        Ok((certificates, key))
+    fn key(&self) -> Result<PrivateKeyDer<'static>, String> {
+        let Pem { name, text } = self;
+        PrivateKeyDer::from_pem_slice(text).map_err(|_| {
+            let encrypted = b"ENCRYPTED";
+            match text.windows(encrypted.len()).any(|word| word == encrypted) {
+                true => format!("{name}: its key is encrypted; decrypt it with openssl pkey"),
+                false => format!(
+                    "{name}: contains no private key; it begins with -----BEGIN PRIVATE KEY-----"
+                ),
+            }
+        })
     }
 }
 

@@ -11,7 +11,7 @@ pub(crate) mod peer;
 use self::peer::{Authority, Certified, Manners, ONLY_1_2, ONLY_1_3, self_signed};
 
 const SLOT: Slot = Slot(0);
-const ASKED: Asked = Asked { token: Token(7), number: 0, label: Label::NONE };
+const ASKED: Asked = Asked { token: Token(7), number: 0, label: Label::NONE, again: false };
 const HOST: &str = "shop.test";
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n";
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
@@ -24,7 +24,7 @@ pub(crate) fn now() -> u64 {
 /// Returns terms that trust only this authority.
 fn trusting(authority: &Authority) -> Terms {
     Terms {
-        trust: Trust::Issuers(authority.pem().into_bytes()),
+        trust: Trust::Issuers(pem(authority.pem())),
         identity: None,
         version: None,
         resume: true,
@@ -38,7 +38,11 @@ fn anyone() -> Terms {
 
 fn identity(certified: &Certified) -> Option<Identity> {
     let Certified { certificate, key } = certified.clone();
-    Some(Identity { certificates: certificate.into_bytes(), key: key.into_bytes() })
+    Some(Identity { certificates: pem(certificate), key: pem(key) })
+}
+
+pub(crate) fn pem(text: String) -> Pem {
+    Pem { name: "--option file.pem".to_owned(), text: text.into_bytes() }
 }
 
 fn driver(terms: &Terms, slots: usize) -> Secured<Http1<Static>> {
@@ -219,6 +223,44 @@ fn a_certificate_that_proves_nothing_is_refused_with_the_remedy() {
     }
 }
 
+/// `openssl req -x509` makes such certificates: an issuer's, which the server shows as its own.
+#[test]
+fn a_server_whose_own_certificate_is_named_is_trusted_for_its_names_and_its_time() {
+    let name = "for another name";
+    for (subject, names, last_year, is_ca, why) in [
+        (HOST, &[HOST][..], 2100, true, None),
+        (HOST, &[HOST], 2100, false, None),
+        ("other.test", &[HOST], 2100, true, None),
+        // Without other names, the common name counts.
+        (HOST, &[], 2100, true, None),
+        (HOST, &[], 2100, false, None),
+        ("SHOP.test", &[], 2100, true, None),
+        ("other.test", &[], 2100, true, Some(name)),
+        (HOST, &["other.test"], 2100, true, Some(name)),
+        (HOST, &["other.test"], 2100, false, Some(name)),
+        (HOST, &[HOST], 2001, true, Some("has expired")),
+        (HOST, &[], 2001, true, Some("has expired")),
+    ] {
+        let certified = peer::self_issued(subject, names, last_year, is_ca);
+        let trusting = |certificate: &str| Terms {
+            trust: Trust::Issuers(pem(certificate.to_owned())),
+            ..anyone()
+        };
+        for versions in [ONLY_1_2, ONLY_1_3] {
+            let server = Manners { versions, ..Manners::default() }.with(&certified);
+            let mut ours = driver(&trusting(&certified.certificate), 1);
+            let line = Line::open(&mut ours, &server);
+            match why {
+                None => assert!(line.handshake.is_some(), "{subject} {names:?} {:?}", line.next),
+                Some(why) => assert!(line.failure().contains(why), "{}", line.failure()),
+            }
+            let other = peer::self_issued(subject, names, last_year, is_ca);
+            let mut others = driver(&trusting(&other.certificate), 1);
+            assert!(Line::open(&mut others, &server).handshake.is_none(), "another key");
+        }
+    }
+}
+
 #[test]
 fn a_peer_with_another_protocol_is_recognized() {
     let certified = self_signed(HOST);
@@ -325,7 +367,7 @@ fn only_an_announced_end_completes_a_body_that_ends_with_its_connection() {
     line.answer(endless);
     line.server.send_close_notify();
     line.listen();
-    assert_eq!(line.next, Next::Close);
+    assert_eq!(line.next, Next::Ended);
     let done = line.closed(Lost::By(Closed::ByPeer));
     assert_eq!((done.outcome, done.bytes), (Outcome::Ok, 12));
 
@@ -368,7 +410,7 @@ fn a_key_update_of_the_peer_is_answered_at_once() {
 #[test]
 fn a_connection_is_replaced_before_its_keys_wear_out() {
     let certified = self_signed(HOST);
-    for (versions, next) in [(ONLY_1_2, Next::Close), (ONLY_1_3, Next::Continue)] {
+    for (versions, next) in [(ONLY_1_2, Next::Retire), (ONLY_1_3, Next::Continue)] {
         let server = Manners { versions, ..Manners::default() }.with(&certified);
         let mut driver = driver(&anyone(), 1);
         let mut line = Line::open(&mut driver, &server);
@@ -376,6 +418,7 @@ fn a_connection_is_replaced_before_its_keys_wear_out() {
         line.ask();
         line.answer(ANSWER);
         assert_eq!((line.next, line.reports.done[0].outcome), (next, Outcome::Ok));
+        assert_eq!(line.driver.room(SLOT), usize::from(next == Next::Continue));
     }
 }
 
@@ -462,11 +505,16 @@ fn terms_that_cannot_be_used_are_explained() {
         (Terms { identity: identity(&mixed), ..anyone() }, "does not fit"),
         (Terms { identity: identity(&keyless), ..anyone() }, "contains no private key"),
         (Terms { identity: identity(&bare), ..anyone() }, "contains no certificate"),
-        (Terms { trust: Trust::Issuers(b"x".to_vec()), ..anyone() }, "contains no certificate"),
+        (
+            Terms { trust: Trust::Issuers(pem("x".to_owned())), ..anyone() },
+            "contains no certificate",
+        ),
         (Terms { trust: Trust::System(vec![vec![1]]), ..anyone() }, "install ca-certificates"),
     ] {
         let error = Tls::new(&terms).expect_err(why);
         assert!(error.contains(why), "{error}");
+        let is_of_system = why.contains("ca-certificates");
+        assert!(is_of_system || error.starts_with("--option file.pem: "), "{error}");
     }
     let tls = Tls::new(&anyone()).unwrap();
     let refused = Secured::new((), 1, &tls, "no name").err();

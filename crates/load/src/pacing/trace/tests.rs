@@ -45,6 +45,24 @@ fn times_are_read_exactly() {
 }
 
 #[test]
+fn a_time_may_have_an_exponent() {
+    let trace = read("0e9\n1e-30\n1e-3\n12.5E-3\n.1234567899e+0\n2e0\n0.0017e6\n").unwrap();
+    let times: Vec<u64> = lines(&trace).iter().map(|line| line.0).collect();
+    let expected = [0, 0, 1_000_000, 12_500_000, 123_456_789, 2_000_000_000, 1_700_000_000_000];
+    assert_eq!(times, expected);
+    for wrong in ["1e", "e3", "1e1.5", "1e3e3", "1e11", "1e99999999999", "1e2147483647", "1 e3"] {
+        assert!(read(wrong).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn a_byte_order_mark_is_skipped_where_a_file_may_have_one() {
+    assert_eq!(lines(&read("\u{feff}0.5\ta\n").unwrap()), [(500_000_000, Some("a"))]);
+    assert_eq!(lines(&read("\u{feff}# comment\n1\n").unwrap()), [(1_000_000_000, None)]);
+    assert!(read("1\n\u{feff}2\n").is_err());
+}
+
+#[test]
 fn speed_makes_it_shorter() {
     let at = |speed| Trace::read("t", "1\n3\n".as_bytes(), speed).unwrap();
     assert_eq!(at(2.0).length(), Nanos::from_millis(1_500));
@@ -102,7 +120,7 @@ fn an_invalid_line_is_reported_with_its_number_and_the_remedy() {
         "1\ta\tb\n",
         expect![[r#"day.trace:1: `a\tb` is not a valid label; write one without tabs"#]],
     );
-    for time in [".", "1e3", "+1", "inf", "NaN", "1,5", "0x1", "1s", "99999999999", "1.2.3", "١"] {
+    for time in [".", "1e", "+1", "inf", "NaN", "1,5", "0x1", "1s", "99999999999", "1.2.3", "١"] {
         let error = read(&format!("0\n{time}\n")).unwrap_err();
         assert!(
             error.starts_with(&format!("day.trace:2: `{time}` is not a valid time")),

@@ -120,6 +120,7 @@ pub(super) struct Run {
     pub(super) ended: Vec<(Instant, Ended)>,
     pub(super) prepared: u32,
     pub(super) failures: Failures,
+    pub(super) is_behind: bool,
 }
 
 /// An observer that records everything.
@@ -129,19 +130,30 @@ pub(super) struct Witness {
     pub(super) completions: Vec<Completion>,
     pub(super) overdue: u64,
     pub(super) sent: u64,
+    pub(super) sent_again: u64,
     pub(super) bytes: u64,
     pub(super) connected: Vec<(Instant, Nanos)>,
     pub(super) disconnected: Vec<Instant>,
     pub(super) scripted: Nanos,
+    /// The number of requests that became due in this iteration, and the largest of an iteration.
+    in_turn: usize,
+    pub(super) most_in_turn: usize,
 }
 
 impl Observer for Witness {
     fn intended(&mut self, of: Of, intended: Instant) {
+        self.in_turn += 1;
+        self.most_in_turn = self.most_in_turn.max(self.in_turn);
         self.intended.push((of.pool, intended));
     }
 
     fn sent(&mut self, _of: Of, _intended: Instant, _sent: Instant, bytes: usize) {
         self.sent += 1;
+        self.bytes += bytes as u64;
+    }
+
+    fn sent_again(&mut self, _of: Of, _sent: Instant, bytes: usize) {
+        self.sent_again += 1;
         self.bytes += bytes as u64;
     }
 
@@ -163,6 +175,7 @@ impl Observer for Witness {
 
     fn turn(&mut self, _now: Instant, turn: Turn) {
         self.scripted += turn.scripted;
+        self.in_turn = 0;
     }
 }
 
@@ -184,6 +197,7 @@ impl Witness {
         self.completions.extend(other.completions);
         self.overdue += other.overdue;
         self.sent += other.sent;
+        self.sent_again += other.sent_again;
         self.bytes += other.bytes;
         self.connected.extend(other.connected);
         self.disconnected.extend(other.disconnected);
@@ -211,7 +225,7 @@ impl HttpWorkload for Numbered {
             };
             let path = format!("/{}", body_of(key));
             wire::http1::encode_request(method, &path, &[("Host", "x")], b"", request.wire);
-            request.expected.push(Expected { body, tag: self.asked.len() as u32 });
+            request.expected.push(Expected { body, tag: self.asked.len() as u32, closes: false });
             self.asked.push(key);
         }
         request.label = Label((of.number % 5) as u16);
@@ -298,10 +312,11 @@ impl Load {
         shard.observer().begin(START, window);
         let schedule = Schedule { start: START, end: window.end, drain: self.drain };
         let ended = shard.run(&mut self.source(index), schedule).unwrap();
-        let failures = shard.failures();
+        let (failures, is_behind) = (shard.failures(), shard.is_behind());
         let ((recorder, witness), drivers) = shard.into_parts();
         Run {
             failures,
+            is_behind,
             recorded: recorder.finish(ended.0),
             witness,
             truths: vec![truth.take()],
@@ -466,13 +481,15 @@ impl Load {
             // Requests that are handed over at the end of an iteration leave then; requests that
             // are sent at once leave during the call.
             if (perfect || self.held_back) && self.limits.keep_alive.is_none() {
-                let received = seen[&(of.target, number, 0)].received;
+                let received = seen[&(of.target, number, self.batch - 1)].received;
                 assert_eq!(start.unwrap().sent, received, "{completion:?}");
             }
         }
         let bytes: u64 = run.truths.iter().map(|truth| truth.bytes).sum();
         assert_eq!(bytes, run.witness.bytes, "the server received all bytes");
-        assert_eq!(seen.len() as u64, run.witness.sent * u64::from(self.batch));
+        let ignored = run.truths.iter().flat_map(|truth| &truth.ignored);
+        let ignored = ignored.filter(|key| !seen.contains_key(key)).count();
+        assert_eq!((seen.len() + ignored) as u64, run.witness.sent * u64::from(self.batch));
     }
 
     /// Checks that the record matches the requests, and that its parts sum up to it.

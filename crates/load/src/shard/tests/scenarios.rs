@@ -68,6 +68,77 @@ fn each_conduct_has_its_outcome_and_closes_its_connection_or_not() {
 }
 
 #[test]
+fn requests_behind_an_announced_close_are_sent_again_once_with_their_intended_time() {
+    for batch in [1, 3] {
+        let conduct = every(100, Conduct::LastByHeader);
+        let pace = Pace::Closed { think: Think::Fixed(Nanos::ZERO) };
+        let run = Load { pipeline: 16, connections: 2, pace, batch, ..with(conduct) }.run();
+        let outcomes = run.witness.outcomes();
+        assert!(outcomes.keys().eq([&Outcome::Ok]), "{outcomes:?}");
+        assert!(100 < run.witness.sent_again, "{}", run.witness.sent_again);
+    }
+}
+
+#[test]
+fn a_target_that_closes_silently_gets_its_next_connection_without_a_pause() {
+    for conduct in [Conduct::CloseAfter(Nanos::ZERO), Conduct::Reset] {
+        let every_second = move |(_, number, _): super::server::Key| match conduct {
+            Conduct::Reset if number % 2 == 0 => Conduct::Well,
+            conduct => conduct,
+        };
+        let pace = Pace::Closed { think: Think::Fixed(Nanos::ZERO) };
+        let load = Load { connections: 1, pace, ..with(Rc::new(every_second)) };
+        let run = load.run();
+        let slowest = run.witness.with(Outcome::Ok).map(Completion::response_time).max();
+        assert!(slowest < Some(MS), "{conduct:?}: {slowest:?}");
+        assert!(1_000 < run.failures.unannounced, "{conduct:?}");
+        assert_eq!(run.failures.unannounced, run.failures.after_one, "{conduct:?}");
+    }
+}
+
+#[test]
+fn a_rate_that_no_machine_can_make_ends_the_load_and_its_iterations() {
+    let pace =
+        Pace::Open { rate: 300e6, distribution: Distribution::Constant, sharing: Sharing::InTurn };
+    let limits = Limits { backlog: 200_000, ..LIMITS };
+    let load = Load { pace, limits, call_cost: MS, ..Load::default() };
+    let run = load.run();
+    assert_eq!(run.ended[0].1, Ended::Overloaded);
+    assert!(run.is_behind);
+    let most = run.witness.most_in_turn;
+    assert_eq!(most, MOST_ADMITTED, "{:?}", run.witness.outcomes());
+}
+
+#[test]
+fn an_interruption_is_noticed_while_the_load_waits_for_the_last_responses() {
+    /// Interrupts the load half a second after its end.
+    struct Impatient<'a>(&'a AtomicBool);
+
+    impl Observer for Impatient<'_> {
+        fn turn(&mut self, now: Instant, _turn: Turn) {
+            self.0.store(Instant(1_500_000_000) <= now, Ordering::Relaxed);
+        }
+    }
+
+    let stop = AtomicBool::new(false);
+    let server = Queue { misbehaviour: Some((1, Misbehaviour::Silence)), ..Queue::default() };
+    let world = net::Simulation::new(server);
+    let mut shard = Shard::new(world, Impatient(&stop), super::LIMITS, [&stop, &stop]);
+    let driver = Http1::new(1, Static::new("GET", "/", &[], b""));
+    let address: std::net::SocketAddr = ([127, 0, 0, 1], 1).into();
+    let numbers = Numbers { first: 0, step: 1, quota: None };
+    shard.add_pool(Of { pool: 0, target: 0 }, driver, (vec![address.into()], 1), numbers);
+    shard.connect(Instant(0) + Nanos::SECOND).unwrap();
+    let think = Think::Fixed(Nanos::ZERO);
+    let mut source = Source::Closed { think, random: Random::new(1) };
+    let (start, end) = (Instant(0), Instant(0) + Nanos::SECOND);
+    let schedule = Schedule { start, end, drain: Nanos::SECOND * 10 };
+    let (done, ended) = shard.run(&mut source, schedule).unwrap();
+    assert_eq!(ended, Ended::Halted);
+    assert!(done < end + Nanos::SECOND, "{done:?}");
+}
+
+#[test]
 fn a_failed_request_has_no_status_of_an_earlier_one() {
     let run = with(every(100, Conduct::Reset)).run();
     let statuses: Vec<u16> = run.witness.with(Outcome::Reset).map(|c| c.status).collect();

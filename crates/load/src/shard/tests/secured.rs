@@ -7,8 +7,8 @@ use rustls::{ServerConfig, ServerConnection};
 
 use super::load::{START, Witness};
 use super::*;
-use crate::driver::tls::tests::now;
 use crate::driver::tls::tests::peer::{Authority, Manners, ONLY_1_2, ONLY_1_3, self_signed};
+use crate::driver::tls::tests::{now, pem};
 use crate::driver::tls::{Identity, Secured, Terms, Tls, Trust};
 use crate::observe::Part;
 
@@ -201,7 +201,7 @@ fn a_connection_for_each_request_resumes_and_is_in_its_response_time() {
 #[test]
 fn an_untrusted_server_fails_every_request_as_connect_with_the_reason() {
     let certified = Authority::new("theirs").issue(HOST);
-    let trust = Trust::Issuers(Authority::new("ours").pem().into_bytes());
+    let trust = Trust::Issuers(pem(Authority::new("ours").pem()));
     let ran = run(Guarded::new(Manners::default().with(&certified)), trust, LIMITS);
     let [(&(outcome, why), &count)] = ran.part.reasons.iter().collect::<Vec<_>>()[..] else {
         panic!("{:?}", ran.part.reasons)
@@ -242,7 +242,7 @@ fn the_load_begins_as_soon_as_the_peers_have_accepted_our_certificate() {
         let clients_of = Some(&authority);
         let manners = Manners { versions: ONLY_1_3, clients_of, tickets, ..Manners::default() };
         let client = authority.issue("client");
-        let (certificates, key) = (client.certificate.into_bytes(), client.key.into_bytes());
+        let (certificates, key) = (pem(client.certificate), pem(client.key));
         let identity = Some(Identity { certificates, key });
         let terms = Terms { trust: Trust::Anyone, identity, version: None, resume: true, now };
         let ran = run_on(Guarded::new(manners.with(&authority.issue(HOST))), &terms, LIMITS);

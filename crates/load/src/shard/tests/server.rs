@@ -1,7 +1,7 @@
 //! A simulated server with configurable behaviour that records what it did.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use ::measure::{Instant, Nanos};
@@ -88,6 +88,8 @@ pub(super) struct Seen {
 #[derive(Debug, Default)]
 pub(super) struct Truth {
     pub(super) seen: HashMap<Key, Seen>,
+    /// The requests behind a response that announced the close: they are not processed.
+    pub(super) ignored: HashSet<Key>,
     pub(super) attempts: u64,
     pub(super) bytes: u64,
     /// A hash of all bytes with their times and connections.
@@ -111,6 +113,7 @@ struct Line {
     ready: Instant,
     withheld: Vec<(Key, Vec<u8>)>,
     is_dead: bool,
+    has_announced: bool,
     /// True if the unrequested response may have been taken for an answer.
     has_greeted: bool,
 }
@@ -167,6 +170,10 @@ impl Peer for Server {
         }
         let line = self.lines.get_mut(&connection).unwrap();
         for (key, is_head) in line.take_in(bytes) {
+            if line.has_announced {
+                truth.ignored.insert(key);
+                continue;
+            }
             let known = truth.seen.insert(key, Seen { received: now, answered: None });
             assert_eq!(known, None, "request {key:?} was sent twice");
             line.carried += 1;
@@ -215,6 +222,11 @@ impl Line {
         truth: &mut Truth,
         effects: &mut Vec<(Instant, Effect)>,
     ) {
+        self.has_announced = match conduct {
+            Conduct::LastByHeader => true,
+            Conduct::UntilClose => !is_head,
+            _ => false,
+        };
         let begin = now.max(self.ready);
         let mut done = begin + SERVICE;
         let body = if is_head { String::new() } else { body_of(key) };

@@ -87,7 +87,7 @@ fn an_answer_that_began_unwanted_is_not_reported_in_part() {
     let (mut driver, mut reports, mut wire) = (Http1::new(2, script), Reports::default(), vec![]);
     let mut ask = |driver: &mut Http1<Script>, slot, number| {
         wire.clear();
-        let asked = Asked { token: Token(number as u32), number, label: Label::NONE };
+        let asked = Asked { token: Token(number as u32), number, label: Label::NONE, again: false };
         driver.start(Slot(slot), asked, &mut wire).unwrap();
         String::from_utf8(wire.clone()).unwrap()
     };

@@ -6,8 +6,8 @@ use wire::http1::Expect;
 use super::*;
 
 fn pending(number: u32) -> Pending {
-    let expected = Expected { body: Expect::Body, tag: number };
-    Pending { token: Token(number), expected, is_last: true }
+    let expected = Expected { body: Expect::Body, tag: number, closes: false };
+    Pending { token: Token(number), expected, is_last: true, sent: None }
 }
 
 /// Compares with a separate queue for each connection.

@@ -2,6 +2,7 @@
 
 use measure::{Nanos, Rate};
 use results::slo;
+use wire::url;
 
 use crate::backend::ForeignLoad;
 use crate::experiment::targets;
@@ -128,13 +129,15 @@ fn targets_to_check(resolved: &Resolved) -> Vec<String> {
     (1..=targets(resolved)).map(|i| target(resolved, &url(i), i)).collect()
 }
 
-/// Returns a component's URL with the workload's own path.
+/// Returns a component's URL with the workload's own path. The path of an endpoint is requested as
+/// it is, unless the workload has another one than `/`.
 pub fn target(resolved: &Resolved, url: &str, instance: u32) -> String {
-    match resolved.spec.workload.path() {
-        Some(path) => {
-            let path = resolved.text(path, instance);
+    let path = resolved.spec.workload.path().map(|path| resolved.text(path, instance));
+    let has_path = url::parse(url).is_ok_and(|url| url.target != "/");
+    match path {
+        Some(path) if path != "/" || !has_path => {
             format!("{}/{}", url.trim_end_matches('/'), path.trim_start_matches('/'))
         }
-        None => url.to_owned(),
+        Some(_) | None => url.to_owned(),
     }
 }

@@ -5,7 +5,8 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 use measure::{Instant, Nanos};
-use wire::http1::{Ended, Expect, ResponseDecoder, ResponseEvent, encode_request};
+use wire::http1::{Ended, Expect, ResponseDecoder, ResponseEvent, check_request, encode_request};
+use wire::url::{self, Place, Scheme, Url};
 
 use crate::backend::Reply;
 use crate::spec::{Exchange, Method, plain};
@@ -29,13 +30,9 @@ pub(crate) fn ask(
     now: impl Fn() -> Instant,
     give_up: impl Fn() -> bool,
 ) -> Result<Reply, String> {
-    let (authority, base) = parts(url)?;
-    let mut headers = exchange.send.headers.iter();
-    if let Some((name, _)) = headers.find(|(_, value)| value.contains(char::is_control)) {
-        return Err(format!("the header {name} must be one line"));
-    }
-    let mut stream = connect(&authority)?;
-    let request = request(&authority, &base, exchange);
+    let Parts { host, port, authority, base } = parts(url)?;
+    let request = request(&authority, &base, exchange)?;
+    let mut stream = connect((&host, port))?;
     stream.write_all(&request).map_err(|error| plain(&error))?;
 
     let timeout = exchange.within();
@@ -63,7 +60,7 @@ pub(crate) fn ask(
 }
 
 /// Returns the bytes of a request. A header of the exchange replaces ours.
-fn request(authority: &str, base: &str, exchange: &Exchange) -> Vec<u8> {
+fn request(authority: &str, base: &str, exchange: &Exchange) -> Result<Vec<u8>, String> {
     let Exchange { method, target, send, .. } = exchange;
     let body = send.body.as_ref().map(ToString::to_string);
     let length = body.as_ref().map_or(0, String::len).to_string();
@@ -77,9 +74,11 @@ fn request(authority: &str, base: &str, exchange: &Exchange) -> Vec<u8> {
     }
     let target = format!("{base}/{}", target.trim_start_matches('/'));
     let body = body.unwrap_or_default();
+    let (method, body) = (method.to_string(), body.as_bytes());
+    check_request(&method, &target, &fields, body)?;
     let mut request = Vec::new();
-    encode_request(&method.to_string(), &target, &fields, body.as_bytes(), &mut request);
-    request
+    encode_request(&method, &target, &fields, body, &mut request);
+    Ok(request)
 }
 
 fn is_timeout(error: &std::io::Error) -> bool {
@@ -87,13 +86,9 @@ fn is_timeout(error: &std::io::Error) -> bool {
     matches!(error.kind(), Interrupted | TimedOut | WouldBlock)
 }
 
-fn connect(authority: &str) -> Result<TcpStream, String> {
-    let with_port = match authority.rsplit_once(':') {
-        Some((_, port)) if port.chars().all(|c| c.is_ascii_digit()) => authority.to_owned(),
-        _ => format!("{authority}:80"),
-    };
-    let addresses = with_port.to_socket_addrs().map_err(|_| format!("unknown host {authority}"))?;
-    let mut last = format!("{authority} has no address");
+fn connect((host, port): (&str, u16)) -> Result<TcpStream, String> {
+    let addresses = (host, port).to_socket_addrs().map_err(|_| format!("unknown host {host}"))?;
+    let mut last = format!("{host} has no address");
     for address in addresses {
         match TcpStream::connect_timeout(&address, Duration::from_secs(2)) {
             Ok(stream) => {
@@ -115,14 +110,24 @@ pub(crate) fn authority(url: &str) -> &str {
     rest.split_once('/').map_or(rest, |(authority, _)| authority)
 }
 
-/// Splits `http://host:port/base` into authority and base path.
-fn parts(url: &str) -> Result<(String, String), String> {
-    let rest = url.strip_prefix("http://").ok_or_else(|| {
-        format!("`{url}` is not a valid address; write for example http://127.0.0.1:8080")
-    })?;
-    let (authority, base) = rest.split_once('/').unwrap_or((rest, ""));
-    let base = base.trim_end_matches('/');
-    Ok((authority.to_owned(), if base.is_empty() { String::new() } else { format!("/{base}") }))
+/// The parts of `http://host:port/base`.
+struct Parts {
+    host: String,
+    port: u16,
+    authority: String,
+    /// The path that comes before those of requests: without the last slash and a query.
+    base: String,
+}
+
+fn parts(url: &str) -> Result<Parts, String> {
+    let Url { scheme, place, authority, target, .. } = url::parse(url)?;
+    let (Scheme::Http, Place::Host(host, port)) = (scheme, place) else {
+        return Err(format!(
+            "`{url}` is not a valid address; write for example http://127.0.0.1:8080"
+        ));
+    };
+    let base = target.split('?').next().unwrap_or_default().trim_end_matches('/').to_owned();
+    Ok(Parts { host, port: port.unwrap_or(scheme.port()), authority, base })
 }
 
 #[derive(Default)]

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use results::Metric;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use wire::url;
 
 pub use action::{Action, Check, Initialise, OncePer, Run, Wait};
 pub use change::{Change, Config, Part, Scale};
@@ -333,6 +334,9 @@ impl Resolved {
     fn check_targets(&self) -> Result<(), SpecError> {
         files::check(self)?;
         let Where { backend, .. } = self.spec.where_;
+        if backend == BackendKind::External {
+            return self.check_endpoints();
+        }
         let Some(name) = self.spec.sut.endpoint.0.first() else { return Ok(()) };
         let names: Vec<&str> = self.spec.sut.components().map(Component::name).collect();
         let deploys = matches!(backend, BackendKind::Local | BackendKind::Kubernetes);
@@ -342,6 +346,24 @@ impl Resolved {
                 self.source.find("endpoint", name),
                 &format!("components here: {}", names.join(", ")),
             ));
+        }
+        Ok(())
+    }
+
+    /// Checks the URLs of a service that is not deployed.
+    fn check_endpoints(&self) -> Result<(), SpecError> {
+        let has_path = self.spec.workload.path().is_some_and(|path| path != "/");
+        for (instance, written) in (1..).zip(&self.spec.sut.endpoint.0) {
+            let place = self.source.find("endpoint", written);
+            let wrong = match url::parse(&self.text(written, instance)) {
+                Err(why) => (why, "correct it; write for example http://127.0.0.1:8080"),
+                Ok(url) if has_path && url.target.contains('?') => (
+                    "an endpoint with a query, and a workload with a path of its own".to_owned(),
+                    "move the query to the path of the workload",
+                ),
+                Ok(_) => continue,
+            };
+            return Err(self.source.error(wrong.0, place, wrong.1));
         }
         Ok(())
     }

@@ -93,6 +93,10 @@ fn redirect<B>(address: &str, response: &Response<B>) -> Option<(String, String)
     let location = response.headers().get(LOCATION).map(HeaderValue::as_bytes);
     let to = Uri::try_from(location.filter(|_| is_redirect)?).ok()?;
     let same_host = to.host()? == address.rsplit_once(':')?.0;
-    let port = to.port_u16().unwrap_or(80);
+    let authority = to.authority()?;
+    let port = match authority.as_str().strip_prefix(authority.host())? {
+        "" => 80,
+        port => port[1..].parse::<u16>().ok()?,
+    };
     same_host.then(|| (format!("{}:{port}", to.host().unwrap_or_default()), to.path().to_owned()))
 }

@@ -453,8 +453,10 @@ fn explain(failure: &NotMeasured, targets: &[Target], stop: &AtomicBool) -> Fail
                 Some(Unopened::Unsecured(why)) => why,
                 None => "no answer in time (--connect-timeout)",
             };
-            let address = endpoints.first().map_or(String::new(), |e| e.address.to_string());
-            Failure::no_answer(format!("{url} cannot be reached ({address}): {why}"))
+            let mut addresses: Vec<_> = endpoints.iter().map(|e| e.address.to_string()).collect();
+            addresses.dedup();
+            let addresses = addresses.join(", ");
+            Failure::no_answer(format!("{url} cannot be reached ({addresses}): {why}"))
         }
         NotMeasured::Fault(fault) => Failure::no_answer(fault),
         NotMeasured::Machine(problem) => Failure::no_answer(problem),

@@ -46,5 +46,8 @@ fn a_missing_or_invalid_answer_is_an_error_in_words() {
     let get = Exchange::get("/");
     let refused = ask("http://127.0.0.1:1", &get, now, || false);
     assert_eq!(refused, Err("connection refused".to_owned()));
-    assert!(ask("ftp://x", &get, now, || false).unwrap_err().contains("not a valid address"));
+    let ask = |url| ask(url, &get, now, || false).unwrap_err();
+    assert!(ask("ftp://x").contains("is not supported"));
+    assert!(ask("https://x").contains("not a valid address"));
+    assert!(ask("http://127.0.0.1:65536").contains("a number from 1 to 65535"));
 }

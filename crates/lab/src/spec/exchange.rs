@@ -11,6 +11,7 @@ use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use wire::http1::check_field;
 
 use super::{Name, Written};
 
@@ -213,11 +214,7 @@ impl TryFrom<WrittenSent> for Sent {
     type Error = String;
     fn try_from(written: WrittenSent) -> Result<Sent, String> {
         let WrittenSent { headers, json, form, text } = written;
-        if let Some((name, _)) = headers.iter().find(|(name, value)| !is_header(name, value)) {
-            return Err(format!(
-                "`{name}` is not a valid header; write for example X-Request-Id: abc"
-            ));
-        }
+        headers.iter().try_for_each(|(name, value)| check_field(name, value))?;
         let body = match (json, form, text) {
             (None, None, None) => None,
             (Some(value), None, None) => Some(Body::Json(value)),
@@ -227,12 +224,6 @@ impl TryFrom<WrittenSent> for Sent {
         };
         Ok(Sent { headers, body })
     }
-}
-
-/// Returns true if both are what HTTP allows: neither can end its line.
-fn is_header(name: &str, value: &str) -> bool {
-    let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
-    !name.is_empty() && name.chars().all(is_token) && !value.contains(char::is_control)
 }
 
 impl From<Sent> for WrittenSent {

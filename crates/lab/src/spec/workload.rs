@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use wire::http1::{check_field, check_method};
 
 use super::{Command, Events, Parse, Texts, foreign_generator};
 
@@ -128,7 +129,7 @@ impl TryFrom<WrittenWorkload> for Workload {
             return Err(wrong.to_owned());
         }
         for (name, values) in &written.headers {
-            check_field(name, values)?;
+            values.0.iter().try_for_each(|value| check_field(name, value))?;
         }
         let WrittenWorkload {
             script,
@@ -231,26 +232,8 @@ fn wrong(written: &WrittenWorkload) -> Option<&'static str> {
     if body.is_some() && body_file.is_some() {
         return Some("`body` and `body_file` both set the body; remove one of them");
     }
-    let is_token = |text: &String| !text.is_empty() && text.chars().all(is_of_token);
-    if method.as_ref().is_some_and(|method| !is_token(method)) {
+    if method.as_ref().is_some_and(|method| check_method(method).is_err()) {
         return Some("a method is one word; write for example PUT");
     }
     None
-}
-
-fn check_field(name: &str, values: &Texts) -> Result<(), String> {
-    if name.is_empty() || !name.chars().all(is_of_token) {
-        return Err(format!(
-            "`{name}` is not a valid name of a header field; write for example X-Request-Id"
-        ));
-    }
-    match values.0.iter().any(|value| value.contains(['\r', '\n'])) {
-        true => Err(format!("the value of the header field `{name}` has more than one line")),
-        false => Ok(()),
-    }
-}
-
-/// Returns true for the characters of a token in HTTP.
-fn is_of_token(c: char) -> bool {
-    c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c)
 }

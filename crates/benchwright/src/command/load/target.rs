@@ -6,9 +6,9 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, bail, ensure};
-use http::Uri;
+use anyhow::{Context, Error, ensure};
 use net::{Address, Endpoint};
+use wire::url::{self, Place, Scheme, Url};
 
 /// The longest time for a first connection.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -28,28 +28,6 @@ pub(crate) struct Target {
     pub(crate) path: String,
     /// The addresses, used by the connections in turn.
     pub(crate) endpoints: Vec<Endpoint>,
-}
-
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Scheme {
-    Http,
-    Https,
-}
-
-impl Scheme {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Scheme::Http => "http",
-            Scheme::Https => "https",
-        }
-    }
-
-    fn port(self) -> u16 {
-        match self {
-            Scheme::Http => 80,
-            Scheme::Https => 443,
-        }
-    }
 }
 
 /// The options that decide the addresses of a target.
@@ -136,85 +114,27 @@ fn endpoints(addresses: &[SocketAddr], sources: &[IpAddr]) -> anyhow::Result<Vec
 }
 
 fn parse(url: &str) -> anyhow::Result<Target> {
-    if let Some(rest) = url.strip_prefix("http+unix://") {
-        return unix(url, rest);
-    }
-    // A fragment is not sent.
-    let sent = url.split('#').next().unwrap_or(url);
-    let uri: Uri = sent.parse().with_context(|| {
-        format!("`{url}` is not a valid URL; write for example http://127.0.0.1:8080/")
-    })?;
-    let scheme = match uri.scheme_str() {
-        Some("http") => Scheme::Http,
-        Some("https") => Scheme::Https,
-        Some(scheme) => {
-            bail!("`{url}`: `{scheme}` is not supported; there are `http`, `https` and `http+unix`")
-        }
-        None => bail!("`{url}` has no scheme; write http://{url}"),
-    };
-    let authority = uri.authority().context("a URL names a host")?;
+    let parsed = url::parse(url).map_err(Error::msg)?;
+    let Url { scheme, user_info, place, authority, target } = parsed;
     ensure!(
-        !authority.as_str().contains('@'),
+        user_info.is_none(),
         "`{url}` has user information; send it as --header 'Authorization: …'"
     );
-    let host = authority.host().trim_start_matches('[').trim_end_matches(']');
-    ensure!(!host.is_empty(), "`{url}` names no host");
-    Ok(Target {
-        url: url.to_owned(),
-        scheme,
-        host: host.to_owned(),
-        port: authority.port_u16(),
-        authority: authority.as_str().to_owned(),
-        path: uri.path_and_query().map_or("/", |path| path.as_str()).to_owned(),
-        endpoints: Vec::new(),
-    })
-}
-
-/// Reads `http+unix://%2Frun%2Fa.sock/path`: the escaped path of the socket is in place of the
-/// host.
-fn unix(url: &str, rest: &str) -> anyhow::Result<Target> {
-    let rest = rest.split('#').next().unwrap_or(rest);
-    let (socket, path) = match rest.find('/') {
-        Some(slash) => rest.split_at(slash),
-        None => (rest, "/"),
+    let (host, port, endpoints) = match place {
+        Place::Host(host, port) => (host, port, Vec::new()),
+        Place::Socket(path) => {
+            let address = Address::Unix(PathBuf::from(path));
+            ("localhost".to_owned(), None, vec![Endpoint { address, source: None }])
+        }
     };
-    let socket = unescaped(socket).filter(|socket| socket.starts_with('/')).with_context(|| {
-        format!("`{url}` names no socket; write for example http+unix://%2Frun%2Fa.sock/path")
-    })?;
-    let address = Address::Unix(PathBuf::from(socket));
-    Ok(Target {
-        url: url.to_owned(),
-        scheme: Scheme::Http,
-        host: "localhost".to_owned(),
-        port: None,
-        authority: "localhost".to_owned(),
-        path: path.to_owned(),
-        endpoints: vec![Endpoint { address, source: None }],
-    })
-}
-
-/// Replaces escapes: `%2F` becomes `/`.
-fn unescaped(text: &str) -> Option<String> {
-    let mut bytes = Vec::new();
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        bytes.push(match byte {
-            b'%' => {
-                let mut digit = || char::from(rest.next()?).to_digit(16);
-                (digit()? * 16 + digit()?) as u8
-            }
-            byte => byte,
-        });
-    }
-    String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))
+    Ok(Target { url: url.to_owned(), scheme, host, port, authority, path: target, endpoints })
 }
 
 fn host_and_port(place: &str) -> anyhow::Result<(String, u16)> {
-    let refusal = || format!("`{place}` is not a host and port; write --connect-to HOST:PORT");
-    let (host, port) = place.rsplit_once(':').with_context(refusal)?;
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    ensure!(!host.is_empty(), refusal());
-    Ok((host.to_owned(), port.parse().ok().with_context(refusal)?))
+    let refusal = |why| format!("--connect-to {place}: {why}; write --connect-to HOST:PORT");
+    let (host, port) = url::host_and_port(place).map_err(|why| Error::msg(refusal(why)))?;
+    let port = port.with_context(|| refusal("it names no port".to_owned()))?;
+    Ok((host.to_owned(), port))
 }
 
 /// Returns `all` or the `first` of the name's addresses, or those of the list.

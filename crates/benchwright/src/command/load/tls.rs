@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Error, bail, ensure};
-use load::driver::tls::{Identity, Secured, Terms, Tls, Trust};
+use load::driver::tls::{Identity, Pem, Secured, Terms, Tls, Trust};
 use load::measurement::Plan;
 
 use super::target::Target;
@@ -96,10 +96,11 @@ impl Securing {
     }
 }
 
-fn read(path: &Path, flag: &str) -> anyhow::Result<Vec<u8>> {
-    let text = fs::read(path).with_context(|| format!("{flag} {}", path.display()))?;
-    ensure!(!text.is_empty(), "{flag} {}: the file is empty", path.display());
-    Ok(text)
+fn read(path: &Path, flag: &str) -> anyhow::Result<Pem> {
+    let name = format!("{flag} {}", path.display());
+    let text = fs::read(path).with_context(|| name.clone())?;
+    ensure!(!text.is_empty(), "{name}: the file is empty");
+    Ok(Pem { name, text })
 }
 
 /// Returns the issuers in the machine's store that can be read. An empty list is refused where it

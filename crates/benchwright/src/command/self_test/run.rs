@@ -149,7 +149,7 @@ impl HttpWorkload for Numbered {
     fn next(&mut self, of: Origin, request: &mut Outgoing<'_>) -> Result<(), Fault> {
         write!(request.wire, "GET /{}", of.number).expect("writing to memory does not fail");
         request.wire.extend_from_slice(&self.rest);
-        request.expected.push(Expected { body: Expect::Body, tag: 0 });
+        request.expected.push(Expected { body: Expect::Body, tag: 0, closes: false });
         Ok(())
     }
 }

@@ -83,8 +83,11 @@ fn an_exchange_that_cannot_be_sent_is_refused() {
     refused("{get: /, post: /}", "a request is either `get: /path` or `post: /path`");
     refused("{get: /, send: {text: x}}", "a GET sends no body");
     refused("{post: /, send: {text: x, json: 1}}", "one of `json`, `form` and `text`");
-    refused("{post: /, send: {headers: {\"a b\": x}}}", "`a b` is not a valid header");
-    refused("{post: /, send: {headers: {a: \"x\\ny\"}}}", "`a` is not a valid header");
+    refused(
+        "{post: /, send: {headers: {\"a b\": x}}}",
+        "`a b` is not a valid name of a header field",
+    );
+    refused("{post: /, send: {headers: {a: \"x\\ny\"}}}", "the header field `a` has");
     refused("{get: /, status: []}", "the list of statuses is empty");
     refused("{get: /, status: 20}", "`20` is not a valid status");
     refused("{get: /, status: [200, ok]}", "`ok` is not a valid status");

@@ -190,12 +190,12 @@ fn a_wrong_method_or_header_field_is_refused() {
     refuses(
         r#"get: /, headers: {X-Id: "a\nb"}"#,
         expect![[r#"
-        the value of the header field `X-Id` has more than one line
-         --> my.yaml:4:11
-          |
-        4 | workload: {get: /, headers: {X-Id: "a\nb"}}
-          |           ^
-    "#]],
+            the value of the header field `X-Id` has '\n', which is not allowed there; leave it out
+             --> my.yaml:4:11
+              |
+            4 | workload: {get: /, headers: {X-Id: "a\nb"}}
+              |           ^
+        "#]],
     );
     refuses(
         "get: /, headers: [X-Id]",

@@ -6,6 +6,7 @@ fn a_url_says_where_and_what() {
     assert_eq!((target.host.as_str(), target.port), ("::1", Some(8080)));
     assert_eq!((target.authority.as_str(), target.path.as_str()), ("[::1]:8080", "/a?b=c"));
     assert_eq!(parse("http://localhost").unwrap().path, "/");
+    assert_eq!(parse("http://localhost?x=1").unwrap().path, "/?x=1");
     let target = parse("https://shop.test/").unwrap();
     assert!(target.is_secured() && target.service() == "https");
     let all = ["127.0.0.1".to_owned()];
@@ -20,8 +21,9 @@ fn a_wrong_url_is_explained() {
         ("127.0.0.1", "has no scheme"),
         ("ftp://a/", "there are `http`"),
         ("http://me:secret@a/", "Authorization"),
-        ("http://", "is not a valid URL"),
-        ("http://a b/", "is not a valid URL"),
+        ("http://", "names no host"),
+        ("http://a b/", "not a valid host name"),
+        ("http://a:65536/", "a number from 1 to 65535"),
     ] {
         let error = format!("{:#}", parse(url).expect_err(url));
         assert!(error.contains(hint), "{url}: {error}");
@@ -81,6 +83,8 @@ fn connect_to_and_source_replace_the_urls_address_and_the_kernels_choice() {
     assert!(error.contains("of different families"), "{error}");
     let error = find("http://example/", Some("127.0.0.1"), &[]).unwrap_err().to_string();
     assert!(error.contains("write --connect-to HOST:PORT"), "{error}");
+    let error = find("http://example/", Some("a:99999"), &[]).unwrap_err().to_string();
+    assert!(error.contains("a number from 1 to 65535"), "{error}");
 }
 
 #[test]

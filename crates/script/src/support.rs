@@ -199,14 +199,3 @@ impl Write for Line {
         Ok(())
     }
 }
-
-/// Notes that a test was skipped because something is missing.
-#[expect(clippy::print_stderr, reason = "a skipped test must not pass in silence")]
-pub(crate) fn skip(test: &str, needs: &str) {
-    let line = format!("skipped: {test}: needs {needs}\n");
-    eprint!("{line}");
-    if let Some(file) = std::env::var_os("BENCHWRIGHT_SKIPPED") {
-        let mut file = std::fs::OpenOptions::new().create(true).append(true).open(file).unwrap();
-        file.write_all(line.as_bytes()).unwrap();
-    }
-}

@@ -1,6 +1,8 @@
 //! C modules for Lua 5.1 find Lua's functions in the program, as they do in wrk.
 
 use std::fs;
+use std::io::Write;
+use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
@@ -48,6 +50,28 @@ fn a_c_module_for_lua_5_1_loads() {
     run(&format!("{open}assert(require('twice').twice(21) == 42)")).unwrap();
     let Fault(what) = run(&format!("{open}require('twice').twice(-1)")).unwrap_err();
     assert_eq!(what, "mine.lua:2: -1 is negative");
+}
+
+#[test]
+fn a_c_module_of_the_distribution_is_found_where_its_package_puts_it() {
+    if !Path::new("/usr/share/lua/5.1/cjson/util.lua").exists() {
+        let test = "a_c_module_of_the_distribution_is_found_where_its_package_puts_it";
+        return skip(&format!("skipped: {test}: needs lua-cjson\n"));
+    }
+    let decodes = r#"
+        assert(require("cjson").decode('{"a": [1, 2]}').a[2] == 2)
+        assert(type(require("cjson.util").serialise_value) == "function")
+    "#;
+    run(decodes).unwrap();
+}
+
+#[expect(clippy::print_stderr, reason = "a skipped test must not pass in silence")]
+fn skip(line: &str) {
+    eprint!("{line}");
+    if let Some(file) = std::env::var_os("BENCHWRIGHT_SKIPPED") {
+        let mut file = fs::OpenOptions::new().create(true).append(true).open(file).unwrap();
+        file.write_all(line.as_bytes()).unwrap();
+    }
 }
 
 fn run(source: &str) -> Result<(), Fault> {

@@ -1,5 +1,5 @@
 use expect_test::{Expect, expect};
-use wire::http1;
+use wire::http1::{self, After};
 
 use super::{Wrong, decode, inspect};
 

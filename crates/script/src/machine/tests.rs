@@ -1,11 +1,10 @@
 use std::fs;
-use std::path::Path;
 
 use expect_test::expect;
 use load::Fault;
 
 use super::seed_of_luajit;
-use crate::support::{Setting, script, skip};
+use crate::support::{Setting, script};
 use crate::{Compatibility, Program};
 
 #[test]
@@ -69,20 +68,6 @@ fn modules_are_looked_for_where_the_distributions_packages_put_them() {
             local triplet = jit.arch == "x64" and "x86_64-linux-gnu" or "aarch64-linux-gnu"
             assert(has(package.cpath, "/usr/lib/" .. triplet .. "/lua/5.1/?.so"), package.cpath)
             assert(has(package.cpath, "/usr/local/lib/lua/5.1/loadall.so"))
-        "#,
-    );
-}
-
-#[test]
-fn a_module_of_the_distribution_that_is_written_in_c_is_loaded() {
-    if !Path::new("/usr/share/lua/5.1/cjson/util.lua").exists() {
-        return skip("a_module_of_the_distribution_that_is_written_in_c_is_loaded", "lua-cjson");
-    }
-    script(
-        r#"
-            local cjson = require "cjson"
-            assert(cjson.decode('{"a": [1, 2]}').a[2] == 2)
-            assert(type(require("cjson.util").serialise_value) == "function")
         "#,
     );
 }

@@ -159,7 +159,7 @@ fn system(certificates: &[Vec<u8>]) -> Result<RootCertStore, String> {
 }
 
 impl Pem {
-    fn certificates(&self) -> Result<Vec<CertificateDer<'static>>, String> {
+    pub(super) fn certificates(&self) -> Result<Vec<CertificateDer<'static>>, String> {
         let Pem { name, text } = self;
         let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text).collect();
         let certificates =

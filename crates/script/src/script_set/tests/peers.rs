@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::Command;
 
 use load::driver::http1::HttpWorkload;
 use measure::Nanos;
 
-use crate::support::{Setting, exchange, path, skip, target, text, try_request};
+use crate::support::{Setting, exchange, path, target, text, try_request};
 use crate::{Compatibility, Distribution, Program, Results, Script, ScriptSet};
 
 const OK: &str = "HTTP/1.1 200 OK";
@@ -267,7 +268,16 @@ fn peers() -> Option<PathBuf> {
     if folder.is_none() {
         let thread = std::thread::current();
         let test = thread.name().and_then(|name| name.rsplit("::").next());
-        skip(test.unwrap_or(module_path!()), PEERS);
+        skip(&format!("skipped: {}: needs {PEERS}\n", test.unwrap_or(module_path!())));
     }
     folder.map(PathBuf::from)
+}
+
+#[expect(clippy::print_stderr, reason = "a skipped test must not pass in silence")]
+fn skip(line: &str) {
+    eprint!("{line}");
+    if let Some(file) = std::env::var_os("BENCHWRIGHT_SKIPPED") {
+        let mut file = fs::OpenOptions::new().create(true).append(true).open(file).unwrap();
+        file.write_all(line.as_bytes()).unwrap();
+    }
 }

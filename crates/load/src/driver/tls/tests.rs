@@ -241,7 +241,7 @@ fn a_server_whose_own_certificate_is_named_is_trusted_for_its_names_and_its_time
         (HOST, &[HOST], 2001, true, Some("has expired")),
         (HOST, &[], 2001, true, Some("has expired")),
     ] {
-        let certified = peer::self_issued(subject, names, last_year, is_ca);
+        let certified = self_issued(subject, names, last_year, is_ca);
         let trusting = |certificate: &str| Terms {
             trust: Trust::Issuers(pem(certificate.to_owned())),
             ..anyone()
@@ -254,7 +254,7 @@ fn a_server_whose_own_certificate_is_named_is_trusted_for_its_names_and_its_time
                 None => assert!(line.handshake.is_some(), "{subject} {names:?} {:?}", line.next),
                 Some(why) => assert!(line.failure().contains(why), "{}", line.failure()),
             }
-            let other = peer::self_issued(subject, names, last_year, is_ca);
+            let other = self_issued(subject, names, last_year, is_ca);
             let mut others = driver(&trusting(&other.certificate), 1);
             assert!(Line::open(&mut others, &server).handshake.is_none(), "another key");
         }
@@ -519,4 +519,21 @@ fn terms_that_cannot_be_used_are_explained() {
     let tls = Tls::new(&anyone()).unwrap();
     let refused = Secured::new((), 1, &tls, "no name").err();
     assert!(refused.unwrap().contains("not a host name or an IP address"));
+}
+
+/// Returns a certificate that its subject has issued for itself, with other names or without.
+fn self_issued(subject: &str, names: &[&str], last_year: i32, is_ca: bool) -> peer::Certified {
+    let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+    let mut params = rcgen::CertificateParams::new(names).unwrap();
+    params.distinguished_name = rcgen::DistinguishedName::new();
+    params.distinguished_name.push(rcgen::DnType::CountryName, "SE");
+    params.distinguished_name.push(rcgen::DnType::CommonName, subject);
+    params.not_before = rcgen::date_time_ymd(2000, 1, 1);
+    params.not_after = rcgen::date_time_ymd(last_year, 1, 1);
+    if is_ca {
+        params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    }
+    let key = rcgen::KeyPair::generate().unwrap();
+    let certificate = params.self_signed(&key).unwrap();
+    peer::Certified { certificate: certificate.pem(), key: key.serialize_pem() }
 }

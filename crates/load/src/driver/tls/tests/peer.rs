@@ -54,23 +54,6 @@ pub(crate) fn self_signed(name: &str) -> Certified {
     Certified { certificate: made.cert.pem(), key: made.signing_key.serialize_pem() }
 }
 
-/// Returns a certificate that its subject has issued for itself, with other names or without.
-pub(crate) fn self_issued(subject: &str, names: &[&str], last_year: i32, is_ca: bool) -> Certified {
-    let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
-    let mut params = CertificateParams::new(names).unwrap();
-    params.distinguished_name = rcgen::DistinguishedName::new();
-    params.distinguished_name.push(DnType::CountryName, "SE");
-    params.distinguished_name.push(DnType::CommonName, subject);
-    params.not_before = rcgen::date_time_ymd(2000, 1, 1);
-    params.not_after = rcgen::date_time_ymd(last_year, 1, 1);
-    if is_ca {
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    }
-    let key = KeyPair::generate().unwrap();
-    let certificate = params.self_signed(&key).unwrap();
-    Certified { certificate: certificate.pem(), key: key.serialize_pem() }
-}
-
 /// The behaviour of a server.
 pub(crate) struct Manners<'a> {
     pub(crate) versions: &'static [&'static SupportedProtocolVersion],

@@ -20,7 +20,7 @@ pub(super) struct Repeats {
     unused: Vec<Sent>,
     /// The groups to send again, by their numbers.
     aside: HashMap<u64, Repeat>,
-    /// What the answers before the repetition counted, for repeated groups that are outstanding.
+    /// The counts of the responses before the repetition, for repeated groups that are outstanding.
     begun: Vec<(Token, Tally)>,
 }
 

@@ -209,7 +209,8 @@ pub(crate) fn split_unit(text: &str) -> Option<(f64, &str)> {
     let text = text.trim();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(end + exponent_length(&text[end..]));
-    Some((number.parse().ok()?, unit.trim()))
+    let number: f64 = number.parse().ok()?;
+    number.is_finite().then(|| (number, unit.trim()))
 }
 
 /// The length of an exponent such as `e-3` at the beginning of the text; no unit looks like one.

@@ -5,6 +5,7 @@ mod csv;
 pub(crate) mod document;
 pub(crate) mod done;
 pub(crate) mod events;
+pub(crate) mod guard;
 mod hlog;
 mod live;
 mod outputs;
@@ -35,6 +36,7 @@ use results::slo::{self, Slo};
 use script::{Compatibility, ScriptSet};
 
 use self::events::{Gathered, Noting, Receiving, Wanted};
+use self::guard::Guard;
 use self::live::Watching;
 pub(crate) use self::outputs::Outputs;
 use self::target::{Finding, Target};
@@ -96,6 +98,7 @@ pub(crate) fn load(arguments: &Load) -> Result<Exit, Failure> {
         headline: headline(arguments),
         interrupted: &stop,
     };
+    let guard = script_set.as_ref().map(|_| Guard::begin(&stop));
     let measured = live::watch(watching, &plan, |live| match arguments.start {
         Start::Now => load::measure(&plan, drivers, watchers, Some(live), &stop),
         Start::Stdin => {
@@ -105,6 +108,7 @@ pub(crate) fn load(arguments: &Load) -> Result<Exit, Failure> {
         }
     });
     let measured = measured.map_err(|failure| explain(&failure, &targets, &stop))?;
+    drop(guard);
     let measurement = measured.measurement;
     let (samplers, ledgers): (Vec<_>, Vec<_>) = measured.watchers.into_iter().unzip();
     let lost = outputs.finish(samplers)?;
@@ -135,6 +139,7 @@ pub(crate) fn load(arguments: &Load) -> Result<Exit, Failure> {
         output::result(&text::of(&document))?;
     }
     if let Some(script_set) = script_set {
+        let _guard = Guard::begin(&stop);
         done::run(&script_set, &measurement).map_err(Failure::no_answer)?;
     }
     drop(measured.drivers);

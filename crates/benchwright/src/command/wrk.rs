@@ -24,6 +24,7 @@ use script::ScriptSet;
 use wrk::arguments::{self, Command, Compatibility, Refusal};
 
 use self::observer::Originals;
+use super::load::guard::Guard;
 use super::load::target::{self, Finding, Target};
 use super::load::tls::Securing;
 use super::load::workload::{Driver, Requested, Staffed, Workload};
@@ -119,8 +120,10 @@ fn run(command: &Command, arguments: &[String]) -> Result<Exit, Failure> {
         .collect();
     let samplers = outputs.samplers(plan.cpus.len());
     let watchers = originals.into_iter().zip(samplers).collect();
+    let guard = script_set.as_ref().map(|_| Guard::begin(&stop));
     let measured = load::measure(&plan, drivers, watchers, None, &stop);
     let measured = measured.map_err(|failure| explain(&failure, &targets))?;
+    drop(guard);
     let measurement = measured.measurement;
     let (originals, samplers): (Vec<_>, Vec<_>) = measured.watchers.into_iter().unzip();
     if let Some(writer) = writer {
@@ -132,6 +135,7 @@ fn run(command: &Command, arguments: &[String]) -> Result<Exit, Failure> {
     let figures = figures::Figures::of(command, &plan, originals, run);
     output::result(&figures.text(command))?;
     if let Some(script_set) = &script_set {
+        let _guard = Guard::begin(&stop);
         figures.done(script_set).map_err(Failure::no_answer)?;
     }
     drop(measured.drivers);

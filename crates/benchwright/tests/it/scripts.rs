@@ -3,10 +3,14 @@
 use std::collections::BTreeMap;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use crate::expressions;
 use crate::peer::{self, Answer};
-use crate::support::{Ran, Scratch, benchwright, machine, peers, run, run_while, soon};
+use crate::support::{
+    Ran, Scratch, Server, benchwright, machine, peers, run, run_while, signal, sleep, soon,
+    until_it_listens_to_ctrl_c,
+};
 
 /// Runs `benchwright wrk` with one of wrk's scripts against the URL.
 fn wrk(script: &std::path::Path, url: &str, options: &[&str]) -> Ran {
@@ -183,6 +187,27 @@ fn a_stopped_thread_ends_and_the_run_with_the_last() {
 }
 
 /// Checks that file, line and message are printed, and that no result is.
+#[test]
+fn an_interruption_ends_a_script_that_does_not_return() {
+    let server = Server::reference(&[]);
+    let scratch = Scratch::new();
+    let source = "local n = 0\nfunction request()\n n = n + 1\n while n > 50 do end\n \
+                  return wrk.format()\nend";
+    let endless = scratch.file("endless.lua", source);
+    let load = ["load", &server.url, "--closed", "--connections", "1", "--duration", "300s"];
+    for name in ["TERM", "HUP"] {
+        let mut command = Command::new(benchwright());
+        let ran = run_while(command.args(load).arg("--script").arg(&endless), |pid| {
+            until_it_listens_to_ctrl_c(pid);
+            sleep(Duration::from_millis(500));
+            signal(pid, name);
+        });
+        assert_eq!(ran.code, 130, "{name}: {}", ran.stderr);
+        assert!(ran.stderr.contains("the script did not return"), "{name}: {}", ran.stderr);
+        assert!(ran.took < Duration::from_secs(60), "{name}: {:?}", ran.took);
+    }
+}
+
 #[test]
 fn an_error_in_any_callback_ends_the_run_and_names_the_line() {
     let _machine = machine();

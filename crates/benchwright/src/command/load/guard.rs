@@ -1,0 +1,41 @@
+//! A guard against scripts that do not return: nothing else can end a loop in Lua.
+
+use std::process;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::Duration;
+
+use crate::output::{self, Exit};
+
+/// The time that a script has to return after an interruption.
+const GRACE: Duration = Duration::from_millis(1_500);
+/// The interval at which an interruption is looked for.
+const POLL: Duration = Duration::from_millis(100);
+
+/// Ends the process if scripts are still running some time after an interruption, until this value
+/// is dropped.
+pub(crate) struct Guard {
+    _running: Sender<()>,
+}
+
+impl Guard {
+    pub(crate) fn begin(interrupted: &Arc<AtomicBool>) -> Guard {
+        let (running, ended) = mpsc::channel();
+        let interrupted = Arc::clone(interrupted);
+        thread::spawn(move || {
+            let mut left = GRACE;
+            while ended.recv_timeout(POLL) == Err(RecvTimeoutError::Timeout) {
+                if interrupted.load(Ordering::Relaxed) {
+                    left = left.saturating_sub(POLL);
+                }
+                if left.is_zero() {
+                    output::error("interrupted: the script did not return, so there is no result");
+                    process::exit(Exit::Interrupted as i32);
+                }
+            }
+        });
+        Guard { _running: running }
+    }
+}

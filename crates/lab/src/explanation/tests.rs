@@ -40,7 +40,7 @@ fn a_maximum_is_explained_by_the_loads_above_it() {
     ));
     expect![[r#"
         verdict: maximum throughput 2,031/s; capacity 1,738/s with p99 ≤ 30 ms (no new maximum in 3 loads)
-        capacity: 1,738/s is the highest load with p99 ≤ 30 ms: 1 of 1 trial met it (trial 4: p99 ≤ 30 ms is met: 0 of 8,691 requests over (0 %, allowed 1 %)); at 2,061/s 0 of 1 trial met it (trial 5: p99 ≤ 30 ms is missed: 10,304 of 10,304 requests over (100 %, allowed 1 %), 176 of them failed)
+        capacity: 1,738/s is the highest load with p99 ≤ 30 ms: 1 of 1 trial met it (trial 4: p99 ≤ 30 ms is met: 0 of 8,691 requests over (0 %, allowed 1 %)); at 2,061/s 0 of 1 trial met it (trial 5: p99 ≤ 30 ms is missed: 10,304 of 10,304 requests over (100 %, allowed 1 %), 176 of them unfinished)
         maximum throughput: 2,031/s sustained of 6,172/s offered in trial 11; higher loads brought no more: 7,440/s → 1,994/s (trial 12); 8,899/s → 2,001/s (trial 13); 10,715/s → 1,987/s (trial 14)
         end: no new maximum in 3 loads, after 14 trials
         limit: the first resource that was used up: servers, CPU 2.00 of 2
@@ -92,7 +92,7 @@ fn a_trial_is_explained_by_its_objectives_and_what_limited_it() {
         little: 3,181 in progress, and 4,047/s × 664 ms account for 2,687: 15.5 % apart
         saturation: saturated: the completed rate no longer followed the offered one
         limit: servers, CPU 2.00 of 2
-        slo: p99 ≤ 30 ms is missed: 4,643 of 4,643 requests over (100 %, allowed 1 %), 4,173 of them failed
+        slo: p99 ≤ 30 ms is missed: 4,643 of 4,643 requests over (100 %, allowed 1 %), 4,173 of them unfinished
         warning: p99 rests on 46 requests beyond it, at least 100 are needed: measure longer
     "#]].assert_eq(&sentences.into_iter().map(line).collect::<String>());
     let error = of_trial(&answer, 1_000).unwrap_err().to_string();

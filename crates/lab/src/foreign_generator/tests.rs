@@ -152,11 +152,11 @@ fn the_text_of_wrk_gives_its_figures() {
         &made,
         WRK,
         expect![[r#"
-        3.1001 s: Closed { think_ns: 0 } {"ok": 18865} {}
-        Rates { asked: None, offered: 6085.319999189183, completed: 6085.32, sustained: Some(6085.319999189183), goodput: 6085.319999189183 }
-        {"since":"sent","count":18865,"timeout_ns":2000000000,"mean_ns":1640000,"max_ns":12210000,"percentiles":[{"level":0.5,"time_ns":1160000},{"level":0.75,"time_ns":2270000},{"level":0.9,"time_ns":3800000},{"level":0.99,"time_ns":7830000}]}
-        wrk is a closed loop: it sends less while answers are slow; for the requests that it did not send, its percentiles hold estimates (coordinated omission)
-    "#]],
+            3.1001 s: Closed { think_ns: 0 } {"ok": 18865} {}
+            Rates { asked: None, offered: 6085.319999189183, completed: 6085.32, sustained: Some(6085.319999189183), succeeded: Some(6085.32), goodput: 6085.319999189183 }
+            {"since":"sent","count":18865,"timeout_ns":2000000000,"mean_ns":1640000,"max_ns":12210000,"percentiles":[{"level":0.5,"time_ns":1160000},{"level":0.75,"time_ns":2270000},{"level":0.9,"time_ns":3800000},{"level":0.99,"time_ns":7830000}]}
+            wrk is a closed loop: it sends less while answers are slow; for the requests that it did not send, its percentiles hold estimates (coordinated omission)
+        "#]],
     );
 }
 
@@ -167,12 +167,12 @@ fn answers_beyond_the_timeout_of_wrk_are_counted_as_missing() {
         &made,
         WRK_OVERLOADED,
         expect![[r#"
-        4.0187 s: Closed { think_ns: 0 } {"reset": 16, "status": 103, "write": 16969} {}
-        Rates { asked: None, offered: 4252.091650551902, completed: 25.63, sustained: Some(25.63), goodput: 0.0 }
-        {"since":"sent","count":93,"missing":10,"timeout_ns":1000000000,"mean_ns":347110000,"max_ns":988910000,"percentiles":[{"level":0.5,"time_ns":297980000},{"level":0.75,"time_ns":514470000},{"level":0.9,"time_ns":708100000},{"level":0.99,"time_ns":988910000}]}
-        10 answers took longer than 1 s and are missing in these percentiles
-        wrk is a closed loop: it sends less while answers are slow; for the requests that it did not send, its percentiles hold estimates (coordinated omission)
-    "#]],
+            4.0187 s: Closed { think_ns: 0 } {"reset": 16, "status": 103, "write": 16969} {}
+            Rates { asked: None, offered: 4252.091650551902, completed: 25.63, sustained: Some(25.63), succeeded: Some(0.0), goodput: 0.0 }
+            {"since":"sent","count":93,"missing":10,"timeout_ns":1000000000,"mean_ns":347110000,"max_ns":988910000,"percentiles":[{"level":0.5,"time_ns":297980000},{"level":0.75,"time_ns":514470000},{"level":0.9,"time_ns":708100000},{"level":0.99,"time_ns":988910000}]}
+            10 answers took longer than 1 s and are missing in these percentiles
+            wrk is a closed loop: it sends less while answers are slow; for the requests that it did not send, its percentiles hold estimates (coordinated omission)
+        "#]],
     );
 }
 
@@ -197,13 +197,13 @@ fn the_connections_of_wrk_show_what_its_times_leave_out() {
         &made,
         WRK_GUIDE_4,
         expect![[r#"
-        60.0679 s: Closed { think_ns: 0 } {"ok": 606, "status": 174000} {}
-        Rates { asked: None, offered: 2906.8100000139684, completed: 2906.81, sustained: Some(2906.81), goodput: 0.0 }
-        {"since":"sent","count":174044,"missing":562,"timeout_ns":2000000000,"mean_ns":13500000,"max_ns":1990000000,"percentiles":[]}
-        562 answers took longer than 2 s and are missing in these percentiles: about 11.9 s each, by Little's law
-        wrk is a closed loop: it sends less while answers are slow; for the requests that it did not send, its percentiles hold estimates (coordinated omission)
-        Little's law: 150 in progress, and 2,907/s × 13.5 ms account for 39.2: 73.8 % apart; the times of wrk leave out the rest, and a request took 51.6 ms on average
-    "#]],
+            60.0679 s: Closed { think_ns: 0 } {"ok": 606, "status": 174000} {}
+            Rates { asked: None, offered: 2906.8100000139684, completed: 2906.81, sustained: Some(2906.81), succeeded: Some(10.088581492044947), goodput: 0.0 }
+            {"since":"sent","count":174044,"missing":562,"timeout_ns":2000000000,"mean_ns":13500000,"max_ns":1990000000,"percentiles":[]}
+            562 answers took longer than 2 s and are missing in these percentiles: about 11.9 s each, by Little's law
+            wrk is a closed loop: it sends less while answers are slow; for the requests that it did not send, its percentiles hold estimates (coordinated omission)
+            Little's law: 150 in progress, and 2,907/s × 13.5 ms account for 39.2: 73.8 % apart; the times of wrk leave out the rest, and a request took 51.6 ms on average
+        "#]],
     );
     let odd = WRK_GUIDE_4.replace("150 connections", "157 connections");
     assert_eq!(read(&made, &odd).unwrap().total.in_progress, Some(150.0), "15 of each thread");
@@ -252,7 +252,7 @@ fn the_text_of_wrk2_gives_its_figures() {
         WRK2,
         expect![[r#"
             19.9996 s: Open { arrivals: "wrk2's own" } {"ok": 20020, "reset": 2} {}
-            Rates { asked: Some(1000.0), offered: 1000.0, completed: 1001.02, sustained: Some(1000.0), goodput: 1001.0199999791917 }
+            Rates { asked: Some(1000.0), offered: 1000.0, completed: 1001.02, sustained: Some(1000.0), succeeded: Some(1001.02), goodput: 1001.0199999791917 }
             {"since":"intended","count":20020,"mean_ns":1120000,"max_ns":9870000,"percentiles":[{"level":0.5,"time_ns":1050000},{"level":0.75,"time_ns":1400000},{"level":0.9,"time_ns":1800000},{"level":0.99,"time_ns":3100000},{"level":0.999,"time_ns":6200000},{"level":0.9999,"time_ns":8900000},{"level":0.99999,"time_ns":9800000}]}
             wrk2 saw answers beyond its timeout 31 times; it looks several times at the same one
             the percentiles of wrk2 leave out 10,040 of 20,020 answers, most of them of its calibration
@@ -266,11 +266,11 @@ fn the_text_of_hey_gives_its_figures() {
         &made(Parse::Hey, &["hey"], None),
         HEY,
         expect![[r#"
-        10.0435 s: Closed { think_ns: 0 } {"error": 3, "ok": 6442, "status": 2} {"200": 6442, "404": 2}
-        Rates { asked: None, offered: 641.9077014984816, completed: 641.6090008463185, sustained: Some(641.6090008463185), goodput: 609.3493304127047 }
-        {"since":"sent","count":6444,"mean_ns":31100000,"max_ns":185700000,"percentiles":[{"level":0.1,"time_ns":8800000},{"level":0.25,"time_ns":13300000},{"level":0.5,"time_ns":26000000},{"level":0.75,"time_ns":42300000},{"level":0.9,"time_ns":61300000},{"level":0.95,"time_ns":76000000},{"level":0.99,"time_ns":107700000}]}
-        hey is a closed loop: it sends less while answers are slow, and its percentiles leave out what would have waited (coordinated omission)
-    "#]],
+            10.0435 s: Closed { think_ns: 0 } {"error": 3, "ok": 6442, "status": 2} {"200": 6442, "404": 2}
+            Rates { asked: None, offered: 641.9077014984816, completed: 641.6090008463185, sustained: Some(641.6090008463185), succeeded: Some(641.4098670782098), goodput: 609.3493304127047 }
+            {"since":"sent","count":6444,"mean_ns":31100000,"max_ns":185700000,"percentiles":[{"level":0.1,"time_ns":8800000},{"level":0.25,"time_ns":13300000},{"level":0.5,"time_ns":26000000},{"level":0.75,"time_ns":42300000},{"level":0.9,"time_ns":61300000},{"level":0.95,"time_ns":76000000},{"level":0.99,"time_ns":107700000}]}
+            hey is a closed loop: it sends less while answers are slow, and its percentiles leave out what would have waited (coordinated omission)
+        "#]],
     );
 }
 
@@ -281,7 +281,7 @@ fn the_json_of_fortio_gives_its_figures() {
         FORTIO,
         expect![[r#"
             5.0000 s: Open { arrivals: "fortio's own" } {"error": 1, "ok": 3990, "status": 10} {"200": 3990, "503": 10}
-            Rates { asked: Some(800.0), offered: 800.0, completed: 800.0, sustained: Some(800.0), goodput: 798.0 }
+            Rates { asked: Some(800.0), offered: 800.0, completed: 800.0, sustained: Some(800.0), succeeded: Some(798.0), goodput: 798.0 }
             {"since":"sent","count":4001,"mean_ns":1900000,"max_ns":12400000,"percentiles":[{"level":0.5,"time_ns":1800000},{"level":0.99,"time_ns":5200000},{"level":0.999,"time_ns":12100000}]}
             fortio counts a time from sending: a request that waits for a connection is not seen (coordinated omission), and its times are lower bounds of the response times
         "#]],
@@ -303,10 +303,10 @@ fn expressions_read_the_figures_of_any_other_generator() {
         &made(parse, &["/opt/bench/mine"], None),
         text,
         expect![[r#"
-        3.5000 s: Closed { think_ns: 0 } {"ok": 1193, "status": 7} {}
-        Rates { asked: None, offered: 342.85714285714283, completed: 342.85714285714283, sustained: Some(342.85714285714283), goodput: 337.42857142857144 }
-        {"since":"sent","count":1200,"percentiles":[{"level":0.5,"time_ns":250000},{"level":0.99,"time_ns":1500000}]}
-    "#]],
+            3.5000 s: Closed { think_ns: 0 } {"ok": 1193, "status": 7} {}
+            Rates { asked: None, offered: 342.85714285714283, completed: 342.85714285714283, sustained: Some(342.85714285714283), succeeded: Some(340.85714285714283), goodput: 337.42857142857144 }
+            {"since":"sent","count":1200,"percentiles":[{"level":0.5,"time_ns":250000},{"level":0.99,"time_ns":1500000}]}
+        "#]],
     );
     let short = expressions(r"{requests: 'sent (\d+)', failed: 'lost (\d+)'}");
     let load = read(&made(short, &["mine"], None), "sent 10").unwrap();

@@ -145,9 +145,16 @@ fn but_busy(ran: &Ran) -> Vec<String> {
 fn a_closed_loop_that_fills_its_generator_is_refused_and_states_a_lower_bound() {
     let _machine = machine();
     let server = Server::reference(&[]);
-    let closed = ["--closed", "--connections", "64", "--pipeline", "64", "--shards", "1"];
-    let words = [&["load", &server.url][..], &closed, &["--duration", "1s"]].concat();
-    let ran = run(&words);
+    let scratch = Scratch::new();
+    // A request costs the generator far more than the server.
+    let script = scratch.file(
+        "slow.lua",
+        "request = function()\n  local sum = 0\n  for i = 1, 1e6 do sum = (sum + i * i) % 7 end\n  \
+         return wrk.format('GET', '/' .. sum)\nend\n",
+    );
+    let closed = ["--closed", "--connections", "64", "--shards", "1"];
+    let script = ["--script", script.to_str().unwrap(), "--duration", "1s"];
+    let ran = run(&[&["load", &server.url][..], &closed, &script].concat());
     assert_eq!(ran.code, 3, "{ran:#?}");
     let said = "the generator was the bottleneck: the busiest shard worked ";
     assert!(ran.stdout.contains(said), "{}", ran.stdout);

@@ -315,7 +315,8 @@ pub(crate) struct Merge {
     after_long_help = "B is judged by A. A metric is\n  \
         worse or better  if the interval of the ratio excludes 1 and the ratio is beyond the margin,\n  \
         equivalent       if the interval lies within the margin on both sides,\n  \
-        undecided        otherwise: about so many more blocks are needed.\n\n\
+        undecided        otherwise: about so many more blocks are needed.\n\
+        A search that found only a bound (\"at least 300/s\") counts with both ends of what it leaves open.\n\n\
         The best comparison is one experiment with a factor of two levels, whose trials run in random \
         blocks, so that a drift of the machine meets both alike:\n\n  \
         factors: {version: {levels: [{name: old, set: {…}}, {name: new, set: {…}}]}}\n  \
@@ -354,7 +355,8 @@ pub(crate) struct Compare {
 #[command(
     after_help = "For at least three valid trials at one load, or three equal searches: the mean, the relative \
                   standard deviation (RSD) with its 95 % interval, Shamos' robust estimate of it, the RSD that \
-                  chance alone gives (floor), the test for a trend, and outliers. Nothing is left out."
+                  chance alone gives (floor), the test for a trend, and outliers. Nothing is left out.\n\n\
+                  Exit codes: 0 a spread was printed, 3 none is known."
 )]
 pub(crate) struct Reproducibility {
     /// A results directory

@@ -192,7 +192,9 @@ fn of_searches(spec: &Spec, answer: &Answer) -> Vec<Advice> {
     }
     let open = answer.searches.iter().find(|s| {
         // A search for the maximum does not enclose a capacity.
-        s.capacity.is_some() && s.upper.is_none() && s.maximum_throughput.is_none()
+        s.capacity.as_ref().is_some_and(|capacity| capacity.at_least)
+            && s.upper.is_none()
+            && s.maximum_throughput.is_none()
     });
     if let Some(search) = open.filter(|_| is_search) {
         let lower = search.lower.unwrap_or_default();

@@ -1,18 +1,19 @@
 //! The answer of a run, from its journal: maximum throughput and capacity are separate results.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use measure::quantity::grouped;
 use measure::search::Bracket;
-use measure::{Rate, Share, capacity as fit, estimate};
+use measure::{Rate, Share, capacity as fit};
 use results::Answer;
 use results::analysis::conclusions::spreads_in_words;
 use results::analysis::{Analysis, Code};
 use results::answer::{
-    Capacity, Estimate, Level, Maximum, Repeated, SCHEMA, Search, Spread, Verdict,
-    validity_in_words,
+    Capacity, Estimate, Level, Maximum, PROBABILITY, Repeated, SCHEMA, Search, Verdict,
+    add_intervals, validity_in_words,
 };
 use results::comparison::{Compared, Comparison};
+use results::found::{Found, Spread};
 use results::journal::{Entry, Observed, Purpose, Status};
 use results::reproducibility::OfMetric;
 use results::speed::Usual;
@@ -21,7 +22,7 @@ use results::{Metric, Reproduced, reproducibility, slo};
 use crate::comparison;
 use crate::experiment::{self, Ended, Plan, Turns};
 use crate::scaling;
-use crate::search::Point;
+use crate::search::{self, Point};
 use crate::seconds;
 use crate::spec::{Cell, Resolved, ResultKind};
 
@@ -40,8 +41,7 @@ pub fn of(plan: &Plan, turns: &Turns<'_>, ending: &Ending) -> Answer {
     let journal = turns.journal();
     let usual = Usual::so_far(journal.iter());
     if !plan.has_several() {
-        let mut search = strand(plan, turns, 0, ending, usual.as_ref());
-        add_intervals(std::slice::from_mut(&mut search));
+        let search = strand(plan, turns, 0, ending, usual.as_ref());
         let slo = slo_in_words(plan.resolved(0));
         let reproducibility = reproduced(plan, &journal, std::slice::from_ref(&search));
         let found = concluded(None, &reproducibility, &[])
@@ -99,6 +99,16 @@ pub fn of(plan: &Plan, turns: &Turns<'_>, ending: &Ending) -> Answer {
         levels,
         searches,
         ..answer(plan, verdict, summary, stopped_by, journal)
+    }
+}
+
+/// Returns an answer with the spreads, the comparison and the scaling laws of its searches and trials.
+pub(crate) fn concluded_again(plan: &Plan, journal: &[Entry], answer: Answer) -> Answer {
+    Answer {
+        reproducibility: reproduced(plan, journal, &answer.searches),
+        comparison: comparison::of(plan, journal, &answer.searches),
+        scaling: scaling::of(plan, journal, &answer.searches),
+        ..answer
     }
 }
 
@@ -175,20 +185,44 @@ fn strand(
     usual: Option<&Usual>,
 ) -> Search {
     let (resolved, journal) = (plan.resolved(number), turns.of(number));
-    let (mut estimate, mut at_usual_speed) = (None, None);
-    let (maximum, capacity, limited_by) = match experiment::bracket(resolved, journal) {
-        // It does not look for the maximum: the highest load that it tried says nothing of it.
-        Some(bracket) => {
-            (estimate, at_usual_speed) = estimates(resolved, journal, usual);
-            let limited_by = bracket.upper.and_then(|upper| limited_at(journal, upper));
-            (None, enclosed(resolved, &bracket, journal), limited_by)
-        }
-        None => {
-            let maximum = maximum(resolved, journal);
-            let limited_by = maximum.as_ref().and_then(|maximum| limited_by(journal, maximum));
-            (maximum, capacity(resolved, journal), limited_by)
-        }
+    let mut search = Search {
+        name: plan.question(number).search.clone(),
+        cell: plan.cell_name(number),
+        repetition: plan.strands[number].repetition,
+        ..searched(resolved, journal, ending)
     };
+    search.strand = number as u32 + 1;
+    if search.is_enclosed() && experiment::bracket(resolved, journal).is_some() {
+        (search.estimate, search.at_usual_speed) = estimates(resolved, journal, usual);
+    }
+    search
+}
+
+/// Returns what the trials of a strand say of its quantities, if it ended in this way. It marks what is only a
+/// bound.
+pub(crate) fn searched(resolved: &Resolved, journal: &[Entry], ending: &Ending) -> Search {
+    let has_ended = matches!(ending, Ending::Answered(_));
+    let (mut maximum, mut capacity, upper, limited_by) =
+        match experiment::bracket(resolved, journal) {
+            // It does not look for the maximum: the highest load that it tried says nothing of it.
+            Some(bracket) => {
+                let limited_by = bracket.upper.and_then(|upper| limited_at(journal, upper));
+                let upper = bracket.upper.and_then(|upper| missed_at(journal, upper));
+                (None, enclosed(resolved, &bracket, journal), upper, limited_by)
+            }
+            None => {
+                let maximum = maximum(resolved, journal);
+                let limited_by = maximum.as_ref().and_then(|maximum| limited_by(journal, maximum));
+                let capacity = capacity(resolved, journal);
+                let upper = match &capacity {
+                    Some(capacity) => capacity.missed_at_per_s,
+                    None => lowest_missed(resolved, journal),
+                };
+                // A single miss may be one of the machine: the rule of the sweep decides.
+                (maximum, capacity, upper.filter(|_| has_ended), limited_by)
+            }
+        };
+    let fixed = resolved.spec.search.is_none();
     let asks_capacity = resolved
         .spec
         .search
@@ -201,28 +235,38 @@ fn strand(
         Ending::Answered(_) if asks_capacity && capacity.is_none() => Verdict::No,
         Ending::Answered(_) => Verdict::Answered,
     };
-    Search {
-        strand: number as u32 + 1,
-        name: plan.question(number).search.clone(),
-        cell: plan.cell_name(number),
-        repetition: plan.strands[number].repetition,
+    let mut search = Search {
         verdict,
-        fixed: resolved.spec.search.is_none(),
+        fixed,
         limited_by,
-        maximum_throughput: maximum,
         lower: capacity.as_ref().map(|capacity| capacity.rate_per_s),
-        upper: capacity.as_ref().and_then(|capacity| capacity.missed_at_per_s),
-        interval: None,
-        estimate,
-        at_usual_speed,
-        capacity,
+        upper: upper.filter(|_| !fixed),
         stopped_by: stopped_by(ending),
         trials: journal.len() as u32,
+        ..Search::of_strand(1)
+    };
+    if let Some(capacity) = &mut capacity {
+        capacity.at_least = !search.is_enclosed();
     }
+    if let Some(maximum) = &mut maximum {
+        let is_limit = has_ended && !fixed && shows_limit(resolved, journal, maximum);
+        maximum.at_least = !is_limit;
+    }
+    (search.capacity, search.maximum_throughput) = (capacity, maximum);
+    search
 }
 
-/// The probability with which an interval contains the capacity.
-const PROBABILITY: f64 = 0.95;
+/// Returns true if a sweep that has ended shows that the system does no more: its rule for this fired, or the
+/// system did not keep up with this load or a higher one.
+fn shows_limit(resolved: &Resolved, journal: &[Entry], maximum: &Maximum) -> bool {
+    let stop = resolved.spec.search.as_ref().and_then(|search| search.sweep());
+    let fired = stop.is_some_and(|sweep| {
+        search::reached_maximum(sweep, &experiment::points(resolved, journal))
+    });
+    let is_limit =
+        |observed: &Observed| observed.saturated && maximum.offered_per_s <= observed.offered_per_s;
+    fired || answering(journal).any(|(_, observed)| is_limit(observed))
+}
 
 /// Returns the capacity estimated from all trials of a search, and the same at the usual speed of the
 /// machine, if it was measured in each of them.
@@ -271,26 +315,6 @@ fn seen(entry: &Entry, observed: &Observed) -> Option<fit::Trial> {
     })
 }
 
-/// Adds the interval of the capacity: over searches that were made at least three times, or from all
-/// trials of one that was made once.
-fn add_intervals(searches: &mut [Search]) {
-    let of = |search: &Search| (search.cell.clone(), search.name.clone());
-    let mut equal: BTreeMap<_, Vec<Option<f64>>> = BTreeMap::new();
-    for search in &*searches {
-        let found = search.capacity.as_ref().map(|capacity| capacity.rate_per_s);
-        equal.entry(of(search)).or_default().push(found);
-    }
-    for search in searches {
-        search.interval = match &equal[&of(search)][..] {
-            [_] => search.estimate.map(|estimate| estimate.interval),
-            found => {
-                let found: Vec<f64> = found.iter().copied().flatten().collect();
-                estimate::interval(&found, PROBABILITY)
-            }
-        };
-    }
-}
-
 fn stopped_by(ending: &Ending) -> String {
     match ending {
         Ending::Answered(why) | Ending::NoAnswer(why) => why.clone(),
@@ -316,19 +340,7 @@ fn levels(plan: &Plan, searches: &[Search]) -> Vec<Level> {
 
 /// Returns the results of equal searches together, in the order of the plan.
 fn repeated(searches: &[&Search]) -> Vec<Repeated> {
-    let equal = searches.chunk_by(|a, b| a.name == b.name);
-    let together = |equal: &[&Search]| {
-        let maxima: Vec<f64> =
-            equal.iter().filter_map(|s| Some(s.maximum_throughput.as_ref()?.rate_per_s)).collect();
-        let capacities: Vec<f64> =
-            equal.iter().filter_map(|s| Some(s.capacity.as_ref()?.rate_per_s)).collect();
-        Repeated {
-            name: equal[0].name.clone(),
-            maximum_throughput_per_s: Spread::of(&maxima),
-            capacity_per_s: Spread::of(&capacities),
-        }
-    };
-    equal.map(together).collect()
+    searches.chunk_by(|a, b| a.name == b.name).filter_map(Repeated::of).collect()
 }
 
 /// The SLO in words: `p99 ≤ 100 ms and failures ≤ 0.1 %`
@@ -380,9 +392,19 @@ fn maximum(resolved: &Resolved, journal: &[Entry]) -> Option<Maximum> {
     }
     Some(Maximum {
         rate_per_s: best.sustained_per_s,
+        at_least: true,
         offered_per_s: observed.offered_per_s,
         trial: entry.trial,
     })
+}
+
+/// The lowest load of a sweep that missed the SLO, of those that no load met.
+fn lowest_missed(resolved: &Resolved, journal: &[Entry]) -> Option<f64> {
+    let points = experiment::points(resolved, journal);
+    let missed = points.iter().filter(|point| point.slo_met == Some(false));
+    let lowest =
+        missed.min_by(|a, b| a.asked.as_per_second().total_cmp(&b.asked.as_per_second()))?;
+    at(journal, lowest.asked).next().map(|(_, observed)| observed.offered_per_s)
 }
 
 /// The highest load at which more than half of the valid trials met every SLO.
@@ -411,6 +433,7 @@ fn capacity(resolved: &Resolved, journal: &[Entry]) -> Option<Capacity> {
         |point: &Point| Some(at(Some(point.asked.as_per_second()), false)?.1.offered_per_s);
     Some(Capacity {
         rate_per_s: observed.offered_per_s,
+        at_least: true,
         completed_per_s: observed.completed_per_s,
         trial: entry.trial,
         slo,
@@ -421,18 +444,25 @@ fn capacity(resolved: &Resolved, journal: &[Entry]) -> Option<Capacity> {
 
 /// The capacity between two bounds, with the lower bound's trial that met the SLO.
 fn enclosed(resolved: &Resolved, bracket: &Bracket, journal: &[Entry]) -> Option<Capacity> {
-    let at = |load: Rate, met: bool| at(journal, load).find(|(_, o)| o.slo_met == Some(met));
-    let (entry, observed) = at(bracket.lower?, true)?;
-    let missed = bracket.upper.and_then(|upper| at(upper, false));
+    let lower = bracket.lower?;
+    // Of trials that were judged together, none may have met the SLO alone.
+    let met = at(journal, lower).find(|(_, observed)| observed.slo_met == Some(true));
+    let (entry, observed) = met.or_else(|| at(journal, lower).next())?;
     // The search decides about the loads that it asks for; what was offered differs by chance.
     Some(Capacity {
         rate_per_s: entry.asked_per_s?,
+        at_least: true,
         completed_per_s: observed.completed_per_s,
         trial: entry.trial,
         slo: slo_in_words(resolved)?,
-        missed_at_per_s: missed.and_then(|(entry, _)| entry.asked_per_s),
+        missed_at_per_s: bracket.upper.and_then(|upper| missed_at(journal, upper)),
         missed_below_per_s: None,
     })
+}
+
+/// The rate of all targets at a load that missed the SLO.
+fn missed_at(journal: &[Entry], load: Rate) -> Option<f64> {
+    at(journal, load).find_map(|(entry, _)| entry.asked_per_s)
 }
 
 /// The trials whose results describe the system.
@@ -496,35 +526,37 @@ fn concluded(
 fn found(search: &Search, slo: Option<&str>) -> String {
     let Search { maximum_throughput: maximum, capacity, .. } = search;
     let rate = |per_s: f64| format!("{}/s", grouped(per_s));
-    match (maximum, capacity, slo) {
-        (Some(maximum), capacity, slo) if search.fixed => {
-            let objectives = match (capacity, slo) {
-                (Some(capacity), _) => format!("; met {}", capacity.slo),
-                (None, Some(slo)) => format!("; missed {slo}"),
-                (None, None) => String::new(),
-            };
-            let offered = rate(maximum.offered_per_s);
-            format!("sustained {} of {offered} offered{objectives}", rate(maximum.rate_per_s))
-        }
-        (Some(maximum), Some(capacity), _) => format!(
-            "maximum throughput {}; capacity {} with {}",
-            rate(maximum.rate_per_s),
-            rate(capacity.rate_per_s),
-            capacity.slo
-        ),
-        (Some(maximum), None, Some(slo)) => {
-            format!("maximum throughput {}; no load met {slo}", rate(maximum.rate_per_s))
-        }
-        (Some(maximum), None, None) => format!("maximum throughput {}", rate(maximum.rate_per_s)),
-        (None, Some(capacity), _) => {
-            format!("capacity {} with {}", rate(capacity.rate_per_s), capacity.slo)
-        }
-        (None, ..) if search.fixed && 0 < search.trials => {
-            "no sound throughput: requests failed, or no trial was valid".to_owned()
-        }
-        (None, None, Some(slo)) if 0 < search.trials => format!("no load met {slo}"),
-        (None, ..) => "nothing was measured".to_owned(),
+    if search.fixed {
+        return match maximum {
+            Some(maximum) => {
+                let objectives = match (capacity, slo) {
+                    (Some(capacity), _) => format!("; met {}", capacity.slo),
+                    (None, Some(slo)) => format!("; missed {slo}"),
+                    (None, None) => String::new(),
+                };
+                let offered = rate(maximum.offered_per_s);
+                format!("sustained {} of {offered} offered{objectives}", rate(maximum.rate_per_s))
+            }
+            None if 0 < search.trials => {
+                "no sound throughput: requests failed, or no trial was valid".to_owned()
+            }
+            None => "nothing was measured".to_owned(),
+        };
     }
+    let maximum =
+        maximum.as_ref().map(|found| format!("maximum throughput {}", found.rate_in_words()));
+    let known = search.found(Metric::Capacity);
+    let words = known.in_words(rate);
+    let capacity = match (capacity, slo) {
+        (Some(capacity), _) => Some(format!("capacity {words} with {}", capacity.slo)),
+        (None, Some(slo)) if !known.is_unknown() => {
+            Some(format!("capacity {words}: no load met {slo}"))
+        }
+        (None, Some(slo)) if 0 < search.trials => Some(format!("no load met {slo}")),
+        (None, _) => None,
+    };
+    let parts: Vec<String> = maximum.into_iter().chain(capacity).collect();
+    if parts.is_empty() { "nothing was measured".to_owned() } else { parts.join("; ") }
 }
 
 fn in_a_sentence(verdict: Verdict, stopped_by: &str, found: &str, is_some: bool) -> String {
@@ -549,33 +581,47 @@ fn title(search: &Search) -> String {
 
 /// Returns the results of equal searches in words: `capacity 4,018 … 5,841/s (median 5,017/s of 5)`.
 fn together(equal: &[&Search]) -> String {
-    let Some(repeated) = repeated(equal).into_iter().next() else { return String::new() };
+    let rate = |per_s: f64| format!("{}/s", grouped(per_s));
     let shown = |what: &str, spread: Option<Spread>| {
         let Spread { count, least, median, most } = spread?;
-        Some(match count {
-            1 => format!("{what} {}/s", grouped(median)),
-            n => format!(
-                "{what} {}/s (median of {n}, {} … {}/s)",
-                grouped(median),
-                grouped(least),
-                grouped(most)
-            ),
+        let words = median.in_words(rate);
+        Some(match (count, least.exact(), most.exact()) {
+            (1, ..) => format!("{what} {words}"),
+            (n, Some(least), Some(most)) => {
+                format!("{what} {words} (median of {n}, {} … {})", grouped(least), rate(most))
+            }
+            (n, ..) if least == most => format!("{what} {words} (all {n})"),
+            (n, ..) => {
+                let ends = [least, most].map(|end| end.in_words(rate)).join(" … ");
+                format!("{what} {words} (median of {n}, {ends})")
+            }
         })
     };
     let slo = equal.iter().find_map(|search| Some(&search.capacity.as_ref()?.slo));
     let with = slo.map(|slo| format!(" with {slo}")).unwrap_or_default();
     let interval = equal[0]
         .interval
-        .map(|(low, high)| format!(", 95 % interval {} … {}/s", grouped(low), grouped(high)));
+        .map(|(low, high)| format!(", 95 % interval {} … {}", grouped(low), rate(high)));
     let interval = interval.unwrap_or_default();
-    // A given load has no capacity.
     let is_given = equal[0].fixed;
-    let throughput = if is_given { "sustained" } else { "maximum throughput" };
-    let capacity = repeated.capacity_per_s.filter(|_| !is_given);
-    let parts = [
-        shown(throughput, repeated.maximum_throughput_per_s),
-        shown("capacity", capacity).map(|text| text + &with + &interval),
-    ];
+    let parts = match is_given {
+        // A given load has no capacity.
+        true => {
+            let sustained = equal.iter().filter_map(|search| search.maximum_throughput.as_ref());
+            let sustained = sustained.map(|found| Found::Exact(found.rate_per_s));
+            let sustained = Spread::of(&sustained.collect::<Vec<Found>>());
+            [shown("sustained", sustained), None]
+        }
+        false => {
+            let repeated = Repeated::of(equal);
+            let of = |spread: fn(&Repeated) -> Option<Spread>| repeated.as_ref().and_then(spread);
+            [
+                shown("maximum throughput", of(|repeated| repeated.maximum_throughput_per_s)),
+                shown("capacity", of(|repeated| repeated.capacity_per_s))
+                    .map(|text| text + &with + &interval),
+            ]
+        }
+    };
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     let why = equal.iter().find_map(|search| match search.verdict {
         Verdict::NoAnswer => Some(format!("no answer: {}", first_line(&search.stopped_by))),
@@ -648,23 +694,26 @@ fn spread_in_words(reproduced: &Reproduced) -> Vec<String> {
             target.unwrap_or_default()
         ))
     };
-    let is_shown = |code| matches!(code, Code::Timer | Code::LowerBound);
+    let is_shown = |code| matches!(code, Code::Timer | Code::LowerBound | Code::Censored);
     let warnings = reproduced.warnings.iter().filter(|warning| is_shown(warning.code));
     let warnings = warnings.map(|warning| format!("{of}{}", warning.text));
     reproduced.metrics.iter().filter(shown).filter_map(words).chain(warnings).collect()
 }
 
-/// Returns `95 % interval 5,546 … 6,080/s from all its trials; at the machine's usual speed 5,970/s
-/// (5,381 … 6,120/s)`, if the search has an estimate.
+/// Returns `estimated from all its trials: 5,801/s (95 % interval 5,546 … 6,080/s); at the machine's usual speed
+/// 5,970/s (5,381 … 6,120/s)`, if the search has an estimate.
 pub(crate) fn estimated_in_words(search: &Search) -> Option<String> {
     let between = |(low, high): (f64, f64)| format!("{} … {}/s", grouped(low), grouped(high));
     let at_usual_speed = search.at_usual_speed.map(|found| {
         let rate = grouped(found.rate_per_s);
         format!("; at the machine's usual speed {rate}/s ({})", between(found.interval))
     });
-    let interval = between(search.estimate?.interval);
+    let Estimate { rate_per_s, interval, .. } = search.estimate?;
+    let (rate, interval) = (grouped(rate_per_s), between(interval));
     let at_usual_speed = at_usual_speed.unwrap_or_default();
-    Some(format!("95 % interval {interval} from all its trials{at_usual_speed}"))
+    Some(format!(
+        "estimated from all its trials: {rate}/s (95 % interval {interval}){at_usual_speed}"
+    ))
 }
 
 /// The answer as it is printed: one line for each quantity that is known.
@@ -682,6 +731,7 @@ pub fn table(answer: &Answer) -> String {
             .filter(|(_, o)| maximum.offered_per_s < o.offered_per_s)
             .count();
         let above = match above {
+            _ if maximum.at_least => String::new(),
             0 => String::new(),
             1 => "; one trial above it brought no more".to_owned(),
             n => format!("; {n} trials above it brought no more"),
@@ -690,7 +740,7 @@ pub fn table(answer: &Answer) -> String {
             "maximum throughput",
             format!(
                 "{} sustained at {} offered (trial {}){above}",
-                rate(maximum.rate_per_s),
+                maximum.rate_in_words(),
                 rate(maximum.offered_per_s),
                 maximum.trial
             ),
@@ -701,13 +751,17 @@ pub fn table(answer: &Answer) -> String {
             "capacity",
             format!(
                 "{} highest load with {}{}",
-                rate(capacity.rate_per_s),
+                capacity.rate_in_words(),
                 capacity.slo,
                 capacity.missed_in_words()
             ),
         );
     }
     if let [only] = &answer.searches[..] {
+        let known = only.found(Metric::Capacity);
+        if only.capacity.is_none() && !known.is_unknown() {
+            line("capacity", format!("{}: no load met the SLO", known.in_words(rate)));
+        }
         estimated_in_words(only).into_iter().for_each(|words| line("", words));
     }
     if let Some(limit) = &answer.limited_by {

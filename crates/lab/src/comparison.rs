@@ -1,14 +1,15 @@
 //! The comparison of two arms: which trials of them belong together.
 //!
 //! Trials at one load are compared by their figures, and only if they are valid; a search by its
-//! result.
+//! result. A search that found only a bound is in the comparison with that bound.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use measure::comparison::Block;
 use results::analysis::alternate;
 use results::answer::Search;
-use results::comparison::{Adjusted, Compared, Difference, Of, Question, Verdict};
+use results::comparison::{Adjusted, Censored, Compared, Difference, Of, Question, Verdict};
+use results::found::Found;
 use results::journal::{Entry, Purpose, Status};
 use results::speed::Usual;
 use results::{Comparison, Metric};
@@ -42,7 +43,7 @@ struct Arm<'a> {
 struct Figure {
     block: u64,
     trial: usize,
-    value: f64,
+    found: Found,
     /// The speed of the machine; a search has none.
     speed: Option<f64>,
 }
@@ -229,10 +230,22 @@ impl Pair<'_> {
             let both = |block: &Block| !block.a.is_empty() && !block.b.is_empty();
             together.into_values().filter(both).collect()
         };
+        let is_exact = |figure: &Figure| figure.found.exact().is_some();
+        let censored = match of_a.iter().chain(&of_b).all(is_exact) {
+            true => None,
+            false => {
+                let results =
+                    |arm: &[Figure]| arm.iter().map(|figure| figure.found).collect::<Vec<Found>>();
+                Some(Censored { a: results(&of_a), b: results(&of_b) })
+            }
+        };
         let are_known = of_a.iter().chain(&of_b).all(|figure| figure.speed.is_some());
         let speeds = if are_known { in_blocks(|figure| figure.speed) } else { Vec::new() };
-        let blocks = in_blocks(|figure| Some(figure.value));
-        Question { metric, of: self.of.clone(), blocks, speeds, interleaved }
+        let blocks = match &censored {
+            Some(_) => Vec::new(),
+            None => in_blocks(|figure| figure.found.exact()),
+        };
+        Question { metric, of: self.of.clone(), blocks, censored, speeds, interleaved }
     }
 }
 
@@ -270,29 +283,29 @@ impl Arm<'_> {
 
     fn figures(&self, metric: Metric, blocks: Blocks, usual: &Usual) -> Vec<Figure> {
         match metric.is_of_search() {
-            true => self.of_searches(metric),
+            true => self.of_searches(metric).collect(),
             false => self.of_trials(metric, blocks, usual),
         }
     }
 
     /// Returns the results of equal searches. They have no blocks: searches that are interleaved
     /// all run at the same time.
-    fn of_searches(&self, metric: Metric) -> Vec<Figure> {
-        let plan = self.ran.plan;
-        let own =
-            self.ran.searches.iter().filter(|search| {
-                plan.strands[search.strand as usize - 1].question == self.question
-            });
-        let figure = |search: &Search| {
-            let (value, trial) = match metric {
-                Metric::Capacity => {
-                    search.capacity.as_ref().map(|found| (found.rate_per_s, found.trial))?
-                }
-                _ => search.maximum_throughput.as_ref().map(|m| (m.rate_per_s, m.trial))?,
-            };
-            Some(Figure { block: 0, trial: trial as usize, value, speed: None })
-        };
-        own.filter_map(figure).collect()
+    fn of_searches(&self, metric: Metric) -> impl Iterator<Item = Figure> {
+        let Ran { plan, journal, searches } = self.ran;
+        let question = self.question;
+        let own = searches.iter().filter(move |search| {
+            plan.strands[search.strand as usize - 1].question == question && search.is_made()
+        });
+        own.map(move |search| {
+            let last = || journal.iter().rev().find(|entry| entry.strand == Some(search.strand));
+            let trial = search.trial_of(metric).or_else(|| Some(last()?.trial));
+            Figure {
+                block: 0,
+                trial: trial.unwrap_or_default() as usize,
+                found: search.found(metric),
+                speed: None,
+            }
+        })
     }
 
     fn of_trials(&self, metric: Metric, blocks: Blocks, usual: &Usual) -> Vec<Figure> {
@@ -309,7 +322,8 @@ impl Arm<'_> {
             };
             let value = metric.of(entry.observed.as_ref()?)?;
             let speed = usual.speed_in(entry);
-            Some(Figure { block, trial: entry.trial as usize, value, speed })
+            let found = Found::Exact(value);
+            Some(Figure { block, trial: entry.trial as usize, found, speed })
         };
         (1..).zip(valid).filter_map(figure).collect()
     }
@@ -334,18 +348,23 @@ fn fingerprints(pairs: &[Pair<'_>]) -> Vec<Difference> {
 /// Returns a metric's verdict with its figures: `p99 worse: +5.1 % (+3.0 … +7.2 %), p = 0.0021; median 4.90 ms
 /// → 5.15 ms; 10 and 10 trials in 5 blocks`.
 pub fn in_words(compared: &Compared) -> String {
-    let Compared { metric, verdict, effect, interval, p, trials_a, trials_b, blocks, .. } =
-        compared;
-    let (Some(effect), Some(p)) = (effect, p) else {
+    let Compared { metric, verdict, interval, p, trials_a, trials_b, blocks, .. } = compared;
+    let change = effect_in_words(compared);
+    if change.is_none() && !is_censored(compared) {
         return format!("{metric} undecided: an arm has no valid trial with this figure");
-    };
+    }
     let interval = match interval {
-        Some(interval) => changes(*interval),
-        None => "too few trials for an interval".to_owned(),
+        Some(interval) => format!(" ({})", changes(*interval)),
+        None if is_censored(compared) => String::new(),
+        None => " (too few trials for an interval)".to_owned(),
     };
+    let change = change.map(|change| format!("{change}{interval}"));
+    let p = p.map(|p| format!("p {} {p:.4}", if is_censored(compared) { "≤" } else { "=" }));
+    let probability = [change, p].into_iter().flatten().collect::<Vec<_>>().join(", ");
+    let written = |median: Found| median.in_words(|value| metric.written(value));
     let medians = match (compared.median_a, compared.median_b) {
-        (Some(a), Some(b)) => format!("; median {} → {}", metric.written(a), metric.written(b)),
-        _ => String::new(),
+        (Some(a), Some(b)) => Some(format!("median {} → {}", written(a), written(b))),
+        _ => None,
     };
     let what = if metric.is_of_search() { "searches" } else { "trials" };
     let blocks = match blocks {
@@ -353,18 +372,42 @@ pub fn in_words(compared: &Compared) -> String {
         several => format!(" in {several} blocks"),
     };
     let more = match (verdict, compared.more_blocks_needed) {
-        (Verdict::Undecided, Some(1)) => "; about 1 more block is needed".to_owned(),
-        (Verdict::Undecided, Some(more)) => format!("; about {more} more blocks are needed"),
-        (Verdict::Undecided, None) => "; how many more are needed cannot be known".to_owned(),
-        _ => String::new(),
+        _ if is_censored(compared) => Some(censored_in_words(compared)),
+        (Verdict::Undecided, Some(1)) => Some("about 1 more block is needed".to_owned()),
+        (Verdict::Undecided, Some(more)) => Some(format!("about {more} more blocks are needed")),
+        (Verdict::Undecided, None) => Some("how many more are needed cannot be known".to_owned()),
+        _ => None,
     };
     let adjusted = compared.adjusted.as_ref().map(adjusted_in_words);
-    let adjusted = adjusted.map(|words| format!("; {words}")).unwrap_or_default();
-    format!(
-        "{metric} {}: {} ({interval}), p = {p:.4}{medians}; {trials_a} and {trials_b} {what}{blocks}{adjusted}{more}",
-        verdict.word(),
-        change(*effect),
-    )
+    let counts = format!("{trials_a} and {trials_b} {what}{blocks}");
+    let parts = (!probability.is_empty()).then_some(probability).into_iter().chain(medians);
+    let parts = parts.chain([counts]).chain(adjusted).chain(more);
+    let parts = parts.collect::<Vec<String>>().join("; ");
+    format!("{metric} {}: {parts}", verdict.word())
+}
+
+/// Returns true if searches of an arm found only a bound.
+pub fn is_censored(compared: &Compared) -> bool {
+    0 < compared.censored_a + compared.censored_b
+}
+
+/// Returns the effect as a change: `+5.1 %`, or `at least +20.0 %` if searches found only a bound; `None` if
+/// nothing is known of it.
+pub fn effect_in_words(compared: &Compared) -> Option<String> {
+    let exact = compared.effect.map(Found::Exact);
+    Some(exact.or(compared.effect_bounds)?.in_words(change))
+}
+
+fn censored_in_words(compared: &Compared) -> String {
+    let Compared { verdict, censored_a, censored_b, .. } = compared;
+    let found = format!("{censored_a} and {censored_b} of them found only a bound");
+    match verdict {
+        Verdict::Undecided => format!(
+            "{found}, and what they would have found decides: widen the range or raise the budget, until each search \
+             ends with an answer"
+        ),
+        _ => format!("{found}, and the verdict holds whatever they would have found"),
+    }
 }
 
 /// Returns the figures at equal speed: `at equal machine speed +4.8 % (+3.9 … +5.7 %), p = 0.0011`.

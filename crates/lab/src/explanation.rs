@@ -13,7 +13,7 @@ use results::reproducibility::{self, OfMetric, Reproduced};
 
 use crate::Error;
 use crate::answer::estimated_in_words;
-use crate::comparison::in_words;
+use crate::comparison::{in_words, is_censored};
 
 #[cfg(test)]
 mod tests;
@@ -51,6 +51,10 @@ pub fn of_run(answer: &Answer) -> Vec<Sentence> {
     if let Some(comparison) = &answer.comparison {
         for compared in &comparison.metrics {
             let rule = match compared.verdict {
+                _ if is_censored(compared) => {
+                    "a search that found only a bound counts with both ends of what it leaves open, and \
+                     only what holds at both decides"
+                }
                 Verdict::Better | Verdict::Worse => {
                     "the interval excludes 0 % and the change is beyond the margin"
                 }
@@ -231,27 +235,26 @@ fn of_searched(search: &Search, trials: &[&Entry]) -> Vec<Sentence> {
     let mut sentences = Vec::new();
     if let Some(capacity) = &search.capacity {
         let met = at(trials, capacity.rate_per_s, capacity.trial);
-        let mut text = format!(
-            "{}/s is the highest load with {}: {}",
-            grouped(capacity.rate_per_s),
-            capacity.slo,
-            counted(&met)
-        );
+        let rate = grouped(capacity.rate_per_s);
+        let mut text =
+            format!("{rate}/s is the highest load with {}: {}", capacity.slo, counted(&met));
         if let Some(rate) = capacity.missed_at_per_s {
             let missed = at(trials, rate, 0);
             text += &format!("; at {}/s {}", grouped(rate), counted(&missed));
+        }
+        if capacity.at_least {
+            text += "; the capacity may be higher, since the search did not end between two bounds";
         }
         sentences.push(sentence("capacity", text));
     }
     if let Some((found, words)) = search.estimate.zip(estimated_in_words(search)) {
         let noise = measure::Share((1e3 * found.noise).round() / 1e3);
         let text = format!(
-            "{words}: the load at which a trial begins to fail differs by {noise} between trials"
+            "{words}; the load at which a trial begins to fail differs by {noise} between trials"
         );
         sentences.push(sentence("estimate", text));
     }
-    let of_one = search.estimate.map(|found| found.interval);
-    if let Some((low, high)) = search.interval.filter(|_| search.interval != of_one) {
+    if let Some((low, high)) = search.interval {
         let text = format!(
             "repeated searches: 95 % interval {} … {}/s, a t interval of the logarithms",
             grouped(low),
@@ -297,9 +300,13 @@ fn of_maximum(maximum: &Maximum, trials: &[&Entry]) -> String {
         rate(maximum.offered_per_s),
         maximum.trial
     );
+    let open = if maximum.at_least { "; the true maximum may be higher" } else { "" };
     match above.is_empty() {
-        true => format!("{text}; no higher load was tried, so the true maximum may be higher"),
-        false => format!("{text}; higher loads brought no more: {}", listed(&above)),
+        true if maximum.at_least => {
+            format!("{text}; no higher load was tried, so the true maximum may be higher")
+        }
+        true => format!("{text}; the system did not keep up with this load"),
+        false => format!("{text}; higher loads brought no more: {}{open}", listed(&above)),
     }
 }
 

@@ -1,12 +1,14 @@
 //! The scaling law of an experiment: which figures of which trials belong to its levels.
 //!
-//! A search has one value for each time that it was made, a closed loop one for each valid trial. Trials
-//! at a fixed rate have none: they complete what they are offered.
+//! A search has one value for each time that it was made, a closed loop one for each valid trial. A search
+//! that found only a bound makes the figure of its level unknown. Trials at a fixed rate have no value: they
+//! complete what they are offered.
 
 use measure::Random;
 use measure::quantity::grouped;
 use results::Metric;
 use results::answer::Search;
+use results::found::Found;
 use results::journal::{Entry, Observed, Purpose, Status};
 use results::scaling::{self, Estimate, Form, Measured, Scaling};
 
@@ -47,6 +49,7 @@ pub(crate) fn of(plan: &Plan, journal: &[Entry], searches: &[Search]) -> Vec<Sca
         for Group { cell, search, levels } in &groups {
             let measured = levels.iter().map(|&(n, question)| {
                 let values = values(plan, question, quantity, journal, searches);
+                let censored = censored(plan, question, quantity, searches);
                 let interval = match &values[..] {
                     [only] => only.interval,
                     _ => None,
@@ -54,13 +57,17 @@ pub(crate) fn of(plan: &Plan, journal: &[Entry], searches: &[Search]) -> Vec<Sca
                 Measured {
                     n,
                     interval,
+                    censored,
                     per_cpu_second: values.iter().map(|value| value.per_cpu_second).collect(),
                     failed_shares: values.iter().map(|value| value.failed_share).collect(),
                     values: values.into_iter().map(|value| value.per_s).collect(),
                 }
             });
             let measured: Vec<Measured> = measured.collect();
-            if measured.iter().all(|level| level.values.is_empty()) {
+            let is_known = |level: &Measured| {
+                !level.values.is_empty() || level.censored.iter().any(|found| !found.is_unknown())
+            };
+            if !measured.iter().any(is_known) {
                 continue;
             }
             let seed = Random::part(plan.seed, STREAM + found.len() as u64).next_u64();
@@ -130,17 +137,27 @@ fn values(
     if question.resolved.spec.search.is_none() {
         return Vec::new();
     }
-    let of_search = |search: &Search| {
-        let (value, interval, trial) = match quantity {
-            Metric::Capacity => {
-                search.capacity.as_ref().map(|c| (c.rate_per_s, search.interval, c.trial))?
-            }
-            _ => search.maximum_throughput.as_ref().map(|m| (m.rate_per_s, None, m.trial))?,
-        };
+    let equal: Vec<&Search> =
+        searches.iter().filter(|search| is_own(search.strand) && search.is_made()).collect();
+    let of_search = |search: &&Search| {
+        let per_s = search.found(quantity).exact()?;
+        let trial = search.trial_of(quantity)?;
         let entry = journal.iter().find(|entry| entry.trial == trial)?;
-        Some(Value::new(value, interval, entry.observed.as_ref()?))
+        // The interval of one search is that of its estimate, and need not contain its lower bound.
+        let estimate = search.estimate.filter(|_| quantity == Metric::Capacity && equal.len() == 1);
+        let (per_s, interval) =
+            estimate.map_or((per_s, None), |found| (found.rate_per_s, Some(found.interval)));
+        Some(Value::new(per_s, interval, entry.observed.as_ref()?))
     };
-    searches.iter().filter(|search| is_own(search.strand)).filter_map(of_search).collect()
+    equal.iter().filter_map(of_search).collect()
+}
+
+/// Returns what the searches of a question found that found only a bound.
+fn censored(plan: &Plan, number: usize, quantity: Metric, searches: &[Search]) -> Vec<Found> {
+    let is_own = |search: &&Search| plan.strands[search.strand as usize - 1].question == number;
+    let made = searches.iter().filter(is_own).filter(|search| search.is_made() && !search.fixed);
+    let found = made.filter(|_| quantity.is_of_search()).map(|search| search.found(quantity));
+    found.filter(|found| found.exact().is_none()).collect()
 }
 
 /// Returns true for a closed loop, which offers as much as the system completes.
@@ -162,7 +179,7 @@ pub(crate) fn in_words(scaling: &Scaling) -> String {
     let Scaling { factor, cell, search, quantity, levels, law } = scaling;
     let of = [cell.as_deref(), search.as_deref()].into_iter().flatten();
     let of: String = of.map(|part| format!("{part}: ")).collect();
-    let quantity = quantity.name().replace('_', " ");
+    let quantity = quantity.in_words();
     let mut text = format!("{of}{quantity} over {factor}: {}", law.form.word());
     let shown = |what: &str, known: Option<Estimate>, digits: usize| {
         known.filter(|known| 0.0 < known.interval.1).map(

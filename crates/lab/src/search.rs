@@ -56,6 +56,12 @@ pub fn next(search: &Search, sweep: &Sweep, probed: Option<Rate>, points: &[Poin
     }
 }
 
+/// Returns true if a rule for the maximum has fired: the last loads brought no more than those before them.
+pub fn reached_maximum(sweep: &Sweep, points: &[Point]) -> bool {
+    let is_of_maximum = |rule: &&Stop| matches!(rule, Stop::NoNewMax { .. });
+    sweep.stop.iter().filter(is_of_maximum).any(|rule| fires(rule, points))
+}
+
 /// Describes how far the rules are from firing: `stop: 4 of 6 without a new maximum`.
 pub fn nearness(sweep: &Sweep, points: &[Point]) -> Option<String> {
     sweep.stop.iter().find_map(|rule| match rule {

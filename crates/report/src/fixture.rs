@@ -188,11 +188,13 @@ impl Fixture {
                 .into(),
             maximum_throughput: Some(Maximum {
                 rate_per_s: maximum.1.completed_per_s,
+                at_least: false,
                 offered_per_s: maximum.1.offered_per_s,
                 trial: maximum.0,
             }),
             capacity: Some(Capacity {
                 rate_per_s: capacity.1.offered_per_s,
+                at_least: false,
                 completed_per_s: capacity.1.completed_per_s,
                 trial: capacity.0,
                 slo: "p99 ≤ 100 ms and failures ≤ 0.1 %".into(),

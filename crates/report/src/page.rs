@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use results::Doctor;
+use results::Metric;
 use results::analysis::Code;
 use results::answer::Verdict;
 use results::doctor::Check;
@@ -163,7 +164,7 @@ fn maximum(run: &Run, out: &mut String) -> std::fmt::Result {
                 out,
                 "<p class=\"big\">{} <span>sustained</span></p>\
                  <p>at {} offered (trial {}), {} of it{p99}</p>",
-                rate(maximum.rate_per_s),
+                maximum.rate_in_words(),
                 rate(maximum.offered_per_s),
                 maximum.trial,
                 share(maximum.rate_per_s, maximum.offered_per_s),
@@ -180,7 +181,13 @@ fn maximum(run: &Run, out: &mut String) -> std::fmt::Result {
 fn capacity(run: &Run, out: &mut String) -> std::fmt::Result {
     let so_far = so_far(run);
     write!(out, "<div class=\"figure\"><h3>Capacity under the SLO{so_far}</h3>")?;
+    let known = run.answer.as_ref().and_then(|answer| answer.searches.first());
+    let known = known.map(|search| search.found(Metric::Capacity));
     match &run.capacity {
+        None if known.is_some_and(|known| !known.is_unknown()) => {
+            let known = known.map_or(String::new(), |known| known.in_words(rate));
+            write!(out, "<p class=\"big\">{known}</p><p>No load met the SLO.</p>")?;
+        }
         None => {
             out.push_str("<p class=\"big\">none</p><p>No load met an SLO, or none was stated.</p>")
         }
@@ -189,7 +196,7 @@ fn capacity(run: &Run, out: &mut String) -> std::fmt::Result {
                 out,
                 "<p class=\"big\">{} <span>offered</span></p>\
                  <p>{} (trial {}), {} completed{}</p>",
-                rate(capacity.rate_per_s),
+                capacity.rate_in_words(),
                 escape(&capacity.slo),
                 capacity.trial,
                 rate(capacity.completed_per_s),
@@ -213,7 +220,7 @@ fn conclusions(run: &Run) -> Vec<(&'static str, String)> {
     for reproduced in run.answer.iter().flat_map(|answer| &answer.reproducibility) {
         let shown = reproduced.warnings.iter().filter_map(|warning| match warning.code {
             Code::Timer => Some(("shape", warning)),
-            Code::LowerBound => Some(("spread", warning)),
+            Code::LowerBound | Code::Censored => Some(("spread", warning)),
             _ => None,
         });
         said.extend(shown.map(|(name, warning)| (name, reproduced.of_what() + &warning.text)));

@@ -248,6 +248,8 @@ pub enum Code {
     Timer,
     /// A figure is a lower bound, so nothing is known of its spread.
     LowerBound,
+    /// Some of equal searches found only a bound.
+    Censored,
 }
 
 /// Analyses trials. `requests` is the number of requests of each trial, and `margin` the difference

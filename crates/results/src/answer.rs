@@ -5,18 +5,25 @@
 
 use std::collections::BTreeMap;
 
+use measure::estimate;
 use measure::quantity::grouped;
 use serde::{Deserialize, Serialize};
 
 use crate::analysis::Analysis;
 use crate::comparison::Comparison;
+use crate::found::{Found, Spread};
 use crate::journal::{Entry, Purpose, Status};
+use crate::metric::Metric;
 use crate::reproducibility::Reproduced;
 use crate::scaling::Scaling;
 
+pub(crate) mod earlier;
 #[cfg(test)]
 mod tests;
 
+/// Version 3 (2026-11): a result of a search that is only a bound says so, a spread of results has bounds
+/// where one of them has, and an interval belongs to repeated searches alone (that of one search is of its
+/// estimate).
 pub const SCHEMA: &str = "benchwright.run/3";
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -117,23 +124,17 @@ pub struct Repeated {
     pub capacity_per_s: Option<Spread>,
 }
 
-/// Equal measurements: their number, and where they lie.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
-pub struct Spread {
-    pub count: u32,
-    pub least: f64,
-    pub median: f64,
-    pub most: f64,
-}
-
-impl Spread {
-    /// Returns the spread of some values; `None` if there are none.
-    pub fn of(values: &[f64]) -> Option<Spread> {
-        Some(Spread {
-            count: values.len() as u32,
-            least: values.iter().copied().reduce(f64::min)?,
-            median: measure::estimate::median(values)?,
-            most: values.iter().copied().reduce(f64::max)?,
+impl Repeated {
+    /// Returns the results of equal searches; `None` if there is none.
+    pub fn of(equal: &[&Search]) -> Option<Repeated> {
+        let spread = |metric: Metric| {
+            let made = equal.iter().filter(|search| search.is_made());
+            Spread::of(&made.map(|search| search.found(metric)).collect::<Vec<Found>>())
+        };
+        Some(Repeated {
+            name: equal.first()?.name.clone(),
+            maximum_throughput_per_s: spread(Metric::MaximumThroughput),
+            capacity_per_s: spread(Metric::Capacity),
         })
     }
 }
@@ -157,17 +158,17 @@ pub struct Search {
     pub maximum_throughput: Option<Maximum>,
     pub capacity: Option<Capacity>,
     /// The bounds of the capacity, as offered rates of all targets: the highest load that met the SLO,
-    /// and the lowest above it that missed it.
+    /// and the lowest above it that missed it. A sweep has an upper one once it has ended.
     #[serde(default)]
     pub lower: Option<f64>,
     #[serde(default)]
     pub upper: Option<f64>,
-    /// The 95 % interval of the capacity. If the search was made three times or more: a t interval of the
-    /// logarithms over all of them. If it was made once: that of its estimate.
+    /// The 95 % interval of the capacity over this search and its repetitions, if there are three or more: a
+    /// t interval of the logarithms. Absent if one of them found only a bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<(f64, f64)>,
     /// The capacity estimated from all trials of this search, which looks for the capacity from both
-    /// sides; absent unless some met the SLO and some missed it.
+    /// sides; absent unless the search found it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimate: Option<Estimate>,
     /// The same at the usual speed of the machine; absent where the speed was not measured.
@@ -178,6 +179,87 @@ pub struct Search {
     pub stopped_by: String,
     /// The number of its attempted trials.
     pub trials: u32,
+}
+
+impl Search {
+    /// A strand of which nothing is known yet.
+    pub fn of_strand(strand: u32) -> Search {
+        Search {
+            strand,
+            name: None,
+            cell: None,
+            repetition: 1,
+            verdict: Verdict::Open,
+            fixed: false,
+            maximum_throughput: None,
+            capacity: None,
+            lower: None,
+            upper: None,
+            interval: None,
+            estimate: None,
+            at_usual_speed: None,
+            limited_by: None,
+            stopped_by: "not ended".to_owned(),
+            trials: 0,
+        }
+    }
+
+    /// Returns what the search knows of the capacity or of the maximum throughput.
+    pub fn found(&self, metric: Metric) -> Found {
+        let capacity = self.capacity.as_ref().map(|found| (found.rate_per_s, found.at_least));
+        let maximum =
+            self.maximum_throughput.as_ref().map(|found| (found.rate_per_s, found.at_least));
+        match metric {
+            Metric::Capacity => result(capacity, self.upper),
+            Metric::MaximumThroughput => result(maximum, None),
+            _ => Found::between(None, None),
+        }
+    }
+
+    /// Returns the trial in which the capacity or the maximum throughput was seen.
+    pub fn trial_of(&self, metric: Metric) -> Option<u32> {
+        match metric {
+            Metric::Capacity => self.capacity.as_ref().map(|capacity| capacity.trial),
+            Metric::MaximumThroughput => self.maximum_throughput.as_ref().map(|max| max.trial),
+            _ => None,
+        }
+    }
+
+    /// Returns true if it has a result, even an unknown one. A search that an interrupted run never came to
+    /// has none, and this says nothing about the system.
+    pub fn is_made(&self) -> bool {
+        0 < self.trials || !matches!(self.verdict, Verdict::Interrupted | Verdict::Open)
+    }
+
+    /// Returns true if the search found its capacity: it ended by its own rule, with a load that met the SLO
+    /// and a higher one that missed it. It is the only place of this rule.
+    pub fn is_enclosed(&self) -> bool {
+        self.verdict == Verdict::Answered && !self.fixed && self.upper.is_some()
+    }
+}
+
+fn result(figure: Option<(f64, bool)>, at_most: Option<f64>) -> Found {
+    match figure {
+        Some((per_s, false)) => Found::Exact(per_s),
+        figure => Found::between(figure.map(|(per_s, _)| per_s), at_most),
+    }
+}
+
+/// The probability with which an interval contains the capacity.
+pub const PROBABILITY: f64 = 0.95;
+
+/// Adds the interval of the capacity over searches that were made at least three times, if each of them
+/// found it.
+pub fn add_intervals(searches: &mut [Search]) {
+    let of = |search: &Search| (search.cell.clone(), search.name.clone());
+    let mut equal: BTreeMap<_, Vec<Option<f64>>> = BTreeMap::new();
+    for search in searches.iter().filter(|search| search.is_made()) {
+        equal.entry(of(search)).or_default().push(search.found(Metric::Capacity).exact());
+    }
+    for search in searches {
+        let found = equal.get(&of(search)).and_then(|found| found.iter().copied().collect());
+        search.interval = found.and_then(|found: Vec<f64>| estimate::interval(&found, PROBABILITY));
+    }
 }
 
 /// A capacity estimated from all trials of a search.
@@ -199,14 +281,29 @@ pub struct Estimate {
 pub struct Maximum {
     /// The sustained rate, summed over all targets.
     pub rate_per_s: f64,
+    /// True if the search shows no limit of the system, so that the maximum may be higher: it ended without
+    /// an answer, or the system kept up with every load.
+    #[serde(default)]
+    pub at_least: bool,
     pub offered_per_s: f64,
     pub trial: u32,
+}
+
+impl Maximum {
+    /// Returns `994/s`, or `at least 994/s`.
+    pub fn rate_in_words(&self) -> String {
+        result(Some((self.rate_per_s, self.at_least)), None).in_words(per_s)
+    }
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Capacity {
     /// The offered rate, summed over all targets.
     pub rate_per_s: f64,
+    /// True if the capacity may be higher: the search ended without an answer, or no higher load missed the
+    /// SLO.
+    #[serde(default)]
+    pub at_least: bool,
     pub completed_per_s: f64,
     pub trial: u32,
     /// The SLO in words: `p99 ≤ 100 ms and failures ≤ 0.1 %`.
@@ -220,6 +317,11 @@ pub struct Capacity {
 }
 
 impl Capacity {
+    /// Returns `300/s`, or `at least 300/s`.
+    pub fn rate_in_words(&self) -> String {
+        result(Some((self.rate_per_s, self.at_least)), None).in_words(per_s)
+    }
+
     /// Returns the loads beside it that missed the SLO: `; missed at 6,516/s; in doubt: 3,000/s below it
     /// missed too`. Empty if none did.
     pub fn missed_in_words(&self) -> String {
@@ -228,6 +330,10 @@ impl Capacity {
         let below = below.map(|at| format!("; in doubt: {}/s below it missed too", grouped(at)));
         [above, below].into_iter().flatten().collect()
     }
+}
+
+fn per_s(value: f64) -> String {
+    format!("{}/s", grouped(value))
 }
 
 /// The most trials that are listed by their numbers.

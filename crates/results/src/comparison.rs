@@ -3,12 +3,16 @@
 use measure::comparison::{self, Better, Block};
 use serde::{Deserialize, Serialize};
 
+use crate::found::Found;
 use crate::metric::Metric;
 
+pub use censored::Censored;
+
+mod censored;
 #[cfg(test)]
 mod tests;
 
-pub const SCHEMA: &str = "benchwright.compare/1";
+pub const SCHEMA: &str = "benchwright.compare/2";
 
 /// The probability of an error that a comparison accepts, over all its decisions together.
 pub const SIGNIFICANCE: f64 = 0.05;
@@ -38,8 +42,11 @@ pub struct Compared {
     pub of: Of,
     pub verdict: Verdict,
     /// The figure of B over that of A: 1.05 is five per cent more. Of numbers of events, each is one more
-    /// than was counted. Null if an arm has no figure.
+    /// than was counted. Null if an arm has no figure, or only bounds of one.
     pub effect: Option<f64>,
+    /// The bounds of the effect, if some searches found only a bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effect_bounds: Option<Found>,
     /// The ratios that the test does not refuse; it decides. Null with too few trials to refuse any.
     pub interval: Option<(f64, f64)>,
     /// Its confidence: 0.95, or more where several metrics share the probability of an error.
@@ -52,11 +59,17 @@ pub struct Compared {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adjusted: Option<Adjusted>,
     /// The median of the trials of each arm.
-    pub median_a: Option<f64>,
-    pub median_b: Option<f64>,
+    pub median_a: Option<Found>,
+    pub median_b: Option<Found>,
     /// The trials of each arm that were compared.
     pub trials_a: usize,
     pub trials_b: usize,
+    /// The searches among them that found only a bound. Then the verdict holds whatever these would have
+    /// found.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub censored_a: usize,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub censored_b: usize,
     pub blocks: usize,
     /// True if the trials of both arms alternate. If not, a drift of the machine looks like a
     /// difference.
@@ -163,6 +176,8 @@ pub struct Question {
     pub metric: Metric,
     pub of: Of,
     pub blocks: Vec<Block>,
+    /// The results of both arms, if some of them are only bounds; then there are no blocks.
+    pub censored: Option<Censored>,
     /// The speed of the machine in each trial, in the places of the figures; empty if one is not known.
     pub speeds: Vec<Block>,
     pub interleaved: bool,
@@ -173,6 +188,13 @@ impl Question {
     fn ratios(&self) -> Vec<Block> {
         let all = |figures: &[f64]| figures.iter().map(|one| self.metric.for_ratio(*one)).collect();
         self.blocks.iter().map(|block| Block { a: all(&block.a), b: all(&block.b) }).collect()
+    }
+
+    fn p_value(&self) -> Option<f64> {
+        match &self.censored {
+            Some(arms) => arms.p_value(),
+            None => comparison::p_value(&self.ratios()),
+        }
     }
 }
 
@@ -185,8 +207,7 @@ pub fn compare(
     margin: f64,
     differences: &[Difference],
 ) -> Comparison {
-    let p_values: Vec<Option<f64>> =
-        metrics.iter().map(|question| comparison::p_value(&question.ratios())).collect();
+    let p_values: Vec<Option<f64>> = metrics.iter().map(Question::p_value).collect();
     let levels = significances(&p_values);
     let metrics = metrics.into_iter().zip(levels);
     let metrics: Vec<Compared> = metrics
@@ -215,8 +236,11 @@ fn judged(
     margin: f64,
     differences: &[Difference],
 ) -> Compared {
+    if let Some(arms) = &question.censored {
+        return censored::judged(&question, arms, significance, margin, differences);
+    }
     let ratios = question.ratios();
-    let Question { metric, of, blocks, speeds, interleaved } = question;
+    let Question { metric, of, blocks, speeds, interleaved, .. } = question;
     let found = comparison::compare(&ratios, significance);
     let better: Better = metric.better();
     let verdict =
@@ -242,15 +266,18 @@ fn judged(
         of,
         verdict,
         effect: found.map(|found| found.ratio),
+        effect_bounds: None,
         interval: found.and_then(|found| finite(found.interval)),
         confidence: 1.0 - significance,
         t_interval: found.and_then(|found| found.t_interval),
         p: found.map(|found| found.p),
         adjusted,
-        median_a: measure::estimate::median(&of_a),
-        median_b: measure::estimate::median(&of_b),
+        median_a: measure::estimate::median(&of_a).map(Found::Exact),
+        median_b: measure::estimate::median(&of_b).map(Found::Exact),
         trials_a: of_a.len(),
         trials_b: of_b.len(),
+        censored_a: 0,
+        censored_b: 0,
         blocks: blocks.len(),
         interleaved,
         environment_differences: differences.to_vec(),
@@ -282,6 +309,10 @@ fn together(metrics: &[Compared]) -> Verdict {
         .into_iter()
         .find(|verdict| has(*verdict))
         .unwrap_or(if metrics.is_empty() { Verdict::Undecided } else { Verdict::Equivalent })
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// An end that is not finite was not found: JSON has no infinity.

@@ -22,7 +22,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::answer::Answer;
+use crate::answer::{self, Answer};
 use crate::components::{self, Components};
 use crate::doctor::{self, Doctor};
 use crate::environment::Environment;
@@ -161,12 +161,16 @@ impl Directory {
         if !self.path.join("answer.json").exists() {
             return Ok(None);
         }
+        let mut value: Value = self.read("answer.json")?;
         if self.version == 1 {
-            let mut value: Value = self.read("answer.json")?;
             version1::answer(&mut value);
-            return self.typed("answer.json", value).map(Some);
         }
-        self.read("answer.json").map(Some)
+        let is_current = value["schema"] == answer::SCHEMA;
+        let mut answer: Answer = self.typed("answer.json", value)?;
+        if !is_current {
+            answer::earlier::mark(&mut answer);
+        }
+        Ok(Some(answer))
     }
 
     pub fn write_answer(&self, answer: &Answer) -> Result<(), Error> {

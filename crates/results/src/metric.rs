@@ -96,6 +96,11 @@ impl Metric {
         }
     }
 
+    /// Returns the name in a sentence: `maximum throughput`.
+    pub fn in_words(self) -> String {
+        self.name().replace('_', " ")
+    }
+
     /// Returns true if a whole search has this figure, not a trial.
     pub fn is_of_search(self) -> bool {
         matches!(self, Metric::Capacity | Metric::MaximumThroughput)

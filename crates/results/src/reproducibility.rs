@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::analysis::{self, Code, Difference, Figures, Row, Trials, Warning, What};
 use crate::answer::Search;
+use crate::found::{Found, Spread};
 use crate::journal::{Entry, Observed, Purpose, Status};
 use crate::metric::Metric;
 use crate::speed::{SLOW, Usual};
@@ -41,7 +42,7 @@ pub struct Reproduced {
     /// The load of all targets; absent for a load without a rate, and for searches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_per_s: Option<f64>,
-    /// The valid trials by their numbers; of a search the trial of its result.
+    /// The valid trials by their numbers; of a search the trial of its result, if it has one.
     pub trials: Vec<u32>,
     pub metrics: Vec<OfMetric>,
     pub warnings: Vec<Warning>,
@@ -159,20 +160,26 @@ impl Reproduced {
 pub fn of(journal: &[Entry], searches: &[Search], target: Option<Target>) -> Vec<Reproduced> {
     let groups = Groups::of_trials(journal);
     let mut of_searches = Groups::default();
-    for search in searches {
-        let capacity = search.capacity.as_ref().map(|c| (Metric::Capacity, c.rate_per_s, c.trial));
-        let maximum = search.maximum_throughput.as_ref();
-        let maximum = maximum.map(|m| (Metric::MaximumThroughput, m.rate_per_s, m.trial));
-        let Some((_, _, trial)) = capacity.or(maximum) else { continue };
-        let values = [capacity, maximum].into_iter().flatten();
-        let values = values.map(|(metric, rate, _)| (metric, rate)).collect();
-        let member = Member { trial, entry: None, values };
+    // The loads that were given are no results of searches.
+    for search in searches.iter().filter(|search| search.is_made() && !search.fixed) {
+        let results = [Metric::Capacity, Metric::MaximumThroughput];
+        let results = results.map(|metric| (metric, search.found(metric)));
+        let exact = results.iter().filter_map(|(metric, found)| Some((*metric, found.exact()?)));
+        let trials = results.iter().find_map(|(metric, _)| search.trial_of(*metric));
+        let member = Member {
+            // A search that never met its SLO has no trial of its result.
+            trial: trials.unwrap_or_default(),
+            entry: None,
+            values: exact.collect(),
+            censored: results.into_iter().filter(|(_, found)| found.exact().is_none()).collect(),
+        };
         of_searches.add(&search.cell, &search.name, None, member);
     }
     let all = groups.0.into_iter().chain(of_searches.0);
     let repeated = all.filter(|group| FEWEST <= group.members.len());
     let usual = Usual::of(journal);
-    repeated.map(|group| group.reproduced(target, &usual)).collect()
+    let reproduced = repeated.map(|group| group.reproduced(target, &usual));
+    reproduced.filter(|of| !of.metrics.is_empty() || !of.warnings.is_empty()).collect()
 }
 
 /// Equal trials or searches, in the order in which they ran.
@@ -188,6 +195,8 @@ struct Member<'a> {
     /// Absent for a search, which is several trials.
     entry: Option<&'a Entry>,
     values: BTreeMap<Metric, f64>,
+    /// The results of a search that are not known, or only bounds.
+    censored: BTreeMap<Metric, Found>,
 }
 
 impl Member<'_> {
@@ -209,8 +218,12 @@ impl<'a> Groups<'a> {
             let Some(observed) = entry.observed.as_ref().filter(|_| is_counted) else { continue };
             let known = Metric::ALL.iter().filter(|metric| !metric.is_lower_bound(observed));
             let values = known.filter_map(|metric| Some((*metric, metric.of(observed)?)));
-            let member =
-                Member { trial: entry.trial, entry: Some(entry), values: values.collect() };
+            let member = Member {
+                trial: entry.trial,
+                entry: Some(entry),
+                values: values.collect(),
+                censored: BTreeMap::new(),
+            };
             groups.add(&entry.cell, &entry.search, entry.asked_per_s, member);
         }
         groups
@@ -241,7 +254,8 @@ impl<'a> Groups<'a> {
 impl Group<'_> {
     fn reproduced(self, target: Option<Target>, usual: &Usual) -> Reproduced {
         let Group { cell, search, asked_per_s, members } = self;
-        let trials: Vec<u32> = members.iter().map(|member| member.trial).collect();
+        let trials = members.iter().map(|member| member.trial).filter(|trial| 0 < *trial);
+        let trials: Vec<u32> = trials.collect();
         let mut reproduced = Reproduced {
             cell,
             search,
@@ -282,6 +296,10 @@ impl Group<'_> {
         reproduced.warnings = analysis.warnings;
         reproduced.warnings.extend(timer(&members));
         reproduced.warnings.extend(lower_bounds(&members));
+        let of = target.map(|target| target.metric).filter(|metric| !is_known(metric));
+        if of.is_some() || reproduced.metrics.is_empty() {
+            reproduced.warnings.extend(censored(&members, of));
+        }
         reproduced
     }
 }
@@ -333,6 +351,34 @@ fn timer(members: &[Member<'_>]) -> Option<Warning> {
             p50.unwrap_or_default()
         ),
     })
+}
+
+/// Returns a warning for each result, or for one, that some of equal searches do not know or only in part:
+/// their spread would be that of the rest, or of the ends of a range.
+fn censored(members: &[Member<'_>], of: Option<Metric>) -> Vec<Warning> {
+    let warning = |metric: Metric| {
+        let result = |member: &Member<'_>| {
+            let exact = member.values.get(&metric).copied().map(Found::Exact);
+            exact.or(member.censored.get(&metric).copied())
+        };
+        let all: Vec<Found> = members.iter().filter_map(result).collect();
+        let count = all.iter().filter(|found| found.exact().is_none()).count();
+        let spread = Spread::of(&all).filter(|_| 0 < count)?;
+        let median = spread.median.in_words(|value| metric.written(value));
+        Some(Warning {
+            code: Code::Censored,
+            metric: Some(metric.name().to_owned()),
+            level: None,
+            text: format!(
+                "{count} of {} searches found only a bound of the {}, so its spread is not known (median {median}): \
+                 widen the range or raise the budget, until each search ends with an answer",
+                all.len(),
+                metric.in_words()
+            ),
+        })
+    };
+    let results = [Metric::Capacity, Metric::MaximumThroughput].into_iter();
+    results.filter(|metric| of.is_none_or(|of| of == *metric)).filter_map(warning).collect()
 }
 
 /// Returns the differences of a trial from the others of its group; `None` for a search.

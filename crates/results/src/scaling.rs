@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use measure::quantity::grouped;
 use measure::scaling::{self, Conclusion, Estimate as Known, Identified, Reason};
 use measure::{Random, estimate};
 use serde::{Deserialize, Serialize};
 
+use crate::found::{Found, Spread};
 use crate::journal::is_failing;
 use crate::metric::Metric;
 
@@ -35,9 +37,13 @@ pub struct Scaling {
 pub struct Level {
     /// The number of units.
     pub n: f64,
-    /// The figure of each search or trial, per second.
+    /// The figure of each search or trial, per second. Of a single search that has an estimate, this is the
+    /// estimate.
     pub values: Vec<f64>,
-    /// Their geometric mean; null without values.
+    /// What the searches found that found only a bound. Such a level has no mean, and no law has it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub censored: Vec<Found>,
+    /// Their geometric mean; null without values, and if a search found only a bound.
     pub mean: Option<f64>,
     /// Its 95 % t interval; null below three values, unless the only one is a search with an interval.
     pub interval: Option<(f64, f64)>,
@@ -50,6 +56,16 @@ pub struct Level {
     /// The failures over the requests that ended, the largest of the trials; null without values.
     #[serde(default)]
     pub failed_share: Option<f64>,
+}
+
+impl Level {
+    /// Returns the median of all results of a level of which a search found only a bound; `None` of others.
+    pub fn bound(&self) -> Option<Found> {
+        let exact = self.values.iter().copied().map(Found::Exact);
+        let all: Vec<Found> = exact.chain(self.censored.iter().copied()).collect();
+        let median = Spread::of(&all).map_or(Found::between(None, None), |spread| spread.median);
+        (!self.censored.is_empty()).then_some(median)
+    }
 }
 
 /// The law, or the reason why the trials show none.
@@ -111,6 +127,8 @@ pub struct Point {
 pub struct Measured {
     pub n: f64,
     pub values: Vec<f64>,
+    /// The results of the searches that found only a bound.
+    pub censored: Vec<Found>,
     /// The 95 % interval of a single value that has one.
     pub interval: Option<(f64, f64)>,
     /// The requests per second of CPU time of each trial; `None` if it is not known of one.
@@ -120,12 +138,13 @@ pub struct Measured {
 }
 
 /// Returns the levels with their intervals, and the law that they follow. A level without values has no
-/// part in the law.
+/// part in the law. If searches of a level found only a bound, what the others found is no figure of that
+/// level, and there is no law.
 pub fn of(mut measured: Vec<Measured>, seed: u64) -> (Vec<Level>, Law) {
     measured.sort_by(|a, b| a.n.total_cmp(&b.n));
     let known: Vec<scaling::Level> = measured
         .iter()
-        .filter(|level| !level.values.is_empty())
+        .filter(|level| level.is_known())
         .map(|level| scaling::Level {
             n: level.n,
             values: level.values.clone(),
@@ -135,22 +154,46 @@ pub fn of(mut measured: Vec<Measured>, seed: u64) -> (Vec<Level>, Law) {
     let mut efficiencies = scaling::efficiencies(&known).unwrap_or_default().into_iter();
     let mean = |values: &[f64]| Some(estimate::mean(&estimate::logs(values)?).exp());
     let level = |level: Measured| {
-        let efficiency = (!level.values.is_empty()).then(|| efficiencies.next()).flatten();
+        let is_known = level.is_known();
+        let efficiency = is_known.then(|| efficiencies.next()).flatten();
         let per_cpu_second = level.per_cpu_second.filter(|values| !values.is_empty());
         Level {
             n: level.n,
-            mean: mean(&level.values).filter(|_| !level.values.is_empty()),
-            interval: estimate::interval(&level.values, scaling::CONFIDENCE).or(level.interval),
+            mean: mean(&level.values).filter(|_| is_known),
+            interval: estimate::interval(&level.values, scaling::CONFIDENCE)
+                .or(level.interval)
+                .filter(|_| is_known),
             efficiency: efficiency.map(|found| found.value),
             efficiency_interval: efficiency.and_then(|found| found.interval),
             per_cpu_second: per_cpu_second.and_then(|values| mean(&values)),
             failed_share: level.failed_shares.iter().copied().reduce(f64::max),
             values: level.values,
+            censored: level.censored,
         }
     };
     let levels: Vec<Level> = measured.into_iter().map(level).collect();
-    let law = failing(&levels, &known).map(unknown).unwrap_or_else(|| law(&known, seed));
+    let why = censored(&levels).or_else(|| failing(&levels, &known));
+    let law = why.map(unknown).unwrap_or_else(|| law(&known, seed));
     (levels, law)
+}
+
+impl Measured {
+    fn is_known(&self) -> bool {
+        !self.values.is_empty() && self.censored.is_empty()
+    }
+}
+
+/// Returns why levels of which only bounds are known show no law; `None` if there are none.
+fn censored(levels: &[Level]) -> Option<String> {
+    let level = levels.iter().find(|level| !level.censored.is_empty())?;
+    let (count, of) = (level.censored.len(), level.values.len() + level.censored.len());
+    let median = level.bound()?.in_words(|per_s| format!("{}/s", grouped(per_s)));
+    let searches = if of == 1 { "the search" } else { &format!("{count} of {of} searches") };
+    Some(format!(
+        "at {} {searches} found only a bound ({median}), so its throughput is not known; widen the range or raise the \
+         budget, until each search ends with an answer",
+        level.n
+    ))
 }
 
 fn law(levels: &[scaling::Level], seed: u64) -> Law {

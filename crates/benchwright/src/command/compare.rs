@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use lab::comparison::{self, change, changes, in_words};
+use lab::comparison::{self, change, changes, effect_in_words, in_words, is_censored};
 use lab::experiment::Past;
 use measure::Share;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
@@ -158,9 +158,8 @@ fn markdown(comparison: &Comparison) -> String {
          |---|---|---:|---:|---:|{line}---:|---:|"
     );
     for compared in &comparison.metrics {
-        let Compared {
-            metric, of, verdict, effect, interval, p, trials_a, trials_b, blocks, ..
-        } = compared;
+        let Compared { metric, of, verdict, interval, p, trials_a, trials_b, blocks, .. } =
+            compared;
         let interval = interval.map(changes);
         let adjusted = match &compared.adjusted {
             _ if !is_adjusted => String::new(),
@@ -176,10 +175,14 @@ fn markdown(comparison: &Comparison) -> String {
             cell(&of.prefix()),
             symbol(*verdict),
             verdict.word(),
-            effect.map_or("–".to_owned(), change),
+            effect_in_words(compared).unwrap_or_else(|| "–".to_owned()),
             interval.unwrap_or_else(|| "–".to_owned()),
             p.map_or("–".to_owned(), |p| format!("{p:.4}")),
         );
+    }
+    for compared in comparison.metrics.iter().filter(|compared| is_censored(compared)) {
+        let words = format!("{}{}", compared.of.prefix(), in_words(compared));
+        let _ = writeln!(text, "\n> {}", cell(&words));
     }
     let _ = writeln!(text, "\nMargin {}.", Share(*margin));
     if !caveats.differences.is_empty() {

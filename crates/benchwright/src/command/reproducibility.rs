@@ -23,8 +23,12 @@ pub(crate) fn reproducibility(arguments: &Reproducibility) -> Result<Exit, Failu
         for reproduced in &mut reproducibility {
             reproduced.metrics.retain(|of| metrics.contains(&of.metric));
         }
-        reproducibility.retain(|reproduced| !reproduced.metrics.is_empty());
+        reproducibility.retain(|reproduced| {
+            !reproduced.metrics.is_empty()
+                || reproduced.warnings.iter().any(|warning| warning.code == Code::Censored)
+        });
     }
+    let has_spread = reproducibility.iter().any(|reproduced| !reproduced.metrics.is_empty());
     let document = Document { schema: SCHEMA.to_owned(), reproducibility };
     output::result(&match json {
         true => output::json(&document),
@@ -36,12 +40,19 @@ pub(crate) fn reproducibility(arguments: &Reproducibility) -> Result<Exit, Failu
              or three equal searches (repeat: {searches: 5})",
         ));
     }
-    Ok(Exit::Answered)
+    match has_spread {
+        true => Ok(Exit::Answered),
+        false => Ok(Exit::NoAnswer),
+    }
 }
 
 fn text(reproduced: &Reproduced) -> String {
     let label = reproduced.label();
     let mut text = if label.is_empty() { String::new() } else { format!("{label}\n") };
+    if reproduced.metrics.is_empty() {
+        let warnings = reproduced.warnings.iter();
+        return text + &warnings.map(|warning| format!("! {}\n", warning.text)).collect::<String>();
+    }
     let width = reproduced.metrics.iter().map(|of| of.metric.name().len()).max().unwrap_or(0);
     analyse::header(&mut text, "metric", width.max(6));
     for of in &reproduced.metrics {

@@ -1,5 +1,7 @@
 use std::path::Path;
 
+use expect_test::expect;
+use results::answer;
 use results::comparison::Verdict;
 use results::doctor::{Doctor, Fingerprint};
 use results::{Answer, Directory};
@@ -116,6 +118,107 @@ fn searches_are_compared_by_their_results() {
     assert_eq!(capacity.verdict, Verdict::Worse, "{capacity:?}");
     assert!((0.72..0.85).contains(&capacity.effect.unwrap()), "{capacity:?}");
     assert_eq!(found.percentiles, []);
+}
+
+/// Two queues that take 1 ms and this time, each searched ten times in this range.
+fn searched(time: &str, range: &str, rest: &str) -> String {
+    format!(
+        "
+name: versions
+where: {{backend: simulated}}
+simulated: {{service_time: 1ms}}
+factors:
+  version:
+    levels:
+      - {{name: old, set: {{phases: {{drain: 100ms}}}}}}
+      - {{name: new, set: {{simulated: {{service_time: {time}}}}}}}
+workload: {{get: /}}
+load: {{model: open}}
+phases: {{warm_up: {{fixed: 100ms}}, measure: {{time: 1s}}, drain: 100ms}}
+slo: [{{metric: p99, max: 30ms}}]
+search: {{range: {range}}}
+repeat: {{searches: 10, order: interleaved}}
+compare: {{}}
+{rest}"
+    )
+}
+
+fn answered(text: &str) -> Answer {
+    let folder = tempfile::tempdir().unwrap();
+    run(text, &folder.path().join("run"))
+}
+
+/// The one does twice as much as the other, and both do more than the range has.
+#[test]
+fn searches_that_end_at_the_end_of_the_range_decide_nothing() {
+    let answer = answered(&searched("2ms", "[100/s, 300/s]", ""));
+    let found = answer.comparison.as_ref().unwrap();
+    assert_eq!((answer.verdict, found.verdict), (answer::Verdict::NoAnswer, Verdict::Undecided));
+    expect!["capacity undecided: median at least 300/s → at least 300/s; 10 and 10 searches; 10 and 10 of them found only a bound, and what they would have found decides: widen the range or raise the budget, until each search ends with an answer"].assert_eq(&in_words(&found.metrics[0]));
+    assert!(answer.searches.iter().all(|search| search.capacity.as_ref().unwrap().at_least));
+    assert!(answer.searches.iter().all(|search| search.interval.is_none()));
+    assert!(answer.searches.iter().all(|search| search.estimate.is_none()));
+    expect![[r#"
+        version=old           capacity at least 300/s (all 10) with p99 ≤ 30 ms; no answer: the SLO was met up to 300/s, the end of the range: raise it
+        version=new           capacity at least 300/s (all 10) with p99 ≤ 30 ms; no answer: the SLO was met up to 300/s, the end of the range: raise it
+        comparison            capacity undecided: median at least 300/s → at least 300/s; 10 and 10 searches; 10 and 10 of them found only a bound, and what they would have found decides: widen the range or raise the budget, until each search ends with an answer
+        reproducibility       version=old: 10 of 10 searches found only a bound of the capacity, so its spread is not known (median at least 300/s): widen the range or raise the budget, until each search ends with an answer
+        reproducibility       version=new: 10 of 10 searches found only a bound of the capacity, so its spread is not known (median at least 300/s): widen the range or raise the budget, until each search ends with an answer
+        validity              160 of 160 trials valid
+        no answer             version=old · 1: the SLO was met up to 300/s, the end of the range: raise it
+    "#]].assert_eq(&crate::answer::table(&answer));
+}
+
+/// No load of the range meets the SLO with the new version: it has no capacity there, and is worse for
+/// certain.
+#[test]
+fn an_arm_that_never_meets_the_slo_is_worse_than_one_that_does() {
+    let answer = answered(&searched("50ms", "[200/s, 1200/s]", ""));
+    let found = answer.comparison.as_ref().unwrap();
+    assert_eq!((answer.verdict, found.verdict), (answer::Verdict::No, Verdict::Worse));
+    expect!["capacity worse: at most −79.9 %, p ≤ 0.0000; median 1,000/s → at most 200/s; 10 and 10 searches; 0 and 10 of them found only a bound, and the verdict holds whatever they would have found"].assert_eq(&in_words(&found.metrics[0]));
+    let sentences = crate::explanation::of_run(&answer);
+    let rule = sentences.iter().find(|sentence| sentence.about == "comparison").unwrap();
+    assert!(rule.text.contains("counts with both ends of what it leaves open"), "{}", rule.text);
+}
+
+#[test]
+fn searches_that_the_budget_cuts_have_no_interval_and_decide_nothing() {
+    let answer = answered(&searched("1.2ms", "[100/s, 1600/s]", "budget: {trials: 2}"));
+    let found = answer.comparison.as_ref().unwrap();
+    assert_eq!((answer.verdict, found.verdict), (answer::Verdict::NoAnswer, Verdict::Undecided));
+    expect!["capacity undecided: median at least 800/s → at least 800/s; 10 and 10 searches; 10 and 10 of them found only a bound, and what they would have found decides: widen the range or raise the budget, until each search ends with an answer"].assert_eq(&in_words(&found.metrics[0]));
+    assert!(answer.searches.iter().all(|search| search.interval.is_none()));
+    assert_eq!(answer.reproducibility.iter().map(|of| of.metrics.len()).sum::<usize>(), 0);
+}
+
+#[test]
+fn two_directories_with_bounds_are_undecided_and_explained() {
+    let folder = tempfile::tempdir().unwrap();
+    let ran = |name: &str, time: &str| {
+        let text = format!(
+            "
+name: {name}
+where: {{backend: simulated}}
+simulated: {{service_time: {time}}}
+workload: {{get: /}}
+load: {{model: open}}
+phases: {{warm_up: {{fixed: 100ms}}, measure: {{time: 1s}}, drain: 100ms}}
+slo: [{{metric: p99, max: 30ms}}]
+search: {{range: [100/s, 300/s]}}
+repeat: {{searches: 10, order: interleaved}}
+"
+        );
+        let path = folder.path().join(name);
+        run(&text, &path);
+        Past::read(&path).unwrap()
+    };
+    let (one, two, slow) = (ran("one", "1ms"), ran("two", "2ms"), ran("slow", "50ms"));
+    let verdict = |a, b| of_two(a, b, &[], 0.03).unwrap().verdict;
+    assert_eq!(verdict(&one, &two), Verdict::Undecided);
+    assert_eq!(verdict(&one, &slow), Verdict::Worse);
+    assert_eq!(verdict(&slow, &one), Verdict::Better);
+    assert_eq!(verdict(&slow, &slow), Verdict::Undecided);
 }
 
 #[test]

@@ -52,19 +52,16 @@ impl Past {
         })
     }
 
-    /// Returns the answer: as it was kept, and otherwise that of the trials so far. The spreads and the
-    /// comparison always follow from the trials, since earlier versions of the tool kept none.
+    /// Returns the answer: as it was kept, and otherwise that of the trials so far. What several trials or
+    /// searches say together always follows from them, since earlier versions of the tool concluded otherwise.
     pub fn answer(&self) -> Answer {
-        let resumed_after = provenance::resumed_after(&self.manifest);
-        let turns = Turns::resumed(&self.plan, self.journal.clone(), resumed_after);
-        let so_far = answer::of(&self.plan, &turns, &Ending::Open);
         match &self.kept {
-            Some(kept) => Answer {
-                reproducibility: so_far.reproducibility,
-                comparison: so_far.comparison,
-                ..kept.clone()
-            },
-            None => so_far,
+            Some(kept) => answer::concluded_again(&self.plan, &self.journal, kept.clone()),
+            None => {
+                let resumed_after = provenance::resumed_after(&self.manifest);
+                let turns = Turns::resumed(&self.plan, self.journal.clone(), resumed_after);
+                answer::of(&self.plan, &turns, &Ending::Open)
+            }
         }
     }
 

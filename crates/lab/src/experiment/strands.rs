@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 
 use measure::Random;
 use measure::random::seed_of;
-use results::Entry;
+use results::{Entry, Metric};
 
 use super::decide::{self, Attempt, Decision, Spent};
-use crate::answer::Ending;
+use crate::answer::{self, Ending};
 use crate::spec::{Arms, Cell, Offered, Order, Question, Resolved, SpecError, questions};
 use crate::system::Place;
 
@@ -323,19 +323,41 @@ impl<'a> Turns<'a> {
     /// Decides as if the trials of a strand were these.
     fn decide_after(&self, strand: usize, journal: &[Entry], spent: &Spent) -> Decision {
         let resolved = self.plan.resolved(strand);
-        let base = match self.plan.shares[strand] {
-            None => None,
-            Some(source) => {
-                let found = decide::found(self.plan.resolved(source), &self.strands[source]);
-                if found.is_none() {
-                    let label = self.plan.label(source);
-                    let why = format!("`{label}` found no capacity to take a share of");
-                    return Decision::End(Ending::NoAnswer(why));
-                }
-                found
-            }
+        let Some(source) = self.plan.shares[strand] else {
+            return decide::next(resolved, journal, None, spent);
         };
-        decide::next(resolved, journal, base, spent)
+        let label = self.plan.label(source);
+        let (of_source, trials) = (self.plan.resolved(source), self.of(source));
+        let Some(base) = decide::found(of_source, trials) else {
+            let why = format!("`{label}` found no capacity to take a share of");
+            return Decision::End(Ending::NoAnswer(why));
+        };
+        match decide::next(resolved, journal, Some(base), spent) {
+            Decision::End(Ending::Answered(why)) => {
+                let bound = self
+                    .bound(source)
+                    .map(|bound| format!("; it is a share of a bound: `{label}` found {bound}"));
+                Decision::End(Ending::Answered(why + &bound.unwrap_or_default()))
+            }
+            next => next,
+        }
+    }
+
+    /// Returns what a strand found, in words, if that is only a bound: `at least 300/s`.
+    fn bound(&self, source: usize) -> Option<String> {
+        let resolved = self.plan.resolved(source);
+        let ending = self.endings[source].clone().unwrap_or_else(|| match self.decide(source) {
+            Decision::End(ending) => ending,
+            Decision::Run(_) => Ending::Open,
+        });
+        let search = answer::searched(resolved, self.of(source), &ending);
+        let metric = match resolved.spec.slo.is_empty() {
+            true => Metric::MaximumThroughput,
+            false => Metric::Capacity,
+        };
+        let found = search.found(metric);
+        let is_bound = found.exact().is_none() && !found.is_unknown();
+        is_bound.then(|| found.in_words(|per_s| metric.written(per_s)))
     }
 
     /// Returns the strand whose turn it is; `None` if none is open.

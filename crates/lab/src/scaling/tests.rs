@@ -120,3 +120,22 @@ budget: {trials: 60}";
     // One search at each level: the values are too few for a law in any case.
     assert!(law.why.contains("superlinear") || law.why.contains("too few"), "{}", law.why);
 }
+
+/// Two servers do more than the range has: the ends of a range follow no law.
+#[test]
+fn a_level_that_ends_at_the_end_of_its_range_has_no_capacity() {
+    let rest = "load: {model: open, connections: 64}
+slo: [{metric: p99, max: 20ms}]
+search: {range: [300/s, 1200/s]}";
+    let answer = run(&[(1, "1ms"), (2, "1ms"), (4, "1ms")], rest);
+    let scaling = only(&answer);
+    let [one, two, _] = &scaling.levels[..] else { panic!("{scaling:?}") };
+    assert_eq!((one.values.len(), one.censored.len()), (1, 0));
+    assert_eq!((two.values.len(), two.censored.len(), two.mean), (0, 1, None));
+    expect!["capacity over servers: not identifiable (at 2 the search found only a bound (at least 1,200/s), so its throughput is not known; widen the range or raise the budget, until each search ends with an answer); efficiency 1.00 at 1"].assert_eq(&in_words(scaling));
+    // The interval of one search is of its estimate, and so is the value beside it.
+    let search = &answer.searches[0];
+    let estimate = search.estimate.unwrap();
+    assert_eq!((one.values[0], one.interval), (estimate.rate_per_s, Some(estimate.interval)));
+    assert_eq!(search.interval, None);
+}

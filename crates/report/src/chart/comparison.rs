@@ -1,6 +1,7 @@
 //! The comparison of two arms: the effect of each metric with its interval, beside the margin of what
 //! matters, and the percentiles that show where a difference lies.
 
+use results::Found;
 use results::comparison::{Compared, Comparison, Of, Verdict};
 use results::metric::Metric;
 
@@ -204,6 +205,9 @@ fn summary(comparison: &Comparison, missing: usize) -> String {
         let more = differences.len() - first.len();
         text += &if 0 < more { format!(" and {more} more.") } else { ".".to_owned() };
     }
+    if comparison.metrics.iter().any(|compared| 0 < compared.censored_a + compared.censored_b) {
+        text += " ! Searches found only a bound: a verdict holds whatever they would have found.";
+    }
     if 0 < missing {
         // For example with too few trials.
         text += &format!(
@@ -245,12 +249,23 @@ fn table(comparison: &Comparison, groups: &[Vec<Effect>], plots: &[Plot]) -> Tab
     table
 }
 
+/// Returns `10 / 10`, or `10 / 10 (4 / 0 bounds)` if searches found only a bound.
+fn counts(compared: &Compared) -> String {
+    let Compared { trials_a, trials_b, censored_a, censored_b, .. } = compared;
+    let bounds = match censored_a + censored_b {
+        0 => String::new(),
+        _ => format!(" ({censored_a} / {censored_b} bounds)"),
+    };
+    format!("{trials_a} / {trials_b}{bounds}")
+}
+
 fn cells(effect: &Effect, name: String, is_adjusted: bool) -> Vec<Cell> {
     let compared = effect.compared;
     let (low, high) = effect.interval.unzip();
     let verdict = effect.verdict().map(|one| format!("{} {}", symbol(one), one.word()));
-    let median = |of: fn(&Compared) -> Option<f64>| {
-        Cell::maybe(compared.and_then(of).map(|value| effect.metric.written(value)))
+    let median = |of: fn(&Compared) -> Option<Found>| {
+        let found = compared.and_then(of);
+        Cell::maybe(found.map(|found| found.in_words(|value| effect.metric.written(value))))
     };
     let adjusted = compared.and_then(|compared| compared.adjusted).map(|adjusted| {
         let effect = change(adjusted.effect);
@@ -258,10 +273,12 @@ fn cells(effect: &Effect, name: String, is_adjusted: bool) -> Vec<Cell> {
         format!("{effect} ({} … {})", change(low), change(high))
     });
     let adjusted = is_adjusted.then(|| Cell::maybe(adjusted));
+    let bounds = compared.and_then(|compared| compared.effect_bounds);
+    let known = effect.effect.map(Found::Exact).or(bounds);
     let first = vec![
         Cell::words(name),
         Cell::words(verdict.unwrap_or_default()),
-        Cell::maybe(effect.effect.map(change)),
+        Cell::maybe(known.map(|known| known.in_words(change))),
         Cell::maybe(low.map(change)),
         Cell::maybe(high.map(change)),
         Cell::number(format!("{:.1} %", 100.0 * compared.map_or(CONFIDENCE, |c| c.confidence))),
@@ -270,7 +287,7 @@ fn cells(effect: &Effect, name: String, is_adjusted: bool) -> Vec<Cell> {
     let last = vec![
         median(|compared| compared.median_a),
         median(|compared| compared.median_b),
-        Cell::maybe(compared.map(|c| format!("{} / {}", c.trials_a, c.trials_b))),
+        Cell::maybe(compared.map(counts)),
         Cell::maybe(compared.map(|c| integer(c.blocks as u64))),
         Cell::maybe(compared.and_then(|c| c.more_blocks_needed).map(|n| n.to_string())),
     ];

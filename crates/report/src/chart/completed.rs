@@ -3,7 +3,7 @@
 use measure::quantity::grouped;
 use results::journal::Observed;
 
-use super::multiples::{Multiples, Part, rules, span};
+use super::multiples::{Multiples, Part, rules};
 use super::{Figure, Key, Layout, Panel, Point, curve, points, thinning};
 use crate::plot::{Anchor, Axis, Dash, Mark, Place, Plot, Scale, Style};
 use crate::run::Run;
@@ -61,8 +61,7 @@ fn of_levels(run: &Run) -> Option<Figure> {
 fn draw_part(part: &Part, scale: Scale) -> Plot {
     let found = |quantity: Quantity| rules(part.results(|s| Some(quantity.of(s)?.per_s)));
     let [maxima, capacities] = Quantity::ALL.map(found);
-    let maximum = span(Quantity::Maximum.name(), &maxima);
-    let capacity = span(Quantity::Capacity.name(), &capacities);
+    let [maximum, capacity] = Quantity::ALL.map(|quantity| part.found(quantity));
     let summary = part.in_words([&maximum, &capacity].into_iter().flatten());
     let mut plot = empty(&summary, part.points(), scale);
     plot.rules_x(&capacities, Place::Foot, &capacity.unwrap_or_default());
@@ -82,11 +81,11 @@ fn draw_part(part: &Part, scale: Scale) -> Plot {
 fn draw(run: &Run, points: &[Point], summary: &str) -> Plot {
     let mut plot = empty(summary, points.iter(), scale(points.iter()));
     if let Some(capacity) = &run.capacity {
-        let name = format!("capacity {}", rate(capacity.rate_per_s));
+        let name = format!("capacity {}", capacity.rate_in_words());
         plot.rule_x(capacity.rate_per_s, Place::Foot, &name);
     }
     if let Some(maximum) = &run.maximum {
-        let name = format!("maximum throughput {}", rate(maximum.rate_per_s));
+        let name = format!("maximum throughput {}", maximum.rate_in_words());
         plot.named_rule_y(maximum.rate_per_s, &name);
     }
     plot.line(COMPLETED, &curve(points, |o| o.offered_per_s, |o| Some(o.completed_per_s)));

@@ -1,7 +1,8 @@
-//! All levels in one plot: a dot for what each search found, a line through the medians, and a bar for
-//! the interval of a capacity.
+//! All levels in one plot: a dot for what each search found, a line through the medians that are known, and a
+//! bar for the interval of a capacity over equal searches.
 
 use measure::quantity::grouped;
+use results::Found;
 use results::answer::Search;
 
 use super::labels::{self, Labels};
@@ -79,7 +80,7 @@ fn series(run: &Run, names: &[Option<String>]) -> Vec<Series> {
             position,
         })
     });
-    each.filter(|series| run.cells.iter().any(|cell| series.median(cell).is_some())).collect()
+    each.filter(|series| run.cells.iter().any(|cell| series.found(cell).is_some())).collect()
 }
 
 impl Series {
@@ -93,11 +94,16 @@ impl Series {
         cell.searches.iter().find(|search| search.name == self.name)
     }
 
-    fn median(&self, cell: &Level) -> Option<f64> {
-        Some(self.of(cell)?.found(self.quantity)?.median().0)
+    /// Returns the median of a level, which may be a bound.
+    fn found(&self, cell: &Level) -> Option<Found> {
+        Some(self.of(cell)?.spread(self.quantity)?.median)
     }
 
-    /// Returns the interval of the capacity of a level: of its only search, or of all its equal ones.
+    fn median(&self, cell: &Level) -> Option<f64> {
+        self.found(cell)?.exact()
+    }
+
+    /// Returns the interval of the capacity of a level: of all its equal searches.
     fn interval(&self, cell: &Level) -> Option<(f64, f64)> {
         let equal = self.of(cell).filter(|_| self.quantity == Quantity::Capacity)?;
         equal.strands.first()?.interval
@@ -132,7 +138,7 @@ fn draw(run: &Run, all: &[Series], names: usize, labels: Labels, summary: &str) 
         }
         for strand in dots.iter().filter(|strand| strand.equal.name == series.name) {
             let Some(value) = series.quantity.of(strand.search()) else { continue };
-            let (cell, found) = (strand.cell.title(), rate(value.per_s));
+            let (cell, found) = (strand.cell.title(), value.in_words());
             let title = format!("{cell}: {} {found} (trial {})", series.title(), value.trial);
             plot.mark(series.style, strand.x(among), value.per_s, &title);
         }
@@ -243,19 +249,18 @@ fn summary(run: &Run, series: &[Series], labels: Labels) -> String {
 
 /// Returns the lowest and the highest median with their levels.
 fn in_words(run: &Run, series: &Series) -> Option<String> {
-    let medians = || run.cells.iter().filter_map(|cell| Some((cell, series.median(cell)?)));
-    let (lowest, least) = medians().min_by(|a, b| a.1.total_cmp(&b.1))?;
-    let (highest, most) = medians().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let medians = || run.cells.iter().filter_map(|cell| Some((cell, series.found(cell)?)));
+    let by_ends = |a: &(&Level, Found), b: &(&Level, Found)| {
+        let ((low, high), (other_low, other_high)) = (a.1.ends(), b.1.ends());
+        low.total_cmp(&other_low).then(high.total_cmp(&other_high))
+    };
+    let (lowest, least) = medians().min_by(by_ends)?;
+    let (highest, most) = medians().max_by(by_ends)?;
     let title = series.title();
+    let (from, to) = (least.in_words(grouped), most.in_words(rate));
     Some(match medians().count() {
-        1 => format!("{title} {}.", rate(least)),
-        _ => format!(
-            "{title} from {} ({}) to {} ({}).",
-            grouped(least),
-            lowest.title(),
-            rate(most),
-            highest.title()
-        ),
+        1 => format!("{title} {to}."),
+        _ => format!("{title} from {from} ({}) to {to} ({}).", lowest.title(), highest.title()),
     })
 }
 
@@ -282,12 +287,16 @@ fn table(
         let (maximum, capacity) = (&search.maximum_throughput, &search.capacity);
         let mut cells = places.cells(&level, &name);
         let number = |value: Option<f64>| Cell::maybe(value.map(grouped));
+        let found = |quantity: Quantity| {
+            let found = Some(search.found(quantity.metric())).filter(|found| !found.is_unknown());
+            Cell::maybe(found.map(|found| found.in_words(grouped)))
+        };
         let trial = |trial: Option<u32>| Cell::maybe(trial.map(|number| number.to_string()));
         cells.extend([
-            number(maximum.as_ref().map(|maximum| maximum.rate_per_s)),
+            found(Quantity::Maximum),
             number(maximum.as_ref().map(|maximum| maximum.offered_per_s)),
             trial(maximum.as_ref().map(|maximum| maximum.trial)),
-            number(capacity.as_ref().map(|capacity| capacity.rate_per_s)),
+            found(Quantity::Capacity),
             trial(capacity.as_ref().map(|capacity| capacity.trial)),
         ]);
         if has_interval {

@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use measure::quantity::grouped;
 use results::answer::Search;
+use results::found::Spread;
 use results::journal::Observed;
 
 use super::{Figure, Key, Layout, Panel, Point, measured};
 use crate::plot::{Dash, Mark, Plot, Style};
 use crate::run::Run;
-use crate::run::levels::{Cell as Level, Repeated, spaced};
+use crate::run::levels::{Cell as Level, Quantity, Repeated, spaced};
 use crate::table::places::Places;
 use crate::table::{Cell, MOST_ROWS, Row, Table};
 use crate::text::{count, integer, rate};
@@ -245,6 +246,17 @@ impl<'a> Part<'a> {
         strands.filter_map(of).collect()
     }
 
+    /// Returns `capacity 1,820/s`, or `capacity 1,820 … 1,840/s` of equal searches; `None` if nothing is known
+    /// of it.
+    pub(crate) fn found(&self, quantity: Quantity) -> Option<String> {
+        let Spread { least, most, .. } = self.search?.spread(quantity)?;
+        let (name, to) = (quantity.name(), most.in_words(rate));
+        Some(match least.in_words(rate) == to {
+            true => format!("{name} {to}"),
+            false => format!("{name} {} … {to}", least.in_words(grouped)),
+        })
+    }
+
     /// Returns the panel in words, for screen readers: its number of trials, and its results.
     pub(crate) fn in_words<'s>(&self, results: impl Iterator<Item = &'s String>) -> String {
         let title = (!self.title.is_empty()).then(|| self.title.clone());
@@ -333,14 +345,4 @@ pub(crate) fn rules(mut values: Vec<f64>) -> Vec<f64> {
         n if n <= MOST_RULES => values,
         n => vec![values[0], values[(n - 1) / 2], values[n - 1]],
     }
-}
-
-/// Returns `capacity 1,820/s`, or `capacity 1,820 … 1,840/s` of equal searches; `None` if none
-/// found one.
-pub(crate) fn span(name: &str, values: &[f64]) -> Option<String> {
-    let (least, most) = (values.first()?, values.last()?);
-    Some(match grouped(*least) == grouped(*most) {
-        true => format!("{name} {}", rate(*most)),
-        false => format!("{name} {} … {}", grouped(*least), rate(*most)),
-    })
 }

@@ -5,10 +5,11 @@ use measure::quantity::grouped;
 use measure::{Nanos, Quantile};
 use results::journal::Observed;
 
-use super::multiples::{Multiples, Part, rules, span};
+use super::multiples::{Multiples, Part, rules};
 use super::{Figure, Key, Layout, Panel, Point, curve, points, thinning};
 use crate::plot::{Axis, Dash, Mark, Place, Plot, Scale, Style};
 use crate::run::Run;
+use crate::run::levels::Quantity;
 use crate::table::{Cell, Row, Table, trials};
 use crate::text::{count, rate, tick_number, tick_time, time};
 
@@ -82,7 +83,7 @@ fn draw_part(part: &Part, rates: Scale, times: Scale) -> Plot {
     let capacities = rules(part.results(|s| s.capacity.as_ref().map(|c| c.rate_per_s)));
     let limit = limit(part);
     let objective = limit.map(|limit| format!("SLO: p99 ≤ {limit}"));
-    let results = [objective, span("capacity", &capacities)];
+    let results = [objective, part.found(Quantity::Capacity)];
     let mut plot = empty(&part.in_words(results.iter().flatten()), rates, times);
     if let Some(limit) = limit {
         draw_limit(&mut plot, limit);
@@ -117,14 +118,20 @@ fn draw(run: &Run, points: &[Point], mut plot: Plot) -> Plot {
         draw_limit(&mut plot, limit);
     }
     if let Some(maximum) = &run.maximum {
-        plot.rule_x(maximum.rate_per_s, Place::Head, "maximum throughput");
+        let name = named("maximum throughput", maximum.at_least);
+        plot.rule_x(maximum.rate_per_s, Place::Head, &name);
     }
     if let Some(capacity) = &run.capacity {
-        plot.rule_x(capacity.rate_per_s, Place::BelowHead, "capacity");
+        let name = named("capacity", capacity.at_least);
+        plot.rule_x(capacity.rate_per_s, Place::BelowHead, &name);
     }
     draw_medians(&mut plot, points);
     draw_trials(&mut plot, points, None);
     plot
+}
+
+fn named(name: &str, at_least: bool) -> String {
+    if at_least { format!("{name} at least") } else { name.to_owned() }
 }
 
 /// The bounds of the capacity of the only search, if both are known.

@@ -6,11 +6,12 @@
 
 use std::collections::BTreeMap;
 
-use measure::estimate::median;
 use measure::quantity::grouped;
 use results::answer::Search;
+use results::found::Spread;
 use results::journal::{Bounds, Why};
 use results::slo::{self, Judged};
+use results::{Found, Metric};
 
 use super::{Figure, Key, Layout, Panel, labels};
 use crate::plot::{Axis, Dash, Mark, Plot, Scale, Style};
@@ -238,23 +239,30 @@ impl Part<'_> {
         self.strands.iter().map(|strand| strand.trials.len()).max().unwrap_or(0)
     }
 
-    /// Returns the capacities that the searches found.
-    fn capacities(&self) -> Vec<f64> {
+    /// Returns what equal searches know of the capacity together: their median.
+    fn capacity(&self) -> Option<Found> {
         let searches = self.strands.iter().filter_map(|strand| strand.search);
-        searches.filter_map(|search| Some(Quantity::Capacity.of(search)?.per_s)).collect()
+        let found = searches.map(|search| search.found(Metric::Capacity));
+        Some(Spread::of(&found.collect::<Vec<Found>>())?.median)
     }
 
-    /// Returns the 95 % interval over equal searches, which each of them has.
+    /// Returns the capacity with its name: `median capacity 1,559/s`, `capacity at least 300/s`.
+    fn named_capacity(&self) -> Option<String> {
+        let name = if self.strands.len() == 1 { "capacity" } else { "median capacity" };
+        Some(format!("{name} {}", self.capacity()?.in_words(rate)))
+    }
+
+    /// Returns the 95 % interval over equal searches, or that of the estimate of a single one.
     fn interval(&self) -> Option<(f64, f64)> {
-        self.strands.iter().find_map(|strand| strand.search?.interval)
+        match &self.strands[..] {
+            [only] => Some(only.search?.estimate?.interval),
+            several => several.iter().find_map(|strand| strand.search?.interval),
+        }
     }
 
     /// Returns the title with the answer: `servers=2 · median capacity 1,559/s`.
     fn titled(&self) -> String {
-        let capacity = median(&self.capacities()).map(|median| {
-            let name = if self.strands.len() == 1 { "capacity" } else { "median capacity" };
-            format!("{name} {}", rate(median))
-        });
+        let capacity = self.named_capacity();
         [self.title.clone()].into_iter().chain(capacity).collect::<Vec<_>>().join(" · ")
     }
 
@@ -262,19 +270,23 @@ impl Part<'_> {
     fn in_words(&self) -> String {
         let trials: usize = self.strands.iter().map(|strand| strand.trials.len()).sum();
         let trials = count(trials, "trial");
-        let capacities = self.capacities();
-        let (said, capacity) = match (&self.strands[..], median(&capacities)) {
-            ([only], _) => (trials, only.found().map(in_words)),
-            (several, median) => {
+        let (said, capacity) = match &self.strands[..] {
+            [only] => (trials, only.found().map(in_words)),
+            several => {
                 let said = format!("{trials} in {} equal searches", several.len());
-                (said, median.map(|median| format!("median capacity {}", rate(median))))
+                (said, self.named_capacity())
             }
         };
+        let estimate = match &self.strands[..] {
+            [only] => only.search.and_then(|search| search.estimate),
+            _ => None,
+        };
+        let estimate = estimate.map(|found| format!("estimate {}", rate(found.rate_per_s)));
         let interval = self
             .interval()
             .map(|(low, high)| format!("95 % interval {} … {}", grouped(low), rate(high)));
         let title = (!self.title.is_empty()).then(|| self.title.clone());
-        let parts = title.into_iter().chain([said]).chain(capacity).chain(interval);
+        let parts = title.into_iter().chain([said]).chain(capacity).chain(estimate).chain(interval);
         parts.collect::<Vec<_>>().join("; ")
     }
 }
@@ -332,12 +344,11 @@ fn draw(part: &Part, scale: Scale, is_named: bool, most: usize) -> Plot {
     for strand in &strands {
         draw_bounds(&mut plot, &strand.bounds(end), strands.len() == 1);
     }
-    match median(&part.capacities()) {
-        Some(median) if is_named => {
-            let name = if part.strands.len() == 1 { "capacity" } else { "median capacity" };
-            plot.named_rule_y(median, &format!("{name} {}", rate(median)));
-        }
-        Some(median) => plot.rule_y(median),
+    // Of a bound the line is the highest load that met the SLO.
+    let place = part.capacity().map(|found| found.ends().0).filter(|low| 0.0 < *low);
+    match place.zip(part.named_capacity()) {
+        Some((place, name)) if is_named => plot.named_rule_y(place, &name),
+        Some((place, _)) => plot.rule_y(place),
         None => {}
     }
     for (index, strand) in strands.iter().enumerate() {
@@ -347,7 +358,7 @@ fn draw(part: &Part, scale: Scale, is_named: bool, most: usize) -> Plot {
         let capacity = strand.search.and_then(|search| Quantity::Capacity.of(search));
         if let (Some(found), true) = (capacity, 1 < strands.len()) {
             let share = (index as f64 + 1.0) / (strands.len() as f64 + 1.0) - 0.5;
-            let title = format!("{}: capacity {}", strand.name, rate(found.per_s));
+            let title = format!("{}: capacity {}", strand.name, found.in_words());
             plot.mark(FOUND, answer + share * (ANSWER as f64 - 0.5), found.per_s, &title);
         }
     }

@@ -2,6 +2,7 @@
 //! with its band where the trials show one; below it the efficiency and the throughput per CPU-second.
 
 use measure::quantity::grouped;
+use results::Found;
 use results::scaling::{Form, Level, Scaling};
 
 use super::{Figure, Key, Layout, Panel};
@@ -180,10 +181,11 @@ fn table(scaling: &Scaling, plot: &Plot) -> Table {
     for level in scaling.levels.iter().take(MOST_ROWS) {
         let (low, high) = level.interval.unzip();
         let (from, to) = level.efficiency_interval.unzip();
+        let mean = level.mean.map(Found::Exact).or(level.bound());
         let cells = vec![
             Cell::number(level.n.to_string()),
-            Cell::number(integer(level.values.len() as u64)),
-            rate(level.mean),
+            Cell::number(integer((level.values.len() + level.censored.len()) as u64)),
+            Cell::maybe(mean.map(|mean| mean.in_words(grouped))),
             rate(low),
             rate(high),
             ratio(level.efficiency),

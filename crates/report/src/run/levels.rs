@@ -3,10 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use results::answer::{Answer, Search, Verdict};
+use results::answer::{self, Answer, Search};
+use results::found::Spread;
 use results::journal::Entry;
+use results::{Found, Metric};
 
 use super::answering;
+use crate::text::rate;
 
 #[cfg(test)]
 mod tests;
@@ -37,16 +40,13 @@ pub(crate) enum Quantity {
     Capacity,
 }
 
-/// A quantity that one strand found, with the trial from which it comes.
+/// A quantity that one strand found, or a lower bound of it, with the trial from which it comes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Value {
     pub(crate) per_s: f64,
+    pub(crate) at_least: bool,
     pub(crate) trial: u32,
 }
-
-/// The values of equal searches, in ascending order; at least one.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Found(Vec<Value>);
 
 /// A trial that is shown in full, since it represents its level.
 #[derive(Clone, Debug, PartialEq)]
@@ -82,23 +82,11 @@ pub(crate) fn cells(answer: Option<&Answer>, journal: &[Entry]) -> Vec<Cell> {
 /// A strand of which only its trials are known.
 fn unknown(strand: u32, entry: &Entry) -> Search {
     Search {
-        strand,
         name: entry.search.clone(),
         cell: entry.cell.clone(),
         // `Cell::add` numbers it.
         repetition: 0,
-        verdict: Verdict::Open,
-        fixed: false,
-        maximum_throughput: None,
-        capacity: None,
-        lower: None,
-        upper: None,
-        interval: None,
-        estimate: None,
-        at_usual_speed: None,
-        limited_by: None,
-        stopped_by: "not ended".to_owned(),
-        trials: 0,
+        ..Search::of_strand(strand)
     }
 }
 
@@ -110,7 +98,7 @@ pub(crate) fn representatives(cells: &[Cell], fixed: bool, journal: &[Entry]) ->
         let first = cell.searches.first()?;
         let found = [Quantity::Capacity, Quantity::Maximum]
             .into_iter()
-            .find_map(|quantity| Some((quantity, first.found(quantity)?.middle().trial)));
+            .find_map(|quantity| Some((quantity, first.middle(quantity)?)));
         let (quantity, trial) = match found {
             Some((quantity, trial)) => ((!fixed).then(|| quantity.name()), trial),
             None if fixed => (None, first.trial(journal)?),
@@ -169,12 +157,30 @@ impl Repeated {
         answering(journal).find(|(entry, _)| is_ours(entry)).map(|(entry, _)| entry.trial)
     }
 
-    /// Returns what the strands found; `None` if none found it.
-    pub(crate) fn found(&self, quantity: Quantity) -> Option<Found> {
-        let mut values: Vec<Value> =
-            self.strands.iter().filter_map(|search| quantity.of(search)).collect();
+    /// Returns what the strands know of a quantity; `None` if nothing is known of it.
+    pub(crate) fn spread(&self, quantity: Quantity) -> Option<Spread> {
+        let equal: Vec<&Search> = self.strands.iter().collect();
+        let repeated = answer::Repeated::of(&equal)?;
+        match quantity {
+            Quantity::Maximum => repeated.maximum_throughput_per_s,
+            Quantity::Capacity => repeated.capacity_per_s,
+        }
+    }
+
+    /// Returns the trials that showed this result; none if it lies between the results of two.
+    pub(crate) fn trials_of(&self, quantity: Quantity, found: Found) -> Vec<u32> {
+        let metric = quantity.metric();
+        let own = self.strands.iter().filter(|search| search.found(metric) == found);
+        own.filter_map(|search| search.trial_of(metric)).collect()
+    }
+
+    /// Returns the trial of the middle one of the values that trials showed; of an even number the lower of
+    /// the two.
+    pub(crate) fn middle(&self, quantity: Quantity) -> Option<u32> {
+        let values = self.strands.iter().filter_map(|search| quantity.of(search));
+        let mut values: Vec<Value> = values.collect();
         values.sort_by(|a, b| a.per_s.total_cmp(&b.per_s));
-        (!values.is_empty()).then_some(Found(values))
+        Some(values.get(values.len().checked_sub(1)? / 2)?.trial)
     }
 
     /// Returns the name, or a dash if the searches of the experiment have none.
@@ -193,44 +199,32 @@ impl Quantity {
         }
     }
 
-    /// Returns what one strand found.
+    pub(crate) fn metric(self) -> Metric {
+        match self {
+            Quantity::Maximum => Metric::MaximumThroughput,
+            Quantity::Capacity => Metric::Capacity,
+        }
+    }
+
+    /// Returns what a trial of one strand showed.
     pub(crate) fn of(self, search: &Search) -> Option<Value> {
         match self {
-            Quantity::Maximum => search
-                .maximum_throughput
-                .as_ref()
-                .map(|maximum| Value { per_s: maximum.rate_per_s, trial: maximum.trial }),
-            Quantity::Capacity => search
-                .capacity
-                .as_ref()
-                .map(|capacity| Value { per_s: capacity.rate_per_s, trial: capacity.trial }),
+            Quantity::Maximum => search.maximum_throughput.as_ref().map(|maximum| Value {
+                per_s: maximum.rate_per_s,
+                at_least: maximum.at_least,
+                trial: maximum.trial,
+            }),
+            Quantity::Capacity => search.capacity.as_ref().map(|capacity| Value {
+                per_s: capacity.rate_per_s,
+                at_least: capacity.at_least,
+                trial: capacity.trial,
+            }),
         }
     }
 }
 
-impl Found {
-    pub(crate) fn count(&self) -> usize {
-        self.0.len()
-    }
-
-    pub(crate) fn least(&self) -> Value {
-        self.0[0]
-    }
-
-    pub(crate) fn most(&self) -> Value {
-        self.0[self.0.len() - 1]
-    }
-
-    /// Returns the value in the middle; of an even number the lower of the two.
-    pub(crate) fn middle(&self) -> Value {
-        self.0[(self.0.len() - 1) / 2]
-    }
-
-    /// Returns the median, with its trial unless it lies between those of two trials.
-    pub(crate) fn median(&self) -> (f64, Option<u32>) {
-        let values: Vec<f64> = self.0.iter().map(|value| value.per_s).collect();
-        let median = measure::estimate::median(&values).expect("there is at least one value");
-        let middle = self.middle();
-        (median, (middle.per_s == median).then_some(middle.trial))
+impl Value {
+    pub(crate) fn in_words(self) -> String {
+        if self.at_least { format!("at least {}", rate(self.per_s)) } else { rate(self.per_s) }
     }
 }

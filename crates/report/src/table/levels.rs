@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 
 use measure::quantity::grouped;
+use results::Found;
 use results::answer::{Search, Verdict};
+use results::found::Spread;
 
 use super::{Cell, MOST_ROWS, Row, Table};
 use crate::run::Run;
-use crate::run::levels::{Cell as Level, Found, Quantity, Repeated, Value};
+use crate::run::levels::{Cell as Level, Quantity, Repeated};
 use crate::text::{count, integer, rate};
 
 /// The most different texts about equal searches.
@@ -40,6 +42,9 @@ pub(crate) fn definition(run: &Run) -> String {
         text += &format!(": {slo}");
     }
     text += ". Rates are per second; below each is its trial.";
+    if searches(run).any(|search| search.strands.iter().any(is_censored)) {
+        text += " “At least” and “at most”: a search found only a bound.";
+    }
     let all = searches(run).count();
     if MOST_ROWS < all {
         text += &format!(" The first {MOST_ROWS} of {}; answer.json has all.", count(all, "row"));
@@ -89,13 +94,24 @@ fn row(cell: &Level, search: &Repeated, columns: Columns) -> Row {
     cells.extend(columns.search.then(|| Cell::words(search.title())));
     cells.push(Cell::words(verdict(search)));
     for quantity in Quantity::ALL {
-        let found = search.found(quantity);
-        cells.push(cell_of(found.as_ref().map(Found::median)));
+        let spread = search.spread(quantity);
+        let middle = search.middle(quantity);
+        let cell = |of: fn(Spread) -> Found, pick: &dyn Fn(&[u32]) -> Option<u32>| {
+            let Some(found) = spread.map(of) else { return Cell::maybe(None) };
+            let trial = pick(&search.trials_of(quantity, found));
+            Cell::number(found.in_words(grouped))
+                .detail(trial.map(|number| format!("trial {number}")))
+        };
+        // Of equal results the first, the last and the middle one of all.
+        let first = |trials: &[u32]| trials.first().copied();
+        let last = |trials: &[u32]| trials.last().copied();
+        let of_median =
+            |trials: &[u32]| middle.filter(|middle| trials.contains(middle)).or(first(trials));
+        cells.push(cell(|spread| spread.median, &of_median));
         if columns.spread {
-            let own = |value: Value| (value.per_s, Some(value.trial));
-            cells.push(cell_of(found.as_ref().map(|found| own(found.least()))));
-            cells.push(cell_of(found.as_ref().map(|found| own(found.most()))));
-            cells.push(Cell::number(integer(found.as_ref().map_or(0, Found::count) as u64)));
+            cells.push(cell(|spread| spread.least, &first));
+            cells.push(cell(|spread| spread.most, &last));
+            cells.push(Cell::number(integer(spread.map_or(0, |spread| spread.count).into())));
         }
     }
     let mut notes = Vec::new();
@@ -105,6 +121,18 @@ fn row(cell: &Level, search: &Repeated, columns: Columns) -> Row {
     let interval = search.strands.iter().find_map(|strand| strand.interval);
     notes.extend(interval.map(|(low, high)| {
         format!("95 % interval of the capacity: {} … {}", grouped(low), rate(high))
+    }));
+    let estimate = match &search.strands[..] {
+        [only] => only.estimate,
+        _ => None,
+    };
+    notes.extend(estimate.map(|found| {
+        let (low, high) = found.interval;
+        let (low, high) = (grouped(low), rate(high));
+        format!(
+            "estimated from all trials: {} (95 % interval {low} … {high})",
+            rate(found.rate_per_s)
+        )
     }));
     notes.extend(texts("limited by", search, |search| search.limited_by.as_deref()));
     notes.extend(texts("stopped by", search, |search| match search.verdict {
@@ -118,6 +146,14 @@ fn row(cell: &Level, search: &Repeated, columns: Columns) -> Row {
     Row::new(cells).notes(notes)
 }
 
+fn is_censored(search: &Search) -> bool {
+    let is_bound = |quantity: Quantity| {
+        let found = search.found(quantity.metric());
+        found.exact().is_none() && !found.is_unknown()
+    };
+    Quantity::ALL.into_iter().any(is_bound)
+}
+
 fn searches(run: &Run) -> impl Iterator<Item = &Repeated> {
     run.cells.iter().flat_map(|cell| &cell.searches)
 }
@@ -128,12 +164,6 @@ fn slos(run: &Run) -> BTreeSet<&str> {
 
 fn slo(search: &Search) -> Option<&str> {
     Some(&search.capacity.as_ref()?.slo)
-}
-
-/// A rate with its trial; without a trial it lies between those of two.
-fn cell_of(value: Option<(f64, Option<u32>)>) -> Cell {
-    let Some((per_s, trial)) = value else { return Cell::maybe(None) };
-    Cell::number(grouped(per_s)).detail(trial.map(|number| format!("trial {number}")))
 }
 
 /// Returns `✓ answered`, or how many of the searches ended in each way.

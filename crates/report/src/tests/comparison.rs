@@ -11,15 +11,18 @@ fn compared(metric: Metric, verdict: comparison::Verdict, effect: f64) -> Compar
         of: Of::default(),
         verdict,
         effect: Some(effect),
+        effect_bounds: None,
         interval: Some((effect - 0.02, effect + 0.02)),
         confidence: 0.975,
         t_interval: None,
         p: Some(0.01),
         adjusted: None,
-        median_a: Some(1e6),
-        median_b: Some(1e6 * effect),
+        median_a: Some(results::Found::Exact(1e6)),
+        median_b: Some(results::Found::Exact(1e6 * effect)),
         trials_a: 10,
         trials_b: 9,
+        censored_a: 0,
+        censored_b: 0,
         blocks: 5,
         interleaved: true,
         environment_differences: Vec::new(),
@@ -118,4 +121,24 @@ fn arms_that_were_not_equal_otherwise_are_warned_about() {
     let said = "! Not the same for both: governor, kernel, binary hotel and 1 more.";
     assert!(page.contains(said));
     assert_eq!(page.matches("<script").count(), 1, "names stay text");
+}
+
+#[test]
+fn searches_that_found_only_a_bound_are_counted_beside_the_verdict() {
+    let bound = |least| Some(results::Found::between(Some(least), None));
+    let found = Compared {
+        effect: None,
+        interval: None,
+        effect_bounds: bound(1.2),
+        median_a: Some(results::Found::Exact(250.0)),
+        median_b: bound(300.0),
+        censored_b: 9,
+        ..compared(Metric::Capacity, comparison::Verdict::Better, 1.0)
+    };
+    let page = page_of(Comparison { a: "old".into(), metrics: vec![found], ..all() });
+    let comparison = figure(&page, "comparison");
+    let row =
+        rows(comparison).lines().find(|line| line.starts_with("capacity")).unwrap().to_owned();
+    expect!["capacity | ✓ better | at least +20.0 % | – | – | 97.5 % | 0.0100 | 250/s | at least 300/s | 10 / 9 (0 / 9 bounds) | 5 | 0"].assert_eq(&row);
+    assert!(comparison.contains("Searches found only a bound"), "{comparison}");
 }

@@ -138,6 +138,51 @@ fn a_load_above_the_maximum_has_the_number_of_its_trial() {
     assert!(numbers.iter().all(|number| 12 < *number), "those after the maximum's: {numbers:?}");
 }
 
+/// The range ended below the capacity: neither the figure nor the path takes its end for the capacity.
+#[test]
+fn a_search_that_found_only_a_bound_says_so() {
+    let fixture = one(|_| {});
+    let mut answer = fixture.answer_of_searches(&[3_500.0]);
+    let search = &mut answer.searches[0];
+    (search.verdict, search.upper) = (Verdict::NoAnswer, None);
+    for capacity in [&mut search.capacity, &mut answer.capacity].into_iter().flatten() {
+        (capacity.rate_per_s, capacity.at_least, capacity.missed_at_per_s) = (3_500.0, true, None);
+    }
+    fixture.directory.write_answer(&answer).unwrap();
+    let page = page(&fixture);
+    assert!(page.contains("<p class=\"big\">at least 3,500/s <span>offered</span></p>"));
+    assert!(figure(&page, "path").contains("8 trials; the capacity is at least 3,500/s."));
+    assert!(!page.contains(">capacity 3,500/s<"), "no line of a figure has it without the words");
+    // No load met the SLO: the lowest that missed it is a bound, too.
+    let search = &mut answer.searches[0];
+    (search.verdict, search.capacity, search.lower) = (Verdict::No, None, None);
+    (search.upper, answer.capacity) = (Some(2_000.0), None);
+    fixture.directory.write_answer(&answer).unwrap();
+    assert!(self::page(&fixture).contains("<p class=\"big\">at most 2,000/s</p>"));
+}
+
+/// Two of three equal searches were cut: what the third found is not their median.
+#[test]
+fn equal_searches_with_bounds_have_a_median_that_is_a_bound() {
+    let fixture = three();
+    let mut answer = fixture.answer_of_searches(&[3_500.0, 3_600.0, 3_700.0]);
+    for search in &mut answer.searches[1..] {
+        (search.verdict, search.upper) = (Verdict::NoAnswer, None);
+        search.capacity.as_mut().unwrap().at_least = true;
+    }
+    answer.searches.iter_mut().for_each(|search| search.interval = None);
+    fixture.directory.write_answer(&answer).unwrap();
+    let page = page(&fixture);
+    assert!(figure(&page, "path").contains("; median capacity at least 3,600/s"), "{page}");
+    let verdict = page.split("<section class=\"verdict").nth(1).unwrap();
+    expect![[r#"
+         | maximum throughput | capacity
+         | median | least | most | of | median | least | most | of | 
+        ✓ answered 1, ! no answer 2 | – | – | – | 0 | at least 3,600 trial 24 | 3,500 trial 24 | at least 3,700 trial 24 | 3
+         | stopped by: the bounds are 2 % apart
+    "#]].assert_eq(&rows(verdict.split("</section>").next().unwrap()));
+}
+
 #[test]
 fn a_sweep_has_no_path() {
     assert!(!page(&Fixture::sweep()).contains("id=\"path\""));

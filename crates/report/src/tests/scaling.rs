@@ -10,6 +10,7 @@ use super::*;
 fn scaling(values: &[(f64, [f64; 3])]) -> Scaling {
     let level = |(n, values): &(f64, [f64; 3])| Measured {
         n: *n,
+        censored: Vec::new(),
         values: values.to_vec(),
         interval: None,
         per_cpu_second: Some(vec![15.0 - n]),

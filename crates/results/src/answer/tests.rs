@@ -23,6 +23,7 @@ fn the_validity_lists_the_trials_that_were_not_valid() {
 fn a_capacity_names_the_loads_beside_it_that_missed() {
     let capacity = |missed_at_per_s, missed_below_per_s| Capacity {
         rate_per_s: 5_000.0,
+        at_least: false,
         completed_per_s: 5_000.0,
         trial: 1,
         slo: "p99 ≤ 100 ms".to_owned(),
@@ -34,4 +35,55 @@ fn a_capacity_names_the_loads_beside_it_that_missed() {
         capacity(Some(6_516.0), Some(3_000.0)).missed_in_words(),
         "; missed at 6,516/s; in doubt: 3,000/s below it missed too"
     );
+}
+
+/// An answer of version 2 with two searches: one ended at the end of its range, the other found its capacity.
+#[test]
+fn an_earlier_answer_is_read_with_its_bounds_marked() {
+    let capacity = |missed_at: Option<f64>| {
+        let mut capacity = serde_json::json!({
+            "rate_per_s": 300.0, "completed_per_s": 300.0, "trial": 8, "slo": "p99 ≤ 20 ms"
+        });
+        if let Some(missed_at) = missed_at {
+            capacity["missed_at_per_s"] = missed_at.into();
+        }
+        capacity
+    };
+    let search = |strand: u32, verdict: &str, upper: Option<f64>| {
+        serde_json::json!({
+            "strand": strand, "cell": format!("version={strand}"), "repetition": 1, "verdict": verdict,
+            "maximum_throughput": null, "capacity": capacity(upper), "lower": 300.0, "upper": upper,
+            "interval": [280.0, 320.0], "stopped_by": "", "trials": 8,
+            "estimate": {"rate_per_s": 301.0, "interval": [280.0, 320.0], "noise": 0.01}
+        })
+    };
+    let spread = serde_json::json!({"count": 1, "least": 300.0, "median": 300.0, "most": 300.0});
+    let level = |strand: u32| {
+        serde_json::json!({
+            "cell": format!("version={strand}"), "levels": {"version": strand.to_string()},
+            "searches": [{"maximum_throughput_per_s": null, "capacity_per_s": spread}]
+        })
+    };
+    let mut answer: Answer = serde_json::from_value(serde_json::json!({
+        "schema": "benchwright.run/2", "experiment": "versions", "verdict": "no_answer", "summary": "",
+        "maximum_throughput": null, "capacity": null, "stopped_by": "",
+        "levels": [level(1), level(2)],
+        "searches": [search(1, "no_answer", None), search(2, "answered", Some(306.0))],
+        "trials": []
+    }))
+    .unwrap();
+    earlier::mark(&mut answer);
+    let found: Vec<Found> = answer.searches.iter().map(|s| s.found(Metric::Capacity)).collect();
+    assert_eq!(found, [Found::between(Some(300.0), None), Found::Exact(300.0)]);
+    let medians: Vec<Found> = answer
+        .levels
+        .iter()
+        .map(|level| level.searches[0].capacity_per_s.unwrap().median)
+        .collect();
+    assert_eq!(medians, found);
+    let estimates: Vec<bool> =
+        answer.searches.iter().map(|search| search.estimate.is_some()).collect();
+    assert_eq!(estimates, [false, true]);
+    assert!(answer.searches.iter().all(|search| search.interval.is_none()), "of one search each");
+    assert_eq!(answer.schema, SCHEMA);
 }

@@ -10,7 +10,14 @@ fn blocks(count: usize, ratio: f64) -> Vec<Block> {
 }
 
 fn question(metric: Metric, blocks: Vec<Block>) -> Question {
-    Question { metric, of: Of::default(), blocks, speeds: Vec::new(), interleaved: true }
+    Question {
+        metric,
+        of: Of::default(),
+        blocks,
+        censored: None,
+        speeds: Vec::new(),
+        interleaved: true,
+    }
 }
 
 fn compared(questions: Vec<Question>) -> Comparison {
@@ -37,7 +44,7 @@ fn a_figure_of_zero_is_compared_like_any_other() {
     let lossy = of(Metric::Lost, 0.0, 100.0);
     assert_eq!(
         (lossy.verdict, lossy.median_a, lossy.median_b),
-        (Verdict::Worse, Some(0.0), Some(100.0))
+        (Verdict::Worse, Some(Found::Exact(0.0)), Some(Found::Exact(100.0)))
     );
     assert!((lossy.effect.unwrap() - 101.0).abs() < 1e-9, "{lossy:?}");
     assert_eq!(of(Metric::Lost, 100.0, 0.0).verdict, Verdict::Better);

@@ -1,6 +1,7 @@
 use expect_test::expect;
 
 use super::*;
+use crate::answer;
 use crate::journal::{Delivery, Observed, Waited, Why};
 
 fn entry(trial: u32, asked: f64, p99_ms: f64) -> Entry {
@@ -191,4 +192,42 @@ fn a_percentile_that_is_a_lower_bound_has_no_spread() {
     );
     let none = of(&[with(1, 0), with(2, 0), with(3, 0)], &[], None);
     assert!(none[0].warnings.iter().all(|warning| warning.code != Code::LowerBound));
+}
+
+fn search(repetition: u32, verdict: answer::Verdict, upper: Option<f64>) -> Search {
+    let rate_per_s = 80.0 + f64::from(repetition % 2);
+    let capacity = answer::Capacity {
+        rate_per_s,
+        at_least: upper.is_none(),
+        completed_per_s: rate_per_s,
+        trial: repetition,
+        slo: "p99 ≤ 20 ms".into(),
+        missed_at_per_s: upper,
+        missed_below_per_s: None,
+    };
+    Search {
+        strand: repetition,
+        repetition,
+        verdict,
+        lower: Some(rate_per_s),
+        upper,
+        capacity: Some(capacity),
+        trials: 5,
+        ..Search::of_strand(repetition)
+    }
+}
+
+#[test]
+fn searches_that_found_only_a_bound_have_no_spread() {
+    let found = |verdict, upper: Option<f64>| {
+        let searches: Vec<Search> = (1..=3).map(|n| search(n, verdict, upper)).collect();
+        of(&[], &searches, Some(Target { metric: Metric::Capacity, rsd: 0.01 })).remove(0)
+    };
+    let exact = found(answer::Verdict::Answered, Some(82.0));
+    assert_eq!(exact.metrics[0].metric, Metric::Capacity);
+    assert_eq!((exact.trials, exact.warnings.len()), (vec![1, 2, 3], 1), "too few for a trend");
+    let cut = found(answer::Verdict::NoAnswer, None);
+    assert_eq!(cut.metrics, []);
+    let texts: Vec<&str> = cut.warnings.iter().map(|warning| &*warning.text).collect();
+    expect!["3 of 3 searches found only a bound of the capacity, so its spread is not known (median at least 81.0/s): widen the range or raise the budget, until each search ends with an answer"].assert_eq(&texts.join("\n"));
 }

@@ -47,3 +47,23 @@ fn a_level_with_failures_shows_no_law_and_explains_the_superlinear_one() {
     let (_, law) = with(0.005);
     assert!(law.why.contains("superlinear. Overload, warm-up"), "{}", law.why);
 }
+
+/// The range of the largest level ends below its capacity: the values of its other searches are no figure of
+/// the level, and a law of them would bend.
+#[test]
+fn a_level_of_which_a_search_found_only_a_bound_has_no_figure_and_there_is_no_law() {
+    let of_level = |n: f64| measured(n, &[99.0 * n, 100.0 * n, 101.0 * n]);
+    let mut last = of_level(8.0);
+    let at_least = Found::between(Some(795.0), None);
+    (last.values, last.censored) = (vec![790.0], vec![at_least; 2]);
+    let (levels, law) = of([1.0, 2.0, 4.0].map(of_level).into_iter().chain([last]).collect(), 1);
+    let last = &levels[3];
+    assert_eq!((last.mean, last.interval, last.efficiency), (None, None, None), "{last:?}");
+    assert_eq!((&last.values[..], last.censored.len()), (&[790.0][..], 2));
+    assert_eq!(law.form, Form::NotIdentifiable);
+    assert_eq!(
+        law.why,
+        "at 8 2 of 3 searches found only a bound (at least 795/s), so its throughput is not known; widen \
+         the range or raise the budget, until each search ends with an answer"
+    );
+}

@@ -1,7 +1,7 @@
 use expect_test::expect;
 use measure::comparison::Block;
-use results::Metric;
-use results::comparison::{Of, Question};
+use results::comparison::{Censored, Of, Question};
+use results::{Found, Metric};
 
 use super::*;
 
@@ -16,6 +16,7 @@ fn two_directories() -> Comparison {
         metric,
         of: Of { cell: None, search: Some("half".to_owned()) },
         blocks,
+        censored: None,
         speeds: Vec::new(),
         interleaved: false,
     };
@@ -151,4 +152,24 @@ fn a_comparison_at_equal_speed_stands_beside_the_raw_one() {
             </testsuite>
         </testsuites>
     "#]].assert_eq(&all);
+}
+
+/// Ten searches of each: those of B ended at the end of the range.
+#[test]
+fn bounds_stand_in_every_format() {
+    let a = (0..10).map(|n| Found::Exact(250.0 + f64::from(n) / 10.0)).collect();
+    let b = vec![Found::between(Some(300.0), None); 10];
+    let question = Question {
+        metric: Metric::Capacity,
+        of: Of::default(),
+        blocks: Vec::new(),
+        censored: Some(Censored { a, b }),
+        speeds: Vec::new(),
+        interleaved: true,
+    };
+    let found = results::comparison::compare(["old", "new"], vec![question], Vec::new(), 0.03, &[]);
+    expect![[""]].assert_eq(&text(&found));
+    expect![[""]].assert_eq(&markdown(&found));
+    let xml = junit(&found).unwrap();
+    assert!(xml.contains("0 and 10 of them found only a bound"), "{xml}");
 }

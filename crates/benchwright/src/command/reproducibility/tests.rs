@@ -47,3 +47,21 @@ fn the_trend_has_its_slope_and_an_outlier_what_differed_in_it() {
     "#]]
     .assert_eq(&text(&reproduced));
 }
+
+#[test]
+fn searches_without_a_spread_are_explained_without_an_empty_table() {
+    let reproduced = Reproduced {
+        cell: None,
+        search: None,
+        asked_per_s: None,
+        trials: vec![8, 16, 24],
+        metrics: Vec::new(),
+        warnings: vec![Warning {
+            code: Code::Censored,
+            metric: Some("capacity".to_owned()),
+            level: None,
+            text: "3 of 3 searches found only a bound".to_owned(),
+        }],
+    };
+    assert_eq!(text(&reproduced), "! 3 of 3 searches found only a bound\n");
+}

@@ -50,7 +50,7 @@ fn an_adaptive_search_from_a_probe_encloses_the_capacity() {
              20     900/s   slo missed  p50 6.83 ms  p99 23.9 ms   cpu 0.94
             ---
             capacity              887/s highest load with p99 ≤ 20 ms and failures ≤ 0.1 %; missed at 900/s
-                                  95 % interval 857 … 925/s from all its trials
+                                  estimated from all its trials: 897/s (95 % interval 822 … 925/s)
             validity              19 of 19 trials valid
             stopped by            the capacity lies between 887/s and 900/s, 1.5 % apart
         "#]],
@@ -104,21 +104,21 @@ fn a_capacity_that_is_not_in_the_range_is_said_to_be_outside() {
     check_run(
         &queue("{range: [100/s, 300/s]}", ""),
         expect![[r#"
-        queue · simulated · at most 100 trials, 7 min 20 s
-        deploy   a simulated queue ready in 0.0 s
-          1     173/s   ok          p50 1.00 ms  p99 1.99 ms   cpu 0.17
-          2     228/s   ok          p50 1.00 ms  p99 2.56 ms   cpu 0.23
-          3     262/s   ok          p50 1.00 ms  p99 2.59 ms   cpu 0.27
-          4     280/s   ok          p50 1.00 ms  p99 2.80 ms   cpu 0.27
-          5     290/s   ok          p50 1.00 ms  p99 2.69 ms   cpu 0.30
-          6     295/s   ok          p50 1.00 ms  p99 2.77 ms   cpu 0.30
-          7     300/s   ok          p50 1.00 ms  p99 2.73 ms   cpu 0.30
-          8     300/s   ok          p50 1.00 ms  p99 2.75 ms   cpu 0.29
-        ---
-        capacity              300/s highest load with p99 ≤ 20 ms and failures ≤ 0.1 %
-        validity              8 of 8 trials valid
-        no answer             the SLO was met up to 300/s, the end of the range: raise it
-    "#]],
+            queue · simulated · at most 100 trials, 7 min 20 s
+            deploy   a simulated queue ready in 0.0 s
+              1     173/s   ok          p50 1.00 ms  p99 1.99 ms   cpu 0.17
+              2     228/s   ok          p50 1.00 ms  p99 2.56 ms   cpu 0.23
+              3     262/s   ok          p50 1.00 ms  p99 2.59 ms   cpu 0.27
+              4     280/s   ok          p50 1.00 ms  p99 2.80 ms   cpu 0.27
+              5     290/s   ok          p50 1.00 ms  p99 2.69 ms   cpu 0.30
+              6     295/s   ok          p50 1.00 ms  p99 2.77 ms   cpu 0.30
+              7     300/s   ok          p50 1.00 ms  p99 2.73 ms   cpu 0.30
+              8     300/s   ok          p50 1.00 ms  p99 2.75 ms   cpu 0.29
+            ---
+            capacity              at least 300/s highest load with p99 ≤ 20 ms and failures ≤ 0.1 %
+            validity              8 of 8 trials valid
+            no answer             the SLO was met up to 300/s, the end of the range: raise it
+        "#]],
     );
     check_run(
         &queue("{range: [2000/s, 3000/s]}", ""),
@@ -140,6 +140,7 @@ fn a_capacity_that_is_not_in_the_range_is_said_to_be_outside() {
              13   2,000/s   saturated   p50 446 ms   p99 712 ms    1,000 of 1,982/s completed  limited by: servers (CPU)
              14   2,000/s   saturated   p50 461 ms   p99 722 ms    1,000 of 2,024/s completed  limited by: servers (CPU)
             ---
+            capacity              at most 2,000/s: no load met the SLO
             limited by            servers, CPU 1.00 of 1
             validity              14 of 14 trials valid
             verdict               no load met the SLO
@@ -206,4 +207,35 @@ fn a_search_that_reached_the_end_of_its_range_does_not_go_on() {
     let folder = tempfile::tempdir().unwrap();
     let ended = run(&read(&text), Some(folder.path().join("r")), &host(), &mut Silent).unwrap();
     assert_eq!((ended.answer.verdict, ended.answer.resume), (Verdict::NoAnswer, None));
+}
+
+/// The end of the range is no maximum of the system, and no capacity.
+#[test]
+fn a_sweep_that_ends_with_its_range_says_at_least() {
+    let answer = check_run(
+        &queue("{strategy: sweep, range: [200/s, 400/s], step: 200/s}", ""),
+        expect![[r#"
+            queue · simulated · at most 2 trials, 8.8 s
+            deploy   a simulated queue ready in 0.0 s
+              1     200/s   ok          p50 1.00 ms  p99 2.81 ms   cpu 0.19
+              2     400/s   ok          p50 1.00 ms  p99 3.69 ms   cpu 0.38
+            ---
+            maximum throughput    at least 382/s sustained at 382/s offered (trial 2)
+            capacity              at least 382/s highest load with p99 ≤ 20 ms and failures ≤ 0.1 %
+            validity              2 of 2 trials valid
+            stopped by            the range was measured up to 400/s
+        "#]],
+    );
+    expect!["maximum throughput at least 382/s; capacity at least 382/s with p99 ≤ 20 ms and failures ≤ 0.1 % (the range was measured up to 400/s)"].assert_eq(&answer.summary);
+    let (maximum, capacity) = (answer.maximum_throughput.unwrap(), answer.capacity.unwrap());
+    assert!(maximum.at_least && capacity.at_least);
+    // Beyond the limit of the system, the range shows it.
+    let answer = run_of(&queue("{strategy: sweep, range: [500/s, 1500/s], step: 500/s}", ""));
+    let (maximum, capacity) = (answer.maximum_throughput.unwrap(), answer.capacity.unwrap());
+    assert!(!maximum.at_least && !capacity.at_least);
+}
+
+fn run_of(text: &str) -> Answer {
+    let folder = tempfile::tempdir().unwrap();
+    run(&read(text), Some(folder.path().join("r")), &host(), &mut Silent).unwrap().answer
 }

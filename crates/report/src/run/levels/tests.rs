@@ -1,29 +1,22 @@
-use results::answer::{Capacity, Maximum};
+use results::Found;
+use results::answer::{Capacity, Maximum, Verdict};
 
 use super::*;
 
 fn search(strand: u32, cell: &str, name: &str, maximum: Option<f64>) -> Search {
     Search {
-        strand,
         name: Some(name.into()),
         cell: Some(cell.into()),
-        repetition: 1,
         verdict: Verdict::Answered,
-        fixed: false,
         maximum_throughput: maximum.map(|rate_per_s| Maximum {
             rate_per_s,
+            at_least: false,
             offered_per_s: rate_per_s,
             trial: strand * 10,
         }),
-        capacity: None,
-        lower: None,
-        upper: None,
-        interval: None,
-        estimate: None,
-        at_usual_speed: None,
-        limited_by: None,
         stopped_by: "no_new_max".into(),
         trials: 1,
+        ..Search::of_strand(strand)
     }
 }
 
@@ -33,15 +26,15 @@ fn repeated(maxima: &[Option<f64>]) -> Repeated {
 }
 
 #[test]
-fn a_median_names_its_trial_unless_it_lies_between_two() {
-    let odd = repeated(&[Some(30.0), None, Some(10.0), Some(20.0)]);
-    let found = odd.found(Quantity::Maximum).unwrap();
-    assert_eq!((found.count(), found.median()), (3, (20.0, Some(40))));
-    assert_eq!((found.least().trial, found.most().trial), (30, 10));
+fn a_search_without_a_result_leaves_the_median_open_and_is_not_left_out() {
+    let median =
+        |maxima: &[Option<f64>]| repeated(maxima).spread(Quantity::Maximum).unwrap().median;
+    assert_eq!(median(&[Some(30.0), Some(10.0), Some(20.0)]), Found::Exact(20.0));
+    let open = Found::between(Some(10.0), Some(20.0));
+    assert_eq!(median(&[Some(20.0), None, Some(10.0)]), open);
     let even = repeated(&[Some(30.0), Some(10.0)]);
-    let found = even.found(Quantity::Maximum).unwrap();
-    assert_eq!((found.median(), found.middle().trial), ((20.0, None), 20));
-    assert_eq!(odd.found(Quantity::Capacity), None);
+    assert_eq!(even.middle(Quantity::Maximum), Some(20), "the lower of the two");
+    assert_eq!(even.spread(Quantity::Capacity), None);
 }
 
 #[test]
@@ -50,6 +43,7 @@ fn a_level_is_represented_by_the_median_capacity_of_its_first_search() {
     for (strand, rate_per_s) in first.strands.iter_mut().zip([3.0, 2.0, 1.0]) {
         strand.capacity = Some(Capacity {
             rate_per_s,
+            at_least: false,
             completed_per_s: rate_per_s,
             trial: strand.strand * 10 + 1,
             slo: "p99 ≤ 20 ms".into(),

@@ -532,9 +532,17 @@ pub(crate) struct Load {
     /// The method of every request
     #[arg(long, value_name = "METHOD", default_value = "GET", help_heading = "What")]
     pub(crate) method: String,
-    /// A header field, `Name: value`; may be repeated
+    /// A header field, `Name: value`; may be repeated. ${env.NAME} in it stands for a variable of the
+    /// environment: single quotes keep it from the shell, and so from every output
     #[arg(long, value_name = "FIELD", help_heading = "What")]
     pub(crate) header: Vec<String>,
+    /// A file with a header field on each line, which no output shows; - is standard input
+    #[arg(long, value_name = "FILE", help_heading = "What")]
+    pub(crate) header_file: Option<PathBuf>,
+    /// A JSON object with the values of ${env.NAME}, {"env.NAME": "…"}, in place of the environment;
+    /// - is standard input
+    #[arg(long, value_name = "FILE", help_heading = "What")]
+    pub(crate) secrets: Option<PathBuf>,
     /// The body of every request
     #[arg(long, value_name = "TEXT", help_heading = "What")]
     pub(crate) body: Option<String>,

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use measure::pace::Think;
 use measure::{Instant, Nanos, Rate};
-use results::{Doctor, Environment};
+use results::{Doctor, Environment, Secrets};
 
 use crate::calm::Calm;
 use crate::spec::{Change, Exchange, Files, Parse, Pattern, Port, Resolved, Run, SpecError, Via};
@@ -341,6 +341,8 @@ pub struct Drive {
     pub seed: u64,
     /// The generator's arguments.
     pub arguments: Vec<String>,
+    /// The secrets that these refer to, which the generator reads from its standard input.
+    pub secrets: Secrets,
     /// Another generator that makes the load in place of ours. It has no ticks, and no drain.
     pub foreign: Option<ForeignLoad>,
 }

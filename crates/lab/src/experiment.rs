@@ -244,7 +244,8 @@ impl Run<'_> {
             progress.event(&Event::Notice(text));
         }
         backend.collect(&self.directory.path().join("components"));
-        if let Some(notice) = shared_cpus(self.resolved) {
+        let notices = [shared_cpus(self.resolved), plain_secrets(self.resolved)];
+        for notice in notices.into_iter().flatten() {
             progress.event(&Event::Notice(notice));
         }
         let outline = plan::outline(self.resolved, self.plan);
@@ -535,6 +536,15 @@ fn last_output(death: &Death) -> Option<String> {
 
 fn fingerprint(checked: &Checked) -> String {
     checked.after.fingerprint.hash.clone()
+}
+
+/// Returns a notice if the spec has secrets that are not kept with the results.
+fn plain_secrets(resolved: &Resolved) -> Option<String> {
+    (0 < resolved.secrets.plain()).then(|| {
+        "the spec has secrets that are written plainly: they are not kept with the results, so this \
+         run cannot be resumed; write ${env.NAME} in their place"
+            .to_owned()
+    })
 }
 
 /// Returns a notice if two roles share CPUs: each takes CPU time from the other.

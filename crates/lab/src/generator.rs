@@ -9,7 +9,7 @@ use crate::experiment::targets;
 use crate::spec::foreign_generator::{Values, filled, whole};
 use crate::spec::{BackendKind, Model, Resolved};
 
-pub use options::{Known, OPTIONS, Origin, UNTIL_MISSED};
+pub use options::{Known, OPTIONS, Origin, SECRETS, UNTIL_MISSED};
 
 use options::{ARGUMENTS, Asked, Words};
 

@@ -5,6 +5,7 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 use measure::{Instant, Nanos};
+use results::secrets;
 use wire::http1::{Ended, Expect, ResponseDecoder, ResponseEvent, check_request, encode_request};
 use wire::url::{self, Place, Scheme, Url};
 
@@ -30,9 +31,9 @@ pub(crate) fn ask(
     now: impl Fn() -> Instant,
     give_up: impl Fn() -> bool,
 ) -> Result<Reply, String> {
-    let Parts { host, port, authority, base } = parts(url)?;
-    let request = request(&authority, &base, exchange)?;
-    let mut stream = connect((&host, port))?;
+    let parts = parts(url)?;
+    let request = request(&parts, exchange)?;
+    let mut stream = connect((&parts.host, parts.port))?;
     stream.write_all(&request).map_err(|error| plain(&error))?;
 
     let timeout = exchange.within();
@@ -59,12 +60,16 @@ pub(crate) fn ask(
     }
 }
 
-/// Returns the bytes of a request. A header of the exchange replaces ours.
-fn request(authority: &str, base: &str, exchange: &Exchange) -> Result<Vec<u8>, String> {
+/// Returns the bytes of a request. A header of the exchange replaces ours, also that of the URL's user
+/// information.
+fn request(parts: &Parts, exchange: &Exchange) -> Result<Vec<u8>, String> {
+    let Parts { user_info, authority, base, .. } = parts;
     let Exchange { method, target, send, .. } = exchange;
     let body = send.body.as_ref().map(ToString::to_string);
     let length = body.as_ref().map_or(0, String::len).to_string();
-    let mut fields = vec![("Host", authority), ("Connection", "close")];
+    let mut fields = vec![("Host", authority.as_str()), ("Connection", "close")];
+    let authorization = user_info.as_deref().map(secrets::basic);
+    fields.extend(authorization.as_deref().map(|value| ("Authorization", value)));
     fields.extend(send.body.as_ref().map(|body| ("Content-Type", body.content_type())));
     let is_given = |name: &str| send.headers.keys().any(|given| given.eq_ignore_ascii_case(name));
     fields.retain(|(name, _)| !is_given(name));
@@ -104,14 +109,16 @@ fn connect((host, port): (&str, u16)) -> Result<TcpStream, String> {
     Err(last)
 }
 
-/// Returns `host:port` of `http://host:port/base`.
+/// Returns `host:port` of `http://host:port/base`, without user information.
 pub(crate) fn authority(url: &str) -> &str {
     let (_, rest) = url.split_once("://").unwrap_or(("", url));
-    rest.split_once('/').map_or(rest, |(authority, _)| authority)
+    let authority = rest.split_once('/').map_or(rest, |(authority, _)| authority);
+    authority.rsplit_once('@').map_or(authority, |(_, host)| host)
 }
 
-/// The parts of `http://host:port/base`.
+/// The parts of `http://user:password@host:port/base`.
 struct Parts {
+    user_info: Option<String>,
     host: String,
     port: u16,
     authority: String,
@@ -120,14 +127,14 @@ struct Parts {
 }
 
 fn parts(url: &str) -> Result<Parts, String> {
-    let Url { scheme, place, authority, target, .. } = url::parse(url)?;
+    let Url { scheme, user_info, place, authority, target } = url::parse(url)?;
     let (Scheme::Http, Place::Host(host, port)) = (scheme, place) else {
         return Err(format!(
             "`{url}` is not a valid address; write for example http://127.0.0.1:8080"
         ));
     };
     let base = target.split('?').next().unwrap_or_default().trim_end_matches('/').to_owned();
-    Ok(Parts { host, port: port.unwrap_or(scheme.port()), authority, base })
+    Ok(Parts { user_info, host, port: port.unwrap_or(scheme.port()), authority, base })
 }
 
 #[derive(Default)]

@@ -3,14 +3,15 @@
 //! its place.
 //!
 //! One file describes one experiment. Unknown and duplicate fields are errors; quantities have a
-//! unit; texts may contain `${vars.x}`, `${instance}` and `${addresses.step}`, the command of
-//! another load generator the values of its load, and there is no further expression language.
+//! unit; texts may contain `${vars.x}`, `${instance}`, `${addresses.step}` and `${env.NAME}` (which
+//! stays until a request is sent or a program is started), the command of another load generator the
+//! values of its load, and there is no further expression language.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use results::Metric;
+use results::{Metric, Secrets};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wire::url;
@@ -80,6 +81,7 @@ mod literal;
 mod patch;
 mod read;
 mod schema;
+mod secrets;
 mod source;
 mod texts;
 
@@ -113,14 +115,18 @@ pub fn from_bytes(
     let source = read::source(name, bytes)?;
     let written: Spec = read::typed(&source)?;
     let spec = patch::apply(&source, written, profile, set)?;
-    let resolved = Resolved {
+    let mut secrets = Secrets::default();
+    let spec = secrets::kept_apart(spec, &source, &mut secrets)?;
+    let mut resolved = Resolved {
         spec,
         source,
         folder: folder.to_owned(),
         profile: profile.map(str::to_owned),
-        set: set.to_owned(),
+        set: set.iter().map(|setting| secrets::setting_shown(setting, &secrets)).collect(),
+        secrets,
     };
-    resolved.check()?;
+    let files = resolved.check()?;
+    resolved.find_secrets(&files);
     #[cfg(test)]
     schema::tests::assert_accepts(&resolved);
     Ok(resolved)
@@ -135,8 +141,10 @@ pub struct Resolved {
     pub folder: PathBuf,
     /// The profiles that were applied, in order, joined by `+`.
     pub profile: Option<String>,
-    /// The settings `path=value`, as given.
+    /// The settings `path=value`, as given, but for secrets.
     pub set: Vec<String>,
+    /// The values of the references to secrets in the spec.
+    pub secrets: Secrets,
 }
 
 impl Spec {
@@ -201,7 +209,8 @@ impl Resolved {
         !factors.is_empty() || !searches.is_empty() || 1 < repeat.searches.0
     }
 
-    fn check(&self) -> Result<(), SpecError> {
+    /// Checks the spec; returns the files in which its questions may refer to secrets.
+    fn check(&self) -> Result<BTreeSet<PathBuf>, SpecError> {
         if self.spec.search.is_some() && !self.spec.searches.is_empty() {
             return Err(self.source.error(
                 "both `search` and `searches` are given",
@@ -209,7 +218,9 @@ impl Resolved {
                 "move the one into the other",
             ));
         }
-        questions(self).map(|_| ())
+        let (_, questions) = questions(self)?;
+        let files = questions.iter().flat_map(|one| one.resolved.files_with_references());
+        Ok(files.collect())
     }
 
     /// Checks the rules that concern more than one field of a question.
@@ -381,7 +392,7 @@ pub struct Spec {
     /// The seed of all randomness; a hash of the name by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
-    /// Constants for `${vars.x}`.
+    /// Constants for `${vars.x}`. A secret is `${env.NAME}`, a variable of the environment.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub vars: BTreeMap<String, String>,
     /// The place where things run.

@@ -223,6 +223,7 @@ fn load_of(
         interval,
         seed,
         arguments,
+        secrets: resolved.secrets_of_load(),
         foreign,
     }
 }

@@ -48,6 +48,7 @@ fn the_short_list_has_a_reason_for_each_option() {
         Origin::Spec { .. } | Origin::Runner { .. } => None,
     });
     expect![[r#"
+        --header-file: workload.headers has ${env.NAME} for secrets
         --no-tui: the generator of an experiment has no terminal
         --part: the backend divides a load between its generators
         --framed: the backend reads the document where logs have other lines

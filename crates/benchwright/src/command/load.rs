@@ -11,6 +11,7 @@ mod live;
 mod outputs;
 pub(crate) mod ports;
 mod samples;
+mod secret;
 mod start;
 pub(crate) mod target;
 pub(crate) mod text;
@@ -31,6 +32,7 @@ use measure::estimate::Enough;
 use measure::pace::Shape;
 use measure::{Nanos, Quantile};
 use net::{Closed, process};
+use results::Secrets;
 use results::evidence::{self, Evidence, Question};
 use results::slo::{self, Slo};
 use script::{Compatibility, ScriptSet};
@@ -55,20 +57,27 @@ pub(crate) fn load(arguments: &Load) -> Result<Exit, Failure> {
     if arguments.self_test {
         return super::self_test::self_test(arguments);
     }
+    let mut secrets = secret::of(arguments).map_err(question)?;
+    make(arguments, &mut secrets).map_err(|failure| secret::hidden(failure, &secrets))
+}
+
+/// Makes the load. Its failures are for `secret::hidden`.
+fn make(arguments: &Load, secrets: &mut Secrets) -> Result<Exit, Failure> {
     let finding = Finding {
         addresses: &arguments.address,
         connect_to: arguments.connect_to.as_deref(),
         sources: &arguments.source,
     };
-    let mut targets = target::resolve(&arguments.urls, &finding).map_err(question)?;
+    let mut targets = target::resolve(&arguments.urls, &finding, secrets).map_err(question)?;
+    let headers = headers(arguments, &targets, secrets).map_err(question)?;
     let of_each = share(arguments, arguments.part.share(arguments.connections.into()) as usize);
     ports::provide(&mut targets, of_each, "--connections")?;
     let securing = Securing::of(arguments, &targets).map_err(question)?;
     let mut plan = plan(arguments, &targets)?;
     let events = Wanted::of(arguments, targets.len())?;
     let workload = match &events {
-        Some(wanted) => Workload::events(wanted, headers(arguments)?),
-        None => Workload::new(requested(arguments)?)?,
+        Some(wanted) => Workload::events(wanted, headers),
+        None => Workload::new(requested(arguments, headers, secrets)?)?,
     };
     if arguments.dry_run {
         workload.check(&targets)?;
@@ -81,7 +90,8 @@ pub(crate) fn load(arguments: &Load) -> Result<Exit, Failure> {
     });
     let drivers = securing.pools(drivers.collect(), &plan, &targets).map_err(question)?;
     let notices = script_set.as_ref().map_or(&[][..], ScriptSet::notices);
-    notices.iter().for_each(|notice| output::error(&format!("notice: {notice}")));
+    let shown = notices.iter().map(|notice| secrets.redact(notice));
+    shown.for_each(|notice| output::error(&format!("notice: {notice}")));
     let labels = labels(&workload, &plan.pacing);
     let mut outputs = Outputs::of(arguments, labels.clone()).map_err(question)?;
     let stop = crate::interrupted();
@@ -95,7 +105,7 @@ pub(crate) fn load(arguments: &Load) -> Result<Exit, Failure> {
         how: arguments.progress,
         // With a pipe that says when to begin, keys have no place to come from.
         only_lines: arguments.no_tui || arguments.start == Start::Stdin,
-        headline: headline(arguments),
+        headline: headline(arguments, &targets),
         interrupted: &stop,
     };
     let guard = script_set.as_ref().map(|_| Guard::begin(&stop));
@@ -121,7 +131,7 @@ pub(crate) fn load(arguments: &Load) -> Result<Exit, Failure> {
     let besides = Besides { samples_lost: lost, maximum_of_a_shard, delivery_p99 };
     let judgement = validity::judge(&plan, &measurement, besides);
     let context = Context {
-        arguments: std::env::args().skip(1).collect(),
+        arguments: results::secrets::words(&std::env::args().skip(1).collect::<Vec<_>>()),
         seed: arguments.seed,
         slo: &arguments.slo,
         labels: &labels,
@@ -134,6 +144,7 @@ pub(crate) fn load(arguments: &Load) -> Result<Exit, Failure> {
         document.warnings.extend(events::warning(&delivery));
         document.events = Some(delivery);
     }
+    secret::hide(&mut document, secrets);
     outputs.write(&document, &measurement)?;
     if !outputs.is_json() {
         output::result(&text::of(&document))?;
@@ -147,8 +158,8 @@ pub(crate) fn load(arguments: &Load) -> Result<Exit, Failure> {
 }
 
 /// Describes a load in one line: `http://127.0.0.1:8080/ · 32 connections`
-fn headline(arguments: &Load) -> String {
-    let urls: Vec<&str> = arguments.urls.iter().map(String::as_str).collect();
+fn headline(arguments: &Load, targets: &[Target]) -> String {
+    let urls: Vec<&str> = targets.iter().map(|target| target.url.as_str()).collect();
     let connections = match arguments.per_target {
         true if 1 < urls.len() => format!("{} connections each", arguments.connections),
         _ => format!("{} connections", arguments.connections),
@@ -190,32 +201,58 @@ pub(crate) struct Context<'a> {
     pub(crate) compatibility: Option<&'static str>,
 }
 
-fn requested(arguments: &Load) -> Result<Requested<'_>, Failure> {
+fn requested<'a>(
+    arguments: &'a Load,
+    headers: Vec<(String, String)>,
+    secrets: &'a Secrets,
+) -> Result<Requested<'a>, Failure> {
+    let reveal = |text: &String| secret::revealed(text, secrets).map_err(question);
     let body = match (&arguments.body, &arguments.body_file) {
-        (Some(text), _) => Some(text.clone().into_bytes()),
+        (Some(text), _) => Some(reveal(text)?.into_bytes()),
         (None, Some(path)) => {
             let read = fs::read(path).with_context(|| format!("--body-file {}", path.display()));
             Some(read.map_err(question)?)
         }
         (None, None) => None,
     };
-    let script = arguments.script.as_deref();
+    let of_script = arguments.script_arguments.iter().map(reveal).collect::<Result<Vec<_>, _>>()?;
     Ok(Requested {
         method: &arguments.method,
-        headers: headers(arguments)?,
+        headers,
         body,
-        script: script.map(|path| (path, &arguments.script_arguments[..])),
+        script: arguments.script.as_deref().map(|path| (path, of_script)),
         mix: arguments.mix.as_deref().map(|path| (path, arguments.data.as_deref())),
-        check: arguments.check.as_deref(),
+        check: arguments.check.as_ref().map(reveal).transpose()?,
         compatibility: Compatibility::Native,
         seed: arguments.seed,
         is_final: true,
+        secrets: secrets.clone(),
     })
 }
 
-fn headers(arguments: &Load) -> Result<Vec<(String, String)>, Failure> {
-    let headers = arguments.header.iter().map(|field| workload::header(field));
-    headers.collect::<anyhow::Result<_>>().map_err(question)
+/// Returns the header fields of every request: those of the options, and the authorization by the
+/// URLs' user information unless one was given.
+fn headers(
+    arguments: &Load,
+    targets: &[Target],
+    secrets: &mut Secrets,
+) -> anyhow::Result<Vec<(String, String)>> {
+    let of_options =
+        arguments.header.iter().map(|field| workload::header(&secret::revealed(field, secrets)?));
+    let mut headers = of_options.collect::<anyhow::Result<Vec<_>>>()?;
+    if let Some(path) = &arguments.header_file {
+        headers.extend(secret::fields(path, secrets)?);
+    }
+    let first = targets.first().and_then(|target| target.authorization.as_ref());
+    anyhow::ensure!(
+        targets.iter().all(|target| target.authorization.as_ref() == first),
+        "the URLs have different user information; make a load for each user"
+    );
+    let is_given = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+    if let Some(value) = first.filter(|_| !is_given) {
+        headers.push(("Authorization".to_owned(), value.clone()));
+    }
+    Ok(headers)
 }
 
 pub(super) fn question(error: anyhow::Error) -> Failure {

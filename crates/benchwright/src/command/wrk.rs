@@ -19,7 +19,7 @@ use load::validity::{self, Besides};
 use measure::pace::{Distribution, Portion, Shape, Think};
 use measure::{Nanos, Rate};
 use net::{Closed, Endpoint, Timer};
-use results::Load;
+use results::{Load, Secrets, secrets};
 use script::ScriptSet;
 use wrk::arguments::{self, Command, Compatibility, Refusal};
 
@@ -86,7 +86,7 @@ fn run(command: &Command, arguments: &[String]) -> Result<Exit, Failure> {
         method: "GET",
         headers: command.headers.clone(),
         body: None,
-        script: command.script.as_deref().map(|path| (path.as_ref(), &command.arguments[..])),
+        script: command.script.as_deref().map(|path| (path.as_ref(), command.arguments.clone())),
         mix: None,
         check: None,
         compatibility: match command.compatibility {
@@ -96,6 +96,7 @@ fn run(command: &Command, arguments: &[String]) -> Result<Exit, Failure> {
         },
         seed: plan.seed,
         is_final: command.native.seed.is_some(),
+        secrets: Secrets::default(),
     };
     let workload = Workload::new(requested)?;
     let pipeline = if command.compatibility == Compatibility::Dsb { DSB_PIPELINE } else { 1 };
@@ -144,7 +145,7 @@ fn run(command: &Command, arguments: &[String]) -> Result<Exit, Failure> {
     let besides = Besides { samples_lost: lost, maximum_of_a_shard, delivery_p99: None };
     let judgement = validity::judge(&plan, &measurement, besides);
     let context = Context {
-        arguments: arguments.to_vec(),
+        arguments: secrets::words(arguments),
         seed: plan.seed,
         slo: &[],
         labels: &[],
@@ -177,7 +178,14 @@ fn run(command: &Command, arguments: &[String]) -> Result<Exit, Failure> {
 fn targets(command: &Command) -> Result<Vec<Target>, Failure> {
     let all = ["all".to_owned()];
     let finding = Finding { addresses: &all, ..Finding::default() };
-    let mut targets = target::resolve(&command.urls, &finding).map_err(question)?;
+    let mut targets =
+        target::resolve(&command.urls, &finding, &Secrets::default()).map_err(question)?;
+    if let Some(target) = targets.iter().find(|target| target.authorization.is_some()) {
+        return Err(Failure::question(format!(
+            "`{}` has user information; send it as -H 'Authorization: …'",
+            target.url
+        )));
+    }
     for target in &mut targets {
         let mut last = None;
         let accepts = |endpoint: &Endpoint| match target::connects(endpoint) {

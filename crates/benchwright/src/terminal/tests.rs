@@ -66,6 +66,7 @@ fn drive() -> Drive {
         interval,
         seed,
         arguments,
+        secrets: Default::default(),
         foreign,
     }
 }

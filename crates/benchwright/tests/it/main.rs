@@ -35,6 +35,7 @@ mod replicas;
 mod requests;
 mod results;
 mod scripts;
+mod secrets;
 mod social;
 mod terminal;
 mod tls;

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use anyhow::{Context, anyhow};
 use measure::{Instant, Nanos};
 use nix::sys::signal::Signal;
 use results::environment::Node;
-use results::{Doctor, Environment};
+use results::{Doctor, Environment, Secrets};
 
 use super::{
     Address, Backend, Drive, Driven, Executed, Foreign, Limits, Reply, Service, Stop, Ticking,
@@ -84,6 +84,8 @@ pub struct Local {
     folder_of_spec: PathBuf,
     /// The machine as it was last looked at.
     machine: doctor::Machine,
+    /// The values of the references to secrets in all texts.
+    secrets: Secrets,
 }
 
 /// One process of a service.
@@ -132,6 +134,7 @@ impl Local {
             logs: None,
             folder_of_spec: PathBuf::from("."),
             machine: doctor::Machine::new(Path::new("/")),
+            secrets: Secrets::default(),
         }
     }
 
@@ -174,7 +177,7 @@ impl Local {
         let group = confinement
             .group(name, cpus.as_ref(), limits)
             .with_context(|| format!("making the control group of `{name}`"))?;
-        let mut process = self.spawn(command, &group, cpus.as_ref())?;
+        let mut process = self.spawn(command, &group, cpus.as_ref(), Stdio::null())?;
         let output = self.output(name);
         output.begin();
         let (sender, lines) = mpsc::channel();
@@ -219,7 +222,7 @@ impl Local {
             true => None,
             false => Some(self.folder.make_inner(name, kept.is_some())?),
         };
-        let own = Own { port, folder };
+        let own = Own { port, folder, secrets: self.secrets.clone() };
         if let Some(folder) = &own.folder {
             for (name, content) in &files.0 {
                 let path = folder.join(name);
@@ -274,8 +277,10 @@ impl Local {
         mut command: Command,
         group: &Group,
         cpus: Option<&Cpus>,
+        input: Stdio,
     ) -> anyhow::Result<Process> {
         let program = PathBuf::from(command.get_program());
+        command.stdin(input);
         let folder = self.folder.make().inspect_err(|_| group.remove())?;
         command.env("TMPDIR", &folder);
         let process = process::spawn(command, group, cpus).map_err(|error| {
@@ -347,7 +352,17 @@ impl Local {
             Some(folder.join(format!("{name}.log")))
         };
         let output = self.outputs.entry(name.to_owned());
-        output.or_insert_with(|| Output::new(new().as_deref())).clone()
+        let secrets = &self.secrets;
+        output.or_insert_with(|| Output::new(new().as_deref(), secrets.clone())).clone()
+    }
+
+    /// Sends one request; an error does not contain a secret.
+    fn request(&self, url: &str, exchange: &Exchange) -> Result<Reply, String> {
+        let target = self.secrets.reveal_in_url(&exchange.target);
+        let revealed = exchange.with_texts(&|text| self.secrets.reveal(text));
+        let reply =
+            self.host.ask(&self.secrets.reveal_in_url(url), &Exchange { target, ..revealed });
+        reply.map_err(|why| self.secrets.redact(&why))
     }
 }
 
@@ -362,6 +377,8 @@ impl Backend for Local {
 
     fn accept(&mut self, resolved: &Resolved) -> Result<(), Stop> {
         roles(resolved)?;
+        resolved.check_secrets()?;
+        self.secrets = resolved.secrets.clone();
         if resolved.spec.workload.exec.is_some() {
             // Nobody else's generator checks a load without making it; its program must be there.
             return digests::files(resolved, &self.host).map(drop).map_err(Stop::Question);
@@ -371,7 +388,7 @@ impl Backend for Local {
         if self.checked.contains(&arguments) {
             return Ok(());
         }
-        check_load(&arguments, &self.host)?;
+        check_load(&arguments, resolved, &self.host)?;
         self.checked.insert(arguments);
         Ok(())
     }
@@ -405,6 +422,7 @@ impl Backend for Local {
 
     fn prepare(&mut self, resolved: &Resolved) -> Result<Environment, Stop> {
         self.folder_of_spec = resolved.folder.clone();
+        self.secrets = resolved.secrets.clone();
         self.roles = roles(resolved)?;
         let roles = self.roles.iter().map(|(role, cpus)| ((*role).to_owned(), cpus.to_string()));
         Ok(Environment {
@@ -517,11 +535,11 @@ impl Backend for Local {
     }
 
     fn ask(&mut self, url: &str, exchange: &Exchange) -> Result<Reply, String> {
-        self.host.ask(url, exchange)
+        self.request(url, exchange)
     }
 
     fn consult(&mut self, url: &str, exchange: &Exchange) -> Result<Reply, String> {
-        self.host.ask(url, exchange)
+        self.request(url, exchange)
     }
 
     fn cpu_time(&mut self) -> Option<Nanos> {
@@ -683,6 +701,7 @@ fn program_of(name: &str, host: &Host, folder: &Path) -> anyhow::Result<PathBuf>
 struct Own {
     port: Option<u16>,
     folder: Option<PathBuf>,
+    secrets: Secrets,
 }
 
 impl Own {
@@ -694,7 +713,7 @@ impl Own {
         if let Some(folder) = &self.folder {
             text = text.replace(spec::FOLDER, &folder.display().to_string());
         }
-        text
+        self.secrets.reveal(&text)
     }
 }
 
@@ -747,15 +766,21 @@ fn roles(resolved: &Resolved) -> Result<BTreeMap<&'static str, Cpus>, Stop> {
 
 /// Lets the generator check the load, so that an error in a script, a mix or another file is found
 /// before anything is deployed.
-fn check_load(arguments: &[String], host: &Host) -> Result<(), Stop> {
-    let checked = Command::new(&host.benchwright).args(arguments).output();
+fn check_load(arguments: &[String], resolved: &Resolved, host: &Host) -> Result<(), Stop> {
+    let mut command = Command::new(&host.benchwright);
+    command.args(arguments);
+    drive::without_variables(&mut command, &resolved.secrets);
+    let input = process::input(&resolved.secrets_of_load())
+        .context("making a pipe")
+        .map_err(Stop::NoAnswer)?;
+    let checked = command.stdin(input).output();
     let checked = checked
         .with_context(|| format!("starting {}", host.benchwright.display()))
         .map_err(Stop::NoAnswer)?;
     if checked.status.success() {
         return Ok(());
     }
-    let message = String::from_utf8_lossy(&checked.stderr);
+    let message = resolved.secrets.redact(&String::from_utf8_lossy(&checked.stderr));
     let message = message.trim().trim_start_matches("error: ").to_owned();
     Err(Stop::Question(anyhow!("the generator refuses this load\n  {message}")))
 }

@@ -38,6 +38,9 @@ pub fn plan(resolved: &Resolved) -> anyhow::Result<String> {
         let levels: Vec<&str> = levels.iter().map(|level| level.name.as_str()).collect();
         line("factor", format!("{factor}: {}", levels.join(", ")));
     }
+    if let Some(secrets) = secrets(resolved) {
+        line("secrets", secrets);
+    }
     line("system", format!("{}{}", system::describe(first), limits(first)));
     line("load", load(first));
     let mut shown = vec![&first.spec.workload.exec];
@@ -62,6 +65,18 @@ pub fn plan(resolved: &Resolved) -> anyhow::Result<String> {
     text += &strands(&plan);
     text += &first_trial(&plan)?;
     Ok(text)
+}
+
+/// Lists the variables of the environment that a run needs.
+fn secrets(resolved: &Resolved) -> Option<String> {
+    let known: BTreeSet<&str> = resolved.secrets.known().map(|(name, _)| name).collect();
+    let variable = |name: &str| {
+        let variable = name.strip_prefix(results::secrets::ENV)?;
+        let state = if known.contains(name) { "" } else { " (not set here)" };
+        Some(format!("{variable}{state}"))
+    };
+    let variables: Vec<String> = resolved.secrets.names().filter_map(variable).collect();
+    (!variables.is_empty()).then(|| format!("from the environment: {}", variables.join(", ")))
 }
 
 fn order(plan: &Plan) -> String {

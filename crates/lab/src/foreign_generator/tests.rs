@@ -121,6 +121,7 @@ fn drive() -> Drive {
         interval: None,
         seed: 1,
         arguments: Vec::new(),
+        secrets: Default::default(),
         foreign: None,
     }
 }

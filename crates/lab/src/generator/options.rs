@@ -53,6 +53,9 @@ pub(super) const ARGUMENTS: &str = "ARGS";
 /// The option that ends a load once its SLO is missed; it needs the whole load.
 pub const UNTIL_MISSED: &str = "--until-missed";
 
+/// The option that names the file with the values of secrets.
+pub const SECRETS: &str = "--secrets";
+
 /// All options, in the order of the command line.
 pub const OPTIONS: &[Known] = &[
     runner("--dry-run", "the check before anything is deployed", |asked| flag(asked.only_checked)),
@@ -159,6 +162,9 @@ pub const OPTIONS: &[Known] = &[
         });
         values(&fields.collect::<Vec<_>>())
     }),
+    runner(SECRETS, "the values of ${env.NAME} come by a pipe", |asked| {
+        value((!asked.resolved.secrets_of_load().is_empty()).then_some("-"))
+    }),
     spec("--body", "workload.body", |asked| asked.text(asked.workload().body.as_ref())),
     spec("--body-file", "workload.body_file", |asked| {
         asked.file(asked.workload().body_file.as_ref())
@@ -192,6 +198,7 @@ pub const OPTIONS: &[Known] = &[
         let words = asked.workload().args.iter().map(|word| asked.resolved.text(word, 1));
         values(&words.collect::<Vec<_>>())
     }),
+    nothing("--header-file", "workload.headers has ${env.NAME} for secrets"),
     nothing("--no-tui", "the generator of an experiment has no terminal"),
     nothing("--part", "the backend divides a load between its generators"),
     nothing("--framed", "the backend reads the document where logs have other lines"),

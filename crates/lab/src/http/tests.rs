@@ -51,3 +51,17 @@ fn a_missing_or_invalid_answer_is_an_error_in_words() {
     assert!(ask("https://x").contains("not a valid address"));
     assert!(ask("http://127.0.0.1:65536").contains("a number from 1 to 65535"));
 }
+
+#[test]
+fn user_information_of_an_address_is_sent_as_authorization_unless_one_is_given() {
+    // RFC 7617, section 2.
+    let parts = parts("http://Aladdin:open%20sesame@h:1/base/").unwrap();
+    assert_eq!((parts.authority.as_str(), parts.base.as_str()), ("h:1", "/base"));
+    let mut exchange = Exchange::get("/a");
+    let sent = |exchange: &Exchange| String::from_utf8(request(&parts, exchange).unwrap()).unwrap();
+    let header = "\r\nAuthorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==\r\n";
+    assert!(sent(&exchange).contains(header), "{}", sent(&exchange));
+    exchange.send.headers.insert("authorization".to_owned(), "own".to_owned());
+    assert!(!sent(&exchange).contains("Basic"), "{}", sent(&exchange));
+    assert_eq!(super::authority("http://u:p@h:1/x"), "h:1");
+}

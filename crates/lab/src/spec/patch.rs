@@ -1,12 +1,13 @@
 //! The only way to change a spec: as a document, by merge patches (RFC 7386), which is then typed
 //! again.
 
+use results::Secrets;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::Spec;
 use super::read::{self, Described, did_you_mean};
 use super::source::{Source, SpecError};
+use super::{Spec, secrets};
 
 /// Stands between the names of profiles that are applied one after the other.
 const AND: char = '+';
@@ -33,7 +34,7 @@ pub(super) fn apply(
     let mut patches = Vec::new();
     for setting in set {
         patches.push(patch_of(setting).map_err(|message| {
-            let message = format!("--set {setting}: {message}");
+            let message = format!("--set {}: {message}", shown(setting));
             source.error(message, None, "write --set path=value")
         })?);
     }
@@ -47,10 +48,16 @@ pub(super) fn apply(
             Some(at) => &set[at..=at],
             None => set,
         };
-        let settings: Vec<String> = settings.iter().map(|one| format!("--set {one}")).collect();
+        let settings: Vec<String> =
+            settings.iter().map(|one| format!("--set {}", shown(one))).collect();
         let path = if path == "." { String::new() } else { format!("{path}: ") };
         source.error(format!("{}: {path}{message}", settings.join(" ")), None, &label)
     })
+}
+
+/// Returns a setting as a message shows it.
+fn shown(setting: &str) -> String {
+    secrets::setting_shown(setting, &Secrets::default())
 }
 
 fn unknown_profile(source: &Source, written: &Spec, name: &str) -> SpecError {

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use results::secrets;
+
 /// The text of a spec, with the name that the user knows it by.
 #[derive(Clone, Debug)]
 pub struct Source {
@@ -46,6 +48,7 @@ impl Source {
             return SpecError(format!("{message}\n --> {name}{remedy}"));
         };
         let content = text.lines().nth(line - 1).unwrap_or_default();
+        let content = secrets::without_plain(content);
         let shown: String = content.chars().take(LONGEST_LINE).map(visible).collect();
         let room = shown.chars().count().saturating_sub(column - 1).max(1);
         let mark = " ".repeat(column - 1) + &"^".repeat(length.min(room));

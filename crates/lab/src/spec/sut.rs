@@ -402,8 +402,13 @@ impl Helm {
             serde_json::Value::String(text) => Some(text),
             _ => None,
         });
+        self.names().skip(1).chain(values)
+    }
+
+    /// Returns the names of the chart's folder and of its objects.
+    pub(super) fn names(&self) -> impl Iterator<Item = &String> {
         let names = self.release.iter().chain(&self.namespace).chain(&self.deployment);
-        names.chain([&self.service]).chain(values)
+        [&self.chart].into_iter().chain(names).chain([&self.service])
     }
 }
 

@@ -189,7 +189,7 @@ fn an_unknown_variable_is_found_in_the_text() {
          --> my.yaml:4:19
           |
         4 | workload: {get: "/${vars.dealy}"}
-          |                   ^^^^^^^^^^^^ variables here: vars.delay, instance
+          |                   ^^^^^^^^^^^^ variables here: vars.delay, instance, env.NAME
     "#]],
     );
 }

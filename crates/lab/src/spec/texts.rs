@@ -1,11 +1,16 @@
 //! Replacement of `${vars.x}`, `${instance}`, `${replicas.step}` and `${addresses.step}` in texts, and
-//! nothing more. The backend replaces what only it knows: `${port}` and `${folder}` of a replica.
+//! nothing more. The backend replaces what only it knows, `${port}` and `${folder}` of a replica, and
+//! what only it may know: the secrets `${env.NAME}`.
 
 use std::collections::BTreeMap;
 
+use results::secrets::{self, ENV};
+
 use super::read::did_you_mean;
 use super::source::SpecError;
-use super::{Action, Component, Exchange, Load, Monitor, Prometheus, Resolved, Spec, Step};
+use super::{
+    Action, Component, Exchange, Helm, Load, Monitor, Prometheus, Resolved, Spec, Step, Workload,
+};
 
 /// The addresses of the replicas of each step, by its name: `127.0.0.1:7001,127.0.0.1:7002`.
 pub type Addresses = BTreeMap<String, String>;
@@ -18,8 +23,8 @@ pub(crate) const PORT: &str = "${port}";
 /// The folder of a replica, which the backend replaces.
 pub(crate) const FOLDER: &str = "${folder}";
 
-/// Replaces every variable, except those of a replica, which stay; the error is the name of an
-/// unknown one.
+/// Replaces every variable, except those of a replica and secrets, which stay; the error is the name
+/// of an unknown one.
 pub(super) fn substitute(
     text: &str,
     Spec { vars, sut, .. }: &Spec,
@@ -45,6 +50,7 @@ pub(super) fn substitute(
             ("instance", None) => instance.to_string(),
             ("port", None) => PORT.to_owned(),
             ("folder", None) => FOLDER.to_owned(),
+            _ if secrets::is_reference(name) => format!("${{{name}}}"),
             _ => return Err(name.to_owned()),
         };
         rest = after;
@@ -86,7 +92,64 @@ pub(super) fn check(resolved: &Resolved) -> Result<(), SpecError> {
         check_all(resolved, requests, &Addresses::new(), &[])?;
     }
     check_all(resolved, others(resolved), &Addresses::new(), &[])?;
+    check_commands(resolved, &addresses)?;
+    check_names(resolved, &addresses)?;
     check_common(resolved)
+}
+
+/// Checks that no command has a secret: every user of the machine can read it.
+fn check_commands(resolved: &Resolved, addresses: &Addresses) -> Result<(), SpecError> {
+    let sut = &resolved.spec.sut;
+    let of_components =
+        sut.components().filter(|one| one.chart().is_none()).flat_map(|one| one.words().to_vec());
+    let of_actions = resolved.runs().into_iter().flat_map(|run| run.command.0);
+    let words = of_components.chain(of_actions);
+    let remedy = "the process list shows commands to everybody; give it by `environment`";
+    check_without_secrets(resolved, words, addresses, remedy)?;
+    // Its command has the URL of the endpoint, too.
+    let Workload { exec, get, path, .. } = &resolved.spec.workload;
+    let urls = sut.endpoint.0.iter().chain(get).chain(path).cloned();
+    let exec = exec.iter().flat_map(|command| command.0.iter().cloned().chain(urls.clone()));
+    let remedy = "the process list shows commands to everybody; this generator has the environment of \
+                  benchwright, and can read it there";
+    check_without_secrets(resolved, exec, addresses, remedy)
+}
+
+/// Checks that no name has a secret: of a file, of an object of a cluster, or one that TLS shows.
+fn check_names(resolved: &Resolved, addresses: &Addresses) -> Result<(), SpecError> {
+    let Workload { script, mix, data, body_file, method, events, .. } = &resolved.spec.workload;
+    let Load { trace, tls, .. } = &resolved.spec.load;
+    let of_tls = tls.iter().flat_map(|tls| [&tls.ca, &tls.cert, &tls.key, &tls.sni]).flatten();
+    let receive = events.iter().filter_map(|events| events.receive.as_ref());
+    let of_load = [script, mix, data, body_file, method, trace].into_iter().flatten();
+    let charts = resolved.spec.sut.components().filter_map(Component::chart);
+    let of_charts = charts.flat_map(Helm::names);
+    let changed = actions(resolved).flat_map(|action| {
+        action.changed_texts().into_iter().map(str::to_owned).collect::<Vec<_>>()
+    });
+    let names = of_load.chain(of_tls).chain(receive).chain(of_charts).cloned().chain(changed);
+    let remedy = "only header fields, bodies, URLs and their paths, checks, arguments of a script, \
+                  files and environments of components, and values of charts may have one";
+    check_without_secrets(resolved, names, addresses, remedy)
+}
+
+fn check_without_secrets(
+    resolved: &Resolved,
+    texts: impl Iterator<Item = String>,
+    addresses: &Addresses,
+    remedy: &str,
+) -> Result<(), SpecError> {
+    for text in texts {
+        // A command of another generator has placeholders of its own.
+        let text = substitute(&text, &resolved.spec, 1, addresses).unwrap_or(text);
+        if let Some(name) = secrets::references(&text).find(|name| name.starts_with(ENV)) {
+            let reference = format!("${{{name}}}");
+            let place = resolved.source.find(&reference, &reference);
+            let message = format!("`{reference}` is not allowed here");
+            return Err(resolved.source.error(message, place, remedy));
+        }
+    }
+    Ok(())
 }
 
 fn check_all<'a>(
@@ -119,7 +182,7 @@ fn check_all<'a>(
             return Err(resolved.source.error(message, place, label));
         }
         let mut known: Vec<String> = vars.keys().map(|name| format!("vars.{name}")).collect();
-        known.push("instance".to_owned());
+        known.extend(["instance", "env.NAME"].map(str::to_owned));
         if name.starts_with(OF_STEP) {
             known = addresses.keys().map(|step| format!("{OF_STEP}{step}")).collect();
         }

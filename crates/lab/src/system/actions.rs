@@ -106,16 +106,18 @@ pub(super) fn ask(
     let url = &first.of_runner;
     let asked = format!("{} {}", exchange.method, join(url, &exchange.target));
     let reply = backend.ask(url, &exchange).map_err(|why| format!("{asked}: {why}"))?;
-    let shown = shown(&reply.body);
+    let secrets = &resolved.secrets;
+    // A backend without a system answers with the text of the spec.
+    let (answer, shown) = (secrets.reveal(&reply.body), shown(&secrets.redact(&reply.body)));
     if !exchange.status.allow(reply.status) {
         let status = &exchange.status;
         return Err(format!("{asked}: status {} instead of {status}: {shown}", reply.status));
     }
     match (&exchange.body, &exchange.body_equals) {
-        (Some(part), _) if !reply.body.contains(part.as_str()) => {
+        (Some(part), _) if !answer.contains(&secrets.reveal(part)) => {
             Err(format!("{asked}: no `{part}` in the answer: {shown}"))
         }
-        (_, Some(whole)) if reply.body.trim() != whole.trim() => Err(format!(
+        (_, Some(whole)) if answer.trim() != secrets.reveal(whole).trim() => Err(format!(
             "{asked}: the answer must be `{}`, and is `{}`",
             whole.trim(),
             shown.trim()
@@ -159,16 +161,17 @@ fn execute(run: &Run, at: &At<'_>, backend: &mut dyn Backend) -> Result<(), Stri
     let run = run.with_texts(&|text| resolved.text_with(text, instance, &addresses));
     let asked = run.command.0.join(" ");
     let done = backend.execute(&run).map_err(|why| format!("{asked}: {why}"))?;
+    let secrets = &resolved.secrets;
     if !done.succeeded {
         let lines: String = done.last_lines.iter().map(|line| format!("\n    {line}")).collect();
         return Err(format!("{asked}: {}{lines}", done.end));
     }
-    let shown = shown(&done.output);
+    let (output, shown) = (secrets.reveal(&done.output), shown(&secrets.redact(&done.output)));
     match (&run.output, &run.output_equals) {
-        (Some(part), _) if !done.output.contains(part.as_str()) => {
+        (Some(part), _) if !output.contains(&secrets.reveal(part)) => {
             Err(format!("{asked}: no `{part}` in the output: {shown}"))
         }
-        (_, Some(whole)) if done.output.trim() != whole.trim() => Err(format!(
+        (_, Some(whole)) if output.trim() != secrets.reveal(whole).trim() => Err(format!(
             "{asked}: the output must be `{}`, and is `{}`",
             whole.trim(),
             shown.trim()

@@ -8,7 +8,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Error, ensure};
 use net::{Address, Endpoint};
+use results::Secrets;
+use results::secrets::{basic, without_plain};
 use wire::url::{self, Place, Scheme, Url};
+
+use super::secret;
 
 /// The longest time for a first connection.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -16,7 +20,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// One target to load.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Target {
-    /// The URL as it was given.
+    /// The URL as it was given, without secrets.
     pub(crate) url: String,
     pub(crate) scheme: Scheme,
     pub(crate) host: String,
@@ -26,6 +30,8 @@ pub(crate) struct Target {
     pub(crate) authority: String,
     /// The path with the query; never empty.
     pub(crate) path: String,
+    /// The value of `Authorization` that the URL's user information makes.
+    pub(crate) authorization: Option<String>,
     /// The addresses, used by the connections in turn.
     pub(crate) endpoints: Vec<Endpoint>,
 }
@@ -63,7 +69,11 @@ impl Target {
 }
 
 /// Reads the URLs and looks their names up, once.
-pub(crate) fn resolve(urls: &[String], finding: &Finding<'_>) -> anyhow::Result<Vec<Target>> {
+pub(crate) fn resolve(
+    urls: &[String],
+    finding: &Finding<'_>,
+    secrets: &Secrets,
+) -> anyhow::Result<Vec<Target>> {
     let (given, of) = (finding.addresses.len(), urls.len());
     ensure!(
         given == 1 || given == of,
@@ -72,7 +82,8 @@ pub(crate) fn resolve(urls: &[String], finding: &Finding<'_>) -> anyhow::Result<
     urls.iter()
         .zip(finding.addresses.iter().cycle())
         .map(|(url, address)| {
-            let target = parse(url)?;
+            secret::check(url, secrets)?;
+            let target = Target { url: without_plain(url), ..parse(&secrets.reveal_in_url(url))? };
             if !target.endpoints.is_empty() {
                 return Ok(target);
             }
@@ -116,10 +127,6 @@ fn endpoints(addresses: &[SocketAddr], sources: &[IpAddr]) -> anyhow::Result<Vec
 fn parse(url: &str) -> anyhow::Result<Target> {
     let parsed = url::parse(url).map_err(Error::msg)?;
     let Url { scheme, user_info, place, authority, target } = parsed;
-    ensure!(
-        user_info.is_none(),
-        "`{url}` has user information; send it as --header 'Authorization: …'"
-    );
     let (host, port, endpoints) = match place {
         Place::Host(host, port) => (host, port, Vec::new()),
         Place::Socket(path) => {
@@ -127,7 +134,16 @@ fn parse(url: &str) -> anyhow::Result<Target> {
             ("localhost".to_owned(), None, vec![Endpoint { address, source: None }])
         }
     };
-    Ok(Target { url: url.to_owned(), scheme, host, port, authority, path: target, endpoints })
+    Ok(Target {
+        url: url.to_owned(),
+        scheme,
+        host,
+        port,
+        authority,
+        path: target,
+        authorization: user_info.as_deref().map(basic),
+        endpoints,
+    })
 }
 
 fn host_and_port(place: &str) -> anyhow::Result<(String, u16)> {

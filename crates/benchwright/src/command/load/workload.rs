@@ -14,6 +14,7 @@ use load::measurement::Plan;
 use measure::pace::Portion;
 use mix::{Checked, Checks, Data, MOST_DATA_BYTES, Mix, Mixed};
 use net::{Address, Endpoint};
+use results::Secrets;
 use script::{
     Compatibility, Defaults, Network, Nowhere, Program, ScriptSet, Seed, Stage, Stream, System,
 };
@@ -21,6 +22,7 @@ use script::{
 use wire::http1::{check_field, check_fields, check_method, check_request};
 
 use super::events::Wanted;
+use super::secret;
 use super::target::Target;
 use crate::output::Failure;
 
@@ -36,15 +38,17 @@ pub(crate) struct Requested<'a> {
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Option<Vec<u8>>,
     /// A script and its arguments.
-    pub(crate) script: Option<(&'a Path, &'a [String])>,
+    pub(crate) script: Option<(&'a Path, Vec<String>)>,
     /// A mix and its table of data.
     pub(crate) mix: Option<(&'a Path, Option<&'a Path>)>,
-    pub(crate) check: Option<&'a str>,
+    pub(crate) check: Option<String>,
     /// The original whose behaviour scripts get.
     pub(crate) compatibility: Compatibility,
     pub(crate) seed: u64,
     /// True if the user gave the seed: scripts cannot choose another one.
     pub(crate) is_final: bool,
+    /// The values of the references in the mix.
+    pub(crate) secrets: Secrets,
 }
 
 /// The drivers of the pools, and the script behind them.
@@ -75,22 +79,22 @@ impl Workload {
     }
 
     pub(crate) fn new(requested: Requested<'_>) -> Result<Workload, Failure> {
-        let Requested { method, headers, body, script, mix, check, compatibility, seed, is_final } =
-            requested;
+        let Requested { method, headers, body, script, mix, check, .. } = requested;
+        let Requested { compatibility, seed, is_final, secrets, .. } = requested;
         check_method(method).map_err(Failure::question)?;
         let fields = headers.iter().map(|(name, value)| check_field(name, value));
         fields.collect::<Result<(), _>>().map_err(Failure::question)?;
         if let Some((path, data)) = mix {
-            let file = MixFile::read(path, data).map_err(super::question)?;
+            let file = MixFile::read(path, data, &secrets).map_err(super::question)?;
             return Ok(Workload::Mix { file, seed, headers });
         }
         let defaults = Defaults { method: method.to_owned(), headers, body };
         let Some((path, arguments)) = script else {
-            let checks = check.map(Checks::parse).transpose();
+            let checks = check.as_deref().map(Checks::parse).transpose();
             let checks = checks.map_err(|e| Failure::question(format!("--check: {e}")))?;
             return Ok(Workload::Static { defaults, checks: checks.map(Arc::new) });
         };
-        let program = Program::load(path, arguments.to_vec()).map_err(Failure::question)?;
+        let program = Program::load(path, arguments).map_err(Failure::question)?;
         let seed = if is_final { Seed::Final(seed) } else { Seed::Initial(seed) };
         Ok(Workload::Script { program, compatibility, seed, defaults })
     }
@@ -293,7 +297,7 @@ fn events(
 }
 
 impl MixFile {
-    fn read(path: &Path, data: Option<&Path>) -> anyhow::Result<MixFile> {
+    fn read(path: &Path, data: Option<&Path>, secrets: &Secrets) -> anyhow::Result<MixFile> {
         let read = |path: &Path| {
             fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))
         };
@@ -311,7 +315,10 @@ impl MixFile {
         let file = MixFile { path, text, data, labels: Vec::new() };
         let labels = file.mix(&[]).map_err(anyhow::Error::msg)?;
         let labels = labels.labels().map(str::to_owned).collect();
-        Ok(MixFile { labels, ..file })
+        secret::check(&file.text, secrets).with_context(|| file.path.display().to_string())?;
+        // A label by default is a target: it keeps the references.
+        let text = secrets.reveal_in_json(&file.text);
+        Ok(MixFile { labels, text, ..file })
     }
 
     fn mix(&self, fields: &[(String, String)]) -> Result<Mix, mix::Error> {

@@ -8,13 +8,13 @@
 
 use std::collections::BTreeMap;
 use std::io::Read;
-use std::process::{Command, ExitStatus};
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver};
 
 use anyhow::anyhow;
 use measure::Nanos;
 use nix::sys::signal::Signal;
-use results::Load;
+use results::{Load, Secrets, secrets};
 
 use super::output::Output;
 use super::process::Process;
@@ -50,8 +50,10 @@ pub(super) fn drive(
     }
     let mut command = Command::new(&local.host.benchwright);
     command.args(&drive.arguments);
+    without_variables(&mut command, &local.secrets);
+    let input = process::input(&drive.secrets).map_err(Stop::no_answer)?;
     let mut generator =
-        Generator::start(local, command, MOST_DOCUMENT_BYTES).map_err(Stop::NoAnswer)?;
+        Generator::start(local, command, input, MOST_DOCUMENT_BYTES).map_err(Stop::NoAnswer)?;
     let mut watch = Watch::begin(local);
     watch.watching.generator(&generator.group, generator.process.id());
     let phases = [drive.opening, drive.warm_up, drive.measure, drive.drain];
@@ -64,6 +66,14 @@ pub(super) fn drive(
     ended
 }
 
+/// Removes the variables of secrets from the environment of our generator, which gets those that it
+/// needs on its standard input.
+pub(super) fn without_variables(command: &mut Command, secrets: &Secrets) {
+    for variable in secrets.names().filter_map(|name| name.strip_prefix(secrets::ENV)) {
+        command.env_remove(variable);
+    }
+}
+
 struct Generator {
     process: Process,
     group: super::Group,
@@ -73,15 +83,22 @@ struct Generator {
     messages: Vec<String>,
     /// True once it was asked to end early.
     is_ending: bool,
+    /// The secrets that its messages must not show.
+    secrets: Secrets,
 }
 
 impl Generator {
     /// Starts a generator in its group, on the CPUs of the load; keeps at most `most` bytes of what it
     /// prints on stdout.
-    fn start(local: &mut Local, command: Command, most: u64) -> anyhow::Result<Generator> {
+    fn start(
+        local: &mut Local,
+        command: Command,
+        input: Stdio,
+        most: u64,
+    ) -> anyhow::Result<Generator> {
         let cpus = local.roles.get("load").cloned();
         let group = local.confinement().group("generator", cpus.as_ref(), Limits::default())?;
-        let mut process = local.spawn(command, &group, cpus.as_ref())?;
+        let mut process = local.spawn(command, &group, cpus.as_ref(), input)?;
         let (stdout, stderr) = process.take_output();
         let (document_sender, document) = mpsc::channel();
         in_background(move || {
@@ -91,11 +108,12 @@ impl Generator {
             let _ = document_sender.send(bytes);
         });
         let (line_sender, lines) = mpsc::channel();
-        let stderr_tail = Output::new(None);
+        let stderr_tail = Output::new(None, Secrets::default());
         let reading =
             in_background(move || super::output::pump(stderr, &stderr_tail, Some(&line_sender)));
         let (messages, is_ending, _reading) = (Vec::new(), false, reading);
-        Ok(Generator { process, group, document, lines, _reading, messages, is_ending })
+        let secrets = local.secrets.clone();
+        Ok(Generator { process, group, document, lines, _reading, messages, is_ending, secrets })
     }
 
     /// Handles a line of the generator: progress, or a message.
@@ -111,7 +129,7 @@ impl Generator {
             }
             Err(_) if line.is_empty() => {}
             Err(_) => {
-                self.messages.push(line);
+                self.messages.push(self.secrets.redact(&line));
                 let excess = self.messages.len().saturating_sub(MOST_MESSAGES);
                 self.messages.drain(..excess);
             }

@@ -1,7 +1,7 @@
 //! A program that is run once, beside the components: its own control group and process group, and
 //! everything that it leaves running is killed at its end.
 
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::mpsc;
 
 use anyhow::Context;
@@ -54,9 +54,11 @@ impl Started {
             .group(NAME, None, Limits::default())
             .context("making the control group of an action")?;
         let mut command = Command::new(program_of(name, &local.host, &local.folder_of_spec)?);
-        command.args(arguments).envs(&run.environment);
+        let reveal = |text: &String| local.secrets.reveal(text);
+        command.args(arguments.iter().map(reveal));
+        command.envs(run.environment.iter().map(|(name, value)| (name, reveal(value))));
         local.in_folder_of_spec(&mut command);
-        let mut process = local.spawn(command, &group, None)?;
+        let mut process = local.spawn(command, &group, None, Stdio::null())?;
         let output = local.output(NAME);
         output.begin();
         let (stdout, stderr) = process.take_output();

@@ -7,6 +7,8 @@ use std::path::Path;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use results::Secrets;
+
 #[cfg(test)]
 mod tests;
 
@@ -19,7 +21,10 @@ const LONGEST_LINE: usize = 300;
 /// The number of bytes of a line that are kept while `pump` waits for its end.
 const LONGEST_FIRST_LINE: usize = 4096;
 
-/// A component's output over all its starts.
+/// The longest line in which secrets are looked for as a whole.
+const LONGEST_WITH_SECRETS: usize = 64 * 1024;
+
+/// A component's output over all its starts, with references in place of secrets.
 #[derive(Clone, Debug)]
 pub(crate) struct Output(Arc<Mutex<Kept>>);
 
@@ -33,39 +38,41 @@ struct Kept {
     forgotten: u64,
     /// Bytes before the component's last start.
     earlier: u64,
+    secrets: Secrets,
+    /// The beginning of a line that may end in a secret.
+    unfinished: Vec<u8>,
 }
 
 impl Output {
-    pub(crate) fn new(path: Option<&Path>) -> Output {
+    pub(crate) fn new(path: Option<&Path>, secrets: Secrets) -> Output {
         let file = path.and_then(|path| File::create(path).ok());
-        let kept = Kept { file, begun: 0, end: VecDeque::new(), forgotten: 0, earlier: 0 };
+        let (end, unfinished) = (VecDeque::new(), Vec::new());
+        let kept = Kept { file, begun: 0, end, forgotten: 0, earlier: 0, secrets, unfinished };
         Output(Arc::new(Mutex::new(kept)))
     }
 
     /// Marks a start of the component: its last lines are those from now on.
     pub(crate) fn begin(&self) {
         let mut kept = self.kept();
+        kept.finish_line(None);
         kept.earlier = kept.forgotten + kept.end.len() as u64;
     }
 
     pub(crate) fn add(&self, bytes: &[u8]) {
         let mut kept = self.kept();
-        let room = HALF.saturating_sub(kept.begun).min(bytes.len());
-        let (head, _) = bytes.split_at(room);
-        kept.begun += head.len();
-        if let Some(file) = &mut kept.file {
-            // A full disk costs the log, not the experiment.
-            let _ = file.write_all(head);
+        if kept.secrets.is_empty() {
+            return kept.add(bytes);
         }
-        kept.end.extend(bytes);
-        let excess = kept.end.len().saturating_sub(HALF);
-        kept.end.drain(..excess);
-        kept.forgotten += excess as u64;
+        kept.unfinished.extend_from_slice(bytes);
+        let end = kept.unfinished.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+        let is_long = LONGEST_WITH_SECRETS < kept.unfinished.len() - end;
+        kept.finish_line(if is_long { None } else { Some(end) });
     }
 
     /// Returns the last lines, for messages.
     pub(crate) fn last_lines(&self) -> Vec<String> {
-        let kept = self.kept();
+        let mut kept = self.kept();
+        kept.finish_line(None);
         let since_start = kept.forgotten + kept.end.len() as u64 - kept.earlier;
         let most = usize::try_from(since_start).unwrap_or(HALF).min(LAST_LINES * LONGEST_LINE);
         let recent: Vec<u8> = kept.end.iter().rev().take(most).rev().copied().collect();
@@ -80,6 +87,7 @@ impl Output {
     /// Writes the end behind the beginning, except the part that the beginning already holds.
     pub(crate) fn finish(&self) {
         let mut kept = self.kept();
+        kept.finish_line(None);
         let total = kept.forgotten + kept.end.len() as u64;
         let missing = (total - kept.begun as u64).min(kept.end.len() as u64);
         let gap = total - kept.begun as u64 - missing;
@@ -95,6 +103,30 @@ impl Output {
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Kept {
+    /// Adds the part of the unfinished lines before `end`, or all of it, without its secrets.
+    fn finish_line(&mut self, end: Option<usize>) {
+        let end = end.unwrap_or(self.unfinished.len());
+        let lines: Vec<u8> = self.unfinished.drain(..end).collect();
+        let text = self.secrets.hide(&String::from_utf8_lossy(&lines));
+        self.add(text.as_bytes());
+    }
+
+    fn add(&mut self, bytes: &[u8]) {
+        let room = HALF.saturating_sub(self.begun).min(bytes.len());
+        let (head, _) = bytes.split_at(room);
+        self.begun += head.len();
+        if let Some(file) = &mut self.file {
+            // A full disk costs the log, not the experiment.
+            let _ = file.write_all(head);
+        }
+        self.end.extend(bytes);
+        let excess = self.end.len().saturating_sub(HALF);
+        self.end.drain(..excess);
+        self.forgotten += excess as u64;
     }
 }
 

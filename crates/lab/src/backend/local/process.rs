@@ -14,6 +14,7 @@ use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{SigHandler, Signal, kill, killpg, signal};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::{Pid, getpid, getppid};
+use results::Secrets;
 
 use super::confine::Group;
 use crate::spec::Cpus;
@@ -79,6 +80,18 @@ impl Process {
     }
 }
 
+/// Returns the standard input from which a program reads secrets; it is empty if there are none.
+pub(crate) fn input(secrets: &Secrets) -> io::Result<Stdio> {
+    if secrets.is_empty() {
+        return Ok(Stdio::null());
+    }
+    let (reader, mut writer) = io::pipe()?;
+    let written = secrets.written();
+    // A program that ends before it has read all of them says itself why.
+    std::thread::spawn(move || writer.write_all(written.as_bytes()));
+    Ok(reader.into())
+}
+
 /// Starts `command` inside `group` from its first instruction on. It has its own process group, so
 /// that Ctrl-C reaches only us, and the kernel kills it when we die.
 pub(crate) fn spawn(
@@ -89,7 +102,7 @@ pub(crate) fn spawn(
     let mut entrances: Vec<File> = group.entrances()?;
     let affinity = cpus.filter(|_| !group.pins()).map(affinity).transpose()?;
     let parent = getpid();
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let prepare = move || {
         // A script starts its background jobs with SIGINT ignored, and a program that is started so
         // stays so: a load could not be ended early.

@@ -136,6 +136,7 @@ fn a_document() -> String {
         interval: None,
         seed: 1,
         arguments: Vec::new(),
+        secrets: Default::default(),
         foreign: None,
     };
     serde_json::to_string(&backend.drive(&drive, &mut |_| ControlFlow::Continue(())).unwrap().load)
@@ -634,6 +635,7 @@ fn a_load_that_its_ticks_end_is_interrupted_and_still_gives_its_document() {
         interval: Some(Nanos::SECOND),
         seed: 1,
         arguments: vec!["load".to_owned()],
+        secrets: Default::default(),
         foreign: None,
     };
     let mut end_second = |tick: Tick| match tick.elapsed_s < 2.0 {

@@ -33,6 +33,7 @@ fn drive(per_s: Option<f64>, targets: usize, seed: u64) -> Drive {
         interval: None,
         seed,
         arguments: Vec::new(),
+        secrets: Default::default(),
         foreign: None,
     }
 }

@@ -238,7 +238,7 @@ fn missing_files_and_unknown_variables_are_named_with_their_line() {
          --> my.yaml:4:36
           |
         4 | workload: {mix: Cargo.toml, data: "${vars.data}"}
-          |                                    ^^^^^^^^^^^ variables here: instance
+          |                                    ^^^^^^^^^^^ variables here: instance, env.NAME
     "#]],
     );
     refuses(

@@ -1,3 +1,5 @@
+use results::Secrets;
+
 use super::super::target::{Finding, resolve};
 use super::*;
 
@@ -5,7 +7,7 @@ use super::*;
 fn check(urls: &[&str], sources: &[IpAddr], connections: usize) -> Result<Vec<String>, String> {
     let urls: Vec<String> = urls.iter().map(|&url| url.to_owned()).collect();
     let finding = Finding { addresses: &["all".to_owned()], connect_to: None, sources };
-    let mut targets = resolve(&urls, &finding).unwrap();
+    let mut targets = resolve(&urls, &finding, &Secrets::default()).unwrap();
     spread(&mut targets, connections, 28_232)?;
     let endpoints = targets.iter().flat_map(|target| &target.endpoints);
     Ok(endpoints

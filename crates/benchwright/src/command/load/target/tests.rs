@@ -11,7 +11,10 @@ fn a_url_says_where_and_what() {
     assert!(target.is_secured() && target.service() == "https");
     let all = ["127.0.0.1".to_owned()];
     let finding = Finding { addresses: &all, ..Finding::default() };
-    assert_eq!(shown(&resolve(&[target.url], &finding).unwrap()[0]), "127.0.0.1:443");
+    assert_eq!(
+        shown(&resolve(&[target.url], &finding, &Secrets::default()).unwrap()[0]),
+        "127.0.0.1:443"
+    );
 }
 
 #[test]
@@ -20,7 +23,6 @@ fn a_wrong_url_is_explained() {
         ("localhost:80", "write http://"),
         ("127.0.0.1", "has no scheme"),
         ("ftp://a/", "there are `http`"),
-        ("http://me:secret@a/", "Authorization"),
         ("http://", "names no host"),
         ("http://a b/", "not a valid host name"),
         ("http://a:65536/", "a number from 1 to 65535"),
@@ -45,7 +47,8 @@ fn addresses_are_given_once_for_all_or_once_for_each_url() {
     let resolved = |addresses: &[&str]| {
         let addresses: Vec<String> = addresses.iter().map(|&list| list.to_owned()).collect();
         let finding = Finding { addresses: &addresses, ..Finding::default() };
-        let targets = resolve(&urls, &finding).map_err(|error| error.to_string())?;
+        let targets =
+            resolve(&urls, &finding, &Secrets::default()).map_err(|error| error.to_string())?;
         Ok::<_, String>(targets.iter().map(shown).collect::<Vec<_>>())
     };
     assert_eq!(resolved(&["127.0.0.1:1"]).unwrap(), ["127.0.0.1:1"; 3]);
@@ -73,7 +76,8 @@ fn connect_to_and_source_replace_the_urls_address_and_the_kernels_choice() {
     let sources = ["127.0.0.8".parse().unwrap(), "127.0.0.9".parse().unwrap()];
     let find = |url: &str, connect_to, sources| {
         let finding = Finding { addresses: &all, connect_to, sources };
-        resolve(&[url.to_owned()], &finding).map(|t| (shown(&t[0]), t[0].authority.clone()))
+        resolve(&[url.to_owned()], &finding, &Secrets::default())
+            .map(|t| (shown(&t[0]), t[0].authority.clone()))
     };
     let (endpoints, authority) =
         find("http://example/", Some("127.0.0.1:81"), &sources[..]).unwrap();
@@ -85,6 +89,30 @@ fn connect_to_and_source_replace_the_urls_address_and_the_kernels_choice() {
     assert!(error.contains("write --connect-to HOST:PORT"), "{error}");
     let error = find("http://example/", Some("a:99999"), &[]).unwrap_err().to_string();
     assert!(error.contains("a number from 1 to 65535"), "{error}");
+}
+
+#[test]
+fn user_information_becomes_a_header_field_and_is_not_shown() {
+    let all = ["127.0.0.1".to_owned()];
+    let finding = Finding { addresses: &all, ..Finding::default() };
+    let mut secrets = Secrets::default();
+    secrets.find("${env.PW}", &|_| Some("open sesame".to_owned()));
+    let find = |url: &str| resolve(&[url.to_owned()], &finding, &secrets).unwrap().remove(0);
+    // RFC 7617, section 2.
+    let header = "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==";
+    let cases = [
+        ("http://Aladdin:open%20sesame@a:1/x", "http://Aladdin:(redacted)@a:1/x"),
+        ("http://Aladdin:${env.PW}@a:1/x", "http://Aladdin:${env.PW}@a:1/x"),
+    ];
+    for (url, shown) in cases {
+        let target = find(url);
+        assert_eq!(target.authorization.as_deref(), Some(header), "{url}");
+        assert_eq!((target.authority.as_str(), target.url.as_str()), ("a:1", shown));
+    }
+    let target = find("http://a:1/x?key=${env.PW}");
+    assert_eq!((target.path.as_str(), target.authorization), ("/x?key=open%20sesame", None));
+    let error = resolve(&["http://${env.NOT}/".to_owned()], &finding, &secrets).unwrap_err();
+    assert!(error.to_string().contains("the variable NOT is not set"), "{error}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! run of its own, since its output tells nothing of a part of a run.
 
 use std::ops::ControlFlow;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use measure::Nanos;
 
@@ -31,7 +31,11 @@ pub(super) fn drive(local: &mut Local, drive: &Drive, made: &ForeignLoad) -> Res
     let Watched { consumed, deaths, gauged, machine, events } = watch.end(local);
     let load = foreign_generator::document(drive, made, &output, (begin, started, ended));
     let load = load.map_err(|why| Stop::Disturbed {
-        cause: format!("the output of {} cannot be read: {why}{}", program(made), last(&output)),
+        cause: format!(
+            "the output of {} cannot be read: {why}{}",
+            program(made),
+            last(local, &output)
+        ),
     })?;
     Ok(Driven { load, parts: Vec::new(), consumed, deaths, gauged, machine, events })
 }
@@ -46,10 +50,10 @@ fn run(
     let (name, arguments) = words.split_first().expect("a command has a program");
     let program = program_of(name, &local.host, &local.folder_of_spec).map_err(Stop::NoAnswer)?;
     let mut command = Command::new(program);
-    command.args(arguments);
+    command.args(arguments.iter().map(|word| local.secrets.reveal(word)));
     local.in_folder_of_spec(&mut command);
-    let mut generator =
-        Generator::start(local, command, MOST_OUTPUT_BYTES).map_err(Stop::NoAnswer)?;
+    let mut generator = Generator::start(local, command, Stdio::null(), MOST_OUTPUT_BYTES)
+        .map_err(Stop::NoAnswer)?;
     let (group, pid) = (generator.group.clone(), generator.process.id());
     watch.watching.generator(&group, pid);
     let tick = &mut |_| ControlFlow::Continue(());
@@ -63,7 +67,7 @@ fn run(
             false => {
                 let end = process::end_in_words(status);
                 let said = if generator.messages.is_empty() {
-                    last(&output)
+                    last(local, &output)
                 } else {
                     format!("\n  {}", generator.messages())
                 };
@@ -80,8 +84,9 @@ fn program(made: &ForeignLoad) -> &str {
     made.command.first().map_or("the generator", String::as_str)
 }
 
-/// Returns the last lines of an output, each after a line break.
-fn last(output: &str) -> String {
+/// Returns the last lines of an output, each after a line break, without secrets.
+fn last(local: &Local, output: &str) -> String {
+    let output = local.secrets.redact(output);
     let shown = |line: &str| {
         let line: String = line.chars().filter(|c| !c.is_control()).take(LONGEST_LINE).collect();
         format!("\n  {line}")

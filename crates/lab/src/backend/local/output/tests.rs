@@ -4,7 +4,7 @@ use super::*;
 fn a_short_output_is_kept_whole() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.log");
-    let output = Output::new(Some(&path));
+    let output = Output::new(Some(&path), Secrets::default());
     output.add(b"one\n");
     output.add(b"two\nthr");
     assert_eq!(output.last_lines(), ["one", "two", "thr"]);
@@ -17,7 +17,7 @@ fn of_a_long_output_the_beginning_and_the_end_are_kept() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.log");
     for total in [HALF, HALF + 1, 2 * HALF - 1, 2 * HALF, 2 * HALF + 1, 5 * HALF] {
-        let output = Output::new(Some(&path));
+        let output = Output::new(Some(&path), Secrets::default());
         let bytes: Vec<u8> = (0..total).map(|i| b'a' + (i % 23) as u8).collect();
         bytes.chunks(777).for_each(|piece| output.add(piece));
         output.finish();
@@ -34,7 +34,7 @@ fn of_a_long_output_the_beginning_and_the_end_are_kept() {
 
 #[test]
 fn last_lines_are_few_short_and_without_control_characters() {
-    let output = Output::new(None);
+    let output = Output::new(None, Secrets::default());
     for i in 0..30 {
         output.add(format!("{i} \u{1b}[31m{}\n", "x".repeat(1000)).as_bytes());
     }
@@ -45,11 +45,28 @@ fn last_lines_are_few_short_and_without_control_characters() {
 
 #[test]
 fn lines_are_sent_until_the_receiver_is_gone() {
-    let output = Output::new(None);
+    let output = Output::new(None, Secrets::default());
     let (sender, lines) = std::sync::mpsc::channel();
     pump(&b"starting\nready http://x\nrest"[..], &output, Some(&sender));
     assert_eq!(lines.try_iter().collect::<Vec<_>>(), ["starting", "ready http://x"]);
     drop(lines);
     pump(&b"more\nand more\n"[..], &output, Some(&sender));
     assert_eq!(output.last_lines(), ["starting", "ready http://x", "restmore", "and more"]);
+}
+
+#[test]
+fn a_secret_that_a_component_prints_is_kept_as_its_reference() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.log");
+    let mut secrets = Secrets::default();
+    secrets.find("${env.TOKEN}", &|_| Some("canary-1".to_owned()));
+    let output = Output::new(Some(&path), secrets);
+    // However the pipe divides it, and at the end of the output.
+    for piece in ["got can", "ary-1\ngot canary", "-1 again\n", "last: canary-1"] {
+        output.add(piece.as_bytes());
+    }
+    assert_eq!(output.last_lines().last().unwrap(), "last: ${env.TOKEN}");
+    output.finish();
+    let kept = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(kept, "got ${env.TOKEN}\ngot ${env.TOKEN} again\nlast: ${env.TOKEN}");
 }

@@ -1,0 +1,108 @@
+//! The secrets of a load: references in its options get their values here, from the environment or
+//! from a file, and what is shown gets the references.
+
+use std::fs;
+use std::io::{self, Read};
+use std::path::Path;
+
+use anyhow::{Context, bail, ensure};
+use results::Secrets;
+use results::secrets::ENV;
+
+use super::workload;
+use crate::cli::{Load, Start};
+use crate::output::Failure;
+
+/// Stands for standard input in place of a file.
+const STDIN: &str = "-";
+
+/// Returns the values of all references in the options and in the mix.
+pub(super) fn of(arguments: &Load) -> anyhow::Result<Secrets> {
+    let Load { header_file, secrets, start, .. } = arguments;
+    let on_stdin = [header_file, secrets].into_iter().flatten().filter(|path| is_stdin(path));
+    let readers = on_stdin.count() + usize::from(*start == Start::Stdin);
+    ensure!(
+        readers <= 1,
+        "standard input can be read once, by --header-file, --secrets or --start; use a file"
+    );
+    if let Some(path) = secrets {
+        let name = path.display();
+        return Secrets::read(&read(path, "--secrets")?)
+            .map_err(|why| anyhow::anyhow!("--secrets {name}: {why}"));
+    }
+    let mut secrets = Secrets::default();
+    let Load { urls, header, body, check, script_arguments, mix, .. } = arguments;
+    let texts = [urls, header, script_arguments].into_iter().flatten();
+    let texts = texts.chain(body).chain(check).cloned();
+    // A mix that cannot be read is reported where it is used.
+    let mix = mix.iter().filter_map(|path| fs::read_to_string(path).ok());
+    for text in texts.chain(mix) {
+        secrets.find(&text, &|name| std::env::var(name).ok());
+    }
+    Ok(secrets)
+}
+
+/// Fails if a reference in a text has no value.
+pub(super) fn check(text: &str, secrets: &Secrets) -> anyhow::Result<()> {
+    let Some(name) = secrets.missing(text) else { return Ok(()) };
+    match name.strip_prefix(ENV) {
+        Some(variable) => bail!(
+            "`${{{name}}}`: the variable {variable} is not set; write `export {variable}=…` before \
+             this command"
+        ),
+        None => bail!("`${{{name}}}` has no value; write ${{env.NAME}}"),
+    }
+}
+
+/// Returns a text with its secrets.
+pub(super) fn revealed(text: &str, secrets: &Secrets) -> anyhow::Result<String> {
+    check(text, secrets)?;
+    Ok(secrets.reveal(text))
+}
+
+/// Returns the fields of a header file, whose values are secrets from now on.
+pub(super) fn fields(path: &Path, secrets: &mut Secrets) -> anyhow::Result<Vec<(String, String)>> {
+    let text = read(path, "--header-file")?;
+    let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
+    let field = |(number, line): (usize, &str)| {
+        let field = workload::header(line).ok().with_context(|| {
+            let name = path.display();
+            format!("--header-file {name}:{number}: it is not a header field; write `Name: value`")
+        })?;
+        secrets.keep(&field.1);
+        Ok(field)
+    };
+    lines.map(field).collect()
+}
+
+/// Returns a failure whose message shows no secret.
+pub(super) fn hidden(failure: Failure, secrets: &Secrets) -> Failure {
+    let Failure { exit, error } = failure;
+    let message = secrets.redact(&format!("{error:#}"));
+    Failure { exit, error: anyhow::Error::msg(message) }
+}
+
+/// Puts references in place of the secrets in the words of a document.
+pub(super) fn hide(document: &mut results::Load, secrets: &Secrets) {
+    for words in document.findings.iter_mut().chain(&mut document.warnings) {
+        *words = secrets.hide(words);
+    }
+    let parts = document.targets.iter_mut().map(|target| &mut target.part);
+    for part in parts.chain([&mut document.total]) {
+        let reasons = std::mem::take(&mut part.reasons).into_iter();
+        part.reasons = reasons.map(|(why, count)| (secrets.hide(&why), count)).collect();
+    }
+}
+
+fn is_stdin(path: &Path) -> bool {
+    path.as_os_str() == STDIN
+}
+
+fn read(path: &Path, flag: &str) -> anyhow::Result<String> {
+    let mut text = String::new();
+    let read = match is_stdin(path) {
+        true => io::stdin().lock().read_to_string(&mut text).map(|_| text),
+        false => fs::read_to_string(path),
+    };
+    read.with_context(|| format!("{flag} {}", path.display()))
+}

@@ -1,0 +1,374 @@
+//! Secrets. Texts hold references to them, such as `${env.TOKEN}`; their values are put in only where
+//! a request is sent or a program is started. No value is ever written to a results directory, a
+//! document or a message.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+
+#[cfg(test)]
+mod tests;
+
+/// Begins the name of a reference to a variable of the environment: `env.TOKEN`.
+pub const ENV: &str = "env.";
+/// Begins the name of a reference to a secret that was written plainly: `redacted.1`.
+pub const REDACTED: &str = "redacted.";
+/// Stands in place of a secret that cannot be referred to.
+const HIDDEN: &str = "(redacted)";
+/// The header fields whose values are secrets.
+const FIELDS: [&str; 5] =
+    ["authorization", "cookie", "proxy-authorization", "set-cookie", "x-api-key"];
+/// Shorter values are not looked for in texts: they may stand there by chance.
+const LEAST_CHARACTERS: usize = 4;
+
+/// The values of secrets, by the names of their references.
+#[derive(Clone, Default, Eq, PartialEq)]
+pub struct Secrets {
+    /// `None` if a variable of the environment is not set.
+    values: BTreeMap<String, Option<String>>,
+}
+
+/// Shows the names only.
+impl fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.values.keys()).finish()
+    }
+}
+
+impl Secrets {
+    /// Reads the JSON that `written` returns.
+    pub fn read(text: &str) -> Result<Secrets, String> {
+        let values: BTreeMap<String, String> = serde_json::from_str(text).map_err(|error| {
+            // The message of the parser can contain a value.
+            format!(
+                "line {}, column {} is not as expected; write a JSON object such as \
+                 {{\"env.TOKEN\": \"…\"}}",
+                error.line(),
+                error.column()
+            )
+        })?;
+        Ok(Secrets {
+            values: values.into_iter().map(|(name, value)| (name, Some(value))).collect(),
+        })
+    }
+
+    /// Returns the values as JSON, for the program that needs them.
+    pub fn written(&self) -> String {
+        serde_json::to_string(&self.known().collect::<BTreeMap<_, _>>()).expect("it is plain data")
+    }
+
+    /// Adds the variables of the environment that a text refers to.
+    pub fn find(&mut self, text: &str, environment: &dyn Fn(&str) -> Option<String>) {
+        for name in references(text) {
+            if let Some(variable) = name.strip_prefix(ENV) {
+                self.values.entry(name.to_owned()).or_insert_with(|| environment(variable));
+            }
+        }
+    }
+
+    /// Keeps a secret that was written plainly; returns the reference to put in its place. Equal
+    /// values have one reference.
+    pub fn keep(&mut self, value: &str) -> String {
+        let of_value = |(name, kept): (&String, &Option<String>)| {
+            (name.starts_with(REDACTED) && kept.as_deref() == Some(value)).then(|| name.clone())
+        };
+        let name = self.values.iter().find_map(of_value).unwrap_or_else(|| {
+            let number = 1 + self.plain();
+            format!("{REDACTED}{number}")
+        });
+        let reference = format!("${{{name}}}");
+        self.values.insert(name, Some(value.to_owned()));
+        reference
+    }
+
+    /// Returns the number of secrets that were written plainly.
+    pub fn plain(&self) -> usize {
+        self.values.keys().filter(|name| name.starts_with(REDACTED)).count()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// Returns the names of all references.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.values.keys().map(String::as_str)
+    }
+
+    /// Returns the names and values that are known.
+    pub fn known(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.values.iter().filter_map(|(name, value)| Some((name.as_str(), value.as_deref()?)))
+    }
+
+    /// Returns the secrets with these names.
+    #[must_use]
+    pub fn only(&self, mut is_wanted: impl FnMut(&str) -> bool) -> Secrets {
+        let values = self.values.iter().filter(|(name, _)| is_wanted(name));
+        Secrets { values: values.map(|(name, value)| (name.clone(), value.clone())).collect() }
+    }
+
+    /// Returns the same names without their values.
+    #[must_use]
+    pub fn without_values(&self) -> Secrets {
+        Secrets { values: self.values.keys().map(|name| (name.clone(), None)).collect() }
+    }
+
+    /// Returns the first reference of a text that has no value.
+    pub fn missing<'a>(&self, text: &'a str) -> Option<&'a str> {
+        references(text).find(|name| !matches!(self.values.get(*name), Some(Some(_))))
+    }
+
+    /// Returns a text with the values in place of their references. References without a value stay.
+    #[must_use]
+    pub fn reveal(&self, text: &str) -> String {
+        self.reveal_as(text, &str::to_owned)
+    }
+
+    /// Returns a text with the values in place of their references, each in the form that the text
+    /// needs.
+    #[must_use]
+    fn reveal_as(&self, text: &str, form: &dyn Fn(&str) -> String) -> String {
+        let mut result = String::new();
+        let mut rest = text;
+        while let Some(at) = rest.find("${") {
+            let (before, from) = rest.split_at(at);
+            result += before;
+            let value = name_at(from).and_then(|name| {
+                let value = self.values.get(name)?.as_deref()?;
+                Some((value, "${}".len() + name.len()))
+            });
+            rest = match value {
+                Some((value, length)) => {
+                    result += &form(value);
+                    &from[length..]
+                }
+                None => {
+                    result += "${";
+                    &from["${".len()..]
+                }
+            };
+        }
+        result + rest
+    }
+
+    /// Returns a URL, or a path, with the values in place of their references: percent-encoded in its
+    /// user information and behind its authority.
+    #[must_use]
+    pub fn reveal_in_url(&self, url: &str) -> String {
+        let (scheme, rest) = match url.split_once("://") {
+            Some((scheme, rest)) => (format!("{}://", self.reveal(scheme)), rest),
+            None if url.starts_with('/') => return self.reveal_as(url, &escaped),
+            None => return self.reveal(url),
+        };
+        let authority = authority_at(rest);
+        let path = self.reveal_as(&rest[authority.len()..], &escaped);
+        match authority.rsplit_once('@') {
+            Some((user_info, host)) => {
+                let user_info = self.reveal_as(user_info, &escaped);
+                format!("{scheme}{user_info}@{}{path}", self.reveal(host))
+            }
+            None => format!("{scheme}{}{path}", self.reveal(authority)),
+        }
+    }
+
+    /// Returns a JSON document as text with the values in place of their references.
+    #[must_use]
+    pub fn reveal_in_json(&self, text: &str) -> String {
+        self.reveal_as(text, &in_json)
+    }
+
+    /// Returns a text of another program, for people: with references in place of the values, and
+    /// without other secrets that can be recognised.
+    #[must_use]
+    pub fn redact(&self, text: &str) -> String {
+        without_plain(&self.hide(text))
+    }
+
+    /// Returns a text of another program with references in place of the values.
+    #[must_use]
+    pub fn hide(&self, text: &str) -> String {
+        let mut forms: Vec<(String, &str)> = Vec::new();
+        for (name, value) in self.known().filter(|(_, v)| LEAST_CHARACTERS <= v.chars().count()) {
+            let in_form = escaped(value).replace("%20", "+");
+            let all = [value.to_owned(), in_json(value), escaped(value), in_form];
+            forms.extend(all.map(|form| (form, name)));
+        }
+        // A value may be a part of another one.
+        forms.sort_by_key(|(form, _)| std::cmp::Reverse(form.len()));
+        let mut text = text.to_owned();
+        for (form, name) in forms {
+            text = text.replace(&form, &format!("${{{name}}}"));
+        }
+        text
+    }
+}
+
+/// Returns the names of the references in a text, such as `env.TOKEN`.
+pub fn references(text: &str) -> impl Iterator<Item = &str> {
+    text.match_indices("${").filter_map(|(at, _)| name_at(&text[at..]))
+}
+
+/// Returns the name of the reference that a text begins with.
+fn name_at(text: &str) -> Option<&str> {
+    let (name, _) = text.strip_prefix("${")?.split_once('}')?;
+    is_reference(name).then_some(name)
+}
+
+/// Returns true for the name of a reference: `env.` with the name of a variable, or `redacted.` with
+/// a number.
+pub fn is_reference(name: &str) -> bool {
+    let is_of = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let is_variable = |name: &str| {
+        name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && name.chars().all(is_of)
+    };
+    let is_number = |number: &str| number.parse::<u32>().is_ok();
+    name.strip_prefix(ENV).is_some_and(is_variable)
+        || name.strip_prefix(REDACTED).is_some_and(is_number)
+}
+
+/// Returns true for the name of a header field whose value is a secret.
+pub fn is_secret_field(name: &str) -> bool {
+    FIELDS.iter().any(|field| field.eq_ignore_ascii_case(name))
+}
+
+/// Returns the value of such a field with `kept` in place of what is secret in it: the credentials
+/// behind the scheme (`Bearer …`), and the values of cookies.
+pub fn field_kept(name: &str, value: &str, kept: &mut dyn FnMut(&str) -> String) -> String {
+    // What has references says itself what is secret in it.
+    let stays = |value: &str| value.is_empty() || value == HIDDEN || value.contains("${");
+    let mut kept = |value: &str| if stays(value) { value.to_owned() } else { kept(value) };
+    if name.to_ascii_lowercase().ends_with("cookie") {
+        let cookies = value.split(';').map(|cookie| match cookie.split_once('=') {
+            Some((name, value)) => format!("{name}={}", kept(value)),
+            None => kept(cookie),
+        });
+        return cookies.collect::<Vec<_>>().join(";");
+    }
+    if stays(value) {
+        return value.to_owned();
+    }
+    let is_word = |word: &str| word.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    match value.trim().split_once(' ') {
+        Some((scheme, credentials)) if is_word(scheme) => {
+            format!("{scheme} {}", kept(credentials.trim()))
+        }
+        _ => kept(value.trim()),
+    }
+}
+
+/// Returns a text with `kept` in place of the password of each URL in it.
+pub fn passwords_kept(text: &str, kept: &mut dyn FnMut(&str) -> String) -> String {
+    let mut result = String::new();
+    let mut rest = text;
+    while let Some((before, behind)) = rest.split_once("://") {
+        result += before;
+        result += "://";
+        let authority = authority_at(behind);
+        rest = &behind[authority.len()..];
+        let password = authority.rsplit_once('@').and_then(|(user_info, host)| {
+            let (user, password) = user_info.split_once(':')?;
+            Some((user, password, host))
+        });
+        match password {
+            Some((user, password, host)) if !password.is_empty() && !password.contains("${") => {
+                let kept = if password == HIDDEN { HIDDEN.to_owned() } else { kept(password) };
+                result += &format!("{user}:{kept}@{host}");
+            }
+            _ => result += authority,
+        }
+    }
+    result + rest
+}
+
+/// Returns the authority with which a text begins. A reference in it may contain any character.
+fn authority_at(text: &str) -> &str {
+    let ends = |c: char| c.is_whitespace() || matches!(c, '/' | '?' | '#' | '"' | '\'' | '<' | '>');
+    &text[..text.find(ends).unwrap_or(text.len())]
+}
+
+/// Returns a text without the secrets that can be recognised by themselves: the passwords of URLs and
+/// the values of secret header fields, as they stand in a request, in JSON and on a command line.
+#[must_use]
+pub fn without_plain(text: &str) -> String {
+    let mut hidden = |_: &str| HIDDEN.to_owned();
+    let text = passwords_kept(text, &mut hidden);
+    let lower = text.to_ascii_lowercase();
+    let mut result = String::new();
+    let mut done = 0;
+    while let Some((at, value)) = field_at(&lower, done) {
+        let name = &text[at.0..at.1];
+        result += &text[done..value.0];
+        result += &field_kept(name, &text[value.0..value.1], &mut hidden);
+        done = value.1;
+    }
+    result + &text[done..]
+}
+
+/// Finds the first secret header field behind a place; returns the places of its name and its value.
+fn field_at(lower: &str, from: usize) -> Option<((usize, usize), (usize, usize))> {
+    let of_field = |field: &'static str| {
+        lower[from..].match_indices(field).find_map(move |(offset, _)| {
+            let (begin, end) = (from + offset, from + offset + field.len());
+            let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+            if lower[..begin].ends_with(is_part) {
+                return None;
+            }
+            let behind = lower[end..].trim_start_matches(['"', '\'']);
+            let behind = behind.trim_start_matches(' ').strip_prefix(':')?;
+            let behind = behind.trim_start_matches(' ').trim_start_matches(['"', '\'']);
+            let value = lower.len() - behind.len();
+            let length = behind.find(['"', '\'', '\r', '\n']).unwrap_or(behind.len());
+            Some(((begin, end), (value, value + length)))
+        })
+    };
+    FIELDS.into_iter().filter_map(of_field).min_by_key(|((begin, _), _)| *begin)
+}
+
+/// Returns the words of a command line for a document: without secrets that are written plainly.
+pub fn words(words: &[String]) -> Vec<String> {
+    words.iter().map(|word| without_plain(word)).collect()
+}
+
+/// Returns the value of `Authorization` for the user information of a URL, `user:password`, in which
+/// `%40` stands for `@`.
+pub fn basic(user_info: &str) -> String {
+    format!("Basic {}", BASE64_STANDARD.encode(unescaped(user_info)))
+}
+
+fn unescaped(text: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut rest = text.as_bytes();
+    while let [first, behind @ ..] = rest {
+        let digit = |at: usize| behind.get(at).and_then(|byte| char::from(*byte).to_digit(16));
+        match (first, digit(0), digit(1)) {
+            (b'%', Some(high), Some(low)) => {
+                bytes.push((high * 16 + low) as u8);
+                rest = &behind[2..];
+            }
+            _ => {
+                bytes.push(*first);
+                rest = behind;
+            }
+        }
+    }
+    bytes
+}
+
+/// Returns a text as it stands between the quotes of JSON.
+fn in_json(text: &str) -> String {
+    let quoted = serde_json::to_string(text).expect("it is a text");
+    quoted[1..quoted.len() - 1].to_owned()
+}
+
+/// Returns a text percent-encoded, as it stands in a URL.
+fn escaped(text: &str) -> String {
+    let byte = |byte: u8| match byte {
+        b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'-' | b'.' | b'_' | b'~' => {
+            char::from(byte).to_string()
+        }
+        byte => format!("%{byte:02X}"),
+    };
+    text.bytes().map(byte).collect()
+}

@@ -1,0 +1,119 @@
+use super::*;
+
+fn secrets() -> Secrets {
+    let mut secrets = Secrets::default();
+    let environment = |name: &str| match name {
+        "TOKEN" => Some("tok-\"12345".to_owned()),
+        "SHORT" => Some("1".to_owned()),
+        _ => None,
+    };
+    secrets
+        .find("${env.TOKEN} ${env.SHORT} ${env.NONE} ${env.} ${env.a b} ${vars.x}", &environment);
+    secrets
+}
+
+#[test]
+fn references_are_found_in_a_text_and_others_are_left_alone() {
+    let found: Vec<&str> =
+        references("a${env.A}${ ${vars.b} ${redacted.2}${env.C_1}${env.}").collect();
+    assert_eq!(found, ["env.A", "redacted.2", "env.C_1"]);
+    assert_eq!(secrets().names().collect::<Vec<_>>(), ["env.NONE", "env.SHORT", "env.TOKEN"]);
+}
+
+#[test]
+fn a_value_is_put_in_place_of_its_reference_and_a_reference_without_one_stays() {
+    let secrets = secrets();
+    let text = "Bearer ${env.TOKEN}, ${env.NONE}, ${vars.x}, ${, ${env.SHORT}";
+    let revealed = secrets.reveal(text);
+    assert_eq!(revealed, "Bearer tok-\"12345, ${env.NONE}, ${vars.x}, ${, 1");
+    assert_eq!(secrets.missing(text), Some("env.NONE"));
+    assert_eq!(secrets.missing("${env.TOKEN}${vars.x}"), None);
+}
+
+#[test]
+fn a_value_is_hidden_in_each_form_that_a_program_may_print() {
+    let secrets = secrets();
+    let printed = r#"tok-"12345 {"a":"tok-\"12345"} q=tok-%2212345 1"#;
+    let shown = secrets.redact(printed);
+    assert_eq!(shown, r#"${env.TOKEN} {"a":"${env.TOKEN}"} q=${env.TOKEN} 1"#);
+    assert_eq!(format!("{secrets:?}"), r#"{"env.NONE", "env.SHORT", "env.TOKEN"}"#);
+}
+
+#[test]
+fn the_longest_of_two_values_that_contain_each_other_is_hidden_first() {
+    let mut secrets = Secrets::default();
+    let environment = |name: &str| Some(if name == "A" { "abcd" } else { "abcdef" }.to_owned());
+    secrets.find("${env.A}${env.B}", &environment);
+    assert_eq!(secrets.redact("abcdef abcd"), "${env.B} ${env.A}");
+}
+
+#[test]
+fn values_pass_to_another_program_and_an_error_there_does_not_show_them() {
+    let secrets = secrets().only(|name| name == "env.TOKEN");
+    assert_eq!(secrets.written(), r#"{"env.TOKEN":"tok-\"12345"}"#);
+    assert_eq!(Secrets::read(&secrets.written()).unwrap(), secrets);
+    let error = Secrets::read(r#"{"env.TOKEN": 12345678}"#).unwrap_err();
+    assert!(!error.contains("12345678") && error.contains("line 1"), "{error}");
+}
+
+#[test]
+fn equal_values_that_were_written_plainly_have_one_reference() {
+    let mut secrets = secrets();
+    let references = ["a", "b", "a"].map(|value| secrets.keep(value));
+    assert_eq!(references, ["${redacted.1}", "${redacted.2}", "${redacted.1}"]);
+    assert_eq!(secrets.reveal("${redacted.2}"), "b");
+    assert_eq!(secrets.plain(), 2);
+}
+
+#[test]
+fn secrets_are_recognised_in_requests_documents_and_command_lines() {
+    let cases = [
+        ("Authorization: Bearer abc.def", "Authorization: Bearer (redacted)"),
+        ("authorization:abc", "authorization:(redacted)"),
+        ("Cookie: a=1; session=xyz", "Cookie: a=(redacted); session=(redacted)"),
+        ("X-API-Key: k\r\nAccept: */*", "X-API-Key: (redacted)\r\nAccept: */*"),
+        (
+            r#"{"Authorization": "Basic dTpw", "b": 1}"#,
+            r#"{"Authorization": "Basic (redacted)", "b": 1}"#,
+        ),
+        ("{'Proxy-Authorization': 'x y'}", "{'Proxy-Authorization': 'x (redacted)'}"),
+        ("http://u:pw@h:1/p?q a", "http://u:(redacted)@h:1/p?q a"),
+        ("postgres://u:p@w@h", "postgres://u:(redacted)@h"),
+        ("http://user@h/a:b@c", "http://user@h/a:b@c"),
+        ("http://h:80/x", "http://h:80/x"),
+        // These say themselves what is secret.
+        ("Authorization: Bearer ${env.T}", "Authorization: Bearer ${env.T}"),
+        ("http://u:${env.P}@h", "http://u:${env.P}@h"),
+        // And these are no header fields.
+        ("no Authorization here", "no Authorization here"),
+        ("my-authorization: x", "my-authorization: x"),
+        ("ünïcode: Cookie: ä=ö", "ünïcode: Cookie: ä=(redacted)"),
+    ];
+    for (text, shown) in cases {
+        assert_eq!(without_plain(text), shown, "{text}");
+        assert_eq!(without_plain(shown), shown, "once is enough: {text}");
+    }
+}
+
+#[test]
+fn user_information_becomes_a_header_field() {
+    // RFC 7617, section 2.
+    assert_eq!(basic("Aladdin:open sesame"), "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
+    assert_eq!(basic("Aladdin:open%20sesame"), "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
+    assert_eq!(basic("a%4:%"), basic("a%4:%"));
+}
+
+#[test]
+fn a_value_has_the_form_that_a_url_or_a_json_document_needs() {
+    let mut secrets = Secrets::default();
+    let environment =
+        |name: &str| Some(if name == "URL" { "http://h:1" } else { "p@s/s \"" }.to_owned());
+    secrets.find("${env.PW}${env.URL}", &environment);
+    let url = "http://u:${env.PW}@h:1/a?b=${env.PW}";
+    assert_eq!(secrets.reveal_in_url(url), "http://u:p%40s%2Fs%20%22@h:1/a?b=p%40s%2Fs%20%22");
+    assert_eq!(secrets.reveal_in_url("/a?${env.PW}"), "/a?p%40s%2Fs%20%22");
+    assert_eq!(secrets.reveal_in_url("${env.URL}/x"), "http://h:1/x");
+    assert_eq!(secrets.reveal_in_json(r#"{"a":"${env.PW}"}"#), r#"{"a":"p@s/s \""}"#);
+    // Whatever form is printed, it is not shown.
+    assert_eq!(secrets.redact("q=p%40s%2Fs+%22"), "q=${env.PW}");
+}

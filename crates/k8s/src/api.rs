@@ -107,10 +107,11 @@ impl Error {
 }
 
 /// The kinds of objects that we use: API version, kind, plural, and whether they are in a namespace.
-const KINDS: [(&str, &str, &str, bool); 11] = [
+const KINDS: [(&str, &str, &str, bool); 12] = [
     ("v1", "Namespace", "namespaces", false),
     ("v1", "Node", "nodes", false),
     ("v1", "ConfigMap", "configmaps", true),
+    ("v1", "Secret", "secrets", true),
     ("v1", "Event", "events", true),
     ("v1", "Pod", "pods", true),
     ("v1", "Service", "services", true),

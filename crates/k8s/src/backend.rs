@@ -75,6 +75,8 @@ pub struct Kubernetes {
     logs: Option<PathBuf>,
     /// The files of the load, by the path that its arguments name.
     files: BTreeMap<String, String>,
+    /// The names of the secrets that the generators of any question need.
+    of_load: BTreeSet<String>,
     /// The port at which the generator receives events, if it does.
     receiver: Option<u16>,
     /// The resources of each generator.
@@ -127,6 +129,7 @@ impl Kubernetes {
             became_ready: Vec::new(),
             logs: None,
             files: BTreeMap::new(),
+            of_load: BTreeSet::new(),
             receiver: None,
             generator: Generator::default(),
             has_loaded: Cell::new(false),
@@ -214,6 +217,7 @@ impl Kubernetes {
             namespace: cluster.namespace.clone(),
             image: cluster.image.clone(),
             owner: None,
+            secrets: resolved.secrets.clone(),
         };
         let helm = Helm { kubeconfig, context: cluster.context.clone() };
         if resolved.spec.sut.components().any(|component| component.chart().is_some()) {
@@ -235,8 +239,17 @@ impl Kubernetes {
 
     /// Applies objects of our own.
     fn apply(&self, objects: &[Value]) -> Result<(), Stop> {
+        let api = &self.connected().api;
         for object in objects {
-            self.connected().api.apply(object).map_err(Error::into_stop)?;
+            let applied = match object["kind"] == "Secret" {
+                // A runner may not patch secrets, which are also those of others.
+                true => {
+                    self.delete("Secret", pods::name(object))?;
+                    api.create(object)
+                }
+                false => api.apply(object),
+            };
+            applied.map_err(Error::into_stop)?;
         }
         Ok(())
     }
@@ -351,7 +364,8 @@ impl Kubernetes {
     fn last_lines(&self, service: &Service, pod: &str) -> Vec<String> {
         let Connected { api, run, .. } = self.connected();
         let namespace = service.chart.as_ref().map(|chart| self.namespace_of(chart));
-        api.last_lines(namespace.unwrap_or(&run.namespace), pod, LINES).unwrap_or_default()
+        let lines = api.last_lines(namespace.unwrap_or(&run.namespace), pod, LINES);
+        lines.unwrap_or_default().iter().map(|line| run.secrets.redact(line)).collect()
     }
 
     /// Returns the addresses of a service's replicas. Pods find each other by name, and the runner
@@ -403,6 +417,9 @@ impl Kubernetes {
                     self.delete("StatefulSet", name)?;
                     self.delete("Service", name)?;
                     self.delete("ConfigMap", &format!("{name}-files"))?;
+                    if !self.connected().run.secrets.is_empty() {
+                        self.delete("Secret", &format!("{name}-files"))?;
+                    }
                 }
                 Some(chart) => {
                     let namespace = self.namespace_of(chart);
@@ -430,7 +447,8 @@ impl Kubernetes {
                 false => format!("{namespace}.{name}.log"),
             };
             if let Ok(lines) = api.last_lines(namespace, name, MOST_LINES) {
-                let _ = fs::write(folder.join(file), lines.join("\n") + "\n");
+                let text = run.secrets.hide(&lines.join("\n"));
+                let _ = fs::write(folder.join(file), text + "\n");
             }
         }
     }
@@ -569,6 +587,8 @@ impl Backend for Kubernetes {
                 return Err(resolved.source.error(message, place, label).into());
             }
         }
+        resolved.check_secrets()?;
+        self.of_load.extend(resolved.secrets_of_load().names().map(str::to_owned));
         self.files = load::read_files(resolved).map_err(Stop::Question)?;
         self.receiver = load::receiver(resolved).map_err(Stop::Question)?;
         self.connect(resolved)?;
@@ -631,6 +651,10 @@ impl Backend for Kubernetes {
             let spec = json!({"data": {objects::SPEC: resolved.to_yaml()}});
             let path = api::one("ConfigMap", &run.namespace, owner);
             api.patch(&path, &spec).map_err(Error::into_stop)?;
+        }
+        let of_load = resolved.secrets.only(|name| self.of_load.contains(name));
+        if let Some(secrets) = objects::secrets(run, &of_load) {
+            self.apply(&[secrets])?;
         }
         if let Some(port) = self.receiver {
             api.apply(&objects::receiver(run, port)).map_err(Error::into_stop)?;
@@ -739,7 +763,9 @@ impl Backend for Kubernetes {
     }
 
     fn change(&mut self, change: &Change) -> Result<Result<(), String>, Stop> {
-        self.make(change)
+        let secrets = self.connected().run.secrets.clone();
+        let made = self.make(&change.with_texts(&|text| secrets.reveal(text)))?;
+        Ok(made.map_err(|why| secrets.redact(&why)))
     }
 
     fn execute(&mut self, program: &Program) -> Result<Executed, String> {
@@ -751,7 +777,8 @@ impl Backend for Kubernetes {
         let lines = api.last_lines(&run.namespace, &name, MOST_LINES).unwrap_or_default();
         let _ = api.delete(&api::one("Pod", &run.namespace, &name));
         let (_, end, succeeded) = ended?;
-        let last_lines = lines.iter().rev().take(LINES as usize).rev().cloned().collect();
+        let last_lines = lines.iter().rev().take(LINES as usize).rev();
+        let last_lines = last_lines.map(|line| run.secrets.redact(line)).collect();
         Ok(Executed { end, succeeded, output: lines.join("\n"), last_lines })
     }
 
@@ -766,7 +793,10 @@ impl Backend for Kubernetes {
 
     fn ask(&mut self, url: &str, exchange: &Exchange) -> Result<Reply, String> {
         let base = url.strip_prefix(THROUGH_API).ok_or("it is not an address of this cluster")?;
-        let path = format!("{base}/{}", exchange.target.trim_start_matches('/'));
+        let secrets = &self.connected().run.secrets;
+        let target = secrets.reveal_in_url(&exchange.target);
+        let exchange = &exchange.with_texts(&|text| secrets.reveal(text));
+        let path = format!("{base}/{}", target.trim_start_matches('/'));
         let method = match exchange.method {
             Method::Get => "GET",
             Method::Post => "POST",
@@ -791,7 +821,9 @@ impl Backend for Kubernetes {
     }
 
     fn consult(&mut self, url: &str, exchange: &Exchange) -> Result<Reply, String> {
-        self.host.ask(url, exchange)
+        let secrets = &self.connected().run.secrets;
+        let reply = self.host.ask(&secrets.reveal_in_url(url), exchange);
+        reply.map_err(|why| secrets.redact(&why))
     }
 
     fn check(&mut self) -> Result<(), Stop> {

@@ -1,11 +1,16 @@
 //! Releases of charts, by the helm program of the user: what it installs can be seen and changed with
 //! the tools that everybody knows.
 
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 
 use lab::backend::{Chart, Stop};
+use lab::host::RunId;
 use measure::Nanos;
+use results::{Secrets, secrets};
 use serde_json::Value;
 
 #[cfg(test)]
@@ -31,11 +36,18 @@ impl Helm {
         namespace: &str,
         within: Nanos,
         affinity: &Value,
+        secrets: &Secrets,
     ) -> Result<(), Stop> {
-        let words = arguments(chart, namespace, within, affinity);
-        self.run(&words).map(drop).map_err(|why| {
+        let failed = |why: String| {
+            let why = secrets.redact(&why);
             Stop::no_answer(format!("helm could not install `{}`: {why}", chart.release))
-        })
+        };
+        let (chart, files) = hidden(chart, secrets).map_err(|error| failed(error.to_string()))?;
+        let mut words = arguments(&chart, namespace, within, affinity);
+        for (path, file) in &files {
+            words.push(format!("--set-file={path}={}", file.0.display()));
+        }
+        self.run(&words).map(drop).map_err(failed)
     }
 
     /// Returns the objects of a release as YAML, without a cluster.
@@ -75,6 +87,42 @@ impl Helm {
             false => Err(text(&output.stderr).trim_start_matches("Error: ").to_owned()),
         }
     }
+}
+
+/// A file that only we can read, until it is dropped.
+struct PrivateFile(PathBuf);
+
+impl PrivateFile {
+    fn write(text: &str) -> io::Result<PrivateFile> {
+        let name = format!("benchwright-value-{}", RunId::next());
+        let path = std::env::temp_dir().join(name);
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+        let private = PrivateFile(path);
+        file.write_all(text.as_bytes())?;
+        Ok(private)
+    }
+}
+
+impl Drop for PrivateFile {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// Returns a chart without the values that have secrets, and these as files, by the path of the value:
+/// everybody can read a command.
+fn hidden(chart: &Chart, secrets: &Secrets) -> io::Result<(Chart, Vec<(String, PrivateFile)>)> {
+    let mut chart = chart.clone();
+    let mut files = Vec::new();
+    for (path, value) in std::mem::take(&mut chart.set) {
+        match value.as_str().filter(|text| secrets::references(text).next().is_some()) {
+            None => drop(chart.set.insert(path, value)),
+            Some(text) => {
+                files.push((path, PrivateFile::write(&secrets.reveal(text))?));
+            }
+        }
+    }
+    Ok((chart, files))
 }
 
 /// Returns the arguments of an installation, which may be repeated. A value of the spec comes after

@@ -430,7 +430,7 @@ impl Running<'_> {
         };
         let is_of_user = |line: &&String| phase(line).is_none();
         let messages: Vec<String> = messages.iter().filter(is_of_user).cloned().collect();
-        let messages = messages.join("\n  ");
+        let messages = self.around.run.secrets.redact(&messages.join("\n  "));
         let messages = messages.trim_start_matches("error: ");
         let node = &generator.node;
         // A name server may not know a service that was made a moment ago, and a node that started

@@ -7,9 +7,10 @@
 use std::collections::BTreeMap;
 
 use lab::backend::{Limits, Service};
-use lab::generator::UNTIL_MISSED;
+use lab::generator::{SECRETS as SECRETS_OPTION, UNTIL_MISSED};
 use lab::spec::Port;
 use measure::Nanos;
+use results::{Secrets, secrets};
 use serde_json::{Map, Value, json};
 
 #[cfg(test)]
@@ -36,6 +37,9 @@ const PORT: u16 = 8080;
 const FOLDER: &str = "/own";
 /// The folder of the files that a load needs.
 pub const LOAD_FOLDER: &str = "/load";
+/// The folder of the secrets that a load needs, and the file there.
+const SECRETS_FOLDER: &str = "/secrets";
+const SECRETS_FILE: &str = "load.json";
 /// The longest time that a program may take to end by itself.
 const GENTLE_S: u64 = 5;
 /// The user of the image.
@@ -54,6 +58,8 @@ pub struct Run {
     pub image: String,
     /// The name and uid of the object that owns the others: if it is deleted, so are they.
     pub owner: Option<(String, String)>,
+    /// The secrets of the run. Without values, as in a plan, their references stay in the objects.
+    pub secrets: Secrets,
 }
 
 impl Run {
@@ -108,6 +114,71 @@ pub fn owner(run: &Run, spec: &str) -> Value {
     })
 }
 
+/// Returns the Secret with the values that the pods of a run refer to; none if there are no secrets.
+/// `of_load` are those that the generators read.
+pub fn secrets(run: &Run, of_load: &Secrets) -> Option<Value> {
+    let reference = |name: &str| format!("${{{name}}}");
+    let mut data: Map<String, Value> = run
+        .secrets
+        .names()
+        .map(|name| (name.to_owned(), json!(run.secrets.reveal(&reference(name)))))
+        .collect();
+    if data.is_empty() {
+        return None;
+    }
+    let references: Map<String, Value> =
+        of_load.names().map(|name| (name.to_owned(), json!(reference(name)))).collect();
+    let file = run.secrets.reveal_in_json(&Value::Object(references).to_string());
+    data.insert(SECRETS_FILE.to_owned(), json!(file));
+    Some(json!({
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": run.metadata(&secrets_of(run), &[]),
+        "stringData": data,
+    }))
+}
+
+fn secrets_of(run: &Run) -> String {
+    format!("secrets-{}", run.id)
+}
+
+/// Returns a text with `$(NAME)` in place of each reference to a secret, which Kubernetes replaces in
+/// commands and in later variables.
+fn with_variables(text: &str) -> String {
+    let mut text = text.to_owned();
+    let names: Vec<String> = secrets::references(&text).map(str::to_owned).collect();
+    for name in names {
+        text = text.replace(&format!("${{{name}}}"), &format!("$({})", variable(&name)));
+    }
+    text
+}
+
+/// Returns the variable of a pod that holds a secret: `SECRET_env_TOKEN`.
+fn variable(name: &str) -> String {
+    format!("SECRET_{}", name.replace('.', "_"))
+}
+
+/// Returns the environment of a container: first the secrets that it or the command refers to.
+fn environment<'a>(
+    run: &Run,
+    variables: impl Iterator<Item = (&'a String, String)>,
+    command: &[String],
+) -> Vec<Value> {
+    let variables: Vec<(&String, String)> = variables.collect();
+    let texts = variables.iter().map(|(_, value)| value).chain(command);
+    let used: std::collections::BTreeSet<&str> =
+        texts.flat_map(|text| secrets::references(text)).collect();
+    let secrets = used.into_iter().map(|name| {
+        json!({
+            "name": variable(name),
+            "valueFrom": {"secretKeyRef": {"name": secrets_of(run), "key": name}},
+        })
+    });
+    let own =
+        variables.iter().map(|(name, value)| json!({"name": name, "value": with_variables(value)}));
+    secrets.chain(own).collect()
+}
+
 /// Returns the objects of a service: its Service, its StatefulSet, and its files if it has any.
 pub fn service(run: &Run, service: &Service, nodes: &[String]) -> Vec<Value> {
     let name = &service.name;
@@ -115,12 +186,16 @@ pub fn service(run: &Run, service: &Service, nodes: &[String]) -> Vec<Value> {
     let port = port(service);
     let mut objects = Vec::new();
     if !service.files.is_empty() {
+        let (kind, field) = match has_secret_files(service) {
+            true => ("Secret", "stringData"),
+            false => ("ConfigMap", "data"),
+        };
         objects.push(json!({
             "apiVersion": "v1",
-            "kind": "ConfigMap",
+            "kind": kind,
             "metadata": run.metadata(&files_of(name), &of_service),
-            "data": service.files.0.iter().zip(0..).map(|((_, content), index)| {
-                (key(index), json!(replaced(content, port)))
+            field: service.files.0.iter().zip(0..).map(|((_, content), index)| {
+                (key(index), json!(run.secrets.reveal(&replaced(content, port))))
             }).collect::<Map<_, _>>(),
         }));
     }
@@ -149,25 +224,29 @@ pub fn service(run: &Run, service: &Service, nodes: &[String]) -> Vec<Value> {
             "selector": {"matchLabels": selector},
             "template": {
                 "metadata": {"labels": run.labels(&of_service)},
-                "spec": pod(service, &run.image, nodes, &selector),
+                "spec": pod(run, service, nodes, &selector),
             },
         },
     }));
     objects
 }
 
+/// Returns true if a file of a service refers to a secret.
+fn has_secret_files(service: &Service) -> bool {
+    service.files.0.values().any(|content| secrets::references(content).next().is_some())
+}
+
 /// Returns the specification of a service's pods.
-fn pod(service: &Service, image: &str, nodes: &[String], selector: &Value) -> Value {
+fn pod(run: &Run, service: &Service, nodes: &[String], selector: &Value) -> Value {
     let port = port(service);
     let mut command = of_image(service.command.iter().map(|word| replaced(word, port)));
     if service.foreign.is_none() {
         command.extend(["--listen".to_owned(), format!("0.0.0.0:{port}")]);
     }
-    let environment: Vec<Value> = service
-        .environment
-        .iter()
-        .map(|(name, value)| json!({"name": name, "value": replaced(value, port)}))
-        .collect();
+    let variables = service.environment.iter();
+    let variables = variables.map(|(name, value)| (name, replaced(value, port)));
+    let environment = environment(run, variables, &command);
+    let command: Vec<String> = command.iter().map(|word| with_variables(word)).collect();
     let mut mounts = vec![
         json!({"name": "tmp", "mountPath": "/tmp"}),
         json!({"name": "folder", "mountPath": FOLDER}),
@@ -175,7 +254,11 @@ fn pod(service: &Service, image: &str, nodes: &[String], selector: &Value) -> Va
     let mut volumes =
         vec![json!({"name": "tmp", "emptyDir": {}}), json!({"name": "folder", "emptyDir": {}})];
     if !service.files.is_empty() {
-        volumes.push(json!({"name": "files", "configMap": {"name": files_of(&service.name)}}));
+        let name = files_of(&service.name);
+        volumes.push(match has_secret_files(service) {
+            true => json!({"name": "files", "secret": {"secretName": name}}),
+            false => json!({"name": "files", "configMap": {"name": name}}),
+        });
         mounts.extend(service.files.0.keys().zip(0..).map(|(path, index)| {
             json!({
                 "name": "files",
@@ -199,7 +282,7 @@ fn pod(service: &Service, image: &str, nodes: &[String], selector: &Value) -> Va
         }],
         "containers": [{
             "name": CONTAINER,
-            "image": image,
+            "image": run.image,
             "command": command,
             "env": environment,
             "ports": [{"name": CONTAINER, "containerPort": port}],
@@ -267,9 +350,9 @@ pub fn program(
     command: &[String],
     environment: &BTreeMap<String, String>,
 ) -> Value {
-    let command = of_image(command.iter().cloned());
-    let environment: Vec<Value> =
-        environment.iter().map(|(name, value)| json!({"name": name, "value": value})).collect();
+    let variables = environment.iter().map(|(name, value)| (name, value.clone()));
+    let environment = self::environment(run, variables, command);
+    let command = of_image(command.iter().map(|word| with_variables(word)));
     json!({
         "apiVersion": "v1",
         "kind": "Pod",
@@ -326,6 +409,13 @@ pub fn generators(run: &Run, generators: &Generators) -> Vec<Value> {
         volumes.push(json!({"name": "files", "configMap": {"name": name}}));
     }
     let number = nodes.len();
+    if arguments.iter().any(|word| word == SECRETS_OPTION) {
+        mounts.push(json!({"name": "secrets", "mountPath": SECRETS_FOLDER, "readOnly": true}));
+        volumes.push(json!({"name": "secrets", "secret": {
+            "secretName": secrets_of(run),
+            "items": [{"key": SECRETS_FILE, "path": SECRETS_FILE}],
+        }}));
+    }
     let mut command = vec!["/benchwright".to_owned()];
     // The position of script arguments is behind everything else.
     let (options, script) = match arguments.iter().position(|word| word == "--") {
@@ -334,7 +424,12 @@ pub fn generators(run: &Run, generators: &Generators) -> Vec<Value> {
     };
     // One of several generators does not know the verdict of the whole load.
     let is_known = |word: &&String| number == 1 || *word != UNTIL_MISSED;
-    command.extend(options.iter().filter(is_known).cloned());
+    let mut is_of_secrets = false;
+    command.extend(options.iter().filter(is_known).map(|word| {
+        // Standard input has the line that starts the load.
+        let was = std::mem::replace(&mut is_of_secrets, word == SECRETS_OPTION);
+        if was { format!("{SECRETS_FOLDER}/{SECRETS_FILE}") } else { word.clone() }
+    }));
     // Kubernetes replaces the variable, and counts from 0.
     command.extend(["--part".to_owned(), format!("#$(JOB_COMPLETION_INDEX)/{number}")]);
     command.extend(["--start", "stdin", "--framed"].map(str::to_owned));

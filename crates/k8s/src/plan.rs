@@ -24,6 +24,8 @@ pub fn objects_of(resolved: &Resolved) -> Result<String, Stop> {
         namespace: cluster.namespace.clone(),
         image: cluster.image.clone(),
         owner: None,
+        // A plan shows references, whether or not there are values.
+        secrets: resolved.secrets.without_values(),
     };
     let first = experiment::first(resolved).map_err(Stop::Question)?;
     let mut text = String::new();
@@ -34,6 +36,7 @@ pub fn objects_of(resolved: &Resolved) -> Result<String, Stop> {
         }
     };
     add(&[objects::namespace(&run), objects::owner(&run, &resolved.to_yaml())]);
+    add(&objects::secrets(&run, &resolved.secrets_of_load()).into_iter().collect::<Vec<_>>());
     let nodes = |role: &str| vec![format!("{NODES} of role {role}")];
     let mut charts = Vec::new();
     for service in first.services() {

@@ -31,7 +31,7 @@ impl Kubernetes {
             .map_err(Error::into_stop)?;
         let affinity =
             objects::affinity(roles.get(service.role).map(Vec::as_slice).unwrap_or_default());
-        helm.install(chart, &namespace, service.ready_within, &affinity)
+        helm.install(chart, &namespace, service.ready_within, &affinity, &run.secrets)
     }
 
     /// Makes a namespace, unless it exists. One that is being removed is awaited first: a runner that

@@ -31,3 +31,32 @@ fn values_are_given_as_on_a_command_line() {
          --set review.enabled=false"
     );
 }
+
+#[test]
+fn a_value_with_a_secret_is_a_file_that_only_we_can_read_and_that_is_removed() {
+    use std::os::unix::fs::PermissionsExt;
+    let mut secrets = Secrets::default();
+    secrets.find("${env.PASSWORD}", &|_| Some("canary, 1".to_owned()));
+    let set = BTreeMap::from([
+        ("db.password".to_owned(), json!("${env.PASSWORD}")),
+        ("image.tag".to_owned(), json!("1")),
+    ]);
+    let chart = Chart {
+        folder: "chart".into(),
+        release: "test".to_owned(),
+        namespace: None,
+        set,
+        service: "test".to_owned(),
+        deployment: None,
+        via: Via::NodePort,
+    };
+    let (shown, files) = hidden(&chart, &secrets).unwrap();
+    assert_eq!(shown.values(), ["--set-string", "image.tag=1"]);
+    let [(path, file)] = &files[..] else { panic!("one value has a secret") };
+    assert_eq!(path, "db.password");
+    assert_eq!(fs::read_to_string(&file.0).unwrap(), "canary, 1");
+    assert_eq!(fs::metadata(&file.0).unwrap().permissions().mode() & 0o777, 0o600);
+    let place = file.0.clone();
+    drop(files);
+    assert!(!place.exists());
+}

@@ -12,6 +12,7 @@ fn run() -> Run {
         namespace: "demo".to_owned(),
         image: "local/benchwright:1".to_owned(),
         owner: Some(("run-0123456789".to_owned(), "uid-1".to_owned())),
+        secrets: Secrets::default(),
     }
 }
 
@@ -500,4 +501,73 @@ fn the_receiver_is_the_generator_of_whichever_load() {
         assert_eq!(&labels[name], value, "{name}");
     }
     assert_eq!(service["spec"]["ports"][0]["port"], 18_080);
+}
+
+/// A run with a secret of a component and one of the load.
+fn with_secrets() -> Run {
+    let mut secrets = Secrets::default();
+    let environment = |name: &str| Some(format!("canary-{name}\""));
+    secrets.find("${env.PASSWORD} ${env.TOKEN}", &environment);
+    Run { secrets, ..run() }
+}
+
+#[test]
+fn pods_refer_to_the_secret_of_the_run_and_only_that_object_has_values() {
+    let run = with_secrets();
+    let url = "postgres://u:${env.PASSWORD}@db".to_owned();
+    let environment = BTreeMap::from([("URL".to_owned(), url)]);
+    let files = Files(BTreeMap::from([("a.conf".to_owned(), "p=${env.PASSWORD}".to_owned())]));
+    let geo = Service { environment, files, ..geo() };
+    let objects = service(&run, &geo, &[]);
+    let container = objects[2].pointer("/spec/template/spec/containers/0").unwrap();
+    let reference = json!({"secretKeyRef": {"name": "secrets-0123456789", "key": "env.PASSWORD"}});
+    assert_eq!(
+        container["env"],
+        json!([
+            {"name": "SECRET_env_PASSWORD", "valueFrom": reference},
+            {"name": "URL", "value": "postgres://u:$(SECRET_env_PASSWORD)@db"},
+        ])
+    );
+    // A file with a secret is in an object of its own.
+    assert_eq!(objects[0]["kind"], "Secret");
+    assert_eq!(objects[0]["stringData"], json!({"file-0": "p=canary-PASSWORD\""}));
+    let volumes = objects[2].pointer("/spec/template/spec/volumes").unwrap();
+    assert_eq!(volumes[2], json!({"name": "files", "secret": {"secretName": "geo-1-files"}}));
+    assert!(!text(&objects[1..]).contains("canary"), "{}", text(&objects[1..]));
+
+    let of_load = run.secrets.only(|name| name == "env.TOKEN");
+    let secret = secrets(&run, &of_load).unwrap();
+    assert_eq!(
+        secret["stringData"],
+        json!({
+            "env.PASSWORD": "canary-PASSWORD\"",
+            "env.TOKEN": "canary-TOKEN\"",
+            "load.json": "{\"env.TOKEN\":\"canary-TOKEN\\\"\"}",
+        })
+    );
+    // A plan shows references.
+    let run = Run { secrets: run.secrets.without_values(), ..run };
+    let plan = text(&service(&run, &geo, &[])) + &secrets(&run, &of_load).unwrap().to_string();
+    assert!(!plan.contains("canary") && plan.contains("${env.TOKEN}"), "{plan}");
+    assert_eq!(secrets(&self::run(), &Secrets::default()), None);
+}
+
+#[test]
+fn generators_read_the_secrets_of_their_requests_from_a_mounted_file() {
+    let words = ["load", "http://a", "--header", "Authorization: ${env.TOKEN}", "--secrets", "-"];
+    let generators = Generators {
+        name: "load-1".to_owned(),
+        nodes: vec!["a".to_owned()],
+        arguments: words.map(str::to_owned).to_vec(),
+        files: Vec::new(),
+        longest: Nanos::from_secs(10),
+        limits: Limits::default(),
+    };
+    let objects = super::generators(&with_secrets(), &generators);
+    let pod = objects[0].pointer("/spec/template/spec").unwrap();
+    let command = pod["containers"][0]["command"].as_array().unwrap();
+    let at = command.iter().position(|word| word == "--secrets").unwrap();
+    assert_eq!(command[at + 1], "/secrets/load.json");
+    assert_eq!(pod["volumes"][1]["secret"]["secretName"], "secrets-0123456789");
+    assert!(!text(&objects).contains("canary"));
 }

@@ -37,6 +37,7 @@ use crate::watch::{self, Figures, Watch, Watched};
 mod changes;
 mod charts;
 mod checks;
+mod logs;
 mod programs;
 mod remains;
 
@@ -429,28 +430,6 @@ impl Kubernetes {
             }
         }
         services.values().try_for_each(|service| self.until_gone(service, |_| true))
-    }
-
-    /// Keeps what the pods printed.
-    fn write_logs(&self) {
-        let Some(folder) = &self.logs else { return };
-        let Ok(pods) = self.all_pods() else { return };
-        // A log that cannot be kept is no reason to end a run.
-        let _ = fs::create_dir_all(folder);
-        let Connected { api, run, .. } = self.connected();
-        for (service, pod) in &pods {
-            let name = pods::name(pod);
-            let namespace = service.chart.as_ref().map(|chart| self.namespace_of(chart));
-            let namespace = namespace.unwrap_or(&run.namespace);
-            let file = match namespace == run.namespace {
-                true => format!("{name}.log"),
-                false => format!("{namespace}.{name}.log"),
-            };
-            if let Ok(lines) = api.last_lines(namespace, name, MOST_LINES) {
-                let text = run.secrets.hide(&lines.join("\n"));
-                let _ = fs::write(folder.join(file), text + "\n");
-            }
-        }
     }
 
     /// Returns the reason why a pod of the system is not what it was when it became ready.

@@ -1,0 +1,30 @@
+//! What the pods of the system printed, with references in place of secrets.
+
+use std::fs;
+
+use super::{Connected, Kubernetes, MOST_LINES};
+use crate::pods;
+
+impl Kubernetes {
+    /// Keeps what the pods printed.
+    pub(super) fn write_logs(&self) {
+        let Some(folder) = &self.logs else { return };
+        let Ok(pods) = self.all_pods() else { return };
+        // A log that cannot be kept is no reason to end a run.
+        let _ = fs::create_dir_all(folder);
+        let Connected { api, run, .. } = self.connected();
+        for (service, pod) in &pods {
+            let name = pods::name(pod);
+            let namespace = service.chart.as_ref().map(|chart| self.namespace_of(chart));
+            let namespace = namespace.unwrap_or(&run.namespace);
+            let file = match namespace == run.namespace {
+                true => format!("{name}.log"),
+                false => format!("{namespace}.{name}.log"),
+            };
+            if let Ok(lines) = api.last_lines(namespace, name, MOST_LINES) {
+                let text = run.secrets.hide(&lines.join("\n"));
+                let _ = fs::write(folder.join(file), text + "\n");
+            }
+        }
+    }
+}

@@ -23,7 +23,7 @@ mod tests;
 pub(crate) const USAGE: &str = "\
 cargo xtask sim method [--quick | --seed N]
 
-Simulates comparisons and trends under six kinds of noise, and searches for the capacity of six
+Simulates the verdicts of comparisons, and trends, under six kinds of noise, and searches for the capacity of six
 kinds of systems, also on a machine that slows some trials, and prints how often each rule errs
 beside the rate that it promises. It takes minutes; --quick takes seconds, with wider bounds. --seed repeats one replication of each, as printed.
 ";
@@ -33,16 +33,20 @@ beside the rate that it promises. It takes minutes; --quick takes seconds, with 
 struct Extent {
     /// The seed of the first replication.
     first: u64,
-    /// Of each comparison and trend.
+    /// Of each test and trend.
     replications: u64,
+    /// Of each verdict, which takes the test many times.
+    verdicts: u64,
     /// Of each search.
     searches: u64,
     /// Of each search whose trials are all used for an estimate.
     estimates: u64,
 }
 
-const WHOLE: Extent = Extent { first: 0, replications: 20_000, searches: 3_000, estimates: 500 };
-const QUICK: Extent = Extent { first: 0, replications: 1_000, searches: 500, estimates: 30 };
+const WHOLE: Extent =
+    Extent { first: 0, replications: 20_000, verdicts: 5_000, searches: 3_000, estimates: 500 };
+const QUICK: Extent =
+    Extent { first: 0, replications: 1_000, verdicts: 200, searches: 500, estimates: 30 };
 
 /// The seeds that are printed of each line.
 const SHOWN_SEEDS: usize = 3;
@@ -74,16 +78,20 @@ pub(crate) fn run(words: &[&str]) -> Option<bool> {
         ["method"] => WHOLE,
         ["method", "--quick"] => QUICK,
         ["method", "--seed", seed] => {
-            Extent { first: seed.parse().ok()?, replications: 1, searches: 1, estimates: 1 }
+            let first = seed.parse().ok()?;
+            Extent { first, replications: 1, verdicts: 1, searches: 1, estimates: 1 }
         }
         _ => return None,
     };
     let mut rates = comparisons::rates(extent);
+    let (verdicts, disagreements) = comparisons::verdicts(extent);
+    rates.extend(verdicts);
     rates.extend(trends::rates(extent));
     for rate in &rates {
         println!("{rate}");
     }
-    let mut figures = searches::figures(extent);
+    let mut figures = vec![disagreements];
+    figures.extend(searches::figures(extent));
     figures.extend(slowed::figures(extent));
     for figure in &figures {
         println!("{figure}");
@@ -125,19 +133,23 @@ fn share(
     found: impl Fn(&mut Random) -> bool + Sync,
 ) -> Rate {
     let found = each(extent.first, extent.replications, found);
-    let mut seeds: Vec<u64> =
-        (extent.first..).zip(&found).filter(|(_, found)| **found).map(|(seed, _)| seed).collect();
-    let share = seeds.len() as f64 / extent.replications as f64;
-    // The interesting ones are those that are rare.
-    if 0.5 < share {
-        let others = (extent.first..).zip(&found).filter(|(_, found)| !**found);
-        seeds = others.map(|(seed, _)| seed).collect();
-    }
-    seeds.truncate(SHOWN_SEEDS);
-    Rate { what, share, replications: extent.replications, goal, seeds }
+    Rate::of(what, extent.first, goal, &found)
 }
 
 impl Rate {
+    /// Counts the replications that are true, the first of which has this seed.
+    fn of(what: String, first: u64, goal: Goal, found: &[bool]) -> Rate {
+        let of = |wanted: bool| {
+            let seeds = (first..).zip(found).filter(move |(_, found)| **found == wanted);
+            seeds.map(|(seed, _)| seed)
+        };
+        let replications = found.len() as u64;
+        let share = of(true).count() as f64 / replications as f64;
+        // The interesting ones are those that are rare.
+        let seeds = of(share <= 0.5).take(SHOWN_SEEDS).collect();
+        Rate { what, share, replications, goal, seeds }
+    }
+
     /// The error of a share of so many replications: three standard deviations.
     fn error(&self) -> f64 {
         let n = self.replications as f64;

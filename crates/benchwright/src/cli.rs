@@ -392,12 +392,15 @@ pub(crate) struct Analyse {
     /// The column with the level of each trial: a version, a stage, a number of replicas
     #[arg(long, value_name = "COLUMN")]
     pub(crate) by: String,
-    /// The columns to analyse; percentiles are named p50, p99, p99.9
+    /// The columns to analyse; percentiles are named p50, p99, p99.9 (or p999, p99_9)
     #[arg(long, value_name = "A,B", required = true, value_delimiter = ',')]
     pub(crate) metrics: Vec<String>,
     /// The number of requests of each trial: it shows which percentiles they support
     #[arg(long, value_name = "N")]
     pub(crate) requests: Option<u64>,
+    /// What a row is; asked for where a level has more than 100. Requests are refused, with what to write instead
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) rows: Option<Rows>,
     /// The difference that matters
     #[arg(long, value_name = "SHARE", default_value = "3%")]
     pub(crate) margin: Share,
@@ -743,6 +746,13 @@ impl TlsVersion {
 pub(crate) enum EventMode {
     Binary,
     Structured,
+}
+
+/// What a row of a table is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum Rows {
+    Trials,
+    Requests,
 }
 
 /// The time at which a load begins.

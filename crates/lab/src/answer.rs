@@ -132,7 +132,8 @@ fn reproduced(plan: &Plan, journal: &[Entry], searches: &[Search]) -> Vec<Reprod
         metric: wanted.target.metric,
         rsd: wanted.target.rsd.0.0,
     });
-    reproducibility::of(journal, searches, target)
+    let until = plan.resolved(0).spec.repeat.until.as_ref().map(|until| until.metric);
+    reproducibility::of(journal, searches, target, until)
 }
 
 /// Returns the levels side by side, if the spec asks for their spread.
@@ -681,7 +682,12 @@ fn spread_in_words(reproduced: &Reproduced) -> Vec<String> {
         let percent = |share: f64| format!("{:.2} %", 100.0 * share);
         let (rsd, (low, high)) = (figures.rsd?, figures.rsd_interval?);
         let floor = figures.sampling_floor.map(|floor| format!(", floor {}", percent(floor)));
-        let what = if metric.is_of_search() { "searches" } else { "trials" };
+        let is_sequential = reproduced.warnings.iter().any(|one| one.code == Code::Sequential);
+        let what = match metric.is_of_search() {
+            true => "searches",
+            false if is_sequential => "trials, sequential",
+            false => "trials",
+        };
         let target = target
             .map(|judged| format!("; target {}: {}", percent(judged.rsd), judged.verdict.word()));
         Some(format!(

@@ -101,7 +101,9 @@ pub fn load(path: &Path, profile: Option<&str>, set: &[String]) -> Result<Resolv
     })?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
-    from_bytes(&name, &bytes, folder, profile, set)
+    let resolved = from_bytes(&name, &bytes, folder, profile, set)?;
+    compare::check_until(&resolved)?;
+    Ok(resolved)
 }
 
 /// Reads a spec from memory; its relative paths are relative to `folder`.

@@ -177,6 +177,11 @@ pub fn moments(values: &[f64]) -> Option<(f64, f64)> {
     Some((mean, (squares / (n - 1.0)).sqrt()))
 }
 
+/// Returns true if all values are equal. The deviation of their logarithms need not be zero: it is rounded.
+pub fn is_constant(values: &[f64]) -> bool {
+    values.windows(2).all(|two| two[0] == two[1])
+}
+
 /// Returns the mean of at least one value.
 pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64

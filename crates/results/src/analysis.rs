@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use measure::estimate::{self, Support};
+use measure::estimate::{self, Support, is_constant};
 use measure::quantity::grouped;
 use measure::spread::{self, Percentile};
 use measure::{Quantile, comparison, scaling as growth, trend};
@@ -21,7 +21,8 @@ mod tests;
 
 use conclusions::SpreadVerdict;
 
-pub const SCHEMA: &str = "benchwright.analysis/1";
+/// In version 1 a look at outliers chose the test of the spreads.
+pub const SCHEMA: &str = "benchwright.analysis/2";
 
 /// The confidence of all intervals, and the significance of all tests.
 const CONFIDENCE: f64 = 0.95;
@@ -94,7 +95,7 @@ pub struct Figures {
     /// percentile, or if no lower percentile was measured.
     pub sampling_floor: Option<f64>,
     pub trend: Option<Trend>,
-    /// The median slope of all pairs of trials, per trial, as a share of the median.
+    /// The median slope of all pairs of trials, per trial, as a share of the size of the median.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slope: Option<f64>,
     pub outliers: Vec<Outlier>,
@@ -186,14 +187,17 @@ pub struct Pair {
     pub verdict: Option<Verdict>,
     /// The RSD of b over that of a.
     pub rsd_ratio: Option<f64>,
-    /// The probability of such RSDs if the true ones were equal, by the F test: it assumes normal
-    /// logarithms.
+    /// The probability of such RSDs if the true ones were equal, by the F test, to look at: it assumes
+    /// normal logarithms.
     pub rsd_ratio_p: Option<f64>,
-    /// The same by Brown and Forsythe's test, which assumes less and needs more trials.
+    /// The same by Brown and Forsythe's test, to look at: it assumes less and needs more trials.
     pub rsd_ratio_p_brown_forsythe: Option<f64>,
     /// The judgement on the spreads; null if they were not tested.
     #[serde(default)]
     pub spread: Option<SpreadVerdict>,
+    /// The reasons why a figure is null, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub absent: Vec<String>,
     /// True if the trials of the two levels alternate. If not, a drift of the machine looks like a
     /// difference.
     pub interleaved: bool,
@@ -250,6 +254,8 @@ pub enum Code {
     LowerBound,
     /// Some of equal searches found only a bound.
     Censored,
+    /// The figures themselves decided the number of trials.
+    Sequential,
 }
 
 /// Analyses trials. `requests` is the number of requests of each trial, and `margin` the difference
@@ -360,7 +366,7 @@ fn of_level(name: &str, numbers: &[usize], values: &[f64], floor: Option<f64>) -
         spread_shamos: spread::shamos(values),
         sampling_floor: floor,
         trend: trend_of(&[values]),
-        slope: trend::slope(values).zip(median).map(|(slope, median)| slope / median),
+        slope: trend::slope(values).zip(median).map(|(slope, median)| slope / median.abs()),
         outliers: outliers.collect(),
     };
     Level { level: name.to_owned(), figures }
@@ -374,19 +380,64 @@ fn of_pair(names: [&String; 2], values: [&[f64]; 2], interleaved: bool, margin: 
     let [a, b] = values;
     let tested = spread::compare_spreads(a, b);
     let rsd = |values: &[f64]| spread::rsd(values, CONFIDENCE).map(|rsd| rsd.rsd);
-    let ratio = comparison::welch(a, b, SIGNIFICANCE);
+    let found = comparison::welch(a, b, SIGNIFICANCE);
+    // Trials that are all equal have a ratio, although nothing tells how far it is known.
+    let constant =
+        || (is_constant(a) && is_constant(b) && 0.0 < a[0] && 0.0 < b[0]).then(|| b[0] / a[0]);
+    let mut absent = Vec::new();
+    if found.is_none() {
+        absent.push(no_ratio(names, values));
+    }
+    if tested.is_none() {
+        absent.push(no_test_of_spreads(names, values));
+    }
     Pair {
         a: names[0].clone(),
         b: names[1].clone(),
-        ratio: ratio.map(|found| found.ratio),
-        ratio_interval: ratio.map(|found| found.interval),
-        verdict: ratio.map(|found| verdict(found.interval, margin)),
+        ratio: found.map(|found| found.ratio).or_else(constant),
+        ratio_interval: found.map(|found| found.interval),
+        verdict: found.map(|found| verdict(found.interval, margin)),
         rsd_ratio: rsd(a).zip(rsd(b)).filter(|(a, _)| 0.0 < *a).map(|(a, b)| b / a),
         rsd_ratio_p: tested.map(|tested| tested.f),
         rsd_ratio_p_brown_forsythe: tested.map(|tested| tested.brown_forsythe),
-        spread: conclusions::judge(a, b),
+        spread: tested.map(conclusions::judge),
+        absent,
         interleaved,
     }
+}
+
+/// Returns the reason why two levels have no ratio with an interval.
+fn no_ratio(names: [&String; 2], values: [&[f64]; 2]) -> String {
+    let which = |has: fn(&[f64]) -> bool| {
+        let of = names.iter().zip(values).find(|(_, values)| has(values));
+        of.map(|(name, _)| *name)
+    };
+    if let Some(name) = which(|values| values.iter().any(|value| *value <= 0.0)) {
+        return format!("no ratio: a value at {name} is not above zero");
+    }
+    if let Some(name) = which(|values| values.len() < 2) {
+        return format!("no ratio: {name} has a single trial");
+    }
+    match values.iter().all(|values| is_constant(values)) {
+        true => "no interval of the ratio: all trials of each level are equal".to_owned(),
+        false => "no ratio: the trials lie too far apart for an interval".to_owned(),
+    }
+}
+
+const NO_TEST: &str = "no test of the spreads: ";
+
+/// Returns the reason why the spreads of two levels are not tested.
+fn no_test_of_spreads(names: [&String; 2], values: [&[f64]; 2]) -> String {
+    let mut reasons = names.iter().zip(values).filter_map(|(name, values)| match () {
+        () if values.iter().any(|value| *value <= 0.0) => {
+            Some(format!("a value at {name} is not above zero"))
+        }
+        () if values.len() < 3 => Some(format!("{name} has fewer than three trials")),
+        () if is_constant(values) => Some(format!("all trials of {name} are equal")),
+        () => None,
+    });
+    let reason = reasons.next().unwrap_or_else(|| "a spread is below all numbers".to_owned());
+    format!("{NO_TEST}{reason}")
 }
 
 fn verdict((low, high): (f64, f64), margin: f64) -> Verdict {
@@ -406,25 +457,69 @@ pub fn alternate(a: &[usize], b: &[usize]) -> bool {
     a.0 < b.1 && b.0 < a.1
 }
 
-/// Divides the name of a percentile into the times that it is of, and its level: `delivery_p99`.
-fn parts(metric: &str) -> (&str, &str) {
-    metric.rsplit_once('_').unwrap_or(("", metric))
+/// Reads the name of a percentile, as tools and people write it: `p99.9`, `P99_9`, `p999`, `delivery_p99`,
+/// `p99_ns`, `99%`.
+pub(crate) fn quantile(metric: &str) -> Option<Quantile> {
+    Some(percentile(metric)?.1)
 }
 
-/// Reads the name of a percentile: `p99.9`, `P99.9`, `delivery_p99`.
-pub(crate) fn quantile(metric: &str) -> Option<Quantile> {
-    let percent = parts(metric).1.strip_prefix(['p', 'P'])?.parse::<f64>().ok()?;
-    Quantile::new(percent / 100.0).filter(|quantile| quantile.level() < 1.0)
+/// Divides the name of a percentile into the times that it is of and its level: `delivery` and 0.99.
+fn percentile(metric: &str) -> Option<(String, Quantile)> {
+    const BEFORE: [&str; 5] = ["percentile", "perc", "pct", "p", "q"];
+    const SEPARATORS: [char; 3] = ['_', '-', ' '];
+    let name = metric.to_lowercase();
+    let is_digit = |c: char| c.is_ascii_digit();
+    let starts = name
+        .char_indices()
+        .filter(|&(at, c)| is_digit(c) && !name[..at].ends_with(|c: char| is_digit(c) || c == '.'));
+    starts.map(|(at, _)| at).find_map(|at| {
+        let (before, rest) = name.split_at(at);
+        let is_boundary = |before: &str| !before.ends_with(char::is_alphanumeric);
+        let marked = before.trim_end_matches(SEPARATORS);
+        let marked = BEFORE.iter().find_map(|mark| marked.strip_suffix(mark));
+        let marked = marked.filter(|before| is_boundary(before));
+        let (percent, after) = percent(rest);
+        let ended = ["%", "th"].iter().find_map(|end| after.strip_prefix(end));
+        let (before, after) = match (marked, ended) {
+            (Some(before), _) => (before, ended.unwrap_or(after)),
+            (None, Some(after)) if is_boundary(before) => (before, after),
+            (None, _) => return None,
+        };
+        let quantile = Quantile::new(percent? / 100.0).filter(|quantile| quantile.level() < 1.0)?;
+        let times = format!("{before} {after}");
+        Some((times.replace(SEPARATORS, " ").trim().to_owned(), quantile))
+    })
+}
+
+/// Reads the percent at the beginning of a text: `99.9`, `99_9`, `999`; returns what follows, too.
+fn percent(text: &str) -> (Option<f64>, &str) {
+    let end = |text: &str| text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (whole, rest) = text.split_at(end(text));
+    // A part behind a line is one only if nothing else is probable: the p99 of target 2 is not p99.2.
+    let part = rest.strip_prefix(['.', '_', '-']).map(|part| part.split_at(end(part)));
+    let is_part = |part: &str| {
+        rest.starts_with('.') || (part.starts_with('9') || part == "5") && whole.len() == 2
+    };
+    match part.filter(|(part, _)| !part.is_empty() && is_part(part)) {
+        Some((part, rest)) => (format!("{whole}.{part}").parse().ok(), rest),
+        // `p100` is the maximum.
+        None if 2 < whole.len() && !whole.starts_with("10") => {
+            (format!("{}.{}", &whole[..2], &whole[2..]).parse().ok(), rest)
+        }
+        None => (whole.parse().ok(), rest),
+    }
 }
 
 /// Returns the highest percentile of the same times below this one that was measured too.
 fn lower_percentile(metrics: &[String], index: usize) -> Option<usize> {
-    let own = quantile(&metrics[index])?.level();
-    let same = |metric: &String| parts(metric).0 == parts(&metrics[index]).0;
-    let lower = metrics.iter().enumerate().filter(|(_, metric)| same(metric));
-    let lower = lower.filter_map(|(at, metric)| Some((at, quantile(metric)?)));
-    let below = lower.filter(|(_, quantile)| (0.9..own).contains(&quantile.level()));
-    Some(below.max_by(|a, b| a.1.level().total_cmp(&b.1.level()))?.0)
+    let (of, own) = percentile(&metrics[index])?;
+    let all = metrics.iter().enumerate();
+    let all = all.filter_map(|(at, metric)| Some((at, percentile(metric)?)));
+    let below = all.filter(|(_, (times, quantile))| {
+        *times == of && (0.9..own.level()).contains(&quantile.level())
+    });
+    let level = |(_, (_, quantile)): &(usize, (String, Quantile))| quantile.level();
+    Some(below.max_by(|one, other| level(one).total_cmp(&level(other)))?.0)
 }
 
 /// Returns a warning if there are high percentiles alone: those of a timer repeat superbly, and only the

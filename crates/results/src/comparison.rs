@@ -12,6 +12,7 @@ mod censored;
 #[cfg(test)]
 mod tests;
 
+/// Version 1 had the mean of the logarithms as the effect, an interval around it, and no bounds.
 pub const SCHEMA: &str = "benchwright.compare/2";
 
 /// The probability of an error that a comparison accepts, over all its decisions together.
@@ -41,17 +42,19 @@ pub struct Compared {
     #[serde(flatten)]
     pub of: Of,
     pub verdict: Verdict,
-    /// The figure of B over that of A: 1.05 is five per cent more. Of numbers of events, each is one more
+    /// The figure of B over that of A: 1.05 is five per cent more. It is the ratio at which the ranks of
+    /// both agree, which a few trials that lie apart hardly move. Of numbers of events, each is one more
     /// than was counted. Null if an arm has no figure, or only bounds of one.
     pub effect: Option<f64>,
     /// The bounds of the effect, if some searches found only a bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effect_bounds: Option<Found>,
-    /// The ratios that the test does not refuse; it decides. Null with too few trials to refuse any.
+    /// The ratios that the test does not refuse; it decides, and excludes 1 exactly if `p` is at most
+    /// 1 − `confidence`. Null with too few trials to refuse any.
     pub interval: Option<(f64, f64)>,
     /// Its confidence: 0.95, or more where several metrics share the probability of an error.
     pub confidence: f64,
-    /// The interval by Student's t over the blocks, to look at; null with one block.
+    /// The interval of the mean by Student's t over the blocks, to look at; null with one block.
     pub t_interval: Option<(f64, f64)>,
     /// The probability of ranks as far apart as these if both arms were equal.
     pub p: Option<f64>,

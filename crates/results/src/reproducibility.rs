@@ -156,8 +156,13 @@ impl Reproduced {
 
 /// Returns the spread of equal trials and of equal searches, if there are at least three. Only valid
 /// trials count, and none that a search for a capacity asked for: such a search repeats a trial because
-/// of its result.
-pub fn of(journal: &[Entry], searches: &[Search], target: Option<Target>) -> Vec<Reproduced> {
+/// of its result. `until` is the metric that decided the number of trials, if one did.
+pub fn of(
+    journal: &[Entry],
+    searches: &[Search],
+    target: Option<Target>,
+    until: Option<Metric>,
+) -> Vec<Reproduced> {
     let groups = Groups::of_trials(journal);
     let mut of_searches = Groups::default();
     // The loads that were given are no results of searches.
@@ -178,7 +183,7 @@ pub fn of(journal: &[Entry], searches: &[Search], target: Option<Target>) -> Vec
     let all = groups.0.into_iter().chain(of_searches.0);
     let repeated = all.filter(|group| FEWEST <= group.members.len());
     let usual = Usual::of(journal);
-    let reproduced = repeated.map(|group| group.reproduced(target, &usual));
+    let reproduced = repeated.map(|group| group.reproduced(target, until, &usual));
     reproduced.filter(|of| !of.metrics.is_empty() || !of.warnings.is_empty()).collect()
 }
 
@@ -252,7 +257,12 @@ impl<'a> Groups<'a> {
 }
 
 impl Group<'_> {
-    fn reproduced(self, target: Option<Target>, usual: &Usual) -> Reproduced {
+    fn reproduced(
+        self,
+        target: Option<Target>,
+        until: Option<Metric>,
+        usual: &Usual,
+    ) -> Reproduced {
         let Group { cell, search, asked_per_s, members } = self;
         let trials = members.iter().map(|member| member.trial).filter(|trial| 0 < *trial);
         let trials: Vec<u32> = trials.collect();
@@ -300,6 +310,8 @@ impl Group<'_> {
         if of.is_some() || reproduced.metrics.is_empty() {
             reproduced.warnings.extend(censored(&members, of));
         }
+        let are_trials = members.iter().any(|member| member.entry.is_some());
+        reproduced.warnings.extend(until.filter(|_| are_trials).map(sequential));
         reproduced
     }
 }
@@ -327,6 +339,19 @@ fn lower_bounds(members: &[Member<'_>]) -> Option<Warning> {
             trials.join(", ")
         ),
     })
+}
+
+/// Returns a warning that the figures of a metric decided the number of trials.
+fn sequential(until: Metric) -> Warning {
+    Warning {
+        code: Code::Sequential,
+        metric: Some(until.to_string()),
+        level: None,
+        text: format!(
+            "sequential: trials were added until the interval of {until} was narrow (repeat.until); such a 95 % \
+             interval holds the true value in 92 to 95 % of cases"
+        ),
+    }
 }
 
 /// Returns a warning if most trials show that the delivery waits for a timer.

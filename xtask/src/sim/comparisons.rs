@@ -1,9 +1,11 @@
 //! The error rates of comparisons in blocks of four.
 
 use measure::Random;
-use measure::comparison::{Better, Block, Verdict, adjusted_p_value, compare, p_value};
+use measure::comparison::{
+    Better, Block, Comparison, Verdict, adjusted, adjusted_p_value, compare, p_value,
+};
 
-use super::{Extent, Goal, Noise, Rate, noise, share};
+use super::{Extent, Figure, Goal, Noise, Rate, SHOWN_SEEDS, each, noise, share};
 
 /// The trials of one arm in a block.
 const OF_ARM: usize = 2;
@@ -26,16 +28,18 @@ fn blocks(noise: Noise, per_arm: usize, sd: f64, effect: f64, random: &mut Rando
 /// noise adds to independent trials is explained whole.
 fn with_speed(
     noise: Noise,
+    per_arm: usize,
     explained: f64,
     effect: f64,
     random: &mut Random,
 ) -> (Vec<Block>, Vec<Block>) {
-    let speeds = noise.trials(2 * PER_ARM, SD * explained.sqrt(), random);
-    let own = Noise::Iid.trials(2 * PER_ARM, SD * (1.0 - explained).sqrt(), random);
+    let count = 2 * per_arm;
+    let speeds = noise.trials(count, SD * explained.sqrt(), random);
+    let own = Noise::Iid.trials(count, SD * (1.0 - explained).sqrt(), random);
     let trials: Vec<f64> = speeds.iter().zip(own).map(|(speed, own)| own - speed).collect();
     // A speed that explains nothing varies as much, but apart from the figures.
     let speeds = match explained {
-        0.0 => noise.trials(2 * PER_ARM, SD, random),
+        0.0 => noise.trials(count, SD, random),
         _ => speeds,
     };
     in_blocks(&trials, &speeds, effect, random)
@@ -108,6 +112,67 @@ pub(super) fn rates(extent: Extent) -> Vec<Rate> {
     rates
 }
 
+/// Counts the verdicts that are not so, of the comparison and of the one at equal speed; and the intervals
+/// that do not agree with their test.
+pub(super) fn verdicts(extent: Extent) -> (Vec<Rate>, Figure) {
+    let mut rates = Vec::new();
+    let mut disagree = Vec::new();
+    for noise in noise::ALL {
+        for per_arm in [6, 10, 20] {
+            let raw = move |effect: f64, random: &mut Random| {
+                let blocks = blocks(noise, per_arm, SD, effect.ln_1p(), random);
+                compare(&blocks, ALPHA).expect("both arms have trials")
+            };
+            let at_equal_speed = move |effect: f64, random: &mut Random| {
+                let (figures, speeds) = with_speed(noise, per_arm, 0.5, effect.ln_1p(), random);
+                adjusted(&figures, &speeds, ALPHA).expect("the speeds vary").comparison
+            };
+            let place = format!("{}, {per_arm} per arm", noise.name());
+            for (what, compared) in [
+                ("verdict", &raw as &(dyn Fn(f64, &mut Random) -> Comparison + Sync)),
+                ("verdict at equal speed", &at_equal_speed),
+            ] {
+                let [equal, more] = [0.0, 0.05].map(|effect| {
+                    each(extent.first, extent.verdicts, |random| compared(effect, random))
+                });
+                rates.extend(wrong(&format!("{what}, {place}"), extent.first, &equal, &more));
+                let all = equal.iter().zip(&more).zip(extent.first..);
+                let wrong = all.filter(|((equal, more), _)| disagrees(equal) || disagrees(more));
+                disagree.extend(wrong.map(|(_, seed)| seed));
+            }
+        }
+    }
+    let figure = Figure {
+        what: "verdicts: intervals that exclude 1 and a p above 5 %, or the reverse".to_owned(),
+        value: disagree.len() as f64,
+        goal: Goal::at_most(0.0, 0.0),
+        seeds: disagree.into_iter().take(SHOWN_SEEDS).collect(),
+    };
+    (rates, figure)
+}
+
+/// Returns true if the interval and the test do not say the same.
+fn disagrees(found: &Comparison) -> bool {
+    let (low, high) = found.interval;
+    (1.0 < low || high < 1.0) != (found.p <= ALPHA)
+}
+
+/// Counts the wrong verdicts of comparisons without a difference, and of such with one of 5 %.
+fn wrong(what: &str, first: u64, equal: &[Comparison], more: &[Comparison]) -> [Rate; 3] {
+    let rate = |name: &str, goal: Goal, all: &[Comparison], counted: &[Verdict]| {
+        let is_counted =
+            |found: &Comparison| counted.contains(&found.verdict(Better::Lower, MARGIN));
+        let found: Vec<bool> = all.iter().map(is_counted).collect();
+        Rate::of(format!("{what}, {name}"), first, goal, &found)
+    };
+    let different = [Verdict::Better, Verdict::Worse];
+    [
+        rate("no difference: better or worse", Goal::at_most(0.055, 0.05), equal, &different),
+        rate("5 % more: equivalent", Goal::at_most(0.01, 0.005), more, &[Verdict::Equivalent]),
+        rate("5 % more: worse", Goal::None, more, &[Verdict::Worse]),
+    ]
+}
+
 /// Compares the test of the figures with that of the figures at equal speed.
 fn of_speed(extent: Extent) -> Vec<Rate> {
     let mut rates = Vec::new();
@@ -120,11 +185,12 @@ fn of_speed(extent: Extent) -> Vec<Rate> {
     ] {
         for (effect, name) in [(0.0_f64, "no difference"), (0.03, "3 % more"), (0.05, "5 % more")] {
             let raw = move |random: &mut Random| {
-                let (figures, _) = with_speed(noise, explained, effect.ln_1p(), random);
+                let (figures, _) = with_speed(noise, PER_ARM, explained, effect.ln_1p(), random);
                 p_value(&figures).is_some_and(|p| p <= ALPHA)
             };
             let adjusted = move |random: &mut Random| {
-                let (figures, speeds) = with_speed(noise, explained, effect.ln_1p(), random);
+                let (figures, speeds) =
+                    with_speed(noise, PER_ARM, explained, effect.ln_1p(), random);
                 adjusted_p_value(&figures, &speeds).is_some_and(|p| p <= ALPHA)
             };
             let what = |how: &str| {

@@ -1,73 +1,149 @@
 //! `benchwright analyse`: what the trials in a table say together.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
 use results::analysis::{self, Analysis, Figures, Metric, Pair, Row, Trials};
 
-use crate::cli::Analyse;
+use crate::cli::{Analyse, Rows};
 use crate::output::{self, Exit, Failure};
 
 #[cfg(test)]
 mod tests;
 
-/// More rows than this are no trials.
-const MOST_TRIALS: usize = 100_000;
+/// Of more rows the median of all pairs takes too much memory.
+const MOST_TRIALS: usize = 5_000;
+/// More rows of one level than this are rarely trials.
+const MANY: usize = 100;
+/// Every two levels are compared.
+const MOST_LEVELS: usize = 100;
+/// Squares of larger figures, and of smaller ones, are beyond all numbers.
+const LARGEST: f64 = 1e100;
+const SMALLEST: f64 = 1e-100;
+
+const ROW_FOR_EACH_TRIAL: &str = "requests of one trial resemble each other, so a test that takes them for trials finds \
+     differences that are not there; write a row for each trial, with its p50 and p99";
 
 pub(crate) fn analyse(arguments: &Analyse) -> Result<Exit, Failure> {
-    let Analyse { file, by, metrics, requests, margin, json } = arguments;
+    let Analyse { file, by, metrics, requests, margin, rows, json } = arguments;
     let text = std::fs::read(file);
     let text = text.map_err(|error| Failure::question(format!("{}: {error}", file.display())))?;
-    let trials = read(file, &text, by, metrics)?;
+    let trials = read(file, &text, by, metrics, *rows)?;
     let found = analysis::analyse(&trials, *requests, margin.0);
     output::result(&if *json { output::json(&found) } else { self::text(&found) })?;
     Ok(Exit::Answered)
 }
 
 /// Reads the columns that are asked for. An error names its line.
-fn read(file: &Path, text: &[u8], by: &str, metrics: &[String]) -> Result<Trials, Failure> {
+fn read(
+    file: &Path,
+    text: &[u8],
+    by: &str,
+    metrics: &[String],
+    rows_are: Option<Rows>,
+) -> Result<Trials, Failure> {
     let name = file.display();
+    if rows_are == Some(Rows::Requests) {
+        return Err(Failure::question(format!(
+            "the rows of {name} are requests: {ROW_FOR_EACH_TRIAL}"
+        )));
+    }
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text);
     let wrong = |error: csv::Error| Failure::question(format!("{name}: {error}"));
     let columns = reader.headers().map_err(wrong)?.clone();
     let index = |column: &str| {
-        columns.iter().position(|known| known == column).ok_or_else(|| {
-            let known: Vec<&str> = columns.iter().collect();
-            Failure::question(format!(
-                "{name} has no column `{column}`; columns here: {}",
-                known.join(", ")
-            ))
-        })
+        let mut places = columns.iter().enumerate().filter(|(_, known)| *known == column);
+        match (places.next(), places.next()) {
+            (Some((place, _)), None) => Ok(place),
+            (Some((first, _)), Some((second, _))) => Err(Failure::question(format!(
+                "{name} has two columns `{column}`, the {} and the {}; rename one of them",
+                ordinal(first + 1),
+                ordinal(second + 1)
+            ))),
+            (None, _) => {
+                let known: Vec<&str> = columns.iter().collect();
+                Err(Failure::question(format!(
+                    "{name} has no column `{column}`; columns here: {}",
+                    known.join(", ")
+                )))
+            }
+        }
     };
     let level = index(by)?;
     let places = metrics.iter().map(|metric| index(metric)).collect::<Result<Vec<_>, _>>()?;
-    let mut rows = Vec::new();
+    if let Some(twice) = metrics.iter().enumerate().find(|(at, one)| metrics[..*at].contains(one)) {
+        return Err(Failure::question(format!("--metrics has `{}` twice; write it once", twice.1)));
+    }
+    let mut rows: Vec<Row> = Vec::new();
+    let mut of_level: BTreeMap<String, usize> = BTreeMap::new();
     for record in reader.records() {
         let record = record.map_err(wrong)?;
         let line = record.position().map_or(0, csv::Position::line);
         let value = |(&place, metric): (&usize, &String)| {
             let text = record.get(place).unwrap_or_default();
-            text.parse::<f64>().ok().filter(|value| value.is_finite()).ok_or_else(|| {
+            let value = text.parse::<f64>().ok().filter(|value| value.is_finite()).ok_or_else(|| {
                 Failure::question(format!(
                     "{name}:{line}: `{text}` in column `{metric}` is not a number; write figures \
                      without units"
+                ))
+            })?;
+            let is_usual = value == 0.0 || (SMALLEST..=LARGEST).contains(&value.abs());
+            is_usual.then_some(value).ok_or_else(|| {
+                Failure::question(format!(
+                    "{name}:{line}: `{text}` in column `{metric}` cannot be computed with; write figures \
+                     between {SMALLEST:e} and {LARGEST:e}, in another unit"
                 ))
             })
         };
         let values = places.iter().zip(metrics).map(value).collect::<Result<_, _>>()?;
         let trial = rows.len() + 1;
-        rows.push(Row { trial, level: record.get(level).unwrap_or_default().to_owned(), values });
+        let level = record.get(level).unwrap_or_default();
+        if level.is_empty() {
+            return Err(Failure::question(format!(
+                "{name}:{line}: column `{by}` is empty; write the level of each trial, for example its \
+                 version"
+            )));
+        }
+        *of_level.entry(level.to_owned()).or_default() += 1;
+        rows.push(Row { trial, level: level.to_owned(), values });
         if MOST_TRIALS < rows.len() {
             return Err(Failure::question(format!(
-                "{name} has more than {MOST_TRIALS} rows; write a row for each trial, not for each \
-                 request"
+                "{name} has more than {MOST_TRIALS} rows, which are not trials: {ROW_FOR_EACH_TRIAL}"
             )));
         }
     }
-    match rows.is_empty() {
-        true => Err(Failure::question(format!("{name} has no trials"))),
-        false => Ok(Trials { by: by.to_owned(), metrics: metrics.to_vec(), rows }),
+    if rows.is_empty() {
+        return Err(Failure::question(format!("{name} has no trials")));
     }
+    if MOST_LEVELS < of_level.len() {
+        return Err(Failure::question(format!(
+            "column `{by}` of {name} has {} different levels, and {MOST_LEVELS} are the most; --by names \
+             the column that says what was measured, for example a version",
+            of_level.len()
+        )));
+    }
+    if let Some((level, count)) = of_level.iter().find(|(_, count)| MANY < **count)
+        && rows_are.is_none()
+    {
+        return Err(Failure::question(format!(
+            "{name} has {count} rows at `{level}`: say what a row is. --rows trials if each is the figure \
+             of a whole trial; if each is a request: {ROW_FOR_EACH_TRIAL}"
+        )));
+    }
+    Ok(Trials { by: by.to_owned(), metrics: metrics.to_vec(), rows })
+}
+
+/// `1st`, `2nd`, `13th`
+fn ordinal(number: usize) -> String {
+    let end = match (number % 10, number % 100) {
+        (_, 11..=13) => "th",
+        (1, _) => "st",
+        (2, _) => "nd",
+        (3, _) => "rd",
+        _ => "th",
+    };
+    format!("{number}{end}")
 }
 
 fn text(analysis: &Analysis) -> String {
@@ -97,14 +173,20 @@ fn of_metric(text: &mut String, by: &str, metric: &Metric) {
         let _ = writeln!(text, "  trend inside the levels: S = {s} of {of}, p = {p}");
     }
     for pair in &metric.pairs {
-        let Pair { a, b, ratio, ratio_interval, verdict, rsd_ratio, spread, .. } = pair;
+        let Pair { a, b, ratio, ratio_interval, verdict, rsd_ratio, spread, absent, .. } = pair;
         let mut parts = Vec::new();
-        if let (Some(ratio), Some((low, high)), Some(verdict)) = (ratio, ratio_interval, verdict) {
-            parts.push(format!("× {ratio:.3} ({low:.3} … {high:.3}): {}", verdict.word()));
+        match (ratio, ratio_interval, verdict) {
+            (Some(ratio), Some((low, high)), Some(verdict)) => {
+                parts.push(format!("× {ratio:.3} ({low:.3} … {high:.3}): {}", verdict.word()));
+            }
+            (Some(ratio), ..) => parts.push(format!("× {ratio:.3}")),
+            (None, ..) => {}
         }
-        if let (Some(rsd), Some(spread)) = (rsd_ratio, spread) {
-            parts.push(format!("RSD × {rsd:.2}, {}: {}", spread.p_in_words(), spread.word()));
+        if let Some(spread) = spread {
+            let rsd = rsd_ratio.map(|rsd| format!("RSD × {rsd:.2}, ")).unwrap_or_default();
+            parts.push(format!("{rsd}{}: {}", spread.p_in_words(), spread.word()));
         }
+        parts.extend(absent.iter().cloned());
         if !parts.is_empty() {
             let _ = writeln!(text, "  {a} → {b}: {}", parts.join("; "));
         }

@@ -10,7 +10,7 @@ use results::slo;
 
 use crate::answer::Ending;
 use crate::search::{self, Next, Point};
-use crate::spec::{BackendKind, Offered, Repeat, Resolved, Search, Start, Strategy};
+use crate::spec::{BackendKind, Offered, Resolved, Search, Start, Strategy};
 use crate::trial;
 
 #[cfg(test)]
@@ -269,15 +269,10 @@ fn by_load(journal: &[Entry]) -> Vec<(Option<Rate>, Vec<&Observed>)> {
 
 /// Returns true if a load needs no further trial.
 fn is_complete(resolved: &Resolved, answering: &[&Observed]) -> bool {
-    let Repeat { trials, until, .. } = &resolved.spec.repeat;
-    let count = answering.len() as u32;
-    let Some(until) = until else { return trials.0 <= count };
-    if count < trials.0.max(2) {
-        return false;
-    }
-    let values: Option<Vec<f64>> = answering.iter().map(|o| until.metric.of(o)).collect();
-    let half = values.and_then(|values| estimate::relative_half_width(&values, 0.95));
-    until.max.0 <= count || half.is_some_and(|half| half <= until.ci_rel.0.0)
+    let repeat = &resolved.spec.repeat;
+    let values =
+        |metric: results::Metric| answering.iter().map(|observed| metric.of(observed)).collect();
+    repeat.is_complete(answering.len(), values)
 }
 
 fn asked(entry: &Entry) -> Option<Rate> {

@@ -515,9 +515,48 @@ repeat: {trials: 3, until: {metric: completed, ci_rel: 4%, max: 30}}
     };
     let values = trials(text);
     let half = |values: &[f64]| measure::estimate::relative_half_width(values, 0.95).unwrap();
-    assert!(3 < values.len() && half(&values) <= 0.04, "{values:?}");
+    assert!(5 < values.len() && half(&values) <= 0.04, "{values:?}");
     assert!(0.04 < half(&values[..values.len() - 1]), "{values:?}");
     assert_eq!(trials(&text.replace("ci_rel: 4%", "ci_rel: 0.01%").replace("30", "7")).len(), 7);
+    // However narrow it is by chance, the interval is not judged before the fifth trial.
+    assert_eq!(
+        trials(&text.replace("ci_rel: 4%", "ci_rel: 90%").replace("trials: 3, ", "")).len(),
+        5
+    );
+}
+
+#[test]
+fn a_repetition_that_ended_by_its_interval_is_called_sequential() {
+    let text = "
+name: until
+where: {backend: simulated}
+simulated: {service_time: 1ms, distribution: exponential}
+workload: {get: /}
+load: {model: open, rate: 500/s}
+phases: {warm_up: {fixed: 100ms}, measure: {time: 1s}, drain: 100ms}
+repeat: {until: {metric: completed, ci_rel: 20%, max: 30}}
+";
+    let folder = tempfile::tempdir().unwrap();
+    let ended = run(&read(text), Some(folder.path().join("run")), &host(), &mut Silent).unwrap();
+    let warnings = &ended.answer.reproducibility[0].warnings;
+    let code = results::analysis::Code::Sequential;
+    assert!(warnings.iter().any(|warning| warning.code == code), "{warnings:?}");
+    // In a file, a repetition that could never be judged is refused; results of earlier versions are read.
+    let path = folder.path().join("my.yaml");
+    let error = |repeat: &str| {
+        std::fs::write(
+            &path,
+            text.replace("{until: {metric: completed, ci_rel: 20%, max: 30}}", repeat),
+        )
+        .unwrap();
+        crate::spec::load(&path, None, &[]).unwrap_err().to_string()
+    };
+    let few = error("{until: {metric: completed, ci_rel: 20%, max: 3}}");
+    assert!(few.contains("from the fifth trial on, and `max` is 3"), "{few}");
+    assert!(few.contains("write max: 5 or more; trials: 3 without until makes 3"), "{few}");
+    let less = error("{trials: 9, until: {metric: completed, ci_rel: 20%, max: 6}}");
+    assert!(less.contains("`max` is 6, and fewer than the 9 trials"), "{less}");
+    read(&text.replace("max: 30", "max: 3"));
 }
 
 /// Asserts that there is no answer while trials are measured.

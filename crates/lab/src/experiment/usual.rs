@@ -246,17 +246,14 @@ fn of_sweep(
 /// Returns how often a load is tried.
 fn at_a_load(resolved: &Resolved, random: &mut Random) -> u64 {
     let repeat = &resolved.spec.repeat;
-    let Some(until) = &repeat.until else { return u64::from(repeat.trials.0) };
-    let (least, most) = (repeat.trials.0.max(2) as usize, until.max.0 as usize);
-    let mut values = Vec::new();
-    loop {
-        values.push((NOISE_OF_FIGURE * random.normal()).exp());
-        let half = estimate::relative_half_width(&values, 0.95);
-        let is_known = half.is_some_and(|half| half <= until.ci_rel.0.0);
-        if most <= values.len() || (least <= values.len() && is_known) {
-            return values.len() as u64;
-        }
+    if repeat.until.is_none() {
+        return u64::from(repeat.trials.0);
     }
+    let mut values: Vec<f64> = Vec::new();
+    while !repeat.is_complete(values.len(), |_| Some(values.clone())) {
+        values.push((NOISE_OF_FIGURE * random.normal()).exp());
+    }
+    values.len() as u64
 }
 
 /// Returns the length of these trials at a load, which is given as a share of the capacity. Its drain is

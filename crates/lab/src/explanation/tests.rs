@@ -61,7 +61,7 @@ reproducibility: {{target: {{metric: p50, rsd: 1%}}}}
     ));
     assert_eq!(past.answer().verdict, results::answer::Verdict::No);
     expect![[r#"
-        verdict: 1.1ms compared with 1ms: worse; p50 +12.9 % (worse), p99 +6.8 % (undecided); 1ms → 1.1ms: p50 no difference shown (RSD × 1.51, p = 0.3898); time=1.1ms · 600/s: RSD of p50 3.7 % (2.3 % … 9.1 %), target 1 % missed; time=1ms · 600/s: RSD of p50 2.5 % (1.5 % … 6.0 %), target 1 % missed (2 searches ended)
+        verdict: 1.1ms compared with 1ms: worse; p50 +12.9 % (worse), p99 +6.3 % (undecided); 1ms → 1.1ms: p50 no difference shown (RSD × 1.51, p = 0.3968); time=1.1ms · 600/s: RSD of p50 3.7 % (2.3 % … 9.1 %), target 1 % missed; time=1ms · 600/s: RSD of p50 2.5 % (1.5 % … 6.0 %), target 1 % missed (2 searches ended)
         slo: time=1ms: 6 of 6 trials met it (trial 3: p99 ≤ 30 ms is met: 0 of 2,897 requests over (0 %, allowed 1 %); trial 4: p99 ≤ 30 ms is met: 0 of 3,081 requests over (0 %, allowed 1 %); trial 5: p99 ≤ 30 ms is met: 0 of 2,940 requests over (0 %, allowed 1 %); and 3 more)
         sustained: time=1ms: at most 589/s of 589/s offered, in trial 9
         end: time=1ms: the load was measured, after 6 trials
@@ -70,7 +70,7 @@ reproducibility: {{target: {{metric: p50, rsd: 1%}}}}
         end: time=1.1ms: the load was measured, after 6 trials
         validity: 12 of 12 trials valid
         comparison: p50 worse: +12.9 % (+6.2 … +18.9 %), p = 0.0093; median 789 µs → 889 µs; 6 and 6 trials in 3 blocks. Rule: the interval excludes 0 % and the change is beyond the margin (3 %)
-        comparison: p99 undecided: +6.8 % (−1.1 … +15.6 %), p = 0.1111; median 5.04 ms → 5.40 ms; 6 and 6 trials in 3 blocks; about 1 more block is needed. Rule: the interval neither excludes 0 % with a change beyond the margin, nor is it within it (3 %)
+        comparison: p99 undecided: +6.3 % (−1.1 … +15.6 %), p = 0.1111; median 5.04 ms → 5.40 ms; 6 and 6 trials in 3 blocks; about 1 more block is needed. Rule: the interval neither excludes 0 % with a change beyond the margin, nor is it within it (3 %)
         trend: time=1.1ms · 600/s: completed changes by −0.97 % from trial to trial (S = -13 of 15, p = 0.0167): a warm-up, or a drift
         trend: time=1.1ms · 600/s: goodput changes by −0.97 % from trial to trial (S = -13 of 15, p = 0.0167): a warm-up, or a drift
         reproducibility: time=1.1ms · 600/s: the RSD of p50 is 2.31 % … 9.09 % with 6 trials, the target 1.00 %: the whole interval is beyond the target

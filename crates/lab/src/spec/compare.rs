@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::questions::scalar;
 use super::source::SpecError;
-use super::{Factor, Name, Question, Resolved, Written, schema};
+use super::{Factor, Name, Question, Resolved, Until, Written, schema};
 
 /// The comparison of two levels of a factor.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
@@ -153,4 +153,27 @@ pub(super) fn check(resolved: &Resolved, questions: &[Question]) -> Result<(), S
         return error(message, "until:", until.metric.name(), label);
     }
     Ok(())
+}
+
+/// Checks that a repetition can end by its interval. Only for a new run: results of earlier versions began
+/// with two trials.
+pub(super) fn check_until(resolved: &Resolved) -> Result<(), SpecError> {
+    let (source, repeat) = (&resolved.source, &resolved.spec.repeat);
+    let Some(until) = &repeat.until else { return Ok(()) };
+    let (trials, max) = (repeat.trials.0, until.max.0);
+    let (message, label) = match () {
+        () if max < Until::FEWEST => (
+            format!("`until` judges its interval from the fifth trial on, and `max` is {max}"),
+            format!(
+                "write max: {} or more; trials: {max} without until makes {max}",
+                Until::FEWEST
+            ),
+        ),
+        () if max < trials => (
+            format!("`max` is {max}, and fewer than the {trials} trials that are made in any case"),
+            format!("write max: {trials} or more"),
+        ),
+        () => return Ok(()),
+    };
+    Err(source.error(message, source.find("until:", "max"), &label))
 }

@@ -6,9 +6,8 @@
 //! regression, so if there is no difference, the residuals do not depend on the order of the arms, and
 //! the test stays exact whatever the covariate is, as long as the arms do not change it.
 //!
-//! The estimate is that of the analysis of covariance, which is where the residuals of both arms agree:
-//! the mean difference, less slope times the mean difference of the covariate, with the slope of the
-//! regression on blocks, arms and the covariate.
+//! The estimate is the shift with which the ranks of the residuals agree. The slope is that of the
+//! analysis of covariance, the regression on blocks, arms and the covariate.
 
 use super::{Block, Comparison, Shifted, logs_of};
 use crate::estimate::mean;
@@ -29,24 +28,8 @@ pub struct Adjusted {
 /// Compares both arms at equal values of the covariate, which has a value for each figure, in the same
 /// place. `None` if a value is missing or not positive, or if the covariate does not vary beside the arms.
 pub fn adjusted(figures: &[Block], covariate: &[Block], significance: f64) -> Option<Adjusted> {
-    assert!(0.0 < significance && significance < 1.0, "a significance is a probability");
     let parts = Parts::of(figures, covariate)?;
-    let Parts { y, x, slope, .. } = &parts;
-    let of_blocks = |values: &[Block]| -> f64 {
-        let difference = |block: &Block| mean(&block.b) - mean(&block.a);
-        mean(&values.iter().map(difference).collect::<Vec<f64>>())
-    };
-    let (slope, effect) = (*slope, of_blocks(y) - slope * of_blocks(x));
-    let shifted = parts.shifted();
-    let end = |sign: f64| shifted.end_of_interval(effect, sign, significance);
-    let comparison = Comparison {
-        blocks: figures.len(),
-        ratio: effect.exp(),
-        interval: (end(-1.0).exp(), end(1.0).exp()),
-        t_interval: None,
-        p: shifted.p(0.0),
-    };
-    Some(Adjusted { comparison, slope })
+    Some(Adjusted { comparison: parts.shifted().compared(significance), slope: parts.slope })
 }
 
 /// Returns the probability of the test alone, without the interval.

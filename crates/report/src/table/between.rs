@@ -26,8 +26,9 @@ pub(crate) fn write(run: &Run, out: &mut String) -> std::fmt::Result {
 }
 
 const CAPTION: &str = "Each pair by itself, at 5 %. The ratio is that of the geometric means, with the 95 % interval \
-    of Welch’s t test. The RSDs are tested by F, which assumes normal logarithms, and by Brown-Forsythe, which \
-    assumes less, needs more trials, and decides where a trial lies apart.";
+    of Welch’s t test. The spreads are tested by all exchanges of the distances from the medians, whatever their \
+    distribution. F, which assumes normal logarithms, and Brown-Forsythe, which finds little in few trials, are there \
+    to look at.";
 
 fn table(analysis: &Analysis) -> Table {
     let columns = [
@@ -39,6 +40,7 @@ fn table(analysis: &Analysis) -> Table {
         "to",
         "level",
         "RSD ×",
+        "p",
         "p (F)",
         "p (B.-F.)",
         "spread",
@@ -57,6 +59,7 @@ fn row(metric: &Metric, pair: &Pair) -> Row {
         let cell = Cell::maybe(value.map(|p| format!("{p:.4}")));
         if decides { cell.detail(Some("decides".to_owned())) } else { cell }
     };
+    let permutation = pair.spread.filter(|spread| spread.decided_by == Test::Permutation);
     let (low, high) = pair.ratio_interval.unzip();
     Row::new(vec![
         Cell::words(metric.metric.replace('_', " ")),
@@ -67,10 +70,11 @@ fn row(metric: &Metric, pair: &Pair) -> Row {
         ratio(high),
         Cell::words(pair.verdict.map(Verdict::word).unwrap_or("–")),
         Cell::maybe(pair.rsd_ratio.map(|ratio| format!("{ratio:.2}"))),
+        p(Test::Permutation, permutation.map(|spread| spread.p)),
         p(Test::F, pair.rsd_ratio_p),
         p(Test::BrownForsythe, pair.rsd_ratio_p_brown_forsythe),
         Cell::words(pair.spread.map_or_else(
-            || "–".to_owned(),
+            || pair.absent.last().cloned().unwrap_or_else(|| "–".to_owned()),
             |spread| {
                 let symbol = match spread.verdict {
                     Reproducibility::Better => "✓",

@@ -36,7 +36,7 @@ fn stages() -> Fixture {
 
 fn report() -> String {
     let fixture = stages();
-    let reproducibility = reproducibility::of(&fixture.entries, &[], None);
+    let reproducibility = reproducibility::of(&fixture.entries, &[], None, None);
     let between_levels = reproducibility::levels::of(&fixture.entries, 0.05);
     let answer = fixture.answer(Verdict::Answered);
     let answer = results::Answer { reproducibility, between_levels, ..answer };
@@ -97,17 +97,17 @@ fn the_stages_stand_side_by_side() {
     expect![[r#"
 
         <ul>
-        <li>delivery p50: the RSD is 0.06 % (0.03 … 0.22 %) at none, 0.00 % (0.00 … 0.01 %) at pinned. More reproducible: none → pinned (RSD × 0.03, p = 0.0001).</li>
-        <li>delivery p90: the RSD is 0.03 % (0.02 … 0.13 %) at none, 0.00 % (0.00 … 0.00 %) at pinned. More reproducible: none → pinned (RSD × 0.03, p = 0.0001).</li>
-        <li>delivery p99: the RSD is 0.62 % (0.35 … 2.29 %) at none, 0.02 % (0.01 … 0.08 %) at pinned. More reproducible: none → pinned (RSD × 0.03, p = 0.0001).</li>
+        <li>delivery p50: the RSD is 0.06 % (0.03 … 0.22 %) at none, 0.00 % (0.00 … 0.01 %) at pinned. No difference is shown: none → pinned (RSD × 0.03, p = 0.1000).</li>
+        <li>delivery p90: the RSD is 0.03 % (0.02 … 0.13 %) at none, 0.00 % (0.00 … 0.00 %) at pinned. No difference is shown: none → pinned (RSD × 0.03, p = 0.1000).</li>
+        <li>delivery p99: the RSD is 0.62 % (0.35 … 2.29 %) at none, 0.02 % (0.01 … 0.08 %) at pinned. No difference is shown: none → pinned (RSD × 0.03, p = 0.1000).</li>
         <li>! delivery p99.9 of 2500 requests rests on 2.5 beyond it: it is unsupported, at least 10 are needed for an indication (10,000 requests); that takes 20 s</li>
         <li>! delivery p99.99 of 2500 requests rests on 0.3 beyond it: it is unsupported, at least 10 are needed for an indication (100,000 requests); that takes 200 s</li>
     "#]].assert_eq(list);
     expect![[r#"
-        metric | from | to | ratio | 95 % from | to | level | RSD × | p (F) | p (B.-F.) | spread | 
-        delivery p50 | none | pinned | 0.999 | 0.998 | 1.000 | equivalent | 0.03 | 0.0001 decides | 0.0155 | ✓ more reproducible
-        delivery p90 | none | pinned | 1.000 | 0.999 | 1.000 | equivalent | 0.03 | 0.0001 decides | 0.0155 | ✓ more reproducible
-        delivery p99 | none | pinned | 0.993 | 0.983 | 1.003 | equivalent | 0.03 | 0.0001 decides | 0.0155 | ✓ more reproducible
+        metric | from | to | ratio | 95 % from | to | level | RSD × | p | p (F) | p (B.-F.) | spread | 
+        delivery p50 | none | pinned | 0.999 | 0.998 | 1.000 | equivalent | 0.03 | 0.1000 decides | 0.0001 | 0.0155 | ? no difference shown
+        delivery p90 | none | pinned | 1.000 | 0.999 | 1.000 | equivalent | 0.03 | 0.1000 decides | 0.0001 | 0.0155 | ? no difference shown
+        delivery p99 | none | pinned | 0.993 | 0.983 | 1.003 | equivalent | 0.03 | 0.1000 decides | 0.0001 | 0.0155 | ? no difference shown
     "#]].assert_eq(&rows(section));
     assert!(!self::page(&Fixture::sweep()).contains("Between the levels"));
 }

@@ -1,9 +1,9 @@
 //! The conclusions from the spreads of several levels: which step made a figure more reproducible.
 
-use measure::spread::{self, SpreadTest};
+use measure::spread::SpreadTest;
 use serde::{Deserialize, Serialize};
 
-use super::{Analysis, Figures, Metric, Pair, SIGNIFICANCE};
+use super::{Analysis, Figures, Metric, NO_TEST, Pair, SIGNIFICANCE};
 
 #[cfg(test)]
 mod tests;
@@ -15,6 +15,9 @@ pub struct SpreadVerdict {
     pub decided_by: Test,
     /// The probability of such spreads by this test, if the true ones were equal.
     pub p: f64,
+    /// The correlation of each trial with the one before, if it is too large for a conclusion.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub autocorrelation: Option<f64>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -31,27 +34,24 @@ pub enum Reproducibility {
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Test {
-    /// It assumes normal logarithms.
+    /// All exchanges of the distances from the medians, whatever their distribution.
+    Permutation,
+    /// In analyses of version 1: it assumes normal logarithms.
     F,
-    /// It assumes less, and needs more trials: it decides where a trial lies apart from its level.
+    /// In analyses of version 1, where a trial lies apart from its level.
     BrownForsythe,
 }
 
-/// Judges the spreads of two levels; `None` with fewer than three trials in one.
-pub(super) fn judge(a: &[f64], b: &[f64]) -> Option<SpreadVerdict> {
-    let SpreadTest { f, brown_forsythe } = spread::compare_spreads(a, b)?;
-    let has_outlier = |values: &[f64]| !spread::outliers(values, SIGNIFICANCE).is_empty();
-    let (decided_by, p) = match has_outlier(a) || has_outlier(b) {
-        true => (Test::BrownForsythe, brown_forsythe),
-        false => (Test::F, f),
-    };
-    let rsd = |values: &[f64]| Some(spread::rsd(values, 0.95)?.rsd);
-    let verdict = match p <= SIGNIFICANCE {
-        true if rsd(b)? < rsd(a)? => Reproducibility::Better,
+/// Judges the spreads of two levels by one test, whatever the trials look like: a choice of the test by a
+/// look at them makes more errors than each test promises.
+pub(super) fn judge(test: SpreadTest) -> SpreadVerdict {
+    let SpreadTest { ratio, p, autocorrelation, .. } = test;
+    let verdict = match p <= SIGNIFICANCE && autocorrelation.is_none() {
+        true if ratio < 1.0 => Reproducibility::Better,
         true => Reproducibility::Worse,
         false => Reproducibility::Undecided,
     };
-    Some(SpreadVerdict { verdict, decided_by, p })
+    SpreadVerdict { verdict, decided_by: Test::Permutation, p, autocorrelation }
 }
 
 impl Analysis {
@@ -73,7 +73,15 @@ fn conclusion(metric: &Metric) -> Option<String> {
     let spreads: Vec<String> = spreads.collect();
     let steps: Vec<(&Pair, SpreadVerdict)> =
         steps(metric).into_iter().filter_map(|pair| Some((pair, pair.spread?))).collect();
-    steps.first()?;
+    let untested = |pair: &&Pair| pair.spread.is_none();
+    let untested = self::steps(metric).into_iter().filter(untested);
+    let untested: Vec<String> = untested.map(not_tested).collect();
+    if steps.is_empty() && untested.is_empty() {
+        return None;
+    }
+    if spreads.is_empty() {
+        return Some(format!("{}: not tested: {}.", metric.metric, untested.join(", ")));
+    }
     let mut text = format!("{}: the RSD is {}.", metric.metric, spreads.join(", "));
     for (verdict, words) in [
         (Reproducibility::Better, "More reproducible"),
@@ -86,7 +94,17 @@ fn conclusion(metric: &Metric) -> Option<String> {
             text += &format!(" {words}: {}.", here.join(", "));
         }
     }
+    if !untested.is_empty() {
+        text += &format!(" Not tested: {}.", untested.join(", "));
+    }
     Some(text)
+}
+
+/// `free → pinned (all trials of pinned are equal)`
+fn not_tested(pair: &Pair) -> String {
+    let mut reasons = pair.absent.iter().filter_map(|text| text.strip_prefix(NO_TEST));
+    let reason = reasons.next().unwrap_or("fewer than three trials");
+    format!("{} → {} ({reason})", pair.a, pair.b)
 }
 
 /// Returns the judgement on the first and the last level in a sentence: `free → pinned: p99 more reproducible
@@ -119,9 +137,13 @@ impl SpreadVerdict {
     pub fn p_in_words(&self) -> String {
         let p =
             if self.p < 0.0001 { "p < 0.0001".to_owned() } else { format!("p = {:.4}", self.p) };
-        match self.decided_by {
-            Test::F => p,
+        let p = match self.decided_by {
+            Test::Permutation | Test::F => p,
             Test::BrownForsythe => format!("{p} by Brown-Forsythe, since a trial lies apart"),
+        };
+        match self.autocorrelation {
+            None => p,
+            Some(r) => format!("{p}, but each trial resembles the one before: r = {r:.2}"),
         }
     }
 

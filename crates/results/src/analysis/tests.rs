@@ -117,3 +117,103 @@ fn one_trial_has_no_spread() {
     assert_eq!(codes(&analysis), [Code::TooFewTrials, Code::ShapeUnknown]);
     assert_eq!(analyse(&Trials::default(), None, 0.03).metrics, []);
 }
+
+/// Everybody writes p99.9 in another way.
+#[test]
+fn a_percentile_is_known_by_any_of_its_names() {
+    let level =
+        |metric: &str| quantile(metric).map(|quantile| format!("{:.2}", 100.0 * quantile.level()));
+    for (metric, expected) in [
+        ("p50", "50.00"),
+        ("p999", "99.90"),
+        ("P9999", "99.99"),
+        ("p99_9", "99.90"),
+        ("P99.9", "99.90"),
+        ("p99-99", "99.99"),
+        ("p995", "99.50"),
+        ("delivery_p999", "99.90"),
+        ("delivery_p99.99", "99.99"),
+        ("p99_ns", "99.00"),
+        ("p99_9_ms", "99.90"),
+        ("latency.p99", "99.00"),
+        ("p99 (ms)", "99.00"),
+        ("p99ms", "99.00"),
+        ("p99_2", "99.00"),
+        ("99.9%", "99.90"),
+        ("99th", "99.00"),
+        ("percentile_95", "95.00"),
+        ("pct99", "99.00"),
+    ] {
+        assert_eq!(level(metric).as_deref(), Some(expected), "{metric}");
+    }
+    for metric in ["logins", "p100", "mp3", "http2_rate", "stop99", "completed", "p", "99", "p0"] {
+        assert_eq!(level(metric), None, "{metric}");
+    }
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    let metrics = names(&["p99_ns", "read_p99", "p999_ns", "read_p999"]);
+    assert_eq!((lower_percentile(&metrics, 2), lower_percentile(&metrics, 3)), (Some(0), Some(1)));
+}
+
+#[test]
+fn a_percentile_in_few_requests_is_unsupported_whatever_its_name() {
+    let analysis = analyse(&trials("arm", &["p999"], &[("a", &[5.0])]), Some(2_000), 0.03);
+    assert!(codes(&analysis).contains(&Code::UnsupportedQuantile), "{analysis:?}");
+}
+
+/// Levels of five trials each, and what is said of each two of them.
+fn said(levels: &[(&str, [f64; 5])]) -> Vec<String> {
+    let rows =
+        levels.iter().flat_map(|(level, values)| values.iter().map(|value| (*level, [*value])));
+    let rows: Vec<(&str, [f64; 1])> = rows.collect();
+    let rows: Vec<(&str, &[f64])> =
+        rows.iter().map(|(level, value)| (*level, &value[..])).collect();
+    let analysis = analyse(&trials("arm", &["errors"], &rows), None, 0.03);
+    let pairs = analysis.metrics[0].pairs.iter().map(|pair| pair.absent.join("; "));
+    pairs.chain(analysis.conclusions()).collect()
+}
+
+#[test]
+fn two_levels_that_cannot_be_compared_say_why() {
+    const SOME: [f64; 5] = [4.0, 5.0, 6.0, 5.0, 4.0];
+    let [of_pair, conclusion] = &said(&[("a", SOME), ("b", [0.0, 1.0, 2.0, 0.0, 1.0])])[..] else {
+        panic!("two texts")
+    };
+    assert_eq!(
+        of_pair,
+        "no ratio: a value at b is not above zero; no test of the spreads: a value at b is not above zero"
+    );
+    assert!(
+        conclusion.ends_with("Not tested: a → b (a value at b is not above zero)."),
+        "{conclusion}"
+    );
+    let constant = said(&[("a", SOME), ("b", [7.0; 5])]);
+    assert_eq!(constant[0], "no test of the spreads: all trials of b are equal");
+    let both = said(&[("a", [7.0; 5]), ("b", [14.0; 5])]);
+    assert_eq!(
+        both[0],
+        "no interval of the ratio: all trials of each level are equal; no test of the spreads: all \
+         trials of a are equal"
+    );
+    let apart = said(&[("a", [1e-90, 1e90, 1.0, 2.0, 3.0]), ("b", SOME)]);
+    assert_eq!(apart[0], "");
+    let pair = &analyse(
+        &trials("arm", &["x"], &[("a", &[7.0]), ("a", &[7.0]), ("b", &[14.0]), ("b", &[14.0])]),
+        None,
+        0.03,
+    )
+    .metrics[0]
+        .pairs[0];
+    assert_eq!((pair.ratio, pair.ratio_interval, pair.verdict), (Some(2.0), None, None));
+}
+
+#[test]
+fn the_slope_of_negative_values_has_the_sign_of_their_course() {
+    let slope = |values: &[f64]| {
+        let rows: Vec<(&str, &[f64])> = values.chunks(1).map(|value| ("a", value)).collect();
+        let analysis = analyse(&trials("arm", &["drift"], &rows), None, 0.03);
+        analysis.metrics[0].levels[0].figures.slope.unwrap()
+    };
+    assert!((slope(&[-23.0, -24.0, -25.0, -26.0, -27.0]) + 0.04).abs() < 1e-12);
+    assert!((slope(&[27.0, 26.0, 25.0, 24.0, 23.0]) + 0.04).abs() < 1e-12);
+    assert!((slope(&[-27.0, -26.0, -25.0, -24.0, -23.0]) - 0.04).abs() < 1e-12);
+}

@@ -27,7 +27,7 @@ fn equal_trials_are_taken_together_by_load() {
         (1..=5).map(|n| entry(n, 100.0, 10.0 + 0.01 * f64::from(n))).collect();
     journal.extend((6..=8).map(|n| entry(n, 200.0, 20.0)));
     journal.extend((9..=10).map(|n| entry(n, 300.0, 30.0)));
-    let found = of(&journal, &[], None);
+    let found = of(&journal, &[], None, None);
     let trials: Vec<&[u32]> = found.iter().map(|group| &group.trials[..]).collect();
     assert_eq!(trials, [&[1, 2, 3, 4, 5][..], &[6, 7, 8]], "two trials have no spread to show");
     let figures = &p99(&found[0]).figures;
@@ -46,9 +46,9 @@ fn trials_that_are_not_valid_or_were_asked_for_because_of_a_result_do_not_count(
     journal[1].status = Status::Invalid;
     journal[2].purpose = Purpose::Probe;
     journal[3].why = Some(Why::Confirm);
-    assert_eq!(of(&journal, &[], None), []);
+    assert_eq!(of(&journal, &[], None, None), []);
     journal.push(entry(7, 100.0, 10.0));
-    assert_eq!(of(&journal, &[], None)[0].trials, [5, 6, 7]);
+    assert_eq!(of(&journal, &[], None, None)[0].trials, [5, 6, 7]);
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn an_outlier_is_named_by_the_number_of_its_trial_and_counts() {
     let mut journal: Vec<Entry> =
         (11..=20).map(|n| entry(n, 100.0, 10.0 + 0.01 * f64::from(n % 3))).collect();
     journal.push(entry(31, 100.0, 15.0));
-    let found = of(&journal, &[], None);
+    let found = of(&journal, &[], None, None);
     let p99 = p99(&found[0]);
     assert_eq!(p99.figures.outliers[0].trial, 31);
     assert_eq!(p99.figures.n, 11);
@@ -85,7 +85,7 @@ fn an_outlier_among(
     work(&mut apart, 1_250.0);
     change(&mut apart);
     journal.push(apart);
-    p99(&of(&journal, &[], None)[0]).figures.outliers[0].clone()
+    p99(&of(&journal, &[], None, None)[0]).figures.outliers[0].clone()
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn the_interval_of_the_rsd_decides_on_the_target() {
     let journal: Vec<Entry> =
         (1..=10).map(|n| entry(n, 100.0, 10.0 + 0.1 * f64::from(n % 2))).collect();
     let verdict = |rsd| {
-        let found = of(&journal, &[], Some(Target { metric: Metric::P99, rsd }));
+        let found = of(&journal, &[], Some(Target { metric: Metric::P99, rsd }), None);
         p99(&found[0]).target.unwrap().verdict
     };
     // The RSD is 0.53 %, its interval 0.36 … 0.96 %.

@@ -53,7 +53,7 @@ fn the_levels_of_a_factor_stand_side_by_side_in_the_order_of_the_plan() {
 #[test]
 fn a_timer_is_named_where_most_trials_show_it() {
     let journal = journal();
-    let found = super::super::of(&journal, &[], None);
+    let found = super::super::of(&journal, &[], None, None);
     let timers = |reproduced: &super::super::Reproduced| {
         let warnings = reproduced.warnings.iter().filter(|warning| warning.code == Code::Timer);
         warnings.map(|warning| warning.text.clone()).collect::<Vec<String>>()

@@ -127,7 +127,8 @@ fn a_comparison_at_equal_speed_stands_beside_the_raw_one() {
     };
     let speeds = times.iter().map(speed).collect();
     let of = Of { cell: None, search: None };
-    let question = Question { metric: Metric::P99, of, blocks, speeds, interleaved: true };
+    let question =
+        Question { metric: Metric::P99, of, blocks, censored: None, speeds, interleaved: true };
     let compared = results::comparison::compare(["old", "new"], vec![question], vec![], 0.03, &[]);
     let all = [text(&compared), markdown(&compared), junit(&compared).unwrap()].join("\n");
     expect![[r#"

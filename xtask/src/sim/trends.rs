@@ -48,7 +48,8 @@ pub(super) fn rates(extent: Extent) -> Vec<Rate> {
     }));
     rates.extend(of_spreads(extent));
     for (first, goal) in [(5, Goal::at_most(0.08, 0.06)), (2, Goal::None)] {
-        let what = format!("until ± 2 %, SD 2 %, judged from trial {first} on: the interval is wrong");
+        let what =
+            format!("until ± 2 %, SD 2 %, judged from trial {first} on: the interval is wrong");
         rates.push(share(what, extent, goal, move |random| is_wrong(first, random)));
     }
     rates

@@ -181,7 +181,7 @@ fn a_percentile_that_is_a_lower_bound_has_no_spread() {
         });
         entry
     };
-    let found = of(&[with(1, 0), with(2, 50), with(3, 0), with(4, 60)], &[], None);
+    let found = of(&[with(1, 0), with(2, 50), with(3, 0), with(4, 60)], &[], None, None);
     let metrics: Vec<Metric> = found[0].metrics.iter().map(|of| of.metric).collect();
     assert!(metrics.contains(&Metric::DeliveryP50) && !metrics.contains(&Metric::DeliveryP99));
     let warning = found[0].warnings.iter().find(|warning| warning.code == Code::LowerBound);
@@ -190,7 +190,7 @@ fn a_percentile_that_is_a_lower_bound_has_no_spread() {
         text.starts_with("no spread of delivery_p99: in trial 2, 4 events were lost"),
         "{text}"
     );
-    let none = of(&[with(1, 0), with(2, 0), with(3, 0)], &[], None);
+    let none = of(&[with(1, 0), with(2, 0), with(3, 0)], &[], None, None);
     assert!(none[0].warnings.iter().all(|warning| warning.code != Code::LowerBound));
 }
 
@@ -221,7 +221,7 @@ fn search(repetition: u32, verdict: answer::Verdict, upper: Option<f64>) -> Sear
 fn searches_that_found_only_a_bound_have_no_spread() {
     let found = |verdict, upper: Option<f64>| {
         let searches: Vec<Search> = (1..=3).map(|n| search(n, verdict, upper)).collect();
-        of(&[], &searches, Some(Target { metric: Metric::Capacity, rsd: 0.01 })).remove(0)
+        of(&[], &searches, Some(Target { metric: Metric::Capacity, rsd: 0.01 }), None).remove(0)
     };
     let exact = found(answer::Verdict::Answered, Some(82.0));
     assert_eq!(exact.metrics[0].metric, Metric::Capacity);

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use measure::comparison::Block;
+use measure::quantity::p_in_words;
 use results::analysis::alternate;
 use results::answer::Search;
 use results::comparison::{Adjusted, Censored, Compared, Difference, Of, Question, Verdict};
@@ -359,7 +360,12 @@ pub fn in_words(compared: &Compared) -> String {
         None => " (too few trials for an interval)".to_owned(),
     };
     let change = change.map(|change| format!("{change}{interval}"));
-    let p = p.map(|p| format!("p {} {p:.4}", if is_censored(compared) { "≤" } else { "=" }));
+    // Of bounds, it is the most that the probability can be.
+    let p_in_words = |p: f64| match is_censored(compared) {
+        true => p_in_words(p).replace('=', "≤"),
+        false => p_in_words(p),
+    };
+    let p = p.map(p_in_words);
     let probability = [change, p].into_iter().flatten().collect::<Vec<_>>().join(", ");
     let written = |median: Found| median.in_words(|value| metric.written(value));
     let medians = match (compared.median_a, compared.median_b) {
@@ -414,7 +420,11 @@ fn censored_in_words(compared: &Compared) -> String {
 fn adjusted_in_words(adjusted: &Adjusted) -> String {
     let interval = adjusted.interval.map(|interval| format!(" ({})", changes(interval)));
     let interval = interval.unwrap_or_default();
-    format!("at equal machine speed {}{interval}, p = {:.4}", change(adjusted.effect), adjusted.p)
+    format!(
+        "at equal machine speed {}{interval}, {}",
+        change(adjusted.effect),
+        p_in_words(adjusted.p)
+    )
 }
 
 /// Returns a ratio as a change: `+5.1 %`.

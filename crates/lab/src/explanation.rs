@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use measure::quantity::grouped;
+use measure::quantity::{grouped, p_in_words};
 use results::Answer;
 use results::analysis::Trend;
 use results::answer::{Maximum, Search};
@@ -121,8 +121,9 @@ fn apart(reproduced: &Reproduced, of: &OfMetric) -> Vec<Sentence> {
     let trend = trend.zip(figures.slope_in_words()).map(|(trend, slope)| {
         let Trend { s, of, p } = trend;
         let text = format!(
-            "{of_what}{metric} changes by {slope} from trial to trial (S = {s} of {of}, p = {p:.4}): a \
-             warm-up, or a drift"
+            "{of_what}{metric} changes by {slope} from trial to trial (S = {s} of {of}, {}): a \
+             warm-up, or a drift",
+            p_in_words(p)
         );
         sentence("trend", text)
     });

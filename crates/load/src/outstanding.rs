@@ -18,6 +18,8 @@ pub(crate) struct Request {
     pub(crate) label: Label,
     /// True if it was sent before, and the target has not processed it.
     pub(crate) again: bool,
+    /// True if it was counted as overdue, now or when it was sent before.
+    pub(crate) overdue: bool,
     /// The time since which its connection had room for it.
     pub(crate) room: Instant,
     /// The time at which its first byte was handed to the kernel, or the opening of a connection
@@ -124,6 +126,7 @@ impl Outstanding {
     pub(crate) fn mark(&mut self, token: Token) {
         assert_eq!(self.punctual, token.0, "requests become overdue in their order");
         self.punctual = self.entries[token.0 as usize].newer;
+        self.get(token).overdue = true;
     }
 
     /// Returns the time at which the next request will have been outstanding for `timeout`.

@@ -125,8 +125,15 @@ struct Waiting {
 #[derive(Clone, Copy, Debug)]
 struct Due {
     waiting: Waiting,
-    /// The time at which it came back, if it was sent before: see [`Reports::again`].
-    returned: Option<Instant>,
+    returned: Option<Returned>,
+}
+
+/// The return of a request that the target has not processed: see [`Reports::again`].
+#[derive(Clone, Copy, Debug)]
+struct Returned {
+    at: Instant,
+    /// True if it was counted as overdue already.
+    overdue: bool,
 }
 
 impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
@@ -348,10 +355,12 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
         let (pool, first_byte) = (index as u32, None);
         let place = self.pools[index].place(slot);
         // Until it came back, a request that is sent again could not be sent on another connection.
-        let (state, room) = (place.state, place.room.max(returned.unwrap_or_default()));
+        let (state, room) = (place.state, place.room);
+        let room = returned.map_or(room, |returned| room.max(returned.at));
         let (sent, again) = (self.io.now(), returned.is_some());
+        let overdue = returned.is_some_and(|returned| returned.overdue);
         let request =
-            Request { pool, slot, intended, number, label, again, room, sent, first_byte };
+            Request { pool, slot, intended, number, label, again, overdue, room, sent, first_byte };
         let token = self.outstanding.insert(request);
         match state {
             State::Open { connection } => self.transmit(connection, token, sent),
@@ -512,12 +521,12 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
             self.outstanding.get(token).first_byte.get_or_insert(now);
         }
         for token in self.reports.again.drain(..) {
-            let Request { pool, slot, intended, number, label, .. } =
+            let Request { pool, slot, intended, number, label, overdue, .. } =
                 self.outstanding.remove(token);
             let pool = &mut self.pools[pool as usize];
             pool.place(slot).outstanding -= 1;
             let waiting = Waiting { intended, number, label };
-            pool.again.push_back(Due { waiting, returned: Some(now) });
+            pool.again.push_back(Due { waiting, returned: Some(Returned { at: now, overdue }) });
         }
         while let Some(done) = self.reports.done.pop() {
             let request = self.outstanding.remove(done.token);
@@ -544,7 +553,9 @@ impl<'a, I: Io, D: Driver, O: Observer> Shard<'a, I, D, O> {
             let index = request.pool as usize;
             if self.limits.overdue == Overdue::Mark {
                 self.outstanding.mark(token);
-                self.observer.overdue(self.pools[index].of, request.intended);
+                if !request.overdue {
+                    self.observer.overdue(self.pools[index].of, request.intended);
+                }
                 continue;
             }
             match self.pools[index].place(request.slot).state {

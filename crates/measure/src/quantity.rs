@@ -96,6 +96,17 @@ pub fn counted(n: u64) -> String {
     if n < 100 { n.to_string() } else { grouped(n as f64) }
 }
 
+/// Formats the probability of a test for a table: `0.0093`, `< 0.0001`.
+pub fn probability(p: f64) -> String {
+    if p < 0.0001 { "< 0.0001".to_owned() } else { format!("{p:.4}") }
+}
+
+/// Formats the probability of a test for a sentence: `p = 0.0093`, `p < 0.0001`.
+pub fn p_in_words(p: f64) -> String {
+    let equals = if p < 0.0001 { "" } else { "= " };
+    format!("p {equals}{}", probability(p))
+}
+
 /// A part of a whole, from 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Share(pub f64);

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use measure::estimate::{self, Support, is_constant};
-use measure::quantity::grouped;
+use measure::quantity::{grouped, p_in_words};
 use measure::spread::{self, Percentile};
 use measure::{Quantile, comparison, scaling as growth, trend};
 use serde::{Deserialize, Serialize};
@@ -608,9 +608,11 @@ fn of_metric(metric: &Metric, requests: Option<u64>) -> Vec<Warning> {
             Code::Trend,
             None,
             format!(
-                "{name}: the trials {direction} inside the levels (S = {} of {}, p = {:.4}): a \
-                 warm-up, or a drift",
-                trend.s, trend.of, trend.p
+                "{name}: the trials {direction} inside the levels (S = {} of {}, {}): a warm-up, \
+                 or a drift",
+                trend.s,
+                trend.of,
+                p_in_words(trend.p)
             ),
         ));
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
+use measure::quantity::probability;
 use results::analysis::{self, Analysis, Figures, Metric, Pair, Row, Trials};
 
 use crate::cli::{Analyse, Rows};
@@ -224,8 +225,4 @@ fn shown(figure: Option<f64>, write: fn(f64) -> String) -> String {
 
 fn percent(share: f64) -> String {
     format!("{:.2} %", 100.0 * share)
-}
-
-fn probability(p: f64) -> String {
-    format!("{p:.4}")
 }

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use lab::comparison::{self, change, changes, effect_in_words, in_words, is_censored};
 use lab::experiment::Past;
 use measure::Share;
+use measure::quantity::probability;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use results::Comparison;
 use results::answer::validity_in_words;
@@ -177,7 +178,7 @@ fn markdown(comparison: &Comparison) -> String {
             verdict.word(),
             effect_in_words(compared).unwrap_or_else(|| "–".to_owned()),
             interval.unwrap_or_else(|| "–".to_owned()),
-            p.map_or("–".to_owned(), |p| format!("{p:.4}")),
+            p.map_or("–".to_owned(), probability),
         );
     }
     for compared in comparison.metrics.iter().filter(|compared| is_censored(compared)) {

@@ -26,7 +26,7 @@ fn a_capacity_is_explained_by_the_trials_at_its_bounds() {
     expect![[r#"
         verdict: capacity 1,915/s with p99 ≤ 30 ms (the capacity lies between 1,915/s and 1,936/s, 1.1 % apart)
         capacity: 1,915/s is the highest load with p99 ≤ 30 ms: 2 of 3 trials met it (trial 10: p99 ≤ 30 ms is met: 13 of 9,527 requests over (0.136 %, allowed 1 %); trial 18: p99 ≤ 30 ms is missed: 519 of 1,966 requests over (26.399 %, allowed 1 %); trial 19: p99 ≤ 30 ms is met: 0 of 9,463 requests over (0 %, allowed 1 %)); at 1,936/s 2 of 6 trials met it (trial 13: p99 ≤ 30 ms is met: 0 of 9,678 requests over (0 %, allowed 1 %); trial 14: p99 ≤ 30 ms is missed: 179 of 7,233 requests over (2.475 %, allowed 1 %); trial 15: p99 ≤ 30 ms is missed: 218 of 3,187 requests over (6.84 %, allowed 1 %); and 3 more)
-        estimate: 95 % interval 1,836 … 1,955/s from all its trials: the load at which a trial begins to fail differs by 2.9 % between trials
+        estimate: estimated from all its trials: 1,924/s (95 % interval 1,836 … 1,955/s); the load at which a trial begins to fail differs by 2.9 % between trials
         end: the capacity lies between 1,915/s and 1,936/s, 1.1 % apart, after 22 trials
         limit: the first resource that was used up: servers, CPU 1.93 of 2
         validity: 22 of 22 trials valid

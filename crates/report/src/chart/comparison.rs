@@ -1,6 +1,7 @@
 //! The comparison of two arms: the effect of each metric with its interval, beside the margin of what
 //! matters, and the percentiles that show where a difference lies.
 
+use measure::quantity::probability;
 use results::Found;
 use results::comparison::{Compared, Comparison, Of, Verdict};
 use results::metric::Metric;
@@ -282,7 +283,7 @@ fn cells(effect: &Effect, name: String, is_adjusted: bool) -> Vec<Cell> {
         Cell::maybe(low.map(change)),
         Cell::maybe(high.map(change)),
         Cell::number(format!("{:.1} %", 100.0 * compared.map_or(CONFIDENCE, |c| c.confidence))),
-        Cell::maybe(effect.p.map(|p| format!("{p:.4}"))),
+        Cell::maybe(effect.p.map(probability)),
     ];
     let last = vec![
         median(|compared| compared.median_a),

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use measure::quantity::probability;
 use results::analysis::conclusions::{Reproducibility, Test};
 use results::analysis::{Analysis, Metric, Pair, Verdict};
 
@@ -56,7 +57,7 @@ fn row(metric: &Metric, pair: &Pair) -> Row {
     let ratio = |value: Option<f64>| Cell::maybe(value.map(|value| format!("{value:.3}")));
     let p = |test: Test, value: Option<f64>| {
         let decides = pair.spread.is_some_and(|spread| spread.decided_by == test);
-        let cell = Cell::maybe(value.map(|p| format!("{p:.4}")));
+        let cell = Cell::maybe(value.map(probability));
         if decides { cell.detail(Some("decides".to_owned())) } else { cell }
     };
     let permutation = pair.spread.filter(|spread| spread.decided_by == Test::Permutation);

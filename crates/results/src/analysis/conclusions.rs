@@ -1,5 +1,6 @@
 //! The conclusions from the spreads of several levels: which step made a figure more reproducible.
 
+use measure::quantity::p_in_words;
 use measure::spread::SpreadTest;
 use serde::{Deserialize, Serialize};
 
@@ -135,8 +136,7 @@ fn step(pair: &Pair, spread: SpreadVerdict) -> String {
 impl SpreadVerdict {
     /// `p = 0.0003`; with the test where it is not the usual one.
     pub fn p_in_words(&self) -> String {
-        let p =
-            if self.p < 0.0001 { "p < 0.0001".to_owned() } else { format!("p = {:.4}", self.p) };
+        let p = p_in_words(self.p);
         let p = match self.decided_by {
             Test::Permutation | Test::F => p,
             Test::BrownForsythe => format!("{p} by Brown-Forsythe, since a trial lies apart"),

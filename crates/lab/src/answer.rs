@@ -20,7 +20,7 @@ use results::speed::Usual;
 use results::{Metric, Reproduced, reproducibility, slo};
 
 use crate::comparison;
-use crate::experiment::{self, Ended, Plan, Turns};
+use crate::experiment::{self, Ended, Plan, Turns, bounding};
 use crate::scaling;
 use crate::search::{self, Point};
 use crate::seconds;
@@ -250,8 +250,9 @@ pub(crate) fn searched(resolved: &Resolved, journal: &[Entry], ending: &Ending) 
         capacity.at_least = !search.is_enclosed();
     }
     if let Some(maximum) = &mut maximum {
+        let points = experiment::swept(resolved, journal);
         let is_limit = has_ended && !fixed && shows_limit(resolved, journal, maximum);
-        maximum.at_least = !is_limit;
+        maximum.at_least = !is_limit || !experiment::bounds_above(resolved, &points).is_empty();
     }
     (search.capacity, search.maximum_throughput) = (capacity, maximum);
     search
@@ -261,9 +262,8 @@ pub(crate) fn searched(resolved: &Resolved, journal: &[Entry], ending: &Ending) 
 /// system did not keep up with this load or a higher one.
 fn shows_limit(resolved: &Resolved, journal: &[Entry], maximum: &Maximum) -> bool {
     let stop = resolved.spec.search.as_ref().and_then(|search| search.sweep());
-    let fired = stop.is_some_and(|sweep| {
-        search::reached_maximum(sweep, &experiment::points(resolved, journal))
-    });
+    let fired = stop
+        .is_some_and(|sweep| search::reached_maximum(sweep, &experiment::swept(resolved, journal)));
     let is_limit =
         |observed: &Observed| observed.saturated && maximum.offered_per_s <= observed.offered_per_s;
     fired || answering(journal).any(|(_, observed)| is_limit(observed))
@@ -378,13 +378,18 @@ fn at(journal: &[Entry], load: Rate) -> impl Iterator<Item = (&Entry, &Observed)
 
 /// The load with the highest median sustained rate, represented by its trial nearest to the median.
 fn maximum(resolved: &Resolved, journal: &[Entry]) -> Option<Maximum> {
-    let points = experiment::points(resolved, journal);
+    let points = experiment::swept(resolved, journal);
     // Of equal loads the lowest: the rate was reached there, and the loads above brought no more.
     let best = points.iter().rev();
     let best = best.max_by(|a, b| a.sustained_per_s.total_cmp(&b.sustained_per_s))?;
     let off = |observed: &Observed| (observed.sustained_per_s - best.sustained_per_s).abs();
     let asked = resolved.spec.search.is_some().then(|| best.asked.as_per_second());
-    let (entry, observed) = answering(journal)
+    let trials: Vec<(&Entry, &Observed)> = match best.is_bound {
+        true => journal.iter().filter_map(|entry| Some((entry, bounding(entry)?))).collect(),
+        false => answering(journal).collect(),
+    };
+    let (entry, observed) = trials
+        .into_iter()
         .filter(|(entry, _)| asked.is_none() || entry.asked_per_target_per_s == asked)
         .min_by(|a, b| off(a.1).total_cmp(&off(b.1)))?;
     // Of a search, the loads around it show what the system can do; a given load has only itself.

@@ -26,8 +26,8 @@ use crate::system::System;
 use crate::trial::{self, Checked, Observation, Trial};
 use crate::{Error, Host, judge};
 
-pub(crate) use decide::targets;
-pub use decide::{Attempt, Decision, bracket, points, seed_of};
+pub use decide::{Attempt, Decision, bracket, points, seed_of, swept};
+pub(crate) use decide::{bounding, bounds_above, targets};
 pub use past::Past;
 pub use plan::{Outline, Outlined, first, plan};
 pub use strands::{Plan, Strand, Turn, Turns};
@@ -100,7 +100,8 @@ pub fn rerun(
 }
 
 /// Continues an earlier run with the spec that it resolved; `set` may change its budget. If the run had
-/// ended without an answer, its allowances for trials that give none begin again.
+/// ended without an answer, or with a bound because of disturbances, its allowances for trials that give
+/// none begin again.
 pub fn resume(
     dir: &Path,
     set: &[String],
@@ -121,7 +122,7 @@ pub fn resume(
     let doctor = preflight(&plan, &mut *backend, progress)?;
     let mut resumed_after = earlier.resumed_after.clone();
     let kept = directory.answer().map_err(|error| Error::Question(error.into()))?;
-    if kept.is_some_and(|kept| kept.verdict == Verdict::NoAnswer) {
+    if kept.is_some_and(|kept| kept.verdict == Verdict::NoAnswer || kept.resume.is_some()) {
         let journal = directory.journal().map_err(|error| Error::Question(error.into()))?;
         resumed_after.extend(journal.last().map(|entry| entry.trial));
         resumed_after.dedup();
@@ -151,8 +152,8 @@ fn only_budget(set: &[String]) -> Result<(), Error> {
     }
 }
 
-/// Returns the words behind `benchwright resume DIRECTORY` with which a run without an answer makes further
-/// trials: none if its allowances need only begin again, otherwise a larger budget.
+/// Returns the words behind `benchwright resume DIRECTORY` with which a run makes further trials, if it has
+/// no answer or only a bound: none if its allowances need only begin again, otherwise a larger budget.
 fn go_on(resolved: &Resolved, journal: &[Entry]) -> Option<Vec<String>> {
     let last = journal.last()?.trial;
     let budget = &resolved.spec.budget;
@@ -453,7 +454,7 @@ impl Run<'_> {
         let sweep = resolved.spec.search.as_ref().and_then(Search::sweep);
         let near = match bracket(resolved, journal) {
             Some(bracket) => search::bounds(&bracket),
-            None => sweep.and_then(|s| search::nearness(s, &points(resolved, journal))),
+            None => sweep.and_then(|s| search::nearness(s, &swept(resolved, journal))),
         };
         Event::Stands { strand, near, ending: turns.ending_of(strand).cloned() }
     }
@@ -497,8 +498,8 @@ impl Run<'_> {
         };
         let answer = answer::of(self.plan, turns, &ending);
         let resume = match ending {
-            Ending::NoAnswer(_) => go_on(self.resolved, &answer.trials),
-            Ending::Answered(_) | Ending::Interrupted | Ending::Open => None,
+            Ending::Answered(_) | Ending::NoAnswer(_) => go_on(self.resolved, &answer.trials),
+            Ending::Interrupted | Ending::Open => None,
         };
         let answer = Answer { resume, ..answer };
         self.directory.write_answer(&answer)?;

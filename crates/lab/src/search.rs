@@ -16,8 +16,10 @@ pub struct Point {
     pub asked: Rate,
     /// The median of its trials' sustained rates, summed over all targets.
     pub sustained_per_s: f64,
-    /// True if more than half of its trials met every SLO; `None` without an SLO.
+    /// True if more than half of its trials met every SLO; `None` without an SLO, and of a bound.
     pub slo_met: Option<bool>,
+    /// True if no trial was valid: the system sustains at least this rate.
+    pub is_bound: bool,
 }
 
 /// The next step of a sweep.

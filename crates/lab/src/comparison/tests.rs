@@ -176,7 +176,7 @@ fn an_arm_that_never_meets_the_slo_is_worse_than_one_that_does() {
     let answer = answered(&searched("50ms", "[200/s, 1200/s]", ""));
     let found = answer.comparison.as_ref().unwrap();
     assert_eq!((answer.verdict, found.verdict), (answer::Verdict::No, Verdict::Worse));
-    expect!["capacity worse: at most −80.0 %, p ≤ 0.0000; median 1,000/s → at most 200/s; 10 and 10 searches; 0 and 10 of them found only a bound, and the verdict holds whatever they would have found"].assert_eq(&in_words(&found.metrics[0]));
+    expect!["capacity worse: at most −80.0 %, p < 0.0001; median 1,000/s → at most 200/s; 10 and 10 searches; 0 and 10 of them found only a bound, and the verdict holds whatever they would have found"].assert_eq(&in_words(&found.metrics[0]));
     let sentences = crate::explanation::of_run(&answer);
     let rule = sentences.iter().find(|sentence| sentence.about == "comparison").unwrap();
     assert!(rule.text.contains("counts with both ends of what it leaves open"), "{}", rule.text);

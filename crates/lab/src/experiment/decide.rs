@@ -10,7 +10,7 @@ use results::slo;
 
 use crate::answer::Ending;
 use crate::search::{self, Next, Point};
-use crate::spec::{BackendKind, Offered, Resolved, Search, Start, Strategy};
+use crate::spec::{BackendKind, Offered, Resolved, ResultKind, Search, Start, Stop, Strategy};
 use crate::trial;
 
 #[cfg(test)]
@@ -103,7 +103,9 @@ pub(super) fn next(
     spent: &Spent,
 ) -> Decision {
     let spec = &resolved.spec;
-    let attempt = |purpose, load| attempt(resolved, journal, spent, purpose, load);
+    let allowed =
+        |patience, purpose, load| attempt(resolved, journal, spent, patience, purpose, load);
+    let attempt = |purpose, load| Decision::of(allowed(Patience::Whole, purpose, load));
     let Some(search) = &spec.search else {
         let asked = match &spec.load.rate {
             None => None,
@@ -128,15 +130,10 @@ pub(super) fn next(
     };
     match &search.strategy {
         Strategy::Sweep(sweep) => {
-            if let Some(asked) = unfinished(resolved, journal) {
-                return attempt(Purpose::Trial, Some(asked));
-            }
-            match search::next(search, sweep, probed, &points(resolved, journal)) {
-                Next::Load(asked) => attempt(Purpose::Trial, Some(asked)),
-                Next::Stopped(rule) => Decision::End(Ending::Answered(rule)),
-                Next::Ended { answered: true, why } => Decision::End(Ending::Answered(why)),
-                Next::Ended { answered: false, why } => no_answer(why),
-            }
+            let allowed = |patience, load| allowed(patience, Purpose::Trial, Some(load));
+            sweep_on(resolved, journal, &allowed, |points| {
+                search::next(search, sweep, probed, points)
+            })
         }
         Strategy::Bracket(bracket) => {
             let (seen, undecided) = verdicts(journal);
@@ -156,6 +153,72 @@ pub(super) fn next(
                 end => end,
             }
         }
+    }
+}
+
+/// Returns the next step of a sweep. A load whose trials are all disturbed does not end one that looks
+/// for the maximum: it leaves a bound, and what is left of the time when the sweep has its shape
+/// is for the bounds that keep the maximum from being exact.
+fn sweep_on(
+    resolved: &Resolved,
+    journal: &[Entry],
+    allowed: &dyn Fn(Patience, Rate) -> Result<Attempt, Refusal>,
+    next: impl FnOnce(&[Point]) -> Next,
+) -> Decision {
+    let patience = if bounds_suffice(resolved) { Patience::Own } else { Patience::Whole };
+    for (asked, trials) in by_load(journal) {
+        let Some(asked) = asked else { continue };
+        if is_complete(resolved, &answers(&trials)) {
+            continue;
+        }
+        match allowed(patience, asked) {
+            Err(Refusal { disturbed: true, .. }) if bound(resolved, asked, &trials).is_some() => {}
+            decided => return Decision::of(decided),
+        }
+    }
+    let points = swept(resolved, journal);
+    match next(&points) {
+        Next::Load(asked) => Decision::of(allowed(Patience::Whole, asked)),
+        Next::Stopped(rule) => {
+            let above = bounds_above(resolved, &points);
+            let again = above.iter().find_map(|load| allowed(Patience::Whole, *load).ok());
+            again.map_or_else(
+                || Decision::End(Ending::Answered(rule + &bounds_in_words(&points, &above))),
+                Decision::Run,
+            )
+        }
+        Next::Ended { answered: true, why } => Decision::End(Ending::Answered(why)),
+        Next::Ended { answered: false, why } => no_answer(why),
+    }
+}
+
+/// Returns true if a bound of what the system sustains is an answer: to a question for the maximum, which
+/// no rule on the SLO ends.
+fn bounds_suffice(resolved: &Resolved) -> bool {
+    let search = resolved.spec.search.as_ref();
+    search.is_some_and(|search| {
+        let stop = search.sweep().map_or(&[][..], |sweep| &sweep.stop);
+        search.result == ResultKind::MaximumThroughput
+            && !stop.is_empty()
+            && stop.iter().all(|rule| matches!(rule, Stop::NoNewMax { .. }))
+    })
+}
+
+/// Returns the loads whose bounds leave open whether the system sustains more than the best of all.
+pub(crate) fn bounds_above(resolved: &Resolved, points: &[Point]) -> Vec<Rate> {
+    let best = points.iter().map(|point| point.sustained_per_s).fold(0.0, f64::max);
+    let offered = |point: &Point| point.asked.as_per_second() * f64::from(targets(resolved));
+    let above = points.iter().filter(|point| point.is_bound && best < offered(point));
+    above.map(|point| point.asked).collect()
+}
+
+fn bounds_in_words(points: &[Point], above: &[Rate]) -> String {
+    match (above.len(), points.len()) {
+        (0, _) => String::new(),
+        (bounds, all) => format!(
+            "; at {bounds} of {all} loads every trial was disturbed, so it is only known that the system \
+             sustains at least this"
+        ),
     }
 }
 
@@ -218,7 +281,7 @@ pub fn bracket(resolved: &Resolved, journal: &[Entry]) -> Option<Bracket> {
 /// Returns the rate of each target that a strand found: its capacity, or without an SLO its maximum
 /// throughput.
 pub(super) fn found(resolved: &Resolved, journal: &[Entry]) -> Option<Rate> {
-    let points = points(resolved, journal);
+    let points = swept(resolved, journal);
     if resolved.spec.slo.is_empty() {
         let best = points.iter().map(|point| point.sustained_per_s).fold(0.0, f64::max);
         return Rate::per_second(best / f64::from(targets(resolved)));
@@ -232,28 +295,64 @@ pub(super) fn found(resolved: &Resolved, journal: &[Entry]) -> Option<Rate> {
 
 /// Returns the loads whose repetitions are complete, in the order in which they were tried.
 pub fn points(resolved: &Resolved, journal: &[Entry]) -> Vec<Point> {
-    by_load(journal)
-        .into_iter()
-        .filter_map(|(asked, answering)| {
-            if !is_complete(resolved, &answering) {
-                return None;
-            }
-            let sustained: Vec<f64> = answering.iter().map(|o| o.sustained_per_s).collect();
-            let met = answering.iter().filter(|o| o.slo_met == Some(true)).count();
-            let stated = answering.iter().any(|o| o.slo_met.is_some());
-            Some(Point {
-                // A closed loop has no rate; its only point is never compared.
-                asked: asked.unwrap_or_else(|| Rate::per_second(1.0).expect("one is positive")),
-                sustained_per_s: estimate::median(&sustained)?,
-                slo_met: stated.then(|| answering.len() < 2 * met),
-            })
+    let loads = by_load(journal).into_iter();
+    loads.filter_map(|(asked, trials)| point(resolved, asked, &trials)).collect()
+}
+
+/// Returns the same, and the bounds of the loads at which every trial was disturbed, if they suffice.
+pub fn swept(resolved: &Resolved, journal: &[Entry]) -> Vec<Point> {
+    let loads = by_load(journal).into_iter();
+    loads
+        .filter_map(|(asked, trials)| {
+            let bound = || bound(resolved, asked?, &trials);
+            point(resolved, asked, &trials).or_else(bound)
         })
         .collect()
 }
 
-/// Returns the loads tried, each once, in order, with the results that describe the system.
-fn by_load(journal: &[Entry]) -> Vec<(Option<Rate>, Vec<&Observed>)> {
-    let mut loads: Vec<(Option<Rate>, Vec<&Observed>)> = Vec::new();
+fn point(resolved: &Resolved, asked: Option<Rate>, trials: &[&Entry]) -> Option<Point> {
+    let answering = answers(trials);
+    if !is_complete(resolved, &answering) {
+        return None;
+    }
+    let sustained: Vec<f64> = answering.iter().map(|o| o.sustained_per_s).collect();
+    let met = answering.iter().filter(|o| o.slo_met == Some(true)).count();
+    let stated = answering.iter().any(|o| o.slo_met.is_some());
+    Some(Point {
+        // A closed loop has no rate; its only point is never compared.
+        asked: asked.unwrap_or_else(|| Rate::per_second(1.0).expect("one is positive")),
+        sustained_per_s: estimate::median(&sustained)?,
+        slo_met: stated.then(|| answering.len() < 2 * met),
+        is_bound: false,
+    })
+}
+
+/// Returns the most that the system sustained at a load in spite of the disturbances, if that is a bound of
+/// use. A disturbance keeps a system from completing requests; it never completes one.
+fn bound(resolved: &Resolved, asked: Rate, trials: &[&Entry]) -> Option<Point> {
+    if !bounds_suffice(resolved) {
+        return None;
+    }
+    let sustained = trials.iter().filter_map(|entry| bounding(entry)).map(|o| o.sustained_per_s);
+    let sustained_per_s = sustained.max_by(f64::total_cmp)?;
+    Some(Point { asked, sustained_per_s, slo_met: None, is_bound: true })
+}
+
+/// Returns what a trial says of the rate that the system sustains at least, if that is all it says.
+pub(crate) fn bounding(entry: &Entry) -> Option<&Observed> {
+    let is_disturbed = entry.purpose == Purpose::Trial && entry.status == Status::Invalid;
+    entry.observed.as_ref().filter(|observed| is_disturbed && !observed.is_failing())
+}
+
+/// Returns the results that describe the system.
+fn answers<'a>(trials: &[&'a Entry]) -> Vec<&'a Observed> {
+    let answering = trials.iter().filter(|entry| entry.status.answers());
+    answering.filter_map(|entry| entry.observed.as_ref()).collect()
+}
+
+/// Returns the loads tried, each once, in order, with their trials.
+fn by_load(journal: &[Entry]) -> Vec<(Option<Rate>, Vec<&Entry>)> {
+    let mut loads: Vec<(Option<Rate>, Vec<&Entry>)> = Vec::new();
     let mut known = BTreeMap::new();
     for entry in trials(journal) {
         let asked = asked(entry);
@@ -262,7 +361,7 @@ fn by_load(journal: &[Entry]) -> Vec<(Option<Rate>, Vec<&Observed>)> {
             loads.push((asked, Vec::new()));
             loads.len() - 1
         });
-        loads[at].1.extend(entry.observed.as_ref().filter(|_| entry.status.answers()));
+        loads[at].1.push(entry);
     }
     loads
 }
@@ -279,23 +378,16 @@ fn asked(entry: &Entry) -> Option<Rate> {
     entry.asked_per_target_per_s.and_then(Rate::per_second)
 }
 
-/// Returns the load that still lacks a repetition, if any.
-fn unfinished(resolved: &Resolved, journal: &[Entry]) -> Option<Rate> {
-    let mut loads = by_load(journal).into_iter();
-    let (asked, _) = loads.find(|(_, answering)| !is_complete(resolved, answering))?;
-    asked
-}
-
 /// Returns what the closed loop completed on each target, or the step that is needed to know it.
 fn probe(resolved: &Resolved, journal: &[Entry], spent: &Spent) -> Result<Rate, Decision> {
     let probes = || journal.iter().filter(|entry| entry.purpose == Purpose::Probe);
     let measured = probes().filter(|entry| entry.observed.is_some()).count();
     let is_known = probes().any(|entry| entry.status.answers());
     if !is_known && measured < MOST_PROBES {
-        match attempt(resolved, journal, spent, Purpose::Probe, None) {
+        match attempt(resolved, journal, spent, Patience::Whole, Purpose::Probe, None) {
             // The probes that were measured are used, although none is valid.
-            Decision::End(_) if 0 < measured => {}
-            next => return Err(next),
+            Err(_) if 0 < measured => {}
+            next => return Err(Decision::of(next)),
         }
     }
     let failing = || probes().find(|entry| entry.observed.as_ref().is_some_and(|o| 0 < o.failures));
@@ -331,14 +423,40 @@ pub(crate) fn targets(resolved: &Resolved) -> u32 {
     }
 }
 
+/// The time that may be lost to disturbances.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Patience {
+    /// The budget's own for them: the rest is kept for the loads that follow.
+    Own,
+    /// That, and the part of `budget.time` that the trials do not need.
+    Whole,
+}
+
+/// The reason why no attempt at a load is left.
+#[derive(Clone, Debug, Eq, PartialEq)]
+struct Refusal {
+    why: String,
+    /// True if disturbances used up what is allowed for them.
+    disturbed: bool,
+}
+
+impl Decision {
+    fn of(attempt: Result<Attempt, Refusal>) -> Decision {
+        attempt.map_or_else(|refusal| no_answer(refusal.why), Decision::Run)
+    }
+}
+
 /// Returns the next attempt at this load, unless the budget is used up.
 fn attempt(
     resolved: &Resolved,
     journal: &[Entry],
     spent: &Spent,
+    patience: Patience,
     purpose: Purpose,
     load: Option<Rate>,
-) -> Decision {
+) -> Result<Attempt, Refusal> {
+    let refused = |why: String| Err(Refusal { why, disturbed: false });
+    let disturbed = |why: String| Err(Refusal { why, disturbed: true });
     let budget = &resolved.spec.budget;
     let here = |entry: &&Entry| entry.purpose == purpose && asked(entry) == load;
     let answered = journal.iter().filter(here).filter(|e| e.status.answers()).count() as u32;
@@ -355,30 +473,35 @@ fn attempt(
         reasons.unwrap_or_default()
     };
     if MOST_REPEATS_OF_ABORTED < aborted {
-        return no_answer(format!("a trial was aborted {aborted} times: {}", last_reason()));
+        return refused(format!("a trial was aborted {aborted} times: {}", last_reason()));
     }
     let is_bound = |entry: &&&Entry| entry.observed.as_ref().is_some_and(|o| o.generator_bound);
     if MOST_GENERATOR_BOUND <= failed.iter().filter(is_bound).count() {
-        return no_answer(last_reason());
+        return refused(last_reason());
     }
     if budget.invalid_attempts < invalid {
         let times = match invalid {
             1 => ", and budget.invalid_attempts allows no other".to_owned(),
             _ => format!(" {invalid} times"),
         };
-        return no_answer(format!("a trial was not valid{times}: {}", last_reason()));
+        return disturbed(format!("a trial was not valid{times}: {}", last_reason()));
     }
     let counted = |entry: &&Entry| entry.status != Status::Invalid;
-    let trials = trials(journal).filter(counted).count() as u32;
+    let counted = trials(journal).filter(counted).count();
+    // A load that left a bound has no trial that counts, and counts as one itself.
+    let trials = match failed.is_empty() {
+        true => counted.max(by_load(journal).len()) as u32,
+        false => counted as u32,
+    };
     if purpose == Purpose::Trial && budget.trials.0 <= trials {
-        return no_answer(match has_rules(resolved) {
+        return refused(match has_rules(resolved) {
             true => format!("no stop rule fired in the {trials} trials allowed"),
             false => format!("the {trials} trials allowed were not enough"),
         });
     }
     let next = trial::planned_length(resolved, purpose);
     if let Some(time) = budget.time.filter(|time| **time < spent.time + next) {
-        return no_answer(match has_rules(resolved) {
+        return refused(match has_rules(resolved) {
             true => format!("no stop rule fired in the {} allowed", *time),
             false => format!("the {} allowed were not enough", *time),
         });
@@ -395,25 +518,20 @@ fn attempt(
         ),
         None => (disturbance, spent.lost, "budget.disturbance allows"),
     };
-    let left = allowed.saturating_sub(used);
+    let left = match patience {
+        Patience::Own if repeats_invalid => disturbance.saturating_sub(spent.lost),
+        Patience::Own | Patience::Whole => allowed.saturating_sub(used),
+    };
     if left < next && (repeats_invalid || budget.time.is_some()) {
         let allowed = allowed.in_words();
-        let mut disturbed = journal.iter().rev().filter(|entry| entry.status == Status::Invalid);
-        let last = disturbed.next().map_or(String::new(), |entry| entry.reasons.join("\n  "));
-        return no_answer(format!("disturbances used up the {allowed} that {of}: {last}"));
+        let mut invalid = journal.iter().rev().filter(|entry| entry.status == Status::Invalid);
+        let last = invalid.next().map_or(String::new(), |entry| entry.reasons.join("\n  "));
+        return disturbed(format!("disturbances used up the {allowed} that {of}: {last}"));
     }
     let longest = (FIRST_WAIT * u64::from(invalid.max(1))).min(LONGEST_WAIT);
     let await_calm = repeats_invalid.then(|| left.saturating_sub(next).min(longest));
     let attempt = failed.len() as u32 + 1;
-    Decision::Run(Attempt {
-        purpose,
-        asked: load,
-        repetition,
-        attempt,
-        await_calm,
-        why: None,
-        bracket: None,
-    })
+    Ok(Attempt { purpose, asked: load, repetition, attempt, await_calm, why: None, bracket: None })
 }
 
 /// Returns true if a stop rule ends the search.

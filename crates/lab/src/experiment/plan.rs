@@ -490,7 +490,8 @@ fn fixed_loads(resolved: &Resolved) -> Option<Vec<Rate>> {
     let unstopped = Sweep { stop: Vec::new(), ..search.sweep()?.clone() };
     let mut points = Vec::new();
     while let search::Next::Load(asked) = search::next(search, &unstopped, None, &points) {
-        points.push(search::Point { asked, sustained_per_s: 0.0, slo_met: None });
+        let none = search::Point { asked, sustained_per_s: 0.0, slo_met: None, is_bound: false };
+        points.push(none);
         if resolved.spec.budget.trials.0 as usize <= points.len() {
             break;
         }

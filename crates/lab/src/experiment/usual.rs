@@ -239,7 +239,7 @@ fn of_sweep(
         let capacity = system.capacity * noise;
         let slo_met = Some(asked.as_per_second() <= capacity);
         let sustained_per_s = asked.as_per_second().min(OF_CAPACITY * capacity);
-        points.push(Point { asked, sustained_per_s, slo_met });
+        points.push(Point { asked, sustained_per_s, slo_met, is_bound: false });
     }
 }
 

@@ -31,7 +31,7 @@ fn run(search: &Search, curve: impl Fn(usize, f64) -> (f64, bool)) -> (Vec<Point
         match next(search, search.sweep().unwrap(), Some(rate(5_000.0)), &points) {
             Next::Load(asked) => {
                 let (sustained_per_s, met) = curve(points.len(), asked.as_per_second());
-                points.push(Point { asked, sustained_per_s, slo_met: Some(met) });
+                points.push(Point { asked, sustained_per_s, slo_met: Some(met), is_bound: false });
             }
             end => return (points, end),
         }

@@ -171,16 +171,16 @@ fn bounds_stand_in_every_format() {
     let found = results::comparison::compare(["old", "new"], vec![question], Vec::new(), 0.03, &[]);
     expect![[r#"
         new compared with old: better  (margin 3 %)
-          capacity better: at least +19.8 %, p ≤ 0.0000; median 250/s → at least 300/s; 10 and 10 searches; 0 and 10 of them found only a bound, and the verdict holds whatever they would have found
+          capacity better: at least +19.8 %, p < 0.0001; median 250/s → at least 300/s; 10 and 10 searches; 0 and 10 of them found only a bound, and the verdict holds whatever they would have found
     "#]].assert_eq(&text(&found));
     expect![[r#"
         ### ▲ better: `new` compared with `old`
 
         | metric | verdict | change | interval | p | trials | blocks |
         |---|---|---:|---:|---:|---:|---:|
-        | capacity | ▲ better | at least +19.8 % | – | 0.0000 | 10 + 10 | 1 |
+        | capacity | ▲ better | at least +19.8 % | – | < 0.0001 | 10 + 10 | 1 |
 
-        > capacity better: at least +19.8 %, p ≤ 0.0000; median 250/s → at least 300/s; 10 and 10 searches; 0 and 10 of them found only a bound, and the verdict holds whatever they would have found
+        > capacity better: at least +19.8 %, p < 0.0001; median 250/s → at least 300/s; 10 and 10 searches; 0 and 10 of them found only a bound, and the verdict holds whatever they would have found
 
         Margin 3 %.
     "#]].assert_eq(&markdown(&found));

@@ -1,5 +1,6 @@
 use std::path::Path;
 
+use results::Found;
 use results::journal::Waited;
 
 use super::*;
@@ -21,6 +22,13 @@ budget: {{{budget}}}
 "
     );
     spec::from_bytes("my.yaml", text.as_bytes(), Path::new("."), None, &[]).unwrap()
+}
+
+/// The same for the capacity, of which a disturbed trial says nothing.
+fn capacity(budget: &str) -> Resolved {
+    let mut resolved = sweep(budget);
+    resolved.spec.search.as_mut().unwrap().result = ResultKind::Capacity;
+    resolved
 }
 
 /// The entry of an attempt that completed `completed` of the requests that were offered to it.
@@ -91,7 +99,7 @@ fn probed(resolved: &Resolved) -> Vec<Entry> {
 
 #[test]
 fn a_trial_that_is_not_valid_is_repeated_once_the_machine_is_calm() {
-    let resolved = sweep("invalid_attempts: 8, disturbance: 100s");
+    let resolved = capacity("invalid_attempts: 8, disturbance: 100s");
     let mut journal = probed(&resolved);
     let first = next(&resolved, &journal);
     assert_eq!((first.attempt, first.await_calm), (1, None));
@@ -137,7 +145,7 @@ fn a_closed_loop_that_its_generator_limits_is_repeated_once_and_a_probe_not_at_a
 /// A run that had more disturbances than expected, but fewer trials, ends as early as planned.
 #[test]
 fn time_that_trials_do_not_need_is_there_for_disturbances() {
-    let resolved = sweep("invalid_attempts: 99, time: 60s, disturbance: 20s");
+    let resolved = capacity("invalid_attempts: 99, time: 60s, disturbance: 20s");
     let mut journal = probed(&resolved);
     let length = trial::planned_length(&resolved, Purpose::Trial);
     let probe = trial::planned_length(&resolved, Purpose::Probe);
@@ -156,7 +164,7 @@ fn time_that_trials_do_not_need_is_there_for_disturbances() {
 
 #[test]
 fn a_trial_is_repeated_as_often_as_allowed_and_no_more() {
-    let resolved = sweep("invalid_attempts: 2, disturbance: 10m");
+    let resolved = capacity("invalid_attempts: 2, disturbance: 10m");
     for (status, times, expected) in [
         (Status::Invalid, 3, "a trial was not valid 3 times: disturbed"),
         (Status::Aborted, 3, "a trial was aborted 3 times: disturbed"),
@@ -268,4 +276,80 @@ fn a_probe_counts_only_what_did_not_fail() {
     assert_eq!(next(&resolved, &[with_failures(500)]).asked, Rate::per_second(300.0));
     let why = why(&resolved, &[with_failures(1_000)]);
     assert!(why.starts_with("all requests of the probe failed; look at the outcomes"), "{why}");
+}
+
+/// Decides on disturbed trials until the search ends; the system completes 900/s of any load.
+fn disturbed(resolved: &Resolved, mut journal: Vec<Entry>) -> (Vec<Entry>, Ending) {
+    loop {
+        let attempt = match decide(resolved, &journal) {
+            Decision::Run(attempt) => attempt,
+            Decision::End(ending) => return (journal, ending),
+        };
+        let completed = attempt.asked.map_or(1_000.0, Rate::as_per_second).min(900.0);
+        journal.push(entry(&attempt, Status::Invalid, completed));
+    }
+}
+
+#[test]
+fn on_a_machine_that_stays_disturbed_a_sweep_ends_with_a_bound_of_the_maximum() {
+    let resolved = sweep("time: 120s, disturbance: 40s");
+    let (journal, ending) = disturbed(&resolved, Vec::new());
+    let Ending::Answered(why) = &ending else { panic!("{ending:?}") };
+    assert_eq!(
+        why,
+        "no new maximum in 2 loads; at 3 of 9 loads every trial was disturbed, so it is only known that \
+         the system sustains at least this"
+    );
+    let search = crate::answer::searched(&resolved, &journal, &ending);
+    assert_eq!(search.found(results::Metric::MaximumThroughput), Found::between(Some(900.0), None));
+    let mut spent = Spent::of(1, 0);
+    journal.iter().for_each(|entry| spent.add(&resolved, entry));
+    assert!(
+        spent.lost <= Nanos::from_secs(160),
+        "within the sum of both allowances: {}",
+        spent.lost
+    );
+    // The time that was left was for the loads that keep the maximum open, and no others.
+    let last: Vec<f64> = journal.iter().rev().take(2).filter_map(|e| e.asked_per_s).collect();
+    assert!(last.iter().all(|asked| 900.0 < *asked), "{last:?}");
+}
+
+/// One calm trial at each load above the best is enough.
+#[test]
+fn a_load_that_left_a_bound_is_tried_again_when_the_sweep_has_its_shape() {
+    let resolved = sweep("time: 300s, disturbance: 40s");
+    let mut journal = Vec::new();
+    let ending = loop {
+        let attempt = match decide(&resolved, &journal) {
+            Decision::Run(attempt) => attempt,
+            Decision::End(ending) => break ending,
+        };
+        let completed = attempt.asked.map_or(1_000.0, Rate::as_per_second).min(900.0);
+        let status = if journal.len() < 14 { Status::Invalid } else { Status::Valid };
+        journal.push(entry(&attempt, status, completed));
+    };
+    assert_eq!(ending, Ending::Answered("no new maximum in 2 loads".to_owned()));
+    let search = crate::answer::searched(&resolved, &journal, &ending);
+    assert_eq!(search.found(results::Metric::MaximumThroughput), Found::Exact(900.0));
+}
+
+#[test]
+fn a_disturbed_trial_that_failed_is_no_bound() {
+    let resolved = sweep("time: 120s, disturbance: 40s");
+    let mut journal = Vec::new();
+    while let Decision::Run(attempt) = decide(&resolved, &journal) {
+        let mut entry = entry(&attempt, Status::Invalid, 600.0);
+        if entry.purpose == Purpose::Trial {
+            entry.observed.as_mut().unwrap().failures = 500;
+        }
+        journal.push(entry);
+    }
+    assert!(why(&resolved, &journal).starts_with("disturbances used up"));
+}
+
+#[test]
+fn a_search_for_the_capacity_takes_no_bounds_of_disturbed_trials() {
+    let resolved = capacity("time: 120s, disturbance: 40s");
+    let (_, ending) = disturbed(&resolved, Vec::new());
+    assert!(matches!(ending, Ending::NoAnswer(_)), "{ending:?}");
 }

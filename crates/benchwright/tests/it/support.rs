@@ -4,8 +4,8 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -232,31 +232,67 @@ pub(crate) fn journal(folder: &Path) -> Vec<Value> {
     whole.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// The time that others took from this machine, by the kernel's own count: the evidence that a test
-/// needs where it accepts that a disturbed machine gives no answer.
+/// What others took from this machine: the time stolen by the kernel's own count, and the pauses of a thread
+/// that does nothing but wake up. It is the evidence that a test needs where it accepts that a disturbed
+/// machine gives no answer.
 pub(crate) struct Steal {
     stolen: u64,
     all: u64,
+    pauses: Arc<Pauses>,
+}
+
+#[derive(Default)]
+struct Pauses {
+    wakes: AtomicU64,
+    late: AtomicU64,
+    has_ended: AtomicBool,
 }
 
 impl Steal {
     /// The share of the time from which on a trial of a run is refused.
     const BOUND: f64 = 0.01;
 
+    /// The lateness from which on a hundredth of late requests makes a trial late.
+    const LATE: Duration = Duration::from_millis(1);
+
     /// Reads the ticks of all CPUs since the machine was started.
     pub(crate) fn read() -> Steal {
         let text = std::fs::read_to_string("/proc/stat").unwrap();
         let of_all_cpus = text.lines().next().unwrap().split_whitespace().skip(1);
         let ticks: Vec<u64> = of_all_cpus.map(|ticks| ticks.parse().unwrap()).collect();
+        let pauses = Arc::new(Pauses::default());
+        let watched = Arc::clone(&pauses);
+        std::thread::spawn(move || {
+            while !watched.has_ended.load(Ordering::Relaxed) {
+                let wanted = now() + Steal::LATE;
+                sleep(Steal::LATE);
+                watched.wakes.fetch_add(1, Ordering::Relaxed);
+                let is_late = wanted + Steal::LATE < now();
+                watched.late.fetch_add(u64::from(is_late), Ordering::Relaxed);
+            }
+        });
         // The last two, for guests, are part of the first two.
-        Steal { stolen: ticks[7], all: ticks[..8].iter().sum() }
+        Steal { stolen: ticks[7], all: ticks[..8].iter().sum(), pauses }
     }
 
     /// Asserts that others took more of the machine since then than a run allows.
     pub(crate) fn assert_was_much(&self, what: &str) {
         let now = Steal::read();
         let share = (now.stolen - self.stolen) as f64 / (now.all - self.all) as f64;
-        assert!(Steal::BOUND < share, "{what}, although steal took {:.1} %", share * 100.0);
+        let count = |counted: &AtomicU64| counted.load(Ordering::Relaxed) as f64;
+        let late = count(&self.pauses.late) / count(&self.pauses.wakes);
+        assert!(
+            Steal::BOUND < share || Steal::BOUND < late,
+            "{what}, although steal took {:.1} % and an idle thread was late {:.1} % of the times",
+            share * 100.0,
+            late * 100.0,
+        );
+    }
+}
+
+impl Drop for Steal {
+    fn drop(&mut self) {
+        self.pauses.has_ended.store(true, Ordering::Relaxed);
     }
 }
 

@@ -321,9 +321,13 @@ impl Arm<'_> {
                 (Blocks::OfTheOrder, Order::Interleaved) => place,
                 (Blocks::OfTheOrder, Order::Blocks(_)) => u64::from(entry.block?),
             };
-            let value = metric.of(entry.observed.as_ref()?)?;
+            let observed = entry.observed.as_ref()?;
+            let value = metric.of(observed)?;
             let speed = usual.speed_in(entry);
-            let found = Found::Exact(value);
+            let found = match metric.is_lower_bound(observed) {
+                true => Found::between(Some(value), None),
+                false => Found::Exact(value),
+            };
             Some(Figure { block, trial: entry.trial as usize, found, speed })
         };
         (1..).zip(valid).filter_map(figure).collect()
@@ -405,7 +409,16 @@ pub fn effect_in_words(compared: &Compared) -> Option<String> {
 }
 
 fn censored_in_words(compared: &Compared) -> String {
-    let Compared { verdict, censored_a, censored_b, .. } = compared;
+    let Compared { metric, verdict, censored_a, censored_b, .. } = compared;
+    if !metric.is_of_search() {
+        let found = format!("in {censored_a} and {censored_b} of them it falls among lost events");
+        return match verdict {
+            Verdict::Undecided => {
+                format!("{found}, and how long these took decides: compare `lost`")
+            }
+            _ => format!("{found}, and the verdict holds however long these took"),
+        };
+    }
     let found = format!("{censored_a} and {censored_b} of them found only a bound");
     match verdict {
         Verdict::Undecided => format!(

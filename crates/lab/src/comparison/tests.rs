@@ -4,6 +4,7 @@ use expect_test::expect;
 use results::answer;
 use results::comparison::Verdict;
 use results::doctor::{Doctor, Fingerprint};
+use results::journal::Delivery;
 use results::{Answer, Directory};
 
 use super::*;
@@ -86,6 +87,39 @@ fn trials_are_compared_at_equal_speed_if_every_speed_is_known() {
     assert!((found.slope + 1.0).abs() < 1e-2, "{found:?}");
     past.journal[3].observed.as_mut().unwrap().work_ns.clear();
     assert_eq!(adjusted(&past), None, "one is not known");
+}
+
+/// A lost event took longer than was waited for it: how much longer is not known.
+#[test]
+fn a_percentile_among_lost_events_is_compared_as_the_bound_that_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run");
+    run(&versions("1.1ms", "repeat: {trials: 10, order: {blocks: 4}}\ncompare: {}"), &path);
+    let mut past = Past::read(&path).unwrap();
+    let mut with = |lost_by_old: u64, lost_by_new: u64| {
+        for (entry, n) in past.journal.iter_mut().zip(1..) {
+            let is_old = entry.cell.as_deref() == Some("version=old");
+            let lost = if is_old { lost_by_old } else { lost_by_new };
+            entry.observed.as_mut().unwrap().delivery = Some(Delivery {
+                p99_ns: Some(if lost == 0 { 12_900_000 } else { 1_000_000_000 } + n),
+                at_least_from_ns: (0 < lost).then_some(1_000_000_000),
+                lost,
+                ..Delivery::default()
+            });
+        }
+        let found = of_one(&past, &[Metric::DeliveryP99], None).unwrap();
+        let found = &found.metrics[0];
+        (found.verdict, found.effect, in_words(found))
+    };
+    let (verdict, effect, words) = with(0, 5);
+    assert_eq!((verdict, effect), (Verdict::Worse, None), "{words}");
+    assert!(
+        words.contains("in 0 and 10 of them it falls among lost events, and the verdict holds")
+    );
+    let (verdict, _, words) = with(5, 5);
+    assert_eq!(verdict, Verdict::Undecided);
+    assert!(words.ends_with("how long these took decides: compare `lost`"), "{words}");
+    assert!(matches!(with(0, 0).1, Some(ratio) if (ratio - 1.0).abs() < 1e-6));
 }
 
 /// In turn, each turn is a block; one after the other, all trials are one block, and a drift would

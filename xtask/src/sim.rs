@@ -23,9 +23,10 @@ mod tests;
 pub(crate) const USAGE: &str = "\
 cargo xtask sim method [--quick | --seed N]
 
-Simulates the verdicts of comparisons, and trends, under six kinds of noise, and searches for the capacity of six
-kinds of systems, also on a machine that slows some trials, and prints how often each rule errs
-beside the rate that it promises. It takes minutes; --quick takes seconds, with wider bounds. --seed repeats one replication of each, as printed.
+Simulates the verdicts of comparisons, and trends, under six kinds of noise, and searches for the
+capacity of six kinds of systems, also on a machine that slows some trials, and prints how often each
+rule errs beside the rate that it promises. It takes minutes; --quick takes seconds, with wider bounds.
+--seed repeats one replication of each, as printed.
 ";
 
 /// The extent of a simulation.
@@ -43,10 +44,13 @@ struct Extent {
     estimates: u64,
 }
 
+/// Not the seeds with which the rules were chosen, which began with 0: a rule fits those too well.
+const FIRST: u64 = 1_000_000;
+
 const WHOLE: Extent =
-    Extent { first: 0, replications: 20_000, verdicts: 5_000, searches: 3_000, estimates: 500 };
+    Extent { first: FIRST, replications: 20_000, verdicts: 5_000, searches: 3_000, estimates: 500 };
 const QUICK: Extent =
-    Extent { first: 0, replications: 1_000, verdicts: 200, searches: 500, estimates: 30 };
+    Extent { first: FIRST, replications: 1_000, verdicts: 200, searches: 500, estimates: 30 };
 
 /// The seeds that are printed of each line.
 const SHOWN_SEEDS: usize = 3;

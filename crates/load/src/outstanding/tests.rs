@@ -89,7 +89,7 @@ fn any_sequence_of_calls_gives_what_a_plain_list_gives() {
                     assert_eq!(found, late.as_ref().map(|late| (late.0, late.1)), "seed {seed}");
                     if let Some(late) = late {
                         outstanding.mark(late.0);
-                        late.2 = true;
+                        (late.1.overdue, late.2) = (true, true);
                     }
                 }
             }

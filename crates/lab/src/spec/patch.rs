@@ -2,7 +2,6 @@
 //! again.
 
 use results::Secrets;
-use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::read::{self, Described, did_you_mean};
@@ -189,10 +188,7 @@ pub(super) fn change(document: &mut Value, patches: &[&Value]) {
 /// Reads a patched document. JSON is YAML: the same reader types every word as it did the first
 /// time, where the types of a patch are not those of the spec (`servers: "2"`) or are wrong.
 fn retyped(document: &Value) -> Result<Spec, (String, Described)> {
-    match Spec::deserialize(document) {
-        Ok(spec) => Ok(spec),
-        Err(_) => read::typed_with_path(&document.to_string()),
-    }
+    read::typed_with_path(&document.to_string())
 }
 
 /// Reads a patched document; an error is its message, with the path, and the remedy.
